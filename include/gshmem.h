@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The host API, in the manner of OpenSHMEM 1.5. Compiles as C17, C++17 and CUDA.
+ *
+ * In a file that also holds kernels include <gshmem_device.cuh> (nvcc: this header does it): the
+ * calls marked [hd] then exist in kernels as well, with the same names and meaning.
+ *
+ * Words. PE: one participant, a process or a thread, numbered 0 .. n_pes - 1. Symmetric address:
+ * an address in memory from gshmem_malloc; it names the same object on every PE. nelems counts
+ * elements, not bytes. Unless stated otherwise a call may be made by any one thread of a PE at a
+ * time after init, `dest` of a put and `source` of a get are symmetric, and the other side may be
+ * any memory the device can reach, on the heap or not (host calls: host or GPU memory).
+ *
+ * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_; gshmemx_error_string (gshmemx.h)
+ * says why; pointers are NULL. Calls without a result that are called before init, after finalize
+ * or with a PE out of range print one line and end the job; the other broken promises (address not
+ * symmetric, range past its allocation) are found in checking builds (-Dchecks=true).
+ *
+ * Memory model (a mapped peer is one reached by loads and stores):
+ *
+ *  call                     what holds on return                                instructions there
+ *  put, p, get, g           source reusable; for get, data present              weak loads, stores
+ *  _nbi                     nothing until quiet                                 the same
+ *  fence                    earlier puts and AMOs to each PE are seen before    fence.acq_rel.sys
+ *                           later ones to that PE
+ *  quiet                    earlier puts, AMOs and nbi gets are complete and    fence
+ *                           visible
+ *  put_signal               signal seen implies this call's data seen           fence, then store
+ *  signal_op                as an AMO                                           store or red
+ *  wait_until, test,        values written before the matching signal are       acquire loads at
+ *  signal_wait_until        visible                                             system scope
+ *  AMO                      atomic with every other gshmem AMO on that word,    atom, red at system
+ *                           from any PE, host or device                         scope
+ *  barrier                  quiet, then everybody arrived                       one flag per peer
+ *  sync                     everybody arrived, nothing about data               one flag per peer
+ *
+ * fence and quiet order what the calling side issued: on the host the host's calls of this PE,
+ * in a kernel the calling thread's. */
+#ifndef GSHMEM_H
+#define GSHMEM_H
+
+#include "gshmem/types.h"
+#include "gshmem/version.h"
+
+/* These are the library's symbols, whatever a program makes of its own. */
+#pragma GCC visibility push(default)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- set-up (OpenSHMEM 1.5, 9.1) -------------------------------------------------------------- */
+
+/* Makes the calling process (or thread, under gshmemx_run or gshmemrun --threads) a PE of the job
+ * the launcher started; without a launcher, the only PE. Collective. Afterwards my_pe, n_pes and
+ * the teams work; the device is chosen and set up at the first call that needs it (malloc, any
+ * barrier, any call on a stream): the current CUDA device, else one by PE number. Ends the process
+ * with one line when it fails; gshmemx_init_attr returns instead. */
+void gshmem_init(void);
+/* As gshmem_init; *provided >= requested on success. Returns 0 or an error. */
+int gshmem_init_thread(int requested, int *provided);
+void gshmem_query_thread(int *provided);
+/* Collective: a barrier, then gives everything back. Unfreed memory is freed. The PE may init
+ * again. Kernels and stream calls of this PE must have ended. */
+void gshmem_finalize(void);
+
+/* ---- symmetric heap (9.3): collective over all PEs, with the same arguments ------------------- */
+
+/* Symmetric memory of `size` bytes, aligned to 512 bytes; NULL on all PEs, with the heap as it was,
+ * when the PEs give different arguments, memory runs out anywhere, or size is 0. Contents are
+ * undefined (calloc: zero). No PE returns before all may use it. */
+void *gshmem_malloc(size_t size);
+void *gshmem_calloc(size_t count, size_t size);
+/* alignment: any power of two up to the heap's range. */
+void *gshmem_align(size_t alignment, size_t size);
+/* Waits for all PEs first (and for this PE's outstanding host calls). NULL is ignored. */
+void gshmem_free(void *ptr);
+
+#ifdef __cplusplus
+}
+#endif
+
+GSHMEM_HD_BEGIN
+
+/* ---- query (9.1, 9.2) [hd] --------------------------------------------------------------------- */
+
+int gshmem_my_pe(void); /* before init: -1 and one line on stderr */
+int gshmem_n_pes(void);
+void gshmem_info_get_version(int *major, int *minor);
+void gshmem_info_get_name(char *name); /* at least GSHMEM_MAX_NAME_LEN bytes */
+void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
+/* Ends all PEs with this exit status, from any of them; does not return. */
+void gshmem_global_exit(int status);
+/* Where PE's copy of the symmetric object at dest can be loaded and stored from here; NULL when
+ * it cannot. On the host the address is usable by the host only on the CPU device. */
+void *gshmem_ptr(const void *dest, int pe);
+
+/* ---- teams (9.4) [hd] -------------------------------------------------------------------------- */
+
+int gshmem_team_my_pe(gshmem_team_t team); /* -1: not a member, or no such team */
+int gshmem_team_n_pes(gshmem_team_t team);
+/* The number in dest_team of the PE that is src_pe in src_team; -1: none. */
+int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team);
+
+/* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h - */
+
+void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe);
+void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe);
+void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe);
+void gshmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe);
+
+/* ---- signals (9.8) [hd]: a signal is a symmetric uint64_t -------------------------------------- */
+
+/* Puts the bytes, then changes the signal on the same PE by sig_op (GSHMEM_SIGNAL_SET or _ADD). */
+void gshmem_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                          uint64_t signal, int sig_op, int pe);
+void gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                              uint64_t signal, int sig_op, int pe);
+/* This PE's own signal, read atomically. */
+uint64_t gshmem_signal_fetch(const uint64_t *sig_addr);
+/* Waits for this PE's own signal; returns the value that satisfied the comparison. */
+uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
+/* Changes the signal on pe, like an AMO: fence first to order it after earlier puts, or use
+ * putmem_signal. */
+void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+
+/* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------ */
+
+void gshmem_fence(void);
+void gshmem_quiet(void);
+/* Collective over the team. Host calls meet host calls, device calls meet device and stream calls;
+ * in a kernel: one thread (or warp or block, in the suffixed forms) of each PE. Returns 0, or an
+ * error when the team is invalid. */
+int gshmem_barrier(gshmem_team_t team);
+void gshmem_barrier_all(void);
+int gshmem_team_sync(gshmem_team_t team);
+void gshmem_sync_all(void);
+
+GSHMEM_HD_END
+
+#define gshmem_sync(team) gshmem_team_sync(team)
+
+#include "gshmem/typed.h"
+
+#pragma GCC visibility pop
+
+#ifndef GSHMEM_DEVICE_CODE
+#include "gshmem/generic.h"
+#endif
+
+#if defined(__CUDACC__) && !defined(GSHMEM_HOST_ONLY)
+#include "gshmem_device.cuh"
+#endif
+
+#endif

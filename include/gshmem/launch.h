@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launching kernels from one source for both devices (C++17). Under nvcc these are CUDA's launches,
+ * made in the caller's translation unit since libgshmem does not link the CUDA runtime; for the CPU
+ * device they go to its executor. Arguments are copied at the call. */
+#ifndef GSHMEM_LAUNCH_H
+#define GSHMEM_LAUNCH_H
+
+#include "gshmemx.h"
+
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#else
+#include <utility>
+#include "device/cpu/cuda_names.h"
+#endif
+
+/* In a kernel: declares `T *name`, the block's dynamic shared memory, aligned to 16 bytes at least.
+ * All names and types of a kernel mean the same bytes. */
+#if defined(__CUDACC__)
+extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
+#define GSHMEM_DYNAMIC_SHARED(T, name) T *name = reinterpret_cast<T *>(gshmem_dynamic_shared)
+#else
+#define GSHMEM_DYNAMIC_SHARED(T, name) T *name = static_cast<T *>(gshmem_cpu_self->dynamic_shared)
+#endif
+
+/* gshmem_launch(kernel, grid, block, smem, stream, args...) is kernel<<<grid, block, smem,
+ * stream>>>(args...): args are converted to the kernel's parameter types. Returns cudaSuccess or
+ * why the launch was refused.
+ *
+ * gshmemx_collective_launch launches a kernel that synchronises across the grid or across PEs: all
+ * its blocks run at the same time. Called by each PE that takes part, with its own arguments;
+ * completes device set-up first. args[i] points to argument i, as for cudaLaunchCooperativeKernel.
+ * Returns 0, GSHMEMX_ERROR_INVALID_VALUE, or GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED when the grid
+ * does not fit on the device.
+ *
+ * gshmemx_collective_launch_query_gridsize: the most blocks such a launch may have.
+ *
+ * Both take the kernel itself; (const void *)kernel works under nvcc only. */
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* A parameter type, without deducing from it. */
+template <class T> struct same {
+    using type = T;
+};
+
+/* Completes device set-up where there is a PE; a program may launch before it makes one. */
+inline int setup_for_launch()
+{
+    return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ? 0 : gshmemx_device_setup();
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#if defined(__CUDACC__)
+
+template <class... P, class... A>
+inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t smem,
+                                 cudaStream_t stream, A &&...args)
+{
+    static_assert(sizeof...(P) == sizeof...(A), "the kernel takes another number of arguments");
+    return [=](P... values) {
+        void *pointers[sizeof...(P) + 1] = {const_cast<void *>(
+            static_cast<const volatile void *>(&values))..., nullptr};
+        return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, pointers, smem,
+                                stream);
+    }(static_cast<A &&>(args)...);
+}
+
+inline int gshmemx_collective_launch(const void *func, dim3 grid, dim3 block, void **args,
+                                     size_t smem, cudaStream_t stream)
+{
+    int r = gshmem::detail::setup_for_launch();
+    if (r != 0)
+        return r;
+    cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream);
+    if (error == cudaSuccess)
+        return GSHMEMX_SUCCESS;
+    return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
+                   error == cudaErrorInvalidDeviceFunction
+               ? GSHMEMX_ERROR_INVALID_VALUE
+               : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
+}
+
+template <class... P>
+inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block, void **args,
+                                     size_t smem, cudaStream_t stream)
+{
+    return gshmemx_collective_launch(reinterpret_cast<const void *>(kernel), grid, block, args,
+                                     smem, stream);
+}
+
+inline int gshmemx_collective_launch_query_gridsize(const void *func, dim3 block, void **args,
+                                                    size_t smem, int *gridsize)
+{
+    int device, n_multiprocessors, n_blocks;
+    (void)args;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&n_multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
+            cudaSuccess ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &n_blocks, func, (int)(block.x * block.y * block.z), smem) != cudaSuccess)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    *gridsize = n_blocks * n_multiprocessors;
+    return GSHMEMX_SUCCESS;
+}
+
+template <class... P>
+inline int gshmemx_collective_launch_query_gridsize(void (*kernel)(P...), dim3 block, void **args,
+                                                    size_t smem, int *gridsize)
+{
+    return gshmemx_collective_launch_query_gridsize(reinterpret_cast<const void *>(kernel), block,
+                                                    args, smem, gridsize);
+}
+
+#else
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* The executor's copy of a launch's arguments: the kernel's address, then each argument at its
+ * alignment. */
+template <class... P> struct packed {
+    using kernel_type = void (*)(P...);
+    static constexpr size_t count = sizeof...(P);
+
+    struct layout {
+        size_t off[sizeof...(P) + 1];
+        size_t bytes;
+    };
+
+    static constexpr layout make_layout()
+    {
+        constexpr size_t size[] = {sizeof(P)..., 0}, align[] = {alignof(P)..., 1};
+        layout l = {};
+        size_t at = sizeof(kernel_type);
+        for (size_t i = 0; i < count; i++) {
+            at = (at + align[i] - 1) / align[i] * align[i];
+            l.off[i] = at;
+            at += size[i];
+        }
+        l.bytes = at;
+        return l;
+    }
+
+    static constexpr layout where = make_layout();
+    static_assert(((alignof(P) <= 16) && ... && true), "arguments are aligned to 16 bytes at most");
+    static_assert((__is_trivially_copyable(P) && ... && true), "arguments are copied as bytes");
+
+    template <size_t... I> static void call(char *bytes, std::index_sequence<I...>)
+    {
+        kernel_type kernel;
+        memcpy(&kernel, bytes, sizeof kernel);
+        kernel(*reinterpret_cast<P *>(bytes + where.off[I])...);
+    }
+
+    static void entry(void *bytes)
+    {
+        call(static_cast<char *>(bytes), std::index_sequence_for<P...>());
+    }
+
+    /* args[i] points to a value of the i-th type. */
+    static int launch(kernel_type kernel, dim3 grid, dim3 block, void **args, size_t smem,
+                      gshmemx_stream_t stream, bool is_cooperative)
+    {
+        constexpr size_t size[] = {sizeof(P)..., 0};
+        alignas(16) char bytes[where.bytes];
+        memcpy(bytes, &kernel, sizeof kernel);
+        for (size_t i = 0; i < count; i++)
+            memcpy(bytes + where.off[i], args[i], size[i]);
+        gsh_cpu_launch l = {};
+        l.entry = entry;
+        l.args = bytes;
+        l.args_bytes = where.bytes;
+        l.grid = grid;
+        l.block = block;
+        l.shared_bytes = smem;
+        l.kernel = reinterpret_cast<const void *>(kernel);
+        l.is_cooperative = is_cooperative;
+        return gshmemx_cpu_launch(&l, stream);
+    }
+};
+
+} // namespace detail
+} // namespace gshmem
+
+template <class... P, class... A>
+inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t smem,
+                                 gshmemx_stream_t stream, A &&...args)
+{
+    static_assert(sizeof...(P) == sizeof...(A), "the kernel takes another number of arguments");
+    return [=](P... values) {
+        void *pointers[sizeof...(P) + 1] = {const_cast<void *>(
+            static_cast<const volatile void *>(&values))..., nullptr};
+        return gshmem::cpu::result_of(gshmem::detail::packed<P...>::launch(
+            kernel, grid, block, pointers, smem, stream, false));
+    }(static_cast<A &&>(args)...);
+}
+
+template <class... P>
+inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block, void **args,
+                                     size_t smem, gshmemx_stream_t stream)
+{
+    int r = gshmem::detail::setup_for_launch();
+    if (r != 0)
+        return r;
+    r = gshmem::detail::packed<P...>::launch(kernel, grid, block, args, smem, stream, true);
+    return r == GSH_CPU_OK        ? GSHMEMX_SUCCESS
+           : r == GSH_CPU_ERR_ARG ? GSHMEMX_ERROR_INVALID_VALUE
+                                  : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
+}
+
+template <class... P>
+inline int gshmemx_collective_launch_query_gridsize(void (*)(P...), dim3 block, void **args,
+                                                    size_t smem, int *gridsize)
+{
+    int n_blocks;
+    (void)args;
+    if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, (const void *)nullptr,
+                                                      (int)(block.x * block.y * block.z),
+                                                      smem) != cudaSuccess)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    *gridsize = n_blocks * gshmem::cpu::n_cores();
+    return GSHMEMX_SUCCESS;
+}
+
+/* Chosen for (const void *)kernel. */
+template <class V, class... Rest>
+inline int gshmemx_collective_launch(const V *, dim3, dim3, void **, size_t, Rest...)
+{
+    static_assert(sizeof(V *) == 0,
+                  "for the CPU device pass the kernel itself, not (const void *)kernel: the "
+                  "types of its parameters say how many bytes each argument has");
+    return GSHMEMX_ERROR_INVALID_VALUE;
+}
+
+template <class V, class... Rest>
+inline int gshmemx_collective_launch_query_gridsize(const V *, dim3, void **, size_t, Rest...)
+{
+    static_assert(sizeof(V *) == 0,
+                  "for the CPU device pass the kernel itself, not (const void *)kernel");
+    return GSHMEMX_ERROR_INVALID_VALUE;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The type table, constants and plain structs of the public API. Compiles as C17, C++17 and CUDA.
+ * Names and values follow OpenSHMEM 1.5 and its GPU dialect, with the prefixes GSHMEM_, gshmem_
+ * and gshmemx_. */
+#ifndef GSHMEM_TYPES_H
+#define GSHMEM_TYPES_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+typedef __half gshmem_half_t;
+typedef __nv_bfloat16 gshmem_bfloat16_t;
+#else
+/* Storage only: the library moves these types, it does not compute with them. */
+typedef struct {
+    uint16_t bits;
+} gshmem_half_t;
+typedef struct {
+    uint16_t bits;
+} gshmem_bfloat16_t;
+#endif
+
+#if defined(__CUDACC__) && !defined(GSHMEM_HOST_ONLY)
+#define GSHMEM_DEVICE_CODE 1
+#endif
+
+/* Where kernels are compiled the host bodies of [hd] calls live in a namespace of their own, and
+ * device/api.cuh defines the calls for both sides. The symbols are the same C symbols. */
+#if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
+#define GSHMEM_HD_BEGIN namespace gshmem_host { extern "C" {
+#define GSHMEM_HD_END   } }
+#elif defined(__cplusplus)
+#define GSHMEM_HD_BEGIN extern "C" {
+#define GSHMEM_HD_END   }
+#else
+#define GSHMEM_HD_BEGIN
+#define GSHMEM_HD_END
+#endif
+
+/* A stream: the same type as cudaStream_t and CUstream. */
+struct CUstream_st;
+typedef struct CUstream_st *gshmemx_stream_t;
+
+/* clang-format off */
+/* One row per type: R(M, set columns..., NAME, C type), each column 0 or 1.
+ *   distinct  no other row has this C type (the arms of _Generic)
+ *   std       atomics: inc add compare_swap and their fetching forms
+ *   ext       atomics: fetch set swap
+ *   bit       atomics: and or xor
+ *   wait      wait_until and test
+ * Every row is an RMA type. A set is chosen by GSHMEM_TYPES_<SET>(M), which calls M(NAME, type). */
+#define GSHMEM_TYPE_TABLE(R, M)                          \
+    /*   distinct std ext bit wait  name    type */      \
+    R(M, 1, 0, 0, 0, 0, bfloat16,  gshmem_bfloat16_t)    \
+    R(M, 1, 0, 0, 0, 0, half,      gshmem_half_t)        \
+    R(M, 1, 0, 1, 0, 0, float,     float)                \
+    R(M, 1, 0, 1, 0, 0, double,    double)               \
+    R(M, 1, 0, 0, 0, 0, char,      char)                 \
+    R(M, 1, 0, 0, 0, 1, short,     short)                \
+    R(M, 1, 0, 0, 0, 0, schar,     signed char)          \
+    R(M, 1, 1, 1, 0, 1, int,       int)                  \
+    R(M, 1, 1, 1, 0, 1, long,      long)                 \
+    R(M, 1, 1, 1, 0, 1, longlong,  long long)            \
+    R(M, 1, 0, 0, 0, 0, uchar,     unsigned char)        \
+    R(M, 1, 0, 0, 0, 1, ushort,    unsigned short)       \
+    R(M, 1, 1, 1, 1, 1, uint,      unsigned int)         \
+    R(M, 1, 1, 1, 1, 1, ulong,     unsigned long)        \
+    R(M, 1, 1, 1, 1, 1, ulonglong, unsigned long long)   \
+    R(M, 0, 0, 0, 0, 0, int8,      int8_t)               \
+    R(M, 0, 0, 0, 0, 0, int16,     int16_t)              \
+    R(M, 0, 1, 1, 1, 1, int32,     int32_t)              \
+    R(M, 0, 1, 1, 1, 1, int64,     int64_t)              \
+    R(M, 0, 0, 0, 0, 0, uint8,     uint8_t)              \
+    R(M, 0, 0, 0, 0, 0, uint16,    uint16_t)             \
+    R(M, 0, 1, 1, 1, 1, uint32,    uint32_t)             \
+    R(M, 0, 1, 1, 1, 1, uint64,    uint64_t)             \
+    R(M, 0, 1, 1, 0, 1, size,      size_t)               \
+    R(M, 0, 1, 1, 0, 1, ptrdiff,   ptrdiff_t)
+
+#define GSHMEM_IF_0(M, name, type)
+#define GSHMEM_IF_1(M, name, type) M(name, type)
+#define GSHMEM_SEL_RMA(M, distinct, std, ext, bit, wait, name, type)      M(name, type)
+#define GSHMEM_SEL_DISTINCT(M, distinct, std, ext, bit, wait, name, type) GSHMEM_IF_##distinct(M, name, type)
+#define GSHMEM_SEL_STD(M, distinct, std, ext, bit, wait, name, type)      GSHMEM_IF_##std(M, name, type)
+#define GSHMEM_SEL_EXT(M, distinct, std, ext, bit, wait, name, type)      GSHMEM_IF_##ext(M, name, type)
+#define GSHMEM_SEL_BIT(M, distinct, std, ext, bit, wait, name, type)      GSHMEM_IF_##bit(M, name, type)
+#define GSHMEM_SEL_WAIT(M, distinct, std, ext, bit, wait, name, type)     GSHMEM_IF_##wait(M, name, type)
+
+/* The sets. M(NAME, type) is called once per row. */
+#define GSHMEM_TYPES_RMA(M)      GSHMEM_TYPE_TABLE(GSHMEM_SEL_RMA, M)
+#define GSHMEM_TYPES_DISTINCT(M) GSHMEM_TYPE_TABLE(GSHMEM_SEL_DISTINCT, M)
+#define GSHMEM_TYPES_AMO_STD(M)  GSHMEM_TYPE_TABLE(GSHMEM_SEL_STD, M)
+#define GSHMEM_TYPES_AMO_EXT(M)  GSHMEM_TYPE_TABLE(GSHMEM_SEL_EXT, M)
+#define GSHMEM_TYPES_AMO_BIT(M)  GSHMEM_TYPE_TABLE(GSHMEM_SEL_BIT, M)
+#define GSHMEM_TYPES_WAIT(M)     GSHMEM_TYPE_TABLE(GSHMEM_SEL_WAIT, M)
+/* Sizes in bits; M(bits, bytes). */
+#define GSHMEM_SIZES(M) M(8, 1) M(16, 2) M(32, 4) M(64, 8) M(128, 16)
+/* clang-format on */
+
+/* Comparisons of wait_until and test. */
+enum {
+    GSHMEM_CMP_EQ = 0,
+    GSHMEM_CMP_NE = 1,
+    GSHMEM_CMP_GT = 2,
+    GSHMEM_CMP_LE = 3,
+    GSHMEM_CMP_LT = 4,
+    GSHMEM_CMP_GE = 5,
+};
+
+/* How a signal is changed. */
+enum { GSHMEM_SIGNAL_SET = 9, GSHMEM_SIGNAL_ADD = 10 };
+
+enum {
+    GSHMEM_THREAD_SINGLE = 0,
+    GSHMEM_THREAD_FUNNELED = 1,
+    GSHMEM_THREAD_SERIALIZED = 2,
+    GSHMEM_THREAD_MULTIPLE = 3,
+};
+
+typedef int32_t gshmem_team_t;
+#define GSHMEM_TEAM_INVALID         ((gshmem_team_t)-1)
+#define GSHMEM_TEAM_WORLD           ((gshmem_team_t)0) /* all PEs */
+#define GSHMEM_TEAM_SHARED          ((gshmem_team_t)1) /* the PEs whose heaps are mapped */
+#define GSHMEMX_TEAM_NODE           ((gshmem_team_t)2) /* the PEs of this host */
+#define GSHMEMX_TEAM_SAME_MYPE_NODE ((gshmem_team_t)3) /* those with this PE's number in their node */
+
+/* gshmemx_init_status. */
+enum {
+    GSHMEM_STATUS_NOT_INITIALIZED = 0,
+    GSHMEM_STATUS_IS_BOOTSTRAPPED = 1, /* my_pe, n_pes and the teams work */
+    GSHMEM_STATUS_IS_INITIALIZED = 2,  /* the device is set up, too */
+};
+
+/* What calls with an int result return. gshmemx_error_string words them. */
+enum {
+    GSHMEMX_SUCCESS = 0,
+    GSHMEMX_ERROR_INVALID_VALUE = 1,
+    GSHMEMX_ERROR_OUT_OF_MEMORY = 2,
+    GSHMEMX_ERROR_NOT_SUPPORTED = 3,
+    GSHMEMX_ERROR_SYMMETRY = 4,
+    GSHMEMX_ERROR_GPU_NOT_SELECTED = 5,
+    GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED = 6,
+    GSHMEMX_ERROR_INTERNAL = 7,
+};
+
+/* Flags of gshmemx_init_attr; exactly one start-up flag. */
+enum {
+    GSHMEMX_INIT_THREAD_PES = 1,
+    GSHMEMX_INIT_WITH_MPI_COMM = 2,
+    GSHMEMX_INIT_WITH_UNIQUEID = 8,
+};
+
+/* Filled by gshmemx_get_uniqueid in one process, carried to the others by the user. */
+typedef struct {
+    int version;
+    char internal[124];
+} gshmemx_uniqueid_t;
+
+typedef struct {
+    int version;
+    gshmemx_uniqueid_t *id;
+    int myrank;
+    int nranks;
+} gshmemx_uniqueid_args_t;
+
+typedef struct {
+    int version;
+    const void *key; /* the same address in all threads of the job */
+    int my_pe;
+    int n_pes;
+} gshmemx_thread_args_t;
+
+typedef struct {
+    int version;
+    gshmemx_uniqueid_args_t uid_args;
+    gshmemx_thread_args_t thread_args;
+    char reserved[64];
+} gshmemx_init_args_t;
+
+typedef struct {
+    int version;
+    void *mpi_comm; /* an MPI_Comm *, read during init only */
+    gshmemx_init_args_t args;
+} gshmemx_init_attr_t;
+
+/* A struct's version is (1 << 16) + its size: the library refuses one it does not know. */
+#define GSHMEMX_STRUCT_VERSION(type) ((1 << 16) + (int)sizeof(type))
+#define GSHMEMX_UNIQUEID_INITIALIZER {GSHMEMX_STRUCT_VERSION(gshmemx_uniqueid_t), {0}}
+#define GSHMEMX_UNIQUEID_ARGS_INITIALIZER {GSHMEMX_STRUCT_VERSION(gshmemx_uniqueid_args_t), NULL, 0, 0}
+#define GSHMEMX_THREAD_ARGS_INITIALIZER {GSHMEMX_STRUCT_VERSION(gshmemx_thread_args_t), NULL, 0, 0}
+#define GSHMEMX_INIT_ARGS_INITIALIZER                                                              \
+    {GSHMEMX_STRUCT_VERSION(gshmemx_init_args_t), GSHMEMX_UNIQUEID_ARGS_INITIALIZER,               \
+     GSHMEMX_THREAD_ARGS_INITIALIZER, {0}}
+#define GSHMEMX_INIT_ATTR_INITIALIZER                                                              \
+    {GSHMEMX_STRUCT_VERSION(gshmemx_init_attr_t), NULL, GSHMEMX_INIT_ARGS_INITIALIZER}
+
+/* The state of this PE's heap, in bytes. */
+typedef struct {
+    size_t range;        /* address space reserved: the heap's limit */
+    size_t committed;    /* physical memory behind it now */
+    size_t used;         /* owned by the user's allocations, alignment included */
+    size_t largest_free; /* the largest block malloc could give, growth included */
+    size_t high_water;   /* the most that `used` has been */
+    size_t overhead;     /* the library's own part */
+} gshmemx_heap_info_t;
+
+#define GSHMEM_MAJOR_VERSION 1 /* of OpenSHMEM */
+#define GSHMEM_MINOR_VERSION 5
+#define GSHMEM_MAX_NAME_LEN  256
+
+#endif

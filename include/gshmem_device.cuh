@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a file with kernels includes: the host API and, in kernels, the calls marked [hd] there, the
+ * forms for a warp and for a block (device/api.cuh lists them), and the templates behind them:
+ *
+ *     gshmem::put(gshmem::group_block(), dest, source, nelems, pe);
+ *
+ * Groups: group_thread, group_warp, group_block; a call by a group behaves as if one thread had made
+ * it after the group's own synchronisation. Compiles with nvcc (any number of files, with or without
+ * -rdc=true) and, for the CPU device, with g++ and clang++; C++17. */
+#ifndef GSHMEM_DEVICE_CUH
+#define GSHMEM_DEVICE_CUH
+
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "gshmem_device.cuh needs C++17: compile with -std=c++17"
+#endif
+
+#if defined(GSHMEM_H) && !defined(GSHMEM_DEVICE_CODE)
+#error "gshmem.h came first, without kernels: include <gshmem_device.cuh> before it, or instead of it"
+#endif
+#ifndef GSHMEM_DEVICE_CODE
+#define GSHMEM_DEVICE_CODE 1
+#endif
+
+#if !defined(__CUDACC__)
+#include "device/cpu/cuda_names.h"
+#endif
+
+#include "gshmem.h"
+#include "gshmemx.h"
+
+#include "device/api.cuh"
+#include "gshmem/generic.h"
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Extensions of the host API: start-up by attributes, calls on a stream, launches, modules.
+ * Contracts of gshmem.h hold; a call "on stream" is enqueued and takes its turn there: it begins
+ * when the work before it in the stream is done, and the work after it sees its effect. Scalars
+ * are copied when the call is made; buffers must live until the call has run. Every call on a
+ * stream may be captured into a CUDA graph and replayed. */
+#ifndef GSHMEMX_H
+#define GSHMEMX_H
+
+#include "gshmem.h"
+
+#pragma GCC visibility push(default)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- start-up ---------------------------------------------------------------------------------- */
+
+/* As gshmem_init, by exactly one of the GSHMEMX_INIT_ flags (0: as gshmem_init), returning 0 or an
+ * error with nothing changed. Collective over the PEs of the new job. */
+int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr);
+/* One of GSHMEM_STATUS_. Callable at any time. */
+int gshmemx_init_status(void);
+/* Makes an id and serves its rendezvous in the background until all PEs have come or the start-up
+ * time limit is over. Callable before init, in one process of the job. */
+int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id);
+int gshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, const gshmemx_uniqueid_t *id,
+                                   gshmemx_init_attr_t *attr);
+/* mpi_comm: an MPI_Comm *, any communicator; its ranks become the PE numbers. */
+int gshmemx_set_attr_mpi_comm_args(void *mpi_comm, gshmemx_init_attr_t *attr);
+/* Threads of this process that give the same key become the PEs of one job. */
+int gshmemx_set_attr_thread_args(int my_pe, int n_pes, const void *key, gshmemx_init_attr_t *attr);
+/* Calls pe_main(argc, argv) once, or, when started by gshmemrun --threads (GSHMEM_THREADS=n), in n
+ * threads, each of which becomes a PE when it calls gshmem_init. Returns the first result that is
+ * not 0. */
+int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
+/* What an int result means; for the calling thread's latest failure with that result, the reason
+ * in full. Valid until the thread's next failure. */
+const char *gshmemx_error_string(int error);
+/* The heap of this PE as it is now. Not collective. */
+int gshmemx_heap_info(gshmemx_heap_info_t *info);
+/* What joins this PE and pe: "self", "thread" (same process), "memory" (host memory), "nvlink",
+ * "pcie"; NULL for no such PE. */
+const char *gshmemx_route_name(int pe);
+/* The name of the device this PE's kernels run on: "cpu" or the GPU's; NULL before set-up. */
+const char *gshmemx_device_name(void);
+
+/* ---- launches and modules ---------------------------------------------------------------------- */
+
+/* gshmem_launch, gshmemx_collective_launch and gshmemx_collective_launch_query_gridsize are C++ and
+ * stand in gshmem/launch.h, which this header includes where kernels are compiled. */
+
+/* Completes device set-up now rather than at the first call that needs it. Collective. */
+int gshmemx_device_setup(void);
+
+/* Called by the constructor in the device headers; not for users. */
+struct gsh_module;
+void gshmemx_module_register(struct gsh_module *module);
+void gshmemx_module_unregister(struct gsh_module *module);
+
+/* Makes a module (CUmodule) or library (CUlibrary) loaded through the driver usable: fills its
+ * constant block. The module must have been compiled with the device headers. Device set-up must
+ * be done. finalize is the counterpart; it may be left out when the module is unloaded first. */
+int gshmemx_cumodule_init(void *cumodule);
+int gshmemx_cumodule_finalize(void *cumodule);
+int gshmemx_culibrary_init(void *culibrary);
+int gshmemx_culibrary_finalize(void *culibrary);
+
+/* ---- on a stream: by bytes --------------------------------------------------------------------- */
+
+void gshmemx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                              gshmemx_stream_t stream);
+void gshmemx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                              gshmemx_stream_t stream);
+void gshmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                  gshmemx_stream_t stream);
+void gshmemx_getmem_nbi_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                  gshmemx_stream_t stream);
+void gshmemx_putmem_signal_on_stream(void *dest, const void *source, size_t bytes,
+                                     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                                     gshmemx_stream_t stream);
+void gshmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t bytes,
+                                         uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                                         gshmemx_stream_t stream);
+void gshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                                 gshmemx_stream_t stream);
+void gshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value,
+                                         gshmemx_stream_t stream);
+/* Completes this PE's earlier nbi calls on that stream. */
+void gshmemx_quiet_on_stream(gshmemx_stream_t stream);
+int gshmemx_barrier_on_stream(gshmem_team_t team, gshmemx_stream_t stream);
+void gshmemx_barrier_all_on_stream(gshmemx_stream_t stream);
+int gshmemx_team_sync_on_stream(gshmem_team_t team, gshmemx_stream_t stream);
+void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
+
+/* ---- on a stream: typed and sized -------------------------------------------------------------- */
+
+/* g_on_stream waits for the stream, since it returns the value; it is the one call here that
+ * cannot be captured. */
+
+#define RMA(NAME, T)                                                                               \
+    void gshmemx_##NAME##_p_on_stream(T *dest, T value, int pe, gshmemx_stream_t stream);          \
+    T gshmemx_##NAME##_g_on_stream(const T *source, int pe, gshmemx_stream_t stream);              \
+    void gshmemx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, int pe,           \
+                                        gshmemx_stream_t stream);                                  \
+    void gshmemx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, int pe,           \
+                                        gshmemx_stream_t stream);                                  \
+    void gshmemx_##NAME##_put_nbi_on_stream(T *dest, const T *source, size_t nelems, int pe,       \
+                                            gshmemx_stream_t stream);                              \
+    void gshmemx_##NAME##_get_nbi_on_stream(T *dest, const T *source, size_t nelems, int pe,       \
+                                            gshmemx_stream_t stream);                              \
+    void gshmemx_##NAME##_iput_on_stream(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,   \
+                                         size_t nelems, int pe, gshmemx_stream_t stream);          \
+    void gshmemx_##NAME##_iget_on_stream(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,   \
+                                         size_t nelems, int pe, gshmemx_stream_t stream);          \
+    void gshmemx_##NAME##_put_signal_on_stream(T *dest, const T *source, size_t nelems,            \
+                                               uint64_t *sig_addr, uint64_t signal, int sig_op,    \
+                                               int pe, gshmemx_stream_t stream);                   \
+    void gshmemx_##NAME##_put_signal_nbi_on_stream(T *dest, const T *source, size_t nelems,        \
+                                                   uint64_t *sig_addr, uint64_t signal,            \
+                                                   int sig_op, int pe, gshmemx_stream_t stream);
+GSHMEM_TYPES_RMA(RMA)
+#undef RMA
+
+#define SIZED(BITS, BYTES)                                                                         \
+    void gshmemx_put##BITS##_on_stream(void *dest, const void *source, size_t nelems, int pe,      \
+                                       gshmemx_stream_t stream);                                   \
+    void gshmemx_get##BITS##_on_stream(void *dest, const void *source, size_t nelems, int pe,      \
+                                       gshmemx_stream_t stream);                                   \
+    void gshmemx_put##BITS##_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe,  \
+                                           gshmemx_stream_t stream);                               \
+    void gshmemx_get##BITS##_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe,  \
+                                           gshmemx_stream_t stream);                               \
+    void gshmemx_iput##BITS##_on_stream(void *dest, const void *source, ptrdiff_t dst,             \
+                                        ptrdiff_t sst, size_t nelems, int pe,                      \
+                                        gshmemx_stream_t stream);                                  \
+    void gshmemx_iget##BITS##_on_stream(void *dest, const void *source, ptrdiff_t dst,             \
+                                        ptrdiff_t sst, size_t nelems, int pe,                      \
+                                        gshmemx_stream_t stream);                                  \
+    void gshmemx_put##BITS##_signal_on_stream(void *dest, const void *source, size_t nelems,       \
+                                              uint64_t *sig_addr, uint64_t signal, int sig_op,     \
+                                              int pe, gshmemx_stream_t stream);                    \
+    void gshmemx_put##BITS##_signal_nbi_on_stream(void *dest, const void *source, size_t nelems,   \
+                                                  uint64_t *sig_addr, uint64_t signal, int sig_op, \
+                                                  int pe, gshmemx_stream_t stream);
+GSHMEM_SIZES(SIZED)
+#undef SIZED
+
+/* A wait on a stream holds back the stream, not the host. */
+#define WAIT(NAME, T)                                                                              \
+    void gshmemx_##NAME##_wait_until_on_stream(T *ivar, int cmp, T cmp_value,                      \
+                                               gshmemx_stream_t stream);                           \
+    void gshmemx_##NAME##_wait_until_all_on_stream(T *ivars, size_t nelems, const int *status,     \
+                                                   int cmp, T cmp_value, gshmemx_stream_t stream); \
+    void gshmemx_##NAME##_wait_until_all_vector_on_stream(T *ivars, size_t nelems,                 \
+                                                          const int *status, int cmp,              \
+                                                          T *cmp_values, gshmemx_stream_t stream);
+GSHMEM_TYPES_WAIT(WAIT)
+#undef WAIT
+
+#ifdef __cplusplus
+}
+#endif
+
+#pragma GCC visibility pop
+
+#if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
+#include "gshmem/launch.h"
+#endif
+
+#endif
