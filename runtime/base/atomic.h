@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ordered access to memory shared with other PEs, a GPU or a NIC, from host code. The words
+ * themselves are plain fixed-width integers. Each use names its partner in a comment. */
+#ifndef GSH_ATOMIC_H
+#define GSH_ATOMIC_H
+
+#include <stdint.h>
+#include <sched.h>
+
+static inline uint32_t gsh_load_acquire_u32(const uint32_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t gsh_load_acquire_u64(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t gsh_load_relaxed_u32(const uint32_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static inline void gsh_store_release_u32(uint32_t *p, uint32_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static inline void gsh_store_release_u64(uint64_t *p, uint64_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+/* One turn of a host spin: *turn counts up from 0. Pauses, then yields the core, then sleeps up to
+ * 50 us, so that more PEs than cores make progress. */
+void gsh_backoff(unsigned *turn);
+
+#endif

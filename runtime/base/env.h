@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The environment variables GSHMEM_*, parsed into one struct. env.def has one row for each. */
+#ifndef GSH_ENV_H
+#define GSH_ENV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "runtime/base/result.h"
+
+#define GSH_ENV_BOOL(f)    bool f;
+#define GSH_ENV_SIZE(f)    uint64_t f##_bytes;
+#define GSH_ENV_SECONDS(f) uint64_t f##_ns;
+#define GSH_ENV_INT(f)     int f;
+#define GSH_ENV_STRING(f)  char f[256];
+#define GSH_ENV_CHOICE(f)  char f[32];
+
+struct gsh_env {
+#define ENV(field, name, kind, def, choices, doc) GSH_ENV_##kind(field)
+#include "runtime/base/env.def"
+#undef ENV
+};
+
+/* Fills *env from the environment and sets up the log. An unknown value of a known variable is
+ * GSH_ERR_ARG with a line naming variable, value and what is allowed; a GSHMEM_ variable that no
+ * row names is only warned about. */
+GSH_CHECK_RESULT enum gsh_result gsh_env_read(struct gsh_env *env);
+
+/* Prints each variable with its value, where that comes from, and its meaning. */
+void gsh_env_print(FILE *out);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Arithmetic every module needs: alignment, bounds, array length, monotonic time. */
+#ifndef GSH_UTIL_H
+#define GSH_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#define GSH_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline bool gsh_is_pow2(uint64_t v)
+{
+    return v != 0 && (v & (v - 1)) == 0;
+}
+
+/* align is a power of two; the caller makes sure that v + align - 1 does not overflow. */
+static inline uint64_t gsh_align_up(uint64_t v, uint64_t align)
+{
+    return (v + align - 1) & ~(align - 1);
+}
+
+static inline uint64_t gsh_min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t gsh_max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Whether [off, off + bytes) lies in [0, limit), without overflow. */
+static inline bool gsh_range_fits(uint64_t off, uint64_t bytes, uint64_t limit)
+{
+    return off <= limit && bytes <= limit - off;
+}
+
+static inline uint64_t gsh_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#endif
