@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How the PEs of a job exchange small blobs before (and beside) everything else. One table of
+ * functions; each kind is made by its own create function. Knows nothing of CUDA or heaps.
+ * "Rank" is the PE number here. All functions but create and destroy are collective over the
+ * ranks of the bootstrap, in the same order everywhere, called by one thread of a rank at a time. */
+#ifndef GSH_BOOTSTRAP_H
+#define GSH_BOOTSTRAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "runtime/base/result.h"
+
+struct gsh_bootstrap;
+
+struct gsh_bootstrap_ops {
+    const char *name;
+    /* Each rank gives `bytes` bytes (the same everywhere); all_out receives size * bytes in rank
+     * order. Returns GSH_ERR_PEER when another rank is gone, GSH_ERR_TIMEOUT past the limit. */
+    enum gsh_result (*allgather)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                 void *all_out);
+    enum gsh_result (*barrier)(struct gsh_bootstrap *b);
+    /* Asks the launcher to end the job. May return (when it cannot, or before it has). */
+    void (*abort)(struct gsh_bootstrap *b, int status, const char *message);
+    /* Not collective; frees b. */
+    void (*destroy)(struct gsh_bootstrap *b);
+};
+
+/* First member of every kind's own struct. */
+struct gsh_bootstrap {
+    const struct gsh_bootstrap_ops *ops;
+    int rank;
+    int size;
+    uint64_t timeout_ns; /* of each call; 0 is none */
+};
+
+/* One PE, no launcher. */
+GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_single_create(struct gsh_bootstrap **out);
+
+/* The PMIx server of the launcher (mpirun, prterun, srun --mpi=pmix). GSH_ERR_UNSUPPORTED, with a
+ * reason kept by gsh_note, when there is none or libpmix cannot be opened. */
+GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_pmix_create(uint64_t timeout_ns,
+                                                           struct gsh_bootstrap **out);
+
+/* The application's MPI communicator, through the plug-in. mpi_comm points to an MPI_Comm. */
+GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_mpi_create(const char *plugin, void *mpi_comm,
+                                                          uint64_t timeout_ns,
+                                                          struct gsh_bootstrap **out);
+
+/* Threads of one process: the n_ranks callers that give the same key form one job. */
+GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_local_create(const void *key, int rank, int n_ranks,
+                                                            uint64_t timeout_ns,
+                                                            struct gsh_bootstrap **out);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A listening socket that admits only visitors who prove the secret of an id. Strangers, garbage
+ * and connections that hang cost a slot for a while and nothing else. Used by the rendezvous and
+ * by each rank while its links are made; what an admitted hello means is left to them. */
+#ifndef GSH_GATE_H
+#define GSH_GATE_H
+
+#include "bootstrap/uid_wire.h"
+
+struct gsh_gate;
+
+/* Listens at `at` (port 0: any). With a challenge given (links) every visitor must answer that one;
+ * with NULL each visitor is sent one of its own. */
+GSH_CHECK_RESULT enum gsh_result gsh_gate_create(const struct gsh_address *at,
+                                                 const uint8_t challenge[GSH_NONCE_BYTES],
+                                                 struct gsh_gate **out);
+void gsh_gate_destroy(struct gsh_gate **gate);
+/* Where visitors come. */
+const struct gsh_address *gsh_gate_address(const struct gsh_gate *gate);
+/* The secret is not known yet when the rendezvous' own address is. */
+void gsh_gate_set_secret(struct gsh_gate *gate, const uint8_t secret[GSH_SHA256_BYTES]);
+
+/* Also report whenever fd, which the caller keeps, is closed or has input; tag >= 0 names it. */
+GSH_CHECK_RESULT enum gsh_result gsh_gate_watch(struct gsh_gate *gate, int fd, int tag);
+/* Must come before fd is closed: a forked child may keep it open. */
+void gsh_gate_unwatch(struct gsh_gate *gate, int fd);
+
+struct gsh_gate_event {
+    int tag;                /* a watched descriptor is readable; -1: a visitor was admitted: */
+    int fd;                 /* the caller's from now on */
+    struct gsh_hello hello; /* what it said */
+};
+
+/* Waits for the next event. GSH_ERR_TIMEOUT past the deadline; not worded. */
+GSH_CHECK_RESULT enum gsh_result gsh_gate_next(struct gsh_gate *gate, uint64_t deadline_ns,
+                                               struct gsh_gate_event *event);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the user of gshmemrun asks for. */
+#ifndef GSH_GSHMEMRUN_OPTIONS_H
+#define GSH_GSHMEMRUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Exit statuses of gshmemrun's own; the others are those of the program. */
+enum {
+    GSHMEMRUN_USAGE = 2,
+    GSHMEMRUN_TIMEOUT = 124,    /* as timeout(1) */
+    GSHMEMRUN_CANNOT_RUN = 126, /* as the shell */
+    GSHMEMRUN_NOT_FOUND = 127,
+};
+
+struct gshmemrun_options {
+    int n_pes;
+    bool is_threads, tags_output;
+    uint64_t timeout_ns; /* 0: none */
+    char **command;      /* the program as the user calls it, and its arguments */
+    char path[4096];     /* where the program is */
+};
+
+/* Fills *options (zeroed), or ends the process with one line and the status that fits. */
+void gshmemrun_parse(int argc, char **argv, struct gshmemrun_options *options);
+
+#endif

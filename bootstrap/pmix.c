@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The bootstrap over the PMIx server of mpirun, prterun or srun. libpmix is opened at run time.
+ *
+ * The declarations below are the part of the ABI that PMIx 3, 4, 5 and 6 share: pmix_proc_t,
+ * pmix_value_t (the union is as large as its member pmix_envar_t in all of them, the later members
+ * are pointers and words), pmix_info_t, the numbers and strings, and nine functions. The inline
+ * helpers and macros of pmix.h, which changed between versions, are not used.
+ *
+ * PMIx_Get hands out a value from malloc (in all versions PMIX_VALUE_RELEASE ends in free of the
+ * C library), with the bytes of a byte object in a block of their own: both are freed here with
+ * free. Values given to PMIx_Put are copied by it.
+ *
+ * Every call uses a key of its own, because a published key may not be given a new value. The count
+ * in it is one for the process, so that the next init uses further keys; it is equal on all PEs as
+ * all calls are collective. */
+#define _GNU_SOURCE 1
+#include "bootstrap/bootstrap.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+
+enum {
+    PMIX_SUCCESS = 0,
+    PMIX_ERR_TIMEOUT = -24,
+    PMIX_ERR_UNREACH = -25,
+    PMIX_ERR_PARTIAL_SUCCESS = -52, /* of a fence: a process has left instead of coming */
+    PMIX_ERR_LOST_CONNECTION = -61,
+    PMIX_ERR_LOST_CONNECTION_V3 = -101,
+};
+enum {
+    PMIX_BOOL = 1,
+    PMIX_INT = 6,
+    PMIX_UINT32 = 14,
+    PMIX_BYTE_OBJECT = 27
+};                           /* pmix_data_type_t */
+#define PMIX_GLOBAL        3 /* pmix_scope_t */
+#define PMIX_RANK_WILDCARD (UINT32_MAX - 1)
+
+struct pmix_proc {
+    char nspace[256];
+    uint32_t rank;
+};
+
+struct pmix_value {
+    uint16_t type;
+    union {
+        bool flag;
+        int integer;
+        uint32_t uint32;
+        struct {
+            char *bytes;
+            size_t size;
+        } bo;
+        struct {
+            char *name, *value;
+            char separator;
+        } envar;
+    } data;
+};
+
+struct pmix_info {
+    char key[512];
+    uint32_t flags; /* 0: optional to the server */
+    struct pmix_value value;
+};
+
+_Static_assert(sizeof(struct pmix_proc) == 260, "pmix_proc_t");
+_Static_assert(sizeof(struct pmix_value) == 8 + 3 * sizeof(void *), "pmix_value_t");
+_Static_assert(offsetof(struct pmix_info, value) == 520, "pmix_info_t");
+
+struct pmix_api {
+    int (*Init)(struct pmix_proc *self, struct pmix_info info[], size_t n_info);
+    int (*Finalize)(const struct pmix_info info[], size_t n_info);
+    int (*Abort)(int status, const char message[], struct pmix_proc procs[], size_t n_procs);
+    int (*Put)(uint8_t scope, const char key[], struct pmix_value *value);
+    int (*Commit)(void);
+    int (*Fence)(const struct pmix_proc procs[], size_t n_procs, const struct pmix_info info[],
+                 size_t n_info);
+    int (*Get)(const struct pmix_proc *proc, const char key[], const struct pmix_info info[],
+               size_t n_info, struct pmix_value **value);
+    const char *(*Error_string)(int status);
+    const char *(*Get_version)(void);
+};
+
+struct pmix_bootstrap {
+    struct gsh_bootstrap base;
+    const struct pmix_api *api;
+    struct pmix_proc self;
+};
+
+/* PMIx is one per process, whoever uses it. It is finalized when the process ends rather than with
+ * the bootstrap, since not every version can be initialised a second time. */
+static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct pmix_api process_api;
+static struct pmix_proc process_self;
+static bool is_initialized, has_bootstrap;
+static pid_t initialized_by; /* a forked child is no client of the server */
+static uint64_t n_calls;     /* used by the one bootstrap there is */
+
+/* ---- the library ---- */
+
+static void *open_library(void)
+{
+    static const char *const names[] = {"libpmix.so.2", "libpmix.so"};
+    void *library = NULL;
+    for (size_t i = 0; i < GSH_ARRAY_LEN(names) && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);
+    return library;
+}
+
+static enum gsh_result load_api(struct pmix_api *api)
+{
+    struct {
+        const char *name;
+        void *entry; /* of a function pointer */
+    } symbols[] = {
+        {"PMIx_Init", &api->Init},
+        {"PMIx_Finalize", &api->Finalize},
+        {"PMIx_Abort", &api->Abort},
+        {"PMIx_Put", &api->Put},
+        {"PMIx_Commit", &api->Commit},
+        {"PMIx_Fence", &api->Fence},
+        {"PMIx_Get", &api->Get},
+        {"PMIx_Error_string", &api->Error_string},
+        {"PMIx_Get_version", &api->Get_version},
+    };
+    void *library = open_library();
+    if (!library)
+        return gsh_note(GSH_ERR_UNSUPPORTED, "started by a PMIx launcher, but %s", dlerror());
+    for (size_t i = 0; i < GSH_ARRAY_LEN(symbols); i++) {
+        void *symbol = dlsym(library, symbols[i].name);
+        if (!symbol)
+            return gsh_note(GSH_ERR_UNSUPPORTED, "libpmix has no %s", symbols[i].name);
+        memcpy(symbols[i].entry, &symbol, sizeof symbol);
+    }
+    return GSH_OK;
+}
+
+/* A process that ends in the middle of a job does not take leave, so that the launcher notices. */
+static void finalize_at_exit(void)
+{
+    pthread_mutex_lock(&process_mutex);
+    if (is_initialized && !has_bootstrap && initialized_by == getpid())
+        process_api.Finalize(NULL, 0);
+    is_initialized = false;
+    pthread_mutex_unlock(&process_mutex);
+}
+
+/* With process_mutex held. */
+static enum gsh_result initialize(void)
+{
+    if (is_initialized)
+        return GSH_OK;
+    enum gsh_result r = load_api(&process_api);
+    if (r != GSH_OK)
+        return r;
+    int status = process_api.Init(&process_self, NULL, 0);
+    if (status != PMIX_SUCCESS)
+        return gsh_note(GSH_ERR_UNSUPPORTED, "PMIx_Init: %s", process_api.Error_string(status));
+    is_initialized = true;
+    initialized_by = getpid();
+    atexit(finalize_at_exit);
+    gsh_log(GSH_LOG_INFO, GSH_LOG_BOOTSTRAP, "start-up by PMIx: %s", process_api.Get_version());
+    return GSH_OK;
+}
+
+/* ---- calls ---- */
+
+static enum gsh_result pmix_result(const struct pmix_bootstrap *p, int status, const char *call)
+{
+    if (status == PMIX_SUCCESS)
+        return GSH_OK;
+    enum gsh_result r = GSH_ERR_SYSTEM;
+    if (status == PMIX_ERR_TIMEOUT)
+        r = GSH_ERR_TIMEOUT;
+    else if (status == PMIX_ERR_PARTIAL_SUCCESS || status == PMIX_ERR_UNREACH ||
+             status == PMIX_ERR_LOST_CONNECTION || status == PMIX_ERR_LOST_CONNECTION_V3)
+        r = GSH_ERR_PEER;
+    return gsh_fail(r, "%s: %s%s", call, p->api->Error_string(status),
+                    r == GSH_ERR_PEER ? " (another PE died or left)" : "");
+}
+
+/* The server ends a call after so many seconds; those too old to know this wait for ever, or until
+ * the launcher ends a job one process of which has died. */
+static size_t add_timeout(const struct pmix_bootstrap *p, struct pmix_info *info)
+{
+    if (p->base.timeout_ns == 0)
+        return 0;
+    memset(info, 0, sizeof *info);
+    strcpy(info->key, "pmix.timeout");
+    info->value.type = PMIX_INT;
+    info->value.data.integer =
+        (int)gsh_min_u64((p->base.timeout_ns + 999999999u) / 1000000000u, INT32_MAX);
+    return 1;
+}
+
+static enum gsh_result fence(struct pmix_bootstrap *p, bool collects, const char *call)
+{
+    struct pmix_info info[2];
+    size_t n_info = add_timeout(p, info);
+    if (collects) {
+        memset(&info[n_info], 0, sizeof info[n_info]);
+        strcpy(info[n_info].key, "pmix.collect");
+        info[n_info].value.type = PMIX_BOOL;
+        info[n_info].value.data.flag = true;
+        n_info++;
+    }
+    return pmix_result(p, p->api->Fence(NULL, 0, info, n_info), call);
+}
+
+/* A value published by `rank`, of this type; the caller frees it. */
+static enum gsh_result get(const struct pmix_bootstrap *p, uint32_t rank, const char *key,
+                           uint16_t type, struct pmix_value **out)
+{
+    struct pmix_info info;
+    struct pmix_proc proc = p->self;
+    struct pmix_value *value = NULL;
+    proc.rank = rank;
+    size_t n_info = add_timeout(p, &info);
+    enum gsh_result r = pmix_result(p, p->api->Get(&proc, key, &info, n_info, &value), "PMIx_Get");
+    if (r != GSH_OK)
+        return r;
+    if (!value || value->type != type) {
+        int found = value ? value->type : -1;
+        free(value); /* and leaks what an unexpected type may point to */
+        return gsh_fail(GSH_ERR_SYSTEM, "PMIx_Get: %s has type %d, not %d", key, found, type);
+    }
+    *out = value;
+    return GSH_OK;
+}
+
+static enum gsh_result get_blob(const struct pmix_bootstrap *p, int rank, const char *key,
+                                size_t bytes, void *out)
+{
+    struct pmix_value *value;
+    enum gsh_result r = get(p, (uint32_t)rank, key, PMIX_BYTE_OBJECT, &value);
+    if (r != GSH_OK)
+        return r;
+    if (value->data.bo.size == bytes)
+        memcpy(out, value->data.bo.bytes, bytes);
+    else
+        r = gsh_fail(GSH_ERR_SYMMETRY, "allgather: PE %d gives %zu bytes, this PE %zu", rank,
+                     value->data.bo.size, bytes);
+    free(value->data.bo.bytes);
+    free(value);
+    return r;
+}
+
+static enum gsh_result pmix_barrier(struct gsh_bootstrap *b)
+{
+    return fence((struct pmix_bootstrap *)b, false, "PMIx_Fence (barrier)");
+}
+
+static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                      void *all_out)
+{
+    struct pmix_bootstrap *p = (struct pmix_bootstrap *)b;
+    struct pmix_value value = {.type = PMIX_BYTE_OBJECT};
+    char key[64];
+    if (bytes == 0)
+        return pmix_barrier(b);
+    snprintf(key, sizeof key, "gshmem.%llu", (unsigned long long)n_calls++);
+    value.data.bo.bytes = (char *)mine;
+    value.data.bo.size = bytes;
+    enum gsh_result r = pmix_result(p, p->api->Put(PMIX_GLOBAL, key, &value), "PMIx_Put");
+    if (r == GSH_OK)
+        r = pmix_result(p, p->api->Commit(), "PMIx_Commit");
+    if (r == GSH_OK)
+        r = fence(p, true, "PMIx_Fence (allgather)");
+    for (int rank = 0; rank < b->size && r == GSH_OK; rank++)
+        r = get_blob(p, rank, key, bytes, (char *)all_out + (size_t)rank * bytes);
+    return r;
+}
+
+static void pmix_abort(struct gsh_bootstrap *b, int status, const char *message)
+{
+    struct pmix_bootstrap *p = (struct pmix_bootstrap *)b;
+    p->api->Abort(status, message ? message : "", NULL, 0);
+}
+
+static void pmix_destroy(struct gsh_bootstrap *b)
+{
+    if (!b)
+        return;
+    free(b);
+    pthread_mutex_lock(&process_mutex);
+    has_bootstrap = false;
+    pthread_mutex_unlock(&process_mutex);
+}
+
+static const struct gsh_bootstrap_ops pmix_ops = {
+    .name = "pmix",
+    .allgather = pmix_allgather,
+    .barrier = pmix_barrier,
+    .abort = pmix_abort,
+    .destroy = pmix_destroy,
+};
+
+/* With process_mutex held. */
+static enum gsh_result create(uint64_t timeout_ns, struct pmix_bootstrap **out)
+{
+    if (has_bootstrap)
+        return gsh_fail(GSH_ERR_STATE, "a process is one PE of a PMIx launcher's job: a second "
+                                       "thread cannot be another");
+    enum gsh_result r = initialize();
+    if (r != GSH_OK)
+        return r;
+    struct pmix_bootstrap *p = calloc(1, sizeof *p);
+    if (!p)
+        return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up by PMIx");
+    p->base = (struct gsh_bootstrap){&pmix_ops, (int)process_self.rank, 0, timeout_ns};
+    p->api = &process_api;
+    p->self = process_self;
+    struct pmix_value *size = NULL;
+    r = get(p, PMIX_RANK_WILDCARD, "pmix.job.size", PMIX_UINT32, &size);
+    if (r != GSH_OK) {
+        free(p);
+        return r;
+    }
+    p->base.size = (int)size->data.uint32;
+    free(size);
+    has_bootstrap = true;
+    *out = p;
+    return GSH_OK;
+}
+
+enum gsh_result gsh_bootstrap_pmix_create(uint64_t timeout_ns, struct gsh_bootstrap **out)
+{
+    struct pmix_bootstrap *p = NULL;
+    const char *nspace = getenv("PMIX_NAMESPACE");
+    if (!nspace || !nspace[0])
+        return gsh_note(GSH_ERR_UNSUPPORTED, "not started by a PMIx launcher (mpirun, prterun, "
+                                             "srun --mpi=pmix): PMIX_NAMESPACE is not set");
+    pthread_mutex_lock(&process_mutex);
+    enum gsh_result r = create(timeout_ns, &p);
+    pthread_mutex_unlock(&process_mutex);
+    if (r == GSH_OK)
+        *out = &p->base;
+    return r;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A bootstrap over shared memory for ranks that all share one node, made on top of areas the
+ * caller has mapped. Much faster than a launcher's: malloc and free go through it. */
+#ifndef GSH_SHM_H
+#define GSH_SHM_H
+
+#include <stdint.h>
+#include "bootstrap/bootstrap.h"
+
+#define GSH_SHM_SLOT_BYTES 512
+
+/* One per rank, in shared memory, zeroed before use. Protocol: in round k rank r writes
+ * slot[k & 1], then stores k to `seq` with release; everyone else loads `seq` with acquire until
+ * it is at least k and then reads slot[k & 1]. Two slots are enough: r writes slot[k & 1] again in
+ * round k + 2, which it enters only after all ranks have stored k + 1, that is, have read round k. */
+struct gsh_shm_area {
+    uint64_t seq; /* written by its rank */
+    uint64_t reserved[7];
+    uint8_t slot[2][GSH_SHM_SLOT_BYTES]; /* written by its rank */
+};
+
+/* Called in every turn of a wait, with the rank that has not arrived. A result other than GSH_OK
+ * ends the wait with it. */
+typedef enum gsh_result (*gsh_shm_wait_fn)(void *context, unsigned *turn, uint64_t *start_ns,
+                                           int rank);
+
+/* areas[rank] is rank's area as mapped here; the array is kept by the caller. base's abort is
+ * used; base stays the caller's. */
+GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *base,
+                                                          struct gsh_shm_area **areas,
+                                                          gsh_shm_wait_fn wait, void *context,
+                                                          struct gsh_bootstrap **out);
+
+#endif

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A rank of a job started by unique id: it asks the rendezvous for its partners, links up with them
+ * over TCP, and exchanges blobs in O(log n) rounds.
+ *
+ * In round k a rank sends to rank + 2^k and receives from rank - 2^k (modulo n). Allgather (Bruck):
+ * slot j of a rank's buffer is the blob of rank - j; before round k the first 2^k slots are filled,
+ * and they are what the receiver needs for its next 2^k. Barrier: the same with empty blobs.
+ *
+ * A rank that fails in a call sends a notice naming the culprit over all its links and closes its
+ * sending side; whoever waits for it passes that on, so all ranks return within O(log n) hops. */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "bootstrap/gate.h"
+#include "bootstrap/netif.h"
+#include "runtime/base/log.h"
+
+enum frame_kind { FRAME_DATA = 0x67736801, FRAME_NOTICE };
+
+struct frame {
+    uint32_t kind;
+    uint32_t call;  /* data: which collective call of this bootstrap; notice: enum gsh_result */
+    uint64_t bytes; /* data: of one rank's blob; notice: the culprit's rank */
+};
+_Static_assert(sizeof(struct frame) == 16, "no padding");
+
+struct uid_bootstrap {
+    struct gsh_bootstrap base;
+    struct gsh_gate *gate; /* only while links are made */
+    uint8_t secret[GSH_SHA256_BYTES];
+    int rounds;
+    int out[GSH_UID_MAX_ROUNDS];           /* to rank + 2^k */
+    int in[GSH_UID_MAX_ROUNDS];            /* from rank - 2^k */
+    bool is_mid_frame[GSH_UID_MAX_ROUNDS]; /* out[k] has got a part of a frame */
+    uint32_t n_calls;
+    bool is_failed;
+};
+
+static int partner(const struct uid_bootstrap *u, int round, int direction)
+{
+    int64_t n = u->base.size;
+    return (int)((u->base.rank + n + direction * ((int64_t)1 << round)) % n);
+}
+
+static double timeout_s(const struct uid_bootstrap *u)
+{
+    return (double)u->base.timeout_ns * 1e-9;
+}
+
+/* ---- exchange ---- */
+
+static void send_notice(struct uid_bootstrap *u, enum gsh_result r, int culprit)
+{
+    struct frame notice = {FRAME_NOTICE, (uint32_t)r, (uint64_t)culprit};
+    size_t moved;
+    u->is_failed = true;
+    for (int k = 0; k < u->rounds; k++) {
+        if (u->out[k] >= 0 && !u->is_mid_frame[k])
+            (void)!gsh_socket_send_some(u->out[k], &notice, sizeof notice, &moved);
+        if (u->in[k] >= 0)
+            (void)!gsh_socket_send_some(u->in[k], &notice, sizeof notice, &moved);
+        if (u->out[k] >= 0)
+            (void)shutdown(u->out[k], SHUT_WR);
+        if (u->in[k] >= 0)
+            (void)shutdown(u->in[k], SHUT_WR);
+    }
+}
+
+/* A rank whose partner fails in sending may find that partner's notice on the same link. */
+static bool find_notice(int fd, struct frame *out)
+{
+    size_t moved;
+    struct frame f;
+    if (gsh_socket_recv_some(fd, &f, sizeof f, &moved) != GSH_OK || moved != sizeof f ||
+        f.kind != FRAME_NOTICE)
+        return false;
+    *out = f;
+    return true;
+}
+
+static enum gsh_result fail_by_notice(struct uid_bootstrap *u, const char *call,
+                                      const struct frame *notice)
+{
+    enum gsh_result r = notice->call > GSH_OK && notice->call < GSH_RESULT_COUNT
+                            ? (enum gsh_result)notice->call
+                            : GSH_ERR_PEER;
+    int culprit = (int)notice->bytes;
+    send_notice(u, r, culprit);
+    if (r == GSH_ERR_PEER)
+        return gsh_fail(r, "%s: PE %d died or left", call, culprit);
+    return gsh_fail(r, "%s: failed on PE %d: %s", call, culprit, gsh_result_name(r));
+}
+
+static enum gsh_result fail_exchange(struct uid_bootstrap *u, const char *call, enum gsh_result r,
+                                     int round, const struct gsh_socket_part *out,
+                                     const struct gsh_socket_part *in)
+{
+    int saved = errno;
+    struct frame notice;
+    int culprit =
+        out->is_broken || in->done == in->bytes ? partner(u, round, 1) : partner(u, round, -1);
+    if (r == GSH_ERR_PEER && out->is_broken && find_notice(u->out[round], &notice))
+        return fail_by_notice(u, call, &notice);
+    if (r == GSH_ERR_PEER) {
+        send_notice(u, r, culprit);
+        return gsh_fail(r, "%s: PE %d died or left", call, culprit);
+    }
+    if (r == GSH_ERR_TIMEOUT) {
+        send_notice(u, r, culprit);
+        return gsh_fail(r, "%s: nothing from PE %d for %g s", call, culprit, timeout_s(u));
+    }
+    send_notice(u, GSH_ERR_PEER, u->base.rank);
+    errno = saved;
+    return gsh_fail_errno(r, "%s: link with PE %d", call, culprit);
+}
+
+static enum gsh_result check_frame(struct uid_bootstrap *u, const char *call, int round,
+                                   const struct frame *mine, const struct frame *theirs)
+{
+    int from = partner(u, round, -1);
+    if (theirs->kind == FRAME_NOTICE)
+        return fail_by_notice(u, call, theirs);
+    if (theirs->kind == FRAME_DATA && theirs->call == mine->call && theirs->bytes == mine->bytes)
+        return GSH_OK;
+    send_notice(u, GSH_ERR_SYMMETRY, from);
+    if (theirs->kind != FRAME_DATA || theirs->call != mine->call)
+        return gsh_fail(GSH_ERR_BUG, "%s: PE %d is in another start-up call than this PE", call,
+                        from);
+    return gsh_fail(GSH_ERR_SYMMETRY, "%s: PE %d gives %llu bytes, this PE %llu", call, from,
+                    (unsigned long long)theirs->bytes, (unsigned long long)mine->bytes);
+}
+
+/* One round: sends `mine` with the out_bytes that stand behind it, receives a frame and in_bytes.
+ * The whole frame is on its way before the partner's is judged, so that a notice may follow it. */
+static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k,
+                                struct frame *mine, size_t out_bytes, void *in_data,
+                                size_t in_bytes, uint64_t deadline_ns)
+{
+    struct frame theirs;
+    struct gsh_socket_part out = {
+        .fd = u->out[k], .data = mine, .bytes = sizeof *mine + out_bytes, .may_lag = true};
+    struct gsh_socket_part head = {.fd = u->in[k], .data = &theirs, .bytes = sizeof theirs};
+    struct gsh_socket_part in = {.fd = u->in[k], .data = in_data, .bytes = in_bytes};
+    enum gsh_result r = gsh_socket_exchange(&out, &head, deadline_ns);
+    u->is_mid_frame[k] = out.done > 0 && out.done < out.bytes;
+    if (r != GSH_OK)
+        return fail_exchange(u, call, r, k, &out, &head);
+    r = check_frame(u, call, k, mine, &theirs);
+    if (r != GSH_OK)
+        return r;
+    out.may_lag = false;
+    r = gsh_socket_exchange(&out, &in, deadline_ns);
+    u->is_mid_frame[k] = out.done < out.bytes;
+    return r == GSH_OK ? GSH_OK : fail_exchange(u, call, r, k, &out, &in);
+}
+
+static enum gsh_result check_alive(const struct uid_bootstrap *u, const char *call)
+{
+    if (!u->is_failed)
+        return GSH_OK;
+    return gsh_fail(GSH_ERR_PEER, "%s: an earlier start-up call of this job failed", call);
+}
+
+static enum gsh_result uid_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                     void *all_out)
+{
+    struct uid_bootstrap *u = (struct uid_bootstrap *)b;
+    size_t n = (size_t)b->size, rank = (size_t)b->rank;
+    uint64_t deadline_ns = gsh_deadline_in(b->timeout_ns);
+    enum gsh_result r = check_alive(u, "allgather");
+    if (r != GSH_OK)
+        return r;
+    struct frame *head = malloc(sizeof *head + n * bytes);
+    if (!head) {
+        send_notice(u, GSH_ERR_NOMEM, b->rank);
+        return gsh_fail(GSH_ERR_NOMEM, "allgather: no memory for %zu times %zu bytes", n, bytes);
+    }
+    char *slots = (char *)(head + 1); /* what is sent begins with slot 0, right behind the header */
+    *head = (struct frame){FRAME_DATA, ++u->n_calls, bytes};
+    if (bytes > 0)
+        memcpy(slots, mine, bytes);
+    for (int k = 0; k < u->rounds && r == GSH_OK; k++) {
+        size_t filled = (size_t)1 << k;
+        size_t count = filled < n - filled ? filled : n - filled;
+        r = do_round(u, "allgather", k, head, count * bytes, slots + filled * bytes, count * bytes,
+                     deadline_ns);
+    }
+    for (size_t j = 0; j < n && bytes > 0 && r == GSH_OK; j++)
+        memcpy((char *)all_out + (rank + n - j) % n * bytes, slots + j * bytes, bytes);
+    free(head);
+    return r;
+}
+
+static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
+{
+    struct uid_bootstrap *u = (struct uid_bootstrap *)b;
+    uint64_t deadline_ns = gsh_deadline_in(b->timeout_ns);
+    enum gsh_result r = check_alive(u, "barrier");
+    if (r != GSH_OK)
+        return r;
+    struct frame head = {FRAME_DATA, ++u->n_calls, 0};
+    for (int k = 0; k < u->rounds && r == GSH_OK; k++)
+        r = do_round(u, "barrier", k, &head, 0, NULL, 0, deadline_ns);
+    return r;
+}
+
+/* Nobody here can end another process; its partners learn it at their next call. */
+static void uid_abort(struct gsh_bootstrap *b, int status, const char *message)
+{
+    struct uid_bootstrap *u = (struct uid_bootstrap *)b;
+    (void)status;
+    (void)message;
+    if (!u->is_failed)
+        send_notice(u, GSH_ERR_PEER, b->rank);
+}
+
+static void uid_destroy(struct gsh_bootstrap *b)
+{
+    struct uid_bootstrap *u = (struct uid_bootstrap *)b;
+    if (!u)
+        return;
+    for (int k = 0; k < GSH_UID_MAX_ROUNDS; k++) {
+        gsh_socket_hang_up(&u->out[k]);
+        gsh_socket_hang_up(&u->in[k]);
+    }
+    gsh_gate_destroy(&u->gate);
+    explicit_bzero(u->secret, sizeof u->secret);
+    free(u);
+}
+
+static const struct gsh_bootstrap_ops uid_ops = {
+    .name = "uid",
+    .allgather = uid_allgather,
+    .barrier = uid_barrier,
+    .abort = uid_abort,
+    .destroy = uid_destroy,
+};
+
+/* ---- joining ---- */
+
+static enum gsh_result fail_rendezvous(const struct uid_bootstrap *u,
+                                       const struct gsh_address *address, enum gsh_result r)
+{
+    char text[GSH_ADDRESS_TEXT];
+    gsh_address_text(address, text);
+    if (r == GSH_ERR_TIMEOUT)
+        return gsh_fail(r, "start-up: no answer from the rendezvous at %s within %g s", text,
+                        timeout_s(u));
+    if (r == GSH_ERR_ARG || errno == ECONNRESET || errno == EPIPE)
+        return gsh_fail(r, "start-up: who serves %s does not accept this unique id, or has ended",
+                        text);
+    if (errno == ECONNREFUSED)
+        return gsh_fail(r,
+                        "start-up: nobody serves the unique id at %s: its maker has ended, its "
+                        "time limit passed, or it was used before",
+                        text);
+    return gsh_fail_errno(r, "start-up: cannot reach the rendezvous at %s", text);
+}
+
+/* Where partners reach this rank: the interface the user names, else the address that reached the
+ * rendezvous. */
+static enum gsh_result open_gate(struct uid_bootstrap *u, const struct gsh_uid_options *options,
+                                 int rendezvous_fd, uint8_t link[GSH_NONCE_BYTES])
+{
+    struct gsh_address at;
+    enum gsh_result r = gsh_socket_local_address(rendezvous_fd, &at);
+    if (r != GSH_OK)
+        return gsh_fail_errno(r, "start-up: local address");
+    memset(at.port, 0, sizeof at.port);
+    if (options->ifname && options->ifname[0])
+        r = gsh_netif_choose(options->ifname, at.family == 6 ? "ipv6" : "ipv4",
+                             "this PE in start-up", &at);
+    if (r == GSH_OK)
+        r = gsh_random(link, GSH_NONCE_BYTES);
+    if (r == GSH_OK)
+        r = gsh_gate_create(&at, link, &u->gate);
+    if (r == GSH_OK)
+        gsh_gate_set_secret(u->gate, u->secret);
+    return r;
+}
+
+/* Meets the rendezvous and receives the partners to connect to. */
+static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
+                                  const struct gsh_uid_options *options, uint64_t deadline_ns,
+                                  struct gsh_partner partners[GSH_UID_MAX_ROUNDS])
+{
+    int fd = -1;
+    struct gsh_challenge challenge;
+    struct gsh_answer answer;
+    char payload[GSH_ANSWER_MAX_PAYLOAD + 1];
+    struct gsh_hello hello = {
+        .kind = GSH_HELLO_JOIN, .rank = (uint32_t)u->base.rank, .n_ranks = (uint32_t)u->base.size};
+    enum gsh_result r = gsh_socket_connect(address, deadline_ns, &fd);
+    if (r == GSH_OK)
+        r = gsh_socket_recv(fd, &challenge, sizeof challenge, deadline_ns);
+    if (r != GSH_OK) {
+        gsh_socket_close(&fd);
+        return fail_rendezvous(u, address, r);
+    }
+    r = open_gate(u, options, fd, hello.link);
+    if (r == GSH_OK)
+        r = gsh_random(hello.nonce, sizeof hello.nonce);
+    if (r == GSH_OK) {
+        hello.address = *gsh_gate_address(u->gate);
+        gsh_hello_seal(&hello, u->secret, challenge.nonce);
+        r = gsh_socket_send(fd, &hello, sizeof hello, deadline_ns);
+        if (r == GSH_OK)
+            r = gsh_answer_recv(fd, &hello, u->secret, &answer, payload, deadline_ns);
+        if (r != GSH_OK)
+            r = fail_rendezvous(u, address, r);
+    }
+    gsh_socket_close(&fd);
+    if (r != GSH_OK)
+        return r;
+    if (answer.result != GSH_OK) {
+        payload[answer.bytes] = '\0';
+        return gsh_fail((enum gsh_result)answer.result, "start-up: %s", payload);
+    }
+    if (answer.bytes != (size_t)u->rounds * sizeof partners[0])
+        return gsh_fail(GSH_ERR_BUG, "start-up: an answer of %u bytes", answer.bytes);
+    memcpy(partners, payload, answer.bytes);
+    return GSH_OK;
+}
+
+/* Connects to all partners and says hello. Waits for no rank: the kernel accepts for them. */
+static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_partner *partners,
+                                   struct gsh_hello *hellos, uint64_t deadline_ns)
+{
+    for (int k = 0; k < u->rounds; k++) {
+        struct gsh_hello *hello = &hellos[k];
+        *hello = (struct gsh_hello){.kind = GSH_HELLO_LINK,
+                                    .rank = (uint32_t)u->base.rank,
+                                    .n_ranks = (uint32_t)u->base.size,
+                                    .round = (uint32_t)k};
+        enum gsh_result r = gsh_random(hello->nonce, sizeof hello->nonce);
+        if (r != GSH_OK)
+            return r;
+        gsh_hello_seal(hello, u->secret, partners[k].link);
+        r = gsh_socket_connect(&partners[k].address, deadline_ns, &u->out[k]);
+        if (r == GSH_OK)
+            r = gsh_socket_send(u->out[k], hello, sizeof *hello, deadline_ns);
+        if (r != GSH_OK) {
+            char text[GSH_ADDRESS_TEXT];
+            return gsh_fail_errno(r, "start-up: cannot reach PE %d at %s", partner(u, k, 1),
+                                  gsh_address_text(&partners[k].address, text));
+        }
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result fail_missing(const struct uid_bootstrap *u, enum gsh_result r)
+{
+    for (int k = 0; k < u->rounds; k++)
+        if (u->in[k] < 0 && r == GSH_ERR_TIMEOUT)
+            return gsh_fail(r, "start-up: PE %d did not link up within %g s", partner(u, k, -1),
+                            timeout_s(u));
+    return gsh_fail_errno(r, "start-up: waiting for partners");
+}
+
+/* Lets a partner of the other direction in; returns whether it was one. */
+static bool admit(struct uid_bootstrap *u, struct gsh_gate_event *event)
+{
+    uint32_t k = event->hello.round;
+    if (event->hello.kind != GSH_HELLO_LINK || k >= (uint32_t)u->rounds ||
+        (int)event->hello.rank != partner(u, (int)k, -1) || u->in[k] >= 0 ||
+        !gsh_answer_send(event->fd, &event->hello, u->secret, GSH_OK, NULL, 0)) {
+        gsh_socket_hang_up(&event->fd);
+        return false;
+    }
+    u->in[k] = event->fd;
+    return true;
+}
+
+static enum gsh_result hear_answer(struct uid_bootstrap *u, int k, const struct gsh_hello *hello,
+                                   uint64_t deadline_ns)
+{
+    struct gsh_answer answer;
+    char payload[GSH_ANSWER_MAX_PAYLOAD];
+    enum gsh_result r = gsh_answer_recv(u->out[k], hello, u->secret, &answer, payload, deadline_ns);
+    if (r == GSH_OK)
+        return r;
+    return gsh_fail(r, "start-up: PE %d %s", partner(u, k, 1),
+                    r == GSH_ERR_TIMEOUT ? "did not link up in time"
+                    : r == GSH_ERR_ARG   ? "did not prove the job's secret"
+                                         : "died or left");
+}
+
+/* Both directions at once: no rank may wait for one that waits for another's answer, and the death
+ * of a partner shall end the wait. */
+static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner *partners,
+                               uint64_t deadline_ns)
+{
+    struct gsh_hello hellos[GSH_UID_MAX_ROUNDS];
+    bool has_answered[GSH_UID_MAX_ROUNDS] = {false};
+    enum gsh_result r = connect_out(u, partners, hellos, deadline_ns);
+    for (int k = 0; k < u->rounds && r == GSH_OK; k++)
+        if ((r = gsh_gate_watch(u->gate, u->out[k], k)) != GSH_OK)
+            r = fail_missing(u, r);
+    for (int n_left = 2 * u->rounds; n_left > 0 && r == GSH_OK;) {
+        struct gsh_gate_event event;
+        r = gsh_gate_next(u->gate, deadline_ns, &event);
+        if (r != GSH_OK)
+            return fail_missing(u, r);
+        if (event.tag < 0) {
+            n_left -= admit(u, &event);
+        } else if (!has_answered[event.tag]) {
+            has_answered[event.tag] = true;
+            r = hear_answer(u, event.tag, &hellos[event.tag], deadline_ns);
+            n_left--;
+        } else {
+            r = gsh_fail(GSH_ERR_PEER, "start-up: PE %d died or left", partner(u, event.tag, 1));
+        }
+    }
+    return r;
+}
+
+enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int n_ranks,
+                                         const struct gsh_uid_options *options,
+                                         struct gsh_bootstrap **out)
+{
+    struct gsh_uid_content content;
+    struct gsh_partner partners[GSH_UID_MAX_ROUNDS];
+    uint64_t deadline_ns = gsh_deadline_in(options->timeout_ns);
+    enum gsh_result r = gsh_uid_decode(id, &content);
+    if (r != GSH_OK)
+        return r;
+    struct uid_bootstrap *u = calloc(1, sizeof *u);
+    if (!u)
+        return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over TCP");
+    u->base = (struct gsh_bootstrap){&uid_ops, rank, n_ranks, options->timeout_ns};
+    u->rounds = n_ranks > 0 && n_ranks <= GSH_UID_MAX_RANKS ? gsh_uid_rounds(n_ranks) : 0;
+    memcpy(u->secret, content.secret, sizeof u->secret);
+    memset(u->out, -1, sizeof u->out);
+    memset(u->in, -1, sizeof u->in);
+    r = rendezvous(u, &content.address, options, deadline_ns, partners);
+    if (r == GSH_OK)
+        r = link_up(u, partners, deadline_ns);
+    gsh_gate_destroy(&u->gate);
+    if (r != GSH_OK)
+        uid_destroy(&u->base);
+    else
+        *out = &u->base;
+    return r;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Start-up by unique id over TCP. One process makes the id and serves the rendezvous from a
+ * background thread until all ranks have come; the user carries the id's bytes to the others.
+ * The id holds address, port and a secret; connections that do not prove the secret are dropped. */
+#ifndef GSH_UID_H
+#define GSH_UID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "bootstrap/bootstrap.h"
+
+#define GSH_UID_BYTES 124
+
+struct gsh_uid {
+    uint8_t bytes[GSH_UID_BYTES];
+};
+
+struct gsh_uid_options {
+    const char *ifname;  /* GSHMEM_UID_IFNAME */
+    const char *family;  /* "any", "ipv4", "ipv6" */
+    uint64_t timeout_ns; /* of each start-up step; 0 is none. The rendezvous waits so long for the
+                            first rank, and then again for all of them */
+    bool serves_again;   /* gsh_uid_create: after one job serve the next one with the same id, for
+                            as long as the process lives, and wait for a first rank without limit */
+};
+
+/* Makes an id and starts serving it. */
+GSH_CHECK_RESULT enum gsh_result gsh_uid_create(const struct gsh_uid_options *options,
+                                                struct gsh_uid *out);
+
+/* Joins the job of the id as one of n_ranks ranks; collective over them. A rank out of range, one
+ * that comes twice, different n_ranks, or a rank that leaves meanwhile: an error on all. */
+GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank,
+                                                          int n_ranks,
+                                                          const struct gsh_uid_options *options,
+                                                          struct gsh_bootstrap **out);
+
+/* Text form for an environment variable: hex digits and a NUL. */
+void gsh_uid_to_text(const struct gsh_uid *id, char text[2 * GSH_UID_BYTES + 1]);
+GSH_CHECK_RESULT enum gsh_result gsh_uid_from_text(const char *text, struct gsh_uid *out);
+
+#endif

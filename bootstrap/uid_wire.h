@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the parts of the unique-id bootstrap share: the id's content and the messages that prove
+ * knowledge of its secret. All fields are bytes or little-endian as on every machine gshmem runs
+ * on; the magic numbers do not fit otherwise.
+ *
+ * One handshake serves both the rendezvous (a rank meets the id's creator) and a link (a rank
+ * meets a partner):
+ *
+ *   acceptor -> visitor   struct gsh_challenge, fresh for this connection   (rendezvous only)
+ *   visitor -> acceptor   struct gsh_hello, with a MAC over challenge and hello
+ *   acceptor -> visitor   struct gsh_answer, its payload, and a MAC over both nonces and all of it
+ *
+ * For a link the rendezvous has passed the acceptor's challenge on beforehand, so that no rank ever
+ * waits for a greeting of a rank that waits for another's. Neither side learns anything about the
+ * secret from the other, and no message is of use a second time. Later traffic carries no MAC. */
+#ifndef GSH_UID_WIRE_H
+#define GSH_UID_WIRE_H
+
+#include "bootstrap/sha256.h"
+#include "bootstrap/socket.h"
+#include "bootstrap/uid.h"
+
+#define GSH_NONCE_BYTES    16
+#define GSH_UID_MAX_RANKS  (1 << 20)
+#define GSH_UID_MAX_ROUNDS 20 /* log2 of it */
+
+struct gsh_uid_content {
+    uint8_t magic[7];
+    uint8_t version;
+    struct gsh_address address; /* of the rendezvous */
+    uint8_t secret[GSH_SHA256_BYTES];
+    uint8_t zero[GSH_UID_BYTES - 8 - 20 - GSH_SHA256_BYTES - 8];
+    uint8_t check[8]; /* beginning of the SHA-256 of what stands before: finds damaged copies */
+};
+_Static_assert(sizeof(struct gsh_uid_content) == GSH_UID_BYTES, "the id's bytes");
+
+enum gsh_hello_kind { GSH_HELLO_JOIN = 1, GSH_HELLO_LINK };
+
+struct gsh_challenge {
+    uint8_t magic[8];
+    uint8_t nonce[GSH_NONCE_BYTES];
+};
+
+struct gsh_hello {
+    uint8_t magic[8];
+    uint32_t kind;
+    uint32_t rank;                  /* the visitor's */
+    uint32_t n_ranks;               /* as the visitor was told */
+    uint32_t round;                 /* link: which of its partners it takes the acceptor for */
+    struct gsh_address address;     /* join: where the visitor takes links */
+    uint8_t link[GSH_NONCE_BYTES];  /* join: its challenge to those who come there */
+    uint8_t nonce[GSH_NONCE_BYTES]; /* its challenge to the acceptor */
+    uint8_t mac[GSH_SHA256_BYTES];
+};
+_Static_assert(sizeof(struct gsh_hello) == 108, "no padding");
+
+struct gsh_answer {
+    uint8_t magic[8];
+    uint32_t result; /* enum gsh_result: of the start-up as a whole */
+    uint32_t bytes;  /* of the payload: a text without NUL when it failed */
+};
+_Static_assert(sizeof(struct gsh_answer) == 16, "no padding");
+
+/* Payload of a successful join: one for each round k, about rank + 2^k. */
+struct gsh_partner {
+    struct gsh_address address;
+    uint8_t link[GSH_NONCE_BYTES];
+};
+
+#define GSH_ANSWER_MAX_PAYLOAD (GSH_UID_MAX_ROUNDS * sizeof(struct gsh_partner))
+
+/* Rounds of dissemination among n ranks: the smallest k with 2^k >= n. */
+int gsh_uid_rounds(int n_ranks);
+
+/* A new id for a rendezvous at this address, with a fresh secret. */
+GSH_CHECK_RESULT enum gsh_result gsh_uid_encode(const struct gsh_address *address,
+                                                struct gsh_uid *out);
+GSH_CHECK_RESULT enum gsh_result gsh_uid_decode(const struct gsh_uid *id,
+                                                struct gsh_uid_content *out);
+
+GSH_CHECK_RESULT enum gsh_result gsh_random(void *out, size_t bytes);
+void gsh_magic(uint8_t magic[8]);
+
+/* Fills magic and mac; the rest of hello is the caller's. */
+void gsh_hello_seal(struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
+                    const uint8_t challenge[GSH_NONCE_BYTES]);
+bool gsh_hello_is_true(const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
+                       const uint8_t challenge[GSH_NONCE_BYTES]);
+
+/* Sends the answer to a visitor at once: it fits a fresh connection's buffer. A visitor that is
+ * gone is not this side's failure; false says so. */
+bool gsh_answer_send(int fd, const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
+                     enum gsh_result result, const void *payload, size_t bytes);
+/* Receives and verifies the answer to hello. GSH_ERR_ARG when the other side does not hold the
+ * secret; not worded. payload has room for GSH_ANSWER_MAX_PAYLOAD. */
+GSH_CHECK_RESULT enum gsh_result gsh_answer_recv(int fd, const struct gsh_hello *hello,
+                                                 const uint8_t secret[GSH_SHA256_BYTES],
+                                                 struct gsh_answer *answer, void *payload,
+                                                 uint64_t deadline_ns);
+
+#endif
