@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How PEs agree on a collective step: every PE votes with what it was asked and how its own part
+ * went; all come to the same result. One allgather of 24 bytes when all is well. */
+#ifndef GSH_AGREE_H
+#define GSH_AGREE_H
+
+#include <stdint.h>
+#include "bootstrap/bootstrap.h"
+#include "runtime/base/result.h"
+
+enum gsh_vote_call {
+    GSH_VOTE_CREATE, /* args: range, internal bytes */
+    GSH_VOTE_MALLOC, /* args: bytes, alignment */
+    GSH_VOTE_FREE,   /* args: offset or one of GSH_VOTE_FREE_ */
+    GSH_VOTE_STEP,   /* within one of the above; args: which, in order */
+};
+
+#define GSH_VOTE_FREE_NULL    UINT64_MAX       /* free(NULL) */
+#define GSH_VOTE_FREE_FOREIGN (UINT64_MAX - 1) /* a pointer outside the heap */
+
+struct gsh_vote {
+    uint32_t call;    /* enum gsh_vote_call */
+    uint16_t outcome; /* enum gsh_result of this PE's part; its words are gsh_last_error */
+    uint16_t flags;
+    uint64_t args[2];
+};
+
+struct gsh_agreement {
+    struct gsh_bootstrap *bootstrap;
+    struct gsh_vote *votes; /* [bootstrap->size], as last gathered */
+};
+
+GSH_CHECK_RESULT enum gsh_result gsh_agreement_init(struct gsh_agreement *a,
+                                                    struct gsh_bootstrap *bootstrap);
+void gsh_agreement_finish(struct gsh_agreement *a);
+
+/* Collective. GSH_ERR_SYMMETRY, naming PE 0 and the first PE that differs from it, unless call and
+ * args are the same on all; else the outcome of the first PE that failed, in that PE's words; else
+ * GSH_OK, with those flags in *flags (unless NULL) that all gave. what: what failed, for the
+ * message ("malloc of 8 bytes"); NULL: the caller tries something else, so nothing is printed. */
+GSH_CHECK_RESULT enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine,
+                                           const char *what, uint16_t *flags);
+
+#endif

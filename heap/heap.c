@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Collective malloc and free: agreement on the arguments, the offset allocator, which every PE
+ * runs for itself with the same outcome, and growth of the physical memory below it. */
+#include "heap/heap.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "heap/agree.h"
+#include "heap/fault.h"
+#include "heap/memory.h"
+#include "heap/offset.h"
+#include "heap/physical.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+
+/* Growth takes at least 1/8 of what is there, so that many small allocations take few steps, but
+ * not more than 64 MiB beyond the need. */
+#define GROWTH_SHARE 8
+#define GROWTH_LIMIT ((uint64_t)64 << 20)
+
+struct gsh_heap {
+    struct gsh_physical physical;
+    struct gsh_offset *offset; /* manages [0, physical.committed) */
+    uint64_t base, stride;
+    uint64_t max_align;      /* that every PE's base has */
+    uint64_t internal_bytes; /* one allocation at offset 0 */
+};
+
+/* ---- create and destroy ---- */
+
+/* What PEs tell each other once. */
+struct seat {
+    uint64_t space; /* the leader's gsh_space; a pointer, of use in its process only */
+    uint64_t align; /* of the address range */
+    uint64_t device;
+};
+_Static_assert(sizeof(struct seat) == sizeof(struct gsh_vote), "seats travel in votes' room");
+
+static const struct gsh_memory_ops *ops_of(const struct gsh_heap_options *options)
+{
+    return options->kind == GSH_MEMORY_CUDA ? gsh_memory_cuda : &gsh_memory_host;
+}
+
+static enum gsh_result check_options(const struct gsh_heap_options *o)
+{
+    if (!ops_of(o))
+        return gsh_note(GSH_ERR_UNSUPPORTED, "this library was built without CUDA");
+    if (o->n_slots < 1 || o->my_slot < 0 || o->my_slot >= o->n_slots)
+        return gsh_note(GSH_ERR_ARG, "slot %d of %d", o->my_slot, o->n_slots);
+    if (o->stride_bytes == 0 || o->stride_bytes % GSH_MEMORY_CHUNK ||
+        o->stride_bytes > GSH_OFFSET_MAX_BYTES / (uint64_t)o->n_slots)
+        return gsh_note(GSH_ERR_ARG,
+                        "a heap range of %" PRIu64 " bytes (GSHMEM_HEAP_RANGE) is not a multiple "
+                        "of 2 MiB or too large for %d slots",
+                        o->stride_bytes, o->n_slots);
+    if (o->internal_bytes > o->stride_bytes)
+        return gsh_note(GSH_ERR_NOMEM,
+                        "a heap range of %" PRIu64 " bytes (GSHMEM_HEAP_RANGE) does not hold the "
+                        "library's own %" PRIu64,
+                        o->stride_bytes, o->internal_bytes);
+    return GSH_OK;
+}
+
+static struct gsh_vote create_vote(const struct gsh_heap_options *o, enum gsh_result outcome)
+{
+    return (struct gsh_vote){
+        .call = GSH_VOTE_CREATE,
+        .outcome = (uint16_t)outcome,
+        .args = {o->stride_bytes, o->internal_bytes},
+    };
+}
+
+/* Devices of the members of this process, each once. */
+static void collect_devices(struct gsh_peers *peers, const struct gsh_heap_options *o,
+                            const struct seat *seats)
+{
+    for (int s = 0; s < o->n_slots; s++) {
+        if (s != o->my_slot && !o->is_same_process[s])
+            continue;
+        CUdevice device = (CUdevice)seats[o->pe_of_slot[s]].device;
+        int i = 0;
+        while (i < peers->n_devices && peers->devices[i] != device)
+            i++;
+        if (i == peers->n_devices)
+            peers->devices[peers->n_devices++] = device;
+    }
+}
+
+static enum gsh_result take_seats(struct gsh_heap *heap, const struct gsh_heap_options *o)
+{
+    struct gsh_peers *peers = &heap->physical.peers;
+    struct gsh_bootstrap *b = o->bootstrap;
+    struct seat mine = {
+        .space = gsh_peers_publish(peers),
+        .align = peers->is_leader ? peers->space->range.align : UINT64_MAX,
+        .device = (uint64_t)o->cuda_device,
+    };
+    struct seat *seats = (struct seat *)heap->physical.agreement.votes;
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof mine, seats);
+    if (r != GSH_OK)
+        return r;
+    heap->max_align = o->stride_bytes & -o->stride_bytes;
+    for (int pe = 0; pe < b->size; pe++)
+        heap->max_align = gsh_min_u64(heap->max_align, seats[pe].align);
+    collect_devices(peers, o, seats);
+    return gsh_peers_join(peers, seats[peers->leader_pe].space, o);
+}
+
+static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_options *o)
+{
+    struct gsh_physical *p = &heap->physical;
+    struct gsh_memory_options options = {
+        .n_slots = o->n_slots,
+        .is_shared = p->peers.n_foreign > 0,
+        .fabric = o->fabric,
+        .cuda_device = o->cuda_device,
+        .cuda_devices = p->peers.devices,
+        .n_cuda_devices = p->peers.n_devices,
+    };
+    enum gsh_result r = ops_of(o)->create(&options, &p->memory);
+    if (r == GSH_OK)
+        r = gsh_offset_create(0, &heap->offset);
+    if (r == GSH_OK)
+        r = gsh_offset_prepare(heap->offset, gsh_align_up(o->internal_bytes, GSH_MEMORY_CHUNK));
+    return r;
+}
+
+static enum gsh_result place_internal(struct gsh_heap *heap, uint64_t bytes, const char *what)
+{
+    uint64_t off;
+    if (bytes == 0)
+        return GSH_OK;
+    heap->internal_bytes = gsh_align_up(bytes, GSH_OFFSET_GRANULE);
+    enum gsh_result r = gsh_physical_grow(&heap->physical, gsh_align_up(bytes, GSH_MEMORY_CHUNK),
+                                          heap->internal_bytes, what);
+    if (r == GSH_OK)
+        r = gsh_offset_grow(heap->offset, heap->physical.committed);
+    if (r == GSH_OK)
+        r = gsh_offset_alloc(heap->offset, heap->internal_bytes, 0, &off);
+    return r;
+}
+
+static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_options *o)
+{
+    const char *what = "setting up the symmetric heap";
+    struct gsh_physical *p = &heap->physical;
+    enum gsh_result r = gsh_agreement_init(&p->agreement, o->bootstrap);
+    if (r != GSH_OK)
+        return r;
+    r = check_options(o);
+    if (r == GSH_OK)
+        r = gsh_peers_init(&p->peers, o);
+    if (r == GSH_OK)
+        r = gsh_peers_reserve(&p->peers, ops_of(o), o);
+    r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
+    if (r != GSH_OK)
+        return r;
+
+    heap->stride = o->stride_bytes;
+    r = take_seats(heap, o);
+    if (r == GSH_OK) {
+        heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);
+        r = make_parts(heap, o);
+    }
+    r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
+    return r == GSH_OK ? place_internal(heap, o->internal_bytes, what) : r;
+}
+
+enum gsh_result gsh_heap_create(const struct gsh_heap_options *options, struct gsh_heap **out)
+{
+    struct gsh_heap *heap = calloc(1, sizeof *heap);
+    if (!heap)
+        return gsh_fail(GSH_ERR_NOMEM, "no host memory for the heap");
+    enum gsh_result r = build(heap, options);
+    if (r != GSH_OK) {
+        gsh_heap_destroy(&heap);
+        return r;
+    }
+    *out = heap;
+    return GSH_OK;
+}
+
+void gsh_heap_destroy(struct gsh_heap **heap)
+{
+    struct gsh_heap *h = *heap;
+    *heap = NULL;
+    if (!h)
+        return;
+    gsh_offset_destroy(&h->offset);
+    gsh_physical_finish(&h->physical);
+    free(h);
+}
+
+/* ---- queries ---- */
+
+uint64_t gsh_heap_base(const struct gsh_heap *heap)
+{
+    return heap->base;
+}
+
+uint64_t gsh_heap_stride(const struct gsh_heap *heap)
+{
+    return heap->stride;
+}
+
+bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t bytes)
+{
+    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    return address >= heap->base && gsh_range_fits(address - heap->base, bytes, heap->stride);
+}
+
+bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_t bytes)
+{
+    struct gsh_offset_block block;
+    if (!gsh_heap_contains(heap, ptr, bytes))
+        return false;
+    uint64_t off = (uint64_t)(uintptr_t)ptr - heap->base;
+    return bytes == 0 || (gsh_offset_containing(heap->offset, off, &block) &&
+                          gsh_range_fits(off - block.off, bytes, block.bytes));
+}
+
+enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr, uint64_t bytes)
+{
+    struct gsh_memory *memory = heap->physical.memory;
+    enum gsh_result r = memory->ops->zero(memory, (uint64_t)(uintptr_t)ptr, bytes);
+    return r == GSH_OK ? r : gsh_fail(r, "%s", gsh_last_error());
+}
+
+void gsh_heap_stats_get(const struct gsh_heap *heap, struct gsh_heap_stats *out)
+{
+    struct gsh_offset_stats s;
+    gsh_offset_stats_get(heap->offset, &s);
+    uint64_t committed = heap->physical.committed;
+    *out = (struct gsh_heap_stats){
+        .range = heap->stride,
+        .committed = committed,
+        .used = s.used - heap->internal_bytes,
+        .largest_free = gsh_max_u64(s.largest_free, s.tail_free + heap->stride - committed),
+        .high_water = s.high_water - heap->internal_bytes,
+        .overhead = heap->internal_bytes,
+    };
+}
+
+uint64_t gsh_heap_allocations(const struct gsh_heap *heap, struct gsh_alloc_range *out,
+                              uint64_t max)
+{
+    /* gsh_alloc_range is two uint64_t, offset and bytes. */
+    return gsh_offset_list(heap->offset, heap->internal_bytes, (uint64_t(*)[2])out, max);
+}
+
+/* ---- malloc ---- */
+
+/* In checking builds: the allocator is intact. */
+static enum gsh_result check_walk(const struct gsh_heap *heap)
+{
+#ifdef GSHMEM_CHECKS
+    if (gsh_offset_check(heap->offset) != GSH_OK)
+        return gsh_fail(GSH_ERR_BUG, "%s", gsh_last_error());
+#endif
+    (void)heap;
+    return GSH_OK;
+}
+
+/* How far to grow for one allocation: 0 is not at all. */
+struct plan {
+    uint64_t exact, generous;
+};
+
+enum { GENEROUS_ADMITTED = 1 };
+
+static enum gsh_result make_plan(const struct gsh_heap *heap, uint64_t bytes, uint64_t align,
+                                 struct plan *plan)
+{
+    uint64_t committed = heap->physical.committed;
+    uint64_t need = gsh_offset_need(heap->offset, bytes, align);
+    if (need > heap->stride)
+        return gsh_note(GSH_ERR_NOMEM,
+                        "the heap would outgrow its range of %" PRIu64
+                        " bytes; GSHMEM_HEAP_RANGE sets that",
+                        heap->stride);
+    if (need <= committed)
+        return GSH_OK;
+    plan->exact = gsh_align_up(need, GSH_MEMORY_CHUNK) - committed;
+    uint64_t share = gsh_min_u64(committed / GROWTH_SHARE, GROWTH_LIMIT);
+    plan->generous = gsh_max_u64(plan->exact, gsh_align_up(share, GSH_MEMORY_CHUNK));
+    plan->generous = gsh_min_u64(plan->generous, heap->stride - committed);
+    return GSH_OK;
+}
+
+/* All that can go wrong on this PE alone before physical memory is touched. */
+static enum gsh_result prepare(struct gsh_heap *heap, uint64_t bytes, uint64_t align,
+                               struct plan *plan, uint16_t *flags)
+{
+    struct gsh_physical *p = &heap->physical;
+    if (bytes == 0)
+        return gsh_note(GSH_ERR_ARG, "the size is 0");
+    if (!gsh_is_pow2(align))
+        return gsh_note(GSH_ERR_ARG, "alignment %" PRIu64 " is not a power of two", align);
+    if (align > heap->max_align)
+        return gsh_note(GSH_ERR_ARG,
+                        "alignment %" PRIu64 " is more than the %" PRIu64
+                        " that the heap's range has",
+                        align, heap->max_align);
+    enum gsh_result r = make_plan(heap, bytes, align, plan);
+    if (r == GSH_OK)
+        r = gsh_offset_prepare(heap->offset, p->committed + plan->generous);
+    if (r != GSH_OK || plan->exact == 0 || !p->memory->ops->admit)
+        return r;
+    if (plan->generous > plan->exact && p->memory->ops->admit(p->memory, plan->generous) != GSH_OK)
+        *flags = 0;
+    return p->memory->ops->admit(p->memory, plan->exact);
+}
+
+/* Takes the generous amount when it can be had, else what is needed. */
+static enum gsh_result grow(struct gsh_heap *heap, const struct plan *plan, bool try_generous,
+                            const char *what)
+{
+    enum gsh_result r = GSH_ERR_NOMEM;
+    if (try_generous && plan->generous > plan->exact) {
+        r = gsh_physical_grow(&heap->physical, plan->generous, 0, NULL);
+        if (r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT)
+            return r;
+    }
+    if (r != GSH_OK)
+        r = gsh_physical_grow(&heap->physical, plan->exact, 0, what);
+    if (r == GSH_OK)
+        r = gsh_offset_grow(heap->offset, heap->physical.committed);
+    if (r == GSH_OK)
+        gsh_log(GSH_LOG_INFO, GSH_LOG_HEAP, "the heap has grown to %" PRIu64 " bytes",
+                heap->physical.committed);
+    return r;
+}
+
+enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, uint64_t bytes, uint64_t align, void **out)
+{
+    struct plan plan = {0};
+    char what[64];
+    uint16_t flags = GENEROUS_ADMITTED;
+    uint64_t off = 0;
+    if (align == 0)
+        align = GSH_OFFSET_GRANULE;
+    snprintf(what, sizeof what, "malloc of %" PRIu64 " bytes", bytes);
+
+    enum gsh_result r = prepare(heap, bytes, align, &plan, &flags);
+    struct gsh_vote vote = {
+        .call = GSH_VOTE_MALLOC,
+        .outcome = (uint16_t)r,
+        .flags = flags,
+        .args = {bytes, align},
+    };
+    r = gsh_agree(&heap->physical.agreement, vote, what, &flags);
+    if (r == GSH_OK && plan.exact > 0)
+        r = grow(heap, &plan, flags & GENEROUS_ADMITTED, what);
+    if (r != GSH_OK)
+        return r;
+    r = gsh_offset_alloc(heap->offset, bytes, align, &off); /* prepared: cannot fail */
+    if (r == GSH_OK)
+        r = check_walk(heap);
+    if (r != GSH_OK)
+        return r;
+    *out = (void *)(uintptr_t)(heap->base + off);
+    return GSH_OK;
+}
+
+/* ---- free ---- */
+
+enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
+{
+    uint64_t off = !ptr                               ? GSH_VOTE_FREE_NULL
+                   : !gsh_heap_contains(heap, ptr, 1) ? GSH_VOTE_FREE_FOREIGN
+                                                      : (uint64_t)(uintptr_t)ptr - heap->base;
+    struct gsh_vote vote = {.call = GSH_VOTE_FREE, .args = {off}};
+    enum gsh_result r = gsh_agree(&heap->physical.agreement, vote, "free", NULL);
+    if (r != GSH_OK || off == GSH_VOTE_FREE_NULL)
+        return r;
+    /* From here on all PEs do the same by themselves: they have the same allocations. */
+    if (off == GSH_VOTE_FREE_FOREIGN)
+        return gsh_fail(GSH_ERR_ARG, "free: %p is not in the symmetric heap", ptr);
+    if (off < heap->internal_bytes || gsh_offset_free(heap->offset, off) != GSH_OK)
+        return gsh_fail(GSH_ERR_ARG, "free: no allocation starts at %p", ptr);
+    r = gsh_physical_shrink(&heap->physical, gsh_offset_end(heap->offset));
+    gsh_offset_shrink(heap->offset, heap->physical.committed);
+    return r == GSH_OK ? check_walk(heap) : r;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The symmetric heap of one PE: collective malloc and free over the offset allocator, a memory
+ * kind, and the mapping of peers. All offsets count from a PE's heap base and are the same on all
+ * PEs. Knows nothing of the proxy, teams or the public API. */
+#ifndef GSH_HEAP_H
+#define GSH_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/fdpass.h"
+#include "runtime/base/cuda.h"
+
+struct gsh_heap;
+
+enum gsh_memory_kind { GSH_MEMORY_HOST, GSH_MEMORY_CUDA };
+
+struct gsh_heap_options {
+    struct gsh_bootstrap *bootstrap; /* over all PEs; used by every collective call */
+    struct gsh_fdpass *fdpass;       /* to the PEs of this node; NULL when all are in one process */
+    enum gsh_memory_kind kind;
+    CUdevice cuda_device;  /* GSH_MEMORY_CUDA; its primary context is current at every call */
+    bool fabric;           /* share GPU memory by FABRIC handles instead of descriptors */
+    uint64_t stride_bytes; /* range of each slot, the same on all PEs; a multiple of 2 MiB */
+    int n_slots, my_slot;
+    const int *pe_of_slot;       /* [n_slots]; copied */
+    const bool *is_same_process; /* [n_slots]: that PE is a thread of this process; copied */
+    uint64_t internal_bytes;     /* first bytes of the heap: the library's, committed and zeroed */
+};
+
+/* Collective. Same-process PEs share one address range, so that each PE's memory has one address
+ * in the process. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_create(const struct gsh_heap_options *options,
+                                                 struct gsh_heap **out);
+/* Not collective, but no PE may touch this PE's memory any more. Accepts a half-built heap. */
+void gsh_heap_destroy(struct gsh_heap **heap);
+
+uint64_t gsh_heap_base(const struct gsh_heap *heap); /* own slot's address */
+uint64_t gsh_heap_stride(const struct gsh_heap *heap);
+/* Whether [ptr, ptr + bytes) lies in this PE's own slot. */
+bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t bytes);
+/* Whether it lies in one live allocation (or the internal part); true for no bytes at all. */
+bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_t bytes);
+
+/* Collective. All PEs get the same result; on any failure the heap is as it was. Different sizes
+ * or alignments: GSH_ERR_SYMMETRY naming two PEs and their sizes; zero size or bad alignment:
+ * GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align 0 is the default, 512; it
+ * may be any power of two that divides the stride. The result is logged once on each PE. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, uint64_t bytes,
+                                                uint64_t align, void **out);
+/* Collective. GSH_ERR_ARG when ptr is not a live allocation, GSH_ERR_SYMMETRY when PEs free
+ * different ones; NULL on all PEs is nothing. On return no PE uses the block any more. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr);
+
+/* Zeroes part of the own heap; not collective, done on return. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr, uint64_t bytes);
+
+/* In bytes, as gshmemx_heap_info_t: used and high_water are the user's, overhead is the library's
+ * own part. */
+struct gsh_heap_stats {
+    uint64_t range, committed, used, largest_free, high_water, overhead;
+};
+void gsh_heap_stats_get(const struct gsh_heap *heap, struct gsh_heap_stats *out);
+
+/* The user's live allocations in order of offset, for the device's checks: at most max are written
+ * to out (as pairs offset, bytes); returns how many there are. */
+struct gsh_alloc_range;
+uint64_t gsh_heap_allocations(const struct gsh_heap *heap, struct gsh_alloc_range *out,
+                              uint64_t max);
+
+#endif

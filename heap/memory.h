@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One kind of memory behind the heap, as a table of functions: host memory (memfd), and CUDA
+ * virtual memory. A kind reserves addresses, puts physical memory behind them chunk by chunk, and
+ * maps what another process shares. It knows nothing of PEs, collectives or allocations.
+ *
+ * All functions that can fail word it by gsh_note and undo what they did; the heap prints the
+ * failure once, on all PEs, when they have agreed on it. */
+#ifndef GSH_MEMORY_H
+#define GSH_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "heap/heap.h"
+#include "runtime/base/result.h"
+
+/* Physical memory comes in multiples of this: the granularity of CUDA's virtual memory. */
+#define GSH_MEMORY_CHUNK ((uint64_t)2 << 20)
+
+/* Part of a range: [off, off + bytes), multiples of GSH_MEMORY_CHUNK. */
+struct gsh_chunk {
+    uint64_t off, bytes;
+};
+
+/* Addresses set aside. base is aligned as asked for where the system has room for that, to
+ * GSH_MEMORY_CHUNK at least. */
+struct gsh_reservation {
+    uint64_t base, bytes, align;
+    uint64_t raw, raw_bytes; /* what the system gave */
+};
+
+/* What another process needs to map a chunk. */
+enum gsh_share_kind {
+    GSH_SHARE_NOTHING, /* it has it already */
+    GSH_SHARE_FD,      /* a descriptor, to be passed over a socket */
+    GSH_SHARE_BYTES,   /* plain bytes, also across nodes */
+};
+
+struct gsh_share {
+    int fd;            /* -1: none */
+    uint8_t bytes[64]; /* a CUDA FABRIC handle */
+};
+
+struct gsh_memory_options {
+    int n_slots;
+    bool is_shared;               /* other processes will map this memory */
+    bool fabric;                  /* CUDA: share by FABRIC handles */
+    CUdevice cuda_device;         /* CUDA: where the memory lies */
+    const CUdevice *cuda_devices; /* CUDA: those that may touch the range; kept by the caller */
+    int n_cuda_devices;
+};
+
+/* One PE's memory; each kind's own struct begins with it. */
+struct gsh_memory {
+    const struct gsh_memory_ops *ops;
+};
+
+struct gsh_memory_ops {
+    const char *name;
+
+    /* Independent of any PE's memory. */
+    enum gsh_result (*reserve)(uint64_t bytes, uint64_t align, struct gsh_reservation *out);
+    void (*unreserve)(struct gsh_reservation *reservation); /* all of it unmapped; takes zeroes */
+    /* Takes away what commit or accept put at [addr, addr + bytes), one whole chunk. */
+    void (*unmap)(uint64_t addr, uint64_t bytes);
+
+    enum gsh_result (*create)(const struct gsh_memory_options *options, struct gsh_memory **out);
+    void (*destroy)(struct gsh_memory **memory); /* all chunks unmapped */
+
+    /* Whether `bytes` more would go beyond what the system has, where committing them would not
+     * itself say so in time. Optional. */
+    enum gsh_result (*admit)(const struct gsh_memory *memory, uint64_t bytes);
+    /* New physical memory for own chunk `chunk`, mapped at addr, readable and writable. Chunks
+     * follow one another without gaps. */
+    enum gsh_result (*commit)(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk);
+    /* The last chunks, from offset `off` on, unmapped everywhere, go back to the system. */
+    void (*release)(struct gsh_memory *memory, uint64_t off);
+    enum gsh_result (*zero)(struct gsh_memory *memory, uint64_t addr, uint64_t bytes);
+
+    /* How own chunk at `off` is shared; the same on all PEs. */
+    enum gsh_share_kind (*share_kind)(const struct gsh_memory *memory, uint64_t off);
+    /* Fills *out, whose fd the caller closes. */
+    enum gsh_result (*share)(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk,
+                             struct gsh_share *out);
+    /* Maps another process's chunk, that of slot `slot`, at addr. share stays the caller's; not
+     * looked at for GSH_SHARE_NOTHING. */
+    enum gsh_result (*accept)(struct gsh_memory *memory, int slot, uint64_t addr,
+                              struct gsh_chunk chunk, const struct gsh_share *share);
+};
+
+extern const struct gsh_memory_ops gsh_memory_host;
+/* NULL when built without CUDA. */
+extern const struct gsh_memory_ops *const gsh_memory_cuda;
+
+#endif

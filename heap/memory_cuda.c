@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GPU memory through CUDA's virtual memory calls: each chunk is one physical allocation, mapped
+ * for all devices that use the range, shared as a POSIX descriptor or a FABRIC handle. A mapping
+ * keeps its physical memory alive, so no handle outlives the function that made it. */
+#include "heap/memory.h"
+
+#ifdef GSH_HAVE_CUDA
+
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/base/util.h"
+
+struct cuda_memory {
+    struct gsh_memory memory;
+    CUmemAllocationProp prop;
+    bool is_fabric;
+    const CUdevice *devices; /* the caller's */
+    int n_devices;
+};
+
+static struct cuda_memory *cuda_memory(const struct gsh_memory *memory)
+{
+    return (struct cuda_memory *)memory;
+}
+
+/* ---- addresses ---- */
+
+static enum gsh_result reserve_once(uint64_t raw_bytes, uint64_t raw_align, uint64_t bytes,
+                                    uint64_t align, struct gsh_reservation *out)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    CUdeviceptr raw = 0;
+    enum gsh_result r =
+        gsh_cuda_note(cuda->MemAddressReserve(&raw, raw_bytes, raw_align, 0, 0),
+                      "cannot reserve GPU addresses (GSHMEM_HEAP_RANGE): cuMemAddressReserve");
+    if (r != GSH_OK)
+        return r;
+    uint64_t base = gsh_align_up(raw, align);
+    if (base - raw > raw_bytes - bytes) {
+        cuda->MemAddressFree(raw, raw_bytes);
+        return gsh_note(GSH_ERR_NOMEM, "cuMemAddressReserve does not align to %llu bytes",
+                        (unsigned long long)align);
+    }
+    *out = (struct gsh_reservation){
+        .base = base, .bytes = bytes, .align = align, .raw = raw, .raw_bytes = raw_bytes};
+    return GSH_OK;
+}
+
+static enum gsh_result cuda_reserve(uint64_t bytes, uint64_t align, struct gsh_reservation *out)
+{
+    enum gsh_result r = reserve_once(bytes, align, bytes, align, out);
+    if (r != GSH_OK && align <= UINT64_MAX - bytes)
+        r = reserve_once(bytes + align, GSH_MEMORY_CHUNK, bytes, align, out);
+    if (r != GSH_OK)
+        r = reserve_once(bytes, GSH_MEMORY_CHUNK, bytes, GSH_MEMORY_CHUNK, out);
+    return r;
+}
+
+static void cuda_unreserve(struct gsh_reservation *reservation)
+{
+    if (reservation->raw_bytes)
+        gsh_cuda()->MemAddressFree(reservation->raw, reservation->raw_bytes);
+    memset(reservation, 0, sizeof *reservation);
+}
+
+static void cuda_unmap(uint64_t addr, uint64_t bytes)
+{
+    /* It fails only when the driver is going down with the process. */
+    gsh_cuda()->MemUnmap(addr, bytes);
+}
+
+/* ---- one PE's memory ---- */
+
+static bool has(CUdevice device, CUdevice_attribute attribute)
+{
+    int value = 0;
+    return gsh_cuda()->DeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS && value;
+}
+
+static enum gsh_result choose_handle(struct cuda_memory *m,
+                                     const struct gsh_memory_options *options)
+{
+    CUdevice device = options->cuda_device;
+    m->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    if (!options->is_shared)
+        return GSH_OK;
+    if (options->fabric) {
+        m->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
+        if (has(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED))
+            return GSH_OK;
+        return gsh_note(GSH_ERR_UNSUPPORTED, "GPU %d cannot share memory by FABRIC handles",
+                        (int)device);
+    }
+    m->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if (has(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
+        return GSH_OK;
+    return gsh_note(GSH_ERR_UNSUPPORTED, "GPU %d cannot share memory by file descriptors",
+                    (int)device);
+}
+
+static enum gsh_result set_up(struct cuda_memory *m, const struct gsh_memory_options *options)
+{
+    CUdevice device = options->cuda_device;
+    if (!has(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED))
+        return gsh_note(GSH_ERR_UNSUPPORTED, "GPU %d has no virtual memory management",
+                        (int)device);
+    m->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    m->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    m->prop.location.id = device;
+    m->prop.allocFlags.gpuDirectRDMACapable =
+        has(device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
+    enum gsh_result r = choose_handle(m, options);
+    if (r != GSH_OK)
+        return r;
+    size_t granule = 0;
+    r = gsh_cuda_note(gsh_cuda()->MemGetAllocationGranularity(&granule, &m->prop,
+                                                              CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                      "cuMemGetAllocationGranularity");
+    if (r == GSH_OK && (granule == 0 || GSH_MEMORY_CHUNK % granule != 0))
+        r = gsh_note(GSH_ERR_UNSUPPORTED, "GPU %d maps memory by %zu bytes, not by 2 MiB",
+                     (int)device, granule);
+    return r;
+}
+
+static void cuda_destroy(struct gsh_memory **memory)
+{
+    free(*memory ? cuda_memory(*memory) : NULL);
+    *memory = NULL;
+}
+
+static const struct gsh_memory_ops cuda_ops;
+
+static enum gsh_result cuda_create(const struct gsh_memory_options *options,
+                                   struct gsh_memory **out)
+{
+    if (!gsh_cuda())
+        return GSH_ERR_UNSUPPORTED; /* worded there */
+    struct cuda_memory *m = calloc(1, sizeof *m);
+    if (!m)
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for the heap's bookkeeping");
+    m->memory.ops = &cuda_ops;
+    m->is_fabric = options->fabric;
+    m->devices = options->cuda_devices;
+    m->n_devices = options->n_cuda_devices;
+    enum gsh_result r = set_up(m, options);
+    if (r != GSH_OK) {
+        free(m);
+        return r;
+    }
+    *out = &m->memory;
+    return GSH_OK;
+}
+
+/* Maps handle's chunk at addr for every device of the range. */
+static enum gsh_result map_handle(const struct cuda_memory *m, CUmemGenericAllocationHandle handle,
+                                  uint64_t addr, uint64_t bytes)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    enum gsh_result r = gsh_cuda_note(cuda->MemMap(addr, bytes, 0, handle, 0), "cuMemMap");
+    if (r != GSH_OK)
+        return r;
+    for (int i = 0; i < m->n_devices && r == GSH_OK; i++) {
+        CUmemAccessDesc access = {
+            .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = m->devices[i]},
+            .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        };
+        r = gsh_cuda_note(cuda->MemSetAccess(addr, bytes, &access, 1), "cuMemSetAccess");
+    }
+    if (r != GSH_OK)
+        cuda_unmap(addr, bytes);
+    return r;
+}
+
+static enum gsh_result cuda_commit(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    const struct cuda_memory *m = cuda_memory(memory);
+    CUmemGenericAllocationHandle handle;
+    enum gsh_result r = gsh_cuda_note(cuda->MemCreate(&handle, chunk.bytes, &m->prop, 0),
+                                      "no GPU memory: cuMemCreate");
+    if (r != GSH_OK)
+        return r;
+    r = map_handle(m, handle, addr, chunk.bytes);
+    cuda->MemRelease(handle); /* lives on in the mapping */
+    return r;
+}
+
+static void cuda_release(struct gsh_memory *memory, uint64_t off)
+{
+    /* The last unmap, here or in a peer, has done it. */
+    (void)memory;
+    (void)off;
+}
+
+static enum gsh_result cuda_zero(struct gsh_memory *memory, uint64_t addr, uint64_t bytes)
+{
+    (void)memory;
+    const struct gsh_cuda *cuda = gsh_cuda();
+    enum gsh_result r = gsh_cuda_note(cuda->MemsetD8Async(addr, 0, bytes, NULL), "cuMemsetD8Async");
+    if (r != GSH_OK)
+        return r;
+    return gsh_cuda_note(cuda->StreamSynchronize(NULL), "cuStreamSynchronize");
+}
+
+/* ---- sharing ---- */
+
+_Static_assert(sizeof(CUmemFabricHandle) <= sizeof(((struct gsh_share *)0)->bytes),
+               "gsh_share holds a FABRIC handle");
+
+static enum gsh_share_kind cuda_share_kind(const struct gsh_memory *memory, uint64_t off)
+{
+    (void)off;
+    return cuda_memory(memory)->is_fabric ? GSH_SHARE_BYTES : GSH_SHARE_FD;
+}
+
+static enum gsh_result cuda_share(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk,
+                                  struct gsh_share *out)
+{
+    (void)chunk;
+    const struct gsh_cuda *cuda = gsh_cuda();
+    const struct cuda_memory *m = cuda_memory(memory);
+    CUmemGenericAllocationHandle handle;
+    enum gsh_result r =
+        gsh_cuda_note(cuda->MemRetainAllocationHandle(&handle, (void *)(uintptr_t)addr),
+                      "cuMemRetainAllocationHandle");
+    if (r != GSH_OK)
+        return r;
+    void *to = m->is_fabric ? (void *)out->bytes : &out->fd;
+    r = gsh_cuda_note(cuda->MemExportToShareableHandle(to, handle, m->prop.requestedHandleTypes, 0),
+                      "cuMemExportToShareableHandle");
+    cuda->MemRelease(handle);
+    return r;
+}
+
+static enum gsh_result cuda_accept(struct gsh_memory *memory, int slot, uint64_t addr,
+                                   struct gsh_chunk chunk, const struct gsh_share *share)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    const struct cuda_memory *m = cuda_memory(memory);
+    CUmemFabricHandle fabric;
+    CUmemGenericAllocationHandle handle;
+    void *from = (void *)(uintptr_t)share->fd; /* a descriptor travels as the pointer's value */
+    if (m->is_fabric) {
+        memcpy(&fabric, share->bytes, sizeof fabric);
+        from = &fabric;
+    } else if (share->fd < 0) {
+        return gsh_note(GSH_ERR_SYSTEM, "no descriptor of the memory of slot %d", slot);
+    }
+    enum gsh_result r = gsh_cuda_note(
+        cuda->MemImportFromShareableHandle(&handle, from, m->prop.requestedHandleTypes),
+        "cuMemImportFromShareableHandle");
+    if (r != GSH_OK)
+        return r;
+    r = map_handle(m, handle, addr, chunk.bytes);
+    cuda->MemRelease(handle);
+    return r;
+}
+
+static const struct gsh_memory_ops cuda_ops = {
+    .name = "cuda",
+    .reserve = cuda_reserve,
+    .unreserve = cuda_unreserve,
+    .unmap = cuda_unmap,
+    .create = cuda_create,
+    .destroy = cuda_destroy,
+    .commit = cuda_commit,
+    .release = cuda_release,
+    .zero = cuda_zero,
+    .share_kind = cuda_share_kind,
+    .share = cuda_share,
+    .accept = cuda_accept,
+};
+
+const struct gsh_memory_ops *const gsh_memory_cuda = &cuda_ops;
+
+#else
+
+#include <stddef.h>
+
+const struct gsh_memory_ops *const gsh_memory_cuda = NULL;
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host memory: one memfd per PE that grows and shrinks at its end. Its descriptor is passed once,
+ * with the first chunk; later chunks are mapped from what peers hold already. */
+#include "heap/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "heap/fault.h"
+#include "runtime/base/util.h"
+
+struct host_memory {
+    struct gsh_memory memory;
+    int fd; /* own memfd */
+    int n_slots;
+    int *peer_fd; /* [n_slots], -1: not passed */
+};
+
+static struct host_memory *host(const struct gsh_memory *memory)
+{
+    return (struct host_memory *)memory;
+}
+
+/* bytes: 0 when there is no size to tell. */
+static enum gsh_result note_errno(enum gsh_result r, const char *what, uint64_t bytes)
+{
+    char text[128];
+    int code = errno;
+    if (strerror_r(code, text, sizeof text) != 0)
+        snprintf(text, sizeof text, "errno %d", code);
+    if (bytes == 0)
+        return gsh_note(r, "%s: %s", what, text);
+    return gsh_note(r, "%s %llu bytes: %s", what, (unsigned long long)bytes, text);
+}
+
+/* ---- addresses ---- */
+
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define GSH_UNDER_TSAN 1
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define GSH_UNDER_TSAN 1
+#endif
+
+/* The thread sanitizer ends the process when a mapping leaves the 1.5 TiB it has shadow for. */
+#ifdef GSH_UNDER_TSAN
+static const uint64_t reserve_limit = (uint64_t)1 << 40;
+#else
+static const uint64_t reserve_limit = UINT64_MAX;
+#endif
+
+static void *map_empty(void *where, uint64_t bytes, int fixed)
+{
+    return mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1,
+                0);
+}
+
+static enum gsh_result host_reserve(uint64_t bytes, uint64_t align, struct gsh_reservation *out)
+{
+    bool is_too_much = bytes > reserve_limit || gsh_fault();
+    void *p = MAP_FAILED;
+    uint64_t slack = align;
+    if (!is_too_much && align <= reserve_limit - bytes && !gsh_fault())
+        p = map_empty(NULL, bytes + slack, 0);
+    if (p == MAP_FAILED) {
+        align = slack = GSH_MEMORY_CHUNK;
+        p = is_too_much ? MAP_FAILED : map_empty(NULL, bytes + slack, 0);
+    }
+    if (p == MAP_FAILED) {
+        errno = ENOMEM;
+        return note_errno(GSH_ERR_NOMEM, "cannot reserve addresses (GSHMEM_HEAP_RANGE) for", bytes);
+    }
+    /* Give back what alignment did not need. */
+    uint64_t raw = (uint64_t)(uintptr_t)p, base = gsh_align_up(raw, align);
+    if (base > raw)
+        munmap(p, base - raw);
+    if (raw + slack > base)
+        munmap((void *)(uintptr_t)(base + bytes), raw + slack - base);
+    *out = (struct gsh_reservation){
+        .base = base, .bytes = bytes, .align = align, .raw = base, .raw_bytes = bytes};
+    return GSH_OK;
+}
+
+static void host_unreserve(struct gsh_reservation *reservation)
+{
+    if (reservation->raw_bytes)
+        munmap((void *)(uintptr_t)reservation->raw, reservation->raw_bytes);
+    memset(reservation, 0, sizeof *reservation);
+}
+
+static void host_unmap(uint64_t addr, uint64_t bytes)
+{
+    /* Replacing a mapping keeps the addresses reserved. It can fail only for want of a kernel
+     * structure; the old pages then stay mapped until the range is given up. */
+    (void)map_empty((void *)(uintptr_t)addr, bytes, MAP_FIXED);
+}
+
+static enum gsh_result map_file(int fd, uint64_t addr, struct gsh_chunk chunk)
+{
+    void *p = gsh_fault() ? MAP_FAILED
+                          : mmap((void *)(uintptr_t)addr, chunk.bytes, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_FIXED, fd, (off_t)chunk.off);
+    if (p == MAP_FAILED)
+        return note_errno(errno == ENOMEM ? GSH_ERR_NOMEM : GSH_ERR_SYSTEM, "cannot map",
+                          chunk.bytes);
+    return GSH_OK;
+}
+
+/* ---- how much there is ---- */
+
+/* The number after `key` in a file ("" : the file's first word); UINT64_MAX when not found. */
+static uint64_t number_in(const char *path, const char *key)
+{
+    char line[256];
+    uint64_t value = UINT64_MAX;
+    size_t length = strlen(key);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return value;
+    while (fgets(line, sizeof line, f)) {
+        char *end;
+        if (strncmp(line, key, length) != 0)
+            continue;
+        unsigned long long v = strtoull(line + length, &end, 10);
+        if (end != line + length)
+            value = v;
+        break;
+    }
+    fclose(f);
+    return value;
+}
+
+/* What a control group still allows; its page cache can be dropped, so does not count. */
+static uint64_t group_room(const char *max_path, const char *now_path, const char *stat_path,
+                           const char *cache_key)
+{
+    uint64_t max = number_in(max_path, ""), now = number_in(now_path, "");
+    uint64_t cache = number_in(stat_path, cache_key);
+    if (max == UINT64_MAX || now == UINT64_MAX)
+        return UINT64_MAX;
+    if (cache != UINT64_MAX)
+        now -= gsh_min_u64(now, cache);
+    return max - gsh_min_u64(max, now);
+}
+
+/* An overcommitting kernel grants any size and later kills somebody; so look first. */
+static uint64_t available_bytes(void)
+{
+    uint64_t kib = number_in("/proc/meminfo", "MemAvailable:");
+    uint64_t room = kib == UINT64_MAX ? kib : kib * 1024;
+    room =
+        gsh_min_u64(room, group_room("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
+                                     "/sys/fs/cgroup/memory.stat", "inactive_file "));
+    return gsh_min_u64(room,
+                       group_room("/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                  "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+                                  "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file "));
+}
+
+static enum gsh_result host_admit(const struct gsh_memory *memory, uint64_t bytes)
+{
+    /* All PEs of the node grow at once. */
+    uint64_t room = gsh_fault() ? 0 : available_bytes();
+    uint64_t n = (uint64_t)host(memory)->n_slots;
+    if (room / n >= bytes)
+        return GSH_OK;
+    return gsh_note(GSH_ERR_NOMEM,
+                    "%llu bytes of host memory for each of %llu PEs: %llu are available in all",
+                    (unsigned long long)bytes, (unsigned long long)n, (unsigned long long)room);
+}
+
+/* ---- one PE's memory ---- */
+
+static void host_destroy(struct gsh_memory **memory)
+{
+    struct host_memory *m = *memory ? host(*memory) : NULL;
+    *memory = NULL;
+    if (!m)
+        return;
+    for (int s = 0; m->peer_fd && s < m->n_slots; s++) {
+        if (m->peer_fd[s] >= 0)
+            close(m->peer_fd[s]);
+    }
+    if (m->fd >= 0)
+        close(m->fd);
+    free(m->peer_fd);
+    free(m);
+}
+
+static enum gsh_result host_create(const struct gsh_memory_options *options,
+                                   struct gsh_memory **out)
+{
+    struct host_memory *m = calloc(1, sizeof *m);
+    if (!m)
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for the heap's bookkeeping");
+    struct gsh_memory *memory = &m->memory;
+    memory->ops = &gsh_memory_host;
+    m->fd = -1;
+    m->n_slots = options->n_slots;
+    m->peer_fd = gsh_fault() ? NULL : malloc((size_t)m->n_slots * sizeof *m->peer_fd);
+    for (int s = 0; m->peer_fd && s < m->n_slots; s++)
+        m->peer_fd[s] = -1;
+    if (m->peer_fd)
+        m->fd = gsh_fault() ? -1 : memfd_create("gshmem", MFD_CLOEXEC);
+    if (m->fd < 0) {
+        enum gsh_result r = note_errno(GSH_ERR_SYSTEM, "cannot make a memfd", 0);
+        host_destroy(&memory);
+        return r;
+    }
+    *out = memory;
+    return GSH_OK;
+}
+
+/* Physical pages for [off, off + bytes) of the file: running out is an error here, and no signal
+ * at the first touch. In steps, so that a signal handler's interruption does not start it anew. */
+static enum gsh_result extend_file(int fd, struct gsh_chunk chunk)
+{
+    const uint64_t step = (uint64_t)64 << 20;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && chunk.off + chunk.bytes > limit.rlim_cur)
+        return gsh_note(GSH_ERR_NOMEM, "the file size limit (ulimit -f) stops the heap at %llu",
+                        (unsigned long long)limit.rlim_cur);
+    for (uint64_t done = 0; done < chunk.bytes;) {
+        uint64_t n = gsh_min_u64(step, chunk.bytes - done);
+        int rc = gsh_fault() ? -1 : fallocate(fd, 0, (off_t)(chunk.off + done), (off_t)n);
+        if (rc == 0)
+            done += n;
+        else if (errno != EINTR)
+            return note_errno(GSH_ERR_NOMEM, "no host memory for", chunk.bytes);
+    }
+    return GSH_OK;
+}
+
+static void host_release(struct gsh_memory *memory, uint64_t off)
+{
+    while (ftruncate(host(memory)->fd, (off_t)off) != 0 && errno == EINTR)
+        continue;
+}
+
+static enum gsh_result host_commit(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk)
+{
+    enum gsh_result r = extend_file(host(memory)->fd, chunk);
+    if (r == GSH_OK)
+        r = map_file(host(memory)->fd, addr, chunk);
+    if (r != GSH_OK)
+        host_release(memory, chunk.off);
+    return r;
+}
+
+static enum gsh_result host_zero(struct gsh_memory *memory, uint64_t addr, uint64_t bytes)
+{
+    (void)memory;
+    memset((void *)(uintptr_t)addr, 0, bytes);
+    return GSH_OK;
+}
+
+/* ---- sharing ---- */
+
+static enum gsh_share_kind host_share_kind(const struct gsh_memory *memory, uint64_t off)
+{
+    (void)memory;
+    return off == 0 ? GSH_SHARE_FD : GSH_SHARE_NOTHING;
+}
+
+static int duplicate(int fd)
+{
+    return gsh_fault() ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static enum gsh_result host_share(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk,
+                                  struct gsh_share *out)
+{
+    (void)addr;
+    (void)chunk;
+    int fd = duplicate(host(memory)->fd);
+    if (fd < 0)
+        return note_errno(GSH_ERR_SYSTEM, "cannot duplicate a descriptor", 0);
+    out->fd = fd;
+    return GSH_OK;
+}
+
+static enum gsh_result host_accept(struct gsh_memory *memory, int slot, uint64_t addr,
+                                   struct gsh_chunk chunk, const struct gsh_share *share)
+{
+    int *held = &host(memory)->peer_fd[slot];
+    if (host_share_kind(memory, chunk.off) == GSH_SHARE_FD) {
+        int fd = share->fd >= 0 ? duplicate(share->fd) : -1;
+        if (fd < 0)
+            return gsh_note(GSH_ERR_SYSTEM, "no descriptor of the memory of slot %d", slot);
+        if (*held >= 0)
+            close(*held);
+        *held = fd;
+    }
+    return map_file(*held, addr, chunk);
+}
+
+const struct gsh_memory_ops gsh_memory_host = {
+    .name = "host",
+    .reserve = host_reserve,
+    .unreserve = host_unreserve,
+    .unmap = host_unmap,
+    .create = host_create,
+    .destroy = host_destroy,
+    .admit = host_admit,
+    .commit = host_commit,
+    .release = host_release,
+    .zero = host_zero,
+    .share_kind = host_share_kind,
+    .share = host_share,
+    .accept = host_accept,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where peers' memory appears: a range of n_slots * stride addresses, one for all PEs of a
+ * process, and the mapping of other processes' chunks into it. In each process the PE with the
+ * lowest number, its leader, does what is needed once per process; the PEs of one process reach
+ * each other without any mapping. */
+#ifndef GSH_PEER_H
+#define GSH_PEER_H
+
+#include "heap/memory.h"
+
+/* Shared by the PEs of one process. Only the leader changes it, all but refs; the last PE to
+ * leave takes it down. */
+struct gsh_space {
+    const struct gsh_memory_ops *ops;
+    struct gsh_reservation range;
+    uint64_t stride;
+    int n_slots;
+    int *pe_of_slot;          /* [n_slots] */
+    bool *is_foreign;         /* [n_slots]: of another process */
+    struct gsh_chunk *chunks; /* mapped in every foreign slot */
+    int n_chunks, n_chunks_room;
+    int refs; /* atomic */
+};
+
+/* One PE's view. */
+struct gsh_peers {
+    struct gsh_bootstrap *bootstrap;
+    struct gsh_fdpass *fdpass;
+    struct gsh_space *space;
+    int my_slot, leader_pe, n_members; /* members: the PEs of this process, this one included */
+    bool is_leader;
+    int n_foreign;
+    int *foreign_pe, *foreign_slot; /* [n_foreign] */
+    int *fds;                       /* [n_foreign], during an exchange */
+    struct gsh_share mine;          /* of the chunk in the making */
+    struct gsh_share *gathered;     /* [n_pes], what foreign PEs shared last */
+    CUdevice *devices;              /* of the members, each once */
+    int n_devices;
+    uint64_t tag; /* of descriptor exchanges: counts calls of map, so it is the same on all PEs */
+};
+
+/* Fills *peers from checked options. finish accepts a half-filled one, and leaves the space. */
+GSH_CHECK_RESULT enum gsh_result gsh_peers_init(struct gsh_peers *peers,
+                                                const struct gsh_heap_options *options);
+void gsh_peers_finish(struct gsh_peers *peers);
+
+/* The leader makes the space, known to it alone until it publishes the pointer. */
+GSH_CHECK_RESULT enum gsh_result gsh_peers_reserve(struct gsh_peers *peers,
+                                                   const struct gsh_memory_ops *ops,
+                                                   const struct gsh_heap_options *options);
+/* What the leader tells the members; from here on each of them must join or the space is not
+ * given back. 0 on other PEs. */
+uint64_t gsh_peers_publish(struct gsh_peers *peers);
+/* A member joins the space its leader published. GSH_ERR_ARG when its options name other slots. */
+GSH_CHECK_RESULT enum gsh_result gsh_peers_join(struct gsh_peers *peers, uint64_t published,
+                                                const struct gsh_heap_options *options);
+
+/* The address of slot's byte at off. */
+uint64_t gsh_peers_address(const struct gsh_peers *peers, int slot, uint64_t off);
+
+/* Not collective: makes what the others will need to map own chunk, for map; or drops it again. */
+GSH_CHECK_RESULT enum gsh_result gsh_peers_share(struct gsh_peers *peers, struct gsh_memory *memory,
+                                                 struct gsh_chunk chunk);
+void gsh_peers_unshare(struct gsh_peers *peers);
+/* Collective over all PEs, when all have shared their chunk at this place: exchanges what they
+ * share, drops it, and maps the foreign chunks. */
+GSH_CHECK_RESULT enum gsh_result gsh_peers_map(struct gsh_peers *peers, struct gsh_memory *memory,
+                                               struct gsh_chunk chunk);
+/* Not collective: takes the foreign mappings of the last chunk away. */
+void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk);
+
+#endif

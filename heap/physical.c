@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Two-phase growth and its undoing; shrinking. */
+#include "heap/physical.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "heap/fault.h"
+
+static uint64_t own_address(const struct gsh_physical *p, uint64_t off)
+{
+    return gsh_peers_address(&p->peers, p->peers.my_slot, off);
+}
+
+void gsh_physical_finish(struct gsh_physical *p)
+{
+    for (int c = 0; c < p->n_chunks; c++)
+        p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
+    if (p->memory)
+        p->memory->ops->destroy(&p->memory);
+    gsh_peers_finish(&p->peers);
+    gsh_agreement_finish(&p->agreement);
+    free(p->chunks);
+    memset(p, 0, sizeof *p);
+}
+
+/* Room for one more chunk, so that noting it later cannot fail. */
+static enum gsh_result prepare(struct gsh_physical *p)
+{
+    if (p->n_chunks < p->n_chunks_room)
+        return GSH_OK;
+    int n = p->n_chunks_room * 2 + 16;
+    struct gsh_chunk *chunks = gsh_fault() ? NULL : realloc(p->chunks, (size_t)n * sizeof *chunks);
+    if (!chunks)
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for the list of %d chunks", n);
+    p->chunks = chunks;
+    p->n_chunks_room = n;
+    return GSH_OK;
+}
+
+static void take_back(struct gsh_physical *p, struct gsh_chunk chunk)
+{
+    p->memory->ops->unmap(own_address(p, chunk.off), chunk.bytes);
+    p->memory->ops->release(p->memory, chunk.off);
+}
+
+/* This PE's part of the first phase. */
+static enum gsh_result commit(struct gsh_physical *p, struct gsh_chunk chunk, uint64_t zero_bytes)
+{
+    enum gsh_result r = prepare(p);
+    if (r == GSH_OK)
+        r = p->memory->ops->commit(p->memory, own_address(p, chunk.off), chunk);
+    if (r != GSH_OK)
+        return r;
+    if (zero_bytes > 0)
+        r = p->memory->ops->zero(p->memory, own_address(p, chunk.off), zero_bytes);
+    if (r == GSH_OK)
+        r = gsh_peers_share(&p->peers, p->memory, chunk);
+    if (r != GSH_OK)
+        take_back(p, chunk);
+    return r;
+}
+
+static struct gsh_vote step(enum gsh_result outcome, uint64_t off, uint64_t phase)
+{
+    return (struct gsh_vote){
+        .call = GSH_VOTE_STEP, .outcome = (uint16_t)outcome, .args = {off, phase}};
+}
+
+enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64_t zero_bytes,
+                                  const char *what)
+{
+    struct gsh_chunk chunk = {.off = p->committed, .bytes = bytes};
+    enum gsh_result mine = commit(p, chunk, zero_bytes);
+    enum gsh_result all = gsh_agree(&p->agreement, step(mine, chunk.off, 1), what, NULL);
+    if (all != GSH_OK) {
+        gsh_peers_unshare(&p->peers);
+        if (mine == GSH_OK)
+            take_back(p, chunk);
+        return all;
+    }
+    mine = gsh_peers_map(&p->peers, p->memory, chunk);
+    all = gsh_agree(&p->agreement, step(mine, chunk.off, 2), what, NULL);
+    if (all != GSH_OK) {
+        if (mine == GSH_OK)
+            gsh_peers_unmap(&p->peers, chunk);
+        take_back(p, chunk);
+        return all;
+    }
+    p->chunks[p->n_chunks++] = chunk;
+    p->committed += bytes;
+    return GSH_OK;
+}
+
+enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end)
+{
+    int kept = p->n_chunks;
+    while (kept > 0 && p->chunks[kept - 1].off >= end)
+        kept--;
+    if (kept == p->n_chunks)
+        return GSH_OK;
+    for (int c = p->n_chunks - 1; c >= kept; c--) {
+        gsh_peers_unmap(&p->peers, p->chunks[c]);
+        p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
+    }
+    /* Pages are released only when nobody has them mapped. */
+    struct gsh_bootstrap *b = p->agreement.bootstrap;
+    enum gsh_result r = b->ops->barrier(b);
+    p->committed = p->chunks[kept].off;
+    p->n_chunks = kept;
+    p->memory->ops->release(p->memory, p->committed);
+    return r;
+}

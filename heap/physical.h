@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The physical memory of a heap: grows and shrinks at its end, on all PEs together or on none.
+ * Growing has two phases, each ended by a vote: every PE commits its own chunk and makes what
+ * others need to map it; then every process maps its peers' chunks. A failure anywhere takes both
+ * back everywhere. */
+#ifndef GSH_PHYSICAL_H
+#define GSH_PHYSICAL_H
+
+#include "heap/agree.h"
+#include "heap/peer.h"
+
+struct gsh_physical {
+    struct gsh_agreement agreement;
+    struct gsh_peers peers;
+    struct gsh_memory *memory;
+    struct gsh_chunk *chunks; /* own; the same on all PEs */
+    int n_chunks, n_chunks_room;
+    uint64_t committed; /* the end of the last chunk */
+};
+
+/* Not collective; accepts zeroes. */
+void gsh_physical_finish(struct gsh_physical *p);
+
+/* Collective: adds one chunk of `bytes` at the end; the first zero_bytes of it are zeroed. what:
+ * as for gsh_agree. On failure everything is as it was. */
+GSH_CHECK_RESULT enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes,
+                                                   uint64_t zero_bytes, const char *what);
+
+/* Collective: gives back the chunks that lie at or beyond `end`, which no PE uses any more. A
+ * failure says only that a PE was lost; the chunks are gone here in any case. */
+GSH_CHECK_RESULT enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end);
+
+#endif
