@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where things are: this unit's copy of the state block, and from a symmetric address to the same
+ * object on a peer. In checking builds (GSHMEM_CHECKS) each address and PE is looked at first.
+ * Failures go through report(), which tells the host and does not come back. */
+#ifndef GSHMEM_ADDRESS_CUH
+#define GSHMEM_ADDRESS_CUH
+
+#include "device/memory.cuh"
+#include "device/state.h"
+
+extern "C" void gshmemx_module_register(struct gsh_module *module);
+extern "C" void gshmemx_module_unregister(struct gsh_module *module);
+
+/* ---- the state block --------------------------------------------------------------------------- */
+
+#if defined(__CUDACC__)
+/* Filled at device set-up; found by this name in modules loaded through the driver. Every
+ * translation unit has its own; where device code is linked (-rdc=true) they become one. */
+#if defined(__CUDACC_RDC__)
+inline __constant__ struct gsh_state gshmem_state_block;
+#else
+static __constant__ struct gsh_state gshmem_state_block;
+#endif
+#endif
+
+#if !defined(__CUDACC_RTC__)
+namespace gshmem
+{
+namespace detail
+{
+namespace
+{
+
+#if defined(__CUDACC__)
+inline int fill_state_block(const void *state, size_t bytes)
+{
+    if (bytes != sizeof gshmem_state_block)
+        return (int)cudaErrorInvalidValue;
+    return (int)cudaMemcpyToSymbol(gshmem_state_block, state, bytes);
+}
+constexpr int (*fill)(const void *state, size_t bytes) = fill_state_block;
+#else
+constexpr int (*fill)(const void *state, size_t bytes) = nullptr;
+#endif
+
+struct module_registration {
+    gsh_module module;
+    module_registration() : module{GSH_STATE_VERSION, sizeof(struct gsh_state), fill, nullptr}
+    {
+        gshmemx_module_register(&module);
+    }
+    ~module_registration() { gshmemx_module_unregister(&module); }
+    module_registration(const module_registration &) = delete;
+    module_registration &operator=(const module_registration &) = delete;
+};
+
+module_registration registration_of_this_unit;
+
+} // namespace
+} // namespace detail
+} // namespace gshmem
+#endif
+
+namespace gshmem
+{
+namespace detail
+{
+
+#if defined(__CUDACC__)
+__device__ __forceinline__ const gsh_state &state()
+{
+    return gshmem_state_block;
+}
+#else
+/* A kernel was launched by a thread that is no PE. */
+[[noreturn]] inline void fail_without_state()
+{
+    fprintf(stderr, "gshmem: a kernel made a gshmem call before gshmem_init\n");
+    exit(1);
+}
+
+inline const gsh_state &state()
+{
+    const gsh_state *own = gsh_cpu_self->state;
+    if (__builtin_expect(own == nullptr, 0))
+        fail_without_state();
+    return *own;
+}
+#endif
+
+__device__ __forceinline__ gsh_control *control()
+{
+    return reinterpret_cast<gsh_control *>(state().control);
+}
+
+/* ---- the end of the job ------------------------------------------------------------------------ */
+
+constexpr uint64_t host_time_to_act_ns = 10000000000u;
+
+/* The job is ending: stands still until the host ends it; if it does not, stops this device. */
+__device__ __noinline__ inline void await_end()
+{
+    uint64_t start = clock_ns();
+    while (clock_ns() - start < host_time_to_act_ns) {
+        spin_pause();
+        __nanosleep(1000);
+    }
+#if defined(__CUDACC__)
+    __trap();
+#else
+    fprintf(stderr, "gshmem: a kernel failed and its host did not end the job\n");
+    abort();
+#endif
+}
+
+/* Tells the host what went wrong (state.h has the protocol) and does not come back. The first
+ * report of a PE counts. call is the public name. */
+__device__ __noinline__ inline void report(uint32_t kind, const char *call, int32_t pe, uint32_t cmp,
+                                           uint64_t address, uint64_t expected, uint64_t seen,
+                                           uint64_t bytes)
+{
+    gsh_report *r = &control()->report;
+    if (claim(&r->state)) {
+        r->kind = kind;
+        r->pe = pe;
+        r->cmp = cmp;
+        r->address = address;
+        r->expected = expected;
+        r->seen = seen;
+        r->bytes = bytes;
+        r->block[0] = blockIdx.x;
+        r->block[1] = blockIdx.y;
+        r->block[2] = blockIdx.z;
+        r->thread[0] = threadIdx.x;
+        r->thread[1] = threadIdx.y;
+        r->thread[2] = threadIdx.z;
+        uint32_t n = 0;
+        while (n + 1 < sizeof r->call && call[n] != '\0') {
+            r->call[n] = call[n];
+            n++;
+        }
+        r->call[n] = '\0';
+        store_release(&r->state, (uint32_t)2); /* pairs with the acquire of the host's watch */
+    }
+    await_end();
+}
+
+/* ---- peers ------------------------------------------------------------------------------------- */
+
+/* -1: not reachable by loads and stores. pe is in range. */
+__device__ __forceinline__ int32_t slot(int pe)
+{
+    const gsh_state &s = state();
+    uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
+    if (in_run < (uint32_t)s.run_n)
+        return s.run_first_slot + (int32_t)in_run;
+    return reinterpret_cast<const int32_t *>(s.slot_of)[pe];
+}
+
+/* The address rule of state.h. */
+template <class T> __device__ __forceinline__ T *peer_address(T *symmetric, int pe)
+{
+    const gsh_state &s = state();
+    int64_t distance = (int64_t)(slot(pe) - s.my_slot) * (int64_t)s.stride;
+    uint64_t far = reinterpret_cast<uint64_t>(symmetric) + (uint64_t)distance;
+    return as_global(reinterpret_cast<T *>(far));
+}
+
+/* Whether the address lies in this PE's range of the heap. */
+__device__ __forceinline__ bool is_symmetric(const void *address)
+{
+    return reinterpret_cast<uint64_t>(address) - state().base < state().stride;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------ */
+
+#if defined(GSHMEM_CHECKS)
+
+__device__ __forceinline__ void check_pe(const char *call, int pe)
+{
+    if (pe < 0 || pe >= state().n_pes || slot(pe) < 0)
+        report(GSH_REPORT_BAD_PE, call, pe, 0, 0, 0, 0, 0);
+}
+
+/* Whether [off, off + bytes) is inside one live allocation. */
+__device__ inline bool is_allocated(uint64_t off, uint64_t bytes)
+{
+    const gsh_alloc_range *table = reinterpret_cast<const gsh_alloc_range *>(control()->alloc_table);
+    if (!table)
+        return true;
+    uint64_t low = 0, high = control()->n_allocs; /* the last range that starts at or before off */
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (table[middle].off <= off)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return false;
+    uint64_t inside = off - table[low - 1].off;
+    return inside <= table[low - 1].bytes && bytes <= table[low - 1].bytes - inside;
+}
+
+__device__ __noinline__ inline void check_range(const char *call, const void *address,
+                                                uint64_t bytes, int pe)
+{
+    if (bytes == 0)
+        return;
+    uint64_t value = reinterpret_cast<uint64_t>(address);
+    if (!is_symmetric(address))
+        report(GSH_REPORT_NOT_SYMMETRIC, call, pe, 0, value, 0, 0, bytes);
+    else if (!is_allocated(value - state().base, bytes))
+        report(GSH_REPORT_NOT_ALLOCATED, call, pe, 0, value, 0, 0, bytes);
+}
+
+#else
+__device__ __forceinline__ void check_pe(const char *, int) {}
+__device__ __forceinline__ void check_range(const char *, const void *, uint64_t, int) {}
+#endif
+
+/* pe is a PE and [address, address + bytes) is symmetric; for words of this PE pe is its own. */
+__device__ __forceinline__ void check(const char *call, const void *address, uint64_t bytes, int pe)
+{
+    check_pe(call, pe);
+    check_range(call, address, bytes, pe);
+}
+
+/* Bytes from the first to the last of nelems elements that are stride elements apart. */
+__device__ __forceinline__ uint64_t strided_bytes(uint64_t elem_bytes, ptrdiff_t stride, size_t nelems)
+{
+    return nelems == 0 ? 0 : ((nelems - 1) * (uint64_t)stride + 1) * elem_bytes;
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

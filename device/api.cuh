@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The C-named calls where kernels are compiled. The [hd] calls of gshmem.h and gshmem/typed.h, whose
+ * contracts hold, are defined here for both sides: a kernel gets the templates of the other device
+ * headers, the host the library's functions. Then the calls that only kernels have:
+ *     gshmemx_NAME_{put,get,iput,iget,put_nbi,get_nbi,put_signal,put_signal_nbi}_{warp,block}
+ * and the same for the sizes and for mem, and the barriers and syncs of a warp and of a block. All
+ * threads of the warp or block make the call, with the same arguments. */
+#ifndef GSHMEM_API_CUH
+#define GSHMEM_API_CUH
+
+#include "device/amo.cuh"
+#include "device/order.cuh"
+#include "device/rma.cuh"
+#include "device/signal.cuh"
+#include "device/sync.cuh"
+#include "device/wait.cuh"
+#include "gshmem/types.h"
+#include "gshmem/version.h"
+
+/* In each unit its own, since each unit has its own state block. */
+#define GSHMEM_HD static inline __host__ __device__
+#define GSHMEM_D  static inline __device__
+
+/* One call: in a kernel the first, on the host the second. */
+#if defined(__CUDA_ARCH__)
+#define GSHMEM_EITHER(DEVICE, HOST) gshmem::DEVICE
+#elif defined(__CUDACC__)
+#define GSHMEM_EITHER(DEVICE, HOST) gshmem_host::HOST
+#else
+#define GSHMEM_EITHER(DEVICE, HOST) (gsh_cpu_self ? gshmem::DEVICE : gshmem_host::HOST)
+#endif
+
+/* ---- query ------------------------------------------------------------------------------------- */
+
+namespace gshmem
+{
+namespace detail
+{
+
+__device__ __forceinline__ int my_pe()
+{
+    return state().my_pe;
+}
+
+__device__ __forceinline__ int n_pes()
+{
+    return state().n_pes;
+}
+
+__device__ __forceinline__ void version(int *major, int *minor)
+{
+    *major = GSHMEM_MAJOR_VERSION;
+    *minor = GSHMEM_MINOR_VERSION;
+}
+
+__device__ __forceinline__ void vendor_version(int *major, int *minor, int *patch)
+{
+    *major = GSHMEM_VENDOR_MAJOR_VERSION;
+    *minor = GSHMEM_VENDOR_MINOR_VERSION;
+    *patch = GSHMEM_VENDOR_PATCH_VERSION;
+}
+
+__device__ inline void vendor_name(char *name)
+{
+    const char text[] = GSHMEM_VENDOR_STRING;
+    for (size_t i = 0; i < sizeof text; i++)
+        name[i] = text[i];
+}
+
+__device__ __forceinline__ void global_exit(int status)
+{
+    report(GSH_REPORT_GLOBAL_EXIT, "gshmem_global_exit", -1, 0, 0, (uint64_t)(int64_t)status, 0, 0);
+}
+
+/* NULL: no such PE, not reachable by loads and stores, or not symmetric. */
+__device__ __forceinline__ void *peer_pointer(const void *dest, int pe)
+{
+    if (pe < 0 || pe >= state().n_pes || slot(pe) < 0 || !is_symmetric(dest))
+        return nullptr;
+    return peer_address(const_cast<void *>(dest), pe);
+}
+
+} // namespace detail
+} // namespace gshmem
+
+GSHMEM_HD int gshmem_my_pe(void)
+{
+    return GSHMEM_EITHER(detail::my_pe(), gshmem_my_pe());
+}
+GSHMEM_HD int gshmem_n_pes(void)
+{
+    return GSHMEM_EITHER(detail::n_pes(), gshmem_n_pes());
+}
+GSHMEM_HD void gshmem_info_get_version(int *major, int *minor)
+{
+    GSHMEM_EITHER(detail::version(major, minor), gshmem_info_get_version(major, minor));
+}
+GSHMEM_HD void gshmem_info_get_name(char *name)
+{
+    GSHMEM_EITHER(detail::vendor_name(name), gshmem_info_get_name(name));
+}
+GSHMEM_HD void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
+{
+    GSHMEM_EITHER(detail::vendor_version(major, minor, patch),
+                  gshmemx_vendor_get_version_info(major, minor, patch));
+}
+GSHMEM_HD void gshmem_global_exit(int status)
+{
+    GSHMEM_EITHER(detail::global_exit(status), gshmem_global_exit(status));
+}
+GSHMEM_HD void *gshmem_ptr(const void *dest, int pe)
+{
+    return GSHMEM_EITHER(detail::peer_pointer(dest, pe), gshmem_ptr(dest, pe));
+}
+GSHMEM_HD int gshmem_team_my_pe(gshmem_team_t team)
+{
+    return GSHMEM_EITHER(team_my_pe(team), gshmem_team_my_pe(team));
+}
+GSHMEM_HD int gshmem_team_n_pes(gshmem_team_t team)
+{
+    return GSHMEM_EITHER(team_n_pes(team), gshmem_team_n_pes(team));
+}
+GSHMEM_HD int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team)
+{
+    return GSHMEM_EITHER(team_translate_pe(src_team, src_pe, dest_team),
+                         gshmem_team_translate_pe(src_team, src_pe, dest_team));
+}
+
+/* ---- order, signals, synchronisation ----------------------------------------------------------- */
+
+GSHMEM_HD void gshmem_fence(void)
+{
+    GSHMEM_EITHER(fence(), gshmem_fence());
+}
+GSHMEM_HD void gshmem_quiet(void)
+{
+    GSHMEM_EITHER(quiet(), gshmem_quiet());
+}
+GSHMEM_HD uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
+{
+    return GSHMEM_EITHER(signal_fetch(sig_addr, "gshmem_signal_fetch"),
+                         gshmem_signal_fetch(sig_addr));
+}
+GSHMEM_HD uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)
+{
+    return GSHMEM_EITHER(signal_wait_until(sig_addr, cmp, cmp_value, "gshmem_signal_wait_until"),
+                         gshmem_signal_wait_until(sig_addr, cmp, cmp_value));
+}
+GSHMEM_HD void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+{
+    GSHMEM_EITHER(signal_op(sig_addr, signal, sig_op, pe, "gshmemx_signal_op"),
+                  gshmemx_signal_op(sig_addr, signal, sig_op, pe));
+}
+
+GSHMEM_HD int gshmem_barrier(gshmem_team_t team)
+{
+    return GSHMEM_EITHER(barrier(gshmem::group_thread(), team, "gshmem_barrier"),
+                         gshmem_barrier(team));
+}
+GSHMEM_HD int gshmem_team_sync(gshmem_team_t team)
+{
+    return GSHMEM_EITHER(sync(gshmem::group_thread(), team, "gshmem_team_sync"),
+                         gshmem_team_sync(team));
+}
+GSHMEM_HD void gshmem_barrier_all(void)
+{
+    GSHMEM_EITHER(barrier_all(gshmem::group_thread(), "gshmem_barrier_all"), gshmem_barrier_all());
+}
+GSHMEM_HD void gshmem_sync_all(void)
+{
+    GSHMEM_EITHER(sync_all(gshmem::group_thread(), "gshmem_sync_all"), gshmem_sync_all());
+}
+
+#define GSHMEM_GROUP(SUFFIX)                                                                       \
+    GSHMEM_D int gshmemx_barrier_##SUFFIX(gshmem_team_t team)                                      \
+    {                                                                                              \
+        return gshmem::barrier(gshmem::group_##SUFFIX(), team, "gshmemx_barrier_" #SUFFIX);        \
+    }                                                                                              \
+    GSHMEM_D int gshmemx_team_sync_##SUFFIX(gshmem_team_t team)                                    \
+    {                                                                                              \
+        return gshmem::sync(gshmem::group_##SUFFIX(), team, "gshmemx_team_sync_" #SUFFIX);         \
+    }                                                                                              \
+    GSHMEM_D void gshmemx_barrier_all_##SUFFIX()                                                   \
+    {                                                                                              \
+        gshmem::barrier_all(gshmem::group_##SUFFIX(), "gshmemx_barrier_all_" #SUFFIX);             \
+    }                                                                                              \
+    GSHMEM_D void gshmemx_sync_all_##SUFFIX()                                                      \
+    {                                                                                              \
+        gshmem::sync_all(gshmem::group_##SUFFIX(), "gshmemx_sync_all_" #SUFFIX);                   \
+    }
+GSHMEM_GROUP(warp)
+GSHMEM_GROUP(block)
+#undef GSHMEM_GROUP
+
+#include "device/api_rma.cuh"
+#include "device/api_words.cuh"
+
+#undef GSHMEM_EITHER
+#undef GSHMEM_HD
+#undef GSHMEM_D
+
+#endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Schedules the CUDA threads of one block: start, yield, barriers, back-off. Threads hand the OS
+ * thread to each other directly; its own stack runs only when none of them can. */
+#include "device/cpu/block.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "device/cpu/grid.h"
+#include "device/cpu/stream.h"
+
+#define DEFAULT_STACK_BYTES (128u << 10)
+
+/* Stacks are kept for the next block. When the process has more than so many, each block gives
+ * back all but a few; a used stack takes some 8 KiB of memory. */
+#define MAX_STACKS  16384
+#define KEPT_STACKS 128u
+
+#define WARP_SIZE           32u
+
+/* Rounds of a block in which all its threads only spin: so many with a pause, so many more with a
+ * yield of the core; after that it sleeps for a quarter of the time it has waited, within these
+ * limits. With 4 PEs of 64 such blocks on two cores, sleeping costs less than a core. */
+#define PAUSE_ROUNDS 4u
+#define YIELD_ROUNDS 64u
+#define MIN_SLEEP_NS 5000u
+#define MAX_SLEEP_NS 2000000u
+
+__thread struct gsh_cpu_thread *gshmem_cpu_self;
+
+static int n_stacks; /* of the process */
+
+GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self);
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- what runs next ------------------------------------------------------------------------------- */
+
+GSH_NO_TSAN void gsh_block_progress(struct gsh_cpu_block *b)
+{
+    b->idle_yields = 0;
+    b->idle_rounds = 0;
+}
+
+GSH_NO_TSAN void gsh_block_wake(struct gsh_cpu_block *b, struct gsh_block_thread *t)
+{
+    uint32_t place = b->queue_head + b->queue_count++;
+    t->state = GSH_THREAD_READY;
+    b->queue[place < b->n_threads ? place : place - b->n_threads] = (uint16_t)t->self.rank;
+}
+
+static struct gsh_fiber *create_stack(struct gsh_cpu_block *b)
+{
+    size_t bytes = b->config->stack_bytes ? b->config->stack_bytes : DEFAULT_STACK_BYTES;
+    /* Sanitizers make frames larger. */
+    if (gsh_asan_is_on() || gsh_tsan_is_on())
+        bytes *= 4;
+    struct gsh_fiber *fiber = gsh_fiber_create(bytes, fiber_main);
+    if (!fiber && gsh_tsan_is_on())
+        gsh_block_fatal(b, "more CUDA threads at a time than the thread sanitizer can follow; use "
+                           "fewer or smaller blocks");
+    if (!fiber)
+        gsh_block_fatal(b, "no memory for the stack of another thread (%zu bytes)", bytes);
+    __atomic_add_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
+    return fiber;
+}
+
+/* A stack for the next thread that was not started. */
+GSH_NO_TSAN static struct gsh_fiber *take_stack(struct gsh_cpu_block *b)
+{
+    struct gsh_fiber *fiber = b->idle;
+    if (gsh_tsan_is_on())
+        return b->threads[b->n_started].fiber;
+    if (!fiber)
+        fiber = create_stack(b);
+    else
+        b->n_idle--;
+    b->idle = fiber->next;
+    fiber->owner = b;
+    return fiber;
+}
+
+/* Under the thread sanitizer each thread has a stack of its own, since what one leaves on it and
+ * another overwrites would be a race between them. They come from the device, the one longest
+ * unused first: threads that had the same one look ordered. */
+static void take_tsan_stacks(struct gsh_cpu_block *b)
+{
+    struct gsh_cpu_device *device = b->run->device;
+    for (uint32_t i = 0; i < b->n_threads; i++) {
+        pthread_mutex_lock(&device->lock);
+        struct gsh_fiber *fiber = device->spare;
+        if (fiber)
+            device->spare = fiber->next;
+        pthread_mutex_unlock(&device->lock);
+        if (!fiber)
+            fiber = create_stack(b);
+        fiber->owner = b;
+        b->threads[i].fiber = fiber;
+    }
+}
+
+static void return_tsan_stacks(struct gsh_cpu_block *b)
+{
+    struct gsh_cpu_device *device = b->run->device;
+    pthread_mutex_lock(&device->lock);
+    for (uint32_t i = 0; i < b->n_threads; i++) {
+        struct gsh_fiber *fiber = b->threads[i].fiber;
+        if (device->spare)
+            device->last_spare->next = fiber;
+        else
+            device->spare = fiber;
+        device->last_spare = fiber;
+        fiber->next = NULL;
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
+static void drop_stacks(struct gsh_cpu_block *b, uint32_t n_kept)
+{
+    while (b->n_idle > n_kept) {
+        struct gsh_fiber *fiber = b->idle;
+        b->idle = fiber->next;
+        b->n_idle--;
+        __atomic_sub_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
+        gsh_fiber_destroy(fiber);
+    }
+}
+
+/* Gives the OS thread to a thread that was not started, else to the next in the queue, else to the
+ * main stack; returns when the caller's turn comes. Threads that were not started come first, so
+ * that a spin soon has all the others at work. */
+GSH_NO_TSAN static void leave(struct gsh_cpu_block *b, bool is_parked)
+{
+    struct gsh_fiber *from = b->running, *to = &b->main;
+    struct gsh_cpu_thread *self = NULL;
+    if (b->n_started < b->n_threads) {
+        to = take_stack(b);
+    } else if (b->queue_count > 0) {
+        struct gsh_block_thread *t = &b->threads[b->queue[b->queue_head]];
+        b->queue_head = b->queue_head + 1 < b->n_threads ? b->queue_head + 1 : 0;
+        b->queue_count--;
+        to = t->fiber;
+        self = &t->self;
+    }
+    gshmem_cpu_self = self;
+    b->running = to;
+    gsh_fiber_switch(from, to, is_parked);
+}
+
+GSH_NO_TSAN void gsh_block_wait(struct gsh_cpu_block *b, struct gsh_block_thread *t,
+                                enum gsh_thread_state state)
+{
+    t->state = (uint8_t)state;
+    leave(b, false);
+}
+
+/* ---- the life of a thread -------------------------------------------------------------------------- */
+
+GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thread *t)
+{
+    const struct gsh_cpu_uint3 dim = b->run->launch.block;
+    uint32_t rank = b->n_started++;
+    t->self.rank = rank;
+    t->self.thread_idx.x = rank % dim.x;
+    t->self.thread_idx.y = rank / dim.x % dim.y;
+    t->self.thread_idx.z = rank / dim.x / dim.y;
+    t->self.block_idx = b->index;
+    t->self.block_dim = dim;
+    t->self.grid_dim = b->run->launch.grid;
+    t->self.worked = 0;
+    t->self.state = b->run->state;
+    t->self.dynamic_shared = b->shared;
+    t->self.block = b;
+    t->fiber = b->running;
+    t->state = GSH_THREAD_READY;
+    gsh_block_progress(b);
+    gshmem_cpu_self = &t->self;
+    gsh_tsan_acquire(&b->tsan_made);
+    gsh_tsan_acquire(&b->tsan_block[!b->block_parity]);
+    gsh_tsan_acquire(&b->run->tsan_start);
+    b->run->launch.entry((void *)(uintptr_t)b->run->launch.args);
+    gsh_tsan_release(&b->run->tsan_end);
+    gsh_tsan_release(&b->tsan_block[b->block_parity]);
+    t->state = GSH_THREAD_EXITED;
+    b->n_exited++;
+    gsh_block_progress(b);
+}
+
+/* The life of a stack: threads one after the other, then parked until it is needed again. */
+GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self)
+{
+    bool is_shared = !gsh_tsan_is_on();
+    for (;;) {
+        struct gsh_cpu_block *b = self->owner;
+        do
+            run_thread(b, &b->threads[b->n_started]);
+        while (is_shared && b->n_started < b->n_threads);
+        if (is_shared) {
+            self->next = b->idle;
+            b->idle = self;
+            b->n_idle++;
+        }
+        leave(b, true);
+    }
+}
+
+/* ---- yield and back-off ---------------------------------------------------------------------------- */
+
+static void pause_core(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Calls to grid.c take a lock, which is not the kernel's and must order nothing in it. */
+GSH_NO_TSAN static void want_block(struct gsh_cpu_block *b)
+{
+    gsh_tsan_become(b->main.tsan);
+    gsh_run_want_block(b->run);
+    gsh_tsan_become(b->running->tsan);
+}
+
+/* All threads of the block that can run only spin. */
+GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
+{
+    uint32_t round = b->idle_rounds++;
+    b->idle_yields = 0;
+    if (round == 0)
+        b->idle_since_ns = now_ns();
+    if (round < PAUSE_ROUNDS) {
+        pause_core();
+        return;
+    }
+    if (round % YIELD_ROUNDS == PAUSE_ROUNDS && gsh_block_is_stuck(b))
+        gsh_block_fatal_stuck(b);
+    want_block(b);
+    uint64_t sleep_ns = round < YIELD_ROUNDS ? 0 : (now_ns() - b->idle_since_ns) / 4;
+    if (sleep_ns < MIN_SLEEP_NS) {
+        sched_yield();
+        return;
+    }
+    struct timespec t = {0, (long)(sleep_ns < MAX_SLEEP_NS ? sleep_ns : MAX_SLEEP_NS)};
+    nanosleep(&t, NULL);
+}
+
+GSH_NO_TSAN void gshmemx_cpu_yield(void)
+{
+    struct gsh_cpu_thread *self = gshmem_cpu_self;
+    if (!self) {
+        sched_yield();
+        return;
+    }
+    struct gsh_cpu_block *b = self->block;
+    if (self->worked) {
+        self->worked = 0;
+        gsh_block_progress(b);
+    }
+    if (b->n_started == b->n_threads) {
+        if (++b->idle_yields > b->queue_count)
+            idle_round(b);
+        if (b->queue_count == 0)
+            return;
+    }
+    gsh_block_wake(b, &b->threads[self->rank]);
+    leave(b, false);
+}
+
+GSH_NO_TSAN void gshmemx_cpu_fence(void)
+{
+    static char every_fence;
+    __sync_synchronize();
+    gsh_tsan_acquire(&every_fence);
+    gsh_tsan_release(&every_fence);
+}
+
+/* ---- barriers --------------------------------------------------------------------------------------- */
+
+/* The last thread, t, has come: all others can go on. */
+GSH_NO_TSAN static void finish_barrier(struct gsh_cpu_block *b, struct gsh_block_thread *t)
+{
+    if (b->is_mixed)
+        gsh_block_fatal_stuck(b);
+    if (b->kind == GSH_CPU_GRID_SYNC) {
+        gsh_tsan_become(b->main.tsan); /* as in want_block */
+        gsh_run_sync(b->run, b);
+        gsh_tsan_become(b->running->tsan);
+        b->grid_parity ^= 1;
+    }
+    b->result = b->kind == GSH_CPU_SYNCTHREADS_COUNT ? (int)b->n_true
+                : b->kind == GSH_CPU_SYNCTHREADS_AND ? b->n_true == b->n_threads
+                                                     : b->n_true > 0;
+    b->n_waiting = 0;
+    b->n_true = 0;
+    b->parity ^= 1;
+    for (uint32_t i = 0; i < b->n_threads; i++)
+        if (&b->threads[i] != t)
+            gsh_block_wake(b, &b->threads[i]);
+}
+
+GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
+{
+    struct gsh_cpu_thread *self = gshmem_cpu_self;
+    struct gsh_cpu_block *b = self->block;
+    struct gsh_block_thread *t = &b->threads[self->rank];
+    /* Two addresses in turn: a thread that already is at the next barrier must not be ordered
+     * before one that only now leaves this one. */
+    char *sync = &b->tsan_sync[b->parity], *grid = &b->run->tsan_grid[b->grid_parity];
+    if (kind == GSH_CPU_GRID_SYNC && !b->run->launch.is_cooperative)
+        gsh_block_fatal(b, "this_grid().sync() in a launch that is not collective; use "
+                           "gshmemx_collective_launch");
+    gsh_tsan_release(sync);
+    if (kind == GSH_CPU_GRID_SYNC)
+        gsh_tsan_release(grid);
+    if (b->n_waiting++ == 0) {
+        b->kind = (uint8_t)kind;
+        b->is_mixed = false;
+    } else if (b->kind != kind) {
+        b->is_mixed = true;
+    }
+    b->n_true += predicate != 0;
+    t->kind = (uint8_t)kind;
+    gsh_block_progress(b);
+    if (b->n_waiting == b->n_threads) {
+        t->state = GSH_THREAD_AT_BARRIER;
+        finish_barrier(b, t);
+        t->state = GSH_THREAD_READY;
+    } else {
+        gsh_block_wait(b, t, GSH_THREAD_AT_BARRIER);
+    }
+    gsh_tsan_acquire(sync);
+    if (kind == GSH_CPU_GRID_SYNC)
+        gsh_tsan_acquire(grid);
+    return b->result;
+}
+
+/* ---- a whole block ----------------------------------------------------------------------------------- */
+
+/* Makes room for n threads and for their dynamic shared memory. */
+static void reserve(struct gsh_cpu_block *b, uint32_t n, size_t shared_bytes)
+{
+    bool has_grown = n > b->capacity || shared_bytes > b->shared_capacity;
+    if (n > b->capacity) {
+        uint32_t n_warps = (n + WARP_SIZE - 1) / WARP_SIZE;
+        b->threads = realloc(b->threads, n * sizeof *b->threads);
+        b->queue = realloc(b->queue, n * sizeof *b->queue);
+        b->warp_waiting = realloc(b->warp_waiting, n_warps * sizeof *b->warp_waiting);
+        if (!b->threads || !b->queue || !b->warp_waiting)
+            gsh_block_fatal(b, "no memory for %u threads", n);
+        memset(b->threads + b->capacity, 0, (n - b->capacity) * sizeof *b->threads);
+        b->capacity = n;
+    }
+    if (shared_bytes > b->shared_capacity) {
+        gsh_asan_unpoison(b->shared, b->shared_capacity);
+        free(b->shared);
+        b->shared_capacity = (shared_bytes + 127) / 128 * 128;
+        b->shared = aligned_alloc(128, b->shared_capacity);
+        if (!b->shared)
+            gsh_block_fatal(b, "no memory for %zu bytes of shared memory", shared_bytes);
+    }
+    gsh_asan_unpoison(b->shared, shared_bytes);
+    gsh_asan_poison((char *)b->shared + shared_bytes, b->shared_capacity - shared_bytes);
+    if (has_grown)
+        gsh_tsan_release(&b->tsan_made);
+}
+
+void gsh_block_init(struct gsh_cpu_block *b, const struct gsh_cpu_config *config)
+{
+    memset(b, 0, sizeof *b);
+    b->config = config;
+    gsh_fiber_init_thread(&b->main);
+}
+
+void gsh_block_finish(struct gsh_cpu_block *b)
+{
+    drop_stacks(b, 0);
+    gsh_asan_unpoison(b->shared, b->shared_capacity);
+    free(b->shared);
+    free(b->threads);
+    free(b->queue);
+    free(b->warp_waiting);
+    memset(b, 0, sizeof *b);
+}
+
+GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
+                               struct gsh_cpu_uint3 index)
+{
+    uint32_t n = run->launch.block.x * run->launch.block.y * run->launch.block.z;
+    b->run = run;
+    b->index = index;
+    b->block_parity ^= 1;
+    reserve(b, n, run->launch.shared_bytes);
+    b->n_threads = n;
+    if (gsh_tsan_is_on())
+        take_tsan_stacks(b);
+    b->n_started = b->n_exited = 0;
+    b->queue_head = b->queue_count = 0;
+    b->n_waiting = b->n_true = 0;
+    b->grid_parity = 0;
+    for (uint32_t i = 0; i < n; i++)
+        b->threads[i].state = GSH_THREAD_UNSTARTED;
+    for (uint32_t w = 0; w < (n + WARP_SIZE - 1) / WARP_SIZE; w++)
+        b->warp_waiting[w] = 0;
+    gsh_block_progress(b);
+    b->running = &b->main;
+    leave(b, false);
+    if (b->n_exited < n)
+        gsh_block_fatal_stuck(b);
+    if (__atomic_load_n(&n_stacks, __ATOMIC_RELAXED) > MAX_STACKS)
+        drop_stacks(b, KEPT_STACKS);
+    if (gsh_tsan_is_on())
+        return_tsan_stacks(b);
+    b->run = NULL;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CPU device's executor: kernels on host threads. A block is an OS thread, its CUDA threads
+ * are fibers in it. Compiles as C17 and C++17; cuda_names.h puts CUDA's names on top of it.
+ * Knows nothing of PEs: a PE's state is a pointer it carries to the kernel's threads. */
+#ifndef GSHMEM_CPU_H
+#define GSHMEM_CPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The code that includes this is compiled for the thread sanitizer. */
+#if defined(__SANITIZE_THREAD__)
+#define GSHMEM_CPU_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define GSHMEM_CPU_TSAN 1
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+struct gsh_state;
+struct gsh_cpu_block;
+struct gsh_cpu_device;
+struct CUevent_st;
+struct CUstream_st;
+
+struct gsh_cpu_uint3 {
+    unsigned x, y, z;
+};
+
+/* One CUDA thread. The executor writes it before the kernel starts; constant afterwards, `worked`
+ * excepted. */
+struct gsh_cpu_thread {
+    struct gsh_cpu_uint3 thread_idx, block_idx, block_dim, grid_dim;
+    uint32_t rank;                 /* in the block: x + dim.x * (y + dim.y * z) */
+    uint32_t worked;               /* see gshmemx_cpu_progress */
+    const struct gsh_state *state; /* of the PE that launched; NULL: no PE was initialised */
+    void *dynamic_shared;          /* of the block, aligned to 128 bytes */
+    struct gsh_cpu_block *block;
+};
+
+/* The calling CUDA thread; NULL in host code. A fiber never changes its OS thread, so the
+ * variable's address may be kept, but its value only as long as nothing blocks or yields. */
+extern __thread struct gsh_cpu_thread *gshmem_cpu_self __attribute__((tls_model("initial-exec")));
+#define gsh_cpu_self gshmem_cpu_self
+
+/* ---- inside kernels ---------------------------------------------------------------------------- */
+
+/* One turn of a spin: runs the block's other threads. When all of them only spin, backs off: the
+ * core is yielded, then the OS thread sleeps, for at most a quarter of the time already waited.
+ * In host code: yields the core. */
+void gshmemx_cpu_yield(void);
+
+/* A spin has ended, or the thread has done something others may wait for: the next spin starts at
+ * full speed. Never needed for correctness. */
+static inline void gshmemx_cpu_progress(void)
+{
+    if (gshmem_cpu_self)
+        gshmem_cpu_self->worked = 1;
+}
+
+/* The barriers of a block: all its threads must make the same call. */
+enum gsh_cpu_barrier {
+    GSH_CPU_SYNCTHREADS,
+    GSH_CPU_SYNCTHREADS_COUNT, /* the result is in how many threads predicate was not 0 */
+    GSH_CPU_SYNCTHREADS_AND,
+    GSH_CPU_SYNCTHREADS_OR,
+    GSH_CPU_GRID_SYNC, /* all blocks of the grid; collective launches only */
+};
+int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate);
+
+/* The calls of a warp: all its threads named in mask that exist must make the same call. */
+enum gsh_cpu_warp {
+    GSH_CPU_SYNCWARP,
+    GSH_CPU_SHFL,      /* value of lane arg (own value when that is not in mask) */
+    GSH_CPU_BALLOT,    /* the lanes whose value is not 0 */
+    GSH_CPU_MATCH_ANY, /* the lanes with the same value */
+    GSH_CPU_MATCH_ALL, /* mask when all values are the same, else 0 */
+    GSH_CPU_REDUCE,    /* by arg, an enum gsh_cpu_reduce, over 32-bit values */
+};
+enum gsh_cpu_reduce {
+    GSH_CPU_ADD,
+    GSH_CPU_MIN_U32,
+    GSH_CPU_MAX_U32,
+    GSH_CPU_MIN_S32,
+    GSH_CPU_MAX_S32,
+    GSH_CPU_AND,
+    GSH_CPU_OR,
+    GSH_CPU_XOR,
+};
+uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uint64_t value, uint32_t arg);
+
+/* A memory fence at every scope; also one the thread sanitizer understands: it orders what comes
+ * before it against what comes after any later fence of another thread. */
+void gshmemx_cpu_fence(void);
+
+/* ---- devices: each PE has one ------------------------------------------------------------------ */
+
+struct gsh_cpu_config {
+    size_t stack_bytes;            /* of each CUDA thread; 0: 128 KiB */
+    /* Reports a broken promise (a divergent barrier); must not return. NULL: prints the message
+     * on a line and ends the process with status 1. */
+    void (*fatal)(void *context, const char *message);
+    /* Called first in each OS thread the device starts; may be NULL. */
+    void (*thread_start)(void *context);
+    void *context;
+};
+
+/* NULL: out of memory. Threads are started when first needed. config may be NULL. */
+struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *config);
+/* Waits for all its streams, ends its threads, frees streams that were not destroyed. Threads
+ * bound to it must not use it again. NULL is ignored. */
+void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device);
+/* The state that kernels launched from now on see; must outlive them. */
+void gshmemx_cpu_device_set_state(struct gsh_cpu_device *device, const struct gsh_state *state);
+/* The device of the calling thread from now on; NULL: none. */
+void gshmemx_cpu_device_bind(struct gsh_cpu_device *device);
+/* The device that threads without a binding of their own use; NULL: one without a PE, made when
+ * needed and kept. */
+void gshmemx_cpu_device_bind_default(struct gsh_cpu_device *device);
+/* The calling thread's device, never NULL. In a kernel or stream call: the one it runs on. */
+struct gsh_cpu_device *gshmemx_cpu_device_current(void);
+/* Waits for all streams of the device. */
+void gshmemx_cpu_device_synchronize(struct gsh_cpu_device *device);
+
+/* ---- launches ---------------------------------------------------------------------------------- */
+
+enum {
+    GSH_CPU_OK = 0,
+    GSH_CPU_ERR_ARG,      /* a dimension is 0 or above its limit */
+    GSH_CPU_ERR_NOMEM,    /* memory or threads ran out */
+    GSH_CPU_ERR_TOO_LARGE /* more blocks than a collective launch can hold */
+};
+
+#define GSH_CPU_MAX_THREADS     1024u /* of a block */
+#define GSH_CPU_MAX_SHARED      (1u << 20)
+#define GSH_CPU_MAX_COOPERATIVE 1024u /* blocks of a collective launch */
+
+struct gsh_cpu_launch {
+    void (*entry)(void *args); /* calls the kernel with what args holds */
+    const void *args;          /* copied, to memory aligned to 16 bytes */
+    size_t args_bytes;
+    struct gsh_cpu_uint3 grid, block;
+    size_t shared_bytes;
+    const void *kernel; /* its address, for reports; may be NULL */
+    int is_cooperative;
+};
+
+/* Enqueues the kernel on the stream; NULL is the current device's default stream. All blocks run
+ * at the same time as far as they need each other: a block that has not been started is started
+ * when others spin or take long. */
+int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *stream);
+
+/* ---- streams and events ------------------------------------------------------------------------ */
+
+/* A stream runs what is enqueued in order, on a thread of its own. The default stream (NULL) waits
+ * for all blocking streams and they wait for it, as CUDA's legacy default stream. */
+struct CUstream_st *gshmemx_cpu_stream_create(int is_nonblocking); /* NULL: out of memory */
+/* The work in it still runs. NULL is ignored. */
+void gshmemx_cpu_stream_destroy(struct CUstream_st *stream);
+/* Enqueues function(arg), arg being a copy of these bytes aligned to 16. */
+int gshmemx_cpu_stream_enqueue(struct CUstream_st *stream, void (*function)(void *arg),
+                               const void *arg, size_t arg_bytes);
+void gshmemx_cpu_stream_synchronize(struct CUstream_st *stream);
+int gshmemx_cpu_stream_is_done(struct CUstream_st *stream);
+struct gsh_cpu_device *gshmemx_cpu_stream_device(struct CUstream_st *stream);
+
+/* An event is done when the work that was in the stream at its latest record is done; one that
+ * was never recorded is done. */
+struct CUevent_st *gshmemx_cpu_event_create(void);
+void gshmemx_cpu_event_destroy(struct CUevent_st *event);
+int gshmemx_cpu_event_record(struct CUevent_st *event, struct CUstream_st *stream);
+void gshmemx_cpu_event_synchronize(struct CUevent_st *event);
+int gshmemx_cpu_event_is_done(struct CUevent_st *event);
+/* When it was done, by the monotonic clock; 0: never recorded or not done. */
+uint64_t gshmemx_cpu_event_time_ns(struct CUevent_st *event);
+/* Work enqueued on the stream from now on waits for the event's latest record. */
+int gshmemx_cpu_stream_wait_event(struct CUstream_st *stream, struct CUevent_st *event);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

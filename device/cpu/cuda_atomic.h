@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CUDA's atomic functions for the CPU device. All scopes are the same here, and the order is
+ * relaxed, as CUDA's is. An exchange or compare that changed nothing is taken for a turn of a spin
+ * and runs the block's other threads, so that locks between threads of a block make progress. */
+#ifndef GSHMEM_CUDA_ATOMIC_H
+#define GSHMEM_CUDA_ATOMIC_H
+
+#include <string.h>
+#include "cpu.h"
+
+namespace gshmem {
+namespace cpu {
+
+inline void atomic_done(bool has_changed)
+{
+    if (has_changed)
+        gshmemx_cpu_progress();
+    else if (gshmem_cpu_self)
+        gshmemx_cpu_yield();
+}
+
+/* Replaces *p by f(*p); the value before. */
+template <class T, class F> inline T atomic_update(T *p, F f)
+{
+    T old, desired;
+    __atomic_load(p, &old, __ATOMIC_RELAXED);
+    do {
+        desired = f(old);
+    } while (!__atomic_compare_exchange(p, &old, &desired, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+    return old;
+}
+
+template <class T> inline T atomic_add(T *p, T v)
+{
+    T old = __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+    atomic_done(v != 0);
+    return old;
+}
+
+template <> inline float atomic_add(float *p, float v)
+{
+    return atomic_update(p, [v](float old) { return old + v; });
+}
+
+template <> inline double atomic_add(double *p, double v)
+{
+    return atomic_update(p, [v](double old) { return old + v; });
+}
+
+template <class T> inline T atomic_exchange(T *p, T v)
+{
+    T old;
+    __atomic_exchange(p, &v, &old, __ATOMIC_RELAXED);
+    atomic_done(memcmp(&old, &v, sizeof v) != 0);
+    return old;
+}
+
+template <class T> inline T atomic_compare(T *p, T expected, T v)
+{
+    bool is_equal = __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_RELAXED,
+                                                __ATOMIC_RELAXED);
+    atomic_done(is_equal);
+    return expected;
+}
+
+template <class T> inline T atomic_or(T *p, T v)
+{
+    T old = __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+    atomic_done(v != 0);
+    return old;
+}
+
+} // namespace cpu
+} // namespace gshmem
+
+/* One function at its three scopes. */
+#define SCOPES(NAME, T, PARAMS, BODY)                                                              \
+    inline T NAME PARAMS { BODY }                                                                  \
+    inline T NAME##_block PARAMS { BODY }                                                          \
+    inline T NAME##_system PARAMS { BODY }
+
+#define ADD(T)   SCOPES(atomicAdd, T, (T * p, T v), return gshmem::cpu::atomic_add(p, v);)
+#define SUB(T)   SCOPES(atomicSub, T, (T * p, T v), return gshmem::cpu::atomic_add(p, (T)(0u - v));)
+#define EXCH(T)  SCOPES(atomicExch, T, (T * p, T v), return gshmem::cpu::atomic_exchange(p, v);)
+#define CAS(T)                                                                                     \
+    SCOPES(atomicCAS, T, (T * p, T expected, T v),                                                 \
+           return gshmem::cpu::atomic_compare(p, expected, v);)
+#define MINMAX(T)                                                                                  \
+    SCOPES(atomicMin, T, (T * p, T v),                                                             \
+           return gshmem::cpu::atomic_update(p, [v](T old) { return v < old ? v : old; });)        \
+    SCOPES(atomicMax, T, (T * p, T v),                                                             \
+           return gshmem::cpu::atomic_update(p, [v](T old) { return v > old ? v : old; });)
+#define BITS(T)                                                                                    \
+    SCOPES(atomicAnd, T, (T * p, T v), return __atomic_fetch_and(p, v, __ATOMIC_RELAXED);)         \
+    SCOPES(atomicOr, T, (T * p, T v), return gshmem::cpu::atomic_or(p, v);)                        \
+    SCOPES(atomicXor, T, (T * p, T v), return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED);)
+
+ADD(int) ADD(unsigned) ADD(unsigned long long) ADD(float) ADD(double)
+SUB(int) SUB(unsigned)
+EXCH(int) EXCH(unsigned) EXCH(unsigned long long) EXCH(float)
+CAS(int) CAS(unsigned) CAS(unsigned long long) CAS(unsigned short)
+MINMAX(int) MINMAX(unsigned) MINMAX(long long) MINMAX(unsigned long long)
+BITS(int) BITS(unsigned) BITS(unsigned long long)
+
+/* Counts 0 .. v and round again. */
+SCOPES(atomicInc, unsigned, (unsigned *p, unsigned v),
+       return gshmem::cpu::atomic_update(p, [v](unsigned old) { return old >= v ? 0 : old + 1; });)
+SCOPES(atomicDec, unsigned, (unsigned *p, unsigned v),
+       return gshmem::cpu::atomic_update(
+           p, [v](unsigned old) { return old == 0 || old > v ? v : old - 1; });)
+
+#undef ADD
+#undef SUB
+#undef EXCH
+#undef CAS
+#undef MINMAX
+#undef BITS
+#undef SCOPES
+
+#endif

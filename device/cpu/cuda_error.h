@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CUDA's error codes, those that occur here and those programs compare with, for the CPU device. */
+#ifndef GSHMEM_CUDA_ERROR_H
+#define GSHMEM_CUDA_ERROR_H
+
+#include "cpu.h"
+
+#define GSHMEM_CUDA_ERRORS(E)                                                                      \
+    E(cudaSuccess, 0, "no error")                                                                  \
+    E(cudaErrorInvalidValue, 1, "invalid argument")                                                \
+    E(cudaErrorMemoryAllocation, 2, "out of memory")                                               \
+    E(cudaErrorInitializationError, 3, "initialization error")                                     \
+    E(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                          \
+    E(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                         \
+    E(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                    \
+    E(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient")                      \
+    E(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                               \
+    E(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                \
+    E(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                       \
+    E(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                              \
+    E(cudaErrorNotReady, 600, "device not ready")                                                  \
+    E(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                    \
+    E(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                    \
+    E(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                   \
+    E(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")            \
+    E(cudaErrorNotSupported, 801, "operation not supported")                                       \
+    E(cudaErrorUnknown, 999, "unknown error")
+
+enum cudaError {
+#define ENTRY(name, value, text) name = value,
+    GSHMEM_CUDA_ERRORS(ENTRY)
+#undef ENTRY
+};
+typedef enum cudaError cudaError_t;
+
+inline const char *cudaGetErrorName(cudaError_t error)
+{
+    switch (error) {
+#define ENTRY(name, value, text)                                                                   \
+    case name:                                                                                     \
+        return #name;
+        GSHMEM_CUDA_ERRORS(ENTRY)
+#undef ENTRY
+    }
+    return "unrecognized error code";
+}
+
+inline const char *cudaGetErrorString(cudaError_t error)
+{
+    switch (error) {
+#define ENTRY(name, value, text)                                                                   \
+    case name:                                                                                     \
+        return text;
+        GSHMEM_CUDA_ERRORS(ENTRY)
+#undef ENTRY
+    }
+    return "unrecognized error code";
+}
+
+namespace gshmem {
+namespace cpu {
+
+inline cudaError_t &last_error()
+{
+    static thread_local cudaError_t error = cudaSuccess;
+    return error;
+}
+
+/* Keeps a failure for cudaGetLastError; "not ready" is an answer, not a failure. */
+inline cudaError_t result(cudaError_t error)
+{
+    if (error != cudaSuccess && error != cudaErrorNotReady)
+        last_error() = error;
+    return error;
+}
+
+/* From the executor's code. */
+inline cudaError_t result_of(int code)
+{
+    return result(code == GSH_CPU_OK              ? cudaSuccess
+                  : code == GSH_CPU_ERR_ARG       ? cudaErrorInvalidConfiguration
+                  : code == GSH_CPU_ERR_TOO_LARGE ? cudaErrorCooperativeLaunchTooLarge
+                                                  : cudaErrorMemoryAllocation);
+}
+
+} // namespace cpu
+} // namespace gshmem
+
+inline cudaError_t cudaPeekAtLastError() { return gshmem::cpu::last_error(); }
+
+inline cudaError_t cudaGetLastError()
+{
+    cudaError_t error = gshmem::cpu::last_error();
+    gshmem::cpu::last_error() = cudaSuccess;
+    return error;
+}
+
+#endif

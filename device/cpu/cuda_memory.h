@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CUDA's memory, copies and symbols for the CPU device. All memory is host memory; what CUDA
+ * promises about order, and about when a buffer may be used again, holds here, too. */
+#ifndef GSHMEM_CUDA_MEMORY_H
+#define GSHMEM_CUDA_MEMORY_H
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cpu.h"
+#include "cuda_error.h"
+#include "cuda_host.h"
+#include "cuda_stream.h"
+
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost = 0,
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3,
+    cudaMemcpyDefault = 4
+};
+
+constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2,
+                   cudaHostAllocWriteCombined = 4;
+constexpr unsigned cudaMemAttachGlobal = 1;
+
+template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
+{
+    void *memory = bytes ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
+    if (bytes && !memory)
+        return gshmem::cpu::result(cudaErrorMemoryAllocation);
+    *p = static_cast<T *>(memory);
+    return cudaSuccess;
+}
+
+/* As CUDA's, waits for the device first. */
+inline cudaError_t cudaFree(void *p)
+{
+    if (p)
+        cudaDeviceSynchronize();
+    free(p);
+    return cudaSuccess;
+}
+
+template <class T> inline cudaError_t cudaMallocManaged(T **p, size_t bytes, unsigned = 1)
+{
+    return cudaMalloc(p, bytes);
+}
+
+namespace gshmem {
+namespace cpu {
+
+/* Host memory known to be pinned: copies from and to it need not be done when the call returns. */
+struct pinned {
+    pinned *next;
+    const char *begin;
+    size_t bytes;
+};
+
+struct pinned_list {
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pinned *first = nullptr;
+};
+
+inline pinned_list &all_pinned()
+{
+    static pinned_list list;
+    return list;
+}
+
+inline cudaError_t pin(const void *p, size_t bytes)
+{
+    pinned *entry = static_cast<pinned *>(malloc(sizeof(pinned)));
+    if (!entry)
+        return result(cudaErrorMemoryAllocation);
+    pinned_list &list = all_pinned();
+    pthread_mutex_lock(&list.lock);
+    *entry = {list.first, static_cast<const char *>(p), bytes};
+    list.first = entry;
+    pthread_mutex_unlock(&list.lock);
+    return cudaSuccess;
+}
+
+inline void unpin(const void *p)
+{
+    pinned_list &list = all_pinned();
+    pthread_mutex_lock(&list.lock);
+    pinned **link = &list.first;
+    while (*link && (*link)->begin != p)
+        link = &(*link)->next;
+    pinned *entry = *link;
+    if (entry)
+        *link = entry->next;
+    pthread_mutex_unlock(&list.lock);
+    free(entry);
+}
+
+inline bool is_pinned(const void *p)
+{
+    pinned_list &list = all_pinned();
+    const char *at = static_cast<const char *>(p);
+    pthread_mutex_lock(&list.lock);
+    pinned *entry = list.first;
+    while (entry && !(at >= entry->begin && at < entry->begin + entry->bytes))
+        entry = entry->next;
+    pthread_mutex_unlock(&list.lock);
+    return entry != nullptr;
+}
+
+} // namespace cpu
+} // namespace gshmem
+
+template <class T> inline cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned)
+{
+    cudaError_t r = cudaMalloc(p, bytes);
+    return r == cudaSuccess && bytes ? gshmem::cpu::pin(*p, bytes) : r;
+}
+
+template <class T> inline cudaError_t cudaMallocHost(T **p, size_t bytes, unsigned flags = 0)
+{
+    return cudaHostAlloc(p, bytes, flags);
+}
+
+inline cudaError_t cudaFreeHost(void *p)
+{
+    gshmem::cpu::unpin(p);
+    return cudaFree(p);
+}
+
+inline cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
+{
+    return gshmem::cpu::pin(p, bytes);
+}
+
+inline cudaError_t cudaHostUnregister(void *p) { return gshmem::cpu::unpin(p), cudaSuccess; }
+
+template <class T> inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned)
+{
+    return *device = static_cast<T *>(host), cudaSuccess;
+}
+
+inline cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+    *free_bytes = gshmem::cpu::memory_bytes(_SC_AVPHYS_PAGES);
+    *total_bytes = gshmem::cpu::memory_bytes(_SC_PHYS_PAGES);
+    return cudaSuccess;
+}
+
+namespace gshmem {
+namespace cpu {
+
+/* Rows of `width` bytes; a plain copy is one row. */
+struct copy {
+    void *dest;
+    const void *source;
+    size_t dest_pitch, source_pitch, width, height;
+};
+
+inline void run_copy(void *arg)
+{
+    const copy &c = *static_cast<copy *>(arg);
+    for (size_t y = 0; y < c.height; y++)
+        memmove(static_cast<char *>(c.dest) + y * c.dest_pitch,
+                static_cast<const char *>(c.source) + y * c.source_pitch, c.width);
+}
+
+struct fill {
+    void *dest;
+    int value;
+    size_t bytes;
+};
+
+inline void run_fill(void *arg)
+{
+    const fill &f = *static_cast<fill *>(arg);
+    memset(f.dest, f.value, f.bytes);
+}
+
+/* The source's rows follow the struct, without gaps. */
+inline void run_copy_staged(void *arg)
+{
+    copy c = *static_cast<copy *>(arg);
+    c.source = static_cast<char *>(arg) + sizeof c;
+    c.source_pitch = c.width;
+    run_copy(&c);
+}
+
+/* As CUDA, a copy from host memory that is not pinned has taken its source when the call returns,
+ * and one to such memory is done. */
+inline cudaError_t enqueue_copy(const copy &c, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    if (kind == cudaMemcpyHostToDevice && !is_pinned(c.source)) {
+        size_t bytes = c.width * c.height;
+        char *staged = static_cast<char *>(malloc(sizeof c + bytes));
+        if (!staged)
+            return result(cudaErrorMemoryAllocation);
+        copy to_stage = {staged + sizeof c, c.source, c.width, c.source_pitch, c.width, c.height};
+        memcpy(staged, &c, sizeof c);
+        run_copy(&to_stage);
+        cudaError_t r = enqueue(stream, run_copy_staged, staged, sizeof c + bytes);
+        free(staged);
+        return r;
+    }
+    cudaError_t r = enqueue(stream, run_copy, &c, sizeof c);
+    bool is_to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
+    if (r == cudaSuccess && is_to_host && !is_pinned(c.dest))
+        gshmemx_cpu_stream_synchronize(stream);
+    return r;
+}
+
+/* After the work of the default stream, as all synchronous copies. */
+inline cudaError_t copy_now(const copy &c)
+{
+    gshmemx_cpu_stream_synchronize(nullptr);
+    run_copy(const_cast<copy *>(&c));
+    return cudaSuccess;
+}
+
+} // namespace cpu
+} // namespace gshmem
+
+inline cudaError_t cudaMemcpyAsync(void *dest, const void *source, size_t bytes,
+                                   cudaMemcpyKind kind, cudaStream_t stream = nullptr)
+{
+    return gshmem::cpu::enqueue_copy({dest, source, 0, 0, bytes, 1}, kind, stream);
+}
+
+inline cudaError_t cudaMemcpy(void *dest, const void *source, size_t bytes, cudaMemcpyKind kind)
+{
+    (void)kind;
+    return gshmem::cpu::copy_now({dest, source, 0, 0, bytes, 1});
+}
+
+inline cudaError_t cudaMemcpy2DAsync(void *dest, size_t dest_pitch, const void *source,
+                                     size_t source_pitch, size_t width, size_t height,
+                                     cudaMemcpyKind kind, cudaStream_t stream = nullptr)
+{
+    if (width > dest_pitch || width > source_pitch)
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    return gshmem::cpu::enqueue_copy({dest, source, dest_pitch, source_pitch, width, height}, kind,
+                                     stream);
+}
+
+inline cudaError_t cudaMemcpy2D(void *dest, size_t dest_pitch, const void *source,
+                                size_t source_pitch, size_t width, size_t height,
+                                cudaMemcpyKind kind)
+{
+    (void)kind;
+    if (width > dest_pitch || width > source_pitch)
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    return gshmem::cpu::copy_now({dest, source, dest_pitch, source_pitch, width, height});
+}
+
+inline cudaError_t cudaMemsetAsync(void *dest, int value, size_t bytes,
+                                   cudaStream_t stream = nullptr)
+{
+    gshmem::cpu::fill f = {dest, value, bytes};
+    return gshmem::cpu::enqueue(stream, gshmem::cpu::run_fill, &f, sizeof f);
+}
+
+inline cudaError_t cudaMemset(void *dest, int value, size_t bytes)
+{
+    cudaError_t r = cudaMemsetAsync(dest, value, bytes);
+    gshmemx_cpu_stream_synchronize(nullptr);
+    return r;
+}
+
+/* ---- __constant__ and __device__ variables: ordinary variables, shared by all PEs of the process -- */
+
+template <class T> inline cudaError_t cudaGetSymbolAddress(void **address, const T &symbol)
+{
+    return *address = const_cast<T *>(&symbol), cudaSuccess;
+}
+
+template <class T>
+inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *source, size_t bytes,
+                                      size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice)
+{
+    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    char *base = reinterpret_cast<char *>(const_cast<T *>(&symbol));
+    return cudaMemcpy(base + offset, source, bytes, cudaMemcpyHostToDevice);
+}
+
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbol(void *dest, const T &symbol, size_t bytes,
+                                        size_t offset = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost)
+{
+    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    const char *base = reinterpret_cast<const char *>(&symbol);
+    return cudaMemcpy(dest, base + offset, bytes, cudaMemcpyDeviceToHost);
+}
+
+#endif

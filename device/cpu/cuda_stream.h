@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CUDA's streams and events for the CPU device. */
+#ifndef GSHMEM_CUDA_STREAM_H
+#define GSHMEM_CUDA_STREAM_H
+
+#include "cpu.h"
+#include "cuda_error.h"
+
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+
+#define cudaStreamLegacy    ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2) /* here the same */
+
+constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
+constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2;
+
+namespace gshmem {
+namespace cpu {
+
+inline cudaError_t enqueue(cudaStream_t stream, void (*function)(void *), const void *arg,
+                           size_t bytes)
+{
+    return result_of(gshmemx_cpu_stream_enqueue(stream, function, arg, bytes));
+}
+
+struct host_function {
+    void (*function)(void *);
+    void *data;
+};
+
+inline void run_host_function(void *arg)
+{
+    const host_function &h = *static_cast<host_function *>(arg);
+    h.function(h.data);
+}
+
+} // namespace cpu
+} // namespace gshmem
+
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    *stream = gshmemx_cpu_stream_create((flags & cudaStreamNonBlocking) != 0);
+    return gshmem::cpu::result(*stream ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+inline cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int)
+{
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    return *least = *greatest = 0, cudaSuccess;
+}
+
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    gshmemx_cpu_stream_destroy(stream);
+    return cudaSuccess;
+}
+
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    gshmemx_cpu_stream_synchronize(stream);
+    return cudaSuccess;
+}
+
+inline cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return gshmemx_cpu_stream_is_done(stream) ? cudaSuccess : cudaErrorNotReady;
+}
+
+inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void *), void *data)
+{
+    gshmem::cpu::host_function h = {function, data};
+    return gshmem::cpu::enqueue(stream, gshmem::cpu::run_host_function, &h, sizeof h);
+}
+
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+{
+    *event = gshmemx_cpu_event_create();
+    return gshmem::cpu::result(*event ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+inline cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+inline cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    gshmemx_cpu_event_destroy(event);
+    return cudaSuccess;
+}
+
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr)
+{
+    return gshmem::cpu::result_of(gshmemx_cpu_event_record(event, stream));
+}
+
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    gshmemx_cpu_event_synchronize(event);
+    return cudaSuccess;
+}
+
+inline cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    return gshmemx_cpu_event_is_done(event) ? cudaSuccess : cudaErrorNotReady;
+}
+
+inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
+{
+    if (!gshmemx_cpu_event_is_done(start) || !gshmemx_cpu_event_is_done(end))
+        return cudaErrorNotReady;
+    uint64_t start_ns = gshmemx_cpu_event_time_ns(start), end_ns = gshmemx_cpu_event_time_ns(end);
+    if (start_ns == 0 || end_ns == 0)
+        return gshmem::cpu::result(cudaErrorInvalidResourceHandle);
+    *ms = (float)((double)(int64_t)(end_ns - start_ns) / 1e6);
+    return cudaSuccess;
+}
+
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0)
+{
+    return gshmem::cpu::result_of(gshmemx_cpu_stream_wait_event(stream, event));
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Devices of the CPU kind, and which of them a thread uses. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "device/cpu/stream.h"
+
+/* Sleeps of spinning blocks end at most this much late; the system's default of 50 us would decide
+ * how fast they answer. */
+#define TIMER_SLACK_NS 1000ul
+
+static __thread struct gsh_cpu_device *bound_device;
+static struct gsh_cpu_device *default_device; /* of threads without a binding; atomic */
+static pthread_once_t default_once = PTHREAD_ONCE_INIT;
+static struct gsh_cpu_device *own_device; /* the default when nobody gave one; never freed */
+
+struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *config)
+{
+    struct gsh_cpu_device *device = calloc(1, sizeof *device);
+    if (!device)
+        return NULL;
+    if (config)
+        device->config = *config;
+    pthread_mutex_init(&device->lock, NULL);
+    return device;
+}
+
+void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device)
+{
+    if (!device)
+        return;
+    struct gsh_cpu_device *expected = device;
+    __atomic_compare_exchange_n(&default_device, &expected, NULL, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_RELAXED);
+    if (bound_device == device)
+        bound_device = NULL;
+    gsh_streams_finish(device);
+    gsh_pool_finish(device);
+    while (device->spare) {
+        struct gsh_fiber *fiber = device->spare;
+        device->spare = fiber->next;
+        gsh_fiber_destroy(fiber);
+    }
+    pthread_mutex_destroy(&device->lock);
+    free(device);
+}
+
+void gshmemx_cpu_device_set_state(struct gsh_cpu_device *device, const struct gsh_state *state)
+{
+    /* Pairs with the acquire in gshmemx_cpu_launch. */
+    __atomic_store_n(&device->state, state, __ATOMIC_RELEASE);
+}
+
+void gshmemx_cpu_device_bind(struct gsh_cpu_device *device)
+{
+    bound_device = device;
+}
+
+void gshmemx_cpu_device_bind_default(struct gsh_cpu_device *device)
+{
+    __atomic_store_n(&default_device, device, __ATOMIC_RELEASE);
+}
+
+static void make_own_device(void)
+{
+    own_device = gshmemx_cpu_device_create(NULL);
+    if (!own_device) {
+        struct gsh_cpu_config none = {.fatal = NULL};
+        gsh_device_fatal(&none, "no memory for the CPU device");
+    }
+}
+
+struct gsh_cpu_device *gshmemx_cpu_device_current(void)
+{
+    struct gsh_cpu_device *device = bound_device;
+    if (!device)
+        device = __atomic_load_n(&default_device, __ATOMIC_ACQUIRE);
+    if (!device) {
+        pthread_once(&default_once, make_own_device);
+        device = own_device;
+    }
+    return device;
+}
+
+void gshmemx_cpu_device_synchronize(struct gsh_cpu_device *device)
+{
+    gsh_streams_synchronize(device);
+}
+
+void gsh_device_enter_thread(struct gsh_cpu_device *device)
+{
+    gshmemx_cpu_device_bind(device);
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+    if (device->config.thread_start)
+        device->config.thread_start(device->config.context);
+}
+
+void gsh_device_fatal(const struct gsh_cpu_config *config, const char *message)
+{
+    if (config->fatal)
+        config->fatal(config->context, message);
+    char line[1100];
+    int n = snprintf(line, sizeof line, "gshmem: %s\n", message);
+    size_t bytes = n < (int)sizeof line ? (size_t)n : sizeof line - 1;
+    if (write(STDERR_FILENO, line, bytes) < 0)
+        _exit(2);
+    _exit(1);
+}

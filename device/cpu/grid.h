@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A device's OS threads and the launches they run, block by block (block.c). Order between
+ * launches is the streams' (stream.c). */
+#ifndef GSH_GRID_H
+#define GSH_GRID_H
+
+#include <pthread.h>
+#include "device/cpu/block.h"
+
+struct gsh_cpu_worker;
+
+/* A launch while it runs. Lives until its last worker has left it. */
+struct gsh_cpu_run {
+    struct gsh_cpu_launch launch; /* args: the copy */
+    struct gsh_cpu_device *device;
+    const struct gsh_state *state;
+    uint64_t n_blocks;
+    uint64_t next_block;     /* the first not started; workers count it up */
+    uint64_t n_left_blocks;  /* cooperative: blocks that have exited; under the device's lock */
+    bool is_one_block_each;  /* a worker leaves after one block */
+    uint32_t n_workers;      /* now in the run; under the lock, as what follows */
+    uint32_t n_started;      /* workers so far */
+    pthread_cond_t left;     /* n_workers has become 0 */
+    uint64_t n_at_sync;      /* blocks that wait at the grid's barrier */
+    uint64_t sync_lap;       /* grid barriers done */
+    pthread_cond_t synced;
+    char tsan_start, tsan_end, tsan_grid[2]; /* addresses for the thread sanitizer */
+};
+
+/* The device's pool of OS threads. */
+struct gsh_cpu_pool {
+    struct gsh_cpu_worker *idle; /* latest first, so that warm stacks are used first */
+    struct gsh_cpu_worker *all;
+    bool is_closing;
+};
+
+/* Runs the launch to its end. `block` belongs to the calling OS thread, a stream's: it runs grids
+ * of one block by itself. */
+void gsh_run_execute(struct gsh_cpu_run *run, struct gsh_cpu_block *block);
+
+/* Called by a block all of whose threads spin: starts one more block, when one is left. */
+void gsh_run_want_block(struct gsh_cpu_run *run);
+/* The grid's barrier, for one thread of each block. */
+void gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block);
+
+/* Ends the pool's threads; nothing may run. */
+void gsh_pool_finish(struct gsh_cpu_device *device);
+
+#endif

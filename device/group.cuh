@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The threads that make a call together: one, a warp, a block. Each has rank(), size() and sync();
+ * sync also orders: what any of them did before it is seen by all of them after it. */
+#ifndef GSHMEM_GROUP_CUH
+#define GSHMEM_GROUP_CUH
+
+#include <stdint.h>
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* Of the calling thread in its block, whatever the block's shape. */
+__device__ __forceinline__ uint32_t rank_in_block()
+{
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+__device__ __forceinline__ uint32_t block_size()
+{
+    return blockDim.x * blockDim.y * blockDim.z;
+}
+
+} // namespace detail
+
+/* The calling thread alone. */
+struct group_thread {
+    __device__ __forceinline__ uint32_t rank() const { return 0; }
+    __device__ __forceinline__ uint32_t size() const { return 1; }
+    __device__ __forceinline__ void sync() const {}
+};
+
+/* All threads of the calling warp: 32 consecutive ranks of the block, fewer in its last warp. */
+struct group_warp {
+    __device__ __forceinline__ uint32_t rank() const { return detail::rank_in_block() % 32; }
+    __device__ __forceinline__ uint32_t size() const
+    {
+        uint32_t rest = detail::block_size() - (detail::rank_in_block() & ~31u);
+        return rest < 32 ? rest : 32;
+    }
+    __device__ __forceinline__ void sync() const { __syncwarp(0xffffffffu >> (32 - size())); }
+};
+
+/* All threads of the calling block. */
+struct group_block {
+    __device__ __forceinline__ uint32_t rank() const { return detail::rank_in_block(); }
+    __device__ __forceinline__ uint32_t size() const { return detail::block_size(); }
+    __device__ __forceinline__ void sync() const { __syncthreads(); }
+};
+
+} // namespace gshmem
+
+#endif

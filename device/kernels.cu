@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernels the library launches itself: host-initiated atomics and strided copies, and the calls
+ * on a stream that are not plain copies. Built to a fat binary that the library embeds; kernels.h
+ * has their arguments. Addresses were checked and mapped by the host. */
+#include "device/kernels.h"
+#include "device/amo.cuh"
+#include "device/rma.cuh"
+#include "device/signal.cuh"
+#include "device/sync.cuh"
+#include "device/wait.cuh"
+
+namespace
+{
+
+using namespace gshmem;
+using namespace gshmem::detail;
+
+template <class T> __device__ T *pointer(uint64_t address)
+{
+    return reinterpret_cast<T *>(address);
+}
+
+/* ---- atomics ---- */
+
+template <class W> __device__ W apply(uint32_t op, W *word, W operand, W cond)
+{
+    switch (op) {
+    case GSH_AMO_FETCH:
+        return load_relaxed(word);
+    case GSH_AMO_SET:
+        store_relaxed(word, operand);
+        return 0;
+    case GSH_AMO_SWAP:
+        return atomic_exch(word, operand);
+    case GSH_AMO_CSWAP:
+        return atomic_compare_swap(word, cond, operand);
+    case GSH_AMO_ADD:
+        return atomic_add(word, operand);
+    case GSH_AMO_AND:
+        return atomic_and(word, operand);
+    case GSH_AMO_OR:
+        return atomic_or(word, operand);
+    default:
+        return atomic_xor(word, operand);
+    }
+}
+
+/* ---- strided copies ---- */
+
+/* All threads of the launch; they need no synchronisation. */
+struct group_grid {
+    __device__ uint32_t rank() const { return blockIdx.x * blockDim.x + threadIdx.x; }
+    __device__ uint32_t size() const { return gridDim.x * blockDim.x; }
+    __device__ void sync() const {}
+};
+
+template <size_t elem_bytes> __device__ void copy_elements_of(const gsh_kernel_strided_args &a)
+{
+    typedef element<elem_bytes> E;
+    move_strided<direction::get>(group_grid(), pointer<E>(a.dest), pointer<const E>(a.source),
+                                 (ptrdiff_t)a.dst, (ptrdiff_t)a.sst, a.nelems);
+}
+
+/* ---- waits ---- */
+
+/* Each thread waits for its share of the words. */
+template <class T> __device__ void wait_share(const gsh_kernel_wait_args &a)
+{
+    const T *ivars = pointer<const T>(a.ivars), *values = pointer<const T>(a.values);
+    const int *status = pointer<const int>(a.status);
+    with_comparison(a.cmp, [&](auto test) {
+        for (uint64_t i = threadIdx.x; i < a.nelems; i += blockDim.x)
+            if (!is_left_out(status, i))
+                wait_word(ivars + i, test, a.cmp, values ? values[i] : (T)a.value, a.call);
+    });
+}
+
+template <class Signed, class Unsigned> __device__ void wait_width(const gsh_kernel_wait_args &a)
+{
+    if (a.is_signed)
+        wait_share<Signed>(a);
+    else
+        wait_share<Unsigned>(a);
+}
+
+} // namespace
+
+extern "C" {
+
+__global__ void gsh_kernel_amo(const __grid_constant__ gsh_kernel_amo_args a)
+{
+    /* Serves signals: what the stream did before is seen by whoever sees this. */
+    fence_acq_rel();
+    uint64_t old = a.bytes == 4 ? apply(a.op, pointer<uint32_t>(a.address), (uint32_t)a.operand,
+                                        (uint32_t)a.cond)
+                                : apply(a.op, pointer<uint64_t>(a.address), a.operand, a.cond);
+    if (a.result)
+        *pointer<uint64_t>(a.result) = old;
+}
+
+__global__ void __launch_bounds__(1024)
+    gsh_kernel_put_signal(const __grid_constant__ gsh_kernel_put_signal_args a)
+{
+    group_block block;
+    if (a.bytes > 0) {
+        copy<direction::put, 1>(block, pointer<void>(a.dest), pointer<const void>(a.source),
+                                a.bytes);
+        block.sync();
+    }
+    if (block.rank() == 0)
+        send_signal(pointer<uint64_t>(a.signal), a.value, (int)a.op);
+}
+
+__global__ void gsh_kernel_store(const __grid_constant__ gsh_kernel_store_args a)
+{
+    switch (a.bytes) {
+    case 1:
+        store_relaxed(pointer<uint8_t>(a.dest), (uint8_t)a.bits);
+        break;
+    case 2:
+        store_relaxed(pointer<uint16_t>(a.dest), (uint16_t)a.bits);
+        break;
+    case 4:
+        store_relaxed(pointer<uint32_t>(a.dest), (uint32_t)a.bits);
+        break;
+    default:
+        store_relaxed(pointer<uint64_t>(a.dest), a.bits);
+    }
+}
+
+__global__ void __launch_bounds__(256)
+    gsh_kernel_copy_strided(const __grid_constant__ gsh_kernel_strided_args a)
+{
+    switch (a.elem_bytes) {
+    case 1:
+        copy_elements_of<1>(a);
+        break;
+    case 2:
+        copy_elements_of<2>(a);
+        break;
+    case 4:
+        copy_elements_of<4>(a);
+        break;
+    case 8:
+        copy_elements_of<8>(a);
+        break;
+    default:
+        copy_elements_of<16>(a);
+    }
+}
+
+__global__ void gsh_kernel_wait(const __grid_constant__ gsh_kernel_wait_args a)
+{
+    switch (a.bytes) {
+    case 2:
+        wait_width<int16_t, uint16_t>(a);
+        break;
+    case 4:
+        wait_width<int32_t, uint32_t>(a);
+        break;
+    default:
+        wait_width<int64_t, uint64_t>(a);
+    }
+}
+
+__global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
+{
+    if (a.is_barrier)
+        barrier(group_block(), a.team, "gshmemx_barrier_on_stream");
+    else
+        sync(group_block(), a.team, "gshmemx_team_sync_on_stream");
+}
+}

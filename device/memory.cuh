@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ordered access to memory that other PEs see: the only file with PTX; memory_cpu.cuh is its twin
+ * for the CPU device. All addresses are global memory (a heap, or mapped host memory), and all
+ * scopes are the system. Weak (plain) accesses need no call; everything else goes through here, so
+ * that a missing order shows. Callers say which guarantee each fence serves. */
+#ifndef GSHMEM_MEMORY_CUH
+#define GSHMEM_MEMORY_CUH
+
+#include <stdint.h>
+#include <string.h>
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* Before a loop whose body must be repeated in the code. */
+#if defined(__CUDACC__)
+#define GSHMEM_UNROLL _Pragma("unroll")
+#else
+#define GSHMEM_UNROLL
+#endif
+
+/* What one access moves at most. */
+struct alignas(16) vec16 {
+    uint32_t x, y, z, w;
+};
+
+/* The unsigned integer of this many bytes. */
+template <size_t bytes> struct word_of;
+template <> struct word_of<1> {
+    typedef uint8_t type;
+};
+template <> struct word_of<2> {
+    typedef uint16_t type;
+};
+template <> struct word_of<4> {
+    typedef uint32_t type;
+};
+template <> struct word_of<8> {
+    typedef uint64_t type;
+};
+template <> struct word_of<16> {
+    typedef vec16 type;
+};
+template <class T> using word = typename word_of<sizeof(T)>::type;
+
+template <class To, class From> __device__ __forceinline__ To bit_cast(const From &from)
+{
+    static_assert(sizeof(To) == sizeof(From), "a bit cast keeps the size");
+    To to;
+    memcpy(static_cast<void *>(&to), &from, sizeof(To));
+    return to;
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#if defined(__CUDACC__)
+
+namespace gshmem
+{
+namespace detail
+{
+
+constexpr bool is_cpu_device = false;
+
+/* load_relaxed_word, load_acquire_word, store_relaxed_word, store_release_word: one access of
+ * 1, 2, 4 or 8 bytes, never torn, never from a stale cache. PTX has no 1-byte registers. */
+#define GSHMEM_ACCESS(W, SUFFIX, REGISTER, R)                                                             \
+    __device__ __forceinline__ W load_relaxed_word(const W *p)                                     \
+    {                                                                                              \
+        R v;                                                                                       \
+        asm volatile("ld.relaxed.sys.global." SUFFIX " %0, [%1];"                                  \
+                     : "=" REGISTER(v)                                                             \
+                     : "l"(__cvta_generic_to_global(p))                                            \
+                     : "memory");                                                                  \
+        return (W)v;                                                                               \
+    }                                                                                              \
+    __device__ __forceinline__ W load_acquire_word(const W *p)                                     \
+    {                                                                                              \
+        R v;                                                                                       \
+        asm volatile("ld.acquire.sys.global." SUFFIX " %0, [%1];"                                  \
+                     : "=" REGISTER(v)                                                             \
+                     : "l"(__cvta_generic_to_global(p))                                            \
+                     : "memory");                                                                  \
+        return (W)v;                                                                               \
+    }                                                                                              \
+    __device__ __forceinline__ void store_relaxed_word(W *p, W v)                                  \
+    {                                                                                              \
+        asm volatile("st.relaxed.sys.global." SUFFIX " [%0], %1;" ::"l"(                           \
+                         __cvta_generic_to_global(p)),                                             \
+                     REGISTER((R)v)                                                                \
+                     : "memory");                                                                  \
+    }                                                                                              \
+    __device__ __forceinline__ void store_release_word(W *p, W v)                                  \
+    {                                                                                              \
+        asm volatile("st.release.sys.global." SUFFIX " [%0], %1;" ::"l"(                           \
+                         __cvta_generic_to_global(p)),                                             \
+                     REGISTER((R)v)                                                                \
+                     : "memory");                                                                  \
+    }
+GSHMEM_ACCESS(uint8_t, "u8", "h", uint16_t)
+GSHMEM_ACCESS(uint16_t, "u16", "h", uint16_t)
+GSHMEM_ACCESS(uint32_t, "u32", "r", uint32_t)
+GSHMEM_ACCESS(uint64_t, "u64", "l", uint64_t)
+#undef GSHMEM_ACCESS
+
+/* 16 bytes at an address aligned to 16, each 4 of them whole, never from a stale cache. */
+__device__ __forceinline__ vec16 load_relaxed_word(const vec16 *p)
+{
+    vec16 v;
+    asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(__cvta_generic_to_global(p))
+                 : "memory");
+    return v;
+}
+
+/* The atomics are relaxed. atomic_<op> returns the value before; reduce_<op> returns nothing and
+ * does not wait for it. */
+#define GSHMEM_ATOMIC(OP, W, TYPE, REGISTER)                                                              \
+    __device__ __forceinline__ W atomic_##OP(W *p, W v)                                            \
+    {                                                                                              \
+        W old;                                                                                     \
+        asm volatile("atom.relaxed.sys.global." #OP "." TYPE " %0, [%1], %2;"                      \
+                     : "=" REGISTER(old)                                                           \
+                     : "l"(__cvta_generic_to_global(p)), REGISTER(v)                               \
+                     : "memory");                                                                  \
+        return old;                                                                                \
+    }
+#define GSHMEM_REDUCE(OP, W, TYPE, REGISTER)                                                              \
+    __device__ __forceinline__ void reduce_##OP(W *p, W v)                                         \
+    {                                                                                              \
+        asm volatile("red.relaxed.sys.global." #OP "." TYPE " [%0], %1;" ::"l"(                    \
+                         __cvta_generic_to_global(p)),                                             \
+                     REGISTER(v)                                                                   \
+                     : "memory");                                                                  \
+    }
+#define GSHMEM_COMPARE_SWAP(W, TYPE, REGISTER)                                                            \
+    __device__ __forceinline__ W atomic_compare_swap(W *p, W cond, W v)                            \
+    {                                                                                              \
+        W old;                                                                                     \
+        asm volatile("atom.relaxed.sys.global.cas." TYPE " %0, [%1], %2, %3;"                      \
+                     : "=" REGISTER(old)                                                           \
+                     : "l"(__cvta_generic_to_global(p)), REGISTER(cond), REGISTER(v)               \
+                     : "memory");                                                                  \
+        return old;                                                                                \
+    }
+#define GSHMEM_OPERATIONS(M)                                                                              \
+    M(add, uint32_t, "u32", "r")                                                                   \
+    M(add, uint64_t, "u64", "l")                                                                   \
+    M(and, uint32_t, "b32", "r")                                                                   \
+    M(and, uint64_t, "b64", "l")                                                                   \
+    M(or, uint32_t, "b32", "r")                                                                    \
+    M(or, uint64_t, "b64", "l")                                                                    \
+    M(xor, uint32_t, "b32", "r")                                                                   \
+    M(xor, uint64_t, "b64", "l")
+GSHMEM_OPERATIONS(GSHMEM_ATOMIC)
+GSHMEM_OPERATIONS(GSHMEM_REDUCE)
+GSHMEM_ATOMIC(exch, uint32_t, "b32", "r")
+GSHMEM_ATOMIC(exch, uint64_t, "b64", "l")
+GSHMEM_COMPARE_SWAP(uint32_t, "b32", "r")
+GSHMEM_COMPARE_SWAP(uint64_t, "b64", "l")
+#undef GSHMEM_OPERATIONS
+#undef GSHMEM_COMPARE_SWAP
+#undef GSHMEM_REDUCE
+#undef GSHMEM_ATOMIC
+
+/* A relaxed load with which an atomic operation is read: a fence after it orders. */
+template <class W> __device__ __forceinline__ W atomic_load(const W *p)
+{
+    return load_relaxed_word(p);
+}
+
+/* What comes before it in this thread (and what that has seen) is seen by whoever sees a later
+ * relaxed store or atomic of this thread; and the other way round after a relaxed load. */
+__device__ __forceinline__ void fence_acq_rel()
+{
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+/* As fence_acq_rel, and earlier stores are complete before later loads: one order of all such
+ * fences, so that of two PEs that each put and then get at least one sees the other's. */
+__device__ __forceinline__ void fence_seq_cst()
+{
+    asm volatile("fence.sc.sys;" ::: "memory");
+}
+
+/* Takes a word of mapped host memory from 0 to 1 among this device's threads; true for one. */
+__device__ __forceinline__ bool claim(uint32_t *p)
+{
+    return atomicCAS(p, 0u, 1u) == 0;
+}
+
+/* A turn of a spin that lost. The load it waits for is pause enough on a GPU. */
+__device__ __forceinline__ void spin_pause() {}
+/* A spin ended well. */
+__device__ __forceinline__ void spin_done() {}
+/* Called by calls that users may spin on themselves. */
+__device__ __forceinline__ void poll_pause() {}
+
+__device__ __forceinline__ uint64_t clock_ns()
+{
+    uint64_t t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+}
+
+/* The same pointer, by which the compiler knows that it is to global memory. */
+template <class T> __device__ __forceinline__ T *as_global(T *p)
+{
+    return static_cast<T *>(__cvta_global_to_generic(__cvta_generic_to_global(p)));
+}
+
+/* The 4 bytes that start `shift` bytes (0 to 3) into the two words. */
+__device__ __forceinline__ uint32_t join_words(uint32_t low, uint32_t high, unsigned shift)
+{
+    return __funnelshift_r(low, high, 8 * shift);
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#else
+#include "device/memory_cpu.cuh"
+#endif
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* The same by any type of 1, 2, 4 or 8 bytes. */
+template <class T> __device__ __forceinline__ T load_relaxed(const T *p)
+{
+    return bit_cast<T>(load_relaxed_word(reinterpret_cast<const word<T> *>(p)));
+}
+
+template <class T> __device__ __forceinline__ T load_acquire(const T *p)
+{
+    return bit_cast<T>(load_acquire_word(reinterpret_cast<const word<T> *>(p)));
+}
+
+template <class T> __device__ __forceinline__ void store_relaxed(T *p, T v)
+{
+    store_relaxed_word(reinterpret_cast<word<T> *>(p), bit_cast<word<T>>(v));
+}
+
+template <class T> __device__ __forceinline__ void store_release(T *p, T v)
+{
+    store_release_word(reinterpret_cast<word<T> *>(p), bit_cast<word<T>>(v));
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CPU device's twin of memory.cuh: the same functions by the compiler's atomics.
+ *
+ * The thread sanitizer knows no fences, so under it `fence; relaxed store` is modelled. A CUDA
+ * thread has two sync objects: `published`, into which a fence releases all the thread has done and
+ * seen, and `observed`, from which a fence acquires. Before a relaxed store or atomic, an auxiliary
+ * fiber, which knows nothing else, acquires `published` and releases into the word: whoever reads
+ * the word with acquire is then ordered after what came before the fence, and only after that. After
+ * a relaxed atomic a second fiber acquires from the word and releases into `observed`. So a program
+ * that lacks a fence is reported and a correct one is not. */
+#ifndef GSHMEM_MEMORY_CPU_CUH
+#define GSHMEM_MEMORY_CPU_CUH
+
+#include "device/cpu/cpu.h"
+
+#ifdef GSHMEM_CPU_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace gshmem
+{
+namespace detail
+{
+
+constexpr bool is_cpu_device = true;
+
+#ifdef GSHMEM_CPU_TSAN
+
+/* The order a CUDA thread has asked for. One block runs on an OS thread at a time. */
+struct tsan_order {
+    gsh_cpu_block *block = nullptr; /* whose thread it is now; another block starts afresh */
+    gsh_cpu_uint3 block_idx = {0, 0, 0};
+    void *publisher = nullptr, *observer = nullptr; /* the fibers, made when first needed */
+    bool has_fenced = false;
+    char published = 0, observed = 0;
+
+    void reset()
+    {
+        if (publisher)
+            __tsan_destroy_fiber(publisher);
+        if (observer)
+            __tsan_destroy_fiber(observer);
+        publisher = observer = nullptr;
+        has_fenced = false;
+    }
+};
+
+struct tsan_orders {
+    tsan_order *of_rank[GSH_CPU_MAX_THREADS] = {};
+    ~tsan_orders()
+    {
+        for (tsan_order *order : of_rank) {
+            if (order)
+                order->reset();
+            delete order;
+        }
+    }
+};
+
+inline tsan_order &tsan_self()
+{
+    static thread_local tsan_orders orders;
+    gsh_cpu_thread *self = gsh_cpu_self;
+    tsan_order *&order = orders.of_rank[self->rank];
+    if (!order)
+        order = new tsan_order;
+    const gsh_cpu_uint3 &is = self->block_idx, &was = order->block_idx;
+    if (order->block != self->block || is.x != was.x || is.y != was.y || is.z != was.z) {
+        order->reset();
+        order->block = self->block;
+        order->block_idx = is;
+    }
+    return *order;
+}
+
+/* In the fiber: acquires one object, releases into the other. */
+inline void tsan_carry(void *&fiber, const char *name, void *from, void *to)
+{
+    void *self = __tsan_get_current_fiber();
+    if (!fiber) {
+        fiber = __tsan_create_fiber(0);
+        __tsan_set_fiber_name(fiber, name);
+    }
+    __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync);
+    __tsan_acquire(from);
+    __tsan_release(to);
+    __tsan_switch_to_fiber(self, __tsan_switch_to_fiber_no_sync);
+}
+
+inline void tsan_publish(void *p)
+{
+    tsan_order &self = tsan_self();
+    if (self.has_fenced)
+        tsan_carry(self.publisher, "gshmem: before the fence", &self.published, p);
+}
+
+inline void tsan_observe(void *p)
+{
+    tsan_order &self = tsan_self();
+    tsan_carry(self.observer, "gshmem: seen by an atomic", p, &self.observed);
+}
+
+inline void tsan_fence()
+{
+    tsan_order &self = tsan_self();
+    self.has_fenced = true;
+    __tsan_acquire(&self.observed);
+    __tsan_release(&self.published);
+}
+
+#else
+inline void tsan_publish(void *) {}
+inline void tsan_observe(void *) {}
+#endif
+
+#define GSHMEM_ACCESS(W)                                                                                  \
+    inline W load_relaxed_word(const W *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }        \
+    inline W load_acquire_word(const W *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }        \
+    inline void store_relaxed_word(W *p, W v)                                                      \
+    {                                                                                              \
+        tsan_publish(p);                                                                           \
+        __atomic_store_n(p, v, __ATOMIC_RELAXED);                                                  \
+    }                                                                                              \
+    inline void store_release_word(W *p, W v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+GSHMEM_ACCESS(uint8_t)
+GSHMEM_ACCESS(uint16_t)
+GSHMEM_ACCESS(uint32_t)
+GSHMEM_ACCESS(uint64_t)
+#undef GSHMEM_ACCESS
+
+inline vec16 load_relaxed_word(const vec16 *p)
+{
+    return *p;
+}
+
+#define GSHMEM_ATOMIC(OP, FUNCTION, W)                                                                    \
+    inline W atomic_##OP(W *p, W v)                                                                \
+    {                                                                                              \
+        tsan_publish(p);                                                                           \
+        W old = FUNCTION(p, v, __ATOMIC_RELAXED);                                                  \
+        tsan_observe(p);                                                                           \
+        return old;                                                                                \
+    }
+#define GSHMEM_REDUCE(OP, FUNCTION, W)                                                                    \
+    inline void reduce_##OP(W *p, W v)                                                             \
+    {                                                                                              \
+        tsan_publish(p);                                                                           \
+        FUNCTION(p, v, __ATOMIC_RELAXED);                                                          \
+    }
+#define GSHMEM_COMPARE_SWAP(W)                                                                            \
+    inline W atomic_compare_swap(W *p, W cond, W v)                                                \
+    {                                                                                              \
+        tsan_publish(p);                                                                           \
+        __atomic_compare_exchange_n(p, &cond, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);       \
+        tsan_observe(p);                                                                           \
+        return cond;                                                                               \
+    }
+#define GSHMEM_OPERATIONS(M)                                                                              \
+    M(add, __atomic_fetch_add, uint32_t)                                                           \
+    M(add, __atomic_fetch_add, uint64_t)                                                           \
+    M(and, __atomic_fetch_and, uint32_t)                                                           \
+    M(and, __atomic_fetch_and, uint64_t)                                                           \
+    M(or, __atomic_fetch_or, uint32_t)                                                             \
+    M(or, __atomic_fetch_or, uint64_t)                                                             \
+    M(xor, __atomic_fetch_xor, uint32_t)                                                           \
+    M(xor, __atomic_fetch_xor, uint64_t)
+GSHMEM_OPERATIONS(GSHMEM_ATOMIC)
+GSHMEM_OPERATIONS(GSHMEM_REDUCE)
+GSHMEM_ATOMIC(exch, __atomic_exchange_n, uint32_t)
+GSHMEM_ATOMIC(exch, __atomic_exchange_n, uint64_t)
+GSHMEM_COMPARE_SWAP(uint32_t)
+GSHMEM_COMPARE_SWAP(uint64_t)
+#undef GSHMEM_OPERATIONS
+#undef GSHMEM_COMPARE_SWAP
+#undef GSHMEM_REDUCE
+#undef GSHMEM_ATOMIC
+
+template <class W> inline W atomic_load(const W *p)
+{
+    W v = load_relaxed_word(p);
+    tsan_observe(const_cast<W *>(p));
+    return v;
+}
+
+inline void fence_acq_rel()
+{
+#ifdef GSHMEM_CPU_TSAN
+    tsan_fence();
+    __sync_synchronize();
+#else
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+#endif
+    gshmemx_cpu_progress();
+}
+
+inline void fence_seq_cst()
+{
+#ifdef GSHMEM_CPU_TSAN
+    tsan_fence();
+    __sync_synchronize();
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+    gshmemx_cpu_progress();
+}
+
+inline bool claim(uint32_t *p)
+{
+    uint32_t free = 0;
+    return __atomic_compare_exchange_n(p, &free, 1u, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+inline void spin_pause()
+{
+    gshmemx_cpu_yield();
+}
+
+inline void spin_done()
+{
+    gshmemx_cpu_progress();
+}
+
+/* Now and then, so that a loop of the user's that waits for a thread of its own block ends. */
+inline void poll_pause()
+{
+    static thread_local unsigned calls;
+    if (++calls % 64 == 0)
+        gshmemx_cpu_yield();
+}
+
+inline uint64_t clock_ns()
+{
+    return (uint64_t)clock64();
+}
+
+template <class T> inline T *as_global(T *p)
+{
+    return p;
+}
+
+inline uint32_t join_words(uint32_t low, uint32_t high, unsigned shift)
+{
+    return (uint32_t)((low | (uint64_t)high << 32) >> (8 * shift));
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

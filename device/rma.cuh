@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * put, get, p, g and the strided forms. A group's call behaves as if one thread had made it after
+ * the group's own synchronisation: all of them synchronise before (the source is ready) and after
+ * (it may be used again, and any thread's fence covers all of it). For mapped peers the nbi forms
+ * are the same calls: loads and stores are outstanding until quiet anyway. A peer behind the
+ * network takes the second branch here. */
+#ifndef GSHMEM_RMA_CUH
+#define GSHMEM_RMA_CUH
+
+#include "device/address.cuh"
+#include "device/copy.cuh"
+#include "device/group.cuh"
+
+namespace gshmem
+{
+
+/* nelems elements from source to dest on pe. */
+template <class G, class T>
+__device__ __forceinline__ void put(G g, T *dest, const T *source, size_t nelems, int pe,
+                                    const char *call = "gshmem::put")
+{
+    detail::check(call, dest, nelems * sizeof(T), pe);
+    T *far = detail::peer_address(dest, pe);
+    g.sync();
+    detail::copy<detail::direction::put, alignof(T)>(g, far, source, nelems * sizeof(T));
+    g.sync();
+}
+
+/* nelems elements from source on pe to dest. */
+template <class G, class T>
+__device__ __forceinline__ void get(G g, T *dest, const T *source, size_t nelems, int pe,
+                                    const char *call = "gshmem::get")
+{
+    detail::check(call, source, nelems * sizeof(T), pe);
+    const T *far = detail::peer_address(source, pe);
+    g.sync();
+    detail::copy<detail::direction::get, alignof(T)>(g, dest, far, nelems * sizeof(T));
+    g.sync();
+    detail::poll_pause();
+}
+
+/* One element by value: a relaxed store at system scope, so that the peer may wait for it. */
+template <class T>
+__device__ __forceinline__ void p(T *dest, T value, int pe, const char *call = "gshmem::p")
+{
+    detail::check(call, dest, sizeof(T), pe);
+    detail::store_relaxed(detail::peer_address(dest, pe), value);
+}
+
+template <class T>
+__device__ __forceinline__ T g(const T *source, int pe, const char *call = "gshmem::g")
+{
+    detail::check(call, source, sizeof(T), pe);
+    detail::poll_pause();
+    return detail::load_relaxed(detail::peer_address(source, pe));
+}
+
+namespace detail
+{
+
+/* Elements of W, four at a time so that their loads overlap. */
+template <direction D, class W, class G>
+__device__ void copy_strided(G g, W *dest, const W *source, ptrdiff_t dst, ptrdiff_t sst,
+                             size_t nelems)
+{
+    constexpr int U = 4;
+    size_t size = g.size();
+    for (size_t i = g.rank(); i < nelems; i += U * size) {
+        W v[U] = {}; /* else gcc takes the second loop's reads for uninitialised */
+        GSHMEM_UNROLL
+        for (int u = 0; u < U; u++)
+            if (i + u * size < nelems)
+                v[u] = load_source<D>(source + (ptrdiff_t)(i + u * size) * sst);
+        GSHMEM_UNROLL
+        for (int u = 0; u < U; u++)
+            if (i + u * size < nelems)
+                dest[(ptrdiff_t)(i + u * size) * dst] = v[u];
+    }
+}
+
+/* The same for elements that lie anywhere. */
+template <direction D, class G>
+__device__ void copy_strided_bytes(G g, char *dest, const char *source, ptrdiff_t dst_bytes,
+                                   ptrdiff_t sst_bytes, size_t elem_bytes, size_t nelems)
+{
+    for (size_t i = g.rank(); i < nelems; i += g.size())
+        copy_elements<D, uint8_t>(0, 1, dest + (ptrdiff_t)i * dst_bytes,
+                                  source + (ptrdiff_t)i * sst_bytes, elem_bytes);
+}
+
+template <direction D, class T, class G>
+__device__ __forceinline__ void move_strided(G g, T *dest, const T *source, ptrdiff_t dst,
+                                             ptrdiff_t sst, size_t nelems)
+{
+    typedef word<T> W;
+    uintptr_t bits = reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source);
+    g.sync();
+    if (alignof(T) == sizeof(T) || bits % sizeof(T) == 0)
+        copy_strided<D>(g, reinterpret_cast<W *>(dest), reinterpret_cast<const W *>(source), dst,
+                        sst, nelems);
+    else
+        copy_strided_bytes<D>(g, reinterpret_cast<char *>(dest),
+                              reinterpret_cast<const char *>(source),
+                              dst * (ptrdiff_t)sizeof(T), sst * (ptrdiff_t)sizeof(T), sizeof(T),
+                              nelems);
+    g.sync();
+}
+
+/* An element of which only the size is known: any alignment. */
+template <size_t size_bytes> struct element {
+    unsigned char bytes[size_bytes];
+};
+
+} // namespace detail
+
+/* Element i from source[i * sst] to dest[i * dst] on pe. */
+template <class G, class T>
+__device__ __forceinline__ void iput(G g, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,
+                                     size_t nelems, int pe, const char *call = "gshmem::iput")
+{
+    detail::check(call, dest, detail::strided_bytes(sizeof(T), dst, nelems), pe);
+    T *far = detail::peer_address(dest, pe);
+    detail::move_strided<detail::direction::put>(g, far, source, dst, sst, nelems);
+}
+
+/* Element i from source[i * sst] on pe to dest[i * dst]. */
+template <class G, class T>
+__device__ __forceinline__ void iget(G g, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,
+                                     size_t nelems, int pe, const char *call = "gshmem::iget")
+{
+    detail::check(call, source, detail::strided_bytes(sizeof(T), sst, nelems), pe);
+    const T *far = detail::peer_address(source, pe);
+    detail::move_strided<detail::direction::get>(g, dest, far, dst, sst, nelems);
+}
+
+} // namespace gshmem
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Wire structs between the host library and kernels: what the host uploads once per device and
+ * what kernels write back. Compiles as C17, C++17 and CUDA; C standard headers only. Pointers are
+ * uint64_t so that every compiler agrees on the layout. Owner and writer stand at each field. */
+#ifndef GSHMEM_STATE_H
+#define GSHMEM_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
+#define GSH_STATE_VERSION 1u
+
+#ifdef __cplusplus
+#define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
+#else
+#define GSH_STATIC_ASSERT(c, text) _Static_assert(c, text)
+#endif
+
+/* One team as kernels see it. PE of member i: pes ? ((int32_t *)pes)[i] : first_pe + i * pe_stride.
+ * Invariants of the flag barrier (device/sync.cuh): `epoch` counts this PE's device and stream
+ * barriers on the team and is written by this PE's kernels only; flag[i] of this PE's sync area
+ * is written by member i only, never decreases, and is i's epoch at its latest arrival. */
+struct gsh_team_state {
+    int32_t n_pes;    /* 0: the slot is unused */
+    int32_t my_index; /* -1: this PE is not a member */
+    int32_t first_pe;
+    int32_t pe_stride;
+    uint64_t pes;      /* const int32_t[n_pes] in device-readable memory, or 0 */
+    uint64_t sync_off; /* struct gsh_sync_area of this team: offset from every PE's heap base */
+    uint64_t reserved[4];
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 64, "gsh_team_state is wire");
+
+/* In the internal part of the symmetric heap; flag[] has n_pes entries. */
+struct gsh_sync_area {
+    uint64_t epoch;
+    uint64_t reserved[15];
+    uint64_t flag[1];
+};
+#define GSH_SYNC_AREA_BYTES(n_pes) (128u + 8u * (uint64_t)(n_pes))
+/* sync_off of the team of all PEs (team 0, members in PE order): always here, so that a kernel's
+ * barrier_all reads no team from memory before its flags can leave. */
+#define GSH_WORLD_SYNC_OFF 0u
+
+#define GSH_TEAM_SLOTS 8 /* predefined teams; user-made ones will go to a table of their own */
+
+/* What a stuck or failing call reports. Written by one kernel thread: it takes `state` from 0 to
+ * 1, fills the rest, then stores 2 with release at system scope; read by the host after 2. */
+struct gsh_report {
+    uint32_t state;
+    uint32_t kind; /* enum gsh_report_kind */
+    int32_t pe;    /* the PE concerned, -1: none in particular */
+    uint32_t cmp;  /* GSHMEM_CMP_*, for waits */
+    uint64_t address;
+    uint64_t expected;
+    uint64_t seen;
+    uint64_t bytes; /* checks: the length of the range */
+    uint32_t block[3];
+    uint32_t thread[3];
+    char call[40]; /* the public name of the call, NUL-terminated */
+    uint64_t reserved;
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_report) == 120, "gsh_report is wire");
+
+enum gsh_report_kind {
+    GSH_REPORT_NONE,
+    GSH_REPORT_WAIT_TIMEOUT,  /* a wait passed GSHMEM_WAIT_TIMEOUT */
+    GSH_REPORT_SYNC_TIMEOUT,  /* a barrier or sync did: pe has not arrived */
+    GSH_REPORT_BAD_PE,        /* checks: pe is out of range or not reachable */
+    GSH_REPORT_NOT_SYMMETRIC, /* checks: address is not in the heap */
+    GSH_REPORT_NOT_ALLOCATED, /* checks: [address, address + bytes) is not inside one allocation */
+    GSH_REPORT_BAD_TEAM,      /* checks */
+    GSH_REPORT_GLOBAL_EXIT,   /* gshmem_global_exit(expected) was called */
+    GSH_REPORT_BEFORE_INIT,   /* CPU device only: a kernel ran without an initialised PE */
+};
+
+/* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */
+struct gsh_control {
+    uint32_t magic;
+    uint32_t abort_word; /* any host thread of any PE: non-zero says that the job is ending */
+    uint64_t reserved0[7];
+    struct gsh_report report; /* this PE's kernels write, its host reads */
+    uint8_t reserved1[8];
+    /* Checking builds: the live allocations, sorted by offset. Written by the owner's host inside
+     * collective malloc and free, when no kernel may use what changes; read by its kernels. */
+    uint64_t alloc_table; /* const struct gsh_alloc_range[], device-readable; 0: no checks */
+    uint64_t n_allocs;
+    uint64_t reserved2[6];
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256, "gsh_control is wire");
+
+struct gsh_alloc_range {
+    uint64_t off, bytes; /* from the PE's heap base */
+};
+
+/* The constant block of every translation unit with kernels. Nothing in it changes after device
+ * set-up, also not when the heap grows.
+ *
+ * Address rule: the copy on PE p of a local symmetric address a is
+ *     a + ((int64_t)slot(p) - my_slot) * stride.
+ * slot(p): PEs [run_first_pe, run_first_pe + run_n) have consecutive slots from run_first_slot on
+ * (the usual case, no memory access); the others are looked up in slot_of; -1 is unreachable. */
+struct gsh_state {
+    uint32_t magic, version, bytes, flags;
+    int32_t my_pe, n_pes;
+    int32_t my_slot, n_slots;
+    uint64_t base;   /* own heap: range start + my_slot * stride */
+    uint64_t stride; /* bytes from one slot to the next */
+    int32_t run_first_pe, run_n;
+    int32_t run_first_slot, reserved0;
+    uint64_t slot_of;  /* const int32_t[n_pes], device-readable */
+    uint64_t teams;    /* const struct gsh_team_state[GSH_TEAM_SLOTS], device-readable */
+    uint64_t control;  /* struct gsh_control of this PE, device-writable */
+    uint64_t wait_timeout_ns; /* 0: none */
+    uint64_t user_off;        /* the first byte of the heap the user can own */
+    uint64_t rings;           /* proxy rings; 0: every peer is mapped */
+    uint64_t reserved1[3];
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 136, "gsh_state is wire");
+GSH_STATIC_ASSERT(offsetof(struct gsh_state, slot_of) == 64, "gsh_state is wire");
+
+/* What a translation unit with kernels registers from a static constructor. `fill` copies the
+ * block into the unit's constant memory on the calling thread's current device and returns 0 or a
+ * CUDA error; it is NULL for units built for the CPU device, which need no copy. */
+struct gsh_module {
+    uint32_t version; /* GSH_STATE_VERSION of the headers the unit was compiled with */
+    uint32_t bytes;   /* sizeof(struct gsh_state) there */
+    int (*fill)(const void *state, size_t bytes);
+    struct gsh_module *next; /* the library's */
+};
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Waits and tests on this PE's own symmetric words, and the one bounded spin that every wait of the
+ * library is. The loads are acquires at system scope: they pair with the fence and store (or
+ * atomic) of signal.cuh, and with a peer's fence and p or atomic. */
+#ifndef GSHMEM_WAIT_CUH
+#define GSHMEM_WAIT_CUH
+
+#include "device/address.cuh"
+#include "gshmem/types.h"
+
+namespace gshmem
+{
+
+namespace detail
+{
+
+/* Looking at the abort word costs a trip to host memory, so it is done rarely: every 512 turns,
+ * about 0.3 ms on an H200. On the CPU device a turn may sleep, and the look is cheap. */
+constexpr uint32_t turns_between_looks = is_cpu_device ? 1 : 512;
+
+/* Sees to what bounds a spin. Returns when the spin began by the first look's clock; does not
+ * return when the job is ending or the time limit has passed. */
+__device__ __noinline__ inline uint64_t look_around(uint64_t start, uint32_t kind, const char *call,
+                                                    int pe, uint32_t cmp, uint64_t address,
+                                                    uint64_t expected, uint64_t seen)
+{
+    const gsh_state &s = state();
+    /* No order needed: nothing is read after it but the clock. */
+    if (load_relaxed(&control()->abort_word) != 0)
+        await_end();
+    if (s.wait_timeout_ns == 0)
+        return 0;
+    uint64_t now = clock_ns();
+    if (start == 0)
+        return now;
+    if (now - start >= s.wait_timeout_ns)
+        report(kind, call, pe, cmp, address, expected, seen, 0);
+    return start;
+}
+
+/* The spin: look; when in vain, turn with what was looked at; when not, done. */
+struct spin {
+    uint64_t start = 0;
+    uint32_t turns = 0;
+
+    template <class T>
+    __device__ __forceinline__ void turn(uint32_t kind, const char *call, int pe, int cmp,
+                                         const T *address, T expected, T seen)
+    {
+        spin_pause();
+        if (++turns % turns_between_looks == 0)
+            start = look_around(start, kind, call, pe, (uint32_t)cmp,
+                                reinterpret_cast<uint64_t>(address), (uint64_t)expected,
+                                (uint64_t)seen);
+    }
+    __device__ __forceinline__ void done() const { spin_done(); }
+};
+
+/* ---- comparisons ------------------------------------------------------------------------------- */
+
+#define GSHMEM_COMPARISON(NAME, OPERATOR)                                                                 \
+    struct NAME {                                                                                  \
+        template <class T> __device__ __forceinline__ bool operator()(T a, T b) const              \
+        {                                                                                          \
+            return a OPERATOR b;                                                                   \
+        }                                                                                          \
+    };
+GSHMEM_COMPARISON(is_equal, ==)
+GSHMEM_COMPARISON(is_not_equal, !=)
+GSHMEM_COMPARISON(is_greater, >)
+GSHMEM_COMPARISON(is_less_equal, <=)
+GSHMEM_COMPARISON(is_less, <)
+GSHMEM_COMPARISON(is_greater_equal, >=)
+#undef GSHMEM_COMPARISON
+
+/* Calls f with the comparison as a type, so that loops in f do not choose again. */
+template <class F> __device__ __forceinline__ auto with_comparison(int cmp, F f)
+{
+    switch (cmp) {
+    case GSHMEM_CMP_EQ:
+        return f(is_equal());
+    case GSHMEM_CMP_NE:
+        return f(is_not_equal());
+    case GSHMEM_CMP_GT:
+        return f(is_greater());
+    case GSHMEM_CMP_LE:
+        return f(is_less_equal());
+    case GSHMEM_CMP_LT:
+        return f(is_less());
+    default:
+        return f(is_greater_equal());
+    }
+}
+
+/* What ivars[i] is compared with: one value for all, or one each (the vector forms). */
+template <class T> struct one_value {
+    T value;
+    __device__ __forceinline__ T operator[](size_t) const { return value; }
+};
+template <class T> struct each_value {
+    const T *values;
+    __device__ __forceinline__ T operator[](size_t i) const { return values[i]; }
+};
+
+/* status[i] != 0 leaves ivars[i] out. */
+__device__ __forceinline__ bool is_left_out(const int *status, size_t i)
+{
+    return status && status[i] != 0;
+}
+
+/* Where a pass over n words begins. Never the same place for long, so that in a series of calls
+ * each word that satisfies its comparison is found. */
+__device__ __forceinline__ size_t pass_start(size_t n)
+{
+    uint32_t random = (uint32_t)clock64() * 2654435761u;
+    return n < 2 ? 0 : (size_t)((uint64_t)random * (uint32_t)n >> 32);
+}
+
+__device__ __forceinline__ void check_own(const char *call, const void *address, uint64_t bytes)
+{
+    check(call, address, bytes, state().my_pe);
+}
+
+/* ---- all forms --------------------------------------------------------------------------------- */
+
+/* The value that satisfied the comparison. */
+template <class T, class Test>
+__device__ __forceinline__ T wait_word(const T *ivar, Test test, int cmp, T value, const char *call)
+{
+    spin s;
+    T seen = load_acquire(ivar);
+    while (!test(seen, value)) {
+        s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivar, value, seen);
+        seen = load_acquire(ivar);
+    }
+    s.done();
+    return seen;
+}
+
+template <class T, class V>
+__device__ __forceinline__ void wait_all(const T *ivars, size_t nelems, const int *status, int cmp,
+                                         V values, const char *call)
+{
+    check_own(call, ivars, nelems * sizeof(T));
+    with_comparison(cmp, [&](auto test) {
+        for (size_t i = 0; i < nelems; i++)
+            if (!is_left_out(status, i))
+                wait_word(ivars + i, test, cmp, (T)values[i], call);
+    });
+}
+
+template <class T, class V>
+__device__ __forceinline__ int test_all(const T *ivars, size_t nelems, const int *status, int cmp,
+                                        V values, const char *call)
+{
+    check_own(call, ivars, nelems * sizeof(T));
+    return with_comparison(cmp, [&](auto test) {
+        for (size_t i = 0; i < nelems; i++) {
+            if (!is_left_out(status, i) && !test(load_acquire(ivars + i), (T)values[i])) {
+                spin_pause();
+                return 0;
+            }
+        }
+        return 1;
+    });
+}
+
+/* The index of a word that satisfies its comparison; SIZE_MAX: none (test) or all left out. */
+template <bool is_wait, class T, class V>
+__device__ __forceinline__ size_t find_any(const T *ivars, size_t nelems, const int *status, int cmp,
+                                           V values, const char *call)
+{
+    check_own(call, ivars, nelems * sizeof(T));
+    return with_comparison(cmp, [&](auto test) {
+        spin s;
+        size_t i = pass_start(nelems);
+        for (;;) {
+            size_t looked_at = SIZE_MAX;
+            T seen = 0;
+            for (size_t turn = 0; turn < nelems; turn++) {
+                i = i + 1 < nelems ? i + 1 : 0;
+                if (is_left_out(status, i))
+                    continue;
+                looked_at = i;
+                seen = load_acquire(ivars + i);
+                if (test(seen, (T)values[i])) {
+                    s.done();
+                    return i;
+                }
+            }
+            if (!is_wait)
+                spin_pause();
+            if (!is_wait || looked_at == SIZE_MAX)
+                return (size_t)SIZE_MAX;
+            s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at, (T)values[looked_at],
+                   seen);
+        }
+    });
+}
+
+/* Fills indices with all that satisfy and returns their number; 0: none (test) or all left out. */
+template <bool is_wait, class T, class V>
+__device__ __forceinline__ size_t find_some(const T *ivars, size_t nelems, size_t *indices,
+                                            const int *status, int cmp, V values, const char *call)
+{
+    check_own(call, ivars, nelems * sizeof(T));
+    return with_comparison(cmp, [&](auto test) {
+        spin s;
+        for (;;) {
+            size_t found = 0, looked_at = SIZE_MAX;
+            T seen = 0;
+            for (size_t i = 0; i < nelems; i++) {
+                if (is_left_out(status, i))
+                    continue;
+                looked_at = i;
+                seen = load_acquire(ivars + i);
+                if (test(seen, (T)values[i]))
+                    indices[found++] = i;
+            }
+            if (!is_wait && found == 0)
+                spin_pause();
+            if (!is_wait || found > 0 || looked_at == SIZE_MAX) {
+                s.done();
+                return found;
+            }
+            s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at, (T)values[looked_at],
+                   seen);
+        }
+    });
+}
+
+} // namespace detail
+
+/* ---- the public templates: contracts in gshmem/typed.h ----------------------------------------- */
+
+template <class T>
+__device__ __forceinline__ void wait_until(T *ivar, int cmp, T value,
+                                           const char *call = "gshmem::wait_until")
+{
+    detail::check_own(call, ivar, sizeof(T));
+    detail::with_comparison(
+        cmp, [&](auto test) { (void)detail::wait_word(ivar, test, cmp, value, call); });
+}
+
+__device__ __forceinline__ uint64_t signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value,
+                                                      const char *call = "gshmem::signal_wait_until")
+{
+    detail::check_own(call, sig_addr, sizeof *sig_addr);
+    return detail::with_comparison(
+        cmp, [&](auto test) { return detail::wait_word(sig_addr, test, cmp, value, call); });
+}
+
+template <class T>
+__device__ __forceinline__ int test(T *ivar, int cmp, T value, const char *call = "gshmem::test")
+{
+    return detail::test_all(ivar, 1, nullptr, cmp, detail::one_value<T>{value}, call);
+}
+
+/* Each form twice: one value for all, and (vector) one for each. */
+#define GSHMEM_FORMS(SUFFIX, V, ARGUMENT, VALUES)                                                         \
+    template <class T>                                                                             \
+    __device__ __forceinline__ void wait_until_all##SUFFIX(                                        \
+        T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                             \
+        const char *call = "gshmem::wait_until_all" #SUFFIX)                                       \
+    {                                                                                              \
+        detail::wait_all(ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);                  \
+    }                                                                                              \
+    template <class T>                                                                             \
+    __device__ __forceinline__ size_t wait_until_any##SUFFIX(                                      \
+        T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                             \
+        const char *call = "gshmem::wait_until_any" #SUFFIX)                                       \
+    {                                                                                              \
+        return detail::find_any<true>(ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);     \
+    }                                                                                              \
+    template <class T>                                                                             \
+    __device__ __forceinline__ size_t wait_until_some##SUFFIX(                                     \
+        T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ARGUMENT,            \
+        const char *call = "gshmem::wait_until_some" #SUFFIX)                                      \
+    {                                                                                              \
+        return detail::find_some<true>(ivars, nelems, indices, status, cmp, detail::V<T>{VALUES},  \
+                                       call);                                                      \
+    }                                                                                              \
+    template <class T>                                                                             \
+    __device__ __forceinline__ int test_all##SUFFIX(T *ivars, size_t nelems, const int *status,    \
+                                                    int cmp, ARGUMENT,                             \
+                                                    const char *call = "gshmem::test_all" #SUFFIX) \
+    {                                                                                              \
+        return detail::test_all(ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);           \
+    }                                                                                              \
+    template <class T>                                                                             \
+    __device__ __forceinline__ size_t test_any##SUFFIX(                                            \
+        T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                             \
+        const char *call = "gshmem::test_any" #SUFFIX)                                             \
+    {                                                                                              \
+        return detail::find_any<false>(ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);    \
+    }                                                                                              \
+    template <class T>                                                                             \
+    __device__ __forceinline__ size_t test_some##SUFFIX(                                           \
+        T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ARGUMENT,            \
+        const char *call = "gshmem::test_some" #SUFFIX)                                            \
+    {                                                                                              \
+        return detail::find_some<false>(ivars, nelems, indices, status, cmp, detail::V<T>{VALUES}, \
+                                        call);                                                     \
+    }
+GSHMEM_FORMS(, one_value, T value, value)
+GSHMEM_FORMS(_vector, each_value, const T *values, values)
+#undef GSHMEM_FORMS
+
+} // namespace gshmem
+
+#endif
