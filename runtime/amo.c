@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one host body of all remote atomics. Typed names are stamped in typed.c. */
+#include <string.h>
+#include "runtime/host_calls.h"
+
+static uint64_t bits_of(const void *value, size_t bytes)
+{
+    uint64_t bits = 0;
+    if (value != NULL) {
+        memcpy(&bits, value, bytes);
+    }
+    return bits;
+}
+
+void gsh_amo(const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,
+             const void *value, const void *cond, void *old, int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if ((uintptr_t)dest % bytes != 0) {
+        gsh_abort(pe, 1, "%s: address %p is not a multiple of %zu", call, dest, bytes);
+    }
+    void *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    uint64_t before = 0;
+    gsh_require(pe, call,
+                pe->device_ops->amo(pe, op, remote, bytes, bits_of(value, bytes),
+                                    bits_of(cond, bytes), old != NULL ? &before : NULL));
+    if (old != NULL) {
+        memcpy(old, &before, bytes);
+    }
+}

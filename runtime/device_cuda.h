@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the two halves of the CUDA row share: device_cuda.c sets up and serves host-initiated
+ * calls, stream_cuda.c the calls on a stream. */
+#ifndef GSH_DEVICE_CUDA_H
+#define GSH_DEVICE_CUDA_H
+
+#ifdef GSH_HAVE_CUDA
+
+#include <pthread.h>
+#include "runtime/base/cuda.h"
+#include "runtime/device.h"
+
+enum gsh_kernel {
+    GSH_KERNEL_AMO,
+    GSH_KERNEL_PUT_SIGNAL,
+    GSH_KERNEL_STORE,
+    GSH_KERNEL_COPY_STRIDED,
+    GSH_KERNEL_WAIT,
+    GSH_KERNEL_SYNC,
+    GSH_KERNEL_COUNT
+};
+
+/* A stream of the library's own with a piece of pinned memory, for one host thread at a time. */
+struct gsh_cuda_lane {
+    pthread_mutex_t lock;
+    CUstream stream;
+    void *words; /* GSH_CUDA_LANE_BYTES, at the same address on the device */
+};
+#define GSH_CUDA_LANE_BYTES 4096
+
+struct gsh_cuda_device {
+    const struct gsh_cuda *cuda;
+    CUdevice ordinal;
+    CUcontext context;     /* the primary one; NULL: not retained */
+    bool is_context_ours;  /* init made it current on its thread */
+    bool can_write_values; /* stream memory operations of 8 bytes */
+    CUmodule module;
+    CUfunction kernels[GSH_KERNEL_COUNT];
+    struct gsh_cuda_lane work; /* copies and atomics, in order */
+    struct gsh_cuda_lane poll; /* loads: never behind a kernel */
+    bool has_pending;          /* non-blocking copies since the last synchronisation; work.lock */
+};
+
+/* Makes the device's context current for the calling thread; the result is for leave. */
+bool gsh_cuda_enter(const struct gsh_cuda_device *d);
+void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered);
+
+/* One argument struct by value; the context is current. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d,
+                                                 enum gsh_kernel kernel, unsigned grid,
+                                                 unsigned block, void *args, CUstream stream);
+
+/* The address by which this PE's kernels can use p: 0 when it is ordinary host memory. */
+CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p);
+
+/* Enqueues a strided copy, by a kernel or, where one side is ordinary host memory, by the copy
+ * engine. The context is current. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, void *dest,
+                                                       const void *source, ptrdiff_t dst,
+                                                       ptrdiff_t sst, size_t elem_bytes,
+                                                       size_t nelems, CUstream stream);
+
+/* The row's entries on a stream. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest,
+                                                      const void *source, size_t bytes,
+                                                      struct gsh_signal_arg signal,
+                                                      gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_copy_strided(struct gsh_instance *pe, void *dest,
+                                                              const void *source, ptrdiff_t dst,
+                                                              ptrdiff_t sst, size_t elem_bytes,
+                                                              size_t nelems, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_store(struct gsh_instance *pe, void *dest,
+                                                       uint64_t bits, size_t bytes,
+                                                       gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result
+gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, int team,
+                                                      bool is_barrier, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_quiet(struct gsh_instance *pe, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_synchronize(struct gsh_instance *pe,
+                                                             gsh_stream stream);
+
+#endif
+#endif

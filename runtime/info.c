@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tool gshmem-info: the version, how it was built, the devices and links of this machine, and
+ * every environment variable. It starts no PE. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "gshmem/types.h"
+#include "gshmem/version.h"
+#include "runtime/base/cuda.h"
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+
+/* Given by the build. */
+#ifndef GSH_INFO_ARCHS
+#define GSH_INFO_ARCHS "" /* GPU architectures of the library's kernels */
+#define GSH_INFO_MPI   0  /* whether the plug-in was built */
+#endif
+#ifndef GSH_CHECKS
+#define GSH_CHECKS 0
+#endif
+
+static void print_build(void)
+{
+    printf("gshmem %d.%d.%d (the calls of OpenSHMEM %d.%d)\n\nbuild\n", GSHMEM_VENDOR_MAJOR_VERSION,
+           GSHMEM_VENDOR_MINOR_VERSION, GSHMEM_VENDOR_PATCH_VERSION, GSHMEM_MAJOR_VERSION,
+           GSHMEM_MINOR_VERSION);
+#if defined(__clang__)
+    printf("  compiler     clang %s\n", __clang_version__);
+#else
+    printf("  compiler     gcc %s\n", __VERSION__);
+#endif
+#ifdef GSH_HAVE_CUDA
+    printf("  CUDA         %d.%d, kernels for %s\n", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10,
+           GSH_INFO_ARCHS);
+#else
+    printf("  CUDA         no\n");
+#endif
+    printf("  MPI plug-in  %s\n", GSH_INFO_MPI ? "yes" : "no");
+    printf("  checks       %s\n", GSH_CHECKS ? "yes: every address, range and PE" : "no");
+}
+
+#ifdef GSH_HAVE_CUDA
+
+static int count_gpus(void)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    int n = 0;
+    return cuda && cuda->DeviceGetCount(&n) == CUDA_SUCCESS ? n : 0;
+}
+
+static int attribute(CUdevice_attribute what, int gpu)
+{
+    int value = 0;
+    return gsh_cuda()->DeviceGetAttribute(&value, what, gpu) == CUDA_SUCCESS ? value : 0;
+}
+
+static int link_attribute(CUdevice_P2PAttribute what, int from, int to)
+{
+    int value = 0;
+    return gsh_cuda()->DeviceGetP2PAttribute(&value, what, from, to) == CUDA_SUCCESS ? value : 0;
+}
+
+static void print_gpu(int gpu)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    char name[128] = "?", bus[32] = "?";
+    size_t bytes = 0;
+    (void)cuda->DeviceGetName(name, sizeof name, gpu);
+    (void)cuda->DeviceTotalMem(&bytes, gpu);
+    (void)cuda->DeviceGetPCIBusId(bus, sizeof bus, gpu);
+    printf("  GPU %-8d %s, %.1f GiB, sm_%d%d, %s\n", gpu, name, (double)bytes / (1u << 30),
+           attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu),
+           attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu), bus);
+}
+
+/* As gshmemx_route_name would say it. */
+static const char *link_name(int from, int to)
+{
+    if (from == to)
+        return "self";
+    if (!link_attribute(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, from, to))
+        return "none";
+    return link_attribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, from, to) ? "nvlink"
+                                                                                     : "pcie";
+}
+
+static void print_links(int n)
+{
+    printf(
+        "\ntopology: how the GPU of the row reaches the memory of the GPU of the column\n        ");
+    for (int to = 0; to < n; to++)
+        printf(" GPU %-3d", to);
+    for (int from = 0; from < n; from++) {
+        printf("\n  GPU %-2d", from);
+        for (int to = 0; to < n; to++)
+            printf(" %-7s", link_name(from, to));
+    }
+    printf("\n");
+}
+
+#else
+
+static int count_gpus(void)
+{
+    return 0;
+}
+
+static void print_gpu(int gpu)
+{
+    (void)gpu;
+}
+
+static void print_links(int n)
+{
+    (void)n;
+}
+
+#endif
+
+static void print_devices(void)
+{
+    int n = count_gpus();
+    printf("\ndevices\n  CPU device   %ld cores\n", sysconf(_SC_NPROCESSORS_ONLN));
+    for (int gpu = 0; gpu < n; gpu++)
+        print_gpu(gpu);
+    if (n == 0)
+        printf("  no GPU       %s\n",
+               gsh_last_error()[0] ? gsh_last_error() : "this build has no CUDA");
+    if (n > 1)
+        print_links(n);
+}
+
+static int usage(FILE *out)
+{
+    fprintf(out, "usage: gshmem-info [OPTION]\n"
+                 "Prints gshmem's version, how it was built, the devices and links of this\n"
+                 "machine, and every environment variable with its value and meaning.\n"
+                 "  --version    the version alone\n"
+                 "  --gpus       the number of usable GPUs alone\n"
+                 "  --variables  the variables alone\n"
+                 "  --help       this text\n");
+    return out == stderr ? 2 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *option = argc > 1 ? argv[1] : "";
+    gsh_log_setup(GSH_LOG_WARN, GSH_LOG_ALL, NULL);
+    if (argc > 2)
+        return usage(stderr);
+    if (strcmp(option, "--version") == 0) {
+        printf("%s\n", GSHMEM_VENDOR_STRING);
+    } else if (strcmp(option, "--gpus") == 0) {
+        printf("%d\n", count_gpus());
+    } else if (strcmp(option, "--variables") == 0) {
+        gsh_env_print(stdout);
+    } else if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
+        return usage(stdout);
+    } else if (option[0] != '\0') {
+        return usage(stderr);
+    } else {
+        print_build();
+        print_devices();
+        printf("\nvariables\n");
+        gsh_env_print(stdout);
+    }
+    return fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bring-up and teardown of one PE, first stage: bootstrap, who the others are, the shared page,
+ * the watch, the teams. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "bootstrap/shm.h"
+#include "bootstrap/uid.h"
+#include "gshmemx.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/binding.h"
+#include "runtime/launch.h"
+#include "runtime/page.h"
+#include "runtime/setup.h"
+#include "runtime/team.h"
+#include "runtime/watch.h"
+
+/* What each PE tells all others first. */
+struct hello {
+    uint32_t library_version, state_version;
+    int32_t pid;
+    int32_t reserved;
+    uint64_t host_hash;
+    uint64_t instance;
+    uint8_t job[16]; /* rank 0's counts */
+};
+
+#define LIBRARY_VERSION                                                                            \
+    ((GSHMEM_VENDOR_MAJOR_VERSION << 16) | (GSHMEM_VENDOR_MINOR_VERSION << 8) |                    \
+     GSHMEM_VENDOR_PATCH_VERSION)
+
+static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
+{
+    const uint8_t *p = data;
+    for (size_t i = 0; i < bytes; i++) {
+        h = (h ^ p[i]) * 0x100000001b3u; /* FNV-1a */
+    }
+    return h;
+}
+
+/* PEs with equal hashes can pass descriptors and map each other's memory: one kernel, one network
+ * namespace (abstract sockets belong to it). */
+static uint64_t host_hash(void)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    char boot_id[64] = {0};
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f != NULL) {
+        size_t n = fread(boot_id, 1, sizeof(boot_id), f);
+        h = hash_bytes(h, boot_id, n);
+        fclose(f);
+    }
+    struct stat st;
+    if (stat("/proc/self/ns/net", &st) == 0) {
+        h = hash_bytes(h, &st.st_ino, sizeof(st.st_ino));
+    }
+    return h;
+}
+
+static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
+{
+    pe->peers = calloc((size_t)pe->n_pes, sizeof(*pe->peers));
+    if (pe->peers == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    int n_nodes = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        struct gsh_peer *p = &pe->peers[i];
+        if (all[i].library_version != all[0].library_version ||
+            all[i].state_version != all[0].state_version) {
+            return gsh_fail(GSH_ERR_ARG, "init: PE %d runs another version of gshmem (%06x) than "
+                            "PE 0 (%06x)", i, all[i].library_version, all[0].library_version);
+        }
+        p->pid = all[i].pid;
+        p->host_hash = all[i].host_hash;
+        p->cuda_ordinal = -1;
+        p->node = -1;
+        for (int j = 0; j < i && p->node < 0; j++) {
+            p->node = pe->peers[j].host_hash == p->host_hash ? pe->peers[j].node : -1;
+        }
+        p->node = p->node < 0 ? n_nodes++ : p->node;
+        if (p->pid == getpid() && p->host_hash == all[pe->my_pe].host_hash) {
+            p->instance = (struct gsh_instance *)(uintptr_t)all[i].instance;
+        }
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
+{
+    struct hello mine = {.library_version = LIBRARY_VERSION,
+                         .state_version = GSH_STATE_VERSION,
+                         .pid = getpid(),
+                         .host_hash = host_hash(),
+                         .instance = (uint64_t)(uintptr_t)pe};
+    if (getrandom(mine.job, sizeof(mine.job), 0) != (ssize_t)sizeof(mine.job)) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
+    }
+    struct hello *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
+    if (r == GSH_OK) {
+        memcpy(job, all[0].job, 16);
+        r = fill_peers(pe, all);
+    }
+    free(all);
+    return r;
+}
+
+static enum gsh_result make_page(struct gsh_instance *pe)
+{
+    pe->page_fd = memfd_create("gshmem-page", MFD_CLOEXEC);
+    if (pe->page_fd < 0 || ftruncate(pe->page_fd, GSH_PAGE_BYTES) != 0) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the shared page");
+    }
+    void *p = mmap(NULL, GSH_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, pe->page_fd, 0);
+    if (p == MAP_FAILED) {
+        return gsh_fail_errno(GSH_ERR_NOMEM, "init: cannot map the shared page");
+    }
+    pe->page = p;
+    pe->page->control.magic = GSH_STATE_MAGIC;
+    pe->peers[pe->my_pe].page = pe->page;
+    return GSH_OK;
+}
+
+/* Maps the page of each process of this node; PEs of this process are reached by pointer. */
+static enum gsh_result map_pages(struct gsh_instance *pe, const uint8_t job[16])
+{
+    int *ranks = calloc((size_t)pe->n_pes, sizeof(*ranks));
+    int *fds = calloc((size_t)pe->n_pes, sizeof(*fds));
+    int n = 0;
+    enum gsh_result r = ranks == NULL || fds == NULL ? GSH_ERR_NOMEM : GSH_OK;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        if (pe->peers[i].node == pe->peers[pe->my_pe].node && pe->peers[i].instance == NULL) {
+            ranks[n++] = i;
+        }
+    }
+    if (r == GSH_OK && n > 0) {
+        r = gsh_fdpass_create(job, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
+    }
+    /* the sockets exist everywhere before anyone sends */
+    enum gsh_result rb = pe->bootstrap->ops->barrier(pe->bootstrap);
+    r = r != GSH_OK ? r : rb;
+    if (r == GSH_OK && n > 0) {
+        r = gsh_fdpass_exchange(pe->fdpass, ranks, n, 0, pe->page_fd, fds);
+        for (int i = 0; r == GSH_OK && i < n; i++) {
+            void *p = mmap(NULL, GSH_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fds[i], 0);
+            close(fds[i]);
+            if (p == MAP_FAILED) {
+                r = gsh_fail_errno(GSH_ERR_NOMEM, "init: cannot map PE %d's page", ranks[i]);
+            } else {
+                pe->peers[ranks[i]].page = p;
+            }
+        }
+    }
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        if (pe->peers[i].instance != NULL) {
+            pe->peers[i].page = pe->peers[i].instance->page;
+        }
+    }
+    free(ranks);
+    free(fds);
+    return r;
+}
+
+static enum gsh_result node_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
+{
+    struct gsh_instance *pe = context;
+    if (gsh_host_wait_turn(pe, turn, start_ns)) {
+        return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
+                        (double)pe->env.wait_timeout_ns / 1e9, rank);
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result make_node_bootstrap(struct gsh_instance *pe)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (pe->peers[i].page == NULL) {
+            return gsh_fail(GSH_ERR_UNSUPPORTED,
+                            "init: PE %d is on another host: the network route is not available",
+                            i);
+        }
+    }
+    pe->node_areas = calloc((size_t)pe->n_pes, sizeof(*pe->node_areas));
+    if (pe->node_areas == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        pe->node_areas[i] = &pe->peers[i].page->node;
+    }
+    return gsh_bootstrap_shm_create(pe->bootstrap, pe->node_areas, node_wait, pe,
+                                    &pe->node_bootstrap);
+}
+
+static void destroy(struct gsh_instance *pe)
+{
+    gsh_setup_undo(pe);
+    gsh_teams_destroy(pe);
+    gsh_watch_destroy(&pe->watch);
+    if (pe->node_bootstrap != NULL) {
+        pe->node_bootstrap->ops->destroy(pe->node_bootstrap);
+    }
+    free(pe->node_areas);
+    gsh_fdpass_destroy(&pe->fdpass);
+    for (int i = 0; pe->peers != NULL && i < pe->n_pes; i++) {
+        if (pe->peers[i].page != NULL && pe->peers[i].instance == NULL) {
+            munmap(pe->peers[i].page, GSH_PAGE_BYTES);
+        }
+    }
+    if (pe->page != NULL) {
+        munmap(pe->page, GSH_PAGE_BYTES);
+    }
+    if (pe->page_fd >= 0) {
+        close(pe->page_fd);
+    }
+    free(pe->peers);
+    if (pe->bootstrap != NULL) {
+        pe->bootstrap->ops->destroy(pe->bootstrap);
+    }
+    free(pe);
+}
+
+static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
+                                const gshmemx_init_attr_t *attr)
+{
+    uint8_t job[16];
+    enum gsh_result r = gsh_env_read(&pe->env);
+    if (r == GSH_OK) {
+        r = gsh_launch_bootstrap(&pe->env, flags, attr, &pe->bootstrap);
+    }
+    if (r != GSH_OK) {
+        return r;
+    }
+    pe->my_pe = pe->bootstrap->rank;
+    pe->n_pes = pe->bootstrap->size;
+    gsh_log_set_pe(pe->my_pe);
+    r = meet(pe, job);
+    if (r == GSH_OK) {
+        r = make_page(pe);
+    }
+    if (r == GSH_OK) {
+        r = map_pages(pe, job);
+    }
+    if (r == GSH_OK) {
+        r = make_node_bootstrap(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_watch_create(pe, job, &pe->watch);
+    }
+    if (r == GSH_OK) {
+        r = gsh_teams_create(pe);
+    }
+    return r;
+}
+
+static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t *attr)
+{
+    struct gsh_instance *pe = calloc(1, sizeof(*pe));
+    if (pe == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory");
+    }
+    pe->page_fd = -1;
+    pe->thread_level = GSHMEM_THREAD_MULTIPLE;
+    enum gsh_result r = bring_up(pe, flags, attr);
+    if (r != GSH_OK) {
+        destroy(pe);
+        gsh_log_set_pe(-1);
+        return r;
+    }
+    gsh_instance_bind(pe);
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d of %d, started by %s", pe->my_pe, pe->n_pes,
+            pe->bootstrap->ops->name);
+    return GSH_OK;
+}
+
+int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr)
+{
+    if (gsh_instance_bound() != NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_STATE, "gshmem_init: this PE is already "
+                                         "initialised"));
+    }
+    return gsh_public_error(instance_create(flags, attr));
+}
+
+void gshmem_init(void)
+{
+    if (gshmemx_init_attr(0, NULL) != 0) {
+        _exit(1); /* the reason has been printed; the launcher ends the others */
+    }
+}
+
+int gshmem_init_thread(int requested, int *provided)
+{
+    if (requested < GSHMEM_THREAD_SINGLE || requested > GSHMEM_THREAD_MULTIPLE) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "gshmem_init_thread: there is no thread "
+                                         "level %d", requested));
+    }
+    int error = gshmemx_init_attr(0, NULL);
+    if (error == 0 && provided != NULL) {
+        *provided = GSHMEM_THREAD_MULTIPLE;
+    }
+    return error;
+}
+
+void gshmem_query_thread(int *provided)
+{
+    *provided = gsh_instance_need("gshmem_query_thread")->thread_level;
+}
+
+int gshmemx_init_status(void)
+{
+    const struct gsh_instance *pe = gsh_instance_current();
+    if (pe == NULL) {
+        return GSHMEM_STATUS_NOT_INITIALIZED;
+    }
+    return pe->is_device_ready ? GSHMEM_STATUS_IS_INITIALIZED : GSHMEM_STATUS_IS_BOOTSTRAPPED;
+}
+
+void gshmem_finalize(void)
+{
+    struct gsh_instance *pe = gsh_instance_need("gshmem_finalize");
+    if (pe->is_device_ready) {
+        gsh_require(pe, "gshmem_finalize", pe->device_ops->quiet(pe));
+    }
+    /* nobody uses this PE's memory or page after the last round: see the two steps in order */
+    gsh_require(pe, "gshmem_finalize", pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
+    gsh_watch_destroy(&pe->watch);
+    gsh_require(pe, "gshmem_finalize", pe->bootstrap->ops->barrier(pe->bootstrap));
+    gsh_instance_unbind(pe);
+    destroy(pe);
+}

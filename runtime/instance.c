@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding the calling thread's PE, the checks every public call shares, and ending the job. */
+#include "runtime/instance.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "gshmem/types.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/binding.h"
+#include "runtime/modules.h"
+#include "runtime/page.h"
+#include "runtime/setup.h"
+#include "runtime/watch.h"
+
+enum bound_state { NEVER_BOUND, BOUND, WAS_BOUND };
+
+static _Thread_local struct gsh_instance *bound;
+static _Thread_local enum bound_state bound_state;
+
+/* The process's PEs, counted, so that threads that never called init find the only one. This and
+ * the module list are the library's only process-wide state. */
+static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gsh_instance *only_pe;
+static int n_process_pes;
+
+void gsh_instance_bind(struct gsh_instance *pe)
+{
+    bound = pe;
+    bound_state = BOUND;
+    gsh_log_set_pe(pe->my_pe);
+    pthread_mutex_lock(&process_lock);
+    n_process_pes++;
+    __atomic_store_n(&only_pe, n_process_pes == 1 ? pe : NULL, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&process_lock);
+}
+
+void gsh_instance_unbind(struct gsh_instance *pe)
+{
+    if (bound == pe) {
+        bound = NULL;
+    }
+    bound_state = WAS_BOUND;
+    pthread_mutex_lock(&process_lock);
+    n_process_pes--;
+    if (only_pe == pe) {
+        __atomic_store_n(&only_pe, NULL, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&process_lock);
+    gsh_log_set_pe(-1);
+}
+
+struct gsh_instance *gsh_instance_bound(void)
+{
+    return bound;
+}
+
+struct gsh_instance *gsh_instance_current(void)
+{
+    if (bound != NULL) {
+        return bound;
+    }
+    /* acquire: pairs with the release in gsh_instance_bind */
+    return __atomic_load_n(&only_pe, __ATOMIC_ACQUIRE);
+}
+
+struct gsh_instance *gsh_instance_need(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_current();
+    if (pe == NULL) {
+        gsh_fail(GSH_ERR_STATE, "%s: called %s", call,
+                 bound_state == WAS_BOUND ? "after gshmem_finalize" : "before gshmem_init");
+        _exit(1);
+    }
+    return pe;
+}
+
+struct gsh_instance *gsh_instance_need_device(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_need(call);
+    /* once set up, a load and a branch: libraries with kernels may have been loaded since */
+    gsh_require(pe, call, pe->is_device_ready ? gsh_modules_refresh(pe) : gsh_setup_device(pe));
+    return pe;
+}
+
+static void check_range(struct gsh_instance *pe, const char *call, const void *symmetric,
+                        uint64_t bytes)
+{
+    if (!gsh_heap_contains(pe->heap, symmetric, bytes)) {
+        gsh_abort(pe, 1, "%s: [%p, %p + %" PRIu64 ") is not symmetric: outside this PE's heap", call,
+                  symmetric, symmetric, bytes);
+    }
+    if (!gsh_heap_is_allocated(pe->heap, symmetric, bytes)) {
+        gsh_abort(pe, 1, "%s: [%p, %p + %" PRIu64 ") is not inside one live allocation", call,
+                  symmetric, symmetric, bytes);
+    }
+}
+
+void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *symmetric,
+                       uint64_t bytes, int target)
+{
+    if (target < 0 || target >= pe->n_pes) {
+        gsh_abort(pe, 1, "%s: PE %d is out of range: the job has PEs 0 to %d", call, target,
+                  pe->n_pes - 1);
+    }
+    if (GSH_CHECKS && bytes > 0) {
+        check_range(pe, call, symmetric, bytes);
+    }
+    int slot = pe->slot_of[target];
+    if (slot < 0) {
+        gsh_abort(pe, 1, "%s: PE %d is not reachable from here", call, target);
+    }
+    return (void *)((uint64_t)symmetric +
+                    (uint64_t)((int64_t)(slot - pe->my_slot) * (int64_t)pe->state.stride));
+}
+
+void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
+{
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    gsh_fail(GSH_ERR_STATE, "%s", text);
+    gsh_end_job(pe, status, text);
+}
+
+void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
+{
+    if (pe != NULL) {
+        if (pe->page != NULL) {
+            gsh_store_release_u32(&pe->page->control.abort_word, 1);
+        }
+        gsh_watch_tell_abort(pe->watch, status);
+        if (pe->bootstrap != NULL && pe->n_pes > 1) {
+            pe->bootstrap->ops->abort(pe->bootstrap, status, text);
+        }
+    }
+    _exit(status);
+}
+
+void gsh_require(struct gsh_instance *pe, const char *call, enum gsh_result r)
+{
+    if (r != GSH_OK) {
+        gsh_log(GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job", call);
+        gsh_end_job(pe, 1, gsh_last_error());
+    }
+}
+
+int gsh_public_error(enum gsh_result r)
+{
+    switch (r) {
+    case GSH_OK:
+        return GSHMEMX_SUCCESS;
+    case GSH_ERR_ARG:
+    case GSH_ERR_STATE:
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    case GSH_ERR_NOMEM:
+        return GSHMEMX_ERROR_OUT_OF_MEMORY;
+    case GSH_ERR_UNSUPPORTED:
+        return GSHMEMX_ERROR_NOT_SUPPORTED;
+    case GSH_ERR_SYMMETRY:
+        return GSHMEMX_ERROR_SYMMETRY;
+    default:
+        return GSHMEMX_ERROR_INTERNAL;
+    }
+}
+
+bool gsh_host_wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
+{
+    gsh_backoff(turn);
+    if (gsh_load_relaxed_u32(&pe->page->control.abort_word) != 0) {
+        /* whoever set it has said why, and its process or the watch ends this one */
+        for (unsigned i = 0; i < 100000; i++) {
+            gsh_backoff(turn);
+        }
+        _exit(1);
+    }
+    if (pe->env.wait_timeout_ns == 0) {
+        return false;
+    }
+    uint64_t now = gsh_now_ns();
+    if (*start_ns == 0) {
+        *start_ns = now;
+    }
+    return now - *start_ns > pe->env.wait_timeout_ns;
+}
+
+void gsh_host_sync(struct gsh_instance *pe, int team, const char *call)
+{
+    struct gsh_team *t = &pe->teams[team];
+    uint64_t epoch = ++t->host_epoch;
+    /* release: pairs with the acquire below in every other member */
+    gsh_store_release_u64(&pe->page->team_epoch[team], epoch);
+    for (int i = 0; i < t->n_pes; i++) {
+        const uint64_t *theirs = &pe->peers[t->pes[i]].page->team_epoch[team];
+        unsigned turn = 0;
+        uint64_t start_ns = 0;
+        /* acquire: pairs with that member's release above */
+        while (gsh_load_acquire_u64(theirs) < epoch) {
+            if (gsh_host_wait_turn(pe, &turn, &start_ns)) {
+                gsh_abort(pe, 1,
+                          "%s: waited %.1f s for PE %d: its arrivals expected %" PRIu64
+                          ", seen %" PRIu64,
+                          call, (double)pe->env.wait_timeout_ns / 1e9, t->pes[i], epoch,
+                          gsh_load_acquire_u64(theirs));
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public calls on the symmetric heap, and gshmem_ptr. */
+#include <stdint.h>
+#include "gshmemx.h"
+#include "runtime/setup.h"
+#include "runtime/base/util.h"
+
+/* What malloc's last barrier is for: no PE returns before all may use the memory. */
+static void meet(struct gsh_instance *pe, const char *call)
+{
+    gsh_require(pe, call, pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
+}
+
+static void *allocate(const char *call, size_t alignment, size_t bytes)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    void *p = NULL;
+    enum gsh_result r = gsh_heap_alloc(pe->heap, bytes, alignment, &p);
+    if (r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT) {
+        gsh_require(pe, call, r);
+    }
+    if (r == GSH_OK && gsh_setup_publish_allocations(pe) != GSH_OK) {
+        return NULL;
+    }
+    if (r == GSH_OK) {
+        meet(pe, call);
+    }
+    return r == GSH_OK ? p : NULL;
+}
+
+void *gshmem_malloc(size_t size)
+{
+    return allocate("gshmem_malloc", 0, size);
+}
+
+void *gshmem_align(size_t alignment, size_t size)
+{
+    if (!gsh_is_pow2(alignment)) {
+        alignment = SIZE_MAX; /* the collective check refuses it, on all PEs alike */
+    }
+    return allocate("gshmem_align", alignment, size);
+}
+
+void *gshmem_calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        bytes = SIZE_MAX;
+    }
+    void *p = allocate("gshmem_calloc", 0, bytes);
+    if (p != NULL) {
+        struct gsh_instance *pe = gsh_instance_need("gshmem_calloc");
+        gsh_require(pe, "gshmem_calloc", gsh_heap_zero(pe->heap, p, bytes));
+        meet(pe, "gshmem_calloc");
+    }
+    return p;
+}
+
+void gshmem_free(void *ptr)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmem_free");
+    if (ptr == NULL) {
+        return;
+    }
+    gsh_require(pe, "gshmem_free", pe->device_ops->quiet(pe));
+    meet(pe, "gshmem_free");
+    enum gsh_result r = gsh_heap_free(pe->heap, ptr);
+    if (r != GSH_OK) {
+        gsh_require(pe, "gshmem_free", r);
+    }
+    gsh_require(pe, "gshmem_free", gsh_setup_publish_allocations(pe));
+}
+
+void *gshmem_ptr(const void *dest, int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmem_ptr");
+    if (target < 0 || target >= pe->n_pes || !gsh_heap_contains(pe->heap, dest, 1) ||
+        pe->slot_of[target] < 0) {
+        return NULL;
+    }
+    return gsh_peer_address(pe, "gshmem_ptr", dest, 0, target);
+}
+
+int gshmemx_heap_info(gshmemx_heap_info_t *info)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_heap_info");
+    struct gsh_heap_stats s;
+    gsh_heap_stats_get(pe->heap, &s);
+    *info = (gshmemx_heap_info_t){.range = s.range,
+                                  .committed = s.committed,
+                                  .used = s.used,
+                                  .largest_free = s.largest_free,
+                                  .high_water = s.high_water,
+                                  .overhead = s.overhead};
+    return 0;
+}

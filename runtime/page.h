@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The page of host memory each PE shares with the PEs of its node: what its kernels and host
+ * report, and the flags of host synchronisation. Wire between processes of one build. */
+#ifndef GSH_PAGE_H
+#define GSH_PAGE_H
+
+#include <stdint.h>
+#include "bootstrap/shm.h"
+#include "device/state.h"
+
+#define GSH_PAGE_BYTES 8192
+
+struct gsh_host_page {
+    struct gsh_control control;
+    struct gsh_shm_area node;
+    /* The PE's latest arrival at a host sync on each team; written by the PE with release, read
+     * with acquire by the members, never decreases within one job. */
+    uint64_t team_epoch[GSH_TEAM_SLOTS];
+};
+_Static_assert(sizeof(struct gsh_host_page) <= GSH_PAGE_BYTES, "the page is too small");
+
+#endif

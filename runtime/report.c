@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Words what a kernel reported in its PE's control block, and ends the job with it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "runtime/base/atomic.h"
+#include "runtime/binding.h"
+#include "runtime/page.h"
+#include "runtime/watch.h"
+
+static const char *const cmp_names[] = {"==", "!=", ">", "<=", "<", ">="};
+
+static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out, size_t bytes)
+{
+    double limit = (double)pe->env.wait_timeout_ns / 1e9;
+    switch (r->kind) {
+    case GSH_REPORT_WAIT_TIMEOUT:
+        snprintf(out, bytes,
+                 "waited %.1f s for address 0x%" PRIx64 " (heap offset 0x%" PRIx64
+                 ") to be %s %" PRId64 "; last seen %" PRId64,
+                 limit, r->address, r->address - pe->state.base,
+                 r->cmp < 6 ? cmp_names[r->cmp] : "?", (int64_t)r->expected, (int64_t)r->seen);
+        break;
+    case GSH_REPORT_SYNC_TIMEOUT:
+        snprintf(out, bytes,
+                 "waited %.1f s for PE %d at address 0x%" PRIx64 ": its arrivals expected %" PRIu64
+                 ", seen %" PRIu64,
+                 limit, r->pe, r->address, r->expected, r->seen);
+        break;
+    case GSH_REPORT_BAD_PE:
+        snprintf(out, bytes, "PE %d is out of range or not reachable: the job has PEs 0 to %d",
+                 r->pe, pe->n_pes - 1);
+        break;
+    case GSH_REPORT_NOT_SYMMETRIC:
+        snprintf(out, bytes, "[0x%" PRIx64 ", + %" PRIu64
+                 ") is not symmetric: outside this PE's heap", r->address, r->bytes);
+        break;
+    case GSH_REPORT_NOT_ALLOCATED:
+        snprintf(out, bytes, "[0x%" PRIx64 ", + %" PRIu64
+                 ") is not inside one live allocation", r->address, r->bytes);
+        break;
+    case GSH_REPORT_BAD_TEAM:
+        snprintf(out, bytes, "team %" PRId64 " does not exist or this PE is not in it",
+                 (int64_t)r->expected);
+        break;
+    default:
+        snprintf(out, bytes, "report of unknown kind %u", r->kind);
+    }
+}
+
+void gsh_report_check(struct gsh_instance *pe)
+{
+    struct gsh_report *r = &pe->page->control.report;
+    /* acquire: pairs with the kernel's release store of 2, after the fields */
+    if (gsh_load_acquire_u32(&r->state) != 2) {
+        return;
+    }
+    if (r->kind == GSH_REPORT_GLOBAL_EXIT) {
+        gsh_end_job(pe, (int)r->expected, "gshmem_global_exit");
+    }
+    char text[512];
+    word(pe, r, text, sizeof(text));
+    gsh_abort(pe, 1, "%.40s (in a kernel, block %u,%u,%u thread %u,%u,%u): %s", r->call,
+              r->block[0], r->block[1], r->block[2], r->thread[0], r->thread[1], r->thread[2],
+              text);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host puts and gets: by byte count, strided, single elements, and put-with-signal. The typed
+ * names are stamped in typed.c. */
+#include <inttypes.h>
+#include <string.h>
+#include "gshmem.h"
+#include "runtime/host_calls.h"
+
+uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelems,
+                         size_t elem_bytes)
+{
+    uint64_t bytes;
+    if (__builtin_mul_overflow(nelems, elem_bytes, &bytes)) {
+        gsh_abort(pe, 1, "%s: %zu elements of %zu bytes are more than any memory", call, nelems,
+                  elem_bytes);
+    }
+    return bytes;
+}
+
+uint64_t gsh_check_span(struct gsh_instance *pe, const char *call, ptrdiff_t stride, size_t nelems,
+                        size_t elem_bytes)
+{
+    if (stride < 1) {
+        gsh_abort(pe, 1, "%s: a stride is %td; strides are at least 1", call, stride);
+    }
+    if (nelems == 0) {
+        return 0;
+    }
+    uint64_t elems;
+    if (__builtin_mul_overflow(nelems - 1, (size_t)stride, &elems) || elems == SIZE_MAX) {
+        gsh_abort(pe, 1, "%s: %zu elements with stride %td are more than any memory", call, nelems,
+                  stride);
+    }
+    return gsh_check_bytes(pe, call, elems + 1, elem_bytes);
+}
+
+struct gsh_signal_arg gsh_check_signal(struct gsh_instance *pe, const char *call,
+                                       uint64_t *sig_addr, uint64_t signal, int sig_op, int target)
+{
+    if (sig_op != GSHMEM_SIGNAL_SET && sig_op != GSHMEM_SIGNAL_ADD) {
+        gsh_abort(pe, 1, "%s: sig_op %d is neither GSHMEM_SIGNAL_SET nor GSHMEM_SIGNAL_ADD", call,
+                  sig_op);
+    }
+    if ((uintptr_t)sig_addr % sizeof(*sig_addr) != 0) {
+        gsh_abort(pe, 1, "%s: the signal's address %p is not a multiple of 8", call,
+                  (void *)sig_addr);
+    }
+    return (struct gsh_signal_arg){
+        .address = gsh_peer_address(pe, call, sig_addr, sizeof(*sig_addr), target),
+        .value = signal,
+        .op = sig_op,
+    };
+}
+
+void gsh_put(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
+             int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    void *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    if (bytes > 0) {
+        gsh_require(pe, call, pe->device_ops->copy(pe, remote, source, bytes));
+    }
+}
+
+void gsh_get(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
+             int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    const void *remote = gsh_peer_address(pe, call, source, bytes, target);
+    if (bytes > 0) {
+        gsh_require(pe, call, pe->device_ops->copy(pe, dest, remote, bytes));
+    }
+}
+
+void gsh_put_nbi(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
+                 int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    void *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    if (bytes > 0) {
+        gsh_require(pe, call, pe->device_ops->copy_nbi(pe, remote, source, bytes));
+    }
+}
+
+void gsh_get_nbi(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
+                 int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    const void *remote = gsh_peer_address(pe, call, source, bytes, target);
+    if (bytes > 0) {
+        gsh_require(pe, call, pe->device_ops->copy_nbi(pe, dest, remote, bytes));
+    }
+}
+
+void gsh_iput(const char *call, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+              size_t nelems, size_t elem_bytes, int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_check_span(pe, call, sst, nelems, elem_bytes);
+    uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
+    void *remote = gsh_peer_address(pe, call, dest, span, target);
+    if (nelems > 0) {
+        gsh_require(pe, call,
+                    pe->device_ops->copy_strided(pe, remote, source, dst, sst, elem_bytes, nelems));
+    }
+}
+
+void gsh_iget(const char *call, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+              size_t nelems, size_t elem_bytes, int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_check_span(pe, call, dst, nelems, elem_bytes);
+    uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
+    const void *remote = gsh_peer_address(pe, call, source, span, target);
+    if (nelems > 0) {
+        gsh_require(pe, call,
+                    pe->device_ops->copy_strided(pe, dest, remote, dst, sst, elem_bytes, nelems));
+    }
+}
+
+void gsh_p(const char *call, void *dest, const void *value, size_t bytes, int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    void *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    uint64_t bits = 0;
+    memcpy(&bits, value, bytes);
+    gsh_require(pe, call, pe->device_ops->store(pe, remote, bits, bytes));
+}
+
+void gsh_g(const char *call, void *value, const void *source, size_t bytes, int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    const void *remote = gsh_peer_address(pe, call, source, bytes, target);
+    gsh_require(pe, call, pe->device_ops->load(pe, remote, bytes, 1, value));
+}
+
+/* The atomic is ordered after the copy and returns when both are done (device.h). */
+static void signal_after_copy(struct gsh_instance *pe, const char *call,
+                              struct gsh_signal_arg signal)
+{
+    enum gsh_amo_op op = signal.op == GSHMEM_SIGNAL_SET ? GSH_AMO_SET : GSH_AMO_ADD;
+    gsh_require(
+        pe, call,
+        pe->device_ops->amo(pe, op, signal.address, sizeof(uint64_t), signal.value, 0, NULL));
+}
+
+void gsh_put_signal(const char *call, void *dest, const void *source, size_t nelems,
+                    size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op, int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_signal_arg s = gsh_check_signal(pe, call, sig_addr, signal, sig_op, target);
+    gsh_put_nbi(call, dest, source, nelems, elem_bytes, target);
+    signal_after_copy(pe, call, s);
+}
+
+/* The signal has to follow the data, and only the host can order it here: the same as blocking. */
+void gsh_put_signal_nbi(const char *call, void *dest, const void *source, size_t nelems,
+                        size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op,
+                        int target)
+{
+    gsh_put_signal(call, dest, source, nelems, elem_bytes, sig_addr, signal, sig_op, target);
+}
+
+void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe)
+{
+    gsh_put("gshmem_putmem", dest, source, bytes, 1, pe);
+}
+
+void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe)
+{
+    gsh_get("gshmem_getmem", dest, source, bytes, 1, pe);
+}
+
+void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe)
+{
+    gsh_put_nbi("gshmem_putmem_nbi", dest, source, bytes, 1, pe);
+}
+
+void gshmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe)
+{
+    gsh_get_nbi("gshmem_getmem_nbi", dest, source, bytes, 1, pe);
+}
+
+void gshmem_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                          uint64_t signal, int sig_op, int pe)
+{
+    gsh_put_signal("gshmem_putmem_signal", dest, source, bytes, 1, sig_addr, signal, sig_op, pe);
+}
+
+void gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                              uint64_t signal, int sig_op, int pe)
+{
+    gsh_put_signal_nbi("gshmem_putmem_signal_nbi", dest, source, bytes, 1, sig_addr, signal, sig_op,
+                       pe);
+}
+
+void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+{
+    static const char call[] = "gshmemx_signal_op";
+    struct gsh_instance *self = gsh_instance_need_device(call);
+    signal_after_copy(self, call, gsh_check_signal(self, call, sig_addr, signal, sig_op, pe));
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Second stage of init. The library's part of each heap holds, in order: the sync areas of the
+ * predefined teams (the same offsets everywhere), then this PE's own tables for its kernels. */
+#include "runtime/setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "gshmemx.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/modules.h"
+#include "runtime/page.h"
+#include "runtime/topology.h"
+#include "runtime/watch.h"
+
+#define PREDEFINED_TEAMS 4
+#define ALLOC_TABLE_MAX  65536u /* live allocations the checks can follow */
+
+struct layout {
+    uint64_t sync_stride; /* team t's sync area is at t * sync_stride */
+    uint64_t teams_off, slots_off, bytes;
+};
+
+static struct layout make_layout(const struct gsh_instance *pe)
+{
+    struct layout l;
+    l.sync_stride = gsh_align_up(GSH_SYNC_AREA_BYTES(pe->n_pes), 128);
+    l.teams_off = PREDEFINED_TEAMS * l.sync_stride;
+    l.slots_off = l.teams_off + GSH_TEAM_SLOTS * sizeof(struct gsh_team_state);
+    /* irregular teams' member tables follow the slots */
+    uint64_t tables = (1 + PREDEFINED_TEAMS) * (uint64_t)pe->n_pes * sizeof(int32_t);
+    l.bytes = gsh_align_up(l.slots_off + tables, 512);
+    return l;
+}
+
+static enum gsh_result choose_device(struct gsh_instance *pe)
+{
+    bool wants_cpu = strcmp(pe->env.device, "cpu") == 0;
+    bool wants_cuda = strcmp(pe->env.device, "cuda") == 0;
+    bool has_cpu_kernels = gsh_modules_have_cpu(), has_cuda_kernels = gsh_modules_have_cuda();
+    if (wants_cuda && has_cpu_kernels && !has_cuda_kernels) {
+        return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_DEVICE=cuda, but the program's kernels were "
+                        "compiled for the CPU device");
+    }
+    if (wants_cpu && has_cuda_kernels && !has_cpu_kernels) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "GSHMEM_DEVICE=cpu: the program's CUDA kernels "
+                "cannot reach this heap");
+    }
+    bool is_cuda = wants_cuda || (!wants_cpu && !(has_cpu_kernels && !has_cuda_kernels) &&
+                                  gsh_cuda() != NULL);
+    if (wants_cuda && gsh_cuda() == NULL) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED, "init: GSHMEM_DEVICE=cuda: %s", gsh_last_error());
+    }
+    return is_cuda ? gsh_device_cuda_init(pe) : gsh_device_cpu_init(pe);
+}
+
+static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_bytes)
+{
+    struct gsh_device_card mine = {0};
+    struct gsh_device_card *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
+    }
+    enum gsh_result r = choose_device(pe);
+    if (r == GSH_OK) {
+        r = gsh_topology_card(pe, &mine);
+    }
+    mine.result = (int32_t)r;
+    struct gsh_bootstrap *b = pe->node_bootstrap;
+    r = b->ops->allgather(b, &mine, sizeof(mine), all);
+    if (r == GSH_OK) {
+        r = gsh_topology_decide(pe, all, stride_bytes);
+    }
+    free(all);
+    return r;
+}
+
+static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
+{
+    bool *same = calloc((size_t)pe->n_slots, sizeof(*same));
+    if (same == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d slots", pe->n_slots);
+    }
+    for (int s = 0; s < pe->n_slots; s++) {
+        same[s] = pe->peers[pe->pe_of_slot[s]].instance != NULL;
+    }
+    bool is_cuda = strcmp(pe->device_ops->name, "cuda") == 0;
+    struct gsh_heap_options options = {
+        .bootstrap = pe->node_bootstrap,
+        .fdpass = pe->fdpass,
+        .kind = is_cuda ? GSH_MEMORY_CUDA : GSH_MEMORY_HOST,
+        .cuda_device = pe->peers[pe->my_pe].cuda_ordinal,
+        .fabric = strcmp(pe->env.heap_handle, "fabric") == 0,
+        .stride_bytes = stride_bytes,
+        .n_slots = pe->n_slots,
+        .my_slot = pe->my_slot,
+        .pe_of_slot = pe->pe_of_slot,
+        .is_same_process = same,
+        .internal_bytes = make_layout(pe).bytes,
+    };
+    enum gsh_result r = gsh_heap_create(&options, &pe->heap);
+    free(same);
+    return r;
+}
+
+/* Writes the tables into the library's part of the own heap. */
+static enum gsh_result write_tables(struct gsh_instance *pe)
+{
+    struct layout l = make_layout(pe);
+    uint64_t base = gsh_heap_base(pe->heap);
+    uint8_t *copy = calloc(1, l.bytes - l.teams_off);
+    if (copy == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the device's tables");
+    }
+    struct gsh_team_state *teams = (struct gsh_team_state *)copy;
+    int32_t *tables = (int32_t *)(copy + (l.slots_off - l.teams_off));
+    memcpy(tables, pe->slot_of, (size_t)pe->n_pes * sizeof(*tables));
+    for (int t = 0; t < PREDEFINED_TEAMS; t++) {
+        const struct gsh_team *team = &pe->teams[t];
+        size_t at = (size_t)(1 + t) * (size_t)pe->n_pes;
+        bool is_regular = true;
+        int step = team->n_pes > 1 ? team->pes[1] - team->pes[0] : 1;
+        for (int i = 0; i < team->n_pes; i++) {
+            tables[at + (size_t)i] = team->pes[i];
+            is_regular = is_regular && team->pes[i] == team->pes[0] + i * step;
+        }
+        teams[t] = (struct gsh_team_state){
+            .n_pes = team->n_pes,
+            .my_index = team->my_index,
+            .first_pe = team->pes[0],
+            .pe_stride = step,
+            .pes = is_regular ? 0 : base + l.slots_off + at * sizeof(int32_t),
+            .sync_off = (uint64_t)t * l.sync_stride,
+        };
+    }
+    enum gsh_result r = pe->device_ops->copy(pe, (void *)(base + l.teams_off), copy,
+                                             l.bytes - l.teams_off);
+    free(copy);
+    return r;
+}
+
+static enum gsh_result make_alloc_table(struct gsh_instance *pe)
+{
+    if (!GSH_CHECKS) {
+        return GSH_OK;
+    }
+    size_t bytes = ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        return gsh_fail_errno(GSH_ERR_NOMEM, "init: no memory for the checks' table");
+    }
+    pe->alloc_table = p;
+    enum gsh_result r = pe->device_ops->map_host(pe, p, bytes, &pe->page->control.alloc_table);
+    return r == GSH_OK ? gsh_setup_publish_allocations(pe) : r;
+}
+
+enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe)
+{
+    if (pe->alloc_table == NULL) {
+        return GSH_OK;
+    }
+    uint64_t n = gsh_heap_allocations(pe->heap, pe->alloc_table, ALLOC_TABLE_MAX);
+    if (n > ALLOC_TABLE_MAX) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP, "more than %u allocations: kernels' range checks are "
+                "off", ALLOC_TABLE_MAX);
+        n = 0;
+        pe->page->control.alloc_table = 0;
+    }
+    pe->page->control.n_allocs = n;
+    return GSH_OK;
+}
+
+static enum gsh_result upload_state(struct gsh_instance *pe)
+{
+    struct layout l = make_layout(pe);
+    uint64_t base = gsh_heap_base(pe->heap);
+    pe->state = (struct gsh_state){
+        .magic = GSH_STATE_MAGIC,
+        .version = GSH_STATE_VERSION,
+        .bytes = sizeof(struct gsh_state),
+        .my_pe = pe->my_pe,
+        .n_pes = pe->n_pes,
+        .my_slot = pe->my_slot,
+        .n_slots = pe->n_slots,
+        .base = base,
+        .stride = gsh_heap_stride(pe->heap),
+        .run_n = pe->n_pes, /* every PE has a slot, in order */
+        .slot_of = base + l.slots_off,
+        .teams = base + l.teams_off,
+        .wait_timeout_ns = pe->env.wait_timeout_ns,
+        .user_off = l.bytes,
+    };
+    enum gsh_result r = pe->device_ops->map_host(pe, pe->page, GSH_PAGE_BYTES, &pe->state.control);
+    if (r == GSH_OK) {
+        r = make_alloc_table(pe);
+    }
+    if (r == GSH_OK) {
+        r = write_tables(pe);
+    }
+    if (r == GSH_OK) {
+        r = pe->device_ops->upload(pe, &pe->state);
+    }
+    if (r == GSH_OK && strcmp(pe->device_ops->name, "cuda") == 0) {
+        r = gsh_watch_device(pe);
+    }
+    return r;
+}
+
+enum gsh_result gsh_setup_device(struct gsh_instance *pe)
+{
+    uint64_t stride_bytes = 0;
+    enum gsh_result r = exchange_cards(pe, &stride_bytes);
+    if (r == GSH_OK) {
+        r = make_heap(pe, stride_bytes);
+    }
+    if (r == GSH_OK) {
+        r = upload_state(pe);
+    }
+    if (r == GSH_OK) {
+        r = pe->node_bootstrap->ops->barrier(pe->node_bootstrap);
+    }
+    if (r == GSH_OK) {
+        pe->is_device_ready = true;
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "device %s, heap range %llu MiB",
+                pe->peers[pe->my_pe].device_name, (unsigned long long)(stride_bytes >> 20));
+    } else {
+        gsh_setup_undo(pe);
+    }
+    return r;
+}
+
+void gsh_setup_undo(struct gsh_instance *pe)
+{
+    if (pe->device_ops != NULL) {
+        pe->device_ops->unmap_host(pe, pe->page);
+        pe->device_ops->unmap_host(pe, pe->alloc_table);
+    }
+    if (pe->alloc_table != NULL) {
+        munmap(pe->alloc_table, ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range));
+    }
+    gsh_heap_destroy(&pe->heap);
+    if (pe->device_ops != NULL) {
+        pe->device_ops->finish(pe);
+        pe->device_ops = NULL;
+    }
+    pe->alloc_table = NULL;
+    free(pe->slot_of);
+    free(pe->pe_of_slot);
+    pe->slot_of = NULL;
+    pe->pe_of_slot = NULL;
+    pe->is_device_ready = false;
+}
+
+int gshmemx_device_setup(void)
+{
+    struct gsh_instance *pe = gsh_instance_need("gshmemx_device_setup");
+    return gsh_public_error(pe->is_device_ready ? gsh_modules_refresh(pe) : gsh_setup_device(pe));
+}
