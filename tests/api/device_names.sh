@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The device header declares every name of names.txt that is to be found there, and every other
+# function is where names.txt says: device_names.sh NAMES SUFFIX COMPILER ARGS...
+set -eu
+names=$1 suffix=$2
+shift 2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+{
+    echo '#include <gshmem_device.cuh>'
+    echo '#include <gshmemx.h>'
+    # Taking each name in a kernel, unevaluated: it is there, and means one function.
+    echo '__global__ void take_all() {'
+    awk '!/^#/ && $2 ~ /device/ { print "static_assert(sizeof(decltype(&" $1 ")) > 0, \"\");" }' "$names"
+    echo '}'
+    awk '!/^#/ && $2 ~ /host/ { print "static_assert(sizeof(decltype(&" $1 ")) > 0, \"\");" }' "$names"
+} >"$dir/names.$suffix"
+grep -c static_assert "$dir/names.$suffix"
+"$@" -c "$dir/names.$suffix" -o "$dir/names.o"

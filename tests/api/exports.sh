@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The library exports every name of names.txt that is to be found there, and no other:
+# exports.sh LIBRARY NAMES
+set -eu
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+awk '!/^#/ && $2 ~ /host|cpu/ { print $1 }' "$2" | sort -u >"$dir/promised"
+nm -D --defined-only "$1" | awk '{ print $NF }' | sort -u >"$dir/exported"
+comm -23 "$dir/promised" "$dir/exported" | sed 's/^/promised but not exported: /' >"$dir/wrong"
+comm -13 "$dir/promised" "$dir/exported" | sed 's/^/exported but not promised: /' >>"$dir/wrong"
+cat "$dir/wrong"
+echo "$(wc -l <"$dir/promised") names promised, $(wc -l <"$dir/exported") exported"
+[ -s "$dir/promised" ] && [ ! -s "$dir/wrong" ]

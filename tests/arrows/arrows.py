@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The include arrows: every #include "..." goes from a layer to one it may know. Also: every source
+file and every header that a user's program reaches is named in a meson.build, so that no file and
+no test is forgotten.
+
+usage: arrows.py SOURCE_ROOT"""
+
+import pathlib
+import re
+import sys
+
+# A layer is a file or a folder; the longest matching entry decides. "x/": everything in folder x.
+PUBLIC = ["include/", "gshmem/version.h"]
+BASE = ["runtime/base/"]
+HOST = PUBLIC + BASE
+WIRE = ["device/state.h", "proxy/ring.h"]
+ARROWS = {
+    "device/state.h": [],
+    "proxy/ring.h": [],
+    "include/": ["include/", "gshmem/version.h", "device/"],
+    "device/": PUBLIC + ["device/", "proxy/ring.h"],
+    "device/cpu/": PUBLIC + ["device/cpu/", "device/state.h"],
+    "runtime/base/": HOST,
+    "bootstrap/": HOST + ["bootstrap/"],
+    "heap/": HOST + WIRE + ["heap/", "bootstrap/bootstrap.h", "bootstrap/fdpass.h"],
+    "proxy/": HOST + WIRE + ["proxy/", "bootstrap/bootstrap.h"],
+    "runtime/": HOST + WIRE + ["runtime/", "heap/", "proxy/", "bootstrap/", "device/"],
+    "examples/": PUBLIC + ["examples/"],
+    "perftest/": PUBLIC + ["perftest/"],
+    "tests/": None,  # anything
+}
+# Only these of the public headers lead into device/: the rest stay free of it.
+INTO_DEVICE = {"include/gshmem_device.cuh", "include/gshmem/launch.h"}
+SUFFIXES = {".c", ".h", ".cc", ".cu", ".cuh", ".def"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def longest(entries, path):
+    found = [e for e in entries if path == e or (e.endswith("/") and path.startswith(e))]
+    return max(found, key=len, default=None)
+
+
+def resolve(root, source, name):
+    """The tree's file that `#include "name"` in source means, as a path from the root."""
+    for candidate in (pathlib.Path(source).parent / name, pathlib.Path("include") / name,
+                      pathlib.Path(name)):
+        if (root / candidate).is_file():
+            return (root / candidate).resolve().relative_to(root).as_posix()
+    return name  # made by the build, or not there: judged by its name
+
+
+def judge(source, target):
+    """None when source may include target, else why not."""
+    layer = longest(ARROWS, source)
+    if layer is None:
+        return "lies in no layer"
+    allowed = ARROWS[layer]
+    if allowed is None:
+        return None
+    if not longest(allowed, target):
+        return f"may not include {target}: {layer} knows {', '.join(allowed) or 'nothing'}"
+    if layer == "include/" and target.startswith("device/") and source not in INTO_DEVICE:
+        return f"may not include {target}: only {', '.join(sorted(INTO_DEVICE))} may"
+    return None
+
+
+def sources(root):
+    for top in sorted({layer.split("/")[0] for layer in ARROWS}):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                yield path.relative_to(root).as_posix()
+
+
+def reachable(root, starts):
+    """The tree's files that these and what they include lead to."""
+    found, todo = set(), list(starts)
+    while todo:
+        source = todo.pop()
+        if source in found or not (root / source).is_file():
+            continue
+        found.add(source)
+        names = INCLUDE.findall((root / source).read_text())
+        todo += [resolve(root, source, name) for name in names]
+    return found
+
+
+def is_listed(root, path):
+    """Whether a meson.build above the file names it, with its suffix or, in lists of programs,
+    without."""
+    source = root / path
+    for folder in source.parents:
+        build = folder / "meson.build"
+        text = build.read_text() if build.is_file() else ""
+        name = source.relative_to(folder).as_posix()
+        if f"'{name}'" in text:
+            return True
+        if path.startswith(("tests/", "examples/", "perftest/")) and f"'{source.stem}'" in text:
+            return True
+        if folder == root:
+            break
+    return any(f"'../{path}'" in build.read_text() for build in root.glob("*/meson.build"))
+
+
+def self_test():
+    assert judge("heap/heap.c", "bootstrap/bootstrap.h") is None
+    assert judge("heap/heap.c", "bootstrap/uid.h")
+    assert judge("heap/heap.c", "proxy/proxy.h")
+    assert judge("heap/heap.c", "runtime/instance.h")
+    assert judge("bootstrap/uid.c", "heap/heap.h")
+    assert judge("device/state.h", "include/gshmem/types.h")
+    assert judge("runtime/init.c", "heap/heap.h") is None
+    assert judge("include/gshmem.h", "device/rma.cuh")
+    assert judge("include/gshmem_device.cuh", "device/rma.cuh") is None
+    assert judge("examples/ring.cu", "runtime/instance.h")
+    assert judge("elsewhere/x.c", "heap/heap.h")
+
+
+def main():
+    self_test()
+    root = pathlib.Path(sys.argv[1]).resolve()
+    installed = reachable(root, [s for s in sources(root)
+                                 if s.startswith(("include/", "device/cpu/shim/"))])
+    wrong = []
+    n = 0
+    for source in sources(root):
+        n += 1
+        text = (root / source).read_text()
+        for match in INCLUDE.finditer(text):
+            reason = judge(source, resolve(root, source, match.group(1)))
+            if reason:
+                line = text.count("\n", 0, match.start()) + 1
+                wrong.append(f"{source}:{line}: {reason}")
+        if source.endswith((".c", ".cc", ".cu")) or source in installed:
+            if not is_listed(root, source):
+                wrong.append(f"{source}: named in no meson.build")
+    print("\n".join(wrong))
+    print(f"{n} files, {len(wrong)} wrong")
+    return 1 if wrong or n == 0 else 0
+
+
+sys.exit(main())

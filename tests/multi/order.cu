@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves the memory model by litmus tests between kernels of different PEs: message passing in all
+ * the ways the model offers, store buffering, and chains over three PEs. A forbidden outcome fails
+ * the test; where the model allows a surprising one, it is counted and printed.
+ *
+ *     order [--count=ROUNDS] */
+#include "tests/multi/pe.cuh"
+
+enum { window = 16, words = 4, apart = 16, bulk = 1024, threads = 64 };
+
+/* One PE's side, symmetric. Each word is written by the PE named; values are rounds and only grow. */
+struct mail {
+    long data[window][words * apart]; /* the previous PE, words on lines of their own */
+    long flag[window];                /* the previous PE */
+    uint64_t sig[window];             /* the previous PE */
+    long source[window][words * apart]; /* this PE: what it puts */
+    long in[2][bulk], out[bulk];      /* in: the previous PE; out: this PE */
+    uint64_t in_sig[2];
+    uint64_t ack[3];                  /* the PE that receives what this one sends: rounds done */
+    long x[window], first[window], second[window]; /* chains */
+    long here;                        /* store buffering: the partner */
+};
+
+/* ---- message passing, one thread to one thread ------------------------------------------------- */
+
+enum message {
+    put_fence_p,
+    put_quiet_p,
+    put_nbi_fence_p,
+    put_nbi_quiet_p,
+    p_fence_set,
+    put_fence_inc,
+    put_signal_set,
+    put_signal_add,
+    put_signal_nbi,
+    put_signal_op,
+    put_nbi_signal_op,
+    add_fence_p,
+    add_signal_op,
+    n_messages
+};
+static const char *const message_names[n_messages] = {
+    "put, fence, p",        "put, quiet, p",        "put_nbi, fence, p",    "put_nbi, quiet, p",
+    "p, fence, atomic_set", "put, fence, atomic_inc", "put_signal set",     "put_signal add",
+    "put_signal_nbi",       "put, signal_op",       "put_nbi, signal_op",   "atomic_add, fence, p",
+    "atomic_add, signal_op",
+};
+
+static __device__ bool has_signal(int kind)
+{
+    return (kind >= put_signal_set && kind <= put_nbi_signal_op) || kind == add_signal_op;
+}
+
+static __device__ void send(mail *m, int kind, int slot, long r, int to)
+{
+    long *data = m->data[slot], *source = m->source[slot];
+    const size_t n = words * apart;
+    const long step = r <= window ? r : (long)window; /* since the slot's round before */
+    for (int i = 0; i < words; i++)
+        source[i * apart] = r;
+    switch (kind) {
+    case put_fence_p:
+    case put_fence_inc:
+    case put_quiet_p:
+    case put_signal_op:
+        gshmem_long_put(data, source, n, to);
+        break;
+    case put_nbi_fence_p:
+    case put_nbi_quiet_p:
+    case put_nbi_signal_op:
+        gshmem_long_put_nbi(data, source, n, to);
+        break;
+    case p_fence_set:
+        for (int i = 0; i < words; i++)
+            gshmem_long_p(&data[i * apart], r, to);
+        break;
+    case add_fence_p:
+    case add_signal_op:
+        for (int i = 0; i < words; i++)
+            gshmem_long_atomic_add(&data[i * apart], step, to);
+        break;
+    case put_signal_set:
+        gshmem_long_put_signal(data, source, n, &m->sig[slot], (uint64_t)r, GSHMEM_SIGNAL_SET, to);
+        return;
+    case put_signal_add:
+        gshmem_long_put_signal(data, source, n, &m->sig[slot], (uint64_t)step,
+                               GSHMEM_SIGNAL_ADD, to);
+        return;
+    default:
+        gshmem_long_put_signal_nbi(data, source, n, &m->sig[slot], (uint64_t)r, GSHMEM_SIGNAL_SET,
+                                   to);
+        return;
+    }
+    if (has_signal(kind)) {
+        gshmemx_signal_op(&m->sig[slot], (uint64_t)r, GSHMEM_SIGNAL_SET, to);
+        return;
+    }
+    if (kind == put_quiet_p || kind == put_nbi_quiet_p)
+        gshmem_quiet();
+    else
+        gshmem_fence();
+    if (kind == p_fence_set)
+        gshmem_long_atomic_set(&m->flag[slot], r, to);
+    else if (kind == put_fence_inc)
+        gshmem_long_atomic_inc(&m->flag[slot], to);
+    else
+        gshmem_long_p(&m->flag[slot], r, to);
+}
+
+static __device__ void receive(mail *m, int kind, int slot, long r, verdict *v)
+{
+    const long flag = kind == put_fence_inc ? (r + window - 1) / window : r;
+    if (has_signal(kind)) {
+        gshmem_signal_wait_until(&m->sig[slot], GSHMEM_CMP_GE, (uint64_t)r);
+    } else if (r % 3) {
+        gshmem_long_wait_until(&m->flag[slot], GSHMEM_CMP_GE, flag);
+    } else {
+        while (!gshmem_long_test(&m->flag[slot], GSHMEM_CMP_GE, flag)) {
+        }
+    }
+    /* From the last word to the first: what was stored last is looked for first. */
+    for (int i = words; i-- > 0;)
+        EXPECT_AT(v, m->data[slot][i * apart], r, kind);
+}
+
+/* Block 0 sends to the next PE, block 1 receives from the previous one. */
+__global__ void message_kernel(mail *m, verdict *v, int kind, long rounds)
+{
+    const int me = gshmem_my_pe(), n = gshmem_n_pes();
+    for (long r = 1; r <= rounds; r++) {
+        const int slot = (int)((r - 1) % window);
+        if (blockIdx.x == 0) {
+            if (r > window)
+                gshmem_signal_wait_until(&m->ack[0], GSHMEM_CMP_GE, (uint64_t)(r - window));
+            send(m, kind, slot, r, (me + 1) % n);
+        } else {
+            receive(m, kind, slot, r, v);
+            gshmemx_signal_op(&m->ack[0], (uint64_t)r, GSHMEM_SIGNAL_SET, (me + n - 1) % n);
+        }
+    }
+    gshmem_quiet();
+}
+
+/* ---- bulk data from a warp or a block ------------------------------------------------------------- */
+
+enum bulk_kind { block_signal, block_signal_nbi, warp_signal, block_fence_p, block_nbi_quiet_p, n_bulks };
+static const char *const bulk_names[n_bulks] = {
+    "put_signal_block", "put_signal_nbi_block", "put_signal_warp, each warp a part",
+    "put_block, fence, p", "put_nbi_block, quiet, p",
+};
+
+static __device__ void send_bulk(mail *m, int kind, int b, long r, int to)
+{
+    /* The call's own synchronisation must cover what its threads wrote before. */
+    for (int i = (int)threadIdx.x; i < bulk; i += threads)
+        m->out[i] = r * bulk + i;
+    const int n_warps = threads / 32, warp = (int)threadIdx.x / 32, part = bulk / n_warps;
+    switch (kind) {
+    case block_signal:
+        gshmemx_long_put_signal_block(m->in[b], m->out, bulk, &m->in_sig[b], 1, GSHMEM_SIGNAL_ADD, to);
+        break;
+    case block_signal_nbi:
+        gshmemx_long_put_signal_nbi_block(m->in[b], m->out, bulk, &m->in_sig[b], 1,
+                                          GSHMEM_SIGNAL_ADD, to);
+        break;
+    case warp_signal:
+        __syncthreads();
+        gshmemx_long_put_signal_warp(m->in[b] + warp * part, m->out + warp * part, (size_t)part,
+                                     &m->in_sig[b], 1, GSHMEM_SIGNAL_ADD, to);
+        break;
+    default:
+        if (kind == block_fence_p)
+            gshmemx_long_put_block(m->in[b], m->out, bulk, to);
+        else
+            gshmemx_long_put_nbi_block(m->in[b], m->out, bulk, to);
+        if (kind == block_nbi_quiet_p)
+            gshmem_quiet();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            gshmem_fence();
+            gshmem_uint64_p(&m->in_sig[b], (uint64_t)((r + 1) / 2), to);
+        }
+    }
+    __syncthreads();
+    gshmem_quiet(); /* out is written again in the next round */
+    __syncthreads();
+}
+
+__global__ void bulk_kernel(mail *m, verdict *v, int kind, long rounds)
+{
+    const int me = gshmem_my_pe(), n = gshmem_n_pes();
+    for (long r = 1; r <= rounds; r++) {
+        const int b = (int)(r % 2);
+        if (blockIdx.x == 0) {
+            if (threadIdx.x == 0 && r > 2)
+                gshmem_signal_wait_until(&m->ack[1], GSHMEM_CMP_GE, (uint64_t)(r - 2));
+            __syncthreads();
+            send_bulk(m, kind, b, r, (me + 1) % n);
+        } else {
+            const uint64_t arrivals = (uint64_t)((r + 1) / 2) * (kind == warp_signal ? threads / 32 : 1);
+            gshmem_signal_wait_until(&m->in_sig[b], GSHMEM_CMP_GE, arrivals);
+            for (int i = (int)threadIdx.x; i < bulk; i += threads)
+                EXPECT_AT(v, m->in[b][bulk - 1 - i], r * bulk + bulk - 1 - i, kind);
+            __syncthreads();
+            if (threadIdx.x == 0)
+                gshmemx_signal_op(&m->ack[1], (uint64_t)r, GSHMEM_SIGNAL_SET, (me + n - 1) % n);
+            __syncthreads();
+        }
+    }
+}
+
+/* ---- store buffering ------------------------------------------------------------------------------ */
+
+/* Each of a pair stores to the other and then loads what the other stores to. After quiet the store
+ * is complete, so they cannot both miss it; after fence they may. seen[r] on this PE: what it got. */
+__global__ void buffering_kernel(mail *m, long *seen, int uses_quiet, long rounds)
+{
+    const int me = gshmem_my_pe(), n = gshmem_n_pes(), partner = me ^ 1;
+    for (long r = 1; r <= rounds; r++) {
+        gshmem_barrier_all();
+        if (partner >= n)
+            continue;
+        gshmem_long_p(&m->here, r, partner);
+        if (uses_quiet)
+            gshmem_quiet();
+        else
+            gshmem_fence();
+        seen[r - 1] = gshmem_long_g(&m->here, me);
+    }
+    gshmem_barrier_all();
+}
+
+/* ---- chains over three PEs ------------------------------------------------------------------------- */
+
+/* Block 0 is the first PE of its chain: x to the third, then a flag to the second. Block 1 is the
+ * second of another: it passes the flag on. Block 2 is the third: flag seen, is x there? After
+ * quiet it must be; after fence it need not, since fence orders only what goes to the same PE. */
+__global__ void chain_kernel(mail *m, verdict *stale, int uses_quiet, long rounds)
+{
+    const int me = gshmem_my_pe(), n = gshmem_n_pes();
+    const int next = (me + 1) % n, after = (me + 2) % n, first = (me + 2 * n - 2) % n;
+    for (long r = 1; r <= rounds; r++) {
+        const int slot = (int)((r - 1) % window);
+        if (blockIdx.x == 0) {
+            if (r > window)
+                gshmem_signal_wait_until(&m->ack[2], GSHMEM_CMP_GE, (uint64_t)(r - window));
+            gshmem_long_p(&m->x[slot], r, after);
+            if (uses_quiet)
+                gshmem_quiet();
+            else
+                gshmem_fence();
+            gshmem_long_p(&m->first[slot], r, next);
+        } else if (blockIdx.x == 1) {
+            gshmem_long_wait_until(&m->first[slot], GSHMEM_CMP_GE, r);
+            gshmem_fence();
+            gshmem_long_p(&m->second[slot], r, next);
+        } else {
+            gshmem_long_wait_until(&m->second[slot], GSHMEM_CMP_GE, r);
+            const long x = gshmem_long_g(&m->x[slot], me);
+            EXPECT_AT(stale, x, r, slot);
+            gshmemx_signal_op(&m->ack[2], (uint64_t)r, GSHMEM_SIGNAL_SET, first);
+        }
+    }
+}
+
+/* ---- the runs --------------------------------------------------------------------------------------- */
+
+static void clear(mail *m)
+{
+    static const mail zero = {};
+    gshmem_barrier_all();
+    test_copy(m, &zero, sizeof zero);
+    gshmem_barrier_all();
+}
+
+static void run_buffering(const test_pe *pe, mail *m, int rounds, bool uses_quiet)
+{
+    long *seen = (long *)test_heap((size_t)rounds * sizeof *seen);
+    long *mine = (long *)calloc(2 * (size_t)rounds, sizeof *mine), *theirs = mine + rounds;
+    clear(m);
+    test_collective(pe, buffering_kernel, 1, 1, m, seen, (int)uses_quiet, (long)rounds);
+    test_sync(pe);
+    gshmem_barrier_all();
+    const int partner = pe->me ^ 1;
+    if (partner < pe->n && pe->me < partner) {
+        gshmem_long_get(mine, seen, (size_t)rounds, pe->me);
+        gshmem_long_get(theirs, seen, (size_t)rounds, partner);
+        int n_missed = 0;
+        for (int r = 0; r < rounds; r++)
+            n_missed += mine[r] < r + 1 && theirs[r] < r + 1;
+        if (uses_quiet)
+            CHECK_EQ(n_missed, 0); /* store buffering after quiet */
+        else
+            printf("order: PEs %d and %d: store buffering after fence seen %d times in %d (allowed)\n",
+                   pe->me, partner, n_missed, rounds);
+    }
+    free(mine);
+    gshmem_free(seen);
+}
+
+static void run_chain(const test_pe *pe, mail *m, verdict *v, int rounds, bool uses_quiet)
+{
+    verdict found;
+    const verdict zero = {};
+    clear(m);
+    test_collective(pe, chain_kernel, 3, 1, m, v, (int)uses_quiet, (long)rounds);
+    test_sync(pe);
+    if (uses_quiet) {
+        JUDGE(pe, v, "chain over three PEs after quiet");
+        return;
+    }
+    test_copy(&found, v, sizeof found);
+    test_copy(v, &zero, sizeof zero);
+    if (pe->me == 0)
+        printf("order: chain over three PEs after fence: stale %u times in %d (allowed)\n",
+               found.n_failed, rounds);
+}
+
+static int pe_main(int argc, char **argv)
+{
+    test_pe pe = test_begin();
+    const int rounds = test_rounds(&pe, argc, argv, 1000, 20000);
+    mail *m = (mail *)test_heap(sizeof *m);
+    verdict *v = test_verdict();
+    for (int kind = 0; kind < n_messages; kind++) {
+        clear(m);
+        test_collective(&pe, message_kernel, 2, 1, m, v, kind, (long)rounds);
+        test_sync(&pe);
+        JUDGE(&pe, v, message_names[kind]);
+    }
+    for (int kind = 0; kind < n_bulks; kind++) {
+        clear(m);
+        test_collective(&pe, bulk_kernel, 2, threads, m, v, kind, (long)(rounds / 10 + 2));
+        test_sync(&pe);
+        JUDGE(&pe, v, bulk_names[kind]);
+    }
+    for (int uses_quiet = 0; uses_quiet < 2; uses_quiet++) {
+        run_buffering(&pe, m, rounds, uses_quiet != 0);
+        run_chain(&pe, m, v, rounds, uses_quiet != 0);
+    }
+    CUDA(cudaFree(v));
+    gshmem_free(m);
+    return test_end(&pe);
+}
+
+int main(int argc, char **argv)
+{
+    return gshmemx_run(pe_main, argc, argv);
+}

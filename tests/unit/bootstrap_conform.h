@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every bootstrap must do, for the tests of each kind; and ranks as forked processes. */
+#ifndef BOOTSTRAP_CONFORM_H
+#define BOOTSTRAP_CONFORM_H
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bootstrap/bootstrap.h"
+#include "tests/test.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static inline uint8_t conform_byte(int rank, size_t i, int round)
+{
+    return (uint8_t)((unsigned)rank * 31u + (unsigned)i * 7u + (unsigned)round * 3u);
+}
+
+static inline void conform_allgather(struct gsh_bootstrap *b, size_t bytes, int round)
+{
+    size_t n = (size_t)b->size, wrong = 0;
+    uint8_t *mine = malloc(bytes + 1), *all = malloc(n * bytes + 1);
+    for (size_t i = 0; i < bytes; i++)
+        mine[i] = conform_byte(b->rank, i, round);
+    all[n * bytes] = 0x5a;
+    CHECK_EQ(b->ops->allgather(b, mine, bytes, all), GSH_OK);
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < bytes; i++)
+            wrong += all[r * bytes + i] != conform_byte((int)r, i, round);
+    CHECK_EQ(wrong, 0);
+    CHECK_EQ(all[n * bytes], 0x5a);
+    free(mine);
+    free(all);
+}
+
+/* Many calls, small and large blobs, by ranks that are not in step. */
+static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_bytes)
+{
+    static const size_t sizes[] = {1, 8, 0, 3, 100, 4096, 65537, 1000000};
+    CHECK(b->rank >= 0 && b->rank < b->size);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        if (sizes[s] <= largest_bytes)
+            conform_allgather(b, sizes[s], (int)s);
+    for (int round = 0; round < 20; round++) {
+        conform_allgather(b, 16, round);
+        if (round % 3 == 0)
+            CHECK_EQ(b->ops->barrier(b), GSH_OK);
+    }
+}
+
+static inline int conform_count_fds(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+/* Runs f(rank, n, arg) in n forked processes; each fails the test when its checks fail. A process
+ * that kills itself with SIGKILL has done what f wanted. */
+static inline void conform_fork(int n, void (*f)(int rank, int n, void *arg), void *arg)
+{
+    pid_t children[64];
+    for (int rank = 0; rank < n; rank++) {
+        children[rank] = fork();
+        if (children[rank] == 0) {
+            test_failed_checks = 0;
+            f(rank, n, arg);
+            _exit(test_result());
+        }
+    }
+    for (int rank = 0; rank < n; rank++) {
+        int status = -1;
+        CHECK(waitpid(children[rank], &status, 0) == children[rank]);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+            CHECK_EQ(status, 0);
+    }
+}
+
+#endif

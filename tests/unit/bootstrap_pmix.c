@@ -1,0 +1,57 @@
+/* Proves that a program not linked to MPI exchanges blobs through its launcher's PMIx server, in
+ * several jobs one after another, and says so when there is no launcher. Starts itself by mpirun.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "bootstrap_conform.h"
+#include "runtime/base/log.h"
+
+static void test_no_launcher(void)
+{
+    struct gsh_bootstrap *b = NULL;
+    CHECK_EQ(gsh_bootstrap_pmix_create(SECOND, &b), GSH_ERR_UNSUPPORTED);
+    CHECK(b == NULL);
+    CHECK(strstr(gsh_last_error(), "PMIX_NAMESPACE"));
+}
+
+static void test_job(void)
+{
+    for (int i = 0; i < 3; i++) {
+        struct gsh_bootstrap *b = NULL, *second = NULL;
+        if (!CHECK_EQ(gsh_bootstrap_pmix_create(60 * SECOND, &b), GSH_OK)) {
+            fprintf(stderr, "%s\n", gsh_last_error());
+            return;
+        }
+        CHECK_EQ(b->size, 4);
+        conform_exchange(b, 65537);
+        CHECK_EQ(gsh_bootstrap_pmix_create(60 * SECOND, &second), GSH_ERR_STATE);
+        b->ops->destroy(b);
+    }
+}
+
+/* PE 0 ends without coming. */
+static void test_one_leaves(void)
+{
+    struct gsh_bootstrap *b = NULL;
+    if (!CHECK_EQ(gsh_bootstrap_pmix_create(20 * SECOND, &b), GSH_OK))
+        return;
+    if (b->rank != 0)
+        CHECK_EQ(b->ops->barrier(b), GSH_ERR_PEER);
+    b->ops->destroy(b);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "job") == 0) {
+        gsh_log_setup(GSH_LOG_NONE, 0, NULL);
+        test_job();
+        test_one_leaves();
+        return test_result();
+    }
+    unsetenv("PMIX_NAMESPACE");
+    test_no_launcher();
+    if (test_result() != 0)
+        return 1;
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    execlp("mpirun", "mpirun", "--oversubscribe", "-n", "4", argv[0], "job", (char *)NULL);
+    test_skip("mpirun");
+}

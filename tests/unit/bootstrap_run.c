@@ -1,0 +1,221 @@
+/* Proves gshmemrun: PEs find each other again and again, output comes by whole lines, the first
+ * failure ends all and is what is returned, no PE survives the launcher, and bad use is explained.
+ * Argument: the launcher.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
+
+#include "bootstrap/uid.h"
+#include "bootstrap_conform.h"
+
+static const char *launcher = "gshmemrun";
+
+static struct {
+    char text[1 << 16]; /* stdout and stderr together */
+} result;
+
+/* Starts the launcher with these arguments; *out reads what it prints. */
+static pid_t start(char *const arguments[], const char *input, int *out)
+{
+    char *argv[16] = {(char *)launcher};
+    int to[2], from[2];
+    CHECK(pipe(to) == 0 && pipe(from) == 0);
+    for (int i = 0; arguments[i]; i++)
+        argv[i + 1] = arguments[i];
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        dup2(from[1], 2);
+        close(to[0]);
+        close(to[1]);
+        close(from[0]);
+        close(from[1]);
+        execvp(launcher, argv);
+        _exit(77);
+    }
+    CHECK(write(to[1], input, strlen(input)) == (ssize_t)strlen(input));
+    close(to[0]);
+    close(to[1]);
+    close(from[1]);
+    *out = from[0];
+    return child;
+}
+
+/* All that is printed until nobody holds the other end any more. */
+static void read_all(int fd)
+{
+    size_t used = 0;
+    ssize_t n;
+    while ((n = read(fd, result.text + used, sizeof result.text - 1 - used)) > 0)
+        used += (size_t)n;
+    result.text[used] = '\0';
+    close(fd);
+}
+
+static int run_with(const char *input, char *const arguments[])
+{
+    int fd, status = -1;
+    pid_t child = start(arguments, input, &fd);
+    read_all(fd);
+    CHECK(waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        test_skip("gshmemrun (give its path as argument)");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+#define RUN(...) run_with("", (char *[]){__VA_ARGS__, NULL})
+
+static void check_says(const char *text)
+{
+    if (!CHECK(strstr(result.text, text)))
+        fprintf(stderr, "wanted: %s\ngot: %s\n", text, result.text);
+}
+
+static int count(const char *text)
+{
+    int n = 0;
+    for (const char *p = result.text; (p = strstr(p, text)); p += strlen(text))
+        n++;
+    return n;
+}
+
+static void test_usage(void)
+{
+    CHECK_EQ(RUN("--help"), 0);
+    check_says("usage: gshmemrun -n N");
+    CHECK_EQ(RUN("true"), 2);
+    check_says("-n is missing");
+    CHECK_EQ(RUN("-n", "4"), 2);
+    check_says("no program given");
+    CHECK_EQ(RUN("-n", "0", "true"), 2);
+    CHECK_EQ(RUN("-n", "two", "true"), 2);
+    check_says("'two' is not a number");
+    CHECK_EQ(RUN("-n", "1.5", "true"), 2);
+    CHECK_EQ(RUN("-n"), 2);
+    check_says("-n needs a value");
+    CHECK_EQ(RUN("-n", "2", "--no-such", "true"), 2);
+    check_says("unknown option --no-such");
+    CHECK_EQ(RUN("-n", "2", "--timeout", "-1", "true"), 2);
+    CHECK_EQ(RUN("-n", "2", "no-such-program"), 127);
+    check_says("no-such-program: not found in PATH");
+    CHECK_EQ(RUN("-n", "2", "./no/such/program"), 127);
+    check_says("No such file");
+    CHECK_EQ(RUN("-n", "2", "/etc/passwd"), 126);
+    check_says("not an executable");
+}
+
+static void test_output(void)
+{
+    CHECK_EQ(RUN("-n", "3", "sh", "-c",
+                 "for i in 1 2 3 4 5 6 7 8 9; do printf a; printf b; echo c;"
+                 " done; printf end"),
+             0);
+    CHECK_EQ(count("abc\n"), 27);
+    CHECK_EQ(count("end\n"), 3);
+    CHECK_EQ(strlen(result.text), 27 * 4 + 3 * 4);
+    CHECK_EQ(RUN("-n", "2", "--tag-output", "sh", "-c", "echo x; echo y; echo z 1>&2"), 0);
+    CHECK(count("[0] x\n") == 1 && count("[1] y\n") == 1 && count("[1] z\n") == 1);
+    CHECK_EQ(run_with("to nobody but PE 0\n", (char *[]){"-n", "3", "cat", NULL}), 0);
+    CHECK_STR(result.text, "to nobody but PE 0\n");
+    CHECK_EQ(
+        RUN("-n", "4", "--threads", "sh", "-c", "echo threads $GSHMEM_THREADS rank $GSHMEM_RANK."),
+        0);
+    CHECK_STR(result.text, "threads 4 rank .\n");
+}
+
+static void test_failures(void)
+{
+    CHECK_EQ(RUN("-n", "3", "sh", "-c", "[ $GSHMEM_RANK = 1 ] && exit 5; exec sleep 100"), 5);
+    CHECK_STR(result.text, "gshmemrun: PE 1 exited with status 5\n");
+    CHECK_EQ(RUN("-n", "3", "sh", "-c", "[ $GSHMEM_RANK = 2 ] && kill -9 $$; exec sleep 100"), 137);
+    CHECK_STR(result.text, "gshmemrun: PE 2 was killed by signal 9 (Killed)\n");
+    /* The others take no notice of being asked, nor do their children. */
+    CHECK_EQ(RUN("-n", "2", "sh", "-c",
+                 "trap '' TERM; [ $GSHMEM_RANK = 1 ] && exit 6; "
+                 "sleep 100 & sleep 100"),
+             6);
+    CHECK_EQ(RUN("-n", "2", "--timeout", "0.2", "sleep", "100"), 124);
+    check_says("time limit of 0.2 s");
+    /* What a PE leaves behind does not hold up the end. */
+    CHECK_EQ(RUN("-n", "2", "sh", "-c", "sleep 100 & echo done"), 0);
+    CHECK_STR(result.text, "done\ndone\n");
+}
+
+/* Waits until n PEs have said that they are there. */
+static void wait_for_lines(int fd, int n)
+{
+    char c;
+    while (n > 0 && CHECK(read(fd, &c, 1) == 1))
+        n -= c == '\n';
+}
+
+static void test_signal(int sig)
+{
+    int fd, status = -1;
+    pid_t child =
+        start((char *[]){"-n", "3", "sh", "-c", "echo here; exec sleep 100", NULL}, "", &fd);
+    wait_for_lines(fd, 3);
+    CHECK_EQ(kill(child, sig), 0);
+    read_all(fd);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 128 + sig);
+    check_says("gshmemrun: ended by signal");
+    CHECK_EQ(count("gshmemrun"), 1);
+}
+
+/* A pipe the PEs hold tells when the last is gone. */
+static void test_launcher_killed(void)
+{
+    int fd, held[2], status = -1;
+    char byte;
+    CHECK_EQ(pipe(held), 0);
+    pid_t child =
+        start((char *[]){"-n", "3", "sh", "-c", "echo here; exec sleep 100", NULL}, "", &fd);
+    close(held[1]);
+    wait_for_lines(fd, 3);
+    CHECK_EQ(kill(child, SIGKILL), 0);
+    CHECK(waitpid(child, &status, 0) == child);
+    struct pollfd p = {.fd = held[0], .events = POLLIN};
+    CHECK(poll(&p, 1, 30000) == 1 && read(held[0], &byte, 1) == 0);
+    close(held[0]);
+    close(fd);
+}
+
+/* In a PE: two jobs one after another. */
+static int run_pe(void)
+{
+    struct gsh_uid_options options = {.timeout_ns = 60 * SECOND};
+    struct gsh_uid id;
+    const char *uid = getenv("GSHMEM_UID"), *rank = getenv("GSHMEM_RANK");
+    const char *n_ranks = getenv("GSHMEM_N_RANKS");
+    if (!CHECK(uid && rank && n_ranks) || !CHECK_EQ(gsh_uid_from_text(uid, &id), GSH_OK))
+        return 1;
+    for (int i = 0; i < 3; i++) {
+        struct gsh_bootstrap *b = NULL;
+        if (!CHECK_EQ(gsh_bootstrap_uid_create(&id, atoi(rank), atoi(n_ranks), &options, &b),
+                      GSH_OK))
+            return 1;
+        conform_exchange(b, 4096);
+        b->ops->destroy(b);
+    }
+    return test_result();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "pe") == 0)
+        return run_pe();
+    if (argc > 1)
+        launcher = argv[1];
+    alarm(100);
+    test_usage();
+    CHECK_EQ(RUN("-n", "5", argv[0], "pe"), 0);
+    CHECK_STR(result.text, "");
+    test_output();
+    test_failures();
+    test_signal(SIGINT);
+    test_signal(SIGTERM);
+    test_signal(SIGHUP);
+    test_launcher_killed();
+    return test_result();
+}

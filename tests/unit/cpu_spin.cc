@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves: kernels that wait for memory make progress on the CPU device with far more blocks than
+ * cores: threads of a block for each other, 64 blocks in a ring, blocks of four devices, two
+ * launches on two streams, and blocks whose spin tells nobody. */
+#include <pthread.h>
+#include "tests/unit/cpu_test.h"
+
+#ifdef GSHMEM_CPU_TSAN
+constexpr unsigned N_BLOCKS = 24, N_ROUNDS = 2;
+#else
+constexpr unsigned N_BLOCKS = 64, N_ROUNDS = 10;
+#endif
+
+static __device__ void wait_for(const unsigned *flag, unsigned value)
+{
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != value)
+        gshmemx_cpu_yield();
+    gshmemx_cpu_progress();
+}
+
+/* Thread i waits for thread i + 1. */
+static __global__ void chain(unsigned *flag)
+{
+    unsigned i = threadIdx.x;
+    if (i + 1 < blockDim.x)
+        wait_for(&flag[i + 1], 1);
+    __atomic_store_n(&flag[i], 1u, __ATOMIC_RELEASE);
+}
+
+/* A token goes round all blocks; the data beside it is ordered by the flag alone. */
+static __global__ void ring(unsigned *flag, unsigned *data, unsigned rounds)
+{
+    unsigned me = blockIdx.x, next = (me + 1) % gridDim.x;
+    for (unsigned r = 1; r <= rounds; r++) {
+        if (threadIdx.x == 0) {
+            if (me != 0 || r > 1)
+                wait_for(&flag[me], me == 0 ? r - 1 : r);
+            ++*data;
+            __atomic_store_n(&flag[next], r, __ATOMIC_RELEASE);
+        }
+        __syncthreads();
+    }
+}
+
+static __global__ void ping_pong(unsigned *mine, unsigned *other, unsigned rounds, unsigned first)
+{
+    for (unsigned r = 1; r <= rounds; r++) {
+        if (first)
+            __atomic_store_n(other, r, __ATOMIC_RELEASE);
+        wait_for(mine, r);
+        if (!first)
+            __atomic_store_n(other, r, __ATOMIC_RELEASE);
+    }
+}
+
+/* All blocks meet, by a spin the executor cannot see. */
+static __global__ void meet_silently(unsigned *count)
+{
+    __atomic_fetch_add(count, 1u, __ATOMIC_RELAXED);
+    while (__atomic_load_n(count, __ATOMIC_RELAXED) < gridDim.x) {
+    }
+}
+
+static unsigned ring_flag[4][64], ring_data[4];
+
+/* One PE: a device of its own. */
+static void *pe_main(void *arg)
+{
+    unsigned pe = (unsigned)(uintptr_t)arg;
+    struct gsh_cpu_device *device = gshmemx_cpu_device_create(nullptr);
+    gshmemx_cpu_device_bind(device);
+    run(ring, dim3(N_BLOCKS), dim3(4), 0, ring_flag[pe], &ring_data[pe], N_ROUNDS);
+    gshmemx_cpu_device_bind(nullptr);
+    gshmemx_cpu_device_destroy(device);
+    return nullptr;
+}
+
+static void test_two_streams(unsigned rounds)
+{
+    cudaStream_t a, b;
+    unsigned flag[2] = {0, 0};
+    CHECK_EQ(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking), cudaSuccess);
+    CHECK_EQ(cudaStreamCreate(&b), cudaSuccess);
+    CHECK_EQ(gshmem_launch(ping_pong, 1, 1, 0, a, &flag[0], &flag[1], rounds, 1u), cudaSuccess);
+    CHECK_EQ(gshmem_launch(ping_pong, 1, 1, 0, b, &flag[1], &flag[0], rounds, 0u), cudaSuccess);
+    CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    CHECK_EQ(flag[0], rounds);
+    CHECK_EQ(flag[1], rounds);
+    CHECK_EQ(cudaStreamDestroy(a), cudaSuccess);
+    CHECK_EQ(cudaStreamDestroy(b), cudaSuccess);
+}
+
+int main()
+{
+    std::vector<unsigned> flag(1024);
+    run(chain, dim3(1), dim3(N_BLOCKS * 4), 0, flag.data());
+    CHECK_EQ(flag[0], 1);
+    pthread_t pe[4];
+    for (uintptr_t i = 0; i < 4; i++)
+        CHECK_EQ(pthread_create(&pe[i], nullptr, pe_main, (void *)i), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        pthread_join(pe[i], nullptr);
+        CHECK_EQ(ring_data[i], N_BLOCKS * N_ROUNDS);
+    }
+    test_two_streams(100);
+    unsigned count = 0;
+    run(meet_silently, dim3(16), dim3(1), 0, &count);
+    CHECK_EQ(count, 16);
+    return test_result();
+}

@@ -1,0 +1,135 @@
+/* Each kind of variable is read as documented, and a value that is not allowed is refused with one
+ * line naming the variable, the value and what is allowed.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+#include "tests/test.h"
+
+static bool reads(struct gsh_env *env, const char *name, const char *value)
+{
+    setenv(name, value, 1);
+    enum gsh_result r = gsh_env_read(env);
+    unsetenv(name);
+    return r == GSH_OK;
+}
+
+/* The value is refused, *env stays as it was, and the message holds each of the three. */
+static bool refuses(const char *name, const char *value, const char *allowed)
+{
+    struct gsh_env env, before;
+    memset(&env, 0x5a, sizeof env);
+    before = env;
+    if (!CHECK(!reads(&env, name, value)))
+        return false;
+    const char *text = gsh_last_error();
+    return CHECK_EQ(gsh_last_error_code(), GSH_ERR_ARG) &&
+           CHECK(memcmp(&env, &before, sizeof env) == 0) && CHECK(strstr(text, name)) &&
+           CHECK(strstr(text, value)) && CHECK(strstr(text, allowed));
+}
+
+static void test_defaults(void)
+{
+    struct gsh_env env;
+    CHECK_EQ(gsh_env_read(&env), GSH_OK);
+    CHECK_STR(env.debug, "warn");
+    CHECK_STR(env.device, "auto");
+    CHECK_EQ(env.bootstrap_timeout_ns, 60000000000);
+    CHECK_EQ(env.wait_timeout_ns, 0);
+    CHECK_EQ(env.heap_range_bytes, 0);
+    CHECK_EQ(env.cpu_stack_bytes, 128 << 10);
+    CHECK_EQ(env.rank, -1);
+    CHECK(!env.multicast);
+    CHECK_STR(env.uid_ifname, "");
+}
+
+static void test_seconds(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } good[] = {{"5", 5000000000},    {"0.5", 500000000}, {"5s", 5000000000},
+                {"100ms", 100000000}, {"2us", 2000},      {"7ns", 7},
+                {"1m", 60000000000},  {"0", 0},           {".25", 250000000}};
+    static const char *const bad[] = {"-1", "abc", "5x", "1e99", "nan", "inf", "5 s", "s", " 5"};
+    struct gsh_env env;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        if (CHECK(reads(&env, "GSHMEM_WAIT_TIMEOUT", good[i].text)))
+            CHECK_EQ(env.wait_timeout_ns, good[i].ns);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        refuses("GSHMEM_WAIT_TIMEOUT", bad[i], "100ms");
+}
+
+static void test_sizes(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {{"0", 0},
+                {"4096", 4096},
+                {"1k", 1 << 10},
+                {"3M", 3 << 20},
+                {"2G", 2ull << 30},
+                {"1T", 1ull << 40},
+                {"16MiB", 16 << 20},
+                {"8MB", 8 << 20},
+                {"512b", 512},
+                {"1GiB", 1 << 30},
+                {"18446744073709551615", UINT64_MAX}};
+    static const char *const bad[] = {"-1",        "12X", "1.5G", "M",   "18446744073709551616",
+                                      "16777216T", "1KK", "1 K",  "0x10"};
+    struct gsh_env env;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        if (CHECK(reads(&env, "GSHMEM_HEAP_RANGE", good[i].text)))
+            CHECK_EQ(env.heap_range_bytes, good[i].bytes);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        refuses("GSHMEM_HEAP_RANGE", bad[i], "64M");
+}
+
+static void test_bools(void)
+{
+    static const char *const yes[] = {"1", "yes", "on", "true", "TRUE", "On"};
+    static const char *const no[] = {"0", "no", "off", "false", "No"};
+    struct gsh_env env;
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
+        CHECK(reads(&env, "GSHMEM_SHARE_DEVICE", yes[i]) && env.share_device);
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+        CHECK(reads(&env, "GSHMEM_SHARE_DEVICE", no[i]) && !env.share_device);
+    refuses("GSHMEM_SHARE_DEVICE", "2", "0 or 1");
+    refuses("GSHMEM_SHARE_DEVICE", "maybe", "false or true");
+}
+
+static void test_others(void)
+{
+    struct gsh_env env;
+    char text[300];
+    CHECK(reads(&env, "GSHMEM_RANK", "17") && env.rank == 17);
+    refuses("GSHMEM_RANK", "17a", "whole number");
+    refuses("GSHMEM_RANK", "99999999999", "whole number");
+    CHECK(reads(&env, "GSHMEM_DEVICE", "CPU") && strcmp(env.device, "cpu") == 0);
+    refuses("GSHMEM_DEVICE", "gpu", "auto, cuda, cpu");
+    refuses("GSHMEM_DEVICE", "cuda|cpu", "auto, cuda, cpu");
+    CHECK(reads(&env, "GSHMEM_DEVICE", "") && strcmp(env.device, "auto") == 0);
+    CHECK(reads(&env, "GSHMEM_UID_IFNAME", "^docker0"));
+    CHECK_STR(env.uid_ifname, "^docker0");
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    refuses("GSHMEM_UID_IFNAME", text, "255");
+    CHECK(reads(&env, "GSHMEM_DEBUG_SUBSYS", "heap,sync"));
+    refuses("GSHMEM_DEBUG_SUBSYS", "syncc", "bootstrap");
+}
+
+int main(void)
+{
+    gsh_log_setup(GSH_LOG_NONE, 0, NULL); /* the refusals are expected */
+#define ENV(field, name, kind, def, choices, doc) unsetenv("GSHMEM_" #name);
+#include "runtime/base/env.def"
+#undef ENV
+    test_defaults();
+    test_seconds();
+    test_sizes();
+    test_bools();
+    test_others();
+    return test_result();
+}

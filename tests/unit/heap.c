@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves that collective malloc and free keep pointers, data and every PE's view of every other
+ * while the heap grows and shrinks; with PEs as threads, as processes, and mixed. */
+#include "tests/unit/heap_pes.h"
+
+static struct gsh_heap *create(struct pes *pe)
+{
+    struct gsh_heap *heap = NULL;
+    if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK))
+        exit(1);
+    return heap;
+}
+
+static struct gsh_heap_stats stats(const struct gsh_heap *heap)
+{
+    struct gsh_heap_stats s;
+    gsh_heap_stats_get(heap, &s);
+    return s;
+}
+
+static void *alloc(struct gsh_heap *heap, uint64_t bytes, uint64_t align)
+{
+    void *ptr = NULL;
+    CHECK((gsh_heap_alloc(heap, bytes, align, &ptr) == GSH_OK) == (ptr != NULL));
+    return ptr;
+}
+
+static uint64_t pattern(int pe, int index)
+{
+    return 0x5a5a000000000000u + (uint64_t)pe * 1000 + (uint64_t)index;
+}
+
+/* ---- data ---- */
+
+#define N_BLOCKS 24
+
+struct block {
+    void *ptr;
+    uint64_t bytes;
+};
+
+static void check_data(struct pes *pe, struct gsh_heap *heap, const struct block *blocks, int n)
+{
+    for (int target = 0; target < pe->n; target++) {
+        for (int i = 0; i < n; i++) {
+            uint64_t at = pes_peer(pe, heap, blocks[i].ptr, target);
+            CHECK_EQ(pes_load(pe, at), pattern(target, i));
+            CHECK_EQ(pes_load(pe, at + blocks[i].bytes - 8), pattern(target, i));
+        }
+    }
+}
+
+static void grow_main(struct pes *pe)
+{
+    struct gsh_heap *heap = create(pe);
+    struct block blocks[N_BLOCKS];
+    uint64_t committed = stats(heap).committed, n_growths = 0;
+    CHECK_EQ(committed, 2 * PES_MIB);
+    for (int i = 0; i < N_BLOCKS; i++) {
+        blocks[i].bytes = 8 + (uint64_t)(i * i) * 8 * PES_KIB;
+        blocks[i].ptr = alloc(heap, blocks[i].bytes, 0);
+        if (!blocks[i].ptr)
+            break;
+        pes_store(pe, (uint64_t)(uintptr_t)blocks[i].ptr, pattern(pe->rank, i));
+        pes_store(pe, (uint64_t)(uintptr_t)blocks[i].ptr + blocks[i].bytes - 8,
+                  pattern(pe->rank, i));
+        n_growths += stats(heap).committed > committed;
+        committed = stats(heap).committed;
+        pes_barrier(pe);
+        check_data(pe, heap, blocks, i + 1);
+        pes_barrier(pe);
+    }
+    CHECK(n_growths >= 5);
+    CHECK(stats(heap).committed % (2 * PES_MIB) == 0);
+    /* A store into a peer is what that peer loads. */
+    int next = (pe->rank + 1) % pe->n;
+    pes_store(pe, pes_peer(pe, heap, blocks[0].ptr, next), pattern(pe->rank, 77));
+    pes_barrier(pe);
+    CHECK_EQ(pes_load(pe, (uint64_t)(uintptr_t)blocks[0].ptr),
+             pattern((pe->rank + pe->n - 1) % pe->n, 77));
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+    CHECK(heap == NULL);
+}
+
+/* ---- what is given back ---- */
+
+static void give_back_main(struct pes *pe)
+{
+    const uint64_t range = 32 * PES_MIB;
+    pe->options.stride_bytes = range;
+    struct gsh_heap *heap = create(pe);
+    struct gsh_heap_stats before = stats(heap), now;
+    for (int round = 0; round < 3; round++) {
+        void *a = alloc(heap, 5 * PES_MIB, 0), *b = alloc(heap, 15 * PES_MIB, 0);
+        void *c = alloc(heap, 1000, 0);
+        CHECK(stats(heap).committed >= 21 * PES_MIB);
+        CHECK_EQ(stats(heap).used, 20 * PES_MIB + 1024);
+        CHECK(gsh_heap_free(heap, b) == GSH_OK);
+        pes_store(pe, (uint64_t)(uintptr_t)a, pattern(pe->rank, round));
+        pes_barrier(pe);
+        CHECK_EQ(pes_load(pe, pes_peer(pe, heap, a, 0)), pattern(0, round));
+        CHECK(gsh_heap_free(heap, c) == GSH_OK);
+        CHECK(stats(heap).committed < 12 * PES_MIB);
+        CHECK_EQ(pes_load(pe, pes_peer(pe, heap, a, pe->n - 1)), pattern(pe->n - 1, round));
+        CHECK(gsh_heap_free(heap, a) == GSH_OK);
+        now = stats(heap);
+        CHECK_EQ(now.committed, before.committed);
+        CHECK_EQ(now.used, 0);
+        CHECK_EQ(now.high_water, 20 * PES_MIB + 1024);
+        CHECK_EQ(now.overhead, 100 * PES_KIB);
+        CHECK_EQ(now.largest_free, range - 100 * PES_KIB);
+    }
+    CHECK(gsh_heap_free(heap, NULL) == GSH_OK);
+    void *all = alloc(heap, stats(heap).largest_free, 0); /* as promised */
+    CHECK(all != NULL && stats(heap).largest_free == 0);
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+}
+
+/* A heap without an internal part shrinks to nothing and comes back. */
+static void empty_main(struct pes *pe)
+{
+    pe->options.internal_bytes = 0;
+    struct gsh_heap *heap = create(pe);
+    for (int round = 0; round < 3; round++) {
+        CHECK_EQ(stats(heap).committed, 0);
+        void *ptr = alloc(heap, 8, 0);
+        CHECK_EQ((uint64_t)(uintptr_t)ptr, gsh_heap_base(heap));
+        pes_store(pe, (uint64_t)(uintptr_t)ptr, pattern(pe->rank, round));
+        pes_barrier(pe);
+        for (int target = 0; target < pe->n; target++)
+            CHECK_EQ(pes_load(pe, pes_peer(pe, heap, ptr, target)), pattern(target, round));
+        CHECK(gsh_heap_free(heap, ptr) == GSH_OK);
+    }
+    gsh_heap_destroy(&heap);
+}
+
+/* ---- bad input ---- */
+
+static void expect(struct gsh_heap *heap, enum gsh_result want, uint64_t bytes, uint64_t align,
+                   const char *words)
+{
+    struct gsh_heap_stats before = stats(heap), after;
+    void *ptr = &before;
+    CHECK_EQ(gsh_heap_alloc(heap, bytes, align, &ptr), want);
+    CHECK(ptr == &before);
+    if (!CHECK(strstr(gsh_last_error(), words) != NULL))
+        fprintf(stderr, "said \"%s\", without \"%s\"\n", gsh_last_error(), words);
+    after = stats(heap);
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+}
+
+static void bad_input_main(struct pes *pe)
+{
+    struct gsh_heap *heap = create(pe);
+    int last = pe->rank == pe->n - 1;
+    char words[128];
+    expect(heap, GSH_ERR_ARG, 0, 0, "size is 0");
+    expect(heap, GSH_ERR_ARG, 8, 24, "24 is not a power of two");
+    expect(heap, GSH_ERR_ARG, 8, 4 * PES_RANGE, "alignment");
+    expect(heap, GSH_ERR_NOMEM, PES_RANGE, 0, "GSHMEM_HEAP_RANGE");
+    expect(heap, GSH_ERR_NOMEM, UINT64_MAX, 0, "268435456");
+    if (pe->n > 1) {
+        snprintf(words, sizeof words, "PE 0 asks for 64 bytes aligned to 512, PE %d asks for 128",
+                 pe->n - 1);
+        expect(heap, GSH_ERR_SYMMETRY, last ? 128 : 64, 0, words);
+        expect(heap, GSH_ERR_SYMMETRY, last ? 0 : 64, 0, "PE 0 asks for 64");
+        expect(heap, GSH_ERR_SYMMETRY, 64, last ? 4096 : 0, "aligned to 4096");
+    }
+    void *a = alloc(heap, 3 * PES_MIB, 0), *b = alloc(heap, 100, 0);
+    CHECK(gsh_heap_is_allocated(heap, (char *)a + 10, 3 * PES_MIB - 10));
+    CHECK(!gsh_heap_is_allocated(heap, (char *)a + 10, 3 * PES_MIB - 9));
+    CHECK(gsh_heap_is_allocated(heap, b, 100) && !gsh_heap_is_allocated(heap, b, 101));
+    CHECK(gsh_heap_is_allocated(heap, (void *)(uintptr_t)gsh_heap_base(heap), 100 * PES_KIB));
+    CHECK(!gsh_heap_is_allocated(heap, &last, 1));
+    CHECK(gsh_heap_contains(heap, (char *)a + PES_RANGE / 2, 1));
+    CHECK(!gsh_heap_contains(heap, (char *)a + PES_RANGE, 1));
+    CHECK(!gsh_heap_contains(heap, a, PES_RANGE));
+    uint64_t ranges[3][2] = {{0}};
+    CHECK_EQ(gsh_heap_allocations(heap, (struct gsh_alloc_range *)ranges, 3), 2);
+    CHECK(gsh_heap_base(heap) + ranges[0][0] == (uint64_t)(uintptr_t)(a < b ? a : b));
+    CHECK_EQ(ranges[0][1] + ranges[1][1], 3 * PES_MIB + 100);
+
+    CHECK(gsh_heap_free(heap, &last) == GSH_ERR_ARG);
+    CHECK(gsh_heap_free(heap, (char *)a + 512) == GSH_ERR_ARG);
+    CHECK(gsh_heap_free(heap, (void *)(uintptr_t)gsh_heap_base(heap)) == GSH_ERR_ARG);
+    if (pe->n > 1) {
+        CHECK(gsh_heap_free(heap, last ? a : b) == GSH_ERR_SYMMETRY);
+        CHECK(gsh_heap_free(heap, last ? NULL : b) == GSH_ERR_SYMMETRY);
+        void *none = NULL;
+        CHECK((last ? gsh_heap_free(heap, b) : gsh_heap_alloc(heap, 8, 0, &none)) ==
+              GSH_ERR_SYMMETRY);
+        CHECK(strstr(gsh_last_error(), "frees what is at heap offset") != NULL);
+    }
+    CHECK(gsh_heap_free(heap, a) == GSH_OK && gsh_heap_free(heap, a) == GSH_ERR_ARG);
+    CHECK(gsh_heap_free(heap, b) == GSH_OK);
+    gsh_heap_destroy(&heap);
+}
+
+static void bad_options_main(struct pes *pe)
+{
+    struct gsh_heap *heap = NULL;
+    pe->options.stride_bytes = PES_MIB;
+    CHECK(gsh_heap_create(&pe->options, &heap) == GSH_ERR_ARG && !heap);
+    pe->options.stride_bytes = 2 * PES_MIB;
+    pe->options.internal_bytes = 2 * PES_MIB + 1;
+    CHECK(gsh_heap_create(&pe->options, &heap) == GSH_ERR_NOMEM && !heap);
+    pe->options.internal_bytes = 2 * PES_MIB;
+    CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK);
+    gsh_heap_destroy(&heap);
+    if (pe->n > 1) {
+        pe->options.stride_bytes = (uint64_t)(2 + 2 * pe->rank) * PES_MIB;
+        CHECK(gsh_heap_create(&pe->options, &heap) == GSH_ERR_SYMMETRY && !heap);
+    }
+}
+
+/* ---- symmetry ---- */
+
+static void check_same(struct pes *pe, uint64_t value)
+{
+    uint64_t all[PES_MAX];
+    CHECK(pe->bootstrap->ops->allgather(pe->bootstrap, &value, sizeof value, all) == GSH_OK);
+    CHECK_EQ(all[0], value);
+}
+
+/* Random sequences give the same offsets on all PEs, aligned also as addresses. */
+static void random_main(struct pes *pe)
+{
+    struct gsh_heap *heap = create(pe);
+    uint64_t seed = 5, align;
+    void *live[32] = {0};
+    for (int step = 0; step < 150; step++) {
+        int i = (int)(test_random(&seed) % 32);
+        if (live[i]) {
+            CHECK(gsh_heap_free(heap, live[i]) == GSH_OK);
+            live[i] = NULL;
+            continue;
+        }
+        align = (uint64_t)1 << (test_random(&seed) % 24);
+        uint64_t bytes = 1 + test_random(&seed) % ((uint64_t)1 << (test_random(&seed) % 23));
+        live[i] = alloc(heap, bytes, align);
+        CHECK(live[i] && (uint64_t)(uintptr_t)live[i] % align == 0);
+        check_same(pe, (uint64_t)(uintptr_t)live[i] - gsh_heap_base(heap));
+    }
+    for (int i = 0; i < 32; i++)
+        CHECK(gsh_heap_free(heap, live[i]) == GSH_OK);
+    CHECK_EQ(stats(heap).used, 0);
+    CHECK_EQ(stats(heap).committed, 2 * PES_MIB);
+    gsh_heap_destroy(&heap);
+}
+
+int main(void)
+{
+    pes_run_all(grow_main);
+    pes_run_all(give_back_main);
+    pes_run_all(empty_main);
+    pes_run_all(bad_input_main);
+    pes_run_all(bad_options_main);
+    pes_run_all(random_main);
+    return test_result();
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs a function as several PEs, spread over processes and their threads, each with a bootstrap,
+ * descriptor passing and options for a heap. On host memory and on the model of CUDA; instead of
+ * both on GPUs with GSH_TEST_CUDA=1. */
+#ifndef GSH_TEST_HEAP_PES_H
+#define GSH_TEST_HEAP_PES_H
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/fdpass.h"
+#include "bootstrap/shm.h"
+#include "heap/heap.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/log.h"
+#include "tests/unit/cuda_model.h"
+#include "tests/test.h"
+
+#define PES_MAX   8
+#define PES_KIB   ((uint64_t)1 << 10)
+#define PES_MIB   ((uint64_t)1 << 20)
+#define PES_RANGE ((uint64_t)1 << 28)
+
+struct pes_shared {
+    struct gsh_shm_area areas[PES_MAX];
+    uint32_t is_gone[PES_MAX]; /* set by a PE before it dies */
+};
+
+enum pes_kind {
+    PES_HOST,
+    PES_MODEL,        /* CUDA's kind of memory on the model */
+    PES_MODEL_FABRIC, /* shared by FABRIC handles */
+    PES_GPU,
+};
+
+struct pes {
+    int rank, n, n_processes;
+    enum pes_kind kind;
+    struct pes_shared *shared;
+    struct gsh_shm_area *areas[PES_MAX];
+    struct gsh_bootstrap base, *bootstrap;
+    struct gsh_fdpass *fdpass;
+    int pe_of_slot[PES_MAX];
+    bool is_same_process[PES_MAX];
+    struct gsh_heap_options options;
+    void (*main)(struct pes *pe);
+};
+
+static int pes_process(const struct pes *pe, int rank)
+{
+    return rank * pe->n_processes / pe->n;
+}
+
+static enum gsh_result pes_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
+{
+    struct pes *pe = context;
+    (void)start_ns;
+    if (gsh_load_acquire_u32(&pe->shared->is_gone[rank]))
+        return gsh_note(GSH_ERR_PEER, "PE %d is gone", rank);
+    gsh_backoff(turn);
+    return GSH_OK;
+}
+
+/* This PE ends here, as if killed. */
+__attribute__((unused, noreturn)) static void pes_die(struct pes *pe)
+{
+    gsh_store_release_u32(&pe->shared->is_gone[pe->rank], 1);
+    _exit(0);
+}
+
+static void pes_barrier(struct pes *pe)
+{
+    CHECK(pe->bootstrap->ops->barrier(pe->bootstrap) == GSH_OK);
+}
+
+/* ---- memory of either kind ---- */
+
+#ifdef GSH_HAVE_CUDA
+static void pes_take_gpu(struct pes *pe)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    CUcontext context = NULL;
+    int n_devices = 0;
+    if (!cuda)
+        test_skip("needs a GPU, there is none");
+    CHECK(cuda->DeviceGetCount(&n_devices) == CUDA_SUCCESS);
+    CHECK(cuda->DeviceGet(&pe->options.cuda_device, pe->rank % n_devices) == CUDA_SUCCESS);
+    CHECK(cuda->DevicePrimaryCtxRetain(&context, pe->options.cuda_device) == CUDA_SUCCESS);
+    CHECK(cuda->CtxSetCurrent(context) == CUDA_SUCCESS);
+}
+
+/* Once in each process, before its PEs start. */
+static void pes_install(enum pes_kind kind)
+{
+    if (kind == PES_HOST)
+        return;
+    gsh_cuda_override(NULL);
+    const struct gsh_cuda *driver = kind == PES_GPU ? gsh_cuda() : NULL;
+    if (kind == PES_GPU && !driver)
+        test_skip("needs a GPU, there is none");
+    model_install(driver);
+}
+
+static void pes_choose_memory(struct pes *pe)
+{
+    if (pe->kind == PES_HOST)
+        return;
+    pe->options.kind = GSH_MEMORY_CUDA;
+    pe->options.cuda_device = pe->rank;
+    pe->options.fabric = pe->kind == PES_MODEL_FABRIC;
+    if (pe->kind == PES_GPU)
+        pes_take_gpu(pe);
+}
+
+static void pes_copy(void *dest, const void *source, size_t bytes)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    CHECK(cuda->Memcpy((CUdeviceptr)(uintptr_t)dest, (CUdeviceptr)(uintptr_t)source, bytes) ==
+          CUDA_SUCCESS);
+    /* A copy from pageable memory returns before it has arrived. */
+    CHECK(cuda->StreamSynchronize(NULL) == CUDA_SUCCESS);
+}
+
+/* Nothing of CUDA is held in this process. */
+static void pes_check_released(void)
+{
+    CHECK_EQ(model.n_ranges, 0);
+    CHECK_EQ(model.n_handles, 0);
+    CHECK_EQ(model.n_mappings, 0);
+}
+#else
+static void pes_install(enum pes_kind kind)
+{
+    if (kind != PES_HOST)
+        test_skip("needs a build with CUDA");
+}
+
+static void pes_choose_memory(struct pes *pe)
+{
+    (void)pe;
+}
+
+static void pes_copy(void *dest, const void *source, size_t bytes)
+{
+    memcpy(dest, source, bytes);
+}
+
+static void pes_check_released(void) {}
+#endif
+
+static void pes_store(struct pes *pe, uint64_t address, uint64_t value)
+{
+    if (pe->options.kind == GSH_MEMORY_CUDA)
+        pes_copy((void *)(uintptr_t)address, &value, sizeof value);
+    else
+        *(uint64_t *)(uintptr_t)address = value;
+}
+
+static uint64_t pes_load(struct pes *pe, uint64_t address)
+{
+    uint64_t value = 0;
+    if (pe->options.kind == GSH_MEMORY_CUDA)
+        pes_copy(&value, (void *)(uintptr_t)address, sizeof value);
+    else
+        value = *(uint64_t *)(uintptr_t)address;
+    return value;
+}
+
+/* Where PE target has what this PE has at ptr. */
+static uint64_t pes_peer(struct pes *pe, struct gsh_heap *heap, const void *ptr, int target)
+{
+    int64_t slot = 0;
+    while (pe->pe_of_slot[slot] != target)
+        slot++;
+    return (uint64_t)(uintptr_t)ptr +
+           (uint64_t)((slot - pe->options.my_slot) * (int64_t)gsh_heap_stride(heap));
+}
+
+/* ---- starting PEs ---- */
+
+static void pes_set_up(struct pes *pe)
+{
+    static const uint8_t job_base[16] = "gshmem heap test";
+    uint8_t job[16];
+    memcpy(job, job_base, sizeof job);
+    pid_t parent = pe->n_processes > 1 ? getppid() : getpid();
+    memcpy(job, &parent, sizeof parent);
+    /* Each process numbers its slots in an order of its own. */
+    int turn = pes_process(pe, pe->rank);
+    for (int s = 0; s < pe->n; s++) {
+        pe->pe_of_slot[s] = (s + turn) % pe->n;
+        pe->is_same_process[s] =
+            pe->pe_of_slot[s] != pe->rank && pes_process(pe, pe->pe_of_slot[s]) == turn;
+        if (pe->pe_of_slot[s] == pe->rank)
+            pe->options.my_slot = s;
+        pe->areas[s] = &pe->shared->areas[s];
+    }
+    pe->base.rank = pe->rank;
+    pe->base.size = pe->n;
+    if (!CHECK(gsh_bootstrap_shm_create(&pe->base, pe->areas, pes_wait, pe, &pe->bootstrap) ==
+               GSH_OK))
+        exit(1);
+    if (pe->n_processes > 1)
+        CHECK(gsh_fdpass_create(job, pe->rank, 20000000000u, &pe->fdpass) == GSH_OK);
+    pe->options.bootstrap = pe->bootstrap;
+    pe->options.fdpass = pe->fdpass;
+    pe->options.stride_bytes = PES_RANGE;
+    pe->options.n_slots = pe->n;
+    pe->options.pe_of_slot = pe->pe_of_slot;
+    pe->options.is_same_process = pe->is_same_process;
+    pe->options.internal_bytes = 100 * PES_KIB;
+    pes_choose_memory(pe);
+}
+
+static void *pes_thread(void *arg)
+{
+    struct pes *pe = arg;
+    pes_set_up(pe);
+    pe->main(pe);
+    gsh_fdpass_destroy(&pe->fdpass);
+    pe->bootstrap->ops->destroy(pe->bootstrap);
+    return NULL;
+}
+
+static void pes_run_process(struct pes *pes, int process)
+{
+    pthread_t threads[PES_MAX];
+    pes_install(pes->kind);
+    for (int i = 0; i < pes->n; i++) {
+        if (pes_process(pes, i) == process)
+            CHECK(pthread_create(&threads[i], NULL, pes_thread, &pes[i]) == 0);
+    }
+    for (int i = 0; i < pes->n; i++) {
+        if (pes_process(pes, i) == process)
+            CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    pes_check_released();
+}
+
+/* Calls pe_main as n PEs in n_processes processes; with one process, in this one. */
+static void pes_run(enum pes_kind kind, int n, int n_processes, void (*pe_main)(struct pes *pe))
+{
+    struct pes_shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct pes pes[PES_MAX] = {{0}};
+    pid_t children[PES_MAX];
+    if (!CHECK(shared != MAP_FAILED))
+        return;
+    for (int i = 0; i < n; i++)
+        pes[i] = (struct pes){.kind = kind,
+                              .rank = i,
+                              .n = n,
+                              .n_processes = n_processes,
+                              .shared = shared,
+                              .main = pe_main};
+    /* Failures are wanted here; what they say is checked, not printed. */
+    gsh_log_setup(getenv("GSHMEM_DEBUG") ? GSH_LOG_TRACE : GSH_LOG_NONE, GSH_LOG_ALL, NULL);
+    fflush(NULL);
+    /* The driver does not survive a fork, so this process never opens it. */
+    bool is_forked = n_processes > 1 || kind == PES_GPU;
+    for (int p = 0; is_forked && p < n_processes; p++) {
+        children[p] = fork();
+        if (children[p] == 0) {
+            pes_run_process(pes, p);
+            exit(test_result());
+        }
+    }
+    if (!is_forked)
+        pes_run_process(pes, 0);
+    for (int p = 0; is_forked && p < n_processes; p++) {
+        int status = -1;
+        CHECK(waitpid(children[p], &status, 0) == children[p]);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            test_skip("a PE found no GPU");
+        CHECK_EQ(status, 0);
+    }
+    munmap(shared, sizeof *shared);
+}
+
+/* As threads of one process, as processes, and mixed. */
+static void pes_run_shapes(enum pes_kind kind, void (*pe_main)(struct pes *pe))
+{
+    pes_run(kind, 1, 1, pe_main);
+    pes_run(kind, 3, 1, pe_main);
+    pes_run(kind, 2, 2, pe_main);
+    pes_run(kind, 4, 2, pe_main);
+}
+
+/* The same on every kind of memory. */
+__attribute__((unused)) static void pes_run_all(void (*pe_main)(struct pes *pe))
+{
+    const char *text = getenv("GSH_TEST_CUDA");
+    if (text && strcmp(text, "1") == 0) {
+        pes_run_shapes(PES_GPU, pe_main);
+        return;
+    }
+    pes_run_shapes(PES_HOST, pe_main);
+#ifdef GSH_HAVE_CUDA
+    pes_run_shapes(PES_MODEL, pe_main);
+    pes_run_shapes(PES_MODEL_FABRIC, pe_main);
+#endif
+}
+
+/* ---- what a process holds ---- */
+
+__attribute__((unused)) static int pes_count_fds(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    if (!CHECK(dir != NULL))
+        return -1;
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* Mappings of heap memory. */
+__attribute__((unused)) static int pes_count_maps(void)
+{
+    int n = 0;
+    char line[512];
+    FILE *f = fopen("/proc/self/maps", "r");
+    if (!CHECK(f != NULL))
+        return -1;
+    while (fgets(line, sizeof line, f))
+        n += strstr(line, "memfd:gshmem") != NULL;
+    fclose(f);
+    return n;
+}
+
+/* Addresses in use, reservations included. */
+__attribute__((unused)) static uint64_t pes_count_address_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!CHECK(f != NULL))
+        return 0;
+    CHECK(fscanf(f, "%llu", &pages) == 1);
+    fclose(f);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* Messages carry PE and level, obey level and subsystem, go to the chosen file, and stay whole
+ * lines when several threads write; a failure is worded once and kept per thread.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+#include "runtime/base/result.h"
+#include "tests/test.h"
+
+enum { N_THREADS = 4, N_LINES = 200 };
+
+static void *writer(void *arg)
+{
+    int pe = (int)(intptr_t)arg;
+    char filler[300];
+    memset(filler, 'a' + pe, sizeof filler - 1);
+    filler[sizeof filler - 1] = '\0';
+    gsh_log_set_pe(pe);
+    for (int i = 0; i < N_LINES; i++)
+        gsh_log(GSH_LOG_INFO, GSH_LOG_HEAP, "%s", filler);
+    CHECK_STR(gsh_last_error(), "");
+    return NULL;
+}
+
+static void test_whole_lines(FILE *f)
+{
+    pthread_t threads[N_THREADS];
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_create(&threads[i], NULL, writer, (void *)(intptr_t)i);
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    char line[4096], want[4096];
+    int n = 0;
+    while (fgets(line, sizeof line, f)) {
+        int pe = -1;
+        if (!CHECK(sscanf(line, "gshmem: PE %d: info: ", &pe) == 1 && pe < N_THREADS))
+            return;
+        int used = snprintf(want, sizeof want, "gshmem: PE %d: info: ", pe);
+        memset(want + used, 'a' + pe, 299);
+        strcpy(want + used + 299, "\n");
+        CHECK_STR(line, want);
+        n++;
+    }
+    CHECK_EQ(n, N_THREADS * N_LINES);
+}
+
+static void check_line(FILE *f, const char *want)
+{
+    char line[4096] = "";
+    char *got = fgets(line, sizeof line, f);
+    CHECK_STR(got ? line : NULL, want);
+    clearerr(f);
+}
+
+static void test_failures(FILE *f)
+{
+    CHECK_EQ(gsh_fail(GSH_ERR_NOMEM, "no room for %d", 3), GSH_ERR_NOMEM);
+    check_line(f, "gshmem: error: no room for 3\n");
+    CHECK_STR(gsh_last_error(), "no room for 3");
+    CHECK_EQ(gsh_last_error_code(), GSH_ERR_NOMEM);
+    errno = ENOENT;
+    CHECK_EQ(gsh_fail_errno(GSH_ERR_SYSTEM, "opening x"), GSH_ERR_SYSTEM);
+    check_line(f, "gshmem: error: opening x: No such file or directory\n");
+    CHECK_EQ(gsh_fail(GSH_ERR_BUG, "again: %s", gsh_last_error()), GSH_ERR_BUG);
+    check_line(f, "gshmem: error: again: opening x: No such file or directory\n");
+    CHECK_EQ(gsh_note(GSH_ERR_UNSUPPORTED, "quietly"), GSH_ERR_UNSUPPORTED);
+    check_line(f, "gshmem: info: quietly\n"); /* not an error yet */
+    CHECK_STR(gsh_last_error(), "quietly");
+    for (int r = 0; r < GSH_RESULT_COUNT; r++)
+        CHECK(gsh_result_name((enum gsh_result)r)[0]);
+    CHECK_STR(gsh_result_name((enum gsh_result)99), "unknown result");
+}
+
+static void test_long_line(FILE *f)
+{
+    char text[5000], line[6000] = "";
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    gsh_log(GSH_LOG_ERROR, GSH_LOG_INIT, "%s", text);
+    CHECK(fgets(line, sizeof line, f) && strlen(line) > 1000 && line[strlen(line) - 1] == '\n');
+    CHECK(!fgets(line, sizeof line, f));
+    clearerr(f);
+}
+
+int main(void)
+{
+    char path[64], expanded[64];
+    snprintf(path, sizeof path, "/tmp/gshmem-log-%%p-%d", (int)getpid());
+    snprintf(expanded, sizeof expanded, "/tmp/gshmem-log-%d-%d", (int)getpid(), (int)getpid());
+    gsh_log_setup(GSH_LOG_INFO, GSH_LOG_HEAP, path);
+    gsh_log_setup(GSH_LOG_TRACE, GSH_LOG_ALL, NULL); /* changes nothing */
+    FILE *f = fopen(expanded, "r");
+    if (!CHECK(f))
+        return test_result();
+    CHECK(gsh_log_enabled(GSH_LOG_INFO, GSH_LOG_HEAP));
+    CHECK(!gsh_log_enabled(GSH_LOG_TRACE, GSH_LOG_HEAP));
+    CHECK(!gsh_log_enabled(GSH_LOG_INFO, GSH_LOG_SYNC));
+    CHECK(gsh_log_enabled(GSH_LOG_ERROR, GSH_LOG_SYNC));
+    gsh_log(GSH_LOG_INFO, GSH_LOG_SYNC, "not written");
+    gsh_log(GSH_LOG_WARN, GSH_LOG_SYNC, "written %d", 1);
+    check_line(f, "gshmem: warning: written 1\n");
+    test_failures(f);
+    test_long_line(f);
+    test_whole_lines(f);
+    fclose(f);
+    unlink(expanded);
+    return test_result();
+}

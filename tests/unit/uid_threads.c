@@ -1,0 +1,183 @@
+/* Proves that ranks of a unique id exchange blobs whatever their number, that an id can serve one
+ * job after another, and that wrong ranks and sizes give every rank the reason. Ranks are threads,
+ * so that the thread sanitizer sees the rendezvous too.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <sched.h>
+
+#include "bootstrap/uid.h"
+#include "bootstrap_conform.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+
+#define MAX_THREADS 9
+
+struct thread {
+    pthread_t id;
+    void (*f)(int rank, int n);
+    int rank, n;
+};
+
+static struct gsh_uid_options options = {
+    .ifname = "lo", .family = "ipv4", .timeout_ns = 60 * SECOND};
+static struct gsh_uid id;
+
+static void *run(void *arg)
+{
+    struct thread *t = arg;
+    t->f(t->rank, t->n);
+    return NULL;
+}
+
+static void on_threads(int n, void (*f)(int rank, int n))
+{
+    struct thread threads[MAX_THREADS];
+    for (int i = 0; i < n; i++) {
+        threads[i] = (struct thread){.f = f, .rank = i, .n = n};
+        pthread_create(&threads[i].id, NULL, run, &threads[i]);
+    }
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i].id, NULL);
+}
+
+static void with_new_id(int n, void (*f)(int rank, int n))
+{
+    if (CHECK_EQ(gsh_uid_create(&options, &id), GSH_OK))
+        on_threads(n, f);
+}
+
+static struct gsh_bootstrap *join(int rank, int n)
+{
+    struct gsh_bootstrap *b = NULL;
+    if (!CHECK_EQ(gsh_bootstrap_uid_create(&id, rank, n, &options, &b), GSH_OK))
+        exit(1);
+    CHECK_EQ(b->rank, rank);
+    CHECK_EQ(b->size, n);
+    return b;
+}
+
+static void test_exchange(int rank, int n)
+{
+    struct gsh_bootstrap *b = join(rank, n);
+    conform_exchange(b, n < 4 ? 1000000 : 65537);
+    b->ops->destroy(b);
+}
+
+static void test_again(int rank, int n)
+{
+    for (int i = 0; i < 10; i++) {
+        struct gsh_bootstrap *b = join(rank, n);
+        conform_allgather(b, 8, i);
+        CHECK_EQ(b->ops->barrier(b), GSH_OK);
+        b->ops->destroy(b);
+    }
+}
+
+static void test_sizes_differ(int rank, int n)
+{
+    struct gsh_bootstrap *b = join(rank, n);
+    char mine[8] = {0}, all[8 * MAX_THREADS];
+    CHECK_EQ(b->ops->allgather(b, mine, rank == 1 ? 8 : 4, all), GSH_ERR_SYMMETRY);
+    CHECK_EQ(b->ops->barrier(b), GSH_ERR_PEER);
+    b->ops->destroy(b);
+}
+
+/* Each rank, whether it waits for the one that leaves or for one that waits for it. */
+static void test_one_leaves(int rank, int n)
+{
+    struct gsh_bootstrap *b = join(rank, n);
+    char all[MAX_THREADS];
+    conform_allgather(b, 100, 0);
+    if (rank != 3) {
+        CHECK_EQ(b->ops->allgather(b, "x", 1, all), GSH_ERR_PEER);
+        CHECK(strstr(gsh_last_error(), "PE 3"));
+    }
+    b->ops->destroy(b);
+}
+
+static void test_abort(int rank, int n)
+{
+    struct gsh_bootstrap *b = join(rank, n);
+    /* Or a rank that is still linking up would learn it there. */
+    CHECK_EQ(b->ops->barrier(b), GSH_OK);
+    if (rank == 1)
+        b->ops->abort(b, 1, "enough");
+    else
+        CHECK_EQ(b->ops->barrier(b), GSH_ERR_PEER);
+    b->ops->destroy(b);
+}
+
+static void expect_create(int rank, int n, enum gsh_result expected, const char *text)
+{
+    struct gsh_bootstrap *b = NULL;
+    CHECK_EQ(gsh_bootstrap_uid_create(&id, rank, n, &options, &b), expected);
+    CHECK(b == NULL);
+    if (!CHECK(strstr(gsh_last_error(), text)))
+        fprintf(stderr, "the error was: %s\n", gsh_last_error());
+}
+
+static void test_same_rank(int rank, int n)
+{
+    expect_create(rank == 2 ? 0 : rank, n, GSH_ERR_ARG, "came as PE 0");
+}
+
+static void test_other_size(int rank, int n)
+{
+    expect_create(rank, rank == 1 ? n - 1 : n, GSH_ERR_ARG, "was started as one of");
+}
+
+static void test_rank_out_of_range(int rank, int n)
+{
+    expect_create(rank == 2 ? -1 : rank, n, GSH_ERR_ARG, "PE number -1 is not in 0 .. 2");
+}
+
+static void test_no_ranks(int rank, int n)
+{
+    (void)n;
+    expect_create(rank, 0, GSH_ERR_ARG, "one of 0");
+}
+
+static void test_missing(int rank, int n)
+{
+    expect_create(rank, n + 2, GSH_ERR_TIMEOUT, "missing: 2 3");
+}
+
+/* The threads that served end by themselves, after the ranks. */
+static void expect_nothing_left(int n_fds)
+{
+    for (uint64_t end = gsh_now_ns() + 20 * SECOND; gsh_now_ns() < end;) {
+        if (conform_count_fds() == n_fds)
+            return;
+        sched_yield();
+    }
+    CHECK_EQ(conform_count_fds(), n_fds);
+}
+
+int main(void)
+{
+    gsh_log_setup(GSH_LOG_NONE, 0, NULL);
+    int n_fds = conform_count_fds();
+    for (int n = 1; n <= MAX_THREADS; n += n < 4 ? 1 : 4)
+        with_new_id(n, test_exchange);
+    with_new_id(8, test_one_leaves);
+    with_new_id(3, test_abort);
+    with_new_id(2, test_sizes_differ);
+    with_new_id(3, test_same_rank);
+    with_new_id(4, test_other_size);
+    with_new_id(3, test_rank_out_of_range);
+    with_new_id(1, test_no_ranks);
+
+    /* The rendezvous gives up before the ranks do, so that its reason is what they see. */
+    options.timeout_ns = SECOND / 2;
+    CHECK_EQ(gsh_uid_create(&options, &id), GSH_OK);
+    options.timeout_ns = 60 * SECOND;
+    on_threads(2, test_missing);
+
+    expect_nothing_left(n_fds);
+    options.serves_again = true;
+    with_new_id(3, test_again);
+    on_threads(5, test_again);
+    on_threads(3, test_same_rank);
+    on_threads(3, test_exchange);
+    return test_result();
+}

@@ -1,0 +1,37 @@
+/* The arithmetic of util.h holds at its edges: powers of two, alignment, ranges near overflow; and
+ * a waiting thread backs off without limit to its patience or its counter.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/base/atomic.h"
+#include "runtime/base/util.h"
+#include "tests/test.h"
+
+int main(void)
+{
+    CHECK(!gsh_is_pow2(0) && gsh_is_pow2(1) && gsh_is_pow2(1ull << 63));
+    CHECK(!gsh_is_pow2(3) && !gsh_is_pow2(UINT64_MAX));
+
+    CHECK_EQ(gsh_align_up(0, 512), 0);
+    CHECK_EQ(gsh_align_up(1, 512), 512);
+    CHECK_EQ(gsh_align_up(512, 512), 512);
+    CHECK_EQ(gsh_align_up(5, 1), 5);
+    CHECK(gsh_align_up(UINT64_MAX - 511, 512) == UINT64_MAX - 511);
+
+    CHECK_EQ(gsh_min_u64(1, UINT64_MAX), 1);
+    CHECK(gsh_max_u64(1, UINT64_MAX) == UINT64_MAX);
+
+    CHECK(gsh_range_fits(0, 10, 10) && gsh_range_fits(10, 0, 10));
+    CHECK(!gsh_range_fits(1, 10, 10) && !gsh_range_fits(11, 0, 10));
+    CHECK(!gsh_range_fits(UINT64_MAX, 2, UINT64_MAX) && !gsh_range_fits(2, UINT64_MAX, 100));
+
+    uint64_t before = gsh_now_ns();
+    CHECK(gsh_now_ns() >= before);
+
+    unsigned turn = 0, last = 0;
+    for (int i = 0; i < 600; i++) {
+        last = turn;
+        gsh_backoff(&turn);
+        CHECK(turn >= last);
+    }
+    CHECK_EQ(turn, last); /* has reached its longest nap and stays there */
+    return test_result();
+}
