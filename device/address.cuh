@@ -100,6 +100,9 @@ constexpr uint64_t host_time_to_act_ns = 10000000000u;
 /* The job is ending: stands still until the host ends it; if it does not, stops this device. */
 __device__ __noinline__ inline void await_end()
 {
+#if !defined(__CUDACC__)
+    gshmemx_cpu_report(); /* on a GPU the host's watch looks for reports itself */
+#endif
     uint64_t start = clock_ns();
     while (clock_ns() - start < host_time_to_act_ns) {
         spin_pause();

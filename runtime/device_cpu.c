@@ -15,6 +15,7 @@
 #include "runtime/base/log.h"
 #include "runtime/host_calls.h"
 #include "runtime/modules.h"
+#include "runtime/watch.h"
 
 /* ---- set-up ---- */
 
@@ -433,6 +434,11 @@ static const struct gsh_device_ops cpu_ops = {
 
 /* ---- the executor's device ---- */
 
+static void executor_report(void *context)
+{
+    gsh_report_check(context);
+}
+
 static void executor_fatal(void *context, const char *message)
 {
     gsh_abort(context, 1, "%s", message);
@@ -459,6 +465,7 @@ enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe)
     struct gsh_cpu_config config = {
         .stack_bytes = pe->env.cpu_stack_bytes,
         .fatal = executor_fatal,
+        .report = executor_report,
         .thread_start = executor_thread_start,
         .context = pe,
     };

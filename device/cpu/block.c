@@ -88,19 +88,23 @@ GSH_NO_TSAN static struct gsh_fiber *take_stack(struct gsh_cpu_block *b)
 
 /* Under the thread sanitizer each thread has a stack of its own, since what one leaves on it and
  * another overwrites would be a race between them. They come from the device, the one longest
- * unused first: threads that had the same one look ordered. */
+ * unused first. Threads that had the same one look ordered: in a launch whose blocks run on OS
+ * threads of their own none is used twice. */
 static void take_tsan_stacks(struct gsh_cpu_block *b)
 {
     struct gsh_cpu_device *device = b->run->device;
     for (uint32_t i = 0; i < b->n_threads; i++) {
         pthread_mutex_lock(&device->lock);
         struct gsh_fiber *fiber = device->spare;
+        if (fiber && b->run->is_one_block_each && fiber->last_run == b->run->number)
+            fiber = NULL;
         if (fiber)
             device->spare = fiber->next;
         pthread_mutex_unlock(&device->lock);
         if (!fiber)
             fiber = create_stack(b);
         fiber->owner = b;
+        fiber->last_run = b->run->number;
         b->threads[i].fiber = fiber;
     }
 }
@@ -165,11 +169,15 @@ GSH_NO_TSAN void gsh_block_wait(struct gsh_cpu_block *b, struct gsh_block_thread
 GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thread *t)
 {
     const struct gsh_cpu_uint3 dim = b->run->launch.block;
-    uint32_t rank = b->n_started++;
-    t->self.rank = rank;
-    t->self.thread_idx.x = rank % dim.x;
-    t->self.thread_idx.y = rank / dim.x % dim.y;
-    t->self.thread_idx.z = rank / dim.x / dim.y;
+    t->self.rank = b->n_started++;
+    t->self.thread_idx = b->next_thread;
+    if (++b->next_thread.x == dim.x) {
+        b->next_thread.x = 0;
+        if (++b->next_thread.y == dim.y) {
+            b->next_thread.y = 0;
+            b->next_thread.z++;
+        }
+    }
     t->self.block_idx = b->index;
     t->self.block_dim = dim;
     t->self.grid_dim = b->run->launch.grid;
@@ -402,6 +410,7 @@ GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
     if (gsh_tsan_is_on())
         take_tsan_stacks(b);
     b->n_started = b->n_exited = 0;
+    b->next_thread = (struct gsh_cpu_uint3){0, 0, 0};
     b->queue_head = b->queue_count = 0;
     b->n_waiting = b->n_true = 0;
     b->grid_parity = 0;

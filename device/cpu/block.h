@@ -54,6 +54,7 @@ struct gsh_cpu_block {
     struct gsh_cpu_uint3 index;
     struct gsh_fiber *running;
     uint32_t n_threads, n_started, n_exited;
+    struct gsh_cpu_uint3 next_thread; /* the index of the next to start */
     uint32_t queue_head, queue_count;
     uint32_t *warp_waiting; /* lanes in a warp call, by warp */
 

@@ -98,6 +98,9 @@ uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uint64_t value,
  * before it against what comes after any later fence of another thread. */
 void gshmemx_cpu_fence(void);
 
+/* Tells the launching PE's host that its control block holds a report (device/state.h). */
+void gshmemx_cpu_report(void);
+
 /* ---- devices: each PE has one ------------------------------------------------------------------ */
 
 struct gsh_cpu_config {
@@ -105,6 +108,9 @@ struct gsh_cpu_config {
     /* Reports a broken promise (a divergent barrier); must not return. NULL: prints the message
      * on a line and ends the process with status 1. */
     void (*fatal)(void *context, const char *message);
+    /* A kernel has described a failure in its PE's control block; words it and ends the job.
+     * May be NULL or return: the kernel then stands still. */
+    void (*report)(void *context);
     /* Called first in each OS thread the device starts; may be NULL. */
     void (*thread_start)(void *context);
     void *context;

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #if !defined(GSH_FIBER_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define GSH_FIBER_UCONTEXT 1
@@ -30,8 +31,10 @@ struct gsh_fiber {
     void *asan_fake; /* the address sanitizer's, while the fiber is not running */
     void *tsan;      /* the thread sanitizer's context */
     char tsan_made;  /* address for it: acquired by main, to be ordered after the creation */
-    struct gsh_fiber *next; /* the caller's, as is owner */
+    /* the caller's: */
+    struct gsh_fiber *next;
     void *owner;
+    uint64_t last_run;
 };
 
 /* Describes the calling OS thread, so that fibers can switch back to it. */

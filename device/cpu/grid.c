@@ -231,6 +231,7 @@ static void execute_wide(struct gsh_cpu_run *run)
 void gsh_run_execute(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
 {
     const struct gsh_cpu_uint3 *grid = &run->launch.grid, *dim = &run->launch.block;
+    run->number = __atomic_add_fetch(&run->device->n_runs, 1, __ATOMIC_RELAXED);
     run->n_blocks = (uint64_t)grid->x * grid->y * grid->z;
     /* A worker between two blocks of a collective launch would keep the others waiting. */
     run->is_one_block_each =

@@ -14,6 +14,7 @@ struct gsh_cpu_run {
     struct gsh_cpu_launch launch; /* args: the copy */
     struct gsh_cpu_device *device;
     const struct gsh_state *state;
+    uint64_t number; /* of the device's launches, from 1 */
     uint64_t n_blocks;
     uint64_t next_block;     /* the first not started; workers count it up */
     uint64_t n_left_blocks;  /* cooperative: blocks that have exited; under the device's lock */

@@ -135,3 +135,10 @@ GSH_NO_TSAN void gsh_block_fatal_stuck(struct gsh_cpu_block *b)
         add(&text, "%s %u still run", b->n_exited > 0 ? " and" : " while", n_running);
     gsh_device_fatal(b->config, text.bytes);
 }
+
+void gshmemx_cpu_report(void)
+{
+    const struct gsh_cpu_config *config = gshmem_cpu_self->block->config;
+    if (config->report)
+        config->report(config->context);
+}
