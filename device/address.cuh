@@ -11,7 +11,7 @@
 extern "C" void gshmemx_module_register(struct gsh_module *module);
 extern "C" void gshmemx_module_unregister(struct gsh_module *module);
 
-/* ---- the state block --------------------------------------------------------------------------- */
+/* ---- the state block ------------------------------------------------------------------------- */
 
 #if defined(__CUDACC__)
 /* Filled at device set-up; found by this name in modules loaded through the driver. Every
@@ -93,7 +93,7 @@ __device__ __forceinline__ gsh_control *control()
     return reinterpret_cast<gsh_control *>(state().control);
 }
 
-/* ---- the end of the job ------------------------------------------------------------------------ */
+/* ---- the end of the job ---------------------------------------------------------------------- */
 
 constexpr uint64_t host_time_to_act_ns = 10000000000u;
 
@@ -118,9 +118,9 @@ __device__ __noinline__ inline void await_end()
 
 /* Tells the host what went wrong (state.h has the protocol) and does not come back. The first
  * report of a PE counts. call is the public name. */
-__device__ __noinline__ inline void report(uint32_t kind, const char *call, int32_t pe, uint32_t cmp,
-                                           uint64_t address, uint64_t expected, uint64_t seen,
-                                           uint64_t bytes)
+__device__ __noinline__ inline void report(uint32_t kind, const char *call, int32_t pe,
+                                           uint32_t cmp, uint64_t address, uint64_t expected,
+                                           uint64_t seen, uint64_t bytes)
 {
     gsh_report *r = &control()->report;
     if (claim(&r->state)) {
@@ -148,7 +148,7 @@ __device__ __noinline__ inline void report(uint32_t kind, const char *call, int3
     await_end();
 }
 
-/* ---- peers ------------------------------------------------------------------------------------- */
+/* ---- peers ----------------------------------------------------------------------------------- */
 
 /* -1: not reachable by loads and stores. pe is in range. */
 __device__ __forceinline__ int32_t slot(int pe)
@@ -175,7 +175,7 @@ __device__ __forceinline__ bool is_symmetric(const void *address)
     return reinterpret_cast<uint64_t>(address) - state().base < state().stride;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 #if defined(GSHMEM_CHECKS)
 
@@ -188,7 +188,8 @@ __device__ __forceinline__ void check_pe(const char *call, int pe)
 /* Whether [off, off + bytes) is inside one live allocation. */
 __device__ inline bool is_allocated(uint64_t off, uint64_t bytes)
 {
-    const gsh_alloc_range *table = reinterpret_cast<const gsh_alloc_range *>(control()->alloc_table);
+    const gsh_alloc_range *table =
+        reinterpret_cast<const gsh_alloc_range *>(control()->alloc_table);
     if (!table)
         return true;
     uint64_t low = 0, high = control()->n_allocs; /* the last range that starts at or before off */
@@ -230,7 +231,8 @@ __device__ __forceinline__ void check(const char *call, const void *address, uin
 }
 
 /* Bytes from the first to the last of nelems elements that are stride elements apart. */
-__device__ __forceinline__ uint64_t strided_bytes(uint64_t elem_bytes, ptrdiff_t stride, size_t nelems)
+__device__ __forceinline__ uint64_t strided_bytes(uint64_t elem_bytes, ptrdiff_t stride,
+                                                  size_t nelems)
 {
     return nelems == 0 ? 0 : ((nelems - 1) * (uint64_t)stride + 1) * elem_bytes;
 }

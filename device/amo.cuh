@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Remote atomics on words of 4 and 8 bytes: relaxed, at system scope, atomic with every other
- * gshmem atomic on the word. The operation's width is the type's; float and double travel as bits. */
+ * gshmem atomic on the word. The operation's width is the type's; float and double travel as bits.
+ */
 #ifndef GSHMEM_AMO_CUH
 #define GSHMEM_AMO_CUH
 
@@ -53,12 +54,11 @@ __device__ __forceinline__ T atomic_compare_swap(T *dest, T cond, T value, int p
 {
     typedef detail::word<T> W;
     detail::poll_pause();
-    return detail::bit_cast<T>(
-        detail::atomic_compare_swap(detail::amo_word(dest, pe, call), detail::bit_cast<W>(cond),
-                                    detail::bit_cast<W>(value)));
+    return detail::bit_cast<T>(detail::atomic_compare_swap(
+        detail::amo_word(dest, pe, call), detail::bit_cast<W>(cond), detail::bit_cast<W>(value)));
 }
 
-#define GSHMEM_AMO(OP)                                                                                    \
+#define GSHMEM_AMO(OP)                                                                             \
     template <class T>                                                                             \
     __device__ __forceinline__ T atomic_fetch_##OP(T *dest, T value, int pe,                       \
                                                    const char *call = "gshmem::atomic_fetch_" #OP) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The C-named calls where kernels are compiled. The [hd] calls of gshmem.h and gshmem/typed.h, whose
- * contracts hold, are defined here for both sides: a kernel gets the templates of the other device
- * headers, the host the library's functions. Then the calls that only kernels have:
+ * The C-named calls where kernels are compiled. The [hd] calls of gshmem.h and gshmem/typed.h,
+ * whose contracts hold, are defined here for both sides: a kernel gets the templates of the other
+ * device headers, the host the library's functions. Then the calls that only kernels have:
  *     gshmemx_NAME_{put,get,iput,iget,put_nbi,get_nbi,put_signal,put_signal_nbi}_{warp,block}
  * and the same for the sizes and for mem, and the barriers and syncs of a warp and of a block. All
  * threads of the warp or block make the call, with the same arguments. */
@@ -30,7 +30,7 @@
 #define GSHMEM_EITHER(DEVICE, HOST) (gsh_cpu_self ? gshmem::DEVICE : gshmem_host::HOST)
 #endif
 
-/* ---- query ------------------------------------------------------------------------------------- */
+/* ---- query ----------------------------------------------------------------------------------- */
 
 namespace gshmem
 {
@@ -126,7 +126,7 @@ GSHMEM_HD int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshme
                          gshmem_team_translate_pe(src_team, src_pe, dest_team));
 }
 
-/* ---- order, signals, synchronisation ----------------------------------------------------------- */
+/* ---- order, signals, synchronisation --------------------------------------------------------- */
 
 GSHMEM_HD void gshmem_fence(void)
 {
@@ -171,22 +171,22 @@ GSHMEM_HD void gshmem_sync_all(void)
     GSHMEM_EITHER(sync_all(gshmem::group_thread(), "gshmem_sync_all"), gshmem_sync_all());
 }
 
-#define GSHMEM_GROUP(SUFFIX)                                                                       \
-    GSHMEM_D int gshmemx_barrier_##SUFFIX(gshmem_team_t team)                                      \
-    {                                                                                              \
-        return gshmem::barrier(gshmem::group_##SUFFIX(), team, "gshmemx_barrier_" #SUFFIX);        \
-    }                                                                                              \
-    GSHMEM_D int gshmemx_team_sync_##SUFFIX(gshmem_team_t team)                                    \
-    {                                                                                              \
-        return gshmem::sync(gshmem::group_##SUFFIX(), team, "gshmemx_team_sync_" #SUFFIX);         \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_barrier_all_##SUFFIX()                                                   \
-    {                                                                                              \
-        gshmem::barrier_all(gshmem::group_##SUFFIX(), "gshmemx_barrier_all_" #SUFFIX);             \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_sync_all_##SUFFIX()                                                      \
-    {                                                                                              \
-        gshmem::sync_all(gshmem::group_##SUFFIX(), "gshmemx_sync_all_" #SUFFIX);                   \
+#define GSHMEM_GROUP(SUFFIX)                                                                \
+    GSHMEM_D int gshmemx_barrier_##SUFFIX(gshmem_team_t team)                               \
+    {                                                                                       \
+        return gshmem::barrier(gshmem::group_##SUFFIX(), team, "gshmemx_barrier_" #SUFFIX); \
+    }                                                                                       \
+    GSHMEM_D int gshmemx_team_sync_##SUFFIX(gshmem_team_t team)                             \
+    {                                                                                       \
+        return gshmem::sync(gshmem::group_##SUFFIX(), team, "gshmemx_team_sync_" #SUFFIX);  \
+    }                                                                                       \
+    GSHMEM_D void gshmemx_barrier_all_##SUFFIX()                                            \
+    {                                                                                       \
+        gshmem::barrier_all(gshmem::group_##SUFFIX(), "gshmemx_barrier_all_" #SUFFIX);      \
+    }                                                                                       \
+    GSHMEM_D void gshmemx_sync_all_##SUFFIX()                                               \
+    {                                                                                       \
+        gshmem::sync_all(gshmem::group_##SUFFIX(), "gshmemx_sync_all_" #SUFFIX);            \
     }
 GSHMEM_GROUP(warp)
 GSHMEM_GROUP(block)

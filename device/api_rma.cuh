@@ -5,18 +5,17 @@
 #ifndef GSHMEM_API_RMA_CUH
 #define GSHMEM_API_RMA_CUH
 
-/* ---- remote memory access by type -------------------------------------------------------------- */
+/* ---- remote memory access by type ------------------------------------------------------------ */
 
-#define GSHMEM_RMA(NAME, T)                                                                        \
-    GSHMEM_HD void gshmem_##NAME##_p(T *dest, T value, int pe)                                     \
-    {                                                                                              \
-        GSHMEM_EITHER(p(dest, value, pe, "gshmem_" #NAME "_p"),                                    \
-                      gshmem_##NAME##_p(dest, value, pe));                                         \
-    }                                                                                              \
-    GSHMEM_HD T gshmem_##NAME##_g(const T *source, int pe)                                         \
-    {                                                                                              \
-        return GSHMEM_EITHER(g(source, pe, "gshmem_" #NAME "_g"),                                  \
-                             gshmem_##NAME##_g(source, pe));                                       \
+#define GSHMEM_RMA(NAME, T)                                                                       \
+    GSHMEM_HD void gshmem_##NAME##_p(T *dest, T value, int pe)                                    \
+    {                                                                                             \
+        GSHMEM_EITHER(p(dest, value, pe, "gshmem_" #NAME "_p"),                                   \
+                      gshmem_##NAME##_p(dest, value, pe));                                        \
+    }                                                                                             \
+    GSHMEM_HD T gshmem_##NAME##_g(const T *source, int pe)                                        \
+    {                                                                                             \
+        return GSHMEM_EITHER(g(source, pe, "gshmem_" #NAME "_g"), gshmem_##NAME##_g(source, pe)); \
     }
 GSHMEM_TYPES_RMA(GSHMEM_RMA)
 #undef GSHMEM_RMA
@@ -25,9 +24,9 @@ GSHMEM_TYPES_RMA(GSHMEM_RMA)
 #define GSHMEM_COPY(CALL, OP, NAME, T)                                                             \
     GSHMEM_HD void gshmem_##NAME##_##CALL(T *dest, const T *source, size_t nelems, int pe)         \
     {                                                                                              \
-        GSHMEM_EITHER(OP(gshmem::group_thread(), dest, source, nelems, pe,                         \
-                         "gshmem_" #NAME "_" #CALL),                                               \
-                      gshmem_##NAME##_##CALL(dest, source, nelems, pe));                           \
+        GSHMEM_EITHER(                                                                             \
+            OP(gshmem::group_thread(), dest, source, nelems, pe, "gshmem_" #NAME "_" #CALL),       \
+            gshmem_##NAME##_##CALL(dest, source, nelems, pe));                                     \
     }                                                                                              \
     GSHMEM_D void gshmemx_##NAME##_##CALL##_warp(T *dest, const T *source, size_t nelems, int pe)  \
     {                                                                                              \
@@ -39,38 +38,38 @@ GSHMEM_TYPES_RMA(GSHMEM_RMA)
         gshmem::OP(gshmem::group_block(), dest, source, nelems, pe,                                \
                    "gshmemx_" #NAME "_" #CALL "_block");                                           \
     }
-#define GSHMEM_RMA(NAME, T)                                                                        \
-    GSHMEM_COPY(put, put, NAME, T)                                                                 \
-    GSHMEM_COPY(get, get, NAME, T)                                                                 \
-    GSHMEM_COPY(put_nbi, put, NAME, T)                                                             \
+#define GSHMEM_RMA(NAME, T)            \
+    GSHMEM_COPY(put, put, NAME, T)     \
+    GSHMEM_COPY(get, get, NAME, T)     \
+    GSHMEM_COPY(put_nbi, put, NAME, T) \
     GSHMEM_COPY(get_nbi, get, NAME, T)
 GSHMEM_TYPES_RMA(GSHMEM_RMA)
 #undef GSHMEM_RMA
 #undef GSHMEM_COPY
 
 /* CALL is iput, iget. */
-#define GSHMEM_STRIDED(CALL, NAME, T)                                                              \
-    GSHMEM_HD void gshmem_##NAME##_##CALL(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,  \
-                                          size_t nelems, int pe)                                   \
-    {                                                                                              \
-        GSHMEM_EITHER(CALL(gshmem::group_thread(), dest, source, dst, sst, nelems, pe,             \
-                           "gshmem_" #NAME "_" #CALL),                                             \
-                      gshmem_##NAME##_##CALL(dest, source, dst, sst, nelems, pe));                 \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_##NAME##_##CALL##_warp(T *dest, const T *source, ptrdiff_t dst,          \
-                                                 ptrdiff_t sst, size_t nelems, int pe)             \
-    {                                                                                              \
-        gshmem::CALL(gshmem::group_warp(), dest, source, dst, sst, nelems, pe,                     \
-                     "gshmemx_" #NAME "_" #CALL "_warp");                                          \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_##NAME##_##CALL##_block(T *dest, const T *source, ptrdiff_t dst,         \
-                                                  ptrdiff_t sst, size_t nelems, int pe)            \
-    {                                                                                              \
-        gshmem::CALL(gshmem::group_block(), dest, source, dst, sst, nelems, pe,                    \
-                     "gshmemx_" #NAME "_" #CALL "_block");                                         \
+#define GSHMEM_STRIDED(CALL, NAME, T)                                                             \
+    GSHMEM_HD void gshmem_##NAME##_##CALL(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+                                          size_t nelems, int pe)                                  \
+    {                                                                                             \
+        GSHMEM_EITHER(CALL(gshmem::group_thread(), dest, source, dst, sst, nelems, pe,            \
+                           "gshmem_" #NAME "_" #CALL),                                            \
+                      gshmem_##NAME##_##CALL(dest, source, dst, sst, nelems, pe));                \
+    }                                                                                             \
+    GSHMEM_D void gshmemx_##NAME##_##CALL##_warp(T *dest, const T *source, ptrdiff_t dst,         \
+                                                 ptrdiff_t sst, size_t nelems, int pe)            \
+    {                                                                                             \
+        gshmem::CALL(gshmem::group_warp(), dest, source, dst, sst, nelems, pe,                    \
+                     "gshmemx_" #NAME "_" #CALL "_warp");                                         \
+    }                                                                                             \
+    GSHMEM_D void gshmemx_##NAME##_##CALL##_block(T *dest, const T *source, ptrdiff_t dst,        \
+                                                  ptrdiff_t sst, size_t nelems, int pe)           \
+    {                                                                                             \
+        gshmem::CALL(gshmem::group_block(), dest, source, dst, sst, nelems, pe,                   \
+                     "gshmemx_" #NAME "_" #CALL "_block");                                        \
     }
-#define GSHMEM_RMA(NAME, T)                                                                        \
-    GSHMEM_STRIDED(iput, NAME, T)                                                                  \
+#define GSHMEM_RMA(NAME, T)       \
+    GSHMEM_STRIDED(iput, NAME, T) \
     GSHMEM_STRIDED(iget, NAME, T)
 GSHMEM_TYPES_RMA(GSHMEM_RMA)
 #undef GSHMEM_RMA
@@ -99,21 +98,21 @@ GSHMEM_TYPES_RMA(GSHMEM_RMA)
         gshmem::put_signal(gshmem::group_block(), dest, source, nelems, sig_addr, signal, sig_op,  \
                            pe, "gshmemx_" #NAME "_" #CALL "_block");                               \
     }
-#define GSHMEM_RMA(NAME, T)                                                                        \
-    GSHMEM_SIGNALLED(put_signal, NAME, T)                                                          \
+#define GSHMEM_RMA(NAME, T)               \
+    GSHMEM_SIGNALLED(put_signal, NAME, T) \
     GSHMEM_SIGNALLED(put_signal_nbi, NAME, T)
 GSHMEM_TYPES_RMA(GSHMEM_RMA)
 #undef GSHMEM_RMA
 #undef GSHMEM_SIGNALLED
 
-/* ---- by element size, and by bytes: elements need only the alignment of a byte ----------------- */
+/* ---- by element size, and by bytes: elements need only the alignment of a byte --------------- */
 
 #define GSHMEM_COPY(CALL, OP, E)                                                                   \
     GSHMEM_HD void gshmem_##CALL(void *dest, const void *source, size_t nelems, int pe)            \
     {                                                                                              \
-        GSHMEM_EITHER(OP(gshmem::group_thread(), (E *)dest, (const E *)source, nelems, pe,         \
-                         "gshmem_" #CALL),                                                         \
-                      gshmem_##CALL(dest, source, nelems, pe));                                    \
+        GSHMEM_EITHER(                                                                             \
+            OP(gshmem::group_thread(), (E *)dest, (const E *)source, nelems, pe, "gshmem_" #CALL), \
+            gshmem_##CALL(dest, source, nelems, pe));                                              \
     }                                                                                              \
     GSHMEM_D void gshmemx_##CALL##_warp(void *dest, const void *source, size_t nelems, int pe)     \
     {                                                                                              \
@@ -125,54 +124,54 @@ GSHMEM_TYPES_RMA(GSHMEM_RMA)
         gshmem::OP(gshmem::group_block(), (E *)dest, (const E *)source, nelems, pe,                \
                    "gshmemx_" #CALL "_block");                                                     \
     }
-#define GSHMEM_STRIDED(CALL, OP, E)                                                                \
-    GSHMEM_HD void gshmem_##CALL(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,     \
-                                 size_t nelems, int pe)                                            \
-    {                                                                                              \
-        GSHMEM_EITHER(OP(gshmem::group_thread(), (E *)dest, (const E *)source, dst, sst, nelems,   \
-                         pe, "gshmem_" #CALL),                                                     \
-                      gshmem_##CALL(dest, source, dst, sst, nelems, pe));                          \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_##CALL##_warp(void *dest, const void *source, ptrdiff_t dst,             \
-                                        ptrdiff_t sst, size_t nelems, int pe)                      \
-    {                                                                                              \
-        gshmem::OP(gshmem::group_warp(), (E *)dest, (const E *)source, dst, sst, nelems, pe,       \
-                   "gshmemx_" #CALL "_warp");                                                      \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_##CALL##_block(void *dest, const void *source, ptrdiff_t dst,            \
-                                         ptrdiff_t sst, size_t nelems, int pe)                     \
-    {                                                                                              \
-        gshmem::OP(gshmem::group_block(), (E *)dest, (const E *)source, dst, sst, nelems, pe,      \
-                   "gshmemx_" #CALL "_block");                                                     \
+#define GSHMEM_STRIDED(CALL, OP, E)                                                              \
+    GSHMEM_HD void gshmem_##CALL(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,   \
+                                 size_t nelems, int pe)                                          \
+    {                                                                                            \
+        GSHMEM_EITHER(OP(gshmem::group_thread(), (E *)dest, (const E *)source, dst, sst, nelems, \
+                         pe, "gshmem_" #CALL),                                                   \
+                      gshmem_##CALL(dest, source, dst, sst, nelems, pe));                        \
+    }                                                                                            \
+    GSHMEM_D void gshmemx_##CALL##_warp(void *dest, const void *source, ptrdiff_t dst,           \
+                                        ptrdiff_t sst, size_t nelems, int pe)                    \
+    {                                                                                            \
+        gshmem::OP(gshmem::group_warp(), (E *)dest, (const E *)source, dst, sst, nelems, pe,     \
+                   "gshmemx_" #CALL "_warp");                                                    \
+    }                                                                                            \
+    GSHMEM_D void gshmemx_##CALL##_block(void *dest, const void *source, ptrdiff_t dst,          \
+                                         ptrdiff_t sst, size_t nelems, int pe)                   \
+    {                                                                                            \
+        gshmem::OP(gshmem::group_block(), (E *)dest, (const E *)source, dst, sst, nelems, pe,    \
+                   "gshmemx_" #CALL "_block");                                                   \
     }
-#define GSHMEM_SIGNALLED(CALL, E)                                                                  \
-    GSHMEM_HD void gshmem_##CALL(void *dest, const void *source, size_t nelems,                    \
-                                 uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)          \
-    {                                                                                              \
-        GSHMEM_EITHER(put_signal(gshmem::group_thread(), (E *)dest, (const E *)source, nelems,     \
-                                 sig_addr, signal, sig_op, pe, "gshmem_" #CALL),                   \
-                      gshmem_##CALL(dest, source, nelems, sig_addr, signal, sig_op, pe));          \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_##CALL##_warp(void *dest, const void *source, size_t nelems,             \
-                                        uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)   \
-    {                                                                                              \
-        gshmem::put_signal(gshmem::group_warp(), (E *)dest, (const E *)source, nelems, sig_addr,   \
-                           signal, sig_op, pe, "gshmemx_" #CALL "_warp");                          \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_##CALL##_block(void *dest, const void *source, size_t nelems,            \
-                                         uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)  \
-    {                                                                                              \
-        gshmem::put_signal(gshmem::group_block(), (E *)dest, (const E *)source, nelems, sig_addr,  \
-                           signal, sig_op, pe, "gshmemx_" #CALL "_block");                         \
+#define GSHMEM_SIGNALLED(CALL, E)                                                                 \
+    GSHMEM_HD void gshmem_##CALL(void *dest, const void *source, size_t nelems,                   \
+                                 uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)         \
+    {                                                                                             \
+        GSHMEM_EITHER(put_signal(gshmem::group_thread(), (E *)dest, (const E *)source, nelems,    \
+                                 sig_addr, signal, sig_op, pe, "gshmem_" #CALL),                  \
+                      gshmem_##CALL(dest, source, nelems, sig_addr, signal, sig_op, pe));         \
+    }                                                                                             \
+    GSHMEM_D void gshmemx_##CALL##_warp(void *dest, const void *source, size_t nelems,            \
+                                        uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)  \
+    {                                                                                             \
+        gshmem::put_signal(gshmem::group_warp(), (E *)dest, (const E *)source, nelems, sig_addr,  \
+                           signal, sig_op, pe, "gshmemx_" #CALL "_warp");                         \
+    }                                                                                             \
+    GSHMEM_D void gshmemx_##CALL##_block(void *dest, const void *source, size_t nelems,           \
+                                         uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
+    {                                                                                             \
+        gshmem::put_signal(gshmem::group_block(), (E *)dest, (const E *)source, nelems, sig_addr, \
+                           signal, sig_op, pe, "gshmemx_" #CALL "_block");                        \
     }
-#define GSHMEM_SIZED(BITS, BYTES)                                                                  \
-    GSHMEM_COPY(put##BITS, put, gshmem::detail::element<BYTES>)                                    \
-    GSHMEM_COPY(get##BITS, get, gshmem::detail::element<BYTES>)                                    \
-    GSHMEM_COPY(put##BITS##_nbi, put, gshmem::detail::element<BYTES>)                              \
-    GSHMEM_COPY(get##BITS##_nbi, get, gshmem::detail::element<BYTES>)                              \
-    GSHMEM_STRIDED(iput##BITS, iput, gshmem::detail::element<BYTES>)                               \
-    GSHMEM_STRIDED(iget##BITS, iget, gshmem::detail::element<BYTES>)                               \
-    GSHMEM_SIGNALLED(put##BITS##_signal, gshmem::detail::element<BYTES>)                           \
+#define GSHMEM_SIZED(BITS, BYTES)                                        \
+    GSHMEM_COPY(put##BITS, put, gshmem::detail::element<BYTES>)          \
+    GSHMEM_COPY(get##BITS, get, gshmem::detail::element<BYTES>)          \
+    GSHMEM_COPY(put##BITS##_nbi, put, gshmem::detail::element<BYTES>)    \
+    GSHMEM_COPY(get##BITS##_nbi, get, gshmem::detail::element<BYTES>)    \
+    GSHMEM_STRIDED(iput##BITS, iput, gshmem::detail::element<BYTES>)     \
+    GSHMEM_STRIDED(iget##BITS, iget, gshmem::detail::element<BYTES>)     \
+    GSHMEM_SIGNALLED(put##BITS##_signal, gshmem::detail::element<BYTES>) \
     GSHMEM_SIGNALLED(put##BITS##_signal_nbi, gshmem::detail::element<BYTES>)
 GSHMEM_SIZES(GSHMEM_SIZED)
 #undef GSHMEM_SIZED

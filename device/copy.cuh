@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A group copies bytes between this PE ("near") and a peer ("far") by loads and stores, without
  * synchronising: callers do that. The far side is always accessed 16 aligned bytes at a time, since
- * the link is the bottleneck; the near side by 16 bytes where it is aligned alike, else by the words
- * its alignment allows. Enough of them are in flight to cover the latency. What does not fill 16
- * bytes at the two ends ("edges") goes by small accesses. The bulk-copy engine's path for large
+ * the link is the bottleneck; the near side by 16 bytes where it is aligned alike, else by the
+ * words its alignment allows. Enough of them are in flight to cover the latency. What does not fill
+ * 16 bytes at the two ends ("edges") goes by small accesses. The bulk-copy engine's path for large
  * sizes belongs in bulk.cuh, chosen in copy() below. */
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
@@ -25,15 +25,16 @@ template <direction D, class W> __device__ __forceinline__ W load_source(const W
     if constexpr (D == direction::get)
         return load_relaxed_word(p);
     else
-        return *p;
+        return load_plain(p);
 }
 
-template <direction D, class W> __device__ __forceinline__ void move_one(char *dest, const char *source)
+template <direction D, class W>
+__device__ __forceinline__ void move_one(char *dest, const char *source)
 {
-    *reinterpret_cast<W *>(dest) = load_source<D>(reinterpret_cast<const W *>(source));
+    store_plain(reinterpret_cast<W *>(dest), load_source<D>(reinterpret_cast<const W *>(source)));
 }
 
-/* ---- 16 bytes of the near side ----------------------------------------------------------------- */
+/* ---- 16 bytes of the near side --------------------------------------------------------------- */
 
 /* How the near side lies relative to the far side's 16-byte vectors. */
 enum class near_side {
@@ -87,7 +88,7 @@ template <near_side N> __device__ __forceinline__ void store_near(char *p, vec16
     }
 }
 
-/* ---- the body: whole vectors ------------------------------------------------------------------- */
+/* ---- the body: whole vectors ----------------------------------------------------------------- */
 
 /* Vectors in flight for each thread. Measured on one H200 link: a warp's put gains from 4 to 8 by
  * 1.7 times; a block has enough with 4, which leaves room for the caller's registers. */
@@ -119,7 +120,8 @@ __device__ __forceinline__ void store_vector(char *dest, vec16 v, unsigned shift
 /* U vectors that are step bytes apart. The addresses run instead of being indexed: on a GPU an
  * address takes two registers. */
 template <direction D, near_side N, int U>
-__device__ __forceinline__ void copy_batch(char *dest, const char *source, size_t step, unsigned shift)
+__device__ __forceinline__ void copy_batch(char *dest, const char *source, size_t step,
+                                           unsigned shift)
 {
     vec16 v[U];
     GSHMEM_UNROLL
@@ -134,10 +136,11 @@ __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_
     }
 }
 
-/* As many batches of U vectors, rank, rank + size and so on, as there are; returns where it ended. */
+/* As many batches of U vectors, rank, rank + size and so on, as there are; returns where it
+ * ended. */
 template <direction D, near_side N, int U>
-__device__ __forceinline__ size_t copy_batches(size_t i, size_t size, char *dest, const char *source,
-                                               size_t nvectors, unsigned shift)
+__device__ __forceinline__ size_t copy_batches(size_t i, size_t size, char *dest,
+                                               const char *source, size_t nvectors, unsigned shift)
 {
     for (; i + (U - 1) * size < nvectors; i += U * size)
         copy_batch<D, N, U>(dest + 16 * i, source + 16 * i, 16 * size, shift);
@@ -156,7 +159,7 @@ __device__ __forceinline__ void copy_body(size_t rank, size_t size, char *dest, 
     copy_batches<D, N, 1>(i, size, dest, source, nvectors, shift);
 }
 
-/* ---- the edges: less than 16 bytes before and after the body ----------------------------------- */
+/* ---- the edges: less than 16 bytes before and after the body --------------------------------- */
 
 /* Both sides agree in their last two address bits, and head ends (tail starts) at a vector of the
  * far side. Piece 0 to 4 of the head: a byte, a half, three words, so that each is aligned; 5 to 9
@@ -234,15 +237,15 @@ __device__ __forceinline__ void copy_elements(size_t rank, size_t size, char *de
         move_one<D, W>(dest + i * sizeof(W), source + i * sizeof(W));
 }
 
-/* ---- any number -------------------------------------------------------------------------------- */
+/* ---- any number ------------------------------------------------------------------------------ */
 
 /* At most 16 bytes, by the widest accesses the alignment allows. */
 template <direction D>
 __device__ __forceinline__ void copy_small(size_t rank, size_t size, char *dest, const char *source,
                                            size_t bytes)
 {
-    unsigned bits = (unsigned)(reinterpret_cast<uintptr_t>(dest) |
-                               reinterpret_cast<uintptr_t>(source) | bytes);
+    unsigned bits =
+        (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source) | bytes);
     if ((bits & 7) == 0)
         copy_elements<D, uint64_t>(rank, size, dest, source, bytes);
     else if ((bits & 3) == 0)
@@ -300,8 +303,8 @@ template <direction D, bool has_words, int U>
 __device__ __noinline__ void copy_any(size_t rank, size_t size, char *dest, const char *source,
                                       size_t bytes)
 {
-    unsigned unlike = (unsigned)(reinterpret_cast<uintptr_t>(dest) ^
-                                 reinterpret_cast<uintptr_t>(source));
+    unsigned unlike =
+        (unsigned)(reinterpret_cast<uintptr_t>(dest) ^ reinterpret_cast<uintptr_t>(source));
     if (D == direction::put)
         dest = as_global(dest);
     else
@@ -320,8 +323,8 @@ template <direction D, size_t align, int U>
 __device__ __forceinline__ void copy_vectors(size_t rank, size_t size, char *dest,
                                              const char *source, size_t bytes)
 {
-    unsigned bits = (unsigned)(reinterpret_cast<uintptr_t>(dest) |
-                               reinterpret_cast<uintptr_t>(source));
+    unsigned bits =
+        (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source));
     if (bytes == 16 && (bits & 15) == 0) {
         if (rank == 0)
             move_one<D, vec16>(dest, source);

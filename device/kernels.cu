@@ -107,8 +107,12 @@ __global__ void __launch_bounds__(1024)
                                 a.bytes);
         block.sync();
     }
-    if (block.rank() == 0)
+    if (block.rank() == 0) {
+        /* Serves "signal seen implies that the data is seen": the block's own, and what the stream
+         * has done before. */
+        fence_acq_rel();
         send_signal(pointer<uint64_t>(a.signal), a.value, (int)a.op);
+    }
 }
 
 __global__ void gsh_kernel_store(const __grid_constant__ gsh_kernel_store_args a)

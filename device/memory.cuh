@@ -67,38 +67,38 @@ constexpr bool is_cpu_device = false;
 
 /* load_relaxed_word, load_acquire_word, store_relaxed_word, store_release_word: one access of
  * 1, 2, 4 or 8 bytes, never torn, never from a stale cache. PTX has no 1-byte registers. */
-#define GSHMEM_ACCESS(W, SUFFIX, REGISTER, R)                                                             \
-    __device__ __forceinline__ W load_relaxed_word(const W *p)                                     \
-    {                                                                                              \
-        R v;                                                                                       \
-        asm volatile("ld.relaxed.sys.global." SUFFIX " %0, [%1];"                                  \
-                     : "=" REGISTER(v)                                                             \
-                     : "l"(__cvta_generic_to_global(p))                                            \
-                     : "memory");                                                                  \
-        return (W)v;                                                                               \
-    }                                                                                              \
-    __device__ __forceinline__ W load_acquire_word(const W *p)                                     \
-    {                                                                                              \
-        R v;                                                                                       \
-        asm volatile("ld.acquire.sys.global." SUFFIX " %0, [%1];"                                  \
-                     : "=" REGISTER(v)                                                             \
-                     : "l"(__cvta_generic_to_global(p))                                            \
-                     : "memory");                                                                  \
-        return (W)v;                                                                               \
-    }                                                                                              \
-    __device__ __forceinline__ void store_relaxed_word(W *p, W v)                                  \
-    {                                                                                              \
-        asm volatile("st.relaxed.sys.global." SUFFIX " [%0], %1;" ::"l"(                           \
-                         __cvta_generic_to_global(p)),                                             \
-                     REGISTER((R)v)                                                                \
-                     : "memory");                                                                  \
-    }                                                                                              \
-    __device__ __forceinline__ void store_release_word(W *p, W v)                                  \
-    {                                                                                              \
-        asm volatile("st.release.sys.global." SUFFIX " [%0], %1;" ::"l"(                           \
-                         __cvta_generic_to_global(p)),                                             \
-                     REGISTER((R)v)                                                                \
-                     : "memory");                                                                  \
+#define GSHMEM_ACCESS(W, SUFFIX, REGISTER, R)                         \
+    __device__ __forceinline__ W load_relaxed_word(const W *p)        \
+    {                                                                 \
+        R v;                                                          \
+        asm volatile("ld.relaxed.sys.global." SUFFIX " %0, [%1];"     \
+                     : "=" REGISTER(v)                                \
+                     : "l"(__cvta_generic_to_global(p))               \
+                     : "memory");                                     \
+        return (W)v;                                                  \
+    }                                                                 \
+    __device__ __forceinline__ W load_acquire_word(const W *p)        \
+    {                                                                 \
+        R v;                                                          \
+        asm volatile("ld.acquire.sys.global." SUFFIX " %0, [%1];"     \
+                     : "=" REGISTER(v)                                \
+                     : "l"(__cvta_generic_to_global(p))               \
+                     : "memory");                                     \
+        return (W)v;                                                  \
+    }                                                                 \
+    __device__ __forceinline__ void store_relaxed_word(W *p, W v)     \
+    {                                                                 \
+        asm volatile("st.relaxed.sys.global." SUFFIX                  \
+                     " [%0], %1;" ::"l"(__cvta_generic_to_global(p)), \
+                     REGISTER((R)v)                                   \
+                     : "memory");                                     \
+    }                                                                 \
+    __device__ __forceinline__ void store_release_word(W *p, W v)     \
+    {                                                                 \
+        asm volatile("st.release.sys.global." SUFFIX                  \
+                     " [%0], %1;" ::"l"(__cvta_generic_to_global(p)), \
+                     REGISTER((R)v)                                   \
+                     : "memory");                                     \
     }
 GSHMEM_ACCESS(uint8_t, "u8", "h", uint16_t)
 GSHMEM_ACCESS(uint16_t, "u16", "h", uint16_t)
@@ -119,42 +119,42 @@ __device__ __forceinline__ vec16 load_relaxed_word(const vec16 *p)
 
 /* The atomics are relaxed. atomic_<op> returns the value before; reduce_<op> returns nothing and
  * does not wait for it. */
-#define GSHMEM_ATOMIC(OP, W, TYPE, REGISTER)                                                              \
-    __device__ __forceinline__ W atomic_##OP(W *p, W v)                                            \
-    {                                                                                              \
-        W old;                                                                                     \
-        asm volatile("atom.relaxed.sys.global." #OP "." TYPE " %0, [%1], %2;"                      \
-                     : "=" REGISTER(old)                                                           \
-                     : "l"(__cvta_generic_to_global(p)), REGISTER(v)                               \
-                     : "memory");                                                                  \
-        return old;                                                                                \
+#define GSHMEM_ATOMIC(OP, W, TYPE, REGISTER)                                  \
+    __device__ __forceinline__ W atomic_##OP(W *p, W v)                       \
+    {                                                                         \
+        W old;                                                                \
+        asm volatile("atom.relaxed.sys.global." #OP "." TYPE " %0, [%1], %2;" \
+                     : "=" REGISTER(old)                                      \
+                     : "l"(__cvta_generic_to_global(p)), REGISTER(v)          \
+                     : "memory");                                             \
+        return old;                                                           \
     }
-#define GSHMEM_REDUCE(OP, W, TYPE, REGISTER)                                                              \
-    __device__ __forceinline__ void reduce_##OP(W *p, W v)                                         \
-    {                                                                                              \
-        asm volatile("red.relaxed.sys.global." #OP "." TYPE " [%0], %1;" ::"l"(                    \
-                         __cvta_generic_to_global(p)),                                             \
-                     REGISTER(v)                                                                   \
-                     : "memory");                                                                  \
+#define GSHMEM_REDUCE(OP, W, TYPE, REGISTER)                          \
+    __device__ __forceinline__ void reduce_##OP(W *p, W v)            \
+    {                                                                 \
+        asm volatile("red.relaxed.sys.global." #OP "." TYPE           \
+                     " [%0], %1;" ::"l"(__cvta_generic_to_global(p)), \
+                     REGISTER(v)                                      \
+                     : "memory");                                     \
     }
-#define GSHMEM_COMPARE_SWAP(W, TYPE, REGISTER)                                                            \
-    __device__ __forceinline__ W atomic_compare_swap(W *p, W cond, W v)                            \
-    {                                                                                              \
-        W old;                                                                                     \
-        asm volatile("atom.relaxed.sys.global.cas." TYPE " %0, [%1], %2, %3;"                      \
-                     : "=" REGISTER(old)                                                           \
-                     : "l"(__cvta_generic_to_global(p)), REGISTER(cond), REGISTER(v)               \
-                     : "memory");                                                                  \
-        return old;                                                                                \
+#define GSHMEM_COMPARE_SWAP(W, TYPE, REGISTER)                                       \
+    __device__ __forceinline__ W atomic_compare_swap(W *p, W cond, W v)              \
+    {                                                                                \
+        W old;                                                                       \
+        asm volatile("atom.relaxed.sys.global.cas." TYPE " %0, [%1], %2, %3;"        \
+                     : "=" REGISTER(old)                                             \
+                     : "l"(__cvta_generic_to_global(p)), REGISTER(cond), REGISTER(v) \
+                     : "memory");                                                    \
+        return old;                                                                  \
     }
-#define GSHMEM_OPERATIONS(M)                                                                              \
-    M(add, uint32_t, "u32", "r")                                                                   \
-    M(add, uint64_t, "u64", "l")                                                                   \
-    M(and, uint32_t, "b32", "r")                                                                   \
-    M(and, uint64_t, "b64", "l")                                                                   \
-    M(or, uint32_t, "b32", "r")                                                                    \
-    M(or, uint64_t, "b64", "l")                                                                    \
-    M(xor, uint32_t, "b32", "r")                                                                   \
+#define GSHMEM_OPERATIONS(M)     \
+    M(add, uint32_t, "u32", "r") \
+    M(add, uint64_t, "u64", "l") \
+    M(and, uint32_t, "b32", "r") \
+    M(and, uint64_t, "b64", "l") \
+    M(or, uint32_t, "b32", "r")  \
+    M(or, uint64_t, "b64", "l")  \
+    M(xor, uint32_t, "b32", "r") \
     M(xor, uint64_t, "b64", "l")
 GSHMEM_OPERATIONS(GSHMEM_ATOMIC)
 GSHMEM_OPERATIONS(GSHMEM_REDUCE)
@@ -171,6 +171,17 @@ GSHMEM_COMPARE_SWAP(uint64_t, "b64", "l")
 template <class W> __device__ __forceinline__ W atomic_load(const W *p)
 {
     return load_relaxed_word(p);
+}
+
+/* Plain accesses to elements whose own type is another one of that size. */
+template <class W> __device__ __forceinline__ W load_plain(const W *p)
+{
+    return *p;
+}
+
+template <class W> __device__ __forceinline__ void store_plain(W *p, W v)
+{
+    *p = v;
 }
 
 /* What comes before it in this thread (and what that has seen) is seen by whoever sees a later

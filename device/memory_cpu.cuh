@@ -5,9 +5,9 @@
  * thread has two sync objects: `published`, into which a fence releases all the thread has done and
  * seen, and `observed`, from which a fence acquires. Before a relaxed store or atomic, an auxiliary
  * fiber, which knows nothing else, acquires `published` and releases into the word: whoever reads
- * the word with acquire is then ordered after what came before the fence, and only after that. After
- * a relaxed atomic a second fiber acquires from the word and releases into `observed`. So a program
- * that lacks a fence is reported and a correct one is not. */
+ * the word with acquire is then ordered after what came before the fence, and only after that.
+ * After a relaxed atomic a second fiber acquires from the word and releases into `observed`. So a
+ * program that lacks a fence is reported and a correct one is not. */
 #ifndef GSHMEM_MEMORY_CPU_CUH
 #define GSHMEM_MEMORY_CPU_CUH
 
@@ -26,12 +26,13 @@ constexpr bool is_cpu_device = true;
 
 #ifdef GSHMEM_CPU_TSAN
 
+#define GSHMEM_UNWATCHED __attribute__((no_sanitize("thread"), noinline))
+
 /* The order a CUDA thread has asked for. One block runs on an OS thread at a time. */
 struct tsan_order {
     gsh_cpu_block *block = nullptr; /* whose thread it is now; another block starts afresh */
     gsh_cpu_uint3 block_idx = {0, 0, 0};
     void *publisher = nullptr, *observer = nullptr; /* the fibers, made when first needed */
-    bool has_fenced = false;
     char published = 0, observed = 0;
 
     void reset()
@@ -41,7 +42,6 @@ struct tsan_order {
         if (observer)
             __tsan_destroy_fiber(observer);
         publisher = observer = nullptr;
-        has_fenced = false;
     }
 };
 
@@ -57,7 +57,8 @@ struct tsan_orders {
     }
 };
 
-inline tsan_order &tsan_self()
+/* Unwatched: all fibers of a block use the array. */
+GSHMEM_UNWATCHED inline tsan_order &tsan_self()
 {
     static thread_local tsan_orders orders;
     gsh_cpu_thread *self = gsh_cpu_self;
@@ -73,55 +74,74 @@ inline tsan_order &tsan_self()
     return *order;
 }
 
+/* A new fiber knows what its maker knows. */
+GSHMEM_UNWATCHED inline void *tsan_fiber(const char *name)
+{
+    void *fiber = __tsan_create_fiber(0);
+    __tsan_set_fiber_name(fiber, name);
+    return fiber;
+}
+
 /* In the fiber: acquires one object, releases into the other. */
-inline void tsan_carry(void *&fiber, const char *name, void *from, void *to)
+GSHMEM_UNWATCHED inline void tsan_carry(void *fiber, void *from, void *to)
 {
     void *self = __tsan_get_current_fiber();
-    if (!fiber) {
-        fiber = __tsan_create_fiber(0);
-        __tsan_set_fiber_name(fiber, name);
-    }
     __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync);
     __tsan_acquire(from);
     __tsan_release(to);
     __tsan_switch_to_fiber(self, __tsan_switch_to_fiber_no_sync);
 }
 
-inline void tsan_publish(void *p)
+GSHMEM_UNWATCHED inline void tsan_publish(void *p)
 {
     tsan_order &self = tsan_self();
-    if (self.has_fenced)
-        tsan_carry(self.publisher, "gshmem: before the fence", &self.published, p);
+    if (self.publisher)
+        tsan_carry(self.publisher, &self.published, p);
 }
 
-inline void tsan_observe(void *p)
+GSHMEM_UNWATCHED inline void tsan_observe(void *p)
 {
     tsan_order &self = tsan_self();
-    tsan_carry(self.observer, "gshmem: seen by an atomic", p, &self.observed);
+    if (!self.observer)
+        self.observer = tsan_fiber("gshmem: seen by an atomic");
+    tsan_carry(self.observer, p, &self.observed);
 }
 
-inline void tsan_fence()
+/* The publisher is made at the first fence, so that it knows no more than that fence publishes. */
+GSHMEM_UNWATCHED inline void tsan_fence()
 {
     tsan_order &self = tsan_self();
-    self.has_fenced = true;
     __tsan_acquire(&self.observed);
     __tsan_release(&self.published);
+    if (!self.publisher)
+        self.publisher = tsan_fiber("gshmem: before the fence");
 }
+
+#undef GSHMEM_UNWATCHED
 
 #else
 inline void tsan_publish(void *) {}
 inline void tsan_observe(void *) {}
 #endif
 
-#define GSHMEM_ACCESS(W)                                                                                  \
-    inline W load_relaxed_word(const W *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }        \
-    inline W load_acquire_word(const W *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }        \
-    inline void store_relaxed_word(W *p, W v)                                                      \
-    {                                                                                              \
-        tsan_publish(p);                                                                           \
-        __atomic_store_n(p, v, __ATOMIC_RELAXED);                                                  \
-    }                                                                                              \
-    inline void store_release_word(W *p, W v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+#define GSHMEM_ACCESS(W)                             \
+    inline W load_relaxed_word(const W *p)           \
+    {                                                \
+        return __atomic_load_n(p, __ATOMIC_RELAXED); \
+    }                                                \
+    inline W load_acquire_word(const W *p)           \
+    {                                                \
+        return __atomic_load_n(p, __ATOMIC_ACQUIRE); \
+    }                                                \
+    inline void store_relaxed_word(W *p, W v)        \
+    {                                                \
+        tsan_publish(p);                             \
+        __atomic_store_n(p, v, __ATOMIC_RELAXED);    \
+    }                                                \
+    inline void store_release_word(W *p, W v)        \
+    {                                                \
+        __atomic_store_n(p, v, __ATOMIC_RELEASE);    \
+    }
 GSHMEM_ACCESS(uint8_t)
 GSHMEM_ACCESS(uint16_t)
 GSHMEM_ACCESS(uint32_t)
@@ -130,39 +150,41 @@ GSHMEM_ACCESS(uint64_t)
 
 inline vec16 load_relaxed_word(const vec16 *p)
 {
-    return *p;
+    vec16 v;
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
-#define GSHMEM_ATOMIC(OP, FUNCTION, W)                                                                    \
-    inline W atomic_##OP(W *p, W v)                                                                \
-    {                                                                                              \
-        tsan_publish(p);                                                                           \
-        W old = FUNCTION(p, v, __ATOMIC_RELAXED);                                                  \
-        tsan_observe(p);                                                                           \
-        return old;                                                                                \
+#define GSHMEM_ATOMIC(OP, FUNCTION, W)            \
+    inline W atomic_##OP(W *p, W v)               \
+    {                                             \
+        tsan_publish(p);                          \
+        W old = FUNCTION(p, v, __ATOMIC_RELAXED); \
+        tsan_observe(p);                          \
+        return old;                               \
     }
-#define GSHMEM_REDUCE(OP, FUNCTION, W)                                                                    \
-    inline void reduce_##OP(W *p, W v)                                                             \
-    {                                                                                              \
-        tsan_publish(p);                                                                           \
-        FUNCTION(p, v, __ATOMIC_RELAXED);                                                          \
+#define GSHMEM_REDUCE(OP, FUNCTION, W)    \
+    inline void reduce_##OP(W *p, W v)    \
+    {                                     \
+        tsan_publish(p);                  \
+        FUNCTION(p, v, __ATOMIC_RELAXED); \
     }
-#define GSHMEM_COMPARE_SWAP(W)                                                                            \
-    inline W atomic_compare_swap(W *p, W cond, W v)                                                \
-    {                                                                                              \
-        tsan_publish(p);                                                                           \
-        __atomic_compare_exchange_n(p, &cond, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);       \
-        tsan_observe(p);                                                                           \
-        return cond;                                                                               \
+#define GSHMEM_COMPARE_SWAP(W)                                                               \
+    inline W atomic_compare_swap(W *p, W cond, W v)                                          \
+    {                                                                                        \
+        tsan_publish(p);                                                                     \
+        __atomic_compare_exchange_n(p, &cond, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED); \
+        tsan_observe(p);                                                                     \
+        return cond;                                                                         \
     }
-#define GSHMEM_OPERATIONS(M)                                                                              \
-    M(add, __atomic_fetch_add, uint32_t)                                                           \
-    M(add, __atomic_fetch_add, uint64_t)                                                           \
-    M(and, __atomic_fetch_and, uint32_t)                                                           \
-    M(and, __atomic_fetch_and, uint64_t)                                                           \
-    M(or, __atomic_fetch_or, uint32_t)                                                             \
-    M(or, __atomic_fetch_or, uint64_t)                                                             \
-    M(xor, __atomic_fetch_xor, uint32_t)                                                           \
+#define GSHMEM_OPERATIONS(M)             \
+    M(add, __atomic_fetch_add, uint32_t) \
+    M(add, __atomic_fetch_add, uint64_t) \
+    M(and, __atomic_fetch_and, uint32_t) \
+    M(and, __atomic_fetch_and, uint64_t) \
+    M(or, __atomic_fetch_or, uint32_t)   \
+    M(or, __atomic_fetch_or, uint64_t)   \
+    M(xor, __atomic_fetch_xor, uint32_t) \
     M(xor, __atomic_fetch_xor, uint64_t)
 GSHMEM_OPERATIONS(GSHMEM_ATOMIC)
 GSHMEM_OPERATIONS(GSHMEM_REDUCE)
@@ -180,6 +202,19 @@ template <class W> inline W atomic_load(const W *p)
     W v = load_relaxed_word(p);
     tsan_observe(const_cast<W *>(p));
     return v;
+}
+
+/* By memcpy, since the host compiler reorders accesses of different types. */
+template <class W> inline W load_plain(const W *p)
+{
+    W v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+template <class W> inline void store_plain(W *p, W v)
+{
+    memcpy(p, &v, sizeof v);
 }
 
 inline void fence_acq_rel()
@@ -223,8 +258,8 @@ inline void spin_done()
 /* Now and then, so that a loop of the user's that waits for a thread of its own block ends. */
 inline void poll_pause()
 {
-    static thread_local unsigned calls;
-    if (++calls % 64 == 0)
+    static thread_local unsigned calls; /* of all fibers of the block */
+    if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % 64 == 0)
         gshmemx_cpu_yield();
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fence and quiet. They cost only the routes that carry traffic: today every peer is mapped, so
- * each is one instruction; waiting for the proxy rings belongs here, where state().rings says so. */
+ * each is one instruction; waiting for the proxy rings belongs here, where state().rings says so.
+ */
 #ifndef GSHMEM_ORDER_CUH
 #define GSHMEM_ORDER_CUH
 

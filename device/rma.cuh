@@ -74,7 +74,7 @@ __device__ void copy_strided(G g, W *dest, const W *source, ptrdiff_t dst, ptrdi
         GSHMEM_UNROLL
         for (int u = 0; u < U; u++)
             if (i + u * size < nelems)
-                dest[(ptrdiff_t)(i + u * size) * dst] = v[u];
+                store_plain(dest + (ptrdiff_t)(i + u * size) * dst, v[u]);
     }
 }
 
@@ -100,9 +100,8 @@ __device__ __forceinline__ void move_strided(G g, T *dest, const T *source, ptrd
                         sst, nelems);
     else
         copy_strided_bytes<D>(g, reinterpret_cast<char *>(dest),
-                              reinterpret_cast<const char *>(source),
-                              dst * (ptrdiff_t)sizeof(T), sst * (ptrdiff_t)sizeof(T), sizeof(T),
-                              nelems);
+                              reinterpret_cast<const char *>(source), dst * (ptrdiff_t)sizeof(T),
+                              sst * (ptrdiff_t)sizeof(T), sizeof(T), nelems);
     g.sync();
 }
 

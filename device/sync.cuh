@@ -131,9 +131,11 @@ __device__ __forceinline__ int sync_by_name(G g, gshmem_team_t team, const char 
 } // namespace detail
 
 /* quiet, then all PEs of the team have arrived; what any thread of any of them wrote before is
- * visible to every thread of the group after. 0, or an error when the team is not one of this PE. */
+ * visible to every thread of the group after. 0, or an error when the team is not one of this PE.
+ */
 template <class G>
-__device__ __forceinline__ int barrier(G g, gshmem_team_t team, const char *call = "gshmem::barrier")
+__device__ __forceinline__ int barrier(G g, gshmem_team_t team,
+                                       const char *call = "gshmem::barrier")
 {
     return detail::sync_by_name<true>(g, team, call);
 }

@@ -56,14 +56,14 @@ struct spin {
     __device__ __forceinline__ void done() const { spin_done(); }
 };
 
-/* ---- comparisons ------------------------------------------------------------------------------- */
+/* ---- comparisons ----------------------------------------------------------------------------- */
 
-#define GSHMEM_COMPARISON(NAME, OPERATOR)                                                                 \
-    struct NAME {                                                                                  \
-        template <class T> __device__ __forceinline__ bool operator()(T a, T b) const              \
-        {                                                                                          \
-            return a OPERATOR b;                                                                   \
-        }                                                                                          \
+#define GSHMEM_COMPARISON(NAME, OPERATOR)                                             \
+    struct NAME {                                                                     \
+        template <class T> __device__ __forceinline__ bool operator()(T a, T b) const \
+        {                                                                             \
+            return a OPERATOR b;                                                      \
+        }                                                                             \
     };
 GSHMEM_COMPARISON(is_equal, ==)
 GSHMEM_COMPARISON(is_not_equal, !=)
@@ -121,7 +121,7 @@ __device__ __forceinline__ void check_own(const char *call, const void *address,
     check(call, address, bytes, state().my_pe);
 }
 
-/* ---- all forms --------------------------------------------------------------------------------- */
+/* ---- all forms ------------------------------------------------------------------------------- */
 
 /* The value that satisfied the comparison. */
 template <class T, class Test>
@@ -167,8 +167,8 @@ __device__ __forceinline__ int test_all(const T *ivars, size_t nelems, const int
 
 /* The index of a word that satisfies its comparison; SIZE_MAX: none (test) or all left out. */
 template <bool is_wait, class T, class V>
-__device__ __forceinline__ size_t find_any(const T *ivars, size_t nelems, const int *status, int cmp,
-                                           V values, const char *call)
+__device__ __forceinline__ size_t find_any(const T *ivars, size_t nelems, const int *status,
+                                           int cmp, V values, const char *call)
 {
     check_own(call, ivars, nelems * sizeof(T));
     return with_comparison(cmp, [&](auto test) {
@@ -231,7 +231,7 @@ __device__ __forceinline__ size_t find_some(const T *ivars, size_t nelems, size_
 
 } // namespace detail
 
-/* ---- the public templates: contracts in gshmem/typed.h ----------------------------------------- */
+/* ---- the public templates: contracts in gshmem/typed.h --------------------------------------- */
 
 template <class T>
 __device__ __forceinline__ void wait_until(T *ivar, int cmp, T value,
@@ -242,8 +242,8 @@ __device__ __forceinline__ void wait_until(T *ivar, int cmp, T value,
         cmp, [&](auto test) { (void)detail::wait_word(ivar, test, cmp, value, call); });
 }
 
-__device__ __forceinline__ uint64_t signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value,
-                                                      const char *call = "gshmem::signal_wait_until")
+__device__ __forceinline__ uint64_t signal_wait_until(
+    uint64_t *sig_addr, int cmp, uint64_t value, const char *call = "gshmem::signal_wait_until")
 {
     detail::check_own(call, sig_addr, sizeof *sig_addr);
     return detail::with_comparison(
@@ -257,7 +257,7 @@ __device__ __forceinline__ int test(T *ivar, int cmp, T value, const char *call 
 }
 
 /* Each form twice: one value for all, and (vector) one for each. */
-#define GSHMEM_FORMS(SUFFIX, V, ARGUMENT, VALUES)                                                         \
+#define GSHMEM_FORMS(SUFFIX, V, ARGUMENT, VALUES)                                                  \
     template <class T>                                                                             \
     __device__ __forceinline__ void wait_until_all##SUFFIX(                                        \
         T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                             \

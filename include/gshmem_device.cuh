@@ -4,9 +4,9 @@
  *
  *     gshmem::put(gshmem::group_block(), dest, source, nelems, pe);
  *
- * Groups: group_thread, group_warp, group_block; a call by a group behaves as if one thread had made
- * it after the group's own synchronisation. Compiles with nvcc (any number of files, with or without
- * -rdc=true) and, for the CPU device, with g++ and clang++; C++17. */
+ * Groups: group_thread, group_warp, group_block; a call by a group behaves as if one thread had
+ * made it after the group's own synchronisation. Compiles with nvcc (any number of files, with or
+ * without -rdc=true) and, for the CPU device, with g++ and clang++; C++17. */
 #ifndef GSHMEM_DEVICE_CUH
 #define GSHMEM_DEVICE_CUH
 
@@ -15,7 +15,8 @@
 #endif
 
 #if defined(GSHMEM_H) && !defined(GSHMEM_DEVICE_CODE)
-#error "gshmem.h came first, without kernels: include <gshmem_device.cuh> before it, or instead of it"
+#error \
+    "gshmem.h came first, without kernels: include <gshmem_device.cuh> before it, or instead of it"
 #endif
 #ifndef GSHMEM_DEVICE_CODE
 #define GSHMEM_DEVICE_CODE 1

@@ -4,6 +4,7 @@
 #include "device/cpu/block.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +18,7 @@
 #define MAX_STACKS  16384
 #define KEPT_STACKS 128u
 
-#define WARP_SIZE           32u
+#define WARP_SIZE 32u
 
 /* Rounds of a block in which all its threads only spin: so many with a pause, so many more with a
  * yield of the core; after that it sleeps for a quarter of the time it has waited, within these
@@ -29,7 +30,7 @@
 
 __thread struct gsh_cpu_thread *gshmem_cpu_self;
 
-static int n_stacks; /* of the process */
+static int n_stacks; /* of the process, those for the thread sanitizer aside */
 
 GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self);
 
@@ -40,7 +41,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- what runs next ------------------------------------------------------------------------------- */
+/* ---- what runs next -------------------------------------------------------------------------- */
 
 GSH_NO_TSAN void gsh_block_progress(struct gsh_cpu_block *b)
 {
@@ -67,7 +68,6 @@ static struct gsh_fiber *create_stack(struct gsh_cpu_block *b)
                            "fewer or smaller blocks");
     if (!fiber)
         gsh_block_fatal(b, "no memory for the stack of another thread (%zu bytes)", bytes);
-    __atomic_add_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
     return fiber;
 }
 
@@ -77,10 +77,12 @@ GSH_NO_TSAN static struct gsh_fiber *take_stack(struct gsh_cpu_block *b)
     struct gsh_fiber *fiber = b->idle;
     if (gsh_tsan_is_on())
         return b->threads[b->n_started].fiber;
-    if (!fiber)
-        fiber = create_stack(b);
-    else
+    if (fiber) {
         b->n_idle--;
+    } else {
+        fiber = create_stack(b);
+        __atomic_add_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
+    }
     b->idle = fiber->next;
     fiber->owner = b;
     return fiber;
@@ -164,7 +166,7 @@ GSH_NO_TSAN void gsh_block_wait(struct gsh_cpu_block *b, struct gsh_block_thread
     leave(b, false);
 }
 
-/* ---- the life of a thread -------------------------------------------------------------------------- */
+/* ---- the life of a thread -------------------------------------------------------------------- */
 
 GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thread *t)
 {
@@ -218,7 +220,7 @@ GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self)
     }
 }
 
-/* ---- yield and back-off ---------------------------------------------------------------------------- */
+/* ---- yield and back-off ---------------------------------------------------------------------- */
 
 static void pause_core(void)
 {
@@ -290,7 +292,18 @@ GSH_NO_TSAN void gshmemx_cpu_fence(void)
     gsh_tsan_release(&every_fence);
 }
 
-/* ---- barriers --------------------------------------------------------------------------------------- */
+GSH_NO_TSAN struct gsh_cpu_thread *gsh_block_need_thread(const char *what)
+{
+    static const struct gsh_cpu_config none = {.fatal = NULL};
+    if (!gshmem_cpu_self) {
+        char text[120];
+        snprintf(text, sizeof text, "%s was called in host code", what);
+        gsh_device_fatal(&none, text);
+    }
+    return gshmem_cpu_self;
+}
+
+/* ---- barriers -------------------------------------------------------------------------------- */
 
 /* The last thread, t, has come: all others can go on. */
 GSH_NO_TSAN static void finish_barrier(struct gsh_cpu_block *b, struct gsh_block_thread *t)
@@ -316,7 +329,7 @@ GSH_NO_TSAN static void finish_barrier(struct gsh_cpu_block *b, struct gsh_block
 
 GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
 {
-    struct gsh_cpu_thread *self = gshmem_cpu_self;
+    struct gsh_cpu_thread *self = gsh_block_need_thread("a barrier of threads");
     struct gsh_cpu_block *b = self->block;
     struct gsh_block_thread *t = &b->threads[self->rank];
     /* Two addresses in turn: a thread that already is at the next barrier must not be ordered
@@ -350,7 +363,7 @@ GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
     return b->result;
 }
 
-/* ---- a whole block ----------------------------------------------------------------------------------- */
+/* ---- a whole block --------------------------------------------------------------------------- */
 
 /* Makes room for n threads and for their dynamic shared memory. */
 static void reserve(struct gsh_cpu_block *b, uint32_t n, size_t shared_bytes)
@@ -374,8 +387,10 @@ static void reserve(struct gsh_cpu_block *b, uint32_t n, size_t shared_bytes)
         if (!b->shared)
             gsh_block_fatal(b, "no memory for %zu bytes of shared memory", shared_bytes);
     }
-    gsh_asan_unpoison(b->shared, shared_bytes);
-    gsh_asan_poison((char *)b->shared + shared_bytes, b->shared_capacity - shared_bytes);
+    if (b->shared) {
+        gsh_asan_unpoison(b->shared, shared_bytes);
+        gsh_asan_poison((char *)b->shared + shared_bytes, b->shared_capacity - shared_bytes);
+    }
     if (has_grown)
         gsh_tsan_release(&b->tsan_made);
 }

@@ -26,17 +26,17 @@ struct gsh_block_thread {
     struct gsh_cpu_thread self; /* first: gshmem_cpu_self points to it */
     struct gsh_fiber *fiber;    /* where it runs */
     uint8_t state;
-    uint8_t kind;         /* of the barrier or warp call it is in */
-    uint8_t sync_parity;  /* of the __syncwarps whose lowest lane it is */
-    uint32_t mask, arg;   /* of the warp call */
-    uint64_t value;       /* the operand, then the result */
-    char tsan_sync[2];    /* addresses for the thread sanitizer: those __syncwarps, by parity */
+    uint8_t kind;        /* of the barrier or warp call it is in */
+    uint8_t sync_parity; /* of the __syncwarps whose lowest lane it is */
+    uint32_t mask, arg;  /* of the warp call */
+    uint64_t value;      /* the operand, then the result */
+    char tsan_sync[2];   /* addresses for the thread sanitizer: those __syncwarps, by parity */
 };
 
 struct gsh_cpu_block {
     /* kept from block to block */
     const struct gsh_cpu_config *config; /* the device's */
-    struct gsh_fiber main; /* the OS thread's own stack: runs when no CUDA thread can */
+    struct gsh_fiber main;  /* the OS thread's own stack: runs when no CUDA thread can */
     struct gsh_fiber *idle; /* stacks without a thread */
     uint32_t n_idle;
     struct gsh_block_thread *threads;
@@ -79,6 +79,9 @@ void gsh_block_finish(struct gsh_cpu_block *block);
 /* Runs block `index` of the run to its end. */
 void gsh_block_run(struct gsh_cpu_block *block, struct gsh_cpu_run *run,
                    struct gsh_cpu_uint3 index);
+
+/* The calling CUDA thread; in host code ends the process, naming what was called. */
+struct gsh_cpu_thread *gsh_block_need_thread(const char *what);
 
 /* for warp.c: */
 

@@ -48,7 +48,7 @@ struct gsh_cpu_thread {
 extern __thread struct gsh_cpu_thread *gshmem_cpu_self __attribute__((tls_model("initial-exec")));
 #define gsh_cpu_self gshmem_cpu_self
 
-/* ---- inside kernels ---------------------------------------------------------------------------- */
+/* ---- inside kernels -------------------------------------------------------------------------- */
 
 /* One turn of a spin: runs the block's other threads. When all of them only spin, backs off: the
  * core is yielded, then the OS thread sleeps, for at most a quarter of the time already waited.
@@ -101,10 +101,10 @@ void gshmemx_cpu_fence(void);
 /* Tells the launching PE's host that its control block holds a report (device/state.h). */
 void gshmemx_cpu_report(void);
 
-/* ---- devices: each PE has one ------------------------------------------------------------------ */
+/* ---- devices: each PE has one ---------------------------------------------------------------- */
 
 struct gsh_cpu_config {
-    size_t stack_bytes;            /* of each CUDA thread; 0: 128 KiB */
+    size_t stack_bytes; /* of each CUDA thread; 0: 128 KiB */
     /* Reports a broken promise (a divergent barrier); must not return. NULL: prints the message
      * on a line and ends the process with status 1. */
     void (*fatal)(void *context, const char *message);
@@ -133,7 +133,7 @@ struct gsh_cpu_device *gshmemx_cpu_device_current(void);
 /* Waits for all streams of the device. */
 void gshmemx_cpu_device_synchronize(struct gsh_cpu_device *device);
 
-/* ---- launches ---------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 enum {
     GSH_CPU_OK = 0,
@@ -161,7 +161,7 @@ struct gsh_cpu_launch {
  * when others spin or take long. */
 int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *stream);
 
-/* ---- streams and events ------------------------------------------------------------------------ */
+/* ---- streams and events ---------------------------------------------------------------------- */
 
 /* A stream runs what is enqueued in order, on a thread of its own. The default stream (NULL) waits
  * for all blocking streams and they wait for it, as CUDA's legacy default stream. */

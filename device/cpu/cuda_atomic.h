@@ -8,8 +8,10 @@
 #include <string.h>
 #include "cpu.h"
 
-namespace gshmem {
-namespace cpu {
+namespace gshmem
+{
+namespace cpu
+{
 
 inline void atomic_done(bool has_changed)
 {
@@ -26,8 +28,8 @@ template <class T, class F> inline T atomic_update(T *p, F f)
     __atomic_load(p, &old, __ATOMIC_RELAXED);
     do {
         desired = f(old);
-    } while (!__atomic_compare_exchange(p, &old, &desired, true, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
+    } while (
+        !__atomic_compare_exchange(p, &old, &desired, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return old;
 }
 
@@ -58,8 +60,8 @@ template <class T> inline T atomic_exchange(T *p, T v)
 
 template <class T> inline T atomic_compare(T *p, T expected, T v)
 {
-    bool is_equal = __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_RELAXED,
-                                                __ATOMIC_RELAXED);
+    bool is_equal =
+        __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     atomic_done(is_equal);
     return expected;
 }
@@ -75,27 +77,37 @@ template <class T> inline T atomic_or(T *p, T v)
 } // namespace gshmem
 
 /* One function at its three scopes. */
-#define SCOPES(NAME, T, PARAMS, BODY)                                                              \
-    inline T NAME PARAMS { BODY }                                                                  \
-    inline T NAME##_block PARAMS { BODY }                                                          \
-    inline T NAME##_system PARAMS { BODY }
+#define SCOPES(NAME, T, PARAMS, BODY) \
+    inline T NAME PARAMS              \
+    {                                 \
+        BODY                          \
+    }                                 \
+    inline T NAME##_block PARAMS      \
+    {                                 \
+        BODY                          \
+    }                                 \
+    inline T NAME##_system PARAMS     \
+    {                                 \
+        BODY                          \
+    }
 
-#define ADD(T)   SCOPES(atomicAdd, T, (T * p, T v), return gshmem::cpu::atomic_add(p, v);)
-#define SUB(T)   SCOPES(atomicSub, T, (T * p, T v), return gshmem::cpu::atomic_add(p, (T)(0u - v));)
-#define EXCH(T)  SCOPES(atomicExch, T, (T * p, T v), return gshmem::cpu::atomic_exchange(p, v);)
-#define CAS(T)                                                                                     \
-    SCOPES(atomicCAS, T, (T * p, T expected, T v),                                                 \
+#define ADD(T)  SCOPES(atomicAdd, T, (T * p, T v), return gshmem::cpu::atomic_add(p, v);)
+#define SUB(T)  SCOPES(atomicSub, T, (T * p, T v), return gshmem::cpu::atomic_add(p, (T)(0u - v));)
+#define EXCH(T) SCOPES(atomicExch, T, (T * p, T v), return gshmem::cpu::atomic_exchange(p, v);)
+#define CAS(T)                                     \
+    SCOPES(atomicCAS, T, (T * p, T expected, T v), \
            return gshmem::cpu::atomic_compare(p, expected, v);)
-#define MINMAX(T)                                                                                  \
-    SCOPES(atomicMin, T, (T * p, T v),                                                             \
-           return gshmem::cpu::atomic_update(p, [v](T old) { return v < old ? v : old; });)        \
-    SCOPES(atomicMax, T, (T * p, T v),                                                             \
+#define MINMAX(T)                                                                           \
+    SCOPES(atomicMin, T, (T * p, T v),                                                      \
+           return gshmem::cpu::atomic_update(p, [v](T old) { return v < old ? v : old; });) \
+    SCOPES(atomicMax, T, (T * p, T v),                                                      \
            return gshmem::cpu::atomic_update(p, [v](T old) { return v > old ? v : old; });)
-#define BITS(T)                                                                                    \
-    SCOPES(atomicAnd, T, (T * p, T v), return __atomic_fetch_and(p, v, __ATOMIC_RELAXED);)         \
-    SCOPES(atomicOr, T, (T * p, T v), return gshmem::cpu::atomic_or(p, v);)                        \
+#define BITS(T)                                                                            \
+    SCOPES(atomicAnd, T, (T * p, T v), return __atomic_fetch_and(p, v, __ATOMIC_RELAXED);) \
+    SCOPES(atomicOr, T, (T * p, T v), return gshmem::cpu::atomic_or(p, v);)                \
     SCOPES(atomicXor, T, (T * p, T v), return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED);)
 
+/* clang-format off */
 ADD(int) ADD(unsigned) ADD(unsigned long long) ADD(float) ADD(double)
 SUB(int) SUB(unsigned)
 EXCH(int) EXCH(unsigned) EXCH(unsigned long long) EXCH(float)
@@ -109,6 +121,7 @@ SCOPES(atomicInc, unsigned, (unsigned *p, unsigned v),
 SCOPES(atomicDec, unsigned, (unsigned *p, unsigned v),
        return gshmem::cpu::atomic_update(
            p, [v](unsigned old) { return old == 0 || old > v ? v : old - 1; });)
+/* clang-format on */
 
 #undef ADD
 #undef SUB

@@ -5,25 +5,25 @@
 
 #include "cpu.h"
 
-#define GSHMEM_CUDA_ERRORS(E)                                                                      \
-    E(cudaSuccess, 0, "no error")                                                                  \
-    E(cudaErrorInvalidValue, 1, "invalid argument")                                                \
-    E(cudaErrorMemoryAllocation, 2, "out of memory")                                               \
-    E(cudaErrorInitializationError, 3, "initialization error")                                     \
-    E(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                          \
-    E(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                         \
-    E(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                    \
-    E(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient")                      \
-    E(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                               \
-    E(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                \
-    E(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                       \
-    E(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                              \
-    E(cudaErrorNotReady, 600, "device not ready")                                                  \
-    E(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                    \
-    E(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                    \
-    E(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                   \
-    E(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")            \
-    E(cudaErrorNotSupported, 801, "operation not supported")                                       \
+#define GSHMEM_CUDA_ERRORS(E)                                                           \
+    E(cudaSuccess, 0, "no error")                                                       \
+    E(cudaErrorInvalidValue, 1, "invalid argument")                                     \
+    E(cudaErrorMemoryAllocation, 2, "out of memory")                                    \
+    E(cudaErrorInitializationError, 3, "initialization error")                          \
+    E(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")               \
+    E(cudaErrorInvalidSymbol, 13, "invalid device symbol")                              \
+    E(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")         \
+    E(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient")           \
+    E(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                    \
+    E(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                     \
+    E(cudaErrorInvalidDevice, 101, "invalid device ordinal")                            \
+    E(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                   \
+    E(cudaErrorNotReady, 600, "device not ready")                                       \
+    E(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")         \
+    E(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")         \
+    E(cudaErrorLaunchFailure, 719, "unspecified launch failure")                        \
+    E(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch") \
+    E(cudaErrorNotSupported, 801, "operation not supported")                            \
     E(cudaErrorUnknown, 999, "unknown error")
 
 enum cudaError {
@@ -36,8 +36,8 @@ typedef enum cudaError cudaError_t;
 inline const char *cudaGetErrorName(cudaError_t error)
 {
     switch (error) {
-#define ENTRY(name, value, text)                                                                   \
-    case name:                                                                                     \
+#define ENTRY(name, value, text) \
+    case name:                   \
         return #name;
         GSHMEM_CUDA_ERRORS(ENTRY)
 #undef ENTRY
@@ -48,8 +48,8 @@ inline const char *cudaGetErrorName(cudaError_t error)
 inline const char *cudaGetErrorString(cudaError_t error)
 {
     switch (error) {
-#define ENTRY(name, value, text)                                                                   \
-    case name:                                                                                     \
+#define ENTRY(name, value, text) \
+    case name:                   \
         return text;
         GSHMEM_CUDA_ERRORS(ENTRY)
 #undef ENTRY
@@ -57,8 +57,10 @@ inline const char *cudaGetErrorString(cudaError_t error)
     return "unrecognized error code";
 }
 
-namespace gshmem {
-namespace cpu {
+namespace gshmem
+{
+namespace cpu
+{
 
 inline cudaError_t &last_error()
 {
@@ -86,7 +88,10 @@ inline cudaError_t result_of(int code)
 } // namespace cpu
 } // namespace gshmem
 
-inline cudaError_t cudaPeekAtLastError() { return gshmem::cpu::last_error(); }
+inline cudaError_t cudaPeekAtLastError()
+{
+    return gshmem::cpu::last_error();
+}
 
 inline cudaError_t cudaGetLastError()
 {

@@ -9,7 +9,7 @@
 #include "cpu.h"
 #include "cuda_error.h"
 
-/* ---- devices: there is one ----------------------------------------------------------------------- */
+/* ---- devices: there is one ------------------------------------------------------------------- */
 
 struct cudaDeviceProp {
     char name[256];
@@ -59,10 +59,15 @@ enum cudaFuncAttribute {
     cudaFuncAttributePreferredSharedMemoryCarveout = 9,
 };
 
-namespace gshmem {
-namespace cpu {
+namespace gshmem
+{
+namespace cpu
+{
 
-inline int n_cores() { return (int)sysconf(_SC_NPROCESSORS_ONLN); }
+inline int n_cores()
+{
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
 
 inline size_t memory_bytes(int name)
 {
@@ -72,8 +77,14 @@ inline size_t memory_bytes(int name)
 } // namespace cpu
 } // namespace gshmem
 
-inline cudaError_t cudaGetDeviceCount(int *count) { return *count = 1, cudaSuccess; }
-inline cudaError_t cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
+inline cudaError_t cudaGetDeviceCount(int *count)
+{
+    return *count = 1, cudaSuccess;
+}
+inline cudaError_t cudaGetDevice(int *device)
+{
+    return *device = 0, cudaSuccess;
+}
 
 inline cudaError_t cudaSetDevice(int device)
 {
@@ -86,9 +97,15 @@ inline cudaError_t cudaDeviceSynchronize()
     return cudaSuccess;
 }
 
-inline cudaError_t cudaDeviceReset() { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaDeviceReset()
+{
+    return cudaDeviceSynchronize();
+}
 
-inline cudaError_t cudaDeviceCanAccessPeer(int *can, int, int) { return *can = 0, cudaSuccess; }
+inline cudaError_t cudaDeviceCanAccessPeer(int *can, int, int)
+{
+    return *can = 0, cudaSuccess;
+}
 
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device)
 {
@@ -161,8 +178,8 @@ template <class F>
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n_blocks, F, int threads,
                                                                  size_t shared_bytes)
 {
-    bool fits = threads > 0 && threads <= (int)GSH_CPU_MAX_THREADS &&
-                shared_bytes <= GSH_CPU_MAX_SHARED;
+    bool fits =
+        threads > 0 && threads <= (int)GSH_CPU_MAX_THREADS && shared_bytes <= GSH_CPU_MAX_SHARED;
     *n_blocks = fits ? 1 : 0;
     return gshmem::cpu::result(fits ? cudaSuccess : cudaErrorInvalidValue);
 }

@@ -9,12 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-inline int __popc(unsigned v) { return __builtin_popcount(v); }
-inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
-inline int __ffs(int v) { return __builtin_ffs(v); }
-inline int __ffsll(long long v) { return __builtin_ffsll(v); }
-inline int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }
-inline int __clzll(long long v) { return v ? __builtin_clzll((unsigned long long)v) : 64; }
+inline int __popc(unsigned v)
+{
+    return __builtin_popcount(v);
+}
+inline int __popcll(unsigned long long v)
+{
+    return __builtin_popcountll(v);
+}
+inline int __ffs(int v)
+{
+    return __builtin_ffs(v);
+}
+inline int __ffsll(long long v)
+{
+    return __builtin_ffsll(v);
+}
+inline int __clz(int v)
+{
+    return v ? __builtin_clz((unsigned)v) : 32;
+}
+inline int __clzll(long long v)
+{
+    return v ? __builtin_clzll((unsigned long long)v) : 64;
+}
 
 inline unsigned long long __brevll(unsigned long long v)
 {
@@ -24,10 +42,19 @@ inline unsigned long long __brevll(unsigned long long v)
     return __builtin_bswap64(v);
 }
 
-inline unsigned __brev(unsigned v) { return (unsigned)(__brevll(v) >> 32); }
+inline unsigned __brev(unsigned v)
+{
+    return (unsigned)(__brevll(v) >> 32);
+}
 
-inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
-inline int __mulhi(int a, int b) { return (int)((int64_t)a * b >> 32); }
+inline unsigned __umulhi(unsigned a, unsigned b)
+{
+    return (unsigned)((uint64_t)a * b >> 32);
+}
+inline int __mulhi(int a, int b)
+{
+    return (int)((int64_t)a * b >> 32);
+}
 
 inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
 {
@@ -45,12 +72,12 @@ inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned shift)
     return (unsigned)(((uint64_t)hi << 32 | lo) >> (shift & 31));
 }
 
-#define BITS_AS(NAME, FROM, TO)                                                                    \
-    inline TO NAME(FROM v)                                                                         \
-    {                                                                                              \
-        TO bits;                                                                                   \
-        memcpy(&bits, &v, sizeof bits);                                                            \
-        return bits;                                                                               \
+#define BITS_AS(NAME, FROM, TO)         \
+    inline TO NAME(FROM v)              \
+    {                                   \
+        TO bits;                        \
+        memcpy(&bits, &v, sizeof bits); \
+        return bits;                    \
     }
 BITS_AS(__float_as_int, float, int)
 BITS_AS(__float_as_uint, float, unsigned)
@@ -60,15 +87,42 @@ BITS_AS(__double_as_longlong, double, long long)
 BITS_AS(__longlong_as_double, long long, double)
 #undef BITS_AS
 
-inline float rsqrtf(float v) { return 1.0f / sqrtf(v); }
-inline double rsqrt(double v) { return 1.0 / sqrt(v); }
-inline float __saturatef(float v) { return v > 0.0f ? (v < 1.0f ? v : 1.0f) : 0.0f; }
-inline float __fdividef(float a, float b) { return a / b; }
-inline float __frsqrt_rn(float v) { return rsqrtf(v); }
-inline float __frcp_rn(float v) { return 1.0f / v; }
-inline float __fsqrt_rn(float v) { return sqrtf(v); }
-inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
+inline float rsqrtf(float v)
+{
+    return 1.0f / sqrtf(v);
+}
+inline double rsqrt(double v)
+{
+    return 1.0 / sqrt(v);
+}
+inline float __saturatef(float v)
+{
+    return v > 0.0f ? (v < 1.0f ? v : 1.0f) : 0.0f;
+}
+inline float __fdividef(float a, float b)
+{
+    return a / b;
+}
+inline float __frsqrt_rn(float v)
+{
+    return rsqrtf(v);
+}
+inline float __frcp_rn(float v)
+{
+    return 1.0f / v;
+}
+inline float __fsqrt_rn(float v)
+{
+    return sqrtf(v);
+}
+inline float __fmaf_rn(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+inline double __fma_rn(double a, double b, double c)
+{
+    return fma(a, b, c);
+}
 
 /* Macros, since math.h declares functions of these names. */
 #define __expf(v)    expf(v)
@@ -78,9 +132,15 @@ inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
 #define __cosf(v)    cosf(v)
 #define __powf(a, b) powf(a, b)
 
-#define MINMAX(T)                                                                                  \
-    inline T min(T a, T b) { return b < a ? b : a; }                                               \
-    inline T max(T a, T b) { return a < b ? b : a; }
+#define MINMAX(T)             \
+    inline T min(T a, T b)    \
+    {                         \
+        return b < a ? b : a; \
+    }                         \
+    inline T max(T a, T b)    \
+    {                         \
+        return a < b ? b : a; \
+    }
 MINMAX(int)
 MINMAX(unsigned)
 MINMAX(long)
@@ -88,15 +148,33 @@ MINMAX(unsigned long)
 MINMAX(long long)
 MINMAX(unsigned long long)
 #undef MINMAX
-inline float min(float a, float b) { return fminf(a, b); }
-inline float max(float a, float b) { return fmaxf(a, b); }
-inline double min(double a, double b) { return fmin(a, b); }
-inline double max(double a, double b) { return fmax(a, b); }
+inline float min(float a, float b)
+{
+    return fminf(a, b);
+}
+inline float max(float a, float b)
+{
+    return fmaxf(a, b);
+}
+inline double min(double a, double b)
+{
+    return fmin(a, b);
+}
+inline double max(double a, double b)
+{
+    return fmax(a, b);
+}
 
-#define LOAD(NAME)                                                                                 \
-    template <class T> inline T NAME(const T *p) { return *p; }
-#define STORE(NAME)                                                                                \
-    template <class T> inline void NAME(T *p, T v) { *p = v; }
+#define LOAD(NAME)                               \
+    template <class T> inline T NAME(const T *p) \
+    {                                            \
+        return *p;                               \
+    }
+#define STORE(NAME)                                \
+    template <class T> inline void NAME(T *p, T v) \
+    {                                              \
+        *p = v;                                    \
+    }
 LOAD(__ldg)
 LOAD(__ldcg)
 LOAD(__ldca)
@@ -110,6 +188,9 @@ STORE(__stwt)
 #undef LOAD
 #undef STORE
 
-[[noreturn]] inline void __trap() { abort(); }
+[[noreturn]] inline void __trap()
+{
+    abort();
+}
 
 #endif

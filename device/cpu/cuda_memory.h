@@ -47,8 +47,10 @@ template <class T> inline cudaError_t cudaMallocManaged(T **p, size_t bytes, uns
     return cudaMalloc(p, bytes);
 }
 
-namespace gshmem {
-namespace cpu {
+namespace gshmem
+{
+namespace cpu
+{
 
 /* Host memory known to be pinned: copies from and to it need not be done when the call returns. */
 struct pinned {
@@ -132,7 +134,10 @@ inline cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
     return gshmem::cpu::pin(p, bytes);
 }
 
-inline cudaError_t cudaHostUnregister(void *p) { return gshmem::cpu::unpin(p), cudaSuccess; }
+inline cudaError_t cudaHostUnregister(void *p)
+{
+    return gshmem::cpu::unpin(p), cudaSuccess;
+}
 
 template <class T> inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned)
 {
@@ -146,8 +151,10 @@ inline cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
     return cudaSuccess;
 }
 
-namespace gshmem {
-namespace cpu {
+namespace gshmem
+{
+namespace cpu
+{
 
 /* Rows of `width` bytes; a plain copy is one row. */
 struct copy {
@@ -265,7 +272,8 @@ inline cudaError_t cudaMemset(void *dest, int value, size_t bytes)
     return r;
 }
 
-/* ---- __constant__ and __device__ variables: ordinary variables, shared by all PEs of the process -- */
+/* ---- __constant__ and __device__ variables: ordinary variables, shared by all PEs of the process
+ */
 
 template <class T> inline cudaError_t cudaGetSymbolAddress(void **address, const T &symbol)
 {

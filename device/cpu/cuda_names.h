@@ -21,10 +21,10 @@
 #define __managed__
 #define __grid_constant__
 /* A block is an OS thread. Dynamic shared memory: GSHMEM_DYNAMIC_SHARED in gshmem/launch.h. */
-#define __shared__ static thread_local
-#define __forceinline__        inline __attribute__((always_inline))
-#define __noinline__           __attribute__((noinline))
-#define __align__(n)           __attribute__((aligned(n)))
+#define __shared__      static thread_local
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__    __attribute__((noinline))
+#define __align__(n)    __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 

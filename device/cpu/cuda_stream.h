@@ -15,8 +15,10 @@ typedef struct CUevent_st *cudaEvent_t;
 constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2;
 
-namespace gshmem {
-namespace cpu {
+namespace gshmem
+{
+namespace cpu
+{
 
 inline cudaError_t enqueue(cudaStream_t stream, void (*function)(void *), const void *arg,
                            size_t bytes)

@@ -6,10 +6,22 @@
 #include <time.h>
 #include "cpu.h"
 
-inline void __syncthreads() { gshmemx_cpu_barrier(GSH_CPU_SYNCTHREADS, 0); }
-inline int __syncthreads_count(int p) { return gshmemx_cpu_barrier(GSH_CPU_SYNCTHREADS_COUNT, p); }
-inline int __syncthreads_and(int p) { return gshmemx_cpu_barrier(GSH_CPU_SYNCTHREADS_AND, p); }
-inline int __syncthreads_or(int p) { return gshmemx_cpu_barrier(GSH_CPU_SYNCTHREADS_OR, p); }
+inline void __syncthreads()
+{
+    gshmemx_cpu_barrier(GSH_CPU_SYNCTHREADS, 0);
+}
+inline int __syncthreads_count(int p)
+{
+    return gshmemx_cpu_barrier(GSH_CPU_SYNCTHREADS_COUNT, p);
+}
+inline int __syncthreads_and(int p)
+{
+    return gshmemx_cpu_barrier(GSH_CPU_SYNCTHREADS_AND, p);
+}
+inline int __syncthreads_or(int p)
+{
+    return gshmemx_cpu_barrier(GSH_CPU_SYNCTHREADS_OR, p);
+}
 
 inline void __syncwarp(unsigned mask = 0xffffffffu)
 {
@@ -18,18 +30,29 @@ inline void __syncwarp(unsigned mask = 0xffffffffu)
 
 /* Which lanes run together is not promised by CUDA. Here each thread runs by itself, so the mask
  * names the caller alone, and calls made with it as their mask never wait. */
-inline unsigned __activemask() { return 1u << (gshmem_cpu_self->rank % 32); }
+inline unsigned __activemask()
+{
+    return 1u << (gshmem_cpu_self->rank % 32);
+}
 
 inline unsigned __ballot_sync(unsigned mask, int predicate)
 {
     return (unsigned)gshmemx_cpu_warp(GSH_CPU_BALLOT, mask, predicate != 0, 0);
 }
 
-inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
-inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
+inline int __any_sync(unsigned mask, int predicate)
+{
+    return __ballot_sync(mask, predicate) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate)
+{
+    return __ballot_sync(mask, !predicate) == 0;
+}
 
-namespace gshmem {
-namespace cpu {
+namespace gshmem
+{
+namespace cpu
+{
 
 /* The bits of a 4- or 8-byte value and back. */
 template <class T> inline uint64_t to_bits(T value)
@@ -47,7 +70,10 @@ template <class T> inline T from_bits(uint64_t bits)
     return value;
 }
 
-inline int lane() { return (int)(gshmem_cpu_self->rank % 32); }
+inline int lane()
+{
+    return (int)(gshmem_cpu_self->rank % 32);
+}
 
 /* A source outside the caller's segment of `width` lanes means the caller itself. */
 template <class T> inline T shuffle(unsigned mask, T value, int source, bool is_inside)
@@ -97,10 +123,10 @@ template <class T> inline unsigned __match_all_sync(unsigned mask, T value, int 
     return same;
 }
 
-#define REDUCE(NAME, T, OP)                                                                        \
-    inline T __reduce_##NAME##_sync(unsigned mask, T value)                                        \
-    {                                                                                              \
-        return (T)gshmemx_cpu_warp(GSH_CPU_REDUCE, mask, (uint32_t)value, OP);                     \
+#define REDUCE(NAME, T, OP)                                                    \
+    inline T __reduce_##NAME##_sync(unsigned mask, T value)                    \
+    {                                                                          \
+        return (T)gshmemx_cpu_warp(GSH_CPU_REDUCE, mask, (uint32_t)value, OP); \
     }
 REDUCE(add, unsigned, GSH_CPU_ADD)
 REDUCE(add, int, GSH_CPU_ADD)
@@ -122,11 +148,20 @@ inline void __threadfence()
 #endif
 }
 
-inline void __threadfence_block() { __threadfence(); }
-inline void __threadfence_system() { __threadfence(); }
+inline void __threadfence_block()
+{
+    __threadfence();
+}
+inline void __threadfence_system()
+{
+    __threadfence();
+}
 
 /* The block's other threads run meanwhile; the time is not kept. */
-inline void __nanosleep(unsigned) { gshmemx_cpu_yield(); }
+inline void __nanosleep(unsigned)
+{
+    gshmemx_cpu_yield();
+}
 
 /* Nanoseconds, whatever the core's clock. */
 inline long long clock64()

@@ -5,25 +5,41 @@
 
 #include "cpu.h"
 
-#define VECTOR_124(NAME, T, ALIGN2, ALIGN4)                                                        \
-    struct NAME##1 {                                                                               \
-        T x;                                                                                       \
-    };                                                                                             \
-    struct __attribute__((aligned(ALIGN2))) NAME##2 {                                              \
-        T x, y;                                                                                    \
-    };                                                                                             \
-    struct __attribute__((aligned(ALIGN4))) NAME##4 {                                              \
-        T x, y, z, w;                                                                              \
-    };                                                                                             \
-    static inline NAME##1 make_##NAME##1(T x) { return NAME##1{x}; }                               \
-    static inline NAME##2 make_##NAME##2(T x, T y) { return NAME##2{x, y}; }                       \
-    static inline NAME##4 make_##NAME##4(T x, T y, T z, T w) { return NAME##4{x, y, z, w}; }
+#define VECTOR_124(NAME, T, ALIGN2, ALIGN4)                  \
+    struct NAME##1                                           \
+    {                                                        \
+        T x;                                                 \
+    };                                                       \
+    struct __attribute__((aligned(ALIGN2))) NAME##2          \
+    {                                                        \
+        T x, y;                                              \
+    };                                                       \
+    struct __attribute__((aligned(ALIGN4))) NAME##4          \
+    {                                                        \
+        T x, y, z, w;                                        \
+    };                                                       \
+    static inline NAME##1 make_##NAME##1(T x)                \
+    {                                                        \
+        return NAME##1 {x};                                  \
+    }                                                        \
+    static inline NAME##2 make_##NAME##2(T x, T y)           \
+    {                                                        \
+        return NAME##2 {x, y};                               \
+    }                                                        \
+    static inline NAME##4 make_##NAME##4(T x, T y, T z, T w) \
+    {                                                        \
+        return NAME##4 {x, y, z, w};                         \
+    }
 
-#define VECTOR_3(NAME, T)                                                                          \
-    struct NAME##3 {                                                                               \
-        T x, y, z;                                                                                 \
-    };                                                                                             \
-    static inline NAME##3 make_##NAME##3(T x, T y, T z) { return NAME##3{x, y, z}; }
+#define VECTOR_3(NAME, T)                               \
+    struct NAME##3                                      \
+    {                                                   \
+        T x, y, z;                                      \
+    };                                                  \
+    static inline NAME##3 make_##NAME##3(T x, T y, T z) \
+    {                                                   \
+        return NAME##3 {x, y, z};                       \
+    }
 
 VECTOR_124(char, signed char, 2, 4)
 VECTOR_124(uchar, unsigned char, 2, 4)
@@ -52,7 +68,10 @@ VECTOR_3(double, double)
 #undef VECTOR_3
 
 typedef struct gsh_cpu_uint3 uint3;
-static inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return uint3{x, y, z}; }
+static inline uint3 make_uint3(unsigned x, unsigned y, unsigned z)
+{
+    return uint3{x, y, z};
+}
 
 struct dim3 {
     unsigned x, y, z;

@@ -7,7 +7,7 @@
 static pthread_mutex_t event_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct CUevent_st {
-    unsigned n_refs;            /* the user's and those of records that have not run */
+    unsigned n_refs; /* the user's and those of records that have not run */
     unsigned n_records;
     struct CUstream_st *stream; /* of the latest record; NULL: never recorded */
     uint64_t seq;               /* its place there */

@@ -17,7 +17,8 @@
 
 static int n_guards;
 
-/* ---- the switch ------------------------------------------------------------------------------------
+/* ---- the switch
+ * ------------------------------------------------------------------------------------
  *
  * gsh_fiber_swap(void **from_sp, void *to_sp) saves the registers that a call preserves on the
  * current stack and takes them from the other. Floating-point control words are not switched: all
@@ -179,7 +180,7 @@ GSH_NO_TSAN void gsh_fiber_switch(struct gsh_fiber *from, struct gsh_fiber *to, 
     gsh_asan_finish_switch(is_parked ? NULL : from->asan_fake);
 }
 
-/* ---- stacks --------------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 void gsh_fiber_init_thread(struct gsh_fiber *self)
 {

@@ -33,7 +33,7 @@ struct gsh_cpu_worker {
     struct gsh_cpu_worker *next_idle, *next;
 };
 
-/* ---- workers ----------------------------------------------------------------------------------------- */
+/* ---- workers --------------------------------------------------------------------------------- */
 
 static struct gsh_cpu_uint3 block_index(const struct gsh_cpu_run *run, uint64_t i)
 {
@@ -150,7 +150,7 @@ void gsh_pool_finish(struct gsh_cpu_device *device)
     }
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static uint64_t blocks_left(const struct gsh_cpu_run *run)
 {
@@ -249,7 +249,7 @@ void gsh_run_execute(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
     gsh_tsan_acquire(&run->tsan_end);
 }
 
-/* ---- the grid's barrier -------------------------------------------------------------------------------- */
+/* ---- the grid's barrier ---------------------------------------------------------------------- */
 
 void gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
 {
@@ -269,7 +269,9 @@ void gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
     uint64_t n_at_sync = run->n_at_sync, n_left = run->n_left_blocks;
     pthread_mutex_unlock(&run->device->lock);
     if (!is_synced)
-        gsh_block_fatal(block, "%llu of %llu blocks wait at this_grid().sync() while %llu have "
-                               "exited", (unsigned long long)n_at_sync,
-                        (unsigned long long)run->n_blocks, (unsigned long long)n_left);
+        gsh_block_fatal(block,
+                        "%llu of %llu blocks wait at this_grid().sync() while %llu have "
+                        "exited",
+                        (unsigned long long)n_at_sync, (unsigned long long)run->n_blocks,
+                        (unsigned long long)n_left);
 }

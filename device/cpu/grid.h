@@ -16,14 +16,14 @@ struct gsh_cpu_run {
     const struct gsh_state *state;
     uint64_t number; /* of the device's launches, from 1 */
     uint64_t n_blocks;
-    uint64_t next_block;     /* the first not started; workers count it up */
-    uint64_t n_left_blocks;  /* cooperative: blocks that have exited; under the device's lock */
-    bool is_one_block_each;  /* a worker leaves after one block */
-    uint32_t n_workers;      /* now in the run; under the lock, as what follows */
-    uint32_t n_started;      /* workers so far */
-    pthread_cond_t left;     /* n_workers has become 0 */
-    uint64_t n_at_sync;      /* blocks that wait at the grid's barrier */
-    uint64_t sync_lap;       /* grid barriers done */
+    uint64_t next_block;    /* the first not started; workers count it up */
+    uint64_t n_left_blocks; /* cooperative: blocks that have exited; under the device's lock */
+    bool is_one_block_each; /* a worker leaves after one block */
+    uint32_t n_workers;     /* now in the run; under the lock, as what follows */
+    uint32_t n_started;     /* workers so far */
+    pthread_cond_t left;    /* n_workers has become 0 */
+    uint64_t n_at_sync;     /* blocks that wait at the grid's barrier */
+    uint64_t sync_lap;      /* grid barriers done */
     pthread_cond_t synced;
     char tsan_start, tsan_end, tsan_grid[2]; /* addresses for the thread sanitizer */
 };

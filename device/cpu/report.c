@@ -19,12 +19,9 @@ static const char *const barrier_name[] = {
 };
 
 static const char *const warp_name[] = {
-    [GSH_CPU_SYNCWARP] = "__syncwarp",
-    [GSH_CPU_SHFL] = "__shfl_sync",
-    [GSH_CPU_BALLOT] = "__ballot_sync",
-    [GSH_CPU_MATCH_ANY] = "__match_any_sync",
-    [GSH_CPU_MATCH_ALL] = "__match_all_sync",
-    [GSH_CPU_REDUCE] = "__reduce_sync",
+    [GSH_CPU_SYNCWARP] = "__syncwarp",        [GSH_CPU_SHFL] = "__shfl_sync",
+    [GSH_CPU_BALLOT] = "__ballot_sync",       [GSH_CPU_MATCH_ANY] = "__match_any_sync",
+    [GSH_CPU_MATCH_ALL] = "__match_all_sync", [GSH_CPU_REDUCE] = "__reduce_sync",
 };
 
 #define N_BARRIERS (sizeof barrier_name / sizeof barrier_name[0])
@@ -78,8 +75,7 @@ GSH_NO_TSAN bool gsh_block_is_stuck(const struct gsh_cpu_block *b)
         if (t->state == GSH_THREAD_AT_BARRIER)
             return true;
         for (uint32_t left = t->state == GSH_THREAD_AT_WARP ? t->mask : 0; left; left &= left - 1)
-            if (b->threads[i / 32 * 32 + (uint32_t)__builtin_ctz(left)].state ==
-                GSH_THREAD_EXITED)
+            if (b->threads[i / 32 * 32 + (uint32_t)__builtin_ctz(left)].state == GSH_THREAD_EXITED)
                 return true;
     }
     return false;

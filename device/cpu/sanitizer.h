@@ -8,8 +8,16 @@
 #include <stddef.h>
 
 /* The scheduler's state is touched from all fibers of a block, which the thread sanitizer takes
- * for threads: code that does so is not instrumented. */
+ * for threads, and a function may be entered in one and left in another: such code is not
+ * instrumented at all. (clang's no_sanitize would still note entries and exits.) */
+#if defined(__clang__) && defined(__has_attribute)
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define GSH_NO_TSAN __attribute__((disable_sanitizer_instrumentation))
+#endif
+#endif
+#ifndef GSH_NO_TSAN
 #define GSH_NO_TSAN __attribute__((no_sanitize("thread")))
+#endif
 
 /* The thread sanitizer's contexts. Without it in the process: NULL, and nothing happens. */
 bool gsh_tsan_is_on(void);

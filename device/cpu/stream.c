@@ -29,7 +29,7 @@ struct CUstream_st {
     struct gsh_cpu_block block; /* the thread's, for launches of one block */
 };
 
-/* ---- streams: under the device's lock unless stated otherwise ------------------------------------------ */
+/* ---- streams: under the device's lock unless stated otherwise -------------------------------- */
 
 static struct CUstream_st *ref(struct CUstream_st *s)
 {
@@ -245,7 +245,8 @@ void gshmemx_cpu_stream_destroy(struct CUstream_st *stream)
     pthread_mutex_unlock(&device->lock);
 }
 
-/* Takes the item. *seq, unless NULL: it is done when n_done has reached this. Not under the lock. */
+/* Takes the item. *seq, unless NULL: it is done when n_done has reached this. Not under the lock.
+ */
 static int enqueue(struct CUstream_st *s, struct item *item, uint64_t *seq)
 {
     if (!item)
@@ -312,7 +313,7 @@ struct gsh_cpu_device *gshmemx_cpu_stream_device(struct CUstream_st *stream)
     return resolve(stream)->device;
 }
 
-/* ---- launches ------------------------------------------------------------------------------------------ */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 struct launch_item {
     struct gsh_cpu_run run;
@@ -361,7 +362,7 @@ int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *
     return enqueue(s, item, NULL);
 }
 
-/* ---- for events.c -------------------------------------------------------------------------------------- */
+/* ---- for events.c ---------------------------------------------------------------------------- */
 
 int gsh_stream_mark(struct CUstream_st **stream, void (*function)(void *arg), const void *arg,
                     size_t arg_bytes, uint64_t *seq)
@@ -407,7 +408,7 @@ void gsh_stream_unref(struct CUstream_st *stream)
     unref(stream);
 }
 
-/* ---- for device.c --------------------------------------------------------------------------------------- */
+/* ---- for device.c ---------------------------------------------------------------------------- */
 
 void gsh_streams_synchronize(struct gsh_cpu_device *device)
 {

@@ -11,10 +11,10 @@ struct gsh_cpu_device {
     const struct gsh_state *state; /* atomic */
     pthread_mutex_t lock;
     struct gsh_cpu_pool pool;
-    uint64_t n_runs; /* launches so far; atomic */
+    uint64_t n_runs;                      /* launches so far; atomic */
     struct gsh_fiber *spare, *last_spare; /* stacks, under the thread sanitizer only */
-    struct CUstream_st *default_stream; /* made when first used */
-    struct CUstream_st *streams;        /* all whose thread has not been joined */
+    struct CUstream_st *default_stream;   /* made when first used */
+    struct CUstream_st *streams;          /* all whose thread has not been joined */
 };
 
 /* What each OS thread of a device does first. */

@@ -105,8 +105,9 @@ GSH_NO_TSAN static void finish(const struct call *c, struct gsh_block_thread *la
 GSH_NO_TSAN uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uint64_t value,
                                       uint32_t arg)
 {
-    struct gsh_cpu_block *b = gshmem_cpu_self->block;
-    struct gsh_block_thread *t = &b->threads[gshmem_cpu_self->rank];
+    struct gsh_cpu_thread *self = gsh_block_need_thread("a call of a warp");
+    struct gsh_cpu_block *b = self->block;
+    struct gsh_block_thread *t = &b->threads[self->rank];
     uint32_t lane = t->self.rank % WARP_SIZE, first = t->self.rank - lane;
     struct call c = {b, t - lane, &b->warp_waiting[first / WARP_SIZE], kind,
                      mask & existing_lanes(b, first)};

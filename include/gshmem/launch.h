@@ -64,8 +64,8 @@ inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, si
 {
     static_assert(sizeof...(P) == sizeof...(A), "the kernel takes another number of arguments");
     return [=](P... values) {
-        void *pointers[sizeof...(P) + 1] = {const_cast<void *>(
-            static_cast<const volatile void *>(&values))..., nullptr};
+        void *pointers[sizeof...(P) + 1] = {
+            const_cast<void *>(static_cast<const volatile void *>(&values))..., nullptr};
         return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, pointers, smem,
                                 stream);
     }(static_cast<A &&>(args)...);
@@ -196,8 +196,8 @@ inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, si
 {
     static_assert(sizeof...(P) == sizeof...(A), "the kernel takes another number of arguments");
     return [=](P... values) {
-        void *pointers[sizeof...(P) + 1] = {const_cast<void *>(
-            static_cast<const volatile void *>(&values))..., nullptr};
+        void *pointers[sizeof...(P) + 1] = {
+            const_cast<void *>(static_cast<const volatile void *>(&values))..., nullptr};
         return gshmem::cpu::result_of(gshmem::detail::packed<P...>::launch(
             kernel, grid, block, pointers, smem, stream, false));
     }(static_cast<A &&>(args)...);

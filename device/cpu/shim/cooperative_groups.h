@@ -11,7 +11,7 @@ namespace cooperative_groups
 
 class thread_block
 {
-public:
+  public:
     void sync() const { __syncthreads(); }
     static unsigned thread_rank() { return gshmem_cpu_self->rank; }
     static unsigned num_threads() { return blockDim.x * blockDim.y * blockDim.z; }
@@ -25,7 +25,7 @@ public:
 /* Valid in a collective launch. */
 class grid_group
 {
-public:
+  public:
     bool is_valid() const { return true; }
     void sync() const { gshmemx_cpu_barrier(GSH_CPU_GRID_SYNC, 0); }
     static unsigned long long num_blocks()
@@ -52,9 +52,12 @@ template <unsigned Size, class Parent = void> class thread_block_tile
     static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
                   "a tile has 1, 2, 4, 8, 16 or 32 threads");
     static unsigned first_lane() { return gshmem_cpu_self->rank % 32 & ~(Size - 1); }
-    static unsigned mask() { return (Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1) << first_lane(); }
+    static unsigned mask()
+    {
+        return (Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1) << first_lane();
+    }
 
-public:
+  public:
     void sync() const { __syncwarp(mask()); }
     static unsigned thread_rank() { return gshmem_cpu_self->rank % Size; }
     static constexpr unsigned num_threads() { return Size; }
@@ -62,7 +65,10 @@ public:
     static unsigned meta_group_rank() { return gshmem_cpu_self->rank / Size; }
     static unsigned meta_group_size() { return (thread_block::num_threads() + Size - 1) / Size; }
     template <class T> T shfl(T v, int rank) const { return __shfl_sync(mask(), v, rank, Size); }
-    template <class T> T shfl_up(T v, unsigned d) const { return __shfl_up_sync(mask(), v, d, Size); }
+    template <class T> T shfl_up(T v, unsigned d) const
+    {
+        return __shfl_up_sync(mask(), v, d, Size);
+    }
     template <class T> T shfl_down(T v, unsigned d) const
     {
         return __shfl_down_sync(mask(), v, d, Size);
@@ -80,8 +86,14 @@ public:
     }
 };
 
-inline thread_block this_thread_block() { return thread_block(); }
-inline grid_group this_grid() { return grid_group(); }
+inline thread_block this_thread_block()
+{
+    return thread_block();
+}
+inline grid_group this_grid()
+{
+    return grid_group();
+}
 
 template <unsigned Size, class Parent>
 inline thread_block_tile<Size, Parent> tiled_partition(const Parent &)
@@ -89,7 +101,10 @@ inline thread_block_tile<Size, Parent> tiled_partition(const Parent &)
     return thread_block_tile<Size, Parent>();
 }
 
-template <class Group> inline void sync(const Group &group) { group.sync(); }
+template <class Group> inline void sync(const Group &group)
+{
+    group.sync();
+}
 template <class Group> inline unsigned long long thread_rank(const Group &group)
 {
     return group.thread_rank();

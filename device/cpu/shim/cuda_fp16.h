@@ -14,7 +14,7 @@ typedef gshmem_half_t half;
 inline float __half2float(__half h)
 {
     uint32_t exponent = h.bits >> 10 & 31, fraction = h.bits & 1023;
-    float v = exponent == 31   ? (fraction ? NAN : INFINITY)
+    float v = exponent == 31  ? (fraction ? NAN : INFINITY)
               : exponent == 0 ? ldexpf((float)fraction, -24)
                               : ldexpf((float)(fraction | 1024), (int)exponent - 25);
     return h.bits >> 15 ? -v : v;
@@ -40,27 +40,51 @@ inline __half __float2half_rn(float v)
     return __half{(uint16_t)(sign | h)};
 }
 
-inline __half __float2half(float v) { return __float2half_rn(v); }
-inline __half __double2half(double v) { return __float2half_rn((float)v); }
-inline __half __int2half_rn(int v) { return __float2half_rn((float)v); }
-inline unsigned short __half_as_ushort(__half h) { return h.bits; }
-inline __half __ushort_as_half(unsigned short bits) { return __half{bits}; }
+inline __half __float2half(float v)
+{
+    return __float2half_rn(v);
+}
+inline __half __double2half(double v)
+{
+    return __float2half_rn((float)v);
+}
+inline __half __int2half_rn(int v)
+{
+    return __float2half_rn((float)v);
+}
+inline unsigned short __half_as_ushort(__half h)
+{
+    return h.bits;
+}
+inline __half __ushort_as_half(unsigned short bits)
+{
+    return __half{bits};
+}
 
-#define OPERATION(NAME, OPERATOR)                                                                  \
-    inline __half NAME(__half a, __half b)                                                         \
-    {                                                                                              \
-        return __float2half_rn(__half2float(a) OPERATOR __half2float(b));                          \
-    }                                                                                              \
-    inline __half operator OPERATOR(__half a, __half b) { return NAME(a, b); }
+#define OPERATION(NAME, OPERATOR)                                         \
+    inline __half NAME(__half a, __half b)                                \
+    {                                                                     \
+        return __float2half_rn(__half2float(a) OPERATOR __half2float(b)); \
+    }                                                                     \
+    inline __half operator OPERATOR(__half a, __half b)                   \
+    {                                                                     \
+        return NAME(a, b);                                                \
+    }
 OPERATION(__hadd, +)
 OPERATION(__hsub, -)
 OPERATION(__hmul, *)
 OPERATION(__hdiv, /)
 #undef OPERATION
 
-#define COMPARISON(NAME, OPERATOR)                                                                 \
-    inline bool NAME(__half a, __half b) { return __half2float(a) OPERATOR __half2float(b); }      \
-    inline bool operator OPERATOR(__half a, __half b) { return NAME(a, b); }
+#define COMPARISON(NAME, OPERATOR)                       \
+    inline bool NAME(__half a, __half b)                 \
+    {                                                    \
+        return __half2float(a) OPERATOR __half2float(b); \
+    }                                                    \
+    inline bool operator OPERATOR(__half a, __half b)    \
+    {                                                    \
+        return NAME(a, b);                               \
+    }
 COMPARISON(__heq, ==)
 COMPARISON(__hne, !=)
 COMPARISON(__hlt, <)
@@ -69,6 +93,9 @@ COMPARISON(__hgt, >)
 COMPARISON(__hge, >=)
 #undef COMPARISON
 
-inline __half __hneg(__half a) { return __half{(uint16_t)(a.bits ^ 0x8000)}; }
+inline __half __hneg(__half a)
+{
+    return __half{(uint16_t)(a.bits ^ 0x8000)};
+}
 
 #endif
