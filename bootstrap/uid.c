@@ -241,6 +241,10 @@ static const struct gsh_bootstrap_ops uid_ops = {
 
 /* ---- joining ---- */
 
+/* The rendezvous' own limit begins a little later, with the first PE to come; it is to end first,
+ * since it can say who is missing. */
+#define RENDEZVOUS_GRACE_NS UINT64_C(1000000000)
+
 static enum gsh_result fail_rendezvous(const struct uid_bootstrap *u,
                                        const struct gsh_address *address, enum gsh_result r)
 {
@@ -435,7 +439,8 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
     memcpy(u->secret, content.secret, sizeof u->secret);
     memset(u->out, -1, sizeof u->out);
     memset(u->in, -1, sizeof u->in);
-    r = rendezvous(u, &content.address, options, deadline_ns, partners);
+    r = rendezvous(u, &content.address, options,
+                   deadline_ns == 0 ? 0 : deadline_ns + RENDEZVOUS_GRACE_NS, partners);
     if (r == GSH_OK)
         r = link_up(u, partners, deadline_ns);
     gsh_gate_destroy(&u->gate);

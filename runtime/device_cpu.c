@@ -470,6 +470,9 @@ enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe)
         .context = pe,
     };
     pe->device_ops = &cpu_ops;
+    if (pe->device != NULL) {
+        return GSH_OK; /* made by gsh_setup_prepare */
+    }
     pe->device = gshmemx_cpu_device_create(&config);
     if (pe->device == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for the CPU device");

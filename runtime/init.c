@@ -32,8 +32,8 @@ struct hello {
     uint8_t job[16]; /* rank 0's counts */
 };
 
-#define LIBRARY_VERSION                                                                            \
-    ((GSHMEM_VENDOR_MAJOR_VERSION << 16) | (GSHMEM_VENDOR_MINOR_VERSION << 8) |                    \
+#define LIBRARY_VERSION                                                         \
+    ((GSHMEM_VENDOR_MAJOR_VERSION << 16) | (GSHMEM_VENDOR_MINOR_VERSION << 8) | \
      GSHMEM_VENDOR_PATCH_VERSION)
 
 static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
@@ -75,8 +75,10 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
         struct gsh_peer *p = &pe->peers[i];
         if (all[i].library_version != all[0].library_version ||
             all[i].state_version != all[0].state_version) {
-            return gsh_fail(GSH_ERR_ARG, "init: PE %d runs another version of gshmem (%06x) than "
-                            "PE 0 (%06x)", i, all[i].library_version, all[0].library_version);
+            return gsh_fail(GSH_ERR_ARG,
+                            "init: PE %d runs another version of gshmem (%06x) than "
+                            "PE 0 (%06x)",
+                            i, all[i].library_version, all[0].library_version);
         }
         p->pid = all[i].pid;
         p->host_hash = all[i].host_hash;
@@ -260,6 +262,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     if (r == GSH_OK) {
         r = gsh_teams_create(pe);
     }
+    if (r == GSH_OK) {
+        r = gsh_setup_prepare(pe);
+    }
     return r;
 }
 
@@ -287,7 +292,7 @@ int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr)
 {
     if (gsh_instance_bound() != NULL) {
         return gsh_public_error(gsh_fail(GSH_ERR_STATE, "gshmem_init: this PE is already "
-                                         "initialised"));
+                                                        "initialised"));
     }
     return gsh_public_error(instance_create(flags, attr));
 }
@@ -302,8 +307,10 @@ void gshmem_init(void)
 int gshmem_init_thread(int requested, int *provided)
 {
     if (requested < GSHMEM_THREAD_SINGLE || requested > GSHMEM_THREAD_MULTIPLE) {
-        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "gshmem_init_thread: there is no thread "
-                                         "level %d", requested));
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG,
+                                         "gshmem_init_thread: there is no thread "
+                                         "level %d",
+                                         requested));
     }
     int error = gshmemx_init_attr(0, NULL);
     if (error == 0 && provided != NULL) {

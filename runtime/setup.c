@@ -41,18 +41,25 @@ static enum gsh_result choose_device(struct gsh_instance *pe)
     bool has_cpu_kernels = gsh_modules_have_cpu(), has_cuda_kernels = gsh_modules_have_cuda();
     if (wants_cuda && has_cpu_kernels && !has_cuda_kernels) {
         return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_DEVICE=cuda, but the program's kernels were "
-                        "compiled for the CPU device");
+                                     "compiled for the CPU device");
     }
     if (wants_cpu && has_cuda_kernels && !has_cpu_kernels) {
-        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "GSHMEM_DEVICE=cpu: the program's CUDA kernels "
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
+                "GSHMEM_DEVICE=cpu: the program's CUDA kernels "
                 "cannot reach this heap");
     }
-    bool is_cuda = wants_cuda || (!wants_cpu && !(has_cpu_kernels && !has_cuda_kernels) &&
-                                  gsh_cuda() != NULL);
+    bool is_cuda =
+        wants_cuda || (!wants_cpu && !(has_cpu_kernels && !has_cuda_kernels) && gsh_cuda() != NULL);
     if (wants_cuda && gsh_cuda() == NULL) {
         return gsh_fail(GSH_ERR_UNSUPPORTED, "init: GSHMEM_DEVICE=cuda: %s", gsh_last_error());
     }
     return is_cuda ? gsh_device_cuda_init(pe) : gsh_device_cpu_init(pe);
+}
+
+enum gsh_result gsh_setup_prepare(struct gsh_instance *pe)
+{
+    bool is_cpu_only = gsh_modules_have_cpu() && !gsh_modules_have_cuda();
+    return is_cpu_only && strcmp(pe->env.device, "cuda") != 0 ? gsh_device_cpu_init(pe) : GSH_OK;
 }
 
 static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_bytes)
@@ -134,8 +141,8 @@ static enum gsh_result write_tables(struct gsh_instance *pe)
             .sync_off = (uint64_t)t * l.sync_stride,
         };
     }
-    enum gsh_result r = pe->device_ops->copy(pe, (void *)(base + l.teams_off), copy,
-                                             l.bytes - l.teams_off);
+    enum gsh_result r =
+        pe->device_ops->copy(pe, (void *)(base + l.teams_off), copy, l.bytes - l.teams_off);
     free(copy);
     return r;
 }
@@ -162,8 +169,10 @@ enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe)
     }
     uint64_t n = gsh_heap_allocations(pe->heap, pe->alloc_table, ALLOC_TABLE_MAX);
     if (n > ALLOC_TABLE_MAX) {
-        gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP, "more than %u allocations: kernels' range checks are "
-                "off", ALLOC_TABLE_MAX);
+        gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP,
+                "more than %u allocations: kernels' range checks are "
+                "off",
+                ALLOC_TABLE_MAX);
         n = 0;
         pe->page->control.alloc_table = 0;
     }

@@ -6,12 +6,13 @@
 
 #include "runtime/instance.h"
 
-#ifdef GSHMEM_CHECKS
-#define GSH_CHECKS 1 /* a checking build: -Dchecks=true */
-#else
-#define GSH_CHECKS 0
+#ifndef GSH_CHECKS
+#define GSH_CHECKS 0 /* 1 in a checking build: -Dchecks=true */
 #endif
 
+/* First stage: where all kernels are for the CPU device, its executor is there at once, so that
+ * streams made before device set-up belong to this PE. Not collective. */
+GSH_CHECK_RESULT enum gsh_result gsh_setup_prepare(struct gsh_instance *pe);
 /* Collective; once per PE. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_device(struct gsh_instance *pe);
 /* Gives back what gsh_setup_device made, also when it stopped half-way. Not collective; no PE may

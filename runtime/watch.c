@@ -87,13 +87,26 @@ static void __attribute__((noreturn)) end_process(struct gsh_watch *w, int statu
     _exit(status);
 }
 
-static void __attribute__((noreturn)) end_for_death(struct gsh_watch *w, int dead_pe)
+/* One message for a death, however many find it: the first to take the dead PE's abort word speaks.
+ * A PE that ended the job, or was told of its end, has set it already. */
+static bool is_first_to_find(struct gsh_watch *w, int dead_pe)
+{
+    struct gsh_host_page *page = w->pe->peers[dead_pe].page;
+    return page == NULL || __atomic_exchange_n(&page->control.abort_word, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
+static void end_for_death(struct gsh_watch *w, int dead_pe)
 {
     struct message m = {.kind = MESSAGE_DEAD, .pe = dead_pe, .status = 1};
+    if (gsh_load_relaxed_u32(&w->pe->page->control.abort_word) != 0) {
+        return; /* this PE is ending the job, with a status of its own */
+    }
+    if (is_first_to_find(w, dead_pe)) {
+        gsh_fail(GSH_ERR_PEER, "PE %d died or exited without gshmem_finalize; ending", dead_pe);
+    }
     if (w->is_centre) {
         send_all(w, &m);
     }
-    gsh_fail(GSH_ERR_PEER, "PE %d died or exited without gshmem_finalize; ending", dead_pe);
     end_process(w, 1);
 }
 
@@ -111,7 +124,8 @@ static void handle(struct gsh_watch *w, int link, const struct message *m)
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job", m->pe);
         end_process(w, m->status);
     case MESSAGE_DEAD:
-        end_for_death(w, m->pe);
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d died", m->pe);
+        end_process(w, 1);
     default:
         break;
     }
@@ -124,6 +138,8 @@ static void read_link(struct gsh_watch *w, int link)
     if (n == (ssize_t)sizeof(m)) {
         handle(w, link, &m);
     } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        close(w->polls[link].fd);
+        w->polls[link].fd = -1;
         end_for_death(w, w->link_pe[link]);
     }
 }
@@ -195,7 +211,8 @@ static enum gsh_result accept_links(struct gsh_watch *w, const uint8_t job[16])
         }
         if (w->pe->env.bootstrap_timeout_ns != 0 &&
             gsh_now_ns() - start > w->pe->env.bootstrap_timeout_ns) {
-            return gsh_fail(GSH_ERR_TIMEOUT, "init: %d of %d processes of this node did not connect",
+            return gsh_fail(GSH_ERR_TIMEOUT,
+                            "init: %d of %d processes of this node did not connect",
                             w->n_links - got, w->n_links);
         }
     }
