@@ -68,8 +68,8 @@ static int pe_main(int argc, char **argv)
         gshmem_global_exit(1);
 
     void *args[] = {&box};
-    const int failed = gshmemx_collective_launch(exchange, dim3(2), dim3(threads), args, 0,
-                                                 (cudaStream_t)0);
+    const int failed =
+        gshmemx_collective_launch(exchange, dim3(2), dim3(threads), args, 0, (cudaStream_t)0);
     if (failed || cudaStreamSynchronize((cudaStream_t)0) != cudaSuccess) {
         fprintf(stderr, "put_signal: PE %d: %s\n", me, gshmemx_error_string(failed));
         gshmem_global_exit(1);

@@ -7,8 +7,8 @@
 
 enum { rounds = 10 };
 
-/* A signal carries a number, too: token[r] is set once, by the previous PE, in round r; 0 means that
- * it has not come yet. */
+/* A signal carries a number, too: token[r] is set once, by the previous PE, in round r; 0 means
+ * that it has not come yet. */
 __global__ void pass_token(uint64_t *token)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
@@ -34,8 +34,8 @@ static int pe_main(int argc, char **argv)
     /* The kernels of all PEs wait for each other, so all of them must be running at once: that is
      * what a collective launch promises. */
     void *args[] = {&token};
-    const int failed = gshmemx_collective_launch(pass_token, dim3(1), dim3(1), args, 0,
-                                                 (cudaStream_t)0);
+    const int failed =
+        gshmemx_collective_launch(pass_token, dim3(1), dim3(1), args, 0, (cudaStream_t)0);
     if (failed || cudaStreamSynchronize((cudaStream_t)0) != cudaSuccess) {
         fprintf(stderr, "ring: PE %d: %s\n", me, gshmemx_error_string(failed));
         gshmem_global_exit(1);

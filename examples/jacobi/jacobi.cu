@@ -7,8 +7,8 @@
  * Three ways to send the rows, one after the other:
  *   host         the host queues puts and a barrier on a stream, beside the kernel for inner rows
  *   kernel       the kernel puts its edge rows itself; a barrier on the stream follows
- *   persistent   one launch for all iterations: blocks put rows with signals to the blocks that
- *                need them, and wait for their neighbours only
+ *   persistent   one launch for all iterations: blocks put rows and signal the blocks that need
+ *                them, and wait for their neighbours only
  * Read kernels.cuh first, then solvers.cuh. Here: the division of the domain, the comparison with
  * the same computation on one PE alone, and the report. */
 #include "kernels.cuh"
@@ -37,7 +37,7 @@ struct job {
     outcome alone;
 };
 
-/* ---- the division of the domain ----------------------------------------------------------------- */
+/* ---- the division of the domain -------------------------------------------------------------- */
 
 static int rows_of(const job &j, int pe)
 {
@@ -146,7 +146,7 @@ static void destroy_whole(domain *d)
     cudaFree(d->field[0]);
 }
 
-/* ---- the comparison ----------------------------------------------------------------------------- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 /* PE 0: the greatest difference between all PEs' rows after iteration k and those of one PE. The
  * rows are fetched into the field that the run on one PE does not need any more. */
@@ -157,8 +157,8 @@ static double compare_fields(const job &j, int k)
     float *found = j.whole.field[(j.alone.iterations + 1) % 2];
     const float *part = j.part.field[k % 2];
     for (int pe = 0; pe < j.n; pe++)
-        gshmem_float_get(found + first_row_of(j, pe) * pitch, part + pitch,
-                         rows_of(j, pe) * pitch, pe);
+        gshmem_float_get(found + first_row_of(j, pe) * pitch, part + pitch, rows_of(j, pe) * pitch,
+                         pe);
 
     unsigned *bits = &j.whole.c->n_done; /* any word that is free now */
     check(cudaMemset(bits, 0, sizeof *bits), "cudaMemset");
@@ -200,7 +200,7 @@ static verdict judge_result(const job &j, const outcome &r)
     return v;
 }
 
-/* ---- the report ----------------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 static double bandwidth(const options &o, const outcome &r, int n)
 {
@@ -216,9 +216,8 @@ static void report_routes(const job &j)
         const char *route = gshmemx_route_name(pe);
         for (last = pe; last + 1 < j.n && !strcmp(gshmemx_route_name(last + 1), route); last++)
             ;
-        used += last == pe
-                    ? snprintf(line + used, line_bytes - used, " %s %d", route, pe)
-                    : snprintf(line + used, line_bytes - used, " %s %d-%d", route, pe, last);
+        used += last == pe ? snprintf(line + used, line_bytes - used, " %s %d", route, pe)
+                           : snprintf(line + used, line_bytes - used, " %s %d-%d", route, pe, last);
     }
     gshmem_putmem(j.shared->lines[j.me], line, sizeof line, 0);
     gshmem_barrier_all();
@@ -231,9 +230,8 @@ static void report_routes(const job &j)
 static void report_alone(const job &j)
 {
     if (!j.o.is_csv)
-        printf("%10s: %d iterations, residual %.6e, %.6f s, %.0f GB/s\n", "one PE",
-               j.alone.iterations, j.alone.residual, j.alone.seconds,
-               bandwidth(j.o, j.alone, 1));
+        printf("%10s: %d iterations, residual %.6e, %.6f s, %.1f GB/s\n", "one PE",
+               j.alone.iterations, j.alone.residual, j.alone.seconds, bandwidth(j.o, j.alone, 1));
 }
 
 static void report(const job &j, int variant, const outcome &r, const verdict &v)
@@ -241,16 +239,16 @@ static void report(const job &j, int variant, const outcome &r, const verdict &v
     const double efficiency =
         v.is_compared ? j.alone.seconds / j.alone.iterations / j.n / (r.seconds / r.iterations) : 0;
     if (j.o.is_csv) {
-        printf("%s,%d,%d,%d,%d,%.9e,%.6f,%.1f,%.6f,%.4f,%.3e,%.3e,%s\n", variant_name[variant],
-               j.n, j.o.nx, j.o.ny, r.iterations, r.residual, r.seconds,
-               bandwidth(j.o, r, j.n), v.is_compared ? j.alone.seconds : 0.0, efficiency,
-               v.field_difference, v.norm_difference,
+        printf("%s,%d,%d,%d,%d,%.9e,%.6f,%.1f,%.6f,%.4f,%.3e,%.3e,%s\n", variant_name[variant], j.n,
+               j.o.nx, j.o.ny, r.iterations, r.residual, r.seconds, bandwidth(j.o, r, j.n),
+               v.is_compared ? j.alone.seconds : 0.0, efficiency, v.field_difference,
+               v.norm_difference,
                !v.is_right     ? "wrong"
                : v.is_compared ? "right"
                                : "unchecked");
         return;
     }
-    printf("%10s: %d iterations, residual %.6e, %.6f s, %.0f GB/s per PE", variant_name[variant],
+    printf("%10s: %d iterations, residual %.6e, %.6f s, %.1f GB/s per PE", variant_name[variant],
            r.iterations, r.residual, r.seconds, bandwidth(j.o, r, j.n));
     if (v.is_compared)
         printf(", efficiency %.3f\n"
@@ -278,7 +276,8 @@ static void report_kernel_bandwidth(const job &j)
                 check(cudaEventRecord(q.start, q.main), "cudaEventRecord");
             if (is_copy)
                 check(cudaMemcpyAsync(d.field[1], d.field[0], bytes, cudaMemcpyDeviceToDevice,
-                                      q.main), "cudaMemcpyAsync");
+                                      q.main),
+                      "cudaMemcpyAsync");
             else
                 launch_step<HALO_ALONE>(d, j.o, k + 2, q.main);
         }
@@ -292,13 +291,14 @@ static void report_kernel_bandwidth(const job &j)
         printf("kernel-bandwidth,1,%d,%d,%d,%.6e,%.1f,%.1f,%.4f\n", j.o.nx, j.o.ny, repetitions,
                seconds[0], kernel, copy, kernel / copy);
     else
-        printf("    kernel: %.3f us, %.0f GB/s; a copy moves %.0f GB/s: %.1f %%\n",
+        printf("    kernel: %.3f us, %.1f GB/s; a copy moves %.1f GB/s: %.1f %%\n",
                1e6 * seconds[0], kernel, copy, 100 * kernel / copy);
 }
 
-/* ---- the program -------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
-/* Returns true when all results are right (on PE 0; the others know only part of it). Collective. */
+/* Returns true when all results are right (on PE 0; the others know only part of it). Collective.
+ */
 static bool run_variants(job *j)
 {
     const options &o = j->o;
@@ -337,8 +337,8 @@ static bool run_job(job *j)
 
     if (j->me == 0 && !j->o.is_csv)
         printf("jacobi: %d x %d on %d PE%s, %d to %d rows and at most %d blocks of %d each\n",
-               j->o.nx, j->o.ny, j->n, j->n == 1 ? "" : "s", rows_of(*j, j->n - 1),
-               rows_of(*j, 0), j->part.slots, j->part.threads);
+               j->o.nx, j->o.ny, j->n, j->n == 1 ? "" : "s", rows_of(*j, j->n - 1), rows_of(*j, 0),
+               j->part.slots, j->part.threads);
     report_routes(*j);
     bool is_right = true;
     if (j->o.is_kernel_bandwidth) {
@@ -376,7 +376,8 @@ static int pe_main(int argc, char **argv)
     j.n = gshmem_n_pes();
     char reason[256];
     int status;
-    if (!parse_options(argc, argv, &j.o, reason, sizeof reason) || !fits(j, reason, sizeof reason)) {
+    if (!parse_options(argc, argv, &j.o, reason, sizeof reason) ||
+        !fits(j, reason, sizeof reason)) {
         if (j.me == 0)
             fprintf(stderr, "jacobi: %s\n", reason);
         status = 2;

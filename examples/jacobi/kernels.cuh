@@ -26,9 +26,9 @@ struct control {
     alignas(128) unsigned n_done; /* jacobi_step: blocks that have left their part of the norm */
     /* The rest but partials and sums is for jacobi_persistent. */
     alignas(128) uint64_t arrived[2]; /* blocks of this PE that have left their part, by turn */
-    alignas(128) uint64_t verdict;  /* 2 * (latest iteration judged) + (1 if it is the last) */
-    alignas(128) uint64_t progress; /* for the host: that iteration << 32 | its norm as a float */
-    double final_sum;               /* the squared norm of the last iteration */
+    alignas(128) uint64_t verdict;    /* 2 * (latest iteration judged) + (1 if it is the last) */
+    alignas(128) uint64_t progress;   /* for the host: that iteration << 32 | its norm as a float */
+    double final_sum;                 /* the squared norm of the last iteration */
     int final_iteration;
     alignas(128) uint64_t signals[max_blocks][4]; /* a neighbour's latest iteration, by direction */
     uint64_t sum_here[max_pes];     /* the latest iteration whose sum has come from a PE */
@@ -36,7 +36,7 @@ struct control {
     double partials[2][max_blocks]; /* the blocks' parts of this PE's */
 };
 
-/* ---- one block's rectangle ------------------------------------------------------------------ */
+/* ---- one block's rectangle ------------------------------------------------------------------- */
 
 struct quad_state {
     float4 before, centre; /* the row passed and the row to be computed, in the unchanged field */
@@ -126,7 +126,7 @@ __host__ __device__ inline int band_start(int rows, int bands, int band)
     return (int)((long long)rows * band / bands);
 }
 
-/* ---- one iteration per launch ----------------------------------------------------------------- */
+/* ---- one iteration per launch ---------------------------------------------------------------- */
 
 /* Who copies a PE's edge rows into its neighbours' halo rows. */
 enum halo_by {
@@ -139,14 +139,14 @@ struct step_args {
     slab s;
     const float *in;
     float *out;
-    int first, count;   /* the rows of this launch, in s.bands bands */
-    int above, below;   /* PEs */
-    int rows_above;     /* how many rows the PE above has: its lower halo row is the one after */
+    int first, count; /* the rows of this launch, in s.bands bands */
+    int above, below; /* PEs */
+    int rows_above;   /* how many rows the PE above has: its lower halo row is the one after */
     bool is_upwards;
     bool is_norm_due;
-    int first_partial;  /* where this launch's blocks put their part of the norm */
-    int n_partials;     /* blocks of all launches of the iteration */
-    int turn;           /* which of control.sums is to be filled */
+    int first_partial; /* where this launch's blocks put their part of the norm */
+    int n_partials;    /* blocks of all launches of the iteration */
+    int turn;          /* which of control.sums is to be filled */
     control *c;
 };
 
@@ -187,13 +187,14 @@ __device__ inline void send_row(const slab &s, int strip, float *halo_row, const
     const int begin = strip * blockDim.x * 4, width = blockDim.x * 4;
     const int n = begin + width < s.nx ? width : s.nx - begin;
     if (BY == HALO_BY_KERNEL)
-        gshmemx_float_put_nbi_block(halo_row + begin, row + begin, n, pe);
+        gshmemx_float_put_block(halo_row + begin, row + begin, n, pe);
     if (BY == HALO_ALONE)
         for (int i = threadIdx.x; i < n; i += blockDim.x)
             halo_row[begin + i] = row[begin + i];
 }
 
-template <halo_by BY> __global__ void __launch_bounds__(256, 4) jacobi_step(const __grid_constant__ step_args a)
+template <halo_by BY>
+__global__ void __launch_bounds__(256, 4) jacobi_step(const __grid_constant__ step_args a)
 {
     const int strip = blockIdx.x % a.s.strips, band = blockIdx.x / a.s.strips;
     const int begin = band_start(a.count, a.s.bands, band);
@@ -262,33 +263,33 @@ __device__ inline neighbour find_neighbour(const persistent_args &a, int strip, 
 }
 
 /* Tells the neighbours that this block has done iteration k: its new rows may be read and what it
- * has read may be overwritten. A neighbour on another PE gets the row with the signal. To be
+ * has read may be overwritten. norm_turn: where its part of the norm lies, -1: not due. To be
  * called by all threads after the block's barrier. */
-__device__ inline void announce(const persistent_args &a, int strip, int band, uint64_t k)
+__device__ inline void announce(const persistent_args &a, int strip, int band, int k, int norm_turn)
 {
+    /* A neighbour on another PE needs the row, too. */
     float *out = a.field[k % 2];
-    const ptrdiff_t pitch = a.s.pitch, begin = (ptrdiff_t)strip * blockDim.x * 4;
-    const ptrdiff_t width = blockDim.x * 4, rest = a.s.nx - begin;
-    const size_t n = width < rest ? width : rest;
-    const bool is_first = band == 0, is_last = band == a.s.bands - 1;
-    if (is_first)
-        gshmemx_float_put_signal_block(
-            out + (a.rows_above + 1) * pitch + begin, out + pitch + begin, n,
-            &a.c->signals[find_neighbour(a, strip, band, UP).block][DOWN], k, GSHMEM_SIGNAL_SET,
-            a.above);
-    if (is_last)
-        gshmemx_float_put_signal_block(
-            out + begin, out + a.s.rows * pitch + begin, n,
-            &a.c->signals[find_neighbour(a, strip, band, DOWN).block][UP], k, GSHMEM_SIGNAL_SET,
-            a.below);
-    const int d = threadIdx.x; /* one thread for each direction */
-    if (d < 4 && !(d == UP && is_first) && !(d == DOWN && is_last)) {
-        const neighbour to = find_neighbour(a, strip, band, d);
-        const int seen_from_there = d ^ 1;
-        gshmem_fence(); /* the block's rows and reads come before the signal */
-        if (to.exists)
-            gshmemx_signal_op(&a.c->signals[to.block][seen_from_there], k, GSHMEM_SIGNAL_SET,
-                              to.pe);
+    const ptrdiff_t pitch = a.s.pitch;
+    if (band == 0)
+        send_row<HALO_BY_KERNEL>(a.s, strip, out + (a.rows_above + 1) * pitch, out + pitch,
+                                 a.above);
+    if (band == a.s.bands - 1)
+        send_row<HALO_BY_KERNEL>(a.s, strip, out, out + a.s.rows * pitch, a.below);
+
+    /* One thread for each direction, and one that counts for the norm. The fence orders the signals
+     * after all the block's loads, stores and puts; those to the own PE and to others are the same
+     * call. */
+    neighbour to = {norm_turn >= 0, 0, gshmem_my_pe()};
+    uint64_t *signal = &a.c->arrived[norm_turn >= 0 ? norm_turn : 0];
+    if (threadIdx.x < 4) {
+        const int seen_from_there = threadIdx.x ^ 1;
+        to = find_neighbour(a, strip, band, threadIdx.x);
+        signal = &a.c->signals[to.exists ? to.block : 0][seen_from_there];
+    }
+    if (threadIdx.x < 5 && to.exists) {
+        gshmem_fence();
+        gshmemx_signal_op(signal, threadIdx.x < 4 ? k : 1,
+                          threadIdx.x < 4 ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD, to.pe);
     }
 }
 
@@ -302,17 +303,20 @@ __device__ inline void work(const persistent_args &a)
     const int end = band_start(a.s.rows, a.s.bands, band + 1);
 
     for (int k = 1; k <= a.iterations; k++) {
-        if (threadIdx.x < 4 && find_neighbour(a, strip, band, threadIdx.x).exists)
-            gshmem_signal_wait_until(&a.c->signals[blockIdx.x][threadIdx.x], GSHMEM_CMP_GE, k - 1);
-        /* The norm lags: iteration k starts when k - 2 has been judged, which took place while
-         * k - 1 was computed. If k - 2 was the last, all blocks stop here, none earlier, since a
-         * neighbour may need this block's k - 1. The field of k - 2 is still there: k - 1 went to
-         * the other one. */
-        if (threadIdx.x == 4) {
+        /* Five threads wait, each for one word: four neighbours, and the norm. That lags: k starts
+         * when k - 2 has been judged, which took place while k - 1 was computed. If k - 2 was the
+         * last, all blocks stop here, none earlier, since a neighbour may need this block's k - 1.
+         * The field of k - 2 is still there: k - 1 went to the other one. */
+        if (threadIdx.x < 5) {
+            const bool is_norm = threadIdx.x == 4;
             const int judged = k > 2 ? (k - 2) - (k - 2) % a.norm_every : 0;
-            const uint64_t verdict =
-                gshmem_signal_wait_until(&a.c->verdict, GSHMEM_CMP_GE, 2 * (uint64_t)judged);
-            is_over = verdict % 2 == 1 && (int)(verdict / 2) <= k - 2;
+            const uint64_t seen = gshmem_signal_wait_until(
+                is_norm ? &a.c->verdict : &a.c->signals[blockIdx.x][threadIdx.x], GSHMEM_CMP_GE,
+                is_norm                                              ? 2 * (uint64_t)judged
+                : find_neighbour(a, strip, band, threadIdx.x).exists ? k - 1
+                                                                     : 0);
+            if (is_norm)
+                is_over = seen % 2 == 1 && (int)(seen / 2) <= k - 2;
         }
         __syncthreads();
         if (is_over)
@@ -328,11 +332,7 @@ __device__ inline void work(const persistent_args &a)
                 a.c->partials[turn][blockIdx.x] = part;
         }
         __syncthreads();
-        announce(a, strip, band, k);
-        if (is_due && threadIdx.x == 0) {
-            gshmem_fence(); /* the partial sum comes before its arrival */
-            gshmemx_signal_op(&a.c->arrived[turn], 1, GSHMEM_SIGNAL_ADD, gshmem_my_pe());
-        }
+        announce(a, strip, band, k, is_due ? turn : -1);
     }
 }
 
@@ -372,6 +372,7 @@ __device__ inline void judge(const persistent_args &a)
             is_over = norm <= a.tolerance || k == a.iterations;
             a.c->final_iteration = k;
             a.c->final_sum = sum;
+            gshmem_fence(); /* the blocks may now overwrite what has been read for this norm */
             gshmemx_signal_op(&a.c->verdict, 2 * (uint64_t)k + is_over, GSHMEM_SIGNAL_SET, me);
             gshmemx_signal_op(&a.c->progress, (uint64_t)k << 32 | __float_as_uint((float)norm),
                               GSHMEM_SIGNAL_SET, me);
@@ -383,7 +384,8 @@ __device__ inline void judge(const persistent_args &a)
     }
 }
 
-__global__ void __launch_bounds__(256, 4) jacobi_persistent(const __grid_constant__ persistent_args a)
+__global__ void __launch_bounds__(256, 4)
+    jacobi_persistent(const __grid_constant__ persistent_args a)
 {
     if ((int)blockIdx.x == a.s.strips * a.s.bands)
         judge(a);
@@ -391,7 +393,7 @@ __global__ void __launch_bounds__(256, 4) jacobi_persistent(const __grid_constan
         work(a);
 }
 
-/* ---- before and after --------------------------------------------------------------------------- */
+/* ---- before and after ------------------------------------------------------------------------ */
 
 /* The known solution's boundary: one period of a sine down the left and right columns. first_row:
  * the number of the slab's row 1 in the whole domain of ny rows. */

@@ -24,7 +24,8 @@ struct options {
 
 static const char usage[] =
     "usage: jacobi [options]\n"
-    "Solves Laplace's equation on a grid by Jacobi iteration, on all PEs together, and compares the\n"
+    "Solves Laplace's equation on a grid by Jacobi iteration, on all PEs together, and compares "
+    "the\n"
     "result with that of one PE alone. Exit status 0: all results are right.\n"
     "  --nx N, --ny N       columns and rows of the grid, boundary included (512)\n"
     "  --iterations N       at most so many iterations (1000)\n"

@@ -13,10 +13,10 @@
  * whole domain in one PE's private memory. */
 struct domain {
     slab s;
-    int first_row;               /* the number of row 1 in the whole domain */
+    int first_row; /* the number of row 1 in the whole domain */
     int above, below, rows_above;
-    int threads;                 /* of a block */
-    int slots;                   /* how many blocks run at once, the same number on all PEs */
+    int threads; /* of a block */
+    int slots;   /* how many blocks run at once, the same number on all PEs */
     float *field[2];
     control *c;
 };
@@ -48,7 +48,7 @@ static void check(cudaError_t error, const char *what)
         fail(what, cudaGetErrorString(error));
 }
 
-/* ---- progress ------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 struct progress {
     const char *label;
@@ -80,7 +80,7 @@ static void end_progress(const progress *p)
         fprintf(stderr, "\r%78s\r", "");
 }
 
-/* ---- streams and events of one run ------------------------------------------------------------ */
+/* ---- streams and events of one run ----------------------------------------------------------- */
 
 struct queue {
     cudaStream_t main, inner;
@@ -117,7 +117,7 @@ static double seconds_between(cudaEvent_t start, cudaEvent_t stop)
     return 1e-3 * ms;
 }
 
-/* ---- one iteration per launch --------------------------------------------------------------- */
+/* ---- one iteration per launch ---------------------------------------------------------------- */
 
 /* Cuts `rows` rows into bands so that about `blocks` blocks result. */
 static int cut_bands(const slab &s, int rows, int blocks)
@@ -145,8 +145,8 @@ static step_args step_of(const domain &d, const options &o, int k)
 }
 
 /* The whole of iteration k in one launch. */
-template <halo_by BY> static void launch_step(const domain &d, const options &o, int k,
-                                              cudaStream_t stream)
+template <halo_by BY>
+static void launch_step(const domain &d, const options &o, int k, cudaStream_t stream)
 {
     step_args a = step_of(d, o, k);
     a.s.bands = cut_bands(d.s, d.s.rows, d.slots);
@@ -170,8 +170,7 @@ static void queue_by_host(const domain &d, const options &o, int k, const queue 
     inner.first = 2;
     inner.count = n_inner;
     inner.first_partial = n_edges * s.strips;
-    edge.n_partials = inner.n_partials =
-        (n_edges + (n_inner > 0 ? inner.s.bands : 0)) * s.strips;
+    edge.n_partials = inner.n_partials = (n_edges + (n_inner > 0 ? inner.s.bands : 0)) * s.strips;
 
     for (int e = 0; e < n_edges; e++) {
         edge.first = e == 0 ? 1 : s.rows;
@@ -276,9 +275,8 @@ static outcome run_persistent(const domain &d, const options &o, progress *p)
     persistent_args a = persistent_args_of(d, o);
     void *args[] = {&a};
     check(cudaEventRecord(q.start, q.main), "cudaEventRecord");
-    const int error =
-        gshmemx_collective_launch(jacobi_persistent, dim3(a.s.strips * a.s.bands + 1),
-                                  dim3(d.threads), args, 0, q.main);
+    const int error = gshmemx_collective_launch(jacobi_persistent, dim3(a.s.strips * a.s.bands + 1),
+                                                dim3(d.threads), args, 0, q.main);
     if (error)
         fail("gshmemx_collective_launch", gshmemx_error_string(error));
     check(cudaEventRecord(q.stop, q.main), "cudaEventRecord");
@@ -291,7 +289,8 @@ static outcome run_persistent(const domain &d, const options &o, progress *p)
             const uint32_t bits = (uint32_t)seen;
             float residual;
             memcpy(&residual, &bits, sizeof residual);
-            show_progress(p, (int)(seen >> 32), residual);
+            if (seen != 0)
+                show_progress(p, (int)(seen >> 32), residual);
         }
     }
     outcome result;
@@ -303,7 +302,7 @@ static outcome run_persistent(const domain &d, const options &o, progress *p)
     return result;
 }
 
-/* ---- one run, from the initial state ----------------------------------------------------------- */
+/* ---- one run, from the initial state --------------------------------------------------------- */
 
 static void reset(const domain &d, const options &o)
 {
@@ -337,8 +336,8 @@ static outcome run(const domain &d, const options &o, int variant, bool is_alone
         else if (variant == VARIANT_PERSISTENT)
             result = run_persistent(d, now_run, p);
         else
-            result = run_steps(d, now_run,
-                               variant == VARIANT_HOST ? HALO_BY_HOST : HALO_BY_KERNEL, p);
+            result =
+                run_steps(d, now_run, variant == VARIANT_HOST ? HALO_BY_HOST : HALO_BY_KERNEL, p);
         if (!is_alone)
             gshmem_barrier_all();
     }
