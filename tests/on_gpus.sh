@@ -1,15 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs a program with one PE on each GPU, at most four: on_gpus.sh GSHMEM_INFO GSHMEMRUN PROGRAM ARGS...
-# Without a GPU: 77, skipped.
+# Runs a command in which the word GPUS stands for the number of GPUs, at most four:
+# on_gpus.sh GSHMEM_INFO LEAST COMMAND ARGS... With fewer GPUs than LEAST: 77, skipped.
 set -u
-info=$1 run=$2
+info=$1 least=$2
 shift 2
 n=$("$info" --gpus)
-if [ "${n:-0}" -eq 0 ]; then
-    echo "skipped: needs a GPU, there is none"
+if [ "${n:-0}" -lt "$least" ]; then
+    echo "skipped: needs $least GPUs, there are ${n:-0}"
     exit 77
 fi
 [ "$n" -gt 4 ] && n=4
 echo "on $n GPUs"
-exec "$run" -n "$n" "$@"
+for word; do
+    shift
+    [ "$word" = GPUS ] && word=$n
+    set -- "$@" "$word"
+done
+exec "$@"

@@ -54,14 +54,18 @@ struct combo {
     uint64_t key;
 };
 
-static size_t below(uint64_t *random, size_t n) { return (size_t)(test_random(random) % n); }
+static size_t below(uint64_t *random, size_t n)
+{
+    return (size_t)(test_random(random) % n);
+}
 
 static size_t extent(const type_row *type, size_t nelems, ptrdiff_t stride)
 {
     return nelems == 0 ? 0 : ((nelems - 1) * (size_t)stride + 1) * type->size;
 }
 
-/* ---- the calls to make ------------------------------------------------------------------------- */
+/* ---- the calls to make -------------------------------------------------------------------------
+ */
 
 /* How many dense cases there are: sizes 0 to 300 bytes x misalignments of both sides. */
 static size_t n_dense(const combo *c)
@@ -109,7 +113,8 @@ static piece choose(const checker *x, const combo *c, size_t i, size_t n_short, 
     return p;
 }
 
-/* ---- one batch --------------------------------------------------------------------------------- */
+/* ---- one batch ---------------------------------------------------------------------------------
+ */
 
 static uint64_t key_of(const combo *c, int pe, int what)
 {
@@ -126,8 +131,15 @@ static void make_calls(checker *x, const combo *c, int n)
         call *to = &x->host_calls[i];
         char *dest = op_is_get(c->op) ? x->local[c->local] : x->sym;
         const char *source = op_is_get(c->op) ? x->sym : x->local[c->local];
-        *to = {dest + p->dest_off, source + p->source_off, p->nelems, p->dst, p->sst,
-               &x->sig[i],         p->signal,              p->sig_op, target};
+        *to = {dest + p->dest_off,
+               source + p->source_off,
+               p->nelems,
+               p->dst,
+               p->sst,
+               &x->sig[i],
+               p->signal,
+               p->sig_op,
+               target};
     }
 }
 
@@ -143,9 +155,9 @@ static void run(checker *x, const combo *c, int n)
         gshmemx_quiet_on_stream(x->pe.stream);
     } else {
         test_copy(x->calls, x->host_calls, (size_t)n * sizeof(call));
-        const bool is_cpu = x->pe.is_cpu;
-        c->type->launch(c->where, is_cpu ? 2 : 32, is_cpu ? 64 : 256, c->op, x->calls, n,
-                        x->pe.stream);
+        const unsigned grid = !x->pe.is_cpu ? 32 : x->opt.is_quick ? 1 : 2;
+        const unsigned block = !x->pe.is_cpu ? 256 : c->where == place_thread ? 16 : 64;
+        c->type->launch(c->where, grid, block, c->op, x->calls, n, x->pe.stream);
     }
     test_sync(&x->pe);
 }
@@ -165,24 +177,27 @@ static void model(const checker *x, const combo *c, int n, char *dest, const cha
     }
 }
 
-/* ---- comparison -------------------------------------------------------------------------------- */
+/* ---- comparison --------------------------------------------------------------------------------
+ */
 
 static void report(checker *x, const combo *c, int i, const char *what, size_t at, uint64_t got,
                    uint64_t want)
 {
     const piece *p = &x->pieces[i];
-    const char *api = c->where == place_host || c->where == place_thread ? "" : place_names[c->where];
+    const char *api =
+        c->where == place_host || c->where == place_thread ? "" : place_names[c->where];
     char text[800];
-    snprintf(text, sizeof text,
-             "%s, type %s, on %s%s: PE %d, shift %d (PE %d is the target), local side in %s: %s "
-             "at %zu is 0x%llx, must be 0x%llx; call %d: nelems %zu, dest misaligned by %zu, source by "
-             "%zu, strides %td and %td, signal op %d\n    repeat: check --seed=%llu --op=%s --type=%s "
-             "--place=%s%s",
-             op_names[c->op], c->type->name, place_names[c->where], *api ? " scope" : "", x->pe.me,
-             c->shift, (x->pe.me + c->shift) % x->pe.n, local_names[c->local], what, at,
-             (unsigned long long)got, (unsigned long long)want, i, p->nelems, p->dest_off % 16,
-             p->source_off % 16, p->dst, p->sst, p->sig_op, (unsigned long long)x->opt.seed,
-             op_names[c->op], c->type->name, place_names[c->where], x->opt.is_quick ? " --quick" : "");
+    snprintf(
+        text, sizeof text,
+        "%s, type %s, on %s%s: PE %d, shift %d (PE %d is the target), local side in %s: %s "
+        "at %zu is 0x%llx, must be 0x%llx; call %d: nelems %zu, dest misaligned by %zu, source by "
+        "%zu, strides %td and %td, signal op %d\n    repeat: check --seed=%llu --op=%s --type=%s "
+        "--place=%s%s",
+        op_names[c->op], c->type->name, place_names[c->where], *api ? " scope" : "", x->pe.me,
+        c->shift, (x->pe.me + c->shift) % x->pe.n, local_names[c->local], what, at,
+        (unsigned long long)got, (unsigned long long)want, i, p->nelems, p->dest_off % 16,
+        p->source_off % 16, p->dst, p->sst, p->sig_op, (unsigned long long)x->opt.seed,
+        op_names[c->op], c->type->name, place_names[c->where], x->opt.is_quick ? " --quick" : "");
     test_check(false, __FILE__, __LINE__, text);
 }
 
@@ -253,7 +268,8 @@ static void run_batch(checker *x, const combo *c, int n, size_t dest_bytes, size
     check_batch(x, c, n, dest_bytes, source_bytes);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------------------------
+ */
 
 /* How many of the dense cases to run, and how many long ones. */
 static void budget(const checker *x, const combo *c, size_t *n_short, size_t *n_long)
@@ -363,15 +379,23 @@ static void bench_all(checker *x)
                 const type_row *type = &type_rows[t];
                 if (!is_wanted(x, op, type, where))
                     continue;
-                const bench b = {&x->pe,   type,          op, where,
-                                 x->calls, x->host_calls, x->pe.is_cpu ? 32 : 128};
-                const bool is_value = op_is_element(op) && (where == place_host || where == place_stream);
+                const bench b = {
+                    &x->pe, type, op, where, x->calls, x->host_calls, x->pe.is_cpu ? 32 : 128};
+                const bool is_value =
+                    op_is_element(op) && (where == place_host || where == place_stream);
                 char *local = x->local[is_value ? local_host : local_device];
                 for (size_t bytes : sizes) {
                     if (x->opt.size)
                         bytes = x->opt.size;
-                    call c = {op_is_get(op) ? local : x->sym, op_is_get(op) ? x->sym : local,
-                              bytes / type->size, 1, 1, x->sig, 1, GSHMEM_SIGNAL_SET, x->pe.next};
+                    call c = {op_is_get(op) ? local : x->sym,
+                              op_is_get(op) ? x->sym : local,
+                              bytes / type->size,
+                              1,
+                              1,
+                              x->sig,
+                              1,
+                              GSHMEM_SIGNAL_SET,
+                              x->pe.next};
                     if (op_is_element(op))
                         c.nelems = 1;
                     bench_call(&b, &c);
@@ -382,7 +406,8 @@ static void bench_all(checker *x)
     gshmem_barrier_all();
 }
 
-/* ---- start and end ----------------------------------------------------------------------------- */
+/* ---- start and end -----------------------------------------------------------------------------
+ */
 
 static int list(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves each AMO by itself: for operation x type x place x target PE, on random and on edge values,
- * the word afterwards and the value fetched equal a sequential model's, bit for bit, and the bytes
- * around the word are as they were. How AMOs meet each other is the business of amo.
+ * Proves each AMO by itself: for operation x type x place x target PE, on random and on edge
+ * values, the word afterwards and the value fetched equal a sequential model's, bit for bit, and
+ * the bytes around the word are as they were. How AMOs meet each other is the business of amo.
  *
  *     check_amo [--quick] [--seed=N] [--op=NAME] [--type=NAME] [--place=host|thread] */
 #include "tests/multi/amo_calls.cuh"
@@ -13,9 +13,9 @@ struct checker {
     uint64_t seed;
     int n_calls;
     bool is_quick;
-    char *words;        /* symmetric, n_words * stride bytes */
-    uint64_t *fetched;  /* device memory */
-    amo_call *calls;    /* device memory */
+    char *words;       /* symmetric, n_words * stride bytes */
+    uint64_t *fetched; /* device memory */
+    amo_call *calls;   /* device memory */
     amo_call host_calls[n_words];
     uint64_t host_fetched[n_words];
     char want[n_words * stride], got[n_words * stride];
@@ -60,8 +60,9 @@ static void make_calls(checker *x, const combo *c, int from, amo_call *calls)
     initial_words(x, c, target, theirs);
     for (int i = 0; i < x->n_calls; i++) {
         const uint64_t random = test_random(&key);
-        amo_call call = {x->words + i * stride + 8, edge(test_random(&key)), edge(test_random(&key)),
-                         c->is_host ? &x->host_fetched[i] : &x->fetched[i], target};
+        amo_call call = {x->words + i * stride + 8, edge(test_random(&key)),
+                         edge(test_random(&key)), c->is_host ? &x->host_fetched[i] : &x->fetched[i],
+                         target};
         if (random % 2) /* so that compare_swap finds what it looks for */
             memcpy(&call.cond, theirs + i * stride + 8, c->type->size);
         calls[i] = call;
@@ -146,7 +147,8 @@ static void check_combo(checker *x, const combo *c)
         gshmem_quiet();
     } else {
         test_copy(x->calls, x->host_calls, sizeof x->host_calls);
-        c->type->launch(c->op, x->calls, x->n_calls, 2, 64, x->pe.stream);
+        c->type->launch(c->op, x->calls, x->n_calls, x->pe.is_cpu ? 1 : 2, x->is_quick ? 16 : 64,
+                        x->pe.stream);
         test_sync(&x->pe);
     }
     gshmem_barrier_all();
@@ -165,9 +167,9 @@ static int check_all(checker *x, int argc, char **argv)
                     !test_is_wanted(test_option(argc, argv, "op"), amo_names[op]) ||
                     !test_is_wanted(test_option(argc, argv, "place"), is_host ? "host" : "thread"))
                     continue;
-                uint64_t key =
-                    x->seed * 1000003 + (uint64_t)((&type - amo_rows) * n_amo_ops + op) * 2 +
-                    (uint64_t)is_host;
+                uint64_t key = x->seed * 1000003 +
+                               (uint64_t)((&type - amo_rows) * n_amo_ops + op) * 2 +
+                               (uint64_t)is_host;
                 for (int shift = 0; shift < (x->is_quick && x->pe.n > 2 ? 2 : x->pe.n); shift++) {
                     const combo c = {op, shift, &type, is_host != 0, test_random(&key)};
                     check_combo(x, &c);

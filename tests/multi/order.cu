@@ -8,20 +8,22 @@
 
 enum { window = 16, words = 4, apart = 16, bulk = 1024, threads = 64 };
 
-/* One PE's side, symmetric. Each word is written by the PE named; values are rounds and only grow. */
+/* One PE's side, symmetric. Each word is written by the PE named; values are rounds and only grow.
+ */
 struct mail {
-    long data[window][words * apart]; /* the previous PE, words on lines of their own */
-    long flag[window];                /* the previous PE */
-    uint64_t sig[window];             /* the previous PE */
+    long data[window][words * apart];   /* the previous PE, words on lines of their own */
+    long flag[window];                  /* the previous PE */
+    uint64_t sig[window];               /* the previous PE */
     long source[window][words * apart]; /* this PE: what it puts */
-    long in[2][bulk], out[bulk];      /* in: the previous PE; out: this PE */
+    long in[2][bulk], out[bulk];        /* in: the previous PE; out: this PE */
     uint64_t in_sig[2];
-    uint64_t ack[3];                  /* the PE that receives what this one sends: rounds done */
+    uint64_t ack[3]; /* the PE that receives what this one sends: rounds done */
     long x[window], first[window], second[window]; /* chains */
-    long here;                        /* store buffering: the partner */
+    long here;                                     /* store buffering: the partner */
 };
 
-/* ---- message passing, one thread to one thread ------------------------------------------------- */
+/* ---- message passing, one thread to one thread -------------------------------------------------
+ */
 
 enum message {
     put_fence_p,
@@ -40,11 +42,27 @@ enum message {
     n_messages
 };
 static const char *const message_names[n_messages] = {
-    "put, fence, p",        "put, quiet, p",        "put_nbi, fence, p",    "put_nbi, quiet, p",
-    "p, fence, atomic_set", "put, fence, atomic_inc", "put_signal set",     "put_signal add",
-    "put_signal_nbi",       "put, signal_op",       "put_nbi, signal_op",   "atomic_add, fence, p",
-    "atomic_add, signal_op",
+    "put, fence, p",
+    "put, quiet, p",
+    "put_nbi, fence, p",
+    "put_nbi, quiet, p",
+    "p, fence, atomic_set",
+    "put, fence, atomic_inc",
+    "put_signal set",
+    "put_signal add",
+    "put_signal_nbi",
+    "put, fence, signal_op",
+    "put_nbi, quiet, signal_op",
+    "atomic_add, fence, p",
+    "atomic_add, fence, signal_op",
 };
+
+/* Tells pe that this thread has read what came in round r: the reads are before the fence. */
+static __device__ void acknowledge(uint64_t *ack, long r, int pe)
+{
+    gshmem_fence();
+    gshmemx_signal_op(ack, (uint64_t)r, GSHMEM_SIGNAL_SET, pe);
+}
 
 static __device__ bool has_signal(int kind)
 {
@@ -83,23 +101,21 @@ static __device__ void send(mail *m, int kind, int slot, long r, int to)
         gshmem_long_put_signal(data, source, n, &m->sig[slot], (uint64_t)r, GSHMEM_SIGNAL_SET, to);
         return;
     case put_signal_add:
-        gshmem_long_put_signal(data, source, n, &m->sig[slot], (uint64_t)step,
-                               GSHMEM_SIGNAL_ADD, to);
+        gshmem_long_put_signal(data, source, n, &m->sig[slot], (uint64_t)step, GSHMEM_SIGNAL_ADD,
+                               to);
         return;
     default:
         gshmem_long_put_signal_nbi(data, source, n, &m->sig[slot], (uint64_t)r, GSHMEM_SIGNAL_SET,
                                    to);
         return;
     }
-    if (has_signal(kind)) {
-        gshmemx_signal_op(&m->sig[slot], (uint64_t)r, GSHMEM_SIGNAL_SET, to);
-        return;
-    }
-    if (kind == put_quiet_p || kind == put_nbi_quiet_p)
+    if (kind == put_quiet_p || kind == put_nbi_quiet_p || kind == put_nbi_signal_op)
         gshmem_quiet();
     else
         gshmem_fence();
-    if (kind == p_fence_set)
+    if (has_signal(kind))
+        gshmemx_signal_op(&m->sig[slot], (uint64_t)r, GSHMEM_SIGNAL_SET, to);
+    else if (kind == p_fence_set)
         gshmem_long_atomic_set(&m->flag[slot], r, to);
     else if (kind == put_fence_inc)
         gshmem_long_atomic_inc(&m->flag[slot], to);
@@ -135,17 +151,25 @@ __global__ void message_kernel(mail *m, verdict *v, int kind, long rounds)
             send(m, kind, slot, r, (me + 1) % n);
         } else {
             receive(m, kind, slot, r, v);
-            gshmemx_signal_op(&m->ack[0], (uint64_t)r, GSHMEM_SIGNAL_SET, (me + n - 1) % n);
+            acknowledge(&m->ack[0], r, (me + n - 1) % n);
         }
     }
     gshmem_quiet();
 }
 
-/* ---- bulk data from a warp or a block ------------------------------------------------------------- */
+/* ---- bulk data from a warp or a block
+ * ------------------------------------------------------------- */
 
-enum bulk_kind { block_signal, block_signal_nbi, warp_signal, block_fence_p, block_nbi_quiet_p, n_bulks };
+enum bulk_kind {
+    block_signal,
+    block_signal_nbi,
+    warp_signal,
+    block_fence_p,
+    block_nbi_quiet_p,
+    n_bulks
+};
 static const char *const bulk_names[n_bulks] = {
-    "put_signal_block", "put_signal_nbi_block", "put_signal_warp, each warp a part",
+    "put_signal_block",    "put_signal_nbi_block",    "put_signal_warp, each warp a part",
     "put_block, fence, p", "put_nbi_block, quiet, p",
 };
 
@@ -157,7 +181,8 @@ static __device__ void send_bulk(mail *m, int kind, int b, long r, int to)
     const int n_warps = threads / 32, warp = (int)threadIdx.x / 32, part = bulk / n_warps;
     switch (kind) {
     case block_signal:
-        gshmemx_long_put_signal_block(m->in[b], m->out, bulk, &m->in_sig[b], 1, GSHMEM_SIGNAL_ADD, to);
+        gshmemx_long_put_signal_block(m->in[b], m->out, bulk, &m->in_sig[b], 1, GSHMEM_SIGNAL_ADD,
+                                      to);
         break;
     case block_signal_nbi:
         gshmemx_long_put_signal_nbi_block(m->in[b], m->out, bulk, &m->in_sig[b], 1,
@@ -197,22 +222,25 @@ __global__ void bulk_kernel(mail *m, verdict *v, int kind, long rounds)
             __syncthreads();
             send_bulk(m, kind, b, r, (me + 1) % n);
         } else {
-            const uint64_t arrivals = (uint64_t)((r + 1) / 2) * (kind == warp_signal ? threads / 32 : 1);
+            const uint64_t arrivals =
+                (uint64_t)((r + 1) / 2) * (kind == warp_signal ? threads / 32 : 1);
             gshmem_signal_wait_until(&m->in_sig[b], GSHMEM_CMP_GE, arrivals);
             for (int i = (int)threadIdx.x; i < bulk; i += threads)
                 EXPECT_AT(v, m->in[b][bulk - 1 - i], r * bulk + bulk - 1 - i, kind);
             __syncthreads();
             if (threadIdx.x == 0)
-                gshmemx_signal_op(&m->ack[1], (uint64_t)r, GSHMEM_SIGNAL_SET, (me + n - 1) % n);
+                acknowledge(&m->ack[1], r, (me + n - 1) % n);
             __syncthreads();
         }
     }
 }
 
-/* ---- store buffering ------------------------------------------------------------------------------ */
+/* ---- store buffering
+ * ------------------------------------------------------------------------------ */
 
 /* Each of a pair stores to the other and then loads what the other stores to. After quiet the store
- * is complete, so they cannot both miss it; after fence they may. seen[r] on this PE: what it got. */
+ * is complete, so they cannot both miss it; after fence they may. seen[r] on this PE: what it got.
+ */
 __global__ void buffering_kernel(mail *m, long *seen, int uses_quiet, long rounds)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes(), partner = me ^ 1;
@@ -230,7 +258,8 @@ __global__ void buffering_kernel(mail *m, long *seen, int uses_quiet, long round
     gshmem_barrier_all();
 }
 
-/* ---- chains over three PEs ------------------------------------------------------------------------- */
+/* ---- chains over three PEs
+ * ------------------------------------------------------------------------- */
 
 /* Block 0 is the first PE of its chain: x to the third, then a flag to the second. Block 1 is the
  * second of another: it passes the flag on. Block 2 is the third: flag seen, is x there? After
@@ -258,12 +287,13 @@ __global__ void chain_kernel(mail *m, verdict *stale, int uses_quiet, long round
             gshmem_long_wait_until(&m->second[slot], GSHMEM_CMP_GE, r);
             const long x = gshmem_long_g(&m->x[slot], me);
             EXPECT_AT(stale, x, r, slot);
-            gshmemx_signal_op(&m->ack[2], (uint64_t)r, GSHMEM_SIGNAL_SET, first);
+            acknowledge(&m->ack[2], r, first);
         }
     }
 }
 
-/* ---- the runs --------------------------------------------------------------------------------------- */
+/* ---- the runs
+ * --------------------------------------------------------------------------------------- */
 
 static void clear(mail *m)
 {
@@ -291,8 +321,9 @@ static void run_buffering(const test_pe *pe, mail *m, int rounds, bool uses_quie
         if (uses_quiet)
             CHECK_EQ(n_missed, 0); /* store buffering after quiet */
         else
-            printf("order: PEs %d and %d: store buffering after fence seen %d times in %d (allowed)\n",
-                   pe->me, partner, n_missed, rounds);
+            printf(
+                "order: PEs %d and %d: store buffering after fence seen %d times in %d (allowed)\n",
+                pe->me, partner, n_missed, rounds);
     }
     free(mine);
     gshmem_free(seen);

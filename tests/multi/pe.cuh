@@ -52,10 +52,23 @@ static inline void test_cuda(cudaError_t error, const char *what)
 }
 #define CUDA(call) test_cuda((call), #call)
 
+/* One for each PE of the node, by number; nothing on the CPU device. */
+static inline void choose_gpu(void)
+{
+#ifdef __CUDACC__
+    int n = 0;
+    if (cudaGetDeviceCount(&n) == cudaSuccess && n > 0)
+        CUDA(cudaSetDevice(gshmem_team_my_pe(GSHMEMX_TEAM_NODE) % n));
+#endif
+}
+
 static inline test_pe test_begin(bool needs_stream = true)
 {
     test_pe pe = {};
     gshmem_init();
+    choose_gpu();
+    if (needs_stream) /* before device set-up: it must be the same PE's stream all the same */
+        CUDA(cudaStreamCreateWithFlags(&pe.stream, cudaStreamNonBlocking));
     const int failed = gshmemx_device_setup();
     if (failed)
         test_fatal("gshmemx_device_setup: %s", gshmemx_error_string(failed));
@@ -64,8 +77,6 @@ static inline test_pe test_begin(bool needs_stream = true)
     pe.next = (pe.me + 1) % pe.n;
     pe.previous = (pe.me + pe.n - 1) % pe.n;
     pe.is_cpu = strcmp(gshmemx_device_name(), "cpu") == 0;
-    if (needs_stream)
-        CUDA(cudaStreamCreateWithFlags(&pe.stream, cudaStreamNonBlocking));
     return pe;
 }
 
@@ -101,7 +112,10 @@ static inline void test_copy(void *dest, const void *source, size_t bytes)
     CUDA(cudaStreamSynchronize((cudaStream_t)0));
 }
 
-static inline void test_sync(const test_pe *pe) { CUDA(cudaStreamSynchronize(pe->stream)); }
+static inline void test_sync(const test_pe *pe)
+{
+    CUDA(cudaStreamSynchronize(pe->stream));
+}
 
 /* Launches a kernel whose blocks, and whose copies on other PEs, wait for each other. */
 template <class... Params, class... Args>
@@ -110,17 +124,19 @@ static void test_collective(const test_pe *pe, void (*kernel)(Params...), unsign
 {
     const auto with_types = [&](Params... params) {
         void *pointers[] = {(void *)&params..., nullptr};
-        const int failed = gshmemx_collective_launch(kernel, dim3(grid), dim3(block),
-                                                     pointers, 0, pe->stream);
+        const int failed =
+            gshmemx_collective_launch(kernel, dim3(grid), dim3(block), pointers, 0, pe->stream);
         if (failed)
             test_fatal("gshmemx_collective_launch: %s", gshmemx_error_string(failed));
     };
     with_types(args...);
 }
 
-/* ---- verdicts ---------------------------------------------------------------------------------- */
+/* ---- verdicts ----------------------------------------------------------------------------------
+ */
 
-/* Lies in device memory, or host memory when only host code writes it. The first failure is kept. */
+/* Lies in device memory, or host memory when only host code writes it. The first failure is kept.
+ */
 struct verdict {
     unsigned n_failed;
     int line;
@@ -144,9 +160,9 @@ static inline HD void expect(verdict *v, bool ok, int line, long long a = 0, lon
         v->where = where;
     }
 }
-#define EXPECT(v, ok)            expect((v), (ok), __LINE__)
-#define EXPECT_EQ(v, a, b)       expect((v), (a) == (b), __LINE__, (long long)(a), (long long)(b))
-#define EXPECT_AT(v, a, b, where)                                                                  \
+#define EXPECT(v, ok)      expect((v), (ok), __LINE__)
+#define EXPECT_EQ(v, a, b) expect((v), (a) == (b), __LINE__, (long long)(a), (long long)(b))
+#define EXPECT_AT(v, a, b, where) \
     expect((v), (a) == (b), __LINE__, (long long)(a), (long long)(b), (long long)(where))
 
 static inline verdict *test_verdict(void)
@@ -173,7 +189,8 @@ static inline void test_judge(const test_pe *pe, verdict *v, const char *file, c
 }
 #define JUDGE(pe, v, what) test_judge((pe), (v), __FILE__, (what))
 
-/* ---- options ----------------------------------------------------------------------------------- */
+/* ---- options -----------------------------------------------------------------------------------
+ */
 
 /* The value of --name=value, "" for a bare --name, NULL when it is not given. */
 static inline const char *test_option(int argc, char **argv, const char *name)

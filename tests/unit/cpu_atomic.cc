@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves: CUDA's atomics and bit and number intrinsics have CUDA's results on the CPU device, atomics
- * also between blocks, and a lock taken by all threads of a block makes progress. */
+ * Proves: CUDA's atomics and bit and number intrinsics have CUDA's results on the CPU device,
+ * atomics also between blocks, and a lock taken by all threads of a block makes progress. */
 #include "tests/unit/cpu_test.h"
 
 static __global__ void results()

@@ -35,8 +35,8 @@ static void test_every_bfloat16()
         if (v == v)
             CHECK_EQ(__bfloat16_as_ushort(__float2bfloat16(v)), bits);
     }
-    CHECK_EQ(__bfloat16_as_ushort(__float2bfloat16(1.00390625f)), 0x3f80);  /* half way, to even */
-    CHECK_EQ(__bfloat16_as_ushort(__float2bfloat16(1.01171875f)), 0x3f82);  /* half way, to even */
+    CHECK_EQ(__bfloat16_as_ushort(__float2bfloat16(1.00390625f)), 0x3f80); /* half way, to even */
+    CHECK_EQ(__bfloat16_as_ushort(__float2bfloat16(1.01171875f)), 0x3f82); /* half way, to even */
     CHECK_EQ(__bfloat16_as_ushort(__float2bfloat16(3.3999e38f)), 0x7f80);
     CHECK(__bfloat162float(__float2bfloat16(NAN)) != 0);
 }

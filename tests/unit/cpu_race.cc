@@ -7,7 +7,10 @@
 
 #ifndef GSHMEM_CPU_TSAN
 
-int main() { test_skip("the thread sanitizer (-fsanitize=thread)"); }
+int main()
+{
+    test_skip("the thread sanitizer (-fsanitize=thread)");
+}
 
 #else
 
@@ -50,7 +53,10 @@ template <bool IsRight> static __global__ void handed_over(int *data, unsigned *
     }
 }
 
-static __global__ void write_word(int *word) { *word = 1; }
+static __global__ void write_word(int *word)
+{
+    *word = 1;
+}
 
 /* Deep enough that the stacks of threads overlap with those of earlier blocks. */
 static __global__ void uses_stack(int *out)

@@ -34,7 +34,10 @@ static __global__ void other_masks()
         __shfl_sync(0xf0u, 1, 4);
 }
 
-static __global__ void not_in_mask() { __ballot_sync(2u, 1); }
+static __global__ void not_in_mask()
+{
+    __ballot_sync(2u, 1);
+}
 
 static __global__ void spins_while_one_left(unsigned *flag)
 {
@@ -46,7 +49,10 @@ static __global__ void spins_while_one_left(unsigned *flag)
         gshmemx_cpu_yield();
 }
 
-static __global__ void grid_sync() { cooperative_groups::this_grid().sync(); }
+static __global__ void grid_sync()
+{
+    cooperative_groups::this_grid().sync();
+}
 
 static __global__ void grid_sync_by_one()
 {
@@ -54,6 +60,7 @@ static __global__ void grid_sync_by_one()
         cooperative_groups::this_grid().sync();
 }
 
+#ifndef GSHMEM_CPU_TSAN
 static __global__ void overflows(volatile char *p, int depth)
 {
     volatile char big[4096];
@@ -63,6 +70,7 @@ static __global__ void overflows(volatile char *p, int depth)
         overflows(big, depth - 1);
     p[1] = big[0];
 }
+#endif
 
 template <class... P, class... A>
 static void expect(const char *text, void (*kernel)(P...), dim3 grid, dim3 block, A &&...args)
@@ -93,7 +101,9 @@ static void test_hook()
     int status = in_child(
         [] {
             char name[] = "hook";
-            struct gsh_cpu_config config = {0, stop, nullptr, name};
+            struct gsh_cpu_config config = {};
+            config.fatal = stop;
+            config.context = name;
             gshmemx_cpu_device_bind(gshmemx_cpu_device_create(&config));
             gshmem_launch(exits, 1, 8, 0, nullptr);
             cudaDeviceSynchronize();
@@ -132,6 +142,8 @@ int main()
     test_cooperative();
     test_hook();
     std::string got;
+    CHECK_EQ(in_child([] { __syncthreads(); }, &got), 1);
+    CHECK_STR(got.c_str(), "gshmem: a barrier of threads was called in host code\n");
 #ifndef GSHMEM_CPU_TSAN
     /* Below a stack lies a page that faults. */
     char bytes[2];

@@ -17,7 +17,10 @@ static __global__ void hold(const unsigned *gate)
         gshmemx_cpu_yield();
 }
 
-static void open_gate(unsigned *gate) { __atomic_store_n(gate, 1u, __ATOMIC_RELEASE); }
+static void open_gate(unsigned *gate)
+{
+    __atomic_store_n(gate, 1u, __ATOMIC_RELEASE);
+}
 
 static void test_order()
 {
@@ -30,7 +33,9 @@ static void test_order()
         CHECK_EQ(gshmem_launch(append, 1, 1, 0, s, list, &count, i), cudaSuccess);
     CHECK_EQ(cudaMemcpyAsync(copy, list, sizeof list, cudaMemcpyDefault, s), cudaSuccess);
     CHECK_EQ(cudaMemsetAsync(list, 0xff, sizeof list, s), cudaSuccess);
-    CHECK_EQ(cudaLaunchHostFunc(s, [](void *p) { *(int *)p = 7; }, &by_host), cudaSuccess);
+    CHECK_EQ(cudaLaunchHostFunc(
+                 s, [](void *p) { *(int *)p = 7; }, &by_host),
+             cudaSuccess);
     CHECK_EQ(cudaStreamQuery(s), cudaErrorNotReady);
     CHECK_EQ(cudaGetLastError(), cudaSuccess);
     open_gate(&gate);

@@ -19,7 +19,10 @@ static const dim3 test_shapes[] = {dim3(1),   dim3(31),   dim3(32),      dim3(33
                                    dim3(128), dim3(1024), dim3(5, 3, 7), dim3(8, 4, 2)};
 #endif
 
-static inline unsigned volume(dim3 d) { return d.x * d.y * d.z; }
+static inline unsigned volume(dim3 d)
+{
+    return d.x * d.y * d.z;
+}
 
 /* Launches and waits. */
 template <class... P, class... A>

@@ -19,8 +19,8 @@ struct pes {
 
     explicit pes(uint64_t wait_timeout_ns = 0)
     {
-        void *p = mmap(nullptr, 2 * stride, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                       0);
+        void *p =
+            mmap(nullptr, 2 * stride, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED)
             abort();
         range = (char *)p;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves that blocks which spin on each other all make progress, however few cores there are: 64
+ * blocks on each PE wait for flags from blocks of another PE, in an order that no schedule of whole
+ * blocks could serve.
+ *
+ *     cpu_progress [--count=ROUNDS] */
+#include "tests/multi/pe.cuh"
+
+enum { blocks = 64, threads = 4 };
+
+/* flag[b] is raised by block `partner` of the previous PE. */
+__global__ void spin_kernel(long *flag, verdict *v, long rounds)
+{
+    const int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
+    const int partner = blocks - 1 - (int)blockIdx.x;
+    __shared__ long seen[threads];
+    for (long r = 1; r <= rounds; r++) {
+        /* In odd rounds the upper half speaks first, in even ones the lower half. */
+        const bool speaks_first = ((int)blockIdx.x < blocks / 2) == (r % 2 == 0);
+        if (speaks_first && threadIdx.x == 0)
+            gshmem_long_p(&flag[partner], r, next);
+        gshmem_long_wait_until(&flag[blockIdx.x], GSHMEM_CMP_GE, r);
+        seen[threadIdx.x] = r;
+        __syncthreads();
+        for (long s : seen)
+            EXPECT_AT(v, s, r, blockIdx.x);
+        __syncthreads();
+        if (!speaks_first && threadIdx.x == 0)
+            gshmem_long_p(&flag[partner], r, next);
+    }
+}
+
+/* A spin of the user's own, on atomics of CUDA. */
+__global__ void own_spin_kernel(unsigned *turn, verdict *v, unsigned rounds)
+{
+    for (unsigned r = 0; r < rounds; r++) {
+        const unsigned mine = r * gridDim.x + (gridDim.x - 1 - blockIdx.x);
+        if (threadIdx.x == 0) {
+            while (atomicAdd(turn, 0u) != mine)
+                __nanosleep(100);
+            const unsigned before = atomicAdd(turn, 1u);
+            EXPECT_AT(v, before, mine, blockIdx.x);
+        }
+        __syncthreads();
+    }
+}
+
+static int pe_main(int argc, char **argv)
+{
+    test_pe pe = test_begin();
+    const int rounds = test_rounds(&pe, argc, argv, 10, 1000);
+    long *flag = (long *)test_heap(blocks * sizeof *flag);
+    unsigned *turn = (unsigned *)test_heap(sizeof *turn);
+    verdict *v = test_verdict();
+    test_collective(&pe, spin_kernel, blocks, threads, flag, v, (long)rounds);
+    test_sync(&pe);
+    JUDGE(&pe, v, "waits across PEs");
+    test_collective(&pe, own_spin_kernel, blocks, threads, turn, v, (unsigned)rounds / 5 + 1);
+    test_sync(&pe);
+    JUDGE(&pe, v, "waits within a PE");
+    gshmem_barrier_all();
+    CUDA(cudaFree(v));
+    gshmem_free(turn);
+    gshmem_free(flag);
+    return test_end(&pe);
+}
+
+int main(int argc, char **argv)
+{
+    return gshmemx_run(pe_main, argc, argv);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program that gets into one trouble of choice; trouble.py starts it and judges what becomes of
+ * it.
+ *
+ *     trouble CASE [uid N]     (uid N: starts its own N processes, without a launcher) */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tests/multi/pe.cuh"
+
+enum kernel_case { k_wait, k_barrier, k_bad_pe, k_stack, k_freed, k_past, k_exit };
+
+/* `stuck` is never changed by anyone. */
+__global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
+{
+    const int n = gshmem_n_pes();
+    long local = 0;
+    switch (what) {
+    case k_wait:
+        gshmem_long_wait_until(stuck, GSHMEM_CMP_EQ, 42);
+        break;
+    case k_barrier:
+        gshmem_barrier_all();
+        break;
+    case k_bad_pe:
+        gshmem_long_p(word, 1, n);
+        break;
+    case k_stack:
+        gshmem_long_p(&local, 1, 0);
+        break;
+    case k_freed:
+        gshmem_long_p(freed, 1, 0);
+        break;
+    case k_past:
+        gshmem_long_put(word + 1, word, 64, 0); /* word has 64 elements */
+        break;
+    default:
+        gshmem_global_exit(7);
+    }
+    gshmem_quiet();
+}
+
+struct scene {
+    test_pe pe;
+    const char *name;
+    long *word, *freed, *stuck;
+};
+
+static bool is(const scene *s, const char *name)
+{
+    return strcmp(s->name, name) == 0;
+}
+
+static void run_kernel(const scene *s, int what)
+{
+    test_collective(&s->pe, trouble_kernel, 1, 1, what, s->word, s->freed, s->stuck);
+    test_sync(&s->pe);
+}
+
+__attribute__((noreturn)) static void die(void)
+{
+    raise(SIGKILL);
+    abort();
+}
+
+/* PE 1 dies; the others are in some call then, which the case names. It waits for their word. */
+static void death(const scene *s)
+{
+    const bool dies = s->pe.me == 1;
+    /* The victim lets the others reach their call: they cannot tell it from inside. */
+    if (dies)
+        usleep(300000);
+    if (dies)
+        die();
+    if (is(s, "die_in_barrier"))
+        gshmem_barrier_all();
+    if (is(s, "die_in_malloc"))
+        gshmem_malloc(100);
+    if (is(s, "die_in_wait"))
+        gshmem_long_wait_until(s->stuck, GSHMEM_CMP_EQ, 42);
+    if (is(s, "die_in_kernel"))
+        run_kernel(s, k_wait);
+    if (is(s, "die_in_kernel_barrier"))
+        run_kernel(s, k_barrier);
+    if (is(s, "die_in_stream")) {
+        gshmemx_long_wait_until_on_stream(s->stuck, GSHMEM_CMP_EQ, 42, s->pe.stream);
+        test_sync(&s->pe);
+    }
+    if (is(s, "die_in_finalize"))
+        gshmem_finalize();
+}
+
+static void host_mistake(const scene *s)
+{
+    long local = 0;
+    if (is(s, "bad_pe"))
+        gshmem_long_p(s->word, 1, s->pe.n);
+    if (is(s, "negative_pe"))
+        gshmem_long_g(s->word, -1);
+    if (is(s, "stack"))
+        gshmem_long_p(&local, 1, 0);
+    if (is(s, "freed"))
+        gshmem_long_p(s->freed, 1, 0);
+    if (is(s, "past"))
+        gshmem_long_put(s->word + 1, s->word, 64, 0);
+    if (is(s, "exit"))
+        gshmem_global_exit(7);
+}
+
+static void stuck(const scene *s)
+{
+    if (is(s, "stuck_wait"))
+        gshmem_long_wait_until(s->stuck, GSHMEM_CMP_EQ, 42);
+    if (is(s, "stuck_barrier"))
+        gshmem_barrier_all();
+    if (is(s, "stuck_kernel"))
+        run_kernel(s, k_wait);
+    if (is(s, "stuck_kernel_barrier"))
+        run_kernel(s, k_barrier);
+    if (is(s, "stuck_stream")) {
+        gshmemx_long_wait_until_on_stream(s->stuck, GSHMEM_CMP_EQ, 42, s->pe.stream);
+        test_sync(&s->pe);
+    }
+}
+
+static const struct {
+    const char *name;
+    int what;
+} kernel_cases[] = {{"kernel_bad_pe", k_bad_pe},
+                    {"kernel_stack", k_stack},
+                    {"kernel_freed", k_freed},
+                    {"kernel_past", k_past},
+                    {"kernel_exit", k_exit}};
+
+/* The others of a case that only PE 0 plays: they sleep in a barrier, to be ended by it. */
+static void play(const scene *s)
+{
+    if (strncmp(s->name, "die_", 4) == 0) {
+        death(s);
+    } else if (s->pe.me != 0) {
+        if (strncmp(s->name, "stuck_", 6) == 0)
+            pause(); /* does not come to PE 0's barrier; is ended by PE 0's report */
+        gshmem_barrier_all();
+    } else {
+        host_mistake(s);
+        stuck(s);
+        for (const auto &c : kernel_cases)
+            if (is(s, c.name))
+                run_kernel(s, c.what);
+    }
+}
+
+static int pe_main(int argc, char **argv)
+{
+    scene s = {};
+    s.name = argc > 1 ? argv[1] : "";
+    if (is(&s, "before_init")) {
+        long word = 0;
+        gshmem_long_p(&word, 1, 0);
+        return 0;
+    }
+    const char *rank = getenv("GSHMEM_RANK");
+    if (is(&s, "die_before_init") && rank && atoi(rank) == 1)
+        die();
+    s.pe = test_begin();
+    if (is(&s, "after_finalize")) {
+        gshmem_finalize();
+        gshmem_barrier_all();
+        return 0;
+    }
+    s.word = (long *)test_heap(64 * sizeof *s.word);
+    s.stuck = (long *)test_heap(sizeof *s.stuck);
+    s.freed = (long *)test_heap(sizeof *s.freed);
+    gshmem_free(s.freed);
+    gshmem_barrier_all();
+    play(&s);
+    /* Only checking builds see some mistakes; then the job ends well. */
+    if (s.pe.me == 0)
+        gshmem_barrier_all();
+    gshmem_finalize();
+    return 0;
+}
+
+/* ---- without a launcher ------------------------------------------------------------------------
+ */
+
+/* Init by environment, as gshmemrun would have it, of processes that nobody watches. */
+static int run_uid(int n, int argc, char **argv)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        return 1;
+    for (int pe = 0; pe < n; pe++) {
+        const pid_t child = fork();
+        if (child < 0)
+            return 1;
+        if (child == 0) {
+            gshmemx_uniqueid_t id;
+            gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
+            close(ends[1]);
+            if (read(ends[0], &id, sizeof id) != (ssize_t)sizeof id)
+                return 1;
+            scene s = {};
+            s.name = argv[1];
+            gshmemx_set_attr_uniqueid_args(pe, n, &id, &attr);
+            if (strcmp(s.name, "die_before_init") == 0 && pe == 1)
+                die();
+            if (gshmemx_init_attr(GSHMEMX_INIT_WITH_UNIQUEID, &attr) != 0)
+                return 1;
+            s.pe.me = pe;
+            s.pe.n = n;
+            if (gshmemx_device_setup() != 0)
+                return 1;
+            CUDA(cudaStreamCreateWithFlags(&s.pe.stream, cudaStreamNonBlocking));
+            s.stuck = (long *)test_heap(sizeof *s.stuck);
+            play(&s);
+            gshmem_finalize();
+            return 0;
+        }
+    }
+    (void)argc;
+    gshmemx_uniqueid_t id;
+    if (gshmemx_get_uniqueid(&id) != 0)
+        return 1;
+    for (int pe = 0; pe < n; pe++)
+        if (write(ends[1], &id, sizeof id) != (ssize_t)sizeof id)
+            return 1;
+    int n_failed = 0, status = 0;
+    while (wait(&status) > 0)
+        n_failed += status != 0;
+    return n_failed == n ? 1 : 100 + n_failed; /* all of them must fail */
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 3 && strcmp(argv[2], "uid") == 0)
+        return run_uid(atoi(argv[3]), argc, argv);
+    return gshmemx_run(pe_main, argc, argv);
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves that bad input and death end a job soon, with one clear line and nothing left behind.
+
+    trouble.py GSHMEMRUN PROGRAM [--checks] [--pes N] [CASE ...]
+
+Each case is one run of the program trouble. It must end by itself within the limit, with the
+wanted status; exactly one line from gshmem must say why, in the wanted words; and afterwards no
+process of the job, no file in /dev/shm and no gshmem socket that was not there before."""
+
+import argparse
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+LIMIT = 10.0  # seconds from the trouble to the end of the job
+
+# name: (words of the one line, exit status or None for any failure, environment, start)
+# start: "run" by gshmemrun, "single" alone, "uid" by the program itself
+DEAD = r"PE 1\b.*(died|killed)"
+TIMED = {"GSHMEM_WAIT_TIMEOUT": "1"}
+CASES = {
+    "before_init": (r"gshmem_long_p.*init", None, {}, "single"),
+    "after_finalize": (r"gshmem_barrier_all.*(init|finalize)", None, {}, "single"),
+    "bad_pe": (r"PE 0.*gshmem_long_p.*PE [34] is out of range", None, {}, "run"),
+    "negative_pe": (r"PE 0.*gshmem_long_g.*PE -1", None, {}, "run"),
+    "exit": (None, 7, {}, "run"),
+    "kernel_exit": (None, 7, {}, "run"),
+    "die_before_init": (r"PE 1\b", None, {"GSHMEM_BOOTSTRAP_TIMEOUT": "5"}, "run"),
+    "die_in_barrier": (DEAD, None, {}, "run"),
+    "die_in_malloc": (DEAD, None, {}, "run"),
+    "die_in_wait": (DEAD, None, {}, "run"),
+    "die_in_kernel": (DEAD, None, {}, "run"),
+    "die_in_kernel_barrier": (DEAD, None, {}, "run"),
+    "die_in_stream": (DEAD, None, {}, "run"),
+    "die_in_finalize": (DEAD, None, {}, "run"),
+    "uid_before_init": (r"missing: 1", None, {"GSHMEM_BOOTSTRAP_TIMEOUT": "5"}, "uid"),
+    "uid_in_barrier": (DEAD, None, {}, "uid"),
+    "uid_in_malloc": (DEAD, None, {}, "uid"),
+    "uid_in_kernel": (DEAD, None, {}, "uid"),
+    "uid_in_stream": (DEAD, None, {}, "uid"),
+    "stuck_wait": (r"PE 0.*gshmem_long_wait_until.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
+                   None, TIMED, "run"),
+    "stuck_barrier": (r"PE 0.*gshmem_barrier_all.*waited 1\.0 s for PE [12].*expected \d+.*seen \d+",
+                      None, TIMED, "run"),
+    "stuck_kernel": (r"PE 0.*gshmem_long_wait_until.*kernel.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
+                     None, TIMED, "run"),
+    "stuck_kernel_barrier": (r"PE 0.*gshmem_barrier_all.*kernel.*waited 1\.0 s for PE [12].*"
+                             r"expected \d+.*seen \d+", None, TIMED, "run"),
+    "stuck_stream": (r"PE 0.*wait_until.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
+                     None, TIMED, "run"),
+    "bad_bootstrap": (r"GSHMEM_BOOTSTRAP.*bogus.*pmix.*uid", None, {"GSHMEM_BOOTSTRAP": "bogus"},
+                      "single"),
+    "bad_number": (r"GSHMEM_WAIT_TIMEOUT.*soon", None, {"GSHMEM_WAIT_TIMEOUT": "soon"}, "single"),
+    "unknown_launcher": (r"launcher.*PMI_SIZE", None, {"PMI_SIZE": "4", "PMI_RANK": "0"}, "single"),
+}
+CHECKS = {
+    "kernel_bad_pe": (r"PE 0.*gshmem_long_p.*kernel.*PE [34] is out of range", None, {}, "run"),
+    "stack": (r"PE 0.*gshmem_long_p.*symmetric", None, {}, "run"),
+    "freed": (r"PE 0.*gshmem_long_p.*alloc", None, {}, "run"),
+    "past": (r"PE 0.*gshmem_long_put.*alloc", None, {}, "run"),
+    "kernel_stack": (r"PE 0.*gshmem_long_p.*kernel.*symmetric", None, {}, "run"),
+    "kernel_freed": (r"PE 0.*gshmem_long_p.*kernel.*alloc", None, {}, "run"),
+    "kernel_past": (r"PE 0.*gshmem_long_put.*kernel.*alloc", None, {}, "run"),
+}
+WARNINGS = {
+    "unknown_variable": (r"GSHMEM_WAIT_TIMEOUTS", 0, {"GSHMEM_WAIT_TIMEOUTS": "1"}, "single"),
+}
+# What the program is told; the rest is its own name.
+PLAYED = {"bad_bootstrap": "none", "bad_number": "none", "unknown_launcher": "none",
+          "unknown_variable": "none"}
+
+
+def leftovers():
+    """Names in shared memory and sockets that belong to a job of ours."""
+    found = set(glob.glob("/dev/shm/*gshmem*") + glob.glob("/tmp/*gshmem*.sock"))
+    with open("/proc/net/unix", encoding="ascii", errors="replace") as table:
+        found |= {line.split()[-1] for line in table if "gshmem" in line}
+    return found
+
+
+def processes(mark):
+    """Live processes that inherited the mark in their environment."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            with open(path, "rb") as environ:
+                if mark.encode() in environ.read():
+                    found.append(int(path.split("/")[2]))
+        except OSError:
+            pass
+    return found
+
+
+def end_all(mark):
+    for pid in processes(mark):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+
+
+def settled(get):
+    """What is still there after a moment: the kernel takes its time with dead processes."""
+    end = time.monotonic() + 2
+    while get() and time.monotonic() < end:
+        time.sleep(0.02)
+    return get()
+
+
+def run(options, name, case):
+    """Returns the list of what is wrong."""
+    words, status, environment, start = case
+    played = PLAYED.get(name, name.replace("uid_", "die_") if start == "uid" else name)
+    mark = "GSH_TROUBLE=%d.%s" % (os.getpid(), name)
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("GSHMEM_", "PMI", "OMPI_"))}
+    for keep in ("GSHMEM_DEVICE", "GSHMEM_SHARE_DEVICE"):
+        if keep in os.environ:
+            env[keep] = os.environ[keep]
+    env.update(environment)
+    env["GSH_TROUBLE"] = mark.split("=")[1]
+    command = [options.program, played]
+    if start == "run":
+        command = [options.gshmemrun, "-n", str(options.pes)] + command
+    elif start == "uid":
+        command += ["uid", str(options.pes)]
+    before = leftovers()
+    wrong = []
+    began = time.monotonic()
+    job = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, errors="replace")
+    try:
+        output, _ = job.communicate(timeout=LIMIT + 5)
+    except subprocess.TimeoutExpired:
+        wrong.append("did not end within %g s" % (LIMIT + 5))
+        end_all(mark)
+        output, _ = job.communicate()
+    took = time.monotonic() - began
+    if took > LIMIT and not wrong:
+        wrong.append("took %.1f s" % took)
+    lines = [line for line in output.splitlines() if re.match(r"gshmem: .*(error|warn)", line)]
+    told = [line for line in output.splitlines() if line.startswith("gshmemrun: ")]
+    if job.returncode < 0:
+        wrong.append("died by signal %d" % -job.returncode)
+    if status is not None and job.returncode != status:
+        wrong.append("status %d, not %d" % (job.returncode, status))
+    if status is None and job.returncode == 0:
+        wrong.append("status 0")
+    if words is None and lines:
+        wrong.append("%d lines of error, none wanted" % len(lines))
+    # The launcher may find a death before the other PEs do, and end them.
+    if words is not None and not any(re.search(words, line) for line in lines + told):
+        wrong.append("no line says /%s/" % words)
+    # Only in start-up do PEs not know yet what the others say.
+    if len(lines) > (options.pes if name.endswith("before_init") else 1):
+        wrong.append("%d lines instead of one" % len(lines))
+    if settled(lambda: processes(mark)):
+        wrong.append("processes left: %s" % processes(mark))
+        end_all(mark)
+    if settled(lambda: leftovers() - before):
+        wrong.append("left behind: %s" % sorted(leftovers() - before))
+    if wrong:
+        wrong.append("output:\n" + "".join("        %s\n" % line for line in output.splitlines()[-12:]))
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("gshmemrun")
+    parser.add_argument("program")
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--checks", action="store_true", help="the library was built with them")
+    parser.add_argument("--pes", type=int, default=3)
+    options = parser.parse_args()
+    cases = dict(CASES, **WARNINGS)
+    if options.checks:
+        cases.update(CHECKS)
+    failed = 0
+    for name in options.cases or cases:
+        wrong = run(options, name, cases[name])
+        print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)
+        failed += bool(wrong)
+    print("%d of %d cases failed" % (failed, len(options.cases or cases)))
+    return 1 if failed else 0
+
+
+sys.exit(main())
