@@ -2,7 +2,8 @@
  * How the PEs of a job exchange small blobs before (and beside) everything else. One table of
  * functions; each kind is made by its own create function. Knows nothing of CUDA or heaps.
  * "Rank" is the PE number here. All functions but create and destroy are collective over the
- * ranks of the bootstrap, in the same order everywhere, called by one thread of a rank at a time. */
+ * ranks of the bootstrap, in the same order everywhere, called by one thread of a rank at a time.
+ */
 #ifndef GSH_BOOTSTRAP_H
 #define GSH_BOOTSTRAP_H
 

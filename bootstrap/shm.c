@@ -59,8 +59,8 @@ static enum gsh_result shm_allgather(struct gsh_bootstrap *b, const void *mine, 
     struct shm *s = (struct shm *)b;
     for (size_t done = 0; done < bytes; done += GSH_SHM_SLOT_BYTES) {
         size_t part = bytes - done < GSH_SHM_SLOT_BYTES ? bytes - done : GSH_SHM_SLOT_BYTES;
-        enum gsh_result r = exchange(s, (const uint8_t *)mine + done, part,
-                                     (uint8_t *)all_out + done, bytes);
+        enum gsh_result r =
+            exchange(s, (const uint8_t *)mine + done, part, (uint8_t *)all_out + done, bytes);
         if (r != GSH_OK) {
             return r;
         }

@@ -12,7 +12,8 @@
 /* One per rank, in shared memory, zeroed before use. Protocol: in round k rank r writes
  * slot[k & 1], then stores k to `seq` with release; everyone else loads `seq` with acquire until
  * it is at least k and then reads slot[k & 1]. Two slots are enough: r writes slot[k & 1] again in
- * round k + 2, which it enters only after all ranks have stored k + 1, that is, have read round k. */
+ * round k + 2, which it enters only after all ranks have stored k + 1, that is, have read round k.
+ */
 struct gsh_shm_area {
     uint64_t seq; /* written by its rank */
     uint64_t reserved[7];

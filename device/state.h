@@ -109,9 +109,9 @@ struct gsh_state {
     uint64_t stride; /* bytes from one slot to the next */
     int32_t run_first_pe, run_n;
     int32_t run_first_slot, reserved0;
-    uint64_t slot_of;  /* const int32_t[n_pes], device-readable */
-    uint64_t teams;    /* const struct gsh_team_state[GSH_TEAM_SLOTS], device-readable */
-    uint64_t control;  /* struct gsh_control of this PE, device-writable */
+    uint64_t slot_of;         /* const int32_t[n_pes], device-readable */
+    uint64_t teams;           /* const struct gsh_team_state[GSH_TEAM_SLOTS], device-readable */
+    uint64_t control;         /* struct gsh_control of this PE, device-writable */
     uint64_t wait_timeout_ns; /* 0: none */
     uint64_t user_off;        /* the first byte of the heap the user can own */
     uint64_t rings;           /* proxy rings; 0: every peer is mapped */

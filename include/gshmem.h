@@ -48,7 +48,8 @@
 extern "C" {
 #endif
 
-/* ---- set-up (OpenSHMEM 1.5, 9.1) -------------------------------------------------------------- */
+/* ---- set-up (OpenSHMEM 1.5, 9.1) --------------------------------------------------------------
+ */
 
 /* Makes the calling process (or thread, under gshmemx_run or gshmemrun --threads) a PE of the job
  * the launcher started; without a launcher, the only PE. Collective. Afterwards my_pe, n_pes and
@@ -63,7 +64,8 @@ void gshmem_query_thread(int *provided);
  * again. Kernels and stream calls of this PE must have ended. */
 void gshmem_finalize(void);
 
-/* ---- symmetric heap (9.3): collective over all PEs, with the same arguments ------------------- */
+/* ---- symmetric heap (9.3): collective over all PEs, with the same arguments -------------------
+ */
 
 /* Symmetric memory of `size` bytes, aligned to 512 bytes; NULL on all PEs, with the heap as it was,
  * when the PEs give different arguments, memory runs out anywhere, or size is 0. Contents are
@@ -81,7 +83,8 @@ void gshmem_free(void *ptr);
 
 GSHMEM_HD_BEGIN
 
-/* ---- query (9.1, 9.2) [hd] --------------------------------------------------------------------- */
+/* ---- query (9.1, 9.2) [hd] ---------------------------------------------------------------------
+ */
 
 int gshmem_my_pe(void); /* before init: -1 and one line on stderr */
 int gshmem_n_pes(void);
@@ -94,21 +97,24 @@ void gshmem_global_exit(int status);
  * it cannot. On the host the address is usable by the host only on the CPU device. */
 void *gshmem_ptr(const void *dest, int pe);
 
-/* ---- teams (9.4) [hd] -------------------------------------------------------------------------- */
+/* ---- teams (9.4) [hd] --------------------------------------------------------------------------
+ */
 
 int gshmem_team_my_pe(gshmem_team_t team); /* -1: not a member, or no such team */
 int gshmem_team_n_pes(gshmem_team_t team);
 /* The number in dest_team of the PE that is src_pe in src_team; -1: none. */
 int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team);
 
-/* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h - */
+/* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h -
+ */
 
 void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe);
 
-/* ---- signals (9.8) [hd]: a signal is a symmetric uint64_t -------------------------------------- */
+/* ---- signals (9.8) [hd]: a signal is a symmetric uint64_t --------------------------------------
+ */
 
 /* Puts the bytes, then changes the signal on the same PE by sig_op (GSHMEM_SIGNAL_SET or _ADD). */
 void gshmem_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
@@ -123,7 +129,8 @@ uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_valu
  * putmem_signal. */
 void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------ */
+/* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------
+ */
 
 void gshmem_fence(void);
 void gshmem_quiet(void);

@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-/* ---- start-up ---------------------------------------------------------------------------------- */
+/* ---- start-up ----------------------------------------------------------------------------------
+ */
 
 /* As gshmem_init, by exactly one of the GSHMEMX_INIT_ flags (0: as gshmem_init), returning 0 or an
  * error with nothing changed. Collective over the PEs of the new job. */
@@ -46,7 +47,8 @@ const char *gshmemx_route_name(int pe);
 /* The name of the device this PE's kernels run on: "cpu" or the GPU's; NULL before set-up. */
 const char *gshmemx_device_name(void);
 
-/* ---- launches and modules ---------------------------------------------------------------------- */
+/* ---- launches and modules ----------------------------------------------------------------------
+ */
 
 /* gshmem_launch, gshmemx_collective_launch and gshmemx_collective_launch_query_gridsize are C++ and
  * stand in gshmem/launch.h, which this header includes where kernels are compiled. */
@@ -67,7 +69,8 @@ int gshmemx_cumodule_finalize(void *cumodule);
 int gshmemx_culibrary_init(void *culibrary);
 int gshmemx_culibrary_finalize(void *culibrary);
 
-/* ---- on a stream: by bytes --------------------------------------------------------------------- */
+/* ---- on a stream: by bytes ---------------------------------------------------------------------
+ */
 
 void gshmemx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                               gshmemx_stream_t stream);
@@ -94,31 +97,32 @@ void gshmemx_barrier_all_on_stream(gshmemx_stream_t stream);
 int gshmemx_team_sync_on_stream(gshmem_team_t team, gshmemx_stream_t stream);
 void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
 
-/* ---- on a stream: typed and sized -------------------------------------------------------------- */
+/* ---- on a stream: typed and sized --------------------------------------------------------------
+ */
 
 /* g_on_stream waits for the stream, since it returns the value; it is the one call here that
  * cannot be captured. */
 
-#define RMA(NAME, T)                                                                               \
-    void gshmemx_##NAME##_p_on_stream(T *dest, T value, int pe, gshmemx_stream_t stream);          \
-    T gshmemx_##NAME##_g_on_stream(const T *source, int pe, gshmemx_stream_t stream);              \
-    void gshmemx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, int pe,           \
-                                        gshmemx_stream_t stream);                                  \
-    void gshmemx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, int pe,           \
-                                        gshmemx_stream_t stream);                                  \
-    void gshmemx_##NAME##_put_nbi_on_stream(T *dest, const T *source, size_t nelems, int pe,       \
-                                            gshmemx_stream_t stream);                              \
-    void gshmemx_##NAME##_get_nbi_on_stream(T *dest, const T *source, size_t nelems, int pe,       \
-                                            gshmemx_stream_t stream);                              \
-    void gshmemx_##NAME##_iput_on_stream(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,   \
-                                         size_t nelems, int pe, gshmemx_stream_t stream);          \
-    void gshmemx_##NAME##_iget_on_stream(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,   \
-                                         size_t nelems, int pe, gshmemx_stream_t stream);          \
-    void gshmemx_##NAME##_put_signal_on_stream(T *dest, const T *source, size_t nelems,            \
-                                               uint64_t *sig_addr, uint64_t signal, int sig_op,    \
-                                               int pe, gshmemx_stream_t stream);                   \
-    void gshmemx_##NAME##_put_signal_nbi_on_stream(T *dest, const T *source, size_t nelems,        \
-                                                   uint64_t *sig_addr, uint64_t signal,            \
+#define RMA(NAME, T)                                                                             \
+    void gshmemx_##NAME##_p_on_stream(T *dest, T value, int pe, gshmemx_stream_t stream);        \
+    T gshmemx_##NAME##_g_on_stream(const T *source, int pe, gshmemx_stream_t stream);            \
+    void gshmemx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, int pe,         \
+                                        gshmemx_stream_t stream);                                \
+    void gshmemx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, int pe,         \
+                                        gshmemx_stream_t stream);                                \
+    void gshmemx_##NAME##_put_nbi_on_stream(T *dest, const T *source, size_t nelems, int pe,     \
+                                            gshmemx_stream_t stream);                            \
+    void gshmemx_##NAME##_get_nbi_on_stream(T *dest, const T *source, size_t nelems, int pe,     \
+                                            gshmemx_stream_t stream);                            \
+    void gshmemx_##NAME##_iput_on_stream(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+                                         size_t nelems, int pe, gshmemx_stream_t stream);        \
+    void gshmemx_##NAME##_iget_on_stream(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+                                         size_t nelems, int pe, gshmemx_stream_t stream);        \
+    void gshmemx_##NAME##_put_signal_on_stream(T *dest, const T *source, size_t nelems,          \
+                                               uint64_t *sig_addr, uint64_t signal, int sig_op,  \
+                                               int pe, gshmemx_stream_t stream);                 \
+    void gshmemx_##NAME##_put_signal_nbi_on_stream(T *dest, const T *source, size_t nelems,      \
+                                                   uint64_t *sig_addr, uint64_t signal,          \
                                                    int sig_op, int pe, gshmemx_stream_t stream);
 GSHMEM_TYPES_RMA(RMA)
 #undef RMA

@@ -36,9 +36,9 @@ struct gsh_wait_arg {
     const int *status; /* device-readable or NULL */
     int cmp;
     struct gsh_word_kind kind;
-    uint64_t value;         /* the bits, used when values is NULL */
-    const void *values;     /* device-readable, [nelems] */
-    const char *call;       /* for the report */
+    uint64_t value;     /* the bits, used when values is NULL */
+    const void *values; /* device-readable, [nelems] */
+    const char *call;   /* for the report */
 };
 
 struct gsh_device_ops {

@@ -91,8 +91,8 @@ static void check_range(struct gsh_instance *pe, const char *call, const void *s
                         uint64_t bytes)
 {
     if (!gsh_heap_contains(pe->heap, symmetric, bytes)) {
-        gsh_abort(pe, 1, "%s: [%p, %p + %" PRIu64 ") is not symmetric: outside this PE's heap", call,
-                  symmetric, symmetric, bytes);
+        gsh_abort(pe, 1, "%s: [%p, %p + %" PRIu64 ") is not symmetric: outside this PE's heap",
+                  call, symmetric, symmetric, bytes);
     }
     if (!gsh_heap_is_allocated(pe->heap, symmetric, bytes)) {
         gsh_abort(pe, 1, "%s: [%p, %p + %" PRIu64 ") is not inside one live allocation", call,

@@ -21,21 +21,21 @@ struct gsh_watch;
 
 struct gsh_team {
     int n_pes;
-    int my_index;  /* -1: not a member */
-    int *pes;      /* [n_pes], PE numbers in team order */
+    int my_index;        /* -1: not a member */
+    int *pes;            /* [n_pes], PE numbers in team order */
     uint64_t host_epoch; /* host syncs on this team so far */
 };
 
 /* What every PE tells the others at start-up. */
 struct gsh_peer {
     int pid;
-    int node;              /* index of its node, by first appearance */
-    uint64_t host_hash;    /* boot id and network namespace */
+    int node;                      /* index of its node, by first appearance */
+    uint64_t host_hash;            /* boot id and network namespace */
     struct gsh_instance *instance; /* valid only in the same process, else NULL */
     struct gsh_host_page *page;    /* its page, mapped here; NULL when not on this node */
     /* from device set-up on */
-    int cuda_ordinal;      /* as that PE counts; -1: CPU device */
-    const char *route;     /* what gshmemx_route_name says */
+    int cuda_ordinal;  /* as that PE counts; -1: CPU device */
+    const char *route; /* what gshmemx_route_name says */
     char device_name[64];
 };
 
@@ -48,8 +48,8 @@ struct gsh_instance {
     struct gsh_host_page *page; /* own shared page: control, host sync */
     int page_fd;
     struct gsh_bootstrap *node_bootstrap; /* over the shared pages */
-    struct gsh_shm_area **node_areas; /* [n_pes], for node_bootstrap */
-    struct gsh_watch *watch;    /* death of other processes; NULL when nothing to watch */
+    struct gsh_shm_area **node_areas;     /* [n_pes], for node_bootstrap */
+    struct gsh_watch *watch;              /* death of other processes; NULL when nothing to watch */
     struct gsh_team teams[GSH_TEAM_SLOTS];
     int thread_level;
 
@@ -62,8 +62,8 @@ struct gsh_instance {
     int32_t *slot_of;           /* [n_pes], -1: unreachable */
     int n_slots, my_slot;
     struct gsh_heap *heap;
-    struct gsh_state state;     /* as uploaded */
-    struct gsh_team_state *team_states; /* device-readable */
+    struct gsh_state state;              /* as uploaded */
+    struct gsh_team_state *team_states;  /* device-readable */
     struct gsh_alloc_range *alloc_table; /* checking builds; device-readable */
 };
 
@@ -80,7 +80,8 @@ struct gsh_instance *gsh_instance_need_device(const char *call);
 /* Public front ends' checks. Each ends the job with one line naming call, PE and reason when the
  * promise is broken. */
 void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *symmetric,
-                       uint64_t bytes, int target); /* also checks target; in checking builds range */
+                       uint64_t bytes,
+                       int target); /* also checks target; in checking builds range */
 
 /* Ends the job: one line "gshmem: PE n: <message>", tells the other PEs, exits with status. */
 void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)

@@ -26,7 +26,7 @@ static enum gsh_result by_threads(const struct gsh_env *env, struct gsh_bootstra
 {
     if (env->threads < 1) {
         return gsh_fail(GSH_ERR_ARG, "gshmem_init: GSHMEM_BOOTSTRAP=threads needs GSHMEM_THREADS, "
-                        "the number of PEs");
+                                     "the number of PEs");
     }
     int rank = thread_pe;
     if (rank < 0) {
@@ -42,7 +42,7 @@ static enum gsh_result by_uid_text(const struct gsh_env *env, struct gsh_bootstr
     struct gsh_uid_options options = uid_options(env);
     if (env->uid[0] == 0 || env->rank < 0 || env->n_ranks < 1) {
         return gsh_fail(GSH_ERR_ARG, "gshmem_init: GSHMEM_BOOTSTRAP=uid needs GSHMEM_UID, "
-                        "GSHMEM_RANK and GSHMEM_N_RANKS, which gshmemrun sets");
+                                     "GSHMEM_RANK and GSHMEM_N_RANKS, which gshmemrun sets");
     }
     enum gsh_result r = gsh_uid_from_text(env->uid, &id);
     return r != GSH_OK ? r : gsh_bootstrap_uid_create(&id, env->rank, env->n_ranks, &options, out);
@@ -68,10 +68,12 @@ static enum gsh_result by_nothing(struct gsh_bootstrap **out)
     };
     for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
         if (env_int(launchers[i].variable) > 1) {
-            return gsh_fail(GSH_ERR_UNSUPPORTED, "gshmem_init: unknown launcher: %s says this is "
+            return gsh_fail(GSH_ERR_UNSUPPORTED,
+                            "gshmem_init: unknown launcher: %s says this is "
                             "one of %d processes, started by %s. GSHMEM_BOOTSTRAP=single makes "
-                            "each its own job", launchers[i].variable,
-                            env_int(launchers[i].variable), launchers[i].remedy);
+                            "each its own job",
+                            launchers[i].variable, env_int(launchers[i].variable),
+                            launchers[i].remedy);
         }
     }
     return gsh_bootstrap_single_create(out);
@@ -81,10 +83,10 @@ static enum gsh_result by_environment(const struct gsh_env *env, struct gsh_boot
 {
     const char *kind = env->bootstrap;
     if (strcmp(kind, "auto") == 0) {
-        kind = env->threads > 0                    ? "threads"
-               : env->uid[0] != 0                  ? "uid"
-               : getenv("PMIX_NAMESPACE") != NULL  ? "pmix"
-                                                   : "none";
+        kind = env->threads > 0                   ? "threads"
+               : env->uid[0] != 0                 ? "uid"
+               : getenv("PMIX_NAMESPACE") != NULL ? "pmix"
+                                                  : "none";
     }
     if (strcmp(kind, "threads") == 0) {
         return by_threads(env, out);
@@ -105,9 +107,10 @@ static enum gsh_result by_environment(const struct gsh_env *env, struct gsh_boot
 static enum gsh_result check_struct(const char *name, int version, int expected)
 {
     if (version != expected) {
-        return gsh_fail(GSH_ERR_ARG, "gshmemx_init_attr: %s has version 0x%x, this library knows "
-                        "0x%x: use its initialiser, and headers of the library's version", name,
-                        (unsigned)version, (unsigned)expected);
+        return gsh_fail(GSH_ERR_ARG,
+                        "gshmemx_init_attr: %s has version 0x%x, this library knows "
+                        "0x%x: use its initialiser, and headers of the library's version",
+                        name, (unsigned)version, (unsigned)expected);
     }
     return GSH_OK;
 }
@@ -161,8 +164,10 @@ enum gsh_result gsh_launch_bootstrap(const struct gsh_env *env, unsigned flags,
     case GSHMEMX_INIT_WITH_UNIQUEID:
         return by_uid(env, &attr->args.uid_args, out);
     default:
-        return gsh_fail(GSH_ERR_ARG, "gshmemx_init_attr: flags 0x%x: give exactly one of "
-                        "GSHMEMX_INIT_THREAD_PES, _WITH_MPI_COMM, _WITH_UNIQUEID", flags);
+        return gsh_fail(GSH_ERR_ARG,
+                        "gshmemx_init_attr: flags 0x%x: give exactly one of "
+                        "GSHMEMX_INIT_THREAD_PES, _WITH_MPI_COMM, _WITH_UNIQUEID",
+                        flags);
     }
 }
 
@@ -230,8 +235,8 @@ static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int 
     int result = threads == NULL ? 1 : 0;
     int started = 0;
     for (; result == 0 && started < n; started++) {
-        threads[started] = (struct run_thread){
-            .pe_main = pe_main, .argc = argc, .argv = argv, .pe = started};
+        threads[started] =
+            (struct run_thread){.pe_main = pe_main, .argc = argc, .argv = argv, .pe = started};
         if (pthread_create(&threads[started].thread, NULL, run_thread_main, &threads[started])) {
             gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: cannot start thread %d of %d", started, n);
             exit(1); /* those that run wait for PEs that never come */

@@ -55,9 +55,14 @@ void gshmem_global_exit(int status)
 const char *gshmemx_error_string(int error)
 {
     static const char *const texts[] = {
-        "success",       "invalid value",        "out of memory",
-        "not supported", "the PEs' arguments differ", "no GPU selected",
-        "collective launch failed", "internal error",
+        "success",
+        "invalid value",
+        "out of memory",
+        "not supported",
+        "the PEs' arguments differ",
+        "no GPU selected",
+        "collective launch failed",
+        "internal error",
     };
     enum gsh_result last = gsh_last_error_code();
     if (error != 0 && last != GSH_OK && gsh_public_error(last) == error) {

@@ -32,12 +32,13 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
                  r->pe, pe->n_pes - 1);
         break;
     case GSH_REPORT_NOT_SYMMETRIC:
-        snprintf(out, bytes, "[0x%" PRIx64 ", + %" PRIu64
-                 ") is not symmetric: outside this PE's heap", r->address, r->bytes);
+        snprintf(out, bytes,
+                 "[0x%" PRIx64 ", + %" PRIu64 ") is not symmetric: outside this PE's heap",
+                 r->address, r->bytes);
         break;
     case GSH_REPORT_NOT_ALLOCATED:
-        snprintf(out, bytes, "[0x%" PRIx64 ", + %" PRIu64
-                 ") is not inside one live allocation", r->address, r->bytes);
+        snprintf(out, bytes, "[0x%" PRIx64 ", + %" PRIu64 ") is not inside one live allocation",
+                 r->address, r->bytes);
         break;
     case GSH_REPORT_BAD_TEAM:
         snprintf(out, bytes, "team %" PRId64 " does not exist or this PE is not in it",

@@ -88,14 +88,18 @@ static enum gsh_result cuda_route(struct gsh_instance *pe, const struct gsh_devi
         return GSH_OK; /* hidden from this process; importing its memory will tell */
     }
     if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, mine, theirs)) {
-        return gsh_fail(GSH_ERR_UNSUPPORTED, "init: PE %d's GPU %d (%s) has no peer access to PE "
+        return gsh_fail(GSH_ERR_UNSUPPORTED,
+                        "init: PE %d's GPU %d (%s) has no peer access to PE "
                         "%d's GPU: no NVLink, and PCIe peer access is off; the network route is "
-                        "not available", pe->my_pe, mine, cards[pe->my_pe].name, other);
+                        "not available",
+                        pe->my_pe, mine, cards[pe->my_pe].name, other);
     }
     if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, mine, theirs)) {
         peer->route = "pcie";
-        gsh_log(GSH_LOG_WARN, GSH_LOG_DEVICE, "the link to PE %d's GPU has no atomics: AMOs on it "
-                "are atomic only among this GPU's own", other);
+        gsh_log(GSH_LOG_WARN, GSH_LOG_DEVICE,
+                "the link to PE %d's GPU has no atomics: AMOs on it "
+                "are atomic only among this GPU's own",
+                other);
     }
     return GSH_OK;
 }
@@ -135,14 +139,18 @@ static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
         for (int j = 0; cards[i].is_cuda && j < i; j++) {
             if (pe->peers[i].node == pe->peers[j].node &&
                 memcmp(cards[i].uuid, cards[j].uuid, 16) == 0 && !pe->env.share_device) {
-                return gsh_fail(GSH_ERR_ARG, "init: PE %d and PE %d both use GPU %d (%s); give "
+                return gsh_fail(GSH_ERR_ARG,
+                                "init: PE %d and PE %d both use GPU %d (%s); give "
                                 "each its own, or set GSHMEM_SHARE_DEVICE=1 if their kernels never "
-                                "wait for each other", j, i, cards[i].ordinal, cards[i].name);
+                                "wait for each other",
+                                j, i, cards[i].ordinal, cards[i].name);
             }
             if (pe->peers[i].instance != NULL && pe->peers[j].instance != NULL &&
                 memcmp(cards[i].uuid, cards[j].uuid, 16) == 0) {
-                return gsh_fail(GSH_ERR_ARG, "init: PE %d and PE %d are threads of one process "
-                                "and need a GPU each", j, i);
+                return gsh_fail(GSH_ERR_ARG,
+                                "init: PE %d and PE %d are threads of one process "
+                                "and need a GPU each",
+                                j, i);
             }
         }
     }
@@ -159,14 +167,17 @@ static enum gsh_result check_kinds(struct gsh_instance *pe, const struct gsh_dev
                                              gsh_result_name((enum gsh_result)cards[i].result));
         }
         if (cards[i].is_cuda != cards[0].is_cuda) {
-            return gsh_fail(GSH_ERR_SYMMETRY, "init: PE %d runs on %s and PE 0 on %s; set "
-                            "GSHMEM_DEVICE to the same on all", i,
-                            cards[i].is_cuda ? "CUDA" : "the CPU device",
+            return gsh_fail(GSH_ERR_SYMMETRY,
+                            "init: PE %d runs on %s and PE 0 on %s; set "
+                            "GSHMEM_DEVICE to the same on all",
+                            i, cards[i].is_cuda ? "CUDA" : "the CPU device",
                             cards[0].is_cuda ? "CUDA" : "the CPU device");
         }
         if (cards[i].range_bytes != cards[0].range_bytes) {
-            return gsh_fail(GSH_ERR_SYMMETRY, "init: GSHMEM_HEAP_RANGE is %llu bytes on PE %d and "
-                            "%llu on PE 0", (unsigned long long)cards[i].range_bytes, i,
+            return gsh_fail(GSH_ERR_SYMMETRY,
+                            "init: GSHMEM_HEAP_RANGE is %llu bytes on PE %d and "
+                            "%llu on PE 0",
+                            (unsigned long long)cards[i].range_bytes, i,
                             (unsigned long long)cards[0].range_bytes);
         }
     }
@@ -184,8 +195,10 @@ static enum gsh_result find_route(struct gsh_instance *pe, const struct gsh_devi
         return GSH_OK;
     }
     if (peer->node != pe->peers[pe->my_pe].node) {
-        return gsh_fail(GSH_ERR_UNSUPPORTED, "init: PE %d is on another host: the network route "
-                        "is not available", other);
+        return gsh_fail(GSH_ERR_UNSUPPORTED,
+                        "init: PE %d is on another host: the network route "
+                        "is not available",
+                        other);
     }
     if (cards[other].is_cuda) {
         return cuda_route(pe, cards, other);
@@ -213,9 +226,8 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
     }
     if (r == GSH_OK) {
         pe->my_slot = pe->slot_of[pe->my_pe];
-        *stride_bytes = cards[0].range_bytes != 0
-                            ? gsh_align_up(cards[0].range_bytes, HEAP_GRANULE)
-                            : pow2_above(memory);
+        *stride_bytes = cards[0].range_bytes != 0 ? gsh_align_up(cards[0].range_bytes, HEAP_GRANULE)
+                                                  : pow2_above(memory);
     }
     return r;
 }

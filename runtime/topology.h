@@ -7,7 +7,7 @@
 
 /* What each PE says of its device. */
 struct gsh_device_card {
-    int32_t result;  /* enum gsh_result of choosing the device */
+    int32_t result; /* enum gsh_result of choosing the device */
     int32_t is_cuda;
     int32_t ordinal;
     int32_t reserved;

@@ -5,47 +5,45 @@
 #include "runtime/host_calls.h"
 
 /* Signed types are those whose -1 is below 1. */
-#define KIND(T) ((struct gsh_word_kind){sizeof(T), (T)-1 < (T)1})
-#define ONE(CALL, T) gsh_wait_arg(CALL, ivar, 1, NULL, cmp, KIND(T), &cmp_value, NULL)
-#define MANY(CALL, T)                                                                              \
-    gsh_wait_arg(CALL, ivars, nelems, status, cmp, KIND(T), &cmp_value, NULL)
-#define VECTOR(CALL, T)                                                                            \
-    gsh_wait_arg(CALL, ivars, nelems, status, cmp, KIND(T), NULL, cmp_values)
+#define KIND(T)         ((struct gsh_word_kind){sizeof(T), (T)-1 < (T)1})
+#define ONE(CALL, T)    gsh_wait_arg(CALL, ivar, 1, NULL, cmp, KIND(T), &cmp_value, NULL)
+#define MANY(CALL, T)   gsh_wait_arg(CALL, ivars, nelems, status, cmp, KIND(T), &cmp_value, NULL)
+#define VECTOR(CALL, T) gsh_wait_arg(CALL, ivars, nelems, status, cmp, KIND(T), NULL, cmp_values)
 
-#define WAIT(NAME, T)                                                                              \
-    void gshmem_##NAME##_wait_until(T *ivar, int cmp, T cmp_value)                                 \
-    {                                                                                              \
-        gsh_wait_all(ONE("gshmem_" #NAME "_wait_until", T));                                       \
-    }                                                                                              \
-    void gshmem_##NAME##_wait_until_all(T *ivars, size_t nelems, const int *status, int cmp,       \
-                                        T cmp_value)                                               \
-    {                                                                                              \
-        gsh_wait_all(MANY("gshmem_" #NAME "_wait_until_all", T));                                  \
-    }                                                                                              \
-    size_t gshmem_##NAME##_wait_until_any(T *ivars, size_t nelems, const int *status, int cmp,     \
-                                          T cmp_value)                                             \
-    {                                                                                              \
-        return gsh_wait_any(MANY("gshmem_" #NAME "_wait_until_any", T));                           \
-    }                                                                                              \
-    size_t gshmem_##NAME##_wait_until_some(T *ivars, size_t nelems, size_t *indices,               \
-                                           const int *status, int cmp, T cmp_value)                \
-    {                                                                                              \
-        return gsh_wait_some(MANY("gshmem_" #NAME "_wait_until_some", T), indices);                \
-    }                                                                                              \
-    void gshmem_##NAME##_wait_until_all_vector(T *ivars, size_t nelems, const int *status,         \
-                                               int cmp, T *cmp_values)                             \
-    {                                                                                              \
-        gsh_wait_all(VECTOR("gshmem_" #NAME "_wait_until_all_vector", T));                         \
-    }                                                                                              \
-    size_t gshmem_##NAME##_wait_until_any_vector(T *ivars, size_t nelems, const int *status,       \
-                                                 int cmp, T *cmp_values)                           \
-    {                                                                                              \
-        return gsh_wait_any(VECTOR("gshmem_" #NAME "_wait_until_any_vector", T));                  \
-    }                                                                                              \
-    size_t gshmem_##NAME##_wait_until_some_vector(T *ivars, size_t nelems, size_t *indices,        \
-                                                  const int *status, int cmp, T *cmp_values)       \
-    {                                                                                              \
-        return gsh_wait_some(VECTOR("gshmem_" #NAME "_wait_until_some_vector", T), indices);       \
+#define WAIT(NAME, T)                                                                          \
+    void gshmem_##NAME##_wait_until(T *ivar, int cmp, T cmp_value)                             \
+    {                                                                                          \
+        gsh_wait_all(ONE("gshmem_" #NAME "_wait_until", T));                                   \
+    }                                                                                          \
+    void gshmem_##NAME##_wait_until_all(T *ivars, size_t nelems, const int *status, int cmp,   \
+                                        T cmp_value)                                           \
+    {                                                                                          \
+        gsh_wait_all(MANY("gshmem_" #NAME "_wait_until_all", T));                              \
+    }                                                                                          \
+    size_t gshmem_##NAME##_wait_until_any(T *ivars, size_t nelems, const int *status, int cmp, \
+                                          T cmp_value)                                         \
+    {                                                                                          \
+        return gsh_wait_any(MANY("gshmem_" #NAME "_wait_until_any", T));                       \
+    }                                                                                          \
+    size_t gshmem_##NAME##_wait_until_some(T *ivars, size_t nelems, size_t *indices,           \
+                                           const int *status, int cmp, T cmp_value)            \
+    {                                                                                          \
+        return gsh_wait_some(MANY("gshmem_" #NAME "_wait_until_some", T), indices);            \
+    }                                                                                          \
+    void gshmem_##NAME##_wait_until_all_vector(T *ivars, size_t nelems, const int *status,     \
+                                               int cmp, T *cmp_values)                         \
+    {                                                                                          \
+        gsh_wait_all(VECTOR("gshmem_" #NAME "_wait_until_all_vector", T));                     \
+    }                                                                                          \
+    size_t gshmem_##NAME##_wait_until_any_vector(T *ivars, size_t nelems, const int *status,   \
+                                                 int cmp, T *cmp_values)                       \
+    {                                                                                          \
+        return gsh_wait_any(VECTOR("gshmem_" #NAME "_wait_until_any_vector", T));              \
+    }                                                                                          \
+    size_t gshmem_##NAME##_wait_until_some_vector(T *ivars, size_t nelems, size_t *indices,    \
+                                                  const int *status, int cmp, T *cmp_values)   \
+    {                                                                                          \
+        return gsh_wait_some(VECTOR("gshmem_" #NAME "_wait_until_some_vector", T), indices);   \
     }
 GSHMEM_TYPES_WAIT(WAIT)
 #undef WAIT
@@ -55,8 +53,7 @@ GSHMEM_TYPES_WAIT(WAIT)
     {                                                                                              \
         return gsh_test_all(ONE("gshmem_" #NAME "_test", T));                                      \
     }                                                                                              \
-    int gshmem_##NAME##_test_all(T *ivars, size_t nelems, const int *status, int cmp,              \
-                                 T cmp_value)                                                      \
+    int gshmem_##NAME##_test_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) \
     {                                                                                              \
         return gsh_test_all(MANY("gshmem_" #NAME "_test_all", T));                                 \
     }                                                                                              \
@@ -65,8 +62,8 @@ GSHMEM_TYPES_WAIT(WAIT)
     {                                                                                              \
         return gsh_test_any(MANY("gshmem_" #NAME "_test_any", T));                                 \
     }                                                                                              \
-    size_t gshmem_##NAME##_test_some(T *ivars, size_t nelems, size_t *indices,                     \
-                                     const int *status, int cmp, T cmp_value)                      \
+    size_t gshmem_##NAME##_test_some(T *ivars, size_t nelems, size_t *indices, const int *status,  \
+                                     int cmp, T cmp_value)                                         \
     {                                                                                              \
         return gsh_test_some(MANY("gshmem_" #NAME "_test_some", T), indices);                      \
     }                                                                                              \
@@ -90,24 +87,23 @@ GSHMEM_TYPES_WAIT(TEST)
 
 /* ---- on a stream ---- */
 
-#define WAIT(NAME, T)                                                                              \
-    void gshmemx_##NAME##_wait_until_on_stream(T *ivar, int cmp, T cmp_value,                      \
-                                               gshmemx_stream_t stream)                            \
-    {                                                                                              \
-        gsh_wait_on_stream(ONE("gshmemx_" #NAME "_wait_until_on_stream", T), stream);              \
-    }                                                                                              \
-    void gshmemx_##NAME##_wait_until_all_on_stream(T *ivars, size_t nelems, const int *status,     \
-                                                   int cmp, T cmp_value, gshmemx_stream_t stream)  \
-    {                                                                                              \
-        gsh_wait_on_stream(MANY("gshmemx_" #NAME "_wait_until_all_on_stream", T), stream);         \
-    }                                                                                              \
-    void gshmemx_##NAME##_wait_until_all_vector_on_stream(T *ivars, size_t nelems,                 \
-                                                          const int *status, int cmp,              \
-                                                          T *cmp_values,                           \
-                                                          gshmemx_stream_t stream)                 \
-    {                                                                                              \
-        gsh_wait_on_stream(VECTOR("gshmemx_" #NAME "_wait_until_all_vector_on_stream", T),         \
-                           stream);                                                                \
+#define WAIT(NAME, T)                                                                             \
+    void gshmemx_##NAME##_wait_until_on_stream(T *ivar, int cmp, T cmp_value,                     \
+                                               gshmemx_stream_t stream)                           \
+    {                                                                                             \
+        gsh_wait_on_stream(ONE("gshmemx_" #NAME "_wait_until_on_stream", T), stream);             \
+    }                                                                                             \
+    void gshmemx_##NAME##_wait_until_all_on_stream(T *ivars, size_t nelems, const int *status,    \
+                                                   int cmp, T cmp_value, gshmemx_stream_t stream) \
+    {                                                                                             \
+        gsh_wait_on_stream(MANY("gshmemx_" #NAME "_wait_until_all_on_stream", T), stream);        \
+    }                                                                                             \
+    void gshmemx_##NAME##_wait_until_all_vector_on_stream(T *ivars, size_t nelems,                \
+                                                          const int *status, int cmp,             \
+                                                          T *cmp_values, gshmemx_stream_t stream) \
+    {                                                                                             \
+        gsh_wait_on_stream(VECTOR("gshmemx_" #NAME "_wait_until_all_vector_on_stream", T),        \
+                           stream);                                                               \
     }
 GSHMEM_TYPES_WAIT(WAIT)
 #undef WAIT

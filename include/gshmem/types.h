@@ -31,8 +31,13 @@ typedef struct {
 /* Where kernels are compiled the host bodies of [hd] calls live in a namespace of their own, and
  * device/api.cuh defines the calls for both sides. The symbols are the same C symbols. */
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
-#define GSHMEM_HD_BEGIN namespace gshmem_host { extern "C" {
-#define GSHMEM_HD_END   } }
+#define GSHMEM_HD_BEGIN   \
+    namespace gshmem_host \
+    {                     \
+    extern "C" {
+#define GSHMEM_HD_END \
+    }                 \
+    }
 #elif defined(__cplusplus)
 #define GSHMEM_HD_BEGIN extern "C" {
 #define GSHMEM_HD_END   }
@@ -122,11 +127,12 @@ enum {
 };
 
 typedef int32_t gshmem_team_t;
-#define GSHMEM_TEAM_INVALID         ((gshmem_team_t)-1)
-#define GSHMEM_TEAM_WORLD           ((gshmem_team_t)0) /* all PEs */
-#define GSHMEM_TEAM_SHARED          ((gshmem_team_t)1) /* the PEs whose heaps are mapped */
-#define GSHMEMX_TEAM_NODE           ((gshmem_team_t)2) /* the PEs of this host */
-#define GSHMEMX_TEAM_SAME_MYPE_NODE ((gshmem_team_t)3) /* those with this PE's number in their node */
+#define GSHMEM_TEAM_INVALID ((gshmem_team_t)-1)
+#define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
+#define GSHMEM_TEAM_SHARED  ((gshmem_team_t)1) /* the PEs whose heaps are mapped */
+#define GSHMEMX_TEAM_NODE   ((gshmem_team_t)2) /* the PEs of this host */
+#define GSHMEMX_TEAM_SAME_MYPE_NODE \
+    ((gshmem_team_t)3) /* those with this PE's number in their node */
 
 /* gshmemx_init_status. */
 enum {
@@ -189,14 +195,33 @@ typedef struct {
 
 /* A struct's version is (1 << 16) + its size: the library refuses one it does not know. */
 #define GSHMEMX_STRUCT_VERSION(type) ((1 << 16) + (int)sizeof(type))
-#define GSHMEMX_UNIQUEID_INITIALIZER {GSHMEMX_STRUCT_VERSION(gshmemx_uniqueid_t), {0}}
-#define GSHMEMX_UNIQUEID_ARGS_INITIALIZER {GSHMEMX_STRUCT_VERSION(gshmemx_uniqueid_args_t), NULL, 0, 0}
-#define GSHMEMX_THREAD_ARGS_INITIALIZER {GSHMEMX_STRUCT_VERSION(gshmemx_thread_args_t), NULL, 0, 0}
-#define GSHMEMX_INIT_ARGS_INITIALIZER                                                              \
-    {GSHMEMX_STRUCT_VERSION(gshmemx_init_args_t), GSHMEMX_UNIQUEID_ARGS_INITIALIZER,               \
-     GSHMEMX_THREAD_ARGS_INITIALIZER, {0}}
-#define GSHMEMX_INIT_ATTR_INITIALIZER                                                              \
-    {GSHMEMX_STRUCT_VERSION(gshmemx_init_attr_t), NULL, GSHMEMX_INIT_ARGS_INITIALIZER}
+#define GSHMEMX_UNIQUEID_INITIALIZER                \
+    {                                               \
+        GSHMEMX_STRUCT_VERSION(gshmemx_uniqueid_t), \
+        {                                           \
+            0                                       \
+        }                                           \
+    }
+#define GSHMEMX_UNIQUEID_ARGS_INITIALIZER                           \
+    {                                                               \
+        GSHMEMX_STRUCT_VERSION(gshmemx_uniqueid_args_t), NULL, 0, 0 \
+    }
+#define GSHMEMX_THREAD_ARGS_INITIALIZER                           \
+    {                                                             \
+        GSHMEMX_STRUCT_VERSION(gshmemx_thread_args_t), NULL, 0, 0 \
+    }
+#define GSHMEMX_INIT_ARGS_INITIALIZER                                                   \
+    {                                                                                   \
+        GSHMEMX_STRUCT_VERSION(gshmemx_init_args_t), GSHMEMX_UNIQUEID_ARGS_INITIALIZER, \
+            GSHMEMX_THREAD_ARGS_INITIALIZER,                                            \
+        {                                                                               \
+            0                                                                           \
+        }                                                                               \
+    }
+#define GSHMEMX_INIT_ATTR_INITIALIZER                                                    \
+    {                                                                                    \
+        GSHMEMX_STRUCT_VERSION(gshmemx_init_attr_t), NULL, GSHMEMX_INIT_ARGS_INITIALIZER \
+    }
 
 /* The state of this PE's heap, in bytes. */
 typedef struct {

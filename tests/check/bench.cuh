@@ -66,7 +66,8 @@ static void bench_call(const bench *b, const call *c)
 
 static inline void bench_header(void)
 {
-    printf("%-15s %-10s %-7s %9s %12s %10s\n", "op", "type", "place", "bytes", "ns (median)", "GB/s");
+    printf("%-15s %-10s %-7s %9s %12s %10s\n", "op", "type", "place", "bytes", "ns (median)",
+           "GB/s");
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every RMA call behind one signature: a row per type (25 names, 5 sizes, mem), in it one function
- * per place, each a switch over the operations. The only place in the tests that spells the names. */
+ * per place, each a switch over the operations. The only place in the tests that spells the names.
+ */
 #ifndef GSH_TEST_CALLS_CUH
 #define GSH_TEST_CALLS_CUH
 
@@ -20,8 +21,7 @@ enum op {
     n_ops
 };
 static const char *const op_names[n_ops] = {
-    "put",  "get",  "put_nbi", "get_nbi", "put_signal", "put_signal_nbi",
-    "iput", "iget", "p",       "g",
+    "put", "get", "put_nbi", "get_nbi", "put_signal", "put_signal_nbi", "iput", "iget", "p", "g",
 };
 
 enum place { place_host, place_thread, place_warp, place_block, place_stream, n_places };
@@ -42,9 +42,18 @@ static inline HD bool op_is_get(int op)
 {
     return op == op_get || op == op_get_nbi || op == op_iget || op == op_g;
 }
-static inline HD bool op_is_strided(int op) { return op == op_iput || op == op_iget; }
-static inline HD bool op_is_element(int op) { return op == op_p || op == op_g; }
-static inline HD bool op_has_signal(int op) { return op == op_put_signal || op == op_put_signal_nbi; }
+static inline HD bool op_is_strided(int op)
+{
+    return op == op_iput || op == op_iget;
+}
+static inline HD bool op_is_element(int op)
+{
+    return op == op_p || op == op_g;
+}
+static inline HD bool op_has_signal(int op)
+{
+    return op == op_put_signal || op == op_put_signal_nbi;
+}
 
 /* clang-format off */
 /* The arms of a switch. X: the prefix; PUT and GET: the names without it; S: the suffix; what
@@ -147,8 +156,9 @@ template <class Calls, int where> __global__ void run_calls(int op, const call *
     gshmem_quiet();
 }
 
-template <class Calls> static void launch_calls(int where, unsigned grid, unsigned block, int op,
-                                                const call *calls, int n, cudaStream_t stream)
+template <class Calls>
+static void launch_calls(int where, unsigned grid, unsigned block, int op, const call *calls, int n,
+                         cudaStream_t stream)
 {
     if (where == place_thread)
         gshmem_launch((run_calls<Calls, place_thread>), dim3(grid), dim3(block), 0, stream, op,
@@ -173,16 +183,29 @@ struct type_row {
 };
 
 static const type_row type_rows[] = {
-#define TYPED(NAME, T)                                                                             \
-    {#NAME, sizeof(T), sizeof(T), true, true, NAME##_calls::thread, NAME##_calls::on_stream,       \
+#define TYPED(NAME, T)        \
+    {#NAME,                   \
+     sizeof(T),               \
+     sizeof(T),               \
+     true,                    \
+     true,                    \
+     NAME##_calls::thread,    \
+     NAME##_calls::on_stream, \
      launch_calls<NAME##_calls>},
-#define SIZED(BITS, BYTES)                                                                         \
-    {#BITS, BYTES, 1, true, false, bits##BITS##_calls::thread, bits##BITS##_calls::on_stream,      \
+#define SIZED(BITS, BYTES)          \
+    {#BITS,                         \
+     BYTES,                         \
+     1,                             \
+     true,                          \
+     false,                         \
+     bits##BITS##_calls::thread,    \
+     bits##BITS##_calls::on_stream, \
      launch_calls<bits##BITS##_calls>},
     GSHMEM_TYPES_RMA(TYPED) GSHMEM_SIZES(SIZED)
 #undef TYPED
 #undef SIZED
-    {"mem", 1, 1, false, false, mem_calls::thread, mem_calls::on_stream, launch_calls<mem_calls>},
+        {"mem", 1, 1, false, false, mem_calls::thread, mem_calls::on_stream,
+         launch_calls<mem_calls>},
 };
 enum { n_types = sizeof type_rows / sizeof type_rows[0] };
 

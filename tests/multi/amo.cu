@@ -11,9 +11,9 @@ enum { threads = 32, blocks = 2, workers = threads * blocks + 1 }; /* of one PE;
 /* On each PE, all of them worked on by everybody. */
 enum { w_count, w_sum, w_cas, w_swap, w_xor, w_or, w_torn, n_words };
 
-template <class Row> static HD typename Row::type amo_do(int op, typename Row::type *dest,
-                                                         typename Row::type value, int pe,
-                                                         typename Row::type cond = 0)
+template <class Row>
+static HD typename Row::type amo_do(int op, typename Row::type *dest, typename Row::type value,
+                                    int pe, typename Row::type cond = 0)
 {
     typename Row::type got = 0;
     if (!amo_ext<Row>::run(op, dest, value, cond, &got, pe) &&
@@ -30,11 +30,14 @@ template <class T> static HD T addend(int w, int r)
 }
 
 /* A value that no other worker swaps in: exact in a float, too. */
-template <class T> static HD T token(int w, int r, int rounds) { return (T)(1 + w * rounds + r); }
+template <class T> static HD T token(int w, int r, int rounds)
+{
+    return (T)(1 + w * rounds + r);
+}
 
 template <class T> struct arena {
-    T *words;         /* symmetric, n_words */
-    uint32_t *seen;   /* symmetric, counts how often each value was fetched from w_count */
+    T *words;       /* symmetric, n_words */
+    uint32_t *seen; /* symmetric, counts how often each value was fetched from w_count */
     unsigned long long *swapped; /* symmetric: the sum of what was swapped out */
 };
 
@@ -46,8 +49,8 @@ template <class T> static HD T torn_pattern(int w)
 }
 
 /* The work of one worker on the words of PE `pe`. */
-template <class Row> static HD void contend(const arena<typename Row::type> *a, verdict *v, int w,
-                                            int rounds, int pe)
+template <class Row>
+static HD void contend(const arena<typename Row::type> *a, verdict *v, int w, int rounds, int pe)
 {
     typedef typename Row::type T;
     unsigned long long out = 0;
@@ -60,8 +63,7 @@ template <class Row> static HD void contend(const arena<typename Row::type> *a, 
 
         T old = amo_do<Row>(amo_fetch, &a->words[w_cas], 0, pe);
         for (;;) {
-            const T found =
-                amo_do<Row>(amo_compare_swap, &a->words[w_cas], (T)(old + 1), pe, old);
+            const T found = amo_do<Row>(amo_compare_swap, &a->words[w_cas], (T)(old + 1), pe, old);
             if (found == old)
                 break;
             old = found;
@@ -71,14 +73,15 @@ template <class Row> static HD void contend(const arena<typename Row::type> *a, 
         if (r % 2)
             amo_do<Row>(amo_set, &a->words[w_torn], torn_pattern<T>(w), pe);
         const T torn = amo_do<Row>(amo_fetch, &a->words[w_torn], 0, pe);
-        EXPECT_AT(v, torn == 0 || torn == torn_pattern<T>(0) || torn == torn_pattern<T>(1), true, torn);
+        EXPECT_AT(v, torn == 0 || torn == torn_pattern<T>(0) || torn == torn_pattern<T>(1), true,
+                  torn);
     }
     gshmem_ulonglong_atomic_add(a->swapped, out, pe);
 }
 
 /* Bits: each worker turns its own one on and off an odd number of times. */
-template <class Row> static HD void contend_bits(const arena<typename Row::type> *a, int w,
-                                                 int rounds, int pe)
+template <class Row>
+static HD void contend_bits(const arena<typename Row::type> *a, int w, int rounds, int pe)
 {
     typedef typename Row::type T;
     const T own = (T)((T)1 << w % (int)(8 * sizeof(T)));
@@ -86,11 +89,12 @@ template <class Row> static HD void contend_bits(const arena<typename Row::type>
         amo_do<Row>(r % 2 ? amo_fetch_xor : amo_xor, &a->words[w_xor], own, pe);
     /* Or sets bits and never loses one; and with all ones changes nothing. */
     amo_do<Row>(w % 2 ? amo_or : amo_fetch_or, &a->words[w_or], own, pe);
-    amo_do<Row>(w % 2 ? amo_and : amo_fetch_and, &a->words[w_or], (T)~(T)0, pe);
+    amo_do<Row>(w % 2 ? amo_and : amo_fetch_and, &a->words[w_or], (T) ~(T)0, pe);
 }
 
-template <class Row> static HD void work(const arena<typename Row::type> *a, verdict *v, int me,
-                                         int n, int worker, int rounds)
+template <class Row>
+static HD void work(const arena<typename Row::type> *a, verdict *v, int me, int n, int worker,
+                    int rounds)
 {
     for (int i = 0; i < n; i++) {
         const int pe = (me + i) % n;
@@ -100,7 +104,8 @@ template <class Row> static HD void work(const arena<typename Row::type> *a, ver
     }
 }
 
-template <class Row> __global__ void work_kernel(arena<typename Row::type> a, verdict *v, int rounds)
+template <class Row>
+__global__ void work_kernel(arena<typename Row::type> a, verdict *v, int rounds)
 {
     const int worker = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     work<Row>(&a, v, gshmem_my_pe(), gshmem_n_pes(), worker, rounds);
@@ -108,9 +113,9 @@ template <class Row> __global__ void work_kernel(arena<typename Row::type> a, ve
 }
 
 /* The words of this PE, when everybody is done. */
-template <class Row> static void check_words(const test_pe *pe,
-                                             const arena<typename Row::type> *a, int rounds,
-                                             const char *name)
+template <class Row>
+static void check_words(const test_pe *pe, const arena<typename Row::type> *a, int rounds,
+                        const char *name)
 {
     typedef typename Row::type T;
     const int all = pe->n * workers;
@@ -172,7 +177,8 @@ template <class Row> static void test_row(const test_pe *pe, int rounds, const c
     gshmem_free(a.words);
 }
 
-/* ---- float and double: only moved, so every bit pattern must survive --------------------------- */
+/* ---- float and double: only moved, so every bit pattern must survive ---------------------------
+ */
 
 template <class Row> static HD void swap_bits(typename Row::type *words, verdict *v, int w, int pe)
 {
@@ -217,7 +223,8 @@ template <class Row> static void test_float_row(const test_pe *pe, const char *n
     gshmem_free(words);
 }
 
-/* ---- neighbouring words ------------------------------------------------------------------------ */
+/* ---- neighbouring words ------------------------------------------------------------------------
+ */
 
 /* Each PE owns every n-th 32-bit word: an access that is too wide takes others' updates back. */
 static HD void count_apart(uint32_t *words, int me, int n, int worker, int rounds)
@@ -257,8 +264,8 @@ static int pe_main(int argc, char **argv)
     const int rounds = test_rounds(&pe, argc, argv, 10, 40);
     const char *type = test_option(argc, argv, "type");
     test_apart(&pe, rounds);
-#define TYPE(NAME, T)                                                                              \
-    if (test_is_wanted(type, #NAME))                                                               \
+#define TYPE(NAME, T)                \
+    if (test_is_wanted(type, #NAME)) \
         test_row<NAME##_row>(&pe, rounds, #NAME);
     GSHMEM_TYPES_AMO_STD(TYPE)
 #undef TYPE

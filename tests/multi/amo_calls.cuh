@@ -123,7 +123,8 @@ static inline bool amo_exists(int op, bool has_std, bool has_bit)
 }
 
 /* What the call makes of *word, and what it fetches (0: it fetches nothing), by bits. */
-template <class T> static uint64_t amo_model(int op, T *word, uint64_t value_bits, uint64_t cond_bits)
+template <class T>
+static uint64_t amo_model(int op, T *word, uint64_t value_bits, uint64_t cond_bits)
 {
     const T value = amo_from_bits<T>(value_bits);
     const uint64_t before = amo_to_bits(*word);
@@ -138,12 +139,28 @@ template <class T> static uint64_t amo_model(int op, T *word, uint64_t value_bit
         const U old = (U)*word, operand = (U)value;
         U now = old;
         switch (op) {
-        case amo_compare_swap: now = old == amo_from_bits<U>(cond_bits) ? operand : old; break;
-        case amo_fetch_inc: case amo_inc: now = old + 1; break;
-        case amo_fetch_add: case amo_add: now = old + operand; break;
-        case amo_fetch_and: case amo_and: now = old & operand; break;
-        case amo_fetch_or: case amo_or: now = old | operand; break;
-        default: now = old ^ operand; break;
+        case amo_compare_swap:
+            now = old == amo_from_bits<U>(cond_bits) ? operand : old;
+            break;
+        case amo_fetch_inc:
+        case amo_inc:
+            now = old + 1;
+            break;
+        case amo_fetch_add:
+        case amo_add:
+            now = old + operand;
+            break;
+        case amo_fetch_and:
+        case amo_and:
+            now = old & operand;
+            break;
+        case amo_fetch_or:
+        case amo_or:
+            now = old | operand;
+            break;
+        default:
+            now = old ^ operand;
+            break;
         }
         *word = (T)now;
         const bool fetches = op == amo_compare_swap || op == amo_fetch_inc || op == amo_fetch_add ||
@@ -156,13 +173,15 @@ template <class T> static uint64_t amo_model(int op, T *word, uint64_t value_bit
 /* One thread for each call. */
 template <class Row> __global__ void amo_kernel(int op, const amo_call *calls, int n)
 {
-    for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < n; i += (int)(gridDim.x * blockDim.x))
+    for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < n;
+         i += (int)(gridDim.x * blockDim.x))
         amo_run<Row>(op, calls[i]);
     gshmem_quiet();
 }
 
-template <class Row> static void amo_launch(int op, const amo_call *calls, int n, unsigned grid,
-                                            unsigned block, cudaStream_t stream)
+template <class Row>
+static void amo_launch(int op, const amo_call *calls, int n, unsigned grid, unsigned block,
+                       cudaStream_t stream)
 {
     gshmem_launch(amo_kernel<Row>, dim3(grid), dim3(block), 0, stream, op, calls, n);
 }
@@ -187,13 +206,13 @@ template <class T> static uint64_t amo_model_at(int op, void *word, uint64_t val
 }
 
 static const amo_row amo_rows[] = {
-#define TYPE(NAME, T)                                                                              \
-    {#NAME,                                                                                        \
-     sizeof(T),                                                                                    \
-     !std::is_base_of<amo_none, amo_std<NAME##_row>>::value,                                       \
-     !std::is_base_of<amo_none, amo_bit<NAME##_row>>::value,                                       \
-     amo_run<NAME##_row>,                                                                          \
-     amo_launch<NAME##_row>,                                                                       \
+#define TYPE(NAME, T)                                        \
+    {#NAME,                                                  \
+     sizeof(T),                                              \
+     !std::is_base_of<amo_none, amo_std<NAME##_row>>::value, \
+     !std::is_base_of<amo_none, amo_bit<NAME##_row>>::value, \
+     amo_run<NAME##_row>,                                    \
+     amo_launch<NAME##_row>,                                 \
      amo_model_at<T>},
     GSHMEM_TYPES_AMO_EXT(TYPE)
 #undef TYPE

@@ -25,7 +25,10 @@ struct board {
     uint64_t *arrived; /* on PE 0 of the team: how many came to a sync, by AMOs */
 };
 
-static HD long stamp(long r, int pe, int t) { return r * 1000000 + pe * 1000 + t; }
+static HD long stamp(long r, int pe, int t)
+{
+    return r * 1000000 + pe * 1000 + t;
+}
 
 static __device__ int barrier_by(int scope, int t)
 {
@@ -111,7 +114,10 @@ __global__ void read_kernel(board b, verdict *v, long r)
     read_round(&b, r, gshmem_n_pes(), (int)threadIdx.x, (int)blockDim.x, v);
 }
 
-__global__ void lone_barrier_kernel(void) { gshmemx_barrier_all_block(); }
+__global__ void lone_barrier_kernel(void)
+{
+    gshmemx_barrier_all_block();
+}
 
 static void clear(const test_pe *pe, board *b)
 {
@@ -129,7 +135,8 @@ static void test_kernels(const test_pe *pe, board *b, verdict *v, int rounds)
         for (int team = 0; team < n_teams; team++) {
             const unsigned n = (unsigned)scope_threads[scope];
             const long count = rounds / (scope == by_thread ? 1 : 4) + 2;
-            snprintf(what, sizeof what, "barrier, %s, team %s", scope_names[scope], team_names[team]);
+            snprintf(what, sizeof what, "barrier, %s, team %s", scope_names[scope],
+                     team_names[team]);
             test_collective(pe, barrier_kernel, 1, n, *b, v, scope, team, 0L, count);
             test_sync(pe);
             JUDGE(pe, v, what);

@@ -47,17 +47,20 @@ template <class T> static __noinline__ HD T edge(int i)
 }
 enum { n_edges = 6 };
 
-/* ---- sets that nobody changes: also run in kernels and on the host -------------------------------- */
+/* ---- sets that nobody changes: also run in kernels and on the host
+ * -------------------------------- */
 
-template <class Calls> static __noinline__ HD void set_own(typename Calls::type *ivars,
-                                              const typename Calls::type *values, int n)
+template <class Calls>
+static __noinline__ HD void set_own(typename Calls::type *ivars, const typename Calls::type *values,
+                                    int n)
 {
     for (int i = 0; i < n; i++)
         Calls::p(&ivars[i], values[i], gshmem_my_pe());
     gshmem_quiet();
 }
 
-template <class Calls> static __noinline__ HD void check_edges(typename Calls::type *ivars, verdict *v)
+template <class Calls>
+static __noinline__ HD void check_edges(typename Calls::type *ivars, verdict *v)
 {
     typedef typename Calls::type T;
     for (int a = 0; a < n_edges; a++) {
@@ -66,7 +69,8 @@ template <class Calls> static __noinline__ HD void check_edges(typename Calls::t
         for (int b = 0; b < n_edges; b++)
             for (int cmp = 0; cmp < n_cmps; cmp++) {
                 const bool want = holds(value, cmp, edge<T>(b));
-                EXPECT_AT(v, Calls::test(ivars, cmp, edge<T>(b)) != 0, want, a * 100 + b * 10 + cmp);
+                EXPECT_AT(v, Calls::test(ivars, cmp, edge<T>(b)) != 0, want,
+                          a * 100 + b * 10 + cmp);
                 if (want) /* must return */
                     Calls::until(ivars, cmp, edge<T>(b));
             }
@@ -86,11 +90,11 @@ static __noinline__ HD bool are_indices(const size_t *indices, size_t n, unsigne
 }
 
 /* One set: which comparisons hold, which are left out, by bits. */
-template <class Calls> static __noinline__ HD void check_set(typename Calls::type *ivars, size_t n,
-                                                const int *status, int cmp,
-                                                const typename Calls::type *values,
-                                                typename Calls::type value,
-                                                typename Calls::type *wanted, verdict *v)
+template <class Calls>
+static __noinline__ HD void check_set(typename Calls::type *ivars, size_t n, const int *status,
+                                      int cmp, const typename Calls::type *values,
+                                      typename Calls::type value, typename Calls::type *wanted,
+                                      verdict *v)
 {
     unsigned watched = 0, held = 0, held_vector = 0;
     for (size_t i = 0; i < n; i++) {
@@ -103,7 +107,8 @@ template <class Calls> static __noinline__ HD void check_set(typename Calls::typ
     size_t got;
 
     EXPECT_EQ(v, Calls::test_all(ivars, n, status, cmp, value) != 0, held == watched);
-    EXPECT_EQ(v, Calls::test_all_vector(ivars, n, status, cmp, wanted) != 0, held_vector == watched);
+    EXPECT_EQ(v, Calls::test_all_vector(ivars, n, status, cmp, wanted) != 0,
+              held_vector == watched);
     got = Calls::test_any(ivars, n, status, cmp, value);
     EXPECT_AT(v, held ? got < n && (held & 1u << got) : got == SIZE_MAX, true, got);
     got = Calls::test_any_vector(ivars, n, status, cmp, wanted);
@@ -122,7 +127,8 @@ template <class Calls> static __noinline__ HD void check_set(typename Calls::typ
     }
     if (held_vector || !watched) {
         got = Calls::until_any_vector(ivars, n, status, cmp, wanted);
-        EXPECT_AT(v, held_vector ? got < n && (held_vector & 1u << got) : got == SIZE_MAX, true, got);
+        EXPECT_AT(v, held_vector ? got < n && (held_vector & 1u << got) : got == SIZE_MAX, true,
+                  got);
         got = Calls::until_some_vector(ivars, n, indices, status, cmp, wanted);
         EXPECT_AT(v, got <= n && are_indices(indices, got, held_vector), true, got);
     }
@@ -132,7 +138,8 @@ template <class Calls> static __noinline__ HD void check_set(typename Calls::typ
         Calls::until_all_vector(ivars, n, status, cmp, wanted);
 }
 
-template <class Calls> static __noinline__ HD void check_sets(typename Calls::type *ivars, verdict *v)
+template <class Calls>
+static __noinline__ HD void check_sets(typename Calls::type *ivars, verdict *v)
 {
     typedef typename Calls::type T;
     T values[n_ivars], wanted[n_ivars];
@@ -148,7 +155,8 @@ template <class Calls> static __noinline__ HD void check_sets(typename Calls::ty
         for (int cmp = 0; cmp < n_cmps; cmp++)
             for (int value = -4; value <= 5; value += 3) {
                 check_set<Calls>(ivars, n_ivars, status, cmp, values, (T)value, wanted, v);
-                check_set<Calls>(ivars, 1, mask ? status : nullptr, cmp, values, (T)value, wanted, v);
+                check_set<Calls>(ivars, 1, mask ? status : nullptr, cmp, values, (T)value, wanted,
+                                 v);
             }
     }
     for (int cmp = 0; cmp < n_cmps; cmp++) {
@@ -158,11 +166,13 @@ template <class Calls> static __noinline__ HD void check_sets(typename Calls::ty
     }
 }
 
-/* ---- sets that the previous PE changes while this one waits ---------------------------------------- */
+/* ---- sets that the previous PE changes while this one waits
+ * ---------------------------------------- */
 
 /* Every PE plays both parts. The previous PE may be ahead of this one, so the values only grow and
  * the waits ask for at least a value; only the last wave is waited for exactly. */
-template <class Calls> static __noinline__ HD void check_arrivals(typename Calls::type *ivars, int next, verdict *v)
+template <class Calls>
+static __noinline__ HD void check_arrivals(typename Calls::type *ivars, int next, verdict *v)
 {
     typedef typename Calls::type T;
     T wanted[n_ivars];
@@ -178,9 +188,9 @@ template <class Calls> static __noinline__ HD void check_arrivals(typename Calls
     for (int i = n_ivars; i-- > 0;)
         Calls::p(&ivars[i], (T)(20 + i), next);
     for (size_t n_taken = 0; n_taken < n_ivars / 2; n_taken++) {
-        const size_t at = n_taken % 2
-                              ? Calls::until_any(ivars, n_ivars, status, GSHMEM_CMP_GE, (T)20)
-                              : Calls::until_any_vector(ivars, n_ivars, status, GSHMEM_CMP_GE, wanted);
+        const size_t at =
+            n_taken % 2 ? Calls::until_any(ivars, n_ivars, status, GSHMEM_CMP_GE, (T)20)
+                        : Calls::until_any_vector(ivars, n_ivars, status, GSHMEM_CMP_GE, wanted);
         EXPECT_AT(v, at < n_ivars && status[at] == 0, true, at);
         if (at < n_ivars)
             status[at] = 1;
@@ -191,8 +201,9 @@ template <class Calls> static __noinline__ HD void check_arrivals(typename Calls
     EXPECT_EQ(v, n_left, n_ivars / 2);
     for (int turn = 0; n_left > 0 && v->n_failed == 0; turn++) {
         const size_t got =
-            turn % 2 ? Calls::until_some(ivars, n_ivars, indices, status, GSHMEM_CMP_GT, (T)19)
-                     : Calls::until_some_vector(ivars, n_ivars, indices, status, GSHMEM_CMP_GE, wanted);
+            turn % 2
+                ? Calls::until_some(ivars, n_ivars, indices, status, GSHMEM_CMP_GT, (T)19)
+                : Calls::until_some_vector(ivars, n_ivars, indices, status, GSHMEM_CMP_GE, wanted);
         EXPECT_AT(v, got >= 1 && got <= n_left, true, got);
         for (size_t i = 0; i < got; i++) {
             EXPECT_AT(v, indices[i] < n_ivars && status[indices[i]] == 0, true, indices[i]);
@@ -227,10 +238,11 @@ template <class Calls> __global__ void arrivals_kernel(typename Calls::type *iva
     check_arrivals<Calls>(ivars, (gshmem_my_pe() + 1) % gshmem_n_pes(), v);
 }
 
-/* ---- on a stream ------------------------------------------------------------------------------- */
+/* ---- on a stream -------------------------------------------------------------------------------
+ */
 
-template <class Calls> static void check_stream(const test_pe *pe, typename Calls::type *ivars,
-                                                const char *name)
+template <class Calls>
+static void check_stream(const test_pe *pe, typename Calls::type *ivars, const char *name)
 {
     typedef typename Calls::type T;
     T *copy = (T *)test_device((n_ivars + 1) * sizeof(T));
@@ -268,7 +280,8 @@ template <class Calls> static void check_stream(const test_pe *pe, typename Call
     CUDA(cudaFree(copy));
 }
 
-/* ---- all types ----------------------------------------------------------------------------------- */
+/* ---- all types
+ * ----------------------------------------------------------------------------------- */
 
 /* All PEs have zeros in ivars, and know it. */
 template <class T> static void clear(T *ivars)
@@ -303,8 +316,8 @@ template <class Calls> static void check_type(const test_pe *pe, const char *nam
     clear(ivars);
     check_arrivals<Calls>(ivars, pe->next, &on_host);
     if (on_host.n_failed) {
-        snprintf(text, sizeof text, "type %s, PE %d, on the host: %lld and %lld at %lld", name, pe->me,
-                 on_host.a, on_host.b, on_host.where);
+        snprintf(text, sizeof text, "type %s, PE %d, on the host: %lld and %lld at %lld", name,
+                 pe->me, on_host.a, on_host.b, on_host.where);
         test_check(false, __FILE__, on_host.line, text);
     }
     clear(ivars);
@@ -312,7 +325,8 @@ template <class Calls> static void check_type(const test_pe *pe, const char *nam
     gshmem_free(ivars);
 }
 
-/* ---- signals -------------------------------------------------------------------------------------- */
+/* ---- signals
+ * -------------------------------------------------------------------------------------- */
 
 static HD void check_signals(uint64_t *sig, int me, int next, verdict *v)
 {
@@ -369,8 +383,8 @@ static int pe_main(int argc, char **argv)
 {
     test_pe pe = test_begin();
     const char *type = test_option(argc, argv, "type");
-#define TYPE(NAME, T)                                                                              \
-    if (test_is_wanted(type, #NAME))                                                               \
+#define TYPE(NAME, T)                \
+    if (test_is_wanted(type, #NAME)) \
         check_type<NAME##_wait>(&pe, #NAME);
     GSHMEM_TYPES_WAIT(TYPE)
 #undef TYPE

@@ -161,8 +161,8 @@ static void on_stream(struct shared *s, int me, int other)
     clear(s);
     for (long round = 1; round <= 20; round++) {
         source[me][0] = round;
-        gshmemx_long_put_signal_on_stream(&s->numbers[1], source[me], 1, s->signal,
-                                          (uint64_t)round, GSHMEM_SIGNAL_SET, other, NULL);
+        gshmemx_long_put_signal_on_stream(&s->numbers[1], source[me], 1, s->signal, (uint64_t)round,
+                                          GSHMEM_SIGNAL_SET, other, NULL);
         gshmemx_signal_wait_until_on_stream(s->signal, GSHMEM_CMP_EQ, (uint64_t)round, NULL);
         gshmemx_long_p_on_stream(&s->numbers[2], 10 * round + me, other, NULL);
         gshmemx_barrier_all_on_stream(NULL);
