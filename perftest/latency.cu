@@ -49,13 +49,14 @@ enum group { THREAD, WARP, BLOCK };
 const char *const group_name[] = {"thread", "warp", "block"};
 const int group_threads[] = {1, 32, 1024};
 
+template <group g>
 __global__ void __launch_bounds__(1024)
-    put_quiet(group g, char *dest, const char *source, size_t bytes, int pe, int rounds)
+    put_quiet(char *dest, const char *source, size_t bytes, int pe, int rounds)
 {
     for (int r = 0; r < rounds; r++) {
-        if (g == THREAD)
+        if constexpr (g == THREAD)
             gshmem_putmem(dest, source, bytes, pe);
-        else if (g == WARP)
+        else if constexpr (g == WARP)
             gshmemx_putmem_warp(dest, source, bytes, pe);
         else
             gshmemx_putmem_block(dest, source, bytes, pe);
@@ -65,13 +66,14 @@ __global__ void __launch_bounds__(1024)
     }
 }
 
+template <group g>
 __global__ void __launch_bounds__(1024)
-    get(group g, char *dest, const char *source, size_t bytes, int pe, int rounds)
+    get(char *dest, const char *source, size_t bytes, int pe, int rounds)
 {
     for (int r = 0; r < rounds; r++) {
-        if (g == THREAD)
+        if constexpr (g == THREAD)
             gshmem_getmem(dest, source, bytes, pe);
-        else if (g == WARP)
+        else if constexpr (g == WARP)
             gshmemx_getmem_warp(dest, source, bytes, pe);
         else
             gshmemx_getmem_block(dest, source, bytes, pe);
@@ -79,12 +81,12 @@ __global__ void __launch_bounds__(1024)
     }
 }
 
-__global__ void __launch_bounds__(1024) synchronise(group g, bool is_barrier, int rounds)
+template <group g> __global__ void __launch_bounds__(1024) synchronise(bool is_barrier, int rounds)
 {
     for (int r = 0; r < rounds; r++) {
-        if (g == THREAD)
+        if constexpr (g == THREAD)
             is_barrier ? gshmem_barrier_all() : gshmem_sync_all();
-        else if (g == WARP)
+        else if constexpr (g == WARP)
             is_barrier ? gshmemx_barrier_all_warp() : gshmemx_sync_all_warp();
         else
             is_barrier ? gshmemx_barrier_all_block() : gshmemx_sync_all_block();
@@ -151,48 +153,49 @@ struct buffers {
     size_t bytes;
 };
 
-/* Only PE 0 moves data; what came is checked on PE 1 after. Returns how many bytes are wrong. */
-size_t check_arrived(const buffers &b, size_t bytes)
+/* How many of the first bytes of dest on `pe` are not the pattern; on the others 0. Collective. */
+size_t count_wrong(const buffers &b, size_t bytes, int pe)
 {
-    std::vector<char> got(bytes);
     gshmem_barrier_all();
-    if (gshmem_my_pe() == 1)
-        cudaMemcpy(got.data(), b.dest, bytes, cudaMemcpyDefault);
+    if (gshmem_my_pe() != pe)
+        return 0;
+    std::vector<char> got(bytes);
+    cudaMemcpy(got.data(), b.dest, bytes, cudaMemcpyDefault);
+    cudaMemset(b.dest, 0, bytes);
+    cudaDeviceSynchronize();
     size_t wrong = 0;
-    for (size_t i = 0; gshmem_my_pe() == 1 && i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++)
         wrong += got[i] != (char)(i * 7 + 1);
     if (wrong > 0)
         fprintf(stderr, "latency: %zu of %zu bytes are wrong\n", wrong, bytes);
     return wrong;
 }
 
-size_t transfers(const options &o, const buffers &b)
+/* Only PE 0 moves data, to and from PE 1. Returns how many bytes are wrong. */
+template <group g> size_t transfers(const options &o, const buffers &b)
 {
     size_t wrong = 0;
-    for (int g = THREAD; g <= BLOCK; g++) {
-        for (size_t bytes : {(size_t)8, (size_t)1024, (size_t)65536, (size_t)1 << 20}) {
-            if (bytes > b.bytes)
-                continue;
-            const size_t per_lane = bytes / (size_t)group_threads[g];
-            const int rounds = std::max(1, (int)(o.rounds / (1 + per_lane / 256)));
-            char what[64];
-            if (gshmem_my_pe() == 0) {
-                snprintf(what, sizeof what, "put + quiet, %s", group_name[g]);
-                row(what, bytes, measure(o, rounds, [&](int r) {
-                        gshmem_launch(put_quiet, dim3(1), dim3(group_threads[g]), 0,
-                                      (cudaStream_t)0, (group)g, b.dest, b.source, bytes, 1, r);
-                    }));
-            }
-            wrong += check_arrived(b, bytes);
-            if (gshmem_my_pe() == 0) {
-                snprintf(what, sizeof what, "get, %s", group_name[g]);
-                row(what, bytes, measure(o, rounds, [&](int r) {
-                        gshmem_launch(get, dim3(1), dim3(group_threads[g]), 0, (cudaStream_t)0,
-                                      (group)g, b.dest, b.source, bytes, 1, r);
-                    }));
-            }
-            gshmem_barrier_all();
+    for (size_t bytes : {(size_t)8, (size_t)1024, (size_t)65536, (size_t)1 << 20}) {
+        const size_t per_thread = bytes / (size_t)group_threads[g];
+        const int rounds = std::max(1, (int)(o.rounds / (1 + per_thread / 256)));
+        const dim3 threads(group_threads[g]);
+        char what[64];
+        if (gshmem_my_pe() == 0) {
+            snprintf(what, sizeof what, "put + quiet, %s", group_name[g]);
+            row(what, bytes, measure(o, rounds, [&](int r) {
+                    gshmem_launch(put_quiet<g>, dim3(1), threads, 0, (cudaStream_t)0, b.dest,
+                                  b.source, bytes, 1, r);
+                }));
         }
+        wrong += count_wrong(b, bytes, 1);
+        if (gshmem_my_pe() == 0) {
+            snprintf(what, sizeof what, "get, %s", group_name[g]);
+            row(what, bytes, measure(o, rounds, [&](int r) {
+                    gshmem_launch(get<g>, dim3(1), threads, 0, (cudaStream_t)0, b.dest, b.source,
+                                  bytes, 1, r);
+                }));
+        }
+        wrong += count_wrong(b, bytes, 0);
     }
     return wrong;
 }
@@ -217,19 +220,23 @@ void signals(const options &o, const buffers &b)
     gshmem_barrier_all();
 }
 
+template <group g> void synchronisation_of_group(const options &o)
+{
+    for (int is_barrier = 1; is_barrier >= 0; is_barrier--) {
+        char what[64];
+        snprintf(what, sizeof what, "%s_all, %s", is_barrier ? "barrier" : "sync", group_name[g]);
+        row(what, 0, measure(o, o.rounds, [&](int r) {
+                gshmem_launch(synchronise<g>, dim3(1), dim3(group_threads[g]), 0, (cudaStream_t)0,
+                              is_barrier != 0, r);
+            }));
+    }
+}
+
 void synchronisation(const options &o)
 {
-    for (int g = THREAD; g <= BLOCK; g++) {
-        for (int is_barrier = 1; is_barrier >= 0; is_barrier--) {
-            char what[64];
-            snprintf(what, sizeof what, "%s_all, %s", is_barrier ? "barrier" : "sync",
-                     group_name[g]);
-            row(what, 0, measure(o, o.rounds, [&](int r) {
-                    gshmem_launch(synchronise, dim3(1), dim3(group_threads[g]), 0, (cudaStream_t)0,
-                                  (group)g, is_barrier != 0, r);
-                }));
-        }
-    }
+    synchronisation_of_group<THREAD>(o);
+    synchronisation_of_group<WARP>(o);
+    synchronisation_of_group<BLOCK>(o);
     row("barrier_all_on_stream", 0, measure(o, std::max(1, o.rounds / 4), [&](int r) {
             for (int i = 0; i < r; i++)
                 gshmemx_barrier_all_on_stream((cudaStream_t)0);
@@ -302,7 +309,9 @@ int pe_main(int argc, char **argv)
     size_t wrong = 0;
     if (gshmem_n_pes() > 1) {
         signals(o, b);
-        wrong = transfers(o, b);
+        wrong += transfers<THREAD>(o, b);
+        wrong += transfers<WARP>(o, b);
+        wrong += transfers<BLOCK>(o, b);
     }
     synchronisation(o);
     host_calls(o, b);

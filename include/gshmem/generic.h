@@ -6,6 +6,9 @@
 #define GSHMEM_GENERIC_H
 
 #include "gshmem/typed.h"
+#ifdef GSHMEM_DEVICE_CODE
+#include "gshmem_device.cuh" /* the calls themselves */
+#endif
 
 /* The sets, each C type once: rows that are distinct and in the set. The bitwise set has two types
  * that only its fixed-width rows name. */

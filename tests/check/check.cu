@@ -64,8 +64,7 @@ static size_t extent(const type_row *type, size_t nelems, ptrdiff_t stride)
     return nelems == 0 ? 0 : ((nelems - 1) * (size_t)stride + 1) * type->size;
 }
 
-/* ---- the calls to make -------------------------------------------------------------------------
- */
+/* ---- the calls to make ----------------------------------------------------------------------- */
 
 /* How many dense cases there are: sizes 0 to 300 bytes x misalignments of both sides. */
 static size_t n_dense(const combo *c)
@@ -96,8 +95,7 @@ static piece choose(const checker *x, const combo *c, size_t i, size_t n_short, 
     } else if (i < n_short) {
         p = dense_piece(c, n_short == n_dense(c) ? i : below(random, n_dense(c)));
     } else {
-        const int powers = x->opt.is_quick ? 5 : 11;
-        const size_t bytes = (size_t)1024 << (i - n_short) % (size_t)powers;
+        const size_t bytes = (size_t)1024 << (i - n_short);
         p = dense_piece(c, below(random, offs * offs));
         p.nelems = bytes / c->type->size + below(random, 5) - 2;
     }
@@ -113,8 +111,7 @@ static piece choose(const checker *x, const combo *c, size_t i, size_t n_short, 
     return p;
 }
 
-/* ---- one batch ---------------------------------------------------------------------------------
- */
+/* ---- one batch ------------------------------------------------------------------------------- */
 
 static uint64_t key_of(const combo *c, int pe, int what)
 {
@@ -169,16 +166,18 @@ static void model(const checker *x, const combo *c, int n, char *dest, const cha
     const size_t size = c->type->size;
     for (int i = 0; i < n; i++) {
         const piece *p = &x->pieces[i];
-        for (size_t e = 0; e < p->nelems; e++)
-            memcpy(dest + p->dest_off + e * (size_t)p->dst * size,
-                   source + p->source_off + e * (size_t)p->sst * size, size);
+        if (p->dst == 1 && p->sst == 1)
+            memcpy(dest + p->dest_off, source + p->source_off, p->nelems * size);
+        else
+            for (size_t e = 0; e < p->nelems; e++)
+                memcpy(dest + p->dest_off + e * (size_t)p->dst * size,
+                       source + p->source_off + e * (size_t)p->sst * size, size);
         if (op_has_signal(c->op))
             sig[i] = p->sig_op == GSHMEM_SIGNAL_SET ? p->signal : sig[i] + p->signal;
     }
 }
 
-/* ---- comparison --------------------------------------------------------------------------------
- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static void report(checker *x, const combo *c, int i, const char *what, size_t at, uint64_t got,
                    uint64_t want)
@@ -192,12 +191,13 @@ static void report(checker *x, const combo *c, int i, const char *what, size_t a
         "%s, type %s, on %s%s: PE %d, shift %d (PE %d is the target), local side in %s: %s "
         "at %zu is 0x%llx, must be 0x%llx; call %d: nelems %zu, dest misaligned by %zu, source by "
         "%zu, strides %td and %td, signal op %d\n    repeat: check --seed=%llu --op=%s --type=%s "
-        "--place=%s%s",
+        "--place=%s%s --size=%zu",
         op_names[c->op], c->type->name, place_names[c->where], *api ? " scope" : "", x->pe.me,
         c->shift, (x->pe.me + c->shift) % x->pe.n, local_names[c->local], what, at,
         (unsigned long long)got, (unsigned long long)want, i, p->nelems, p->dest_off % 16,
         p->source_off % 16, p->dst, p->sst, p->sig_op, (unsigned long long)x->opt.seed,
-        op_names[c->op], c->type->name, place_names[c->where], x->opt.is_quick ? " --quick" : "");
+        op_names[c->op], c->type->name, place_names[c->where], x->opt.is_quick ? " --quick" : "",
+        x->opt.size);
     test_check(false, __FILE__, __LINE__, text);
 }
 
@@ -268,18 +268,18 @@ static void run_batch(checker *x, const combo *c, int n, size_t dest_bytes, size
     check_batch(x, c, n, dest_bytes, source_bytes);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* How many of the dense cases to run, and how many long ones. */
 static void budget(const checker *x, const combo *c, size_t *n_short, size_t *n_long)
 {
     const bool is_device = c->where != place_host && c->where != place_stream;
-    size_t most = x->pe.is_cpu ? 200 : is_device ? 20000 : 300;
+    size_t most = x->pe.is_cpu ? 200 : is_device ? 8000 : 300;
     if (x->opt.is_quick)
         most = 12;
     *n_short = n_dense(c) < most ? n_dense(c) : most;
-    *n_long = op_is_element(c->op) ? 0 : x->opt.is_quick ? 2 : 22;
+    /* From 1 KiB, each twice the one before: to 1 MiB where the type is only a size. */
+    *n_long = op_is_element(c->op) ? 0 : x->opt.is_quick ? 2 : c->type->align == 1 ? 11 : 5;
     if (x->opt.size) {
         *n_short = (16 / c->type->align) * (16 / c->type->align);
         *n_long = 0;
@@ -379,8 +379,7 @@ static void bench_all(checker *x)
                 const type_row *type = &type_rows[t];
                 if (!is_wanted(x, op, type, where))
                     continue;
-                const bench b = {
-                    &x->pe, type, op, where, x->calls, x->host_calls, x->pe.is_cpu ? 32 : 128};
+                bench b = {&x->pe, type, op, where, x->calls, x->host_calls, 0};
                 const bool is_value =
                     op_is_element(op) && (where == place_host || where == place_stream);
                 char *local = x->local[is_value ? local_host : local_device];
@@ -398,6 +397,7 @@ static void bench_all(checker *x)
                               x->pe.next};
                     if (op_is_element(op))
                         c.nelems = 1;
+                    b.n_calls = bytes < 8192 ? 1024 : bytes < 524288 ? (int)(8388608 / bytes) : 16;
                     bench_call(&b, &c);
                     if (x->opt.size || op_is_element(op))
                         break;
@@ -406,8 +406,7 @@ static void bench_all(checker *x)
     gshmem_barrier_all();
 }
 
-/* ---- start and end -----------------------------------------------------------------------------
- */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 static int list(void)
 {

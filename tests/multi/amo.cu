@@ -177,8 +177,7 @@ template <class Row> static void test_row(const test_pe *pe, int rounds, const c
     gshmem_free(a.words);
 }
 
-/* ---- float and double: only moved, so every bit pattern must survive ---------------------------
- */
+/* ---- float and double: only moved, so every bit pattern must survive ------------------------- */
 
 template <class Row> static HD void swap_bits(typename Row::type *words, verdict *v, int w, int pe)
 {
@@ -223,8 +222,7 @@ template <class Row> static void test_float_row(const test_pe *pe, const char *n
     gshmem_free(words);
 }
 
-/* ---- neighbouring words ------------------------------------------------------------------------
- */
+/* ---- neighbouring words ---------------------------------------------------------------------- */
 
 /* Each PE owns every n-th 32-bit word: an access that is too wide takes others' updates back. */
 static HD void count_apart(uint32_t *words, int me, int n, int worker, int rounds)

@@ -34,8 +34,7 @@ static void check_symmetric(const test_pe *pe, const void *p, uintptr_t *offsets
     CHECK_EQ(gshmem_uint64_g((uint64_t *)&offsets[pe->previous], pe->me), offset);
 }
 
-/* ---- growth ------------------------------------------------------------------------------------
- */
+/* ---- growth ---------------------------------------------------------------------------------- */
 
 /* The first and last word of a block of the next PE, and back from there. */
 __global__ void write_kernel(long *p, size_t nelems, long stamp)
@@ -93,8 +92,7 @@ static void check_growth(const test_pe *pe)
     CUDA(cudaFree(v));
 }
 
-/* ---- bad requests ------------------------------------------------------------------------------
- */
+/* ---- bad requests ---------------------------------------------------------------------------- */
 
 static void check_refused(const test_pe *pe, const void *p, const gshmemx_heap_info_t *before,
                           int error, const char *what)
@@ -139,8 +137,7 @@ static void check_refusals(const test_pe *pe)
     gshmem_free(p);
 }
 
-/* ---- alignment, calloc -------------------------------------------------------------------------
- */
+/* ---- alignment, calloc ----------------------------------------------------------------------- */
 
 static void check_alignments(const test_pe *pe)
 {
@@ -175,8 +172,7 @@ static void check_calloc(void)
     free(host);
 }
 
-/* ---- gshmem_ptr
- * ---------------------------------------------------------------------------------- */
+/* ---- gshmem_ptr ------------------------------------------------------------------------------ */
 
 /* Direct stores through the pointers, without any call. */
 __global__ void ptr_kernel(int *table, verdict *v)
@@ -223,8 +219,7 @@ static void check_ptr(const test_pe *pe)
     gshmem_free(table);
 }
 
-/* ---- the library's own part
- * ------------------------------------------------------------------------ */
+/* ---- the library's own part ------------------------------------------------------------------ */
 
 #ifdef __CUDACC__
 __global__ void nothing_kernel(void) {}

@@ -157,8 +157,7 @@ static int pe_main(int argc, char **argv)
     return test_result();
 }
 
-/* ---- unique id, no launcher --------------------------------------------------------------------
- */
+/* ---- unique id, no launcher ------------------------------------------------------------------ */
 
 static void run_by_id(int me, int n, const gshmemx_uniqueid_t *id)
 {
@@ -209,8 +208,7 @@ static int run_uid(int n)
     return test_result();
 }
 
-/* ---- threads by attributes ---------------------------------------------------------------------
- */
+/* ---- threads by attributes ------------------------------------------------------------------- */
 
 struct thread_pe {
     pthread_t thread;

@@ -19,11 +19,10 @@ struct mail {
     uint64_t in_sig[2];
     uint64_t ack[3]; /* the PE that receives what this one sends: rounds done */
     long x[window], first[window], second[window]; /* chains */
-    long here;                                     /* store buffering: the partner */
+    long turn[16], here, apart_too[15];            /* store buffering: the partner */
 };
 
-/* ---- message passing, one thread to one thread -------------------------------------------------
- */
+/* ---- message passing, one thread to one thread ----------------------------------------------- */
 
 enum message {
     put_fence_p,
@@ -157,8 +156,7 @@ __global__ void message_kernel(mail *m, verdict *v, int kind, long rounds)
     gshmem_quiet();
 }
 
-/* ---- bulk data from a warp or a block
- * ------------------------------------------------------------- */
+/* ---- bulk data from a warp or a block -------------------------------------------------------- */
 
 enum bulk_kind {
     block_signal,
@@ -235,19 +233,27 @@ __global__ void bulk_kernel(mail *m, verdict *v, int kind, long rounds)
     }
 }
 
-/* ---- store buffering
- * ------------------------------------------------------------------------------ */
+/* ---- store buffering ------------------------------------------------------------------------- */
+
+/* Both leave within nanoseconds of each other where each has a core: the first to come polls. */
+static __device__ void meet_closely(mail *m, long r, int partner)
+{
+    gshmem_fence();
+    gshmem_long_p(&m->turn[0], r, partner);
+    for (int polls = 0; polls < 5000; polls++)
+        if (gshmem_long_g(&m->turn[0], gshmem_my_pe()) >= r)
+            return;
+    gshmem_long_wait_until(&m->turn[0], GSHMEM_CMP_GE, r);
+}
 
 /* Each of a pair stores to the other and then loads what the other stores to. After quiet the store
  * is complete, so they cannot both miss it; after fence they may. seen[r] on this PE: what it got.
  */
 __global__ void buffering_kernel(mail *m, long *seen, int uses_quiet, long rounds)
 {
-    const int me = gshmem_my_pe(), n = gshmem_n_pes(), partner = me ^ 1;
-    for (long r = 1; r <= rounds; r++) {
-        gshmem_barrier_all();
-        if (partner >= n)
-            continue;
+    const int me = gshmem_my_pe(), partner = me ^ 1;
+    for (long r = 1; r <= rounds && partner < gshmem_n_pes(); r++) {
+        meet_closely(m, r, partner);
         gshmem_long_p(&m->here, r, partner);
         if (uses_quiet)
             gshmem_quiet();
@@ -255,11 +261,9 @@ __global__ void buffering_kernel(mail *m, long *seen, int uses_quiet, long round
             gshmem_fence();
         seen[r - 1] = gshmem_long_g(&m->here, me);
     }
-    gshmem_barrier_all();
 }
 
-/* ---- chains over three PEs
- * ------------------------------------------------------------------------- */
+/* ---- chains over three PEs ------------------------------------------------------------------- */
 
 /* Block 0 is the first PE of its chain: x to the third, then a flag to the second. Block 1 is the
  * second of another: it passes the flag on. Block 2 is the third: flag seen, is x there? After
@@ -292,8 +296,7 @@ __global__ void chain_kernel(mail *m, verdict *stale, int uses_quiet, long round
     }
 }
 
-/* ---- the runs
- * --------------------------------------------------------------------------------------- */
+/* ---- the runs -------------------------------------------------------------------------------- */
 
 static void clear(mail *m)
 {

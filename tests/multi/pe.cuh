@@ -132,8 +132,7 @@ static void test_collective(const test_pe *pe, void (*kernel)(Params...), unsign
     with_types(args...);
 }
 
-/* ---- verdicts ----------------------------------------------------------------------------------
- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 /* Lies in device memory, or host memory when only host code writes it. The first failure is kept.
  */
@@ -189,8 +188,7 @@ static inline void test_judge(const test_pe *pe, verdict *v, const char *file, c
 }
 #define JUDGE(pe, v, what) test_judge((pe), (v), __FILE__, (what))
 
-/* ---- options -----------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /* The value of --name=value, "" for a bare --name, NULL when it is not given. */
 static inline const char *test_option(int argc, char **argv, const char *name)

@@ -20,8 +20,7 @@ struct room {
     uint64_t order[3];
 };
 
-/* ---- scalars -----------------------------------------------------------------------------------
- */
+/* ---- scalars --------------------------------------------------------------------------------- */
 
 /* The stream is held while the calls are made and their variables written over; then let go. */
 static void check_scalars(const test_pe *pe, room *r)
@@ -61,8 +60,7 @@ static void check_scalars(const test_pe *pe, room *r)
     CHECK_EQ(sums[1], sums[0]);
 }
 
-/* ---- a sequence of every kind ------------------------------------------------------------------
- */
+/* ---- a sequence of every kind ---------------------------------------------------------------- */
 
 static __device__ int word_of(int pe, int step, int i)
 {
@@ -165,8 +163,7 @@ static void check_graph(const test_pe *pe, room *r, verdict *v, int replays)
 }
 #endif
 
-/* ---- streams beside each other -----------------------------------------------------------------
- */
+/* ---- streams beside each other --------------------------------------------------------------- */
 
 /* A stream that waits does not hold up another of the same PE, which ends the wait. */
 static void check_two_streams(const test_pe *pe, room *r)

@@ -181,8 +181,7 @@ static int pe_main(int argc, char **argv)
     return 0;
 }
 
-/* ---- without a launcher ------------------------------------------------------------------------
- */
+/* ---- without a launcher ---------------------------------------------------------------------- */
 
 /* Init by environment, as gshmemrun would have it, of processes that nobody watches. */
 static int run_uid(int n, int argc, char **argv)

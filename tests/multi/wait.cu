@@ -47,8 +47,7 @@ template <class T> static __noinline__ HD T edge(int i)
 }
 enum { n_edges = 6 };
 
-/* ---- sets that nobody changes: also run in kernels and on the host
- * -------------------------------- */
+/* ---- sets that nobody changes: also run in kernels and on the host --------------------------- */
 
 template <class Calls>
 static __noinline__ HD void set_own(typename Calls::type *ivars, const typename Calls::type *values,
@@ -166,8 +165,7 @@ static __noinline__ HD void check_sets(typename Calls::type *ivars, verdict *v)
     }
 }
 
-/* ---- sets that the previous PE changes while this one waits
- * ---------------------------------------- */
+/* ---- sets that the previous PE changes while this one waits ---------------------------------- */
 
 /* Every PE plays both parts. The previous PE may be ahead of this one, so the values only grow and
  * the waits ask for at least a value; only the last wave is waited for exactly. */
@@ -238,8 +236,7 @@ template <class Calls> __global__ void arrivals_kernel(typename Calls::type *iva
     check_arrivals<Calls>(ivars, (gshmem_my_pe() + 1) % gshmem_n_pes(), v);
 }
 
-/* ---- on a stream -------------------------------------------------------------------------------
- */
+/* ---- on a stream ----------------------------------------------------------------------------- */
 
 template <class Calls>
 static void check_stream(const test_pe *pe, typename Calls::type *ivars, const char *name)
@@ -280,8 +277,7 @@ static void check_stream(const test_pe *pe, typename Calls::type *ivars, const c
     CUDA(cudaFree(copy));
 }
 
-/* ---- all types
- * ----------------------------------------------------------------------------------- */
+/* ---- all types ------------------------------------------------------------------------------- */
 
 /* All PEs have zeros in ivars, and know it. */
 template <class T> static void clear(T *ivars)
@@ -325,8 +321,7 @@ template <class Calls> static void check_type(const test_pe *pe, const char *nam
     gshmem_free(ivars);
 }
 
-/* ---- signals
- * -------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static HD void check_signals(uint64_t *sig, int me, int next, verdict *v)
 {
