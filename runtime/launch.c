@@ -115,6 +115,21 @@ static enum gsh_result check_struct(const char *name, int version, int expected)
     return GSH_OK;
 }
 
+static enum gsh_result check_args(const gshmemx_init_args_t *args)
+{
+    enum gsh_result r = check_struct("gshmemx_init_args_t", args->version,
+                                     GSHMEMX_STRUCT_VERSION(gshmemx_init_args_t));
+    if (r == GSH_OK) {
+        r = check_struct("gshmemx_uniqueid_args_t", args->uid_args.version,
+                         GSHMEMX_STRUCT_VERSION(gshmemx_uniqueid_args_t));
+    }
+    if (r == GSH_OK) {
+        r = check_struct("gshmemx_thread_args_t", args->thread_args.version,
+                         GSHMEMX_STRUCT_VERSION(gshmemx_thread_args_t));
+    }
+    return r;
+}
+
 static enum gsh_result by_uid(const struct gsh_env *env, const gshmemx_uniqueid_args_t *a,
                               struct gsh_bootstrap **out)
 {
@@ -149,6 +164,9 @@ enum gsh_result gsh_launch_bootstrap(const struct gsh_env *env, unsigned flags,
     }
     enum gsh_result r = check_struct("gshmemx_init_attr_t", attr->version,
                                      GSHMEMX_STRUCT_VERSION(gshmemx_init_attr_t));
+    if (r == GSH_OK) {
+        r = check_args(&attr->args);
+    }
     if (r != GSH_OK) {
         return r;
     }

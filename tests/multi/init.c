@@ -136,6 +136,9 @@ static void check_attributes(void)
     gshmemx_set_attr_thread_args(0, 1, &key, &attr);
     attr.version++;
     check_refused(GSHMEMX_INIT_THREAD_PES, &attr, "another version");
+    attr.version--;
+    attr.args.thread_args.version++;
+    check_refused(GSHMEMX_INIT_THREAD_PES, &attr, "another version of the thread arguments");
 
     /* After all this a job of one still starts. */
     attr = usual;
