@@ -70,7 +70,6 @@ enum gsh_report_kind {
     GSH_REPORT_BAD_PE,        /* checks: pe is out of range or not reachable */
     GSH_REPORT_NOT_SYMMETRIC, /* checks: address is not in the heap */
     GSH_REPORT_NOT_ALLOCATED, /* checks: [address, address + bytes) is not inside one allocation */
-    GSH_REPORT_BAD_TEAM,      /* checks */
     GSH_REPORT_GLOBAL_EXIT,   /* gshmem_global_exit(expected) was called */
     GSH_REPORT_BEFORE_INIT,   /* CPU device only: a kernel ran without an initialised PE */
 };

@@ -118,12 +118,8 @@ __device__ __forceinline__ int sync_by_name(G g, gshmem_team_t team, const char 
         return GSHMEMX_SUCCESS;
     }
     const gsh_team_state *t = find_team(team);
-    if (!t) {
-#if defined(GSHMEM_CHECKS)
-        report(GSH_REPORT_BAD_TEAM, call, -1, 0, 0, (uint64_t)(int64_t)team, 0, 0);
-#endif
+    if (!t)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    }
     sync_team<is_barrier>(g, *t, call);
     return GSHMEMX_SUCCESS;
 }

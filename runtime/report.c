@@ -40,10 +40,6 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
         snprintf(out, bytes, "[0x%" PRIx64 ", + %" PRIu64 ") is not inside one live allocation",
                  r->address, r->bytes);
         break;
-    case GSH_REPORT_BAD_TEAM:
-        snprintf(out, bytes, "team %" PRId64 " does not exist or this PE is not in it",
-                 (int64_t)r->expected);
-        break;
     default:
         snprintf(out, bytes, "report of unknown kind %u", r->kind);
     }

@@ -21,7 +21,6 @@ enum mistake {
     BEFORE_THE_START,
     PAST_BY_STRIDE,
     OWN_WORD_OUTSIDE,
-    BAD_TEAM,
     EXITS,
     NONE,
 };
@@ -48,8 +47,6 @@ __global__ void kernel_mistake(mistake what, char *heap, char *other)
         gshmem_iput32(heap, c, (ptrdiff_t)(size / 8), 1, 3, 1);
     else if (what == OWN_WORD_OUTSIDE)
         gshmem_int_test((int *)other, GSHMEM_CMP_EQ, 0);
-    else if (what == BAD_TEAM)
-        gshmem_team_sync(5);
     else if (what == EXITS)
         gshmem_global_exit(42);
     else if (what == NONE)
@@ -129,10 +126,6 @@ int main(void)
     expect(OWN_WORD_OUTSIDE, [](const gsh_report &r, pes &) {
         CHECK_EQ(r.kind, GSH_REPORT_NOT_SYMMETRIC);
         CHECK_STR(r.call, "gshmem_int_test");
-    });
-    expect(BAD_TEAM, [](const gsh_report &r, pes &) {
-        CHECK_EQ(r.kind, GSH_REPORT_BAD_TEAM);
-        CHECK_EQ(r.expected, 5);
     });
     expect(EXITS, [](const gsh_report &r, pes &) {
         CHECK_EQ(r.kind, GSH_REPORT_GLOBAL_EXIT);
