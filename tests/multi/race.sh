@@ -22,8 +22,9 @@ if ! TSAN_OPTIONS="exitcode=66 $TSAN_OPTIONS" "$program" good >"$log" 2>&1; then
     failed=1
 fi
 for mistake in no_wait no_fence no_barrier; do
-    # Some runs meet by chance in an order that hides a race: one report in ten runs is enough.
-    for attempt in 1 2 3 4 5 6 7 8 9 10; do
+    # Runs meet by chance in an order that hides a race, on a busy machine most of them: one report
+    # in a hundred runs is enough.
+    for attempt in $(seq 100); do
         TSAN_OPTIONS="exitcode=66 halt_on_error=1" "$program" $mistake >"$log" 2>&1
         grep -q 'WARNING: ThreadSanitizer: data race' "$log" && continue 2
     done
