@@ -12,8 +12,9 @@
  *
  * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_; gshmemx_error_string (gshmemx.h)
  * says why; pointers are NULL. Calls without a result that are called before init, after finalize
- * or with a PE out of range print one line and end the job; the other broken promises (address not
- * symmetric, range past its allocation) are found in checking builds (-Dchecks=true).
+ * or, on the host, with a PE out of range print one line and end the job; the other broken promises
+ * (address not symmetric, range past its allocation; in kernels also a PE out of range) are found
+ * in checking builds (-Dchecks=true).
  *
  * Memory model (a mapped peer is one reached by loads and stores):
  *

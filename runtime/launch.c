@@ -193,6 +193,9 @@ int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id)
 {
     struct gsh_env env;
     struct gsh_uid uid;
+    if (id == NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "gshmemx_get_uniqueid: the id is NULL"));
+    }
     enum gsh_result r = gsh_env_read(&env);
     if (r == GSH_OK) {
         struct gsh_uid_options options = uid_options(&env);
@@ -208,6 +211,10 @@ int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id)
 int gshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, const gshmemx_uniqueid_t *id,
                                    gshmemx_init_attr_t *attr)
 {
+    if (attr == NULL) {
+        return gsh_public_error(
+            gsh_fail(GSH_ERR_ARG, "gshmemx_set_attr_uniqueid_args: the attributes are NULL"));
+    }
     attr->args.uid_args.version = GSHMEMX_STRUCT_VERSION(gshmemx_uniqueid_args_t);
     attr->args.uid_args.id = (gshmemx_uniqueid_t *)(uintptr_t)id;
     attr->args.uid_args.myrank = my_pe;
@@ -217,12 +224,20 @@ int gshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, const gshmemx_uniqueid_
 
 int gshmemx_set_attr_mpi_comm_args(void *mpi_comm, gshmemx_init_attr_t *attr)
 {
+    if (attr == NULL) {
+        return gsh_public_error(
+            gsh_fail(GSH_ERR_ARG, "gshmemx_set_attr_mpi_comm_args: the attributes are NULL"));
+    }
     attr->mpi_comm = mpi_comm;
     return 0;
 }
 
 int gshmemx_set_attr_thread_args(int my_pe, int n_pes, const void *key, gshmemx_init_attr_t *attr)
 {
+    if (attr == NULL) {
+        return gsh_public_error(
+            gsh_fail(GSH_ERR_ARG, "gshmemx_set_attr_thread_args: the attributes are NULL"));
+    }
     attr->args.thread_args.version = GSHMEMX_STRUCT_VERSION(gshmemx_thread_args_t);
     attr->args.thread_args.key = key;
     attr->args.thread_args.my_pe = my_pe;

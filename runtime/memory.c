@@ -85,6 +85,9 @@ int gshmemx_heap_info(gshmemx_heap_info_t *info)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmemx_heap_info");
     struct gsh_heap_stats s;
+    if (info == NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "gshmemx_heap_info: the info is NULL"));
+    }
     gsh_heap_stats_get(pe->heap, &s);
     *info = (gshmemx_heap_info_t){.range = s.range,
                                   .committed = s.committed,
