@@ -78,6 +78,7 @@ __global__ void kernel_words(uint64_t *w, float *f)
     CHECK_EQ(gshmem_uint64_g(w + 3, 0), 2);
     CHECK(gshmem_float_g(f, me) == 0.5f + (float)peer);
     CHECK(gshmem_float_atomic_swap(f, 9.0f, me) == 0.5f + (float)peer);
+    gshmem_barrier_all(); /* both have seen the 10 */
     CHECK_EQ(gshmem_uint64_atomic_fetch_and(w, 8, me), me == 0 ? 10 : 0);
     CHECK_EQ(gshmem_int_test((int *)w, GSHMEM_CMP_EQ, me == 0 ? 8 : 0), 1);
     short *s = (short *)(f + 2);
