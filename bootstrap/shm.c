@@ -36,6 +36,8 @@ static enum gsh_result exchange(struct shm *s, const uint8_t *mine, size_t bytes
 {
     uint64_t round = ++s->round;
     struct gsh_shm_area *own = s->areas[s->b.rank];
+    enum gsh_result result = GSH_OK;
+    own->slot_bytes[round & 1] = bytes;
     if (bytes > 0) {
         memcpy(own->slot[round & 1], mine, bytes);
     }
@@ -46,11 +48,20 @@ static enum gsh_result exchange(struct shm *s, const uint8_t *mine, size_t bytes
         if (r != GSH_OK) {
             return r;
         }
-        if (bytes > 0) {
+        if (s->areas[i]->slot_bytes[round & 1] != bytes) {
+            /* the round is finished all the same, so that all ranks stay in step */
+            result =
+                result != GSH_OK
+                    ? result
+                    : gsh_fail(GSH_ERR_SYMMETRY,
+                               "PE %d is in another collective call (malloc, free or finalize) "
+                               "than this PE",
+                               i);
+        } else if (bytes > 0) {
             memcpy(all_out + (size_t)i * stride, s->areas[i]->slot[round & 1], bytes);
         }
     }
-    return GSH_OK;
+    return result;
 }
 
 static enum gsh_result shm_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,

@@ -10,13 +10,15 @@
 #define GSH_SHM_SLOT_BYTES 512
 
 /* One per rank, in shared memory, zeroed before use. Protocol: in round k rank r writes
- * slot[k & 1], then stores k to `seq` with release; everyone else loads `seq` with acquire until
- * it is at least k and then reads slot[k & 1]. Two slots are enough: r writes slot[k & 1] again in
- * round k + 2, which it enters only after all ranks have stored k + 1, that is, have read round k.
+ * slot[k & 1] and its length, 0 for a barrier, then stores k to `seq` with release; everyone else
+ * loads `seq` with acquire until it is at least k and then reads slot[k & 1]. Two slots are enough:
+ * r writes slot[k & 1] again in round k + 2, which it enters only after all ranks have stored k +
+ * 1, that is, have read round k.
  */
 struct gsh_shm_area {
-    uint64_t seq; /* written by its rank */
-    uint64_t reserved[7];
+    uint64_t seq;           /* written by its rank */
+    uint64_t slot_bytes[2]; /* written by its rank; another length is another call */
+    uint64_t reserved[5];
     uint8_t slot[2][GSH_SHM_SLOT_BYTES]; /* written by its rank */
 };
 
