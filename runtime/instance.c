@@ -61,7 +61,7 @@ struct gsh_instance *gsh_instance_bound(void)
 
 struct gsh_instance *gsh_instance_current(void)
 {
-    if (bound != NULL) {
+    if (bound_state != NEVER_BOUND) {
         return bound;
     }
     /* acquire: pairs with the release in gsh_instance_bind */

@@ -170,7 +170,7 @@ template <halo_by BY> __device__ inline void add_to_norm(const step_args &a, dou
         sum += a.c->partials[0][i];
     sum = block_sum(sum);
     if (threadIdx.x == 0)
-        a.c->n_done = 0; /* for the next iteration */
+        atomicExch(&a.c->n_done, 0u); /* for the next iteration */
     if (BY == HALO_ALONE) {
         if (threadIdx.x == 0)
             a.c->sums[a.turn][0] = sum;
