@@ -7,10 +7,13 @@
 
 enum { count = 64 };
 
-/* Each PE sends to the next and reads what comes from the previous one. */
+/* Each PE sends to the next and reads what comes from the previous one. The syncs, which order
+ * nothing, keep all PEs in their kernels: else what the executor does before and after a kernel
+ * may, by chance, order one PE's accesses before another's and so hide a race. */
 __global__ void exchange_kernel(long *data, long *out, long *flag, long *sum, int waits, int fences)
 {
     const int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
+    gshmem_sync_all();
     for (int i = 0; i < count; i++)
         out[i] = i;
     gshmem_long_put(data, out, count, next);
@@ -21,18 +24,29 @@ __global__ void exchange_kernel(long *data, long *out, long *flag, long *sum, in
         gshmem_long_wait_until(flag, GSHMEM_CMP_EQ, 1);
     for (int i = 0; i < count; i++)
         *sum += data[i];
+    gshmem_sync_all();
 }
 
-__global__ void write_kernel(long *data, int pe)
+/* From PE 0 to PE 1, which reads in a kernel of its own. stays: PE 0 is in its kernel until PE 1
+ * has read, so that again only a barrier could order the two. */
+__global__ void write_kernel(long *data, int stays)
 {
     for (int i = 0; i < count; i++)
-        gshmem_long_p(&data[i], i, pe);
+        gshmem_long_p(&data[i], i, 1);
+    if (stays) {
+        gshmem_sync_all(); /* written */
+        gshmem_sync_all(); /* read */
+    }
 }
 
-__global__ void read_kernel(const long *data, long *sum)
+__global__ void read_kernel(const long *data, long *sum, int stays)
 {
+    if (stays)
+        gshmem_sync_all();
     for (int i = 0; i < count; i++)
         *sum += data[i];
+    if (stays)
+        gshmem_sync_all();
 }
 
 static int pe_main(int argc, char **argv)
@@ -51,14 +65,20 @@ static int pe_main(int argc, char **argv)
     gshmem_barrier_all();
 
     /* From kernel to kernel, by a barrier of the host or, wrongly, without one. */
-    gshmem_launch(write_kernel, dim3(1), dim3(1), 0, pe.stream, data, pe.next);
-    test_sync(&pe);
-    if (strcmp(mistake, "no_barrier") != 0)
+    const bool has_barrier = strcmp(mistake, "no_barrier") != 0;
+    if (pe.me == 0) {
+        gshmem_launch(write_kernel, dim3(1), dim3(1), 0, pe.stream, data, (int)!has_barrier);
+        test_sync(&pe);
+    }
+    if (has_barrier)
         gshmem_barrier_all();
-    gshmem_launch(read_kernel, dim3(1), dim3(1), 0, pe.stream, (const long *)data, sum);
-    test_sync(&pe);
+    if (pe.me == 1) {
+        gshmem_launch(read_kernel, dim3(1), dim3(1), 0, pe.stream, (const long *)data, sum,
+                      (int)!has_barrier);
+        test_sync(&pe);
+    }
     if (strcmp(mistake, "good") == 0)
-        CHECK_EQ(*sum, count * (count - 1)); /* two times */
+        CHECK_EQ(*sum, (pe.me + 1) * (count * (count - 1) / 2)); /* PE 1: two times */
     gshmem_barrier_all();
     gshmem_free(sum);
     gshmem_free(flag);

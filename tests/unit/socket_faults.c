@@ -154,10 +154,11 @@ static bool start_up_failing_at(unsigned call, uint64_t limit_ns)
 static void test_start_up_faults(void)
 {
     unsigned call = 1;
-    while (start_up_failing_at(call, SECOND / 10))
+    /* On a busy machine the rendezvous may give up before a call is reached: then again, patiently.
+     * The last time all goes well. */
+    while (start_up_failing_at(call, SECOND / 10) || start_up_failing_at(call, 20 * SECOND))
         call++;
     CHECK(call > 10);
-    CHECK(!start_up_failing_at(1000000, 20 * SECOND));
 }
 
 static void test_id_faults(void)
