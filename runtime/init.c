@@ -340,7 +340,9 @@ void gshmem_finalize(void)
         gsh_require(pe, "gshmem_finalize", pe->device_ops->quiet(pe));
     }
     /* nobody uses this PE's memory or page after the last round: see the two steps in order */
-    gsh_require(pe, "gshmem_finalize", pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
+    gsh_require(pe, "gshmem_finalize",
+                pe->is_device_ready ? gsh_heap_leave(pe->heap)
+                                    : pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
     gsh_watch_destroy(&pe->watch);
     gsh_require(pe, "gshmem_finalize", pe->bootstrap->ops->barrier(pe->bootstrap));
     gsh_instance_unbind(pe);
