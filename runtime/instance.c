@@ -108,6 +108,10 @@ void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *sy
         gsh_abort(pe, 1, "%s: PE %d is out of range: the job has PEs 0 to %d", call, target,
                   pe->n_pes - 1);
     }
+    if (bytes > pe->state.stride) {
+        gsh_abort(pe, 1, "%s: %" PRIu64 " bytes are more than the heap's range of %" PRIu64, call,
+                  bytes, pe->state.stride);
+    }
     if (GSH_CHECKS && bytes > 0) {
         check_range(pe, call, symmetric, bytes);
     }
