@@ -33,7 +33,8 @@ struct stream {
 };
 
 struct pe {
-    pid_t pid; /* 0: ended */
+    pid_t pid;       /* 0: ended */
+    bool is_waiting; /* in start-up, for the others */
     struct stream streams[2];
 };
 
@@ -43,6 +44,7 @@ struct launcher {
     struct pe *pes; /* [n_processes] */
     int n_running;
     int signal_fd;
+    int notes;           /* from the rendezvous: who waits (uid.h); -1: none */
     int stdin_to;        /* pipe to PE 0; -1: none, or PE 0 has our stdin itself */
     uint64_t end_ns;     /* --timeout; 0: none */
     uint64_t kill_ns;    /* when those told to end are killed; 0: nobody was told */
@@ -61,8 +63,9 @@ static void set_number(const char *name, int value)
 }
 
 /* What all processes get; each its rank besides. */
-static void set_environment(const struct gshmemrun_options *o)
+static void set_environment(struct launcher *l)
 {
+    const struct gshmemrun_options *o = &l->options;
     static const char *const others[] = {"GSHMEM_UID", "GSHMEM_RANK", "GSHMEM_N_RANKS",
                                          "GSHMEM_THREADS"};
     const char *ifname = getenv("GSHMEM_UID_IFNAME"), *family = getenv("GSHMEM_UID_FAMILY");
@@ -77,6 +80,13 @@ static void set_environment(const struct gshmemrun_options *o)
         set_number("GSHMEM_THREADS", o->n_pes);
         return;
     }
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+        fprintf(stderr, "gshmemrun: pipe: %s\n", strerror(errno));
+        exit(1);
+    }
+    l->notes = ends[0];
+    uid_options.notes_to = ends[1];
     if (gsh_uid_create(&uid_options, &id) != GSH_OK)
         exit(1);
     gsh_uid_to_text(&id, text);
@@ -302,6 +312,28 @@ static void reap(struct launcher *l)
     }
 }
 
+/* PEs that wait in start-up for one that has ended would wait for ever. Comes after reap: what an
+ * ended PE had to do with the rendezvous has been noted before its end. */
+static void check_waiting(struct launcher *l)
+{
+    int32_t rank;
+    int waiting = -1, gone = -1;
+    while (l->notes >= 0 && read(l->notes, &rank, sizeof rank) == (ssize_t)sizeof rank)
+        for (int i = 0; i < l->n_processes; i++)
+            l->pes[i].is_waiting = rank == i || (rank >= 0 && l->pes[i].is_waiting);
+    for (int i = l->n_processes - 1; i >= 0; i--) {
+        waiting = l->pes[i].is_waiting ? i : waiting;
+        gone = l->pes[i].pid == 0 && !l->pes[i].is_waiting ? i : gone;
+    }
+    if (waiting < 0 || gone < 0 || l->has_failed || l->is_interrupted)
+        return;
+    fprintf(stderr, "gshmemrun: PE %d has ended without gshmem_init, where PE %d waits for it\n",
+            gone, waiting);
+    l->has_failed = true;
+    l->status = 1;
+    end_all(l);
+}
+
 static void take_signal(struct launcher *l)
 {
     struct signalfd_siginfo info;
@@ -362,7 +394,7 @@ static int next_time_ms(const struct launcher *l)
     return gsh_deadline_poll_ms(next);
 }
 
-/* fds has room for two and two for each process. */
+/* fds has room for three and two for each process. */
 static void step(struct launcher *l, struct pollfd *fds)
 {
     int n = 0;
@@ -372,7 +404,8 @@ static void step(struct launcher *l, struct pollfd *fds)
     for (int i = 0; i < l->n_processes; i++)
         for (int k = 0; k < 2; k++)
             fds[n++] = (struct pollfd){.fd = l->pes[i].streams[k].fd, .events = POLLIN};
-    if (poll(fds, (nfds_t)n, next_time_ms(l)) > 0) {
+    fds[n] = (struct pollfd){.fd = l->notes, .events = POLLIN};
+    if (poll(fds, (nfds_t)n + 1, next_time_ms(l)) > 0) {
         for (int i = 2; i < n; i++)
             if (fds[i].revents)
                 read_stream(l, &l->pes[i / 2 - 1].streams[i % 2], i / 2 - 1);
@@ -380,6 +413,8 @@ static void step(struct launcher *l, struct pollfd *fds)
             pass_stdin(l);
         if (fds[0].revents)
             take_signal(l);
+        if (fds[0].revents || fds[n].revents)
+            check_waiting(l);
     }
     check_time(l);
 }
@@ -421,12 +456,12 @@ static void open_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    struct launcher l = {0};
+    struct launcher l = {.notes = -1};
     open_standard_descriptors();
     gshmemrun_parse(argc, argv, &l.options);
     l.n_processes = l.options.is_threads ? 1 : l.options.n_pes;
     l.pes = calloc((size_t)l.n_processes, sizeof *l.pes);
-    struct pollfd *fds = calloc(2 + 2 * (size_t)l.n_processes, sizeof *fds);
+    struct pollfd *fds = calloc(3 + 2 * (size_t)l.n_processes, sizeof *fds);
     if (!l.pes || !fds) {
         fprintf(stderr, "gshmemrun: no memory for %d PEs\n", l.n_processes);
         return 1;
@@ -435,7 +470,7 @@ int main(int argc, char **argv)
         for (int k = 0; k < 2; k++)
             l.pes[i].streams[k] = (struct stream){.fd = -1, .to = k + STDOUT_FILENO};
     take_signals(&l);
-    set_environment(&l.options);
+    set_environment(&l);
     if (l.options.timeout_ns)
         l.end_ns = gsh_now_ns() + l.options.timeout_ns;
     if (!start_all(&l)) {
