@@ -218,9 +218,28 @@ __device__ __noinline__ inline void check_range(const char *call, const void *ad
         report(GSH_REPORT_NOT_ALLOCATED, call, pe, 0, value, 0, 0, bytes);
 }
 
+/* A number that the caller chose, in a call that concerns pe; kind says which number it is. */
+__device__ __forceinline__ void check_value(const char *call, bool is_valid, uint32_t kind,
+                                            int64_t value, int pe)
+{
+    if (!is_valid)
+        report(kind, call, pe, 0, 0, 0, (uint64_t)value, 0);
+}
+
+/* Words of elem_bytes at the address can be read and written by one access each. */
+__device__ __forceinline__ void check_aligned(const char *call, const void *address,
+                                              uint64_t elem_bytes, int pe)
+{
+    uint64_t value = reinterpret_cast<uint64_t>(address);
+    if (value % elem_bytes != 0)
+        report(GSH_REPORT_MISALIGNED, call, pe, 0, value, 0, 0, elem_bytes);
+}
+
 #else
 __device__ __forceinline__ void check_pe(const char *, int) {}
 __device__ __forceinline__ void check_range(const char *, const void *, uint64_t, int) {}
+__device__ __forceinline__ void check_value(const char *, bool, uint32_t, int64_t, int) {}
+__device__ __forceinline__ void check_aligned(const char *, const void *, uint64_t, int) {}
 #endif
 
 /* pe is a PE and [address, address + bytes) is symmetric; for words of this PE pe is its own. */
@@ -228,6 +247,14 @@ __device__ __forceinline__ void check(const char *call, const void *address, uin
 {
     check_pe(call, pe);
     check_range(call, address, bytes, pe);
+}
+
+/* The same for nelems words that are waited for or changed atomically. */
+template <class T>
+__device__ __forceinline__ void check_words(const char *call, const T *words, size_t nelems, int pe)
+{
+    check_aligned(call, words, sizeof(T), pe);
+    check(call, words, nelems * sizeof(T), pe);
 }
 
 /* Bytes from the first to the last of nelems elements that are stride elements apart. */

@@ -17,7 +17,7 @@ template <class T>
 __device__ __forceinline__ word<T> *amo_word(const T *symmetric, int pe, const char *call)
 {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomics are on words of 4 and 8 bytes");
-    check(call, symmetric, sizeof(T), pe);
+    check_words(call, symmetric, 1, pe);
     return reinterpret_cast<word<T> *>(peer_address(const_cast<T *>(symmetric), pe));
 }
 

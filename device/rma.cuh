@@ -110,6 +110,13 @@ template <size_t size_bytes> struct element {
     unsigned char bytes[size_bytes];
 };
 
+__device__ __forceinline__ void check_strides(const char *call, ptrdiff_t dst, ptrdiff_t sst,
+                                              int pe)
+{
+    check_value(call, dst >= 1, GSH_REPORT_BAD_STRIDE, dst, pe);
+    check_value(call, sst >= 1, GSH_REPORT_BAD_STRIDE, sst, pe);
+}
+
 } // namespace detail
 
 /* Element i from source[i * sst] to dest[i * dst] on pe. */
@@ -117,6 +124,7 @@ template <class G, class T>
 __device__ __forceinline__ void iput(G g, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,
                                      size_t nelems, int pe, const char *call = "gshmem::iput")
 {
+    detail::check_strides(call, dst, sst, pe);
     detail::check(call, dest, detail::strided_bytes(sizeof(T), dst, nelems), pe);
     T *far = detail::peer_address(dest, pe);
     detail::move_strided<detail::direction::put>(g, far, source, dst, sst, nelems);
@@ -127,6 +135,7 @@ template <class G, class T>
 __device__ __forceinline__ void iget(G g, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,
                                      size_t nelems, int pe, const char *call = "gshmem::iget")
 {
+    detail::check_strides(call, dst, sst, pe);
     detail::check(call, source, detail::strided_bytes(sizeof(T), sst, nelems), pe);
     const T *far = detail::peer_address(source, pe);
     detail::move_strided<detail::direction::get>(g, dest, far, dst, sst, nelems);

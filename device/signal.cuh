@@ -12,6 +12,14 @@ namespace gshmem
 namespace detail
 {
 
+__device__ __forceinline__ void check_signal(const char *call, const uint64_t *sig_addr, int op,
+                                             int pe)
+{
+    check_value(call, op == GSHMEM_SIGNAL_SET || op == GSHMEM_SIGNAL_ADD, GSH_REPORT_BAD_SIGNAL_OP,
+                op, pe);
+    check_words(call, sig_addr, 1, pe);
+}
+
 /* Pairs with the acquire loads of wait.cuh; relaxed: what is to be seen with it has been fenced. */
 __device__ __forceinline__ void send_signal(uint64_t *far, uint64_t value, int op)
 {
@@ -28,7 +36,7 @@ __device__ __forceinline__ void send_signal(uint64_t *far, uint64_t value, int o
 __device__ __forceinline__ void signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                           const char *call = "gshmem::signal_op")
 {
-    detail::check(call, sig_addr, sizeof *sig_addr, pe);
+    detail::check_signal(call, sig_addr, sig_op, pe);
     detail::send_signal(detail::peer_address(sig_addr, pe), signal, sig_op);
 }
 
@@ -38,7 +46,7 @@ __device__ __forceinline__ void put_signal(G g, T *dest, const T *source, size_t
                                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                            const char *call = "gshmem::put_signal")
 {
-    detail::check(call, sig_addr, sizeof *sig_addr, pe);
+    detail::check_signal(call, sig_addr, sig_op, pe);
     /* The synchronisation that put ends with brings the whole group's stores before the fence,
      * which serves "signal seen implies that the data is seen". */
     put(g, dest, source, nelems, pe, call);
@@ -52,7 +60,7 @@ __device__ __forceinline__ void put_signal(G g, T *dest, const T *source, size_t
 __device__ __forceinline__ uint64_t signal_fetch(const uint64_t *sig_addr,
                                                  const char *call = "gshmem::signal_fetch")
 {
-    detail::check(call, sig_addr, sizeof *sig_addr, detail::state().my_pe);
+    detail::check_words(call, sig_addr, 1, detail::state().my_pe);
     detail::poll_pause();
     return detail::load_acquire(sig_addr);
 }

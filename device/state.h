@@ -56,7 +56,7 @@ struct gsh_report {
     uint64_t address;
     uint64_t expected;
     uint64_t seen;
-    uint64_t bytes; /* checks: the length of the range */
+    uint64_t bytes; /* checks: the length of the range, or of a word */
     uint32_t block[3];
     uint32_t thread[3];
     char call[40]; /* the public name of the call, NUL-terminated */
@@ -73,6 +73,10 @@ enum gsh_report_kind {
     GSH_REPORT_NOT_ALLOCATED, /* checks: [address, address + bytes) is not inside one allocation */
     GSH_REPORT_GLOBAL_EXIT,   /* gshmem_global_exit(expected) was called */
     GSH_REPORT_BEFORE_INIT,   /* CPU device only: a kernel ran without an initialised PE */
+    GSH_REPORT_BAD_STRIDE,    /* checks: a stride, in `seen`, is below 1 */
+    GSH_REPORT_BAD_SIGNAL_OP, /* checks: sig_op, in `seen`, is neither SET nor ADD */
+    GSH_REPORT_BAD_CMP,       /* checks: cmp, in `seen`, is not a comparison */
+    GSH_REPORT_MISALIGNED,    /* checks: address is not a multiple of bytes */
 };
 
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */

@@ -118,9 +118,13 @@ __device__ __forceinline__ size_t pass_start(size_t n)
     return n < 2 ? 0 : (size_t)((uint64_t)random * (uint32_t)n >> 32);
 }
 
-__device__ __forceinline__ void check_own(const char *call, const void *address, uint64_t bytes)
+/* cmp is a comparison and the words are this PE's. */
+template <class T>
+__device__ __forceinline__ void check_wait(const char *call, const T *ivars, size_t nelems, int cmp)
 {
-    check(call, address, bytes, state().my_pe);
+    const int me = state().my_pe;
+    check_value(call, cmp >= GSHMEM_CMP_EQ && cmp <= GSHMEM_CMP_GE, GSH_REPORT_BAD_CMP, cmp, me);
+    check_words(call, ivars, nelems, me);
 }
 
 /* ---- all forms ------------------------------------------------------------------------------- */
@@ -143,7 +147,7 @@ template <class T, class V>
 __device__ __forceinline__ void wait_all(const T *ivars, size_t nelems, const int *status, int cmp,
                                          V values, const char *call)
 {
-    check_own(call, ivars, nelems * sizeof(T));
+    check_wait(call, ivars, nelems, cmp);
     with_comparison(cmp, [&](auto test) {
         for (size_t i = 0; i < nelems; i++)
             if (!is_left_out(status, i))
@@ -155,7 +159,7 @@ template <class T, class V>
 __device__ __forceinline__ int test_all(const T *ivars, size_t nelems, const int *status, int cmp,
                                         V values, const char *call)
 {
-    check_own(call, ivars, nelems * sizeof(T));
+    check_wait(call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
         for (size_t i = 0; i < nelems; i++) {
             if (!is_left_out(status, i) && !test(load_acquire(ivars + i), (T)values[i])) {
@@ -172,7 +176,7 @@ template <bool is_wait, class T, class V>
 __device__ __forceinline__ size_t find_any(const T *ivars, size_t nelems, const int *status,
                                            int cmp, V values, const char *call)
 {
-    check_own(call, ivars, nelems * sizeof(T));
+    check_wait(call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
         spin s;
         size_t i = pass_start(nelems);
@@ -205,7 +209,7 @@ template <bool is_wait, class T, class V>
 __device__ __forceinline__ size_t find_some(const T *ivars, size_t nelems, size_t *indices,
                                             const int *status, int cmp, V values, const char *call)
 {
-    check_own(call, ivars, nelems * sizeof(T));
+    check_wait(call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
         spin s;
         for (;;) {
@@ -239,7 +243,7 @@ template <class T>
 __device__ __forceinline__ void wait_until(T *ivar, int cmp, T value,
                                            const char *call = "gshmem::wait_until")
 {
-    detail::check_own(call, ivar, sizeof(T));
+    detail::check_wait(call, ivar, 1, cmp);
     detail::with_comparison(
         cmp, [&](auto test) { (void)detail::wait_word(ivar, test, cmp, value, call); });
 }
@@ -247,7 +251,7 @@ __device__ __forceinline__ void wait_until(T *ivar, int cmp, T value,
 __device__ __forceinline__ uint64_t signal_wait_until(
     uint64_t *sig_addr, int cmp, uint64_t value, const char *call = "gshmem::signal_wait_until")
 {
-    detail::check_own(call, sig_addr, sizeof *sig_addr);
+    detail::check_wait(call, sig_addr, 1, cmp);
     return detail::with_comparison(
         cmp, [&](auto test) { return detail::wait_word(sig_addr, test, cmp, value, call); });
 }

@@ -41,6 +41,23 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
         snprintf(out, bytes, "[0x%" PRIx64 ", + %" PRIu64 ") is not inside one live allocation",
                  r->address, r->bytes);
         break;
+    case GSH_REPORT_BAD_STRIDE:
+        snprintf(out, bytes, "a stride is %" PRId64 ", with PE %d; strides are at least 1",
+                 (int64_t)r->seen, r->pe);
+        break;
+    case GSH_REPORT_BAD_SIGNAL_OP:
+        snprintf(out, bytes,
+                 "sig_op %" PRId64 ", for PE %d, is neither GSHMEM_SIGNAL_SET nor "
+                 "GSHMEM_SIGNAL_ADD",
+                 (int64_t)r->seen, r->pe);
+        break;
+    case GSH_REPORT_BAD_CMP:
+        snprintf(out, bytes, "cmp %" PRId64 " is not a comparison", (int64_t)r->seen);
+        break;
+    case GSH_REPORT_MISALIGNED:
+        snprintf(out, bytes, "address 0x%" PRIx64 ", on PE %d, is not a multiple of %" PRIu64,
+                 r->address, r->pe, r->bytes);
+        break;
     default:
         snprintf(out, bytes, "report of unknown kind %u", r->kind);
     }

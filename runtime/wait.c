@@ -234,6 +234,10 @@ uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 {
     static const char call[] = "gshmem_signal_fetch";
     struct gsh_instance *pe = gsh_instance_need_device(call);
+    if ((uintptr_t)sig_addr % sizeof(*sig_addr) != 0) {
+        gsh_abort(pe, 1, "%s: the signal's address %p is not a multiple of 8", call,
+                  (const void *)sig_addr);
+    }
     const void *own = gsh_peer_address(pe, call, sig_addr, sizeof(*sig_addr), pe->my_pe);
     uint64_t value = 0;
     gsh_require(pe, call, pe->device_ops->load(pe, own, sizeof(value), 1, &value));

@@ -8,7 +8,19 @@
 #include <unistd.h>
 #include "tests/multi/pe.cuh"
 
-enum kernel_case { k_wait, k_barrier, k_bad_pe, k_stack, k_freed, k_past, k_exit };
+enum kernel_case {
+    k_wait,
+    k_barrier,
+    k_bad_pe,
+    k_stack,
+    k_freed,
+    k_past,
+    k_stride,
+    k_signal_op,
+    k_cmp,
+    k_misaligned,
+    k_exit
+};
 
 /* `stuck` is never changed by anyone. */
 __global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
@@ -33,6 +45,18 @@ __global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
         break;
     case k_past:
         gshmem_long_put(word + 1, word, 64, 0); /* word has 64 elements */
+        break;
+    case k_stride:
+        gshmem_long_iput(word, word + 32, -1, 1, 4, 1);
+        break;
+    case k_signal_op:
+        gshmemx_signal_op((uint64_t *)word, 1, 33, 1);
+        break;
+    case k_cmp:
+        gshmem_long_wait_until(word, -2, 0);
+        break;
+    case k_misaligned:
+        gshmem_long_atomic_inc((long *)((char *)word + 4), 1);
         break;
     default:
         gshmem_global_exit(7);
@@ -97,6 +121,14 @@ static void host_mistake(const scene *s)
         gshmem_long_p(s->word, 1, s->pe.n);
     if (is(s, "negative_pe"))
         gshmem_long_g(s->word, -1);
+    if (is(s, "stride"))
+        gshmem_long_iget(&local, s->word, 1, 0, 1, 1);
+    if (is(s, "signal_op"))
+        gshmemx_signal_op((uint64_t *)s->word, 1, 33, 1);
+    if (is(s, "cmp"))
+        gshmem_long_test(s->word, 6, 0);
+    if (is(s, "misaligned"))
+        gshmem_signal_fetch((uint64_t *)((char *)s->word + 4));
     if (is(s, "stack"))
         gshmem_long_p(&local, 1, 0);
     if (is(s, "freed"))
@@ -162,10 +194,10 @@ static void stuck(const scene *s)
 static const struct {
     const char *name;
     int what;
-} kernel_cases[] = {{"kernel_bad_pe", k_bad_pe},
-                    {"kernel_stack", k_stack},
-                    {"kernel_freed", k_freed},
-                    {"kernel_past", k_past},
+} kernel_cases[] = {{"kernel_bad_pe", k_bad_pe}, {"kernel_stack", k_stack},
+                    {"kernel_freed", k_freed},   {"kernel_past", k_past},
+                    {"kernel_stride", k_stride}, {"kernel_signal_op", k_signal_op},
+                    {"kernel_cmp", k_cmp},       {"kernel_misaligned", k_misaligned},
                     {"kernel_exit", k_exit}};
 
 /* The others of a case that only PE 0 plays: they sleep in a barrier, to be ended by it. */

@@ -29,6 +29,11 @@ CASES = {
     "after_finalize": (r"gshmem_barrier_all.*(init|finalize)", None, {}, "single"),
     "bad_pe": (r"PE 0.*gshmem_long_p.*PE [34] is out of range", None, {}, "run"),
     "negative_pe": (r"PE 0.*gshmem_long_g.*PE -1", None, {}, "run"),
+    "stride": (r"PE 0.*gshmem_long_iget.*stride is 0;", None, {}, "run"),
+    "signal_op": (r"PE 0.*gshmemx_signal_op.*sig_op 33 is neither", None, {}, "run"),
+    "cmp": (r"PE 0.*gshmem_long_test.*cmp 6 is not", None, {}, "run"),
+    "misaligned": (r"PE 0.*gshmem_signal_fetch.*0x[0-9a-f]+4 is not a multiple of 8", None, {},
+                   "run"),
     "exit": (None, 7, {}, "run"),
     "kernel_exit": (None, 7, {}, "run"),
     "die_before_init": (r"PE 1\b", None, {"GSHMEM_BOOTSTRAP_TIMEOUT": "5"}, "run"),
@@ -91,6 +96,12 @@ CHECKS = {
     "kernel_stack": (r"PE 0.*gshmem_long_p.*kernel.*symmetric", None, {}, "run"),
     "kernel_freed": (r"PE 0.*gshmem_long_p.*kernel.*alloc", None, {}, "run"),
     "kernel_past": (r"PE 0.*gshmem_long_put.*kernel.*alloc", None, {}, "run"),
+    "kernel_stride": (r"PE 0.*gshmem_long_iput.*kernel.*stride is -1, with PE 1;", None, {}, "run"),
+    "kernel_signal_op": (r"PE 0.*gshmemx_signal_op.*kernel.*sig_op 33, for PE 1, is neither", None,
+                         {}, "run"),
+    "kernel_cmp": (r"PE 0.*gshmem_long_wait_until.*kernel.*cmp -2 is not", None, {}, "run"),
+    "kernel_misaligned": (r"PE 0.*gshmem_long_atomic_inc.*kernel.*0x[0-9a-f]+4, on PE 1, "
+                          r"is not a multiple of 8", None, {}, "run"),
 }
 WARNINGS = {
     "unknown_variable": (r"GSHMEM_WAIT_TIMEOUTS", 0, {"GSHMEM_WAIT_TIMEOUTS": "1"}, "single"),

@@ -23,6 +23,76 @@ enum mistake {
     OWN_WORD_OUTSIDE,
     EXITS,
     NONE,
+    STRIDE_ZERO, /* from here on: arguments[] */
+    STRIDE_NEGATIVE,
+    STRIDE_AT_HOME,
+    SIGNAL_OP,
+    SIGNAL_OP_AFTER_PUT,
+    CMP_ABOVE,
+    CMP_BELOW,
+    CMP_OF_SIGNAL,
+    SIGNAL_BETWEEN, /* two words */
+    FETCH_BETWEEN,
+    AMO_BETWEEN,
+    WAIT_BETWEEN,
+    SIGNAL_WAIT_BETWEEN,
+};
+
+/* Wrong arguments of calls by the name and PE in arguments[]. */
+__device__ static void make_bad_call(mistake what, char *heap)
+{
+    char c[16] = {0};
+    uint64_t *sig = (uint64_t *)heap;
+    if (what == STRIDE_ZERO)
+        gshmem_iput32(heap, c, 0, 1, 3, 1);
+    else if (what == STRIDE_NEGATIVE)
+        gshmem_char_iget(c, heap, 1, -2, 3, 1);
+    else if (what == STRIDE_AT_HOME)
+        gshmem_int_iget((int *)c, (int *)heap, 0, 1, 0, 1);
+    else if (what == SIGNAL_OP)
+        gshmemx_signal_op(sig, 1, 77, 1);
+    else if (what == SIGNAL_OP_AFTER_PUT)
+        gshmem_putmem_signal_nbi(heap + 8, c, 8, sig, 1, -1, 1);
+    else if (what == CMP_ABOVE)
+        gshmem_int_wait_until((int *)heap, GSHMEM_CMP_GE + 1, 0);
+    else if (what == CMP_BELOW)
+        gshmem_long_test_any((long *)heap, 2, nullptr, -1, 0);
+    else if (what == CMP_OF_SIGNAL)
+        gshmem_signal_wait_until(sig, 9, 0);
+    else if (what == SIGNAL_BETWEEN)
+        gshmemx_signal_op((uint64_t *)(heap + 4), 1, GSHMEM_SIGNAL_SET, 1);
+    else if (what == FETCH_BETWEEN)
+        gshmem_signal_fetch((uint64_t *)(heap + 1));
+    else if (what == AMO_BETWEEN)
+        gshmem_int_atomic_fetch_add((int *)(heap + 2), 1, 1);
+    else if (what == WAIT_BETWEEN)
+        gshmem_short_test((short *)(heap + 1), GSHMEM_CMP_EQ, 0);
+    else if (what == SIGNAL_WAIT_BETWEEN)
+        gshmem_signal_wait_until((uint64_t *)(heap + 4), GSHMEM_CMP_EQ, 0);
+}
+
+/* What is reported of each: value is `seen`, or for misaligned words the distance from the heap. */
+static const struct {
+    mistake what;
+    uint32_t kind;
+    const char *call;
+    int pe;
+    int64_t value;
+    uint64_t bytes;
+} arguments[] = {
+    {STRIDE_ZERO, GSH_REPORT_BAD_STRIDE, "gshmem_iput32", 1, 0, 0},
+    {STRIDE_NEGATIVE, GSH_REPORT_BAD_STRIDE, "gshmem_char_iget", 1, -2, 0},
+    {STRIDE_AT_HOME, GSH_REPORT_BAD_STRIDE, "gshmem_int_iget", 1, 0, 0},
+    {SIGNAL_OP, GSH_REPORT_BAD_SIGNAL_OP, "gshmemx_signal_op", 1, 77, 0},
+    {SIGNAL_OP_AFTER_PUT, GSH_REPORT_BAD_SIGNAL_OP, "gshmem_putmem_signal_nbi", 1, -1, 0},
+    {CMP_ABOVE, GSH_REPORT_BAD_CMP, "gshmem_int_wait_until", 0, 6, 0},
+    {CMP_BELOW, GSH_REPORT_BAD_CMP, "gshmem_long_test_any", 0, -1, 0},
+    {CMP_OF_SIGNAL, GSH_REPORT_BAD_CMP, "gshmem_signal_wait_until", 0, 9, 0},
+    {SIGNAL_BETWEEN, GSH_REPORT_MISALIGNED, "gshmemx_signal_op", 1, 4, 8},
+    {FETCH_BETWEEN, GSH_REPORT_MISALIGNED, "gshmem_signal_fetch", 0, 1, 8},
+    {AMO_BETWEEN, GSH_REPORT_MISALIGNED, "gshmem_int_atomic_fetch_add", 1, 2, 4},
+    {WAIT_BETWEEN, GSH_REPORT_MISALIGNED, "gshmem_short_test", 0, 1, 2},
+    {SIGNAL_WAIT_BETWEEN, GSH_REPORT_MISALIGNED, "gshmem_signal_wait_until", 0, 4, 8},
 };
 
 __global__ void kernel_mistake(mistake what, char *heap, char *other)
@@ -51,6 +121,8 @@ __global__ void kernel_mistake(mistake what, char *heap, char *other)
         gshmem_global_exit(42);
     else if (what == NONE)
         gshmem_char_get(c, heap + size - 4, 4, 1);
+    else
+        make_bad_call(what, heap);
 }
 
 /* In a child process, which plays the host: waits for the report of PE 0 and looks at it. */
@@ -64,8 +136,11 @@ static void expect(mistake what, const std::function<void(const gsh_report &, pe
         *(short *)p->heap(0) = -3;
         gshmem_launch(kernel_mistake, dim3(1), dim3(2), 0, nullptr, what, p->heap(0), other);
         const gsh_report &r = p->control[0].report;
-        while (__atomic_load_n(&r.state, __ATOMIC_ACQUIRE) != 2)
+        cudaError_t running = cudaErrorNotReady;
+        while (running == cudaErrorNotReady && __atomic_load_n(&r.state, __ATOMIC_ACQUIRE) != 2) {
+            running = cudaStreamQuery(nullptr);
             sched_yield();
+        }
         CHECK_EQ(r.thread[0], 1);
         look(r, *p);
         _exit(test_result()); /* the kernel stands still until now */
@@ -131,6 +206,16 @@ int main(void)
         CHECK_EQ(r.kind, GSH_REPORT_GLOBAL_EXIT);
         CHECK_EQ(r.expected, 42);
     });
+    for (const auto &a : arguments)
+        expect(a.what, [&](const gsh_report &r, pes &p) {
+            const bool has_address = a.kind == GSH_REPORT_MISALIGNED;
+            CHECK_EQ(r.kind, a.kind);
+            CHECK_STR(r.call, a.call);
+            CHECK_EQ(r.pe, a.pe);
+            CHECK_EQ(has_address ? (int64_t)(r.address - address(p.heap(0))) : (int64_t)r.seen,
+                     a.value);
+            CHECK_EQ(r.bytes, a.bytes);
+        });
     {
         pes p; /* a call that keeps its promises is not reported */
         p.run_on([&](int pe) {
