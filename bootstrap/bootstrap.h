@@ -51,5 +51,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_mpi_create(const char *plugin, vo
 GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_local_create(const void *key, int rank, int n_ranks,
                                                             uint64_t timeout_ns,
                                                             struct gsh_bootstrap **out);
+/* The caller's thread, one of the key's n_ranks, comes to no further job: one that needs it fails
+ * with GSH_ERR_PEER. */
+void gsh_bootstrap_local_leave(const void *key, int rank, int n_ranks);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The launcher of PEs on one machine: starts the processes, serves their rendezvous, hands their
- * output on by whole lines, and ends all when one fails. */
+ * The launcher of PEs: starts the processes, serves their rendezvous, hands their output on by
+ * whole lines, and ends all when one fails. With several hosts its processes are branches, one per
+ * host: this program again, which does the same for the PEs there (gshmemrun_hosts.h). */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
@@ -15,35 +16,34 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bootstrap/gshmemrun_hosts.h"
 #include "bootstrap/gshmemrun_options.h"
+#include "bootstrap/gshmemrun_output.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"
 #include "runtime/base/util.h"
 
 #define GRACE_NS           UINT64_C(2000000000)  /* from SIGTERM to SIGKILL when a PE failed */
 #define INTERRUPT_GRACE_NS UINT64_C(10000000000) /* for programs that save their state */
-#define LINE_BYTES         65536                 /* a longer line is handed on in parts */
 
-/* stdout or stderr of one PE. */
-struct stream {
-    int fd; /* -1: ended */
-    int to;
-    size_t used;
-    char line[LINE_BYTES];
-};
-
-struct pe {
-    pid_t pid; /* 0: ended */
-    struct stream streams[2];
+/* A PE, or the agent that runs a branch. */
+struct process {
+    pid_t pid;       /* 0: ended */
+    bool is_waiting; /* in start-up, for the others */
+    int frames_to;   /* a branch's stdin; -1: none */
+    struct gshmemrun_stream streams[2];
 };
 
 struct launcher {
     struct gshmemrun_options options;
     int n_processes;
-    struct pe *pes; /* [n_processes] */
+    struct process *processes; /* [n_processes] */
     int n_running;
     int signal_fd;
-    int stdin_to;        /* pipe to PE 0; -1: none, or PE 0 has our stdin itself */
+    int notes;                      /* from the rendezvous: who waits (uid.h); -1: none */
+    int stdin_to;                   /* pipe to PE 0; -1: none, or PE 0 has our stdin itself */
+    struct gshmemrun_frames frames; /* in a branch: from the launcher, by our stdin */
+    bool is_launcher_gone, is_stdin_over;
     uint64_t end_ns;     /* --timeout; 0: none */
     uint64_t kill_ns;    /* when those told to end are killed; 0: nobody was told */
     bool is_interrupted; /* by a signal, which needs no further explanation */
@@ -61,22 +61,33 @@ static void set_number(const char *name, int value)
 }
 
 /* What all processes get; each its rank besides. */
-static void set_environment(const struct gshmemrun_options *o)
+static void set_environment(struct launcher *l)
 {
+    const struct gshmemrun_options *o = &l->options;
     static const char *const others[] = {"GSHMEM_UID", "GSHMEM_RANK", "GSHMEM_N_RANKS",
                                          "GSHMEM_THREADS"};
     const char *ifname = getenv("GSHMEM_UID_IFNAME"), *family = getenv("GSHMEM_UID_FAMILY");
+    const char *usual = o->hosts ? "" : "lo";
     /* Ranks have a limit of their own; PEs may take their time before init. */
     struct gsh_uid_options uid_options = {
-        .ifname = ifname && ifname[0] ? ifname : "lo", .family = family, .serves_again = true};
+        .ifname = ifname && ifname[0] ? ifname : usual, .family = family, .serves_again = true};
     struct gsh_uid id;
     char text[2 * GSH_UID_BYTES + 1];
+    if (o->is_branch)
+        return; /* the job brought it */
     for (size_t i = 0; i < GSH_ARRAY_LEN(others); i++)
         unsetenv(others[i]);
     if (o->is_threads) {
         set_number("GSHMEM_THREADS", o->n_pes);
         return;
     }
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+        fprintf(stderr, "gshmemrun: pipe: %s\n", strerror(errno));
+        exit(1);
+    }
+    l->notes = ends[0];
+    uid_options.notes_to = ends[1];
     if (gsh_uid_create(&uid_options, &id) != GSH_OK)
         exit(1);
     gsh_uid_to_text(&id, text);
@@ -84,10 +95,10 @@ static void set_environment(const struct gshmemrun_options *o)
     set_number("GSHMEM_N_RANKS", o->n_pes);
 }
 
-/* In the child: what stdin, stdout, stderr become. */
-static void set_descriptors(int rank, int in, int out, int err)
+/* In the child: what stdin, stdout, stderr become. in -1: nothing to read. */
+static void set_descriptors(int in, int out, int err)
 {
-    if (rank != 0)
+    if (in < 0)
         in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (in >= 0)
         dup2(in, STDIN_FILENO);
@@ -95,45 +106,56 @@ static void set_descriptors(int rank, int in, int out, int err)
     dup2(err, STDERR_FILENO);
 }
 
-__attribute__((noreturn)) static void become_pe(const struct launcher *l, int rank, pid_t launcher,
-                                                int in, int out, int err)
+__attribute__((noreturn)) static void become(const char *path, char **command, pid_t launcher,
+                                             int in, int out, int err)
 {
     sigset_t none;
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
-    set_descriptors(rank, in, out, err);
+    set_descriptors(in, out, err);
     /* A launcher that died before this took effect is found by its number. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher)
         _exit(1);
     setpgid(0, 0);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execv(l->options.path, l->options.command);
-    dprintf(STDERR_FILENO, "gshmemrun: %s: %s\n", l->options.path, strerror(errno));
+    execvp(path, command);
+    dprintf(STDERR_FILENO, "gshmemrun: %s: %s\n", path, strerror(errno));
     _exit(GSHMEMRUN_CANNOT_RUN);
 }
 
-static bool start_pe(struct launcher *l, int rank, int in)
+/* "PE 3", "host b", "the program": the process as messages name it. */
+static const char *name_of(const struct launcher *l, int i, char text[64])
 {
-    struct pe *pe = &l->pes[rank];
+    if (l->options.hosts)
+        snprintf(text, 64, "host %s", l->options.hosts[i].name);
+    else if (l->options.is_threads)
+        snprintf(text, 64, "the program");
+    else
+        snprintf(text, 64, "PE %d", l->options.first + i);
+    return text;
+}
+
+static bool start_process(struct launcher *l, int i, const char *path, char **command, int in)
+{
+    struct process *process = &l->processes[i];
     pid_t self = getpid();
+    char name[64];
     int out[2] = {-1, -1}, err[2] = {-1, -1};
-    if (!l->options.is_threads)
-        set_number("GSHMEM_RANK", rank);
     bool is_ok = pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0;
     pid_t pid = is_ok ? fork() : -1;
     if (pid == 0)
-        become_pe(l, rank, self, in, out[1], err[1]);
+        become(path, command, self, in, out[1], err[1]);
     if (pid > 0) {
         /* Here too: a signal may be passed on before the child has done it. */
         setpgid(pid, pid);
-        pe->pid = pid;
+        process->pid = pid;
         l->n_running++;
-        pe->streams[0].fd = out[0];
-        pe->streams[1].fd = err[0];
+        process->streams[0].fd = out[0];
+        process->streams[1].fd = err[0];
         out[0] = err[0] = -1;
     } else {
-        fprintf(stderr, "gshmemrun: cannot start PE %d: %s%s\n", rank, strerror(errno),
+        fprintf(stderr, "gshmemrun: cannot start %s: %s%s\n", name_of(l, i, name), strerror(errno),
                 errno == EMFILE ? " (each takes two; see ulimit -n)" : "");
     }
     gsh_socket_close(&out[0]);
@@ -143,12 +165,35 @@ static bool start_pe(struct launcher *l, int rank, int in)
     return pid > 0;
 }
 
+static bool start_pe(struct launcher *l, int i, int in)
+{
+    if (!l->options.is_threads)
+        set_number("GSHMEM_RANK", l->options.first + i);
+    return start_process(l, i, l->options.path, l->options.command, i == 0 ? in : -1);
+}
+
+static bool start_branch(struct launcher *l, int host)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        fprintf(stderr, "gshmemrun: pipe: %s\n", strerror(errno));
+        return false;
+    }
+    char **command = gshmemrun_agent_command(&l->options, host);
+    bool is_ok = start_process(l, host, command[0], command, ends[0]);
+    close(ends[0]);
+    l->processes[host].frames_to = ends[1];
+    return is_ok && gshmemrun_send_job(ends[1], &l->options, host);
+}
+
 /* PE 0 reads our stdin itself, unless it is a terminal: only our process group may read that. */
 static int open_stdin(struct launcher *l)
 {
     int ends[2];
     l->stdin_to = -1;
-    if (!isatty(STDIN_FILENO))
+    if (l->options.is_branch && l->options.first > 0)
+        return -1;
+    if (!l->options.is_branch && !isatty(STDIN_FILENO))
         return STDIN_FILENO;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return -1;
@@ -161,8 +206,13 @@ static int open_stdin(struct launcher *l)
 static void signal_all(const struct launcher *l, int sig)
 {
     for (int i = 0; i < l->n_processes; i++)
-        if (l->pes[i].pid > 0)
-            kill(-l->pes[i].pid, sig);
+        if (l->processes[i].pid > 0) {
+            /* a branch passes it on; without its agent it ends what it has */
+            if (l->options.hosts && sig != SIGKILL)
+                gshmemrun_send_frame(l->processes[i].frames_to, GSHMEMRUN_SIGNAL, &sig, sizeof sig);
+            else
+                kill(-l->processes[i].pid, sig);
+        }
 }
 
 static void end_all(struct launcher *l)
@@ -173,110 +223,24 @@ static void end_all(struct launcher *l)
     signal_all(l, SIGTERM);
 }
 
-static void report_end(struct launcher *l, int rank, int status)
+static void report_end(struct launcher *l, int i, int status)
 {
-    bool is_quiet = l->is_interrupted || l->has_failed;
-    char who[32] = "the program";
-    if (!l->options.is_threads)
-        snprintf(who, sizeof who, "PE %d", rank);
+    char name[64];
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return;
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    /* a branch has said itself what went wrong; these are the agent's own ends */
+    bool is_own = !l->options.hosts || WIFSIGNALED(status) || code == 255;
+    bool is_quiet = l->is_interrupted || l->has_failed || !is_own;
     if (!l->has_failed && l->status == 0)
         l->status = code;
     if (!is_quiet && WIFSIGNALED(status))
-        fprintf(stderr, "gshmemrun: %s was killed by signal %d (%s)\n", who, WTERMSIG(status),
-                strsignal(WTERMSIG(status)));
+        fprintf(stderr, "gshmemrun: %s was killed by signal %d (%s)\n", name_of(l, i, name),
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (!is_quiet)
-        fprintf(stderr, "gshmemrun: %s exited with status %d\n", who, code);
+        fprintf(stderr, "gshmemrun: %s exited with status %d\n", name_of(l, i, name), code);
     l->has_failed = true;
     end_all(l);
-}
-
-/* ---- output ---- */
-
-static void write_all(int fd, const char *data, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t n = write(fd, data, bytes);
-        if (n < 0 && errno == EAGAIN) {
-            struct pollfd p = {.fd = fd, .events = POLLOUT};
-            (void)poll(&p, 1, -1);
-        } else if (n < 0 && errno != EINTR) {
-            /* Nobody reads our output: end as any program would, and the PEs with it. */
-            if (errno == EPIPE && fd <= STDERR_FILENO) {
-                signal(SIGPIPE, SIG_DFL);
-                raise(SIGPIPE);
-            }
-            return;
-        } else if (n > 0) {
-            data += n;
-            bytes -= (size_t)n;
-        }
-    }
-}
-
-/* Hands on the first `bytes` of what is kept, which are whole lines; each gets its tag. */
-static void hand_on(const struct launcher *l, struct stream *s, int rank, size_t bytes)
-{
-    char tag[16] = "";
-    if (l->options.tags_output)
-        snprintf(tag, sizeof tag, "[%d] ", rank);
-    size_t tag_bytes = strlen(tag);
-    for (size_t at = 0; at < bytes && tag_bytes > 0;) {
-        char out[LINE_BYTES + 16];
-        const char *end = memchr(s->line + at, '\n', bytes - at);
-        size_t n = end ? (size_t)(end - s->line) + 1 - at : bytes - at;
-        memcpy(out, tag, tag_bytes);
-        memcpy(out + tag_bytes, s->line + at, n);
-        write_all(s->to, out, tag_bytes + n);
-        at += n;
-    }
-    if (tag_bytes == 0)
-        write_all(s->to, s->line, bytes);
-    memmove(s->line, s->line + bytes, s->used - bytes);
-    s->used -= bytes;
-}
-
-static void end_stream(const struct launcher *l, struct stream *s, int rank)
-{
-    if (s->used > 0 && s->used < LINE_BYTES)
-        s->line[s->used++] = '\n';
-    hand_on(l, s, rank, s->used);
-    gsh_socket_close(&s->fd);
-}
-
-/* Reads once; whole lines go on (a carriage return ends one too: progress is shown with it). */
-static void read_stream(const struct launcher *l, struct stream *s, int rank)
-{
-    ssize_t n = read(s->fd, s->line + s->used, LINE_BYTES - s->used);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (n <= 0) {
-        end_stream(l, s, rank);
-        return;
-    }
-    s->used += (size_t)n;
-    size_t whole = s->used;
-    while (whole > 0 && s->line[whole - 1] != '\n' && s->line[whole - 1] != '\r')
-        whole--;
-    if (whole == 0 && s->used == LINE_BYTES)
-        whole = s->used;
-    if (whole > 0)
-        hand_on(l, s, rank, whole);
-}
-
-/* What an ended PE left; a process it has left behind may hold the pipe open for ever. */
-static void drain(const struct launcher *l, int rank)
-{
-    for (int i = 0; i < 2; i++) {
-        struct stream *s = &l->pes[rank].streams[i];
-        struct pollfd p = {.fd = s->fd, .events = POLLIN};
-        while (s->fd >= 0 && poll(&p, 1, 0) > 0)
-            read_stream(l, s, rank);
-        if (s->fd >= 0)
-            end_stream(l, s, rank);
-    }
 }
 
 /* ---- events ---- */
@@ -288,18 +252,73 @@ static void reap(struct launcher *l)
         int status, rank = 0;
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
             return;
-        while (rank < l->n_processes && l->pes[rank].pid != info.si_pid)
+        while (rank < l->n_processes && l->processes[rank].pid != info.si_pid)
             rank++;
         /* While it is not reaped its number is its group's: what it left behind goes with it. */
         if (rank < l->n_processes)
             kill(-info.si_pid, SIGKILL);
         if (waitpid(info.si_pid, &status, 0) != info.si_pid || rank == l->n_processes)
             continue;
-        l->pes[rank].pid = 0;
+        l->processes[rank].pid = 0;
         l->n_running--;
-        drain(l, rank);
+        gsh_socket_close(&l->processes[rank].frames_to);
+        gshmemrun_drain_stream(&l->processes[rank].streams[0]);
+        gshmemrun_drain_stream(&l->processes[rank].streams[1]);
         report_end(l, rank, status);
     }
+}
+
+/* The process of a PE. */
+static int process_of(const struct launcher *l, int pe)
+{
+    int i = 0;
+    if (!l->options.hosts)
+        return pe;
+    while (i < l->n_processes - 1 && pe >= l->options.hosts[i + 1].first)
+        i++;
+    return i;
+}
+
+/* PEs that wait in start-up for one that has ended would wait for ever. Comes after reap: what an
+ * ended PE had to do with the rendezvous has been noted before its end. */
+static void check_waiting(struct launcher *l)
+{
+    int32_t rank;
+    int waiting = -1, gone = -1;
+    char name[2][64];
+    while (l->notes >= 0 && read(l->notes, &rank, sizeof rank) == (ssize_t)sizeof rank) {
+        for (int i = 0; i < l->n_processes && rank < 0; i++)
+            l->processes[i].is_waiting = false;
+        if (rank >= 0)
+            l->processes[process_of(l, rank)].is_waiting = true;
+    }
+    for (int i = l->n_processes - 1; i >= 0; i--) {
+        waiting = l->processes[i].is_waiting ? i : waiting;
+        gone = l->processes[i].pid == 0 && !l->processes[i].is_waiting ? i : gone;
+    }
+    if (waiting < 0 || gone < 0 || l->has_failed || l->is_interrupted)
+        return;
+    fprintf(stderr, "gshmemrun: %s has ended without gshmem_init, where %s waits for it\n",
+            name_of(l, gone, name[0]), name_of(l, waiting, name[1]));
+    l->has_failed = true;
+    l->status = 1;
+    end_all(l);
+}
+
+/* Ours, or what the launcher passes on to a branch. */
+static void pass_signal(struct launcher *l, int sig)
+{
+    if (l->is_interrupted) { /* the second is meant */
+        signal_all(l, SIGKILL);
+        return;
+    }
+    if (!l->options.is_branch)
+        fprintf(stderr, "gshmemrun: ended by signal %d (%s)\n", sig, strsignal(sig));
+    l->is_interrupted = true;
+    if (l->status == 0)
+        l->status = 128 + sig;
+    signal_all(l, sig);
+    l->kill_ns = gsh_now_ns() + INTERRUPT_GRACE_NS;
 }
 
 static void take_signal(struct launcher *l)
@@ -312,28 +331,55 @@ static void take_signal(struct launcher *l)
         reap(l);
         return;
     }
-    if (l->is_interrupted) { /* the second is meant */
-        signal_all(l, SIGKILL);
-        return;
-    }
-    fprintf(stderr, "gshmemrun: ended by signal %d (%s)\n", sig, strsignal(sig));
-    l->is_interrupted = true;
-    if (l->status == 0)
-        l->status = 128 + sig;
-    signal_all(l, sig);
-    l->kill_ns = gsh_now_ns() + INTERRUPT_GRACE_NS;
+    pass_signal(l, sig);
 }
 
+/* Our stdin to PE 0, or to the branch that has it. */
 static void pass_stdin(struct launcher *l)
 {
     char data[4096];
     ssize_t n = read(STDIN_FILENO, data, sizeof data);
     if (n < 0 && errno == EINTR)
         return;
-    if (n > 0)
-        write_all(l->stdin_to, data, (size_t)n);
-    else
+    if (l->options.hosts) {
+        gshmemrun_send_frame(l->processes[0].frames_to,
+                             n > 0 ? GSHMEMRUN_STDIN : GSHMEMRUN_STDIN_END, data,
+                             n > 0 ? (size_t)n : 0);
+        l->is_stdin_over = n <= 0;
+    } else if (n > 0) {
+        gshmemrun_write_all(l->stdin_to, data, (size_t)n);
+    } else {
         gsh_socket_close(&l->stdin_to);
+    }
+}
+
+/* In a branch. PE 0 that reads no more than fits into the pipe keeps the launcher waiting. */
+static void take_frames(struct launcher *l)
+{
+    enum gshmemrun_frame kind;
+    const void *payload;
+    size_t bytes;
+    int sig;
+    for (;;) {
+        switch (gshmemrun_next_frame(&l->frames, STDIN_FILENO, &kind, &payload, &bytes)) {
+        case GSHMEMRUN_NOTHING_YET:
+            return;
+        case GSHMEMRUN_LAUNCHER_GONE:
+            l->is_launcher_gone = true;
+            signal_all(l, SIGKILL);
+            return;
+        case GSHMEMRUN_FRAME:
+            break;
+        }
+        if (kind == GSHMEMRUN_STDIN && l->stdin_to >= 0)
+            gshmemrun_write_all(l->stdin_to, payload, bytes);
+        else if (kind == GSHMEMRUN_STDIN_END)
+            gsh_socket_close(&l->stdin_to);
+        else if (kind == GSHMEMRUN_SIGNAL && bytes == sizeof sig) {
+            memcpy(&sig, payload, sizeof sig);
+            pass_signal(l, sig);
+        }
+    }
 }
 
 static void check_time(struct launcher *l)
@@ -362,32 +408,52 @@ static int next_time_ms(const struct launcher *l)
     return gsh_deadline_poll_ms(next);
 }
 
-/* fds has room for two and two for each process. */
+/* What of our stdin is to be read now. A terminal: only our process group may read it. */
+static int stdin_to_read(const struct launcher *l)
+{
+    if (l->options.is_branch)
+        return l->is_launcher_gone ? -1 : STDIN_FILENO;
+    bool is_ours = l->options.hosts ? !l->is_stdin_over : l->stdin_to >= 0;
+    bool may_read = !isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) == getpgrp();
+    return is_ours && may_read ? STDIN_FILENO : -1;
+}
+
+/* fds has room for three and two for each process. */
 static void step(struct launcher *l, struct pollfd *fds)
 {
     int n = 0;
-    bool has_terminal = l->stdin_to >= 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
     fds[n++] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
-    fds[n++] = (struct pollfd){.fd = has_terminal ? STDIN_FILENO : -1, .events = POLLIN};
+    fds[n++] = (struct pollfd){.fd = stdin_to_read(l), .events = POLLIN};
     for (int i = 0; i < l->n_processes; i++)
         for (int k = 0; k < 2; k++)
-            fds[n++] = (struct pollfd){.fd = l->pes[i].streams[k].fd, .events = POLLIN};
-    if (poll(fds, (nfds_t)n, next_time_ms(l)) > 0) {
+            fds[n++] = (struct pollfd){.fd = l->processes[i].streams[k].fd, .events = POLLIN};
+    fds[n] = (struct pollfd){.fd = l->notes, .events = POLLIN};
+    if (poll(fds, (nfds_t)n + 1, next_time_ms(l)) > 0) {
         for (int i = 2; i < n; i++)
             if (fds[i].revents)
-                read_stream(l, &l->pes[i / 2 - 1].streams[i % 2], i / 2 - 1);
-        if (fds[1].revents)
+                gshmemrun_read_stream(&l->processes[i / 2 - 1].streams[i % 2]);
+        if (fds[1].revents && l->options.is_branch)
+            take_frames(l);
+        else if (fds[1].revents)
             pass_stdin(l);
         if (fds[0].revents)
             take_signal(l);
+        if (fds[0].revents || fds[n].revents)
+            check_waiting(l);
     }
     check_time(l);
 }
 
 static bool start_all(struct launcher *l)
 {
-    int in = open_stdin(l);
     bool is_ok = true;
+    if (l->options.hosts) {
+        l->stdin_to = -1;
+        for (int i = 0; i < l->n_processes && is_ok; i++)
+            is_ok = start_branch(l, i);
+        return is_ok;
+    }
+    int in = open_stdin(l);
     for (int i = 0; i < l->n_processes && is_ok; i++)
         is_ok = start_pe(l, i, in);
     if (in > STDIN_FILENO)
@@ -421,21 +487,30 @@ static void open_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    struct launcher l = {0};
+    struct launcher l = {.notes = -1};
     open_standard_descriptors();
     gshmemrun_parse(argc, argv, &l.options);
-    l.n_processes = l.options.is_threads ? 1 : l.options.n_pes;
-    l.pes = calloc((size_t)l.n_processes, sizeof *l.pes);
-    struct pollfd *fds = calloc(2 + 2 * (size_t)l.n_processes, sizeof *fds);
-    if (!l.pes || !fds) {
+    const struct gshmemrun_options *o = &l.options;
+    l.n_processes = o->is_threads ? 1 : o->hosts ? o->n_hosts : o->count;
+    l.processes = calloc((size_t)l.n_processes, sizeof *l.processes);
+    struct pollfd *fds = calloc(3 + 2 * (size_t)l.n_processes, sizeof *fds);
+    if (!l.processes || !fds) {
         fprintf(stderr, "gshmemrun: no memory for %d PEs\n", l.n_processes);
         return 1;
     }
-    for (int i = 0; i < l.n_processes; i++)
+    for (int i = 0; i < l.n_processes; i++) {
+        l.processes[i].frames_to = -1;
         for (int k = 0; k < 2; k++)
-            l.pes[i].streams[k] = (struct stream){.fd = -1, .to = k + STDOUT_FILENO};
+            l.processes[i].streams[k] = (struct gshmemrun_stream){
+                .fd = -1,
+                .to = k + STDOUT_FILENO,
+                .tag = o->tags_output && !o->hosts ? o->first + i : -1,
+            };
+    }
+    if (o->is_branch) /* frames are taken as they come */
+        (void)!fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
     take_signals(&l);
-    set_environment(&l.options);
+    set_environment(&l);
     if (l.options.timeout_ns)
         l.end_ns = gsh_now_ns() + l.options.timeout_ns;
     if (!start_all(&l)) {
@@ -445,7 +520,7 @@ int main(int argc, char **argv)
     }
     while (l.n_running > 0)
         step(&l, fds);
-    free(l.pes);
+    free(l.processes);
     free(fds);
     return l.status;
 }

@@ -12,16 +12,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bootstrap/gshmemrun_hosts.h"
+
 static void print_usage(FILE *to)
 {
     fputs("usage: gshmemrun -n N [options] program [arguments]\n"
-          "Runs N PEs of a gshmem program on this machine.\n"
-          "  -n, --n-pes N     number of PEs\n"
+          "Runs N PEs of a gshmem program, on this machine or on the given hosts.\n"
+          "  -n, --n-pes N     number of PEs; with --hosts as many as they have room for\n"
+          "      --hosts LIST  NAME[:PES],...: the PEs in this order; PES is 1 when not given\n"
+          "      --agent CMD   what runs a command on a host: CMD NAME COMMAND...; default: ssh\n"
           "      --threads     PEs are threads of one process (see gshmemx_run)\n"
           "      --timeout S   end the job after S seconds, with status 124\n"
           "      --tag-output  begin each line of output with the PE's number\n"
           "  -h, --help        print this and exit\n"
-          "The exit status is that of the PE that failed first: 128 + n for signal n.\n",
+          "The exit status is that of the PE that failed first: 128 + n for signal n.\n"
+          "Hosts need this program, the PEs' program and the directory at the same paths. Of the\n"
+          "environment they get PATH, LD_LIBRARY_PATH and what begins with GSHMEM_, UCX_, CUDA_.\n",
           to);
 }
 
@@ -50,6 +56,7 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
     static const struct option names[] = {
         {"n-pes", required_argument, NULL, 'n'},   {"threads", no_argument, NULL, 't'},
         {"timeout", required_argument, NULL, 's'}, {"tag-output", no_argument, NULL, 'g'},
+        {"hosts", required_argument, NULL, 'H'},   {"agent", required_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
     double n;
@@ -72,6 +79,12 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
         case 'g':
             o->tags_output = true;
             break;
+        case 'H':
+            o->hosts_text = optarg;
+            break;
+        case 'a':
+            o->agent = optarg;
+            break;
         case 'h':
             print_usage(stdout);
             exit(0);
@@ -81,8 +94,12 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
             usage_error("unknown option %s", argv[optind - 1]);
         }
     }
-    if (o->n_pes == 0)
+    if (o->n_pes == 0 && !o->hosts_text)
         usage_error("how many PEs? -n is missing");
+    if (o->agent && !o->hosts_text)
+        usage_error("--agent is for --hosts");
+    if (o->hosts_text && o->is_threads)
+        usage_error("--threads: PEs of one process are on one host");
     if (optind == argc)
         usage_error("no program given");
     o->command = argv + optind;
@@ -126,6 +143,19 @@ static void find_program(struct gshmemrun_options *o)
 
 void gshmemrun_parse(int argc, char **argv, struct gshmemrun_options *options)
 {
+    if (argc == 2 && strcmp(argv[1], "--branch") == 0) {
+        options->is_branch = true;
+        if (!gshmemrun_receive_job(STDIN_FILENO, options))
+            exit(GSHMEMRUN_USAGE);
+        find_program(options);
+        return;
+    }
     parse(argc, argv, options);
+    if (options->hosts_text) {
+        options->agent = options->agent ? options->agent : "ssh";
+        gshmemrun_find_hosts(options);
+        return; /* the program is looked for on the hosts */
+    }
+    options->count = options->n_pes;
     find_program(options);
 }

@@ -14,8 +14,18 @@ enum {
     GSHMEMRUN_NOT_FOUND = 127,
 };
 
+struct gshmemrun_host {
+    const char *name;
+    int first, count; /* its PEs */
+};
+
 struct gshmemrun_options {
     int n_pes;
+    const char *hosts_text, *agent;
+    struct gshmemrun_host *hosts; /* [n_hosts]; NULL: all PEs here */
+    int n_hosts;
+    bool is_branch;   /* started by another gshmemrun: first and count of its n_pes are ours */
+    int first, count; /* the PEs to start here */
     bool is_threads, tags_output;
     uint64_t timeout_ns; /* 0: none */
     char **command;      /* the program as the user calls it, and its arguments */

@@ -325,7 +325,7 @@ enum gsh_result gsh_bootstrap_local_create(const void *key, int rank, int n_rank
     pthread_mutex_unlock(&job->mutex);
     if (r != GSH_OK) {
         r = gsh_fail(r, "%s", job->text);
-        release_job(job, r == GSH_ERR_ARG, timeout_ns);
+        release_job(job, r == GSH_ERR_ARG || r == GSH_ERR_PEER, timeout_ns);
         free(local);
         return r;
     }
@@ -333,4 +333,15 @@ enum gsh_result gsh_bootstrap_local_create(const void *key, int rank, int n_rank
     local->job = job;
     *out = &local->base;
     return GSH_OK;
+}
+
+void gsh_bootstrap_local_leave(const void *key, int rank, int n_ranks)
+{
+    struct job *job = find_job(key, n_ranks);
+    if (!job)
+        return; /* no memory: the others find it by their time limit */
+    pthread_mutex_lock(&job->mutex);
+    fail_job(job, GSH_ERR_PEER, "start-up: PE %d has returned without gshmem_init", rank);
+    pthread_mutex_unlock(&job->mutex);
+    release_job(job, true, INT64_MAX);
 }

@@ -22,7 +22,10 @@ struct gsh_uid_options {
                             first rank, and then again for all of them */
     bool serves_again;   /* gsh_uid_create: after one job serve the next one with the same id, for
                             as long as the process lives, and wait for a first rank without limit */
+    int notes_to; /* gsh_uid_create: a pipe that is told, in int32_t, each rank that comes and
+                     now waits for the others, and GSH_UID_NONE_WAITS when none does; 0: no */
 };
+#define GSH_UID_NONE_WAITS (-1)
 
 /* Makes an id and starts serving it. */
 GSH_CHECK_RESULT enum gsh_result gsh_uid_create(const struct gsh_uid_options *options,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bootstrap/gate.h"
 #include "bootstrap/netif.h"
@@ -26,6 +27,7 @@ struct server {
     uint8_t secret[GSH_SHA256_BYTES];
     uint64_t timeout_ns;
     bool serves_again;
+    int notes_to; /* as in gsh_uid_options */
 
     /* one job */
     int n_ranks; /* 0: nobody has come */
@@ -36,6 +38,14 @@ struct server {
     enum gsh_result result;
     char text[GSH_ANSWER_MAX_PAYLOAD]; /* why, when result is not GSH_OK */
 };
+
+/* Comes before the answer to any rank: who reads it after a rank's end knows all that came before.
+ */
+static void note(const struct server *s, int32_t rank)
+{
+    if (s->notes_to > 0)
+        (void)!write(s->notes_to, &rank, sizeof rank);
+}
 
 /* Once it has its answer. */
 static void part_with(struct server *s, int *fd)
@@ -80,6 +90,7 @@ __attribute__((format(printf, 3, 4))) static void fail_job(struct server *s, enu
     vsnprintf(s->text, sizeof s->text, format, args);
     va_end(args);
     s->result = r;
+    note(s, GSH_UID_NONE_WAITS);
     gsh_log(GSH_LOG_INFO, GSH_LOG_BOOTSTRAP, "start-up over TCP failed: %s", s->text);
     for (int i = 0; i < s->n_ranks; i++)
         if (s->ranks[i].has_come && s->ranks[i].fd >= 0)
@@ -91,6 +102,7 @@ static void hand_out_partners(struct server *s)
     struct gsh_partner partners[GSH_UID_MAX_ROUNDS];
     int rounds = gsh_uid_rounds(s->n_ranks);
     memset(partners, 0, sizeof partners);
+    note(s, GSH_UID_NONE_WAITS);
     for (int i = 0; i < s->n_ranks; i++) {
         struct rank *rank = &s->ranks[i];
         for (int k = 0; k < rounds; k++) {
@@ -129,6 +141,7 @@ static void check_and_enter(struct server *s, int fd, const struct gsh_hello *he
         s->n_ranks = n_ranks;
         s->n_come++;
         s->ranks[rank] = (struct rank){.fd = fd, .has_come = true, .hello = *hello};
+        note(s, rank);
     }
 }
 
@@ -232,6 +245,7 @@ enum gsh_result gsh_uid_create(const struct gsh_uid_options *options, struct gsh
         return r;
     s->timeout_ns = options->timeout_ns;
     s->serves_again = options->serves_again;
+    s->notes_to = options->notes_to;
     r = gsh_gate_create(&at, NULL, &s->gate);
     if (r == GSH_OK)
         r = gsh_uid_encode(gsh_gate_address(s->gate), &id);

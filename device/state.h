@@ -46,7 +46,8 @@ struct gsh_sync_area {
 #define GSH_TEAM_SLOTS 8 /* predefined teams; user-made ones will go to a table of their own */
 
 /* What a stuck or failing call reports. Written by one kernel thread: it takes `state` from 0 to
- * 1, fills the rest, then stores 2 with release at system scope; read by the host after 2. */
+ * 1, fills the rest, then stores 2 with release at system scope; read by the host after 2, which it
+ * makes a 3. */
 struct gsh_report {
     uint32_t state;
     uint32_t kind; /* enum gsh_report_kind */
@@ -96,6 +97,11 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256, "gsh_control is wire");
 struct gsh_alloc_range {
     uint64_t off, bytes; /* from the PE's heap base */
 };
+
+/* How long a barrier or sync waits when the time limit of a wait is this: a wait that began with it
+ * and holds it up is to report first, since it is the cause. */
+#define GSH_SYNC_LIMIT_NS(timeout_ns) \
+    ((timeout_ns) + ((timeout_ns) > 2000000000u ? (timeout_ns) / 10 : 200000000u))
 
 /* The constant block of every translation unit with kernels. Nothing in it changes after device
  * set-up, also not when the heap grows.

@@ -33,7 +33,9 @@ __device__ __noinline__ inline uint64_t look_around(uint64_t start, uint32_t kin
     uint64_t now = clock_ns();
     if (start == 0)
         return now;
-    if (now - start >= s.wait_timeout_ns)
+    const uint64_t limit =
+        kind == GSH_REPORT_SYNC_TIMEOUT ? GSH_SYNC_LIMIT_NS(s.wait_timeout_ns) : s.wait_timeout_ns;
+    if (now - start >= limit)
         report(kind, call, pe, cmp, address, expected, seen, 0);
     return start;
 }

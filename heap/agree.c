@@ -2,6 +2,7 @@
  * Votes: gathering, comparing, and wording what the PEs disagree on. */
 #include "heap/agree.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,31 +27,63 @@ void gsh_agreement_finish(struct gsh_agreement *a)
     a->votes = NULL;
 }
 
+const char *gsh_vote_name(enum gsh_vote_call call)
+{
+    static const char *const names[] = {
+        [GSH_VOTE_CREATE] = "the set-up of the heap",
+        [GSH_VOTE_MALLOC] = "gshmem_malloc",
+        [GSH_VOTE_CALLOC] = "gshmem_calloc",
+        [GSH_VOTE_ALIGN] = "gshmem_align",
+        [GSH_VOTE_FREE] = "gshmem_free",
+        [GSH_VOTE_FINALIZE] = "gshmem_finalize",
+        [GSH_VOTE_STEP] = "a step of an allocation",
+    };
+    return call <= GSH_VOTE_STEP ? names[call] : "another call";
+}
+
+enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const char *format, ...)
+{
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    r = a->bootstrap->rank == 0 ? gsh_fail(r, "%s", text) : gsh_note(r, "%s", text);
+    /* Any PE may end the job for it: not before it is printed. */
+    enum gsh_result rb = a->bootstrap->ops->barrier(a->bootstrap);
+    return rb == GSH_OK ? r : rb;
+}
+
 static void describe(const struct gsh_vote *v, char *text, size_t size)
 {
     unsigned long long a = v->args[0], b = v->args[1];
     if (v->call == GSH_VOTE_CREATE)
-        snprintf(text, size, "sets up a heap with a range of %llu bytes, %llu of them internal", a,
-                 b);
-    else if (v->call == GSH_VOTE_MALLOC)
+        snprintf(text, size, "has a range of %llu bytes, %llu of them internal", a, b);
+    else if (v->call == GSH_VOTE_STEP)
+        snprintf(text, size, "is at step %llu", a);
+    else if (v->call != GSH_VOTE_FREE)
         snprintf(text, size, "asks for %llu bytes aligned to %llu", a, b);
-    else if (v->call == GSH_VOTE_FREE && v->args[0] == GSH_VOTE_FREE_NULL)
+    else if (v->args[0] == GSH_VOTE_FREE_NULL)
         snprintf(text, size, "frees NULL");
-    else if (v->call == GSH_VOTE_FREE && v->args[0] == GSH_VOTE_FREE_FOREIGN)
+    else if (v->args[0] == GSH_VOTE_FREE_FOREIGN)
         snprintf(text, size, "frees a pointer outside the heap");
-    else if (v->call == GSH_VOTE_FREE)
-        snprintf(text, size, "frees what is at heap offset %llu", a);
     else
-        snprintf(text, size, "is at step %llu inside another call", a);
+        snprintf(text, size, "frees what is at heap offset %llu", a);
 }
 
-static enum gsh_result differ(const struct gsh_agreement *a, int pe)
+static enum gsh_result differ(struct gsh_agreement *a, int pe)
 {
-    char first[128], other[128];
-    describe(&a->votes[0], first, sizeof first);
-    describe(&a->votes[pe], other, sizeof other);
-    return gsh_fail(GSH_ERR_SYMMETRY, "PEs disagree in a collective call: PE 0 %s, PE %d %s", first,
-                    pe, other);
+    struct gsh_vote first = a->votes[0], other = a->votes[pe];
+    char ours[128], theirs[128];
+    if (first.call != other.call)
+        return gsh_agree_fail(a, GSH_ERR_SYMMETRY,
+                              "PE %d called %s while PE 0 called %s: all PEs must make the same "
+                              "collective calls in the same order",
+                              pe, gsh_vote_name(other.call), gsh_vote_name(first.call));
+    describe(&first, ours, sizeof ours);
+    describe(&other, theirs, sizeof theirs);
+    return gsh_agree_fail(a, GSH_ERR_SYMMETRY, "%s: PE 0 %s, PE %d %s", gsh_vote_name(first.call),
+                          ours, pe, theirs);
 }
 
 /* Carries the failing PE's words to all, in pieces as large as a vote. */
@@ -66,7 +99,7 @@ static enum gsh_result fail_everywhere(struct gsh_agreement *a, const char *mine
         memcpy(reason + at, &a->votes[pe], sizeof *a->votes);
     }
     reason[sizeof reason - 1] = '\0';
-    return gsh_fail(outcome, "%s failed on PE %d: %s", what, pe, reason);
+    return gsh_agree_fail(a, outcome, "%s failed on PE %d: %s", what, pe, reason);
 }
 
 enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const char *what,

@@ -10,9 +10,12 @@
 
 enum gsh_vote_call {
     GSH_VOTE_CREATE, /* args: range, internal bytes */
-    GSH_VOTE_MALLOC, /* args: bytes, alignment */
-    GSH_VOTE_FREE,   /* args: offset or one of GSH_VOTE_FREE_ */
-    GSH_VOTE_STEP,   /* within one of the above; args: which, in order */
+    GSH_VOTE_MALLOC, /* args: bytes, alignment; the next two also */
+    GSH_VOTE_CALLOC,
+    GSH_VOTE_ALIGN,
+    GSH_VOTE_FREE,     /* args: offset or one of GSH_VOTE_FREE_ */
+    GSH_VOTE_FINALIZE, /* no args */
+    GSH_VOTE_STEP,     /* within one of the above; args: which, in order */
 };
 
 #define GSH_VOTE_FREE_NULL    UINT64_MAX       /* free(NULL) */
@@ -34,10 +37,19 @@ GSH_CHECK_RESULT enum gsh_result gsh_agreement_init(struct gsh_agreement *a,
                                                     struct gsh_bootstrap *bootstrap);
 void gsh_agreement_finish(struct gsh_agreement *a);
 
-/* Collective. GSH_ERR_SYMMETRY, naming PE 0 and the first PE that differs from it, unless call and
- * args are the same on all; else the outcome of the first PE that failed, in that PE's words; else
- * GSH_OK, with those flags in *flags (unless NULL) that all gave. what: what failed, for the
- * message ("malloc of 8 bytes"); NULL: the caller tries something else, so nothing is printed. */
+/* The public name of a call. */
+const char *gsh_vote_name(enum gsh_vote_call call);
+
+/* Collective: words a failure that all PEs have found alike. PE 0 prints it, before any PE returns;
+ * for the others it is gsh_last_error. Returns r. */
+enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Collective. GSH_ERR_SYMMETRY, naming the call of PE 0 and of the first PE that differs from it,
+ * unless call and args are the same on all; else the outcome of the first PE that failed, in that
+ * PE's words; else GSH_OK, with those flags in *flags (unless NULL) that all gave. what: what
+ * failed, for the message ("gshmem_malloc of 8 bytes"); NULL: the caller tries something else, so
+ * nothing is printed. A failure is printed by PE 0 alone. */
 GSH_CHECK_RESULT enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine,
                                            const char *what, uint16_t *flags);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collective malloc and free: agreement on the arguments, the offset allocator, which every PE
+ * Collective malloc and free: agreement on call and arguments, the offset allocator, which every PE
  * runs for itself with the same outcome, and growth of the physical memory below it. */
 #include "heap/heap.h"
 
@@ -332,19 +332,25 @@ static enum gsh_result grow(struct gsh_heap *heap, const struct plan *plan, bool
     return r;
 }
 
-enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, uint64_t bytes, uint64_t align, void **out)
+enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, uint64_t bytes,
+                               uint64_t align, void **out)
 {
+    static const enum gsh_vote_call votes[] = {
+        [GSH_HEAP_MALLOC] = GSH_VOTE_MALLOC,
+        [GSH_HEAP_CALLOC] = GSH_VOTE_CALLOC,
+        [GSH_HEAP_ALIGN] = GSH_VOTE_ALIGN,
+    };
     struct plan plan = {0};
     char what[64];
     uint16_t flags = GENEROUS_ADMITTED;
     uint64_t off = 0;
-    if (align == 0)
+    if (align == 0 && call != GSH_HEAP_ALIGN)
         align = GSH_OFFSET_GRANULE;
-    snprintf(what, sizeof what, "malloc of %" PRIu64 " bytes", bytes);
+    snprintf(what, sizeof what, "%s of %" PRIu64 " bytes", gsh_vote_name(votes[call]), bytes);
 
     enum gsh_result r = prepare(heap, bytes, align, &plan, &flags);
     struct gsh_vote vote = {
-        .call = GSH_VOTE_MALLOC,
+        .call = votes[call],
         .outcome = (uint16_t)r,
         .flags = flags,
         .args = {bytes, align},
@@ -367,19 +373,28 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, uint64_t bytes, uint64_t a
 
 enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
 {
+    struct gsh_agreement *agreement = &heap->physical.agreement;
     uint64_t off = !ptr                               ? GSH_VOTE_FREE_NULL
                    : !gsh_heap_contains(heap, ptr, 1) ? GSH_VOTE_FREE_FOREIGN
                                                       : (uint64_t)(uintptr_t)ptr - heap->base;
     struct gsh_vote vote = {.call = GSH_VOTE_FREE, .args = {off}};
-    enum gsh_result r = gsh_agree(&heap->physical.agreement, vote, "free", NULL);
+    enum gsh_result r = gsh_agree(agreement, vote, "gshmem_free", NULL);
     if (r != GSH_OK || off == GSH_VOTE_FREE_NULL)
         return r;
     /* From here on all PEs do the same by themselves: they have the same allocations. */
     if (off == GSH_VOTE_FREE_FOREIGN)
-        return gsh_fail(GSH_ERR_ARG, "free: %p is not in the symmetric heap", ptr);
+        return gsh_agree_fail(agreement, GSH_ERR_ARG,
+                              "gshmem_free: %p is not in the symmetric heap", ptr);
     if (off < heap->internal_bytes || gsh_offset_free(heap->offset, off) != GSH_OK)
-        return gsh_fail(GSH_ERR_ARG, "free: no allocation starts at %p", ptr);
+        return gsh_agree_fail(agreement, GSH_ERR_ARG, "gshmem_free: no allocation starts at %p",
+                              ptr);
     r = gsh_physical_shrink(&heap->physical, gsh_offset_end(heap->offset));
     gsh_offset_shrink(heap->offset, heap->physical.committed);
     return r == GSH_OK ? check_walk(heap) : r;
+}
+
+enum gsh_result gsh_heap_leave(struct gsh_heap *heap)
+{
+    struct gsh_vote vote = {.call = GSH_VOTE_FINALIZE};
+    return gsh_agree(&heap->physical.agreement, vote, "gshmem_finalize", NULL);
 }

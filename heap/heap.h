@@ -42,15 +42,23 @@ bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t by
 /* Whether it lies in one live allocation (or the internal part); true for no bytes at all. */
 bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_t bytes);
 
-/* Collective. All PEs get the same result; on any failure the heap is as it was. Different sizes
- * or alignments: GSH_ERR_SYMMETRY naming two PEs and their sizes; zero size or bad alignment:
- * GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align 0 is the default, 512; it
- * may be any power of two that divides the stride. The result is logged once on each PE. */
-GSH_CHECK_RESULT enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, uint64_t bytes,
-                                                uint64_t align, void **out);
+/* The public calls that allocate; the PEs tell each other which it is. */
+enum gsh_heap_call { GSH_HEAP_MALLOC, GSH_HEAP_CALLOC, GSH_HEAP_ALIGN };
+
+/* Collective. All PEs get the same result; on any failure the heap is as it was. Different calls,
+ * sizes or alignments: GSH_ERR_SYMMETRY naming two PEs and what they ask for; zero size or bad
+ * alignment: GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align is any power of
+ * two that divides the stride; 0 is the default, 512, but of GSH_HEAP_ALIGN, where it is an error.
+ * A failure is printed by PE 0 and is the last error of all. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call,
+                                                uint64_t bytes, uint64_t align, void **out);
 /* Collective. GSH_ERR_ARG when ptr is not a live allocation, GSH_ERR_SYMMETRY when PEs free
- * different ones; NULL on all PEs is nothing. On return no PE uses the block any more. */
+ * different ones or make another call; NULL on all PEs is nothing. All PEs have called it before
+ * anything is done; on return no PE uses the block any more. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr);
+
+/* Collective: all PEs are about to finalize, else GSH_ERR_SYMMETRY. Also a barrier. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_leave(struct gsh_heap *heap);
 
 /* Zeroes part of the own heap; not collective, done on return. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr, uint64_t bytes);

@@ -63,14 +63,17 @@ void gshmem_init(void);
 int gshmem_init_thread(int requested, int *provided);
 void gshmem_query_thread(int *provided);
 /* Collective: a barrier, then gives everything back. Unfreed memory is freed. The PE may init
- * again. Kernels and stream calls of this PE must have ended. */
+ * again. Kernels and stream calls of this PE must have ended. A PE of several whose process exits,
+ * or whose main under gshmemx_run returns, before this ends the job with one line and a status that
+ * is not 0. */
 void gshmem_finalize(void);
 
 /* ---- symmetric heap (9.3): collective over all PEs, with the same arguments -------------------
  */
 
 /* Symmetric memory of `size` bytes, aligned to 512 bytes; NULL on all PEs, with the heap as it was,
- * when the PEs give different arguments, memory runs out anywhere, or size is 0. Contents are
+ * when the PEs make different calls or give different arguments, memory runs out anywhere, or size
+ * is 0; PE 0 prints why. Contents are
  * undefined (calloc: zero). No PE returns before all may use it. */
 void *gshmem_malloc(size_t size);
 void *gshmem_calloc(size_t count, size_t size);

@@ -33,8 +33,8 @@ int gshmemx_set_attr_mpi_comm_args(void *mpi_comm, gshmemx_init_attr_t *attr);
 /* Threads of this process that give the same key become the PEs of one job. */
 int gshmemx_set_attr_thread_args(int my_pe, int n_pes, const void *key, gshmemx_init_attr_t *attr);
 /* Calls pe_main(argc, argv) once, or, when started by gshmemrun --threads (GSHMEM_THREADS=n), in n
- * threads, each of which becomes a PE when it calls gshmem_init. Returns the first result that is
- * not 0. */
+ * threads, each of which becomes a PE when it calls gshmem_init; none may call exit while others
+ * run. Returns the first result that is not 0. */
 int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
 /* What an int result means; for the calling thread's latest failure with that result, the reason
  * in full. Valid until the thread's next failure. */

@@ -351,12 +351,12 @@ static void wait_for_arrival(struct gsh_instance *pe, const struct sync_closure 
     uint64_t start_ns = 0;
     uint64_t seen;
     while ((seen = load_flag(flag, c->is_barrier)) < epoch) {
-        if (gsh_host_wait_turn(pe, &turn, &start_ns)) {
+        if (gsh_host_sync_turn(pe, &turn, &start_ns)) {
             gsh_abort(pe, 1,
                       "%s: waited %.1f s for PE %d: its arrivals expected %" PRIu64
                       ", seen %" PRIu64,
                       c->is_barrier ? "a barrier on a stream" : "a sync on a stream",
-                      (double)pe->env.wait_timeout_ns / 1e9, member_pe, epoch, seen);
+                      gsh_host_sync_limit_s(pe), member_pe, epoch, seen);
         }
     }
 }

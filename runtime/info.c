@@ -134,7 +134,8 @@ static int usage(FILE *out)
 {
     fprintf(out, "usage: gshmem-info [OPTION]\n"
                  "Prints gshmem's version, how it was built, the devices and links of this\n"
-                 "machine, and every environment variable with its value and meaning.\n"
+                 "machine, and every environment variable with its value and meaning. Fails when\n"
+                 "one has a value that is not allowed, or is none of gshmem's.\n"
                  "  --version    the version alone\n"
                  "  --gpus       the number of usable GPUs alone\n"
                  "  --variables  the variables alone\n"
@@ -145,6 +146,7 @@ static int usage(FILE *out)
 int main(int argc, char **argv)
 {
     const char *option = argc > 1 ? argv[1] : "";
+    int n_wrong = 0;
     gsh_log_setup(GSH_LOG_WARN, GSH_LOG_ALL, NULL);
     if (argc > 2)
         return usage(stderr);
@@ -153,7 +155,7 @@ int main(int argc, char **argv)
     } else if (strcmp(option, "--gpus") == 0) {
         printf("%d\n", count_gpus());
     } else if (strcmp(option, "--variables") == 0) {
-        gsh_env_print(stdout);
+        n_wrong = gsh_env_print(stdout);
     } else if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
         return usage(stdout);
     } else if (option[0] != '\0') {
@@ -162,7 +164,11 @@ int main(int argc, char **argv)
         print_build();
         print_devices();
         printf("\nvariables\n");
-        gsh_env_print(stdout);
+        n_wrong = gsh_env_print(stdout);
     }
-    return fflush(stdout) == 0 ? 0 : 1;
+    bool is_written = fflush(stdout) == 0;
+    if (n_wrong > 0)
+        fprintf(stderr, "gshmem-info: wrong in the environment: %d variables (see above)\n",
+                n_wrong);
+    return is_written && n_wrong == 0 ? 0 : 1;
 }

@@ -17,6 +17,7 @@
 #include "runtime/base/util.h"
 #include "runtime/binding.h"
 #include "runtime/launch.h"
+#include "runtime/leave.h"
 #include "runtime/page.h"
 #include "runtime/setup.h"
 #include "runtime/team.h"
@@ -177,9 +178,9 @@ static enum gsh_result map_pages(struct gsh_instance *pe, const uint8_t job[16])
 static enum gsh_result node_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
 {
     struct gsh_instance *pe = context;
-    if (gsh_host_wait_turn(pe, turn, start_ns)) {
+    if (gsh_host_sync_turn(pe, turn, start_ns)) {
         return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
-                        (double)pe->env.wait_timeout_ns / 1e9, rank);
+                        gsh_host_sync_limit_s(pe), rank);
     }
     return GSH_OK;
 }
@@ -300,6 +301,7 @@ int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr)
 void gshmem_init(void)
 {
     if (gshmemx_init_attr(0, NULL) != 0) {
+        gsh_leave_flush();
         _exit(1); /* the reason has been printed; the launcher ends the others */
     }
 }
@@ -340,7 +342,9 @@ void gshmem_finalize(void)
         gsh_require(pe, "gshmem_finalize", pe->device_ops->quiet(pe));
     }
     /* nobody uses this PE's memory or page after the last round: see the two steps in order */
-    gsh_require(pe, "gshmem_finalize", pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
+    gsh_require(pe, "gshmem_finalize",
+                pe->is_device_ready ? gsh_heap_leave(pe->heap)
+                                    : pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
     gsh_watch_destroy(&pe->watch);
     gsh_require(pe, "gshmem_finalize", pe->bootstrap->ops->barrier(pe->bootstrap));
     gsh_instance_unbind(pe);

@@ -6,12 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "gshmem/types.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/binding.h"
+#include "runtime/leave.h"
 #include "runtime/modules.h"
 #include "runtime/page.h"
 #include "runtime/setup.h"
@@ -25,17 +27,20 @@ static _Thread_local enum bound_state bound_state;
 /* The process's PEs, counted, so that threads that never called init find the only one. This and
  * the module list are the library's only process-wide state. */
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gsh_instance *first_pe; /* list by next_in_process */
 static struct gsh_instance *only_pe;
-static int n_process_pes;
 
 void gsh_instance_bind(struct gsh_instance *pe)
 {
     bound = pe;
     bound_state = BOUND;
     gsh_log_set_pe(pe->my_pe);
+    gsh_leave_watch();
     pthread_mutex_lock(&process_lock);
-    n_process_pes++;
-    __atomic_store_n(&only_pe, n_process_pes == 1 ? pe : NULL, __ATOMIC_RELEASE);
+    pe->next_in_process = first_pe;
+    first_pe = pe;
+    /* release: pairs with the acquire in gsh_instance_current */
+    __atomic_store_n(&only_pe, pe->next_in_process == NULL ? pe : NULL, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&process_lock);
 }
 
@@ -46,7 +51,12 @@ void gsh_instance_unbind(struct gsh_instance *pe)
     }
     bound_state = WAS_BOUND;
     pthread_mutex_lock(&process_lock);
-    n_process_pes--;
+    for (struct gsh_instance **p = &first_pe; *p != NULL; p = &(*p)->next_in_process) {
+        if (*p == pe) {
+            *p = pe->next_in_process;
+            break;
+        }
+    }
     if (only_pe == pe) {
         __atomic_store_n(&only_pe, NULL, __ATOMIC_RELEASE);
     }
@@ -57,6 +67,17 @@ void gsh_instance_unbind(struct gsh_instance *pe)
 struct gsh_instance *gsh_instance_bound(void)
 {
     return bound;
+}
+
+/* At exit, perhaps of a forked child, in which the lock may be held for ever. */
+struct gsh_instance *gsh_instance_first(void)
+{
+    struct gsh_instance *pe = NULL;
+    if (pthread_mutex_trylock(&process_lock) == 0) {
+        pe = first_pe;
+        pthread_mutex_unlock(&process_lock);
+    }
+    return pe;
 }
 
 struct gsh_instance *gsh_instance_current(void)
@@ -74,6 +95,7 @@ struct gsh_instance *gsh_instance_need(const char *call)
     if (pe == NULL) {
         gsh_fail(GSH_ERR_STATE, "%s: called %s", call,
                  bound_state == WAS_BOUND ? "after gshmem_finalize" : "before gshmem_init");
+        gsh_leave_flush();
         _exit(1);
     }
     return pe;
@@ -107,6 +129,10 @@ void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *sy
         gsh_abort(pe, 1, "%s: PE %d is out of range: the job has PEs 0 to %d", call, target,
                   pe->n_pes - 1);
     }
+    if (bytes > pe->state.stride) {
+        gsh_abort(pe, 1, "%s: %" PRIu64 " bytes are more than the heap's range of %" PRIu64, call,
+                  bytes, pe->state.stride);
+    }
     if (GSH_CHECKS && bytes > 0) {
         check_range(pe, call, symmetric, bytes);
     }
@@ -131,6 +157,9 @@ void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
 
 void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
 {
+    if (pe == bound) { /* the user's own thread; before others hear of it and end this process */
+        gsh_leave_flush();
+    }
     if (pe != NULL) {
         if (pe->page != NULL) {
             gsh_store_release_u32(&pe->page->control.abort_word, 1);
@@ -146,7 +175,10 @@ void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
 void gsh_require(struct gsh_instance *pe, const char *call, enum gsh_result r)
 {
     if (r != GSH_OK) {
-        gsh_log(GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job", call);
+        /* one line is enough when it names the call */
+        bool is_named = strstr(gsh_last_error(), call) != NULL;
+        gsh_log(is_named ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job",
+                call);
         gsh_end_job(pe, 1, gsh_last_error());
     }
 }
@@ -170,15 +202,26 @@ int gsh_public_error(enum gsh_result r)
     }
 }
 
-bool gsh_host_wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
+/* The job is ending: whoever set the abort word has said why, and its process or the watch ends
+ * this one. */
+static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigned *turn)
+{
+    gsh_report_print(pe);
+    if (pe == bound) {
+        gsh_leave_flush();
+    }
+    for (unsigned i = 0; i < 100000; i++) {
+        gsh_backoff(turn);
+    }
+    _exit(1);
+}
+
+static bool wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns,
+                      uint64_t limit_ns)
 {
     gsh_backoff(turn);
     if (gsh_load_relaxed_u32(&pe->page->control.abort_word) != 0) {
-        /* whoever set it has said why, and its process or the watch ends this one */
-        for (unsigned i = 0; i < 100000; i++) {
-            gsh_backoff(turn);
-        }
-        _exit(1);
+        await_end(pe, turn);
     }
     if (pe->env.wait_timeout_ns == 0) {
         return false;
@@ -187,7 +230,22 @@ bool gsh_host_wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start
     if (*start_ns == 0) {
         *start_ns = now;
     }
-    return now - *start_ns > pe->env.wait_timeout_ns;
+    return now - *start_ns > limit_ns;
+}
+
+bool gsh_host_wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
+{
+    return wait_turn(pe, turn, start_ns, pe->env.wait_timeout_ns);
+}
+
+bool gsh_host_sync_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
+{
+    return wait_turn(pe, turn, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
+}
+
+double gsh_host_sync_limit_s(const struct gsh_instance *pe)
+{
+    return (double)GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns) / 1e9;
 }
 
 void gsh_host_sync(struct gsh_instance *pe, int team, const char *call)
@@ -202,11 +260,11 @@ void gsh_host_sync(struct gsh_instance *pe, int team, const char *call)
         uint64_t start_ns = 0;
         /* acquire: pairs with that member's release above */
         while (gsh_load_acquire_u64(theirs) < epoch) {
-            if (gsh_host_wait_turn(pe, &turn, &start_ns)) {
+            if (gsh_host_sync_turn(pe, &turn, &start_ns)) {
                 gsh_abort(pe, 1,
                           "%s: waited %.1f s for PE %d: its arrivals expected %" PRIu64
                           ", seen %" PRIu64,
-                          call, (double)pe->env.wait_timeout_ns / 1e9, t->pes[i], epoch,
+                          call, gsh_host_sync_limit_s(pe), t->pes[i], epoch,
                           gsh_load_acquire_u64(theirs));
             }
         }

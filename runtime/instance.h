@@ -52,6 +52,7 @@ struct gsh_instance {
     struct gsh_watch *watch;              /* death of other processes; NULL when nothing to watch */
     struct gsh_team teams[GSH_TEAM_SLOTS];
     int thread_level;
+    struct gsh_instance *next_in_process; /* instance.c's */
 
     /* two-stage: from here on made by gsh_instance_setup_device */
     bool is_device_ready;
@@ -71,6 +72,8 @@ struct gsh_instance {
 struct gsh_instance *gsh_instance_current(void);
 /* The PE the calling thread itself made, or NULL. */
 struct gsh_instance *gsh_instance_bound(void);
+/* One of the process's PEs, the latest; NULL: none. */
+struct gsh_instance *gsh_instance_first(void);
 /* The same for public calls: prints "<call>: called before gshmem_init" (or after finalize) and
  * ends the process when there is none. */
 struct gsh_instance *gsh_instance_need(const char *call);
@@ -94,6 +97,10 @@ int gsh_public_error(enum gsh_result r);
 /* One turn of a host wait: backs off; ends the job when another PE died or aborted. Returns true
  * once GSHMEM_WAIT_TIMEOUT has passed since *start_ns (0: set it now). */
 bool gsh_host_wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns);
+/* The same for those who wait for a PE to arrive: a little longer (GSH_SYNC_LIMIT_NS). */
+bool gsh_host_sync_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns);
+/* That limit in seconds, for messages. */
+double gsh_host_sync_limit_s(const struct gsh_instance *pe);
 
 /* Host flags: all PEs of the team have arrived. Not quiet. call is for the report. */
 void gsh_host_sync(struct gsh_instance *pe, int team, const char *call);

@@ -6,14 +6,17 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
-#include "runtime/instance.h"
+#include "runtime/leave.h"
 
 /* The PE number gshmemx_run has for this thread; -1: by order of arrival. */
 static _Thread_local int thread_pe = -1;
 /* Arrivals of threads that gshmemx_run did not start; they also give the key of the job. */
 static int n_arrived;
+/* Threads of gshmemx_run that have not returned; atomic. */
+static int n_running;
 
 static struct gsh_uid_options uid_options(const struct gsh_env *env)
 {
@@ -29,6 +32,13 @@ static enum gsh_result by_threads(const struct gsh_env *env, struct gsh_bootstra
                                      "the number of PEs");
     }
     int rank = thread_pe;
+    if (rank < 0 && env->threads > 1 && gettid() == getpid()) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "gshmem_init: the %d PEs are to be threads (gshmemrun --threads, "
+                        "GSHMEM_THREADS), but this is the program's main thread: main must call "
+                        "gshmemx_run, or be started without --threads",
+                        env->threads);
+    }
     if (rank < 0) {
         rank = __atomic_fetch_add(&n_arrived, 1, __ATOMIC_RELAXED) % env->threads;
     }
@@ -249,7 +259,7 @@ struct run_thread {
     int (*pe_main)(int, char **);
     int argc;
     char **argv;
-    int pe;
+    int pe, n_pes;
     int result;
     pthread_t thread;
 };
@@ -259,7 +269,19 @@ static void *run_thread_main(void *arg)
     struct run_thread *t = arg;
     thread_pe = t->pe;
     t->result = t->pe_main(t->argc, t->argv);
+    struct gsh_instance *pe = gsh_instance_bound();
+    if (pe != NULL && pe->n_pes > 1) {
+        gsh_leave(pe, t->result, "returned from its main");
+    }
+    gsh_bootstrap_local_leave(&n_arrived, t->pe, t->n_pes);
+    __atomic_sub_fetch(&n_running, 1, __ATOMIC_RELAXED);
     return NULL;
+}
+
+bool gsh_launch_others(int *caller)
+{
+    *caller = thread_pe;
+    return thread_pe >= 0 && __atomic_load_n(&n_running, __ATOMIC_RELAXED) > 1;
 }
 
 static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int n)
@@ -267,12 +289,13 @@ static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int 
     struct run_thread *threads = calloc((size_t)n, sizeof(*threads));
     int result = threads == NULL ? 1 : 0;
     int started = 0;
+    __atomic_add_fetch(&n_running, n, __ATOMIC_RELAXED);
     for (; result == 0 && started < n; started++) {
-        threads[started] =
-            (struct run_thread){.pe_main = pe_main, .argc = argc, .argv = argv, .pe = started};
+        threads[started] = (struct run_thread){
+            .pe_main = pe_main, .argc = argc, .argv = argv, .pe = started, .n_pes = n};
         if (pthread_create(&threads[started].thread, NULL, run_thread_main, &threads[started])) {
             gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: cannot start thread %d of %d", started, n);
-            exit(1); /* those that run wait for PEs that never come */
+            _exit(1); /* those that run wait for PEs that never come */
         }
     }
     for (int i = 0; i < started; i++) {

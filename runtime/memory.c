@@ -5,55 +5,42 @@
 #include "runtime/setup.h"
 #include "runtime/base/util.h"
 
-/* What malloc's last barrier is for: no PE returns before all may use the memory. */
-static void meet(struct gsh_instance *pe, const char *call)
-{
-    gsh_require(pe, call, pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
-}
-
-static void *allocate(const char *call, size_t alignment, size_t bytes)
+static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignment, size_t bytes)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     void *p = NULL;
-    enum gsh_result r = gsh_heap_alloc(pe->heap, bytes, alignment, &p);
+    enum gsh_result r = gsh_heap_alloc(pe->heap, kind, bytes, alignment, &p);
     if (r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT) {
         gsh_require(pe, call, r);
     }
-    if (r == GSH_OK && gsh_setup_publish_allocations(pe) != GSH_OK) {
+    if (r != GSH_OK || gsh_setup_publish_allocations(pe) != GSH_OK) {
         return NULL;
     }
-    if (r == GSH_OK) {
-        meet(pe, call);
+    if (kind == GSH_HEAP_CALLOC) {
+        gsh_require(pe, call, gsh_heap_zero(pe->heap, p, bytes));
     }
-    return r == GSH_OK ? p : NULL;
+    /* malloc's last barrier: no PE returns before all may use the memory */
+    gsh_require(pe, call, pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
+    return p;
 }
 
 void *gshmem_malloc(size_t size)
 {
-    return allocate("gshmem_malloc", 0, size);
+    return allocate(GSH_HEAP_MALLOC, "gshmem_malloc", 0, size);
 }
 
 void *gshmem_align(size_t alignment, size_t size)
 {
-    if (!gsh_is_pow2(alignment)) {
-        alignment = SIZE_MAX; /* the collective check refuses it, on all PEs alike */
-    }
-    return allocate("gshmem_align", alignment, size);
+    return allocate(GSH_HEAP_ALIGN, "gshmem_align", alignment, size);
 }
 
 void *gshmem_calloc(size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) {
-        bytes = SIZE_MAX;
+        bytes = SIZE_MAX; /* refused as too large, on all PEs alike */
     }
-    void *p = allocate("gshmem_calloc", 0, bytes);
-    if (p != NULL) {
-        struct gsh_instance *pe = gsh_instance_need("gshmem_calloc");
-        gsh_require(pe, "gshmem_calloc", gsh_heap_zero(pe->heap, p, bytes));
-        meet(pe, "gshmem_calloc");
-    }
-    return p;
+    return allocate(GSH_HEAP_CALLOC, "gshmem_calloc", 0, bytes);
 }
 
 void gshmem_free(void *ptr)
@@ -63,11 +50,7 @@ void gshmem_free(void *ptr)
         return;
     }
     gsh_require(pe, "gshmem_free", pe->device_ops->quiet(pe));
-    meet(pe, "gshmem_free");
-    enum gsh_result r = gsh_heap_free(pe->heap, ptr);
-    if (r != GSH_OK) {
-        gsh_require(pe, "gshmem_free", r);
-    }
+    gsh_require(pe, "gshmem_free", gsh_heap_free(pe->heap, ptr));
     gsh_require(pe, "gshmem_free", gsh_setup_publish_allocations(pe));
 }
 

@@ -12,7 +12,8 @@ static const char *const cmp_names[] = {"==", "!=", ">", "<=", "<", ">="};
 
 static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out, size_t bytes)
 {
-    double limit = (double)pe->env.wait_timeout_ns / 1e9;
+    double limit = r->kind == GSH_REPORT_SYNC_TIMEOUT ? gsh_host_sync_limit_s(pe)
+                                                      : (double)pe->env.wait_timeout_ns / 1e9;
     switch (r->kind) {
     case GSH_REPORT_WAIT_TIMEOUT:
         snprintf(out, bytes,
@@ -62,19 +63,40 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
     }
 }
 
+/* Whether there is a report, which is the caller's alone from now on. */
+static bool take(struct gsh_report *r)
+{
+    uint32_t is_filled = 2;
+    /* acquire: pairs with the kernel's release store of 2, after the fields */
+    return __atomic_compare_exchange_n(&r->state, &is_filled, 3, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static void print(struct gsh_instance *pe, const struct gsh_report *r)
+{
+    char text[512];
+    word(pe, r, text, sizeof(text));
+    gsh_fail(GSH_ERR_STATE, "%.40s (in a kernel, block %u,%u,%u thread %u,%u,%u): %s", r->call,
+             r->block[0], r->block[1], r->block[2], r->thread[0], r->thread[1], r->thread[2], text);
+}
+
+void gsh_report_print(struct gsh_instance *pe)
+{
+    struct gsh_report *r = &pe->page->control.report;
+    if (take(r) && r->kind != GSH_REPORT_GLOBAL_EXIT) {
+        print(pe, r);
+    }
+}
+
 void gsh_report_check(struct gsh_instance *pe)
 {
     struct gsh_report *r = &pe->page->control.report;
-    /* acquire: pairs with the kernel's release store of 2, after the fields */
-    if (gsh_load_acquire_u32(&r->state) != 2) {
+    if (!take(r)) {
         return;
     }
     if (r->kind == GSH_REPORT_GLOBAL_EXIT) {
         gsh_end_job(pe, (int)r->expected, "gshmem_global_exit");
     }
-    char text[512];
-    word(pe, r, text, sizeof(text));
-    gsh_abort(pe, 1, "%.40s (in a kernel, block %u,%u,%u thread %u,%u,%u): %s", r->call,
-              r->block[0], r->block[1], r->block[2], r->thread[0], r->thread[1], r->thread[2],
-              text);
+    print(pe, r);
+    gsh_end_job(pe, 1, gsh_last_error());
 }

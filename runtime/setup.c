@@ -48,6 +48,14 @@ static enum gsh_result choose_device(struct gsh_instance *pe)
                 "GSHMEM_DEVICE=cpu: the program's CUDA kernels "
                 "cannot reach this heap");
     }
+    if (has_cuda_kernels && !has_cpu_kernels && !wants_cpu && gsh_cuda() == NULL) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED,
+                        "init: the program's kernels were compiled by nvcc and no GPU can be used "
+                        "here (%s): run it where there is one, or compile it for the CPU device "
+                        "(g++ -x c++ with the flags of pkg-config gshmem-cpu); GSHMEM_DEVICE=cpu "
+                        "lets host calls alone run",
+                        gsh_last_error());
+    }
     bool is_cuda =
         wants_cuda || (!wants_cpu && !(has_cpu_kernels && !has_cuda_kernels) && gsh_cuda() != NULL);
     if (wants_cuda && gsh_cuda() == NULL) {

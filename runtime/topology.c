@@ -159,12 +159,14 @@ static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
 
 static enum gsh_result check_kinds(struct gsh_instance *pe, const struct gsh_device_card *cards)
 {
+    if (cards[pe->my_pe].result != GSH_OK) {
+        return (enum gsh_result)cards[pe->my_pe].result; /* has been worded */
+    }
     for (int i = 0; i < pe->n_pes; i++) {
         if (cards[i].result != GSH_OK) {
-            return i == pe->my_pe ? (enum gsh_result)cards[i].result
-                                  : gsh_fail((enum gsh_result)cards[i].result,
-                                             "init: PE %d found no usable device (%s)", i,
-                                             gsh_result_name((enum gsh_result)cards[i].result));
+            return gsh_fail((enum gsh_result)cards[i].result,
+                            "init: PE %d found no usable device (%s)", i,
+                            gsh_result_name((enum gsh_result)cards[i].result));
         }
         if (cards[i].is_cuda != cards[0].is_cuda) {
             return gsh_fail(GSH_ERR_SYMMETRY,

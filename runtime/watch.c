@@ -122,6 +122,7 @@ static void handle(struct gsh_watch *w, int link, const struct message *m)
             send_all(w, m);
         }
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job", m->pe);
+        gsh_report_print(w->pe); /* perhaps what that PE has waited for in vain */
         end_process(w, m->status);
     case MESSAGE_DEAD:
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d died", m->pe);

@@ -23,5 +23,7 @@ void gsh_watch_destroy(struct gsh_watch **watch);
 
 /* If the device has reported something, words it, tells the others and ends the process. */
 void gsh_report_check(struct gsh_instance *pe);
+/* If it has, and nobody has worded it, prints that: for a process that is ending anyhow. */
+void gsh_report_print(struct gsh_instance *pe);
 
 #endif

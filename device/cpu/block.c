@@ -400,10 +400,12 @@ void gsh_block_init(struct gsh_cpu_block *b, const struct gsh_cpu_config *config
     memset(b, 0, sizeof *b);
     b->config = config;
     gsh_fiber_init_thread(&b->main);
+    gsh_overflow_enter_thread();
 }
 
 void gsh_block_finish(struct gsh_cpu_block *b)
 {
+    gsh_overflow_leave_thread();
     drop_stacks(b, 0);
     gsh_asan_unpoison(b->shared, b->shared_capacity);
     free(b->shared);

@@ -83,6 +83,10 @@ void gsh_block_run(struct gsh_cpu_block *block, struct gsh_cpu_run *run,
 /* The calling CUDA thread; in host code ends the process, naming what was called. */
 struct gsh_cpu_thread *gsh_block_need_thread(const char *what);
 
+/* overflow.c: around the life of each OS thread that runs blocks. */
+void gsh_overflow_enter_thread(void);
+void gsh_overflow_leave_thread(void);
+
 /* for warp.c: */
 
 /* The calling thread waits until gsh_block_wake. */

@@ -21,7 +21,7 @@ extern char **environ;
 enum kind { KIND_BOOL, KIND_SIZE, KIND_SECONDS, KIND_INT, KIND_STRING, KIND_CHOICE };
 
 struct row {
-    const char *name, *default_text, *choices, *doc;
+    const char *name, *default_text, *allowed, *doc;
     enum kind kind;
     size_t offset, bytes; /* of the member of struct gsh_env */
 };
@@ -35,8 +35,8 @@ struct row {
 #define MEMBER_CHOICE(f)  MEMBER(f)
 
 static const struct row rows[] = {
-#define ENV(field, name, kind, def, choices, doc) \
-    {PREFIX #name, def, choices, doc, KIND_##kind, MEMBER_##kind(field)},
+#define ENV(field, name, kind, def, allowed, doc) \
+    {PREFIX #name, def, allowed, doc, KIND_##kind, MEMBER_##kind(field)},
 #include "runtime/base/env.def"
 #undef ENV
 };
@@ -71,7 +71,8 @@ static bool parse_bool(const char *text, bool *out)
 static bool parse_decimal(const char *text, double *out, const char **rest)
 {
     char *end;
-    if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+    if ((!isdigit((unsigned char)text[0]) && text[0] != '.') ||
+        tolower((unsigned char)text[1]) == 'x')
         return false;
     *out = strtod(text, &end);
     *rest = end;
@@ -146,6 +147,22 @@ static bool parse_choice(const char *choices, const char *text, char *out, size_
     return true;
 }
 
+/* Whether the number is not below what the row allows, or the default itself. */
+static bool is_large_enough(const struct row *row, const struct gsh_env *env)
+{
+    uint64_t value, least, otherwise;
+    int number, least_number, otherwise_number;
+    if (row->kind == KIND_SIZE) {
+        memcpy(&value, (const char *)env + row->offset, sizeof value);
+        return parse_size(row->allowed, &least) && parse_size(row->default_text, &otherwise) &&
+               (value >= least || value == otherwise);
+    }
+    memcpy(&number, (const char *)env + row->offset, sizeof number);
+    return parse_int(row->allowed, &least_number) &&
+           parse_int(row->default_text, &otherwise_number) &&
+           (number >= least_number || number == otherwise_number);
+}
+
 static bool parse(const struct row *row, const char *text, struct gsh_env *env)
 {
     void *member = (char *)env + row->offset;
@@ -153,13 +170,13 @@ static bool parse(const struct row *row, const char *text, struct gsh_env *env)
     case KIND_BOOL:
         return parse_bool(text, member);
     case KIND_SIZE:
-        return parse_size(text, member);
+        return parse_size(text, member) && is_large_enough(row, env);
     case KIND_SECONDS:
         return parse_seconds(text, member);
     case KIND_INT:
-        return parse_int(text, member);
+        return parse_int(text, member) && is_large_enough(row, env);
     case KIND_CHOICE:
-        return parse_choice(row->choices, text, member, row->bytes);
+        return parse_choice(row->allowed, text, member, row->bytes);
     case KIND_STRING:
         if (strlen(text) >= row->bytes)
             return false;
@@ -179,12 +196,17 @@ static void describe(const struct row *row, char *out, size_t size)
         [KIND_INT] = "a whole number",
         [KIND_STRING] = "a text of at most 255 characters",
     };
+    if (row->kind == KIND_SIZE || row->kind == KIND_INT) {
+        snprintf(out, size, "%s; at least %s; %s is the default", texts[row->kind], row->allowed,
+                 row->default_text);
+        return;
+    }
     if (row->kind != KIND_CHOICE) {
         snprintf(out, size, "%s", texts[row->kind]);
         return;
     }
     size_t used = (size_t)snprintf(out, size, "one of ");
-    for (const char *p = row->choices; *p && used + 2 < size; p++) {
+    for (const char *p = row->allowed; *p && used + 2 < size; p++) {
         used += (size_t)snprintf(out + used, size - used, *p == '|' ? ", " : "%c", *p);
     }
 }
@@ -239,7 +261,8 @@ static unsigned distance(const char *a, const char *b)
     return row[n];
 }
 
-static void warn_unknown_name(const char *name)
+/* What is wrong with a name that no row has. */
+static void word_unknown(const char *name, char *out, size_t size)
 {
     const struct row *nearest = NULL;
     unsigned best = UINT32_MAX;
@@ -251,28 +274,40 @@ static void warn_unknown_name(const char *name)
         }
     }
     bool is_near = nearest && best <= 1 + strlen(nearest->name + strlen(PREFIX)) / 3;
-    gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "%s is not a variable of gshmem and is ignored%s%s%s", name,
-            is_near ? "; did you mean " : "; gshmem-info lists them", is_near ? nearest->name : "",
-            is_near ? "?" : "");
+    snprintf(out, size, "%s is not a variable of gshmem and is ignored%s%s%s", name,
+             is_near ? "; did you mean " : "; gshmem-info lists them", is_near ? nearest->name : "",
+             is_near ? "?" : "");
+}
+
+/* The next GSHMEM_ variable from *at on that no row has; *at goes behind it. */
+static bool find_unknown(char ***at, char *name, size_t size)
+{
+    for (; *at && **at; ++*at) {
+        size_t n = strcspn(**at, "=");
+        if (strncmp(**at, PREFIX, strlen(PREFIX)) != 0 || n >= size)
+            continue;
+        memcpy(name, **at, n);
+        name[n] = '\0';
+        bool is_known = false;
+        for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++)
+            is_known = is_known || strcmp(rows[i].name, name) == 0;
+        if (!is_known) {
+            ++*at;
+            return true;
+        }
+    }
+    return false;
 }
 
 static void warn_unknown(void)
 {
     static bool is_done; /* once per process, however many PEs it holds */
+    char name[128], text[320];
     if (__atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED))
         return;
-    for (char **p = environ; p && *p; p++) {
-        char name[128];
-        size_t n = strcspn(*p, "=");
-        if (strncmp(*p, PREFIX, strlen(PREFIX)) != 0 || n >= sizeof name)
-            continue;
-        memcpy(name, *p, n);
-        name[n] = '\0';
-        bool is_known = false;
-        for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++)
-            is_known = is_known || strcmp(rows[i].name, name) == 0;
-        if (!is_known)
-            warn_unknown_name(name);
+    for (char **at = environ; find_unknown(&at, name, sizeof name);) {
+        word_unknown(name, text, sizeof text);
+        gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "%s", text);
     }
 }
 
@@ -302,17 +337,34 @@ enum gsh_result gsh_env_read(struct gsh_env *env)
     return GSH_OK;
 }
 
-void gsh_env_print(FILE *out)
+static bool is_allowed(const struct row *row, const char *text)
 {
+    struct gsh_env scratch;
+    unsigned mask;
+    if (!parse(row, text, &scratch))
+        return false;
+    return row->offset != offsetof(struct gsh_env, debug_subsys) ||
+           parse_subsystems(text, &mask) == GSH_OK;
+}
+
+int gsh_env_print(FILE *out)
+{
+    char name[128], words[320];
+    int n_wrong = 0;
     for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
-        struct gsh_env scratch;
         const char *text = set_text(&rows[i]);
-        const char *source = "default";
-        char allowed[256];
-        if (text)
-            source = parse(&rows[i], text, &scratch) ? "environment" : "environment, NOT ALLOWED";
-        describe(&rows[i], allowed, sizeof allowed);
+        const char *source = text ? "environment" : "default";
+        if (text && !is_allowed(&rows[i], text)) {
+            source = "environment, NOT ALLOWED";
+            n_wrong++;
+        }
+        describe(&rows[i], words, sizeof words);
         fprintf(out, "%s=%s  (%s)\n    %s\n    allowed: %s\n", rows[i].name,
-                text ? text : rows[i].default_text, source, rows[i].doc, allowed);
+                text ? text : rows[i].default_text, source, rows[i].doc, words);
     }
+    for (char **at = environ; find_unknown(&at, name, sizeof name); n_wrong++) {
+        word_unknown(name, words, sizeof words);
+        fprintf(out, "%s=%s  (environment, UNKNOWN)\n    %s\n", name, getenv(name), words);
+    }
+    return n_wrong;
 }

@@ -26,7 +26,8 @@ struct gsh_env {
  * row names is only warned about. */
 GSH_CHECK_RESULT enum gsh_result gsh_env_read(struct gsh_env *env);
 
-/* Prints each variable with its value, where that comes from, and its meaning. */
-void gsh_env_print(FILE *out);
+/* Prints each variable with its value, where that comes from, and its meaning. Returns how many of
+ * the environment's have a value that is not allowed, or are none of ours. */
+int gsh_env_print(FILE *out);
 
 #endif

@@ -33,13 +33,19 @@ if ! command -v cmake >/dev/null; then
 fi
 mkdir "$dir/cmake"
 cp "$examples/hello.c" "$examples/ring.cu" "$dir/cmake"
+# A C file beside kernels, in a project of an older standard.
+cat >"$dir/cmake/plain.c" <<'END'
+#include <gshmem.h>
+int plain(int class) { return class + gshmem_my_pe(); }
+END
 cat >"$dir/cmake/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.20)
 project(user C CXX)
+set(CMAKE_CXX_STANDARD 11)
 find_package(gshmem 0.1 REQUIRED)
 add_executable(hello hello.c)
 target_link_libraries(hello gshmem::gshmem)
-add_executable(ring ring.cu)
+add_executable(ring ring.cu plain.c)
 set_source_files_properties(ring.cu PROPERTIES LANGUAGE CXX)
 target_link_libraries(ring gshmem::cpu)
 END

@@ -135,12 +135,48 @@ static void host_mistake(const scene *s)
         gshmem_long_p(s->freed, 1, 0);
     if (is(s, "past"))
         gshmem_long_put(s->word + 1, s->word, 64, 0);
+    if (is(s, "huge"))
+        gshmem_long_put(s->word, s->word, SIZE_MAX / 8, 1);
+    if (is(s, "printed")) {
+        printf("what PE 0 has printed before\n");
+        gshmem_long_p(s->word, 1, s->pe.n);
+    }
     if (is(s, "exit"))
         gshmem_global_exit(7);
 }
 
+/* PE 1 makes another collective call than the others. */
+static void differ(const scene *s)
+{
+    const bool is_odd = s->pe.me == 1;
+    if (is(s, "differ_calloc") && (is_odd ? gshmem_calloc(1, 100) : gshmem_malloc(100)) != NULL)
+        exit(3);
+    if (is(s, "differ_free"))
+        gshmem_free(is_odd ? s->word : s->stuck);
+    if (is(s, "differ_finalize") && is_odd)
+        gshmem_finalize();
+    else if (is(s, "differ_finalize"))
+        gshmem_free(s->word);
+}
+
+/* All PEs make the same mistake in a collective call. */
+static void alike(const scene *s)
+{
+    if (is(s, "alike_free"))
+        gshmem_free(s->freed);
+    if (is(s, "alike_align") && gshmem_align(3, 64) != NULL)
+        exit(3);
+    if (is(s, "alike_calloc") && gshmem_calloc(SIZE_MAX / 64, 8) != NULL)
+        exit(3);
+}
+
 static void stuck(const scene *s)
 {
+    /* The others are in their barrier already, and their time runs, too. */
+    if (is(s, "stuck_kernel_late")) {
+        usleep(100000);
+        run_kernel(s, k_wait);
+    }
     if (is(s, "stuck_wait"))
         gshmem_long_wait_until(s->stuck, GSHMEM_CMP_EQ, 42);
     if (is(s, "stuck_barrier"))
@@ -169,8 +205,12 @@ static void play(const scene *s)
 {
     if (strncmp(s->name, "die_", 4) == 0) {
         death(s);
+    } else if (strncmp(s->name, "differ_", 7) == 0) {
+        differ(s);
+    } else if (strncmp(s->name, "alike_", 6) == 0) {
+        alike(s);
     } else if (s->pe.me != 0) {
-        if (strncmp(s->name, "stuck_", 6) == 0)
+        if (strncmp(s->name, "stuck_", 6) == 0 && !is(s, "stuck_kernel_late"))
             pause(); /* does not come to PE 0's barrier; is ended by PE 0's report */
         gshmem_barrier_all();
     } else {
@@ -182,6 +222,28 @@ static void play(const scene *s)
     }
 }
 
+/* Before init: whether this will be PE 1, or, of threads, comes second. */
+static bool is_second(void)
+{
+    static int n_threads;
+    const char *rank = getenv("GSHMEM_RANK");
+    return rank ? atoi(rank) == 1 : __atomic_fetch_add(&n_threads, 1, __ATOMIC_RELAXED) == 1;
+}
+
+/* Some PE ends without gshmem_finalize, as if all were well. */
+static int leave(const scene *s)
+{
+    if (is(s, "leave_all") || (is(s, "leave_return") && s->pe.me == 1))
+        return 0;
+    if (is(s, "leave_exit") && s->pe.me == 1)
+        exit(0);
+    if (is(s, "leave_status") && s->pe.me == 1)
+        exit(5);
+    gshmem_barrier_all();
+    gshmem_barrier_all();
+    return 9;
+}
+
 static int pe_main(int argc, char **argv)
 {
     scene s = {};
@@ -191,10 +253,15 @@ static int pe_main(int argc, char **argv)
         gshmem_long_p(&word, 1, 0);
         return 0;
     }
-    const char *rank = getenv("GSHMEM_RANK");
-    if (is(&s, "die_before_init") && rank && atoi(rank) == 1)
+    if (is(&s, "never_init"))
+        return 0;
+    if (is(&s, "die_before_init") && is_second())
         die();
+    if (is(&s, "leave_before_init") && is_second())
+        return 0;
     s.pe = test_begin();
+    if (strncmp(s.name, "leave_", 6) == 0)
+        return leave(&s);
     if (is(&s, "after_finalize")) {
         gshmem_finalize();
         gshmem_barrier_all();
@@ -207,7 +274,7 @@ static int pe_main(int argc, char **argv)
     gshmem_barrier_all();
     play(&s);
     /* Only checking builds see some mistakes; then the job ends well. */
-    if (s.pe.me == 0)
+    if (s.pe.me == 0 && strncmp(s.name, "alike_", 6) != 0 && strncmp(s.name, "differ_", 7) != 0)
         gshmem_barrier_all();
     gshmem_finalize();
     return 0;
@@ -266,5 +333,7 @@ int main(int argc, char **argv)
 {
     if (argc > 3 && strcmp(argv[2], "uid") == 0)
         return run_uid(atoi(argv[3]), argc, argv);
+    if (argc > 1 && strcmp(argv[1], "no_run") == 0)
+        return pe_main(argc, argv);
     return gshmemx_run(pe_main, argc, argv);
 }

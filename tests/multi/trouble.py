@@ -20,7 +20,8 @@ import time
 LIMIT = 10.0  # seconds from the trouble to the end of the job
 
 # name: (words of the one line, exit status or None for any failure, environment, start)
-# start: "run" by gshmemrun, "single" alone, "uid" by the program itself
+# start: "run" by gshmemrun, "threads" by gshmemrun --threads, "single" alone, "uid" by the program
+# itself; a name may begin with that
 DEAD = r"PE 1\b.*(died|killed)"
 TIMED = {"GSHMEM_WAIT_TIMEOUT": "1"}
 CASES = {
@@ -50,14 +51,38 @@ CASES = {
     "uid_in_stream": (DEAD, None, {}, "uid"),
     "stuck_wait": (r"PE 0.*gshmem_long_wait_until.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
                    None, TIMED, "run"),
-    "stuck_barrier": (r"PE 0.*gshmem_barrier_all.*waited 1\.0 s for PE [12].*expected \d+.*seen \d+",
+    "stuck_barrier": (r"PE 0.*gshmem_barrier_all.*waited 1\.2 s for PE [12].*expected \d+.*seen \d+",
                       None, TIMED, "run"),
     "stuck_kernel": (r"PE 0.*gshmem_long_wait_until.*kernel.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
                      None, TIMED, "run"),
-    "stuck_kernel_barrier": (r"PE 0.*gshmem_barrier_all.*kernel.*waited 1\.0 s for PE [12].*"
+    "stuck_kernel_barrier": (r"PE 0.*gshmem_barrier_all.*kernel.*waited 1\.2 s for PE [12].*"
                              r"expected \d+.*seen \d+", None, TIMED, "run"),
     "stuck_stream": (r"PE 0.*wait_until.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
                      None, TIMED, "run"),
+    "stuck_kernel_late": (r"PE 0.*gshmem_long_wait_until.*kernel.*waited 1\.0 s.*== 42", None, TIMED,
+                          "run"),
+    "differ_calloc": (r"PE 1 called gshmem_calloc while PE 0 called gshmem_malloc", 0, {}, "run"),
+    "differ_free": (r"gshmem_free: PE 0 .*offset \d+, PE 1 .*offset \d+", None, {}, "run"),
+    "differ_finalize": (r"PE 1 called gshmem_finalize while PE 0 called gshmem_free", None, {},
+                        "run"),
+    "threads_differ_free": (r"gshmem_free: PE 0 .*offset \d+, PE 1 .*offset \d+", None, {},
+                            "threads"),
+    "alike_free": (r"gshmem_free: no allocation starts at", None, {}, "run"),
+    "alike_align": (r"gshmem_align.* 3 is not a power of two", 0, {}, "run"),
+    "alike_calloc": (r"gshmem_calloc of \d+ bytes.*GSHMEM_HEAP_RANGE", 0, {}, "run"),
+    "huge": (r"PE 0.*gshmem_long_put: \d+ bytes", None, {}, "run"),
+    "printed": (r"gshmem_long_p.*out of range", None, {}, "run"),
+    "never_init": (None, 0, {}, "run"),
+    "leave_before_init": (r"PE 1\b.*gshmem_init", 1, {}, "run"),
+    "leave_return": (r"PE 1\b.*without gshmem_finalize", 1, {}, "run"),
+    "leave_exit": (r"PE 1\b.*without gshmem_finalize", 1, {}, "run"),
+    "leave_status": (r"PE 1\b.*without gshmem_finalize", 5, {}, "run"),
+    "leave_all": (r"PE \d\b.*without gshmem_finalize", 1, {}, "run"),
+    "threads_never_init": (None, 0, {}, "threads"),
+    "threads_leave_before_init": (r"PE \d\b.*gshmem_init", 1, {}, "threads"),
+    "threads_leave_return": (r"PE 1\b.*without gshmem_finalize", 1, {}, "threads"),
+    "threads_leave_exit": (r"PE 1\b.*without gshmem_finalize", 1, {}, "threads"),
+    "threads_no_run": (r"gshmemx_run", 1, {}, "threads"),
     "bad_bootstrap": (r"GSHMEM_BOOTSTRAP.*bogus.*pmix.*uid", None, {"GSHMEM_BOOTSTRAP": "bogus"},
                       "single"),
     "bad_number": (r"GSHMEM_WAIT_TIMEOUT.*soon", None, {"GSHMEM_WAIT_TIMEOUT": "soon"}, "single"),
@@ -84,6 +109,8 @@ WARNINGS = {
 # What the program is told; the rest is its own name.
 PLAYED = {"bad_bootstrap": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none"}
+# What the program has printed, which must not be lost.
+SAID = {"printed": "what PE 0 has printed before"}
 
 
 def leftovers():
@@ -127,6 +154,7 @@ def run(options, name, case):
     """Returns the list of what is wrong."""
     words, status, environment, start = case
     played = PLAYED.get(name, name.replace("uid_", "die_") if start == "uid" else name)
+    played = played.replace("threads_", "")
     mark = "GSH_TROUBLE=%d.%s" % (os.getpid(), name)
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GSHMEM_", "PMI", "OMPI_"))}
     for keep in ("GSHMEM_DEVICE", "GSHMEM_SHARE_DEVICE"):
@@ -137,6 +165,8 @@ def run(options, name, case):
     command = [options.program, played]
     if start == "run":
         command = [options.gshmemrun, "-n", str(options.pes)] + command
+    elif start == "threads":
+        command = [options.gshmemrun, "-n", str(options.pes), "--threads"] + command
     elif start == "uid":
         command += ["uid", str(options.pes)]
     before = leftovers()
@@ -166,6 +196,8 @@ def run(options, name, case):
     # The launcher may find a death before the other PEs do, and end them.
     if words is not None and not any(re.search(words, line) for line in lines + told):
         wrong.append("no line says /%s/" % words)
+    if SAID.get(name, "") not in output:
+        wrong.append("what was printed is lost")
     # Only in start-up do PEs not know yet what the others say.
     if len(lines) > (options.pes if name.endswith("before_init") else 1):
         wrong.append("%d lines instead of one" % len(lines))

@@ -141,6 +141,22 @@ static void test_missing(int rank, int n)
     expect_create(rank, n + 1, SECOND / 20, GSH_ERR_TIMEOUT);
 }
 
+/* One that will not come, before or after the others have. */
+static void test_left(int rank, int n)
+{
+    if (rank == 1) {
+        gsh_bootstrap_local_leave(&key, rank, n);
+        return;
+    }
+    expect_create(rank, n, 60 * SECOND, GSH_ERR_PEER);
+    CHECK(strstr(gsh_last_error(), "PE 1 "));
+}
+
+static void test_all_left(int rank, int n)
+{
+    gsh_bootstrap_local_leave(&key, rank, n);
+}
+
 static void test_single(void)
 {
     struct gsh_bootstrap *b = NULL;
@@ -170,6 +186,8 @@ int main(void)
     on_threads(2, test_other_size);
     on_threads(2, test_rank_out_of_range);
     on_threads(2, test_missing);
+    on_threads(3, test_left);
+    on_threads(3, test_all_left);
     expect_create(0, 0, 0, GSH_ERR_ARG);
     /* No failure has left anything behind. */
     on_threads(4, test_exchange);

@@ -141,6 +141,38 @@ static void test_failures(void)
     CHECK_STR(result.text, "done\ndone\n");
 }
 
+/* `nice -n 0 COMMAND` stands for an agent that runs the command on host 0. */
+#define ON_HOSTS(...) RUN("--agent", "nice -n", "--hosts", __VA_ARGS__)
+
+static void test_hosts(char *self)
+{
+    CHECK_EQ(ON_HOSTS("0:2,0,0:2", "sh", "-c", "echo $GSHMEM_RANK of $GSHMEM_N_RANKS"), 0);
+    for (char rank = '0'; rank < '5'; rank++)
+        check_says((char[]){rank, ' ', 'o', 'f', ' ', '5', '\n', '\0'});
+    CHECK_EQ(count("of 5\n"), 5);
+    CHECK_EQ(ON_HOSTS("0:2,0:4", "-n", "3", "--tag-output", "sh", "-c", "echo x"), 0);
+    CHECK(count("] x\n") == 3 && count("[2] x\n") == 1);
+    CHECK_EQ(run_with("to PE 0 alone\n",
+                      (char *[]){"--agent", "nice -n", "--hosts", "0:2,0:2", "cat", NULL}),
+             0);
+    CHECK_STR(result.text, "to PE 0 alone\n");
+    CHECK_EQ(ON_HOSTS("0:2,0:3", self, "pe"), 0);
+    CHECK_STR(result.text, "");
+    CHECK_EQ(ON_HOSTS("0:2,0:2", "sh", "-c", "[ $GSHMEM_RANK = 3 ] && exit 5; exec sleep 100"), 5);
+    CHECK_STR(result.text, "gshmemrun: PE 3 exited with status 5\n");
+    CHECK_EQ(ON_HOSTS("0:2,0:2", "no-such-program"), 127);
+    CHECK_EQ(ON_HOSTS("0:2,nowhere:2", "true"), 125); /* nice's own end */
+    CHECK_EQ(ON_HOSTS("0:2", "-n", "3", "true"), 2);
+    check_says("have room for 2 PEs");
+    CHECK_EQ(ON_HOSTS("0:2,-oProxyCommand", "true"), 2);
+    check_says("not a host");
+    CHECK_EQ(ON_HOSTS("0:two", "true"), 2);
+    CHECK_EQ(ON_HOSTS("", "true"), 2);
+    CHECK_EQ(ON_HOSTS("0", "--threads", "true"), 2);
+    CHECK_EQ(RUN("--branch"), 2);
+    check_says("no job came in");
+}
+
 /* Waits until n PEs have said that they are there. */
 static void wait_for_lines(int fd, int n)
 {
@@ -149,11 +181,13 @@ static void wait_for_lines(int fd, int n)
         n -= c == '\n';
 }
 
-static void test_signal(int sig)
+#define HERE   "-n", "3", "sh", "-c", "echo here; exec sleep 100", NULL
+#define ON_TWO "--agent", "nice -n", "--hosts", "0:2,0"
+
+static void test_signal(int sig, char *const arguments[])
 {
     int fd, status = -1;
-    pid_t child =
-        start((char *[]){"-n", "3", "sh", "-c", "echo here; exec sleep 100", NULL}, "", &fd);
+    pid_t child = start(arguments, "", &fd);
     wait_for_lines(fd, 3);
     CHECK_EQ(kill(child, sig), 0);
     read_all(fd);
@@ -164,13 +198,12 @@ static void test_signal(int sig)
 }
 
 /* A pipe the PEs hold tells when the last is gone. */
-static void test_launcher_killed(void)
+static void test_launcher_killed(char *const arguments[])
 {
     int fd, held[2], status = -1;
     char byte;
     CHECK_EQ(pipe(held), 0);
-    pid_t child =
-        start((char *[]){"-n", "3", "sh", "-c", "echo here; exec sleep 100", NULL}, "", &fd);
+    pid_t child = start(arguments, "", &fd);
     close(held[1]);
     wait_for_lines(fd, 3);
     CHECK_EQ(kill(child, SIGKILL), 0);
@@ -213,9 +246,12 @@ int main(int argc, char **argv)
     CHECK_STR(result.text, "");
     test_output();
     test_failures();
-    test_signal(SIGINT);
-    test_signal(SIGTERM);
-    test_signal(SIGHUP);
-    test_launcher_killed();
+    test_hosts(argv[0]);
+    test_signal(SIGINT, (char *[]){HERE});
+    test_signal(SIGTERM, (char *[]){HERE});
+    test_signal(SIGHUP, (char *[]){HERE});
+    test_signal(SIGTERM, (char *[]){ON_TWO, HERE});
+    test_launcher_killed((char *[]){HERE});
+    test_launcher_killed((char *[]){ON_TWO, HERE});
     return test_result();
 }

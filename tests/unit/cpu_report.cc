@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves: on the CPU device a kernel whose threads part at a barrier, leave before one, or name an
- * absent thread ends the process with one line that says which threads wait where; none hangs. */
+ * absent thread, or whose stack overflows, ends the process with one line that says what is wrong;
+ * none hangs. */
 #include <cooperative_groups.h>
 #include "tests/unit/cpu_test.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_ASAN 1
+#endif
+#endif
+#ifndef TEST_ASAN
+#define TEST_ASAN 0
+#endif
 
 static __global__ void exits()
 {
@@ -60,17 +72,31 @@ static __global__ void grid_sync_by_one()
         cooperative_groups::this_grid().sync();
 }
 
-#ifndef GSHMEM_CPU_TSAN
 static __global__ void overflows(volatile char *p, int depth)
 {
-    volatile char big[4096];
+    if (blockIdx.x > 0)
+        return;
+    volatile char big[512];
     big[0] = 1;
     p[0] = big[0];
     if (depth > 0)
         overflows(big, depth - 1);
     p[1] = big[0];
 }
-#endif
+
+/* Its frame ends far below the page that guards the stack. */
+static __global__ void overflows_at_once(volatile char *p)
+{
+    volatile char big[4 << 20];
+    for (unsigned i = 0; i < sizeof big; i += 4096)
+        big[i] = p[0];
+    p[1] = big[4096];
+}
+
+static __global__ void faults(volatile char *p)
+{
+    p[0] = 1;
+}
 
 template <class... P, class... A>
 static void expect(const char *text, void (*kernel)(P...), dim3 grid, dim3 block, A &&...args)
@@ -127,6 +153,40 @@ static void test_cooperative()
     CHECK(got.find("of 3 blocks wait at this_grid().sync()") != std::string::npos);
 }
 
+/* Under the sanitizers the fault is theirs to word. */
+static void test_overflow()
+{
+    char bytes[2], *none = nullptr;
+    std::string got;
+#if !defined(GSHMEM_CPU_TSAN) && !TEST_ASAN
+    const char text[] = ": block (0,0,0): stack overflow in a CPU-device kernel thread, which has "
+                        "131072 bytes; raise GSHMEM_CPU_STACK\n";
+    expect(text, overflows, 1, 1, bytes, 5000);
+    expect(text, overflows_at_once, 1, 1, bytes);
+    expect(text, overflows, 3, 1, bytes, 5000);
+#endif
+#ifndef GSHMEM_CPU_TSAN
+    /* Below a stack lies a page that faults. */
+    int status = in_child(
+        [&] {
+            gshmem_launch(overflows, 1, 1, 0, nullptr, bytes, 100000);
+            cudaDeviceSynchronize();
+        },
+        &got);
+    CHECK(status != 0);
+#endif
+    /* Another fault is none of ours. */
+    got.clear();
+    int faulted = in_child(
+        [&] {
+            gshmem_launch(faults, 1, 1, 0, nullptr, none);
+            cudaDeviceSynchronize();
+        },
+        &got);
+    CHECK(faulted != 0);
+    CHECK(got.find("overflow in a CPU") == std::string::npos);
+}
+
 int main()
 {
     unsigned flag = 0;
@@ -144,16 +204,6 @@ int main()
     std::string got;
     CHECK_EQ(in_child([] { __syncthreads(); }, &got), 1);
     CHECK_STR(got.c_str(), "gshmem: a barrier of threads was called in host code\n");
-#ifndef GSHMEM_CPU_TSAN
-    /* Below a stack lies a page that faults. */
-    char bytes[2];
-    int status = in_child(
-        [&] {
-            gshmem_launch(overflows, 1, 1, 0, nullptr, bytes, 1000);
-            cudaDeviceSynchronize();
-        },
-        &got);
-    CHECK(status != 0);
-#endif
+    test_overflow();
     return test_result();
 }

@@ -50,7 +50,8 @@ static void test_seconds(void)
     } good[] = {{"5", 5000000000},    {"0.5", 500000000}, {"5s", 5000000000},
                 {"100ms", 100000000}, {"2us", 2000},      {"7ns", 7},
                 {"1m", 60000000000},  {"0", 0},           {".25", 250000000}};
-    static const char *const bad[] = {"-1", "abc", "5x", "1e99", "nan", "inf", "5 s", "s", " 5"};
+    static const char *const bad[] = {"-1",  "abc", "5x", "1e99", "nan",  "inf",
+                                      "5 s", "s",   " 5", "0x10", "0X1p3"};
     struct gsh_env env;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         if (CHECK(reads(&env, "GSHMEM_WAIT_TIMEOUT", good[i].text)))
@@ -66,18 +67,19 @@ static void test_sizes(void)
         const char *text;
         uint64_t bytes;
     } good[] = {{"0", 0},
-                {"4096", 4096},
-                {"1k", 1 << 10},
+                {"4194304", 4194304},
+                {"2048k", 2048 << 10},
                 {"3M", 3 << 20},
                 {"2G", 2ull << 30},
                 {"1T", 1ull << 40},
                 {"16MiB", 16 << 20},
                 {"8MB", 8 << 20},
-                {"512b", 512},
+                {"2097152b", 2097152},
                 {"1GiB", 1 << 30},
                 {"18446744073709551615", UINT64_MAX}};
-    static const char *const bad[] = {"-1",        "12X", "1.5G", "M",   "18446744073709551616",
-                                      "16777216T", "1KK", "1 K",  "0x10"};
+    static const char *const bad[] = {"-1",        "12X", "1.5G", "M",    "18446744073709551616",
+                                      "16777216T", "1KK", "1 K",  "0x10", "1",
+                                      "2097151"};
     struct gsh_env env;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         if (CHECK(reads(&env, "GSHMEM_HEAP_RANGE", good[i].text)))
@@ -105,6 +107,14 @@ static void test_others(void)
     struct gsh_env env;
     char text[300];
     CHECK(reads(&env, "GSHMEM_RANK", "17") && env.rank == 17);
+    CHECK(reads(&env, "GSHMEM_RANK", "-1") && env.rank == -1);
+    refuses("GSHMEM_RANK", "-2", "at least 0");
+    CHECK(reads(&env, "GSHMEM_THREADS", "0") && env.threads == 0);
+    refuses("GSHMEM_THREADS", "-1", "at least 1");
+    refuses("GSHMEM_N_RANKS", "-1", "at least 1");
+    CHECK(reads(&env, "GSHMEM_CPU_STACK", "16K") && env.cpu_stack_bytes == 16384);
+    refuses("GSHMEM_CPU_STACK", "1", "at least 16K");
+    refuses("GSHMEM_CPU_STACK", "0", "at least 16K");
     refuses("GSHMEM_RANK", "17a", "whole number");
     refuses("GSHMEM_RANK", "99999999999", "whole number");
     CHECK(reads(&env, "GSHMEM_DEVICE", "CPU") && strcmp(env.device, "cpu") == 0);

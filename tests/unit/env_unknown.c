@@ -56,8 +56,12 @@ static void test_print(void)
     FILE *out = open_memstream(&text, &size);
     if (!CHECK(out))
         return;
-    gsh_env_print(out);
+    setenv("GSHMEM_DEBUG_SUBSYS", "heap,nothing", 1);
+    /* the two wrong values, and two unknown variables of the test before */
+    CHECK_EQ(gsh_env_print(out), 4);
     fclose(out);
+    CHECK(strstr(text, "GSHMEM_DEBUG_SUBSYS=heap,nothing  (environment, NOT ALLOWED)"));
+    CHECK(strstr(text, "GSHMEM_HEAP_RAGNE=1G  (environment, UNKNOWN)"));
     CHECK(strstr(text, "GSHMEM_WAIT_TIMEOUT=5s  (environment)"));
     CHECK(strstr(text, "GSHMEM_DEVICE=gpu  (environment, NOT ALLOWED)"));
     CHECK(strstr(text, "GSHMEM_CPU_STACK=128K  (default)"));

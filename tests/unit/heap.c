@@ -21,7 +21,7 @@ static struct gsh_heap_stats stats(const struct gsh_heap *heap)
 static void *alloc(struct gsh_heap *heap, uint64_t bytes, uint64_t align)
 {
     void *ptr = NULL;
-    CHECK((gsh_heap_alloc(heap, bytes, align, &ptr) == GSH_OK) == (ptr != NULL));
+    CHECK((gsh_heap_alloc(heap, GSH_HEAP_MALLOC, bytes, align, &ptr) == GSH_OK) == (ptr != NULL));
     return ptr;
 }
 
@@ -138,15 +138,20 @@ static void empty_main(struct pes *pe)
 
 /* ---- bad input ---- */
 
+static void says(const char *words)
+{
+    if (!CHECK(strstr(gsh_last_error(), words) != NULL))
+        fprintf(stderr, "said \"%s\", without \"%s\"\n", gsh_last_error(), words);
+}
+
 static void expect(struct gsh_heap *heap, enum gsh_result want, uint64_t bytes, uint64_t align,
                    const char *words)
 {
     struct gsh_heap_stats before = stats(heap), after;
     void *ptr = &before;
-    CHECK_EQ(gsh_heap_alloc(heap, bytes, align, &ptr), want);
+    CHECK_EQ(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, bytes, align, &ptr), want);
     CHECK(ptr == &before);
-    if (!CHECK(strstr(gsh_last_error(), words) != NULL))
-        fprintf(stderr, "said \"%s\", without \"%s\"\n", gsh_last_error(), words);
+    says(words);
     after = stats(heap);
     CHECK(memcmp(&before, &after, sizeof before) == 0);
 }
@@ -187,11 +192,17 @@ static void bad_input_main(struct pes *pe)
     CHECK(gsh_heap_free(heap, (void *)(uintptr_t)gsh_heap_base(heap)) == GSH_ERR_ARG);
     if (pe->n > 1) {
         CHECK(gsh_heap_free(heap, last ? a : b) == GSH_ERR_SYMMETRY);
+        says("gshmem_free: PE 0 frees what is at heap offset ");
         CHECK(gsh_heap_free(heap, last ? NULL : b) == GSH_ERR_SYMMETRY);
         void *none = NULL;
-        CHECK((last ? gsh_heap_free(heap, b) : gsh_heap_alloc(heap, 8, 0, &none)) ==
+        CHECK((last ? gsh_heap_free(heap, b)
+                    : gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8, 0, &none)) == GSH_ERR_SYMMETRY);
+        says(" called gshmem_free while PE 0 called gshmem_malloc");
+        CHECK(gsh_heap_alloc(heap, last ? GSH_HEAP_CALLOC : GSH_HEAP_ALIGN, 8, 512, &none) ==
               GSH_ERR_SYMMETRY);
-        CHECK(strstr(gsh_last_error(), "frees what is at heap offset") != NULL);
+        says(" called gshmem_calloc while PE 0 called gshmem_align");
+        CHECK((last ? gsh_heap_leave(heap) : gsh_heap_free(heap, b)) == GSH_ERR_SYMMETRY);
+        says(" called gshmem_finalize while PE 0 called gshmem_free");
     }
     CHECK(gsh_heap_free(heap, a) == GSH_OK && gsh_heap_free(heap, a) == GSH_ERR_ARG);
     CHECK(gsh_heap_free(heap, b) == GSH_OK);

@@ -79,14 +79,14 @@ static void grow_main(struct pes *pe)
     int victim = pe->n - 1;
     unsigned n = 1;
     if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK) ||
-        !CHECK(gsh_heap_alloc(heap, 3 * PES_MIB, 0, &kept) == GSH_OK))
+        !CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 3 * PES_MIB, 0, &kept) == GSH_OK))
         exit(1);
     pes_store(pe, (uint64_t)(uintptr_t)kept, 1000u + (uint64_t)pe->rank);
     gsh_heap_stats_get(heap, &before);
     pes_barrier(pe);
     for (; n < N_FAULTS_MAX; n++) {
         arm(pe, pe->rank == victim ? n : 0, true);
-        enum gsh_result r = gsh_heap_alloc(heap, 2 * PES_MIB, 0, &ptr);
+        enum gsh_result r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 2 * PES_MIB, 0, &ptr);
         arm(pe, 0, false);
         check_common(pe, r);
         if (r == GSH_OK)
@@ -119,10 +119,10 @@ static void exact_main(struct pes *pe)
         struct gsh_heap_stats s;
         void *ptr = NULL;
         if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK) ||
-            !CHECK(gsh_heap_alloc(heap, 16 * PES_MIB, 0, &ptr) == GSH_OK))
+            !CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 16 * PES_MIB, 0, &ptr) == GSH_OK))
             exit(1);
         arm(pe, pe->rank == 0 ? n : 0, false);
-        enum gsh_result r = gsh_heap_alloc(heap, 2 * PES_MIB, 0, &ptr);
+        enum gsh_result r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 2 * PES_MIB, 0, &ptr);
         arm(pe, 0, false);
         check_common(pe, r);
         gsh_heap_stats_get(heap, &s);
@@ -147,8 +147,8 @@ static void align_main(struct pes *pe)
         arm(pe, 0, false);
         if (r != GSH_OK)
             continue;
-        CHECK(gsh_heap_alloc(heap, 8, 2 * PES_MIB, &ptr) == GSH_OK);
-        r = gsh_heap_alloc(heap, 8, 4 * PES_MIB, &ptr);
+        CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8, 2 * PES_MIB, &ptr) == GSH_OK);
+        r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8, 4 * PES_MIB, &ptr);
         check_common(pe, r);
         n_refused += r == GSH_ERR_ARG;
         pes_barrier(pe);
@@ -167,9 +167,9 @@ static void limit_main(struct pes *pe)
     CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK);
     if (pe->rank == 1)
         CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    CHECK(gsh_heap_alloc(heap, 6 * PES_MIB, 0, &ptr) == GSH_ERR_NOMEM);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 6 * PES_MIB, 0, &ptr) == GSH_ERR_NOMEM);
     check_words(1);
-    CHECK(gsh_heap_alloc(heap, PES_MIB, 0, &ptr) == GSH_OK);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, PES_MIB, 0, &ptr) == GSH_OK);
     pes_barrier(pe);
     gsh_heap_destroy(&heap);
 }
@@ -186,7 +186,7 @@ static void huge_main(struct pes *pe)
     uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
     uint64_t bytes = half + (half >> 3); /* fits one PE, not two */
     if (CHECK(bytes < pe->options.stride_bytes))
-        CHECK(gsh_heap_alloc(heap, bytes, 0, &ptr) == GSH_ERR_NOMEM);
+        CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, bytes, 0, &ptr) == GSH_ERR_NOMEM);
     CHECK(strstr(gsh_last_error(), "available") != NULL);
     check_equal(heap, &before);
     gsh_heap_destroy(&heap);
@@ -222,7 +222,7 @@ static void death_main(struct pes *pe, int n_calls)
     }
     r = gsh_heap_create(&pe->options, &heap);
     while (r == GSH_OK)
-        r = gsh_heap_alloc(heap, 3 * PES_MIB, 0, &ptr);
+        r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 3 * PES_MIB, 0, &ptr);
     CHECK(pe->rank != 1 && r == GSH_ERR_PEER);
     gsh_heap_destroy(&heap);
 }
@@ -250,8 +250,8 @@ static void repeat_main(struct pes *pe)
         struct gsh_heap *heap = NULL;
         void *a = NULL, *b = NULL;
         CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK);
-        CHECK(gsh_heap_alloc(heap, 3 * PES_MIB, 0, &a) == GSH_OK);
-        CHECK(gsh_heap_alloc(heap, 3 * PES_MIB, 0, &b) == GSH_OK);
+        CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 3 * PES_MIB, 0, &a) == GSH_OK);
+        CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 3 * PES_MIB, 0, &b) == GSH_OK);
         if (i % 2)
             CHECK(gsh_heap_free(heap, a) == GSH_OK);
         pes_barrier(pe);
