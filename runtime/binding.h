@@ -5,7 +5,7 @@
 
 #include "runtime/instance.h"
 
-/* Makes pe the calling thread's PE. */
+/* Makes pe the calling thread's PE; and undoes it, in the same thread. */
 void gsh_instance_bind(struct gsh_instance *pe);
 void gsh_instance_unbind(struct gsh_instance *pe);
 

@@ -338,6 +338,11 @@ int gshmemx_init_status(void)
 void gshmem_finalize(void)
 {
     struct gsh_instance *pe = gsh_instance_need("gshmem_finalize");
+    if (pe != gsh_instance_bound()) {
+        /* the thread that called init would go on with a PE, and a device, that are gone */
+        gsh_log_set_pe(pe->my_pe);
+        gsh_abort(pe, 1, "gshmem_finalize: called by another thread than the one that called init");
+    }
     if (pe->is_device_ready) {
         gsh_require(pe, "gshmem_finalize", pe->device_ops->quiet(pe));
     }

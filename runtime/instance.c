@@ -46,9 +46,7 @@ void gsh_instance_bind(struct gsh_instance *pe)
 
 void gsh_instance_unbind(struct gsh_instance *pe)
 {
-    if (bound == pe) {
-        bound = NULL;
-    }
+    bound = NULL;
     bound_state = WAS_BOUND;
     pthread_mutex_lock(&process_lock);
     for (struct gsh_instance **p = &first_pe; *p != NULL; p = &(*p)->next_in_process) {

@@ -34,6 +34,7 @@ CASES = {
     "cmp": (r"PE 0.*gshmem_long_test.*cmp 6 is not", None, {}, "run"),
     "misaligned": (r"PE 0.*gshmem_signal_fetch.*0x[0-9a-f]+4 is not a multiple of 8", None, {},
                    "run"),
+    "finalized_elsewhere": (r"PE 0.*gshmem_finalize.*thread", None, {}, "run"),
     "exit": (None, 7, {}, "run"),
     "kernel_exit": (None, 7, {}, "run"),
     "die_before_init": (r"PE 1\b", None, {"GSHMEM_BOOTSTRAP_TIMEOUT": "5"}, "run"),
