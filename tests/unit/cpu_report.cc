@@ -72,7 +72,7 @@ static __global__ void grid_sync_by_one()
         cooperative_groups::this_grid().sync();
 }
 
-static __global__ void overflows(volatile char *p, int depth)
+[[maybe_unused]] static __global__ void overflows(volatile char *p, int depth)
 {
     if (blockIdx.x > 0)
         return;
@@ -85,7 +85,7 @@ static __global__ void overflows(volatile char *p, int depth)
 }
 
 /* Its frame ends far below the page that guards the stack. */
-static __global__ void overflows_at_once(volatile char *p)
+[[maybe_unused]] static __global__ void overflows_at_once(volatile char *p)
 {
     volatile char big[4 << 20];
     for (unsigned i = 0; i < sizeof big; i += 4096)
