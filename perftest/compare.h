@@ -22,10 +22,8 @@
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-#define GSHMEM_CMP_EQ     NVSHMEM_CMP_EQ
 #define GSHMEM_CMP_GE     NVSHMEM_CMP_GE
 #define GSHMEM_SIGNAL_SET NVSHMEM_SIGNAL_SET
-#define GSHMEM_SIGNAL_ADD NVSHMEM_SIGNAL_ADD
 #define GSHMEMX_TEAM_NODE NVSHMEMX_TEAM_NODE
 
 /* ---- host ------------------------------------------------------------------------------------ */
@@ -54,7 +52,6 @@
 #define gshmem_putmem        nvshmem_putmem
 #define gshmem_getmem        nvshmem_getmem
 #define gshmem_putmem_nbi    nvshmem_putmem_nbi
-#define gshmem_getmem_nbi    nvshmem_getmem_nbi
 #define gshmem_putmem_signal nvshmem_putmem_signal
 #define gshmem_uint32_p      nvshmem_uint32_p
 #define gshmem_uint32_g      nvshmem_uint32_g

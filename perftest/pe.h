@@ -232,9 +232,9 @@ inline int begin(bench *b, const program &p, int argc, char **argv, size_t defau
 inline int end(bench *b)
 {
     gshmem_barrier_all();
-    gshmem_free(b->words);
-    gshmem_free(b->dest);
-    gshmem_free(b->source);
+    for (void *p : {(void *)b->words, (void *)b->dest, (void *)b->source})
+        if (p)
+            gshmem_free(p);
     CUDA(cudaFree(b->wrong));
     CUDA(cudaFree(b->stamps));
     CUDA(cudaStreamDestroy(b->stream));
