@@ -95,13 +95,19 @@ inline double free_mib()
     return (double)available / (1 << 20);
 }
 
+/* There may be no PE yet, so nothing of the library is called. */
 inline void choose_gpu(int number)
 {
     int n_devices = 0;
-    cudaGetDeviceCount(&n_devices);
-    if (n_devices > 0)
-        CUDA(cudaSetDevice(number % n_devices));
-    CUDA(cudaFree(nullptr)); /* makes the context */
+    cudaError_t error = cudaGetDeviceCount(&n_devices);
+    if (error == cudaSuccess && n_devices > 0)
+        error = cudaSetDevice(number % n_devices);
+    if (error == cudaSuccess)
+        error = cudaFree(nullptr); /* makes the context */
+    if (error == cudaSuccess)
+        return;
+    fprintf(stderr, "perftest: no GPU: %s\n", cudaGetErrorString(error));
+    _exit(1);
 }
 
 /* The context comes first where the launcher tells the PE's number, so that what init takes can be
