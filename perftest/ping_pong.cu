@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How long a message takes to PE 1 and another one back (a round trip): a put and then a flag, a
+ * signal, a put with its signal, an atomic. Data goes by thread, warp or block; one thread waits.
+ */
+#include "perftest/common.h"
+
+namespace
+{
+
+using namespace perftest;
+
+enum operation { PUT, PUT_SIGNAL, SIGNAL, ATOMIC };
+const char *const names[] = {"put", "put_signal", "signal", "atomic"};
+
+/* The data, then the flag: seen means that the data is there. */
+template <operation op, group g>
+__device__ inline void send(char *dest, const char *source, size_t bytes, uint64_t *flag,
+                            uint64_t value, int pe)
+{
+    if constexpr (op == PUT) {
+        if constexpr (g == THREAD)
+            gshmem_putmem(dest, source, bytes, pe);
+        else if constexpr (g == WARP)
+            gshmemx_putmem_warp(dest, source, bytes, pe);
+        else
+            gshmemx_putmem_block(dest, source, bytes, pe);
+        group_sync<g>();
+        if (threadIdx.x == 0) {
+            gshmem_fence();
+            gshmem_uint64_p(flag, value, pe);
+        }
+    } else if constexpr (op == PUT_SIGNAL) {
+        if constexpr (g == THREAD)
+            gshmem_putmem_signal(dest, source, bytes, flag, value, GSHMEM_SIGNAL_SET, pe);
+        else if constexpr (g == WARP)
+            gshmemx_putmem_signal_warp(dest, source, bytes, flag, value, GSHMEM_SIGNAL_SET, pe);
+        else
+            gshmemx_putmem_signal_block(dest, source, bytes, flag, value, GSHMEM_SIGNAL_SET, pe);
+    } else if constexpr (op == SIGNAL) {
+        gshmemx_signal_op(flag, value, GSHMEM_SIGNAL_SET, pe);
+    } else {
+        gshmem_uint64_atomic_inc(flag, pe);
+    }
+}
+
+template <operation op, group g> __device__ inline void wait(uint64_t *flag, uint64_t value)
+{
+    if (threadIdx.x == 0) {
+        if constexpr (op == PUT || op == ATOMIC)
+            gshmem_uint64_wait_until(flag, GSHMEM_CMP_GE, value);
+        else
+            gshmem_signal_wait_until(flag, GSHMEM_CMP_GE, value);
+    }
+    group_sync<g>();
+}
+
+/* PE 0 begins. The flag counts the messages, from `before` in this launch. */
+template <operation op, group g>
+__global__ void __launch_bounds__(group_threads(g))
+    repeat(timing t, char *dest, const char *source, size_t bytes, uint64_t *flag, uint64_t before)
+{
+    const int me = gshmem_my_pe(), other = 1 - me;
+    for (int r = t.first(); r < t.rounds; r++) {
+        const uint64_t value = before + (uint64_t)(r - t.first()) + 1;
+        t.begin(r);
+        if (me == 1)
+            wait<op, g>(flag, value);
+        send<op, g>(dest, source, bytes, flag, value, other);
+        if (me == 0)
+            wait<op, g>(flag, value);
+    }
+    t.end();
+}
+
+template <operation op, group g> void measure_size(bench *b, size_t bytes)
+{
+    const bool has_data = op == PUT || op == PUT_SIGNAL;
+    const uint32_t key = (uint32_t)(bytes + op * 3 + g);
+    row r;
+    r.operation = names[op];
+    r.group = group_names[g];
+    r.mode = "round_trip";
+    r.bytes = bytes;
+    r.made = make_plan(*b, 2 * (guess_us(has_data ? bytes : 0, g) + (is_cpu ? 5 : 0)));
+    const uint64_t in_launch = (uint64_t)(r.made.rounds + warm_rounds(r.made));
+    std::vector<double> us;
+    uint64_t sent = 0;
+    prepare(*b, bytes, key);
+    clear_words(*b);
+    for (int i = -1; b->me < 2 && i < r.made.repetitions; i++, sent += in_launch) {
+        const double one = sample(*b, r.made, 1, group_threads(g), repeat<op, g>, b->dest,
+                                  (const char *)b->source, bytes, b->words, sent);
+        if (i >= 0)
+            us.push_back(one);
+    }
+    if (b->leads())
+        b->out.add(r, us);
+    for (int pe = 0; pe < 2; pe++) {
+        if (has_data)
+            verify(b, bytes, key, pe, names[op]);
+        verify_word(b, b->words, in_launch * (uint64_t)(r.made.repetitions + 1), pe, names[op]);
+    }
+}
+
+template <operation op, group g> void measure(bench *b)
+{
+    if (!wants(*b, names[op]) || !wants(*b, g))
+        return;
+    if constexpr (op == SIGNAL || op == ATOMIC) {
+        measure_size<op, g>(b, sizeof(uint64_t));
+    } else {
+        const size_t most = g == THREAD ? 1u << 20 : g == WARP ? 4u << 20 : 64u << 20;
+        for (size_t bytes : sizes(*b, 4, most))
+            measure_size<op, g>(b, bytes);
+    }
+}
+
+int pe_main(int argc, char **argv)
+{
+    const program p = {"ping_pong",
+                       "how long a message takes to another PE and one back",
+                       {"put", "put_signal", "signal", "atomic"},
+                       true,
+                       true,
+                       false};
+    bench b = {};
+    const int status = begin(&b, p, argc, argv, (size_t)64 << 20);
+    if (status >= 0)
+        return status;
+    if (!needs_two(b))
+        return end(&b), 2;
+    measure<SIGNAL, THREAD>(&b);
+    measure<ATOMIC, THREAD>(&b);
+    measure<PUT_SIGNAL, THREAD>(&b);
+    measure<PUT_SIGNAL, WARP>(&b);
+    measure<PUT_SIGNAL, BLOCK>(&b);
+    measure<PUT, THREAD>(&b);
+    measure<PUT, WARP>(&b);
+    measure<PUT, BLOCK>(&b);
+    return end(&b);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    return gshmemx_run(pe_main, argc, argv);
+}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts with two logarithmic axes, written as SVG."""
+
+import html
+import math
+
+WIDTH, HEIGHT = 860, 520
+LEFT, RIGHT, TOP, BOTTOM = 70, 230, 46, 56
+COLOURS = ["#1f6fb4", "#d1495b", "#2e8b57", "#8e5bb5", "#c77f1a", "#3b3b3b"]
+
+
+def bytes_text(value):
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if value >= size:
+            return f"{value / size:g} {unit}"
+    return f"{value:g} B"
+
+
+class Axis:
+    """Maps values of a logarithmic scale to pixels."""
+
+    def __init__(self, values, base, begin, end):
+        self.base = base
+        self.low = math.floor(math.log(min(values), base) + 1e-9)
+        self.high = max(math.ceil(math.log(max(values), base) - 1e-9), self.low + 1)
+        self.begin, self.end = begin, end
+
+    def at(self, value):
+        part = (math.log(value, self.base) - self.low) / (self.high - self.low)
+        return self.begin + part * (self.end - self.begin)
+
+    def ticks(self, most):
+        step = max(1, math.ceil((self.high - self.low) / most))
+        return [self.base ** i for i in range(self.low, self.high + 1, step)]
+
+
+def text(x, y, what, anchor="middle", more=""):
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {more}>{html.escape(what)}</text>'
+
+
+def line(x1, y1, x2, y2, style):
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {style}/>'
+
+
+def style_of(series):
+    dash = {"solid": "", "dashed": 'stroke-dasharray="6 4"', "dotted": 'stroke-dasharray="2 3"'}
+    return f'stroke="{series["colour"]}" stroke-width="1.8" fill="none" {dash[series["line"]]}'
+
+
+def draw_axes(x, y, y_label):
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    grid = 'stroke="#dddddd" stroke-width="1"'
+    out = []
+    for tick in x.ticks(10):
+        out.append(line(x.at(tick), TOP, x.at(tick), bottom, grid))
+        out.append(text(x.at(tick), bottom + 18, bytes_text(tick)))
+    for tick in y.ticks(12):
+        out.append(line(LEFT, y.at(tick), right, y.at(tick), grid))
+        out.append(text(LEFT - 8, y.at(tick) + 4, f"{tick:g}", "end"))
+    out.append(f'<rect x="{LEFT}" y="{TOP}" width="{right - LEFT}" height="{bottom - TOP}" '
+               'fill="none" stroke="#888888"/>')
+    out.append(text((LEFT + right) / 2, HEIGHT - 14, "size of the message"))
+    middle = (TOP + bottom) / 2
+    out.append(text(18, middle, y_label, more=f'transform="rotate(-90 18 {middle})"'))
+    return out
+
+
+def draw_series(x, y, index, series):
+    points = " ".join(f"{x.at(a):.1f},{y.at(b):.1f}" for a, b in series["points"])
+    style = style_of(series)
+    out = [f'<polyline points="{points}" {style}/>']
+    if series["line"] != "dotted":
+        out += [f'<circle cx="{x.at(a):.1f}" cy="{y.at(b):.1f}" r="2.2" fill="{series["colour"]}"/>'
+                for a, b in series["points"]]
+    row = TOP + 10 + 20 * index
+    out.append(line(WIDTH - RIGHT + 14, row, WIDTH - RIGHT + 44, row, style))
+    out.append(text(WIDTH - RIGHT + 52, row + 4, series["name"], "start"))
+    return out
+
+
+def chart(title, y_label, series):
+    """series: [{name, colour, line: solid, dashed or dotted, points: [(bytes, value)]}]; values
+    above 0. The SVG, or None when there is nothing to draw."""
+    series = [{**s, "points": sorted(p for p in s["points"] if p[0] > 0 and p[1] > 0)}
+              for s in series]
+    series = [s for s in series if len(s["points"]) > 1]
+    measured = [p for s in series if s["line"] != "dotted" for p in s["points"]]
+    if not measured:
+        return None
+    everything = [p for s in series for p in s["points"]]
+    x = Axis([p[0] for p in everything], 2, LEFT, WIDTH - RIGHT)
+    y = Axis([p[1] for p in everything], 10, HEIGHT - BOTTOM, TOP)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+           f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+           text(LEFT, 26, title, "start", 'font-size="15" font-weight="bold"')]
+    out += draw_axes(x, y, y_label)
+    for index, one in enumerate(series):
+        out += draw_series(x, y, index, one)
+    return "\n".join(out) + "\n</svg>\n"
