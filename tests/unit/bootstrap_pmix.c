@@ -27,14 +27,17 @@ static void test_job(void)
     }
 }
 
-/* PE 0 ends without coming. */
+/* PE 0 ends without coming. A server that has seen its end before the others come does not look
+ * for it any more: then the time limit ends their call. */
 static void test_one_leaves(void)
 {
     struct gsh_bootstrap *b = NULL;
-    if (!CHECK_EQ(gsh_bootstrap_pmix_create(20 * SECOND, &b), GSH_OK))
+    if (!CHECK_EQ(gsh_bootstrap_pmix_create(5 * SECOND, &b), GSH_OK))
         return;
-    if (b->rank != 0)
-        CHECK_EQ(b->ops->barrier(b), GSH_ERR_PEER);
+    if (b->rank != 0) {
+        enum gsh_result r = b->ops->barrier(b);
+        CHECK(r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT);
+    }
     b->ops->destroy(b);
 }
 
