@@ -181,6 +181,7 @@ static bool start_branch(struct launcher *l, int host)
     }
     char **command = gshmemrun_agent_command(&l->options, host);
     bool is_ok = start_process(l, host, command[0], command, ends[0]);
+    free(command);
     close(ends[0]);
     l->processes[host].frames_to = ends[1];
     return is_ok && gshmemrun_send_job(ends[1], &l->options, host);
@@ -487,7 +488,7 @@ static void open_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    struct launcher l = {.notes = -1};
+    static struct launcher l = {.notes = -1}; /* what it points to stays till the end */
     open_standard_descriptors();
     gshmemrun_parse(argc, argv, &l.options);
     const struct gshmemrun_options *o = &l.options;

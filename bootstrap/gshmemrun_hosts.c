@@ -83,14 +83,15 @@ void gshmemrun_find_hosts(struct gshmemrun_options *o)
 char **gshmemrun_agent_command(const struct gshmemrun_options *o, int host)
 {
     static char self[4096];
-    char *text = strdup(o->agent), *save = NULL;
-    char **words = calloc(strlen(o->agent) / 2 + 6, sizeof *words);
+    size_t n_words = strlen(o->agent) / 2 + 6, i = 0;
+    /* one block: the words, and the text they point into */
+    char **words = calloc(1, n_words * sizeof *words + strlen(o->agent) + 1), *save = NULL;
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    size_t i = 0;
-    if (!text || !words || n <= 0) {
+    if (!words || n <= 0) {
         fprintf(stderr, "gshmemrun: cannot prepare the agent\n");
         exit(1);
     }
+    char *text = strcpy((char *)(words + n_words), o->agent);
     self[n] = '\0';
     for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
         words[i++] = word;

@@ -16,7 +16,7 @@ enum gshmemrun_frame { GSHMEMRUN_STDIN, GSHMEMRUN_STDIN_END, GSHMEMRUN_SIGNAL };
  * line when the text is wrong. */
 void gshmemrun_find_hosts(struct gshmemrun_options *o);
 
-/* The command that starts host's branch; the array ends with NULL and stays. */
+/* The command that starts host's branch; the array ends with NULL and is freed by the caller. */
 char **gshmemrun_agent_command(const struct gshmemrun_options *o, int host);
 
 /* Launcher to branch. The environment is the caller's own, of it what concerns the job. */
