@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The bootstrap over the application's MPI communicator: finds and opens the plug-in and puts its
  * calls behind the table. What MPI is, only the plug-in knows. */
-#define _GNU_SOURCE 1
 #include "bootstrap/bootstrap.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bootstrap/mpi_plugin.h"
 #include "runtime/base/log.h"
+#include "runtime/base/plugin.h"
 #include "runtime/base/util.h"
 
 struct mpi_bootstrap {
@@ -78,17 +76,7 @@ static const struct gsh_bootstrap_ops mpi_ops = {
  * MPIs look for those of others. */
 static void *open_plugin(const char *name)
 {
-    Dl_info self;
-    char path[4096];
-    const char *slash;
-    if (!strchr(name, '/') && dladdr((const void *)&mpi_ops, &self) && self.dli_fname &&
-        (slash = strrchr(self.dli_fname, '/')) != NULL) {
-        int n = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - self.dli_fname),
-                         self.dli_fname, name);
-        if (n > 0 && (size_t)n < sizeof path && access(path, R_OK) == 0)
-            name = path;
-    }
-    return dlopen(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+    return gsh_plugin_open(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
 }
 
 static enum gsh_result load(const char *name, const struct gsh_mpi_plugin **out)

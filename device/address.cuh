@@ -93,6 +93,18 @@ __device__ __forceinline__ gsh_control *control()
     return reinterpret_cast<gsh_control *>(state().control);
 }
 
+/* Function f, which is never inlined, for a rare call from a path that must stay small. The
+ * compiler does not see through the pointer: so a kernel has the registers of the larger of the
+ * two, not of both together, and what is live in the kernel goes to the stack only where the call
+ * is made. */
+template <class F> __device__ __forceinline__ F *out_of_line(F *f)
+{
+#if defined(__CUDACC__)
+    asm("" : "+l"(f));
+#endif
+    return f;
+}
+
 /* ---- the end of the job ---------------------------------------------------------------------- */
 
 constexpr uint64_t host_time_to_act_ns = 10000000000u;
@@ -116,21 +128,29 @@ __device__ __noinline__ inline void await_end()
 #endif
 }
 
+/* What a report says (state.h); call is the public name. Handed over by address: registers that
+ * what is called takes would be taken from every kernel with a wait. */
+struct trouble {
+    uint32_t kind;
+    int32_t pe;
+    uint32_t cmp;
+    const char *call;
+    uint64_t address, expected, seen, bytes;
+};
+
 /* Tells the host what went wrong (state.h has the protocol) and does not come back. The first
- * report of a PE counts. call is the public name. */
-__device__ __noinline__ inline void report(uint32_t kind, const char *call, int32_t pe,
-                                           uint32_t cmp, uint64_t address, uint64_t expected,
-                                           uint64_t seen, uint64_t bytes)
+ * report of a PE counts. */
+__device__ __noinline__ inline void report_trouble(const trouble *t)
 {
     gsh_report *r = &control()->report;
     if (claim(&r->state)) {
-        r->kind = kind;
-        r->pe = pe;
-        r->cmp = cmp;
-        r->address = address;
-        r->expected = expected;
-        r->seen = seen;
-        r->bytes = bytes;
+        r->kind = t->kind;
+        r->pe = t->pe;
+        r->cmp = t->cmp;
+        r->address = t->address;
+        r->expected = t->expected;
+        r->seen = t->seen;
+        r->bytes = t->bytes;
         r->block[0] = blockIdx.x;
         r->block[1] = blockIdx.y;
         r->block[2] = blockIdx.z;
@@ -138,8 +158,9 @@ __device__ __noinline__ inline void report(uint32_t kind, const char *call, int3
         r->thread[1] = threadIdx.y;
         r->thread[2] = threadIdx.z;
         uint32_t n = 0;
-        while (n + 1 < sizeof r->call && call[n] != '\0') {
-            r->call[n] = call[n];
+        GSHMEM_NO_UNROLL
+        while (n + 1 < sizeof r->call && t->call[n] != '\0') {
+            r->call[n] = t->call[n];
             n++;
         }
         r->call[n] = '\0';
@@ -148,9 +169,17 @@ __device__ __noinline__ inline void report(uint32_t kind, const char *call, int3
     await_end();
 }
 
+__device__ __forceinline__ void report(uint32_t kind, const char *call, int32_t pe, uint32_t cmp,
+                                       uint64_t address, uint64_t expected, uint64_t seen,
+                                       uint64_t bytes)
+{
+    trouble t = {kind, pe, cmp, call, address, expected, seen, bytes};
+    report_trouble(&t);
+}
+
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-/* -1: not reachable by loads and stores. pe is in range. */
+/* -1: far, not reachable by loads and stores. pe is in range. */
 __device__ __forceinline__ int32_t slot(int pe)
 {
     const gsh_state &s = state();
@@ -161,12 +190,53 @@ __device__ __forceinline__ int32_t slot(int pe)
 }
 
 /* The address rule of state.h. */
-template <class T> __device__ __forceinline__ T *peer_address(T *symmetric, int pe)
+template <class T> __device__ __forceinline__ T *address_in_slot(T *symmetric, int32_t at)
 {
     const gsh_state &s = state();
-    int64_t distance = (int64_t)(slot(pe) - s.my_slot) * (int64_t)s.stride;
-    uint64_t far = reinterpret_cast<uint64_t>(symmetric) + (uint64_t)distance;
-    return as_global(reinterpret_cast<T *>(far));
+    int64_t distance = (int64_t)(at - s.my_slot) * (int64_t)s.stride;
+    uint64_t mapped = reinterpret_cast<uint64_t>(symmetric) + (uint64_t)distance;
+    return as_global(reinterpret_cast<T *>(mapped));
+}
+
+/* pe is near. */
+template <class T> __device__ __forceinline__ T *peer_address(T *symmetric, int pe)
+{
+    return address_in_slot(symmetric, slot(pe));
+}
+
+/* Whether kernels of this file may meet far peers at all. Without them the code of the far route,
+ * which takes registers from every kernel that might take it, is left out. */
+#if defined(GSHMEM_NEAR_ONLY)
+constexpr bool may_be_far = false;
+#else
+constexpr bool may_be_far = true;
+#endif
+
+/* Some peer is far. */
+__device__ __forceinline__ bool has_far()
+{
+    return may_be_far && state().rings != 0;
+}
+
+/* Where the two routes part: near(mapped address) when pe is mapped, else far(). For a peer of the
+ * run, the usual case, that costs nothing beyond the look for its slot. */
+template <class T, class Near, class Far>
+__device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
+{
+    const gsh_state &s = state();
+    uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
+    int32_t at = s.run_first_slot + (int32_t)in_run;
+    if (in_run >= (uint32_t)s.run_n) {
+        at = reinterpret_cast<const int32_t *>(s.slot_of)[pe];
+        if (at < 0) {
+            if constexpr (may_be_far)
+                return far();
+            else
+                report(GSH_REPORT_BAD_PE, "a call compiled with GSHMEM_NEAR_ONLY", pe, 0, 0, 0, 0,
+                       0);
+        }
+    }
+    return near(address_in_slot(symmetric, at));
 }
 
 /* Whether the address lies in this PE's range of the heap. */
@@ -181,7 +251,7 @@ __device__ __forceinline__ bool is_symmetric(const void *address)
 
 __device__ __forceinline__ void check_pe(const char *call, int pe)
 {
-    if (pe < 0 || pe >= state().n_pes || slot(pe) < 0)
+    if (pe < 0 || pe >= state().n_pes || (state().rings == 0 && slot(pe) < 0))
         report(GSH_REPORT_BAD_PE, call, pe, 0, 0, 0, 0, 0);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernels the library launches itself: host-initiated atomics and strided copies, and the calls
  * on a stream that are not plain copies. Built to a fat binary that the library embeds; kernels.h
- * has their arguments. Addresses were checked and mapped by the host. */
+ * has their arguments. Addresses were checked by the host. */
 #include "device/kernels.h"
 #include "device/amo.cuh"
+#include "device/order.cuh"
+#include "device/ring.cuh"
 #include "device/rma.cuh"
 #include "device/signal.cuh"
 #include "device/sync.cuh"
@@ -81,6 +83,33 @@ template <class Signed, class Unsigned> __device__ void wait_width(const gsh_ker
         wait_share<Signed>(a);
     else
         wait_share<Unsigned>(a);
+}
+
+/* ---- far PEs ---- */
+
+__device__ void copy_far(const gsh_kernel_far_args &a)
+{
+    group_block block;
+    void *remote = pointer<void>(a.remote), *local = pointer<void>(a.local);
+    switch (a.op) {
+    case GSH_RING_PUT_LARGE:
+        far_put(block, remote, local, a.bytes, a.pe, true, a.call);
+        break;
+    case GSH_RING_GET_LARGE:
+        far_get(block, local, remote, a.bytes, a.pe, true, a.call);
+        break;
+    case GSH_RING_IPUT:
+        far_iput(block, remote, local, (ptrdiff_t)a.dst, (ptrdiff_t)a.sst, a.elem_bytes, a.nelems,
+                 a.pe, a.call);
+        break;
+    case GSH_RING_IGET:
+        far_iget(block, local, remote, (ptrdiff_t)a.dst, (ptrdiff_t)a.sst, a.elem_bytes, a.nelems,
+                 a.pe, a.call);
+        break;
+    default:
+        far_put_signal(block, remote, local, a.bytes, pointer<uint64_t>(a.signal), a.value,
+                       (int)a.sig_op, a.pe, true, a.call);
+    }
 }
 
 } // namespace
@@ -165,6 +194,23 @@ __global__ void gsh_kernel_wait(const __grid_constant__ gsh_kernel_wait_args a)
     default:
         wait_width<int64_t, uint64_t>(a);
     }
+}
+
+__global__ void __launch_bounds__(256) gsh_kernel_far(const __grid_constant__ gsh_kernel_far_args a)
+{
+    bool is_first = group_block().rank() == 0;
+    if (is_first)
+        fence(); /* what the stream did before comes first */
+    if (a.op == GSH_RING_PUT_INLINE && is_first)
+        far_p(pointer<void>(a.remote), a.value, (uint32_t)a.bytes, a.pe, a.call);
+    else if (a.op == GSH_RING_AMO && is_first)
+        far_signal(pointer<uint64_t>(a.signal), a.value, (int)a.sig_op, a.pe, a.call);
+    else if (a.op != GSH_RING_PUT_INLINE && a.op != GSH_RING_AMO && a.op != GSH_RING_QUIET)
+        copy_far(a);
+    bool has_put =
+        a.op == GSH_RING_PUT_LARGE || a.op == GSH_RING_PUT_INLINE || a.op == GSH_RING_IPUT;
+    if (is_first && (has_put || a.op == GSH_RING_QUIET))
+        quiet(); /* the stream goes on when the put is seen */
 }
 
 __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)

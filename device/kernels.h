@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Wire structs between the host library and the kernels it launches itself (kernels.cu): one struct
  * by value for each kernel. Compiles as C17 and CUDA; C standard headers only. Addresses are
- * mapped addresses on the launching PE. */
+ * mapped addresses on the launching PE, where nothing else is said. */
 #ifndef GSHMEM_KERNELS_H
 #define GSHMEM_KERNELS_H
 
 #include <stdint.h>
 #include "device/state.h"
-
-enum gsh_amo_op {
-    GSH_AMO_FETCH,
-    GSH_AMO_SET,
-    GSH_AMO_SWAP,
-    GSH_AMO_CSWAP,
-    GSH_AMO_ADD, /* the fetching forms return the value before */
-    GSH_AMO_AND,
-    GSH_AMO_OR,
-    GSH_AMO_XOR,
-};
 
 /* gsh_kernel_amo, 1 thread: after all that the stream did before, by its fence. */
 struct gsh_kernel_amo_args {
@@ -63,6 +52,24 @@ struct gsh_kernel_wait_args {
     char call[40]; /* for the report */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_wait_args) == 88, "gsh_kernel_wait_args is wire");
+
+/* gsh_kernel_far, 1 block: an operation on a far PE, ordered as device.h's stream_far says. */
+struct gsh_kernel_far_args {
+    uint64_t remote; /* of a put's dest, a get's source: the symmetric address on this PE */
+    uint64_t local;  /* puts and gets */
+    uint64_t bytes;  /* PUT_INLINE (p): 1, 2, 4 or 8 */
+    uint64_t signal; /* PUT_SIGNAL, AMO: the symmetric address on this PE */
+    uint64_t value;  /* of the signal; PUT_INLINE: the element */
+    int64_t dst, sst;
+    uint64_t elem_bytes, nelems;
+    uint32_t op; /* enum gsh_ring_op: PUT_LARGE, GET_LARGE, PUT_INLINE, IPUT, IGET, PUT_SIGNAL; AMO:
+                  * a signal alone; QUIET */
+    uint32_t sig_op;
+    int32_t pe;
+    uint32_t reserved;
+    char call[40]; /* for reports */
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_far_args) == 128, "gsh_kernel_far_args is wire");
 
 /* gsh_kernel_sync, 1 block. */
 struct gsh_kernel_sync_args {

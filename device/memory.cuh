@@ -14,16 +14,24 @@ namespace gshmem
 namespace detail
 {
 
-/* Before a loop whose body must be repeated in the code. */
+/* Before a loop whose body must be repeated in the code, and before one on a rare path that must
+ * take neither registers nor code for that. */
 #if defined(__CUDACC__)
-#define GSHMEM_UNROLL _Pragma("unroll")
+#define GSHMEM_UNROLL    _Pragma("unroll")
+#define GSHMEM_NO_UNROLL _Pragma("unroll 1")
 #else
 #define GSHMEM_UNROLL
+#define GSHMEM_NO_UNROLL
 #endif
 
 /* What one access moves at most. */
 struct alignas(16) vec16 {
     uint32_t x, y, z, w;
+};
+
+/* 16 bytes that are two words to whoever looks at them. */
+struct alignas(16) words2 {
+    uint64_t low, high;
 };
 
 /* The unsigned integer of this many bytes. */
@@ -115,6 +123,24 @@ __device__ __forceinline__ vec16 load_relaxed_word(const vec16 *p)
                  : "l"(__cvta_generic_to_global(p))
                  : "memory");
     return v;
+}
+
+/* Two words in one access; each is whole, and there is no order between them. */
+__device__ __forceinline__ words2 load_relaxed_words(const words2 *p)
+{
+    words2 v;
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(v.low), "=l"(v.high)
+                 : "l"(__cvta_generic_to_global(p))
+                 : "memory");
+    return v;
+}
+
+__device__ __forceinline__ void store_relaxed_words(words2 *p, words2 v)
+{
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)),
+                 "l"(v.low), "l"(v.high)
+                 : "memory");
 }
 
 /* The atomics are relaxed. atomic_<op> returns the value before; reduce_<op> returns nothing and
@@ -222,6 +248,14 @@ __device__ __forceinline__ uint64_t clock_ns()
 template <class T> __device__ __forceinline__ T *as_global(T *p)
 {
     return static_cast<T *>(__cvta_global_to_generic(__cvta_generic_to_global(p)));
+}
+
+/* The same pointer, about which the compiler knows nothing: what it points to is in memory, not in
+ * registers, wherever a function that makes this call on its parameter is called. */
+template <class T> __device__ __forceinline__ T *opaque(T *p)
+{
+    asm volatile("" : "+l"(p) : : "memory");
+    return p;
 }
 
 /* The 4 bytes that start `shift` bytes (0 to 3) into the two words. */

@@ -204,6 +204,20 @@ template <class W> inline W atomic_load(const W *p)
     return v;
 }
 
+inline words2 load_relaxed_words(const words2 *p)
+{
+    words2 v;
+    v.low = atomic_load(&p->low);
+    v.high = atomic_load(&p->high);
+    return v;
+}
+
+inline void store_relaxed_words(words2 *p, words2 v)
+{
+    store_relaxed_word(&p->low, v.low);
+    store_relaxed_word(&p->high, v.high);
+}
+
 /* By memcpy, since the host compiler reorders accesses of different types. */
 template <class W> inline W load_plain(const W *p)
 {
@@ -269,6 +283,11 @@ inline uint64_t clock_ns()
 }
 
 template <class T> inline T *as_global(T *p)
+{
+    return p;
+}
+
+template <class T> inline T *opaque(T *p)
 {
     return p;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fence and quiet. They cost only the routes that carry traffic: today every peer is mapped, so
- * each is one instruction; waiting for the proxy rings belongs here, where state().rings says so.
- */
+ * fence and quiet. They cost only the routes that carry traffic: where every peer is near, each is
+ * one instruction behind a test of a constant; else rings that carried something since the last one
+ * get an entry. */
 #ifndef GSHMEM_ORDER_CUH
 #define GSHMEM_ORDER_CUH
 
-#include "device/memory.cuh"
+#include "device/address.cuh"
+#include "device/ring.cuh"
 
 namespace gshmem
 {
@@ -14,6 +15,8 @@ namespace gshmem
  * call or synchronisation ordered before) are seen before its later ones to that PE. */
 __device__ __forceinline__ void fence()
 {
+    if (detail::has_far())
+        detail::out_of_line(detail::far_fence)();
     detail::fence_acq_rel();
 }
 
@@ -22,6 +25,9 @@ __device__ __forceinline__ void fence()
  * later get after an earlier put to another address. */
 __device__ __forceinline__ void quiet()
 {
+    /* The fence comes after, so that what far gets brought is ordered with the rest. */
+    if (detail::has_far())
+        detail::out_of_line(detail::far_quiet)();
     detail::fence_seq_cst();
 }
 

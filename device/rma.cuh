@@ -1,29 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0
  * put, get, p, g and the strided forms. A group's call behaves as if one thread had made it after
  * the group's own synchronisation: all of them synchronise before (the source is ready) and after
- * (it may be used again, and any thread's fence covers all of it). For mapped peers the nbi forms
- * are the same calls: loads and stores are outstanding until quiet anyway. A peer behind the
- * network takes the second branch here. */
+ * (it may be used again, and any thread's fence covers all of it). For near peers the nbi forms are
+ * the same calls: loads and stores are outstanding until quiet anyway. Far peers take the other
+ * branch, which is out of line. */
 #ifndef GSHMEM_RMA_CUH
 #define GSHMEM_RMA_CUH
 
 #include "device/address.cuh"
 #include "device/copy.cuh"
 #include "device/group.cuh"
+#include "device/ring.cuh"
 
 namespace gshmem
 {
+
+namespace detail
+{
+
+template <bool is_blocking, class G, class T>
+__device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t nelems, int pe,
+                                           const char *call)
+{
+    check(call, dest, nelems * sizeof(T), pe);
+    route(
+        dest, pe,
+        [&](T *mapped) {
+            g.sync();
+            copy<direction::put, alignof(T)>(g, mapped, source, nelems * sizeof(T));
+            g.sync();
+        },
+        [&] { far_put(g, dest, source, nelems * sizeof(T), pe, is_blocking, call); });
+}
+
+template <bool is_blocking, class G, class T>
+__device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t nelems, int pe,
+                                           const char *call)
+{
+    check(call, source, nelems * sizeof(T), pe);
+    route(
+        source, pe,
+        [&](const T *mapped) {
+            g.sync();
+            copy<direction::get, alignof(T)>(g, dest, mapped, nelems * sizeof(T));
+            g.sync();
+            poll_pause();
+        },
+        [&] { far_get(g, dest, source, nelems * sizeof(T), pe, is_blocking, call); });
+}
+
+} // namespace detail
 
 /* nelems elements from source to dest on pe. */
 template <class G, class T>
 __device__ __forceinline__ void put(G g, T *dest, const T *source, size_t nelems, int pe,
                                     const char *call = "gshmem::put")
 {
-    detail::check(call, dest, nelems * sizeof(T), pe);
-    T *far = detail::peer_address(dest, pe);
-    g.sync();
-    detail::copy<detail::direction::put, alignof(T)>(g, far, source, nelems * sizeof(T));
-    g.sync();
+    detail::put_either<true>(g, dest, source, nelems, pe, call);
+}
+
+/* The same; source may be reused after quiet. */
+template <class G, class T>
+__device__ __forceinline__ void put_nbi(G g, T *dest, const T *source, size_t nelems, int pe,
+                                        const char *call = "gshmem::put_nbi")
+{
+    detail::put_either<false>(g, dest, source, nelems, pe, call);
 }
 
 /* nelems elements from source on pe to dest. */
@@ -31,12 +72,15 @@ template <class G, class T>
 __device__ __forceinline__ void get(G g, T *dest, const T *source, size_t nelems, int pe,
                                     const char *call = "gshmem::get")
 {
-    detail::check(call, source, nelems * sizeof(T), pe);
-    const T *far = detail::peer_address(source, pe);
-    g.sync();
-    detail::copy<detail::direction::get, alignof(T)>(g, dest, far, nelems * sizeof(T));
-    g.sync();
-    detail::poll_pause();
+    detail::get_either<true>(g, dest, source, nelems, pe, call);
+}
+
+/* The same; dest has them after quiet. */
+template <class G, class T>
+__device__ __forceinline__ void get_nbi(G g, T *dest, const T *source, size_t nelems, int pe,
+                                        const char *call = "gshmem::get_nbi")
+{
+    detail::get_either<false>(g, dest, source, nelems, pe, call);
 }
 
 /* One element by value: a relaxed store at system scope, so that the peer may wait for it. */
@@ -44,7 +88,12 @@ template <class T>
 __device__ __forceinline__ void p(T *dest, T value, int pe, const char *call = "gshmem::p")
 {
     detail::check(call, dest, sizeof(T), pe);
-    detail::store_relaxed(detail::peer_address(dest, pe), value);
+    detail::route(
+        dest, pe, [&](T *mapped) { detail::store_relaxed(mapped, value); },
+        [&] {
+            detail::out_of_line(detail::far_p)(dest, detail::bit_cast<detail::word<T>>(value),
+                                               sizeof(T), pe, call);
+        });
 }
 
 template <class T>
@@ -52,7 +101,12 @@ __device__ __forceinline__ T g(const T *source, int pe, const char *call = "gshm
 {
     detail::check(call, source, sizeof(T), pe);
     detail::poll_pause();
-    return detail::load_relaxed(detail::peer_address(source, pe));
+    return detail::route(
+        source, pe, [&](const T *mapped) { return detail::load_relaxed(mapped); },
+        [&] {
+            uint64_t bits = detail::out_of_line(detail::far_g)(source, sizeof(T), pe, call);
+            return detail::bit_cast<T>((detail::word<T>)bits);
+        });
 }
 
 namespace detail
@@ -126,8 +180,12 @@ __device__ __forceinline__ void iput(G g, T *dest, const T *source, ptrdiff_t ds
 {
     detail::check_strides(call, dst, sst, pe);
     detail::check(call, dest, detail::strided_bytes(sizeof(T), dst, nelems), pe);
-    T *far = detail::peer_address(dest, pe);
-    detail::move_strided<detail::direction::put>(g, far, source, dst, sst, nelems);
+    detail::route(
+        dest, pe,
+        [&](T *mapped) {
+            detail::move_strided<detail::direction::put>(g, mapped, source, dst, sst, nelems);
+        },
+        [&] { detail::far_iput(g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
 }
 
 /* Element i from source[i * sst] on pe to dest[i * dst]. */
@@ -137,8 +195,12 @@ __device__ __forceinline__ void iget(G g, T *dest, const T *source, ptrdiff_t ds
 {
     detail::check_strides(call, dst, sst, pe);
     detail::check(call, source, detail::strided_bytes(sizeof(T), sst, nelems), pe);
-    const T *far = detail::peer_address(source, pe);
-    detail::move_strided<detail::direction::get>(g, dest, far, dst, sst, nelems);
+    detail::route(
+        source, pe,
+        [&](const T *mapped) {
+            detail::move_strided<detail::direction::get>(g, dest, mapped, dst, sst, nelems);
+        },
+        [&] { detail::far_iget(g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
 }
 
 } // namespace gshmem

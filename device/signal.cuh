@@ -21,12 +21,38 @@ __device__ __forceinline__ void check_signal(const char *call, const uint64_t *s
 }
 
 /* Pairs with the acquire loads of wait.cuh; relaxed: what is to be seen with it has been fenced. */
-__device__ __forceinline__ void send_signal(uint64_t *far, uint64_t value, int op)
+__device__ __forceinline__ void send_signal(uint64_t *mapped, uint64_t value, int op)
 {
     if (op == GSHMEM_SIGNAL_ADD)
-        reduce_add(far, value);
+        reduce_add(mapped, value);
     else
-        store_relaxed(far, value);
+        store_relaxed(mapped, value);
+}
+
+template <bool is_blocking, class G, class T>
+__device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source, size_t nelems,
+                                                  uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                                  int pe, const char *call)
+{
+    check_signal(call, sig_addr, sig_op, pe);
+    check(call, dest, nelems * sizeof(T), pe);
+    route(
+        dest, pe,
+        [&](T *mapped) {
+            g.sync();
+            copy<direction::put, alignof(T)>(g, mapped, source, nelems * sizeof(T));
+            /* It brings the whole group's stores before the fence, which serves "signal seen
+             * implies that the data is seen". */
+            g.sync();
+            if (g.rank() == 0) {
+                fence_acq_rel();
+                send_signal(peer_address(sig_addr, pe), signal, sig_op);
+            }
+        },
+        [&] {
+            far_put_signal(g, dest, source, nelems * sizeof(T), sig_addr, signal, sig_op, pe,
+                           is_blocking, call);
+        });
 }
 
 } // namespace detail
@@ -37,7 +63,9 @@ __device__ __forceinline__ void signal_op(uint64_t *sig_addr, uint64_t signal, i
                                           const char *call = "gshmem::signal_op")
 {
     detail::check_signal(call, sig_addr, sig_op, pe);
-    detail::send_signal(detail::peer_address(sig_addr, pe), signal, sig_op);
+    detail::route(
+        sig_addr, pe, [&](uint64_t *mapped) { detail::send_signal(mapped, signal, sig_op); },
+        [&] { detail::out_of_line(detail::far_signal)(sig_addr, signal, sig_op, pe, call); });
 }
 
 /* Puts, then changes the signal on the same PE. */
@@ -46,14 +74,16 @@ __device__ __forceinline__ void put_signal(G g, T *dest, const T *source, size_t
                                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                            const char *call = "gshmem::put_signal")
 {
-    detail::check_signal(call, sig_addr, sig_op, pe);
-    /* The synchronisation that put ends with brings the whole group's stores before the fence,
-     * which serves "signal seen implies that the data is seen". */
-    put(g, dest, source, nelems, pe, call);
-    if (g.rank() == 0) {
-        detail::fence_acq_rel();
-        detail::send_signal(detail::peer_address(sig_addr, pe), signal, sig_op);
-    }
+    detail::put_signal_either<true>(g, dest, source, nelems, sig_addr, signal, sig_op, pe, call);
+}
+
+/* The same; source may be reused after quiet. */
+template <class G, class T>
+__device__ __forceinline__ void put_signal_nbi(G g, T *dest, const T *source, size_t nelems,
+                                               uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                               int pe, const char *call = "gshmem::put_signal_nbi")
+{
+    detail::put_signal_either<false>(g, dest, source, nelems, sig_addr, signal, sig_op, pe, call);
 }
 
 /* This PE's own signal. What was sent before it is visible. */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 1u
+#define GSH_STATE_VERSION 2u
 
 #ifdef __cplusplus
 #define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
@@ -18,9 +18,18 @@
 #endif
 
 /* One team as kernels see it. PE of member i: pes ? ((int32_t *)pes)[i] : first_pe + i * pe_stride.
- * Invariants of the flag barrier (device/sync.cuh): `epoch` counts this PE's device and stream
- * barriers on the team and is written by this PE's kernels only; flag[i] of this PE's sync area
- * is written by member i only, never decreases, and is i's epoch at its latest arrival. */
+ *
+ * A team's node is a set of members whose heaps are mapped into each other; all members agree on
+ * the nodes, their numbers and their leaders. leaders is 0 when the team has one node.
+ *
+ * Invariants of barrier and sync (device/sync.cuh, and on streams of the CPU device):
+ * - `epoch` counts this PE's device and stream barriers on the team; only this PE writes it.
+ * - One node: flag[i] of this PE's sync area is written by member i only, never decreases, and is
+ *   i's epoch at its latest arrival.
+ * - Several nodes: the same for the flags of a leader and the near members i; `released` of the
+ *   others is the epoch in which their leader, who alone writes it, let them go. round[k] of a
+ *   leader counts the arrivals in round k of the leader 2^k nodes before it (cyclically), which
+ *   alone adds to it: one in each epoch, so the count is that leader's epoch. */
 struct gsh_team_state {
     int32_t n_pes;    /* 0: the slot is unused */
     int32_t my_index; /* -1: this PE is not a member */
@@ -28,22 +37,42 @@ struct gsh_team_state {
     int32_t pe_stride;
     uint64_t pes;      /* const int32_t[n_pes] in device-readable memory, or 0 */
     uint64_t sync_off; /* struct gsh_sync_area of this team: offset from every PE's heap base */
-    uint64_t reserved[4];
+    uint64_t leaders;  /* const int32_t[n_nodes]: each node's leader, its PE number; or 0 */
+    uint64_t near; /* const int32_t[n_near]: this PE's node, indexes in the team, leader first */
+    int32_t n_nodes, my_node; /* my_node: in leaders */
+    int32_t n_near, my_near;  /* my_near: in near; 0 for the leader */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 64, "gsh_team_state is wire");
 
-/* In the internal part of the symmetric heap; flag[] has n_pes entries. */
+#define GSH_SYNC_ROUNDS 31 /* of any number of nodes */
+
+/* In the internal part of the symmetric heap; flag[] has n_pes entries. Fresh memory is 0. */
 struct gsh_sync_area {
     uint64_t epoch;
     uint64_t reserved[15];
+    uint64_t released;
+    uint64_t round[GSH_SYNC_ROUNDS];
     uint64_t flag[1];
 };
-#define GSH_SYNC_AREA_BYTES(n_pes) (128u + 8u * (uint64_t)(n_pes))
-/* sync_off of the team of all PEs (team 0, members in PE order): always here, so that a kernel's
- * barrier_all reads no team from memory before its flags can leave. */
+#define GSH_SYNC_AREA_BYTES(n_pes) (384u + 8u * (uint64_t)(n_pes))
+GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is wire");
+/* sync_off of the team of all PEs (team 0, members in PE order): always here, so that where every
+ * peer is mapped a kernel's barrier_all reads no team from memory before its flags can leave. */
 #define GSH_WORLD_SYNC_OFF 0u
 
 #define GSH_TEAM_SLOTS 8 /* predefined teams; user-made ones will go to a table of their own */
+
+/* Operations on a word of 4 or 8 bytes. The fetching forms return the value before. */
+enum gsh_amo_op {
+    GSH_AMO_FETCH,
+    GSH_AMO_SET,
+    GSH_AMO_SWAP,
+    GSH_AMO_CSWAP,
+    GSH_AMO_ADD,
+    GSH_AMO_AND,
+    GSH_AMO_OR,
+    GSH_AMO_XOR,
+};
 
 /* What a stuck or failing call reports. Written by one kernel thread: it takes `state` from 0 to
  * 1, fills the rest, then stores 2 with release at system scope; read by the host after 2, which it
@@ -73,6 +102,7 @@ enum gsh_report_kind {
     GSH_REPORT_NOT_ALLOCATED, /* checks: [address, address + bytes) is not inside one allocation */
     GSH_REPORT_GLOBAL_EXIT,   /* gshmem_global_exit(expected) was called */
     GSH_REPORT_BEFORE_INIT,   /* CPU device only: a kernel ran without an initialised PE */
+    GSH_REPORT_FAR_TIMEOUT,   /* the proxy's work for the far pe did; -1: for all of them */
     GSH_REPORT_BAD_STRIDE,    /* checks: a stride, in `seen`, is below 1 */
     GSH_REPORT_BAD_SIGNAL_OP, /* checks: sig_op, in `seen`, is neither SET nor ADD */
     GSH_REPORT_BAD_CMP,       /* checks: cmp, in `seen`, is not a comparison */
@@ -123,8 +153,9 @@ struct gsh_state {
     uint64_t control;         /* struct gsh_control of this PE, device-writable */
     uint64_t wait_timeout_ns; /* 0: none */
     uint64_t user_off;        /* the first byte of the heap the user can own */
-    uint64_t rings;           /* proxy rings; 0: every peer is mapped */
-    uint64_t reserved1[3];
+    uint64_t rings;           /* struct gsh_ring[n_rings] (proxy/ring.h); 0: every peer is mapped */
+    uint64_t n_rings;         /* a power of two */
+    uint64_t reserved1[2];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 136, "gsh_state is wire");
 GSH_STATIC_ASSERT(offsetof(struct gsh_state, slot_of) == 64, "gsh_state is wire");

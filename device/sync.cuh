@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams as kernels see them, and barrier and sync of a team by one flight of flags (state.h has the
- * invariants). Epoch e of a PE: it stores e into its flag on every other member, then waits until
- * every flag of its own has reached e; a fast member may already be one epoch ahead.
+ * Teams as kernels see them, and barrier and sync of a team (state.h has the invariants).
+ *
+ * A team on one node: one flight of flags. Epoch e of a PE: it stores e into its flag on every
+ * other member, then waits until every flag of its own has reached e; a fast member may already be
+ * one epoch ahead.
+ *
+ * A team on several nodes: flags of the near members on their leader; then the leaders tell each
+ * other in ceil(log2(n_nodes)) rounds: in round k each adds 1 to round[k] of the leader 2^k nodes
+ * further, and waits until its own has reached e. Who passes round k has heard, through others, of
+ * the 2^(k+1) nodes up to its own. Then it releases its near members. Counts instead of stores need
+ * no order between a leader's signals: a fast one's second may overtake its first.
  *
  * Only the first warp of a block sends and waits: so the barrier has one fence instruction, and the
  * epoch is read and written with no more than a warp's synchronisation between. */
@@ -9,6 +17,8 @@
 #define GSHMEM_SYNC_CUH
 
 #include "device/group.cuh"
+#include "device/ring.cuh"
+#include "device/signal.cuh"
 #include "device/wait.cuh"
 #include "gshmem/types.h"
 
@@ -61,18 +71,25 @@ __device__ __forceinline__ gsh_team_state world_team()
 /* Those threads of a group that send and wait. */
 template <class G> struct flag_group {
     typedef group_warp type;
+    static constexpr bool is_warp = true;
     static __device__ __forceinline__ bool has(G g) { return g.rank() < 32; }
 };
 template <> struct flag_group<group_thread> {
     typedef group_thread type;
+    static constexpr bool is_warp = false;
     static __device__ __forceinline__ bool has(group_thread) { return true; }
 };
+
+__device__ __forceinline__ gsh_sync_area *sync_area(const gsh_team_state &t)
+{
+    return reinterpret_cast<gsh_sync_area *>(state().base + t.sync_off);
+}
 
 /* One flight of flags. w: one thread or one warp. */
 template <bool is_barrier, class W>
 __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const char *call)
 {
-    gsh_sync_area *area = reinterpret_cast<gsh_sync_area *>(state().base + t.sync_off);
+    gsh_sync_area *area = sync_area(t);
     uint32_t rank = w.rank(), size = w.size();
     uint64_t epoch = area->epoch + 1;
     /* Serves barrier's "quiet, then everybody arrived": the puts and stores of every thread of the
@@ -101,12 +118,139 @@ __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const ch
         area->epoch = epoch;
 }
 
-template <bool is_barrier, class G>
-__device__ __forceinline__ void sync_team(G g, const gsh_team_state &t, const char *call)
+/* ---- in a job with far PEs: out of line, and small rather than fast -------------------------- */
+
+/* Who comes to a team's synchronisation, and how. */
+struct sync_call {
+    const gsh_team_state *team;
+    const char *call;
+    uint64_t epoch;
+    bool is_barrier, is_warp; /* is_warp: else one thread */
+
+    __device__ __forceinline__ gsh_sync_area *area() const { return sync_area(*team); }
+    __device__ __forceinline__ int rank() const { return is_warp ? (int)group_warp().rank() : 0; }
+    __device__ __forceinline__ int size() const { return is_warp ? (int)group_warp().size() : 1; }
+    __device__ __forceinline__ void sync() const
+    {
+        if (is_warp)
+            group_warp().sync();
+    }
+    /* What was seen until now, and for the group what its threads did, is seen by whoever sees the
+     * flag or the signal that comes next. */
+    __device__ __forceinline__ void fence() const
+    {
+        if (is_barrier)
+            fence_acq_rel();
+    }
+    /* The PE that leads the node so far from this one, less than once around. */
+    __device__ __forceinline__ int leader(int distance) const
+    {
+        int n = team->n_nodes, node = team->my_node + distance;
+        node += node < 0 ? n : node >= n ? -n : 0;
+        return reinterpret_cast<const int32_t *>(team->leaders)[node];
+    }
+    /* Near member i, the leader being 0: its index, its PE. */
+    __device__ __forceinline__ int near_index(int i) const
+    {
+        return reinterpret_cast<const int32_t *>(team->near)[i];
+    }
+    __device__ __forceinline__ int near_pe(int i) const { return team_pe(*team, near_index(i)); }
+};
+
+/* Until a word of this PE's has reached the epoch. pe is who has not arrived. */
+__device__ __noinline__ inline void await_epoch(const sync_call *c, const uint64_t *word, int pe)
 {
+    uint64_t epoch = c->epoch;
+    spin s;
+    for (;;) {
+        uint64_t seen = c->is_barrier ? load_acquire(word) : load_relaxed(word);
+        if (seen >= epoch)
+            break;
+        s.turn(GSH_REPORT_SYNC_TIMEOUT, c->call, pe, GSHMEM_CMP_GE, word, epoch, seen);
+    }
+    s.done();
+}
+
+/* The rounds between leaders; one thread. */
+__device__ __noinline__ inline void tell_leaders(const sync_call *c)
+{
+    uint64_t *word = c->area()->round;
+    GSHMEM_NO_UNROLL
+    for (int distance = 1; distance < c->team->n_nodes; distance *= 2) {
+        c->fence();
+        /* another node's leader is far; the word is the library's, so signal_op would refuse it */
+        far_signal(word, 1, GSHMEM_SIGNAL_ADD, c->leader(distance), c->call);
+        await_epoch(c, word, c->leader(-distance));
+        word++;
+    }
+}
+
+__device__ __noinline__ inline void lead_node(const sync_call *c)
+{
+    int n_near = c->team->n_near, size = c->size();
+    GSHMEM_NO_UNROLL
+    for (int i = 1 + c->rank(); i < n_near; i += size)
+        await_epoch(c, &c->area()->flag[c->near_index(i)], c->near_pe(i));
+    c->sync();
+    if (c->rank() == 0)
+        tell_leaders(c);
+    c->sync();
+    c->fence();
+    GSHMEM_NO_UNROLL
+    for (int i = 1 + c->rank(); i < n_near; i += size)
+        store_relaxed(peer_address(&c->area()->released, c->near_pe(i)), c->epoch);
+}
+
+__device__ __forceinline__ void follow_leader(const sync_call *c)
+{
+    if (c->rank() == 0) {
+        int leader = c->near_pe(0);
+        store_relaxed(peer_address(&c->area()->flag[c->team->my_index], leader), c->epoch);
+        await_epoch(c, &c->area()->released, leader);
+    }
+}
+
+/* Quiet, where a barrier begins with it; then, if the team is on several nodes, all of the rest:
+ * true. Else false. */
+__device__ __noinline__ inline bool sync_far(const gsh_team_state *team, const char *call,
+                                             bool is_barrier, bool is_warp)
+{
+    sync_call c = {team, call, 0, is_barrier, is_warp};
+    if (is_barrier) {
+        if (c.rank() == 0)
+            far_quiet();
+        c.sync();
+    }
+    if (team->leaders == 0)
+        return false;
+    c.epoch = c.area()->epoch + 1;
+    c.fence();
+    if (team->my_near == 0)
+        lead_node(&c);
+    else
+        follow_leader(&c);
+    c.sync(); /* as in fly_flags */
+    if (c.rank() == 0)
+        c.area()->epoch = c.epoch;
+    return true;
+}
+
+/* ---- any team -------------------------------------------------------------------------------- */
+
+/* team: NULL for all PEs. */
+template <bool is_barrier, class G>
+__device__ __forceinline__ void sync_team(G g, const gsh_team_state *team, const char *call)
+{
+    typedef typename flag_group<G>::type W;
     g.sync();
-    if (flag_group<G>::has(g))
-        fly_flags<is_barrier>(typename flag_group<G>::type(), t, call);
+    if (flag_group<G>::has(g)) {
+        bool is_done = false;
+        if (has_far())
+            is_done = out_of_line(sync_far)(team ? team : find_team(GSHMEM_TEAM_WORLD), call,
+                                            is_barrier, flag_group<G>::is_warp);
+        if (!is_done)
+            fly_flags<is_barrier>(W(), team ? *team : world_team(), call);
+    }
     g.sync();
 }
 
@@ -114,13 +258,13 @@ template <bool is_barrier, class G>
 __device__ __forceinline__ int sync_by_name(G g, gshmem_team_t team, const char *call)
 {
     if (team == GSHMEM_TEAM_WORLD) {
-        sync_team<is_barrier>(g, world_team(), call);
+        sync_team<is_barrier>(g, nullptr, call);
         return GSHMEMX_SUCCESS;
     }
     const gsh_team_state *t = find_team(team);
     if (!t)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    sync_team<is_barrier>(g, *t, call);
+    sync_team<is_barrier>(g, t, call);
     return GSHMEMX_SUCCESS;
 }
 
@@ -146,13 +290,13 @@ __device__ __forceinline__ int sync(G g, gshmem_team_t team, const char *call = 
 template <class G>
 __device__ __forceinline__ void barrier_all(G g, const char *call = "gshmem::barrier_all")
 {
-    detail::sync_team<true>(g, detail::world_team(), call);
+    detail::sync_team<true>(g, nullptr, call);
 }
 
 template <class G>
 __device__ __forceinline__ void sync_all(G g, const char *call = "gshmem::sync_all")
 {
-    detail::sync_team<false>(g, detail::world_team(), call);
+    detail::sync_team<false>(g, nullptr, call);
 }
 
 /* -1: no such team, or not a member. */

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Waits and tests on this PE's own symmetric words, and the one bounded spin that every wait of the
  * library is. The loads are acquires at system scope: they pair with the fence and store (or
- * atomic) of signal.cuh, and with a peer's fence and p or atomic. */
+ * atomic) of signal.cuh, and with a peer's fence and p or atomic.
+ *
+ * The acquire is enough on the network's routes, too. The far PE's data and signal come to the
+ * words in that order by this PE's own proxy or through its transport:
+ * - CPU device: the transport completes the data in host memory, as its CPU sees it, before the
+ *   proxy carries out the signal by a release on the same word. There is no further step.
+ * - CUDA, staged: the proxy's copies into this GPU's memory and the signal's atomic go, in order,
+ *   through streams of this GPU, so the data is written by the device that reads it before the word
+ *   changes.
+ * A route on which a NIC writes into GPU memory behind the GPU's back, while the signal comes some
+ * other way, would have to flush those writes here, after the last look and before the return. */
 #ifndef GSHMEM_WAIT_CUH
 #define GSHMEM_WAIT_CUH
 
@@ -20,9 +30,7 @@ constexpr uint32_t turns_between_looks = is_cpu_device ? 1 : 512;
 
 /* Sees to what bounds a spin. Returns when the spin began by the first look's clock; does not
  * return when the job is ending or the time limit has passed. */
-__device__ __noinline__ inline uint64_t look_around(uint64_t start, uint32_t kind, const char *call,
-                                                    int pe, uint32_t cmp, uint64_t address,
-                                                    uint64_t expected, uint64_t seen)
+__device__ __noinline__ inline uint64_t look_around(uint64_t start, const trouble *t)
 {
     const gsh_state &s = state();
     /* No order needed: nothing is read after it but the clock. */
@@ -33,10 +41,10 @@ __device__ __noinline__ inline uint64_t look_around(uint64_t start, uint32_t kin
     uint64_t now = clock_ns();
     if (start == 0)
         return now;
-    const uint64_t limit =
-        kind == GSH_REPORT_SYNC_TIMEOUT ? GSH_SYNC_LIMIT_NS(s.wait_timeout_ns) : s.wait_timeout_ns;
+    const uint64_t limit = t->kind == GSH_REPORT_SYNC_TIMEOUT ? GSH_SYNC_LIMIT_NS(s.wait_timeout_ns)
+                                                              : s.wait_timeout_ns;
     if (now - start >= limit)
-        report(kind, call, pe, cmp, address, expected, seen, 0);
+        report_trouble(t);
     return start;
 }
 
@@ -50,10 +58,17 @@ struct spin {
                                          const T *address, T expected, T seen)
     {
         spin_pause();
-        if (++turns % turns_between_looks == 0)
-            start = look_around(start, kind, call, pe, (uint32_t)cmp,
-                                reinterpret_cast<uint64_t>(address), (uint64_t)expected,
-                                (uint64_t)seen);
+        if (++turns % turns_between_looks == 0) {
+            trouble t = {kind,
+                         pe,
+                         (uint32_t)cmp,
+                         call,
+                         reinterpret_cast<uint64_t>(address),
+                         (uint64_t)expected,
+                         (uint64_t)seen,
+                         0};
+            start = look_around(start, &t);
+        }
     }
     __device__ __forceinline__ void done() const { spin_done(); }
 };

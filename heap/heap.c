@@ -145,6 +145,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
 {
     const char *what = "setting up the symmetric heap";
     struct gsh_physical *p = &heap->physical;
+    p->events = o->events;
     enum gsh_result r = gsh_agreement_init(&p->agreement, o->bootstrap);
     if (r != GSH_OK)
         return r;

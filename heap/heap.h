@@ -15,6 +15,17 @@ struct gsh_heap;
 
 enum gsh_memory_kind { GSH_MEMORY_HOST, GSH_MEMORY_CUDA };
 
+/* Tells of this PE's own physical memory. */
+struct gsh_heap_events {
+    /* [off, off + bytes) has come, at address `memory`. All PEs are told in step, so the bootstrap
+     * may be used. When it fails on any PE the memory goes again on all. Words its failure. */
+    enum gsh_result (*came)(void *context, void *memory, uint64_t off, uint64_t bytes);
+    /* What came at off is about to go; no PE uses it. Told of each that `came` was GSH_OK for, the
+     * latest first. Not collective. */
+    void (*goes)(void *context, uint64_t off);
+    void *context;
+};
+
 struct gsh_heap_options {
     struct gsh_bootstrap *bootstrap; /* over all PEs; used by every collective call */
     struct gsh_fdpass *fdpass;       /* to the PEs of this node; NULL when all are in one process */
@@ -26,6 +37,7 @@ struct gsh_heap_options {
     const int *pe_of_slot;       /* [n_slots]; copied */
     const bool *is_same_process; /* [n_slots]: that PE is a thread of this process; copied */
     uint64_t internal_bytes;     /* first bytes of the heap: the library's, committed and zeroed */
+    struct gsh_heap_events events; /* zeroed: nobody is told */
 };
 
 /* Collective. Same-process PEs share one address range, so that each PE's memory has one address

@@ -11,10 +11,18 @@ static uint64_t own_address(const struct gsh_physical *p, uint64_t off)
     return gsh_peers_address(&p->peers, p->peers.my_slot, off);
 }
 
+static void tell_goes(struct gsh_physical *p, struct gsh_chunk chunk)
+{
+    if (p->events.goes)
+        p->events.goes(p->events.context, chunk.off);
+}
+
 void gsh_physical_finish(struct gsh_physical *p)
 {
-    for (int c = 0; c < p->n_chunks; c++)
+    for (int c = p->n_chunks - 1; c >= 0; c--) {
+        tell_goes(p, p->chunks[c]);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
+    }
     if (p->memory)
         p->memory->ops->destroy(&p->memory);
     gsh_peers_finish(&p->peers);
@@ -66,6 +74,19 @@ static struct gsh_vote step(enum gsh_result outcome, uint64_t off, uint64_t phas
         .call = GSH_VOTE_STEP, .outcome = (uint16_t)outcome, .args = {off, phase}};
 }
 
+/* The third phase. */
+static enum gsh_result tell_came(struct gsh_physical *p, struct gsh_chunk chunk, const char *what)
+{
+    if (!p->events.came)
+        return GSH_OK;
+    void *memory = (void *)(uintptr_t)own_address(p, chunk.off);
+    enum gsh_result mine = p->events.came(p->events.context, memory, chunk.off, chunk.bytes);
+    enum gsh_result all = gsh_agree(&p->agreement, step(mine, chunk.off, 3), what, NULL);
+    if (all != GSH_OK && mine == GSH_OK)
+        tell_goes(p, chunk);
+    return all;
+}
+
 enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64_t zero_bytes,
                                   const char *what)
 {
@@ -86,6 +107,12 @@ enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64
         take_back(p, chunk);
         return all;
     }
+    all = tell_came(p, chunk, what);
+    if (all != GSH_OK) {
+        gsh_peers_unmap(&p->peers, chunk);
+        take_back(p, chunk);
+        return all;
+    }
     p->chunks[p->n_chunks++] = chunk;
     p->committed += bytes;
     return GSH_OK;
@@ -99,6 +126,7 @@ enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end)
     if (kept == p->n_chunks)
         return GSH_OK;
     for (int c = p->n_chunks - 1; c >= kept; c--) {
+        tell_goes(p, p->chunks[c]);
         gsh_peers_unmap(&p->peers, p->chunks[c]);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
     }

@@ -6,7 +6,12 @@
  *
  * Groups: group_thread, group_warp, group_block; a call by a group behaves as if one thread had
  * made it after the group's own synchronisation. Compiles with nvcc (any number of files, with or
- * without -rdc=true) and, for the CPU device, with g++ and clang++; C++17. */
+ * without -rdc=true) and, for the CPU device, with g++ and clang++; C++17.
+ *
+ * Define GSHMEM_NEAR_ONLY before it in files whose kernels reach mapped peers alone (one NVLink
+ * domain): they keep the registers that the way to other peers would take. A call for any other PE
+ * then ends the job with a report; barriers and syncs of teams with such a PE are not to be used.
+ */
 #ifndef GSHMEM_DEVICE_CUH
 #define GSHMEM_DEVICE_CUH
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the host side asks of a device: one table of functions, a CPU and a CUDA row. Front ends
  * (rma.c, amo.c, wait.c, stream.c) check arguments and form peer addresses; rows trust them.
- * Addresses are mapped addresses on this PE. "Host-initiated" calls are complete on return. */
+ * Addresses are mapped addresses on this PE, so these calls are about near PEs, where nothing else
+ * is said. "Host-initiated" calls are complete on return. */
 #ifndef GSH_DEVICE_H
 #define GSH_DEVICE_H
 
@@ -13,6 +14,7 @@
 #include "runtime/base/result.h"
 
 struct gsh_instance;
+struct gsh_request;
 struct CUstream_st;
 typedef struct CUstream_st *gsh_stream;
 
@@ -75,6 +77,13 @@ struct gsh_device_ops {
                            uint64_t operand, uint64_t cond, uint64_t *old);
     enum gsh_result (*quiet)(struct gsh_instance *pe); /* also serves fence */
 
+    /* As copy and amo, on this PE's own memory for far PEs, by the proxy: without waiting for what
+     * host threads have asked. old is never NULL; after a set it is anything. */
+    enum gsh_result (*proxy_copy)(struct gsh_instance *pe, void *dest, const void *source,
+                                  size_t bytes);
+    enum gsh_result (*proxy_amo)(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
+                                 size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old);
+
     /* on a stream */
     enum gsh_result (*stream_copy)(struct gsh_instance *pe, void *dest, const void *source,
                                    size_t bytes, struct gsh_signal_arg signal, gsh_stream stream);
@@ -89,6 +98,11 @@ struct gsh_device_ops {
     enum gsh_result (*stream_sync)(struct gsh_instance *pe, int team, bool is_barrier,
                                    gsh_stream stream);
     enum gsh_result (*stream_quiet)(struct gsh_instance *pe, gsh_stream stream);
+    /* An operation on a far PE, in the stream's order: it takes its turn behind all that the stream
+     * asked of that PE before, and a put is seen there before the stream goes on; a signal may
+     * still be on its way. The request is copied; its local side is as the user gave it. */
+    enum gsh_result (*stream_far)(struct gsh_instance *pe, const char *call,
+                                  const struct gsh_request *request, gsh_stream stream);
     enum gsh_result (*stream_synchronize)(struct gsh_instance *pe, gsh_stream stream);
 };
 

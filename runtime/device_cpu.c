@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU row of the device table: direct accesses to mapped memory, and closures on the
- * executor's streams. Kernels themselves are the executor's (device/cpu/).
+ * The CPU row of the device table: direct accesses to mapped memory; calls on streams are in
+ * stream_cpu.c, kernels are the executor's (device/cpu/).
  *
  * For the thread sanitizer user data moves by plain accesses, p, AMOs and signals release, waits
  * acquire. That is stronger than the memory model: the sanitizer knows no fences, and the host
  * side does not imitate them as device/memory_cpu.cuh does. So a missing wait or quiet is reported,
  * a fence that host code lacks between a put and a p is not. */
-#include <inttypes.h>
-#include <stdlib.h>
+#include "runtime/device_cpu.h"
+
 #include <string.h>
 #include "device/cpu/cpu.h"
-#include "gshmem.h"
+#include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
 #include "runtime/host_calls.h"
@@ -212,203 +212,6 @@ static enum gsh_result cpu_quiet(struct gsh_instance *pe)
     return GSH_OK;
 }
 
-/* ---- on a stream: each call is a closure ---- */
-
-static enum gsh_result enqueue(gsh_stream stream, void (*run)(void *), const void *arg,
-                               size_t bytes)
-{
-    if (gshmemx_cpu_stream_enqueue(stream, run, arg, bytes) != GSH_CPU_OK) {
-        return gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
-    }
-    return GSH_OK;
-}
-
-struct copy_closure {
-    void *dest;
-    const void *source;
-    size_t bytes;
-    struct gsh_signal_arg signal;
-};
-
-static void run_copy(void *arg)
-{
-    const struct copy_closure *c = arg;
-    if (c->bytes > 0) {
-        memmove(c->dest, c->source, c->bytes);
-    }
-    /* Its release pairs with the acquire of whoever waits for the signal. */
-    if (c->signal.address != NULL) {
-        amo_64(c->signal.op == GSHMEM_SIGNAL_SET ? GSH_AMO_SET : GSH_AMO_ADD, c->signal.address,
-               c->signal.value, 0);
-    }
-}
-
-static enum gsh_result cpu_stream_copy(struct gsh_instance *pe, void *dest, const void *source,
-                                       size_t bytes, struct gsh_signal_arg signal,
-                                       gsh_stream stream)
-{
-    (void)pe;
-    struct copy_closure c = {dest, source, bytes, signal};
-    return enqueue(stream, run_copy, &c, sizeof(c));
-}
-
-struct strided_closure {
-    void *dest;
-    const void *source;
-    ptrdiff_t dst, sst;
-    size_t elem_bytes, nelems;
-};
-
-static void run_strided(void *arg)
-{
-    const struct strided_closure *c = arg;
-    (void)cpu_copy_strided(NULL, c->dest, c->source, c->dst, c->sst, c->elem_bytes, c->nelems);
-}
-
-static enum gsh_result cpu_stream_copy_strided(struct gsh_instance *pe, void *dest,
-                                               const void *source, ptrdiff_t dst, ptrdiff_t sst,
-                                               size_t elem_bytes, size_t nelems, gsh_stream stream)
-{
-    (void)pe;
-    struct strided_closure c = {dest, source, dst, sst, elem_bytes, nelems};
-    return enqueue(stream, run_strided, &c, sizeof(c));
-}
-
-struct store_closure {
-    void *dest;
-    uint64_t bits;
-    size_t bytes;
-};
-
-static void run_store(void *arg)
-{
-    const struct store_closure *c = arg;
-    (void)cpu_store(NULL, c->dest, c->bits, c->bytes);
-}
-
-static enum gsh_result cpu_stream_store(struct gsh_instance *pe, void *dest, uint64_t bits,
-                                        size_t bytes, gsh_stream stream)
-{
-    (void)pe;
-    struct store_closure c = {dest, bits, bytes};
-    return enqueue(stream, run_store, &c, sizeof(c));
-}
-
-struct wait_closure {
-    struct gsh_instance *pe;
-    struct gsh_wait_arg wait;
-};
-
-static void run_wait(void *arg)
-{
-    const struct wait_closure *c = arg;
-    gsh_wait_all_checked(c->pe, &c->wait);
-}
-
-static enum gsh_result cpu_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait,
-                                       gsh_stream stream)
-{
-    struct wait_closure c = {pe, *wait};
-    return enqueue(stream, run_wait, &c, sizeof(c));
-}
-
-struct sync_closure {
-    struct gsh_instance *pe;
-    int team;
-    bool is_barrier;
-};
-
-static struct gsh_sync_area *sync_area(const struct gsh_instance *pe, int team, int target)
-{
-    int64_t slots = (int64_t)pe->slot_of[target] - pe->my_slot;
-    uint64_t base = pe->state.base + (uint64_t)(slots * (int64_t)pe->state.stride);
-    const struct gsh_team_state *states = (const struct gsh_team_state *)(uintptr_t)pe->state.teams;
-    return (struct gsh_sync_area *)(uintptr_t)(base + states[team].sync_off);
-}
-
-/* A sync says nothing about data: relaxed, so that the sanitizer sees who relied on it. */
-static void store_flag(uint64_t *flag, uint64_t epoch, bool is_barrier)
-{
-    if (is_barrier) {
-        /* release: pairs with the acquire in load_flag and in device/sync.cuh */
-        __atomic_store_n(flag, epoch, __ATOMIC_RELEASE);
-    } else {
-        __atomic_store_n(flag, epoch, __ATOMIC_RELAXED);
-    }
-}
-
-static uint64_t load_flag(const uint64_t *flag, bool is_barrier)
-{
-    /* acquire: pairs with the release in store_flag and with the fence in device/sync.cuh */
-    return is_barrier ? __atomic_load_n(flag, __ATOMIC_ACQUIRE)
-                      : __atomic_load_n(flag, __ATOMIC_RELAXED);
-}
-
-static void wait_for_arrival(struct gsh_instance *pe, const struct sync_closure *c, int member_pe,
-                             const uint64_t *flag, uint64_t epoch)
-{
-    unsigned turn = 0;
-    uint64_t start_ns = 0;
-    uint64_t seen;
-    while ((seen = load_flag(flag, c->is_barrier)) < epoch) {
-        if (gsh_host_sync_turn(pe, &turn, &start_ns)) {
-            gsh_abort(pe, 1,
-                      "%s: waited %.1f s for PE %d: its arrivals expected %" PRIu64
-                      ", seen %" PRIu64,
-                      c->is_barrier ? "a barrier on a stream" : "a sync on a stream",
-                      gsh_host_sync_limit_s(pe), member_pe, epoch, seen);
-        }
-    }
-}
-
-/* The protocol of device/sync.cuh, so that stream and kernel barriers share one epoch. */
-static void run_sync(void *arg)
-{
-    const struct sync_closure *c = arg;
-    struct gsh_instance *pe = c->pe;
-    const struct gsh_team *team = &pe->teams[c->team];
-    struct gsh_sync_area *own = sync_area(pe, c->team, pe->my_pe);
-    uint64_t epoch = own->epoch + 1;
-    for (int i = 0; i < team->n_pes; i++) {
-        if (i != team->my_index) {
-            struct gsh_sync_area *theirs = sync_area(pe, c->team, team->pes[i]);
-            store_flag(&theirs->flag[team->my_index], epoch, c->is_barrier);
-        }
-    }
-    for (int i = 0; i < team->n_pes; i++) {
-        if (i != team->my_index) {
-            wait_for_arrival(pe, c, team->pes[i], &own->flag[i], epoch);
-        }
-    }
-    own->epoch = epoch;
-}
-
-static enum gsh_result cpu_stream_sync(struct gsh_instance *pe, int team, bool is_barrier,
-                                       gsh_stream stream)
-{
-    struct sync_closure c = {pe, team, is_barrier};
-    return enqueue(stream, run_sync, &c, sizeof(c));
-}
-
-static void run_quiet(void *arg)
-{
-    (void)arg;
-    gshmemx_cpu_fence();
-}
-
-static enum gsh_result cpu_stream_quiet(struct gsh_instance *pe, gsh_stream stream)
-{
-    (void)pe;
-    return enqueue(stream, run_quiet, NULL, 0);
-}
-
-static enum gsh_result cpu_stream_synchronize(struct gsh_instance *pe, gsh_stream stream)
-{
-    (void)pe;
-    gshmemx_cpu_stream_synchronize(stream);
-    return GSH_OK;
-}
-
 static const struct gsh_device_ops cpu_ops = {
     .name = "cpu",
     .upload = cpu_upload,
@@ -423,13 +226,16 @@ static const struct gsh_device_ops cpu_ops = {
     .load = cpu_load,
     .amo = cpu_amo,
     .quiet = cpu_quiet,
-    .stream_copy = cpu_stream_copy,
-    .stream_copy_strided = cpu_stream_copy_strided,
-    .stream_store = cpu_stream_store,
-    .stream_wait = cpu_stream_wait,
-    .stream_sync = cpu_stream_sync,
-    .stream_quiet = cpu_stream_quiet,
-    .stream_synchronize = cpu_stream_synchronize,
+    .proxy_copy = cpu_copy,
+    .proxy_amo = cpu_amo,
+    .stream_copy = gsh_cpu_stream_copy,
+    .stream_copy_strided = gsh_cpu_stream_copy_strided,
+    .stream_store = gsh_cpu_stream_store,
+    .stream_wait = gsh_cpu_stream_wait,
+    .stream_sync = gsh_cpu_stream_sync,
+    .stream_quiet = gsh_cpu_stream_quiet,
+    .stream_far = gsh_cpu_stream_far,
+    .stream_synchronize = gsh_cpu_stream_synchronize,
 };
 
 /* ---- the executor's device ---- */
@@ -450,10 +256,19 @@ static void executor_thread_start(void *context)
     gsh_log_set_pe(pe->my_pe);
 }
 
+/* Moves the proxy on when the threads of a block only wait: what they wait for may be its work. */
+static void executor_help(void *context)
+{
+    const struct gsh_instance *pe = context;
+    if (pe->proxy != NULL) {
+        gsh_proxy_help(pe->proxy);
+    }
+}
+
 static bool is_only_pe_of_process(const struct gsh_instance *pe)
 {
     for (int i = 0; i < pe->n_pes; i++) {
-        if (i != pe->my_pe && pe->peers[i].instance != NULL) {
+        if (i != pe->my_pe && pe->peers[i].is_same_process) {
             return false;
         }
     }
@@ -467,6 +282,7 @@ enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe)
         .fatal = executor_fatal,
         .report = executor_report,
         .thread_start = executor_thread_start,
+        .help = executor_help,
         .context = pe,
     };
     pe->device_ops = &cpu_ops;

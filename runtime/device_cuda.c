@@ -21,6 +21,7 @@ static const char *const kernel_names[GSH_KERNEL_COUNT] = {
     [GSH_KERNEL_AMO] = "gsh_kernel_amo",     [GSH_KERNEL_PUT_SIGNAL] = "gsh_kernel_put_signal",
     [GSH_KERNEL_STORE] = "gsh_kernel_store", [GSH_KERNEL_COPY_STRIDED] = "gsh_kernel_copy_strided",
     [GSH_KERNEL_WAIT] = "gsh_kernel_wait",   [GSH_KERNEL_SYNC] = "gsh_kernel_sync",
+    [GSH_KERNEL_FAR] = "gsh_kernel_far",
 };
 
 /* ---- contexts: each PE has its own, a thread may have another one current ---- */
@@ -284,17 +285,17 @@ static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_sta
 
 /* ---- set-up ---- */
 
-/* The number of this PE among those of its node. */
-static int node_index(const struct gsh_instance *pe)
+/* The number of this PE among those of its host. */
+static int host_index(const struct gsh_instance *pe)
 {
     int index = 0;
     for (int i = 0; i < pe->my_pe; i++) {
-        index += pe->peers[i].node == pe->peers[pe->my_pe].node;
+        index += pe->peers[i].host_hash == pe->peers[pe->my_pe].host_hash;
     }
     return index;
 }
 
-/* The GPU current on the calling thread, else one by the PE's number in its node. */
+/* The GPU current on the calling thread, else one by the PE's number on its host. */
 static enum gsh_result choose(struct gsh_instance *pe, struct gsh_cuda_device *d)
 {
     CUcontext current = NULL;
@@ -308,7 +309,7 @@ static enum gsh_result choose(struct gsh_instance *pe, struct gsh_cuda_device *d
             r = gsh_fail(GSH_ERR_UNSUPPORTED, "init: there is no GPU");
         }
         if (r == GSH_OK) {
-            r = gsh_cuda_result(d->cuda->DeviceGet(&d->ordinal, node_index(pe) % n_devices),
+            r = gsh_cuda_result(d->cuda->DeviceGet(&d->ordinal, host_index(pe) % n_devices),
                                 "init: cuDeviceGet");
         }
     }
@@ -408,6 +409,7 @@ static void cuda_finish(struct gsh_instance *pe)
     bool entered = d->context != NULL && gsh_cuda_enter(d);
     lane_finish(d, &d->work);
     lane_finish(d, &d->poll);
+    lane_finish(d, &d->proxy);
     if (d->module != NULL) {
         d->cuda->ModuleUnload(d->module);
     }
@@ -438,12 +440,15 @@ static const struct gsh_device_ops cuda_ops = {
     .load = cuda_load,
     .amo = cuda_amo,
     .quiet = cuda_quiet,
+    .proxy_copy = gsh_cuda_proxy_copy,
+    .proxy_amo = gsh_cuda_proxy_amo,
     .stream_copy = gsh_cuda_stream_copy,
     .stream_copy_strided = gsh_cuda_stream_copy_strided,
     .stream_store = gsh_cuda_stream_store,
     .stream_wait = gsh_cuda_stream_wait,
     .stream_sync = gsh_cuda_stream_sync,
     .stream_quiet = gsh_cuda_stream_quiet,
+    .stream_far = gsh_cuda_stream_far,
     .stream_synchronize = gsh_cuda_stream_synchronize,
 };
 
@@ -460,6 +465,7 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
     d->cuda = cuda;
     pthread_mutex_init(&d->work.lock, NULL);
     pthread_mutex_init(&d->poll.lock, NULL);
+    pthread_mutex_init(&d->proxy.lock, NULL);
     pe->device = d;
     pe->device_ops = &cuda_ops;
     enum gsh_result r = choose(pe, d);
@@ -471,11 +477,9 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
             "init: cuDeviceGetAttribute");
         d->can_write_values = has_write_values != 0;
     }
-    if (r == GSH_OK) {
-        r = lane_init(d, &d->work);
-    }
-    if (r == GSH_OK) {
-        r = lane_init(d, &d->poll);
+    struct gsh_cuda_lane *lanes[] = {&d->work, &d->poll, &d->proxy};
+    for (int i = 0; r == GSH_OK && i < 3; i++) {
+        r = lane_init(d, lanes[i]);
     }
     if (r == GSH_OK) {
         r = load_kernels(d);

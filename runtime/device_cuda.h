@@ -17,6 +17,7 @@ enum gsh_kernel {
     GSH_KERNEL_COPY_STRIDED,
     GSH_KERNEL_WAIT,
     GSH_KERNEL_SYNC,
+    GSH_KERNEL_FAR,
     GSH_KERNEL_COUNT
 };
 
@@ -36,9 +37,10 @@ struct gsh_cuda_device {
     bool can_write_values; /* stream memory operations of 8 bytes */
     CUmodule module;
     CUfunction kernels[GSH_KERNEL_COUNT];
-    struct gsh_cuda_lane work; /* copies and atomics, in order */
-    struct gsh_cuda_lane poll; /* loads: never behind a kernel */
-    bool has_pending;          /* non-blocking copies since the last synchronisation; work.lock */
+    struct gsh_cuda_lane work;  /* copies and atomics, in order */
+    struct gsh_cuda_lane poll;  /* loads: never behind a kernel */
+    struct gsh_cuda_lane proxy; /* what far PEs ask of this PE's memory */
+    bool has_pending;           /* non-blocking copies since the last synchronisation; work.lock */
 };
 
 /* Makes the device's context current for the calling thread; the result is for leave. */
@@ -60,6 +62,13 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, 
                                                        ptrdiff_t sst, size_t elem_bytes,
                                                        size_t nelems, CUstream stream);
 
+/* The row's entries for the proxy. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_proxy_copy(struct gsh_instance *pe, void *dest,
+                                                     const void *source, size_t bytes);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op,
+                                                    void *address, size_t bytes, uint64_t operand,
+                                                    uint64_t cond, uint64_t *old);
+
 /* The row's entries on a stream. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest,
                                                       const void *source, size_t bytes,
@@ -77,6 +86,9 @@ gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait, g
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, int team,
                                                       bool is_barrier, gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_quiet(struct gsh_instance *pe, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
+                                                     const struct gsh_request *request,
+                                                     gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_synchronize(struct gsh_instance *pe,
                                                              gsh_stream stream);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tool gshmem-info: the version, how it was built, the devices and links of this machine, and
- * every environment variable. It starts no PE. */
+ * The tool gshmem-info: the version, how it was built, the devices, links and transports of this
+ * machine, and every environment variable. It starts no PE. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "gshmem/types.h"
 #include "gshmem/version.h"
+#include "proxy/transport.h"
 #include "runtime/base/cuda.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
@@ -130,12 +132,24 @@ static void print_devices(void)
         print_links(n);
 }
 
+static void print_transports(void)
+{
+    const char *plugin = getenv("GSHMEM_UCX_PLUGIN");
+    const char *version =
+        gsh_transport_ucx_version(plugin && *plugin ? plugin : "libgshmem_ucx.so");
+    printf("\ntransports to PEs on other nodes\n  loop         between threads of one process\n");
+    if (version)
+        printf("  ucx          UCX %s\n", version);
+    else
+        printf("  ucx          no: %s\n", gsh_last_error());
+}
+
 static int usage(FILE *out)
 {
     fprintf(out, "usage: gshmem-info [OPTION]\n"
-                 "Prints gshmem's version, how it was built, the devices and links of this\n"
-                 "machine, and every environment variable with its value and meaning. Fails when\n"
-                 "one has a value that is not allowed, or is none of gshmem's.\n"
+                 "Prints gshmem's version, how it was built, the devices, links and transports\n"
+                 "of this machine, and every environment variable with its value and meaning.\n"
+                 "Fails when one has a value that is not allowed, or is none of gshmem's.\n"
                  "  --version    the version alone\n"
                  "  --gpus       the number of usable GPUs alone\n"
                  "  --variables  the variables alone\n"
@@ -163,6 +177,7 @@ int main(int argc, char **argv)
     } else {
         print_build();
         print_devices();
+        print_transports();
         printf("\nvariables\n");
         n_wrong = gsh_env_print(stdout);
     }

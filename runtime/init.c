@@ -17,7 +17,9 @@
 #include "runtime/base/util.h"
 #include "runtime/binding.h"
 #include "runtime/launch.h"
+#include "runtime/far.h"
 #include "runtime/leave.h"
+#include "runtime/net.h"
 #include "runtime/page.h"
 #include "runtime/setup.h"
 #include "runtime/team.h"
@@ -27,7 +29,7 @@
 struct hello {
     uint32_t library_version, state_version;
     int32_t pid;
-    int32_t reserved;
+    int32_t node_pes; /* GSHMEM_NODE_PES */
     uint64_t host_hash;
     uint64_t instance;
     uint8_t job[16]; /* rank 0's counts */
@@ -65,35 +67,74 @@ static uint64_t host_hash(void)
     return h;
 }
 
+static enum gsh_result check_hello(const struct hello *all, int i)
+{
+    if (all[i].library_version != all[0].library_version ||
+        all[i].state_version != all[0].state_version) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "init: PE %d runs another version of gshmem (%06x) than PE 0 (%06x)", i,
+                        all[i].library_version, all[0].library_version);
+    }
+    if (all[i].node_pes != all[0].node_pes) {
+        return gsh_fail(GSH_ERR_SYMMETRY, "init: GSHMEM_NODE_PES is %d on PE %d and %d on PE 0",
+                        all[i].node_pes, i, all[0].node_pes);
+    }
+    return GSH_OK;
+}
+
+/* A host is a node, or as many as GSHMEM_NODE_PES makes of it. */
+struct host {
+    uint64_t hash;
+    int n_pes; /* met so far */
+    int node;  /* of the latest */
+};
+
+static void number_nodes(struct gsh_instance *pe, struct host *hosts, int node_pes)
+{
+    int n_hosts = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        int h = 0;
+        while (h < n_hosts && hosts[h].hash != pe->peers[i].host_hash) {
+            h++;
+        }
+        if (h == n_hosts) {
+            hosts[n_hosts++] = (struct host){.hash = pe->peers[i].host_hash};
+        }
+        int before = hosts[h].n_pes++;
+        if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
+            hosts[h].node = pe->n_nodes++;
+        }
+        pe->peers[i].node = hosts[h].node;
+    }
+}
+
 static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
 {
+    struct host *hosts = calloc((size_t)pe->n_pes, sizeof(*hosts));
     pe->peers = calloc((size_t)pe->n_pes, sizeof(*pe->peers));
-    if (pe->peers == NULL) {
+    if (pe->peers == NULL || hosts == NULL) {
+        free(hosts);
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
-    int n_nodes = 0;
-    for (int i = 0; i < pe->n_pes; i++) {
+    enum gsh_result r = GSH_OK;
+    pe->is_one_process = true;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         struct gsh_peer *p = &pe->peers[i];
-        if (all[i].library_version != all[0].library_version ||
-            all[i].state_version != all[0].state_version) {
-            return gsh_fail(GSH_ERR_ARG,
-                            "init: PE %d runs another version of gshmem (%06x) than "
-                            "PE 0 (%06x)",
-                            i, all[i].library_version, all[0].library_version);
-        }
+        r = check_hello(all, i);
         p->pid = all[i].pid;
         p->host_hash = all[i].host_hash;
         p->cuda_ordinal = -1;
-        p->node = -1;
-        for (int j = 0; j < i && p->node < 0; j++) {
-            p->node = pe->peers[j].host_hash == p->host_hash ? pe->peers[j].node : -1;
-        }
-        p->node = p->node < 0 ? n_nodes++ : p->node;
-        if (p->pid == getpid() && p->host_hash == all[pe->my_pe].host_hash) {
-            p->instance = (struct gsh_instance *)(uintptr_t)all[i].instance;
+        p->is_same_process = p->pid == getpid() && p->host_hash == all[pe->my_pe].host_hash;
+        pe->is_one_process = pe->is_one_process && p->is_same_process;
+    }
+    number_nodes(pe, hosts, all[0].node_pes);
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (pe->peers[i].is_same_process && pe->peers[i].node == pe->peers[pe->my_pe].node) {
+            pe->peers[i].instance = (struct gsh_instance *)(uintptr_t)all[i].instance;
         }
     }
-    return GSH_OK;
+    free(hosts);
+    return r;
 }
 
 static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
@@ -101,6 +142,7 @@ static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
     struct hello mine = {.library_version = LIBRARY_VERSION,
                          .state_version = GSH_STATE_VERSION,
                          .pid = getpid(),
+                         .node_pes = pe->env.node_pes,
                          .host_hash = host_hash(),
                          .instance = (uint64_t)(uintptr_t)pe};
     if (getrandom(mine.job, sizeof(mine.job), 0) != (ssize_t)sizeof(mine.job)) {
@@ -175,7 +217,7 @@ static enum gsh_result map_pages(struct gsh_instance *pe, const uint8_t job[16])
     return r;
 }
 
-static enum gsh_result node_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
+static enum gsh_result page_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
 {
     struct gsh_instance *pe = context;
     if (gsh_host_sync_turn(pe, turn, start_ns)) {
@@ -185,35 +227,34 @@ static enum gsh_result node_wait(void *context, unsigned *turn, uint64_t *start_
     return GSH_OK;
 }
 
-static enum gsh_result make_node_bootstrap(struct gsh_instance *pe)
+/* Over the pages where all PEs share them, else over the network. */
+static enum gsh_result make_job_bootstrap(struct gsh_instance *pe)
 {
-    for (int i = 0; i < pe->n_pes; i++) {
-        if (pe->peers[i].page == NULL) {
-            return gsh_fail(GSH_ERR_UNSUPPORTED,
-                            "init: PE %d is on another host: the network route is not available",
-                            i);
-        }
+    if (pe->n_nodes > 1) {
+        enum gsh_result r = gsh_net_create(pe, pe->bootstrap);
+        return r == GSH_OK ? gsh_net_bootstrap_create(pe, pe->bootstrap, &pe->job_bootstrap) : r;
     }
-    pe->node_areas = calloc((size_t)pe->n_pes, sizeof(*pe->node_areas));
-    if (pe->node_areas == NULL) {
+    pe->page_areas = calloc((size_t)pe->n_pes, sizeof(*pe->page_areas));
+    if (pe->page_areas == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
     for (int i = 0; i < pe->n_pes; i++) {
-        pe->node_areas[i] = &pe->peers[i].page->node;
+        pe->page_areas[i] = &pe->peers[i].page->node;
     }
-    return gsh_bootstrap_shm_create(pe->bootstrap, pe->node_areas, node_wait, pe,
-                                    &pe->node_bootstrap);
+    return gsh_bootstrap_shm_create(pe->bootstrap, pe->page_areas, page_wait, pe,
+                                    &pe->job_bootstrap);
 }
 
 static void destroy(struct gsh_instance *pe)
 {
+    gsh_net_destroy(pe); /* first: it uses this PE's memory */
     gsh_setup_undo(pe);
     gsh_teams_destroy(pe);
     gsh_watch_destroy(&pe->watch);
-    if (pe->node_bootstrap != NULL) {
-        pe->node_bootstrap->ops->destroy(pe->node_bootstrap);
+    if (pe->job_bootstrap != NULL) {
+        pe->job_bootstrap->ops->destroy(pe->job_bootstrap);
     }
-    free(pe->node_areas);
+    free(pe->page_areas);
     gsh_fdpass_destroy(&pe->fdpass);
     for (int i = 0; pe->peers != NULL && i < pe->n_pes; i++) {
         if (pe->peers[i].page != NULL && pe->peers[i].instance == NULL) {
@@ -255,7 +296,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
         r = map_pages(pe, job);
     }
     if (r == GSH_OK) {
-        r = make_node_bootstrap(pe);
+        r = make_job_bootstrap(pe);
     }
     if (r == GSH_OK) {
         r = gsh_watch_create(pe, job, &pe->watch);
@@ -337,21 +378,25 @@ int gshmemx_init_status(void)
 
 void gshmem_finalize(void)
 {
-    struct gsh_instance *pe = gsh_instance_need("gshmem_finalize");
+    static const char call[] = "gshmem_finalize";
+    struct gsh_instance *pe = gsh_instance_need(call);
     if (pe != gsh_instance_bound()) {
         /* the thread that called init would go on with a PE, and a device, that are gone */
         gsh_log_set_pe(pe->my_pe);
-        gsh_abort(pe, 1, "gshmem_finalize: called by another thread than the one that called init");
+        gsh_abort(pe, 1, "%s: called by another thread than the one that called init", call);
     }
     if (pe->is_device_ready) {
-        gsh_require(pe, "gshmem_finalize", pe->device_ops->quiet(pe));
+        gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_far_quiet(pe, call);
     }
-    /* nobody uses this PE's memory or page after the last round: see the two steps in order */
-    gsh_require(pe, "gshmem_finalize",
+    /* nobody uses this PE's memory, page or messages after the last round: see the two steps in
+     * order */
+    gsh_require(pe, call,
                 pe->is_device_ready ? gsh_heap_leave(pe->heap)
-                                    : pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
+                                    : pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
+    gsh_net_close(pe);
     gsh_watch_destroy(&pe->watch);
-    gsh_require(pe, "gshmem_finalize", pe->bootstrap->ops->barrier(pe->bootstrap));
+    gsh_require(pe, call, pe->bootstrap->ops->barrier(pe->bootstrap));
     gsh_instance_unbind(pe);
     destroy(pe);
 }

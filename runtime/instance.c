@@ -9,12 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 #include "gshmem/types.h"
+#include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/binding.h"
 #include "runtime/leave.h"
 #include "runtime/modules.h"
+#include "runtime/net.h"
 #include "runtime/page.h"
 #include "runtime/setup.h"
 #include "runtime/watch.h"
@@ -136,7 +138,7 @@ void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *sy
     }
     int slot = pe->slot_of[target];
     if (slot < 0) {
-        gsh_abort(pe, 1, "%s: PE %d is not reachable from here", call, target);
+        return NULL;
     }
     return (void *)((uint64_t)symmetric +
                     (uint64_t)((int64_t)(slot - pe->my_slot) * (int64_t)pe->state.stride));
@@ -163,6 +165,7 @@ void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
             gsh_store_release_u32(&pe->page->control.abort_word, 1);
         }
         gsh_watch_tell_abort(pe->watch, status);
+        gsh_net_tell(pe, pe->my_pe, status, text);
         if (pe->bootstrap != NULL && pe->n_pes > 1) {
             pe->bootstrap->ops->abort(pe->bootstrap, status, text);
         }
@@ -214,10 +217,9 @@ static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigne
     _exit(1);
 }
 
-static bool wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns,
-                      uint64_t limit_ns)
+/* Looks at what bounds a wait. */
+static bool look(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns, uint64_t limit_ns)
 {
-    gsh_backoff(turn);
     if (gsh_load_relaxed_u32(&pe->page->control.abort_word) != 0) {
         await_end(pe, turn);
     }
@@ -231,40 +233,34 @@ static bool wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_n
     return now - *start_ns > limit_ns;
 }
 
+/* What is waited for may come through the proxy, or be asked for by a peer that waits. */
+static void back_off(struct gsh_instance *pe, unsigned *turn)
+{
+    if (pe->proxy != NULL) {
+        gsh_proxy_help(pe->proxy);
+    }
+    gsh_backoff(turn);
+}
+
 bool gsh_host_wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
 {
-    return wait_turn(pe, turn, start_ns, pe->env.wait_timeout_ns);
+    back_off(pe, turn);
+    return look(pe, turn, start_ns, pe->env.wait_timeout_ns);
 }
 
 bool gsh_host_sync_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
 {
-    return wait_turn(pe, turn, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
+    back_off(pe, turn);
+    return look(pe, turn, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
+}
+
+bool gsh_host_sync_look(struct gsh_instance *pe, uint64_t *start_ns)
+{
+    unsigned turn = 0;
+    return look(pe, &turn, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
 }
 
 double gsh_host_sync_limit_s(const struct gsh_instance *pe)
 {
     return (double)GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns) / 1e9;
-}
-
-void gsh_host_sync(struct gsh_instance *pe, int team, const char *call)
-{
-    struct gsh_team *t = &pe->teams[team];
-    uint64_t epoch = ++t->host_epoch;
-    /* release: pairs with the acquire below in every other member */
-    gsh_store_release_u64(&pe->page->team_epoch[team], epoch);
-    for (int i = 0; i < t->n_pes; i++) {
-        const uint64_t *theirs = &pe->peers[t->pes[i]].page->team_epoch[team];
-        unsigned turn = 0;
-        uint64_t start_ns = 0;
-        /* acquire: pairs with that member's release above */
-        while (gsh_load_acquire_u64(theirs) < epoch) {
-            if (gsh_host_sync_turn(pe, &turn, &start_ns)) {
-                gsh_abort(pe, 1,
-                          "%s: waited %.1f s for PE %d: its arrivals expected %" PRIu64
-                          ", seen %" PRIu64,
-                          call, gsh_host_sync_limit_s(pe), t->pes[i], epoch,
-                          gsh_load_acquire_u64(theirs));
-            }
-        }
-    }
 }

@@ -2,6 +2,7 @@
  * The public calls on the symmetric heap, and gshmem_ptr. */
 #include <stdint.h>
 #include "gshmemx.h"
+#include "runtime/far.h"
 #include "runtime/setup.h"
 #include "runtime/base/util.h"
 
@@ -20,7 +21,7 @@ static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignmen
         gsh_require(pe, call, gsh_heap_zero(pe->heap, p, bytes));
     }
     /* malloc's last barrier: no PE returns before all may use the memory */
-    gsh_require(pe, call, pe->node_bootstrap->ops->barrier(pe->node_bootstrap));
+    gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
     return p;
 }
 
@@ -50,6 +51,7 @@ void gshmem_free(void *ptr)
         return;
     }
     gsh_require(pe, "gshmem_free", pe->device_ops->quiet(pe));
+    gsh_far_quiet(pe, "gshmem_free");
     gsh_require(pe, "gshmem_free", gsh_heap_free(pe->heap, ptr));
     gsh_require(pe, "gshmem_free", gsh_setup_publish_allocations(pe));
 }

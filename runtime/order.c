@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host fence, quiet, barrier and sync. What the flags of a host sync look like is instance.h's. */
 #include "gshmem.h"
+#include "runtime/far.h"
 #include "runtime/host_calls.h"
 #include "runtime/team.h"
 
@@ -9,12 +10,18 @@ static void quiet(struct gsh_instance *pe, const char *call)
 {
     if (pe->is_device_ready) {
         gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_far_quiet(pe, call);
     }
 }
 
 void gshmem_fence(void)
 {
-    quiet(gsh_instance_need("gshmem_fence"), "gshmem_fence");
+    static const char call[] = "gshmem_fence";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    if (pe->is_device_ready) {
+        gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_far_fence(pe, call);
+    }
 }
 
 void gshmem_quiet(void)

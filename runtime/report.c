@@ -28,6 +28,12 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
                  ", seen %" PRIu64,
                  limit, r->pe, r->address, r->expected, r->seen);
         break;
+    case GSH_REPORT_FAR_TIMEOUT:
+        snprintf(out, bytes,
+                 "waited %.1f s for the proxy's work for PE %d (-1: for all): address 0x%" PRIx64
+                 ": expected %" PRIu64 ", seen %" PRIu64,
+                 limit, r->pe, r->address, r->expected, r->seen);
+        break;
     case GSH_REPORT_BAD_PE:
         snprintf(out, bytes, "PE %d is out of range or not reachable: the job has PEs 0 to %d",
                  r->pe, pe->n_pes - 1);

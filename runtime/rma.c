@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "gshmem.h"
+#include "runtime/far.h"
 #include "runtime/host_calls.h"
 
 uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelems,
@@ -52,13 +53,76 @@ struct gsh_signal_arg gsh_check_signal(struct gsh_instance *pe, const char *call
     };
 }
 
+/* ---- far PEs ---- */
+
+static struct gsh_request far_copy(const struct gsh_instance *pe, int op, const void *symmetric,
+                                   const void *local, uint64_t bytes, int target)
+{
+    struct gsh_request request = gsh_far_request(pe, op, symmetric, target);
+    request.local = (void *)(uintptr_t)local;
+    request.bytes = bytes;
+    return request;
+}
+
+static void far_strided(struct gsh_instance *pe, const char *call, int op, const void *symmetric,
+                        const void *local, ptrdiff_t remote_stride, ptrdiff_t local_stride,
+                        size_t elem_bytes, size_t nelems, int target)
+{
+    struct gsh_request request = far_copy(pe, op, symmetric, local, 0, target);
+    request.elem_bytes = elem_bytes;
+    request.nelems = nelems;
+    request.remote_stride = remote_stride;
+    request.local_stride = local_stride;
+    gsh_far_run(pe, call, &request);
+}
+
+static uint64_t far_load(struct gsh_instance *pe, const char *call, const void *source,
+                         size_t bytes, int target)
+{
+    struct gsh_request request = gsh_far_request(pe, GSH_RING_G, source, target);
+    request.word_bytes = (uint8_t)bytes;
+    request.is_fetch = true;
+    gsh_far_run(pe, call, &request);
+    return request.value;
+}
+
+static void far_signal(struct gsh_instance *pe, const char *call, uint64_t *sig_addr,
+                       struct gsh_signal_arg signal, int target)
+{
+    struct gsh_request request = gsh_far_request(pe, GSH_RING_AMO, sig_addr, target);
+    request.amo_op = signal.op == GSHMEM_SIGNAL_SET ? GSH_AMO_SET : GSH_AMO_ADD;
+    request.word_bytes = sizeof(uint64_t);
+    request.operand = signal.value;
+    gsh_far_run(pe, call, &request);
+}
+
+static void far_put_signal(struct gsh_instance *pe, const char *call, void *dest,
+                           const void *source, uint64_t bytes, uint64_t *sig_addr,
+                           struct gsh_signal_arg signal, int target)
+{
+    if (bytes == 0) {
+        far_signal(pe, call, sig_addr, signal, target);
+        return;
+    }
+    struct gsh_request request = far_copy(pe, GSH_RING_PUT_SIGNAL, dest, source, bytes, target);
+    request.sig_op = (uint8_t)signal.op;
+    request.sig_off = (uint64_t)(uintptr_t)sig_addr - pe->state.base;
+    request.signal = signal.value;
+    gsh_far_run(pe, call, &request);
+}
+
+/* ---- the bodies ---- */
+
 void gsh_put(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
              int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
-    if (bytes > 0) {
+    if (bytes > 0 && gsh_is_far(pe, target)) {
+        struct gsh_request request = far_copy(pe, GSH_RING_PUT, dest, source, bytes, target);
+        gsh_far_run(pe, call, &request);
+    } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy(pe, remote, source, bytes));
     }
 }
@@ -69,7 +133,10 @@ void gsh_get(const char *call, void *dest, const void *source, size_t nelems, si
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
-    if (bytes > 0) {
+    if (bytes > 0 && gsh_is_far(pe, target)) {
+        struct gsh_request request = far_copy(pe, GSH_RING_GET, source, dest, bytes, target);
+        gsh_far_run(pe, call, &request);
+    } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy(pe, dest, remote, bytes));
     }
 }
@@ -80,7 +147,10 @@ void gsh_put_nbi(const char *call, void *dest, const void *source, size_t nelems
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
-    if (bytes > 0) {
+    if (bytes > 0 && gsh_is_far(pe, target)) {
+        struct gsh_request request = far_copy(pe, GSH_RING_PUT, dest, source, bytes, target);
+        gsh_far_post(pe, call, &request);
+    } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy_nbi(pe, remote, source, bytes));
     }
 }
@@ -91,7 +161,10 @@ void gsh_get_nbi(const char *call, void *dest, const void *source, size_t nelems
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
-    if (bytes > 0) {
+    if (bytes > 0 && gsh_is_far(pe, target)) {
+        struct gsh_request request = far_copy(pe, GSH_RING_GET, source, dest, bytes, target);
+        gsh_far_post(pe, call, &request);
+    } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy_nbi(pe, dest, remote, bytes));
     }
 }
@@ -103,7 +176,9 @@ void gsh_iput(const char *call, void *dest, const void *source, ptrdiff_t dst, p
     gsh_check_span(pe, call, sst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, span, target);
-    if (nelems > 0) {
+    if (nelems > 0 && gsh_is_far(pe, target)) {
+        far_strided(pe, call, GSH_RING_IPUT, dest, source, dst, sst, elem_bytes, nelems, target);
+    } else if (nelems > 0) {
         gsh_require(pe, call,
                     pe->device_ops->copy_strided(pe, remote, source, dst, sst, elem_bytes, nelems));
     }
@@ -116,7 +191,9 @@ void gsh_iget(const char *call, void *dest, const void *source, ptrdiff_t dst, p
     gsh_check_span(pe, call, dst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, span, target);
-    if (nelems > 0) {
+    if (nelems > 0 && gsh_is_far(pe, target)) {
+        far_strided(pe, call, GSH_RING_IGET, source, dest, sst, dst, elem_bytes, nelems, target);
+    } else if (nelems > 0) {
         gsh_require(pe, call,
                     pe->device_ops->copy_strided(pe, dest, remote, dst, sst, elem_bytes, nelems));
     }
@@ -128,14 +205,23 @@ void gsh_p(const char *call, void *dest, const void *value, size_t bytes, int ta
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     uint64_t bits = 0;
     memcpy(&bits, value, bytes);
-    gsh_require(pe, call, pe->device_ops->store(pe, remote, bits, bytes));
+    if (gsh_is_far(pe, target)) {
+        gsh_far_store(pe, call, dest, bits, bytes, target);
+    } else {
+        gsh_require(pe, call, pe->device_ops->store(pe, remote, bits, bytes));
+    }
 }
 
 void gsh_g(const char *call, void *value, const void *source, size_t bytes, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
-    gsh_require(pe, call, pe->device_ops->load(pe, remote, bytes, 1, value));
+    if (gsh_is_far(pe, target)) {
+        uint64_t bits = far_load(pe, call, source, bytes, target);
+        memcpy(value, &bits, bytes);
+    } else {
+        gsh_require(pe, call, pe->device_ops->load(pe, remote, bytes, 1, value));
+    }
 }
 
 /* The atomic is ordered after the copy and returns when both are done (device.h). */
@@ -153,6 +239,12 @@ void gsh_put_signal(const char *call, void *dest, const void *source, size_t nel
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(pe, call, sig_addr, signal, sig_op, target);
+    if (gsh_is_far(pe, target)) {
+        uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+        gsh_peer_address(pe, call, dest, bytes, target);
+        far_put_signal(pe, call, dest, source, bytes, sig_addr, s, target);
+        return;
+    }
     gsh_put_nbi(call, dest, source, nelems, elem_bytes, target);
     signal_after_copy(pe, call, s);
 }
@@ -202,5 +294,10 @@ void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
     static const char call[] = "gshmemx_signal_op";
     struct gsh_instance *self = gsh_instance_need_device(call);
-    signal_after_copy(self, call, gsh_check_signal(self, call, sig_addr, signal, sig_op, pe));
+    struct gsh_signal_arg s = gsh_check_signal(self, call, sig_addr, signal, sig_op, pe);
+    if (gsh_is_far(self, pe)) {
+        far_signal(self, call, sig_addr, s, pe);
+    } else {
+        signal_after_copy(self, call, s);
+    }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Second stage of init. The library's part of each heap holds, in order: the sync areas of the
- * predefined teams (the same offsets everywhere), then this PE's own tables for its kernels. */
+ * predefined teams (the same offsets everywhere), this PE's own tables for its kernels, and where
+ * PEs are far its kernels' words of the rings. */
 #include "runtime/setup.h"
 
 #include <stdlib.h>
@@ -9,29 +10,41 @@
 #include "gshmemx.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
+#include "runtime/far.h"
 #include "runtime/modules.h"
 #include "runtime/page.h"
+#include "runtime/team.h"
 #include "runtime/topology.h"
 #include "runtime/watch.h"
 
 #define PREDEFINED_TEAMS 4
 #define ALLOC_TABLE_MAX  65536u /* live allocations the checks can follow */
 
+/* A team's tables of int32_t, one after the other, each with room for all PEs. */
+enum { TABLE_MEMBERS, TABLE_LEADERS, TABLE_NEAR, TEAM_TABLES };
+
 struct layout {
     uint64_t sync_stride; /* team t's sync area is at t * sync_stride */
-    uint64_t teams_off, slots_off, bytes;
+    uint64_t teams_off, slots_off, tables_off, rings_off, bytes;
+    uint64_t table_bytes;
 };
 
 static struct layout make_layout(const struct gsh_instance *pe)
 {
     struct layout l;
     l.sync_stride = gsh_align_up(GSH_SYNC_AREA_BYTES(pe->n_pes), 128);
+    l.table_bytes = (uint64_t)pe->n_pes * sizeof(int32_t);
     l.teams_off = PREDEFINED_TEAMS * l.sync_stride;
     l.slots_off = l.teams_off + GSH_TEAM_SLOTS * sizeof(struct gsh_team_state);
-    /* irregular teams' member tables follow the slots */
-    uint64_t tables = (1 + PREDEFINED_TEAMS) * (uint64_t)pe->n_pes * sizeof(int32_t);
-    l.bytes = gsh_align_up(l.slots_off + tables, 512);
+    l.tables_off = l.slots_off + l.table_bytes;
+    l.rings_off = gsh_align_up(l.tables_off + PREDEFINED_TEAMS * TEAM_TABLES * l.table_bytes, 128);
+    l.bytes = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), 512);
     return l;
+}
+
+static uint64_t table_off(const struct layout *l, int team, int table)
+{
+    return l->tables_off + (uint64_t)(team * TEAM_TABLES + table) * l->table_bytes;
 }
 
 static enum gsh_result choose_device(struct gsh_instance *pe)
@@ -82,7 +95,7 @@ static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_
         r = gsh_topology_card(pe, &mine);
     }
     mine.result = (int32_t)r;
-    struct gsh_bootstrap *b = pe->node_bootstrap;
+    struct gsh_bootstrap *b = pe->job_bootstrap;
     r = b->ops->allgather(b, &mine, sizeof(mine), all);
     if (r == GSH_OK) {
         r = gsh_topology_decide(pe, all, stride_bytes);
@@ -102,7 +115,7 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
     }
     bool is_cuda = strcmp(pe->device_ops->name, "cuda") == 0;
     struct gsh_heap_options options = {
-        .bootstrap = pe->node_bootstrap,
+        .bootstrap = pe->job_bootstrap,
         .fdpass = pe->fdpass,
         .kind = is_cuda ? GSH_MEMORY_CUDA : GSH_MEMORY_HOST,
         .cuda_device = pe->peers[pe->my_pe].cuda_ordinal,
@@ -113,44 +126,86 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         .pe_of_slot = pe->pe_of_slot,
         .is_same_process = same,
         .internal_bytes = make_layout(pe).bytes,
+        .events = gsh_far_heap_events(pe),
     };
     enum gsh_result r = gsh_heap_create(&options, &pe->heap);
     free(same);
     return r;
 }
 
-/* Writes the tables into the library's part of the own heap. */
+static int domain_of(const struct gsh_instance *pe, int member_pe)
+{
+    return pe->peers[member_pe].domain;
+}
+
+/* The leader and near tables of a team on several domains. */
+static enum gsh_result write_split(const struct gsh_instance *pe, const struct layout *l, int t,
+                                   uint8_t *copy, struct gsh_team_state *state)
+{
+    struct gsh_team_split split;
+    enum gsh_result r = gsh_team_split_make(pe, &pe->teams[t], domain_of, &split);
+    if (r != GSH_OK) {
+        return r;
+    }
+    state->n_nodes = split.n_groups;
+    state->my_node = split.my_group;
+    state->n_near = split.n_near;
+    state->my_near = split.my_near;
+    if (split.n_groups > 1) {
+        uint64_t base = gsh_heap_base(pe->heap);
+        uint64_t leaders = table_off(l, t, TABLE_LEADERS), near = table_off(l, t, TABLE_NEAR);
+        memcpy(copy + leaders, split.leaders, (size_t)split.n_groups * sizeof(int32_t));
+        memcpy(copy + near, split.near, (size_t)split.n_near * sizeof(int32_t));
+        state->leaders = base + leaders;
+        state->near = base + near;
+    }
+    gsh_team_split_finish(&split);
+    return GSH_OK;
+}
+
+static enum gsh_result write_team(const struct gsh_instance *pe, const struct layout *l, int t,
+                                  uint8_t *copy)
+{
+    const struct gsh_team *team = &pe->teams[t];
+    uint64_t members = table_off(l, t, TABLE_MEMBERS);
+    int32_t *table = (int32_t *)(copy + members);
+    bool is_regular = true;
+    int step = team->n_pes > 1 ? team->pes[1] - team->pes[0] : 1;
+    for (int i = 0; i < team->n_pes; i++) {
+        table[i] = team->pes[i];
+        is_regular = is_regular && team->pes[i] == team->pes[0] + i * step;
+    }
+    struct gsh_team_state *state = (struct gsh_team_state *)(copy + l->teams_off) + t;
+    *state = (struct gsh_team_state){
+        .n_pes = team->n_pes,
+        .my_index = team->my_index,
+        .first_pe = team->pes[0],
+        .pe_stride = step,
+        .pes = is_regular ? 0 : gsh_heap_base(pe->heap) + members,
+        .sync_off = (uint64_t)t * l->sync_stride,
+    };
+    return write_split(pe, l, t, copy, state);
+}
+
+/* Writes the tables into the library's part of the own heap, by way of a copy of that part. */
 static enum gsh_result write_tables(struct gsh_instance *pe)
 {
     struct layout l = make_layout(pe);
     uint64_t base = gsh_heap_base(pe->heap);
-    uint8_t *copy = calloc(1, l.bytes - l.teams_off);
+    uint8_t *copy = calloc(1, l.bytes);
     if (copy == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the device's tables");
     }
-    struct gsh_team_state *teams = (struct gsh_team_state *)copy;
-    int32_t *tables = (int32_t *)(copy + (l.slots_off - l.teams_off));
-    memcpy(tables, pe->slot_of, (size_t)pe->n_pes * sizeof(*tables));
-    for (int t = 0; t < PREDEFINED_TEAMS; t++) {
-        const struct gsh_team *team = &pe->teams[t];
-        size_t at = (size_t)(1 + t) * (size_t)pe->n_pes;
-        bool is_regular = true;
-        int step = team->n_pes > 1 ? team->pes[1] - team->pes[0] : 1;
-        for (int i = 0; i < team->n_pes; i++) {
-            tables[at + (size_t)i] = team->pes[i];
-            is_regular = is_regular && team->pes[i] == team->pes[0] + i * step;
-        }
-        teams[t] = (struct gsh_team_state){
-            .n_pes = team->n_pes,
-            .my_index = team->my_index,
-            .first_pe = team->pes[0],
-            .pe_stride = step,
-            .pes = is_regular ? 0 : base + l.slots_off + at * sizeof(int32_t),
-            .sync_off = (uint64_t)t * l.sync_stride,
-        };
+    enum gsh_result r = GSH_OK;
+    memcpy(copy + l.slots_off, pe->slot_of, (size_t)pe->n_pes * sizeof(*pe->slot_of));
+    for (int t = 0; r == GSH_OK && t < PREDEFINED_TEAMS; t++) {
+        r = write_team(pe, &l, t, copy);
     }
-    enum gsh_result r =
-        pe->device_ops->copy(pe, (void *)(base + l.teams_off), copy, l.bytes - l.teams_off);
+    gsh_far_rings_fill(pe, copy + l.rings_off);
+    if (r == GSH_OK) {
+        r = pe->device_ops->copy(pe, (void *)(base + l.teams_off), copy + l.teams_off,
+                                 l.bytes - l.teams_off);
+    }
     free(copy);
     return r;
 }
@@ -188,6 +243,22 @@ enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe)
     return GSH_OK;
 }
 
+/* The longest run of PEs with consecutive slots that this PE is in: slots are in PE order, so these
+ * are its near neighbours. */
+static void find_run(const struct gsh_instance *pe, struct gsh_state *state)
+{
+    int first = pe->my_pe, end = pe->my_pe + 1;
+    while (first > 0 && pe->slot_of[first - 1] >= 0) {
+        first--;
+    }
+    while (end < pe->n_pes && pe->slot_of[end] >= 0) {
+        end++;
+    }
+    state->run_first_pe = first;
+    state->run_n = end - first;
+    state->run_first_slot = pe->slot_of[first];
+}
+
 static enum gsh_result upload_state(struct gsh_instance *pe)
 {
     struct layout l = make_layout(pe);
@@ -202,12 +273,14 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .n_slots = pe->n_slots,
         .base = base,
         .stride = gsh_heap_stride(pe->heap),
-        .run_n = pe->n_pes, /* every PE has a slot, in order */
         .slot_of = base + l.slots_off,
         .teams = base + l.teams_off,
         .wait_timeout_ns = pe->env.wait_timeout_ns,
         .user_off = l.bytes,
+        .rings = pe->far != NULL ? base + l.rings_off : 0,
+        .n_rings = (uint64_t)gsh_far_n_rings(pe),
     };
+    find_run(pe, &pe->state);
     enum gsh_result r = pe->device_ops->map_host(pe, pe->page, GSH_PAGE_BYTES, &pe->state.control);
     if (r == GSH_OK) {
         r = make_alloc_table(pe);
@@ -228,6 +301,9 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
 {
     uint64_t stride_bytes = 0;
     enum gsh_result r = exchange_cards(pe, &stride_bytes);
+    if (r == GSH_OK && pe->proxy != NULL) {
+        r = gsh_far_create(pe);
+    }
     if (r == GSH_OK) {
         r = make_heap(pe, stride_bytes);
     }
@@ -235,7 +311,10 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
         r = upload_state(pe);
     }
     if (r == GSH_OK) {
-        r = pe->node_bootstrap->ops->barrier(pe->node_bootstrap);
+        r = gsh_far_start(pe);
+    }
+    if (r == GSH_OK) {
+        r = pe->job_bootstrap->ops->barrier(pe->job_bootstrap);
     }
     if (r == GSH_OK) {
         pe->is_device_ready = true;
@@ -257,6 +336,7 @@ void gsh_setup_undo(struct gsh_instance *pe)
         munmap(pe->alloc_table, ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range));
     }
     gsh_heap_destroy(&pe->heap);
+    gsh_far_destroy(pe);
     if (pe->device_ops != NULL) {
         pe->device_ops->finish(pe);
         pe->device_ops = NULL;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include "gshmem/types.h"
+#include "proxy/request.h"
 #include "runtime/instance.h"
 
 /* Up to here one block that copies and signals is faster than the copy engine and a second launch:
@@ -155,6 +156,13 @@ enum gsh_result gsh_cuda_stream_store(struct gsh_instance *pe, void *dest, uint6
     return launch(pe, GSH_KERNEL_STORE, 1, &args, stream);
 }
 
+/* For reports; `to` is zeroed. */
+static void name_call(char to[40], const char *call)
+{
+    size_t n = strlen(call);
+    memcpy(to, call, n < 40 ? n : 39);
+}
+
 enum gsh_result gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait,
                                      gsh_stream stream)
 {
@@ -168,8 +176,7 @@ enum gsh_result gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_w
         .bytes = wait->kind.bytes,
         .is_signed = wait->kind.is_signed,
     };
-    size_t n = strlen(wait->call);
-    memcpy(args.call, wait->call, n < sizeof(args.call) ? n : sizeof(args.call) - 1);
+    name_call(args.call, wait->call);
     return launch(pe, GSH_KERNEL_WAIT, wait->nelems < 2 ? 1 : 128, &args, stream);
 }
 
@@ -181,12 +188,56 @@ enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, int team, bool is_
     return launch(pe, GSH_KERNEL_SYNC, threads, &args, stream);
 }
 
-/* A stream is in order, and each piece of work in it ends with its writes visible to all. */
+/* By a kernel that asks the proxy through a ring, as a user's kernel does: the copy engine does not
+ * reach there. 1 block; the memory that the proxy cannot touch it moves itself, in pieces. */
+enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
+                                    const struct gsh_request *request, gsh_stream stream)
+{
+    struct gsh_kernel_far_args args = {
+        .remote = pe->state.base + request->remote_off,
+        .bytes = request->bytes,
+        .signal =
+            pe->state.base + (request->op == GSH_RING_AMO ? request->remote_off : request->sig_off),
+        .value = request->op == GSH_RING_AMO ? request->operand : request->signal,
+        .dst = request->op == GSH_RING_IPUT ? request->remote_stride : request->local_stride,
+        .sst = request->op == GSH_RING_IPUT ? request->local_stride : request->remote_stride,
+        .elem_bytes = request->elem_bytes,
+        .nelems = request->nelems,
+        .op = request->op,
+        .sig_op = request->op == GSH_RING_AMO
+                      ? (request->amo_op == GSH_AMO_SET ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD)
+                      : request->sig_op,
+        .pe = request->pe,
+    };
+    name_call(args.call, call);
+    if (request->op == GSH_RING_PUT_INLINE) {
+        memcpy(&args.value, request->inline_data, sizeof(args.value));
+    }
+    if (request->local != NULL) {
+        struct gsh_cuda_device *d = pe->device;
+        bool entered = gsh_cuda_enter(d);
+        args.local = gsh_cuda_kernel_address(pe, request->local);
+        gsh_cuda_leave(d, entered);
+        if (args.local == 0) {
+            return gsh_fail(
+                GSH_ERR_UNSUPPORTED,
+                "%p is ordinary host memory, which a call on a stream cannot use with PE "
+                "%d behind the network: take symmetric or pinned memory",
+                request->local, request->pe);
+        }
+    }
+    bool is_in_heap = args.local - pe->state.base < pe->state.stride;
+    return launch(pe, GSH_KERNEL_FAR, request->local == NULL || is_in_heap ? 32 : 256, &args,
+                  stream);
+}
+
+/* A stream is in order, and each piece of work in it ends with its writes to near PEs visible to
+ * all. */
 enum gsh_result gsh_cuda_stream_quiet(struct gsh_instance *pe, gsh_stream stream)
 {
-    (void)pe;
-    (void)stream;
-    return GSH_OK;
+    static const struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    return pe->proxy != NULL ? gsh_cuda_stream_far(pe, "gshmemx_quiet_on_stream", &quiet, stream)
+                             : GSH_OK;
 }
 
 enum gsh_result gsh_cuda_stream_synchronize(struct gsh_instance *pe, gsh_stream stream)

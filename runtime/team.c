@@ -6,6 +6,56 @@
 #include <stdlib.h>
 #include "gshmem.h"
 
+/* ---- groups ---- */
+
+static int *numbers(int n)
+{
+    return calloc((size_t)n, sizeof(int));
+}
+
+enum gsh_result gsh_team_split_make(const struct gsh_instance *pe, const struct gsh_team *team,
+                                    int (*group_of)(const struct gsh_instance *, int),
+                                    struct gsh_team_split *out)
+{
+    int *number_of = numbers(pe->n_pes); /* by group_of: 1 + number here; 0: not met */
+    struct gsh_team_split s = {.leaders = numbers(team->n_pes), .near = numbers(team->n_pes)};
+    int mine = group_of(pe, pe->my_pe);
+    if (number_of == NULL || s.leaders == NULL || s.near == NULL) {
+        free(number_of);
+        gsh_team_split_finish(&s);
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for teams");
+    }
+    for (int i = 0; i < team->n_pes; i++) {
+        int group = group_of(pe, team->pes[i]);
+        if (number_of[group] == 0) {
+            s.leaders[s.n_groups] = team->pes[i];
+            number_of[group] = ++s.n_groups;
+        }
+        if (group == mine) {
+            s.my_near = i == team->my_index ? s.n_near : s.my_near;
+            s.near[s.n_near++] = i;
+        }
+    }
+    s.my_group = number_of[mine] - 1;
+    free(number_of);
+    *out = s;
+    return GSH_OK;
+}
+
+void gsh_team_split_finish(struct gsh_team_split *split)
+{
+    free(split->leaders);
+    free(split->near);
+    *split = (struct gsh_team_split){0};
+}
+
+static int node_of(const struct gsh_instance *pe, int member_pe)
+{
+    return pe->peers[member_pe].node;
+}
+
+/* ---- the predefined teams ---- */
+
 static enum gsh_result fill(struct gsh_instance *pe, int team,
                             bool (*is_member)(const struct gsh_instance *, int))
 {
@@ -23,7 +73,7 @@ static enum gsh_result fill(struct gsh_instance *pe, int team,
             t->pes[t->n_pes++] = i;
         }
     }
-    return GSH_OK;
+    return gsh_team_split_make(pe, t, node_of, &t->nodes);
 }
 
 static bool in_world(const struct gsh_instance *pe, int i)
@@ -70,6 +120,7 @@ enum gsh_result gsh_teams_create(struct gsh_instance *pe)
 void gsh_teams_destroy(struct gsh_instance *pe)
 {
     for (int t = 0; t < GSH_TEAM_SLOTS; t++) {
+        gsh_team_split_finish(&pe->teams[t].nodes);
         free(pe->teams[t].pes);
         pe->teams[t] = (struct gsh_team){0};
     }

@@ -20,9 +20,9 @@ struct gsh_device_card {
 /* This PE's card; its device has been chosen. */
 GSH_CHECK_RESULT enum gsh_result gsh_topology_card(struct gsh_instance *pe,
                                                    struct gsh_device_card *card);
-/* cards[n_pes]. Checks that every PE is reachable (this build has no network route) and that no
- * GPU has two PEs without permission; fills the peers' device fields and routes, slots, and the
- * stride of the heap. */
+/* Collective; cards[n_pes]. Checks that the devices go together and that no GPU has two PEs without
+ * permission; fills the peers' device fields, domains and routes, slots, and the stride of the
+ * heap; makes the proxy when only now a PE is found to be far. */
 GSH_CHECK_RESULT enum gsh_result gsh_topology_decide(struct gsh_instance *pe,
                                                      const struct gsh_device_card *cards,
                                                      uint64_t *stride_bytes);

@@ -18,6 +18,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/instance.h"
+#include "runtime/net.h"
 #include "runtime/page.h"
 
 enum message_kind { MESSAGE_HELLO = 1, MESSAGE_LEAVE, MESSAGE_ABORT, MESSAGE_DEAD };
@@ -81,9 +82,11 @@ static void send_all(struct gsh_watch *w, const struct message *m)
 }
 
 /* The process's end after another PE's: nothing of this process is worth saving. */
-static void __attribute__((noreturn)) end_process(struct gsh_watch *w, int status)
+static void __attribute__((noreturn))
+end_process(struct gsh_watch *w, int origin, int status, const char *why)
 {
     gsh_store_release_u32(&w->pe->page->control.abort_word, 1);
+    gsh_net_tell(w->pe, origin, status, why);
     _exit(status);
 }
 
@@ -107,7 +110,7 @@ static void end_for_death(struct gsh_watch *w, int dead_pe)
     if (w->is_centre) {
         send_all(w, &m);
     }
-    end_process(w, 1);
+    end_process(w, dead_pe, 1, "died");
 }
 
 static void handle(struct gsh_watch *w, int link, const struct message *m)
@@ -123,10 +126,10 @@ static void handle(struct gsh_watch *w, int link, const struct message *m)
         }
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job", m->pe);
         gsh_report_print(w->pe); /* perhaps what that PE has waited for in vain */
-        end_process(w, m->status);
+        end_process(w, m->pe, m->status, "ended the job");
     case MESSAGE_DEAD:
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d died", m->pe);
-        end_process(w, 1);
+        end_process(w, m->pe, 1, "died");
     default:
         break;
     }
@@ -254,10 +257,10 @@ static enum gsh_result listen_centre(struct gsh_watch *w, const uint8_t job[16],
     return GSH_OK;
 }
 
-static bool has_other_process(const struct gsh_instance *pe)
+static bool has_other_process(const struct gsh_instance *pe, int node)
 {
     for (int i = 0; i < pe->n_pes; i++) {
-        if (pe->peers[i].instance == NULL) {
+        if (pe->peers[i].node == node && pe->peers[i].instance == NULL) {
             return true;
         }
     }
@@ -277,7 +280,7 @@ static enum gsh_result make_links(struct gsh_watch *w, const uint8_t job[16])
             members++;
         }
     }
-    bool is_linked = has_other_process(pe);
+    bool is_linked = has_other_process(pe, node);
     w->is_centre = centre == pe->my_pe;
     w->n_links = !is_linked ? 0 : w->is_centre ? members - 1 : 1;
     w->polls = calloc((size_t)w->n_links + 1, sizeof(*w->polls));
@@ -290,12 +293,10 @@ static enum gsh_result make_links(struct gsh_watch *w, const uint8_t job[16])
         w->polls[i] = (struct pollfd){.fd = -1, .events = POLLIN};
     }
     w->polls[w->n_links] = (struct pollfd){.fd = w->wake_fd, .events = POLLIN};
-    if (!is_linked) {
-        return GSH_OK;
-    }
-    enum gsh_result r = w->is_centre ? listen_centre(w, job, node) : GSH_OK;
-    enum gsh_result rb = pe->bootstrap->ops->barrier(pe->bootstrap);
-    if (r != GSH_OK || rb != GSH_OK) {
+    enum gsh_result r = is_linked && w->is_centre ? listen_centre(w, job, node) : GSH_OK;
+    /* one process: no PE of the job is linked */
+    enum gsh_result rb = pe->is_one_process ? GSH_OK : pe->bootstrap->ops->barrier(pe->bootstrap);
+    if (r != GSH_OK || rb != GSH_OK || !is_linked) {
         return r != GSH_OK ? r : rb;
     }
     return w->is_centre ? accept_links(w, job) : connect_centre(w, job, node, centre);

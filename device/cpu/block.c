@@ -239,6 +239,17 @@ GSH_NO_TSAN static void want_block(struct gsh_cpu_block *b)
     gsh_tsan_become(b->running->tsan);
 }
 
+/* Not as the CUDA thread: what it does is not the kernel's, and must not switch stacks. */
+GSH_NO_TSAN static void help(struct gsh_cpu_block *b)
+{
+    struct gsh_cpu_thread *self = gshmem_cpu_self;
+    gshmem_cpu_self = NULL;
+    gsh_tsan_become(b->main.tsan);
+    b->config->help(b->config->context);
+    gsh_tsan_become(b->running->tsan);
+    gshmem_cpu_self = self;
+}
+
 /* All threads of the block that can run only spin. */
 GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
 {
@@ -246,6 +257,9 @@ GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
     b->idle_yields = 0;
     if (round == 0)
         b->idle_since_ns = now_ns();
+    /* Under the thread sanitizer it would write to the CUDA thread's stack as somebody else. */
+    if (b->config->help && !gsh_tsan_is_on())
+        help(b);
     if (round < PAUSE_ROUNDS) {
         pause_core();
         return;

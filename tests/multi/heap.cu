@@ -147,7 +147,7 @@ static void check_alignments(const test_pe *pe)
         CHECK(blocks[i] != NULL);
         CHECK_EQ((uintptr_t)blocks[i] % ((size_t)1 << i), 0);
         /* The same holds for the copies on the other PEs. */
-        CHECK_EQ((uintptr_t)gshmem_ptr(blocks[i], pe->next) % ((size_t)1 << i), 0);
+        CHECK_EQ((uintptr_t)gshmem_ptr(blocks[i], pe->next) % ((size_t)1 << i), 0); /* far: NULL */
     }
     for (int i = 23; i-- > 0;)
         gshmem_free(blocks[i]);
@@ -174,15 +174,18 @@ static void check_calloc(void)
 
 /* ---- gshmem_ptr ------------------------------------------------------------------------------ */
 
-/* Direct stores through the pointers, without any call. */
-__global__ void ptr_kernel(int *table, verdict *v)
+/* Direct stores through the pointers, without any call. PEs from near on, n_near of them, share
+ * memory with this one. */
+__global__ void ptr_kernel(int *table, int near, int n_near, verdict *v)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
     for (int pe = 0; pe < n; pe++) {
         int *there = (int *)gshmem_ptr(&table[me], pe);
-        EXPECT_AT(v, there != nullptr, true, pe);
+        EXPECT_AT(v, there != nullptr, pe >= near && pe < near + n_near, pe);
         if (there)
             *there = me * 100 + pe;
+        else
+            gshmem_int_p(&table[me], me * 100 + pe, pe);
     }
     EXPECT(v, gshmem_ptr(table, me) == table);
     EXPECT(v, gshmem_ptr(table, n) == nullptr);
@@ -195,7 +198,9 @@ static void check_ptr(const test_pe *pe)
     int *table = (int *)test_heap((size_t)pe->n * sizeof *table);
     int here = 0;
     verdict *v = test_verdict();
-    gshmem_launch(ptr_kernel, dim3(1), dim3(1), 0, pe->stream, table, v);
+    const int near = gshmem_team_translate_pe(GSHMEM_TEAM_SHARED, 0, GSHMEM_TEAM_WORLD);
+    const int n_near = gshmem_team_n_pes(GSHMEM_TEAM_SHARED);
+    gshmem_launch(ptr_kernel, dim3(1), dim3(1), 0, pe->stream, table, near, n_near, v);
     test_sync(pe);
     JUDGE(pe, v, "gshmem_ptr in a kernel");
     gshmem_barrier_all();
@@ -203,9 +208,10 @@ static void check_ptr(const test_pe *pe)
         int found;
         test_copy(&found, &table[from], sizeof found);
         CHECK_EQ(found, from * 100 + pe->me);
-        CHECK(gshmem_ptr(table, from) != NULL);
+        const bool is_near = from >= near && from < near + n_near;
+        CHECK_EQ(gshmem_ptr(table, from) != NULL, is_near);
         CHECK(gshmemx_route_name(from) != NULL);
-        if (pe->is_cpu)
+        if (pe->is_cpu && is_near)
             CHECK_EQ(((int *)gshmem_ptr(table, from))[pe->me], pe->me * 100 + from);
     }
     CHECK(gshmem_ptr(table, pe->me) == table);
@@ -233,7 +239,9 @@ static void check_footprint(void)
         n_devices == 0)
         return;
     gshmem_init();
-    const int mine = gshmem_team_my_pe(GSHMEMX_TEAM_NODE) % n_devices;
+    const int mine =
+        (getenv("GSHMEM_NODE_PES") ? gshmem_my_pe() : gshmem_team_my_pe(GSHMEMX_TEAM_NODE)) %
+        n_devices;
     size_t before = 0, after = 0, total;
     CUDA(cudaSetDevice(mine));
     nothing_kernel<<<1, 1>>>();

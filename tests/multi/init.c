@@ -39,6 +39,46 @@ static void check_repeats(void)
     }
 }
 
+/* PEs on this PE's node: these tests run on one host. */
+static int node_pes(int n)
+{
+    const char *text = getenv("GSHMEM_NODE_PES");
+    return text != NULL && atoi(text) > 0 ? atoi(text) : n;
+}
+
+static void check_node_teams(int me, int n)
+{
+    const int per_node = node_pes(n), first = me / per_node * per_node, index = me - first;
+    const int here = n - first < per_node ? n - first : per_node;
+    int same = 0;
+    for (int pe = index; pe < n; pe += per_node)
+        same++;
+    CHECK_EQ(gshmem_team_n_pes(GSHMEMX_TEAM_NODE), here);
+    CHECK_EQ(gshmem_team_my_pe(GSHMEMX_TEAM_NODE), index);
+    CHECK_EQ(gshmem_team_n_pes(GSHMEM_TEAM_SHARED), here);
+    CHECK_EQ(gshmem_team_n_pes(GSHMEMX_TEAM_SAME_MYPE_NODE), same);
+    CHECK_EQ(gshmem_team_my_pe(GSHMEMX_TEAM_SAME_MYPE_NODE), me / per_node);
+    CHECK_EQ(gshmem_team_translate_pe(GSHMEM_TEAM_WORLD, n - 1, GSHMEMX_TEAM_NODE),
+             n - 1 < first + here ? n - 1 - first : -1);
+    CHECK_EQ(gshmem_team_translate_pe(GSHMEM_TEAM_WORLD, n, GSHMEMX_TEAM_NODE), -1);
+    CHECK_EQ(gshmem_team_translate_pe(GSHMEMX_TEAM_SAME_MYPE_NODE, 0, GSHMEM_TEAM_WORLD), index);
+}
+
+/* Near peers have addresses and load/store routes, far ones neither. */
+static void check_routes(int me, int n)
+{
+    char *p = gshmem_malloc(64);
+    const int per_node = node_pes(n);
+    for (int pe = 0; p != NULL && pe < n; pe++) {
+        const bool is_far = pe / per_node != me / per_node;
+        const char *route = gshmemx_route_name(pe);
+        CHECK_EQ(gshmem_ptr(p, pe) == NULL, is_far);
+        CHECK_EQ(strcmp(route, "loop") == 0 || strcmp(route, "ucx") == 0, is_far);
+    }
+    CHECK(gshmem_ptr(p, me) == p);
+    gshmem_free(p);
+}
+
 static void check_stages(void)
 {
     int major = 0, minor = 0, patch = -1;
@@ -51,17 +91,9 @@ static void check_stages(void)
     CHECK(me >= 0 && me < n);
     CHECK_EQ(gshmem_team_my_pe(GSHMEM_TEAM_WORLD), me);
     CHECK_EQ(gshmem_team_n_pes(GSHMEM_TEAM_WORLD), n);
-    /* These tests run on one host. */
-    CHECK_EQ(gshmem_team_n_pes(GSHMEMX_TEAM_NODE), n);
-    CHECK_EQ(gshmem_team_my_pe(GSHMEMX_TEAM_NODE), me);
-    CHECK_EQ(gshmem_team_n_pes(GSHMEM_TEAM_SHARED), n);
-    CHECK_EQ(gshmem_team_n_pes(GSHMEMX_TEAM_SAME_MYPE_NODE), 1);
-    CHECK_EQ(gshmem_team_my_pe(GSHMEMX_TEAM_SAME_MYPE_NODE), 0);
+    check_node_teams(me, n);
     CHECK_EQ(gshmem_team_my_pe(GSHMEM_TEAM_INVALID), -1);
     CHECK_EQ(gshmem_team_n_pes(99), -1);
-    CHECK_EQ(gshmem_team_translate_pe(GSHMEM_TEAM_WORLD, n - 1, GSHMEMX_TEAM_NODE), n - 1);
-    CHECK_EQ(gshmem_team_translate_pe(GSHMEM_TEAM_WORLD, n, GSHMEMX_TEAM_NODE), -1);
-    CHECK_EQ(gshmem_team_translate_pe(GSHMEMX_TEAM_SAME_MYPE_NODE, 0, GSHMEM_TEAM_WORLD), me);
     gshmem_info_get_version(&major, &minor);
     CHECK_EQ(major, GSHMEM_MAJOR_VERSION);
     CHECK_EQ(minor, GSHMEM_MINOR_VERSION);
@@ -78,6 +110,7 @@ static void check_stages(void)
     CHECK_EQ(gshmemx_init_status(), GSHMEM_STATUS_IS_INITIALIZED);
     CHECK(gshmemx_device_name() != NULL);
     CHECK_EQ(gshmemx_device_setup(), 0); /* again: nothing */
+    check_routes(me, n);
     check_job();
     gshmem_finalize();
     CHECK_EQ(gshmemx_init_status(), GSHMEM_STATUS_NOT_INITIALIZED);
@@ -230,7 +263,9 @@ static void *run_thread(void *arg)
         CHECK_EQ(gshmem_my_pe(), t->me);
         CHECK_EQ(gshmem_n_pes(), t->n);
         check_job();
-        CHECK_STR(gshmemx_route_name((t->me + 1) % t->n), t->n == 1 ? "self" : "thread");
+        if (node_pes(t->n) == t->n)
+            CHECK_STR(gshmemx_route_name((t->me + 1) % t->n), t->n == 1 ? "self" : "thread");
+        check_routes(t->me, t->n);
         gshmem_finalize();
     }
     return NULL;

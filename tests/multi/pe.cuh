@@ -52,13 +52,16 @@ static inline void test_cuda(cudaError_t error, const char *what)
 }
 #define CUDA(call) test_cuda((call), #call)
 
-/* One for each PE of the node, by number; nothing on the CPU device. */
+/* One for each PE, by number on its host; nothing on the CPU device. With GSHMEM_NODE_PES, nodes
+ * are parts of one host. */
 static inline void choose_gpu(void)
 {
 #ifdef __CUDACC__
     int n = 0;
     if (cudaGetDeviceCount(&n) == cudaSuccess && n > 0)
-        CUDA(cudaSetDevice(gshmem_team_my_pe(GSHMEMX_TEAM_NODE) % n));
+        CUDA(cudaSetDevice(
+            (getenv("GSHMEM_NODE_PES") ? gshmem_my_pe() : gshmem_team_my_pe(GSHMEMX_TEAM_NODE)) %
+            n));
 #endif
 }
 

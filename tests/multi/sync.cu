@@ -23,7 +23,24 @@ static HD gshmem_team_t team_of(int t)
 struct board {
     long *box[2];
     uint64_t *arrived; /* on PE 0 of the team: how many came to a sync, by AMOs */
+    int first, n;      /* the team: PEs from first on */
 };
+
+/* The board for a team: on several nodes two of them are parts of the job. */
+static board board_of(const board *b, int t)
+{
+    const gshmem_team_t team = t == 3 ? GSHMEM_TEAM_WORLD : team_of(t);
+    board part = *b;
+    part.first = gshmem_team_translate_pe(team, 0, GSHMEM_TEAM_WORLD);
+    part.n = gshmem_team_n_pes(team);
+    return part;
+}
+
+/* Where all PEs must meet: that team if it has all of them, else the one that has. */
+static gshmem_team_t whole_team(const test_pe *pe, int t)
+{
+    return gshmem_team_n_pes(team_of(t)) == pe->n ? team_of(t) : GSHMEM_TEAM_WORLD;
+}
 
 static HD long stamp(long r, int pe, int t)
 {
@@ -62,43 +79,44 @@ static __device__ int sync_by(int scope, int t)
                               : gshmemx_team_sync_block(team_of(t));
 }
 
-/* Every thread writes to every PE. */
-static HD void write_round(const board *b, long r, int me, int n, int t)
+/* Every thread writes to every PE of the team. */
+static HD void write_round(const board *b, long r, int me, int t)
 {
-    for (int i = 1; i <= n; i++)
-        gshmem_long_p(&b->box[r % 2][me * threads + t], stamp(r, me, t), (me + i) % n);
+    for (int i = 1; i <= b->n; i++)
+        gshmem_long_p(&b->box[r % 2][me * threads + t], stamp(r, me, t),
+                      b->first + (me - b->first + i) % b->n);
 }
 
 /* Every thread reads what another thread of every PE wrote. */
-static __device__ void read_round(const board *b, long r, int n, int t, int n_threads, verdict *v)
+static __device__ void read_round(const board *b, long r, int t, int n_threads, verdict *v)
 {
     const int other = n_threads - 1 - t;
-    for (int pe = 0; pe < n; pe++)
+    for (int pe = b->first; pe < b->first + b->n; pe++)
         EXPECT_AT(v, b->box[r % 2][pe * threads + other], stamp(r, pe, other), r);
 }
 
 __global__ void barrier_kernel(board b, verdict *v, int scope, int team, long begin, long end)
 {
-    const int me = gshmem_my_pe(), n = gshmem_n_pes(), t = (int)threadIdx.x;
+    const int me = gshmem_my_pe(), t = (int)threadIdx.x;
     for (long r = begin; r < end; r++) {
-        write_round(&b, r, me, n, t);
+        write_round(&b, r, me, t);
         EXPECT_EQ(v, barrier_by(scope, team), 0);
-        read_round(&b, r, n, t, (int)blockDim.x, v);
+        read_round(&b, r, t, (int)blockDim.x, v);
     }
 }
 
 /* All PEs add one, complete, and then nobody must come through before all have added. */
 __global__ void sync_kernel(board b, verdict *v, int scope, int team, long rounds)
 {
-    const uint64_t n = (uint64_t)gshmem_n_pes();
+    const uint64_t n = (uint64_t)b.n;
     for (long r = 1; r <= rounds; r++) {
         if (threadIdx.x == 0) {
-            gshmem_uint64_atomic_inc(b.arrived, 0);
+            gshmem_uint64_atomic_inc(b.arrived, b.first);
             gshmem_quiet();
         }
         EXPECT_EQ(v, sync_by(scope, team), 0);
         if (threadIdx.x == blockDim.x - 1) {
-            const uint64_t arrived = gshmem_uint64_atomic_fetch(b.arrived, 0);
+            const uint64_t arrived = gshmem_uint64_atomic_fetch(b.arrived, b.first);
             EXPECT_AT(v, arrived >= n * (uint64_t)r && arrived <= n * (uint64_t)(r + 1), true, r);
         }
     }
@@ -106,12 +124,12 @@ __global__ void sync_kernel(board b, verdict *v, int scope, int team, long round
 
 __global__ void write_kernel(board b, long r)
 {
-    write_round(&b, r, gshmem_my_pe(), gshmem_n_pes(), (int)threadIdx.x);
+    write_round(&b, r, gshmem_my_pe(), (int)threadIdx.x);
 }
 
 __global__ void read_kernel(board b, verdict *v, long r)
 {
-    read_round(&b, r, gshmem_n_pes(), (int)threadIdx.x, (int)blockDim.x, v);
+    read_round(&b, r, (int)threadIdx.x, (int)blockDim.x, v);
 }
 
 __global__ void lone_barrier_kernel(void)
@@ -123,7 +141,7 @@ static void clear(const test_pe *pe, board *b)
 {
     const uint64_t zero = 0;
     gshmem_barrier_all();
-    if (pe->me == 0)
+    if (pe->me == b->first)
         test_copy(b->arrived, &zero, sizeof zero);
     gshmem_barrier_all();
 }
@@ -134,15 +152,16 @@ static void test_kernels(const test_pe *pe, board *b, verdict *v, int rounds)
     for (int scope = 0; scope < n_scopes; scope++)
         for (int team = 0; team < n_teams; team++) {
             const unsigned n = (unsigned)scope_threads[scope];
+            board part = board_of(b, team);
             const long count = rounds / (scope == by_thread ? 1 : 4) + 2;
             snprintf(what, sizeof what, "barrier, %s, team %s", scope_names[scope],
                      team_names[team]);
-            test_collective(pe, barrier_kernel, 1, n, *b, v, scope, team, 0L, count);
+            test_collective(pe, barrier_kernel, 1, n, part, v, scope, team, 0L, count);
             test_sync(pe);
             JUDGE(pe, v, what);
-            clear(pe, b);
+            clear(pe, &part);
             snprintf(what, sizeof what, "sync, %s, team %s", scope_names[scope], team_names[team]);
-            test_collective(pe, sync_kernel, 1, n, *b, v, scope, team, count);
+            test_collective(pe, sync_kernel, 1, n, part, v, scope, team, count);
             test_sync(pe);
             JUDGE(pe, v, what);
         }
@@ -155,7 +174,7 @@ static void test_stream(const test_pe *pe, board *b, verdict *v, int rounds)
         if (r % 4 == 3)
             gshmemx_barrier_all_on_stream(pe->stream);
         else
-            CHECK_EQ(gshmemx_barrier_on_stream(team_of((int)(r % 4)), pe->stream), 0);
+            CHECK_EQ(gshmemx_barrier_on_stream(whole_team(pe, (int)(r % 4)), pe->stream), 0);
         gshmem_launch(read_kernel, dim3(1), dim3(threads), 0, pe->stream, *b, v, r);
     }
     test_sync(pe);
@@ -192,12 +211,12 @@ static void test_host(const test_pe *pe, board *b, int rounds)
 {
     long *found = (long *)calloc((size_t)pe->n * threads, sizeof *found);
     for (long r = 0; r < rounds; r++) {
-        write_round(b, r, pe->me, pe->n, 0);
+        write_round(b, r, pe->me, 0);
         const int team = (int)(r % n_teams);
         if (team == 3)
             gshmem_barrier_all();
         else
-            CHECK_EQ(gshmem_barrier(team_of(team)), 0);
+            CHECK_EQ(gshmem_barrier(whole_team(pe, team)), 0);
         test_copy(found, b->box[r % 2], (size_t)pe->n * threads * sizeof *found);
         for (int from = 0; from < pe->n; from++)
             CHECK_EQ(found[from * threads], stamp(r, from, 0));
@@ -211,7 +230,9 @@ static void test_host(const test_pe *pe, board *b, int rounds)
         if (team == 3)
             gshmem_sync_all();
         else
-            CHECK_EQ(r % 2 ? gshmem_team_sync(team_of(team)) : gshmem_sync(team_of(team)), 0);
+            CHECK_EQ(r % 2 ? gshmem_team_sync(whole_team(pe, team))
+                           : gshmem_sync(whole_team(pe, team)),
+                     0);
         const uint64_t arrived = gshmem_uint64_atomic_fetch(b->arrived, 0);
         CHECK(arrived >= (uint64_t)pe->n * (uint64_t)r);
         CHECK(arrived < (uint64_t)pe->n * (uint64_t)(r + 1));
@@ -227,6 +248,7 @@ static int pe_main(int argc, char **argv)
     test_pe pe = test_begin();
     const int rounds = test_rounds(&pe, argc, argv, 400, 20000);
     board b = {};
+    b.n = pe.n;
     for (long *&box : b.box)
         box = (long *)test_heap((size_t)pe.n * threads * sizeof *box);
     b.arrived = (uint64_t *)test_heap(sizeof *b.arrived);

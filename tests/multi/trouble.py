@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves that bad input and death end a job soon, with one clear line and nothing left behind.
 
-    trouble.py GSHMEMRUN PROGRAM [--checks] [--pes N] [CASE ...]
+    trouble.py GSHMEMRUN PROGRAM [--checks] [--pes N] [--node-pes N] [CASE ...]
 
 Each case is one run of the program trouble. It must end by itself within the limit, with the
 wanted status; exactly one line from gshmem must say why, in the wanted words; and afterwards no
@@ -22,7 +22,7 @@ LIMIT = 10.0  # seconds from the trouble to the end of the job
 # name: (words of the one line, exit status or None for any failure, environment, start)
 # start: "run" by gshmemrun, "threads" by gshmemrun --threads, "single" alone, "uid" by the program
 # itself; a name may begin with that
-DEAD = r"PE 1\b.*(died|killed)"
+DEAD = r"PE 1\b.*(died|killed|the connection .*failed)"  # the last from another node
 TIMED = {"GSHMEM_WAIT_TIMEOUT": "1"}
 CASES = {
     "before_init": (r"gshmem_long_p.*init", None, {}, "single"),
@@ -116,7 +116,7 @@ SAID = {"printed": "what PE 0 has printed before"}
 
 def leftovers():
     """Names in shared memory and sockets that belong to a job of ours."""
-    found = set(glob.glob("/dev/shm/*gshmem*") + glob.glob("/tmp/*gshmem*.sock"))
+    found = set(glob.glob("/dev/shm/*gshmem*") + glob.glob("/dev/shm/ucx*") + glob.glob("/tmp/*gshmem*.sock"))
     with open("/proc/net/unix", encoding="ascii", errors="replace") as table:
         found |= {line.split()[-1] for line in table if "gshmem" in line}
     return found
@@ -161,6 +161,8 @@ def run(options, name, case):
     for keep in ("GSHMEM_DEVICE", "GSHMEM_SHARE_DEVICE"):
         if keep in os.environ:
             env[keep] = os.environ[keep]
+    if options.node_pes:
+        env["GSHMEM_NODE_PES"] = str(options.node_pes)
     env.update(environment)
     env["GSH_TROUBLE"] = mark.split("=")[1]
     command = [options.program, played]
@@ -199,8 +201,9 @@ def run(options, name, case):
         wrong.append("no line says /%s/" % words)
     if SAID.get(name, "") not in output:
         wrong.append("what was printed is lost")
-    # Only in start-up do PEs not know yet what the others say.
-    if len(lines) > (options.pes if name.endswith("before_init") else 1):
+    # In start-up PEs do not know yet what the others say, nor on other nodes when all leave at once.
+    is_alone = name.endswith("before_init") or (options.node_pes and name == "leave_all")
+    if len(lines) > (options.pes if is_alone else 1):
         wrong.append("%d lines instead of one" % len(lines))
     if settled(lambda: processes(mark)):
         wrong.append("processes left: %s" % processes(mark))
@@ -219,6 +222,7 @@ def main():
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--checks", action="store_true", help="the library was built with them")
     parser.add_argument("--pes", type=int, default=3)
+    parser.add_argument("--node-pes", type=int, help="pretend nodes of so many")
     options = parser.parse_args()
     cases = dict(CASES, **WARNINGS)
     if options.checks:

@@ -167,8 +167,9 @@ static __noinline__ HD void check_sets(typename Calls::type *ivars, verdict *v)
 
 /* ---- sets that the previous PE changes while this one waits ---------------------------------- */
 
-/* Every PE plays both parts. The previous PE may be ahead of this one, so the values only grow and
- * the waits ask for at least a value; only the last wave is waited for exactly. */
+/* Every PE plays both parts. The previous PE may be ahead of this one, so the values only grow, by
+ * a fence between the waves, and the waits ask for at least a value; only the last wave is waited
+ * for exactly. */
 template <class Calls>
 static __noinline__ HD void check_arrivals(typename Calls::type *ivars, int next, verdict *v)
 {
@@ -181,6 +182,7 @@ static __noinline__ HD void check_arrivals(typename Calls::type *ivars, int next
 
     Calls::p(&ivars[3], (T)10, next);
     Calls::until(&ivars[3], GSHMEM_CMP_GE, (T)10);
+    gshmem_fence();
 
     /* Each element arrives once and is taken once, by whichever call finds it. */
     for (int i = n_ivars; i-- > 0;)
@@ -213,9 +215,11 @@ static __noinline__ HD void check_arrivals(typename Calls::type *ivars, int next
     EXPECT_EQ(v, Calls::until_any(ivars, n_ivars, status, GSHMEM_CMP_EQ, (T)77), SIZE_MAX);
 
     /* The last two waves, each as a whole. */
+    gshmem_fence();
     for (int i = 0; i < n_ivars; i++)
         Calls::p(&ivars[i], (T)(40 + i), next);
     Calls::until_all(ivars, n_ivars, nullptr, GSHMEM_CMP_GE, (T)40);
+    gshmem_fence();
     for (int i = 0; i < n_ivars; i++) {
         wanted[i] = (T)(60 + i);
         Calls::p(&ivars[i], (T)(60 + i), next);

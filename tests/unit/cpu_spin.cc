@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves: kernels that wait for memory make progress on the CPU device with far more blocks than
  * cores: threads of a block for each other, 64 blocks in a ring, blocks of four devices, two
- * launches on two streams, and blocks whose spin tells nobody. */
+ * launches on two streams, and blocks whose spin tells nobody; and that a block that only spins
+ * calls the device's help, outside of its CUDA threads. */
 #include <pthread.h>
 #include "tests/unit/cpu_test.h"
 
@@ -90,6 +91,41 @@ static void test_two_streams(unsigned rounds)
     CHECK_EQ(cudaStreamDestroy(b), cudaSuccess);
 }
 
+/* Sets the flag at its tenth call. */
+struct helper {
+    unsigned flag, n_calls, n_in_kernel;
+};
+
+static void help(void *context)
+{
+    helper *h = (helper *)context;
+    if (gsh_cpu_self)
+        __atomic_fetch_add(&h->n_in_kernel, 1u, __ATOMIC_RELAXED);
+    gshmemx_cpu_yield(); /* the core: it is host code */
+    if (__atomic_add_fetch(&h->n_calls, 1u, __ATOMIC_RELAXED) == 10)
+        __atomic_store_n(&h->flag, 1u, __ATOMIC_RELEASE);
+}
+
+static __global__ void wait_for_help(const unsigned *flag)
+{
+    wait_for(flag, 1);
+    __syncthreads();
+}
+
+[[maybe_unused]] static void test_help()
+{
+    helper h = {0, 0, 0};
+    gsh_cpu_config config = {};
+    config.help = help;
+    config.context = &h;
+    gsh_cpu_device *device = gshmemx_cpu_device_create(&config);
+    gshmemx_cpu_device_bind(device);
+    run(wait_for_help, dim3(2), dim3(3), 0, &h.flag);
+    gshmemx_cpu_device_bind(nullptr);
+    gshmemx_cpu_device_destroy(device);
+    CHECK_EQ(h.n_in_kernel, 0u);
+}
+
 int main()
 {
     std::vector<unsigned> flag(1024);
@@ -103,6 +139,9 @@ int main()
         CHECK_EQ(ring_data[i], N_BLOCKS * N_ROUNDS);
     }
     test_two_streams(100);
+#ifndef GSHMEM_CPU_TSAN /* there it would write to the CUDA threads' stacks */
+    test_help();
+#endif
     unsigned count = 0;
     run(meet_silently, dim3(16), dim3(1), 0, &count);
     CHECK_EQ(count, 16);

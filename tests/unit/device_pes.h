@@ -38,9 +38,9 @@ struct pes {
     void make(int pe, uint64_t wait_timeout_ns)
     {
         gsh_team_state *t = teams[pe];
-        t[0] = {2, pe, 0, 1, 0, GSH_WORLD_SYNC_OFF, {}};
-        t[1] = {2, 1 - pe, 0, 0, (uint64_t)(uintptr_t)reversed, area, {}};
-        t[3] = {1, 0, pe, 0, 0, 2 * area, {}};
+        t[0] = {2, pe, 0, 1, 0, GSH_WORLD_SYNC_OFF, 0, 0, 0, 0, 0, 0};
+        t[1] = {2, 1 - pe, 0, 0, (uint64_t)(uintptr_t)reversed, area, 0, 0, 0, 0, 0, 0};
+        t[3] = {1, 0, pe, 0, 0, 2 * area, 0, 0, 0, 0, 0, 0};
         control[pe].alloc_table = (uint64_t)(uintptr_t)allocations;
         control[pe].n_allocs = 1;
         gsh_state &s = states[pe];

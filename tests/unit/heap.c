@@ -261,8 +261,68 @@ static void random_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
+/* ---- who is told of memory that comes and goes ---- */
+
+struct watcher {
+    struct pes *pe;
+    bool fails;      /* on the last PE, from now on */
+    uint64_t end;    /* of what has come */
+    uint64_t off[8]; /* of each part that is there */
+    int n;
+};
+
+/* Uses the bootstrap, as it may, and the memory. */
+static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes)
+{
+    struct watcher *w = context;
+    CHECK_EQ(off, w->end);
+    check_same(w->pe, bytes);
+    if (w->fails && w->pe->rank == w->pe->n - 1)
+        return gsh_note(GSH_ERR_NOMEM, "no more can be registered");
+    CHECK(memory != NULL && w->n < 8);
+    w->off[w->n++] = off;
+    w->end = off + bytes;
+    return GSH_OK;
+}
+
+static void goes(void *context, uint64_t off)
+{
+    struct watcher *w = context;
+    CHECK(w->n > 0);
+    CHECK_EQ(off, w->off[--w->n]);
+    w->end = off;
+}
+
+static void events_main(struct pes *pe)
+{
+    struct watcher w = {.pe = pe};
+    pe->options.events = (struct gsh_heap_events){.came = came, .goes = goes, .context = &w};
+    struct gsh_heap *heap = create(pe);
+    CHECK_EQ(w.end, stats(heap).committed);
+    void *a = alloc(heap, 3 * PES_MIB, 0);
+    CHECK_EQ(w.end, stats(heap).committed);
+    struct gsh_heap_stats before = stats(heap), after;
+    w.fails = true;
+    void *b = NULL;
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 9 * PES_MIB, 0, &b) == GSH_ERR_NOMEM && !b);
+    CHECK(strstr(gsh_last_error(), "no more can be registered") != NULL);
+    after = stats(heap);
+    CHECK(memcmp(&before, &after, sizeof after) == 0);
+    CHECK_EQ(w.end, after.committed);
+    w.fails = false;
+    b = alloc(heap, 9 * PES_MIB, 0);
+    CHECK(b != NULL && w.end == stats(heap).committed);
+    CHECK(gsh_heap_free(heap, b) == GSH_OK);
+    CHECK(gsh_heap_free(heap, a) == GSH_OK);
+    CHECK_EQ(w.end, stats(heap).committed);
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+    CHECK_EQ(w.n, 0);
+}
+
 int main(void)
 {
+    pes_run_all(events_main);
     pes_run_all(grow_main);
     pes_run_all(give_back_main);
     pes_run_all(empty_main);

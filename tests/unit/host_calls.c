@@ -168,7 +168,7 @@ static void on_stream(struct shared *s, int me, int other)
         gshmemx_barrier_all_on_stream(NULL);
         CHECK_EQ(gshmemx_long_g_on_stream(&s->numbers[1], me, NULL), round);
         CHECK_EQ(gshmemx_long_g_on_stream(&s->numbers[2], me, NULL), 10 * round + other);
-        CHECK_EQ(gshmemx_barrier_on_stream(GSHMEM_TEAM_SHARED, NULL), 0);
+        CHECK_EQ(gshmemx_barrier_on_stream(GSHMEM_TEAM_WORLD, NULL), 0);
         CHECK_EQ(gshmemx_long_g_on_stream(&s->numbers[2], me, NULL), 10 * round + other);
     }
     CHECK(gshmemx_team_sync_on_stream(GSHMEM_TEAM_INVALID, NULL) != 0);

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernels' side of a ring (proxy/ring.h has the invariants): reserve, wait for room, write,
+ * wait for completion, and the cells in which values come back. Threads of a warp that come here at
+ * once reserve with one atomic.
+ *
+ * Why nobody waits for ever. Room at a position needs only that lower positions of the ring are
+ * written, a cell's turn only that holders of lower tickets go on, and an answer only the proxy.
+ * Threads of a warp may be made to wait for each other after any branch; so one warp never has
+ * reservations in two rings that are not written yet, and takes the turns of several rings in the
+ * order of the rings (ask). Threads that come here apart from each other wait for nothing but what
+ * the others will do on their own, which GPUs promise since compute capability 7.0. */
+#ifndef GSHMEM_PUSH_CUH
+#define GSHMEM_PUSH_CUH
+
+#include "device/group.cuh"
+#include "device/wait.cuh"
+#include "proxy/ring.h"
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* ---- rings and waits ------------------------------------------------------------------------- */
+
+__device__ __forceinline__ gsh_ring *ring_at(uint32_t index)
+{
+    return reinterpret_cast<gsh_ring *>(state().rings) + index;
+}
+
+/* Of the ring for everything to pe. */
+__device__ __forceinline__ uint32_t ring_index(int pe)
+{
+    return (uint32_t)pe & ((uint32_t)state().n_rings - 1);
+}
+
+__device__ __forceinline__ gsh_ring_cpu *proxy_words(const gsh_ring *ring)
+{
+    return reinterpret_cast<gsh_ring_cpu *>(ring->cpu);
+}
+
+enum class until : uint32_t {
+    written,
+    done,   /* cpu_done has passed it */
+    answer, /* its value has come back; `immediate` is the ticket */
+};
+
+/* A request, in its caller's local memory, and read there when needed: what is kept in registers
+ * here, each kernel with a near path would pay for. */
+struct request {
+    uint64_t immediate;
+    uint64_t value[5];
+    const char *bytes; /* n_bytes of them follow the values */
+    const char *call;  /* public name, for reports */
+    uint64_t arg;      /* header bits from GSH_RING_AT_ARG on */
+    gsh_ring_op op;
+    uint32_t n_values, n_bytes, ring;
+    int32_t pe; /* -1: FENCE, QUIET */
+    until wait;
+    uint64_t position;                  /* reserved for it */
+    uint32_t key, here, waiting, group; /* see ask() */
+};
+
+/* ---- threads that act as one ----------------------------------------------------------------- */
+
+/* Groups of threads of a warp, as masks. On the CPU device they are fibers, which run one at a
+ * time: each is a group. */
+#if defined(__CUDACC__)
+__device__ __forceinline__ uint32_t lane_bit()
+{
+    return 1u << (rank_in_block() % 32);
+}
+
+__device__ __forceinline__ uint32_t rank_in(uint32_t group)
+{
+    return (uint32_t)__popc(group & (lane_bit() - 1));
+}
+
+__device__ __forceinline__ uint32_t size_of(uint32_t group)
+{
+    return (uint32_t)__popc(group);
+}
+
+/* The first thread's value; all of the group come here. */
+__device__ __forceinline__ uint64_t of_first(uint32_t group, uint64_t value)
+{
+    return __shfl_sync(group, value, __ffs((int)group) - 1);
+}
+#else
+inline uint32_t rank_in(uint32_t)
+{
+    return 0;
+}
+
+inline uint32_t size_of(uint32_t)
+{
+    return 1;
+}
+
+inline uint64_t of_first(uint32_t, uint64_t value)
+{
+    return value;
+}
+#endif
+
+/* Which of the threads here (`here`) are next: those with the lowest key among `waiting`. */
+__device__ __forceinline__ uint32_t next_group(uint32_t here, uint32_t waiting, uint32_t key)
+{
+#if defined(__CUDACC__)
+    uint32_t lowest = __reduce_min_sync(here, (waiting & lane_bit()) ? key : UINT32_MAX);
+    return __ballot_sync(here, key == lowest);
+#else
+    (void)waiting;
+    (void)key;
+    return here;
+#endif
+}
+
+__device__ __forceinline__ uint32_t threads_here()
+{
+#if defined(__CUDACC__)
+    return __activemask();
+#else
+    return 1;
+#endif
+}
+
+__device__ __forceinline__ bool is_in(uint32_t group)
+{
+#if defined(__CUDACC__)
+    return (group & lane_bit()) != 0;
+#else
+    return group != 0;
+#endif
+}
+
+/* Waits until *word, written with release by the proxy (or a turn's last holder), has reached
+ * value: what came before that is seen. */
+__device__ __noinline__ inline uint64_t await_word(const uint64_t *word, uint64_t value,
+                                                   const request *r)
+{
+    r = opaque(r);
+    spin s;
+    uint64_t seen = load_acquire(word);
+    while (seen < value) {
+        s.turn(GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_GE, word, value, seen);
+        seen = load_acquire(word);
+    }
+    s.done();
+    return seen;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ bool is_token(const request *r)
+{
+    return r->op >= GSH_RING_FENCE;
+}
+
+__device__ __forceinline__ uint32_t slots_of(const request *r)
+{
+    return 1 + (r->n_values + (r->n_bytes + 7) / 8 + 1) / 2;
+}
+
+__device__ __forceinline__ uint64_t slots_of_group(const request *r)
+{
+    return is_token(r) ? 1 : (uint64_t)size_of(r->group) * slots_of(r);
+}
+
+__device__ __noinline__ inline void await_room(const request *r)
+{
+    r = opaque(r);
+    gsh_ring *ring = ring_at(r->ring);
+    uint64_t needed = r->position + slots_of_group(r) - ring->n_slots;
+    uint64_t tail = await_word(&proxy_words(ring)->cpu_tail, needed, r);
+    store_relaxed(&ring_at(r->ring)->gpu_tail, tail);
+}
+
+/* Positions for the group, with room. No order is needed between reading the tail, also by way of
+ * gpu_tail, and the stores to the slots: those depend on what was read. */
+__device__ __forceinline__ void reserve(request *r)
+{
+    if (rank_in(r->group) == 0) {
+        gsh_ring *ring = ring_at(r->ring);
+        uint64_t n = slots_of_group(r), tail = load_relaxed(&ring->gpu_tail);
+        r->position = atomic_add(&ring->gpu_head, n);
+        if (r->position + n - tail > ring->n_slots)
+            await_room(r);
+    }
+    r->position = of_first(r->group, r->position);
+    if (!is_token(r))
+        r->position += (uint64_t)rank_in(r->group) * slots_of(r);
+}
+
+/* Where a ring's slots are. */
+struct view {
+    words2 *slots;
+    uint64_t n_slots;
+};
+
+__device__ __forceinline__ view view_of(const gsh_ring *ring)
+{
+    return {reinterpret_cast<words2 *>(ring->slots), ring->n_slots};
+}
+
+__device__ __forceinline__ void write_slot(view v, uint64_t position, words2 w)
+{
+    uint64_t lap = GSH_RING_LAP_BIT(position, v.n_slots);
+    store_relaxed_words(&v.slots[position & (v.n_slots - 1)],
+                        {(w.low & ~GSH_RING_LAP) | lap, (w.high & ~GSH_RING_LAP) | lap});
+}
+
+/* After a request is written: a proxy that sleeps is woken by whom it can be. */
+__device__ __forceinline__ void wake_proxy(const gsh_ring *ring)
+{
+    if (is_cpu_device && ring->wake) {
+        const gsh_ring_wake *wake = reinterpret_cast<const gsh_ring_wake *>(ring->wake);
+        wake->call(wake->context);
+    }
+}
+
+/* Word i of the payload; 0 behind its end. The bytes may have any alignment. */
+__device__ __forceinline__ uint64_t payload_word(const request *r, uint32_t i)
+{
+    if (i < r->n_values)
+        return r->value[i];
+    uint32_t first = 8 * (i - r->n_values), end = r->n_bytes;
+    const char *p = r->bytes;
+    if (first + 8 <= end && (is_cpu_device || (reinterpret_cast<uintptr_t>(p) & 7) == 0))
+        return load_plain(reinterpret_cast<const uint64_t *>(p + first));
+    uint64_t word = 0;
+    GSHMEM_NO_UNROLL
+    for (uint32_t k = first; k < first + 8 && k < end; k++)
+        word |= (uint64_t)(uint8_t)p[k] << (8 * (k - first));
+    return word;
+}
+
+/* Word 0 of a header without the values' top bits. */
+__device__ __forceinline__ uint64_t header(gsh_ring_op op, uint32_t slots, int pe, uint64_t arg)
+{
+    return (uint32_t)op | (uint64_t)(slots - 1) << GSH_RING_AT_PAYLOAD |
+           (uint64_t)(uint32_t)pe << GSH_RING_AT_PE | arg << GSH_RING_AT_ARG;
+}
+
+/* The header comes last, since it holds a bit of each word. */
+__device__ __forceinline__ void write_request(const request *r)
+{
+    gsh_ring *ring = ring_at(r->ring);
+    uint32_t payload = slots_of(r) - 1;
+    uint64_t tops = 0;
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < 2 * payload; i += 2) {
+        uint64_t low = payload_word(r, i), high = payload_word(r, i + 1);
+        tops |= (low >> 63 | high >> 63 << 1) << i;
+        write_slot(view_of(ring), r->position + 1 + i / 2, {low, high});
+    }
+    uint64_t first = header(r->op, 1 + payload, is_token(r) ? 0 : r->pe, r->arg);
+    write_slot(view_of(ring), r->position, {first | tops << GSH_RING_AT_TOPS, r->immediate});
+    wake_proxy(ring);
+}
+
+/* ---- values that come back ------------------------------------------------------------------- */
+
+/* Takes a ticket for each thread of the group and waits for the turn of its cell. */
+__device__ __forceinline__ void take_ticket(request *r)
+{
+    uint64_t first = 0;
+    if (rank_in(r->group) == 0)
+        first = atomic_add(&ring_at(r->ring)->gpu_ticket, (uint64_t)size_of(r->group));
+    r->immediate = of_first(r->group, first) + rank_in(r->group);
+    await_word(&ring_at(r->ring)->gpu_turn[r->immediate % GSH_RING_REPLIES],
+               r->immediate / GSH_RING_REPLIES, r);
+}
+
+__device__ __noinline__ inline uint64_t await_answer(const request *r)
+{
+    gsh_ring *ring = ring_at(r->ring);
+    const gsh_ring_reply *cell = &proxy_words(ring)->reply[r->immediate % GSH_RING_REPLIES];
+    uint32_t mark = (uint32_t)(GSH_RING_REPLY_MARK(r->immediate) >> 32);
+    spin s;
+    words2 seen = load_relaxed_words(reinterpret_cast<const words2 *>(cell));
+    while ((uint32_t)(seen.low >> 32) != mark || (uint32_t)(seen.high >> 32) != mark) {
+        s.turn(GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_EQ, &cell->word[0],
+               (uint64_t)mark, seen.low >> 32);
+        seen = load_relaxed_words(reinterpret_cast<const words2 *>(cell));
+    }
+    s.done();
+    /* pairs with await_word in take_ticket: the cell has been read */
+    store_release(&ring_at(r->ring)->gpu_turn[r->immediate % GSH_RING_REPLIES],
+                  r->immediate / GSH_RING_REPLIES + 1);
+    return (uint32_t)seen.low | seen.high << 32;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ void push(request *r)
+{
+    if (r->wait == until::answer)
+        take_ticket(r);
+    reserve(r);
+    if (!is_token(r) || rank_in(r->group) == 0)
+        write_request(r);
+}
+
+/* Pushes the request and waits as it says. Returns the answer when it waits for one, else the
+ * position behind the request. The threads of the warp that are here push those with the same key
+ * together, the lowest key first. Requests with an answer are all of one size, so that those in one
+ * ring have one key. */
+__device__ __noinline__ inline uint64_t ask(request *r)
+{
+    r = opaque(r);
+    r->key = r->ring << 8 | (r->wait == until::answer ? 32u : 0u) | (is_token(r) ? 16u : 0u) |
+             slots_of(r);
+    r->here = r->waiting = threads_here();
+    do {
+        r->group = next_group(r->here, r->waiting, r->key);
+        r->waiting &= ~r->group;
+        if (is_in(r->group))
+            push(r);
+    } while (r->waiting != 0);
+    if (r->wait == until::answer)
+        return await_answer(r);
+    if (r->wait == until::done)
+        await_word(&proxy_words(ring_at(r->ring))->cpu_done, r->position + slots_of(r), r);
+    return r->position + slots_of(r);
+}
+
+/* ---- short requests, in registers ------------------------------------------------------------ */
+
+/* A request of one or two slots: four words, of which a single slot has two. */
+struct words4 {
+    words2 header, values;
+};
+
+/* What push_short() knows, while it waits for room: no register keeps it. */
+struct short_wait {
+    request r;
+    words4 w;
+};
+
+__device__ __noinline__ inline void await_short(short_wait *s)
+{
+    s = opaque(s);
+    if (rank_in(s->r.group) == 0)
+        await_room(&s->r);
+    of_first(s->r.group, 0); /* the others wait here */
+}
+
+/* ask() for a request that is written only, and not a token. Only when the ring has no room does it
+ * go through memory. */
+__device__ __noinline__ inline uint64_t push_short(words4 w, uint32_t slots, uint32_t index,
+                                                   const char *call)
+{
+    uint32_t here = threads_here(), waiting = here, key = index << 8 | slots;
+    uint64_t position = 0;
+    do {
+        uint32_t group = next_group(here, waiting, key);
+        waiting &= ~group;
+        if (!is_in(group))
+            continue;
+        gsh_ring *ring = ring_at(index);
+        view v = view_of(ring);
+        bool has_room = true;
+        if (rank_in(group) == 0) {
+            uint64_t n = (uint64_t)size_of(group) * slots, tail = load_relaxed(&ring->gpu_tail);
+            position = atomic_add(&ring->gpu_head, n);
+            has_room = position + n - tail <= v.n_slots;
+        }
+        position = of_first(group, position << 1 | (uint64_t)has_room);
+        has_room = (position & 1) != 0;
+        position >>= 1;
+        if (!has_room) {
+            short_wait s;
+            s.r.position = position;
+            s.r.call = call;
+            s.r.op = GSH_RING_PUT; /* no token */
+            s.r.n_values = 2 * (slots - 1);
+            s.r.n_bytes = 0;
+            s.r.ring = index;
+            s.r.pe = (int32_t)(w.header.low >> GSH_RING_AT_PE & (GSH_RING_MAX_PES - 1));
+            s.r.key = key;
+            s.r.here = here;
+            s.r.waiting = waiting;
+            s.r.group = group;
+            s.w = w;
+            await_short(&s);
+            position = s.r.position;
+            call = s.r.call;
+            slots = s.r.n_values / 2 + 1;
+            index = s.r.ring;
+            key = s.r.key;
+            here = s.r.here;
+            waiting = s.r.waiting;
+            group = s.r.group;
+            w = s.w;
+            ring = ring_at(index);
+            v = view_of(ring);
+        }
+        position += (uint64_t)rank_in(group) * slots;
+        if (slots > 1)
+            write_slot(v, position + 1, w.values);
+        write_slot(v, position, w.header);
+        wake_proxy(ring);
+    } while (waiting != 0);
+    return position + slots;
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

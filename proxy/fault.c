@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What goes wrong far away: one line that names the peer and the operation, told once; after it
+ * the proxy does nothing more. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "proxy/engine.h"
+
+static const char *name_of(unsigned op)
+{
+    static const char *const names[] = {
+        [GSH_RING_NONE] = "a request",
+        [GSH_RING_PUT] = "a put",
+        [GSH_RING_GET] = "a get",
+        [GSH_RING_PUT_LARGE] = "a put",
+        [GSH_RING_GET_LARGE] = "a get",
+        [GSH_RING_PUT_INLINE] = "a put",
+        [GSH_RING_G] = "a g",
+        [GSH_RING_AMO] = "an atomic operation",
+        [GSH_RING_IPUT] = "an iput",
+        [GSH_RING_IGET] = "an iget",
+        [GSH_RING_PUT_SIGNAL] = "a put_signal",
+        [GSH_RING_FENCE] = "a fence",
+        [GSH_RING_QUIET] = "a quiet",
+        [GSH_TASK_MARK] = "a quiet",
+        [GSH_TASK_SIGNAL] = "a put_signal",
+    };
+    return op < sizeof names / sizeof names[0] ? names[op] : "an unknown request";
+}
+
+void gsh_engine_fail(struct gsh_proxy *proxy, int pe, enum gsh_result r, const char *operation,
+                     const char *reason)
+{
+    char text[512];
+    if (proxy->failure != GSH_OK)
+        return;
+    proxy->failure = r;
+    if (proxy->is_closing)
+        return;
+    if (!reason && proxy->lost_pe == pe)
+        reason = proxy->lost_reason;
+    if (!reason)
+        reason = gsh_last_error_code() == r ? gsh_last_error() : gsh_result_name(r);
+    snprintf(text, sizeof text, "PE %d: %s failed: %s", pe, operation, reason);
+    proxy->options.fail(proxy->options.context, pe, text);
+}
+
+void gsh_task_fail(struct gsh_task *task, enum gsh_result r)
+{
+    char operation[120];
+    const struct gsh_request *request = &task->request;
+    const char *name = name_of(request->op);
+    int pe = request->pe;
+    switch (request->op) {
+    case GSH_RING_PUT:
+    case GSH_RING_GET:
+    case GSH_RING_PUT_LARGE:
+    case GSH_RING_GET_LARGE:
+    case GSH_RING_PUT_INLINE:
+    case GSH_RING_PUT_SIGNAL:
+        snprintf(operation, sizeof operation, "%s of %" PRIu64 " bytes at offset %#" PRIx64, name,
+                 request->bytes, request->remote_off);
+        break;
+    case GSH_RING_IPUT:
+    case GSH_RING_IGET:
+        snprintf(operation, sizeof operation, "%s of %" PRIu64 " elements at offset %#" PRIx64,
+                 name, request->nelems, request->remote_off);
+        break;
+    default:
+        snprintf(operation, sizeof operation, "%s at offset %#" PRIx64, name, request->remote_off);
+    }
+    gsh_engine_fail(task->proxy, pe, r, operation, NULL);
+}
+
+void gsh_engine_lost(void *context, int pe, const char *reason)
+{
+    struct gsh_proxy *proxy = context;
+    if (proxy->lost_pe >= 0)
+        return;
+    /* Told when the operations that it ends have had their turn: they know more. */
+    proxy->lost_pe = pe;
+    snprintf(proxy->lost_reason, sizeof proxy->lost_reason, "%s", reason);
+}
+
+void gsh_engine_report_lost(struct gsh_proxy *proxy)
+{
+    char operation[80];
+    int pe = proxy->lost_pe;
+    const struct gsh_peer *peer = proxy->peers[pe];
+    unsigned op = peer ? peer->last_op : GSH_RING_NONE;
+    if (op == GSH_RING_NONE)
+        snprintf(operation, sizeof operation, "the connection");
+    else
+        snprintf(operation, sizeof operation, "the connection (last asked for: %s)", name_of(op));
+    gsh_engine_fail(proxy, pe, GSH_ERR_PEER, operation, proxy->lost_reason);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Wire between proxies: the header of a message, after which its data follow. Messages from one PE
+ * to one other are carried out in the order in which they were sent. */
+#ifndef GSH_MESSAGES_H
+#define GSH_MESSAGES_H
+
+#include <stdint.h>
+
+enum gsh_message_kind {
+    GSH_MESSAGE_ACK,        /* nothing but its acks */
+    GSH_MESSAGE_MAIL,       /* of the runtime: tag, data */
+    GSH_MESSAGE_NOTICE,     /* of the runtime: data, for options.notice */
+    GSH_MESSAGE_AMO,        /* amo */
+    GSH_MESSAGE_PUT,        /* data, to off */
+    GSH_MESSAGE_PUT_SIGNAL, /* data, to off; then the word at amo.off */
+    GSH_MESSAGE_IPUT,       /* strided; data are its elements without gaps */
+    GSH_MESSAGE_GET,        /* bytes from off: answered by DATA */
+    GSH_MESSAGE_IGET,       /* strided: answered by ELEMENTS */
+    GSH_MESSAGE_VALUE,      /* to a fetching AMO: the old value */
+    GSH_MESSAGE_DATA,       /* to GET */
+    GSH_MESSAGE_ELEMENTS,   /* to IGET */
+    GSH_MESSAGE_KINDS
+};
+
+struct gsh_message {
+    uint8_t kind;
+    uint8_t amo_op;     /* AMO, PUT_SIGNAL: enum gsh_amo_op */
+    uint8_t word_bytes; /* AMO */
+    uint8_t is_fetch;   /* AMO: answered by VALUE */
+    uint32_t acks;      /* so many more of the receiver's messages have changed memory here */
+    uint64_t task;      /* the asker's; its answer brings it back */
+    uint64_t at;        /* GET, IGET: bytes, elements of the task before this part; likewise back */
+    uint64_t off;       /* in the receiver's heap */
+    union {
+        struct {
+            uint64_t off, operand, cond;
+        } amo;
+        struct {
+            uint64_t elem_bytes, nelems;
+            int64_t stride; /* in elements */
+        } strided;
+        uint64_t bytes;
+        uint64_t tag;
+        uint64_t value;
+    };
+};
+_Static_assert(sizeof(struct gsh_message) == 56, "gsh_message is wire");
+
+#endif

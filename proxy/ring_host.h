@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The proxy's side of one ring: takes requests out, checks and decodes them, and tells the kernels
+ * what may be written again, what is complete, and what comes back. One thread at a time. What a
+ * request means and when it is complete is its user's business. */
+#ifndef GSH_RING_HOST_H
+#define GSH_RING_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "proxy/request.h"
+#include "proxy/ring.h"
+#include "runtime/base/result.h"
+
+struct gsh_ring_reader {
+    struct gsh_ring_slot *slots;
+    struct gsh_ring_cpu *cpu;
+    uint64_t n_slots;
+    uint64_t heap_base; /* local offsets of compact requests count from here */
+    int n_pes;
+    enum gsh_result failure; /* a malformed request was met: nothing more is taken */
+    uint64_t position;       /* the next request's; all before it are taken */
+    uint64_t published;      /* the cpu_tail that kernels see */
+};
+
+/* slots and cpu are zeroed, or as the kernels and another reader left them: reading goes on where
+ * cpu->cpu_tail says. n_slots is a power of two, at least GSH_RING_MIN_SLOTS. */
+GSH_CHECK_RESULT enum gsh_result gsh_ring_reader_init(struct gsh_ring_reader *reader,
+                                                      struct gsh_ring_slot *slots, uint64_t n_slots,
+                                                      struct gsh_ring_cpu *cpu, void *heap_base,
+                                                      int n_pes);
+/* Takes the next request if it is there; *has says so. request->position is the position behind it;
+ * done, context, next are left alone. Publishes cpu_tail now and then, and when nothing is there.
+ * GSH_ERR_BUG, worded: the entry is malformed. Offsets are not checked against the heap. */
+GSH_CHECK_RESULT enum gsh_result gsh_ring_reader_next(struct gsh_ring_reader *reader,
+                                                      struct gsh_request *request, bool *has);
+/* Takes up to max into requests[0] .. requests[*n - 1], and publishes cpu_tail. */
+GSH_CHECK_RESULT enum gsh_result gsh_ring_reader_poll(struct gsh_ring_reader *reader,
+                                                      struct gsh_request *requests, unsigned max,
+                                                      unsigned *n);
+/* Whether next() would take something, or fail: for whoever is about to sleep. Cheap. */
+bool gsh_ring_reader_is_ready(const struct gsh_ring_reader *reader);
+/* Slots of what was taken may be written again: for whoever stops before next() finds nothing. */
+void gsh_ring_reader_publish(struct gsh_ring_reader *reader);
+/* All requests before this position are complete; never less than before. */
+void gsh_ring_reader_done(struct gsh_ring_reader *reader, uint64_t position);
+/* The value of a G or fetching AMO. Before done(). */
+void gsh_ring_reader_reply(struct gsh_ring_reader *reader, uint64_t ticket, uint64_t value);
+
+#endif

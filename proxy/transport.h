@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How bytes reach a far PE: the table of one transport. The proxy is its only caller, holds its own
+ * lock around every call, and calls progress() until what it waits for has happened. Nothing here
+ * blocks. Transports know nothing of rings, heaps, teams, or of the order between operations beyond
+ * what is said here.
+ *
+ * Order: put and get are unordered. flush(pe) completes when every put to pe that was posted before
+ * it is visible at pe to its CPU, and to everything that its CPU then tells. Messages from one PE
+ * to one other arrive in the order in which they were sent; they are not ordered with put and get.
+ */
+#ifndef GSH_TRANSPORT_H
+#define GSH_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "runtime/base/result.h"
+
+struct gsh_transport;
+
+/* In memory of the caller, untouched by it until `done` has been called (from progress(), or from
+ * within the call that was given it). r other than GSH_OK: the peer is lost, `lost` has been told.
+ */
+struct gsh_op {
+    void (*done)(struct gsh_op *op, enum gsh_result r);
+    void *transport[2]; /* the transport's own */
+};
+
+struct gsh_transport_events {
+    void *context;
+    /* A message; header and data are valid during the call only, and may be at any address.
+     * Operations may be started from it; progress() is not called. */
+    void (*message)(void *context, int from_pe, const void *header, size_t header_bytes,
+                    const void *data, size_t bytes);
+    /* A peer cannot be reached any more: what the transport says about it. Once per peer. */
+    void (*lost)(void *context, int pe, const char *reason);
+};
+
+struct gsh_transport_options {
+    int my_pe, n_pes;
+    const char *name;    /* "ucx" or "loop" */
+    const char *plugin;  /* file name of the UCX plug-in */
+    uint64_t timeout_ns; /* how long an unanswering peer is waited for */
+    uint64_t loop_seed;  /* of the loop transport: GSHMEM_LOOP_SEED */
+    struct gsh_transport_events events;
+};
+
+#define GSH_TRANSPORT_HEADER_MAX 256 /* bytes of a message's header */
+
+struct gsh_transport_ops {
+    const char *name;
+    size_t message_max; /* bytes of header and data of one message, together; at least 4096 */
+
+    /* This PE's address, to be carried to every other PE by whatever means; owned by t. */
+    enum gsh_result (*address)(struct gsh_transport *t, const void **blob, size_t *bytes);
+    /* The address of another PE, copied. Connecting waits for the first operation. */
+    enum gsh_result (*set_peer)(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
+
+    /* Memory of this PE that others put to and get from, and that is a fast source and dest here:
+     * host memory, or memory of a GPU when reads_cuda.
+     * [memory, memory + bytes) has offset off in the heap. key is for the other PEs; owned by t
+     * until the region is removed. Regions do not overlap; an operation may span several. */
+    enum gsh_result (*add_region)(struct gsh_transport *t, void *memory, uint64_t off,
+                                  uint64_t bytes, const void **key, size_t *key_bytes);
+    enum gsh_result (*remove_region)(struct gsh_transport *t, uint64_t off);
+    enum gsh_result (*add_peer_region)(struct gsh_transport *t, int pe, uint64_t off,
+                                       uint64_t bytes, const void *key, size_t key_bytes);
+    enum gsh_result (*remove_peer_region)(struct gsh_transport *t, int pe, uint64_t off);
+
+    /* *is_pending false: complete already, done is not called. put: source may be reused. get: data
+     * is there. An offset outside pe's regions is GSH_ERR_ARG. */
+    enum gsh_result (*put)(struct gsh_transport *t, int pe, uint64_t off, const void *source,
+                           uint64_t bytes, struct gsh_op *op, bool *is_pending);
+    enum gsh_result (*get)(struct gsh_transport *t, int pe, uint64_t off, void *dest,
+                           uint64_t bytes, struct gsh_op *op, bool *is_pending);
+    enum gsh_result (*flush)(struct gsh_transport *t, int pe, struct gsh_op *op, bool *is_pending);
+    /* Complete: header and data may be reused. It need not have arrived. */
+    enum gsh_result (*send)(struct gsh_transport *t, int pe, const void *header,
+                            size_t header_bytes, const void *data, size_t bytes, struct gsh_op *op,
+                            bool *is_pending);
+
+    unsigned (*progress)(struct gsh_transport *t); /* how much happened; 0: nothing */
+    /* A descriptor that becomes readable when progress() has something to do; -1: none, poll. */
+    int (*event_fd)(struct gsh_transport *t);
+    /* Before sleeping on it: true when nothing is left to do now. */
+    bool (*arm)(struct gsh_transport *t);
+
+    /* Nobody needs this PE any more (a barrier came first). Accepts a half-made transport. */
+    void (*destroy)(struct gsh_transport *t);
+};
+
+/* First member of every kind's own struct. */
+struct gsh_transport {
+    const struct gsh_transport_ops *ops;
+    struct gsh_transport_options options;
+    bool reads_cuda; /* regions, sources and dests may be memory of a CUDA device */
+};
+
+/* The reference: memcpy between PEs of one process. Operations complete late and in an order
+ * shuffled by `GSHMEM_LOOP_SEED`, so that whoever relies on more than is promised is caught. */
+GSH_CHECK_RESULT enum gsh_result
+gsh_transport_loop_create(const struct gsh_transport_options *options, struct gsh_transport **out);
+
+/* UCX, in a plug-in that is opened here. GSH_ERR_UNSUPPORTED with a reason when it is not there. */
+GSH_CHECK_RESULT enum gsh_result
+gsh_transport_ucx_create(const struct gsh_transport_options *options, struct gsh_transport **out);
+
+/* For reports: the version of UCX that the plug-in brings, NULL with a reason kept by gsh_note. */
+const char *gsh_transport_ucx_version(const char *plugin);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The transport over UCX: finds and opens its plug-in. What UCX is, only the plug-in knows. */
+#include "proxy/transport.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <string.h>
+
+#include "proxy/ucx_plugin.h"
+#include "runtime/base/log.h"
+#include "runtime/base/plugin.h"
+#include "runtime/base/util.h"
+
+/* UCX, when it is loaded, takes the signals of crashes and SIGHUP for itself. They stay as they
+ * were: a debugger, a sanitizer, or the program itself has its own idea of them. */
+static const int kept_signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGHUP};
+
+/* The plug-in stays open: UCX cannot be unloaded. */
+static void *open_plugin(const char *name)
+{
+    struct sigaction kept[GSH_ARRAY_LEN(kept_signals)];
+    for (size_t i = 0; i < GSH_ARRAY_LEN(kept_signals); i++)
+        sigaction(kept_signals[i], NULL, &kept[i]);
+    void *library = gsh_plugin_open(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    for (size_t i = 0; i < GSH_ARRAY_LEN(kept_signals); i++)
+        sigaction(kept_signals[i], &kept[i], NULL);
+    return library;
+}
+
+/* report is gsh_fail or gsh_note. */
+static enum gsh_result load(const char *name, const struct gsh_ucx_plugin **out,
+                            enum gsh_result (*report)(enum gsh_result, const char *, ...))
+{
+    const struct gsh_ucx_plugin *(*entry)(void);
+    void *library = open_plugin(name);
+    if (!library)
+        return report(GSH_ERR_UNSUPPORTED,
+                      "far PEs over UCX: cannot open the plug-in (GSHMEM_UCX_PLUGIN): %s",
+                      dlerror());
+    void *symbol = dlsym(library, GSH_UCX_PLUGIN_ENTRY);
+    if (!symbol)
+        return report(GSH_ERR_UNSUPPORTED, "far PEs over UCX: %s is not a plug-in of gshmem", name);
+    memcpy(&entry, &symbol, sizeof entry);
+    *out = entry();
+    if (strcmp((*out)->version, GSHMEM_VENDOR_STRING) != 0)
+        return report(GSH_ERR_UNSUPPORTED,
+                      "far PEs over UCX: the plug-in %s is of %s, and this is %s", name,
+                      (*out)->version, GSHMEM_VENDOR_STRING);
+    return GSH_OK;
+}
+
+enum gsh_result gsh_transport_ucx_create(const struct gsh_transport_options *options,
+                                         struct gsh_transport **out)
+{
+    static const struct gsh_ucx_core core = {
+        .fail = gsh_fail, .log = gsh_log, .log_enabled = gsh_log_enabled};
+    const struct gsh_ucx_plugin *plugin = NULL;
+    enum gsh_result r = load(options->plugin, &plugin, gsh_fail);
+    return r == GSH_OK ? plugin->create(&core, options, out) : r;
+}
+
+const char *gsh_transport_ucx_version(const char *name)
+{
+    const struct gsh_ucx_plugin *plugin = NULL;
+    return load(name, &plugin, gsh_note) == GSH_OK ? plugin->ucx_version() : NULL;
+}

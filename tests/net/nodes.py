@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves jobs over several hosts, which are network namespaces here: programs agree, loss and delay
+are survived, and a cut wire or a killed PE ends everyone within seconds, with one line that says who.
+
+    nodes.py GSHMEMRUN BUILD_FOLDER [CASE ...]
+
+Exits 77 where the machine allows no namespaces."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lab
+
+LIMIT = 10.0  # seconds from the trouble to the end of the job
+PATIENCE = 150.0  # for a run that is to end by itself
+HOSTS = "h0:2,h1:2"
+BASE = {"GSHMEM_DEVICE": "cpu", "UCX_TLS": "tcp,self", "GSHMEM_WAIT_TIMEOUT": "100"}
+
+
+class Failed(Exception):
+    pass
+
+
+class Bench:
+    def __init__(self, launcher, build):
+        self.launcher = os.path.abspath(launcher)
+        self.build = os.path.abspath(build)
+
+    def start(self, net, program, *arguments, hosts=HOSTS, environment=None):
+        """By gshmemrun on h0."""
+        words = [self.launcher, "--hosts", hosts, "--agent", lab.AGENT,
+                 os.path.join(self.build, program), *arguments]
+        return subprocess.Popen(net.command(0, *words), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                env={**os.environ, **BASE, **(environment or {})})
+
+    def finish(self, job, limit=PATIENCE):
+        """Status, stdout, stderr; a job that does not end by itself fails the case."""
+        try:
+            out, err = job.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(job.pid, signal.SIGKILL)
+            out, err = job.communicate()
+            raise Failed(f"still running after {limit:.0f} s; it said:\n{out}{err}") from None
+        return job.returncode, out, err
+
+    def pass_(self, net, program, *arguments, **options):
+        status, out, err = self.finish(self.start(net, program, *arguments, **options))
+        if status != 0:
+            raise Failed(f"{program}: status {status}; it said:\n{out}{err}")
+        return out
+
+    def wait_until_running(self, job):
+        line = job.stdout.readline()
+        if line != "running\n":
+            raise Failed(f"did not start: {line!r}\n{self.finish(job)}")
+
+    def pids(self, program):
+        """Of the PEs, in order of their numbers."""
+        found = {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    environ = dict(v.partition(b"=")[::2] for v in f.read().split(b"\0"))
+                if os.readlink(f"/proc/{pid}/exe").endswith(program):
+                    found[int(environ[b"GSHMEM_RANK"])] = int(pid)
+            except (OSError, KeyError, ValueError):
+                pass
+        return [found[rank] for rank in sorted(found)]
+
+    def ends_well(self, job, wanted, since):
+        """A line of gshmem's or its launcher's in the wanted words, in time, and nobody left."""
+        status, out, err = self.finish(job, LIMIT + 5)
+        took = time.monotonic() - since
+        lines = [l for l in err.splitlines() if l.startswith("gshmem")]
+        if status == 0 or took > LIMIT:
+            raise Failed(f"status {status} after {took:.1f} s; it said:\n{out}{err}")
+        if not any(re.search(wanted, l) for l in lines):
+            raise Failed(f"nobody said /{wanted}/; it said:\n{out}{err}")
+        if self.pids("storm_cpu"):
+            raise Failed("processes are left")
+
+
+# ---- cases: name -> what it does in a network ----
+
+def agree(bench):
+    """Programs that check themselves, over two hosts of two PEs."""
+    with lab.Lab() as net:
+        bench.pass_(net, "examples/hello")
+        bench.pass_(net, "examples/ring_cpu")
+        bench.pass_(net, "examples/put_signal_cpu")
+        bench.pass_(net, "examples/on_stream_cpu")
+        for variant in ("host", "kernel", "persistent"):
+            out = bench.pass_(net, "examples/jacobi_cpu", "--variant", variant, "--nx", "200",
+                              "--ny", "130", "--iterations", "60", "--quiet")
+            if not re.search(r": right$", out, re.M):
+                raise Failed(f"jacobi {variant}: {out}")
+
+
+def conform(bench):
+    """The conformance programs themselves."""
+    with lab.Lab() as net:
+        bench.pass_(net, "tests/check_cpu", "--quick")
+        bench.pass_(net, "tests/check_amo_cpu", "--quick")
+        for name, count in {"order": 20, "sync": 20, "wait": 20, "amo": 2, "heap": 1,
+                            "stream": 20, "routes": 2}.items():
+            bench.pass_(net, f"tests/{name}_cpu", f"--count={count}")
+
+
+def uneven(bench):
+    """Three hosts with 1, 3 and 2 PEs."""
+    with lab.Lab(3) as net:
+        for mode in ("mixed", "barriers", "grow"):
+            bench.pass_(net, "tests/storm_cpu", mode, "--rounds=6", hosts="h0:1,h1:3,h2:2")
+
+
+def mpirun(bench):
+    """The same by mpirun, whose agent plays ssh."""
+    if subprocess.run(["sh", "-c", "command -v mpirun"], capture_output=True).returncode != 0:
+        return
+    with lab.Lab() as net:
+        words = ["mpirun", "--mca", "plm_rsh_agent", f"{lab.AGENT} --shell", "--mca", "btl_tcp_if_include",
+                 "wire", "--mca", "oob_tcp_if_include", "wire", "--host", HOSTS, "-n", "4"]
+        for name in ("GSH_LAB_h0", "GSH_LAB_h1", "LD_LIBRARY_PATH", *BASE):
+            words += ["-x", name]
+        words += [os.path.join(bench.build, "tests/storm_cpu"), "mixed", "--rounds=4"]
+        allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        job = subprocess.Popen(net.command(0, *words), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, start_new_session=True,
+                               env={**os.environ, **BASE, **allow})
+        status, out, err = bench.finish(job)
+        if status != 0:
+            raise Failed(f"status {status}; it said:\n{out}{err}")
+
+
+def lossy(bench):
+    """5 % of the packets are lost, the others take 50 ms: slow, but right."""
+    with lab.Lab(is_lossy=True) as net:
+        net.wire.say("loss", 0.05)
+        net.wire.say("delay", 0.05)
+        bench.pass_(net, "tests/storm_cpu", "mixed", "--rounds=3")
+        bench.pass_(net, "examples/put_signal_cpu", hosts="h0:1,h1:1")
+
+
+def end_storm(bench, mode, trouble, wanted, environment=None):
+    with lab.Lab() as net:
+        job = bench.start(net, "tests/storm_cpu", mode, "--rounds=0", environment=environment)
+        bench.wait_until_running(job)
+        since = time.monotonic()
+        trouble(net)
+        bench.ends_well(job, wanted, since)
+
+
+def kill(bench, rank):
+    return lambda net: os.kill(bench.pids("storm_cpu")[rank], signal.SIGKILL)
+
+
+def kill_in_storm(bench):
+    """A PE of the second host dies while everybody puts."""
+    end_storm(bench, "mixed", kill(bench, 3), r"PE 3\b")
+
+
+def kill_in_storm_here(bench):
+    """One of the launcher's host."""
+    end_storm(bench, "mixed", kill(bench, 1), r"PE 1\b")
+
+
+def kill_in_barriers(bench):
+    end_storm(bench, "barriers", kill(bench, 2), r"PE 2\b")
+
+
+def kill_in_growth(bench):
+    end_storm(bench, "grow", kill(bench, 3), r"PE 3\b")
+
+
+def cut(bench):
+    """The wire of the second host is broken: no answer any more, no end of a connection."""
+    end_storm(bench, "mixed", lambda net: net.cut(1), r"PE [0-3]\b", {"GSHMEM_PROXY_TIMEOUT": "5"})
+
+
+CASES = [agree, conform, uneven, mpirun, lossy, kill_in_storm, kill_in_storm_here, kill_in_barriers,
+         kill_in_growth, cut]
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    try:
+        lab.enter()
+    except lab.Unavailable as e:
+        print("skipped: no network namespaces:", e)
+        sys.exit(77)
+    bench = Bench(sys.argv[1], sys.argv[2])
+    wanted, n_failed = sys.argv[3:], 0
+    for case in CASES:
+        if wanted and case.__name__ not in wanted:
+            continue
+        begun = time.monotonic()
+        try:
+            case(bench)
+            verdict = "passed"
+        except lab.Unavailable as e:
+            print("skipped:", e)
+            sys.exit(77)
+        except Failed as e:
+            n_failed += 1
+            verdict = f"FAILED: {e}"
+        print(f"{case.__name__}: {time.monotonic() - begun:.1f} s: {verdict}", flush=True)
+    sys.exit(n_failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves that trouble is told once, in one line that names the peer and the operation, and ends
+ * every call; that messages of the runtime come in order, by tag, and of the length asked for; and
+ * that nothing is left behind when requests are under way at the end. */
+#include "tests/unit/proxy_pes.h"
+
+static bool has_failed(struct pe *pe)
+{
+    pthread_mutex_lock(&pe->proxy->lock);
+    bool has = pe->n_fails > 0;
+    pthread_mutex_unlock(&pe->proxy->lock);
+    return has;
+}
+
+static void await_failure(struct pe *pe)
+{
+    unsigned turn = 0;
+    while (!has_failed(pe))
+        gsh_backoff(&turn);
+}
+
+static enum gsh_result give_up(void *context, int pe)
+{
+    int *turns = context;
+    (void)pe;
+    return ++*turns > 100 ? GSH_ERR_TIMEOUT : GSH_OK;
+}
+
+static void check_everything_ends(struct pe *pe)
+{
+    uint64_t word = 0;
+    int other = pe->me == 0 ? 1 : 0;
+    struct gsh_request put = {.op = GSH_RING_PUT, .pe = other, .local = &word, .bytes = 8};
+    struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    CHECK(gsh_proxy_run(pe->proxy, &put) != GSH_OK);
+    CHECK(gsh_proxy_post(pe->proxy, &put) != GSH_OK);
+    CHECK(gsh_proxy_run(pe->proxy, &quiet) != GSH_OK);
+    CHECK(gsh_proxy_send(pe->proxy, other, 1, &word, 8) != GSH_OK);
+    CHECK(gsh_proxy_receive(pe->proxy, other, 1, &word, 8, NULL, NULL) != GSH_OK);
+    gsh_proxy_help(pe->proxy);
+    CHECK_EQ(pe->n_fails, 1);
+}
+
+/* PE 2 leaves; the others learn of it by what they ask of it. */
+enum what { BY_PUT, BY_POST, BY_AMO, BY_RING, BY_QUIET, N_WHATS };
+static enum what what;
+
+static void ask_the_lost(struct pe *pe)
+{
+    static uint64_t words[1000];
+    struct gsh_request q = {
+        .op = GSH_RING_PUT, .pe = 2, .remote_off = 64, .local = words, .bytes = sizeof words};
+    struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    switch (what) {
+    case BY_PUT:
+    case BY_QUIET:
+        /* The transport may take the put, and fail only when it is to be seen. */
+        if (gsh_proxy_run(pe->proxy, &q) == GSH_OK)
+            CHECK(gsh_proxy_run(pe->proxy, &quiet) == GSH_ERR_PEER);
+        break;
+    case BY_POST:
+        (void)!gsh_proxy_post(pe->proxy, &q);
+        break;
+    case BY_AMO:
+        q = (struct gsh_request){
+            .op = GSH_RING_AMO, .amo_op = GSH_AMO_ADD, .word_bytes = 8, .is_fetch = true, .pe = 2};
+        CHECK(gsh_proxy_run(pe->proxy, &q) == GSH_ERR_PEER);
+        break;
+    default:
+        ring_p(&pe->rings[0], 2, 64, 1);
+        ring_push(&pe->rings[0], &(struct push){.op = GSH_RING_QUIET});
+    }
+}
+
+static void lose_a_peer(struct pe *pe)
+{
+    if (pe->me == 2)
+        gsh_proxy_destroy(&pe->proxy);
+    pes_barrier(pe);
+    if (pe->me < 2) {
+        ask_the_lost(pe);
+        await_failure(pe);
+        check_everything_ends(pe);
+        CHECK_EQ(pe->fail_pe, 2);
+        CHECK(strstr(pe->fail_text, "PE 2") != NULL);
+        CHECK(strstr(pe->fail_text, what == BY_AMO ? "atomic" : "put") != NULL ||
+              strstr(pe->fail_text, "quiet") != NULL);
+        CHECK(strstr(pe->fail_text, "has ended") != NULL || getenv("TEST_UCX_PLUGIN"));
+        CHECK(strchr(pe->fail_text, '\n') == NULL);
+    }
+    pes_barrier(pe);
+}
+
+static void ask_beyond_memory(struct pe *pe)
+{
+    uint64_t words[2];
+    struct gsh_request put = {
+        .op = GSH_RING_PUT, .pe = 1, .remote_off = HEAP - 8, .local = words, .bytes = 16};
+    if (pe->me == 0) {
+        CHECK(gsh_proxy_run(pe->proxy, &put) == GSH_ERR_ARG);
+        CHECK(strstr(pe->fail_text, "PE 1") != NULL);
+        CHECK(strstr(pe->fail_text, "put of 16 bytes") != NULL);
+        check_everything_ends(pe);
+    }
+    pes_barrier(pe);
+}
+
+static void refuse(struct pe *pe)
+{
+    uint8_t *data = calloc(1, gsh_proxy_message_max(pe->proxy) + 1);
+    struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    int turns = 0;
+    CHECK(gsh_proxy_send(pe->proxy, 1, 1, data, gsh_proxy_message_max(pe->proxy) + 1) ==
+          GSH_ERR_ARG);
+    CHECK(gsh_proxy_post(pe->proxy, &quiet) == GSH_ERR_ARG);
+    CHECK(gsh_proxy_receive(pe->proxy, 1, 99, data, 8, give_up, &turns) == GSH_ERR_TIMEOUT);
+    free(data);
+    pes_barrier(pe);
+    struct gsh_proxy_options options = pe->proxy->options;
+    struct gsh_proxy *other = NULL;
+    options.transport = "pigeon";
+    CHECK(gsh_proxy_create(&options, &other) == GSH_ERR_ARG);
+    CHECK(strstr(gsh_last_error(), "pigeon") != NULL);
+    CHECK(other == NULL);
+    gsh_proxy_destroy(&other);
+}
+
+#define MAILS 200
+
+static void mail(struct pe *pe)
+{
+    size_t most = gsh_proxy_message_max(pe->proxy);
+    uint8_t *data = malloc(most);
+    uint64_t got = 0;
+    for (uint64_t i = 0; i < MAILS; i++) {
+        for (int to = 0; to < pe->n; to++)
+            CHECK(gsh_proxy_send(pe->proxy, to, i % 3, &i, sizeof i) == GSH_OK);
+    }
+    memset(data, pe->me, most);
+    CHECK(gsh_proxy_send(pe->proxy, (pe->me + 1) % pe->n, 1000, data, most) == GSH_OK);
+    CHECK(gsh_proxy_send(pe->proxy, (pe->me + 1) % pe->n, 1001, NULL, 0) == GSH_OK);
+    CHECK(gsh_proxy_send(pe->proxy, (pe->me + 1) % pe->n, 1002, data, 5) == GSH_OK);
+    /* Tags in another order than that of sending; in each, the order of sending. */
+    for (int tag = 2; tag >= 0; tag--) {
+        for (uint64_t i = (uint64_t)tag; i < MAILS; i += 3) {
+            for (int from = 0; from < pe->n; from++) {
+                CHECK(gsh_proxy_receive(pe->proxy, from, (uint64_t)tag, &got, sizeof got, NULL,
+                                        NULL) == GSH_OK);
+                CHECK_EQ(got, i);
+            }
+        }
+    }
+    int left = (pe->me + pe->n - 1) % pe->n;
+    CHECK(gsh_proxy_receive(pe->proxy, left, 1000, data, most, NULL, NULL) == GSH_OK);
+    CHECK(data[0] == left && data[most - 1] == left);
+    CHECK(gsh_proxy_receive(pe->proxy, left, 1001, NULL, 0, NULL, NULL) == GSH_OK);
+    CHECK(gsh_proxy_receive(pe->proxy, left, 1002, data, 4, NULL, NULL) == GSH_ERR_SYMMETRY);
+    /* Never received: destroy frees it. */
+    CHECK(gsh_proxy_send(pe->proxy, (pe->me + 1) % pe->n, 1003, data, 5) == GSH_OK);
+    free(data);
+    pes_barrier(pe);
+}
+
+/* Everything under way when the proxies end. */
+static void leave_early(struct pe *pe)
+{
+    static uint64_t source[4000], dest[4000];
+    int target = (pe->me + 1) % pe->n;
+    for (uint64_t i = 0; i < 50; i++) {
+        ring_put(&pe->rings[0], target, 4096, source, 20000);
+        ring_fence(&pe->rings[0]);
+        struct gsh_request iget = {.op = GSH_RING_IGET,
+                                   .pe = target,
+                                   .remote_off = 65536,
+                                   .local = dest,
+                                   .elem_bytes = 8,
+                                   .nelems = 4000,
+                                   .remote_stride = 1,
+                                   .local_stride = 1};
+        if (pe->me == 0)
+            (void)!gsh_proxy_post(pe->proxy, &iget);
+    }
+}
+
+int main(void)
+{
+    uint64_t seed = test_seed();
+    struct pes_options options = {.n = 3, .n_rings = 1, .seed = seed, .may_fail = true};
+    for (what = 0; what < N_WHATS; what++) {
+        options.seed++;
+        pes_run(options, lose_a_peer);
+    }
+    pes_run(options, ask_beyond_memory);
+    pes_run(options, refuse);
+    pes_run((struct pes_options){.n = 4, .seed = seed, .spin_ns = 20000}, mail);
+    pes_run(options, leave_early);
+    return test_result();
+}

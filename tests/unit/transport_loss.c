@@ -1,0 +1,208 @@
+/* Over UCX a PE that dies or falls silent is told as lost, once and in time, to those that are busy
+ * with it and to one that sleeps; their operations end, and the survivors go on. One that takes
+ * leave in good order is no loss.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/transport_rig.h"
+
+enum { VICTIM = 2, N_OPS = 24 };
+
+struct state {
+    unsigned n_messages[RIG_MAX_PES];
+};
+
+static void on_message(struct rig_pe *pe, int from, const void *header, size_t header_bytes,
+                       const void *data, size_t bytes)
+{
+    struct state *state = pe->test;
+    (void)header;
+    (void)header_bytes;
+    (void)data;
+    (void)bytes;
+    state->n_messages[from]++;
+}
+
+/* Everybody has spoken to everybody. */
+static void meet(struct rig_pe *pe)
+{
+    struct state *state = pe->test;
+    for (int i = 0; i < pe->n; i++)
+        if (i != pe->me)
+            CHECK_EQ(rig_send(pe, i, "hello", 5, NULL, 0), GSH_OK);
+    for (int i = 0; i < pe->n; i++)
+        while (i != pe->me && state->n_messages[i] == 0)
+            pe->transport->ops->progress(pe->transport);
+    rig_barrier(pe);
+}
+
+/* ---- a survivor that is busy with the victim ---- */
+
+struct busy {
+    struct rig_op ops[N_OPS];
+    uint8_t *local;
+    unsigned n_ended, n_failed;
+};
+
+static enum gsh_result start(struct rig_pe *pe, struct busy *b, int i, bool *pending)
+{
+    const struct gsh_transport_ops *ops = pe->transport->ops;
+    uint64_t bytes = i % 3 == 0 ? UINT64_C(1) << 20 : 100;
+    switch (i % 4) {
+    case 0:
+        return ops->put(pe->transport, VICTIM, 0, b->local, bytes, &b->ops[i].op, pending);
+    case 1:
+        return ops->get(pe->transport, VICTIM, 0, b->local + ((size_t)i << 20), bytes,
+                        &b->ops[i].op, pending);
+    case 2:
+        return ops->send(pe->transport, VICTIM, "x", 1, b->local, 5000, &b->ops[i].op, pending);
+    default:
+        return ops->flush(pe->transport, VICTIM, &b->ops[i].op, pending);
+    }
+}
+
+/* Starts each operation anew when it has ended, until the victim is lost. */
+static void storm(struct rig_pe *pe)
+{
+    struct busy b = {.local = calloc(N_OPS, 1 << 20)};
+    uint64_t end = gsh_now_ns() + RIG_LIMIT_NS;
+    while (!pe->is_lost[VICTIM] && CHECK(gsh_now_ns() < end)) {
+        for (int i = 0; i < N_OPS && !pe->is_lost[VICTIM]; i++) {
+            bool pending = false;
+            if (b.ops[i].is_pending)
+                continue;
+            b.ops[i] = (struct rig_op)RIG_OP;
+            CHECK_EQ(start(pe, &b, i, &pending), GSH_OK);
+            b.ops[i].is_pending = pending;
+        }
+        pe->transport->ops->progress(pe->transport);
+    }
+    for (int i = 0; i < N_OPS; i++) {
+        rig_wait(pe, &b.ops[i].is_pending);
+        CHECK(b.ops[i].r == GSH_OK || b.ops[i].r == GSH_ERR_PEER);
+        b.n_failed += b.ops[i].r == GSH_ERR_PEER;
+    }
+    CHECK(b.n_failed > 0);
+    char byte = 0;
+    CHECK_EQ(rig_put(pe, VICTIM, 0, &byte, 1), GSH_ERR_PEER);
+    CHECK_EQ(rig_get(pe, VICTIM, 0, &byte, 1), GSH_ERR_PEER);
+    CHECK_EQ(rig_flush(pe, VICTIM), GSH_ERR_PEER);
+    CHECK_EQ(rig_send(pe, VICTIM, "x", 1, NULL, 0), GSH_ERR_PEER);
+    free(b.local);
+}
+
+/* A survivor that sleeps, with nothing under way. */
+static void doze(struct rig_pe *pe)
+{
+    struct gsh_transport *t = pe->transport;
+    struct pollfd p = {.fd = t->ops->event_fd(t), .events = POLLIN};
+    uint64_t end = gsh_now_ns() + RIG_LIMIT_NS;
+    while (!pe->is_lost[VICTIM] && CHECK(gsh_now_ns() < end)) {
+        if (t->ops->progress(t) == 0 && !pe->is_lost[VICTIM] && t->ops->arm(t))
+            CHECK(poll(&p, 1, 20000) == 1);
+    }
+}
+
+/* ---- the ways to go ---- */
+
+static void lose(struct rig_pe *pe, int signal_to_victim)
+{
+    struct state state = {{0}};
+    pid_t mine = getpid(), pids[RIG_MAX_PES];
+    pe->test = &state;
+    meet(pe);
+    rig_allgather(pe, &mine, sizeof mine, pids);
+    uint64_t begin = gsh_now_ns();
+    if (pe->me == VICTIM) {
+        struct state *s = &state; /* in the middle of the others' traffic */
+        while (s->n_messages[0] < 3)
+            pe->transport->ops->progress(pe->transport);
+        raise(signal_to_victim);
+        _exit(1);
+    }
+    if (pe->me == 0)
+        storm(pe);
+    else
+        doze(pe);
+    double seconds = (double)(pe->lost_ns - begin) * 1e-9;
+    printf("PE %d: after %.1f s\n", pe->me, seconds);
+    CHECK(seconds < 10);
+    /* The survivors are as good as before. */
+    char byte = (char)(7 + pe->me), got = 0;
+    CHECK_EQ(rig_put(pe, 1 - pe->me, 5, &byte, 1), GSH_OK);
+    CHECK_EQ(rig_flush(pe, 1 - pe->me), GSH_OK);
+    CHECK_EQ(rig_get(pe, 1 - pe->me, 5, &got, 1), GSH_OK);
+    CHECK_EQ(got, byte);
+    CHECK_EQ(rig_send(pe, 1 - pe->me, "done", 4, NULL, 0), GSH_OK);
+    while (state.n_messages[1 - pe->me] < 2) /* hello, done */
+        pe->transport->ops->progress(pe->transport);
+    CHECK(!pe->is_lost[1 - pe->me]);
+    if (pe->me == 0)
+        kill(pids[VICTIM], SIGKILL); /* it may have been stopped only */
+}
+
+static void killed(struct rig_pe *pe)
+{
+    lose(pe, SIGKILL);
+}
+
+static void silent(struct rig_pe *pe)
+{
+    lose(pe, SIGSTOP);
+}
+
+/* The victim is gone long before the others; they look out for it all the time. */
+static void left(struct rig_pe *pe)
+{
+    struct state state = {{0}};
+    char byte = 1;
+    pe->test = &state;
+    if (pe->me == 0) /* one who is in touch by its own put alone */
+        CHECK_EQ(rig_put(pe, VICTIM, 0, &byte, 1), GSH_OK);
+    if (pe->me == 1)
+        CHECK_EQ(rig_send(pe, VICTIM, "hello", 5, NULL, 0), GSH_OK);
+    CHECK_EQ(pe->me == 0 ? rig_flush(pe, VICTIM) : GSH_OK, GSH_OK);
+    if (pe->me == VICTIM)
+        while (state.n_messages[1] == 0)
+            pe->transport->ops->progress(pe->transport);
+    rig_barrier(pe);
+    if (pe->me == VICTIM)
+        return; /* into the last barrier: the others come to it much later */
+    struct gsh_transport *t = pe->transport;
+    char mine = 1, all[RIG_MAX_PES];
+    rig_allgather(pe, &mine, 1, all); /* which for the victim is its last barrier */
+    rig_barrier(pe);                  /* complete when its process has ended */
+    for (uint64_t end = gsh_now_ns() + 3 * t->options.timeout_ns; gsh_now_ns() < end;)
+        t->ops->progress(t);
+    CHECK(!pe->is_lost[VICTIM]);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*program)(struct rig_pe *);
+        uint64_t timeout_ns;
+    } tests[] = {
+        {"killed", killed, UINT64_C(4000000000)},
+        {"silent", silent, UINT64_C(4000000000)},
+        {"left", left, UINT64_C(500000000)},
+    };
+    if (argc < 2)
+        test_skip("the UCX plug-in");
+    setvbuf(stdout, NULL, _IOLBF, 0); /* lines of several processes */
+    gsh_log_setup(getenv("TEST_LOG") ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_ALL, NULL);
+    for (int i = 0; i < 2; i++) /* one with connections, one without */
+        for (size_t k = 0; k < GSH_ARRAY_LEN(tests); k++) {
+            struct rig_job job = {.n = 3,
+                                  .name = "ucx",
+                                  .plugin = argv[1],
+                                  .timeout_ns = tests[k].timeout_ns,
+                                  .program = tests[k].program,
+                                  .message = on_message};
+            if (argc > 2 && strcmp(argv[2], rig_ucx_ways[i][0]) != 0)
+                continue;
+            printf("%s over %s\n", tests[k].name, rig_ucx_ways[i][1]);
+            setenv("UCX_TLS", rig_ucx_ways[i][0], 1);
+            rig_run(&job);
+        }
+    return test_result();
+}
