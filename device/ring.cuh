@@ -289,6 +289,13 @@ __device__ __noinline__ inline void strided_part(part me, strided *s)
     }
 }
 
+template <class G> __device__ __forceinline__ void far_strided(G g, strided *s)
+{
+    g.sync();
+    out_of_line(strided_part)(part_of(g), s);
+    g.sync();
+}
+
 template <class G>
 __device__ __forceinline__ void far_iput(G g, void *dest, const void *source, ptrdiff_t dst,
                                          ptrdiff_t sst, size_t elem_bytes, size_t nelems, int pe,
@@ -304,9 +311,7 @@ __device__ __forceinline__ void far_iput(G g, void *dest, const void *source, pt
                  pe,
                  call,
                  0};
-    g.sync();
-    out_of_line(strided_part)(part_of(g), &s);
-    g.sync();
+    far_strided(g, &s);
 }
 
 template <class G>
@@ -324,9 +329,7 @@ __device__ __forceinline__ void far_iget(G g, void *dest, const void *source, pt
                  pe,
                  call,
                  0};
-    g.sync();
-    out_of_line(strided_part)(part_of(g), &s);
-    g.sync();
+    far_strided(g, &s);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */

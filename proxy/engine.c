@@ -231,12 +231,8 @@ static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
     for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = next) {
         struct gsh_peer *peer = GSH_HOLDER(struct gsh_peer, active, at);
         next = at->next;
-        if (!(peer->sources & sources_of(quiet)))
-            continue;
-        /* Kernels leave a FENCE out where a QUIET stands (ring.h: gpu_fenced). */
-        if (quiet->source != GSH_SOURCE_HOST)
-            peer->needs_fence = true;
-        submit_mark(peer, quiet);
+        if (peer->sources & sources_of(quiet))
+            submit_mark(peer, quiet);
     }
     if (--quiet->outstanding == 0)
         gsh_task_done(quiet);

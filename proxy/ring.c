@@ -92,8 +92,7 @@ static bool read_payload(const struct gsh_ring_reader *reader, struct raw *raw)
     return true;
 }
 
-/* ---- from raw to request: NULL, or what is wrong
- * ------------------------------------------------- */
+/* ---- from raw to request: NULL, or what is wrong ---- */
 
 /* Whether [start, start + bytes) does not wrap around. */
 static bool fits(uint64_t start, uint64_t bytes)
@@ -230,8 +229,7 @@ static const char *decode(const struct gsh_ring_reader *reader, const struct raw
     }
 }
 
-/* ---- taking and telling
- * -------------------------------------------------------------------------- */
+/* ---- taking and telling ---- */
 
 enum gsh_result gsh_ring_reader_next(struct gsh_ring_reader *reader, struct gsh_request *request,
                                      bool *has)
@@ -295,14 +293,14 @@ void gsh_ring_reader_publish(struct gsh_ring_reader *reader)
     if (reader->published == reader->position)
         return;
     reader->published = reader->position;
-    /* release: the slots have been read before a producer, in await_proxy, learns that they may be
+    /* release: the slots have been read before a producer, in await_room, learns that they may be
      * written */
     gsh_store_release_u64(&reader->cpu->cpu_tail, reader->position);
 }
 
 void gsh_ring_reader_done(struct gsh_ring_reader *reader, uint64_t position)
 {
-    /* release: pairs with the acquire in await_proxy; what gets brought is there */
+    /* release: pairs with the acquire in await_word; what gets brought is there */
     gsh_store_release_u64(&reader->cpu->cpu_done, position);
 }
 

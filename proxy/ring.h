@@ -125,8 +125,9 @@ struct gsh_ring {
     uint64_t gpu_head; /* the next position to reserve */
     uint64_t reserved1[15];
     uint64_t gpu_tail; /* some cpu_tail that was read, most times the newest */
-    /* Positions behind a FENCE or QUIET, behind a QUIET, behind a QUIET that was waited for: most
-     * times the newest one's. Equal to gpu_head: nothing came since. */
+    /* Positions behind a FENCE or a QUIET that was waited for (one under way holds back nothing),
+     * behind a QUIET, behind a QUIET that was waited for: most times the newest one's. Equal to
+     * gpu_head: nothing came since. */
     uint64_t gpu_fenced;
     uint64_t gpu_quieting;
     uint64_t gpu_quieted;

@@ -364,7 +364,7 @@ static inline void rig_run(const struct rig_job *job)
 /* Ways in which UCX may go here; NULL-terminated pairs of UCX_TLS and what that is. */
 static const char *const rig_ucx_ways[][2] = {
     {"tcp,self", "TCP"},
-    {"posix,cma,self", "shared memory, and the kernel's copy between processes"},
+    {"posix,cma,self", "shared memory; UCX may choose the kernel's copy between processes"},
     {"sysv,self", "shared memory alone"},
     {NULL, NULL},
 };
