@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How fast kernels hand requests to the proxy: each thread pushes p of a word of its own to a far
+ * PE, two slots of a ring. Modes: "burst", as many as find room in an empty ring, until they are
+ * written; "sustained", more than that and a quiet, so that the proxy's and the network's speed
+ * count. Run it with GSHMEM_NODE_PES=1 to make PEs of one machine far. */
+#include "perftest/common.h"
+
+namespace
+{
+
+using namespace perftest;
+
+constexpr int burst_slots = 2048, slots_each = 2; /* half of a ring of default size */
+
+template <bool is_burst>
+__global__ void __launch_bounds__(1024) push(timing t, uint64_t *words, uint64_t first, int pe)
+{
+    uint64_t *const word = words + (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0)
+        gshmem_quiet();
+    __syncthreads();
+    for (int r = t.first(); r < t.rounds; r++) {
+        t.begin(r);
+        gshmem_uint64_p(word, first + (uint64_t)(r - t.first()), pe);
+    }
+    if (!is_burst)
+        gshmem_quiet();
+    __syncthreads();
+    t.end();
+}
+
+__global__ void count_others(const uint64_t *words, size_t n, uint64_t value,
+                             unsigned long long *n_others)
+{
+    const size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
+        if (words[i] != value)
+            atomicAdd(n_others, 1ull);
+}
+
+template <bool is_burst> void measure(bench *b, group g, int blocks)
+{
+    const int threads = g == THREAD ? 1 : g == WARP ? 32 : is_cpu ? 64 : 256;
+    const int pushes = blocks * threads;
+    row r;
+    r.operation = "push";
+    r.group = group_names[g];
+    r.blocks = blocks;
+    r.mode = is_burst ? "burst" : "sustained";
+    r.bytes = sizeof(uint64_t);
+    r.calls = pushes;
+    r.moved = (double)pushes * sizeof(uint64_t);
+    r.made = make_plan(*b, 1 + 0.2 * pushes);
+    if (is_burst) {
+        const int most = burst_slots / (slots_each * pushes); /* warm_rounds() come before */
+        r.made.rounds = std::min(r.made.rounds, (most - 1) * 10 / 11);
+        if (r.made.rounds < 1)
+            return;
+    }
+    uint64_t *const words = (uint64_t *)b->dest;
+    const uint64_t in_launch = (uint64_t)(r.made.rounds + warm_rounds(r.made));
+    const uint64_t launches = (uint64_t)r.made.repetitions + 1;
+    gshmem_barrier_all();
+    if (b->leads()) {
+        std::vector<double> us;
+        for (uint64_t i = 0; i < launches; i++) {
+            const double one = sample(*b, r.made, blocks, threads, push<is_burst>, words,
+                                      i * in_launch, b->target);
+            if (i > 0)
+                us.push_back(one);
+        }
+        b->out.add(r, us);
+    }
+    gshmem_barrier_all();
+    if (b->me == b->target)
+        verify_none(b, "push", count_others, (const uint64_t *)words, (size_t)pushes,
+                    launches * in_launch - 1);
+    gshmem_barrier_all();
+}
+
+int pe_main(int argc, char **argv)
+{
+    const program p = {"ring", "how fast kernels push requests to far PEs", {"push"}, false, true,
+                       true};
+    bench b = {};
+    const int status = begin(&b, p, argc, argv, (size_t)1 << 20);
+    if (status >= 0)
+        return status;
+    if (!needs_two(b) || gshmem_ptr(b.dest, b.me == b.target ? 0 : b.target)) {
+        if (b.leads() && b.n > 1)
+            fprintf(stderr, "perftest: PE 1 is near, no ring leads to it; GSHMEM_NODE_PES=1 makes "
+                            "it far\n");
+        b.has_failed = true;
+        return end(&b);
+    }
+    for (group g : {THREAD, WARP, BLOCK}) {
+        if (!wants(b, g))
+            continue;
+        for (int blocks :
+             block_counts(&b, b.o.is_quick ? std::vector<int>{1} : std::vector<int>{1, 0})) {
+            measure<true>(&b, g, blocks);
+            measure<false>(&b, g, blocks);
+        }
+    }
+    return end(&b);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    return gshmemx_run(pe_main, argc, argv);
+}
