@@ -3,11 +3,12 @@
  * synchronising: callers do that. The far side is always accessed 16 aligned bytes at a time, since
  * the link is the bottleneck; the near side by 16 bytes where it is aligned alike, else by the
  * words its alignment allows. Enough of them are in flight to cover the latency. What does not fill
- * 16 bytes at the two ends ("edges") goes by small accesses. The bulk-copy engine's path for large
- * sizes belongs in bulk.cuh, chosen in copy() below. */
+ * 16 bytes at the two ends ("edges") goes by small accesses. Large copies of a thread or a warp go
+ * by the bulk-copy engine where the sides are aligned alike (bulk.cuh). */
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
 
+#include "device/bulk.cuh"
 #include "device/group.cuh"
 #include "device/memory.cuh"
 
@@ -88,16 +89,28 @@ template <near_side N> __device__ __forceinline__ void store_near(char *p, vec16
     }
 }
 
-/* ---- the body: whole vectors ----------------------------------------------------------------- */
+/* ---- what suits whom ------------------------------------------------------------------------- */
 
-/* Vectors in flight for each thread. Measured on one H200 link: a warp's put gains from 4 to 8 by
- * 1.7 times; a block has enough with 4, which leaves room for the caller's registers. */
-template <class G> struct in_flight {
-    static constexpr int count = 8;
+/* For each kind of group, measured on one H200 link. in_flight: vectors in flight for each thread.
+ * A warp's put gains from 4 to 8 by 1.7 times; a block has enough with 4, which leaves room for the
+ * caller's registers. at_once: as many vectors for each thread are copied with no call. bulk_from:
+ * bytes from which the engine is faster. */
+template <class G> struct manner;
+template <> struct manner<group_thread> {
+    static constexpr int in_flight = 8, at_once = 4;
+    template <direction D> static constexpr size_t bulk_from = D == direction::put ? 512 : 256;
 };
-template <> struct in_flight<group_block> {
-    static constexpr int count = 4;
+template <> struct manner<group_warp> {
+    static constexpr int in_flight = 8, at_once = 1;
+    template <direction D>
+    static constexpr size_t bulk_from = D == direction::put ? SIZE_MAX : 16384;
 };
+template <> struct manner<group_block> {
+    static constexpr int in_flight = 4, at_once = 1;
+    template <direction D> static constexpr size_t bulk_from = SIZE_MAX;
+};
+
+/* ---- the body: whole vectors ----------------------------------------------------------------- */
 
 template <direction D, near_side N>
 __device__ __forceinline__ vec16 load_vector(const char *source, unsigned shift)
@@ -147,16 +160,28 @@ __device__ __forceinline__ size_t copy_batches(size_t i, size_t size, char *dest
     return i;
 }
 
-/* Batches of U, then what is left for this thread in halves. */
+/* At most U - 1 vectors: what no batch of this thread took. */
+template <direction D, near_side N, int U>
+__device__ __forceinline__ void copy_rest(size_t i, size_t size, char *dest, const char *source,
+                                          size_t nvectors, unsigned shift)
+{
+    vec16 v[U];
+    GSHMEM_UNROLL
+    for (int u = 0; u < U - 1; u++)
+        if (i + u * size < nvectors)
+            v[u] = load_vector<D, N>(source + 16 * (i + u * size), shift);
+    GSHMEM_UNROLL
+    for (int u = 0; u < U - 1; u++)
+        if (i + u * size < nvectors)
+            store_vector<D, N>(dest + 16 * (i + u * size), v[u], shift);
+}
+
 template <direction D, near_side N, int U>
 __device__ __forceinline__ void copy_body(size_t rank, size_t size, char *dest, const char *source,
                                           size_t nvectors, unsigned shift)
 {
     size_t i = copy_batches<D, N, U>(rank, size, dest, source, nvectors, shift);
-    if (U > 4)
-        i = copy_batches<D, N, 4>(i, size, dest, source, nvectors, shift);
-    i = copy_batches<D, N, 2>(i, size, dest, source, nvectors, shift);
-    copy_batches<D, N, 1>(i, size, dest, source, nvectors, shift);
+    copy_rest<D, N, U>(i, size, dest, source, nvectors, shift);
 }
 
 /* ---- the edges: less than 16 bytes before and after the body --------------------------------- */
@@ -257,10 +282,12 @@ __device__ __forceinline__ void copy_small(size_t rank, size_t size, char *dest,
 }
 
 /* Both sides agree in their last two address bits; is_alike: in the last four. */
-template <direction D, int U>
+template <direction D, class G>
 __device__ __forceinline__ void copy_words(size_t rank, size_t size, char *dest, const char *source,
                                            size_t bytes, bool is_alike)
 {
+    constexpr int U = manner<G>::in_flight;
+    constexpr size_t bulk_from = manner<G>::template bulk_from<D>;
     const char *far = D == direction::put ? dest : source;
     unsigned head = (unsigned)-reinterpret_cast<uintptr_t>(far) & 15u;
     size_t nvectors = (bytes - head) / 16;
@@ -270,14 +297,15 @@ __device__ __forceinline__ void copy_words(size_t rank, size_t size, char *dest,
         copy_edges<D>(rank, size, dest, source, head, tail_off, tail);
     dest += head;
     source += head;
-    if (is_alike)
-        copy_body<D, near_side::aligned, U>(rank, size, dest, source, nvectors, 0);
-    else
+    if (!is_alike)
         copy_body<D, near_side::words, U>(rank, size, dest, source, nvectors, 0);
+    else if (bulk_from == SIZE_MAX || 16 * nvectors < bulk_from ||
+             !bulk_copy((uint32_t)rank, (uint32_t)size, dest, source, 16 * nvectors))
+        copy_body<D, near_side::aligned, U>(rank, size, dest, source, nvectors, 0);
 }
 
 /* They differ there. The edges grow to at least 3 bytes, so that whole words can be read. */
-template <direction D, int U>
+template <direction D, class G>
 __device__ __forceinline__ void copy_bytes(size_t rank, size_t size, char *dest, const char *source,
                                            size_t bytes)
 {
@@ -294,12 +322,13 @@ __device__ __forceinline__ void copy_bytes(size_t rank, size_t size, char *dest,
     copy_elements<D, uint8_t>(rank, size, dest, source, head);
     copy_elements<D, uint8_t>(rank, size, dest + tail_off, source + tail_off, bytes - tail_off);
     if (nvectors > 0)
-        copy_body<D, near_side::bytes, U>(rank, size, dest + head, source + head, nvectors, shift);
+        copy_body<D, near_side::bytes, manner<G>::in_flight>(rank, size, dest + head, source + head,
+                                                             nvectors, shift);
 }
 
 /* Not inlined: a call costs little beside the copy, and its code is long. has_words: the caller
  * knows that both addresses are multiples of 4. */
-template <direction D, bool has_words, int U>
+template <direction D, bool has_words, class G>
 __device__ __noinline__ void copy_any(size_t rank, size_t size, char *dest, const char *source,
                                       size_t bytes)
 {
@@ -312,39 +341,44 @@ __device__ __noinline__ void copy_any(size_t rank, size_t size, char *dest, cons
     if (bytes <= 16)
         copy_small<D>(rank, size, dest, source, bytes);
     else if (has_words || (unlike & 3) == 0)
-        copy_words<D, U>(rank, size, dest, source, bytes, (unlike & 15) == 0);
+        copy_words<D, G>(rank, size, dest, source, bytes, (unlike & 15) == 0);
     else
-        copy_bytes<D, U>(rank, size, dest, source, bytes);
+        copy_bytes<D, G>(rank, size, dest, source, bytes);
 }
 
-/* By vectors. align: what both addresses are known to be multiples of. U: vectors in flight. One
- * aligned element or vector, the usual small message, is one access with no call. */
-template <direction D, size_t align, int U>
-__device__ __forceinline__ void copy_vectors(size_t rank, size_t size, char *dest,
-                                             const char *source, size_t bytes)
+/* At most U aligned vectors for each thread. */
+template <direction D, int U>
+__device__ __forceinline__ void copy_at_once(uint32_t rank, uint32_t size, char *dest,
+                                             const char *source, uint32_t nvectors)
 {
-    unsigned bits =
-        (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source));
-    if (bytes == 16 && (bits & 15) == 0) {
-        if (rank == 0)
-            move_one<D, vec16>(dest, source);
-    } else if (bytes == 8 && (align >= 8 || (bits & 7) == 0)) {
-        if (rank == 0)
-            move_one<D, uint64_t>(dest, source);
-    } else if (bytes == 4 && (align >= 4 || (bits & 3) == 0)) {
-        if (rank == 0)
-            move_one<D, uint32_t>(dest, source);
-    } else {
-        copy_any<D, (align >= 4), U>(rank, size, dest, source, bytes);
-    }
+    copy_rest<D, near_side::aligned, U + 1>(rank, size, dest, source, nvectors, 0);
 }
 
 #if defined(__CUDACC__)
+/* align: what both addresses are known to be multiples of. Aligned vectors, one for each thread,
+ * and one aligned element are copied with no call: the usual small message. */
 template <direction D, size_t align, class G>
-__device__ __forceinline__ void copy(G g, void *dest, const void *source, size_t bytes)
+__device__ __forceinline__ void copy(G g, void *to, const void *from, size_t bytes)
 {
-    copy_vectors<D, align, in_flight<G>::count>(g.rank(), g.size(), static_cast<char *>(dest),
-                                                static_cast<const char *>(source), bytes);
+    constexpr int at_once = manner<G>::at_once;
+    char *dest = static_cast<char *>(to);
+    const char *source = static_cast<const char *>(from);
+    if (D == direction::put)
+        dest = as_global(dest);
+    else
+        source = as_global(source);
+    unsigned bits = (unsigned)(reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from));
+    if (((bits | (unsigned)bytes) & 15) == 0 && bytes <= 16u * at_once * g.size()) {
+        copy_at_once<D, at_once>(g.rank(), g.size(), dest, source, (uint32_t)bytes / 16);
+    } else if (bytes == 8 && (align >= 8 || (bits & 7) == 0)) {
+        if (g.rank() == 0)
+            move_one<D, uint64_t>(dest, source);
+    } else if (bytes == 4 && (align >= 4 || (bits & 3) == 0)) {
+        if (g.rank() == 0)
+            move_one<D, uint32_t>(dest, source);
+    } else {
+        copy_any<D, (align >= 4), G>(g.rank(), g.size(), dest, source, bytes);
+    }
 }
 #else
 /* Each thread moves one contiguous part, in whole cache lines. */

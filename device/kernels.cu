@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(1024)
     if (block.rank() == 0) {
         /* Serves "signal seen implies that the data is seen": the block's own, and what the stream
          * has done before. */
-        fence_acq_rel();
+        fence_release();
         send_signal(pointer<uint64_t>(a.signal), a.value, (int)a.op);
     }
 }

@@ -73,6 +73,12 @@ namespace detail
 
 constexpr bool is_cpu_device = false;
 
+/* fence.acquire and fence.release: PTX 8.6, compute capability 9.0. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && \
+    (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 8))
+#define GSHMEM_HAS_HALF_FENCES 1
+#endif
+
 /* load_relaxed_word, load_acquire_word, store_relaxed_word, store_release_word: one access of
  * 1, 2, 4 or 8 bytes, never torn, never from a stale cache. PTX has no 1-byte registers. */
 #define GSHMEM_ACCESS(W, SUFFIX, REGISTER, R)                         \
@@ -217,6 +223,34 @@ __device__ __forceinline__ void fence_acq_rel()
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
+/* The first half of fence_acq_rel alone: for a relaxed store or atomic that tells others. */
+__device__ __forceinline__ void fence_release()
+{
+#if defined(GSHMEM_HAS_HALF_FENCES)
+    asm volatile("fence.release.sys;" ::: "memory");
+#else
+    fence_acq_rel();
+#endif
+}
+
+/* A wait looks by load_awaited until it likes what it sees and then calls acquire_awaited: together
+ * they are one acquire load. Looks in vain acquire nothing, which makes them faster. */
+template <class W> __device__ __forceinline__ W load_awaited_word(const W *p)
+{
+#if defined(GSHMEM_HAS_HALF_FENCES)
+    return load_relaxed_word(p);
+#else
+    return load_acquire_word(p);
+#endif
+}
+
+__device__ __forceinline__ void acquire_awaited()
+{
+#if defined(GSHMEM_HAS_HALF_FENCES)
+    asm volatile("fence.acquire.sys;" ::: "memory");
+#endif
+}
+
 /* As fence_acq_rel, and earlier stores are complete before later loads: one order of all such
  * fences, so that of two PEs that each put and then get at least one sees the other's. */
 __device__ __forceinline__ void fence_seq_cst()
@@ -285,6 +319,11 @@ template <class T> __device__ __forceinline__ T load_relaxed(const T *p)
 template <class T> __device__ __forceinline__ T load_acquire(const T *p)
 {
     return bit_cast<T>(load_acquire_word(reinterpret_cast<const word<T> *>(p)));
+}
+
+template <class T> __device__ __forceinline__ T load_awaited(const T *p)
+{
+    return bit_cast<T>(load_awaited_word(reinterpret_cast<const word<T> *>(p)));
 }
 
 template <class T> __device__ __forceinline__ void store_relaxed(T *p, T v)

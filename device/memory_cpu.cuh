@@ -242,6 +242,18 @@ inline void fence_acq_rel()
     gshmemx_cpu_progress();
 }
 
+inline void fence_release()
+{
+    fence_acq_rel();
+}
+
+template <class W> inline W load_awaited_word(const W *p)
+{
+    return load_acquire_word(p);
+}
+
+inline void acquire_awaited() {}
+
 inline void fence_seq_cst()
 {
 #ifdef GSHMEM_CPU_TSAN

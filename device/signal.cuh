@@ -45,7 +45,7 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
              * implies that the data is seen". */
             g.sync();
             if (g.rank() == 0) {
-                fence_acq_rel();
+                fence_release();
                 send_signal(peer_address(sig_addr, pe), signal, sig_op);
             }
         },

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Teams as kernels see them, and barrier and sync of a team (state.h has the invariants).
  *
- * A team on one node: one flight of flags. Epoch e of a PE: it stores e into its flag on every
- * other member, then waits until every flag of its own has reached e; a fast member may already be
- * one epoch ahead.
+ * A team on one node: one flight of flags. Epoch e of a PE: it makes its flag e on every other
+ * member, then waits until every flag of its own has reached e; a fast member may already be one
+ * epoch ahead. The flag was e - 1, so it is added to: what is sent needs no look at the epoch,
+ * which is read while the flags fly.
  *
  * A team on several nodes: flags of the near members on their leader; then the leaders tell each
  * other in ceil(log2(n_nodes)) rounds: in round k each adds 1 to round[k] of the leader 2^k nodes
@@ -91,28 +92,30 @@ __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const ch
 {
     gsh_sync_area *area = sync_area(t);
     uint32_t rank = w.rank(), size = w.size();
-    uint64_t epoch = area->epoch + 1;
     /* Serves barrier's "quiet, then everybody arrived": the puts and stores of every thread of the
      * group (its synchronisation came first) are seen by whoever sees the flags below. One
      * instruction for the warp. */
     if (is_barrier)
-        fence_acq_rel();
+        fence_release();
     for (int i = (int)rank; i < t.n_pes; i += (int)size) {
-        if (i != t.my_index) /* pairs with the load below, on member i */
-            store_relaxed(peer_address(&area->flag[t.my_index], team_pe(t, i)), epoch);
+        if (i != t.my_index) /* pairs with the looks below, on member i */
+            reduce_add(peer_address(&area->flag[t.my_index], team_pe(t, i)), (uint64_t)1);
     }
+    uint64_t epoch = load_plain(&area->epoch) + 1;
     for (int i = (int)rank; i < t.n_pes; i += (int)size) {
         if (i == t.my_index)
             continue;
         const uint64_t *flag = &area->flag[i];
         spin s;
-        uint64_t seen = is_barrier ? load_acquire(flag) : load_relaxed(flag);
+        uint64_t seen = is_barrier ? load_awaited(flag) : load_relaxed(flag);
         while (seen < epoch) {
             s.turn(GSH_REPORT_SYNC_TIMEOUT, call, team_pe(t, i), GSHMEM_CMP_GE, flag, epoch, seen);
-            seen = is_barrier ? load_acquire(flag) : load_relaxed(flag);
+            seen = is_barrier ? load_awaited(flag) : load_relaxed(flag);
         }
         s.done();
     }
+    if (is_barrier)
+        acquire_awaited();
     w.sync(); /* all have read the epoch, and what each has seen the others have seen */
     if (rank == 0)
         area->epoch = epoch;

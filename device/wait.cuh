@@ -149,11 +149,12 @@ template <class T, class Test>
 __device__ __forceinline__ T wait_word(const T *ivar, Test test, int cmp, T value, const char *call)
 {
     spin s;
-    T seen = load_acquire(ivar);
+    T seen = load_awaited(ivar);
     while (!test(seen, value)) {
         s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivar, value, seen);
-        seen = load_acquire(ivar);
+        seen = load_awaited(ivar);
     }
+    acquire_awaited();
     s.done();
     return seen;
 }
@@ -177,11 +178,12 @@ __device__ __forceinline__ int test_all(const T *ivars, size_t nelems, const int
     check_wait(call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
         for (size_t i = 0; i < nelems; i++) {
-            if (!is_left_out(status, i) && !test(load_acquire(ivars + i), (T)values[i])) {
+            if (!is_left_out(status, i) && !test(load_awaited(ivars + i), (T)values[i])) {
                 spin_pause();
                 return 0;
             }
         }
+        acquire_awaited();
         return 1;
     });
 }
@@ -203,8 +205,9 @@ __device__ __forceinline__ size_t find_any(const T *ivars, size_t nelems, const 
                 if (is_left_out(status, i))
                     continue;
                 looked_at = i;
-                seen = load_acquire(ivars + i);
+                seen = load_awaited(ivars + i);
                 if (test(seen, (T)values[i])) {
+                    acquire_awaited();
                     s.done();
                     return i;
                 }
@@ -234,13 +237,14 @@ __device__ __forceinline__ size_t find_some(const T *ivars, size_t nelems, size_
                 if (is_left_out(status, i))
                     continue;
                 looked_at = i;
-                seen = load_acquire(ivars + i);
+                seen = load_awaited(ivars + i);
                 if (test(seen, (T)values[i]))
                     indices[found++] = i;
             }
             if (!is_wait && found == 0)
                 spin_pause();
             if (!is_wait || found > 0 || looked_at == SIZE_MAX) {
+                acquire_awaited();
                 s.done();
                 return found;
             }
