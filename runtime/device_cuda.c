@@ -108,7 +108,9 @@ static enum gsh_result cuda_store(struct gsh_instance *pe, void *dest, uint64_t 
     struct gsh_cuda_device *d = pe->device;
     bool entered = begin(d, &d->work);
     memcpy(d->work.words, &bits, bytes);
-    enum gsh_result r = copy_async(d, dest, d->work.words, bytes);
+    enum gsh_result r = d->can_write_values && (bytes == 4 || bytes == 8)
+                            ? gsh_cuda_write_word(d, dest, bytes, bits, d->work.stream)
+                            : copy_async(d, dest, d->work.words, bytes);
     if (r == GSH_OK) {
         r = synchronize(d);
     }
@@ -160,21 +162,6 @@ static enum gsh_result cuda_load(struct gsh_instance *pe, const void *source, si
     return r;
 }
 
-/* A plain set is one write by the stream itself, behind its earlier copies and their barrier. */
-static enum gsh_result write_value(struct gsh_cuda_device *d, void *address, size_t bytes,
-                                   uint64_t value)
-{
-    CUdeviceptr to = device_address(address);
-    if (bytes == 4) {
-        return gsh_cuda_result(d->cuda->StreamWriteValue32(d->work.stream, to, (uint32_t)value,
-                                                           CU_STREAM_WRITE_VALUE_DEFAULT),
-                               "cuStreamWriteValue32");
-    }
-    return gsh_cuda_result(
-        d->cuda->StreamWriteValue64(d->work.stream, to, value, CU_STREAM_WRITE_VALUE_DEFAULT),
-        "cuStreamWriteValue64");
-}
-
 static enum gsh_result cuda_amo(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
                                 size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old)
 {
@@ -189,8 +176,10 @@ static enum gsh_result cuda_amo(struct gsh_instance *pe, enum gsh_amo_op op, voi
         .op = op,
         .bytes = (uint32_t)bytes,
     };
+    /* A plain set is one write by the stream itself, behind its earlier copies and their barrier.
+     */
     enum gsh_result r = op == GSH_AMO_SET && d->can_write_values
-                            ? write_value(d, address, bytes, operand)
+                            ? gsh_cuda_write_word(d, address, bytes, operand, d->work.stream)
                             : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, d->work.stream);
     if (r == GSH_OK) {
         r = synchronize(d);

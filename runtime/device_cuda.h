@@ -52,6 +52,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d
                                                  enum gsh_kernel kernel, unsigned grid,
                                                  unsigned block, void *args, CUstream stream);
 
+/* Enqueues a write of a word of 4 or 8 bytes by the stream itself, behind a memory barrier for what
+ * the stream has done before. The context is current, and the device can_write_values. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *address,
+                                                     size_t bytes, uint64_t value, CUstream stream);
+
 /* The address by which this PE's kernels can use p: 0 when it is ordinary host memory. */
 CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p);
 
