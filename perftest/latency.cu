@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How long one put or get takes, until it is complete: one thread, one warp or one block of PE 0
- * calls, PE 1 does nothing. A put is followed by a quiet. */
+ * calls, PE 1 does nothing. Each is followed by a quiet: a put is complete then, and the next get
+ * of the same bytes cannot come from a copy in this PE's own cache. */
 #include "perftest/common.h"
 
 namespace
@@ -47,11 +48,9 @@ __global__ void __launch_bounds__(group_threads(g))
         t.begin(r);
         call<op, g>(dest, source, bytes, pe);
         group_sync<g>();
-        if constexpr (op != GET) {
-            if (threadIdx.x == 0)
-                gshmem_quiet();
-            group_sync<g>();
-        }
+        if (threadIdx.x == 0)
+            gshmem_quiet();
+        group_sync<g>();
     }
     t.end();
 }

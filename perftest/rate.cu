@@ -9,8 +9,11 @@ namespace
 
 using namespace perftest;
 
-constexpr int most_windows = 8; /* p and g go over so many words per thread in turn */
-constexpr uint64_t never = 0x6e65766572207365; /* no word ever holds it */
+/* p and g go over so many words per thread in turn: a block's do not fit the first cache of its
+ * multiprocessor, so that g is not about old copies there. */
+constexpr int most_windows = 48;
+constexpr int line_words = 32, latency_lines = 4096; /* one g after another: a new line each time */
+constexpr uint64_t never = 0x6e65766572207365;       /* no word ever holds it */
 
 /* ---- atomics --------------------------------------------------------------------------------- */
 
@@ -264,14 +267,15 @@ __global__ void __launch_bounds__(1) p_latency(timing t, T *dest, const T *sourc
     t.end();
 }
 
-/* Each call's address hangs on the value of the call before. */
+/* Each call's address hangs on the value of the call before. The last one is of word 0. */
 template <class T>
 __global__ void __launch_bounds__(1) g_latency(timing t, T *dest, const T *source, int, int pe)
 {
     T value = 0;
     for (int r = t.first(); r < t.rounds; r++) {
         t.begin(r);
-        value = get_one(source, pe);
+        const int line = (t.rounds - 1 - r) % latency_lines;
+        value = get_one(source + (size_t)line * line_words, pe);
         source += value == (T)never;
     }
     *dest = value;
@@ -319,7 +323,7 @@ int pe_main(int argc, char **argv)
                  false,      true};
     p.operations.insert(p.operations.end(), std::begin(amo_names), std::end(amo_names));
     bench b = {};
-    const int status = begin(&b, p, argc, argv, (size_t)16 << 20);
+    const int status = begin(&b, p, argc, argv, (size_t)(is_cpu ? 16 : 64) << 20);
     if (status >= 0)
         return status;
     const std::vector<int> counts =
