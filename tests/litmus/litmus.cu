@@ -123,7 +123,7 @@ static void allocate(run *r)
 /* In pieces: the loads of a piece are kept until the partner's are there too. */
 static void run_buffering(const run *r)
 {
-    const long piece = r->rounds < 8192 ? r->rounds : 8192;
+    const long piece = r->rounds < 65536 ? r->rounds : 65536;
     uint64_t *log = (uint64_t *)test_heap((size_t)r->lanes * (size_t)piece * sizeof *log);
     for (long done = 0; done < r->rounds; done += piece) {
         clear_flags(r);
@@ -247,7 +247,7 @@ static void run_shape(run *r)
 /* Why the shape cannot be here; NULL: it can. */
 static const char *what_lacks(const test_pe *pe, const shape &s, bool are_near)
 {
-    if (pe->n < 2)
+    if (s.kernel == buffering && pe->n < 2)
         return "needs 2 PEs";
     if (s.kernel != chain)
         return NULL;
@@ -270,8 +270,8 @@ static bool is_in_list(const char *list, const char *name)
 static long count_of(const test_pe *pe, const shape &s, long asked)
 {
     const bool is_large = s.bytes * parts_of(s) > 8 * KiB;
-    const long on_cpu = is_large ? 400 : 4000;
-    const long usual = !pe->is_cpu ? 200000 : TEST_SANITIZED ? on_cpu / 10 : on_cpu;
+    const long on_cpu = is_large ? 400 : 4000, slower = 10 * (1 + (long)s.threads / 8);
+    const long usual = !pe->is_cpu ? 200000 : TEST_SANITIZED ? on_cpu / slower + 8 : on_cpu;
     const long count = asked > 0 ? asked : usual;
     return s.kernel == by_host ? count / (pe->is_cpu ? 10 : 1000) + n_slots : count;
 }
@@ -299,6 +299,8 @@ static int pe_main(int argc, char **argv)
     const char *wanted = test_option(argc, argv, "shape");
     const bool only_lists = test_option(argc, argv, "list") != NULL;
     const long count = (long)test_number(argc, argv, "count", 0);
+    const unsigned usual_lanes = !pe.is_cpu ? 64 : TEST_SANITIZED ? 1 : 2;
+    const unsigned lanes = (unsigned)test_number(argc, argv, "lanes", usual_lanes);
     verdict *v = test_verdict();
     void *somewhere = test_heap(1);
     bool are_near = true;
@@ -318,7 +320,7 @@ static int pe_main(int argc, char **argv)
         run r = {};
         r.pe = &pe;
         r.s = s;
-        r.lanes = lanes_of(&pe, s, (unsigned)test_number(argc, argv, "lanes", pe.is_cpu ? 2 : 64));
+        r.lanes = lanes_of(&pe, s, lanes);
         const unsigned writers = s.kernel == by_host ? 1 : r.lanes;
         r.rounds = (count_of(&pe, s, count) + (long)writers - 1) / (long)writers;
         r.v = v;
