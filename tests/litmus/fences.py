@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every fence, acquire and release of the device library is in the tables of docs/memory-model.md,
+and nothing is there that the library does not have: a row's first two cells are `file` and
+`function`, its third names what is called there.
+
+usage: fences.py SOURCE_ROOT [--list]"""
+
+import pathlib
+import re
+import sys
+
+ORDERED = re.compile(r"\b(fence_acq_rel|fence_seq_cst|fence_proxy\w*|load_acquire|store_release"
+                     r"|atomic_load|cp_async\w*wait\w*)\(")
+# A definition begins at the start of a line, or is a member: four spaces and __device__.
+DEFINITION = re.compile(r"^(?:    )?(?:template\b.*|__device__|__global__|inline|struct|#define)")
+NAME = re.compile(r"(\w+)\s*\(")
+NO_NAMES = {"__launch_bounds__", "decltype", "alignas"}
+DEFINES_THEM = {"memory.cuh", "memory_cpu.cuh"}
+
+
+def found_in(path):
+    """{(file, function, call)}"""
+    found, name = set(), None
+    expects_name = False
+    for line in path.read_text().splitlines():
+        if DEFINITION.match(line):
+            expects_name = True
+        if expects_name:
+            names = [n for n in NAME.findall(line) if n not in NO_NAMES]
+            if names and not line.startswith("#define GSHMEM_FORMS"):
+                name, expects_name = names[0], False
+        code = line.split("/*")[0].split("//")[0]
+        if line.startswith(" *"):
+            continue
+        for call in ORDERED.findall(code):
+            found.add((path.name, name, call))
+    return found
+
+
+def documented(text):
+    rows = re.findall(r"^\| `([\w.]+)` \| `(\w+)` \| ([^|]*)\|", text, re.M)
+    return {(file, function, call) for file, function, calls in rows
+            for call in re.findall(r"`(\w+)`", calls)}
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    library = set()
+    for path in sorted((root / "device").glob("*.cu*")):
+        if path.name not in DEFINES_THEM:
+            library |= found_in(path)
+    if sys.argv[2:] == ["--list"]:
+        print("\n".join(f"| `{f}` | `{n}` | `{c}` |" for f, n, c in sorted(library)))
+        return
+    document = documented((root / "docs" / "memory-model.md").read_text())
+    for row in sorted(library - document):
+        print("docs/memory-model.md lacks: {} {} {}".format(*row))
+    for row in sorted(document - library):
+        print("docs/memory-model.md names what is not in device/: {} {} {}".format(*row))
+    sys.exit(1 if library != document else 0)
+
+
+main()

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves the litmus suite: builds it against a device library that lacks one of its fences, group
+synchronisations or acquires, and looks whether the suite notices. The library's own text has no
+switch for this: a copy of one header, changed here, is found before the original.
+
+usage: weaken.py --list HOW              names: all, or those noticed by race or violate below
+       weaken.py --build NAME SOURCE_ROOT OVERLAY COMPILER ARGS...   a program without NAME
+       weaken.py --race PROGRAM NAME       passes when the thread sanitizer reports PROGRAM
+       weaken.py --violate PROGRAM NAME    passes when PROGRAM sees a violation, on the CPU device
+       weaken.py --show BUILD PES COUNT [NAME...]   GPUs: what each weakened program sees
+
+The words of --race and --violate are followed by the launcher and its arguments."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+FENCE = "fence_acq_rel();"
+ACQUIRE = ("load_acquire(", "load_relaxed(")
+
+# name: header, [(function, text, what stands there instead)], shapes that may show it. In the
+# function each place with the text is changed.
+WEAKENED = {
+    "fence": ("order.cuh", [("void fence()", "detail::" + FENCE, ";")],
+              "message,message_test,message_free,warp_fence,block_fence,amo_put,amo_flag,put_fence,"
+              "bulk_signal_warp,bulk_signal_block,get_64k_block"),
+    "quiet": ("order.cuh", [("void quiet()", "detail::fence_seq_cst();", ";")],
+              "store_buffering,message_quiet,put_quiet,bulk_quiet_block,chain_quiet"),
+    "quiet_is_acq_rel": ("order.cuh", [("void quiet()", "fence_seq_cst();", FENCE)],
+                         "store_buffering"),
+    "put_signal": ("signal.cuh", [("void put_signal_either(", FENCE, ";")],
+                   "signal_8,signal_1k,signal_64k,signal_8_each,signal_1k_each,signal_1k_warp,"
+                   "signal_64k_warp,signal_1k_block,signal_64k_block,signal_odd,signal_odd_block"),
+    "put_signal_sync": ("signal.cuh", [("void put_signal_either(", "g.sync();\n            if", "if")],
+                        "signal_1k_warp,signal_64k_warp,signal_1k_block,signal_64k_block,"
+                        "signal_odd_block"),
+    "put_signal_source": ("signal.cuh", [("void put_signal_either(",
+                                          "g.sync();\n            copy", "copy")],
+                          "signal_8_block,signal_1k_block,signal_64k_block,signal_odd_block"),
+    "put_sync": ("rma.cuh", [("void put_either(", "g.sync();\n        }", "}")],
+                 "put_fence,bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
+    "put_source": ("rma.cuh", [("void put_either(", "g.sync();\n            copy", "copy")],
+                   "bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
+    "get_sync": ("rma.cuh", [("void get_either(", "g.sync();\n            poll", "poll")],
+                 "get_1k_warp,get_64k_warp,get_64k_block,get_odd_block"),
+    "get_from_cache": ("copy.cuh", [("load_source(const W *p)", "load_relaxed_word(p)",
+                                     "load_plain(p)"),
+                                    ("load_vector(const char *source", "load_relaxed_word(",
+                                     "load_plain(")],
+                       "get_8,get_1k_each,get_64k,get_1k_warp,get_64k_warp,get_64k_block"),
+    "barrier": ("sync.cuh", [("void fly_flags(", FENCE, ";")],
+                "barrier,barrier_warp,barrier_block,barrier_bulk"),
+    "barrier_acquire": ("sync.cuh", [("void fly_flags(", *ACQUIRE)],
+                        "barrier,barrier_warp,barrier_block,barrier_bulk"),
+    "barrier_enter": ("sync.cuh", [("void sync_team(", "g.sync();\n    if", "if")],
+                      "barrier_block,barrier_bulk"),
+    "barrier_leave": ("sync.cuh", [("void sync_team(", "    g.sync();\n}", "}")],
+                      "barrier_block,barrier_bulk"),
+    "wait": ("wait.cuh", [("T wait_word(", *ACQUIRE)],
+             "message,warp_fence,block_fence,put_fence,signal_8,signal_1k,signal_1k_block,"
+             "signal_64k_block,get_64k_block"),
+    "test": ("wait.cuh", [("int test_all(", *ACQUIRE)], "message_test"),
+    "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", *ACQUIRE)],
+                     "message_free,signal_64k_block"),
+}
+
+# What the thread sanitizer, which orders no caches and no sequentially consistent fences, cannot
+# notice, and what does instead.
+NOTICED_BY = {"quiet_is_acq_rel": "violate", "get_from_cache": "GPU"}
+
+
+def fail(text):
+    sys.exit(f"weaken.py: {text}")
+
+
+def weaken(text, function, old, new):
+    if text.count(function) != 1:
+        fail(f"{function}: found {text.count(function)} times")
+    start = text.index(function)
+    end = text.index("\n}\n", start) + 3
+    body = text[start:end]
+    if old not in body:
+        fail(f"{function}: has no {old!r}")
+    return text[:start] + body.replace(old, new) + text[end:]
+
+
+def build(name, root, overlay, command):
+    header, changes, _ = WEAKENED[name]
+    text = (pathlib.Path(root) / "device" / header).read_text()
+    for change in changes:
+        text = weaken(text, *change)
+    folder = pathlib.Path(overlay)
+    (folder / "device").mkdir(parents=True, exist_ok=True)
+    (folder / "device" / header).write_text(text)
+    # First of all -I, for every #include "device/..." of every file.
+    return subprocess.call([command[0], f"-I{folder}"] + command[1:])
+
+
+def shapes_of(name):
+    return f"--shape={WEAKENED[name][2]}"
+
+
+def violations(output):
+    """{shape: (iterations, violations)} of a run's output."""
+    row = re.compile(r"^(\w+) +(\d+) iterations on each of (\d+) PEs +(\d+) violations", re.M)
+    return {m[1]: (int(m[2]) * int(m[3]), int(m[4])) for m in row.finditer(output)}
+
+
+def run(command, env=None):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", env=env)
+    return done.stdout, done.returncode
+
+
+def race(program, name, launcher):
+    env = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7")
+    output, _ = run(launcher + [program, shapes_of(name)], env)
+    if "WARNING: ThreadSanitizer: data race" in output:
+        return
+    fail(f"nothing was reported without {name}:\n{output}")
+
+
+def violate(program, name, launcher):
+    if len(os.sched_getaffinity(0)) < 2:
+        print("skipped: needs 2 processors")
+        sys.exit(77)
+    for count in (10**6, 10**7, 10**7, 10**7, 10**7):
+        output, _ = run(launcher + [program, shapes_of(name), f"--count={count}"])
+        seen = violations(output)
+        if not seen:
+            fail(f"the program did not run:\n{output}")
+        if any(bad for _, bad in seen.values()):
+            print(seen)
+            return
+    fail(f"no violation was seen without {name}:\n{output}")
+
+
+def show(build_dir, pes, count, names):
+    build_dir = pathlib.Path(build_dir)
+    print(f"{'left out':20} {'shape':22} {'iterations':>12} {'violations':>12}")
+    for name in names or WEAKENED:
+        output, code = run([str(build_dir / "gshmemrun"), "-n", pes,
+                            str(build_dir / "tests" / "litmus" / f"litmus_without_{name}_cuda"),
+                            f"--count={count}", shapes_of(name)])
+        seen = violations(output)
+        for shape, (iterations, bad) in seen.items():
+            print(f"{name:20} {shape:22} {iterations:12} {bad:12}", flush=True)
+        if not seen or code not in (0, 1):
+            print(f"{name:20} ended with {code}:\n{output}", flush=True)
+
+
+def main():
+    match sys.argv[1:]:
+        case ["--list", how]:
+            print("\n".join(n for n in WEAKENED if how in ("all", NOTICED_BY.get(n, "race"))))
+        case ["--build", name, root, overlay, *command] if command:
+            sys.exit(build(name, root, overlay, command))
+        case ["--race", program, name, *launcher]:
+            race(program, name, launcher)
+        case ["--violate", program, name, *launcher]:
+            violate(program, name, launcher)
+        case ["--show", build_dir, pes, count, *names]:
+            show(build_dir, pes, count, names)
+        case _:
+            fail(__doc__)
+
+
+main()
