@@ -171,16 +171,16 @@ enum gsh_result gsh_far_check(const struct gsh_instance *pe)
 {
     int rings = pe->env.proxy_rings, slots = pe->env.proxy_ring_slots;
     if (rings < 1 || rings > GSH_RING_MAX_RINGS || !gsh_is_pow2((uint64_t)rings)) {
-        return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_PROXY_RINGS=%d is none of 1, 2, 4, 8 and 16",
+        return gsh_note(GSH_ERR_ARG, "init: GSHMEM_PROXY_RINGS=%d is none of 1, 2, 4, 8 and 16",
                         rings);
     }
     if (slots < GSH_RING_MIN_SLOTS || !gsh_is_pow2((uint64_t)slots)) {
-        return gsh_fail(GSH_ERR_ARG,
+        return gsh_note(GSH_ERR_ARG,
                         "init: GSHMEM_PROXY_RING_SLOTS=%d is not a power of two from %d on", slots,
                         GSH_RING_MIN_SLOTS);
     }
     if ((unsigned)pe->n_pes > GSH_RING_MAX_PES) {
-        return gsh_fail(GSH_ERR_UNSUPPORTED, "init: %d PEs; the rings can name %u", pe->n_pes,
+        return gsh_note(GSH_ERR_UNSUPPORTED, "init: %d PEs; the rings can name %u", pe->n_pes,
                         GSH_RING_MAX_PES);
     }
     return GSH_OK;
