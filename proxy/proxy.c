@@ -115,6 +115,21 @@ enum gsh_result gsh_proxy_start(struct gsh_proxy *proxy)
     return gsh_thread_start(proxy);
 }
 
+static enum gsh_result affinity_result(int error)
+{
+    return error == 0 ? GSH_OK : gsh_note(GSH_ERR_SYSTEM, "%s", strerror(error));
+}
+
+enum gsh_result gsh_proxy_get_cpus(const struct gsh_proxy *proxy, void *mask, size_t bytes)
+{
+    return affinity_result(pthread_getaffinity_np(proxy->thread, bytes, mask));
+}
+
+enum gsh_result gsh_proxy_set_cpus(struct gsh_proxy *proxy, const void *mask, size_t bytes)
+{
+    return affinity_result(pthread_setaffinity_np(proxy->thread, bytes, mask));
+}
+
 const char *gsh_proxy_transport_name(const struct gsh_proxy *proxy)
 {
     return proxy->transport->ops->name;

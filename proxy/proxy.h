@@ -64,6 +64,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_peer(struct gsh_proxy *proxy, int
 /* The thread starts; requests and messages may flow. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_start(struct gsh_proxy *proxy);
 
+/* The CPUs of the proxy's thread, in the form of sched_setaffinity; it has started. */
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_get_cpus(const struct gsh_proxy *proxy, void *mask,
+                                                    size_t bytes);
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_cpus(struct gsh_proxy *proxy, const void *mask,
+                                                    size_t bytes);
+
 /* Messages of the runtime (collectives over far PEs): at most gsh_proxy_message_max bytes, arrive
  * in order, are kept until they are received. Any thread. receive waits for the next message with
  * that tag from pe; wait() is called in each turn, a result other than GSH_OK ends the call. */

@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far.h"
+#include "runtime/place.h"
 
 #define PAGE_BYTES 4096u
 
@@ -178,6 +179,13 @@ enum gsh_result gsh_far_check(const struct gsh_instance *pe)
         return gsh_note(GSH_ERR_ARG,
                         "init: GSHMEM_PROXY_RING_SLOTS=%d is not a power of two from %d on", slots,
                         GSH_RING_MIN_SLOTS);
+    }
+    if (!gsh_place_is_setting(pe->env.proxy_cpus)) {
+        return gsh_note(
+            GSH_ERR_ARG,
+            "init: GSHMEM_PROXY_CPUS=%s is not a list of CPUs like 0-3,8, nor none, nor "
+            "auto",
+            pe->env.proxy_cpus);
     }
     if ((unsigned)pe->n_pes > GSH_RING_MAX_PES) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "init: %d PEs; the rings can name %u", pe->n_pes,

@@ -120,6 +120,8 @@ FAR = {
     "bad_rings": (r"PE 0.*GSHMEM_PROXY_RINGS=3 is none of", 1, {"GSHMEM_PROXY_RINGS": "3"}, "run"),
     "bad_slots": (r"PE 0.*GSHMEM_PROXY_RING_SLOTS=300 is not a power", 1,
                   {"GSHMEM_PROXY_RING_SLOTS": "300"}, "run"),
+    "bad_cpus": (r"PE 0.*GSHMEM_PROXY_CPUS=0-x is not a list of CPUs", 1,
+                 {"GSHMEM_PROXY_CPUS": "0-x"}, "run"),
     "bad_nodes": (r"GSHMEM_NODE_PES=few.*whole number", 1, {"GSHMEM_NODE_PES": "few"}, "run"),
 }
 WARNINGS = {
