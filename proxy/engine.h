@@ -145,7 +145,9 @@ struct gsh_proxy {
     struct gsh_ring_wake wake;
     uint32_t is_stopping; /* these two are atomic, outside the lock */
     uint32_t is_asleep;
-    uint32_t n_host_calls;     /* written under the lock, read without */
+    /* Calls of host threads, and their rounds in which something happened; written under the lock,
+     * read without. */
+    uint32_t n_host_calls;
     uint32_t n_waiting;        /* host threads that make rounds until something is done; likewise */
     uint64_t n_sleeps, n_naps; /* the thread's, for tests */
 };

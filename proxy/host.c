@@ -13,10 +13,25 @@
 
 /* ---- the lock, as host threads take it ---- */
 
+/* The thread of the proxy leaves the next rounds to this one. */
+static void note_call(struct gsh_proxy *proxy)
+{
+    __atomic_store_n(&proxy->n_host_calls, proxy->n_host_calls + 1, __ATOMIC_RELAXED);
+}
+
 static void enter(struct gsh_proxy *proxy)
 {
     pthread_mutex_lock(&proxy->lock);
-    __atomic_store_n(&proxy->n_host_calls, proxy->n_host_calls + 1, __ATOMIC_RELAXED);
+    note_call(proxy);
+}
+
+/* A round in which nothing happens is no reason for the thread of the proxy to stay awake. */
+static unsigned make_round(struct gsh_proxy *proxy)
+{
+    unsigned n = gsh_engine_round(proxy);
+    if (n > 0)
+        note_call(proxy);
+    return n;
 }
 
 /* What this thread leaves undone, the thread of the proxy must go on with. */
@@ -36,7 +51,7 @@ static void count_waiting(struct gsh_proxy *proxy, int change)
 /* Within enter and leave: a round, and others get the lock. */
 static void wait_turn(struct gsh_proxy *proxy, unsigned *turn)
 {
-    unsigned n = gsh_engine_round(proxy);
+    unsigned n = make_round(proxy);
     bool is_alone = proxy->n_waiting <= 1;
     unsigned after_spin = *turn > SPIN_TURNS ? *turn - SPIN_TURNS : 0;
     pthread_mutex_unlock(&proxy->lock);
@@ -231,7 +246,7 @@ void gsh_proxy_help(struct gsh_proxy *proxy)
 {
     if (pthread_mutex_trylock(&proxy->lock) != 0)
         return;
-    gsh_engine_round(proxy);
+    (void)make_round(proxy);
     pthread_mutex_unlock(&proxy->lock);
 }
 

@@ -30,14 +30,14 @@ static enum gsh_result create_transport(struct gsh_proxy *proxy)
         return gsh_transport_loop_create(&options, &proxy->transport);
     if (strcmp(options.name, "ucx") == 0)
         return gsh_transport_ucx_create(&options, &proxy->transport);
-    return gsh_fail(GSH_ERR_ARG, "transport \"%s\" is none of auto, ucx, loop", o->transport);
+    return gsh_note(GSH_ERR_ARG, "transport \"%s\" is none of auto, ucx, loop", o->transport);
 }
 
 static enum gsh_result build(struct gsh_proxy *proxy)
 {
     proxy->peers = calloc((size_t)proxy->options.n_pes, sizeof *proxy->peers);
     if (!proxy->peers)
-        return gsh_fail(GSH_ERR_NOMEM, "no memory for %d far PEs", proxy->options.n_pes);
+        return gsh_note(GSH_ERR_NOMEM, "no memory for %d far PEs", proxy->options.n_pes);
     enum gsh_result r = gsh_thread_create_event(proxy);
     if (r == GSH_OK)
         r = create_transport(proxy);
@@ -54,7 +54,7 @@ enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct
 {
     struct gsh_proxy *proxy = calloc(1, sizeof *proxy);
     if (!proxy)
-        return gsh_fail(GSH_ERR_NOMEM, "no memory for the proxy");
+        return gsh_note(GSH_ERR_NOMEM, "no memory for the proxy");
     proxy->options = *options;
     proxy->event_fd = -1;
     proxy->lost_pe = -1;
@@ -113,6 +113,21 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
 enum gsh_result gsh_proxy_start(struct gsh_proxy *proxy)
 {
     return gsh_thread_start(proxy);
+}
+
+static enum gsh_result affinity_result(int error)
+{
+    return error == 0 ? GSH_OK : gsh_note(GSH_ERR_SYSTEM, "%s", strerror(error));
+}
+
+enum gsh_result gsh_proxy_get_cpus(const struct gsh_proxy *proxy, void *mask, size_t bytes)
+{
+    return affinity_result(pthread_getaffinity_np(proxy->thread, bytes, mask));
+}
+
+enum gsh_result gsh_proxy_set_cpus(struct gsh_proxy *proxy, const void *mask, size_t bytes)
+{
+    return affinity_result(pthread_setaffinity_np(proxy->thread, bytes, mask));
 }
 
 const char *gsh_proxy_transport_name(const struct gsh_proxy *proxy)

@@ -47,7 +47,8 @@ struct gsh_proxy_options {
     void (*thread_start)(void *context); /* on the proxy's thread, first */
 };
 
-/* Not collective. The transport exists; there are no peers and no thread yet. */
+/* Not collective. The transport exists; there are no peers and no thread yet. Why it failed is
+ * noted (gsh_note), not logged: the caller says it once for all PEs. So with set_peer. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options,
                                                   struct gsh_proxy **out);
 /* Stops the thread. Not collective, but no PE may use this one any more. Accepts NULL, half-made.
@@ -62,6 +63,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_peer(struct gsh_proxy *proxy, int
                                                     const void *blob, size_t bytes);
 /* The thread starts; requests and messages may flow. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_start(struct gsh_proxy *proxy);
+
+/* The CPUs of the proxy's thread, in the form of sched_setaffinity; it has started. */
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_get_cpus(const struct gsh_proxy *proxy, void *mask,
+                                                    size_t bytes);
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_cpus(struct gsh_proxy *proxy, const void *mask,
+                                                    size_t bytes);
 
 /* Messages of the runtime (collectives over far PEs): at most gsh_proxy_message_max bytes, arrive
  * in order, are kept until they are received. Any thread. receive waits for the next message with

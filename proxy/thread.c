@@ -14,6 +14,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 #include "proxy/engine.h"
 #include "runtime/base/atomic.h"
@@ -23,8 +25,13 @@
  * core less than 2 %, and the first request after a pause half a millisecond. */
 #define NAP_NS 500000
 
-/* Turns that a thread leaves rounds to host threads which make them. */
+/* Turns that a thread leaves rounds to host threads which wait. */
 #define POLITE_TURNS 64u
+/* While host threads make calls they progress by themselves, and lock and core are better left to
+ * them: the thread looks only so often whether that is still so. A request that comes just after
+ * the last call waits so long. */
+#define POLITE_NS       50000
+#define POLITE_SLACK_NS 1000u
 
 void gsh_thread_wake(struct gsh_proxy *proxy)
 {
@@ -74,20 +81,25 @@ static void go_to_sleep(struct gsh_proxy *proxy)
         ;
 }
 
-/* Whether host threads have made calls since the last look: they progress by themselves, and the
- * lock is better left to them. */
+/* Whether host threads have made calls, or progress, since the last look. */
 static bool host_is_at_it(const struct gsh_proxy *proxy, uint32_t *seen)
 {
     uint32_t calls = gsh_load_relaxed_u32(&proxy->n_host_calls);
     bool is_new = calls != *seen;
     *seen = calls;
-    return is_new || gsh_load_relaxed_u32(&proxy->n_waiting) > 0;
+    return is_new;
 }
 
-static unsigned round_unless_host(struct gsh_proxy *proxy, uint32_t *seen, unsigned *n_skipped)
+static void stand_back(void)
+{
+    static const struct timespec pause = {.tv_nsec = POLITE_NS};
+    (void)nanosleep(&pause, NULL);
+}
+
+static unsigned round_unless_host(struct gsh_proxy *proxy, unsigned *n_skipped)
 {
     unsigned n = 0;
-    if (host_is_at_it(proxy, seen) && ++*n_skipped < POLITE_TURNS)
+    if (gsh_load_relaxed_u32(&proxy->n_waiting) > 0 && ++*n_skipped < POLITE_TURNS)
         return 0;
     *n_skipped = 0;
     if (pthread_mutex_trylock(&proxy->lock) != 0)
@@ -105,8 +117,13 @@ static void *thread_main(void *context)
     unsigned n_skipped = 0, turn = 0;
     if (proxy->options.thread_start)
         proxy->options.thread_start(proxy->options.context);
+    (void)prctl(PR_SET_TIMERSLACK, POLITE_SLACK_NS);
     while (!gsh_load_acquire_u32(&proxy->is_stopping)) {
-        if (round_unless_host(proxy, &seen, &n_skipped) > 0) {
+        if (host_is_at_it(proxy, &seen)) {
+            stand_back();
+            idle_since = 0;
+        }
+        if (round_unless_host(proxy, &n_skipped) > 0) {
             idle_since = 0;
             turn = 0;
             continue;

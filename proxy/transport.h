@@ -101,7 +101,8 @@ struct gsh_transport {
 GSH_CHECK_RESULT enum gsh_result
 gsh_transport_loop_create(const struct gsh_transport_options *options, struct gsh_transport **out);
 
-/* UCX, in a plug-in that is opened here. GSH_ERR_UNSUPPORTED with a reason when it is not there. */
+/* UCX, in a plug-in that is opened here. GSH_ERR_UNSUPPORTED with a reason, kept by gsh_note, when
+ * it is not there. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_transport_ucx_create(const struct gsh_transport_options *options, struct gsh_transport **out);
 

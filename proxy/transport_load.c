@@ -27,25 +27,24 @@ static void *open_plugin(const char *name)
     return library;
 }
 
-/* report is gsh_fail or gsh_note. */
-static enum gsh_result load(const char *name, const struct gsh_ucx_plugin **out,
-                            enum gsh_result (*report)(enum gsh_result, const char *, ...))
+static enum gsh_result load(const char *name, const struct gsh_ucx_plugin **out)
 {
     const struct gsh_ucx_plugin *(*entry)(void);
     void *library = open_plugin(name);
     if (!library)
-        return report(GSH_ERR_UNSUPPORTED,
-                      "far PEs over UCX: cannot open the plug-in (GSHMEM_UCX_PLUGIN): %s",
-                      dlerror());
+        return gsh_note(GSH_ERR_UNSUPPORTED,
+                        "far PEs over UCX: cannot open the plug-in (GSHMEM_UCX_PLUGIN): %s",
+                        dlerror());
     void *symbol = dlsym(library, GSH_UCX_PLUGIN_ENTRY);
     if (!symbol)
-        return report(GSH_ERR_UNSUPPORTED, "far PEs over UCX: %s is not a plug-in of gshmem", name);
+        return gsh_note(GSH_ERR_UNSUPPORTED, "far PEs over UCX: %s is not a plug-in of gshmem",
+                        name);
     memcpy(&entry, &symbol, sizeof entry);
     *out = entry();
     if (strcmp((*out)->version, GSHMEM_VENDOR_STRING) != 0)
-        return report(GSH_ERR_UNSUPPORTED,
-                      "far PEs over UCX: the plug-in %s is of %s, and this is %s", name,
-                      (*out)->version, GSHMEM_VENDOR_STRING);
+        return gsh_note(GSH_ERR_UNSUPPORTED,
+                        "far PEs over UCX: the plug-in %s is of %s, and this is %s", name,
+                        (*out)->version, GSHMEM_VENDOR_STRING);
     return GSH_OK;
 }
 
@@ -53,14 +52,14 @@ enum gsh_result gsh_transport_ucx_create(const struct gsh_transport_options *opt
                                          struct gsh_transport **out)
 {
     static const struct gsh_ucx_core core = {
-        .fail = gsh_fail, .log = gsh_log, .log_enabled = gsh_log_enabled};
+        .fail = gsh_fail, .note = gsh_note, .log = gsh_log, .log_enabled = gsh_log_enabled};
     const struct gsh_ucx_plugin *plugin = NULL;
-    enum gsh_result r = load(options->plugin, &plugin, gsh_fail);
+    enum gsh_result r = load(options->plugin, &plugin);
     return r == GSH_OK ? plugin->create(&core, options, out) : r;
 }
 
 const char *gsh_transport_ucx_version(const char *name)
 {
     const struct gsh_ucx_plugin *plugin = NULL;
-    return load(name, &plugin, gsh_note) == GSH_OK ? plugin->ucx_version() : NULL;
+    return load(name, &plugin) == GSH_OK ? plugin->ucx_version() : NULL;
 }

@@ -388,8 +388,10 @@ static enum gsh_result loop_set_peer(struct gsh_transport *t, int pe, const void
         memcpy(&address, blob, sizeof address);
     struct gsh_loop_port *port = (struct gsh_loop_port *)(uintptr_t)address.port;
     if (address.process != getpid() || port->magic != GSH_LOOP_PORT_MAGIC)
-        return gsh_fail(GSH_ERR_UNSUPPORTED,
-                        "the loop transport joins threads of one process; PE %d is in another", pe);
+        return gsh_note(GSH_ERR_UNSUPPORTED,
+                        "GSHMEM_TRANSPORT=loop: the loop transport joins threads of one process; "
+                        "PE %d is in another",
+                        pe);
     gsh_loop_port_hold(port);
     loop_of(t)->peers[pe].port = port;
     return GSH_OK;

@@ -132,8 +132,9 @@ static void set_defaults(struct gsh_ucx *u, ucp_config_t *config)
 
 static enum gsh_result refused(struct gsh_ucx *u, const char *what, ucs_status_t status)
 {
-    return u->core->fail(GSH_ERR_UNSUPPORTED, "far PEs over UCX: %s: %s", what,
-                         ucs_status_string(status));
+    char settings[GSH_UCX_SETTINGS_MAX];
+    return u->core->note(GSH_ERR_UNSUPPORTED, "far PEs over UCX: %s: %s%s", what,
+                         ucs_status_string(status), gsh_ucx_settings(settings));
 }
 
 static enum gsh_result open_context(struct gsh_ucx *u)
@@ -186,7 +187,7 @@ static enum gsh_result ucx_create(const struct gsh_ucx_core *core,
     struct gsh_ucx *u = calloc(1, sizeof *u);
     if (!u || !(u->peers = calloc((size_t)options->n_pes, sizeof(struct gsh_ucx_peer *)))) {
         free(u);
-        return core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for %d PEs", options->n_pes);
+        return core->note(GSH_ERR_NOMEM, "far PEs over UCX: no memory for %d PEs", options->n_pes);
     }
     u->base.ops = &ucx_ops;
     u->base.options = *options;

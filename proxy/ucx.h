@@ -98,7 +98,7 @@ struct gsh_ucx_peer {
     struct gsh_ucx_early *early;
 
     struct gsh_ucx_peer *next_broken;
-    char reason[128];
+    char reason[256];
 };
 
 struct gsh_ucx {
@@ -142,6 +142,10 @@ void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
 void gsh_ucx_bury(struct gsh_ucx *u);
 void gsh_ucx_free_peers(struct gsh_ucx *u);
 enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
+
+/* What the user has said about networks, for reports: "" or ", with UCX_TLS=..." */
+#define GSH_UCX_SETTINGS_MAX 192
+const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX]);
 
 /* ---- ucx_call.c: requests of UCX ---- */
 

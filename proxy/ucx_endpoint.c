@@ -80,6 +80,14 @@ static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer)
 
 /* ---- connecting ---- */
 
+const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX])
+{
+    const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
+    snprintf(text, GSH_UCX_SETTINGS_MAX, "%s%.60s%s%.60s", tls ? ", with UCX_TLS=" : "",
+             tls ? tls : "", devices ? ", with UCX_NET_DEVICES=" : "", devices ? devices : "");
+    return text;
+}
+
 static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     (void)ep;
@@ -130,7 +138,9 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
     ucs_status_t status = ucp_ep_create(u->worker, &params, &peer->ep);
     if (status != UCS_OK) {
         peer->ep = NULL;
-        gsh_ucx_break(peer, "cannot connect: %s", ucs_status_string(status));
+        char settings[GSH_UCX_SETTINGS_MAX];
+        gsh_ucx_break(peer, "cannot connect: %s%s", ucs_status_string(status),
+                      gsh_ucx_settings(settings));
         return GSH_OK;
     }
     log_lanes(u, peer);

@@ -17,6 +17,8 @@
 struct gsh_ucx_core {
     enum gsh_result (*fail)(enum gsh_result r, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
+    enum gsh_result (*note)(enum gsh_result r, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
     void (*log)(enum gsh_log_level level, enum gsh_log_subsys subsys, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
     bool (*log_enabled)(enum gsh_log_level level, enum gsh_log_subsys subsys);
@@ -25,7 +27,7 @@ struct gsh_ucx_core {
 struct gsh_ucx_plugin {
     const char *version; /* GSHMEM_VENDOR_STRING of its build */
     const char *(*ucx_version)(void);
-    /* core stays valid for good. */
+    /* core stays valid for good. A failure is noted, not logged. */
     enum gsh_result (*create)(const struct gsh_ucx_core *core,
                               const struct gsh_transport_options *options,
                               struct gsh_transport **out);

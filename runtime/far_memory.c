@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far.h"
+#include "runtime/place.h"
 
 #define PAGE_BYTES 4096u
 
@@ -171,16 +172,23 @@ enum gsh_result gsh_far_check(const struct gsh_instance *pe)
 {
     int rings = pe->env.proxy_rings, slots = pe->env.proxy_ring_slots;
     if (rings < 1 || rings > GSH_RING_MAX_RINGS || !gsh_is_pow2((uint64_t)rings)) {
-        return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_PROXY_RINGS=%d is none of 1, 2, 4, 8 and 16",
+        return gsh_note(GSH_ERR_ARG, "init: GSHMEM_PROXY_RINGS=%d is none of 1, 2, 4, 8 and 16",
                         rings);
     }
     if (slots < GSH_RING_MIN_SLOTS || !gsh_is_pow2((uint64_t)slots)) {
-        return gsh_fail(GSH_ERR_ARG,
+        return gsh_note(GSH_ERR_ARG,
                         "init: GSHMEM_PROXY_RING_SLOTS=%d is not a power of two from %d on", slots,
                         GSH_RING_MIN_SLOTS);
     }
+    if (!gsh_place_is_setting(pe->env.proxy_cpus)) {
+        return gsh_note(
+            GSH_ERR_ARG,
+            "init: GSHMEM_PROXY_CPUS=%s is not a list of CPUs like 0-3,8, nor none, nor "
+            "auto",
+            pe->env.proxy_cpus);
+    }
     if ((unsigned)pe->n_pes > GSH_RING_MAX_PES) {
-        return gsh_fail(GSH_ERR_UNSUPPORTED, "init: %d PEs; the rings can name %u", pe->n_pes,
+        return gsh_note(GSH_ERR_UNSUPPORTED, "init: %d PEs; the rings can name %u", pe->n_pes,
                         GSH_RING_MAX_PES);
     }
     return GSH_OK;

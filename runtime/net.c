@@ -213,23 +213,27 @@ struct calling_card {
     uint32_t bytes;
 };
 
-/* The length of the longest; GSH_ERR_ when some PE has none, which has said why. */
-static enum gsh_result longest(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                               struct calling_card mine, struct calling_card *cards, size_t *max)
+/* Everybody's card; GSH_ERR_ when some PE has failed. The first of these says why, which it has
+ * only noted until now, and none leaves before. */
+static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                             struct calling_card mine, struct calling_card *cards)
 {
+    int first = 0;
     enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), cards);
-    if (r != GSH_OK || mine.result != GSH_OK) {
-        return r != GSH_OK ? r : (enum gsh_result)mine.result;
+    while (r == GSH_OK && first < pe->n_pes && cards[first].result == GSH_OK) {
+        first++;
     }
-    *max = 0;
-    for (int i = 0; i < pe->n_pes; i++) {
-        if (cards[i].result != GSH_OK) {
-            return gsh_note((enum gsh_result)cards[i].result,
-                            "init: PE %d has no way to PEs whose memory it cannot map", i);
-        }
-        *max = gsh_max_u64(*max, cards[i].bytes);
+    if (r != GSH_OK || first == pe->n_pes) {
+        return r;
     }
-    return GSH_OK;
+    char why[512];
+    snprintf(why, sizeof(why), "%s", gsh_last_error());
+    r = (enum gsh_result)cards[first].result;
+    r = first == pe->my_pe
+            ? gsh_fail(r, "%s", why)
+            : gsh_note(r, "init: PE %d has no way to PEs whose memory it cannot map", first);
+    (void)b->ops->barrier(b);
+    return r;
 }
 
 static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bootstrap *b,
@@ -245,7 +249,10 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
     if (r == GSH_OK) {
         r = gsh_proxy_address(pe->proxy, &address, &bytes);
     }
-    r = longest(pe, b, (struct calling_card){(int32_t)r, (uint32_t)bytes}, cards, &max);
+    r = agree(pe, b, (struct calling_card){(int32_t)r, (uint32_t)bytes}, cards);
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        max = gsh_max_u64(max, cards[i].bytes);
+    }
     if (r == GSH_OK) {
         mine = calloc(1, max);
         all = calloc((size_t)pe->n_pes, max);
@@ -255,10 +262,14 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
         memcpy(mine, address, bytes);
         r = b->ops->allgather(b, mine, max, all);
     }
+    bool is_exchanged = r == GSH_OK;
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         if (i != pe->my_pe) {
             r = gsh_proxy_set_peer(pe->proxy, i, all + (size_t)i * max, cards[i].bytes);
         }
+    }
+    if (is_exchanged) {
+        r = agree(pe, b, (struct calling_card){.result = (int32_t)r}, cards);
     }
     free(mine);
     free(all);

@@ -13,6 +13,7 @@
 #include "runtime/far.h"
 #include "runtime/modules.h"
 #include "runtime/page.h"
+#include "runtime/place_proxy.h"
 #include "runtime/team.h"
 #include "runtime/topology.h"
 #include "runtime/watch.h"
@@ -312,6 +313,9 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
     }
     if (r == GSH_OK) {
         r = gsh_far_start(pe);
+    }
+    if (r == GSH_OK) {
+        gsh_place_proxy(pe);
     }
     if (r == GSH_OK) {
         r = pe->job_bootstrap->ops->barrier(pe->job_bootstrap);

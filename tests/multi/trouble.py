@@ -104,11 +104,32 @@ CHECKS = {
     "kernel_misaligned": (r"PE 0.*gshmem_long_atomic_inc.*kernel.*0x[0-9a-f]+4, on PE 1, "
                           r"is not a multiple of 8", None, {}, "run"),
 }
+# Transports that are not there.
+FAR = {
+    "no_transport": (r"GSHMEM_TRANSPORT=pigeon.*auto, ucx, loop", 1, {"GSHMEM_TRANSPORT": "pigeon"},
+                     "run"),
+    "no_plugin": (r"PE 0.*GSHMEM_UCX_PLUGIN.*/nonexistent: cannot open", 1,
+                  {"GSHMEM_UCX_PLUGIN": "/nonexistent"}, "run"),
+    "no_ucx_tls": (r"PE 0.*starting UCX: No such device, with UCX_TLS=pigeon", 1,
+                   {"UCX_TLS": "pigeon"}, "run"),
+    "no_ucx_device": (r"PE 0.*starting UCX: No such device, with UCX_TLS=tcp.*UCX_NET_DEVICES=pigeon0",
+                      1, {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "pigeon0"}, "run"),
+    "no_way": (r"PE \d.*cannot connect.*UCX_TLS=self", 1, {"UCX_TLS": "self"}, "run"),
+    "loop_processes": (r"PE 0.*GSHMEM_TRANSPORT=loop.*PE 1 is in another", 1,
+                       {"GSHMEM_TRANSPORT": "loop"}, "run"),
+    "bad_rings": (r"PE 0.*GSHMEM_PROXY_RINGS=3 is none of", 1, {"GSHMEM_PROXY_RINGS": "3"}, "run"),
+    "bad_slots": (r"PE 0.*GSHMEM_PROXY_RING_SLOTS=300 is not a power", 1,
+                  {"GSHMEM_PROXY_RING_SLOTS": "300"}, "run"),
+    "bad_cpus": (r"PE 0.*GSHMEM_PROXY_CPUS=0-x is not a list of CPUs", 1,
+                 {"GSHMEM_PROXY_CPUS": "0-x"}, "run"),
+    "bad_nodes": (r"GSHMEM_NODE_PES=few.*whole number", 1, {"GSHMEM_NODE_PES": "few"}, "run"),
+}
 WARNINGS = {
     "unknown_variable": (r"GSHMEM_WAIT_TIMEOUTS", 0, {"GSHMEM_WAIT_TIMEOUTS": "1"}, "single"),
 }
 # What the program is told; the rest is its own name.
-PLAYED = {"bad_bootstrap": "none", "bad_number": "none", "unknown_launcher": "none",
+PLAYED = {**{name: "none" for name in FAR},
+          "bad_bootstrap": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none"}
 # What the program has printed, which must not be lost.
 SAID = {"printed": "what PE 0 has printed before"}
@@ -201,8 +222,10 @@ def run(options, name, case):
         wrong.append("no line says /%s/" % words)
     if SAID.get(name, "") not in output:
         wrong.append("what was printed is lost")
-    # In start-up PEs do not know yet what the others say, nor on other nodes when all leave at once.
-    is_alone = name.endswith("before_init") or (options.node_pes and name == "leave_all")
+    # In start-up PEs do not know yet what the others say, nor on other nodes when all leave at once,
+    # nor when no network joins them.
+    is_alone = (name.endswith("before_init") or (options.node_pes and name == "leave_all") or
+                name in ("no_transport", "bad_nodes", "no_way"))
     if len(lines) > (options.pes if is_alone else 1):
         wrong.append("%d lines instead of one" % len(lines))
     if settled(lambda: processes(mark)):
@@ -227,6 +250,8 @@ def main():
     cases = dict(CASES, **WARNINGS)
     if options.checks:
         cases.update(CHECKS)
+    if options.node_pes:
+        cases.update(FAR)
     failed = 0
     for name in options.cases or cases:
         wrong = run(options, name, cases[name])

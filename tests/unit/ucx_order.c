@@ -157,7 +157,7 @@ static void send_all(struct gsh_transport *t)
 int main(void)
 {
     static const struct gsh_ucx_core core = {
-        .fail = gsh_fail, .log = gsh_log, .log_enabled = gsh_log_enabled};
+        .fail = gsh_fail, .note = gsh_note, .log = gsh_log, .log_enabled = gsh_log_enabled};
     struct gsh_transport_options options = {.my_pe = 0, .n_pes = 2};
     struct gsh_transport *t = NULL;
     const void *address;

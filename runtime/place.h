@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * On which CPUs the proxy's thread runs: near the PE's GPU, and near its NIC where it is named; as
+ * GSHMEM_PROXY_CPUS says; never outside those that the process may use. */
+#ifndef GSH_PLACE_H
+#define GSH_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "runtime/base/result.h"
+
+#define GSH_CPUS_MAX 8192
+
+/* A set of CPUs, by Linux's numbers; the layout is that of sched_setaffinity. */
+struct gsh_cpus {
+    uint64_t bits[GSH_CPUS_MAX / 64];
+};
+
+/* Lists as Linux writes them: "0-3,8", a newline after it allowed. False: it is none, or names a
+ * number from GSH_CPUS_MAX on; *out is undefined then. "" is the empty set. */
+bool gsh_cpus_parse(const char *text, struct gsh_cpus *out);
+bool gsh_cpus_is_empty(const struct gsh_cpus *cpus);
+bool gsh_cpus_is_equal(const struct gsh_cpus *a, const struct gsh_cpus *b);
+struct gsh_cpus gsh_cpus_and(const struct gsh_cpus *a, const struct gsh_cpus *b);
+/* The list; cut off where the room ends. Returns text. */
+const char *gsh_cpus_print(const struct gsh_cpus *cpus, char *text, size_t room);
+
+/* The setting is "auto", "none", or a list that is not empty. */
+bool gsh_place_is_setting(const char *setting);
+
+enum gsh_place {
+    GSH_PLACE_AS_IS,   /* nothing to do: not asked for, or it would change nothing */
+    GSH_PLACE_PIN,     /* to *out */
+    GSH_PLACE_OUTSIDE, /* what was asked for has no CPU among the allowed ones */
+};
+/* auto goes near the GPU (NULL: there is none, or nobody knows), and of these near the NIC (NULL:
+ * likewise) as far as they have CPUs in common. */
+enum gsh_place gsh_place_choose(const char *setting, const struct gsh_cpus *allowed,
+                                const struct gsh_cpus *gpu, const struct gsh_cpus *nic,
+                                struct gsh_cpus *out);
+
+/* The CPUs near a device, by PCI address (0000:1b:00.0) or by name of a NIC (mlx5_0, eth0): by what
+ * Linux says below `sysfs` ("/sys"). False: it does not say. */
+bool gsh_place_near(const char *sysfs, const char *device, struct gsh_cpus *out);
+/* The same by hwloc, which knows better where firmware is wrong; in a plug-in, opened here. False:
+ * no plug-in, or it does not know. */
+bool gsh_place_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out);
+/* The first device of UCX_NET_DEVICES ("mlx5_0:1,..." is mlx5_0); NULL: none, or not by name. */
+const char *gsh_place_nic(const char *net_devices, char *name, size_t room);
+
+#endif
