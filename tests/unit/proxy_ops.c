@@ -83,6 +83,12 @@ static bool is_any(const bool *flags, uint64_t at, uint64_t bytes)
     return memchr(flags + at, true, bytes) != NULL;
 }
 
+static void mark_written(struct asker *a, int target, uint64_t at, uint64_t bytes)
+{
+    memset(a->models[target].is_unfenced + at, true, bytes);
+    memset(a->models[target].is_unquieted + at, true, bytes);
+}
+
 /* Before the range is written by something: what was written there before comes first, and what is
  * being read is read. Sources are made afterwards, for a quiet forgets them. */
 static void will_write(struct asker *a, int target, uint64_t at, uint64_t bytes)
@@ -92,8 +98,7 @@ static void will_write(struct asker *a, int target, uint64_t at, uint64_t bytes)
         quiet(a);
     else if (is_any(m->is_unfenced, at, bytes))
         fence(a);
-    memset(m->is_unfenced + at, true, bytes);
-    memset(m->is_unquieted + at, true, bytes);
+    mark_written(a, target, at, bytes);
 }
 
 static void will_read(struct asker *a, int target, uint64_t at, uint64_t bytes)
@@ -300,6 +305,7 @@ static void do_put_signal(struct asker *a, int target)
     bool is_inline = bytes <= GSH_RING_SIGNAL_MAX && pick(a, 2);
     will_write(a, target, at, bytes);
     will_write(a, target, sig_at, 8);
+    mark_written(a, target, at, bytes); /* again: a fence for the signal's sake came before both */
     uint8_t *source = make_source(a, bytes), *word = a->models[target].bytes + sig_at;
     struct gsh_request q = {.op = GSH_RING_PUT_SIGNAL,
                             .sig_op = (uint8_t)sig_op,
