@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that every operation does to far memory what it does to a model of it, through host calls
- * and through rings, on host memory and on memory that only messages reach, whatever the order in
- * which the transport completes; and that fences and quiets suffice where operations overlap. */
+ * and through rings, on host memory and on memory that only lanes reach, whatever the order in
+ * which transport and lanes complete; and that fences and quiets suffice where operations overlap.
+ */
 #include "tests/unit/proxy_pes.h"
 
 #define SLICE 40960 /* of each target's heap, for each asker; the third spans both regions */
@@ -403,10 +404,11 @@ int main(void)
     for (uint64_t i = 0; i < 3; i++) {
         pes_run((struct pes_options){.n = 3, .n_rings = 1, .seed = seed + i, .spin_ns = 100000},
                 act_by_all);
-        pes_run(
-            (struct pes_options){
-                .n = 2, .n_rings = 1, .seed = seed + i, .spin_ns = 100000, .is_device = true},
-            act_by_all);
+        struct pes_options device = {
+            .n = 3, .n_rings = 1, .seed = seed + i, .spin_ns = 100000, .is_device = true};
+        pes_run(device, act_by_all);
+        device.is_reached = true;
+        pes_run(device, act_by_all);
     }
     return test_result();
 }
