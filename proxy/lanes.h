@@ -24,7 +24,8 @@ struct gsh_lane_ops {
     /* Small pieces of host memory, aligned to 64 bytes. */
     enum gsh_result (*allocate)(void *context, size_t bytes, void **memory);
     void (*release)(void *context, void *memory); /* accepts NULL */
-    /* Host memory of somebody else's, page-aligned, until unpin. */
+    /* Host memory of somebody else's, page-aligned, until unpin. A failure is only noted: there may
+     * be another way. */
     enum gsh_result (*pin)(void *context, void *memory, size_t bytes);
     void (*unpin)(void *context, void *memory);
 

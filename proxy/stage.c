@@ -74,7 +74,8 @@ static enum gsh_result make_chunks(struct gsh_proxy *proxy)
     stage->region = memory;
     r = stage->ops->pin(stage->lanes, memory, 2 * half);
     if (r != GSH_OK)
-        return r;
+        return gsh_fail(r, "cannot pin %" PRIu64 " bytes of staging buffers: %s", 2 * half,
+                        gsh_last_error());
     stage->is_pinned = true;
     for (unsigned i = 0; i < stage->n_chunks; i++) {
         stage->free_slots[stage->n_free_slots++] = stage->region + i * stage->chunk_bytes;
@@ -95,9 +96,13 @@ enum gsh_result gsh_stage_create(struct gsh_proxy *proxy)
     stage->has_chunks = !proxy->is_native;
     stage->chunk_bytes = chunk;
     stage->n_chunks = (unsigned)n;
-    for (int lane = 0; lane < GSH_LANES; lane++)
-        stage->n_started[lane] = stage->n_ended[lane] = 0;
-    enum gsh_result r = make_small(proxy);
+    enum gsh_result r = GSH_OK;
+    for (int lane = 0; r == GSH_OK && lane < GSH_LANES; lane++) {
+        r = stage->ops->poll(stage->lanes, (enum gsh_lane)lane, &stage->n_ended[lane]);
+        stage->n_started[lane] = stage->n_ended[lane]; /* they may have been used before */
+    }
+    if (r == GSH_OK)
+        r = make_small(proxy);
     if (r == GSH_OK && stage->has_chunks)
         r = make_chunks(proxy);
     if (r != GSH_OK)

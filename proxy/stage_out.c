@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/engine.h"
+#include "runtime/base/log.h"
 #include "runtime/base/util.h"
 
 #define NO_SLOT UINT64_MAX
@@ -182,6 +183,8 @@ static bool learn_region(struct gsh_peer *peer, const struct gsh_message *m, con
         t->ops->map_peer_region ? t->ops->map_peer_region(t, peer->pe, GSH_STAGE_OFF) : NULL;
     if (here && stage->ops->pin(stage->lanes, here, m->at) == GSH_OK)
         peer->stage.slots_here = here; /* or else by puts */
+    gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "staging to PE %d: %s", peer->pe,
+            peer->stage.slots_here ? "straight into its buffers" : "by puts");
     return true;
 }
 
