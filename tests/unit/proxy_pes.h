@@ -30,10 +30,10 @@ struct ring {
 struct pes_options {
     int n, n_rings;
     uint64_t seed, spin_ns;
-    bool is_device;  /* memory that only lanes may touch, and no network */
-    bool is_reached; /* which the network reaches, however */
-    uint64_t chunk;  /* of staging; 0: small ones */
-    unsigned n_buffers;
+    bool is_device;     /* memory that only lanes may touch, and no network */
+    bool is_reached;    /* which the network reaches, however */
+    bool is_uneven;     /* PE 0 stages larger pieces than the others */
+    unsigned n_buffers; /* of staging */
     bool may_fail;
 };
 
@@ -165,7 +165,7 @@ static void *pes_thread(void *arg)
         .is_one_process = true,
         .timeout_ns = 10000000000u,
         .spin_ns = pe->options.spin_ns,
-        .stage_chunk = pe->options.chunk ? pe->options.chunk : 12288,
+        .stage_chunk = pe->options.is_uneven && pe->me == 0 ? 24576 : 12288,
         .stage_buffers = pe->options.n_buffers ? pe->options.n_buffers : 2,
         .loop_seed = pe->options.seed,
         .fail = test_fail,
