@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "heap/agree.h"
-#include "heap/fault.h"
 #include "heap/memory.h"
 #include "heap/offset.h"
 #include "heap/physical.h"
+#include "runtime/base/fault.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "heap/fault.h"
+#include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 
 struct host_memory {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "heap/fault.h"
+#include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 
 static unsigned log2_floor(uint64_t v)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "heap/fault.h"
+#include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 
 /* ---- the space ---- */

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "heap/fault.h"
+#include "runtime/base/fault.h"
 
 static uint64_t own_address(const struct gsh_physical *p, uint64_t off)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How each operation is carried out: by the transport's own put and get, by messages that the
- * target's proxy acts on, or, on this PE itself, at once. When memory is not the host's, all data
- * go by messages. Order is engine.c's. */
+ * target's proxy acts on, or, on this PE itself, at once. When memory is not the host's, data go by
+ * stage.h. Order is engine.c's. */
 #include <gshmem/types.h>
 #include <string.h>
 #include "device/state.h"
@@ -19,6 +19,12 @@ static bool is_put(unsigned op)
 static bool is_get(unsigned op)
 {
     return op == GSH_RING_GET || op == GSH_RING_GET_LARGE || op == GSH_RING_G;
+}
+
+/* This PE's memory is touched by lanes. */
+static bool is_staged(const struct gsh_proxy *proxy)
+{
+    return proxy->stage.ops != NULL;
 }
 
 static bool fits_message(const struct gsh_task *task)
@@ -102,7 +108,7 @@ static void issue_native(struct gsh_peer *peer, struct gsh_task *task)
         gsh_task_native_done(&task->op, r);
 }
 
-/* The signal of a put that has just been issued: its put is the newest. */
+/* The signal of a put: a native one that is about to be issued, or a staged one that has begun. */
 static bool signal_later(struct gsh_peer *peer, const struct gsh_task *task)
 {
     struct gsh_task *signal = gsh_pool_take(&task->proxy->tasks);
@@ -116,17 +122,13 @@ static bool signal_later(struct gsh_peer *peer, const struct gsh_task *task)
     signal->request.amo_op = (uint8_t)signal_op(&task->request);
     signal->request.remote_off = task->request.sig_off;
     signal->request.operand = task->request.signal;
-    signal->needed = peer->puts_posted + 1;
+    signal->needed = gsh_task_is_native(task) ? peer->puts_posted + 1 : 0;
+    signal->needed_staged = peer->stage.n_begun;
     gsh_queue_push(&peer->flush_wait, &signal->request);
     return true;
 }
 
 /* ---- by messages ---- */
-
-static bool may_send(const struct gsh_peer *peer)
-{
-    return peer->sent - peer->acked < GSH_UNACKED_MAX;
-}
 
 static struct gsh_out *take_out(struct gsh_task *task, enum gsh_message_kind kind, bool is_large)
 {
@@ -142,7 +144,7 @@ static struct gsh_out *take_out(struct gsh_task *task, enum gsh_message_kind kin
 static bool send_amo(struct gsh_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
-    struct gsh_out *out = may_send(peer) ? take_out(task, GSH_MESSAGE_AMO, false) : NULL;
+    struct gsh_out *out = gsh_engine_may_send(peer) ? take_out(task, GSH_MESSAGE_AMO, false) : NULL;
     bool is_signal = request->op == GSH_TASK_SIGNAL;
     if (!out)
         return false;
@@ -160,46 +162,33 @@ static bool send_amo(struct gsh_peer *peer, struct gsh_task *task)
     return true;
 }
 
-/* Data that host code can read go from where they are; the task is done when they are sent. */
+/* Data go from where they are; the task is done when they are sent. */
 static bool send_put_signal(struct gsh_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
-    struct gsh_proxy *proxy = task->proxy;
-    bool is_direct = proxy->memory.is_host || is_inline(request);
     struct gsh_out *out = NULL;
-    if (may_send(peer))
-        out = take_out(task, GSH_MESSAGE_PUT_SIGNAL, !is_direct);
+    if (gsh_engine_may_send(peer))
+        out = take_out(task, GSH_MESSAGE_PUT_SIGNAL, false);
     if (!out)
         return false;
     out->header.amo_op = (uint8_t)signal_op(request);
     out->header.amo.off = request->sig_off;
     out->header.amo.operand = request->signal;
     out->task = task;
-    if (!is_direct && !gsh_memory_out(proxy, out->data, request->local, request->bytes))
-        return true;
-    gsh_out_send(peer, out, is_direct ? source_of(request) : out->data, request->bytes);
+    gsh_out_send(peer, out, source_of(request), request->bytes);
     return true;
 }
 
-static bool send_put_parts(struct gsh_peer *peer, struct gsh_task *task)
+/* The data are in the request. */
+static bool send_put_inline(struct gsh_peer *peer, struct gsh_task *task)
 {
-    struct gsh_proxy *proxy = task->proxy;
     const struct gsh_request *request = &task->request;
-    bool is_small = is_inline(request);
-    while (task->at < request->bytes) {
-        uint64_t bytes = gsh_min_u64(request->bytes - task->at, proxy->data_max);
-        struct gsh_out *out = may_send(peer) ? take_out(task, GSH_MESSAGE_PUT, !is_small) : NULL;
-        if (!out)
-            return false;
-        const uint8_t *source = (const uint8_t *)source_of(request) + task->at;
-        if (is_small)
-            memcpy(out->data, source, bytes);
-        else if (!gsh_memory_out(proxy, out->data, source, bytes))
-            return true;
-        out->header.off += task->at;
-        gsh_out_send(peer, out, out->data, bytes);
-        task->at += bytes;
-    }
+    struct gsh_out *out = gsh_engine_may_send(peer) ? take_out(task, GSH_MESSAGE_PUT, false) : NULL;
+    if (!out)
+        return false;
+    memcpy(out->data, request->inline_data, request->bytes);
+    gsh_out_send(peer, out, out->data, request->bytes);
+    gsh_task_done(task);
     return true;
 }
 
@@ -210,7 +199,8 @@ static bool send_iput_parts(struct gsh_peer *peer, struct gsh_task *task)
     uint64_t size = request->elem_bytes;
     while (task->at < request->nelems) {
         uint64_t n = gsh_min_u64(request->nelems - task->at, proxy->data_max / size);
-        struct gsh_out *out = may_send(peer) ? take_out(task, GSH_MESSAGE_IPUT, true) : NULL;
+        struct gsh_out *out =
+            gsh_engine_may_send(peer) ? take_out(task, GSH_MESSAGE_IPUT, true) : NULL;
         if (!out)
             return false;
         const uint8_t *source =
@@ -233,7 +223,7 @@ static bool ask_get_parts(struct gsh_peer *peer, struct gsh_task *task)
     const struct gsh_request *request = &task->request;
     uint64_t total = bytes_of(request);
     while (task->at < total) {
-        uint64_t bytes = gsh_min_u64(total - task->at, task->proxy->data_max);
+        uint64_t bytes = gsh_stage_piece(task->proxy, total, total - task->at);
         struct gsh_out *out =
             peer->n_gets < GSH_GETS_MAX ? take_out(task, GSH_MESSAGE_GET, false) : NULL;
         if (!out)
@@ -276,19 +266,32 @@ static bool ask_iget_parts(struct gsh_peer *peer, struct gsh_task *task)
     return true;
 }
 
-/* Messages are carried out in order, so the signal may follow its data at once. */
-static bool send_large_put_signal(struct gsh_peer *peer, struct gsh_task *task)
+/* ---- staged ---- */
+
+static bool stage_put(struct gsh_peer *peer, struct gsh_task *task)
 {
-    struct gsh_request *request = &task->request;
-    if (!send_put_parts(peer, task))
+    if (is_inline(&task->request))
+        return send_put_inline(peer, task);
+    if (task->request.bytes == 0)
+        gsh_task_done(task);
+    return gsh_stage_put(peer, task);
+}
+
+static bool stage_put_signal(struct gsh_peer *peer, struct gsh_task *task)
+{
+    if (is_inline(&task->request))
+        return send_put_signal(peer, task);
+    if (fits_message(task))
+        return gsh_stage_put_signal(peer, task, signal_op(&task->request));
+    if (!gsh_stage_put(peer, task))
         return false;
-    request->op = GSH_RING_AMO;
-    request->amo_op = (uint8_t)signal_op(request);
-    request->word_bytes = 8;
-    request->is_fetch = false;
-    request->remote_off = request->sig_off;
-    request->operand = request->signal;
-    return send_amo(peer, task);
+    (void)signal_later(peer, task); /* its failure has stopped the proxy */
+    return true;
+}
+
+static bool issue_put_signal(struct gsh_peer *peer, struct gsh_task *task)
+{
+    return is_staged(task->proxy) ? stage_put_signal(peer, task) : send_put_signal(peer, task);
 }
 
 bool gsh_task_issue(struct gsh_peer *peer, struct gsh_task *task)
@@ -304,18 +307,15 @@ bool gsh_task_issue(struct gsh_peer *peer, struct gsh_task *task)
     case GSH_TASK_SIGNAL:
         return send_amo(peer, task);
     case GSH_RING_PUT_SIGNAL:
-        return fits_message(task) ? send_put_signal(peer, task) : send_large_put_signal(peer, task);
+        return issue_put_signal(peer, task);
     case GSH_RING_IPUT:
-        return send_iput_parts(peer, task);
+        return is_staged(task->proxy) ? gsh_stage_iput(peer, task) : send_iput_parts(peer, task);
     case GSH_RING_IGET:
         return ask_iget_parts(peer, task);
     case GSH_RING_PUT:
     case GSH_RING_PUT_LARGE:
     case GSH_RING_PUT_INLINE:
-        if (!send_put_parts(peer, task))
-            return false;
-        gsh_task_done(task);
-        return true;
+        return stage_put(peer, task);
     case GSH_RING_GET:
     case GSH_RING_GET_LARGE:
     case GSH_RING_G:

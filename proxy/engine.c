@@ -27,6 +27,7 @@ struct gsh_peer *gsh_engine_peer(struct gsh_proxy *proxy, int pe)
     gsh_link_init(&peer->active);
     gsh_link_init(&peer->waiting);
     gsh_link_init(&peer->acking);
+    gsh_stage_peer_init(&peer->stage);
     proxy->peers[pe] = peer;
     return peer;
 }
@@ -38,7 +39,8 @@ static bool is_waiting(const struct gsh_peer *peer)
 
 void gsh_engine_settle(struct gsh_peer *peer)
 {
-    if (is_waiting(peer) || peer->puts_flushed != peer->puts_posted || peer->acked != peer->sent)
+    if (is_waiting(peer) || peer->puts_flushed != peer->puts_posted || peer->acked != peer->sent ||
+        peer->stage.n_puts > 0)
         return;
     /* Nothing is left for a fence to order. */
     peer->needs_fence = false;
@@ -62,8 +64,7 @@ static void flush_done(struct gsh_op *op, enum gsh_result r)
     gsh_engine_settle(peer);
 }
 
-/* True: a flush is complete, look again. */
-static bool flush(struct gsh_peer *peer)
+bool gsh_engine_flush(struct gsh_peer *peer)
 {
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_transport *t = proxy->transport;
@@ -93,7 +94,7 @@ static void mark_done(struct gsh_task *mark)
 /* False: it stays where it is. True: it has gone on, and is no more in its queue. */
 static bool leave_flush_wait(struct gsh_peer *peer, struct gsh_task *task)
 {
-    if (task->needed > peer->puts_flushed)
+    if (task->needed > peer->puts_flushed || !gsh_stage_is_sent(peer, task->needed_staged))
         return false;
     if (task->request.op == GSH_TASK_SIGNAL)
         return gsh_task_issue(peer, task);
@@ -106,7 +107,8 @@ static bool may_pass_fence(struct gsh_peer *peer, struct gsh_task *task)
 {
     if (task->needs_fence) {
         /* flush_wait: signals whose puts are flushed, which the transport has not taken yet. */
-        if (peer->puts_flushed != peer->puts_posted || peer->flush_wait.head)
+        if (peer->puts_flushed != peer->puts_posted || peer->flush_wait.head ||
+            peer->stage.n_puts > 0)
             return false;
         peer->native_after = peer->sent;
         task->needs_fence = false;
@@ -121,6 +123,7 @@ static bool leave_queue(struct gsh_peer *peer, struct gsh_task *task)
     if (task->request.op != GSH_TASK_MARK)
         return gsh_task_issue(peer, task);
     task->needed = peer->puts_posted;
+    task->needed_staged = peer->stage.n_begun;
     gsh_queue_push(&peer->flush_wait, &task->request);
     return true;
 }
@@ -165,7 +168,7 @@ static void pump(struct gsh_peer *peer)
         drain(peer, &peer->queue, leave_queue);
         drain(peer, &peer->flush_wait, leave_flush_wait); /* marks that the queue let go */
         drain(peer, &peer->ack_wait, leave_ack_wait);
-    } while (wants_flush(peer) && flush(peer));
+    } while (wants_flush(peer) && gsh_engine_flush(peer));
     if (is_waiting(peer)) {
         if (gsh_link_is_alone(&peer->waiting))
             gsh_link_append(&peer->proxy->waiting, &peer->waiting);
@@ -275,6 +278,7 @@ unsigned gsh_engine_round(struct gsh_proxy *proxy)
         return proxy->transport->ops->progress(proxy->transport); /* for notices */
     unsigned n = gsh_rings_drain(proxy);
     n += proxy->transport->ops->progress(proxy->transport);
+    n += gsh_stage_round(proxy);
     for (struct gsh_link *at = proxy->waiting.next; at != &proxy->waiting; at = next) {
         next = at->next;
         pump(GSH_HOLDER(struct gsh_peer, waiting, at));

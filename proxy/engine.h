@@ -12,7 +12,9 @@
  * A QUIET puts a MARK into each peer with traffic of its source. The mark goes through the queue,
  * waits in flush_wait until the puts before it are flushed, then in ack_wait until the messages
  * before it are acknowledged. Nothing waits for marks but their QUIET. A put_signal too large for
- * one message is a native put, and its signal, which waits in flush_wait. */
+ * one message is a native put, and its signal, which waits in flush_wait.
+ * Puts whose source must be copied out of memory first are sent later than they are issued; where
+ * it says above that something waits for flushes, it waits for these, too (stage.h). */
 #ifndef GSH_ENGINE_H
 #define GSH_ENGINE_H
 
@@ -22,6 +24,7 @@
 #include "proxy/messages.h"
 #include "proxy/proxy.h"
 #include "proxy/ring_host.h"
+#include "proxy/stage.h"
 #include "runtime/base/atomic.h"
 
 /* Operations that only the engine makes. */
@@ -48,8 +51,10 @@ struct gsh_task {
     struct gsh_proxy *proxy;
     struct gsh_task *quiet;   /* MARK: whose */
     uint64_t needed;          /* in flush_wait: puts; in ack_wait: messages */
+    uint64_t needed_staged;   /* in flush_wait: puts of stage.h */
     uint64_t at;              /* bytes or elements for which messages are sent, of several */
-    uint32_t outstanding;     /* QUIET: its marks; gets by messages: answers to come */
+    uint32_t outstanding;     /* QUIET: its marks; gets by messages: answers to come; puts by
+                               * stage.h: copies to come */
     uint8_t source;           /* a ring's number, or GSH_SOURCE_HOST */
     bool needs_fence;         /* a FENCE came between it and the one before */
     bool is_posted;           /* host's: nobody waits for it, it goes back to its pool */
@@ -71,6 +76,7 @@ struct gsh_peer {
     uint64_t native_after; /* native tasks wait until so many messages are acknowledged */
     struct gsh_queue queue, flush_wait, ack_wait;
     struct gsh_op flush_op;
+    struct gsh_stage_peer stage;
     struct gsh_proxy *proxy;
     struct gsh_link active;  /* in proxy.active: something here is not known to be seen there */
     struct gsh_link waiting; /* in proxy.waiting: a queue is not empty */
@@ -121,7 +127,8 @@ struct gsh_proxy {
     struct gsh_link active, waiting, acking;
     unsigned n_pending; /* operations that the transport has not completed */
     unsigned n_outs;    /* messages among them */
-    struct gsh_pool tasks, small_outs, large_outs;
+    struct gsh_pool tasks, small_outs, large_outs, stage_outs, stage_ins;
+    struct gsh_stage stage;
 
     struct gsh_ring_window *rings[GSH_RING_MAX_RINGS];
     int n_rings;
@@ -161,10 +168,17 @@ static inline bool gsh_engine_is_open(const struct gsh_peer *peer)
 {
     return !peer->queue.head && !peer->needs_fence && peer->acked >= peer->native_after;
 }
+/* The peer has room for one more message that it must acknowledge. */
+static inline bool gsh_engine_may_send(const struct gsh_peer *peer)
+{
+    return peer->sent - peer->acked < GSH_UNACKED_MAX;
+}
 /* Everything that can go on now: rings, transport, queues, acks. How much happened. */
 unsigned gsh_engine_round(struct gsh_proxy *proxy);
 /* NULL: no memory, reported. */
 struct gsh_peer *gsh_engine_peer(struct gsh_proxy *proxy, int pe);
+/* Starts a flush unless one is under way. True: it is complete already. */
+bool gsh_engine_flush(struct gsh_peer *peer);
 /* Takes the peer from the list of the active if nothing is outstanding there. */
 void gsh_engine_settle(struct gsh_peer *peer);
 static inline void gsh_engine_activate(struct gsh_peer *peer, unsigned source)
@@ -211,6 +225,13 @@ struct gsh_out *gsh_out_take(struct gsh_proxy *proxy, bool is_large, bool is_ans
 /* Sends header and data; out goes back to its pool by itself. data: out->data, or memory that stays
  * until out->task is done. */
 void gsh_out_send(struct gsh_peer *peer, struct gsh_out *out, const void *data, size_t bytes);
+/* A piece of a get, of so many bytes or elements in all, is in its dest. */
+void gsh_message_take_part(struct gsh_peer *peer, struct gsh_task *task, uint64_t total);
+/* One more message of the peer has been carried out. */
+void gsh_message_count_to_ack(struct gsh_peer *peer);
+/* The answer to a fetching AMO. */
+void gsh_message_answer_value(struct gsh_peer *peer, const struct gsh_message *m, uint64_t old);
+bool gsh_message_changes_memory(unsigned kind);
 void gsh_message_arrived(void *context, int from_pe, const void *header, size_t header_bytes,
                          const void *data, size_t bytes);
 /* Tells every peer how many of its messages have been carried out. */

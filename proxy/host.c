@@ -37,7 +37,8 @@ static unsigned make_round(struct gsh_proxy *proxy)
 /* What this thread leaves undone, the thread of the proxy must go on with. */
 static void leave(struct gsh_proxy *proxy)
 {
-    bool is_busy = proxy->n_pending > 0 || !gsh_link_is_alone(&proxy->waiting);
+    bool is_busy = proxy->n_pending > 0 || !gsh_link_is_alone(&proxy->waiting) ||
+                   gsh_stage_is_busy(&proxy->stage);
     pthread_mutex_unlock(&proxy->lock);
     if (is_busy)
         gsh_thread_wake(proxy);

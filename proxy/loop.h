@@ -61,6 +61,7 @@ struct gsh_loop_region {
     struct gsh_loop_region *next;
     uint64_t off, bytes;
     uint8_t *memory;
+    void *made; /* freed with the region; NULL: the memory is somebody else's */
 };
 
 /* NULL: no memory, reported. */

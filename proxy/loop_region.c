@@ -27,6 +27,7 @@ enum gsh_result gsh_loop_region_remove(struct gsh_loop_region **regions, uint64_
     if (!region)
         return gsh_fail(GSH_ERR_ARG, "no region begins at offset %#" PRIx64, off);
     *at = region->next;
+    free(region->made);
     free(region);
     return GSH_OK;
 }
@@ -36,6 +37,7 @@ void gsh_loop_region_remove_all(struct gsh_loop_region **regions)
     while (*regions) {
         struct gsh_loop_region *region = *regions;
         *regions = region->next;
+        free(region->made);
         free(region);
     }
 }

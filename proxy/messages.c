@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Messages between proxies: sending them, and doing what they ask on this PE's memory. A message
- * is carried out completely when it arrives; memory-changing ones are counted and acknowledged
- * together, answers carry such acks along. */
+ * is carried out completely when it arrives, or by stage.h, in order, a little later;
+ * memory-changing ones are then counted and acknowledged together, answers carry such acks along.
+ */
 #include "proxy/messages.h"
 
 #include <string.h>
@@ -44,6 +45,10 @@ static const char *name_of(unsigned kind)
         [GSH_MESSAGE_VALUE] = "an answer",
         [GSH_MESSAGE_DATA] = "an answer",
         [GSH_MESSAGE_ELEMENTS] = "an answer",
+        [GSH_MESSAGE_WANT] = "a staged transfer",
+        [GSH_MESSAGE_GRANT] = "a staged transfer",
+        [GSH_MESSAGE_STAGED_PUT] = "a staged put",
+        [GSH_MESSAGE_STAGED_DATA] = "a staged get",
     };
     return names[kind];
 }
@@ -62,10 +67,10 @@ static void out_done(struct gsh_op *op, enum gsh_result r)
     gsh_pool_give(pool_of(proxy, out->is_large), out);
 }
 
-static bool changes_memory(unsigned kind)
+bool gsh_message_changes_memory(unsigned kind)
 {
     return kind == GSH_MESSAGE_AMO || kind == GSH_MESSAGE_PUT || kind == GSH_MESSAGE_PUT_SIGNAL ||
-           kind == GSH_MESSAGE_IPUT;
+           kind == GSH_MESSAGE_IPUT || kind == GSH_MESSAGE_STAGED_PUT;
 }
 
 void gsh_out_send(struct gsh_peer *peer, struct gsh_out *out, const void *data, size_t bytes)
@@ -78,7 +83,7 @@ void gsh_out_send(struct gsh_peer *peer, struct gsh_out *out, const void *data, 
     out->header.acks = peer->to_ack;
     peer->to_ack = 0;
     gsh_link_remove(&peer->acking);
-    if (changes_memory(out->header.kind))
+    if (gsh_message_changes_memory(out->header.kind))
         peer->sent++;
     proxy->n_pending++; /* first, for done may come from within the call */
     proxy->n_outs++;
@@ -111,6 +116,15 @@ static struct gsh_out *take_answer(struct gsh_peer *peer, const struct gsh_messa
     return out;
 }
 
+void gsh_message_answer_value(struct gsh_peer *peer, const struct gsh_message *m, uint64_t old)
+{
+    struct gsh_out *out = take_answer(peer, m, GSH_MESSAGE_VALUE, false);
+    if (!out)
+        return;
+    out->header.value = old;
+    gsh_out_send(peer, out, NULL, 0);
+}
+
 static void do_amo(struct gsh_peer *peer, const struct gsh_message *m)
 {
     struct gsh_proxy *proxy = peer->proxy;
@@ -119,11 +133,7 @@ static void do_amo(struct gsh_peer *peer, const struct gsh_message *m)
                         m->amo.cond, &old) ||
         !m->is_fetch)
         return;
-    struct gsh_out *out = take_answer(peer, m, GSH_MESSAGE_VALUE, false);
-    if (!out)
-        return;
-    out->header.value = old;
-    gsh_out_send(peer, out, NULL, 0);
+    gsh_message_answer_value(peer, m, old);
 }
 
 static void do_put_signal(struct gsh_proxy *proxy, const struct gsh_message *m, const void *data,
@@ -163,7 +173,7 @@ static void take_value(const struct gsh_message *m)
     gsh_task_done(task);
 }
 
-static void take_part(struct gsh_peer *peer, struct gsh_task *task, uint64_t total)
+void gsh_message_take_part(struct gsh_peer *peer, struct gsh_task *task, uint64_t total)
 {
     peer->n_gets--;
     if (--task->outstanding == 0 && task->at == total)
@@ -177,9 +187,9 @@ static void take_data(struct gsh_peer *peer, const struct gsh_message *m, const 
     struct gsh_request *request = &task->request;
     if (request->op == GSH_RING_G) {
         memcpy(&request->value, data, bytes < 8 ? bytes : 8);
-        take_part(peer, task, request->word_bytes);
+        gsh_message_take_part(peer, task, request->word_bytes);
     } else if (gsh_memory_in(peer->proxy, (uint8_t *)request->local + m->at, data, bytes)) {
-        take_part(peer, task, request->bytes);
+        gsh_message_take_part(peer, task, request->bytes);
     }
 }
 
@@ -190,15 +200,50 @@ static void take_elements(struct gsh_peer *peer, const struct gsh_message *m, co
     uint64_t size = request->elem_bytes;
     uint8_t *dest = (uint8_t *)request->local + m->at * (uint64_t)request->local_stride * size;
     if (gsh_memory_scatter(peer->proxy, dest, request->local_stride, data, size, m->strided.nelems))
-        take_part(peer, task, request->nelems);
+        gsh_message_take_part(peer, task, request->nelems);
 }
 
 /* ---- arrival ---- */
 
-static void count_to_ack(struct gsh_peer *peer)
+void gsh_message_count_to_ack(struct gsh_peer *peer)
 {
     if (peer->to_ack++ == 0)
         gsh_link_append(&peer->proxy->acking, &peer->acking);
+}
+
+/* Those for which lanes are at work, when there are some. */
+static bool is_staged(const struct gsh_message *m)
+{
+    const struct gsh_task *task = (const struct gsh_task *)(uintptr_t)m->task;
+    switch (m->kind) {
+    case GSH_MESSAGE_ACK:
+    case GSH_MESSAGE_MAIL:
+    case GSH_MESSAGE_VALUE:
+        return false;
+    case GSH_MESSAGE_DATA:
+        return task->request.op != GSH_RING_G;
+    default:
+        return m->kind < GSH_MESSAGE_KINDS;
+    }
+}
+
+static void stage(struct gsh_peer *peer, const struct gsh_message *m, const void *data,
+                  size_t bytes)
+{
+    switch (m->kind) {
+    case GSH_MESSAGE_GET:
+    case GSH_MESSAGE_IGET:
+        gsh_stage_answer(peer, m);
+        break;
+    case GSH_MESSAGE_WANT:
+        gsh_stage_wanted(peer, m);
+        break;
+    case GSH_MESSAGE_GRANT:
+        gsh_stage_granted(peer, m, data, bytes);
+        break;
+    default:
+        gsh_stage_take(peer, m, data, bytes);
+    }
 }
 
 static void dispatch(struct gsh_peer *peer, const struct gsh_message *m, const void *data,
@@ -266,7 +311,11 @@ void gsh_message_arrived(void *context, int from_pe, const void *header, size_t 
     if (m.kind == GSH_MESSAGE_NOTICE || proxy->failure != GSH_OK)
         return;
     /* Nothing is sent before it is carried out; then its own answer takes the ack along. */
-    if (changes_memory(m.kind))
-        count_to_ack(peer);
+    if (proxy->stage.ops && is_staged(&m)) {
+        stage(peer, &m, data, bytes);
+        return;
+    }
+    if (gsh_message_changes_memory(m.kind))
+        gsh_message_count_to_ack(peer);
     dispatch(peer, &m, data, bytes);
 }

@@ -19,6 +19,12 @@ enum gsh_message_kind {
     GSH_MESSAGE_VALUE,      /* to a fetching AMO: the old value */
     GSH_MESSAGE_DATA,       /* to GET */
     GSH_MESSAGE_ELEMENTS,   /* to IGET */
+    /* Staging (stage.h): */
+    GSH_MESSAGE_WANT,        /* bytes: of a chunk for which the sender asks a slot */
+    GSH_MESSAGE_GRANT,       /* staged: a slot for the oldest such chunk; with the first one, data:
+                              * the key of the region, which has `at` bytes */
+    GSH_MESSAGE_STAGED_PUT,  /* staged: as PUT, the data are in the slot */
+    GSH_MESSAGE_STAGED_DATA, /* staged: as DATA, the data are in the slot */
     GSH_MESSAGE_KINDS
 };
 
@@ -39,6 +45,10 @@ struct gsh_message {
             uint64_t elem_bytes, nelems;
             int64_t stride; /* in elements */
         } strided;
+        struct {
+            uint64_t slot, bytes; /* offset in the region of the slot's owner; of the chunk, or of
+                                   * the slot */
+        } staged;
         uint64_t bytes;
         uint64_t tag;
         uint64_t value;

@@ -11,6 +11,9 @@
 /* How long destroy waits for messages to leave. */
 #define CLOSE_NS 1000000000u
 
+/* The network does not know memory that it does not reach: what stands for the key of a region. */
+static const uint8_t no_key[1];
+
 /* ---- making and ending ---- */
 
 static enum gsh_result create_transport(struct gsh_proxy *proxy)
@@ -47,6 +50,8 @@ static enum gsh_result build(struct gsh_proxy *proxy)
     gsh_pool_init(&proxy->tasks, sizeof(struct gsh_task), 64);
     gsh_pool_init(&proxy->small_outs, sizeof(struct gsh_out) + GSH_RING_INLINE_MAX, 64);
     gsh_pool_init(&proxy->large_outs, sizeof(struct gsh_out) + proxy->data_max, 8);
+    gsh_pool_init(&proxy->stage_outs, sizeof(struct gsh_stage_out), 32);
+    gsh_pool_init(&proxy->stage_ins, sizeof(struct gsh_stage_in), 32);
     return GSH_OK;
 }
 
@@ -63,6 +68,7 @@ enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct
     gsh_link_init(&proxy->waiting);
     gsh_link_init(&proxy->acking);
     gsh_link_init(&proxy->flight);
+    gsh_stage_init(&proxy->stage);
     enum gsh_result r = build(proxy);
     if (r != GSH_OK) {
         gsh_proxy_destroy(&proxy);
@@ -95,6 +101,7 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_thread_stop(proxy);
     if (proxy->transport) {
         close_down(proxy);
+        gsh_stage_destroy(proxy);
         proxy->transport->ops->destroy(proxy->transport);
     }
     gsh_thread_destroy_event(proxy);
@@ -106,6 +113,8 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_pool_empty(&proxy->tasks);
     gsh_pool_empty(&proxy->small_outs);
     gsh_pool_empty(&proxy->large_outs);
+    gsh_pool_empty(&proxy->stage_outs);
+    gsh_pool_empty(&proxy->stage_ins);
     pthread_mutex_destroy(&proxy->lock);
     free(proxy);
 }
@@ -158,23 +167,55 @@ enum gsh_result gsh_proxy_set_peer(struct gsh_proxy *proxy, int pe, const void *
     return r;
 }
 
-void gsh_proxy_set_memory(struct gsh_proxy *proxy, const struct gsh_proxy_memory *memory,
-                          void *heap_base)
+static enum gsh_result set_memory(struct gsh_proxy *proxy, const struct gsh_proxy_memory *memory,
+                                  void *heap_base)
 {
-    pthread_mutex_lock(&proxy->lock);
+    bool is_reached = memory->is_host || proxy->transport->reads_cuda;
+    bool is_always = proxy->options.stages_always && memory->lane_ops;
+    if (!memory->is_host && !memory->lane_ops)
+        return gsh_fail(GSH_ERR_ARG, "no way to the memory");
+    gsh_stage_destroy(proxy); /* of a set-up that failed */
     proxy->memory = *memory;
     proxy->heap_base = heap_base;
-    proxy->has_memory = true;
-    proxy->is_native = memory->is_host || proxy->transport->reads_cuda;
+    proxy->is_native = is_reached && !is_always;
+    enum gsh_result r = GSH_OK;
+    if (is_always || !memory->is_host)
+        r = gsh_stage_create(proxy);
+    proxy->has_memory = r == GSH_OK;
+    return r;
+}
+
+enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy, const struct gsh_proxy_memory *memory,
+                                     void *heap_base)
+{
+    pthread_mutex_lock(&proxy->lock);
+    enum gsh_result r = set_memory(proxy, memory, heap_base);
+    pthread_mutex_unlock(&proxy->lock);
+    return r;
+}
+
+void gsh_proxy_forget_lanes(struct gsh_proxy *proxy)
+{
+    pthread_mutex_lock(&proxy->lock);
+    if (proxy->stage.ops) {
+        gsh_stage_destroy(proxy);
+        proxy->has_memory = false;
+    }
     pthread_mutex_unlock(&proxy->lock);
 }
 
 enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off, uint64_t bytes,
                                      const void **key, size_t *key_bytes)
 {
+    enum gsh_result r = GSH_OK;
     pthread_mutex_lock(&proxy->lock);
-    enum gsh_result r = proxy->transport->ops->add_region(proxy->transport, proxy->heap_base + off,
-                                                          off, bytes, key, key_bytes);
+    if (proxy->is_native) {
+        r = proxy->transport->ops->add_region(proxy->transport, proxy->heap_base + off, off, bytes,
+                                              key, key_bytes);
+    } else {
+        *key = no_key;
+        *key_bytes = sizeof no_key;
+    }
     pthread_mutex_unlock(&proxy->lock);
     return r;
 }
@@ -182,7 +223,8 @@ enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off, uint
 enum gsh_result gsh_proxy_remove_region(struct gsh_proxy *proxy, uint64_t off)
 {
     pthread_mutex_lock(&proxy->lock);
-    enum gsh_result r = proxy->transport->ops->remove_region(proxy->transport, off);
+    enum gsh_result r =
+        proxy->is_native ? proxy->transport->ops->remove_region(proxy->transport, off) : GSH_OK;
     pthread_mutex_unlock(&proxy->lock);
     return r;
 }
@@ -191,8 +233,10 @@ enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *proxy, int pe, uint6
                                           uint64_t bytes, const void *key, size_t key_bytes)
 {
     pthread_mutex_lock(&proxy->lock);
-    enum gsh_result r =
-        proxy->transport->ops->add_peer_region(proxy->transport, pe, off, bytes, key, key_bytes);
+    enum gsh_result r = GSH_OK;
+    if (proxy->is_native)
+        r = proxy->transport->ops->add_peer_region(proxy->transport, pe, off, bytes, key,
+                                                   key_bytes);
     pthread_mutex_unlock(&proxy->lock);
     return r;
 }
@@ -200,7 +244,9 @@ enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *proxy, int pe, uint6
 enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe, uint64_t off)
 {
     pthread_mutex_lock(&proxy->lock);
-    enum gsh_result r = proxy->transport->ops->remove_peer_region(proxy->transport, pe, off);
+    enum gsh_result r = GSH_OK;
+    if (proxy->is_native)
+        r = proxy->transport->ops->remove_peer_region(proxy->transport, pe, off);
     pthread_mutex_unlock(&proxy->lock);
     return r;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "proxy/lanes.h"
 #include "proxy/request.h"
 #include "proxy/ring.h"
 #include "proxy/transport.h"
@@ -17,8 +18,8 @@
 
 struct gsh_proxy;
 
-/* How the proxy touches this PE's memory on behalf of others. Addresses are this PE's; all calls
- * are complete on return. NULL until the device is set up. */
+/* How the proxy touches this PE's memory on behalf of others. Addresses are this PE's; the calls
+ * here are complete on return. */
 struct gsh_proxy_memory {
     void *context;
     bool is_host; /* host code reads and writes the heap directly (the CPU device) */
@@ -28,7 +29,12 @@ struct gsh_proxy_memory {
                            uint64_t operand, uint64_t cond, uint64_t *old);
     enum gsh_result (*copy_in)(void *context, void *heap_dest, const void *source, size_t bytes);
     enum gsh_result (*copy_out)(void *context, void *dest, const void *heap_source, size_t bytes);
+    /* The same without waiting. NULL where is_host, unless all shall be staged; else a must. */
+    const struct gsh_lane_ops *lane_ops;
+    void *lanes;
 };
+
+#define GSH_PROXY_STAGE_BUFFERS_MAX 256
 
 struct gsh_proxy_options {
     int my_pe, n_pes;
@@ -38,6 +44,10 @@ struct gsh_proxy_options {
     uint64_t timeout_ns;
     uint64_t loop_seed; /* of the loop transport: GSHMEM_LOOP_SEED */
     uint64_t spin_ns;   /* how long the idle thread polls before it sleeps */
+    /* Staging (stage.h), which is used where the transport does not reach the memory: */
+    bool stages_always;   /* even where it does, if there are lanes */
+    uint64_t stage_chunk; /* bytes of each buffer, more than a message takes; a multiple of 4096 */
+    unsigned stage_buffers; /* for each direction: 2 to GSH_PROXY_STAGE_BUFFERS_MAX */
     /* A peer is lost, or a request failed: one line naming peer and operation. Ends the job; may
      * not return. Called on any thread, under the proxy's lock. */
     void (*fail)(void *context, int pe, const char *text);
@@ -89,8 +99,13 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
 
 /* ---- after the device is set up ---- */
 
-void gsh_proxy_set_memory(struct gsh_proxy *proxy, const struct gsh_proxy_memory *memory,
-                          void *heap_base);
+/* Also takes what staging needs of memory. When it fails the proxy is as before. */
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy,
+                                                      const struct gsh_proxy_memory *memory,
+                                                      void *heap_base);
+/* The lanes are about to go: their jobs end, and the proxy lets go of them. Nothing is asked of it
+ * any more. */
+void gsh_proxy_forget_lanes(struct gsh_proxy *proxy);
 /* The heap has grown (or shrunk): own part, then every far PE's. See transport.h. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off,
                                                       uint64_t bytes, const void **key,

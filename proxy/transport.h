@@ -62,10 +62,17 @@ struct gsh_transport_ops {
      * until the region is removed. Regions do not overlap; an operation may span several. */
     enum gsh_result (*add_region)(struct gsh_transport *t, void *memory, uint64_t off,
                                   uint64_t bytes, const void **key, size_t *key_bytes);
+    /* The same for memory that the transport makes, page-aligned, of the kind that peers reach
+     * fastest. Freed by remove_region, and at last by destroy. */
+    enum gsh_result (*make_region)(struct gsh_transport *t, uint64_t off, uint64_t bytes,
+                                   void **memory, const void **key, size_t *key_bytes);
     enum gsh_result (*remove_region)(struct gsh_transport *t, uint64_t off);
     enum gsh_result (*add_peer_region)(struct gsh_transport *t, int pe, uint64_t off,
                                        uint64_t bytes, const void *key, size_t key_bytes);
     enum gsh_result (*remove_peer_region)(struct gsh_transport *t, int pe, uint64_t off);
+    /* Where this process can read and write a region that pe has made, until it is removed here,
+     * even when pe has ended; NULL: nowhere. NULL as a function: never. */
+    void *(*map_peer_region)(struct gsh_transport *t, int pe, uint64_t off);
 
     /* *is_pending false: complete already, done is not called. put: source may be reused. get: data
      * is there. An offset outside pe's regions is GSH_ERR_ARG. */

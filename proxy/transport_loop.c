@@ -17,8 +17,11 @@
 #include "proxy/list.h"
 #include "proxy/loop.h"
 #include "proxy/transport.h"
+#include "runtime/base/fault.h"
+#include "runtime/base/util.h"
 
 #define MESSAGE_MAX 8192
+#define PAGE_BYTES  4096u
 /* A progress call takes at most so many messages from one PE. */
 #define LETTERS_MAX 4
 
@@ -408,6 +411,23 @@ static enum gsh_result loop_add_region(struct gsh_transport *t, void *memory, ui
     return GSH_OK;
 }
 
+static enum gsh_result loop_make_region(struct gsh_transport *t, uint64_t off, uint64_t bytes,
+                                        void **memory, const void **key, size_t *key_bytes)
+{
+    void *made = gsh_fault() ? NULL : aligned_alloc(PAGE_BYTES, gsh_align_up(bytes, PAGE_BYTES));
+    if (!made)
+        return gsh_fail(GSH_ERR_NOMEM, "no memory for %" PRIu64 " bytes of a region", bytes);
+    struct gsh_loop_region *region = gsh_loop_region_add(&loop_of(t)->regions, made, off, bytes);
+    if (!region) {
+        free(made);
+        return GSH_ERR_NOMEM;
+    }
+    region->made = *memory = made;
+    *key = &region->memory;
+    *key_bytes = sizeof region->memory;
+    return GSH_OK;
+}
+
 static enum gsh_result loop_remove_region(struct gsh_transport *t, uint64_t off)
 {
     return gsh_loop_region_remove(&loop_of(t)->regions, off);
@@ -464,6 +484,7 @@ static const struct gsh_transport_ops loop_ops = {
     .address = loop_address,
     .set_peer = loop_set_peer,
     .add_region = loop_add_region,
+    .make_region = loop_make_region,
     .remove_region = loop_remove_region,
     .add_peer_region = loop_add_peer_region,
     .remove_peer_region = loop_remove_peer_region,

@@ -172,16 +172,22 @@ bool gsh_ucx_op_posted(struct gsh_op *op, size_t n_complete);
 
 enum gsh_result gsh_ucx_add_region(struct gsh_transport *t, void *memory, uint64_t off,
                                    uint64_t bytes, const void **key, size_t *key_bytes);
+enum gsh_result gsh_ucx_make_region(struct gsh_transport *t, uint64_t off, uint64_t bytes,
+                                    void **memory, const void **key, size_t *key_bytes);
 enum gsh_result gsh_ucx_remove_region(struct gsh_transport *t, uint64_t off);
 enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_t off,
                                         uint64_t bytes, const void *key, size_t key_bytes);
 enum gsh_result gsh_ucx_remove_peer_region(struct gsh_transport *t, int pe, uint64_t off);
+void *gsh_ucx_map_peer_region(struct gsh_transport *t, int pe, uint64_t off);
 /* The region of peer that holds off; NULL: none. */
 struct gsh_ucx_remote *gsh_ucx_find_remote(struct gsh_ucx_peer *peer, uint64_t off);
 void gsh_ucx_free_remotes(struct gsh_ucx_peer *peer);
 void gsh_ucx_free_regions(struct gsh_ucx *u);
 
 /* ---- ucx_rma.c ---- */
+
+/* remote->rkey is there; false: the peer is broken. */
+bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote);
 
 enum gsh_result gsh_ucx_put(struct gsh_transport *t, int pe, uint64_t off, const void *source,
                             uint64_t bytes, struct gsh_op *op, bool *is_pending);

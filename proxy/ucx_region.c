@@ -8,18 +8,33 @@
 
 /* ---- this PE's ---- */
 
+/* memory NULL: of UCX's making. */
 static enum gsh_result map(struct gsh_ucx *u, void *memory, uint64_t bytes, ucp_mem_h *memh)
 {
     ucp_mem_map_params_t params = {
-        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
+                      UCP_MEM_MAP_PARAM_FIELD_FLAGS,
         .address = memory,
         .length = bytes,
+        .flags = memory ? 0 : UCP_MEM_MAP_ALLOCATE,
     };
     ucs_status_t status = ucp_mem_map(u->context, &params, memh);
     if (status == UCS_OK)
         return GSH_OK;
-    return u->core->fail(GSH_ERR_NOMEM, "UCX cannot register %llu bytes of the heap: %s",
-                         (unsigned long long)bytes, ucs_status_string(status));
+    return u->core->fail(GSH_ERR_NOMEM, "UCX cannot %s %llu bytes of %s: %s",
+                         memory ? "register" : "allocate", (unsigned long long)bytes,
+                         memory ? "the heap" : "staging buffers", ucs_status_string(status));
+}
+
+static enum gsh_result address_of(struct gsh_ucx *u, ucp_mem_h memh, void **memory)
+{
+    ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
+    ucs_status_t status = ucp_mem_query(memh, &attr);
+    if (status != UCS_OK)
+        return u->core->fail(GSH_ERR_SYSTEM, "UCX does not say where its memory is: %s",
+                             ucs_status_string(status));
+    *memory = attr.address;
+    return GSH_OK;
 }
 
 static enum gsh_result pack(struct gsh_ucx *u, ucp_mem_h memh, const void *memory, void **key,
@@ -57,27 +72,48 @@ static void *with_room(void *array, size_t n, size_t *room, size_t element_bytes
     return grown;
 }
 
-enum gsh_result gsh_ucx_add_region(struct gsh_transport *t, void *memory, uint64_t off,
-                                   uint64_t bytes, const void **key, size_t *key_bytes)
+/* *memory NULL: made here. */
+static enum gsh_result add_region(struct gsh_ucx *u, void **memory, uint64_t off, uint64_t bytes,
+                                  const void **key, size_t *key_bytes)
 {
-    struct gsh_ucx *u = (struct gsh_ucx *)t;
     struct gsh_ucx_region region = {.off = off};
     struct gsh_ucx_region *regions =
         with_room(u->regions, u->n_regions, &u->regions_room, sizeof *regions);
     if (!regions)
         return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a region");
     u->regions = regions;
-    enum gsh_result r = map(u, memory, bytes, &region.memh);
+    enum gsh_result r = map(u, *memory, bytes, &region.memh);
     if (r != GSH_OK)
         return r;
-    r = pack(u, region.memh, memory, &region.key, key_bytes);
+    void *at = *memory;
+    if (!at)
+        r = address_of(u, region.memh, &at);
+    if (r == GSH_OK)
+        r = pack(u, region.memh, at, &region.key, key_bytes);
     if (r != GSH_OK) {
         ucp_mem_unmap(u->context, region.memh);
         return r;
     }
     regions[u->n_regions++] = region;
+    *memory = at;
     *key = region.key;
     return GSH_OK;
+}
+
+enum gsh_result gsh_ucx_add_region(struct gsh_transport *t, void *memory, uint64_t off,
+                                   uint64_t bytes, const void **key, size_t *key_bytes)
+{
+    return add_region((struct gsh_ucx *)t, &memory, off, bytes, key, key_bytes);
+}
+
+enum gsh_result gsh_ucx_make_region(struct gsh_transport *t, uint64_t off, uint64_t bytes,
+                                    void **memory, const void **key, size_t *key_bytes)
+{
+    void *made = NULL;
+    enum gsh_result r = add_region((struct gsh_ucx *)t, &made, off, bytes, key, key_bytes);
+    if (r == GSH_OK)
+        *memory = made;
+    return r;
 }
 
 static void free_region(struct gsh_ucx *u, const struct gsh_ucx_region *region)
@@ -191,6 +227,20 @@ enum gsh_result gsh_ucx_remove_peer_region(struct gsh_transport *t, int pe, uint
     memmove(&peer->remotes[i], &peer->remotes[i + 1],
             (peer->n_remotes - i) * sizeof *peer->remotes);
     return GSH_OK;
+}
+
+/* UCX knows it from keys to its own shared memory. */
+void *gsh_ucx_map_peer_region(struct gsh_transport *t, int pe, uint64_t off)
+{
+    struct gsh_ucx *u = (struct gsh_ucx *)t;
+    struct gsh_ucx_peer *peer;
+    void *here = NULL;
+    if (gsh_ucx_use(u, pe, &peer) != GSH_OK)
+        return NULL;
+    struct gsh_ucx_remote *remote = gsh_ucx_find_remote(peer, off);
+    if (!remote || !gsh_ucx_open_key(peer, remote))
+        return NULL;
+    return ucp_rkey_ptr(remote->rkey, remote->address, &here) == UCS_OK ? here : NULL;
 }
 
 void gsh_ucx_free_remotes(struct gsh_ucx_peer *peer)

@@ -37,21 +37,25 @@ static size_t count_pieces(struct gsh_ucx_peer *peer, uint64_t off, uint64_t byt
     return n;
 }
 
+bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote)
+{
+    if (remote->rkey || !peer->ep)
+        return remote->rkey != NULL;
+    ucs_status_t status = ucp_ep_rkey_unpack(peer->ep, remote->key, &remote->rkey);
+    if (status == UCS_OK)
+        return true;
+    remote->rkey = NULL;
+    gsh_ucx_break(peer, "cannot open a key to its memory: %s", ucs_status_string(status));
+    return false;
+}
+
 /* Opens the keys that [off, off + bytes) needs; false: the peer is broken. */
 static bool open_keys(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes)
 {
     while (bytes > 0 && peer->ep) {
         struct gsh_ucx_remote *remote;
         uint64_t piece = next_piece(peer, off, bytes, &remote);
-        if (!remote->rkey) {
-            ucs_status_t status = ucp_ep_rkey_unpack(peer->ep, remote->key, &remote->rkey);
-            if (status != UCS_OK) {
-                remote->rkey = NULL;
-                gsh_ucx_break(peer, "cannot open a key to its memory: %s",
-                              ucs_status_string(status));
-            }
-        }
-        if (!remote->rkey)
+        if (!gsh_ucx_open_key(peer, remote))
             return false;
         off += piece;
         bytes -= piece;

@@ -14,6 +14,7 @@
 #include "runtime/base/result.h"
 
 struct gsh_instance;
+struct gsh_lane_ops;
 struct gsh_request;
 struct CUstream_st;
 typedef struct CUstream_st *gsh_stream;
@@ -83,6 +84,9 @@ struct gsh_device_ops {
                                   size_t bytes);
     enum gsh_result (*proxy_amo)(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
                                  size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old);
+
+    /* The same without waiting, until finish; its context is pe. NULL: the memory is the host's. */
+    const struct gsh_lane_ops *proxy_lanes;
 
     /* on a stream */
     enum gsh_result (*stream_copy)(struct gsh_instance *pe, void *dest, const void *source,

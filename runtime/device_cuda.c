@@ -334,6 +334,9 @@ static enum gsh_result lane_init(struct gsh_cuda_device *d, struct gsh_cuda_lane
         r = gsh_cuda_result(d->cuda->MemAllocHost(&lane->words, GSH_CUDA_LANE_BYTES),
                             "init: cuMemAllocHost");
     }
+    if (r == GSH_OK) {
+        memset(lane->words, 0, GSH_CUDA_LANE_BYTES);
+    }
     return r;
 }
 
@@ -399,6 +402,7 @@ static void cuda_finish(struct gsh_instance *pe)
     lane_finish(d, &d->work);
     lane_finish(d, &d->poll);
     lane_finish(d, &d->proxy);
+    lane_finish(d, &d->out);
     if (d->module != NULL) {
         d->cuda->ModuleUnload(d->module);
     }
@@ -431,6 +435,7 @@ static const struct gsh_device_ops cuda_ops = {
     .quiet = cuda_quiet,
     .proxy_copy = gsh_cuda_proxy_copy,
     .proxy_amo = gsh_cuda_proxy_amo,
+    .proxy_lanes = &gsh_cuda_proxy_lanes,
     .stream_copy = gsh_cuda_stream_copy,
     .stream_copy_strided = gsh_cuda_stream_copy_strided,
     .stream_store = gsh_cuda_stream_store,
@@ -455,6 +460,7 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
     pthread_mutex_init(&d->work.lock, NULL);
     pthread_mutex_init(&d->poll.lock, NULL);
     pthread_mutex_init(&d->proxy.lock, NULL);
+    pthread_mutex_init(&d->out.lock, NULL);
     pe->device = d;
     pe->device_ops = &cuda_ops;
     enum gsh_result r = choose(pe, d);
@@ -466,8 +472,8 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
             "init: cuDeviceGetAttribute");
         d->can_write_values = has_write_values != 0;
     }
-    struct gsh_cuda_lane *lanes[] = {&d->work, &d->poll, &d->proxy};
-    for (int i = 0; r == GSH_OK && i < 3; i++) {
+    struct gsh_cuda_lane *lanes[] = {&d->work, &d->poll, &d->proxy, &d->out};
+    for (int i = 0; r == GSH_OK && i < 4; i++) {
         r = lane_init(d, lanes[i]);
     }
     if (r == GSH_OK) {

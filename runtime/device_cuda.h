@@ -7,6 +7,7 @@
 #ifdef GSH_HAVE_CUDA
 
 #include <pthread.h>
+#include "proxy/lanes.h"
 #include "runtime/base/cuda.h"
 #include "runtime/device.h"
 
@@ -29,6 +30,13 @@ struct gsh_cuda_lane {
 };
 #define GSH_CUDA_LANE_BYTES 4096
 
+/* What the proxy has started on a lane (proxy/lanes.h). Under the proxy's lock. */
+struct gsh_cuda_jobs {
+    uint64_t n_started;
+    uint64_t n_marked;     /* the stream will tell when so many have ended */
+    unsigned n_idle_polls; /* since the last look at the stream itself */
+};
+
 struct gsh_cuda_device {
     const struct gsh_cuda *cuda;
     CUdevice ordinal;
@@ -39,8 +47,10 @@ struct gsh_cuda_device {
     CUfunction kernels[GSH_KERNEL_COUNT];
     struct gsh_cuda_lane work;  /* copies and atomics, in order */
     struct gsh_cuda_lane poll;  /* loads: never behind a kernel */
-    struct gsh_cuda_lane proxy; /* what far PEs ask of this PE's memory */
-    bool has_pending;           /* non-blocking copies since the last synchronisation; work.lock */
+    struct gsh_cuda_lane proxy; /* what far PEs ask of this PE's memory: lane IN */
+    struct gsh_cuda_lane out;   /* what the proxy copies out of it */
+    struct gsh_cuda_jobs jobs[GSH_LANES];
+    bool has_pending; /* non-blocking copies since the last synchronisation; work.lock */
 };
 
 /* Makes the device's context current for the calling thread; the result is for leave. */
@@ -73,6 +83,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_proxy_copy(struct gsh_instance *pe, vo
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op,
                                                     void *address, size_t bytes, uint64_t operand,
                                                     uint64_t cond, uint64_t *old);
+
+extern const struct gsh_lane_ops gsh_cuda_proxy_lanes;
 
 /* The row's entries on a stream. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest,

@@ -59,7 +59,8 @@ struct gsh_far {
     size_t memory_bytes;
     uint64_t device_memory; /* as the device sees it */
     struct gsh_far_ring rings[GSH_RING_MAX_RINGS];
-    bool is_read;       /* the proxy reads the rings */
+    bool is_read;                /* the proxy reads the rings */
+    struct gsh_late_lanes *late; /* stand in for a GPU's lanes; or NULL */
     uint64_t alone_off; /* a region that the other PEs have not heard of; UINT64_MAX: none */
 };
 

@@ -36,7 +36,23 @@ static enum gsh_result memory_copy_out(void *context, void *dest, const void *he
     return pe->device_ops->proxy_copy(pe, dest, heap_source, bytes);
 }
 
-static void give_memory(struct gsh_instance *pe, void *heap_base)
+/* The CPU device has none: for tests the CPU does what a GPU would. */
+static enum gsh_result choose_lanes(struct gsh_instance *pe, struct gsh_proxy_memory *memory)
+{
+    memory->lane_ops = pe->device_ops->proxy_lanes;
+    memory->lanes = pe;
+    if (memory->lane_ops != NULL || strcmp(pe->env.stage, "always") != 0) {
+        return GSH_OK;
+    }
+    if (pe->far->late == NULL) {
+        pe->far->late = gsh_late_lanes_create((uint64_t)pe->my_pe, memory_amo, pe);
+    }
+    memory->lane_ops = &gsh_late_lane_ops;
+    memory->lanes = pe->far->late;
+    return pe->far->late != NULL ? GSH_OK : gsh_fail(GSH_ERR_NOMEM, "init: no memory for staging");
+}
+
+static enum gsh_result give_memory(struct gsh_instance *pe, void *heap_base)
 {
     struct gsh_proxy_memory memory = {
         .context = pe,
@@ -45,7 +61,8 @@ static void give_memory(struct gsh_instance *pe, void *heap_base)
         .copy_in = memory_copy_in,
         .copy_out = memory_copy_out,
     };
-    gsh_proxy_set_memory(pe->proxy, &memory, heap_base);
+    enum gsh_result r = choose_lanes(pe, &memory);
+    return r == GSH_OK ? gsh_proxy_set_memory(pe->proxy, &memory, heap_base) : r;
 }
 
 /* ---- regions ---- */
@@ -119,10 +136,10 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     if (heads == NULL) {
         gsh_abort(pe, 1, "no host memory for the regions of %d PEs", pe->n_pes); /* as above */
     }
-    if (off == 0) {
-        give_memory(pe, memory);
+    enum gsh_result mine = off == 0 ? give_memory(pe, memory) : GSH_OK;
+    if (mine == GSH_OK) {
+        mine = gsh_proxy_add_region(pe->proxy, off, bytes, &key, &key_bytes);
     }
-    enum gsh_result mine = gsh_proxy_add_region(pe->proxy, off, bytes, &key, &key_bytes);
     struct region_head head = {(int32_t)mine, (uint32_t)key_bytes};
     enum gsh_result r = b->ops->allgather(b, &head, sizeof(head), heads);
     bool is_complete = r == GSH_OK;
@@ -187,6 +204,14 @@ enum gsh_result gsh_far_check(const struct gsh_instance *pe)
             "auto",
             pe->env.proxy_cpus);
     }
+    if (pe->env.stage_chunk_bytes % PAGE_BYTES != 0) {
+        return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_STAGE_CHUNK=%llu is not a multiple of %u",
+                        (unsigned long long)pe->env.stage_chunk_bytes, PAGE_BYTES);
+    }
+    if (pe->env.stage_buffers > GSH_PROXY_STAGE_BUFFERS_MAX) {
+        return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_STAGE_BUFFERS=%d is more than %d",
+                        pe->env.stage_buffers, GSH_PROXY_STAGE_BUFFERS_MAX);
+    }
     if ((unsigned)pe->n_pes > GSH_RING_MAX_PES) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "init: %d PEs; the rings can name %u", pe->n_pes,
                         GSH_RING_MAX_PES);
@@ -240,6 +265,11 @@ void gsh_far_destroy(struct gsh_instance *pe)
     if (far == NULL) {
         return;
     }
+    if (pe->proxy != NULL) {
+        gsh_proxy_forget_lanes(pe->proxy);
+    }
+    gsh_late_lanes_destroy(far->late);
+    far->late = NULL;
     if (pe->device_ops != NULL && far->memory != NULL) {
         pe->device_ops->unmap_host(pe, far->memory);
     }

@@ -179,13 +179,32 @@ def kill_in_growth(bench):
     end_storm(bench, "grow", kill(bench, 3), r"PE 3\b")
 
 
+def kill_in_staging(bench):
+    """While megabytes are on their way through buffers, granted and full."""
+    for rank in (3, 0):
+        end_storm(bench, "large", kill(bench, rank), rf"PE {rank}\b", {"GSHMEM_STAGE": "always"})
+
+
+def staged(bench):
+    """Programs that check themselves, all data through buffers, over a bad wire, too."""
+    always = {"GSHMEM_STAGE": "always", "GSHMEM_STAGE_CHUNK": "64K"}
+    with lab.Lab() as net:
+        bench.pass_(net, "tests/storm_cpu", "large", "--rounds=3", environment=always)
+        bench.pass_(net, "tests/storm_cpu", "mixed", "--rounds=5", environment=always)
+        bench.pass_(net, "tests/check_cpu", "--quick", environment=always)
+    with lab.Lab(is_lossy=True) as net:
+        net.wire.say("loss", 0.05)
+        net.wire.say("delay", 0.05)
+        bench.pass_(net, "tests/storm_cpu", "mixed", "--rounds=1", environment=always)
+
+
 def cut(bench):
     """The wire of the second host is broken: no answer any more, no end of a connection."""
     end_storm(bench, "mixed", lambda net: net.cut(1), r"PE [0-3]\b", {"GSHMEM_PROXY_TIMEOUT": "5"})
 
 
 CASES = [agree, conform, uneven, mpirun, lossy, kill_in_storm, kill_in_storm_here, kill_in_barriers,
-         kill_in_growth, cut]
+         kill_in_growth, kill_in_staging, staged, cut]
 
 
 def main():

@@ -6,12 +6,15 @@
  *     storm MODE [--rounds=N] [--seed=N]
  *     mixed     per round and PE: p, small and large puts with signals, strided puts, gets, AMOs
  *     barriers  kernel and host barriers and syncs, which nobody may leave too early
- *     grow      the heap grows and shrinks, with puts into what is new */
+ *     grow      the heap grows and shrinks, with puts into what is new
+ *     large     megabytes between all PEs at once, by a kernel's put_signal and the host's gets:
+ * many pieces each, where data are staged */
 #include "tests/multi/pe.cuh"
 
 namespace
 {
 
+enum { big_words = 400003 };
 enum { words = 512, large_bytes = 300000, strided = 61, counters = 4 };
 
 /* Symmetric. What PE s writes on PE d lies in d's row s, so that nobody's writes overlap. */
@@ -28,6 +31,7 @@ struct scene {
     uint64_t *counter;          /* [counters]: everybody adds to everybody's */
     char *large, *large_source; /* [n][large_bytes] */
     uint64_t *source;           /* [words] */
+    uint64_t *big, *big_source; /* mode large: [n][big_words], [big_words] */
     verdict *v;
     uint64_t seed;
 };
@@ -176,11 +180,56 @@ void grow(const scene &s, uint64_t round)
     gshmem_free(fresh);
 }
 
+__global__ void send_big(scene s, uint64_t round)
+{
+    for (int k = 1; k < s.pe.n; k++)
+        gshmemx_uint64_put_signal_block(s.big + (size_t)s.pe.me * big_words, s.big_source,
+                                        big_words, &s.rows[s.pe.me].signal[0], round,
+                                        GSHMEM_SIGNAL_SET, (s.pe.me + k) % s.pe.n);
+    if (threadIdx.x == 0)
+        for (int from = 0; from < s.pe.n; from++)
+            if (from != s.pe.me)
+                gshmem_signal_wait_until(&s.rows[from].signal[0], GSHMEM_CMP_GE, round);
+}
+
+void check_big(const scene &s, const uint64_t *here, uint64_t round, int from)
+{
+    const size_t bytes = big_words * sizeof(uint64_t);
+    char *got = (char *)malloc(bytes), *wanted = (char *)malloc(bytes);
+    if (!got || !wanted)
+        test_fatal("no memory");
+    test_fill(wanted, bytes, mixed_up(s.seed, round, (uint64_t)from));
+    test_copy(got, here, bytes);
+    CHECK(memcmp(got, wanted, bytes) == 0);
+    free(got);
+    free(wanted);
+}
+
+void large(const scene &s, uint64_t round)
+{
+    const size_t bytes = big_words * sizeof(uint64_t);
+    uint64_t *mine = (uint64_t *)malloc(bytes);
+    if (!mine)
+        test_fatal("no memory");
+    test_fill((char *)mine, bytes, mixed_up(s.seed, round, (uint64_t)s.pe.me));
+    test_copy(s.big_source, mine, bytes);
+    gshmem_barrier_all();
+    test_collective(&s.pe, send_big, 1, 32, s, round);
+    test_sync(&s.pe);
+    uint64_t *own = s.big + (size_t)s.pe.me * big_words; /* nobody puts there */
+    gshmem_uint64_get(own, s.big_source, big_words, s.pe.next);
+    for (int from = 0; from < s.pe.n; from++)
+        check_big(s, s.big + (size_t)from * big_words, round, from == s.pe.me ? s.pe.next : from);
+    gshmem_barrier_all();
+    free(mine);
+}
+
 int run(scene &s, const char *mode, uint64_t rounds)
 {
     void (*const step)(const scene &, uint64_t) = strcmp(mode, "mixed") == 0      ? mixed
                                                   : strcmp(mode, "barriers") == 0 ? barriers
                                                   : strcmp(mode, "grow") == 0     ? grow
+                                                  : strcmp(mode, "large") == 0    ? large
                                                                                   : nullptr;
     if (!step) {
         fprintf(stderr, "storm: no mode '%s'\n", mode);
@@ -206,6 +255,10 @@ int pe_main(int argc, char **argv)
     s.large = (char *)test_heap((size_t)s.pe.n * large_bytes);
     s.large_source = (char *)test_heap(large_bytes);
     s.source = (uint64_t *)test_heap(words * sizeof(uint64_t));
+    if (argc > 1 && strcmp(argv[1], "large") == 0) {
+        s.big = (uint64_t *)test_heap((size_t)s.pe.n * big_words * sizeof(uint64_t));
+        s.big_source = (uint64_t *)test_heap(big_words * sizeof(uint64_t));
+    }
     s.v = test_verdict();
     const int failed = run(s, argc > 1 ? argv[1] : "", test_number(argc, argv, "rounds", 1));
     gshmem_barrier_all();

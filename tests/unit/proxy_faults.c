@@ -191,6 +191,13 @@ int main(void)
         pes_run(options, lose_a_peer);
     }
     pes_run(options, ask_beyond_memory);
+    options.is_device = true;
+    for (what = 0; what < N_WHATS; what++) {
+        options.seed++;
+        pes_run(options, lose_a_peer);
+    }
+    pes_run(options, leave_early);
+    options.is_device = false;
     pes_run(options, refuse);
     pes_run((struct pes_options){.n = 4, .seed = seed, .spin_ns = 20000}, mail);
     pes_run(options, leave_early);

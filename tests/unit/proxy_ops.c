@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that every operation does to far memory what it does to a model of it, through host calls
- * and through rings, on host memory and on memory that only messages reach, whatever the order in
- * which the transport completes; and that fences and quiets suffice where operations overlap. */
+ * and through rings, on host memory and on memory that only lanes reach, whatever the order in
+ * which transport and lanes complete; and that fences and quiets suffice where operations overlap.
+ */
 #include "tests/unit/proxy_pes.h"
 
 #define SLICE 40960 /* of each target's heap, for each asker; the third spans both regions */
@@ -83,6 +84,12 @@ static bool is_any(const bool *flags, uint64_t at, uint64_t bytes)
     return memchr(flags + at, true, bytes) != NULL;
 }
 
+static void mark_written(struct asker *a, int target, uint64_t at, uint64_t bytes)
+{
+    memset(a->models[target].is_unfenced + at, true, bytes);
+    memset(a->models[target].is_unquieted + at, true, bytes);
+}
+
 /* Before the range is written by something: what was written there before comes first, and what is
  * being read is read. Sources are made afterwards, for a quiet forgets them. */
 static void will_write(struct asker *a, int target, uint64_t at, uint64_t bytes)
@@ -92,8 +99,7 @@ static void will_write(struct asker *a, int target, uint64_t at, uint64_t bytes)
         quiet(a);
     else if (is_any(m->is_unfenced, at, bytes))
         fence(a);
-    memset(m->is_unfenced + at, true, bytes);
-    memset(m->is_unquieted + at, true, bytes);
+    mark_written(a, target, at, bytes);
 }
 
 static void will_read(struct asker *a, int target, uint64_t at, uint64_t bytes)
@@ -300,6 +306,7 @@ static void do_put_signal(struct asker *a, int target)
     bool is_inline = bytes <= GSH_RING_SIGNAL_MAX && pick(a, 2);
     will_write(a, target, at, bytes);
     will_write(a, target, sig_at, 8);
+    mark_written(a, target, at, bytes); /* again: a fence for the signal's sake came before both */
     uint8_t *source = make_source(a, bytes), *word = a->models[target].bytes + sig_at;
     struct gsh_request q = {.op = GSH_RING_PUT_SIGNAL,
                             .sig_op = (uint8_t)sig_op,
@@ -397,10 +404,11 @@ int main(void)
     for (uint64_t i = 0; i < 3; i++) {
         pes_run((struct pes_options){.n = 3, .n_rings = 1, .seed = seed + i, .spin_ns = 100000},
                 act_by_all);
-        pes_run(
-            (struct pes_options){
-                .n = 2, .n_rings = 1, .seed = seed + i, .spin_ns = 100000, .is_device = true},
-            act_by_all);
+        struct pes_options device = {
+            .n = 3, .n_rings = 1, .seed = seed + i, .spin_ns = 100000, .is_device = true};
+        pes_run(device, act_by_all);
+        device.is_reached = true;
+        pes_run(device, act_by_all);
     }
     return test_result();
 }

@@ -261,8 +261,18 @@ int main(void)
         pes_run(options, add_from_everywhere);
         options.is_device = true;
         pes_run(options, pass_all);
+        pes_run(options, add_from_everywhere);
+        options.is_reached = true;
+        pes_run(options, pass_all);
     }
     pes_run((struct pes_options){.n = 3, .n_rings = 1, .seed = seed, .spin_ns = 50000},
+            pass_a_silent_peer);
+    pes_run((struct pes_options){.n = 3,
+                                 .n_rings = 1,
+                                 .seed = seed,
+                                 .spin_ns = 50000,
+                                 .is_device = true,
+                                 .n_buffers = 4},
             pass_a_silent_peer);
     return test_result();
 }

@@ -30,7 +30,10 @@ struct ring {
 struct pes_options {
     int n, n_rings;
     uint64_t seed, spin_ns;
-    bool is_device; /* memory that only copy_in and copy_out may touch */
+    bool is_device;     /* memory that only lanes may touch, and no network */
+    bool is_reached;    /* which the network reaches, however */
+    bool is_uneven;     /* PE 0 stages larger pieces than the others */
+    unsigned n_buffers; /* of staging */
     bool may_fail;
 };
 
@@ -38,6 +41,7 @@ struct pe {
     int me, n;
     struct pes_options options;
     struct gsh_proxy *proxy;
+    struct gsh_late_lanes *lanes;
     uint8_t *heap;
     struct ring rings[RINGS_MAX];
     struct pe *all;
@@ -161,6 +165,8 @@ static void *pes_thread(void *arg)
         .is_one_process = true,
         .timeout_ns = 10000000000u,
         .spin_ns = pe->options.spin_ns,
+        .stage_chunk = pe->options.is_uneven && pe->me == 0 ? 24576 : 12288,
+        .stage_buffers = pe->options.n_buffers ? pe->options.n_buffers : 2,
         .loop_seed = pe->options.seed,
         .fail = test_fail,
         .context = pe,
@@ -168,7 +174,9 @@ static void *pes_thread(void *arg)
     struct gsh_proxy_memory memory = {.is_host = !pe->options.is_device,
                                       .amo = test_amo,
                                       .copy_in = test_copy_in,
-                                      .copy_out = test_copy_out};
+                                      .copy_out = test_copy_out,
+                                      .lane_ops =
+                                          pe->options.is_device ? &gsh_late_lane_ops : NULL};
     gsh_log_set_pe(pe->me);
     pe->random = pe->options.seed * 100 + (uint64_t)pe->me;
     pe->heap = aligned_alloc(64, HEAP);
@@ -177,7 +185,10 @@ static void *pes_thread(void *arg)
         exit(1);
     CHECK_STR(gsh_proxy_transport_name(pe->proxy), plugin ? "ucx" : "loop");
     CHECK(gsh_proxy_address(pe->proxy, &pe->blob, &pe->blob_bytes) == GSH_OK);
-    gsh_proxy_set_memory(pe->proxy, &memory, pe->heap);
+    if (pe->options.is_device)
+        memory.lanes = pe->lanes = gsh_late_lanes_create(pe->random, test_amo, NULL);
+    pe->proxy->transport->reads_cuda |= pe->options.is_reached;
+    CHECK(gsh_proxy_set_memory(pe->proxy, &memory, pe->heap) == GSH_OK);
     for (int r = 0; r < pe->options.n_rings; r++) {
         pe->rings[r].wake = gsh_proxy_ring_wake(pe->proxy);
         CHECK(gsh_proxy_add_ring(pe->proxy, pe->rings[r].slots, RING, &pe->rings[r].cpu) == GSH_OK);
@@ -188,6 +199,7 @@ static void *pes_thread(void *arg)
     pe->main(pe);
     pes_barrier(pe);
     gsh_proxy_destroy(&pe->proxy);
+    gsh_late_lanes_destroy(pe->lanes);
     pes_barrier(pe);
     free(pe->heap);
     return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The countdown behind gsh_fault, one for each thread, so that one PE among threads can fail. */
-#include "heap/fault.h"
+#include "runtime/base/fault.h"
 
 #include <errno.h>
 

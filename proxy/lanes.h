@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Work on this PE's memory that goes on while the proxy does other things: the table of what can be
+ * started and polled. One for a GPU's copy engines (runtime/proxy_cuda.c), one that copies by the
+ * CPU, late, for tests and for staging without a GPU (lanes_late.c). The proxy is the only caller,
+ * under its own lock. Nothing here waits. */
+#ifndef GSH_LANES_H
+#define GSH_LANES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "runtime/base/result.h"
+
+/* Within a lane, jobs take effect and end in the order in which they were started; between lanes
+ * there is no order. IN: into the memory that the table serves, and atomic operations on it. OUT:
+ * from it. */
+enum gsh_lane { GSH_LANE_IN, GSH_LANE_OUT, GSH_LANES };
+
+/* Atomic operations between their start and their end, at most. */
+#define GSH_LANE_AMOS_MAX 64
+
+/* One side of every copy is memory of `allocate`, or memory that was given to `pin`; the other is
+ * any memory of this PE's program. Both stay as they are until the job has ended. */
+struct gsh_lane_ops {
+    /* Small pieces of host memory, aligned to 64 bytes. */
+    enum gsh_result (*allocate)(void *context, size_t bytes, void **memory);
+    void (*release)(void *context, void *memory); /* accepts NULL */
+    /* Host memory of somebody else's, page-aligned, until unpin. A failure is only noted: there may
+     * be another way. */
+    enum gsh_result (*pin)(void *context, void *memory, size_t bytes);
+    void (*unpin)(void *context, void *memory);
+
+    /* Each starts one job. A word of 1, 2, 4 or 8 aligned bytes is read and written whole. */
+    enum gsh_result (*copy)(void *context, enum gsh_lane lane, void *dest, const void *source,
+                            size_t bytes);
+    /* Element i from source + i * sst to dest + i * dst, strides in elements. */
+    enum gsh_result (*copy_strided)(void *context, enum gsh_lane lane, void *dest, int64_t dst,
+                                    const void *source, int64_t sst, size_t elem_bytes,
+                                    size_t nelems);
+    /* In lane IN; as gsh_proxy_memory.amo. *old, in memory of `allocate`, is there at the end. */
+    enum gsh_result (*amo)(void *context, int amo_op, void *address, size_t word_bytes,
+                           uint64_t operand, uint64_t cond, uint64_t *old);
+    /* How many of the lane's jobs have ended, of all that were ever started. What they wrote is
+     * then visible to everybody whom the caller tells. */
+    enum gsh_result (*poll)(void *context, enum gsh_lane lane, uint64_t *n_ended);
+};
+
+/* The CPU's: jobs are done by `poll`, some calls after their start, as `seed` will have it. AMOs
+ * are amo's, with amo_context. */
+struct gsh_late_lanes;
+extern const struct gsh_lane_ops gsh_late_lane_ops; /* context: struct gsh_late_lanes */
+typedef enum gsh_result (*gsh_late_amo_fn)(void *context, int amo_op, void *address,
+                                           size_t word_bytes, uint64_t operand, uint64_t cond,
+                                           uint64_t *old);
+/* NULL: no memory. */
+struct gsh_late_lanes *gsh_late_lanes_create(uint64_t seed, gsh_late_amo_fn amo, void *amo_context);
+/* Accepts NULL. Jobs under way are not done any more. */
+void gsh_late_lanes_destroy(struct gsh_late_lanes *late);
+
+#endif
