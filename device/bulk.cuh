@@ -133,6 +133,19 @@ __device__ __forceinline__ void bulk_store(char *to, uint32_t from, uint32_t byt
                  : "memory");
 }
 
+/* The generic proxy's accesses before it come before the engine's after it. */
+__device__ __forceinline__ void fence_proxy()
+{
+    asm volatile("fence.proxy.async;" ::: "memory");
+}
+
+/* Until this thread's stores are complete, not only read from the stages. They are like its own
+ * stores then. */
+__device__ __forceinline__ void await_stores()
+{
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 /* The stages of one copy. */
 struct pieces {
     char *dest;
@@ -182,7 +195,7 @@ __device__ __noinline__ inline void run_pieces(const arena *a, char *dest, const
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(p.barrier(k)) : "memory");
     /* The engine sees the barriers, and what this thread wrote or has seen of the source; and its
      * writes come after what was read and written before. */
-    asm volatile("fence.proxy.async;" ::: "memory");
+    fence_proxy();
     GSHMEM_NO_UNROLL
     for (uint32_t k = 0; k < first; k++)
         p.load(k);
@@ -195,7 +208,7 @@ __device__ __noinline__ inline void run_pieces(const arena *a, char *dest, const
             p.load(k - 2 + bulk_stages);
         }
     }
-    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    await_stores();
     GSHMEM_NO_UNROLL
     for (uint32_t k = 0; k < first; k++)
         asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(p.barrier(k)) : "memory");

@@ -10,8 +10,8 @@ import pathlib
 import re
 import sys
 
-ORDERED = re.compile(r"\b(fence_acq_rel|fence_seq_cst|fence_proxy\w*|load_acquire|store_release"
-                     r"|atomic_load|cp_async\w*wait\w*)\(")
+ORDERED = re.compile(r"\b(fence_acq_rel|fence_release|fence_seq_cst|fence_proxy|load_acquire|acquire_awaited"
+                     r"|store_release|atomic_load|await_stores)\(")
 # A definition begins at the start of a line, or is a member: four spaces and __device__.
 DEFINITION = re.compile(r"^(?:    )?(?:template\b.*|__device__|__global__|inline|struct|#define)")
 NAME = re.compile(r"(\w+)\s*\(")
@@ -34,7 +34,8 @@ def found_in(path):
         if line.startswith(" *"):
             continue
         for call in ORDERED.findall(code):
-            found.add((path.name, name, call))
+            if call != name:  # else its definition
+                found.add((path.name, name, call))
     return found
 
 

@@ -19,7 +19,13 @@ import subprocess
 import sys
 
 FENCE = "fence_acq_rel();"
-ACQUIRE = ("load_acquire(", "load_relaxed(")
+RELEASE = "fence_release();"
+
+
+def acquire(function):
+    """A wait's acquire is in its loads or, on GPUs that have it, in a fence behind them."""
+    return [(function, "load_awaited(", "load_relaxed("), (function, "acquire_awaited();", ";")]
+
 
 # name: header, [(function, text, what stands there instead)], shapes that may show it. In the
 # function each place with the text is changed.
@@ -31,7 +37,7 @@ WEAKENED = {
               "store_buffering,message_quiet,put_quiet,bulk_quiet_block,chain_quiet"),
     "quiet_is_acq_rel": ("order.cuh", [("void quiet()", "fence_seq_cst();", FENCE)],
                          "store_buffering"),
-    "put_signal": ("signal.cuh", [("void put_signal_either(", FENCE, ";")],
+    "put_signal": ("signal.cuh", [("void put_signal_either(", RELEASE, ";")],
                    "signal_8,signal_1k,signal_64k,signal_8_each,signal_1k_each,signal_1k_warp,"
                    "signal_64k_warp,signal_1k_block,signal_64k_block,signal_odd,signal_odd_block"),
     "put_signal_sync": ("signal.cuh", [("void put_signal_either(", "g.sync();\n            if", "if")],
@@ -51,25 +57,30 @@ WEAKENED = {
                                     ("load_vector(const char *source", "load_relaxed_word(",
                                      "load_plain(")],
                        "get_8,get_1k_each,get_64k,get_1k_warp,get_64k_warp,get_64k_block"),
-    "barrier": ("sync.cuh", [("void fly_flags(", FENCE, ";")],
+    "bulk_stores": ("bulk.cuh", [("void run_pieces(", "await_stores();", ";")],
+                    "signal_64k,get_64k,get_64k_warp"),
+    "bulk_proxy": ("bulk.cuh", [("void run_pieces(", "fence_proxy();", ";")],
+                   "signal_64k,get_64k,get_64k_warp"),
+    "barrier": ("sync.cuh", [("void fly_flags(", RELEASE, ";")],
                 "barrier,barrier_warp,barrier_block,barrier_bulk"),
-    "barrier_acquire": ("sync.cuh", [("void fly_flags(", *ACQUIRE)],
+    "barrier_acquire": ("sync.cuh", acquire("void fly_flags("),
                         "barrier,barrier_warp,barrier_block,barrier_bulk"),
     "barrier_enter": ("sync.cuh", [("void sync_team(", "g.sync();\n    if", "if")],
                       "barrier_block,barrier_bulk"),
     "barrier_leave": ("sync.cuh", [("void sync_team(", "    g.sync();\n}", "}")],
                       "barrier_block,barrier_bulk"),
-    "wait": ("wait.cuh", [("T wait_word(", *ACQUIRE)],
+    "wait": ("wait.cuh", acquire("T wait_word("),
              "message,warp_fence,block_fence,put_fence,signal_8,signal_1k,signal_1k_block,"
              "signal_64k_block,get_64k_block"),
-    "test": ("wait.cuh", [("int test_all(", *ACQUIRE)], "message_test"),
-    "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", *ACQUIRE)],
+    "test": ("wait.cuh", acquire("int test_all("), "message_test"),
+    "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "load_acquire(", "load_relaxed(")],
                      "message_free,signal_64k_block"),
 }
 
 # What the thread sanitizer, which orders no caches and no sequentially consistent fences, cannot
 # notice, and what does instead.
-NOTICED_BY = {"quiet_is_acq_rel": "violate", "get_from_cache": "GPU"}
+NOTICED_BY = {"quiet_is_acq_rel": "violate", "get_from_cache": "GPU", "bulk_stores": "GPU",
+              "bulk_proxy": "GPU"}
 
 
 def fail(text):
