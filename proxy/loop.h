@@ -64,7 +64,7 @@ struct gsh_loop_region {
     void *made; /* freed with the region; NULL: the memory is somebody else's */
 };
 
-/* NULL: no memory, reported. */
+/* NULL: no memory, noted. */
 struct gsh_loop_region *gsh_loop_region_add(struct gsh_loop_region **regions, uint8_t *memory,
                                             uint64_t off, uint64_t bytes);
 GSH_CHECK_RESULT enum gsh_result gsh_loop_region_remove(struct gsh_loop_region **regions,

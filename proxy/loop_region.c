@@ -9,7 +9,7 @@ struct gsh_loop_region *gsh_loop_region_add(struct gsh_loop_region **regions, ui
 {
     struct gsh_loop_region *region = malloc(sizeof *region);
     if (!region) {
-        (void)gsh_fail(GSH_ERR_NOMEM, "no memory for a region");
+        (void)gsh_note(GSH_ERR_NOMEM, "no memory for a region");
         return NULL;
     }
     *region =

@@ -53,7 +53,7 @@ enum gsh_result gsh_transport_ucx_create(const struct gsh_transport_options *opt
                                          struct gsh_transport **out)
 {
     static const struct gsh_ucx_core core = {
-        .fail = gsh_fail, .log = gsh_log, .log_enabled = gsh_log_enabled};
+        .fail = gsh_fail, .note = gsh_note, .log = gsh_log, .log_enabled = gsh_log_enabled};
     const struct gsh_ucx_plugin *plugin = NULL;
     enum gsh_result r = load(options->plugin, &plugin, gsh_fail);
     return r == GSH_OK ? plugin->create(&core, options, out) : r;

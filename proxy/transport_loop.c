@@ -414,7 +414,7 @@ static enum gsh_result loop_make_region(struct gsh_transport *t, uint64_t off, u
 {
     void *made = gsh_fault() ? NULL : aligned_alloc(PAGE_BYTES, gsh_align_up(bytes, PAGE_BYTES));
     if (!made)
-        return gsh_fail(GSH_ERR_NOMEM, "no memory for %" PRIu64 " bytes of a region", bytes);
+        return gsh_note(GSH_ERR_NOMEM, "no memory for %" PRIu64 " bytes of a region", bytes);
     struct gsh_loop_region *region = gsh_loop_region_add(&loop_of(t)->regions, made, off, bytes);
     if (!region) {
         free(made);
