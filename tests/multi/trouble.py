@@ -104,12 +104,24 @@ CHECKS = {
     "kernel_misaligned": (r"PE 0.*gshmem_long_atomic_inc.*kernel.*0x[0-9a-f]+4, on PE 1, "
                           r"is not a multiple of 8", None, {}, "run"),
 }
+# Where all data are staged.
+STAGED = {"GSHMEM_STAGE": "always"}
+FAR = {
+    "staged_puts": (DEAD, None, STAGED, "run"),
+    "staged_no_memory": (r"PE 0.*failed on PE 0: \d+ bytes of staging buffers .* than a quarter", None,
+                         dict(STAGED, GSHMEM_STAGE_CHUNK="8T"), "run"),
+    "staged_bad_chunk": (r"GSHMEM_STAGE_CHUNK=100000 is not a multiple of 4096", None,
+                         dict(STAGED, GSHMEM_STAGE_CHUNK="100000"), "run"),
+    "staged_bad_buffers": (r"GSHMEM_STAGE_BUFFERS=257 is more than 256", None,
+                           dict(STAGED, GSHMEM_STAGE_BUFFERS="257"), "run"),
+}
 WARNINGS = {
     "unknown_variable": (r"GSHMEM_WAIT_TIMEOUTS", 0, {"GSHMEM_WAIT_TIMEOUTS": "1"}, "single"),
 }
 # What the program is told; the rest is its own name.
 PLAYED = {"bad_bootstrap": "none", "bad_number": "none", "unknown_launcher": "none",
-          "unknown_variable": "none"}
+          "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
+          "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
 # What the program has printed, which must not be lost.
 SAID = {"printed": "what PE 0 has printed before"}
 
@@ -202,7 +214,8 @@ def run(options, name, case):
     if SAID.get(name, "") not in output:
         wrong.append("what was printed is lost")
     # In start-up PEs do not know yet what the others say, nor on other nodes when all leave at once.
-    is_alone = name.endswith("before_init") or (options.node_pes and name == "leave_all")
+    is_alone = (name.endswith("before_init") or name.startswith("staged_bad") or
+                (options.node_pes and name == "leave_all"))
     if len(lines) > (options.pes if is_alone else 1):
         wrong.append("%d lines instead of one" % len(lines))
     if settled(lambda: processes(mark)):
@@ -227,6 +240,8 @@ def main():
     cases = dict(CASES, **WARNINGS)
     if options.checks:
         cases.update(CHECKS)
+    if options.node_pes:
+        cases.update(FAR)
     failed = 0
     for name in options.cases or cases:
         wrong = run(options, name, cases[name])
