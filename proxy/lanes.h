@@ -21,11 +21,10 @@ enum gsh_lane { GSH_LANE_IN, GSH_LANE_OUT, GSH_LANES };
 /* One side of every copy is memory of `allocate`, or memory that was given to `pin`; the other is
  * any memory of this PE's program. Both stay as they are until the job has ended. */
 struct gsh_lane_ops {
-    /* Small pieces of host memory, aligned to 64 bytes. */
+    /* Small pieces of host memory, aligned to 64 bytes. Failures here are noted only. */
     enum gsh_result (*allocate)(void *context, size_t bytes, void **memory);
     void (*release)(void *context, void *memory); /* accepts NULL */
-    /* Host memory of somebody else's, page-aligned, until unpin. A failure is only noted: there may
-     * be another way. */
+    /* Host memory of somebody else's, page-aligned, until unpin. */
     enum gsh_result (*pin)(void *context, void *memory, size_t bytes);
     void (*unpin)(void *context, void *memory);
 

@@ -77,7 +77,7 @@ static enum gsh_result late_allocate(void *context, size_t bytes, void **memory)
     (void)context;
     void *p = gsh_fault() ? NULL : aligned_alloc(64, gsh_align_up(bytes, 64));
     if (!p)
-        return gsh_fail(GSH_ERR_NOMEM, "no memory for %zu bytes of small staging buffers", bytes);
+        return gsh_note(GSH_ERR_NOMEM, "no memory for %zu bytes of small staging buffers", bytes);
     *memory = p;
     return GSH_OK;
 }

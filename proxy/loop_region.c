@@ -3,18 +3,38 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include "proxy/loop.h"
+#include "runtime/base/fault.h"
+#include "runtime/base/util.h"
+
+#define PAGE_BYTES 4096u
 
 struct gsh_loop_region *gsh_loop_region_add(struct gsh_loop_region **regions, uint8_t *memory,
                                             uint64_t off, uint64_t bytes)
 {
     struct gsh_loop_region *region = malloc(sizeof *region);
     if (!region) {
-        (void)gsh_fail(GSH_ERR_NOMEM, "no memory for a region");
+        (void)gsh_note(GSH_ERR_NOMEM, "no memory for a region");
         return NULL;
     }
     *region =
         (struct gsh_loop_region){.next = *regions, .off = off, .bytes = bytes, .memory = memory};
     *regions = region;
+    return region;
+}
+
+struct gsh_loop_region *gsh_loop_region_make(struct gsh_loop_region **regions, uint64_t off,
+                                             uint64_t bytes)
+{
+    void *made = gsh_fault() ? NULL : aligned_alloc(PAGE_BYTES, gsh_align_up(bytes, PAGE_BYTES));
+    if (!made) {
+        (void)gsh_note(GSH_ERR_NOMEM, "no memory for %" PRIu64 " bytes of a region", bytes);
+        return NULL;
+    }
+    struct gsh_loop_region *region = gsh_loop_region_add(regions, made, off, bytes);
+    if (region)
+        region->made = made;
+    else
+        free(made);
     return region;
 }
 

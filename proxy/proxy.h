@@ -99,7 +99,7 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
 
 /* ---- after the device is set up ---- */
 
-/* Also takes what staging needs of memory. When it fails the proxy is as before. */
+/* Also takes what staging needs of memory: a failure is noted, and there is no memory then. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy,
                                                       const struct gsh_proxy_memory *memory,
                                                       void *heap_base);

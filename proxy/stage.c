@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "proxy/engine.h"
 #include "runtime/base/util.h"
 
@@ -61,20 +62,35 @@ static enum gsh_result make_small(struct gsh_proxy *proxy)
     return GSH_OK;
 }
 
+/* Before the system is asked, which may try for minutes, or end processes that have nothing to do
+ * with it. */
+static enum gsh_result check_size(uint64_t bytes)
+{
+    uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (bytes <= all / 4)
+        return GSH_OK;
+    return gsh_note(GSH_ERR_NOMEM,
+                    "%" PRIu64 " bytes of staging buffers (GSHMEM_STAGE_CHUNK, "
+                    "GSHMEM_STAGE_BUFFERS) are more than a quarter of this host's memory",
+                    bytes);
+}
+
 static enum gsh_result make_chunks(struct gsh_proxy *proxy)
 {
     struct gsh_stage *stage = &proxy->stage;
     struct gsh_transport *t = proxy->transport;
     uint64_t half = stage->n_chunks * stage->chunk_bytes;
     void *memory = NULL;
-    enum gsh_result r =
-        t->ops->make_region(t, GSH_STAGE_OFF, 2 * half, &memory, &stage->key, &stage->key_bytes);
+    enum gsh_result r = check_size(2 * half);
+    if (r == GSH_OK)
+        r = t->ops->make_region(t, GSH_STAGE_OFF, 2 * half, &memory, &stage->key,
+                                &stage->key_bytes);
     if (r != GSH_OK)
         return r;
     stage->region = memory;
     r = stage->ops->pin(stage->lanes, memory, 2 * half);
     if (r != GSH_OK)
-        return gsh_fail(r, "cannot pin %" PRIu64 " bytes of staging buffers: %s", 2 * half,
+        return gsh_note(r, "cannot pin %" PRIu64 " bytes of staging buffers: %s", 2 * half,
                         gsh_last_error());
     stage->is_pinned = true;
     for (unsigned i = 0; i < stage->n_chunks; i++) {
@@ -90,7 +106,7 @@ enum gsh_result gsh_stage_create(struct gsh_proxy *proxy)
     uint64_t chunk = proxy->options.stage_chunk, n = proxy->options.stage_buffers;
     if (chunk <= proxy->data_max || chunk % 4096 != 0 || chunk > UINT64_MAX / 1024 || n < 2 ||
         n > GSH_PROXY_STAGE_BUFFERS_MAX)
-        return gsh_fail(GSH_ERR_ARG, "%" PRIu64 " staging buffers of %" PRIu64 " bytes", n, chunk);
+        return gsh_note(GSH_ERR_ARG, "%" PRIu64 " staging buffers of %" PRIu64 " bytes", n, chunk);
     stage->ops = proxy->memory.lane_ops;
     stage->lanes = proxy->memory.lanes;
     stage->has_chunks = !proxy->is_native;

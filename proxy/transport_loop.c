@@ -17,11 +17,8 @@
 #include "proxy/list.h"
 #include "proxy/loop.h"
 #include "proxy/transport.h"
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
 
 #define MESSAGE_MAX 8192
-#define PAGE_BYTES  4096u
 /* A progress call takes at most so many messages from one PE. */
 #define LETTERS_MAX 4
 
@@ -400,10 +397,8 @@ static enum gsh_result loop_set_peer(struct gsh_transport *t, int pe, const void
     return GSH_OK;
 }
 
-static enum gsh_result loop_add_region(struct gsh_transport *t, void *memory, uint64_t off,
-                                       uint64_t bytes, const void **key, size_t *key_bytes)
+static enum gsh_result give_key(struct gsh_loop_region *region, const void **key, size_t *key_bytes)
 {
-    struct gsh_loop_region *region = gsh_loop_region_add(&loop_of(t)->regions, memory, off, bytes);
     if (!region)
         return GSH_ERR_NOMEM;
     *key = &region->memory;
@@ -411,21 +406,19 @@ static enum gsh_result loop_add_region(struct gsh_transport *t, void *memory, ui
     return GSH_OK;
 }
 
+static enum gsh_result loop_add_region(struct gsh_transport *t, void *memory, uint64_t off,
+                                       uint64_t bytes, const void **key, size_t *key_bytes)
+{
+    return give_key(gsh_loop_region_add(&loop_of(t)->regions, memory, off, bytes), key, key_bytes);
+}
+
 static enum gsh_result loop_make_region(struct gsh_transport *t, uint64_t off, uint64_t bytes,
                                         void **memory, const void **key, size_t *key_bytes)
 {
-    void *made = gsh_fault() ? NULL : aligned_alloc(PAGE_BYTES, gsh_align_up(bytes, PAGE_BYTES));
-    if (!made)
-        return gsh_fail(GSH_ERR_NOMEM, "no memory for %" PRIu64 " bytes of a region", bytes);
-    struct gsh_loop_region *region = gsh_loop_region_add(&loop_of(t)->regions, made, off, bytes);
-    if (!region) {
-        free(made);
-        return GSH_ERR_NOMEM;
-    }
-    region->made = *memory = made;
-    *key = &region->memory;
-    *key_bytes = sizeof region->memory;
-    return GSH_OK;
+    struct gsh_loop_region *region = gsh_loop_region_make(&loop_of(t)->regions, off, bytes);
+    if (region)
+        *memory = region->memory;
+    return give_key(region, key, key_bytes);
 }
 
 static enum gsh_result loop_remove_region(struct gsh_transport *t, uint64_t off)

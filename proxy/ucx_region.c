@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- this PE's ---- */
+/* ---- this PE's: failures are noted, for whoever asked tells all PEs of them ---- */
 
 /* memory NULL: of UCX's making. */
 static enum gsh_result map(struct gsh_ucx *u, void *memory, uint64_t bytes, ucp_mem_h *memh)
@@ -21,7 +21,7 @@ static enum gsh_result map(struct gsh_ucx *u, void *memory, uint64_t bytes, ucp_
     ucs_status_t status = ucp_mem_map(u->context, &params, memh);
     if (status == UCS_OK)
         return GSH_OK;
-    return u->core->fail(GSH_ERR_NOMEM, "UCX cannot %s %llu bytes of %s: %s",
+    return u->core->note(GSH_ERR_NOMEM, "UCX cannot %s %llu bytes of %s: %s",
                          memory ? "register" : "allocate", (unsigned long long)bytes,
                          memory ? "the heap" : "staging buffers", ucs_status_string(status));
 }
@@ -31,7 +31,7 @@ static enum gsh_result address_of(struct gsh_ucx *u, ucp_mem_h memh, void **memo
     ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
     ucs_status_t status = ucp_mem_query(memh, &attr);
     if (status != UCS_OK)
-        return u->core->fail(GSH_ERR_SYSTEM, "UCX does not say where its memory is: %s",
+        return u->core->note(GSH_ERR_SYSTEM, "UCX does not say where its memory is: %s",
                              ucs_status_string(status));
     *memory = attr.address;
     return GSH_OK;
@@ -45,7 +45,7 @@ static enum gsh_result pack(struct gsh_ucx *u, ucp_mem_h memh, const void *memor
     uint64_t address = (uintptr_t)memory;
     ucs_status_t status = ucp_rkey_pack(u->context, memh, &packed, &packed_bytes);
     if (status != UCS_OK)
-        return u->core->fail(GSH_ERR_SYSTEM, "UCX makes no key to the heap: %s",
+        return u->core->note(GSH_ERR_SYSTEM, "UCX makes no key to the heap: %s",
                              ucs_status_string(status));
     char *copy = malloc(sizeof address + packed_bytes);
     if (copy) {
@@ -54,7 +54,7 @@ static enum gsh_result pack(struct gsh_ucx *u, ucp_mem_h memh, const void *memor
     }
     ucp_rkey_buffer_release(packed);
     if (!copy)
-        return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a key");
+        return u->core->note(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a key");
     *key = copy;
     *key_bytes = sizeof address + packed_bytes;
     return GSH_OK;
@@ -80,7 +80,7 @@ static enum gsh_result add_region(struct gsh_ucx *u, void **memory, uint64_t off
     struct gsh_ucx_region *regions =
         with_room(u->regions, u->n_regions, &u->regions_room, sizeof *regions);
     if (!regions)
-        return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a region");
+        return u->core->note(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a region");
     u->regions = regions;
     enum gsh_result r = map(u, *memory, bytes, &region.memh);
     if (r != GSH_OK)

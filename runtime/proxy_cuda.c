@@ -94,7 +94,7 @@ static enum gsh_result lanes_allocate(void *context, size_t bytes, void **memory
     void *p = NULL;
     bool entered = gsh_cuda_enter(d);
     enum gsh_result r =
-        gsh_cuda_result(d->cuda->MemAllocHost(&p, bytes), "staging buffers: cuMemAllocHost");
+        gsh_cuda_note(d->cuda->MemAllocHost(&p, bytes), "staging buffers: cuMemAllocHost");
     gsh_cuda_leave(d, entered);
     if (r == GSH_OK) {
         *memory = p;

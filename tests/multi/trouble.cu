@@ -88,10 +88,27 @@ __attribute__((noreturn)) static void die(void)
     abort();
 }
 
+/* Everybody puts megabytes to everybody, without end; PE 1 dies in the middle of some. */
+static void death_in_puts(const scene *s)
+{
+    const size_t bytes = 6 << 20;
+    char *dest = (char *)test_heap((size_t)s->pe.n * bytes), *source = (char *)test_heap(bytes);
+    for (int round = 0;; round++) {
+        for (int k = 1; k < s->pe.n; k++)
+            gshmem_putmem_nbi(dest + (size_t)s->pe.me * bytes, source, bytes,
+                              (s->pe.me + k) % s->pe.n);
+        if (s->pe.me == 1 && round == 20)
+            die();
+        gshmem_quiet();
+    }
+}
+
 /* PE 1 dies; the others are in some call then, which the case names. It waits for their word. */
 static void death(const scene *s)
 {
     const bool dies = s->pe.me == 1;
+    if (is(s, "die_in_puts"))
+        death_in_puts(s);
     /* The victim lets the others reach their call: they cannot tell it from inside. */
     if (dies)
         usleep(300000);

@@ -104,6 +104,8 @@ CHECKS = {
     "kernel_misaligned": (r"PE 0.*gshmem_long_atomic_inc.*kernel.*0x[0-9a-f]+4, on PE 1, "
                           r"is not a multiple of 8", None, {}, "run"),
 }
+# Where all data are staged.
+STAGED = {"GSHMEM_STAGE": "always"}
 # Transports that are not there.
 FAR = {
     "no_transport": (r"GSHMEM_TRANSPORT=pigeon.*auto, ucx, loop", 1, {"GSHMEM_TRANSPORT": "pigeon"},
@@ -123,6 +125,13 @@ FAR = {
     "bad_cpus": (r"PE 0.*GSHMEM_PROXY_CPUS=0-x is not a list of CPUs", 1,
                  {"GSHMEM_PROXY_CPUS": "0-x"}, "run"),
     "bad_nodes": (r"GSHMEM_NODE_PES=few.*whole number", 1, {"GSHMEM_NODE_PES": "few"}, "run"),
+    "staged_puts": (DEAD, None, STAGED, "run"),
+    "staged_no_memory": (r"PE 0.*failed on PE 0: \d+ bytes of staging buffers .* than a quarter", None,
+                         dict(STAGED, GSHMEM_STAGE_CHUNK="8T"), "run"),
+    "staged_bad_chunk": (r"GSHMEM_STAGE_CHUNK=100000 is not a multiple of 4096", None,
+                         dict(STAGED, GSHMEM_STAGE_CHUNK="100000"), "run"),
+    "staged_bad_buffers": (r"GSHMEM_STAGE_BUFFERS=257 is more than 256", None,
+                           dict(STAGED, GSHMEM_STAGE_BUFFERS="257"), "run"),
 }
 WARNINGS = {
     "unknown_variable": (r"GSHMEM_WAIT_TIMEOUTS", 0, {"GSHMEM_WAIT_TIMEOUTS": "1"}, "single"),
@@ -130,7 +139,8 @@ WARNINGS = {
 # What the program is told; the rest is its own name.
 PLAYED = {**{name: "none" for name in FAR},
           "bad_bootstrap": "none", "bad_number": "none", "unknown_launcher": "none",
-          "unknown_variable": "none"}
+          "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
+          "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
 # What the program has printed, which must not be lost.
 SAID = {"printed": "what PE 0 has printed before"}
 
@@ -224,7 +234,8 @@ def run(options, name, case):
         wrong.append("what was printed is lost")
     # In start-up PEs do not know yet what the others say, nor on other nodes when all leave at once,
     # nor when no network joins them.
-    is_alone = (name.endswith("before_init") or (options.node_pes and name == "leave_all") or
+    is_alone = (name.endswith("before_init") or name.startswith("staged_bad") or
+                (options.node_pes and name == "leave_all") or
                 name in ("no_transport", "bad_nodes", "no_way"))
     if len(lines) > (options.pes if is_alone else 1):
         wrong.append("%d lines instead of one" % len(lines))

@@ -122,12 +122,17 @@ static void circle(struct pe *pe)
 
 /* ---- trouble ---- */
 
-/* Every step of the set-up fails in turn; then it succeeds, and works. */
+/* More than there is; then every step of the set-up fails in turn; then it succeeds, and works. */
 static void fail_set_up(struct pe *pe)
 {
     struct gsh_proxy_memory memory = pe->proxy->memory;
     enum gsh_result r = GSH_ERR_NOMEM;
     unsigned n = 0;
+    uint64_t chunk = pe->proxy->options.stage_chunk;
+    pe->proxy->options.stage_chunk = UINT64_C(1) << 46;
+    CHECK_EQ(gsh_proxy_set_memory(pe->proxy, &memory, pe->heap), GSH_ERR_NOMEM);
+    CHECK(strstr(gsh_last_error(), "GSHMEM_STAGE_CHUNK") != NULL);
+    pe->proxy->options.stage_chunk = chunk;
     while (r != GSH_OK && n < 10) {
         gsh_fault_arm(++n, false);
         r = gsh_proxy_set_memory(pe->proxy, &memory, pe->heap);

@@ -254,6 +254,18 @@ static void test_order(struct rig_pe *pe, uint32_t n_to_next, uint32_t n_to_firs
 
 /* ---- regions, arguments, sleep ---- */
 
+static enum gsh_result put_filled(struct rig_pe *pe, int to, uint64_t off, uint64_t bytes,
+                                  uint64_t seed)
+{
+    uint8_t *local = malloc(bytes);
+    fill(local, bytes, seed);
+    enum gsh_result r = rig_put(pe, to, off, local, bytes);
+    if (r == GSH_OK)
+        r = rig_flush(pe, to);
+    free(local);
+    return r;
+}
+
 static void test_regions(struct rig_pe *pe)
 {
     struct gsh_transport *t = pe->transport;
@@ -280,6 +292,42 @@ static void test_regions(struct rig_pe *pe)
         free(local);
     }
     put_and_check(pe, to, 100, 1000, 3); /* the others are still there */
+}
+
+/* Memory of the transport's making: what is put there is there, also by way of a mapping, which two
+ * ways over shared memory must have. */
+static void test_made_region(struct rig_pe *pe)
+{
+    struct gsh_transport *t = pe->transport;
+    int to = (pe->me + 1) % pe->n, from = (pe->me + pe->n - 1) % pe->n;
+    uint64_t off = UINT64_C(1) << 62, bytes = 200000, half = bytes / 2;
+    const char *tls = getenv("UCX_TLS");
+    uint8_t *local = malloc(bytes);
+    void *memory = NULL;
+    rig_make_region(pe, off, bytes, &memory);
+    memset(memory, 0, bytes);
+    rig_barrier(pe);
+    fill(local, half, (uint64_t)pe->me);
+    CHECK_EQ(rig_put(pe, to, off, local, half), GSH_OK);
+    CHECK_EQ(rig_flush(pe, to), GSH_OK);
+    uint8_t *there = t->ops->map_peer_region ? t->ops->map_peer_region(t, to, off) : NULL;
+    CHECK(there || strcmp(t->ops->name, "ucx") != 0 || (tls && strstr(tls, "tcp")));
+    if (there)
+        fill(there + half, half, (uint64_t)pe->me + 100);
+    else
+        CHECK_EQ(put_filled(pe, to, off + half, half, (uint64_t)pe->me + 100), GSH_OK);
+    rig_barrier(pe);
+    CHECK_EQ(count_wrong(memory, half, (uint64_t)from), 0);
+    CHECK_EQ(count_wrong((uint8_t *)memory + half, half, (uint64_t)from + 100), 0);
+    CHECK_EQ(rig_get(pe, to, off, local, half), GSH_OK);
+    CHECK_EQ(count_wrong(local, half, (uint64_t)pe->me), 0);
+    rig_barrier(pe);
+    for (int i = 0; i < pe->n; i++)
+        if (i != pe->me)
+            CHECK_EQ(t->ops->remove_peer_region(t, i, off), GSH_OK);
+    rig_barrier(pe);
+    CHECK_EQ(t->ops->remove_region(t, off), GSH_OK);
+    free(local);
 }
 
 /* Asleep on the descriptor, each PE in turn is woken by a message. */
@@ -319,6 +367,7 @@ static void program(struct rig_pe *pe)
     test_many_to_one(pe);
     test_order(pe, n_ordered, n_ordered / 5);
     test_regions(pe);
+    test_made_region(pe);
     test_sleep(pe);
     for (int i = 0; i < pe->n; i++)
         CHECK(!pe->is_lost[i]);

@@ -201,16 +201,15 @@ static inline char *rig_at(struct rig_pe *pe, uint64_t off, uint64_t *left)
     return pe->memory[i] + (off - rig_bounds[i]);
 }
 
-/* Collective: PEs tell each other of memory at off. Each may give an address of its own. */
-static inline void rig_add_region(struct rig_pe *pe, void *memory, uint64_t off, uint64_t bytes)
+/* Collective: PEs tell each other of memory at off, of which they have the key. */
+static inline void rig_tell_region(struct rig_pe *pe, uint64_t off, uint64_t bytes, const void *key,
+                                   size_t key_bytes)
 {
     struct blob {
         size_t bytes;
         char content[RIG_BLOB_MAX];
-    } mine = {0}, all[RIG_MAX_PES];
-    const void *key = NULL;
+    } mine = {.bytes = key_bytes}, all[RIG_MAX_PES];
     struct gsh_transport *t = pe->transport;
-    CHECK_EQ(t->ops->add_region(t, memory, off, bytes, &key, &mine.bytes), GSH_OK);
     if (!CHECK(mine.bytes <= RIG_BLOB_MAX))
         _exit(1);
     memcpy(mine.content, key, mine.bytes);
@@ -219,6 +218,28 @@ static inline void rig_add_region(struct rig_pe *pe, void *memory, uint64_t off,
         if (i != pe->me)
             CHECK_EQ(t->ops->add_peer_region(t, i, off, bytes, all[i].content, all[i].bytes),
                      GSH_OK);
+}
+
+/* Each may give an address of its own. */
+static inline void rig_add_region(struct rig_pe *pe, void *memory, uint64_t off, uint64_t bytes)
+{
+    const void *key = NULL;
+    size_t key_bytes = 0;
+    struct gsh_transport *t = pe->transport;
+    CHECK_EQ(t->ops->add_region(t, memory, off, bytes, &key, &key_bytes), GSH_OK);
+    rig_tell_region(pe, off, bytes, key, key_bytes);
+}
+
+/* Of the transport's making. */
+static inline void rig_make_region(struct rig_pe *pe, uint64_t off, uint64_t bytes, void **memory)
+{
+    const void *key = NULL;
+    size_t key_bytes = 0;
+    struct gsh_transport *t = pe->transport;
+    CHECK_EQ(t->ops->make_region(t, off, bytes, memory, &key, &key_bytes), GSH_OK);
+    if (!CHECK(*memory != NULL && (uintptr_t)*memory % 4096 == 0))
+        _exit(1);
+    rig_tell_region(pe, off, bytes, key, key_bytes);
 }
 
 static inline void rig_set_peers(struct rig_pe *pe)
