@@ -354,31 +354,38 @@ __device__ __forceinline__ void copy_at_once(uint32_t rank, uint32_t size, char 
     copy_rest<D, near_side::aligned, U + 1>(rank, size, dest, source, nvectors, 0);
 }
 
-#if defined(__CUDACC__)
-/* align: what both addresses are known to be multiples of. Aligned vectors, one for each thread,
- * and one aligned element are copied with no call: the usual small message. */
+/* align: what both addresses are known to be multiples of. Aligned vectors, as many as are copied
+ * at once, and one aligned element are copied with no call: the usual small message. */
 template <direction D, size_t align, class G>
-__device__ __forceinline__ void copy(G g, void *to, const void *from, size_t bytes)
+__device__ __forceinline__ void copy_vectors(uint32_t rank, uint32_t size, char *dest,
+                                             const char *source, size_t bytes)
 {
     constexpr int at_once = manner<G>::at_once;
-    char *dest = static_cast<char *>(to);
-    const char *source = static_cast<const char *>(from);
     if (D == direction::put)
         dest = as_global(dest);
     else
         source = as_global(source);
-    unsigned bits = (unsigned)(reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from));
-    if (((bits | (unsigned)bytes) & 15) == 0 && bytes <= 16u * at_once * g.size()) {
-        copy_at_once<D, at_once>(g.rank(), g.size(), dest, source, (uint32_t)bytes / 16);
+    unsigned bits =
+        (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source));
+    if (((bits | (unsigned)bytes) & 15) == 0 && bytes <= 16u * at_once * size) {
+        copy_at_once<D, at_once>(rank, size, dest, source, (uint32_t)bytes / 16);
     } else if (bytes == 8 && (align >= 8 || (bits & 7) == 0)) {
-        if (g.rank() == 0)
+        if (rank == 0)
             move_one<D, uint64_t>(dest, source);
     } else if (bytes == 4 && (align >= 4 || (bits & 3) == 0)) {
-        if (g.rank() == 0)
+        if (rank == 0)
             move_one<D, uint32_t>(dest, source);
     } else {
-        copy_any<D, (align >= 4), G>(g.rank(), g.size(), dest, source, bytes);
+        copy_any<D, (align >= 4), G>(rank, size, dest, source, bytes);
     }
+}
+
+#if defined(__CUDACC__)
+template <direction D, size_t align, class G>
+__device__ __forceinline__ void copy(G g, void *dest, const void *source, size_t bytes)
+{
+    copy_vectors<D, align, G>(g.rank(), g.size(), static_cast<char *>(dest),
+                              static_cast<const char *>(source), bytes);
 }
 #else
 /* Each thread moves one contiguous part, in whole cache lines. */

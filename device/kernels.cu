@@ -211,6 +211,8 @@ __global__ void __launch_bounds__(256) gsh_kernel_far(const __grid_constant__ gs
         a.op == GSH_RING_PUT_LARGE || a.op == GSH_RING_PUT_INLINE || a.op == GSH_RING_IPUT;
     if (is_first && (has_put || a.op == GSH_RING_QUIET))
         quiet(); /* the stream goes on when the put is seen */
+    if (is_first && a.done)
+        reduce_add(pointer<uint64_t>(a.done), (uint64_t)1);
 }
 
 __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)

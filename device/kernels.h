@@ -67,9 +67,10 @@ struct gsh_kernel_far_args {
     uint32_t sig_op;
     int32_t pe;
     uint32_t reserved;
+    uint64_t done; /* a uint64_t that counts the launches which have ended; or 0 */
     char call[40]; /* for reports */
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_far_args) == 128, "gsh_kernel_far_args is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_far_args) == 136, "gsh_kernel_far_args is wire");
 
 /* gsh_kernel_sync, 1 block. */
 struct gsh_kernel_sync_args {

@@ -21,8 +21,6 @@ struct gsh_ucx_core {
         __attribute__((format(printf, 2, 3)));
     void (*log)(enum gsh_log_level level, enum gsh_log_subsys subsys, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
-    enum gsh_result (*note)(enum gsh_result r, const char *format, ...)
-        __attribute__((format(printf, 2, 3)));
     bool (*log_enabled)(enum gsh_log_level level, enum gsh_log_subsys subsys);
 };
 

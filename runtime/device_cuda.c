@@ -351,13 +351,21 @@ static void lane_finish(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
     pthread_mutex_destroy(&lane->lock);
 }
 
+/* The driver loads a kernel when it is first asked about, and a launch that must load it may wait
+ * for kernels that run: so all are loaded now, for those may wait for this one. */
 static enum gsh_result load_kernels(struct gsh_cuda_device *d)
 {
+    int n_registers;
     enum gsh_result r = gsh_cuda_result(d->cuda->ModuleLoadData(&d->module, gsh_kernels_fatbin),
                                         "init: the library's kernels");
     for (int i = 0; r == GSH_OK && i < GSH_KERNEL_COUNT; i++) {
         r = gsh_cuda_result(d->cuda->ModuleGetFunction(&d->kernels[i], d->module, kernel_names[i]),
                             kernel_names[i]);
+        if (r == GSH_OK) {
+            r = gsh_cuda_result(d->cuda->FuncGetAttribute(
+                                    &n_registers, CU_FUNC_ATTRIBUTE_NUM_REGS, d->kernels[i]),
+                                kernel_names[i]);
+        }
     }
     return r;
 }
@@ -446,6 +454,18 @@ static const struct gsh_device_ops cuda_ops = {
     .stream_synchronize = gsh_cuda_stream_synchronize,
 };
 
+/* runtime/init.c asked for eager loading, which came too late if CUDA had started before. */
+static void warn_of_lazy_loading(const struct gsh_instance *pe, const struct gsh_cuda *cuda)
+{
+    CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
+    if (pe->n_nodes > 1 && cuda->ModuleGetLoadingMode(&mode) == CUDA_SUCCESS &&
+        mode == CU_MODULE_LAZY_LOADING) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_DEVICE,
+                "CUDA loads kernels at their first launch, which can wait for ever for a kernel "
+                "that waits for a far PE: set CUDA_MODULE_LOADING=EAGER");
+    }
+}
+
 enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
 {
     const struct gsh_cuda *cuda = gsh_cuda();
@@ -479,6 +499,7 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
     if (r == GSH_OK) {
         r = load_kernels(d);
     }
+    warn_of_lazy_loading(pe, cuda);
     return r; /* the caller finishes a half-made device */
 }
 

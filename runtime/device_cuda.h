@@ -29,6 +29,8 @@ struct gsh_cuda_lane {
     void *words; /* GSH_CUDA_LANE_BYTES, at the same address on the device */
 };
 #define GSH_CUDA_LANE_BYTES 4096
+/* A word of the lane `out`: how many of n_far_launched have ended; written by those kernels. */
+#define GSH_CUDA_FAR_WORD 128
 
 /* What the proxy has started on a lane (proxy/lanes.h). Under the proxy's lock. */
 struct gsh_cuda_jobs {
@@ -50,7 +52,8 @@ struct gsh_cuda_device {
     struct gsh_cuda_lane proxy; /* what far PEs ask of this PE's memory: lane IN */
     struct gsh_cuda_lane out;   /* what the proxy copies out of it */
     struct gsh_cuda_jobs jobs[GSH_LANES];
-    bool has_pending; /* non-blocking copies since the last synchronisation; work.lock */
+    uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
+    bool has_pending;        /* non-blocking copies since the last synchronisation; work.lock */
 };
 
 /* Makes the device's context current for the calling thread; the result is for leave. */

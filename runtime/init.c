@@ -274,6 +274,21 @@ static void destroy(struct gsh_instance *pe)
     free(pe);
 }
 
+/* Kernels that CUDA loads at their first launch keep all other calls of the process waiting while a
+ * kernel runs; the proxy, whose work that kernel waits for, makes such calls. The variable is read
+ * when CUDA starts, which gshmem does later; what the user has set stays. Not where PEs are threads:
+ * the others may be reading the environment. */
+static void want_kernels_loaded(const struct gsh_instance *pe)
+{
+    bool is_alone = true;
+    for (int i = 0; i < pe->n_pes; i++) {
+        is_alone = is_alone && (i == pe->my_pe || !pe->peers[i].is_same_process);
+    }
+    if (pe->n_nodes > 1 && is_alone) {
+        setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    }
+}
+
 static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
                                 const gshmemx_init_attr_t *attr)
 {
@@ -290,6 +305,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     gsh_log_set_pe(pe->my_pe);
     r = meet(pe, job);
     if (r == GSH_OK) {
+        want_kernels_loaded(pe);
         r = make_page(pe);
     }
     if (r == GSH_OK) {

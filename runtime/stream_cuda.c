@@ -7,6 +7,7 @@
 #include <string.h>
 #include "gshmem/types.h"
 #include "proxy/request.h"
+#include "runtime/base/atomic.h"
 #include "runtime/instance.h"
 
 /* Up to here one block that copies and signals is faster than the copy engine and a word behind it:
@@ -45,14 +46,19 @@ CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p
 
 /* ---- words that a stream writes ---- */
 
-/* Whether the stream itself can write a word: it takes half of a kernel's time, except in a graph,
- * where a kernel is the faster. The context is current. */
-static bool can_write(const struct gsh_cuda_device *d, size_t bytes, CUstream stream)
+/* Whether what is enqueued now becomes part of a graph. The context is current. */
+static bool is_captured(const struct gsh_cuda_device *d, CUstream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    return d->can_write_values && (bytes == 4 || bytes == 8) &&
-           d->cuda->StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-           status == CU_STREAM_CAPTURE_STATUS_NONE;
+    return d->cuda->StreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* Whether the stream itself can write a word: it takes half of a kernel's time, except in a graph,
+ * where a kernel is the faster. */
+static bool can_write(const struct gsh_cuda_device *d, size_t bytes, CUstream stream)
+{
+    return d->can_write_values && (bytes == 4 || bytes == 8) && !is_captured(d, stream);
 }
 
 enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *address, size_t bytes,
@@ -224,6 +230,27 @@ enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, int team, bool is_
     return launch(pe, GSH_KERNEL_SYNC, threads, &args, stream);
 }
 
+/* A full launch queue (1022 launches) holds up every other call of CUDA's in this process, the
+ * proxy's as well, which the kernels in the queue wait for. So no more than these are in it. */
+#define FAR_PENDING_MAX 448u
+
+/* The address for the kernel to count at; 0: in a graph, whose launches are the user's. */
+static uint64_t await_launches(struct gsh_cuda_device *d, CUstream stream)
+{
+    const uint64_t *done = (const uint64_t *)d->out.words + GSH_CUDA_FAR_WORD;
+    unsigned turn = 0;
+    bool entered = gsh_cuda_enter(d), is_in_graph = is_captured(d, stream);
+    gsh_cuda_leave(d, entered);
+    if (is_in_graph) {
+        return 0;
+    }
+    uint64_t mine = __atomic_add_fetch(&d->n_far_launched, 1, __ATOMIC_RELAXED);
+    while (mine - gsh_load_relaxed_u64(done) > FAR_PENDING_MAX) {
+        gsh_backoff(&turn);
+    }
+    return (uint64_t)(uintptr_t)done;
+}
+
 /* By a kernel that asks the proxy through a ring, as a user's kernel does: the copy engine does not
  * reach there. 1 block; the memory that the proxy cannot touch it moves itself, in pieces. */
 enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
@@ -263,6 +290,7 @@ enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
         }
     }
     bool is_in_heap = args.local - pe->state.base < pe->state.stride;
+    args.done = await_launches(pe->device, stream);
     return launch(pe, GSH_KERNEL_FAR, request->local == NULL || is_in_heap ? 32 : 256, &args,
                   stream);
 }

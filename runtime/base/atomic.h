@@ -17,6 +17,11 @@ static inline uint64_t gsh_load_acquire_u64(const uint64_t *p)
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
+static inline uint64_t gsh_load_relaxed_u64(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
 static inline uint32_t gsh_load_relaxed_u32(const uint32_t *p)
 {
     return __atomic_load_n(p, __ATOMIC_RELAXED);

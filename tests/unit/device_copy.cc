@@ -18,39 +18,44 @@
 
 using gshmem::detail::direction;
 using gshmem::detail::vec16;
+using thread = gshmem::group_thread;
+using warp = gshmem::group_warp;
+using block = gshmem::group_block;
 
 static const size_t guard = 64, most = 20000;
 static std::vector<vec16> dest_room((most + 4 * guard) / 16), source_room((most + 4 * guard) / 16);
 
-template <direction D, size_t align, int U>
-static void one_copy(size_t size, size_t dest_off, size_t source_off, size_t bytes)
+template <direction D, size_t align, class G>
+static void one_copy(uint32_t size, size_t dest_off, size_t source_off, size_t bytes)
 {
-    static std::vector<char> expected;
+    static std::vector<char> expected(most + 4 * guard);
     const size_t window = bytes + 3 * guard;
     char *dest = reinterpret_cast<char *>(dest_room.data()), *to = dest + guard + dest_off;
     const char *source = reinterpret_cast<char *>(source_room.data());
     const char *from = source + guard + source_off;
+    if (!CHECK(bytes <= most))
+        return;
     for (size_t i = 0; i < window; i++)
         dest[i] = (char)(i * 5 + 1);
-    expected.assign(dest, dest + window);
+    memcpy(expected.data(), dest, window);
     memcpy(expected.data() + guard + dest_off, from, bytes);
     HIDE(source, window);
     SHOW(from, bytes);
-    for (size_t rank = 0; rank < size; rank++)
-        gshmem::detail::copy_vectors<D, align, U>(rank, size, to, from, bytes);
+    for (uint32_t rank = 0; rank < size; rank++)
+        gshmem::detail::copy_vectors<D, align, G>(rank, size, to, from, bytes);
     SHOW(source, window);
     if (!CHECK(memcmp(dest, expected.data(), window) == 0))
-        fprintf(stderr, "%s of %zu bytes by %zu threads, dest + %zu, source + %zu\n",
+        fprintf(stderr, "%s of %zu bytes by %u threads, dest + %zu, source + %zu\n",
                 D == direction::put ? "put" : "get", bytes, size, dest_off, source_off);
 }
 
 /* All misalignments of both sides. */
-template <size_t align, int U> static void all_offsets(size_t size, size_t bytes)
+template <size_t align, class G> static void all_offsets(uint32_t size, size_t bytes)
 {
     for (size_t dest_off = 0; dest_off < 16; dest_off += align) {
         for (size_t source_off = 0; source_off < 16; source_off += align) {
-            one_copy<direction::put, align, U>(size, dest_off, source_off, bytes);
-            one_copy<direction::get, align, U>(size, dest_off, source_off, bytes);
+            one_copy<direction::put, align, G>(size, dest_off, source_off, bytes);
+            one_copy<direction::get, align, G>(size, dest_off, source_off, bytes);
         }
     }
 }
@@ -62,22 +67,22 @@ int main(void)
         v = {(uint32_t)test_random(&seed), (uint32_t)test_random(&seed),
              (uint32_t)test_random(&seed), (uint32_t)test_random(&seed)};
     for (size_t bytes = 0; bytes < 100; bytes++) {
-        all_offsets<1, 8>(1, bytes);
+        all_offsets<1, thread>(1, bytes);
         if (bytes % 7 == 0)
-            all_offsets<1, 8>(32, bytes);
+            all_offsets<1, warp>(32, bytes);
         if (bytes % 4 == 0)
-            all_offsets<4, 8>(1, bytes);
+            all_offsets<4, thread>(1, bytes);
         if (bytes % 8 == 0)
-            all_offsets<8, 4>(64, bytes);
+            all_offsets<8, block>(64, bytes);
     }
     const size_t sizes[] = {128, 256, 300, 511, 1000, 1040};
     for (size_t bytes : sizes) {
-        all_offsets<1, 8>(1, bytes);
-        all_offsets<1, 8>(5, bytes); /* a block's last warp may be this small */
-        all_offsets<1, 4>(64, bytes);
-        all_offsets<4, 8>(32, bytes & ~(size_t)3);
+        all_offsets<1, thread>(1, bytes);
+        all_offsets<1, warp>(5, bytes); /* a block's last warp may be this small */
+        all_offsets<1, block>(64, bytes);
+        all_offsets<4, warp>(32, bytes & ~(size_t)3);
     }
-    all_offsets<1, 8>(32, most - 16 * guard);
-    all_offsets<8, 4>(256, most - 16 * guard);
+    all_offsets<1, warp>(32, most - 16 * guard);
+    all_offsets<8, block>(256, most - 16 * guard);
     return test_result();
 }
