@@ -11,8 +11,8 @@
  *
  * Invariants: the holder alone touches what is behind the lock. A stage's barrier completes once
  * for each piece that comes into it, so piece k is there when phase k / stages ends; the piece has
- * been read when at most the two stores after its own are still being read. The engine
- * is an asynchronous proxy: a proxy fence comes before it reads what threads have written, and its
+ * been read when at most the store after its own is still being read. The engine is an asynchronous
+ * proxy: a proxy fence comes before it reads what threads have written, and its
  * writes are complete, for the calling thread and so for its fences, before bulk_copy returns. */
 #ifndef GSHMEM_BULK_CUH
 #define GSHMEM_BULK_CUH
@@ -77,25 +77,23 @@ constexpr unsigned long long arena_is_held = 0x6773686d656d2121u;
 
 __device__ __forceinline__ bool take_arena(arena *a)
 {
-    unsigned long long was, before;
-    asm volatile("ld.relaxed.cta.shared.u64 %0, [%1];"
-                 : "=l"(was)
-                 : "r"(shared_address(&a->lock))
-                 : "memory");
-    if (was == arena_is_held)
-        return false;
+    unsigned long long before;
     /* acquire: pairs with give_arena of the last holder */
-    asm volatile("atom.acquire.cta.shared.cas.b64 %0, [%1], %2, %3;"
+    asm volatile("atom.acquire.cta.shared.exch.b64 %0, [%1], %2;"
                  : "=l"(before)
-                 : "r"(shared_address(&a->lock)), "l"(was), "l"(arena_is_held)
+                 : "r"(shared_address(&a->lock)), "l"(arena_is_held)
                  : "memory");
-    return before == was;
+    return before != arena_is_held;
 }
 
 __device__ __forceinline__ void give_arena(arena *a)
 {
-    asm volatile("st.release.cta.shared.u64 [%0], %1;" ::"r"(shared_address(&a->lock)), "l"(0ull)
-                 : "memory");
+    /* Not a store: compute-sanitizer takes one for a race with take_arena. */
+    asm volatile(
+        "{\n\t.reg .b64 before;\n\t"
+        "atom.release.cta.shared.exch.b64 before, [%0], %1;\n\t}" ::"r"(shared_address(&a->lock)),
+        "l"(0ull)
+        : "memory");
 }
 
 /* ---- the engine ------------------------------------------------------------------------------ */
@@ -202,10 +200,9 @@ __device__ __noinline__ inline void run_pieces(const arena *a, char *dest, const
     GSHMEM_NO_UNROLL
     for (uint32_t k = 0; k < n; k++) {
         p.store(k);
-        if (k >= 2 &&
-            k - 2 + bulk_stages < n) { /* so many stores are being read, one read takes long */
-            asm volatile("cp.async.bulk.wait_group.read 2;" ::: "memory");
-            p.load(k - 2 + bulk_stages);
+        if (k > 0 && k - 1 + bulk_stages < n) { /* the store before this one has been read by now */
+            asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+            p.load(k - 1 + bulk_stages);
         }
     }
     await_stores();

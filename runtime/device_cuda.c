@@ -362,9 +362,9 @@ static enum gsh_result load_kernels(struct gsh_cuda_device *d)
         r = gsh_cuda_result(d->cuda->ModuleGetFunction(&d->kernels[i], d->module, kernel_names[i]),
                             kernel_names[i]);
         if (r == GSH_OK) {
-            r = gsh_cuda_result(d->cuda->FuncGetAttribute(
-                                    &n_registers, CU_FUNC_ATTRIBUTE_NUM_REGS, d->kernels[i]),
-                                kernel_names[i]);
+            r = gsh_cuda_result(
+                d->cuda->FuncGetAttribute(&n_registers, CU_FUNC_ATTRIBUTE_NUM_REGS, d->kernels[i]),
+                kernel_names[i]);
         }
     }
     return r;

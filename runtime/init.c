@@ -274,11 +274,12 @@ static void destroy(struct gsh_instance *pe)
     free(pe);
 }
 
-/* Kernels that CUDA loads at their first launch keep all other calls of the process waiting while a
- * kernel runs; the proxy, whose work that kernel waits for, makes such calls. The variable is read
- * when CUDA starts, which gshmem does later; what the user has set stays. Not where PEs are threads:
- * the others may be reading the environment. */
-static void want_kernels_loaded(const struct gsh_instance *pe)
+/* A kernel that waits for a far PE waits for the proxy's calls of CUDA. They must not wait for the
+ * kernel in turn: behind the loading of another, which CUDA does at its first launch, or in a work
+ * queue that streams share when there are more than 8. The variables are read when CUDA starts,
+ * which gshmem does later; what the user has set stays. Not where PEs are threads: the others may
+ * be reading the environment. */
+static void free_proxy_of_kernels(const struct gsh_instance *pe)
 {
     bool is_alone = true;
     for (int i = 0; i < pe->n_pes; i++) {
@@ -286,6 +287,7 @@ static void want_kernels_loaded(const struct gsh_instance *pe)
     }
     if (pe->n_nodes > 1 && is_alone) {
         setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     }
 }
 
@@ -305,7 +307,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     gsh_log_set_pe(pe->my_pe);
     r = meet(pe, job);
     if (r == GSH_OK) {
-        want_kernels_loaded(pe);
+        free_proxy_of_kernels(pe);
         r = make_page(pe);
     }
     if (r == GSH_OK) {

@@ -11,8 +11,10 @@
 #include "runtime/instance.h"
 
 /* Up to here one block that copies and signals is faster than the copy engine and a word behind it:
- * 4.4 us against 5.1 us at 16 KiB, 5.5 against 5.1 at 64 KiB, between two H200s over NVLink. */
-#define KERNEL_PUT_MAX_BYTES (32u << 10)
+ * 4.4 us against 5.1 us at 16 KiB, 5.5 against 5.1 at 64 KiB, between two H200s over NVLink. In a
+ * graph a kernel behind a copy starts late: 4.1 us against 13.5 at 64 KiB. */
+#define KERNEL_PUT_MAX_BYTES       (32u << 10)
+#define GRAPH_KERNEL_PUT_MAX_BYTES (256u << 10)
 
 enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d, enum gsh_kernel kernel,
                                 unsigned grid, unsigned block, void *args, CUstream stream)
@@ -141,7 +143,8 @@ enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest, const 
     struct gsh_cuda_device *d = pe->device;
     bool entered = gsh_cuda_enter(d);
     CUdeviceptr kernel_source = 0;
-    if (signal.address != NULL && bytes > 0 && bytes <= KERNEL_PUT_MAX_BYTES) {
+    if (signal.address != NULL && bytes > 0 && bytes <= GRAPH_KERNEL_PUT_MAX_BYTES &&
+        (bytes <= KERNEL_PUT_MAX_BYTES || is_captured(d, stream))) {
         kernel_source = gsh_cuda_kernel_address(pe, source);
     }
     enum gsh_result r = GSH_OK;
@@ -231,8 +234,9 @@ enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, int team, bool is_
 }
 
 /* A full launch queue (1022 launches) holds up every other call of CUDA's in this process, the
- * proxy's as well, which the kernels in the queue wait for. So no more than these are in it. */
-#define FAR_PENDING_MAX 448u
+ * proxy's as well, which the kernels in the queue wait for. So no more than these are in it, and a
+ * few others for each. */
+#define FAR_PENDING_MAX 192u
 
 /* The address for the kernel to count at; 0: in a graph, whose launches are the user's. */
 static uint64_t await_launches(struct gsh_cuda_device *d, CUstream stream)

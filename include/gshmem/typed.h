@@ -71,11 +71,12 @@ GSHMEM_TYPES_AMO_EXT(AMO)
 GSHMEM_TYPES_AMO_BIT(AMO)
 #undef AMO
 
-/* Waits and tests on this PE's own memory (9.8): ivar is symmetric, changed by other PEs' puts,
- * AMOs or signals. status[i] != 0 leaves ivars[i] out (NULL: none left out). wait_until_any and
- * test_any return the index found, SIZE_MAX when there is none (or all are left out); _some fills
- * indices[] and returns how many; _vector compares ivars[i] with cmp_values[i]. test returns
- * non-zero when the comparison holds (test_all: for all). */
+/* Waits and tests on this PE's own memory (9.8): ivar is symmetric, changed by other PEs' p,
+ * AMOs or signals, not by a put of several, which promises nothing of its order. status[i] != 0
+ * leaves ivars[i] out (NULL: none left out). wait_until_any and test_any return the index found,
+ * SIZE_MAX when there is none (or all are left out); _some fills indices[] and returns how many;
+ * _vector compares ivars[i] with cmp_values[i]. test returns non-zero when the comparison holds
+ * (test_all: for all). */
 #define WAIT(NAME, T)                                                                             \
     void gshmem_##NAME##_wait_until(T *ivar, int cmp, T cmp_value);                               \
     void gshmem_##NAME##_wait_until_all(T *ivars, size_t nelems, const int *status, int cmp,      \
