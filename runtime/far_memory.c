@@ -205,11 +205,11 @@ enum gsh_result gsh_far_check(const struct gsh_instance *pe)
             pe->env.proxy_cpus);
     }
     if (pe->env.stage_chunk_bytes % PAGE_BYTES != 0) {
-        return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_STAGE_CHUNK=%llu is not a multiple of %u",
+        return gsh_note(GSH_ERR_ARG, "init: GSHMEM_STAGE_CHUNK=%llu is not a multiple of %u",
                         (unsigned long long)pe->env.stage_chunk_bytes, PAGE_BYTES);
     }
     if (pe->env.stage_buffers > GSH_PROXY_STAGE_BUFFERS_MAX) {
-        return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_STAGE_BUFFERS=%d is more than %d",
+        return gsh_note(GSH_ERR_ARG, "init: GSHMEM_STAGE_BUFFERS=%d is more than %d",
                         pe->env.stage_buffers, GSH_PROXY_STAGE_BUFFERS_MAX);
     }
     if ((unsigned)pe->n_pes > GSH_RING_MAX_PES) {

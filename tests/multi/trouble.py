@@ -234,8 +234,7 @@ def run(options, name, case):
         wrong.append("what was printed is lost")
     # In start-up PEs do not know yet what the others say, nor on other nodes when all leave at once,
     # nor when no network joins them.
-    is_alone = (name.endswith("before_init") or name.startswith("staged_bad") or
-                (options.node_pes and name == "leave_all") or
+    is_alone = (name.endswith("before_init") or (options.node_pes and name == "leave_all") or
                 name in ("no_transport", "bad_nodes", "no_way"))
     if len(lines) > (options.pes if is_alone else 1):
         wrong.append("%d lines instead of one" % len(lines))
