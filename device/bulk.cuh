@@ -24,6 +24,9 @@
 #define GSHMEM_ARENA_BYTES 16384
 #endif
 
+static_assert(GSHMEM_ARENA_BYTES >= 0 && GSHMEM_ARENA_BYTES % 128 == 0,
+              "GSHMEM_ARENA_BYTES is a multiple of 128, or 0");
+
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && GSHMEM_ARENA_BYTES > 0
 #define GSHMEM_HAS_BULK 1
 #endif
@@ -37,9 +40,6 @@ namespace detail
 
 constexpr uint32_t bulk_stages = 8;
 constexpr uint32_t bulk_unit = 16 * bulk_stages; /* what a buffer's size is a multiple of */
-static_assert(GSHMEM_ARENA_BYTES >= bulk_unit && GSHMEM_ARENA_BYTES % bulk_unit == 0,
-              "GSHMEM_ARENA_BYTES is a multiple of 128, or 0");
-
 struct arena {
     alignas(128) char bytes[GSHMEM_ARENA_BYTES];
     uint64_t full[bulk_stages]; /* the stages' barriers; valid while the lock is held */

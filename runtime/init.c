@@ -25,6 +25,11 @@
 #include "runtime/team.h"
 #include "runtime/watch.h"
 
+/* The settings that all PEs of a job with far PEs share. */
+enum { N_FAR_SETTINGS = 4 };
+static const char *const far_settings[N_FAR_SETTINGS] = {
+    "GSHMEM_PROXY_RINGS", "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE", "GSHMEM_STAGE_CHUNK"};
+
 /* What each PE tells all others first. */
 struct hello {
     uint32_t library_version, state_version;
@@ -32,6 +37,7 @@ struct hello {
     int32_t node_pes; /* GSHMEM_NODE_PES */
     uint64_t host_hash;
     uint64_t instance;
+    uint64_t far_settings[N_FAR_SETTINGS];
     uint8_t job[16]; /* rank 0's counts */
 };
 
@@ -108,6 +114,19 @@ static void number_nodes(struct gsh_instance *pe, struct host *hosts, int node_p
     }
 }
 
+static enum gsh_result check_far_settings(const struct hello *all, int n)
+{
+    for (int i = 1; i < n; i++) {
+        for (int s = 0; s < N_FAR_SETTINGS; s++) {
+            if (all[i].far_settings[s] != all[0].far_settings[s]) {
+                return gsh_fail(GSH_ERR_SYMMETRY, "init: %s is not the same on PE %d as on PE 0",
+                                far_settings[s], i);
+            }
+        }
+    }
+    return GSH_OK;
+}
+
 static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
 {
     struct host *hosts = calloc((size_t)pe->n_pes, sizeof(*hosts));
@@ -128,6 +147,9 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
         pe->is_one_process = pe->is_one_process && p->is_same_process;
     }
     number_nodes(pe, hosts, all[0].node_pes);
+    if (r == GSH_OK && pe->n_nodes > 1) {
+        r = check_far_settings(all, pe->n_pes);
+    }
     for (int i = 0; i < pe->n_pes; i++) {
         if (pe->peers[i].is_same_process && pe->peers[i].node == pe->peers[pe->my_pe].node) {
             pe->peers[i].instance = (struct gsh_instance *)(uintptr_t)all[i].instance;
@@ -139,12 +161,15 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
 
 static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
 {
-    struct hello mine = {.library_version = LIBRARY_VERSION,
-                         .state_version = GSH_STATE_VERSION,
-                         .pid = getpid(),
-                         .node_pes = pe->env.node_pes,
-                         .host_hash = host_hash(),
-                         .instance = (uint64_t)(uintptr_t)pe};
+    struct hello mine = {
+        .library_version = LIBRARY_VERSION,
+        .state_version = GSH_STATE_VERSION,
+        .pid = getpid(),
+        .node_pes = pe->env.node_pes,
+        .host_hash = host_hash(),
+        .instance = (uint64_t)(uintptr_t)pe,
+        .far_settings = {(uint64_t)pe->env.proxy_rings, (uint64_t)pe->env.proxy_ring_slots,
+                         strcmp(pe->env.stage, "always") == 0, pe->env.stage_chunk_bytes}};
     if (getrandom(mine.job, sizeof(mine.job), 0) != (ssize_t)sizeof(mine.job)) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
     }
