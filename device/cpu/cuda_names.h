@@ -23,8 +23,9 @@
 /* A block is an OS thread. Dynamic shared memory: GSHMEM_DYNAMIC_SHARED in gshmem/launch.h. */
 #define __shared__      static thread_local
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__    __attribute__((noinline))
 #define __align__(n)    __attribute__((aligned(n)))
+/* Nothing: the C++ library's headers, included later, say __attribute__((__noinline__)). */
+#define __noinline__
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 
