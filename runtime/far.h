@@ -4,6 +4,7 @@
 #ifndef GSH_FAR_H
 #define GSH_FAR_H
 
+#include <string.h>
 #include "proxy/request.h"
 #include "runtime/instance.h"
 
@@ -25,6 +26,11 @@ void gsh_far_quiet(struct gsh_instance *pe, const char *call);
 
 /* ---- set-up; far_memory.c ---- */
 
+/* GSHMEM_STAGE. */
+static inline bool gsh_far_stages_always(const struct gsh_instance *pe)
+{
+    return strcmp(pe->env.stage, "always") == 0;
+}
 /* The rings' variables. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_check(const struct gsh_instance *pe);
 /* pe->proxy exists. */

@@ -41,7 +41,7 @@ static enum gsh_result choose_lanes(struct gsh_instance *pe, struct gsh_proxy_me
 {
     memory->lane_ops = pe->device_ops->proxy_lanes;
     memory->lanes = pe;
-    if (memory->lane_ops != NULL || strcmp(pe->env.stage, "always") != 0) {
+    if (memory->lane_ops != NULL || !gsh_far_stages_always(pe)) {
         return GSH_OK;
     }
     if (pe->far->late == NULL) {

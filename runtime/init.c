@@ -161,15 +161,15 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
 
 static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
 {
-    struct hello mine = {
-        .library_version = LIBRARY_VERSION,
-        .state_version = GSH_STATE_VERSION,
-        .pid = getpid(),
-        .node_pes = pe->env.node_pes,
-        .host_hash = host_hash(),
-        .instance = (uint64_t)(uintptr_t)pe,
-        .far_settings = {(uint64_t)pe->env.proxy_rings, (uint64_t)pe->env.proxy_ring_slots,
-                         strcmp(pe->env.stage, "always") == 0, pe->env.stage_chunk_bytes}};
+    struct hello mine = {.library_version = LIBRARY_VERSION,
+                         .state_version = GSH_STATE_VERSION,
+                         .pid = getpid(),
+                         .node_pes = pe->env.node_pes,
+                         .host_hash = host_hash(),
+                         .instance = (uint64_t)(uintptr_t)pe,
+                         .far_settings = {(uint64_t)pe->env.proxy_rings,
+                                          (uint64_t)pe->env.proxy_ring_slots,
+                                          gsh_far_stages_always(pe), pe->env.stage_chunk_bytes}};
     if (getrandom(mine.job, sizeof(mine.job), 0) != (ssize_t)sizeof(mine.job)) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
     }

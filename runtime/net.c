@@ -199,7 +199,7 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
         .timeout_ns = pe->env.proxy_timeout_ns,
         .loop_seed = (uint64_t)pe->env.loop_seed,
         .spin_ns = pe->env.proxy_spin_ns,
-        .stages_always = strcmp(pe->env.stage, "always") == 0,
+        .stages_always = gsh_far_stages_always(pe),
         .stage_chunk = pe->env.stage_chunk_bytes,
         .stage_buffers = (unsigned)pe->env.stage_buffers,
         .fail = on_fail,

@@ -38,19 +38,6 @@ enum gsh_result gsh_cuda_proxy_copy(struct gsh_instance *pe, void *dest, const v
     return r;
 }
 
-static enum gsh_result set(const struct gsh_cuda_device *d, void *address, size_t bytes,
-                           uint64_t value)
-{
-    CUdeviceptr to = device_address(address);
-    return bytes == 4
-               ? gsh_cuda_result(d->cuda->StreamWriteValue32(d->proxy.stream, to, (uint32_t)value,
-                                                             CU_STREAM_WRITE_VALUE_DEFAULT),
-                                 "cuStreamWriteValue32")
-               : gsh_cuda_result(d->cuda->StreamWriteValue64(d->proxy.stream, to, value,
-                                                             CU_STREAM_WRITE_VALUE_DEFAULT),
-                                 "cuStreamWriteValue64");
-}
-
 enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
                                    size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old)
 {
@@ -68,7 +55,7 @@ enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op, 
     memset(d->proxy.words, 0, sizeof(uint64_t));
     enum gsh_result r =
         synchronize(d, op == GSH_AMO_SET && d->can_write_values
-                           ? set(d, address, bytes, operand)
+                           ? gsh_cuda_write_word(d, address, bytes, operand, d->proxy.stream)
                            : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, d->proxy.stream));
     memcpy(old, d->proxy.words, sizeof(*old));
     gsh_cuda_leave(d, entered);
@@ -161,7 +148,7 @@ static enum gsh_result start_in(struct gsh_instance *pe, void *dest, const void 
     uint64_t value = 0;
     if (is_word(pe, dest, bytes)) {
         memcpy(&value, source, bytes);
-        return set(d, dest, bytes, value);
+        return gsh_cuda_write_word(d, dest, bytes, value, d->proxy.stream);
     }
     if (is_host_memory(pe, dest)) {
         gsh_copy_to_shared(dest, source, bytes);
@@ -268,7 +255,7 @@ static enum gsh_result lanes_amo(void *context, int amo_op, void *address, size_
     };
     bool entered = gsh_cuda_enter(d);
     enum gsh_result r = amo_op == GSH_AMO_SET && d->can_write_values
-                            ? set(d, address, word_bytes, operand)
+                            ? gsh_cuda_write_word(d, address, word_bytes, operand, d->proxy.stream)
                             : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, d->proxy.stream);
     gsh_cuda_leave(d, entered);
     d->jobs[GSH_LANE_IN].n_started += r == GSH_OK;
@@ -285,10 +272,8 @@ static enum gsh_result mark(struct gsh_cuda_device *d, enum gsh_lane lane)
 {
     struct gsh_cuda_jobs *jobs = &d->jobs[lane];
     bool entered = gsh_cuda_enter(d);
-    enum gsh_result r = gsh_cuda_result(
-        d->cuda->StreamWriteValue64(lane_of(d, lane)->stream, device_address(mark_of(d, lane)),
-                                    jobs->n_started, CU_STREAM_WRITE_VALUE_DEFAULT),
-        "cuStreamWriteValue64");
+    enum gsh_result r = gsh_cuda_write_word(d, mark_of(d, lane), sizeof(jobs->n_started),
+                                            jobs->n_started, lane_of(d, lane)->stream);
     gsh_cuda_leave(d, entered);
     jobs->n_marked = jobs->n_started;
     return r;

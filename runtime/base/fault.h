@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Failures on demand, for tests: each place in heap/ where the system may refuse something, and
  * each in proxy/ where memory for staging may not be had, asks gsh_fault first. All such places are
- * cold. Faults of the CUDA driver are made by a table of the
- * test's own (gsh_cuda_override). */
+ * cold. Faults of the CUDA driver are made by a table of the test's own (gsh_cuda_override). */
 #ifndef GSH_FAULT_H
 #define GSH_FAULT_H
 
