@@ -31,17 +31,11 @@ plan latency_plan(const bench &b, size_t bytes, int repetitions)
     return p;
 }
 
-row describe(const char *operation, const char *group, const char *mode, size_t bytes,
-             const plan &p)
+row describe_rate(const char *operation, const char *group, const char *mode, size_t bytes,
+                  const plan &p)
 {
-    row r;
-    r.operation = operation;
-    r.group = group;
-    r.mode = mode;
-    r.bytes = bytes;
-    r.moved = (double)bytes;
+    row r = describe(operation, group, mode, bytes, p);
     r.calls = 1;
-    r.made = p;
     return r;
 }
 
@@ -93,7 +87,7 @@ void measure_host_latency(bench *b, size_t bytes)
         });
         halve(&us);
         if (b->leads())
-            b->out.add(describe("put_lat", "host", "one_way", bytes, p), us);
+            b->out.add(describe_rate("put_lat", "host", "one_way", bytes, p), us);
     }
     gshmem_barrier_all();
 }
@@ -115,7 +109,7 @@ void measure_kernel_latency(bench *b, size_t bytes)
         }
         halve(&us);
         if (b->leads())
-            b->out.add(describe("put_lat", "thread", "one_way", bytes, p), us);
+            b->out.add(describe_rate("put_lat", "thread", "one_way", bytes, p), us);
     }
     gshmem_barrier_all();
 }
@@ -133,7 +127,7 @@ void measure_bandwidth(bench *b, size_t bytes)
                 gshmem_putmem_nbi(b->dest, b->source, bytes, b->target);
             gshmem_quiet();
         });
-        b->out.add(describe("put_bw", "host", "pipelined", bytes, p), us);
+        b->out.add(describe_rate("put_bw", "host", "pipelined", bytes, p), us);
     }
     verify(b, bytes, key, b->target, "put_bw");
 }

@@ -10,19 +10,6 @@ namespace
 
 using namespace perftest;
 
-row describe(const char *operation, const char *group, const char *mode, size_t bytes,
-             const plan &p)
-{
-    row r;
-    r.operation = operation;
-    r.group = group;
-    r.mode = mode;
-    r.bytes = bytes;
-    r.moved = (double)bytes;
-    r.made = p;
-    return r;
-}
-
 plan host_plan(const bench &b, size_t bytes)
 {
     return make_plan(b, (is_cpu ? 1 : 8) + (double)bytes / (is_cpu ? 2e3 : 100e3));

@@ -32,6 +32,20 @@ struct row {
     std::string unit = "us";
 };
 
+/* The row of calls that move bytes each. */
+inline row describe(const char *operation, const char *group, const char *mode, size_t bytes,
+                    const plan &p)
+{
+    row r;
+    r.operation = operation;
+    r.group = group;
+    r.mode = mode;
+    r.bytes = bytes;
+    r.moved = (double)bytes;
+    r.made = p;
+    return r;
+}
+
 struct statistics {
     double median, p99, least, most;
 };
