@@ -266,9 +266,19 @@ static enum gsh_result put_filled(struct rig_pe *pe, int to, uint64_t off, uint6
     return r;
 }
 
-static void test_regions(struct rig_pe *pe)
+/* After the last access: by the other PEs, then by their own. */
+static void remove_everywhere(struct rig_pe *pe, uint64_t off)
 {
     struct gsh_transport *t = pe->transport;
+    for (int i = 0; i < pe->n; i++)
+        if (i != pe->me)
+            CHECK_EQ(t->ops->remove_peer_region(t, i, off), GSH_OK);
+    rig_barrier(pe);
+    CHECK_EQ(t->ops->remove_region(t, off), GSH_OK);
+}
+
+static void test_regions(struct rig_pe *pe)
+{
     int to = (pe->me + 1) % pe->n;
     uint64_t off = UINT64_C(1) << 40, bytes = 100000;
     char byte = 7;
@@ -283,11 +293,7 @@ static void test_regions(struct rig_pe *pe)
         rig_barrier(pe);
         CHECK_EQ(count_wrong(memory, bytes, (uint64_t)round), 0);
         rig_barrier(pe);
-        for (int i = 0; i < pe->n; i++)
-            if (i != pe->me)
-                CHECK_EQ(t->ops->remove_peer_region(t, i, off), GSH_OK);
-        rig_barrier(pe);
-        CHECK_EQ(t->ops->remove_region(t, off), GSH_OK);
+        remove_everywhere(pe, off);
         free(memory);
         free(local);
     }
@@ -322,11 +328,7 @@ static void test_made_region(struct rig_pe *pe)
     CHECK_EQ(rig_get(pe, to, off, local, half), GSH_OK);
     CHECK_EQ(count_wrong(local, half, (uint64_t)pe->me), 0);
     rig_barrier(pe);
-    for (int i = 0; i < pe->n; i++)
-        if (i != pe->me)
-            CHECK_EQ(t->ops->remove_peer_region(t, i, off), GSH_OK);
-    rig_barrier(pe);
-    CHECK_EQ(t->ops->remove_region(t, off), GSH_OK);
+    remove_everywhere(pe, off);
     free(local);
 }
 
