@@ -12,8 +12,8 @@
  * Invariants: the holder alone touches what is behind the lock. A stage's barrier completes once
  * for each piece that comes into it, so piece k is there when phase k / stages ends; the piece has
  * been read when at most the store after its own is still being read. The engine is an asynchronous
- * proxy: a proxy fence comes before it reads what threads have written, and its
- * writes are complete, for the calling thread and so for its fences, before bulk_copy returns. */
+ * proxy: a proxy fence comes before it reads what threads have written, and its writes are
+ * complete, for the calling thread and so for its fences, before bulk_copy returns. */
 #ifndef GSHMEM_BULK_CUH
 #define GSHMEM_BULK_CUH
 
@@ -24,9 +24,6 @@
 #define GSHMEM_ARENA_BYTES 16384
 #endif
 
-static_assert(GSHMEM_ARENA_BYTES >= 0 && GSHMEM_ARENA_BYTES % 128 == 0,
-              "GSHMEM_ARENA_BYTES is a multiple of 128, or 0");
-
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && GSHMEM_ARENA_BYTES > 0
 #define GSHMEM_HAS_BULK 1
 #endif
@@ -36,10 +33,13 @@ namespace gshmem
 namespace detail
 {
 
-#if defined(GSHMEM_HAS_BULK)
-
 constexpr uint32_t bulk_stages = 8;
 constexpr uint32_t bulk_unit = 16 * bulk_stages; /* what a buffer's size is a multiple of */
+static_assert(GSHMEM_ARENA_BYTES >= 0 && GSHMEM_ARENA_BYTES % bulk_unit == 0,
+              "GSHMEM_ARENA_BYTES is a multiple of 128, or 0");
+
+#if defined(GSHMEM_HAS_BULK)
+
 struct arena {
     alignas(128) char bytes[GSHMEM_ARENA_BYTES];
     uint64_t full[bulk_stages]; /* the stages' barriers; valid while the lock is held */
