@@ -9,4 +9,4 @@ shift
 eval "pid=\$GSH_LAB_$host"
 [ -n "$pid" ] || { echo "agent.sh: no host $host in this lab" >&2; exit 255; }
 [ -z "$is_shell" ] || set -- /bin/sh -c "$*"
-exec nsenter -t "$pid" -n -m --wd="$PWD" "$@"
+exec nsenter -t "$pid" -n -m -u --wd="$PWD" "$@"

@@ -30,7 +30,7 @@ def enter():
     """Continues this program in a user and network namespace of its own."""
     if os.environ.get("GSH_LAB_INSIDE"):
         return
-    for tool in ("unshare", "nsenter", "ip"):
+    for tool in ("unshare", "nsenter", "ip", "hostname"):
         if not shutil.which(tool):
             raise Unavailable(f"{tool} is not installed")
     probe = subprocess.run(["unshare", "-Urn", "true"], capture_output=True, text=True)
@@ -63,12 +63,14 @@ class Lab:
         self.wire = None
         self.names = [f"h{i}" for i in range(n_hosts)]
         for i in range(n_hosts):
-            # UCX looks for interfaces in /sys, which shows those of the namespace it was mounted in
+            # UCX looks for interfaces in /sys, which shows those of the namespace it was mounted in;
+            # Open MPI's daemons name what they make in /tmp by the host's name
             holder = subprocess.Popen(
-                ["unshare", "-nm", "sh", "-c", "mount -t sysfs sysfs /sys && echo in && exec cat"],
+                ["unshare", "-nmu", "sh", "-c",
+                 'hostname "$0" && mount -t sysfs sysfs /sys && echo in && exec cat', self.names[i]],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             if holder.stdout.readline() != b"in\n":
-                raise Unavailable("/sys of another network cannot be mounted")
+                raise Unavailable("a host cannot have a name or /sys of its own")
             self.holders.append(holder)
             os.environ[f"GSH_LAB_{self.names[i]}"] = str(holder.pid)
         if is_lossy:
