@@ -236,12 +236,17 @@ void gsh_stage_free_slot(struct gsh_proxy *proxy, uint8_t *slot)
 
 /* ---- progress ---- */
 
+static void lane_failed(struct gsh_proxy *proxy, enum gsh_lane lane, enum gsh_result r)
+{
+    gsh_engine_fail(proxy, proxy->options.my_pe, r,
+                    lane == GSH_LANE_IN ? "work on memory" : "a copy from memory",
+                    gsh_last_error());
+}
+
 bool gsh_stage_started(struct gsh_proxy *proxy, enum gsh_lane lane, enum gsh_result r)
 {
     if (r != GSH_OK) {
-        gsh_engine_fail(proxy, proxy->options.my_pe, r,
-                        lane == GSH_LANE_IN ? "work on memory" : "a copy from memory",
-                        gsh_last_error());
+        lane_failed(proxy, lane, r);
         return false;
     }
     proxy->stage.n_started[lane]++;
@@ -255,9 +260,7 @@ static void poll(struct gsh_proxy *proxy, enum gsh_lane lane)
         return;
     enum gsh_result r = stage->ops->poll(stage->lanes, lane, &stage->n_ended[lane]);
     if (r != GSH_OK)
-        gsh_engine_fail(proxy, proxy->options.my_pe, r,
-                        lane == GSH_LANE_IN ? "work on memory" : "a copy from memory",
-                        gsh_last_error());
+        lane_failed(proxy, lane, r);
 }
 
 unsigned gsh_stage_round(struct gsh_proxy *proxy)
