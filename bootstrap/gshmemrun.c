@@ -224,24 +224,50 @@ static void end_all(struct launcher *l)
     signal_all(l, SIGTERM);
 }
 
+/* The first failure gives the status, and it alone is explained. */
+static void fail(struct launcher *l, int code)
+{
+    if (!l->has_failed && l->status == 0)
+        l->status = code;
+    l->has_failed = true;
+    end_all(l);
+}
+
 static void report_end(struct launcher *l, int i, int status)
 {
     char name[64];
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return;
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    /* a branch has said itself what went wrong; these are the agent's own ends */
-    bool is_own = !l->options.hosts || WIFSIGNALED(status) || code == 255;
-    bool is_quiet = l->is_interrupted || l->has_failed || !is_own;
-    if (!l->has_failed && l->status == 0)
-        l->status = code;
+    bool is_quiet = l->is_interrupted || l->has_failed;
     if (!is_quiet && WIFSIGNALED(status))
         fprintf(stderr, "gshmemrun: %s was killed by signal %d (%s)\n", name_of(l, i, name),
                 WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (!is_quiet)
         fprintf(stderr, "gshmemrun: %s exited with status %d\n", name_of(l, i, name), code);
-    l->has_failed = true;
-    end_all(l);
+    fail(l, code);
+}
+
+/* A branch has said itself what went wrong with its PEs; the agent's own troubles are said here. */
+static void report_branch_end(struct launcher *l, int host, int status)
+{
+    char name[64], how[32];
+    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    int mark = l->processes[host].streams[0].mark;
+    bool is_own = mark == GSHMEMRUN_NO_MARK || WIFSIGNALED(status) || code == 255 || code == 0;
+    if (mark >= 0) {
+        if (mark > 0)
+            fail(l, mark);
+        return;
+    }
+    snprintf(how, sizeof how, WIFSIGNALED(status) ? "was killed by signal %d" : "exited with %d",
+             WIFSIGNALED(status) ? WTERMSIG(status) : code);
+    if (is_own && !l->is_interrupted && !l->has_failed)
+        fprintf(stderr, "gshmemrun: %s: '%s' %s %s\n", name_of(l, host, name), l->options.agent,
+                how,
+                mark == GSHMEMRUN_NO_MARK ? "and has started nothing there"
+                                          : "before the PEs there ended");
+    fail(l, code ? code : 1);
 }
 
 /* ---- events ---- */
@@ -265,7 +291,10 @@ static void reap(struct launcher *l)
         gsh_socket_close(&l->processes[rank].frames_to);
         gshmemrun_drain_stream(&l->processes[rank].streams[0]);
         gshmemrun_drain_stream(&l->processes[rank].streams[1]);
-        report_end(l, rank, status);
+        if (l->options.hosts)
+            report_branch_end(l, rank, status);
+        else
+            report_end(l, rank, status);
     }
 }
 
@@ -506,6 +535,7 @@ int main(int argc, char **argv)
                 .fd = -1,
                 .to = k + STDOUT_FILENO,
                 .tag = o->tags_output && !o->hosts ? o->first + i : -1,
+                .mark = GSHMEMRUN_NO_MARK,
             };
     }
     if (o->is_branch) /* frames are taken as they come */
@@ -521,6 +551,8 @@ int main(int argc, char **argv)
     }
     while (l.n_running > 0)
         step(&l, fds);
+    if (o->is_branch)
+        gshmemrun_send_mark(l.status);
     free(l.processes);
     free(fds);
     return l.status;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "bootstrap/gshmemrun_hosts.h"
+#include "bootstrap/gshmemrun_output.h"
 
 static void print_usage(FILE *to)
 {
@@ -145,6 +146,7 @@ void gshmemrun_parse(int argc, char **argv, struct gshmemrun_options *options)
 {
     if (argc == 2 && strcmp(argv[1], "--branch") == 0) {
         options->is_branch = true;
+        gshmemrun_send_mark(GSHMEMRUN_STARTED);
         if (!gshmemrun_receive_job(STDIN_FILENO, options))
             exit(GSHMEMRUN_USAGE);
         find_program(options);

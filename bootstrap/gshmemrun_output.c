@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * See gshmemrun_output.h. */
+#define _GNU_SOURCE 1
 #include "bootstrap/gshmemrun_output.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bootstrap/socket.h"
+
+#define MARK "\001gshmemrun " /* and a number, and the line's end */
 
 void gshmemrun_write_all(int fd, const void *data, size_t bytes)
 {
@@ -32,9 +36,33 @@ void gshmemrun_write_all(int fd, const void *data, size_t bytes)
     }
 }
 
+void gshmemrun_send_mark(int mark)
+{
+    char line[sizeof MARK + 16];
+    int n = snprintf(line, sizeof line, MARK "%d\n", mark);
+    gshmemrun_write_all(STDOUT_FILENO, line, (size_t)n);
+}
+
+/* Takes the marks out of the first `bytes` of what is kept; gives how many bytes are left of them.
+ */
+static size_t take_marks(struct gshmemrun_stream *s, size_t bytes)
+{
+    char *mark, *end;
+    while ((mark = memmem(s->line, bytes, MARK, strlen(MARK))) != NULL &&
+           (end = memchr(mark, '\n', (size_t)(s->line + bytes - mark))) != NULL) {
+        s->mark = (int)strtol(mark + strlen(MARK), NULL, 10);
+        end++;
+        memmove(mark, end, (size_t)(s->line + s->used - end));
+        s->used -= (size_t)(end - mark);
+        bytes -= (size_t)(end - mark);
+    }
+    return bytes;
+}
+
 /* Hands on the first `bytes` of what is kept, which are whole lines; each gets its tag. */
 static void hand_on(struct gshmemrun_stream *s, size_t bytes)
 {
+    bytes = take_marks(s, bytes);
     char tag[16] = "";
     if (s->tag >= 0)
         snprintf(tag, sizeof tag, "[%d] ", s->tag);

@@ -144,6 +144,52 @@ static void test_failures(void)
 /* `nice -n 0 COMMAND` stands for an agent that runs the command on host 0. */
 #define ON_HOSTS(...) RUN("--agent", "nice -n", "--hosts", __VA_ARGS__)
 
+static void end_well(int sig)
+{
+    (void)sig;
+    _exit(0);
+}
+
+/* SELF agent HOST COMMAND...: an agent that ends with 0 whatever the command did, and when told. */
+static int run_agent(char **argv)
+{
+    char self[16];
+    int status;
+    if (strcmp(argv[2], "empty") == 0)
+        return 0;
+    snprintf(self, sizeof self, "%d", getpid());
+    setenv("AGENT", self, 1);
+    signal(SIGTERM, end_well);
+    dprintf(1, "welcome\n");
+    if (fork() == 0) {
+        execv(argv[3], argv + 3);
+        _exit(77);
+    }
+    while (wait(&status) < 0)
+        ;
+    return 0;
+}
+
+/* What counts is what became of the branches, not how their agents ended. */
+static void test_agents(char *self)
+{
+    char agent[4096];
+    snprintf(agent, sizeof agent, "%s agent", self);
+    CHECK_EQ(RUN("--agent", agent, "--hosts", "a,empty", "sleep", "100"), 1);
+    check_says("gshmemrun: host empty: '");
+    check_says(" agent' exited with 0 and has started nothing there\n");
+    CHECK_EQ(RUN("--agent", "false", "--hosts", "a", "true"), 1);
+    check_says("gshmemrun: host a: 'false' exited with 1 and has started nothing there\n");
+    CHECK_EQ(RUN("--agent", agent, "--hosts", "a:2", "sh", "-c", "exit $GSHMEM_RANK"), 1);
+    CHECK_STR(result.text, "welcome\ngshmemrun: PE 1 exited with status 1\n");
+    CHECK_EQ(RUN("--agent", agent, "--hosts", "a:2", "printf", "no end"), 0);
+    CHECK_STR(result.text, "welcome\nno end\nno end\n");
+    CHECK_EQ(RUN("--agent", agent, "--hosts", "a", "sh", "-c", "kill $AGENT; exec sleep 100"), 1);
+    check_says(" agent' exited with 0 before the PEs there ended\n");
+    CHECK_EQ(RUN("--agent", agent, "--hosts", "a", "sh", "-c", "kill -9 $AGENT; sleep 100"), 137);
+    check_says(" agent' was killed by signal 9 before the PEs there ended\n");
+}
+
 static void test_hosts(char *self)
 {
     CHECK_EQ(ON_HOSTS("0:2,0,0:2", "sh", "-c", "echo $GSHMEM_RANK of $GSHMEM_N_RANKS"), 0);
@@ -162,6 +208,7 @@ static void test_hosts(char *self)
     CHECK_STR(result.text, "gshmemrun: PE 3 exited with status 5\n");
     CHECK_EQ(ON_HOSTS("0:2,0:2", "no-such-program"), 127);
     CHECK_EQ(ON_HOSTS("0:2,nowhere:2", "true"), 125); /* nice's own end */
+    check_says("host nowhere: 'nice -n' exited with 125 and has started nothing there");
     CHECK_EQ(ON_HOSTS("0:2", "-n", "3", "true"), 2);
     check_says("have room for 2 PEs");
     CHECK_EQ(ON_HOSTS("0:2,-oProxyCommand", "true"), 2);
@@ -238,6 +285,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "pe") == 0)
         return run_pe();
+    if (argc > 3 && strcmp(argv[1], "agent") == 0)
+        return run_agent(argv);
     if (argc > 1)
         launcher = argv[1];
     alarm(100);
@@ -247,6 +296,7 @@ int main(int argc, char **argv)
     test_output();
     test_failures();
     test_hosts(argv[0]);
+    test_agents(argv[0]);
     test_signal(SIGINT, (char *[]){HERE});
     test_signal(SIGTERM, (char *[]){HERE});
     test_signal(SIGHUP, (char *[]){HERE});
