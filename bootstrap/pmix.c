@@ -203,18 +203,15 @@ static size_t add_timeout(const struct pmix_bootstrap *p, struct pmix_info *info
     return 1;
 }
 
-static enum gsh_result fence(struct pmix_bootstrap *p, bool collects, const char *call)
+static enum gsh_result fence(const struct pmix_bootstrap *p)
 {
     struct pmix_info info[2];
     size_t n_info = add_timeout(p, info);
-    if (collects) {
-        memset(&info[n_info], 0, sizeof info[n_info]);
-        strcpy(info[n_info].key, "pmix.collect");
-        info[n_info].value.type = PMIX_BOOL;
-        info[n_info].value.data.flag = true;
-        n_info++;
-    }
-    return pmix_result(p, p->api->Fence(NULL, 0, info, n_info), call);
+    memset(&info[n_info], 0, sizeof info[n_info]);
+    strcpy(info[n_info].key, "pmix.collect");
+    info[n_info].value.type = PMIX_BOOL;
+    info[n_info].value.data.flag = true;
+    return pmix_result(p, p->api->Fence(NULL, 0, info, n_info + 1), "PMIx_Fence");
 }
 
 /* A value published by `rank`, of this type; the caller frees it. */
@@ -255,10 +252,7 @@ static enum gsh_result get_blob(const struct pmix_bootstrap *p, int rank, const 
     return r;
 }
 
-static enum gsh_result pmix_barrier(struct gsh_bootstrap *b)
-{
-    return fence((struct pmix_bootstrap *)b, false, "PMIx_Fence (barrier)");
-}
+static enum gsh_result pmix_barrier(struct gsh_bootstrap *b);
 
 static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                       void *all_out)
@@ -275,9 +269,19 @@ static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine,
     if (r == GSH_OK)
         r = pmix_result(p, p->api->Commit(), "PMIx_Commit");
     if (r == GSH_OK)
-        r = fence(p, true, "PMIx_Fence (allgather)");
+        r = fence(p);
     for (int rank = 0; rank < b->size && r == GSH_OK; rank++)
         r = get_blob(p, rank, key, bytes, (char *)all_out + (size_t)rank * bytes);
+    return r;
+}
+
+/* PMIx 5.0 counts who has left among those who have come to a fence; so each leaves a word. */
+static enum gsh_result pmix_barrier(struct gsh_bootstrap *b)
+{
+    char mine = 1, *all = malloc((size_t)b->size);
+    enum gsh_result r = all ? pmix_allgather(b, &mine, 1, all)
+                            : gsh_fail(GSH_ERR_NOMEM, "no memory for %d PEs", b->size);
+    free(all);
     return r;
 }
 
