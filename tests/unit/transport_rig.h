@@ -385,11 +385,11 @@ static inline void rig_run(const struct rig_job *job)
 /* Ways in which UCX may go here; NULL-terminated pairs of UCX_TLS and what that is.
  * With UCX 1.15 and newer cma asks whether it reaches a peer by process_vm_readv into the very
  * iovec that it passes, at the same address of the peer, which here has something else there: it
- * was forked from the same process. The address sanitizer's interceptor follows the iovec after
- * the call and crashes. */
+ * was forked from the same process. The sanitizers' interceptor follows the iovec after the call
+ * and takes what it finds for an access. */
 static const char *const rig_ucx_ways[][2] = {
     {"tcp,self", "TCP"},
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     {"posix,self", "shared memory, without the kernel's copy between processes"},
 #else
     {"posix,cma,self", "shared memory; UCX may choose the kernel's copy between processes"},
