@@ -332,7 +332,8 @@ struct words4 {
     words2 header, values;
 };
 
-/* What push_short() knows, while it waits for room: no register keeps it. */
+/* What push_short() keeps in memory: what it needs late, and all that it knows while it waits for
+ * room. So it has at most 40 registers, which a kernel that might go this way has, too. */
 struct short_wait {
     request r;
     words4 w;
@@ -346,59 +347,56 @@ __device__ __noinline__ inline void await_short(short_wait *s)
     of_first(s->r.group, 0); /* the others wait here */
 }
 
-/* ask() for a request that is written only, and not a token. Only when the ring has no room does it
- * go through memory. */
+/* ask() for a request that is written only, and not a token. */
 __device__ __noinline__ inline uint64_t push_short(words4 w, uint32_t slots, uint32_t index,
                                                    const char *call)
 {
-    uint32_t here = threads_here(), waiting = here, key = index << 8 | slots;
+    short_wait memory, *s = opaque(&memory);
+    s->r.call = call;
+    s->w.values = w.values;
+    uint32_t here = threads_here(), waiting = here;
     uint64_t position = 0;
     do {
+        uint32_t key = index << 8 | slots;
         uint32_t group = next_group(here, waiting, key);
         waiting &= ~group;
         if (!is_in(group))
             continue;
-        gsh_ring *ring = ring_at(index);
-        view v = view_of(ring);
         bool has_room = true;
         if (rank_in(group) == 0) {
+            gsh_ring *ring = ring_at(index);
             uint64_t n = (uint64_t)size_of(group) * slots, tail = load_relaxed(&ring->gpu_tail);
             position = atomic_add(&ring->gpu_head, n);
-            has_room = position + n - tail <= v.n_slots;
+            has_room = position + n - tail <= ring->n_slots;
         }
         position = of_first(group, position << 1 | (uint64_t)has_room);
         has_room = (position & 1) != 0;
         position >>= 1;
         if (!has_room) {
-            short_wait s;
-            s.r.position = position;
-            s.r.call = call;
-            s.r.op = GSH_RING_PUT; /* no token */
-            s.r.n_values = 2 * (slots - 1);
-            s.r.n_bytes = 0;
-            s.r.ring = index;
-            s.r.pe = (int32_t)(w.header.low >> GSH_RING_AT_PE & (GSH_RING_MAX_PES - 1));
-            s.r.key = key;
-            s.r.here = here;
-            s.r.waiting = waiting;
-            s.r.group = group;
-            s.w = w;
-            await_short(&s);
-            position = s.r.position;
-            call = s.r.call;
-            slots = s.r.n_values / 2 + 1;
-            index = s.r.ring;
-            key = s.r.key;
-            here = s.r.here;
-            waiting = s.r.waiting;
-            group = s.r.group;
-            w = s.w;
-            ring = ring_at(index);
-            v = view_of(ring);
+            s->r.position = position;
+            s->r.op = GSH_RING_PUT; /* no token */
+            s->r.n_values = 2 * (slots - 1);
+            s->r.n_bytes = 0;
+            s->r.ring = index;
+            s->r.pe = (int32_t)(w.header.low >> GSH_RING_AT_PE & (GSH_RING_MAX_PES - 1));
+            s->r.group = group;
+            s->w.header = w.header;
+            s->r.here = here;
+            s->r.waiting = waiting;
+            await_short(s);
+            position = s->r.position;
+            slots = s->r.n_values / 2 + 1;
+            index = s->r.ring;
+            group = s->r.group;
+            w.header = s->w.header;
+            here = s->r.here;
+            waiting = s->r.waiting;
         }
+        gsh_ring *ring = ring_at(index);
+        view v = view_of(ring);
         position += (uint64_t)rank_in(group) * slots;
         if (slots > 1)
-            write_slot(v, position + 1, w.values);
+            write_slot(v, position + 1, s->w.values);
         write_slot(v, position, w.header);
         wake_proxy(ring);
     } while (waiting != 0);
