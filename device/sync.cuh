@@ -58,6 +58,13 @@ __device__ inline int team_index(const gsh_team_state &t, int pe)
     return i >= 0 && i < t.n_pes && i * t.pe_stride == distance ? i : -1;
 }
 
+/* The member that comes i after this PE, once around. */
+__device__ __forceinline__ int member_after(const gsh_team_state &t, int i)
+{
+    int member = t.my_index + i;
+    return member < t.n_pes ? member : member - t.n_pes;
+}
+
 /* All PEs, from the state block alone: no read of device memory before the flags can leave. */
 __device__ __forceinline__ gsh_team_state world_team()
 {
@@ -97,22 +104,19 @@ __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const ch
      * instruction for the warp. */
     if (is_barrier)
         fence_release();
-    for (int i = (int)rank; i < t.n_pes; i += (int)size) {
-        if (i != t.my_index) /* pairs with the looks below, on member i */
-            reduce_add(peer_address(&area->flag[t.my_index], team_pe(t, i)), (uint64_t)1);
-    }
+    GSHMEM_NO_UNROLL
+    for (int i = (int)rank + 1; i < t.n_pes; i += (int)size) /* pairs with the looks below */
+        reduce_add(peer_address(&area->flag[t.my_index], team_pe(t, member_after(t, i))),
+                   (uint64_t)1);
     uint64_t epoch = load_plain(&area->epoch) + 1;
-    for (int i = (int)rank; i < t.n_pes; i += (int)size) {
-        if (i == t.my_index)
-            continue;
-        const uint64_t *flag = &area->flag[i];
-        spin s;
-        uint64_t seen = is_barrier ? load_awaited(flag) : load_relaxed(flag);
-        while (seen < epoch) {
-            s.turn(GSH_REPORT_SYNC_TIMEOUT, call, team_pe(t, i), GSHMEM_CMP_GE, flag, epoch, seen);
-            seen = is_barrier ? load_awaited(flag) : load_relaxed(flag);
-        }
-        s.done();
+    GSHMEM_NO_UNROLL
+    for (int i = (int)rank + 1; i < t.n_pes; i += (int)size) {
+        int member = member_after(t, i);
+        spin_on(
+            &area->flag[member],
+            [](const uint64_t *p) { return is_barrier ? load_awaited(p) : load_relaxed(p); },
+            [=](uint64_t seen) { return seen >= epoch; }, GSH_REPORT_SYNC_TIMEOUT, call,
+            team_pe(t, member), GSHMEM_CMP_GE, epoch);
     }
     if (is_barrier)
         acquire_awaited();

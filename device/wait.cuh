@@ -73,6 +73,38 @@ struct spin {
     __device__ __forceinline__ void done() const { spin_done(); }
 };
 
+/* Looks at one word, by load, until is_enough of what it sees, which is returned. Between two looks
+ * there is nothing but the count of a turn: on NVLink half of that is added to each flight of a
+ * flag. For the rest see spin. */
+template <class T, class Load, class Test>
+__device__ __forceinline__ T spin_on(const T *word, Load load, Test is_enough, uint32_t kind,
+                                     const char *call, int pe, int cmp, T expected)
+{
+    T seen = load(word);
+    for (uint64_t start = 0; !is_enough(seen);) {
+        GSHMEM_NO_UNROLL
+        for (uint32_t turns = turns_between_looks; turns != 0; turns--) {
+            spin_pause();
+            seen = load(word);
+            if (is_enough(seen)) {
+                spin_done();
+                return seen;
+            }
+        }
+        trouble t = {kind,
+                     pe,
+                     (uint32_t)cmp,
+                     call,
+                     reinterpret_cast<uint64_t>(word),
+                     (uint64_t)expected,
+                     (uint64_t)seen,
+                     0};
+        start = look_around(start, &t);
+    }
+    spin_done();
+    return seen;
+}
+
 /* ---- comparisons ----------------------------------------------------------------------------- */
 
 #define GSHMEM_COMPARISON(NAME, OPERATOR)                                             \
@@ -148,14 +180,10 @@ __device__ __forceinline__ void check_wait(const char *call, const T *ivars, siz
 template <class T, class Test>
 __device__ __forceinline__ T wait_word(const T *ivar, Test test, int cmp, T value, const char *call)
 {
-    spin s;
-    T seen = load_awaited(ivar);
-    while (!test(seen, value)) {
-        s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivar, value, seen);
-        seen = load_awaited(ivar);
-    }
+    T seen = spin_on(
+        ivar, [](const T *p) { return load_awaited(p); }, [=](T v) { return test(v, value); },
+        GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, value);
     acquire_awaited();
-    s.done();
     return seen;
 }
 
