@@ -29,6 +29,28 @@ __device__ __forceinline__ void send_signal(uint64_t *mapped, uint64_t value, in
         store_relaxed(mapped, value);
 }
 
+/* One word, and a signal to set, that are the two halves of 16 aligned bytes: one store brings
+ * both, and needs no fence between them. Not on the CPU device, whose fence costs nothing. */
+__device__ __forceinline__ bool is_beside(const void *dest, const void *source, size_t bytes,
+                                          const uint64_t *sig_addr, int sig_op)
+{
+    uintptr_t to = reinterpret_cast<uintptr_t>(dest), from = reinterpret_cast<uintptr_t>(source),
+              signal = reinterpret_cast<uintptr_t>(sig_addr);
+    return !is_cpu_device && bytes == 8 && (to ^ signal) == 8 && ((to | from) & 7) == 0 &&
+           sig_op == GSHMEM_SIGNAL_SET;
+}
+
+/* The GPU writes an aligned vector at once, into memory and over NVLink, so that who sees the
+ * signal sees the word; PTX promises that only of each half (docs/memory-model.md). */
+__device__ __forceinline__ void store_beside(const void *source, uint64_t *mapped_signal,
+                                             uint64_t signal)
+{
+    uint64_t word = load_plain(static_cast<const uint64_t *>(source));
+    bool is_high = (reinterpret_cast<uintptr_t>(mapped_signal) & 8) != 0;
+    store_relaxed_words(reinterpret_cast<words2 *>(mapped_signal - (is_high ? 1 : 0)),
+                        {is_high ? word : signal, is_high ? signal : word});
+}
+
 template <bool is_blocking, class G, class T>
 __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source, size_t nelems,
                                                   uint64_t *sig_addr, uint64_t signal, int sig_op,
@@ -40,6 +62,12 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
         dest, pe,
         [&](T *mapped) {
             g.sync();
+            if (is_beside(dest, source, nelems * sizeof(T), sig_addr, sig_op)) {
+                if (g.rank() == 0)
+                    store_beside(source, peer_address(sig_addr, pe), signal);
+                g.sync();
+                return;
+            }
             copy<direction::put, alignof(T)>(g, mapped, source, nelems * sizeof(T));
             /* It brings the whole group's stores before the fence, which serves "signal seen
              * implies that the data is seen". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How long a message takes to PE 1 and another one back (a round trip): a put and then a flag, a
  * signal, a put with its signal, an atomic. Data goes by thread, warp or block; one thread waits.
- */
+ * put_signal_beside: the word that is put lies beside its signal, in the same 16 aligned bytes. */
 #include "perftest/common.h"
 
 namespace
@@ -9,8 +9,8 @@ namespace
 
 using namespace perftest;
 
-enum operation { PUT, PUT_SIGNAL, SIGNAL, ATOMIC };
-const char *const names[] = {"put", "put_signal", "signal", "atomic"};
+enum operation { PUT, PUT_SIGNAL, SIGNAL, ATOMIC, BESIDE };
+const char *const names[] = {"put", "put_signal", "signal", "atomic", "put_signal_beside"};
 
 /* The data, then the flag: seen means that the data is there. */
 template <operation op, group g>
@@ -29,7 +29,7 @@ __device__ inline void send(char *dest, const char *source, size_t bytes, uint64
             gshmem_fence();
             gshmem_uint64_p(flag, value, pe);
         }
-    } else if constexpr (op == PUT_SIGNAL) {
+    } else if constexpr (op == PUT_SIGNAL || op == BESIDE) {
         if constexpr (g == THREAD)
             gshmem_putmem_signal(dest, source, bytes, flag, value, GSHMEM_SIGNAL_SET, pe);
         else if constexpr (g == WARP)
@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(group_threads(g))
 
 template <operation op, group g> void measure_size(bench *b, size_t bytes)
 {
-    const bool has_data = op == PUT || op == PUT_SIGNAL;
+    const bool has_data = op == PUT || op == PUT_SIGNAL || op == BESIDE;
+    uint64_t *flag = op == BESIDE ? (uint64_t *)b->dest + 1 : b->words;
     const uint32_t key = (uint32_t)(bytes + op * 3 + g);
     row r;
     r.operation = names[op];
@@ -86,10 +87,11 @@ template <operation op, group g> void measure_size(bench *b, size_t bytes)
     std::vector<double> us;
     uint64_t sent = 0;
     prepare(*b, bytes, key);
+    CUDA(cudaMemset(flag, 0, sizeof *flag));
     clear_words(*b);
     for (int i = -1; b->me < 2 && i < r.made.repetitions; i++, sent += in_launch) {
         const double one = sample(*b, r.made, 1, group_threads(g), repeat<op, g>, b->dest,
-                                  (const char *)b->source, bytes, b->words, sent);
+                                  (const char *)b->source, bytes, flag, sent);
         if (i >= 0)
             us.push_back(one);
     }
@@ -98,7 +100,7 @@ template <operation op, group g> void measure_size(bench *b, size_t bytes)
     for (int pe = 0; pe < 2; pe++) {
         if (has_data)
             verify(b, bytes, key, pe, names[op]);
-        verify_word(b, b->words, in_launch * (uint64_t)(r.made.repetitions + 1), pe, names[op]);
+        verify_word(b, flag, in_launch * (uint64_t)(r.made.repetitions + 1), pe, names[op]);
     }
 }
 
@@ -106,7 +108,7 @@ template <operation op, group g> void measure(bench *b)
 {
     if (!wants(*b, names[op]) || !wants(*b, g))
         return;
-    if constexpr (op == SIGNAL || op == ATOMIC) {
+    if constexpr (op == SIGNAL || op == ATOMIC || op == BESIDE) {
         measure_size<op, g>(b, sizeof(uint64_t));
     } else {
         const size_t most = g == THREAD ? 1u << 20 : g == WARP ? 4u << 20 : 64u << 20;
@@ -119,7 +121,7 @@ int pe_main(int argc, char **argv)
 {
     const program p = {"ping_pong",
                        "how long a message takes to another PE and one back",
-                       {"put", "put_signal", "signal", "atomic"},
+                       {"put", "put_signal", "signal", "atomic", "put_signal_beside"},
                        true,
                        true,
                        false};
@@ -131,6 +133,8 @@ int pe_main(int argc, char **argv)
         return end(&b), 2;
     measure<SIGNAL, THREAD>(&b);
     measure<ATOMIC, THREAD>(&b);
+    measure<BESIDE, THREAD>(&b);
+    measure<BESIDE, BLOCK>(&b);
     measure<PUT_SIGNAL, THREAD>(&b);
     measure<PUT_SIGNAL, WARP>(&b);
     measure<PUT_SIGNAL, BLOCK>(&b);

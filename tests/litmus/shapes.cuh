@@ -22,7 +22,8 @@ enum shape_data {
     with_put_nbi,
     with_put_signal,
     with_put_signal_nbi,
-    with_get, /* the writer stores in its own memory, and the reader gets it */
+    with_put_signal_beside, /* the word and the signal are the halves of 16 aligned bytes */
+    with_get,               /* the writer stores in its own memory, and the reader gets it */
 };
 enum shape_order { then_nothing, then_fence, then_quiet };
 enum shape_flag { flag_p, flag_set, flag_add, flag_inc, flag_swap, flag_put_signal };
@@ -77,6 +78,10 @@ struct place {
 static __device__ place place_of(const shape &s, const mail &m, unsigned lane, long r)
 {
     const size_t at = (size_t)lane * n_slots + (size_t)(r % n_slots);
+    if (s.data == with_put_signal_beside) {
+        uint64_t *flag = m.flag + at * line_words + lane % 2, *data = flag + 1 - lane % 2 * 2;
+        return {(char *)data, m.source + at * m.slot_bytes, flag, m.relay + at * line_words};
+    }
     return {m.data + at * m.slot_bytes + (s.misaligned ? 1 : 0),
             m.source + at * m.slot_bytes + (s.misaligned ? 6 : 0), m.flag + at * line_words,
             m.relay + at * line_words};
@@ -124,7 +129,7 @@ static __device__ void move(G g, unsigned part, const shape &s, const place &at,
         gshmem::put(g, dest, source, n, to);
     else if (s.data == with_put_nbi)
         gshmem::put_nbi(g, dest, source, n, to);
-    else if (s.data == with_put_signal)
+    else if (s.data == with_put_signal || s.data == with_put_signal_beside)
         gshmem::put_signal(g, dest, source, n, at.flag, signal, op, to);
     else if (s.data == with_put_signal_nbi)
         gshmem::put_signal_nbi(g, dest, source, n, at.flag, signal, op, to);
