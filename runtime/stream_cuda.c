@@ -12,9 +12,10 @@
 
 /* Up to here one block that copies and signals is faster than the copy engine and a word behind it:
  * 4.4 us against 5.1 us at 16 KiB, 5.5 against 5.1 at 64 KiB, between two H200s over NVLink. In a
- * graph a kernel behind a copy starts late: 4.1 us against 13.5 at 64 KiB. */
+ * graph 2.2 against 4.8, 4.1 against 5.2 at 64 KiB, 5.7 against 5.6 at 128 KiB; a kernel behind a
+ * copy, which only ADD needs, starts late there: 13.5 us at 64 KiB. */
 #define KERNEL_PUT_MAX_BYTES       (32u << 10)
-#define GRAPH_KERNEL_PUT_MAX_BYTES (256u << 10)
+#define GRAPH_KERNEL_PUT_MAX_BYTES (96u << 10)
 
 enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d, enum gsh_kernel kernel,
                                 unsigned grid, unsigned block, void *args, CUstream stream)
@@ -56,8 +57,8 @@ static bool is_captured(const struct gsh_cuda_device *d, CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Whether the stream itself can write a word: it takes half of a kernel's time, except in a graph,
- * where a kernel is the faster. */
+/* Whether the stream itself should write a word: it takes half of a kernel's time, except in a
+ * graph, where a kernel is the faster unless it comes behind a copy. */
 static bool can_write(const struct gsh_cuda_device *d, size_t bytes, CUstream stream)
 {
     return d->can_write_values && (bytes == 4 || bytes == 8) && !is_captured(d, stream);
@@ -154,7 +155,9 @@ enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest, const 
                             "cuMemcpyAsync");
     }
     bool is_set = signal.address != NULL && signal.op == GSHMEM_SIGNAL_SET;
-    if (r == GSH_OK && kernel_source == 0 && is_set && can_write(d, 8, stream)) {
+    bool is_behind_copy = bytes > 0 && kernel_source == 0;
+    if (r == GSH_OK && is_set &&
+        (is_behind_copy ? d->can_write_values : kernel_source == 0 && can_write(d, 8, stream))) {
         /* behind a memory barrier: what the stream has done before is seen with it */
         r = gsh_cuda_write_word(d, signal.address, 8, signal.value, stream);
     } else if (r == GSH_OK && signal.address != NULL) {

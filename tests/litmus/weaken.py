@@ -40,12 +40,15 @@ WEAKENED = {
     "put_signal": ("signal.cuh", [("void put_signal_either(", RELEASE, ";")],
                    "signal_8,signal_1k,signal_64k,signal_8_each,signal_1k_each,signal_1k_warp,"
                    "signal_64k_warp,signal_1k_block,signal_64k_block,signal_odd,signal_odd_block"),
-    "put_signal_sync": ("signal.cuh", [("void put_signal_either(", "g.sync();\n            if", "if")],
+    "put_signal_sync": ("signal.cuh", [("void put_signal_either(",
+                                        "g.sync();\n            if (g.rank", "if (g.rank")],
                         "signal_1k_warp,signal_64k_warp,signal_1k_block,signal_64k_block,"
                         "signal_odd_block"),
     "put_signal_source": ("signal.cuh", [("void put_signal_either(",
-                                          "g.sync();\n            copy", "copy")],
-                          "signal_8_block,signal_1k_block,signal_64k_block,signal_odd_block"),
+                                          "g.sync();\n            if (is_beside",
+                                          "if (is_beside")],
+                          "signal_8_block,signal_beside_block,signal_1k_block,signal_64k_block,"
+                          "signal_odd_block"),
     "put_sync": ("rma.cuh", [("void put_either(", "g.sync();\n        }", "}")],
                  "put_fence,bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
     "put_source": ("rma.cuh", [("void put_either(", "g.sync();\n            copy", "copy")],
