@@ -48,6 +48,8 @@ struct launcher {
     uint64_t kill_ns;    /* when those told to end are killed; 0: nobody was told */
     bool is_interrupted; /* by a signal, which needs no further explanation */
     bool has_failed;
+    int failed, failed_status; /* the process to blame, and how waitpid tells it; -1: none, or its
+                                  end is explained already */
     int status;
 };
 
@@ -224,35 +226,55 @@ static void end_all(struct launcher *l)
     signal_all(l, SIGTERM);
 }
 
-/* The first failure gives the status, and it alone is explained. */
-static void fail(struct launcher *l, int code)
+static int code_of(int status)
 {
-    if (!l->has_failed && l->status == 0)
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The first failure gives the status, with one exception: a PE that has lost another one exits with
+ * 1, and may be seen before that other one. True: it is the one to explain. */
+static bool fail(struct launcher *l, int code)
+{
+    bool is_own_doing = l->kill_ns != UINT64_MAX && code != 128 + SIGTERM;
+    bool is_first = !l->has_failed && l->status == 0;
+    bool is_cause =
+        (l->failed >= 0 || l->options.hosts) && l->status == 1 && code > 1 && is_own_doing;
+    if (is_first || is_cause)
         l->status = code;
     l->has_failed = true;
     end_all(l);
+    return is_first || is_cause;
 }
 
-static void report_end(struct launcher *l, int i, int status)
+static void take_end(struct launcher *l, int i, int status)
+{
+    bool is_quiet = l->is_interrupted || (l->has_failed && l->failed < 0);
+    if (code_of(status) != 0 && fail(l, code_of(status)) && !is_quiet) {
+        l->failed = i;
+        l->failed_status = status;
+    }
+}
+
+/* When all have ended. */
+static void explain(const struct launcher *l)
 {
     char name[64];
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    int status = l->failed_status;
+    if (l->failed < 0)
         return;
-    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    bool is_quiet = l->is_interrupted || l->has_failed;
-    if (!is_quiet && WIFSIGNALED(status))
-        fprintf(stderr, "gshmemrun: %s was killed by signal %d (%s)\n", name_of(l, i, name),
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "gshmemrun: %s was killed by signal %d (%s)\n", name_of(l, l->failed, name),
                 WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (!is_quiet)
-        fprintf(stderr, "gshmemrun: %s exited with status %d\n", name_of(l, i, name), code);
-    fail(l, code);
+    else
+        fprintf(stderr, "gshmemrun: %s exited with status %d\n", name_of(l, l->failed, name),
+                WEXITSTATUS(status));
 }
 
 /* A branch has said itself what went wrong with its PEs; the agent's own troubles are said here. */
-static void report_branch_end(struct launcher *l, int host, int status)
+static void take_branch_end(struct launcher *l, int host, int status)
 {
     char name[64], how[32];
-    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    int code = code_of(status);
     int mark = l->processes[host].streams[0].mark;
     bool is_own = mark == GSHMEMRUN_NO_MARK || WIFSIGNALED(status) || code == 255 || code == 0;
     if (mark >= 0) {
@@ -292,9 +314,9 @@ static void reap(struct launcher *l)
         gshmemrun_drain_stream(&l->processes[rank].streams[0]);
         gshmemrun_drain_stream(&l->processes[rank].streams[1]);
         if (l->options.hosts)
-            report_branch_end(l, rank, status);
+            take_branch_end(l, rank, status);
         else
-            report_end(l, rank, status);
+            take_end(l, rank, status);
     }
 }
 
@@ -448,27 +470,30 @@ static int stdin_to_read(const struct launcher *l)
     return is_ours && may_read ? STDIN_FILENO : -1;
 }
 
-/* fds has room for three and two for each process. */
+/* fds has room for three and two for each process. Only open ones are handed over: poll refuses
+ * more than the process may have open, closed ones included. */
 static void step(struct launcher *l, struct pollfd *fds)
 {
-    int n = 0;
-    fds[n++] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
-    fds[n++] = (struct pollfd){.fd = stdin_to_read(l), .events = POLLIN};
+    int n = 3;
+    fds[0] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = stdin_to_read(l), .events = POLLIN};
+    fds[2] = (struct pollfd){.fd = l->notes, .events = POLLIN};
     for (int i = 0; i < l->n_processes; i++)
         for (int k = 0; k < 2; k++)
-            fds[n++] = (struct pollfd){.fd = l->processes[i].streams[k].fd, .events = POLLIN};
-    fds[n] = (struct pollfd){.fd = l->notes, .events = POLLIN};
-    if (poll(fds, (nfds_t)n + 1, next_time_ms(l)) > 0) {
-        for (int i = 2; i < n; i++)
-            if (fds[i].revents)
-                gshmemrun_read_stream(&l->processes[i / 2 - 1].streams[i % 2]);
+            if (l->processes[i].streams[k].fd >= 0)
+                fds[n++] = (struct pollfd){.fd = l->processes[i].streams[k].fd, .events = POLLIN};
+    if (poll(fds, (nfds_t)n, next_time_ms(l)) > 0) {
+        for (int i = 0, at = 3; i < l->n_processes; i++)
+            for (int k = 0; k < 2; k++)
+                if (at < n && fds[at].fd == l->processes[i].streams[k].fd && fds[at++].revents)
+                    gshmemrun_read_stream(&l->processes[i].streams[k]);
         if (fds[1].revents && l->options.is_branch)
             take_frames(l);
         else if (fds[1].revents)
             pass_stdin(l);
         if (fds[0].revents)
             take_signal(l);
-        if (fds[0].revents || fds[n].revents)
+        if (fds[0].revents || fds[2].revents)
             check_waiting(l);
     }
     check_time(l);
@@ -517,7 +542,8 @@ static void open_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    static struct launcher l = {.notes = -1}; /* what it points to stays till the end */
+    static struct launcher l = {.notes = -1,
+                                .failed = -1}; /* what it points to stays till the end */
     open_standard_descriptors();
     gshmemrun_parse(argc, argv, &l.options);
     const struct gshmemrun_options *o = &l.options;
@@ -551,6 +577,7 @@ int main(int argc, char **argv)
     }
     while (l.n_running > 0)
         step(&l, fds);
+    explain(&l);
     if (o->is_branch)
         gshmemrun_send_mark(l.status);
     free(l.processes);

@@ -3,6 +3,7 @@
  * Argument: the launcher.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
+#include <sys/resource.h>
 
 #include "bootstrap/uid.h"
 #include "bootstrap_conform.h"
@@ -129,6 +130,11 @@ static void test_failures(void)
     CHECK_STR(result.text, "gshmemrun: PE 1 exited with status 5\n");
     CHECK_EQ(RUN("-n", "3", "sh", "-c", "[ $GSHMEM_RANK = 2 ] && kill -9 $$; exec sleep 100"), 137);
     CHECK_STR(result.text, "gshmemrun: PE 2 was killed by signal 9 (Killed)\n");
+    /* One that was seen first, but has only lost the other. */
+    CHECK_EQ(RUN("-n", "2", "sh", "-c",
+                 "[ $GSHMEM_RANK = 0 ] && exit 1; trap 'kill -9 $$' TERM; sleep 100 & wait"),
+             137);
+    CHECK_STR(result.text, "gshmemrun: PE 1 was killed by signal 9 (Killed)\n");
     /* The others take no notice of being asked, nor do their children. */
     CHECK_EQ(RUN("-n", "2", "sh", "-c",
                  "trap '' TERM; [ $GSHMEM_RANK = 1 ] && exit 6; "
@@ -136,6 +142,16 @@ static void test_failures(void)
              6);
     CHECK_EQ(RUN("-n", "2", "--timeout", "0.2", "sleep", "100"), 124);
     check_says("time limit of 0.2 s");
+    /* No descriptors for all. */
+    struct rlimit usual, few = {24, 24};
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    few.rlim_max = usual.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    CHECK_EQ(RUN("-n", "60", "sleep", "100"), 1);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    check_says("cannot start PE ");
+    check_says("see ulimit -n");
+    CHECK_EQ(count("gshmemrun: "), 1);
     /* What a PE leaves behind does not hold up the end. */
     CHECK_EQ(RUN("-n", "2", "sh", "-c", "sleep 100 & echo done"), 0);
     CHECK_STR(result.text, "done\ndone\n");
