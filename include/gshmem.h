@@ -62,11 +62,11 @@ void gshmem_init(void);
 /* As gshmem_init; *provided >= requested on success. Returns 0 or an error. */
 int gshmem_init_thread(int requested, int *provided);
 void gshmem_query_thread(int *provided);
-/* Collective: a barrier, then gives everything back. Unfreed memory is freed. The PE may init
- * again. To be called by the thread that called init; from another it prints one line and ends the
- * job. Kernels and stream calls of this PE must have ended. A PE of several whose process exits,
- * or whose main under gshmemx_run returns, before this ends the job with one line and a status that
- * is not 0. */
+/* Collective: waits for this PE's kernels and stream calls, then a barrier, then gives everything
+ * back. Unfreed memory is freed. The PE may init again. To be called by the thread that called
+ * init; from another it prints one line and ends the job. A PE of several whose process exits, or
+ * whose main under gshmemx_run returns, before this ends the job with one line and a status that is
+ * not 0. */
 void gshmem_finalize(void);
 
 /* ---- symmetric heap (9.3): collective over all PEs, with the same arguments -------------------

@@ -77,6 +77,8 @@ struct gsh_device_ops {
     enum gsh_result (*amo)(struct gsh_instance *pe, enum gsh_amo_op op, void *address, size_t bytes,
                            uint64_t operand, uint64_t cond, uint64_t *old);
     enum gsh_result (*quiet)(struct gsh_instance *pe); /* also serves fence */
+    /* Waits for this PE's kernels and for all that its streams were given. */
+    enum gsh_result (*synchronize)(struct gsh_instance *pe);
 
     /* As copy and amo, on this PE's own memory for far PEs, by the proxy: without waiting for what
      * host threads have asked. old is never NULL; after a set it is anything. */

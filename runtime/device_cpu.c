@@ -212,6 +212,13 @@ static enum gsh_result cpu_quiet(struct gsh_instance *pe)
     return GSH_OK;
 }
 
+static enum gsh_result cpu_synchronize(struct gsh_instance *pe)
+{
+    (void)pe;
+    gshmemx_cpu_device_synchronize(gshmemx_cpu_device_current());
+    return GSH_OK;
+}
+
 static const struct gsh_device_ops cpu_ops = {
     .name = "cpu",
     .upload = cpu_upload,
@@ -226,6 +233,7 @@ static const struct gsh_device_ops cpu_ops = {
     .load = cpu_load,
     .amo = cpu_amo,
     .quiet = cpu_quiet,
+    .synchronize = cpu_synchronize,
     .proxy_copy = cpu_copy,
     .proxy_amo = cpu_amo,
     .stream_copy = gsh_cpu_stream_copy,

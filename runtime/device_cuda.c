@@ -130,6 +130,15 @@ static enum gsh_result cuda_quiet(struct gsh_instance *pe)
     return r;
 }
 
+static enum gsh_result cuda_synchronize(struct gsh_instance *pe)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = gsh_cuda_result(d->cuda->CtxSynchronize(), "cuCtxSynchronize");
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
 /* The copy engine reads memory as it is at some moment after the call; what a peer wrote before a
  * signal that is seen here was written before. */
 static enum gsh_result load_piece(struct gsh_cuda_device *d, const void *source, size_t bytes,
@@ -441,6 +450,7 @@ static const struct gsh_device_ops cuda_ops = {
     .load = cuda_load,
     .amo = cuda_amo,
     .quiet = cuda_quiet,
+    .synchronize = cuda_synchronize,
     .proxy_copy = gsh_cuda_proxy_copy,
     .proxy_amo = gsh_cuda_proxy_amo,
     .proxy_lanes = &gsh_cuda_proxy_lanes,

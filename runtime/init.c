@@ -429,6 +429,8 @@ void gshmem_finalize(void)
         gsh_abort(pe, 1, "%s: called by another thread than the one that called init", call);
     }
     if (pe->is_device_ready) {
+        /* what still runs may use the heap */
+        gsh_require(pe, call, pe->device_ops->synchronize(pe));
         gsh_require(pe, call, pe->device_ops->quiet(pe));
         gsh_far_quiet(pe, call);
     }

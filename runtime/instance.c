@@ -116,7 +116,8 @@ static void check_range(struct gsh_instance *pe, const char *call, const void *s
         gsh_abort(pe, 1, "%s: [%p, %p + %" PRIu64 ") is not symmetric: outside this PE's heap",
                   call, symmetric, symmetric, bytes);
     }
-    if (!gsh_heap_is_allocated(pe->heap, symmetric, bytes)) {
+    bool is_users = (uint64_t)symmetric - pe->state.base >= pe->state.user_off;
+    if (!is_users || !gsh_heap_is_allocated(pe->heap, symmetric, bytes)) {
         gsh_abort(pe, 1, "%s: [%p, %p + %" PRIu64 ") is not inside one live allocation", call,
                   symmetric, symmetric, bytes);
     }

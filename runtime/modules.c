@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include "gshmemx.h"
 #include "runtime/base/atomic.h"
 
@@ -58,7 +59,8 @@ bool gsh_modules_have_cpu(void)
     return have(false);
 }
 
-static enum gsh_result fill_one(const struct gsh_module *m, const struct gsh_state *state)
+static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_module *m,
+                                const struct gsh_state *state)
 {
     if (m->version != GSH_STATE_VERSION || m->bytes != sizeof(*state)) {
         return gsh_fail(GSH_ERR_STATE,
@@ -66,7 +68,9 @@ static enum gsh_result fill_one(const struct gsh_module *m, const struct gsh_sta
                         "library has layout %u (%zu bytes): compile them again",
                         m->version, m->bytes, GSH_STATE_VERSION, sizeof(*state));
     }
-    int error = m->fill != NULL ? m->fill(state, sizeof(*state)) : 0;
+    /* kernels for GPUs cannot be launched on the CPU device, whose host calls work all the same */
+    bool is_filled = m->fill != NULL && strcmp(pe->device_ops->name, "cuda") == 0;
+    int error = is_filled ? m->fill(state, sizeof(*state)) : 0;
     if (error != 0) {
         return gsh_fail(GSH_ERR_CUDA,
                         "a module's state cannot be copied to the device: CUDA "
@@ -93,7 +97,7 @@ enum gsh_result gsh_modules_fill(struct gsh_instance *pe, const struct gsh_state
     }
     enum gsh_result r = GSH_OK;
     for (size_t i = 0; i < n && r == GSH_OK; i++) {
-        r = fill_one(list[i], state);
+        r = fill_one(pe, list[i], state);
     }
     free(list);
     if (r == GSH_OK) {
