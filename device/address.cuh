@@ -75,7 +75,8 @@ __device__ __forceinline__ const gsh_state &state()
 /* A kernel was launched by a thread that is no PE. */
 [[noreturn]] inline void fail_without_state()
 {
-    fprintf(stderr, "gshmem: a kernel made a gshmem call before gshmem_init\n");
+    fprintf(stderr,
+            "gshmem: a kernel made a gshmem call before gshmem_init or after gshmem_finalize\n");
     exit(1);
 }
 
@@ -312,6 +313,12 @@ __device__ __forceinline__ void check_value(const char *, bool, uint32_t, int64_
 __device__ __forceinline__ void check_aligned(const char *, const void *, uint64_t, int) {}
 #endif
 
+/* Of nelems elements, at most UINT64_MAX, which is no allocation's size: for check(). */
+template <class T> __device__ __forceinline__ uint64_t bytes_of(size_t nelems)
+{
+    return nelems > UINT64_MAX / sizeof(T) ? UINT64_MAX : nelems * sizeof(T);
+}
+
 /* pe is a PE and [address, address + bytes) is symmetric; for words of this PE pe is its own. */
 __device__ __forceinline__ void check(const char *call, const void *address, uint64_t bytes, int pe)
 {
@@ -324,7 +331,7 @@ template <class T>
 __device__ __forceinline__ void check_words(const char *call, const T *words, size_t nelems, int pe)
 {
     check_aligned(call, words, sizeof(T), pe);
-    check(call, words, nelems * sizeof(T), pe);
+    check(call, words, bytes_of<T>(nelems), pe);
 }
 
 /* Bytes from the first to the last of nelems elements that are stride elements apart. */

@@ -22,7 +22,7 @@ template <bool is_blocking, class G, class T>
 __device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t nelems, int pe,
                                            const char *call)
 {
-    check(call, dest, nelems * sizeof(T), pe);
+    check(call, dest, bytes_of<T>(nelems), pe);
     route(
         dest, pe,
         [&](T *mapped) {
@@ -37,7 +37,7 @@ template <bool is_blocking, class G, class T>
 __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t nelems, int pe,
                                            const char *call)
 {
-    check(call, source, nelems * sizeof(T), pe);
+    check(call, source, bytes_of<T>(nelems), pe);
     route(
         source, pe,
         [&](const T *mapped) {

@@ -57,7 +57,7 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
                                                   int pe, const char *call)
 {
     check_signal(call, sig_addr, sig_op, pe);
-    check(call, dest, nelems * sizeof(T), pe);
+    check(call, dest, bytes_of<T>(nelems), pe);
     route(
         dest, pe,
         [&](T *mapped) {

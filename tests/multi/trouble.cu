@@ -16,10 +16,12 @@ enum kernel_case {
     k_stack,
     k_freed,
     k_past,
+    k_huge,
     k_stride,
     k_signal_op,
     k_cmp,
     k_misaligned,
+    k_long,
     k_exit
 };
 
@@ -47,6 +49,9 @@ __global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
     case k_past:
         gshmem_long_put(word + 1, word, 64, 0); /* word has 64 elements */
         break;
+    case k_huge: /* its bytes are more than 64 bits hold */
+        gshmem_long_put(word, word, (size_t)1 << 61, 0);
+        break;
     case k_stride:
         gshmem_long_iput(word, word + 32, -1, 1, 4, 1);
         break;
@@ -58,6 +63,11 @@ __global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
         break;
     case k_misaligned:
         gshmem_long_atomic_inc((long *)((char *)word + 4), 1);
+        break;
+    case k_long:
+        for (uint64_t end = gshmem::detail::clock_ns() + 300000000;
+             gshmem::detail::clock_ns() < end;)
+            (void)gshmem_long_g(word, gshmem_my_pe());
         break;
     default:
         gshmem_global_exit(7);
@@ -153,6 +163,8 @@ static void host_mistake(const scene *s)
         gshmem_long_p(s->freed, 1, 0);
     if (is(s, "past"))
         gshmem_long_put(s->word + 1, s->word, 64, 0);
+    if (is(s, "before")) /* where the library keeps its own */
+        gshmem_putmem((char *)s->word - 16, s->word, 16, 0);
     if (is(s, "huge"))
         gshmem_long_put(s->word, s->word, SIZE_MAX / 8, 1);
     if (is(s, "printed")) {
@@ -214,10 +226,15 @@ static void stuck(const scene *s)
 static const struct {
     const char *name;
     int what;
-} kernel_cases[] = {{"kernel_bad_pe", k_bad_pe}, {"kernel_stack", k_stack},
-                    {"kernel_freed", k_freed},   {"kernel_past", k_past},
-                    {"kernel_stride", k_stride}, {"kernel_signal_op", k_signal_op},
-                    {"kernel_cmp", k_cmp},       {"kernel_misaligned", k_misaligned},
+} kernel_cases[] = {{"kernel_bad_pe", k_bad_pe},
+                    {"kernel_stack", k_stack},
+                    {"kernel_freed", k_freed},
+                    {"kernel_past", k_past},
+                    {"kernel_huge", k_huge},
+                    {"kernel_stride", k_stride},
+                    {"kernel_signal_op", k_signal_op},
+                    {"kernel_cmp", k_cmp},
+                    {"kernel_misaligned", k_misaligned},
                     {"kernel_exit", k_exit}};
 
 /* The others of a case that only PE 0 plays: they sleep in a barrier, to be ended by it. */
@@ -296,6 +313,8 @@ static int pe_main(int argc, char **argv)
     /* Only checking builds see some mistakes; then the job ends well. */
     if (s.pe.me == 0 && strncmp(s.name, "alike_", 6) != 0 && strncmp(s.name, "differ_", 7) != 0)
         gshmem_barrier_all();
+    if (is(&s, "running_kernel")) /* finalize waits for it */
+        test_collective(&s.pe, trouble_kernel, 1, 1, (int)k_long, s.word, s.freed, s.stuck);
     gshmem_finalize();
     return 0;
 }
