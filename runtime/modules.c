@@ -68,10 +68,9 @@ static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_
                         "library has layout %u (%zu bytes): compile them again",
                         m->version, m->bytes, GSH_STATE_VERSION, sizeof(*state));
     }
-    /* kernels for GPUs cannot be launched on the CPU device, whose host calls work all the same */
-    bool is_filled = m->fill != NULL && strcmp(pe->device_ops->name, "cuda") == 0;
-    int error = is_filled ? m->fill(state, sizeof(*state)) : 0;
-    if (error != 0) {
+    int error = m->fill != NULL ? m->fill(state, sizeof(*state)) : 0;
+    /* without a GPU its kernels cannot be filled, nor launched; the CPU device's host calls work */
+    if (error != 0 && strcmp(pe->device_ops->name, "cuda") == 0) {
         return gsh_fail(GSH_ERR_CUDA,
                         "a module's state cannot be copied to the device: CUDA "
                         "runtime error %d (kernels not compiled for this GPU?)",

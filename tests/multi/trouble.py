@@ -27,7 +27,7 @@ TIMED = {"GSHMEM_WAIT_TIMEOUT": "1"}
 CASES = {
     "before_init": (r"gshmem_long_p.*init", None, {}, "single"),
     "after_finalize": (r"gshmem_barrier_all.*(init|finalize)", None, {}, "single"),
-    "bad_pe": (r"PE 0.*gshmem_long_p.*PE [34] is out of range", None, {}, "run"),
+    "bad_pe": (r"PE 0.*gshmem_long_p.*PE [234] is out of range", None, {}, "run"),
     "negative_pe": (r"PE 0.*gshmem_long_g.*PE -1", None, {}, "run"),
     "stride": (r"PE 0.*gshmem_long_iget.*stride is 0;", None, {}, "run"),
     "signal_op": (r"PE 0.*gshmemx_signal_op.*sig_op 33 is neither", None, {}, "run"),
@@ -91,7 +91,7 @@ CASES = {
     "unknown_launcher": (r"launcher.*PMI_SIZE", None, {"PMI_SIZE": "4", "PMI_RANK": "0"}, "single"),
 }
 CHECKS = {
-    "kernel_bad_pe": (r"PE 0.*gshmem_long_p.*kernel.*PE [34] is out of range", None, {}, "run"),
+    "kernel_bad_pe": (r"PE 0.*gshmem_long_p.*kernel.*PE [234] is out of range", None, {}, "run"),
     "stack": (r"PE 0.*gshmem_long_p.*symmetric", None, {}, "run"),
     "freed": (r"PE 0.*gshmem_long_p.*alloc", None, {}, "run"),
     "past": (r"PE 0.*gshmem_long_put.*alloc", None, {}, "run"),
