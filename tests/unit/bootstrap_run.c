@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "bootstrap/uid.h"
 #include "bootstrap_conform.h"
@@ -131,9 +132,18 @@ static void test_failures(void)
     CHECK_EQ(RUN("-n", "3", "sh", "-c", "[ $GSHMEM_RANK = 2 ] && kill -9 $$; exec sleep 100"), 137);
     CHECK_STR(result.text, "gshmemrun: PE 2 was killed by signal 9 (Killed)\n");
     /* One that was seen first, but has only lost the other. */
-    CHECK_EQ(RUN("-n", "2", "sh", "-c",
-                 "[ $GSHMEM_RANK = 0 ] && exit 1; trap 'kill -9 $$' TERM; sleep 100 & wait"),
-             137);
+    char folder[] = "/tmp/bootstrap_run-XXXXXX", script[256];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(script, sizeof script,
+             "[ $GSHMEM_RANK = 0 ] && { read x <%s/ready; exit 1; }; trap 'kill -9 $$' TERM; "
+             "echo >%s/ready; sleep 100 & wait",
+             folder, folder);
+    char ready[sizeof folder + 8];
+    snprintf(ready, sizeof ready, "%s/ready", folder);
+    CHECK_EQ(mkfifo(ready, 0600), 0);
+    CHECK_EQ(RUN("-n", "2", "sh", "-c", script), 137);
+    CHECK_EQ(unlink(ready), 0);
+    CHECK_EQ(rmdir(folder), 0);
     CHECK_STR(result.text, "gshmemrun: PE 1 was killed by signal 9 (Killed)\n");
     /* The others take no notice of being asked, nor do their children. */
     CHECK_EQ(RUN("-n", "2", "sh", "-c",
