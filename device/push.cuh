@@ -363,12 +363,11 @@ __device__ __noinline__ inline uint64_t push_short(words4 w, uint32_t slots, uin
         if (!is_in(group))
             continue;
         bool has_room = true;
-        gsh_ring *ring = ring_at(index);
-        view v = view_of(ring);
         if (rank_in(group) == 0) {
+            gsh_ring *ring = ring_at(index);
             uint64_t n = (uint64_t)size_of(group) * slots, tail = load_relaxed(&ring->gpu_tail);
             position = atomic_add(&ring->gpu_head, n);
-            has_room = position + n - tail <= v.n_slots;
+            has_room = position + n - tail <= ring->n_slots;
         }
         position = of_first(group, position << 1 | (uint64_t)has_room);
         has_room = (position & 1) != 0;
@@ -392,9 +391,9 @@ __device__ __noinline__ inline uint64_t push_short(words4 w, uint32_t slots, uin
             w.header = s->w.header;
             here = s->r.here;
             waiting = s->r.waiting;
-            ring = ring_at(index);
-            v = view_of(ring);
         }
+        gsh_ring *ring = ring_at(index);
+        view v = view_of(ring);
         position += (uint64_t)rank_in(group) * slots;
         if (slots > 1)
             write_slot(v, position + 1, s->w.values);

@@ -48,6 +48,23 @@ __device__ __noinline__ inline uint64_t look_around(uint64_t start, const troubl
     return start;
 }
 
+/* The same for a look at one word that was in vain. */
+template <class T>
+__device__ __forceinline__ uint64_t look_around(uint64_t start, uint32_t kind, const char *call,
+                                                int pe, int cmp, const T *address, T expected,
+                                                T seen)
+{
+    trouble t = {kind,
+                 pe,
+                 (uint32_t)cmp,
+                 call,
+                 reinterpret_cast<uint64_t>(address),
+                 (uint64_t)expected,
+                 (uint64_t)seen,
+                 0};
+    return look_around(start, &t);
+}
+
 /* The spin: look; when in vain, turn with what was looked at; when not, done. */
 struct spin {
     uint64_t start = 0;
@@ -58,17 +75,8 @@ struct spin {
                                          const T *address, T expected, T seen)
     {
         spin_pause();
-        if (++turns % turns_between_looks == 0) {
-            trouble t = {kind,
-                         pe,
-                         (uint32_t)cmp,
-                         call,
-                         reinterpret_cast<uint64_t>(address),
-                         (uint64_t)expected,
-                         (uint64_t)seen,
-                         0};
-            start = look_around(start, &t);
-        }
+        if (++turns % turns_between_looks == 0)
+            start = look_around(start, kind, call, pe, cmp, address, expected, seen);
     }
     __device__ __forceinline__ void done() const { spin_done(); }
 };
@@ -91,15 +99,7 @@ __device__ __forceinline__ T spin_on(const T *word, Load load, Test is_enough, u
                 return seen;
             }
         }
-        trouble t = {kind,
-                     pe,
-                     (uint32_t)cmp,
-                     call,
-                     reinterpret_cast<uint64_t>(word),
-                     (uint64_t)expected,
-                     (uint64_t)seen,
-                     0};
-        start = look_around(start, &t);
+        start = look_around(start, kind, call, pe, cmp, word, expected, seen);
     }
     spin_done();
     return seen;
