@@ -149,6 +149,13 @@ __device__ __forceinline__ void store_relaxed_words(words2 *p, words2 v)
                  : "memory");
 }
 
+/* The same for a request in a ring. What this thread has been told (a barrier it has passed) comes
+ * before what the proxy does for it: the GPU holds a store back behind an acquire. */
+__device__ __forceinline__ void publish_words(words2 *p, words2 v)
+{
+    store_relaxed_words(p, v);
+}
+
 /* The atomics are relaxed. atomic_<op> returns the value before; reduce_<op> returns nothing and
  * does not wait for it. */
 #define GSHMEM_ATOMIC(OP, W, TYPE, REGISTER)                                  \

@@ -206,8 +206,8 @@ __device__ __forceinline__ view view_of(const gsh_ring *ring)
 __device__ __forceinline__ void write_slot(view v, uint64_t position, words2 w)
 {
     uint64_t lap = GSH_RING_LAP_BIT(position, v.n_slots);
-    store_relaxed_words(&v.slots[position & (v.n_slots - 1)],
-                        {(w.low & ~GSH_RING_LAP) | lap, (w.high & ~GSH_RING_LAP) | lap});
+    publish_words(&v.slots[position & (v.n_slots - 1)],
+                  {(w.low & ~GSH_RING_LAP) | lap, (w.high & ~GSH_RING_LAP) | lap});
 }
 
 /* After a request is written: a proxy that sleeps is woken by whom it can be. */

@@ -13,8 +13,10 @@
  * - Every 8-byte word validates itself: its bit 63 is GSH_RING_LAP_BIT(i). Slots start zeroed
  *   and are never cleared; the reader takes a request when all its words carry the lap's bit. So
  *   nothing depends on how the bus joins or orders the stores.
- * - Publication is relaxed. What the proxy must see with a request (a put's source) the producer
- *   fences first: its system-scope fence pairs with the proxy's acquire loads of the words.
+ * - Publication is relaxed on GPUs. What the proxy must see with a request (a put's source) the
+ *   producer fences first: its system-scope fence pairs with the proxy's acquire loads of the
+ *   words. What the producer has only been told itself needs no fence: a GPU holds a store back
+ *   behind an acquire. C++ does not say so, so the CPU device publishes with release.
  * - cpu_tail: slots before it may be written again. cpu_done: requests before it are complete in
  *   their own sense (put: the source may be reused; get: the data is there; quiet: everything
  *   before it in this ring is seen at its PE). Both are written by the proxy with release, never
