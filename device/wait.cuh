@@ -24,9 +24,11 @@ namespace gshmem
 namespace detail
 {
 
-/* Looking at the abort word costs a trip to host memory, so it is done rarely: every 512 turns,
- * about 0.3 ms on an H200. On the CPU device a turn may sleep, and the look is cheap. */
-constexpr uint32_t turns_between_looks = is_cpu_device ? 1 : 512;
+/* Looking around reads the abort word in host memory: microseconds, in which a wait does not see
+ * what it waits for, and far more where thousands of threads look. So it is done after so many
+ * looks at words in vain, about 10 ms on an H200. On the CPU device a turn may sleep, and it is
+ * cheap. */
+constexpr uint32_t looks_between = is_cpu_device ? 1 : 16384;
 
 /* Sees to what bounds a spin. Returns when the spin began by the first look's clock; does not
  * return when the job is ending or the time limit has passed. */
@@ -65,18 +67,21 @@ __device__ __forceinline__ uint64_t look_around(uint64_t start, uint32_t kind, c
     return look_around(start, &t);
 }
 
-/* The spin: look; when in vain, turn with what was looked at; when not, done. */
+/* The spin: look at n_looks words; when in vain, turn with what was looked at; when not, done. */
 struct spin {
     uint64_t start = 0;
-    uint32_t turns = 0;
+    uint32_t looks = 0;
 
     template <class T>
     __device__ __forceinline__ void turn(uint32_t kind, const char *call, int pe, int cmp,
-                                         const T *address, T expected, T seen)
+                                         const T *address, T expected, T seen, size_t n_looks = 1)
     {
         spin_pause();
-        if (++turns % turns_between_looks == 0)
+        looks += n_looks < looks_between ? (uint32_t)n_looks : looks_between;
+        if (looks >= looks_between) {
+            looks = 0;
             start = look_around(start, kind, call, pe, cmp, address, expected, seen);
+        }
     }
     __device__ __forceinline__ void done() const { spin_done(); }
 };
@@ -91,7 +96,7 @@ __device__ __forceinline__ T spin_on(const T *word, Load load, Test is_enough, u
     T seen = load(word);
     for (uint64_t start = 0; !is_enough(seen);) {
         GSHMEM_NO_UNROLL
-        for (uint32_t turns = turns_between_looks; turns != 0; turns--) {
+        for (uint32_t turns = looks_between; turns != 0; turns--) {
             spin_pause();
             seen = load(word);
             if (is_enough(seen)) {
@@ -245,7 +250,7 @@ __device__ __forceinline__ size_t find_any(const T *ivars, size_t nelems, const 
             if (!is_wait || looked_at == SIZE_MAX)
                 return (size_t)SIZE_MAX;
             s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at, (T)values[looked_at],
-                   seen);
+                   seen, nelems);
         }
     });
 }
@@ -277,7 +282,7 @@ __device__ __forceinline__ size_t find_some(const T *ivars, size_t nelems, size_
                 return found;
             }
             s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at, (T)values[looked_at],
-                   seen);
+                   seen, nelems);
         }
     });
 }
