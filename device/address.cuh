@@ -194,8 +194,14 @@ __device__ __forceinline__ int32_t slot(int pe)
 template <class T> __device__ __forceinline__ T *address_in_slot(T *symmetric, int32_t at)
 {
     const gsh_state &s = state();
-    int64_t distance = (int64_t)(at - s.my_slot) * (int64_t)s.stride;
-    uint64_t mapped = reinterpret_cast<uint64_t>(symmetric) + (uint64_t)distance;
+    uint64_t mapped = reinterpret_cast<uint64_t>(symmetric);
+    if constexpr (is_cpu_device) {
+        mapped += (uint64_t)((int64_t)(at - s.my_slot) * (int64_t)s.stride);
+    } else { /* the low half of the stride is 0, so one instruction is enough */
+        uint32_t high =
+            (uint32_t)(mapped >> 32) + (uint32_t)(at - s.my_slot) * (uint32_t)(s.stride >> 32);
+        mapped = (uint64_t)high << 32 | (uint32_t)mapped;
+    }
     return as_global(reinterpret_cast<T *>(mapped));
 }
 
@@ -219,8 +225,34 @@ __device__ __forceinline__ bool has_far()
     return may_be_far && state().rings != 0;
 }
 
-/* Where the two routes part: near(mapped address) when pe is mapped, else far(). For a peer of the
- * run, the usual case, that costs nothing beyond the look for its slot. */
+/* Of a peer outside the run: near(mapped address) when it is mapped, else far(). */
+template <class T, class Near, class Far>
+__device__ __forceinline__ auto route_outside_run(T *symmetric, int pe, Near near, Far far)
+{
+    int32_t at = reinterpret_cast<const int32_t *>(state().slot_of)[pe];
+    if (at < 0) {
+        if constexpr (may_be_far)
+            return far();
+        else
+            report(GSH_REPORT_BAD_PE, "a call compiled with GSHMEM_NEAR_ONLY", pe, 0, 0, 0, 0, 0);
+    }
+    return near(address_in_slot(symmetric, at));
+}
+
+/* Where the two routes part: near(mapped address) when pe is mapped, else far(). near is a call of
+ * one instruction or two and stands here twice, so that for a peer of the run, the usual case, the
+ * address costs two instructions, which a loop over words of one peer makes once. */
+template <class T, class Near, class Far>
+__device__ __forceinline__ auto route_word(T *symmetric, int pe, Near near, Far far)
+{
+    const gsh_state &s = state();
+    uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
+    if (in_run < (uint32_t)s.run_n)
+        return near(address_in_slot(symmetric, s.run_first_slot + (int32_t)in_run));
+    return route_outside_run(symmetric, pe, near, far);
+}
+
+/* The same with near only once, for calls that are more than that. */
 template <class T, class Near, class Far>
 __device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
 {

@@ -32,7 +32,11 @@ template <direction D, class W> __device__ __forceinline__ W load_source(const W
 template <direction D, class W>
 __device__ __forceinline__ void move_one(char *dest, const char *source)
 {
-    store_plain(reinterpret_cast<W *>(dest), load_source<D>(reinterpret_cast<const W *>(source)));
+    W v = load_source<D>(reinterpret_cast<const W *>(source));
+    if constexpr (D == direction::put)
+        store_global(reinterpret_cast<W *>(dest), v);
+    else
+        store_plain(reinterpret_cast<W *>(dest), v);
 }
 
 /* ---- 16 bytes of the near side --------------------------------------------------------------- */
@@ -125,7 +129,7 @@ template <direction D, near_side N>
 __device__ __forceinline__ void store_vector(char *dest, vec16 v, unsigned shift)
 {
     if constexpr (D == direction::put)
-        *reinterpret_cast<vec16 *>(dest) = v;
+        store_global(reinterpret_cast<vec16 *>(dest), v);
     else
         store_near<N>(dest, v, shift);
 }
@@ -149,6 +153,23 @@ __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_
     }
 }
 
+/* Aligned vectors 0, size, 2 * size and so on below nvectors, at most U, one at least. All loads
+ * come first. */
+template <direction D, int U>
+__device__ __forceinline__ void copy_few(int nvectors, uint32_t size, char *dest,
+                                         const char *source)
+{
+    vec16 v[U] = {}; /* else what they held before is kept across the loads, in local memory */
+    GSHMEM_UNROLL
+    for (int u = 0; u < U; u++)
+        if (u == 0 || u * (int)size < nvectors)
+            v[u] = load_vector<D, near_side::aligned>(source + 16 * u * size, 0);
+    GSHMEM_UNROLL
+    for (int u = 0; u < U; u++)
+        if (u == 0 || u * (int)size < nvectors)
+            store_vector<D, near_side::aligned>(dest + 16 * u * size, v[u], 0);
+}
+
 /* As many batches of U vectors, rank, rank + size and so on, as there are; returns where it
  * ended. */
 template <direction D, near_side N, int U>
@@ -165,7 +186,7 @@ template <direction D, near_side N, int U>
 __device__ __forceinline__ void copy_rest(size_t i, size_t size, char *dest, const char *source,
                                           size_t nvectors, unsigned shift)
 {
-    vec16 v[U];
+    vec16 v[U] = {};
     GSHMEM_UNROLL
     for (int u = 0; u < U - 1; u++)
         if (i + u * size < nvectors)
@@ -304,6 +325,29 @@ __device__ __forceinline__ void copy_words(size_t rank, size_t size, char *dest,
         copy_body<D, near_side::aligned, U>(rank, size, dest, source, nvectors, 0);
 }
 
+/* At most 32 GiB in whole vectors, both sides aligned: what most copies are, in few instructions,
+ * since all warps of a block execute them. */
+template <direction D, class G>
+__device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *dest,
+                                          const char *source, size_t bytes)
+{
+    constexpr int U = manner<G>::in_flight;
+    constexpr size_t bulk_from = manner<G>::template bulk_from<D>;
+    if (bulk_from != SIZE_MAX && bytes >= bulk_from && bulk_copy(rank, size, dest, source, bytes))
+        return;
+    int step = (int)size, left = (int)(bytes / 16) - (int)rank;
+    dest += (size_t)16 * rank;
+    source += (size_t)16 * rank;
+    GSHMEM_NO_UNROLL
+    for (; left > (U - 1) * step; left -= U * step) {
+        copy_batch<D, near_side::aligned, U>(dest, source, 16 * size, 0);
+        dest += 16 * U * size;
+        source += 16 * U * size;
+    }
+    if (left > 0)
+        copy_few<D, U - 1>(left, size, dest, source);
+}
+
 /* They differ there. The edges grow to at least 3 bytes, so that whole words can be read. */
 template <direction D, class G>
 __device__ __forceinline__ void copy_bytes(size_t rank, size_t size, char *dest, const char *source,
@@ -346,14 +390,6 @@ __device__ __noinline__ void copy_any(size_t rank, size_t size, char *dest, cons
         copy_bytes<D, G>(rank, size, dest, source, bytes);
 }
 
-/* At most U aligned vectors for each thread. */
-template <direction D, int U>
-__device__ __forceinline__ void copy_at_once(uint32_t rank, uint32_t size, char *dest,
-                                             const char *source, uint32_t nvectors)
-{
-    copy_rest<D, near_side::aligned, U + 1>(rank, size, dest, source, nvectors, 0);
-}
-
 /* align: what both addresses are known to be multiples of. Aligned vectors, as many as are copied
  * at once, and one aligned element are copied with no call: the usual small message. */
 template <direction D, size_t align, class G>
@@ -367,8 +403,12 @@ __device__ __forceinline__ void copy_vectors(uint32_t rank, uint32_t size, char 
         source = as_global(source);
     unsigned bits =
         (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source));
-    if (((bits | (unsigned)bytes) & 15) == 0 && bytes <= 16u * at_once * size) {
-        copy_at_once<D, at_once>(rank, size, dest, source, (uint32_t)bytes / 16);
+    if (((bits | (unsigned)bytes) & 15) == 0 && bytes < (size_t)32 << 30) {
+        if (bytes > 16u * at_once * size)
+            copy_aligned<D, G>(rank, size, dest, source, bytes);
+        else if (16 * rank < (uint32_t)bytes)
+            copy_few<D, at_once>((int)(bytes / 16) - (int)rank, size, dest + 16 * rank,
+                                 source + 16 * rank);
     } else if (bytes == 8 && (align >= 8 || (bits & 7) == 0)) {
         if (rank == 0)
             move_one<D, uint64_t>(dest, source);
@@ -380,20 +420,22 @@ __device__ __forceinline__ void copy_vectors(uint32_t rank, uint32_t size, char 
     }
 }
 
+/* By the thread of g that has this rank. */
 #if defined(__CUDACC__)
 template <direction D, size_t align, class G>
-__device__ __forceinline__ void copy(G g, void *dest, const void *source, size_t bytes)
+__device__ __forceinline__ void copy(G g, uint32_t rank, void *dest, const void *source,
+                                     size_t bytes)
 {
-    copy_vectors<D, align, G>(g.rank(), g.size(), static_cast<char *>(dest),
+    copy_vectors<D, align, G>(rank, g.size(), static_cast<char *>(dest),
                               static_cast<const char *>(source), bytes);
 }
 #else
 /* Each thread moves one contiguous part, in whole cache lines. */
 template <direction D, size_t align, class G>
-inline void copy(G g, void *dest, const void *source, size_t bytes)
+inline void copy(G g, uint32_t rank, void *dest, const void *source, size_t bytes)
 {
     size_t part = ((bytes + g.size() - 1) / g.size() + 63) & ~(size_t)63;
-    size_t off = part * g.rank();
+    size_t off = part * rank;
     if (off < bytes)
         memmove(static_cast<char *>(dest) + off, static_cast<const char *>(source) + off,
                 bytes - off < part ? bytes - off : part);

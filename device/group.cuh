@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The threads that make a call together: one, a warp, a block. Each has rank(), size() and sync();
- * sync also orders: what any of them did before it is seen by all of them after it. */
+ * sync also orders: what any of them did before it is seen by all of them after it. early_rank() is
+ * rank(), read here and not where it is used: that takes long, and a sync hides it. */
 #ifndef GSHMEM_GROUP_CUH
 #define GSHMEM_GROUP_CUH
 
@@ -17,9 +18,30 @@ __device__ __forceinline__ uint32_t rank_in_block()
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
 
+/* Warps are 32 consecutive ranks of the block. */
+__device__ __forceinline__ uint32_t rank_in_warp()
+{
+#if defined(__CUDACC__)
+    uint32_t lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+#else
+    return rank_in_block() % 32;
+#endif
+}
+
 __device__ __forceinline__ uint32_t block_size()
 {
     return blockDim.x * blockDim.y * blockDim.z;
+}
+
+/* x, in a register from here on, whenever it is used first. */
+__device__ __forceinline__ uint32_t pinned(uint32_t x)
+{
+#if defined(__CUDACC__)
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
 }
 
 } // namespace detail
@@ -27,6 +49,7 @@ __device__ __forceinline__ uint32_t block_size()
 /* The calling thread alone. */
 struct group_thread {
     __device__ __forceinline__ uint32_t rank() const { return 0; }
+    __device__ __forceinline__ uint32_t early_rank() const { return 0; }
     __device__ __forceinline__ uint32_t size() const { return 1; }
     __device__ __forceinline__ void sync() const {}
 };
@@ -34,6 +57,7 @@ struct group_thread {
 /* All threads of the calling warp: 32 consecutive ranks of the block, fewer in its last warp. */
 struct group_warp {
     __device__ __forceinline__ uint32_t rank() const { return detail::rank_in_block() % 32; }
+    __device__ __forceinline__ uint32_t early_rank() const { return detail::pinned(rank()); }
     __device__ __forceinline__ uint32_t size() const
     {
         uint32_t rest = detail::block_size() - (detail::rank_in_block() & ~31u);
@@ -45,6 +69,7 @@ struct group_warp {
 /* All threads of the calling block. */
 struct group_block {
     __device__ __forceinline__ uint32_t rank() const { return detail::rank_in_block(); }
+    __device__ __forceinline__ uint32_t early_rank() const { return detail::pinned(rank()); }
     __device__ __forceinline__ uint32_t size() const { return detail::block_size(); }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
 };

@@ -223,6 +223,26 @@ template <class W> __device__ __forceinline__ void store_plain(W *p, W v)
     *p = v;
 }
 
+/* The same to what is known to be global memory, which the compiler does not find out by itself. */
+#define GSHMEM_STORE_GLOBAL(W, SUFFIX, REGISTER, R)                                       \
+    __device__ __forceinline__ void store_global(W *p, W v)                               \
+    {                                                                                     \
+        asm volatile("st.global." SUFFIX " [%0], %1;" ::"l"(__cvta_generic_to_global(p)), \
+                     REGISTER((R)v)                                                       \
+                     : "memory");                                                         \
+    }
+GSHMEM_STORE_GLOBAL(uint8_t, "u8", "h", uint16_t)
+GSHMEM_STORE_GLOBAL(uint16_t, "u16", "h", uint16_t)
+GSHMEM_STORE_GLOBAL(uint32_t, "u32", "r", uint32_t)
+GSHMEM_STORE_GLOBAL(uint64_t, "u64", "l", uint64_t)
+#undef GSHMEM_STORE_GLOBAL
+__device__ __forceinline__ void store_global(vec16 *p, vec16 v)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)),
+                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
 /* What comes before it in this thread (and what that has seen) is seen by whoever sees a later
  * relaxed store or atomic of this thread; and the other way round after a relaxed load. */
 __device__ __forceinline__ void fence_acq_rel()

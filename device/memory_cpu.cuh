@@ -237,6 +237,10 @@ template <class W> inline void store_plain(W *p, W v)
 {
     memcpy(p, &v, sizeof v);
 }
+template <class W> inline void store_global(W *p, W v)
+{
+    store_plain(p, v);
+}
 
 inline void fence_acq_rel()
 {

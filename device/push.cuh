@@ -68,7 +68,7 @@ struct request {
 #if defined(__CUDACC__)
 __device__ __forceinline__ uint32_t lane_bit()
 {
-    return 1u << (rank_in_block() % 32);
+    return 1u << rank_in_warp();
 }
 
 __device__ __forceinline__ uint32_t rank_in(uint32_t group)

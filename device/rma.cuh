@@ -26,8 +26,9 @@ __device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t
     route(
         dest, pe,
         [&](T *mapped) {
+            uint32_t rank = g.early_rank();
             g.sync();
-            copy<direction::put, alignof(T)>(g, mapped, source, nelems * sizeof(T));
+            copy<direction::put, alignof(T)>(g, rank, mapped, source, nelems * sizeof(T));
             g.sync();
         },
         [&] { far_put(g, dest, source, nelems * sizeof(T), pe, is_blocking, call); });
@@ -41,8 +42,9 @@ __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t
     route(
         source, pe,
         [&](const T *mapped) {
+            uint32_t rank = g.early_rank();
             g.sync();
-            copy<direction::get, alignof(T)>(g, dest, mapped, nelems * sizeof(T));
+            copy<direction::get, alignof(T)>(g, rank, dest, mapped, nelems * sizeof(T));
             g.sync();
             poll_pause();
         },
@@ -88,7 +90,7 @@ template <class T>
 __device__ __forceinline__ void p(T *dest, T value, int pe, const char *call = "gshmem::p")
 {
     detail::check(call, dest, sizeof(T), pe);
-    detail::route(
+    detail::route_word(
         dest, pe, [&](T *mapped) { detail::store_relaxed(mapped, value); },
         [&] {
             detail::out_of_line(detail::far_p)(dest, detail::bit_cast<detail::word<T>>(value),
@@ -101,7 +103,7 @@ __device__ __forceinline__ T g(const T *source, int pe, const char *call = "gshm
 {
     detail::check(call, source, sizeof(T), pe);
     detail::poll_pause();
-    return detail::route(
+    return detail::route_word(
         source, pe, [&](const T *mapped) { return detail::load_relaxed(mapped); },
         [&] {
             uint64_t bits = detail::out_of_line(detail::far_g)(source, sizeof(T), pe, call);

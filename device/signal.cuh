@@ -61,18 +61,19 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
     route(
         dest, pe,
         [&](T *mapped) {
+            uint32_t rank = g.early_rank();
             g.sync();
             if (is_beside(dest, source, nelems * sizeof(T), sig_addr, sig_op)) {
-                if (g.rank() == 0)
+                if (rank == 0)
                     store_beside(source, peer_address(sig_addr, pe), signal);
                 g.sync();
                 return;
             }
-            copy<direction::put, alignof(T)>(g, mapped, source, nelems * sizeof(T));
+            copy<direction::put, alignof(T)>(g, rank, mapped, source, nelems * sizeof(T));
             /* It brings the whole group's stores before the fence, which serves "signal seen
              * implies that the data is seen". */
             g.sync();
-            if (g.rank() == 0) {
+            if (rank == 0) {
                 fence_release();
                 send_signal(peer_address(sig_addr, pe), signal, sig_op);
             }
@@ -91,7 +92,7 @@ __device__ __forceinline__ void signal_op(uint64_t *sig_addr, uint64_t signal, i
                                           const char *call = "gshmem::signal_op")
 {
     detail::check_signal(call, sig_addr, sig_op, pe);
-    detail::route(
+    detail::route_word(
         sig_addr, pe, [&](uint64_t *mapped) { detail::send_signal(mapped, signal, sig_op); },
         [&] { detail::out_of_line(detail::far_signal)(sig_addr, signal, sig_op, pe, call); });
 }

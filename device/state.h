@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 2u
+#define GSH_STATE_VERSION 3u
 
 #ifdef __cplusplus
 #define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
@@ -133,13 +133,17 @@ struct gsh_alloc_range {
 #define GSH_SYNC_LIMIT_NS(timeout_ns) \
     ((timeout_ns) + ((timeout_ns) > 2000000000u ? (timeout_ns) / 10 : 200000000u))
 
+#define GSH_GPU_STRIDE_UNIT ((uint64_t)1 << 32)
+
 /* The constant block of every translation unit with kernels. Nothing in it changes after device
  * set-up, also not when the heap grows.
  *
  * Address rule: the copy on PE p of a local symmetric address a is
  *     a + ((int64_t)slot(p) - my_slot) * stride.
- * slot(p): PEs [run_first_pe, run_first_pe + run_n) have consecutive slots from run_first_slot on
- * (the usual case, no memory access); the others are looked up in slot_of; -1 is unreachable. */
+ * On GPUs the stride is a multiple of GSH_GPU_STRIDE_UNIT, so that only the high half of the
+ * address changes. slot(p): PEs [run_first_pe, run_first_pe + run_n) have consecutive slots from
+ * run_first_slot on (the usual case, no memory access); the others are looked up in slot_of; -1 is
+ * unreachable. */
 struct gsh_state {
     uint32_t magic, version, bytes, flags;
     int32_t my_pe, n_pes;

@@ -15,12 +15,12 @@
 #include "runtime/base/util.h"
 #include "runtime/net.h"
 
-#define HEAP_GRANULE (2u << 20)
+#define HEAP_GRANULE (2ull << 20)
 #define HOST_RANGE   (64ull << 30) /* the most one PE's heap takes on the CPU device by default */
 
-static uint64_t pow2_above(uint64_t v)
+static uint64_t pow2_above(uint64_t v, uint64_t least)
 {
-    uint64_t p = HEAP_GRANULE;
+    uint64_t p = least;
     while (p < v) {
         p <<= 1;
     }
@@ -335,8 +335,9 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
         r = number_slots(pe);
     }
     if (r == GSH_OK) {
-        *stride_bytes = cards[0].range_bytes != 0 ? gsh_align_up(cards[0].range_bytes, HEAP_GRANULE)
-                                                  : pow2_above(memory);
+        const uint64_t unit = cards[0].is_cuda ? GSH_GPU_STRIDE_UNIT : HEAP_GRANULE;
+        *stride_bytes = cards[0].range_bytes != 0 ? gsh_align_up(cards[0].range_bytes, unit)
+                                                  : pow2_above(memory, unit);
     }
     return r;
 }
