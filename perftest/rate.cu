@@ -224,16 +224,30 @@ template <class T> __device__ inline T get_one(const T *source, int pe)
         return gshmem_uint64_g(source, pe);
 }
 
+/* Which word is this thread's turn: its own in each window, one after another. No division, which
+ * would take longer than the call. */
+struct words_in_turn {
+    uint32_t step = gridDim.x * blockDim.x;
+    uint32_t mine = blockIdx.x * blockDim.x + threadIdx.x;
+    uint32_t end, i = mine;
+
+    __device__ explicit words_in_turn(int windows) : end((uint32_t)windows * step) {}
+    __device__ void next()
+    {
+        i += step;
+        if (i >= end)
+            i = mine;
+    }
+};
+
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     p_rate(timing t, T *dest, const T *source, int windows, int pe)
 {
-    const size_t n = (size_t)gridDim.x * blockDim.x;
-    const size_t mine = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    for (int r = t.first(); r < t.rounds; r++) {
+    words_in_turn word(windows);
+    for (int r = t.first(); r < t.rounds; r++, word.next()) {
         t.begin(r);
-        const size_t i = (size_t)((r - t.first()) % windows) * n + mine;
-        put_one(dest + i, source[i], pe);
+        put_one(dest + word.i, source[word.i], pe);
     }
     gshmem_quiet();
     __syncthreads();
@@ -244,12 +258,10 @@ template <class T>
 __global__ void __launch_bounds__(block_threads)
     g_rate(timing t, T *dest, const T *source, int windows, int pe)
 {
-    const size_t n = (size_t)gridDim.x * blockDim.x;
-    const size_t mine = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    for (int r = t.first(); r < t.rounds; r++) {
+    words_in_turn word(windows);
+    for (int r = t.first(); r < t.rounds; r++, word.next()) {
         t.begin(r);
-        const size_t i = (size_t)((r - t.first()) % windows) * n + mine;
-        dest[i] = get_one(source + i, pe);
+        dest[word.i] = get_one(source + word.i, pe);
     }
     __syncthreads();
     t.end();
