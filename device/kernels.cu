@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(1024)
                                 pointer<const void>(a.source), a.bytes);
         block.sync();
     }
-    if (block.rank() == 0) {
+    if (a.signal != 0 && block.rank() == 0) {
         /* Serves "signal seen implies that the data is seen": the block's own, and what the stream
          * has done before. */
         fence_release();

@@ -66,7 +66,7 @@ struct gsh_device_ops {
     /* Element i of elem_bytes from source + i * sst to dest + i * dst, strides in elements. */
     enum gsh_result (*copy_strided)(struct gsh_instance *pe, void *dest, const void *source,
                                     ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes, size_t nelems);
-    /* p: one element of 1, 2, 4 or 8 bytes. */
+    /* p: one element of 1, 2, 4 or 8 bytes. It may be seen only after quiet. */
     enum gsh_result (*store)(struct gsh_instance *pe, void *dest, uint64_t bits, size_t bytes);
     /* Reads nelems consecutive elements into out. Each is read by one acquire load: pairs with any
      * signal's release. Works while the user's kernels fill the device. */

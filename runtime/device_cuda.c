@@ -103,17 +103,13 @@ static enum gsh_result cuda_copy(struct gsh_instance *pe, void *dest, const void
     return r;
 }
 
+/* Returns when the value has been taken; the next fence or quiet waits for the rest. */
 static enum gsh_result cuda_store(struct gsh_instance *pe, void *dest, uint64_t bits, size_t bytes)
 {
     struct gsh_cuda_device *d = pe->device;
     bool entered = begin(d, &d->work);
-    memcpy(d->work.words, &bits, bytes);
-    enum gsh_result r = d->can_write_values && (bytes == 4 || bytes == 8)
-                            ? gsh_cuda_write_word(d, dest, bytes, bits, d->work.stream)
-                            : copy_async(d, dest, d->work.words, bytes);
-    if (r == GSH_OK) {
-        r = synchronize(d);
-    }
+    __atomic_store_n(&d->has_pending, true, __ATOMIC_RELAXED);
+    enum gsh_result r = gsh_cuda_store(d, dest, bits, bytes, d->work.stream);
     end(d, &d->work, entered);
     return r;
 }

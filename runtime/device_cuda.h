@@ -53,7 +53,7 @@ struct gsh_cuda_device {
     struct gsh_cuda_lane out;   /* what the proxy copies out of it */
     struct gsh_cuda_jobs jobs[GSH_LANES];
     uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
-    bool has_pending;        /* non-blocking copies since the last synchronisation; work.lock */
+    bool has_pending; /* what no one has waited for since the last synchronisation; work.lock */
 };
 
 /* Makes the device's context current for the calling thread; the result is for leave. */
@@ -69,6 +69,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d
  * the stream has done before. The context is current, and the device can_write_values. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *address,
                                                      size_t bytes, uint64_t value, CUstream stream);
+
+/* 1 to 8 bytes of bits to dest, enqueued; not in a graph, which would read bits later. The context
+ * is current. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d, void *dest,
+                                                uint64_t bits, size_t bytes, CUstream stream);
 
 /* The address by which this PE's kernels can use p: 0 when it is ordinary host memory. */
 CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p);

@@ -10,12 +10,16 @@
 #include "runtime/base/atomic.h"
 #include "runtime/instance.h"
 
-/* Up to here one block that copies and signals is faster than the copy engine and a word behind it:
- * 4.4 us against 5.1 us at 16 KiB, 5.5 against 5.1 at 64 KiB, between two H200s over NVLink. In a
- * graph 2.2 against 4.8, 4.1 against 5.2 at 64 KiB, 5.7 against 5.6 at 128 KiB; a kernel behind a
- * copy, which only ADD needs, starts late there: 13.5 us at 64 KiB. */
-#define KERNEL_PUT_MAX_BYTES       (32u << 10)
-#define GRAPH_KERNEL_PUT_MAX_BYTES (96u << 10)
+/* What is fastest, measured between two H200s over NVLink (docs/performance.md). Outside graphs:
+ * the copy engine, and a word that the stream itself writes behind it, 4.2 us where calls follow
+ * each other; a kernel takes 3.9, but ends 1.3 us later where the host waits for it. In graphs,
+ * where a kernel starts at once: one block copies up to here, 0.9 to 1.7 us for a put instead
+ * of 2.1 to 2.4 (a get 1.6 to 1.9 instead of 2.5 to 2.9), and signals, 2.2 us instead of 4.8. */
+#define GRAPH_KERNEL_PUT_MAX_BYTES    (32u << 10)
+#define GRAPH_KERNEL_GET_MAX_BYTES    (16u << 10)
+#define GRAPH_KERNEL_SIGNAL_MAX_BYTES (96u << 10)
+/* Outside graphs an ADD, which is a kernel in any case, copies as well up to here. */
+#define KERNEL_SIGNAL_MAX_BYTES (32u << 10)
 
 enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d, enum gsh_kernel kernel,
                                 unsigned grid, unsigned block, void *args, CUstream stream)
@@ -57,13 +61,6 @@ static bool is_captured(const struct gsh_cuda_device *d, CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Whether the stream itself should write a word: it takes half of a kernel's time, except in a
- * graph, where a kernel is the faster unless it comes behind a copy. */
-static bool can_write(const struct gsh_cuda_device *d, size_t bytes, CUstream stream)
-{
-    return d->can_write_values && (bytes == 4 || bytes == 8) && !is_captured(d, stream);
-}
-
 enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *address, size_t bytes,
                                     uint64_t value, CUstream stream)
 {
@@ -74,6 +71,17 @@ enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *addre
                       : gsh_cuda_result(d->cuda->StreamWriteValue64(stream, to, value,
                                                                     CU_STREAM_WRITE_VALUE_DEFAULT),
                                         "cuStreamWriteValue64");
+}
+
+/* A copy from memory that CUDA does not know takes the bytes before it returns (CUDA driver API,
+ * "API synchronization behavior"), so few of them travel inside the command: half the time of a
+ * word that the stream writes, which has a memory barrier before it. */
+enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d, void *dest, uint64_t bits,
+                               size_t bytes, CUstream stream)
+{
+    return gsh_cuda_result(
+        d->cuda->MemcpyHtoDAsync((CUdeviceptr)(uintptr_t)dest, &bits, bytes, stream),
+        "cuMemcpyHtoDAsync");
 }
 
 /* ---- copies ---- */
@@ -121,48 +129,89 @@ enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, void *dest, const
                            &args, stream);
 }
 
-static enum gsh_result put_signal_by_kernel(struct gsh_cuda_device *d, void *dest,
-                                            CUdeviceptr source, size_t bytes,
-                                            struct gsh_signal_arg signal, CUstream stream)
+/* A copy of bytes (there may be none), and a signal where there is one. */
+struct stream_copy {
+    void *dest;
+    const void *source;
+    size_t bytes;
+    struct gsh_signal_arg signal;
+};
+
+/* Whether source lies in the heap of another PE. */
+static bool is_get(const struct gsh_instance *pe, const void *source)
+{
+    return is_mapped(pe, source) &&
+           (uint64_t)(uintptr_t)source - pe->state.base >= pe->state.stride;
+}
+
+/* As far as speed goes, one kernel should do all of it. */
+static bool suits_kernel(const struct gsh_instance *pe, const struct stream_copy *c, bool is_graph)
+{
+    if (c->signal.address == NULL) {
+        return is_graph && c->bytes <= (is_get(pe, c->source) ? GRAPH_KERNEL_GET_MAX_BYTES
+                                                              : GRAPH_KERNEL_PUT_MAX_BYTES);
+    }
+    return is_graph ? c->bytes <= GRAPH_KERNEL_SIGNAL_MAX_BYTES
+                    : c->signal.op == GSHMEM_SIGNAL_ADD && c->bytes <= KERNEL_SIGNAL_MAX_BYTES;
+}
+
+/* By a kernel, if it reaches all of the memory; else *is_done stays false. */
+static enum gsh_result copy_by_kernel(struct gsh_instance *pe, const struct stream_copy *c,
+                                      CUstream stream, bool *is_done)
 {
     struct gsh_kernel_put_signal_args args = {
-        .dest = (uint64_t)(uintptr_t)dest,
-        .source = source,
-        .bytes = bytes,
-        .signal = (uint64_t)(uintptr_t)signal.address,
-        .value = signal.value,
-        .op = (uint64_t)signal.op,
+        .dest = c->bytes > 0 ? gsh_cuda_kernel_address(pe, c->dest) : 0,
+        .source = c->bytes > 0 ? gsh_cuda_kernel_address(pe, c->source) : 0,
+        .bytes = c->bytes,
+        .signal = (uint64_t)(uintptr_t)c->signal.address,
+        .value = c->signal.value,
+        .op = (uint64_t)c->signal.op,
     };
+    if (c->bytes > 0 && (args.dest == 0 || args.source == 0)) {
+        return GSH_OK;
+    }
+    *is_done = true;
     /* one thread for each 16 bytes */
-    unsigned threads = bytes == 0 ? 1 : bytes <= 512 ? 32 : bytes <= 4096 ? 256 : 1024;
-    return gsh_cuda_launch(d, GSH_KERNEL_PUT_SIGNAL, 1, threads, &args, stream);
+    unsigned threads = c->bytes == 0 ? 1 : c->bytes <= 512 ? 32 : c->bytes <= 4096 ? 256 : 1024;
+    return gsh_cuda_launch(pe->device, GSH_KERNEL_PUT_SIGNAL, 1, threads, &args, stream);
+}
+
+/* By the copy engine, and a word of the stream's behind it if that can be. */
+static enum gsh_result copy_by_engine(struct gsh_instance *pe, const struct stream_copy *c,
+                                      CUstream stream)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    struct stream_copy rest = {.signal = c->signal};
+    bool is_done = false;
+    enum gsh_result r = GSH_OK;
+    if (c->bytes > 0) {
+        r = gsh_cuda_result(d->cuda->MemcpyAsync((CUdeviceptr)(uintptr_t)c->dest,
+                                                 (CUdeviceptr)(uintptr_t)c->source, c->bytes,
+                                                 stream),
+                            "cuMemcpyAsync");
+    }
+    if (r != GSH_OK || c->signal.address == NULL) {
+        return r;
+    }
+    if (c->signal.op == GSHMEM_SIGNAL_SET && d->can_write_values) {
+        /* behind a memory barrier: what the stream has done before is seen with it */
+        return gsh_cuda_write_word(d, c->signal.address, 8, c->signal.value, stream);
+    }
+    return copy_by_kernel(pe, &rest, stream, &is_done);
 }
 
 enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest, const void *source,
                                      size_t bytes, struct gsh_signal_arg signal, gsh_stream stream)
 {
     struct gsh_cuda_device *d = pe->device;
-    bool entered = gsh_cuda_enter(d);
-    CUdeviceptr kernel_source = 0;
-    if (signal.address != NULL && bytes > 0 && bytes <= GRAPH_KERNEL_PUT_MAX_BYTES &&
-        (bytes <= KERNEL_PUT_MAX_BYTES || is_captured(d, stream))) {
-        kernel_source = gsh_cuda_kernel_address(pe, source);
-    }
+    const struct stream_copy copy = {dest, source, bytes, signal};
+    bool entered = gsh_cuda_enter(d), is_done = false;
     enum gsh_result r = GSH_OK;
-    if (bytes > 0 && kernel_source == 0) {
-        r = gsh_cuda_result(d->cuda->MemcpyAsync((CUdeviceptr)(uintptr_t)dest,
-                                                 (CUdeviceptr)(uintptr_t)source, bytes, stream),
-                            "cuMemcpyAsync");
+    if (bytes <= GRAPH_KERNEL_SIGNAL_MAX_BYTES && suits_kernel(pe, &copy, is_captured(d, stream))) {
+        r = copy_by_kernel(pe, &copy, stream, &is_done);
     }
-    bool is_set = signal.address != NULL && signal.op == GSHMEM_SIGNAL_SET;
-    bool is_behind_copy = bytes > 0 && kernel_source == 0;
-    if (r == GSH_OK && is_set &&
-        (is_behind_copy ? d->can_write_values : kernel_source == 0 && can_write(d, 8, stream))) {
-        /* behind a memory barrier: what the stream has done before is seen with it */
-        r = gsh_cuda_write_word(d, signal.address, 8, signal.value, stream);
-    } else if (r == GSH_OK && signal.address != NULL) {
-        r = put_signal_by_kernel(d, dest, kernel_source, kernel_source != 0 ? bytes : 0, signal,
-                                 stream);
+    if (r == GSH_OK && !is_done) {
+        r = copy_by_engine(pe, &copy, stream);
     }
     gsh_cuda_leave(d, entered);
     return r;
@@ -197,9 +246,9 @@ enum gsh_result gsh_cuda_stream_store(struct gsh_instance *pe, void *dest, uint6
     struct gsh_cuda_device *d = pe->device;
     struct gsh_kernel_store_args args = {(uint64_t)(uintptr_t)dest, bits, bytes};
     bool entered = gsh_cuda_enter(d);
-    enum gsh_result r = can_write(d, bytes, stream)
-                            ? gsh_cuda_write_word(d, dest, bytes, bits, stream)
-                            : gsh_cuda_launch(d, GSH_KERNEL_STORE, 1, 1, &args, stream);
+    enum gsh_result r = is_captured(d, stream)
+                            ? gsh_cuda_launch(d, GSH_KERNEL_STORE, 1, 1, &args, stream)
+                            : gsh_cuda_store(d, dest, bits, bytes, stream);
     gsh_cuda_leave(d, entered);
     return r;
 }
