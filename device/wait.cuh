@@ -24,30 +24,39 @@ namespace gshmem
 namespace detail
 {
 
-/* Looking around reads the abort word in host memory: microseconds, in which a wait does not see
- * what it waits for, and far more where thousands of threads look. So it is done after so many
- * looks at words in vain, about 10 ms on an H200. On the CPU device a turn may sleep, and it is
- * cheap. */
-constexpr uint32_t looks_between = is_cpu_device ? 1 : 16384;
+/* Now and then a wait looks around: has its time passed, is the job ending? On a GPU after so many
+ * looks at words in vain, 0.6 ms on an H200; on the CPU device a turn may sleep, and it is cheap.
+ */
+constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
 
-/* Sees to what bounds a spin. Returns when the spin began by the first look's clock; does not
- * return when the job is ending or the time limit has passed. */
+/* What a wait carries from one look around to the next: when it began, by the first one's clock,
+ * and in the low bits how many there were. Only one in so many reads the abort word, which lies in
+ * host memory: where all threads of a grid wait, their reads of it hold each other up for
+ * milliseconds, in which none sees what it waits for. */
+constexpr uint64_t abort_bits = 63;
+
+/* Does not return when the job is ending or the time limit has passed. */
 __device__ __noinline__ inline uint64_t look_around(uint64_t start, const trouble *t)
 {
     const gsh_state &s = state();
+    uint64_t began = start & ~abort_bits;
+    bool is_late = false;
+    if (s.wait_timeout_ns != 0) {
+        const uint64_t limit = t->kind == GSH_REPORT_SYNC_TIMEOUT
+                                   ? GSH_SYNC_LIMIT_NS(s.wait_timeout_ns)
+                                   : s.wait_timeout_ns;
+        uint64_t now = clock_ns();
+        is_late = began != 0 && now - began >= limit;
+        if (began == 0)
+            began = now & ~abort_bits;
+    }
     /* No order needed: nothing is read after it but the clock. */
-    if (load_relaxed(&control()->abort_word) != 0)
+    if ((is_late || (start & abort_bits) == abort_bits) &&
+        load_relaxed(&control()->abort_word) != 0)
         await_end();
-    if (s.wait_timeout_ns == 0)
-        return 0;
-    uint64_t now = clock_ns();
-    if (start == 0)
-        return now;
-    const uint64_t limit = t->kind == GSH_REPORT_SYNC_TIMEOUT ? GSH_SYNC_LIMIT_NS(s.wait_timeout_ns)
-                                                              : s.wait_timeout_ns;
-    if (now - start >= limit)
+    if (is_late)
         report_trouble(t);
-    return start;
+    return began | ((start + 1) & abort_bits);
 }
 
 /* The same for a look at one word that was in vain. */
@@ -67,21 +76,20 @@ __device__ __forceinline__ uint64_t look_around(uint64_t start, uint32_t kind, c
     return look_around(start, &t);
 }
 
-/* The spin: look at n_looks words; when in vain, turn with what was looked at; when not, done. */
+/* The spin: look; when in vain, turn with what was looked at; when not, done. For waits of which a
+ * look takes long, or that are rare: each look around reads the abort word. */
 struct spin {
+    static constexpr uint32_t turns_between = is_cpu_device ? 1 : 512;
     uint64_t start = 0;
-    uint32_t looks = 0;
+    uint32_t turns = 0;
 
     template <class T>
     __device__ __forceinline__ void turn(uint32_t kind, const char *call, int pe, int cmp,
-                                         const T *address, T expected, T seen, size_t n_looks = 1)
+                                         const T *address, T expected, T seen)
     {
         spin_pause();
-        looks += n_looks < looks_between ? (uint32_t)n_looks : looks_between;
-        if (looks >= looks_between) {
-            looks = 0;
-            start = look_around(start, kind, call, pe, cmp, address, expected, seen);
-        }
+        if (++turns % turns_between == 0)
+            start = look_around(start | abort_bits, kind, call, pe, cmp, address, expected, seen);
     }
     __device__ __forceinline__ void done() const { spin_done(); }
 };
@@ -104,7 +112,8 @@ __device__ __forceinline__ T spin_on(const T *word, Load load, Test is_enough, u
                 return seen;
             }
         }
-        start = look_around(start, kind, call, pe, cmp, word, expected, seen);
+        start = look_around(is_cpu_device ? start | abort_bits : start, kind, call, pe, cmp, word,
+                            expected, seen);
     }
     spin_done();
     return seen;
@@ -250,7 +259,7 @@ __device__ __forceinline__ size_t find_any(const T *ivars, size_t nelems, const 
             if (!is_wait || looked_at == SIZE_MAX)
                 return (size_t)SIZE_MAX;
             s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at, (T)values[looked_at],
-                   seen, nelems);
+                   seen);
         }
     });
 }
@@ -282,7 +291,7 @@ __device__ __forceinline__ size_t find_some(const T *ivars, size_t nelems, size_
                 return found;
             }
             s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at, (T)values[looked_at],
-                   seen, nelems);
+                   seen);
         }
     });
 }
