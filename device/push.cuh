@@ -86,6 +86,12 @@ __device__ __forceinline__ uint64_t of_first(uint32_t group, uint64_t value)
 {
     return __shfl_sync(group, value, __ffs((int)group) - 1);
 }
+
+/* Nobody goes on before all of the group have come here. */
+__device__ __forceinline__ void meet(uint32_t group)
+{
+    __syncwarp(group);
+}
 #else
 inline uint32_t rank_in(uint32_t)
 {
@@ -101,6 +107,8 @@ inline uint64_t of_first(uint32_t, uint64_t value)
 {
     return value;
 }
+
+inline void meet(uint32_t) {}
 #endif
 
 /* Which of the threads here (`here`) are next: those with the lowest key among `waiting`. */
@@ -261,7 +269,8 @@ __device__ __forceinline__ void write_request(const request *r)
 
 /* ---- values that come back ------------------------------------------------------------------- */
 
-/* Takes a ticket for each thread of the group and waits for the turn of its cell. */
+/* Takes a ticket for each thread of the group and waits for the turns of all their cells: one that
+ * went on alone would reserve for the group, and who has reserved must not wait for a turn. */
 __device__ __forceinline__ void take_ticket(request *r)
 {
     uint64_t first = 0;
@@ -270,6 +279,7 @@ __device__ __forceinline__ void take_ticket(request *r)
     r->immediate = of_first(r->group, first) + rank_in(r->group);
     await_word(&ring_at(r->ring)->gpu_turn[r->immediate % GSH_RING_REPLIES],
                r->immediate / GSH_RING_REPLIES, r);
+    meet(r->group);
 }
 
 __device__ __noinline__ inline uint64_t await_answer(const request *r)
