@@ -28,6 +28,8 @@ enum mutation {
     TAIL_TOO_EARLY,  /* the reader gives slots back before it has read them all */
     TAIL_NEVER_LAST, /* the reader keeps the last slots until it has more to give back */
     NO_TURN,         /* askers do not wait for their turn of the cell */
+    TURN_TOO_LATE,   /* they wait for it when they have reserved, as a warp whose first thread
+                        reserves for the others while these still wait */
     TURN_TOO_EARLY,  /* they pass it on before they have read the answer */
     NO_MARK,         /* they take what is in the cell for the answer */
     HALF_AN_ANSWER,  /* they look at one of its two words */
@@ -142,6 +144,12 @@ static bool has_room(const struct search *s, const struct state *t, unsigned p, 
            t->p[p].position + slots_at_once(s, t, p) <= tail + n_slots;
 }
 
+/* What comes when there is room. */
+static uint8_t step_with_room(const struct search *s, const struct state *t, unsigned p)
+{
+    return s->mutation == TURN_TOO_LATE && op_of(s, t, p)->has_answer ? TURN : WRITE;
+}
+
 static void reserve(struct search *s, struct state *t, unsigned p)
 {
     struct producer *me = &t->p[p];
@@ -156,7 +164,7 @@ static void reserve(struct search *s, struct state *t, unsigned p)
         t->owner[position] = (uint8_t)(1 + 8 * p + me->op + i);
         position += op_of(s, t, p)[i].slots;
     }
-    me->step = has_room(s, t, p, me->tail) ? WRITE : ROOM;
+    me->step = has_room(s, t, p, me->tail) ? step_with_room(s, t, p) : ROOM;
 }
 
 static void write_slots(const struct search *s, struct state *t, unsigned p)
@@ -204,13 +212,13 @@ static bool step_producer(struct search *s, struct state *t, unsigned p)
     switch (me->step) {
     case TICKET:
         me->ticket = t->next_ticket++;
-        me->step = TURN;
+        me->step = s->mutation == TURN_TOO_LATE ? LOAD_TAIL : TURN;
         return true;
     case TURN:
         if (s->mutation != NO_TURN &&
             t->turn[me->ticket % s->config->n_cells] < me->ticket / s->config->n_cells)
             return false;
-        me->step = LOAD_TAIL;
+        me->step = s->mutation == TURN_TOO_LATE ? WRITE : LOAD_TAIL;
         return true;
     case LOAD_TAIL:
         me->tail = t->gpu_tail;
@@ -227,7 +235,7 @@ static bool step_producer(struct search *s, struct state *t, unsigned p)
         return true;
     case STORE_TAIL: /* maybe older than what is there */
         t->gpu_tail = me->tail;
-        me->step = WRITE;
+        me->step = step_with_room(s, t, p);
         return true;
     case WRITE:
         write_slots(s, t, p);
