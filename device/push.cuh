@@ -4,7 +4,9 @@
  * once reserve with one atomic.
  *
  * Why nobody waits for ever. Room at a position needs only that lower positions of the ring are
- * written, a cell's turn only that holders of lower tickets go on, and an answer only the proxy.
+ * written, which who has reserved them does without waiting for anything but room: threads that
+ * reserve together have all their turns before. A cell's turn needs only that holders of lower
+ * tickets go on, and an answer only the proxy.
  * Threads of a warp may be made to wait for each other after any branch; so one warp never has
  * reservations in two rings that are not written yet, and takes the turns of several rings in the
  * order of the rings (ask). Threads that come here apart from each other wait for nothing but what
