@@ -83,15 +83,27 @@ void gsh_net_tell(struct gsh_instance *pe, int origin, int status, const char *t
 
 /* ---- the end of this process, in a thread of its own: it is found under the proxy's lock ---- */
 
-static void await_hearsay(struct gsh_net *net)
+static void nap_unless_heard(struct gsh_net *net, uint64_t limit_ns)
 {
     const struct timespec nap = {.tv_nsec = 5000000};
-    int n = net->pe->n_pes, steps = (net->pe->my_pe - net->lost_pe + n) % n;
-    uint64_t limit_ns =
-        HEARSAY_NS + HEARSAY_STEP_NS * (uint64_t)(steps < HEARSAY_STEPS ? steps : HEARSAY_STEPS);
     for (uint64_t start_ns = gsh_now_ns(); gsh_now_ns() - start_ns < limit_ns && !has_heard(net);) {
         nanosleep(&nap, NULL);
     }
+}
+
+static void await_hearsay(struct gsh_net *net)
+{
+    int n = net->pe->n_pes, steps = (net->pe->my_pe - net->lost_pe + n) % n;
+    nap_unless_heard(net,
+                     HEARSAY_NS + HEARSAY_STEP_NS *
+                                      (uint64_t)(steps < HEARSAY_STEPS ? steps : HEARSAY_STEPS));
+}
+
+/* Another PE of the node speaks, maybe later. It ends this one then; were it told of this one's end
+ * before, it would not speak. */
+static void await_speaker(struct gsh_net *net)
+{
+    nap_unless_heard(net, (uint64_t)HEARSAY_STEPS * HEARSAY_STEP_NS);
 }
 
 /* One line for each node at most; for the death of a near PE by the watch's rule. */
@@ -122,6 +134,9 @@ static void *end_main(void *arg)
     } else {
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job: %s", net->news.origin,
                 net->news.text);
+        if (net->is_found_here) {
+            await_speaker(net);
+        }
         gsh_report_print(pe);
     }
     gsh_watch_tell_abort(pe->watch, net->news.status);
