@@ -225,34 +225,8 @@ __device__ __forceinline__ bool has_far()
     return may_be_far && state().rings != 0;
 }
 
-/* Of a peer outside the run: near(mapped address) when it is mapped, else far(). */
-template <class T, class Near, class Far>
-__device__ __forceinline__ auto route_outside_run(T *symmetric, int pe, Near near, Far far)
-{
-    int32_t at = reinterpret_cast<const int32_t *>(state().slot_of)[pe];
-    if (at < 0) {
-        if constexpr (may_be_far)
-            return far();
-        else
-            report(GSH_REPORT_BAD_PE, "a call compiled with GSHMEM_NEAR_ONLY", pe, 0, 0, 0, 0, 0);
-    }
-    return near(address_in_slot(symmetric, at));
-}
-
-/* Where the two routes part: near(mapped address) when pe is mapped, else far(). near is a call of
- * one instruction or two and stands here twice, so that for a peer of the run, the usual case, the
- * address costs two instructions, which a loop over words of one peer makes once. */
-template <class T, class Near, class Far>
-__device__ __forceinline__ auto route_word(T *symmetric, int pe, Near near, Far far)
-{
-    const gsh_state &s = state();
-    uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
-    if (in_run < (uint32_t)s.run_n)
-        return near(address_in_slot(symmetric, s.run_first_slot + (int32_t)in_run));
-    return route_outside_run(symmetric, pe, near, far);
-}
-
-/* The same with near only once, for calls that are more than that. */
+/* Where the two routes part: near(mapped address) when pe is mapped, else far(). For a peer of the
+ * run, the usual case, that costs nothing beyond the look for its slot. */
 template <class T, class Near, class Far>
 __device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
 {
@@ -270,6 +244,18 @@ __device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
         }
     }
     return near(address_in_slot(symmetric, at));
+}
+
+/* The same for a near of an instruction or two. It stands here twice, so that for a peer of the run
+ * the address costs two instructions, which a loop over words of one peer makes once. */
+template <class T, class Near, class Far>
+__device__ __forceinline__ auto route_word(T *symmetric, int pe, Near near, Far far)
+{
+    const gsh_state &s = state();
+    uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
+    if (in_run < (uint32_t)s.run_n)
+        return near(address_in_slot(symmetric, s.run_first_slot + (int32_t)in_run));
+    return route(symmetric, pe, near, far);
 }
 
 /* Whether the address lies in this PE's range of the heap. */

@@ -18,18 +18,6 @@ __device__ __forceinline__ uint32_t rank_in_block()
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
 
-/* Warps are 32 consecutive ranks of the block. */
-__device__ __forceinline__ uint32_t rank_in_warp()
-{
-#if defined(__CUDACC__)
-    uint32_t lane;
-    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane;
-#else
-    return rank_in_block() % 32;
-#endif
-}
-
 __device__ __forceinline__ uint32_t block_size()
 {
     return blockDim.x * blockDim.y * blockDim.z;
