@@ -10,11 +10,11 @@
 #include "runtime/base/atomic.h"
 #include "runtime/instance.h"
 
-/* What is fastest, measured between two H200s over NVLink (docs/performance.md). Outside graphs:
- * the copy engine, and a word that the stream itself writes behind it, 4.2 us where calls follow
- * each other; a kernel takes 3.9, but ends 1.3 us later where the host waits for it. In graphs,
- * where a kernel starts at once: one block copies up to here, 0.9 to 1.7 us for a put instead
- * of 2.1 to 2.4 (a get 1.6 to 1.9 instead of 2.5 to 2.9), and signals, 2.2 us instead of 4.8. */
+/* Measured between two H200s over NVLink (docs/performance.md). Outside graphs: the copy engine,
+ * and a word that the stream itself writes behind it, 4.8 us where calls follow each other; a
+ * kernel takes 3.9, but ends 1.5 us later where the host waits for it. In graphs, where a kernel
+ * starts at once: one block copies up to here, 1.4 to 2.2 us for a put instead of 2.1 to 2.3 (a
+ * get 2.0 to 2.4 instead of 2.5 to 3.0), and signals, 2.3 us instead of 4.7. */
 #define GRAPH_KERNEL_PUT_MAX_BYTES    (32u << 10)
 #define GRAPH_KERNEL_GET_MAX_BYTES    (16u << 10)
 #define GRAPH_KERNEL_SIGNAL_MAX_BYTES (96u << 10)
