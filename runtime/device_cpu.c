@@ -265,12 +265,14 @@ static void executor_thread_start(void *context)
 }
 
 /* Moves the proxy on when the threads of a block only wait: what they wait for may be its work. */
-static void executor_help(void *context)
+static bool executor_help(void *context)
 {
     const struct gsh_instance *pe = context;
-    if (pe->proxy != NULL) {
-        gsh_proxy_help(pe->proxy);
+    if (pe->proxy == NULL) {
+        return false;
     }
+    gsh_proxy_help(pe->proxy);
+    return true;
 }
 
 static bool is_only_pe_of_process(const struct gsh_instance *pe)

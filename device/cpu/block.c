@@ -22,9 +22,12 @@
 
 /* Rounds of a block in which all its threads only spin: so many with a pause, so many more with a
  * yield of the core; after that it sleeps for a quarter of the time it has waited, within these
- * limits. With 4 PEs of 64 such blocks on two cores, sleeping costs less than a core. */
+ * limits. With 4 PEs of 64 such blocks on two cores, sleeping costs less than a core. Where help
+ * has work, which is pause enough, the first rounds are more: microseconds, in which a far PE of
+ * the same machine answers. */
 #define PAUSE_ROUNDS 4u
-#define YIELD_ROUNDS 64u
+#define HELP_ROUNDS  64u
+#define YIELD_ROUNDS 60u
 #define MIN_SLEEP_NS 5000u
 #define MAX_SLEEP_NS 2000000u
 
@@ -240,14 +243,15 @@ GSH_NO_TSAN static void want_block(struct gsh_cpu_block *b)
 }
 
 /* Not as the CUDA thread: what it does is not the kernel's, and must not switch stacks. */
-GSH_NO_TSAN static void help(struct gsh_cpu_block *b)
+GSH_NO_TSAN static bool help(struct gsh_cpu_block *b)
 {
     struct gsh_cpu_thread *self = gshmem_cpu_self;
     gshmem_cpu_self = NULL;
     gsh_tsan_become(b->main.tsan);
-    b->config->help(b->config->context);
+    bool has_work = b->config->help(b->config->context);
     gsh_tsan_become(b->running->tsan);
     gshmem_cpu_self = self;
+    return has_work;
 }
 
 /* All threads of the block that can run only spin. */
@@ -255,19 +259,21 @@ GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
 {
     uint32_t round = b->idle_rounds++;
     b->idle_yields = 0;
-    if (round == 0)
-        b->idle_since_ns = now_ns();
     /* Under the thread sanitizer it would write to the CUDA thread's stack as somebody else. */
-    if (b->config->help && !gsh_tsan_is_on())
-        help(b);
-    if (round < PAUSE_ROUNDS) {
-        pause_core();
+    bool is_helped = b->config->help && !gsh_tsan_is_on() && help(b);
+    uint32_t first = is_helped ? HELP_ROUNDS : PAUSE_ROUNDS;
+    if (round < first) {
+        if (!is_helped)
+            pause_core();
+        b->idle_since_ns = 0;
         return;
     }
-    if (round % YIELD_ROUNDS == PAUSE_ROUNDS && gsh_block_is_stuck(b))
+    if (b->idle_since_ns == 0)
+        b->idle_since_ns = now_ns();
+    if ((round - first) % YIELD_ROUNDS == 0 && gsh_block_is_stuck(b))
         gsh_block_fatal_stuck(b);
     want_block(b);
-    uint64_t sleep_ns = round < YIELD_ROUNDS ? 0 : (now_ns() - b->idle_since_ns) / 4;
+    uint64_t sleep_ns = round - first < YIELD_ROUNDS ? 0 : (now_ns() - b->idle_since_ns) / 4;
     if (sleep_ns < MIN_SLEEP_NS) {
         sched_yield();
         return;

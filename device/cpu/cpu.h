@@ -5,6 +5,7 @@
 #ifndef GSHMEM_CPU_H
 #define GSHMEM_CPU_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -111,9 +112,9 @@ struct gsh_cpu_config {
     /* A kernel has described a failure in its PE's control block; words it and ends the job.
      * May be NULL or return: the kernel then stands still. */
     void (*report)(void *context);
-    /* Called now and then while all threads of a block that can run only spin: may do a little work
-     * that they wait for. No kernel code. May be NULL. */
-    void (*help)(void *context);
+    /* Called in each round in which all threads of a block that can run only spin: may do a little
+     * work that they wait for; false: there never is any. No kernel code. May be NULL. */
+    bool (*help)(void *context);
     /* Called first in each OS thread the device starts; may be NULL. */
     void (*thread_start)(void *context);
     void *context;

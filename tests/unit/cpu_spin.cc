@@ -96,7 +96,7 @@ struct helper {
     unsigned flag, n_calls, n_in_kernel;
 };
 
-static void help(void *context)
+static bool help(void *context)
 {
     helper *h = (helper *)context;
     if (gsh_cpu_self)
@@ -104,6 +104,7 @@ static void help(void *context)
     gshmemx_cpu_yield(); /* the core: it is host code */
     if (__atomic_add_fetch(&h->n_calls, 1u, __ATOMIC_RELAXED) == 10)
         __atomic_store_n(&h->flag, 1u, __ATOMIC_RELEASE);
+    return true;
 }
 
 static __global__ void wait_for_help(const unsigned *flag)
