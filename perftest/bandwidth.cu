@@ -13,22 +13,6 @@ using namespace perftest;
 enum operation { PUT, GET };
 const char *const names[] = {"put", "get"};
 
-/* All blocks of the grid have come; they run at the same time, since there is a multiprocessor for
- * each. *arrived is 0 at first. */
-__device__ inline void grid_meet(unsigned *arrived)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        const unsigned before = atomicAdd(arrived, 1u);
-        const unsigned goal = before / gridDim.x * gridDim.x + gridDim.x;
-        while ((int)(atomicAdd(arrived, 0u) - goal) < 0) {
-        }
-        __threadfence();
-    }
-    __syncthreads();
-}
-
 template <operation op, bool is_stream>
 __global__ void __launch_bounds__(block_threads)
     repeat(timing t, char *dest, const char *source, size_t bytes, int pe, unsigned *arrived)

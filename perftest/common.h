@@ -37,6 +37,22 @@ template <group g> __device__ inline void group_sync()
         __syncthreads();
 }
 
+/* All blocks of the grid have come; they run at the same time, since there is a multiprocessor for
+ * each. *arrived is 0 at first. */
+__device__ inline void grid_meet(unsigned *arrived)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        const unsigned before = atomicAdd(arrived, 1u);
+        const unsigned goal = before / gridDim.x * gridDim.x + gridDim.x;
+        while ((int)(atomicAdd(arrived, 0u) - goal) < 0) {
+        }
+        __threadfence();
+    }
+    __syncthreads();
+}
+
 /* How a kernel measures itself: for (int r = t.first(); r < t.rounds; r++) { t.begin(r); call; }
  * t.end(). Round 0 is the first that counts. Each block leaves its two stamps. */
 struct timing {
