@@ -271,19 +271,24 @@ void gsh_engine_submit(struct gsh_proxy *proxy, struct gsh_task *task)
     enqueue(peer, task);
 }
 
-unsigned gsh_engine_round(struct gsh_proxy *proxy)
+unsigned gsh_engine_round(struct gsh_proxy *proxy, unsigned n_polls)
 {
+    struct gsh_transport *t = proxy->transport;
     struct gsh_link *next;
     if (proxy->failure != GSH_OK)
-        return proxy->transport->ops->progress(proxy->transport); /* for notices */
+        return t->ops->progress(t); /* for notices */
     unsigned n = gsh_rings_drain(proxy);
-    n += proxy->transport->ops->progress(proxy->transport);
-    n += gsh_stage_round(proxy);
+    do
+        n += t->ops->progress(t);
+    while (n == 0 && --n_polls > 0);
+    if (proxy->stage.ops)
+        n += gsh_stage_round(proxy);
     for (struct gsh_link *at = proxy->waiting.next; at != &proxy->waiting; at = next) {
         next = at->next;
         pump(GSH_HOLDER(struct gsh_peer, waiting, at));
     }
-    gsh_message_send_acks(proxy);
+    if (!gsh_link_is_alone(&proxy->acking))
+        gsh_message_send_acks(proxy);
     n += gsh_rings_retire(proxy);
     if (proxy->lost_pe >= 0)
         gsh_engine_report_lost(proxy);

@@ -26,6 +26,7 @@
 #include "proxy/ring_host.h"
 #include "proxy/stage.h"
 #include "runtime/base/atomic.h"
+#include "runtime/base/lock.h"
 
 /* Operations that only the engine makes. */
 enum {
@@ -114,7 +115,7 @@ struct gsh_ring_window {
 };
 
 struct gsh_proxy {
-    pthread_mutex_t lock;
+    struct gsh_lock lock;
     struct gsh_proxy_options options;
     struct gsh_transport *transport;
     bool has_memory;
@@ -132,6 +133,7 @@ struct gsh_proxy {
 
     struct gsh_ring_window *rings[GSH_RING_MAX_RINGS];
     int n_rings;
+    unsigned n_ring_tasks; /* in their windows */
 
     struct gsh_link flight; /* tasks of the host, by flight_sequence */
     uint64_t flight_sequence;
@@ -155,6 +157,7 @@ struct gsh_proxy {
     /* Calls of host threads, and their rounds in which something happened; written under the lock,
      * read without. */
     uint32_t n_host_calls;
+    uint64_t n_requests;       /* of host threads, tokens aside, that the engine has; likewise */
     uint32_t n_waiting;        /* host threads that make rounds until something is done; likewise */
     uint64_t n_sleeps, n_naps; /* the thread's, for tests */
 };
@@ -173,8 +176,9 @@ static inline bool gsh_engine_may_send(const struct gsh_peer *peer)
 {
     return peer->sent - peer->acked < GSH_UNACKED_MAX;
 }
-/* Everything that can go on now: rings, transport, queues, acks. How much happened. */
-unsigned gsh_engine_round(struct gsh_proxy *proxy);
+/* Everything that can go on now: rings, transport, queues, acks. How much happened. While nothing
+ * does the transport is asked up to n_polls times, at least once. */
+unsigned gsh_engine_round(struct gsh_proxy *proxy, unsigned n_polls);
 /* NULL: no memory, reported. */
 struct gsh_peer *gsh_engine_peer(struct gsh_proxy *proxy, int pe);
 /* Starts a flush unless one is under way. True: it is complete already. */

@@ -8,6 +8,9 @@
 
 /* Calls that need no progress themselves make a round now and then. */
 #define CALLS_PER_ROUND 16
+/* How often a round of a host thread asks the transport while nothing comes: to ask costs less than
+ * the rest of a round. */
+#define POLLS_PER_ROUND 8
 /* Turns of a spin before a waiting host thread begins to sleep between them: milliseconds. */
 #define SPIN_TURNS 20000u
 
@@ -19,16 +22,27 @@ static void note_call(struct gsh_proxy *proxy)
     __atomic_store_n(&proxy->n_host_calls, proxy->n_host_calls + 1, __ATOMIC_RELAXED);
 }
 
+/* Release: whoever sees the number sees the request to be the engine's, too. */
+static void count_request(struct gsh_proxy *proxy)
+{
+    gsh_store_release_u64(&proxy->n_requests, proxy->n_requests + 1);
+}
+
+uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy)
+{
+    return gsh_load_acquire_u64(&proxy->n_requests); /* pairs with count_request */
+}
+
 static void enter(struct gsh_proxy *proxy)
 {
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     note_call(proxy);
 }
 
 /* A round in which nothing happens is no reason for the thread of the proxy to stay awake. */
 static unsigned make_round(struct gsh_proxy *proxy)
 {
-    unsigned n = gsh_engine_round(proxy);
+    unsigned n = gsh_engine_round(proxy, POLLS_PER_ROUND);
     if (n > 0)
         note_call(proxy);
     return n;
@@ -39,7 +53,7 @@ static void leave(struct gsh_proxy *proxy)
 {
     bool is_busy = proxy->n_pending > 0 || !gsh_link_is_alone(&proxy->waiting) ||
                    gsh_stage_is_busy(&proxy->stage);
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     if (is_busy)
         gsh_thread_wake(proxy);
 }
@@ -55,7 +69,7 @@ static void wait_turn(struct gsh_proxy *proxy, unsigned *turn)
     unsigned n = make_round(proxy);
     bool is_alone = proxy->n_waiting <= 1;
     unsigned after_spin = *turn > SPIN_TURNS ? *turn - SPIN_TURNS : 0;
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     if (n > 0 && is_alone) {
         *turn = 0;
     } else if (after_spin == 0) {
@@ -64,7 +78,7 @@ static void wait_turn(struct gsh_proxy *proxy, unsigned *turn)
         gsh_backoff(&after_spin);
         *turn = after_spin + SPIN_TURNS;
     }
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
 }
 
 /* ---- requests of host threads ---- */
@@ -98,44 +112,10 @@ static struct gsh_task *take_task(struct gsh_proxy *proxy, bool is_posted)
     return task;
 }
 
-/* The most frequent request by far, a put of the heap's memory that nothing holds up: what submit
- * does, without its detours. False: it is not one. */
-static bool put_at_once(struct gsh_task *task, const struct gsh_request *q)
-{
-    struct gsh_proxy *proxy = task->proxy;
-    struct gsh_transport *t = proxy->transport;
-    bool is_in_range = q->pe >= 0 && q->pe < proxy->options.n_pes;
-    struct gsh_peer *peer = is_in_range ? proxy->peers[q->pe] : NULL;
-    bool is_pending = false;
-    if (q->op != GSH_RING_PUT || q->bytes == 0 || !proxy->is_native || !peer ||
-        !gsh_engine_is_open(peer))
-        return false;
-    task->request.op = GSH_RING_PUT;
-    task->request.pe = q->pe;
-    task->request.remote_off = q->remote_off;
-    task->request.bytes = q->bytes;
-    task->request.done = host_task_done;
-    task->op.done = gsh_task_native_done;
-    gsh_engine_activate(peer, GSH_SOURCE_HOST);
-    peer->last_op = GSH_RING_PUT;
-    peer->puts_posted++;
-    proxy->n_posted += task->is_posted;
-    proxy->n_pending++; /* first, for done may come from within the call */
-    enum gsh_result r =
-        t->ops->put(t, q->pe, q->remote_off, q->local, q->bytes, &task->op, &is_pending);
-    if (r != GSH_OK || !is_pending)
-        gsh_task_native_done(&task->op, r);
-    else if (!task->is_done)
-        gsh_link_append(&proxy->flight, &task->flight);
-    return true;
-}
-
 static void submit(struct gsh_task *task, const struct gsh_request *request)
 {
     struct gsh_proxy *proxy = task->proxy;
     bool has_data = request->op == GSH_RING_PUT_INLINE || request->op == GSH_RING_PUT_SIGNAL;
-    if (put_at_once(task, request))
-        return;
     /* Most of a request is room for data that it does not use. */
     memcpy(&task->request, request, offsetof(struct gsh_request, inline_data));
     if (has_data && !request->local)
@@ -184,7 +164,7 @@ static void round_now_and_then(struct gsh_proxy *proxy)
     if (proxy->n_calls_until_round-- > 0)
         return;
     proxy->n_calls_until_round = CALLS_PER_ROUND - 1;
-    gsh_engine_round(proxy);
+    gsh_engine_round(proxy, 1);
 }
 
 /* A quiet, its own tasks apart: what the rings had given out before it is complete, gets as well.
@@ -216,6 +196,8 @@ enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *reque
         r = run_quiet(proxy, task, request);
     } else if (task) {
         submit(task, request);
+        if (request->op != GSH_RING_FENCE)
+            count_request(proxy);
         r = await(proxy, task, &request->value);
         round_now_and_then(proxy);
     } else if (r == GSH_OK) {
@@ -236,6 +218,7 @@ enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request
     struct gsh_task *task = proxy->failure == GSH_OK ? take_task(proxy, true) : NULL;
     if (task) {
         submit(task, request);
+        count_request(proxy);
         round_now_and_then(proxy);
     }
     enum gsh_result r = proxy->failure;
@@ -243,12 +226,71 @@ enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request
     return r;
 }
 
+/* Nothing is in the put's way: what submit does, without its detours. */
+static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task,
+                                   uint64_t remote_off, const void *local, uint64_t bytes)
+{
+    struct gsh_proxy *proxy = task->proxy;
+    struct gsh_transport *t = proxy->transport;
+    bool is_posted = task->is_posted, is_pending = false;
+    uint64_t unused;
+    task->request.op = GSH_RING_PUT;
+    task->request.pe = peer->pe;
+    task->request.remote_off = remote_off;
+    task->request.bytes = bytes;
+    task->request.done = host_task_done;
+    task->op.done = gsh_task_native_done;
+    gsh_engine_activate(peer, GSH_SOURCE_HOST);
+    peer->last_op = GSH_RING_PUT;
+    peer->puts_posted++;
+    proxy->n_posted += is_posted; /* these first, for done may come from within the call */
+    proxy->n_pending++;
+    enum gsh_result r = t->ops->put(t, peer->pe, remote_off, local, bytes, &task->op, &is_pending);
+    if (r == GSH_OK && !is_pending) {
+        proxy->n_posted -= is_posted;
+        proxy->n_pending--;
+        gsh_pool_give(&proxy->tasks, task);
+        return GSH_OK;
+    }
+    if (r != GSH_OK)
+        gsh_task_native_done(&task->op, r);
+    else if (!task->is_done)
+        gsh_link_append(&proxy->flight, &task->flight);
+    return is_posted ? proxy->failure : await(proxy, task, &unused);
+}
+
+enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, int pe, uint64_t remote_off,
+                              const void *local, uint64_t bytes, bool is_posted)
+{
+    enter(proxy);
+    struct gsh_peer *peer = proxy->peers[pe];
+    bool is_open = proxy->failure == GSH_OK && proxy->is_native && peer &&
+                   gsh_engine_is_open(peer) && proxy->n_posted < GSH_POSTED_MAX;
+    struct gsh_task *task = is_open ? take_task(proxy, is_posted) : NULL;
+    if (task) {
+        enum gsh_result r = put_at_once(peer, task, remote_off, local, bytes);
+        count_request(proxy);
+        round_now_and_then(proxy);
+        leave(proxy);
+        return r;
+    }
+    leave(proxy);
+    struct gsh_request request = {.op = GSH_RING_PUT,
+                                  .pe = pe,
+                                  .remote_off = remote_off,
+                                  .local = (void *)(uintptr_t)local,
+                                  .bytes = bytes};
+    return is_posted ? gsh_proxy_post(proxy, &request) : gsh_proxy_run(proxy, &request);
+}
+
 void gsh_proxy_help(struct gsh_proxy *proxy)
 {
-    if (pthread_mutex_trylock(&proxy->lock) != 0)
+    if (!gsh_lock_try(&proxy->lock)) {
+        gsh_pause();
         return;
+    }
     (void)make_round(proxy);
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
 }
 
 /* ---- messages of the runtime ---- */
@@ -277,9 +319,9 @@ static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *d
 static enum gsh_result mail_to_self(struct gsh_proxy *proxy, uint64_t tag, const void *data,
                                     size_t bytes)
 {
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     enum gsh_result r = gsh_mailbox_put(&proxy->mailbox, proxy->options.my_pe, tag, data, bytes);
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     return r;
 }
 
@@ -345,9 +387,9 @@ enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag,
         if (r != GSH_OK)
             break;
         wait_turn(proxy, &turn);
-        pthread_mutex_unlock(&proxy->lock);
+        gsh_lock_give(&proxy->lock);
         r = wait ? wait(context, pe) : GSH_OK;
-        pthread_mutex_lock(&proxy->lock);
+        gsh_lock_take(&proxy->lock);
         if (r != GSH_OK)
             break;
     }

@@ -63,7 +63,6 @@ enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct
     proxy->options = *options;
     proxy->event_fd = -1;
     proxy->lost_pe = -1;
-    pthread_mutex_init(&proxy->lock, NULL);
     gsh_link_init(&proxy->active);
     gsh_link_init(&proxy->waiting);
     gsh_link_init(&proxy->acking);
@@ -83,13 +82,13 @@ static void close_down(struct gsh_proxy *proxy)
 {
     uint64_t start_ns = gsh_now_ns();
     unsigned turn = 0;
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     proxy->is_closing = true;
     while (proxy->n_outs > 0 && proxy->failure == GSH_OK && gsh_now_ns() - start_ns < CLOSE_NS) {
-        gsh_engine_round(proxy);
+        gsh_engine_round(proxy, 1);
         gsh_spin(&turn);
     }
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
 }
 
 void gsh_proxy_destroy(struct gsh_proxy **handle)
@@ -115,7 +114,6 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_pool_empty(&proxy->large_outs);
     gsh_pool_empty(&proxy->stage_outs);
     gsh_pool_empty(&proxy->stage_ins);
-    pthread_mutex_destroy(&proxy->lock);
     free(proxy);
 }
 
@@ -153,17 +151,17 @@ const struct gsh_ring_wake *gsh_proxy_ring_wake(struct gsh_proxy *proxy)
 
 enum gsh_result gsh_proxy_address(struct gsh_proxy *proxy, const void **blob, size_t *bytes)
 {
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     enum gsh_result r = proxy->transport->ops->address(proxy->transport, blob, bytes);
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     return r;
 }
 
 enum gsh_result gsh_proxy_set_peer(struct gsh_proxy *proxy, int pe, const void *blob, size_t bytes)
 {
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     enum gsh_result r = proxy->transport->ops->set_peer(proxy->transport, pe, blob, bytes);
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     return r;
 }
 
@@ -188,27 +186,27 @@ static enum gsh_result set_memory(struct gsh_proxy *proxy, const struct gsh_prox
 enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy, const struct gsh_proxy_memory *memory,
                                      void *heap_base)
 {
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     enum gsh_result r = set_memory(proxy, memory, heap_base);
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     return r;
 }
 
 void gsh_proxy_forget_lanes(struct gsh_proxy *proxy)
 {
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     if (proxy->stage.ops) {
         gsh_stage_destroy(proxy);
         proxy->has_memory = false;
     }
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
 }
 
 enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off, uint64_t bytes,
                                      const void **key, size_t *key_bytes)
 {
     enum gsh_result r = GSH_OK;
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     if (proxy->is_native) {
         r = proxy->transport->ops->add_region(proxy->transport, proxy->heap_base + off, off, bytes,
                                               key, key_bytes);
@@ -216,37 +214,37 @@ enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off, uint
         *key = no_key;
         *key_bytes = sizeof no_key;
     }
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     return r;
 }
 
 enum gsh_result gsh_proxy_remove_region(struct gsh_proxy *proxy, uint64_t off)
 {
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     enum gsh_result r =
         proxy->is_native ? proxy->transport->ops->remove_region(proxy->transport, off) : GSH_OK;
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     return r;
 }
 
 enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *proxy, int pe, uint64_t off,
                                           uint64_t bytes, const void *key, size_t key_bytes)
 {
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     enum gsh_result r = GSH_OK;
     if (proxy->is_native)
         r = proxy->transport->ops->add_peer_region(proxy->transport, pe, off, bytes, key,
                                                    key_bytes);
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     return r;
 }
 
 enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe, uint64_t off)
 {
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     enum gsh_result r = GSH_OK;
     if (proxy->is_native)
         r = proxy->transport->ops->remove_peer_region(proxy->transport, pe, off);
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     return r;
 }

@@ -135,6 +135,13 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy,
 /* The same without waiting: complete after a QUIET. The request is copied. For puts, gets. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy,
                                                 const struct gsh_request *request);
+/* Either of them for a PUT, which is the most frequent request by far. pe is one of the job's,
+ * bytes are not 0. */
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, int pe, uint64_t remote_off,
+                                               const void *local, uint64_t bytes, bool is_posted);
+/* How many of them, FENCE and QUIET aside, there were so far: acquire, what they ask for has been
+ * handed over. */
+uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy);
 /* Some progress if nobody else is at it: for threads that wait for memory to change (host waits,
  * the CPU device's spins). Cheap. */
 void gsh_proxy_help(struct gsh_proxy *proxy);

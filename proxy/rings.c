@@ -34,6 +34,7 @@ static unsigned drain_ring(struct gsh_proxy *proxy, struct gsh_ring_window *wind
         if (r != GSH_OK || !has)
             return n;
         window->tail++;
+        proxy->n_ring_tasks++;
         n++;
         entry->window = window;
         task->proxy = proxy;
@@ -49,25 +50,30 @@ static unsigned drain_ring(struct gsh_proxy *proxy, struct gsh_ring_window *wind
 unsigned gsh_rings_drain(struct gsh_proxy *proxy)
 {
     unsigned n = 0;
-    for (int r = 0; r < proxy->n_rings; r++)
-        n += drain_ring(proxy, proxy->rings[r], (unsigned)r);
+    for (int r = 0; r < proxy->n_rings; r++) {
+        if (gsh_ring_reader_may_be_ready(&proxy->rings[r]->reader))
+            n += drain_ring(proxy, proxy->rings[r], (unsigned)r);
+    }
     return n;
 }
 
 unsigned gsh_rings_retire(struct gsh_proxy *proxy)
 {
     unsigned n = 0;
-    for (int r = 0; r < proxy->n_rings; r++) {
+    for (int r = 0; r < proxy->n_rings && proxy->n_ring_tasks > 0; r++) {
         struct gsh_ring_window *window = proxy->rings[r];
         const struct gsh_ring_entry *entry = NULL;
+        unsigned n_done = 0;
         while (window->head != window->tail) {
             struct gsh_ring_entry *oldest = &window->entry[window->head & (window->n_entries - 1)];
             if (!oldest->task.is_done)
                 break;
             entry = oldest;
             window->head++;
-            n++;
+            n_done++;
         }
+        proxy->n_ring_tasks -= n_done;
+        n += n_done;
         if (entry)
             gsh_ring_reader_done(&window->reader, entry->task.request.position);
     }
@@ -81,7 +87,7 @@ enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, struct gsh_ring_slot
     uint64_t n = gsh_min_u64(n_slots, WINDOW_MAX);
     struct gsh_ring_entry *entry = calloc(n, sizeof *entry);
     enum gsh_result r = GSH_OK;
-    pthread_mutex_lock(&proxy->lock);
+    gsh_lock_take(&proxy->lock);
     if (!window || !entry)
         r = gsh_fail(GSH_ERR_NOMEM, "no memory for a ring's requests");
     else if (proxy->n_rings == GSH_RING_MAX_RINGS)
@@ -94,7 +100,7 @@ enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, struct gsh_ring_slot
         window->n_entries = n;
         proxy->rings[proxy->n_rings++] = window;
     }
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
     if (r != GSH_OK) {
         free(entry);
         free(window);

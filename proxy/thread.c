@@ -63,15 +63,15 @@ static void go_to_sleep(struct gsh_proxy *proxy)
     struct pollfd fds[2] = {{.fd = proxy->event_fd, .events = POLLIN}, {.events = POLLIN}};
     __atomic_exchange_n(&proxy->is_asleep, 1, __ATOMIC_ACQ_REL);
 
-    pthread_mutex_lock(&proxy->lock);
-    bool may_sleep = gsh_engine_round(proxy) == 0 && !gsh_load_acquire_u32(&proxy->is_stopping);
+    gsh_lock_take(&proxy->lock);
+    bool may_sleep = gsh_engine_round(proxy, 1) == 0 && !gsh_load_acquire_u32(&proxy->is_stopping);
     fds[1].fd = t->ops->event_fd(t); /* poll passes over -1 */
     if (may_sleep && fds[1].fd >= 0)
         may_sleep = t->ops->arm(t);
     const struct timespec *limit = sleep_limit(proxy, fds[1].fd);
     if (may_sleep)
         (limit ? &proxy->n_naps : &proxy->n_sleeps)[0]++;
-    pthread_mutex_unlock(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
 
     if (may_sleep)
         (void)ppoll(fds, 2, limit, NULL);
@@ -103,10 +103,10 @@ static unsigned round_unless_host(struct gsh_proxy *proxy, unsigned *n_skipped)
     if (gsh_load_relaxed_u32(&proxy->n_waiting) > 0 && ++*n_skipped < POLITE_TURNS)
         return 0;
     *n_skipped = 0;
-    if (pthread_mutex_trylock(&proxy->lock) != 0)
+    if (!gsh_lock_try(&proxy->lock))
         return 0;
-    n = gsh_engine_round(proxy);
-    pthread_mutex_unlock(&proxy->lock);
+    n = gsh_engine_round(proxy, 1);
+    gsh_lock_give(&proxy->lock);
     return n;
 }
 

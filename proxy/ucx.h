@@ -152,6 +152,10 @@ const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX]);
 /* n records can be taken. */
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_reserve(struct gsh_ucx *u, struct gsh_ucx_pool *pool,
                                                  size_t n);
+static inline enum gsh_result gsh_ucx_reserve_one(struct gsh_ucx *u, struct gsh_ucx_pool *pool)
+{
+    return pool->free ? GSH_OK : gsh_ucx_reserve(u, pool, 1);
+}
 /* One of the reserved ones. */
 struct gsh_ucx_call *gsh_ucx_begin(struct gsh_ucx_pool *pool, struct gsh_ucx_peer *peer,
                                    struct gsh_op *op);

@@ -126,7 +126,7 @@ static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, uint64_t off
     /* The usual case: one piece, whose key is open. */
     if (next_piece(peer, off, bytes, &remote) != bytes || !remote->rkey || !peer->ep)
         return post_pieces(is_put, peer, off, local, bytes, op, is_pending);
-    r = gsh_ucx_reserve(u, &u->calls, 1);
+    r = gsh_ucx_reserve_one(u, &u->calls);
     if (r != GSH_OK)
         return r;
     struct gsh_ucx_call *call = gsh_ucx_begin(&u->calls, peer, op);
@@ -159,7 +159,7 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op
         return r;
     if (!peer->is_unflushed && peer->n_flushes == 0)
         return GSH_OK; /* nothing was put since the last one, which is complete */
-    r = gsh_ucx_reserve(u, &u->calls, 1);
+    r = gsh_ucx_reserve_one(u, &u->calls);
     if (r != GSH_OK)
         return r;
     *is_pending = true;

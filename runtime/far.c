@@ -20,24 +20,24 @@ struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const 
     };
 }
 
-/* After the request is the proxy's, so that whoever sees the number sees it to the proxy, too. */
-static void count(struct gsh_instance *pe)
-{
-    __atomic_fetch_add(&pe->far->n_asked, 1, __ATOMIC_RELEASE);
-}
-
 void gsh_far_run(struct gsh_instance *pe, const char *call, struct gsh_request *request)
 {
     enum gsh_result r = gsh_proxy_run(pe->proxy, request);
     gsh_net_require(pe, call, r);
-    count(pe);
 }
 
 void gsh_far_post(struct gsh_instance *pe, const char *call, const struct gsh_request *request)
 {
     enum gsh_result r = gsh_proxy_post(pe->proxy, request);
     gsh_net_require(pe, call, r);
-    count(pe);
+}
+
+void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, const void *source,
+                 uint64_t bytes, int target, bool is_nbi)
+{
+    uint64_t off = (uint64_t)(uintptr_t)symmetric - pe->state.base;
+    enum gsh_result r = gsh_proxy_put(pe->proxy, target, off, source, bytes, is_nbi);
+    gsh_net_require(pe, call, r);
 }
 
 void gsh_far_store(struct gsh_instance *pe, const char *call, void *symmetric, uint64_t bits,
@@ -109,9 +109,9 @@ static void order(struct gsh_instance *pe, const char *call, int op, uint64_t *n
 {
     struct gsh_far *far = pe->far;
     uint64_t tails[GSH_RING_MAX_RINGS];
-    /* acquire: pairs with count() and, so that who finds nothing to do has what the other thread's
-     * quiet brought, with note_most() */
-    uint64_t n_asked = __atomic_load_n(&far->n_asked, __ATOMIC_ACQUIRE);
+    uint64_t n_asked = gsh_proxy_n_requests(pe->proxy);
+    /* acquire: pairs with note_most(), so that who finds nothing to do has what the other thread's
+     * quiet brought */
     bool is_covered = __atomic_load_n(n_covered, __ATOMIC_ACQUIRE) >= n_asked;
     if (is_covered && !have_kernels_asked(far, covered)) {
         return;

@@ -15,6 +15,9 @@ struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const 
 void gsh_far_run(struct gsh_instance *pe, const char *call, struct gsh_request *request);
 /* The same without waiting, for puts and gets: complete after gsh_far_quiet. */
 void gsh_far_post(struct gsh_instance *pe, const char *call, const struct gsh_request *request);
+/* The same for puts of at least one byte; is_nbi: without waiting. */
+void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, const void *source,
+                 uint64_t bytes, int target, bool is_nbi);
 /* p: 1, 2, 4 or 8 bytes. */
 void gsh_far_store(struct gsh_instance *pe, const char *call, void *symmetric, uint64_t bits,
                    size_t bytes, int target);
@@ -56,9 +59,9 @@ struct gsh_far_ring {
 
 struct gsh_far {
     struct gsh_instance *pe;
-    /* Requests of host threads so far, and how many of them a fence or a quiet came after; atomic.
-     */
-    uint64_t n_asked, n_fenced, n_quieted;
+    /* How many requests of host threads (gsh_proxy_n_requests) a fence or a quiet came after;
+     * atomic. */
+    uint64_t n_fenced, n_quieted;
     int n_rings;
     uint64_t n_slots;
     void *memory; /* of all rings; host memory, mapped for the device */

@@ -82,8 +82,9 @@ struct gsh_instance *gsh_instance_first(void)
 
 struct gsh_instance *gsh_instance_current(void)
 {
-    if (bound_state != NEVER_BOUND) {
-        return bound;
+    struct gsh_instance *pe = bound;
+    if (pe != NULL || bound_state != NEVER_BOUND) {
+        return pe;
     }
     /* acquire: pairs with the release in gsh_instance_bind */
     return __atomic_load_n(&only_pe, __ATOMIC_ACQUIRE);
@@ -174,15 +175,13 @@ void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
     _exit(status);
 }
 
-void gsh_require(struct gsh_instance *pe, const char *call, enum gsh_result r)
+void gsh_give_up(struct gsh_instance *pe, const char *call)
 {
-    if (r != GSH_OK) {
-        /* one line is enough when it names the call */
-        bool is_named = strstr(gsh_last_error(), call) != NULL;
-        gsh_log(is_named ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job",
-                call);
-        gsh_end_job(pe, 1, gsh_last_error());
-    }
+    /* one line is enough when it names the call */
+    bool is_named = strstr(gsh_last_error(), call) != NULL;
+    gsh_log(is_named ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job",
+            call);
+    gsh_end_job(pe, 1, gsh_last_error());
 }
 
 int gsh_public_error(enum gsh_result r)
@@ -239,8 +238,10 @@ static void back_off(struct gsh_instance *pe, unsigned *turn)
 {
     if (pe->proxy != NULL) {
         gsh_proxy_help(pe->proxy);
+        gsh_backoff_busy(turn);
+    } else {
+        gsh_backoff(turn);
     }
-    gsh_backoff(turn);
 }
 
 bool gsh_host_wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)

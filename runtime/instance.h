@@ -115,8 +115,15 @@ static inline bool gsh_is_far(const struct gsh_instance *pe, int target)
 /* Ends the job: one line "gshmem: PE n: <message>", tells the other PEs, exits with status. */
 void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
+/* Ends the job with the last error. */
+void gsh_give_up(struct gsh_instance *pe, const char *call) __attribute__((noreturn));
 /* For results a void public call cannot return: gsh_abort with the last error when r is not OK. */
-void gsh_require(struct gsh_instance *pe, const char *call, enum gsh_result r);
+static inline void gsh_require(struct gsh_instance *pe, const char *call, enum gsh_result r)
+{
+    if (r != GSH_OK) {
+        gsh_give_up(pe, call);
+    }
+}
 /* The public code of r. */
 int gsh_public_error(enum gsh_result r);
 

@@ -187,9 +187,12 @@ static void on_notice(void *context, int from_pe, const void *data, size_t bytes
 
 void gsh_net_require(struct gsh_instance *pe, const char *call, enum gsh_result r)
 {
+    if (r == GSH_OK) {
+        return;
+    }
     unsigned turn = 0;
     uint64_t start_ns = 0;
-    while (r != GSH_OK && __atomic_load_n(&pe->net->is_ending, __ATOMIC_ACQUIRE)) {
+    while (__atomic_load_n(&pe->net->is_ending, __ATOMIC_ACQUIRE)) {
         gsh_host_wait_turn(pe, &turn, &start_ns);
     }
     gsh_require(pe, call, r);

@@ -120,8 +120,7 @@ void gsh_put(const char *call, void *dest, const void *source, size_t nelems, si
     uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
-        struct gsh_request request = far_copy(pe, GSH_RING_PUT, dest, source, bytes, target);
-        gsh_far_run(pe, call, &request);
+        gsh_far_put(pe, call, dest, source, bytes, target, false);
     } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy(pe, remote, source, bytes));
     }
@@ -148,8 +147,7 @@ void gsh_put_nbi(const char *call, void *dest, const void *source, size_t nelems
     uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
-        struct gsh_request request = far_copy(pe, GSH_RING_PUT, dest, source, bytes, target);
-        gsh_far_post(pe, call, &request);
+        gsh_far_put(pe, call, dest, source, bytes, target, true);
     } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy_nbi(pe, remote, source, bytes));
     }

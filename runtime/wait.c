@@ -48,8 +48,21 @@ static uint64_t widen(struct gsh_word_kind kind, uint64_t bits)
 
 static uint64_t word_at(struct gsh_word_kind kind, const void *words, size_t i)
 {
+    const char *word = (const char *)words + i * kind.bytes;
     uint64_t bits = 0;
-    memcpy(&bits, (const char *)words + i * kind.bytes, kind.bytes);
+    switch (kind.bytes) { /* each a load */
+    case 1:
+        memcpy(&bits, word, 1);
+        break;
+    case 2:
+        memcpy(&bits, word, 2);
+        break;
+    case 4:
+        memcpy(&bits, word, 4);
+        break;
+    default:
+        memcpy(&bits, word, 8);
+    }
     return widen(kind, bits);
 }
 

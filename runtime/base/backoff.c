@@ -7,23 +7,27 @@
 /* A pause costs tens of nanoseconds and a yield about a microsecond: short waits stay on the core,
  * waits beyond roughly 200 us give it up. */
 #define PAUSE_TURNS  64u
+#define BUSY_TURNS   256u /* of who works in each: tens of microseconds */
 #define YIELD_TURNS  256u
 #define SLEEP_MAX_NS 50000u
 
-static inline void cpu_pause(void)
+void gsh_backoff_busy(unsigned *turn)
 {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ __volatile__("yield");
-#endif
+    unsigned t = *turn;
+    if (t < BUSY_TURNS) {
+        *turn = t + 1;
+        return;
+    }
+    t -= BUSY_TURNS - PAUSE_TURNS;
+    gsh_backoff(&t);
+    *turn = t + (BUSY_TURNS - PAUSE_TURNS);
 }
 
 void gsh_backoff(unsigned *turn)
 {
     unsigned t = *turn;
     if (t < PAUSE_TURNS) {
-        cpu_pause();
+        gsh_pause();
     } else if (t < PAUSE_TURNS + YIELD_TURNS) {
         sched_yield();
     } else {

@@ -6,9 +6,9 @@
 
 static bool has_failed(struct pe *pe)
 {
-    pthread_mutex_lock(&pe->proxy->lock);
+    gsh_lock_take(&pe->proxy->lock);
     bool has = pe->n_fails > 0;
-    pthread_mutex_unlock(&pe->proxy->lock);
+    gsh_lock_give(&pe->proxy->lock);
     return has;
 }
 

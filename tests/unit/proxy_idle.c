@@ -10,9 +10,9 @@
 
 static uint64_t naps_or_sleeps(struct pe *pe, bool naps)
 {
-    pthread_mutex_lock(&pe->proxy->lock);
+    gsh_lock_take(&pe->proxy->lock);
     uint64_t n = naps ? pe->proxy->n_naps : pe->proxy->n_sleeps;
-    pthread_mutex_unlock(&pe->proxy->lock);
+    gsh_lock_give(&pe->proxy->lock);
     return n;
 }
 

@@ -217,7 +217,7 @@ static void pass_a_silent_peer(struct pe *pe)
     struct ring *ring = &pe->rings[0];
     uint64_t end = 0;
     if (pe->me == 2)
-        pthread_mutex_lock(&pe->proxy->lock);
+        gsh_lock_take(&pe->proxy->lock);
     pes_barrier(pe);
     if (pe->me == 0) {
         ring_amo(ring, 2, COUNTER, GSH_AMO_SET, 1, 0, false, true);
@@ -243,7 +243,7 @@ static void pass_a_silent_peer(struct pe *pe)
     }
     pes_barrier(pe);
     if (pe->me == 2) {
-        pthread_mutex_unlock(&pe->proxy->lock);
+        gsh_lock_give(&pe->proxy->lock);
         await_word(pe, FLAG, 1);
         CHECK_EQ(*word_at(pe, COUNTER), 1);
     }

@@ -109,9 +109,9 @@ static void report_malformed(struct pe *pe)
         uint64_t n_fails = 0;
         ring_push(&pe->rings[0], &(struct push){.op = GSH_RING_OPS, .pe = 1});
         while (n_fails == 0) {
-            pthread_mutex_lock(&pe->proxy->lock);
+            gsh_lock_take(&pe->proxy->lock);
             n_fails = (uint64_t)pe->n_fails;
-            pthread_mutex_unlock(&pe->proxy->lock);
+            gsh_lock_give(&pe->proxy->lock);
         }
         CHECK(strstr(pe->fail_text, "request of a kernel") != NULL);
         CHECK(strstr(pe->fail_text, "operation") != NULL);

@@ -40,11 +40,11 @@ static void check_all_free(struct pe *pe)
     unsigned turn = 0;
     bool is_free = false;
     while (!is_free) { /* an acknowledgement may come before the proxy there has gone on */
-        pthread_mutex_lock(&pe->proxy->lock);
+        gsh_lock_take(&pe->proxy->lock);
         is_free =
             stage->n_free_slots == stage->n_chunks && stage->n_free_chunks == stage->n_chunks &&
             stage->n_free_outs == GSH_STAGE_SMALL_OUTS && stage->n_free_ins == GSH_STAGE_SMALL_INS;
-        pthread_mutex_unlock(&pe->proxy->lock);
+        gsh_lock_give(&pe->proxy->lock);
         gsh_backoff(&turn);
     }
     pes_barrier(pe);
@@ -158,9 +158,9 @@ static void differ(struct pe *pe)
         (void)!gsh_proxy_post(pe->proxy, &put);
     bool has_failed = pe->me == 0;
     while (!has_failed) {
-        pthread_mutex_lock(&pe->proxy->lock);
+        gsh_lock_take(&pe->proxy->lock);
         has_failed = pe->n_fails > 0;
-        pthread_mutex_unlock(&pe->proxy->lock);
+        gsh_lock_give(&pe->proxy->lock);
         gsh_backoff(&turn);
     }
     if (pe->me == 1) {

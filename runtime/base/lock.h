@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A lock for short sections that are entered very often and hardly ever at once. Giving it back is
+ * a store: a mutex' atomic operation would wait until all stores of the section, those to other
+ * cores' cache lines too, have become visible. Who finds it taken spins, yields, then sleeps in
+ * between (gsh_backoff); nobody is first. Zeroed: free. */
+#ifndef GSH_LOCK_H
+#define GSH_LOCK_H
+
+#include <stdbool.h>
+#include "runtime/base/atomic.h"
+
+struct gsh_lock {
+    uint32_t is_taken;
+};
+
+/* acquire: pairs with the release in gsh_lock_give */
+static inline bool gsh_lock_try(struct gsh_lock *lock)
+{
+    return gsh_load_relaxed_u32(&lock->is_taken) == 0 &&
+           __atomic_exchange_n(&lock->is_taken, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
+static inline void gsh_lock_take(struct gsh_lock *lock)
+{
+    unsigned turn = 0;
+    while (!gsh_lock_try(lock))
+        gsh_backoff(&turn);
+}
+
+static inline void gsh_lock_give(struct gsh_lock *lock)
+{
+    gsh_store_release_u32(&lock->is_taken, 0);
+}
+
+#endif
