@@ -137,6 +137,16 @@ __device__ __forceinline__ uint32_t threads_here()
 #endif
 }
 
+/* Of this thread alone. */
+__device__ __forceinline__ uint32_t own_group()
+{
+#if defined(__CUDACC__)
+    return lane_bit();
+#else
+    return 1;
+#endif
+}
+
 __device__ __forceinline__ bool is_in(uint32_t group)
 {
 #if defined(__CUDACC__)
@@ -346,12 +356,46 @@ struct words4 {
     words2 header, values;
 };
 
-/* What push_short() keeps in memory: what it needs late, and all that it knows while it waits for
- * room. So it has at most 40 registers, which a kernel that might go this way has, too. */
+/* What a short request keeps in memory while it waits for room, with all that is known then. So
+ * that the functions here have at most 40 registers, which a kernel that might go this way has,
+ * too. */
 struct short_wait {
     request r;
     words4 w;
 };
+
+/* Everything but where it stands. */
+__device__ __forceinline__ void note_short(short_wait *s, words4 w, uint32_t slots, uint32_t index,
+                                           const char *call)
+{
+    s->r.call = call;
+    s->r.op = GSH_RING_PUT; /* no token */
+    s->r.n_values = 2 * (slots - 1);
+    s->r.n_bytes = 0;
+    s->r.ring = index;
+    s->r.pe = (int32_t)(w.header.low >> GSH_RING_AT_PE & (GSH_RING_MAX_PES - 1));
+    s->w = w;
+}
+
+/* Positions for n slots; whether there is room for them, as far as gpu_tail knows. */
+__device__ __forceinline__ uint64_t reserve_short(gsh_ring *ring, view v, uint64_t n,
+                                                  bool *has_room)
+{
+    uint64_t tail = load_relaxed(&ring->gpu_tail), position = atomic_add(&ring->gpu_head, n);
+    *has_room = position + n - tail <= v.n_slots;
+    return position;
+}
+
+/* So many slots behind where the group's requests begin. */
+__device__ __forceinline__ void write_short(const short_wait *s, uint64_t distance)
+{
+    const gsh_ring *ring = ring_at(s->r.ring);
+    uint64_t position = s->r.position + distance;
+    if (s->r.n_values > 0)
+        write_slot(view_of(ring), position + 1, s->w.values);
+    write_slot(view_of(ring), position, s->w.header);
+    wake_proxy(ring);
+}
 
 __device__ __noinline__ inline void await_short(short_wait *s)
 {
@@ -361,60 +405,72 @@ __device__ __noinline__ inline void await_short(short_wait *s)
     of_first(s->r.group, 0); /* the others wait here */
 }
 
-/* ask() for a request that is written only, and not a token. */
-__device__ __noinline__ inline uint64_t push_short(words4 w, uint32_t slots, uint32_t index,
-                                                   const char *call)
+/* For several threads. */
+__device__ __noinline__ inline void push_together(words4 w, uint32_t slots, uint32_t index,
+                                                  const char *call)
 {
     short_wait memory, *s = opaque(&memory);
-    s->r.call = call;
-    s->w.values = w.values;
+    note_short(s, w, slots, index, call);
     uint32_t here = threads_here(), waiting = here;
-    uint64_t position = 0;
     do {
-        uint32_t key = index << 8 | slots;
-        uint32_t group = next_group(here, waiting, key);
+        uint32_t group = next_group(here, waiting, s->r.ring << 8 | slots_of(&s->r));
         waiting &= ~group;
         if (!is_in(group))
             continue;
+        uint64_t position = 0;
         bool has_room = true;
         if (rank_in(group) == 0) {
-            gsh_ring *ring = ring_at(index);
-            uint64_t n = (uint64_t)size_of(group) * slots, tail = load_relaxed(&ring->gpu_tail);
-            position = atomic_add(&ring->gpu_head, n);
-            has_room = position + n - tail <= ring->n_slots;
+            gsh_ring *ring = ring_at(s->r.ring);
+            position = reserve_short(ring, view_of(ring),
+                                     (uint64_t)size_of(group) * slots_of(&s->r), &has_room);
         }
         position = of_first(group, position << 1 | (uint64_t)has_room);
-        has_room = (position & 1) != 0;
-        position >>= 1;
-        if (!has_room) {
-            s->r.position = position;
-            s->r.op = GSH_RING_PUT; /* no token */
-            s->r.n_values = 2 * (slots - 1);
-            s->r.n_bytes = 0;
-            s->r.ring = index;
-            s->r.pe = (int32_t)(w.header.low >> GSH_RING_AT_PE & (GSH_RING_MAX_PES - 1));
-            s->r.group = group;
-            s->w.header = w.header;
+        s->r.position = position >> 1;
+        s->r.group = group;
+        if ((position & 1) == 0) {
             s->r.here = here;
             s->r.waiting = waiting;
             await_short(s);
-            position = s->r.position;
-            slots = s->r.n_values / 2 + 1;
-            index = s->r.ring;
-            group = s->r.group;
-            w.header = s->w.header;
             here = s->r.here;
             waiting = s->r.waiting;
         }
-        gsh_ring *ring = ring_at(index);
-        view v = view_of(ring);
-        position += (uint64_t)rank_in(group) * slots;
-        if (slots > 1)
-            write_slot(v, position + 1, s->w.values);
-        write_slot(v, position, w.header);
-        wake_proxy(ring);
+        write_short(s, (uint64_t)rank_in(s->r.group) * slots_of(&s->r));
     } while (waiting != 0);
-    return position + slots;
+}
+
+/* For one thread, which has reserved and found no room. */
+__device__ __noinline__ inline void push_late(words4 w, uint32_t slots, uint32_t index,
+                                              uint64_t position, const char *call)
+{
+    short_wait memory, *s = opaque(&memory);
+    note_short(s, w, slots, index, call);
+    s->r.position = position;
+    s->r.group = own_group();
+    await_short(s);
+    write_short(s, 0);
+}
+
+/* ask() for a request that is written only, and not a token. A thread that is alone keeps nothing
+ * in memory. */
+__device__ __forceinline__ void push_short(words4 w, uint32_t slots, uint32_t index,
+                                           const char *call)
+{
+    if (size_of(threads_here()) > 1) {
+        out_of_line(push_together)(w, slots, index, call);
+        return;
+    }
+    gsh_ring *ring = ring_at(index);
+    view v = view_of(ring); /* on its way while the atomic is */
+    bool has_room;
+    uint64_t position = reserve_short(ring, v, slots, &has_room);
+    if (!has_room) {
+        out_of_line(push_late)(w, slots, index, position, call);
+        return;
+    }
+    if (slots > 1)
+        write_slot(v, position + 1, w.values);
+    write_slot(v, position, w.header);
+    wake_proxy(ring);
 }
 
 } // namespace detail

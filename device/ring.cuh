@@ -54,7 +54,7 @@ __device__ __forceinline__ void push_two(int pe, gsh_ring_op op, uint64_t arg, u
 {
     words4 w = {{header(op, 2, pe, arg) | value >> 63 << (GSH_RING_AT_TOPS + 1), immediate},
                 {off, value}};
-    out_of_line(push_short)(w, 2, ring_index(pe), call);
+    push_short(w, 2, ring_index(pe), call);
 }
 
 /* One element of 1, 2, 4 or 8 bytes; the bits above it do not count, and are 0 in results. */
@@ -125,7 +125,7 @@ __device__ __forceinline__ void copy_request(gsh_ring_op op, const void *symmetr
     fence_acq_rel();
     if (is_compact && !is_blocking) {
         words4 w = {{header(op, 1, pe, 0) | high << GSH_RING_AT_LOCAL_HIGH, word}, {0, 0}};
-        out_of_line(push_short)(w, 1, ring_index(pe), call);
+        push_short(w, 1, ring_index(pe), call);
         return;
     }
     request r = request_to(pe, op, high, 0, is_blocking ? until::done : until::written, call);
