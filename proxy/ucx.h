@@ -184,7 +184,15 @@ enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_
 enum gsh_result gsh_ucx_remove_peer_region(struct gsh_transport *t, int pe, uint64_t off);
 void *gsh_ucx_map_peer_region(struct gsh_transport *t, int pe, uint64_t off);
 /* The region of peer that holds off; NULL: none. */
-struct gsh_ucx_remote *gsh_ucx_find_remote(struct gsh_ucx_peer *peer, uint64_t off);
+struct gsh_ucx_remote *gsh_ucx_search_remote(struct gsh_ucx_peer *peer, uint64_t off);
+static inline struct gsh_ucx_remote *gsh_ucx_find_remote(struct gsh_ucx_peer *peer, uint64_t off)
+{
+    size_t i = peer->last_remote; /* most often it is this one again */
+    if (i < peer->n_remotes && off >= peer->remotes[i].off &&
+        off - peer->remotes[i].off < peer->remotes[i].bytes)
+        return &peer->remotes[i];
+    return gsh_ucx_search_remote(peer, off);
+}
 void gsh_ucx_free_remotes(struct gsh_ucx_peer *peer);
 void gsh_ucx_free_regions(struct gsh_ucx *u);
 

@@ -162,13 +162,9 @@ static size_t search(const struct gsh_ucx_peer *peer, uint64_t off)
     return low;
 }
 
-struct gsh_ucx_remote *gsh_ucx_find_remote(struct gsh_ucx_peer *peer, uint64_t off)
+struct gsh_ucx_remote *gsh_ucx_search_remote(struct gsh_ucx_peer *peer, uint64_t off)
 {
-    size_t i = peer->last_remote;
-    if (i < peer->n_remotes && off >= peer->remotes[i].off &&
-        off - peer->remotes[i].off < peer->remotes[i].bytes)
-        return &peer->remotes[i];
-    i = search(peer, off);
+    size_t i = search(peer, off);
     if (i == peer->n_remotes || off < peer->remotes[i].off)
         return NULL;
     peer->last_remote = i;

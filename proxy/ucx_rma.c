@@ -5,10 +5,13 @@
 
 #include "runtime/base/util.h"
 
-static const ucp_request_param_t async = {
-    .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-    .cb = {.send = gsh_ucx_sent},
-};
+/* The other fields are not looked at. */
+static void set_param(ucp_request_param_t *param, struct gsh_ucx_call *call)
+{
+    param->op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param->cb.send = gsh_ucx_sent;
+    param->user_data = call;
+}
 
 /* How much of [off, off + bytes) is one piece, in *remote; 0: it is in no region. */
 static uint64_t next_piece(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes,
@@ -74,9 +77,9 @@ static ucs_status_ptr_t post_piece(bool is_put, struct gsh_ucx_peer *peer,
                                    const struct gsh_ucx_remote *remote, uint64_t off, char *local,
                                    uint64_t bytes, struct gsh_ucx_call *call)
 {
-    ucp_request_param_t param = async;
+    ucp_request_param_t param;
     uint64_t address = remote->address + (off - remote->off);
-    param.user_data = call;
+    set_param(&param, call);
     return is_put ? ucp_put_nbx(peer->ep, local, bytes, address, remote->rkey, &param)
                   : ucp_get_nbx(peer->ep, local, bytes, address, remote->rkey, &param);
 }
@@ -152,7 +155,7 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     struct gsh_ucx_peer *peer;
-    ucp_request_param_t param = async;
+    ucp_request_param_t param;
     *is_pending = false;
     enum gsh_result r = gsh_ucx_use(u, pe, &peer);
     if (r != GSH_OK)
@@ -169,7 +172,7 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op
     }
     struct gsh_ucx_call *call = gsh_ucx_begin(&u->calls, peer, op);
     call->is_flush = true;
-    param.user_data = call;
+    set_param(&param, call);
     gsh_ucx_op_start(op, 1);
     peer->is_unflushed = false;
     *is_pending = gsh_ucx_posted(call, ucp_ep_flush_nbx(peer->ep, &param));
