@@ -153,7 +153,7 @@ def violate(program, name, launcher):
 
 
 def show(build_dir, pes, count, names):
-    build_dir = pathlib.Path(build_dir)
+    build_dir = pathlib.Path(build_dir).resolve()
     print(f"{'left out':20} {'shape':22} {'iterations':>12} {'violations':>12}")
     for name in names or WEAKENED:
         output, code = run([str(build_dir / "gshmemrun"), "-n", pes,
