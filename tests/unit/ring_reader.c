@@ -77,6 +77,7 @@ static void test_word_by_word(void)
             CHECK(!has_next(&ring, &request));
             slot->word[last % 2] = word;
             CHECK(gsh_ring_reader_is_ready(&ring.reader));
+            CHECK(gsh_ring_reader_may_be_ready(&ring.reader));
             CHECK(has_next(&ring, &request));
             CHECK_EQ(request.op, GSH_RING_PUT_INLINE);
             CHECK_EQ(request.pe, 42);
@@ -88,6 +89,7 @@ static void test_word_by_word(void)
             CHECK(has_next(&ring, &request));
         }
         CHECK(!has_next(&ring, &request));
+        CHECK(!gsh_ring_reader_may_be_ready(&ring.reader));
         CHECK_EQ(ring.cpu.cpu_tail, ring.head);
     }
 }
