@@ -6,9 +6,11 @@
  *
  * Words. PE: one participant, a process or a thread, numbered 0 .. n_pes - 1. Symmetric address:
  * an address in memory from gshmem_malloc; it names the same object on every PE. nelems counts
- * elements, not bytes. Unless stated otherwise a call may be made by any one thread of a PE at a
- * time after init, `dest` of a put and `source` of a get are symmetric, and the other side may be
- * any memory the device can reach, on the heap or not (host calls: host or GPU memory).
+ * elements, not bytes. Unless stated otherwise a call may be made by any thread of a PE after init,
+ * by several at once too, except that collective calls are made by one; `dest` of a put and
+ * `source` of a get are symmetric, and the other side may be any memory the device can reach, on
+ * the heap or not (host calls: host or GPU memory). Where PEs are threads of one process, the
+ * thread that called init is the PE, and the only one that makes calls for it.
  *
  * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_; gshmemx_error_string (gshmemx.h)
  * says why; pointers are NULL. Calls without a result that are called before init, after finalize
@@ -59,7 +61,8 @@ extern "C" {
  * barrier, any call on a stream): the current CUDA device, else one by PE number. Ends the process
  * with one line when it fails; gshmemx_init_attr returns instead. */
 void gshmem_init(void);
-/* As gshmem_init; *provided >= requested on success. Returns 0 or an error. */
+/* As gshmem_init; *provided is GSHMEM_THREAD_MULTIPLE on success, for a PE that is a process.
+ * Returns 0 or an error. */
 int gshmem_init_thread(int requested, int *provided);
 void gshmem_query_thread(int *provided);
 /* Collective: waits for this PE's kernels and stream calls, then a barrier, then gives everything

@@ -42,7 +42,7 @@ const char *gshmemx_error_string(int error);
 /* The heap of this PE as it is now. Not collective. */
 int gshmemx_heap_info(gshmemx_heap_info_t *info);
 /* What joins this PE and pe: "self", "thread" (same process), "memory" (host memory), "nvlink",
- * "pcie"; NULL for no such PE. */
+ * "pcie"; for a far PE the transport, "ucx" or "loop"; NULL for no such PE. */
 const char *gshmemx_route_name(int pe);
 /* The name of the device this PE's kernels run on: "cpu" or the GPU's; NULL before set-up. */
 const char *gshmemx_device_name(void);

@@ -33,7 +33,8 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
  * Returns 0, GSHMEMX_ERROR_INVALID_VALUE, or GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED when the grid
  * does not fit on the device.
  *
- * gshmemx_collective_launch_query_gridsize: the most blocks such a launch may have.
+ * gshmemx_collective_launch_query_gridsize: the most blocks such a launch may have. (The CPU device
+ * says how many its cores run at once, and accepts more, which take turns.)
  *
  * Both take the kernel itself; (const void *)kernel works under nvcc only. */
 
