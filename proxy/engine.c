@@ -281,14 +281,12 @@ unsigned gsh_engine_round(struct gsh_proxy *proxy, unsigned n_polls)
     do
         n += t->ops->progress(t);
     while (n == 0 && --n_polls > 0);
-    if (proxy->stage.ops)
-        n += gsh_stage_round(proxy);
+    n += gsh_stage_round(proxy);
     for (struct gsh_link *at = proxy->waiting.next; at != &proxy->waiting; at = next) {
         next = at->next;
         pump(GSH_HOLDER(struct gsh_peer, waiting, at));
     }
-    if (!gsh_link_is_alone(&proxy->acking))
-        gsh_message_send_acks(proxy);
+    gsh_message_send_acks(proxy);
     n += gsh_rings_retire(proxy);
     if (proxy->lost_pe >= 0)
         gsh_engine_report_lost(proxy);

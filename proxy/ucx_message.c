@@ -57,7 +57,7 @@ enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header
         return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: a header of %zu bytes", header_bytes);
     enum gsh_result r = gsh_ucx_use(u, pe, &peer);
     if (r == GSH_OK)
-        r = gsh_ucx_reserve(u, &u->messages, 1);
+        r = gsh_ucx_reserve_one(u, &u->messages);
     if (r != GSH_OK)
         return r;
     struct gsh_ucx_message *m = (struct gsh_ucx_message *)gsh_ucx_begin(&u->messages, peer, op);
@@ -79,7 +79,7 @@ void gsh_ucx_tell(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
 {
     struct gsh_ucx *u = peer->ucx;
     struct wire wire = {.from_pe = (uint32_t)u->base.options.my_pe, .kind = (uint8_t)kind};
-    if (!peer->ep || gsh_ucx_reserve(u, &u->messages, 1) != GSH_OK)
+    if (!peer->ep || gsh_ucx_reserve_one(u, &u->messages) != GSH_OK)
         return;
     struct gsh_ucx_message *m = (struct gsh_ucx_message *)gsh_ucx_begin(&u->messages, peer, NULL);
     memcpy(m->packed, &wire, sizeof wire);
