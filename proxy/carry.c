@@ -40,6 +40,24 @@ bool gsh_task_is_native(const struct gsh_task *task)
     return is_put(op) || is_get(op) || (op == GSH_RING_PUT_SIGNAL && !fits_message(task));
 }
 
+static uint64_t span(uint64_t nelems, int64_t stride, uint64_t elem_bytes)
+{
+    return nelems > 0 ? ((nelems - 1) * (uint64_t)stride + 1) * elem_bytes : 0;
+}
+
+bool gsh_task_is_symmetric(const struct gsh_task *task)
+{
+    const struct gsh_request *q = &task->request;
+    const struct gsh_proxy *proxy = task->proxy;
+    uint64_t bytes = q->bytes;
+    if (q->op == GSH_RING_AMO || q->op == GSH_RING_G)
+        bytes = q->word_bytes;
+    else if (q->op == GSH_RING_IPUT || q->op == GSH_RING_IGET)
+        bytes = span(q->nelems, q->remote_stride, q->elem_bytes);
+    return gsh_proxy_is_in_heap(proxy, q->remote_off, bytes) &&
+           (q->op != GSH_RING_PUT_SIGNAL || gsh_proxy_is_in_heap(proxy, q->sig_off, 8));
+}
+
 bool gsh_task_changes_memory(const struct gsh_task *task)
 {
     unsigned op = task->request.op;
@@ -82,7 +100,7 @@ void gsh_task_native_done(struct gsh_op *op, enum gsh_result r)
     if (r == GSH_OK)
         gsh_task_done(task);
     else
-        gsh_task_fail(task, r);
+        gsh_task_fail(task, r, NULL);
 }
 
 static void issue_native(struct gsh_peer *peer, struct gsh_task *task)
@@ -113,7 +131,7 @@ static bool signal_later(struct gsh_peer *peer, const struct gsh_task *task)
 {
     struct gsh_task *signal = gsh_pool_take(&task->proxy->tasks);
     if (!signal) {
-        gsh_task_fail((struct gsh_task *)task, GSH_ERR_NOMEM);
+        gsh_task_fail((struct gsh_task *)task, GSH_ERR_NOMEM, NULL);
         return false;
     }
     signal->proxy = task->proxy;
@@ -321,7 +339,7 @@ bool gsh_task_issue(struct gsh_peer *peer, struct gsh_task *task)
     case GSH_RING_G:
         return ask_get_parts(peer, task);
     default:
-        gsh_task_fail(task, GSH_ERR_BUG);
+        gsh_task_fail(task, GSH_ERR_BUG, NULL);
         return true;
     }
 }
@@ -402,5 +420,5 @@ void gsh_task_run_here(struct gsh_task *task)
     if (run_here(task->proxy, &task->request))
         gsh_task_done(task);
     else
-        gsh_task_fail(task, GSH_ERR_BUG);
+        gsh_task_fail(task, GSH_ERR_BUG, NULL);
 }

@@ -216,7 +216,7 @@ static void submit_mark(struct gsh_peer *peer, struct gsh_task *quiet)
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_task *mark = gsh_pool_take(&proxy->tasks);
     if (!mark) {
-        gsh_task_fail(quiet, GSH_ERR_NOMEM);
+        gsh_task_fail(quiet, GSH_ERR_NOMEM, NULL);
         return;
     }
     mark->request.op = GSH_TASK_MARK;
@@ -255,7 +255,11 @@ void gsh_engine_submit(struct gsh_proxy *proxy, struct gsh_task *task)
         return;
     }
     if (request->pe < 0 || request->pe >= proxy->options.n_pes) {
-        gsh_task_fail(task, GSH_ERR_ARG);
+        gsh_task_fail(task, GSH_ERR_ARG, "there is no such PE");
+        return;
+    }
+    if (!gsh_task_is_symmetric(task)) {
+        gsh_task_fail(task, GSH_ERR_ARG, "not symmetric: outside the heap");
         return;
     }
     request->value = 0;

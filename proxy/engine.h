@@ -122,7 +122,8 @@ struct gsh_proxy {
     bool is_native; /* the transport reads and writes the heap, and sources and dests */
     struct gsh_proxy_memory memory;
     uint8_t *heap_base;
-    size_t data_max; /* of a message */
+    uint64_t heap_bytes; /* the same on every PE */
+    size_t data_max;     /* of a message */
 
     struct gsh_peer **peers; /* [n_pes], made at the first need */
     struct gsh_link active, waiting, acking;
@@ -162,6 +163,12 @@ struct gsh_proxy {
     uint64_t n_sleeps, n_naps; /* the thread's, for tests */
 };
 
+/* Whether it is symmetric, seen from the heap's base. */
+static inline bool gsh_proxy_is_in_heap(const struct gsh_proxy *proxy, uint64_t off, uint64_t bytes)
+{
+    return bytes == 0 || (off < proxy->heap_bytes && bytes <= proxy->heap_bytes - off);
+}
+
 /* ---- engine.c: order ---- */
 
 /* Takes the task over; request, source and proxy are set. Calls request.done when it is done. */
@@ -198,8 +205,8 @@ static inline void gsh_engine_activate(struct gsh_peer *peer, unsigned source)
  * of the peer, else this thread's last error. */
 void gsh_engine_fail(struct gsh_proxy *proxy, int pe, enum gsh_result r, const char *operation,
                      const char *reason);
-/* The same, naming the task's operation. */
-void gsh_task_fail(struct gsh_task *task, enum gsh_result r);
+/* The same, naming the task's operation and its symmetric address. */
+void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason);
 /* Reports a lost peer that no operation has reported. */
 void gsh_engine_report_lost(struct gsh_proxy *proxy);
 void gsh_engine_lost(void *context, int pe, const char *reason);
@@ -215,6 +222,8 @@ void gsh_task_native_done(struct gsh_op *op, enum gsh_result r);
 /* By the transport's put or get, rather than by messages. */
 bool gsh_task_is_native(const struct gsh_task *task);
 bool gsh_task_changes_memory(const struct gsh_task *task);
+/* What it names at the peer is within the heap. */
+bool gsh_task_is_symmetric(const struct gsh_task *task);
 
 static inline void gsh_task_done(struct gsh_task *task)
 {

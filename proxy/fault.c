@@ -45,12 +45,12 @@ void gsh_engine_fail(struct gsh_proxy *proxy, int pe, enum gsh_result r, const c
     proxy->options.fail(proxy->options.context, pe, text);
 }
 
-void gsh_task_fail(struct gsh_task *task, enum gsh_result r)
+void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason)
 {
     char operation[120];
     const struct gsh_request *request = &task->request;
     const char *name = name_of(request->op);
-    int pe = request->pe;
+    const void *here = task->proxy->heap_base + request->remote_off; /* as the caller named it */
     switch (request->op) {
     case GSH_RING_PUT:
     case GSH_RING_GET:
@@ -58,18 +58,18 @@ void gsh_task_fail(struct gsh_task *task, enum gsh_result r)
     case GSH_RING_GET_LARGE:
     case GSH_RING_PUT_INLINE:
     case GSH_RING_PUT_SIGNAL:
-        snprintf(operation, sizeof operation, "%s of %" PRIu64 " bytes at offset %#" PRIx64, name,
-                 request->bytes, request->remote_off);
+        snprintf(operation, sizeof operation, "%s of %" PRIu64 " bytes at %p", name, request->bytes,
+                 here);
         break;
     case GSH_RING_IPUT:
     case GSH_RING_IGET:
-        snprintf(operation, sizeof operation, "%s of %" PRIu64 " elements at offset %#" PRIx64,
-                 name, request->nelems, request->remote_off);
+        snprintf(operation, sizeof operation, "%s of %" PRIu64 " elements at %p", name,
+                 request->nelems, here);
         break;
     default:
-        snprintf(operation, sizeof operation, "%s at offset %#" PRIx64, name, request->remote_off);
+        snprintf(operation, sizeof operation, "%s at %p", name, here);
     }
-    gsh_engine_fail(task->proxy, pe, r, operation, NULL);
+    gsh_engine_fail(task->proxy, request->pe, r, operation, reason);
 }
 
 void gsh_engine_lost(void *context, int pe, const char *reason)

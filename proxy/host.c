@@ -265,7 +265,8 @@ enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, int pe, uint64_t remote_o
     enter(proxy);
     struct gsh_peer *peer = proxy->peers[pe];
     bool is_open = proxy->failure == GSH_OK && proxy->is_native && peer &&
-                   gsh_engine_is_open(peer) && proxy->n_posted < GSH_POSTED_MAX;
+                   gsh_engine_is_open(peer) && proxy->n_posted < GSH_POSTED_MAX &&
+                   gsh_proxy_is_in_heap(proxy, remote_off, bytes);
     struct gsh_task *task = is_open ? take_task(proxy, is_posted) : NULL;
     if (task) {
         enum gsh_result r = put_at_once(peer, task, remote_off, local, bytes);

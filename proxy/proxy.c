@@ -214,6 +214,8 @@ enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off, uint
         *key = no_key;
         *key_bytes = sizeof no_key;
     }
+    if (r == GSH_OK)
+        proxy->heap_bytes = off + bytes;
     gsh_lock_give(&proxy->lock);
     return r;
 }
@@ -223,6 +225,7 @@ enum gsh_result gsh_proxy_remove_region(struct gsh_proxy *proxy, uint64_t off)
     gsh_lock_take(&proxy->lock);
     enum gsh_result r =
         proxy->is_native ? proxy->transport->ops->remove_region(proxy->transport, off) : GSH_OK;
+    proxy->heap_bytes = gsh_min_u64(proxy->heap_bytes, off);
     gsh_lock_give(&proxy->lock);
     return r;
 }

@@ -106,7 +106,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy,
 /* The lanes are about to go: their jobs end, and the proxy lets go of them. Nothing is asked of it
  * any more. */
 void gsh_proxy_forget_lanes(struct gsh_proxy *proxy);
-/* The heap has grown (or shrunk): own part, then every far PE's. See transport.h. */
+/* The heap has grown by a region that begins where the last one ended, or shrunk by its last one:
+ * own part, then every far PE's. See transport.h. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off,
                                                       uint64_t bytes, const void **key,
                                                       size_t *key_bytes);

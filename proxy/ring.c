@@ -120,6 +120,13 @@ static const char *decode_compact(const struct gsh_ring_reader *reader, const st
     return out->bytes == 0 ? "number of bytes" : NULL;
 }
 
+/* Kernels leave out the top bit of a short request's offset, for it is set only below the heap:
+ * reports name the address that was meant. */
+static void restore_top(struct gsh_request *out)
+{
+    out->remote_off |= (out->remote_off & UINT64_C(1) << 62) << 1;
+}
+
 /* Both inline forms; the bytes come after n_values values. */
 static const char *decode_inline(const struct raw *raw, unsigned n_values, struct gsh_request *out)
 {
@@ -129,6 +136,7 @@ static const char *decode_inline(const struct raw *raw, unsigned n_values, struc
     if (raw->n_payload != (n_values + (bytes + 7) / 8 + 1) / 2)
         return "number of slots";
     out->bytes = bytes;
+    restore_top(out);
     memcpy(out->inline_data, &raw->value[n_values], bytes);
     return NULL;
 }
@@ -159,6 +167,7 @@ static const char *decode_amo(const struct raw *raw, struct gsh_request *out)
     out->ticket = out->is_fetch ? raw->word[1] : 0;
     out->operand = raw->value[1];
     out->cond = raw->n_payload > 1 ? raw->value[2] : 0;
+    restore_top(out);
     if ((raw->n_payload == 2) != out->is_fetch)
         return "number of slots";
     return raw->arg < 2 * GSH_RING_AMO_FETCHES ? NULL : "argument";

@@ -35,6 +35,9 @@ void gsh_put_signal_nbi(const char *call, void *dest, const void *source, size_t
 /* Checks shared with stream.c; each ends the job when the promise is broken. */
 uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelems,
                          size_t elem_bytes);
+/* The same for this PE's side of a copy, which is not NULL unless the bytes are 0. */
+uint64_t gsh_check_local(struct gsh_instance *pe, const char *call, const void *local,
+                         size_t nelems, size_t elem_bytes);
 /* The bytes from the first to behind the last of nelems elements, `stride` elements apart. */
 uint64_t gsh_check_span(struct gsh_instance *pe, const char *call, ptrdiff_t stride, size_t nelems,
                         size_t elem_bytes);

@@ -18,6 +18,16 @@ uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelem
     return bytes;
 }
 
+uint64_t gsh_check_local(struct gsh_instance *pe, const char *call, const void *local,
+                         size_t nelems, size_t elem_bytes)
+{
+    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    if (local == NULL && bytes > 0) {
+        gsh_abort(pe, 1, "%s: the local address of %" PRIu64 " bytes is NULL", call, bytes);
+    }
+    return bytes;
+}
+
 uint64_t gsh_check_span(struct gsh_instance *pe, const char *call, ptrdiff_t stride, size_t nelems,
                         size_t elem_bytes)
 {
@@ -117,7 +127,7 @@ void gsh_put(const char *call, void *dest, const void *source, size_t nelems, si
              int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         gsh_far_put(pe, call, dest, source, bytes, target, false);
@@ -130,7 +140,7 @@ void gsh_get(const char *call, void *dest, const void *source, size_t nelems, si
              int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         struct gsh_request request = far_copy(pe, GSH_RING_GET, source, dest, bytes, target);
@@ -144,7 +154,7 @@ void gsh_put_nbi(const char *call, void *dest, const void *source, size_t nelems
                  int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         gsh_far_put(pe, call, dest, source, bytes, target, true);
@@ -157,7 +167,7 @@ void gsh_get_nbi(const char *call, void *dest, const void *source, size_t nelems
                  int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         struct gsh_request request = far_copy(pe, GSH_RING_GET, source, dest, bytes, target);
@@ -171,6 +181,7 @@ void gsh_iput(const char *call, void *dest, const void *source, ptrdiff_t dst, p
               size_t nelems, size_t elem_bytes, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_check_local(pe, call, source, nelems, elem_bytes);
     gsh_check_span(pe, call, sst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, span, target);
@@ -186,6 +197,7 @@ void gsh_iget(const char *call, void *dest, const void *source, ptrdiff_t dst, p
               size_t nelems, size_t elem_bytes, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_check_local(pe, call, dest, nelems, elem_bytes);
     gsh_check_span(pe, call, dst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, span, target);
@@ -238,7 +250,7 @@ void gsh_put_signal(const char *call, void *dest, const void *source, size_t nel
     struct gsh_instance *pe = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(pe, call, sig_addr, signal, sig_op, target);
     if (gsh_is_far(pe, target)) {
-        uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+        uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
         gsh_peer_address(pe, call, dest, bytes, target);
         far_put_signal(pe, call, dest, source, bytes, sig_addr, s, target);
         return;

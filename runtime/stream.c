@@ -87,7 +87,7 @@ void gsh_put_on_stream(const char *call, void *dest, const void *source, size_t 
                        size_t elem_bytes, int target, gsh_stream stream)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (bytes > 0 && remote == NULL) {
         copy_far(pe, call, GSH_RING_PUT_LARGE, dest, source, bytes, target, stream);
@@ -101,7 +101,7 @@ void gsh_get_on_stream(const char *call, void *dest, const void *source, size_t 
                        size_t elem_bytes, int target, gsh_stream stream)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (bytes > 0 && remote == NULL) {
         copy_far(pe, call, GSH_RING_GET_LARGE, source, dest, bytes, target, stream);
@@ -116,6 +116,7 @@ void gsh_iput_on_stream(const char *call, void *dest, const void *source, ptrdif
                         gsh_stream stream)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_check_local(pe, call, source, nelems, elem_bytes);
     gsh_check_span(pe, call, sst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, span, target);
@@ -134,6 +135,7 @@ void gsh_iget_on_stream(const char *call, void *dest, const void *source, ptrdif
                         gsh_stream stream)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_check_local(pe, call, dest, nelems, elem_bytes);
     gsh_check_span(pe, call, dst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, span, target);
@@ -184,7 +186,7 @@ void gsh_put_signal_on_stream(const char *call, void *dest, const void *source, 
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(pe, call, sig_addr, signal, sig_op, target);
-    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
+    uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (s.address == NULL) {
         put_signal_far(pe, call, dest, source, bytes, sig_addr, signal, sig_op, target, stream);

@@ -91,16 +91,67 @@ static void lose_a_peer(struct pe *pe)
     pes_barrier(pe);
 }
 
+/* What is not wholly within the heap, refused by the PE that asks for it. */
+static uint64_t words[2];
+static const struct {
+    const char *name;
+    struct gsh_request request;
+} beyond[] = {
+    {"a put of 16 bytes", {.op = GSH_RING_PUT, .remote_off = HEAP - 8, .bytes = 16}},
+    {"a put of 8 bytes", {.op = GSH_RING_PUT_INLINE, .remote_off = HEAP, .bytes = 8}},
+    {"a get of 1 bytes", {.op = GSH_RING_GET, .remote_off = UINT64_MAX, .bytes = 1}},
+    {"a g", {.op = GSH_RING_G, .remote_off = HEAP - 4, .word_bytes = 8, .is_fetch = true}},
+    {"an atomic operation", {.op = GSH_RING_AMO, .remote_off = UINT64_MAX - 7, .word_bytes = 8}},
+    {"an iput of 2 elements",
+     {.op = GSH_RING_IPUT, .remote_stride = HEAP / 8, .local_stride = 1, .nelems = 2}},
+    {"an iget of 2 elements",
+     {.op = GSH_RING_IGET, .remote_stride = HEAP / 8, .local_stride = 1, .nelems = 2}},
+    {"a put_signal of 8 bytes", {.op = GSH_RING_PUT_SIGNAL, .bytes = 8, .sig_off = HEAP - 4}},
+    {"a put_signal of 8 bytes", {.op = GSH_RING_PUT_SIGNAL, .bytes = 8, .remote_off = HEAP}},
+};
+static size_t which;
+static bool by_put;
+
 static void ask_beyond_memory(struct pe *pe)
 {
-    uint64_t words[2];
-    struct gsh_request put = {
-        .op = GSH_RING_PUT, .pe = 1, .remote_off = HEAP - 8, .local = words, .bytes = 16};
+    char address[32];
+    struct gsh_request q = beyond[which].request;
+    q.pe = 1;
+    q.local = words;
+    q.elem_bytes = 8;
     if (pe->me == 0) {
-        CHECK(gsh_proxy_run(pe->proxy, &put) == GSH_ERR_ARG);
+        snprintf(address, sizeof address, " at %p ", (void *)(pe->heap + q.remote_off));
+        enum gsh_result r = by_put
+                                ? gsh_proxy_put(pe->proxy, 1, q.remote_off, words, q.bytes, false)
+                                : gsh_proxy_run(pe->proxy, &q);
+        CHECK_EQ(r, GSH_ERR_ARG);
         CHECK(strstr(pe->fail_text, "PE 1") != NULL);
-        CHECK(strstr(pe->fail_text, "put of 16 bytes") != NULL);
+        CHECK(strstr(pe->fail_text, beyond[which].name) != NULL);
+        CHECK(strstr(pe->fail_text, address) != NULL);
+        CHECK(strstr(pe->fail_text, "not symmetric") != NULL);
         check_everything_ends(pe);
+    }
+    pes_barrier(pe);
+}
+
+/* The put's short way, when the peer is known already. */
+static void put_beyond_memory(struct pe *pe)
+{
+    if (pe->me == 0)
+        CHECK_EQ(gsh_proxy_put(pe->proxy, 1, 64, words, 8, false), GSH_OK);
+    ask_beyond_memory(pe);
+}
+
+/* A kernel's offsets below the heap come with their top bit cut off. */
+static void p_below_memory(struct pe *pe)
+{
+    char address[32];
+    if (pe->me == 0) {
+        snprintf(address, sizeof address, " at %p ", (void *)(pe->heap - 64));
+        ring_p(&pe->rings[0], 1, (uint64_t)-64 & INT64_MAX, 1);
+        await_failure(pe);
+        CHECK(strstr(pe->fail_text, address) != NULL);
+        CHECK(strstr(pe->fail_text, "not symmetric") != NULL);
     }
     pes_barrier(pe);
 }
@@ -190,7 +241,12 @@ int main(void)
         options.seed++;
         pes_run(options, lose_a_peer);
     }
-    pes_run(options, ask_beyond_memory);
+    for (which = 0; which < sizeof beyond / sizeof beyond[0]; which++)
+        pes_run(options, ask_beyond_memory);
+    which = 0;
+    by_put = true;
+    pes_run(options, put_beyond_memory);
+    pes_run(options, p_below_memory);
     options.is_device = true;
     for (what = 0; what < N_WHATS; what++) {
         options.seed++;
