@@ -19,6 +19,8 @@ static unsigned ucx_progress(struct gsh_transport *t)
         return 0;
     u->is_in_progress = true;
     unsigned n = ucp_worker_progress(u->worker);
+    if (u->carrying)
+        n += gsh_ucx_carry_on(u);
     gsh_ucx_tick(u);
     if (u->broken) {
         gsh_ucx_bury(u);
@@ -37,7 +39,7 @@ static bool ucx_arm(struct gsh_transport *t)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     u->is_clock_due = true; /* nobody knows when the next progress comes */
-    return !u->broken && ucp_worker_arm(u->worker) == UCS_OK;
+    return !u->broken && !u->carrying && ucp_worker_arm(u->worker) == UCS_OK;
 }
 
 static enum gsh_result ucx_address(struct gsh_transport *t, const void **blob, size_t *bytes)

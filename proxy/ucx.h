@@ -45,7 +45,10 @@ struct gsh_ucx_call {
     struct gsh_ucx_peer *peer;
     struct gsh_op *op; /* NULL: nobody waits */
     bool is_flush;
-    bool is_with_ucx; /* its callback will come */
+    bool is_piece;    /* of ucx_carry.c */
+    bool is_with_ucx; /* its callback will come; else the peer's answer, or its end */
+    uint8_t *dest;    /* of a get by messages, and the bytes that have not come */
+    uint64_t left;
 };
 
 /* For messages: UCX may still read this after the call that sent it. */
@@ -64,7 +67,8 @@ struct gsh_ucx_remote {
 
 /* A region of this PE. */
 struct gsh_ucx_region {
-    uint64_t off;
+    uint64_t off, bytes;
+    uint8_t *memory;
     ucp_mem_h memh;
     void *key;
 };
@@ -73,6 +77,7 @@ struct gsh_ucx_region {
 struct gsh_ucx_early {
     struct gsh_ucx_early *next; /* by sequence number */
     uint64_t sequence;
+    uint8_t kind;
     size_t header_bytes, bytes;
     _Alignas(max_align_t) uint8_t content[]; /* header, then data */
 };
@@ -97,6 +102,12 @@ struct gsh_ucx_peer {
     uint64_t send_sequence, receive_sequence; /* of the next message */
     struct gsh_ucx_early *early;
 
+    bool is_carried; /* its memory is reached by messages only: ucx_carry.c */
+    bool is_carrying;
+    unsigned n_pieces; /* with UCX */
+    struct gsh_ucx_transfer *transfers, **transfers_end;
+    struct gsh_ucx_peer *next_carrying;
+
     struct gsh_ucx_peer *next_broken;
     char reason[256];
 };
@@ -113,6 +124,7 @@ struct gsh_ucx {
     struct gsh_ucx_peer **used;  /* those with an endpoint */
     size_t n_used, used_room;
     struct gsh_ucx_peer *broken;
+    struct gsh_ucx_peer *carrying; /* those that may have transfers */
 
     struct gsh_ucx_region *regions;
     size_t n_regions, regions_room;
@@ -159,6 +171,10 @@ static inline enum gsh_result gsh_ucx_reserve_one(struct gsh_ucx *u, struct gsh_
 /* One of the reserved ones. */
 struct gsh_ucx_call *gsh_ucx_begin(struct gsh_ucx_pool *pool, struct gsh_ucx_peer *peer,
                                    struct gsh_op *op);
+/* It ends by the peer's answer. */
+void gsh_ucx_await(struct gsh_ucx_call *call);
+/* The answer came: the operation is told. */
+void gsh_ucx_end_call(struct gsh_ucx_call *call);
 /* Takes what UCX answered to it; whether it is pending. The call may be gone. */
 bool gsh_ucx_posted(struct gsh_ucx_call *call, ucs_status_ptr_t answer);
 /* For struct ucp_request_param_t, with the call as user data. */
@@ -193,6 +209,11 @@ static inline struct gsh_ucx_remote *gsh_ucx_find_remote(struct gsh_ucx_peer *pe
         return &peer->remotes[i];
     return gsh_ucx_search_remote(peer, off);
 }
+/* Whether all of [off, off + bytes) is in regions of peer; if not, that is an error. */
+GSH_CHECK_RESULT enum gsh_result gsh_ucx_check_remote(struct gsh_ucx_peer *peer, uint64_t off,
+                                                      uint64_t bytes);
+/* This PE's memory at off, and how much of it there is in one piece; NULL: none. */
+uint8_t *gsh_ucx_find_own(const struct gsh_ucx *u, uint64_t off, uint64_t *bytes);
 void gsh_ucx_free_remotes(struct gsh_ucx_peer *peer);
 void gsh_ucx_free_regions(struct gsh_ucx *u);
 
@@ -200,6 +221,10 @@ void gsh_ucx_free_regions(struct gsh_ucx *u);
 
 /* remote->rkey is there; false: the peer is broken. */
 bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote);
+/* For an operation to a peer that is broken: ends in the next progress, when the loss has been
+ * told. */
+GSH_CHECK_RESULT enum gsh_result gsh_ucx_post_to_broken(struct gsh_ucx_peer *peer,
+                                                        struct gsh_op *op, bool *is_pending);
 
 enum gsh_result gsh_ucx_put(struct gsh_transport *t, int pe, uint64_t off, const void *source,
                             uint64_t bytes, struct gsh_op *op, bool *is_pending);
@@ -209,17 +234,59 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op
 
 /* ---- ucx_message.c ---- */
 
-/* What stands before every message. The kinds but DATA are the transport's own: without sequence,
- * header or data. */
-enum gsh_ucx_kind { GSH_UCX_DATA, GSH_UCX_PING, GSH_UCX_PONG, GSH_UCX_BYE, GSH_UCX_BYE_ANSWER };
+/* What stands before every message. The kinds from PING on have no sequence, header or data. */
+enum gsh_ucx_kind {
+    GSH_UCX_DATA,
+    /* ucx_carry.c's, with a struct gsh_ucx_range as header: */
+    GSH_UCX_PUT,
+    GSH_UCX_GET,
+    GSH_UCX_GOT,
+    GSH_UCX_FLUSH,
+    GSH_UCX_FLUSHED,
+    GSH_UCX_PING,
+    GSH_UCX_PONG,
+    GSH_UCX_BYE,
+    GSH_UCX_BYE_ANSWER
+};
 
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_listen(struct gsh_ucx *u);
 enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header,
                              size_t header_bytes, const void *data, size_t bytes, struct gsh_op *op,
                              bool *is_pending);
+/* A message of a kind with a sequence to a peer with an endpoint, by a call that gsh_ucx_begin has
+ * taken from u->messages. Whether it is pending; data stay until it is not. */
+bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const void *header,
+                     size_t header_bytes, const void *data, size_t bytes);
 /* Nothing happens when it cannot be sent: the peer is broken then. */
 void gsh_ucx_tell(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind);
 void gsh_ucx_free_early(struct gsh_ucx_peer *peer);
+
+/* ---- ucx_carry.c: put, get and flush as messages, to peers that are reached by no other way ----
+ */
+
+struct gsh_ucx_range {
+    uint64_t off, bytes; /* GOT: from where in the get's dest; FLUSH: nothing */
+    uint64_t token;      /* of the asker; comes back in the answer */
+};
+
+/* lanes: the ways to the peer, "tcp/eth0, ..." */
+bool gsh_ucx_must_carry(const struct gsh_ucx *u, const char *lanes);
+GSH_CHECK_RESULT enum gsh_result gsh_ucx_carry_put(struct gsh_ucx_peer *peer, uint64_t off,
+                                                   const void *source, uint64_t bytes,
+                                                   struct gsh_op *op, bool *is_pending);
+GSH_CHECK_RESULT enum gsh_result gsh_ucx_carry_get(struct gsh_ucx_peer *peer, uint64_t off,
+                                                   void *dest, uint64_t bytes, struct gsh_op *op,
+                                                   bool *is_pending);
+GSH_CHECK_RESULT enum gsh_result gsh_ucx_carry_flush(struct gsh_ucx_peer *peer, struct gsh_op *op,
+                                                     bool *is_pending);
+/* A message of one of its kinds, in order. */
+void gsh_ucx_carry_arrived(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, const void *header,
+                           size_t header_bytes, const void *data, size_t bytes);
+/* Posts what UCX has room for; how much that was. */
+unsigned gsh_ucx_carry_on(struct gsh_ucx *u);
+/* The peer is lost: what has not been posted ends. */
+void gsh_ucx_end_transfers(struct gsh_ucx_peer *peer);
+void gsh_ucx_free_transfers(struct gsh_ucx_peer *peer);
 
 /* ---- ucx_life.c: who is still there, and taking leave ---- */
 

@@ -56,7 +56,7 @@ struct gsh_ucx_call *gsh_ucx_begin(struct gsh_ucx_pool *pool, struct gsh_ucx_pee
     struct gsh_ucx_call *call = take(pool);
     call->peer = peer;
     call->op = op;
-    call->is_flush = false;
+    call->is_flush = call->is_piece = false;
     return call;
 }
 
@@ -95,15 +95,45 @@ static void end_one(struct gsh_op *op, enum gsh_result r)
         op->done(op, r);
 }
 
+/* Into the list of those that have not ended, and out of it. */
+static void enlist(struct gsh_ucx_call *call, bool is_with_ucx)
+{
+    call->is_with_ucx = is_with_ucx;
+    call->peer->n_flushes += call->is_flush;
+    call->peer->n_pieces += call->is_piece;
+    append(&call->peer->calls, call);
+}
+
+static void delist(struct gsh_ucx_call *call)
+{
+    unlink_call(call);
+    call->peer->n_flushes -= call->is_flush;
+    call->peer->n_pieces -= call->is_piece;
+    call->is_flush = call->is_piece = false;
+}
+
+void gsh_ucx_await(struct gsh_ucx_call *call)
+{
+    enlist(call, false);
+}
+
+void gsh_ucx_end_call(struct gsh_ucx_call *call)
+{
+    struct gsh_op *op = call->op;
+    enum gsh_result r = call->peer->state == GSH_UCX_LOST ? GSH_ERR_PEER : GSH_OK;
+    delist(call);
+    give_back(call);
+    if (op)
+        end_one(op, r);
+}
+
 bool gsh_ucx_posted(struct gsh_ucx_call *call, ucs_status_ptr_t answer)
 {
     if (answer == NULL) { /* complete; no callback comes */
         give_back(call);
         return false;
     }
-    call->is_with_ucx = UCS_PTR_IS_PTR(answer);
-    call->peer->n_flushes += call->is_flush;
-    append(&call->peer->calls, call);
+    enlist(call, UCS_PTR_IS_PTR(answer));
     if (!call->is_with_ucx)
         gsh_ucx_break(call->peer, "%s", ucs_status_string(UCS_PTR_STATUS(answer)));
     return true;
@@ -113,7 +143,6 @@ void gsh_ucx_sent(void *request, ucs_status_t status, void *user_data)
 {
     struct gsh_ucx_call *call = user_data;
     struct gsh_ucx_peer *peer = call->peer;
-    struct gsh_op *op = call->op;
     ucp_request_free(request);
     call->is_with_ucx = false;
     if (status == UCS_OK)
@@ -122,11 +151,7 @@ void gsh_ucx_sent(void *request, ucs_status_t status, void *user_data)
         gsh_ucx_break(peer, "%s", ucs_status_string(status));
         return; /* the call stays in the list, so that `lost` comes before its end */
     }
-    unlink_call(call);
-    peer->n_flushes -= call->is_flush;
-    give_back(call);
-    if (op)
-        end_one(op, peer->state == GSH_UCX_LOST ? GSH_ERR_PEER : GSH_OK);
+    gsh_ucx_end_call(call);
 }
 
 /* done may start new operations, but none to this peer any more. */
@@ -136,9 +161,7 @@ void gsh_ucx_end_calls(struct gsh_ucx_peer *peer)
     while (peer->calls.next != &peer->calls) {
         struct gsh_ucx_call *call = (struct gsh_ucx_call *)peer->calls.next;
         struct gsh_op *op = call->op;
-        unlink_call(call);
-        peer->n_flushes -= call->is_flush;
-        call->is_flush = false;
+        delist(call);
         call->op = NULL;
         if (call->is_with_ucx)
             append(&with_ucx, call);

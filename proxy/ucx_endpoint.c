@@ -38,7 +38,7 @@ enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *bl
     return GSH_OK;
 }
 
-/* ---- which way the peer is reached, for the log ---- */
+/* ---- which way the peer is reached ---- */
 
 /* Appends "tcp/lo" for each line "... lane[0]: 2:tcp/lo.0 md[...] ..." of UCX's own description. */
 static void collect_lanes(const char *text, char *lanes, size_t room)
@@ -56,25 +56,33 @@ static void collect_lanes(const char *text, char *lanes, size_t room)
     }
 }
 
-static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer)
+static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer, const char *lanes,
+                      char *text)
 {
     const struct gsh_ucx_core *core = u->core;
-    char lanes[sizeof u->lanes], *text = NULL, *rest = NULL;
+    char *rest = NULL;
+    if (strcmp(lanes, u->lanes) != 0) { /* not again for each of a thousand PEs */
+        core->log(GSH_LOG_INFO, GSH_LOG_PROXY, "PE %d is reached over UCX by %s%s", peer->pe, lanes,
+                  peer->is_carried ? ", its memory by messages" : "");
+        snprintf(u->lanes, sizeof u->lanes, "%s", lanes);
+    }
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        core->log(GSH_LOG_TRACE, GSH_LOG_PROXY, "PE %d: %s", peer->pe, line);
+}
+
+static void look_at_lanes(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
+{
+    char lanes[sizeof u->lanes], *text = NULL;
     size_t bytes;
-    if (!core->log_enabled(GSH_LOG_INFO, GSH_LOG_PROXY))
-        return;
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return;
     ucp_ep_print_info(peer->ep, out);
     fclose(out);
     collect_lanes(text, lanes, sizeof lanes);
-    if (strcmp(lanes, u->lanes) != 0) { /* not again for each of a thousand PEs */
-        core->log(GSH_LOG_INFO, GSH_LOG_PROXY, "PE %d is reached over UCX by %s", peer->pe, lanes);
-        memcpy(u->lanes, lanes, sizeof lanes);
-    }
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        core->log(GSH_LOG_TRACE, GSH_LOG_PROXY, "PE %d: %s", peer->pe, line);
+    peer->is_carried = gsh_ucx_must_carry(u, lanes);
+    if (u->core->log_enabled(GSH_LOG_INFO, GSH_LOG_PROXY))
+        log_lanes(u, peer, lanes, text);
     free(text);
 }
 
@@ -143,7 +151,7 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
                       gsh_ucx_settings(settings));
         return GSH_OK;
     }
-    log_lanes(u, peer);
+    look_at_lanes(u, peer);
     gsh_ucx_watch(u);
     gsh_ucx_tell(peer, GSH_UCX_PING); /* so that it knows whom to tell when it leaves */
     return GSH_OK;
@@ -203,6 +211,7 @@ void gsh_ucx_bury(struct gsh_ucx *u)
             u->base.options.events.lost(u->base.options.events.context, peer->pe, peer->reason);
         gsh_ucx_free_remotes(peer);
         close_by_force(peer);
+        gsh_ucx_end_transfers(peer);
         gsh_ucx_end_calls(peer);
     }
 }
@@ -214,6 +223,7 @@ void gsh_ucx_free_peers(struct gsh_ucx *u)
         if (!peer)
             continue;
         gsh_ucx_free_early(peer);
+        gsh_ucx_free_transfers(peer);
         gsh_ucx_free_remotes(peer); /* of peers that were never used: their keys are not open */
         free(peer->address);
         free(peer->remotes);

@@ -46,6 +46,23 @@ static uint8_t *append(uint8_t *to, const void *from, size_t bytes)
     return to + bytes;
 }
 
+bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const void *header,
+                     size_t header_bytes, const void *data, size_t bytes)
+{
+    struct gsh_ucx_message *m = (struct gsh_ucx_message *)call;
+    struct gsh_ucx_peer *peer = call->peer;
+    struct wire wire = {.from_pe = (uint32_t)peer->ucx->base.options.my_pe,
+                        .header_bytes = (uint16_t)header_bytes,
+                        .kind = (uint8_t)kind,
+                        .sequence = peer->send_sequence++};
+    uint8_t *end = append(append(m->packed, &wire, sizeof wire), header, header_bytes);
+    if (bytes <= (size_t)(m->packed + sizeof m->packed - end)) {
+        end = append(end, data, bytes);
+        bytes = 0;
+    }
+    return gsh_ucx_posted(call, post(peer, m, (size_t)(end - m->packed), data, bytes));
+}
+
 enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header,
                              size_t header_bytes, const void *data, size_t bytes, struct gsh_op *op,
                              bool *is_pending)
@@ -60,18 +77,9 @@ enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header
         r = gsh_ucx_reserve_one(u, &u->messages);
     if (r != GSH_OK)
         return r;
-    struct gsh_ucx_message *m = (struct gsh_ucx_message *)gsh_ucx_begin(&u->messages, peer, op);
-    struct wire wire = {.from_pe = (uint32_t)t->options.my_pe,
-                        .header_bytes = (uint16_t)header_bytes,
-                        .kind = GSH_UCX_DATA,
-                        .sequence = peer->send_sequence++};
-    uint8_t *end = append(append(m->packed, &wire, sizeof wire), header, header_bytes);
-    if (bytes <= (size_t)(m->packed + sizeof m->packed - end)) {
-        end = append(end, data, bytes);
-        bytes = 0;
-    }
     gsh_ucx_op_start(op, 1);
-    *is_pending = gsh_ucx_posted(&m->call, post(peer, m, (size_t)(end - m->packed), data, bytes));
+    *is_pending = gsh_ucx_send_as(gsh_ucx_begin(&u->messages, peer, op), GSH_UCX_DATA, header,
+                                  header_bytes, data, bytes);
     return GSH_OK;
 }
 
@@ -110,12 +118,14 @@ static void on_control(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
     }
 }
 
-static void deliver(struct gsh_ucx_peer *peer, const void *header, size_t header_bytes,
-                    const void *data, size_t bytes)
+static void deliver(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, const void *header,
+                    size_t header_bytes, const void *data, size_t bytes)
 {
     const struct gsh_transport_events *events = &peer->ucx->base.options.events;
     peer->receive_sequence++;
-    if (!peer->ucx->is_leaving)
+    if (kind != GSH_UCX_DATA)
+        gsh_ucx_carry_arrived(peer, kind, header, header_bytes, data, bytes);
+    else if (!peer->ucx->is_leaving)
         events->message(events->context, peer->pe, header, header_bytes, data, bytes);
 }
 
@@ -129,6 +139,7 @@ static void hold_back(struct gsh_ucx_peer *peer, const struct wire *wire, const 
         return;
     }
     early->sequence = wire->sequence;
+    early->kind = wire->kind;
     early->header_bytes = wire->header_bytes;
     early->bytes = bytes;
     append(append(early->content, header, wire->header_bytes), data, bytes);
@@ -143,8 +154,8 @@ static void deliver_early(struct gsh_ucx_peer *peer)
     struct gsh_ucx_early *early;
     while ((early = peer->early) != NULL && early->sequence == peer->receive_sequence) {
         peer->early = early->next;
-        deliver(peer, early->content, early->header_bytes, early->content + early->header_bytes,
-                early->bytes);
+        deliver(peer, early->kind, early->content, early->header_bytes,
+                early->content + early->header_bytes, early->bytes);
         free(early);
     }
 }
@@ -173,7 +184,7 @@ static void accept_message(struct gsh_ucx *u, const uint8_t *start, size_t start
     if (peer->state == GSH_UCX_LOST)
         return;
     peer->is_heard = true;
-    if (wire.kind != GSH_UCX_DATA) {
+    if (wire.kind >= GSH_UCX_PING) {
         on_control(peer, wire.kind);
         return;
     }
@@ -186,7 +197,7 @@ static void accept_message(struct gsh_ucx *u, const uint8_t *start, size_t start
         hold_back(peer, &wire, header, data, bytes);
         return;
     }
-    deliver(peer, header, wire.header_bytes, data, bytes);
+    deliver(peer, wire.kind, header, wire.header_bytes, data, bytes);
     deliver_early(peer);
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/util.h"
+
 /* ---- this PE's: failures are noted, for whoever asked tells all PEs of them ---- */
 
 /* memory NULL: of UCX's making. */
@@ -76,7 +78,7 @@ static void *with_room(void *array, size_t n, size_t *room, size_t element_bytes
 static enum gsh_result add_region(struct gsh_ucx *u, void **memory, uint64_t off, uint64_t bytes,
                                   const void **key, size_t *key_bytes)
 {
-    struct gsh_ucx_region region = {.off = off};
+    struct gsh_ucx_region region = {.off = off, .bytes = bytes};
     struct gsh_ucx_region *regions =
         with_room(u->regions, u->n_regions, &u->regions_room, sizeof *regions);
     if (!regions)
@@ -94,6 +96,7 @@ static enum gsh_result add_region(struct gsh_ucx *u, void **memory, uint64_t off
         ucp_mem_unmap(u->context, region.memh);
         return r;
     }
+    region.memory = at;
     regions[u->n_regions++] = region;
     *memory = at;
     *key = region.key;
@@ -136,6 +139,18 @@ enum gsh_result gsh_ucx_remove_region(struct gsh_transport *t, uint64_t off)
                          (unsigned long long)off);
 }
 
+uint8_t *gsh_ucx_find_own(const struct gsh_ucx *u, uint64_t off, uint64_t *bytes)
+{
+    for (size_t i = 0; i < u->n_regions; i++) {
+        const struct gsh_ucx_region *region = &u->regions[i];
+        if (off < region->off || off - region->off >= region->bytes)
+            continue;
+        *bytes = region->bytes - (off - region->off);
+        return region->memory + (off - region->off);
+    }
+    return NULL;
+}
+
 void gsh_ucx_free_regions(struct gsh_ucx *u)
 {
     for (size_t i = 0; i < u->n_regions; i++)
@@ -169,6 +184,22 @@ struct gsh_ucx_remote *gsh_ucx_search_remote(struct gsh_ucx_peer *peer, uint64_t
         return NULL;
     peer->last_remote = i;
     return &peer->remotes[i];
+}
+
+enum gsh_result gsh_ucx_check_remote(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes)
+{
+    uint64_t at = off, left = bytes;
+    while (left > 0) {
+        const struct gsh_ucx_remote *remote = gsh_ucx_find_remote(peer, at);
+        if (!remote)
+            return peer->ucx->core->fail(
+                GSH_ERR_ARG, "far PEs over UCX: [%llu, %llu) is not within the regions of PE %d",
+                (unsigned long long)off, (unsigned long long)(off + bytes), peer->pe);
+        uint64_t here = gsh_min_u64(left, remote->bytes - (at - remote->off));
+        at += here;
+        left -= here;
+    }
+    return GSH_OK;
 }
 
 enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_t off,

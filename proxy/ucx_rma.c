@@ -13,7 +13,7 @@ static void set_param(ucp_request_param_t *param, struct gsh_ucx_call *call)
     param->user_data = call;
 }
 
-/* How much of [off, off + bytes) is one piece, in *remote; 0: it is in no region. */
+/* How much of [off, off + bytes) is one piece, in *remote; 0 and NULL: it is in no region. */
 static uint64_t next_piece(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes,
                            struct gsh_ucx_remote **remote)
 {
@@ -24,15 +24,12 @@ static uint64_t next_piece(struct gsh_ucx_peer *peer, uint64_t off, uint64_t byt
     return gsh_min_u64(bytes, gsh_min_u64(in_region, GSH_UCX_PIECE));
 }
 
-/* The number of pieces; 0: part of it is in no region. */
 static size_t count_pieces(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes)
 {
     struct gsh_ucx_remote *remote;
     size_t n = 0;
     while (bytes > 0) {
         uint64_t piece = next_piece(peer, off, bytes, &remote);
-        if (piece == 0)
-            return 0;
         off += piece;
         bytes -= piece;
         n++;
@@ -66,11 +63,16 @@ static bool open_keys(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes)
     return peer->ep != NULL;
 }
 
-/* Ends in the next progress, when the loss has been told. */
-static void post_to_broken(struct gsh_ucx *u, struct gsh_ucx_peer *peer, struct gsh_op *op)
+enum gsh_result gsh_ucx_post_to_broken(struct gsh_ucx_peer *peer, struct gsh_op *op,
+                                       bool *is_pending)
 {
+    struct gsh_ucx_pool *pool = &peer->ucx->calls;
+    enum gsh_result r = gsh_ucx_reserve_one(peer->ucx, pool);
+    if (r != GSH_OK)
+        return r;
     gsh_ucx_op_start(op, 1);
-    (void)gsh_ucx_posted(gsh_ucx_begin(&u->calls, peer, op), UCS_STATUS_PTR(UCS_ERR_CANCELED));
+    *is_pending = gsh_ucx_posted(gsh_ucx_begin(pool, peer, op), UCS_STATUS_PTR(UCS_ERR_CANCELED));
+    return GSH_OK;
 }
 
 static ucs_status_ptr_t post_piece(bool is_put, struct gsh_ucx_peer *peer,
@@ -89,19 +91,16 @@ static enum gsh_result post_pieces(bool is_put, struct gsh_ucx_peer *peer, uint6
 {
     struct gsh_ucx *u = peer->ucx;
     struct gsh_ucx_remote *remote;
-    size_t n = count_pieces(peer, off, bytes), n_complete = 0;
-    if (n == 0)
-        return u->core->fail(GSH_ERR_ARG,
-                             "far PEs over UCX: [%llu, %llu) is not within the regions of PE %d",
-                             (unsigned long long)off, (unsigned long long)(off + bytes), peer->pe);
-    enum gsh_result r = gsh_ucx_reserve(u, &u->calls, n);
+    size_t n_complete = 0;
+    enum gsh_result r = gsh_ucx_check_remote(peer, off, bytes);
     if (r != GSH_OK)
         return r;
-    if (!open_keys(peer, off, bytes)) {
-        post_to_broken(u, peer, op);
-        *is_pending = true;
-        return GSH_OK;
-    }
+    size_t n = count_pieces(peer, off, bytes);
+    r = gsh_ucx_reserve(u, &u->calls, n);
+    if (r != GSH_OK)
+        return r;
+    if (!open_keys(peer, off, bytes))
+        return gsh_ucx_post_to_broken(peer, op, is_pending);
     gsh_ucx_op_start(op, n + 1); /* one for this function */
     for (size_t i = 0; i < n; i++) {
         uint64_t piece = next_piece(peer, off, bytes, &remote);
@@ -126,6 +125,9 @@ static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, uint64_t off
     if (r != GSH_OK || bytes == 0)
         return r;
     peer->is_unflushed |= is_put;
+    if (peer->is_carried)
+        return is_put ? gsh_ucx_carry_put(peer, off, local, bytes, op, is_pending)
+                      : gsh_ucx_carry_get(peer, off, local, bytes, op, is_pending);
     /* The usual case: one piece, whose key is open. */
     if (next_piece(peer, off, bytes, &remote) != bytes || !remote->rkey || !peer->ep)
         return post_pieces(is_put, peer, off, local, bytes, op, is_pending);
@@ -162,14 +164,13 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op
         return r;
     if (!peer->is_unflushed && peer->n_flushes == 0)
         return GSH_OK; /* nothing was put since the last one, which is complete */
+    if (!peer->ep)
+        return gsh_ucx_post_to_broken(peer, op, is_pending);
+    if (peer->is_carried)
+        return gsh_ucx_carry_flush(peer, op, is_pending);
     r = gsh_ucx_reserve_one(u, &u->calls);
     if (r != GSH_OK)
         return r;
-    *is_pending = true;
-    if (!peer->ep) {
-        post_to_broken(u, peer, op);
-        return GSH_OK;
-    }
     struct gsh_ucx_call *call = gsh_ucx_begin(&u->calls, peer, op);
     call->is_flush = true;
     set_param(&param, call);
