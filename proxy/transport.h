@@ -19,8 +19,9 @@
 struct gsh_transport;
 
 /* In memory of the caller, untouched by it until `done` has been called (from progress(), or from
- * within the call that was given it). r other than GSH_OK: the peer is lost, `lost` has been told.
- */
+ * within the call that was given it). r other than GSH_OK: the peer is lost, `lost` has been told;
+ * source and dest may still be read and written, by a peer that was only silent, until the
+ * transport is destroyed. */
 struct gsh_op {
     void (*done)(struct gsh_op *op, enum gsh_result r);
     void *transport[2]; /* the transport's own */

@@ -52,6 +52,9 @@ static enum gsh_result ucx_address(struct gsh_transport *t, const void **blob, s
 
 /* ---- making and ending ---- */
 
+/* To close the endpoint of a peer that fell silent, or the worker while it has one, is not safe:
+ * UCX 1.13 ends the process when a part of the connection's making still waits to be sent
+ * ("Assertion ... got REP message"). After a loss the job ends anyway, so UCX is left as it is. */
 static void ucx_destroy(struct gsh_transport *t)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
@@ -62,10 +65,11 @@ static void ucx_destroy(struct gsh_transport *t)
         gsh_ucx_close_events(u);
         if (u->address)
             ucp_worker_release_address(u->worker, u->address);
-        ucp_worker_destroy(u->worker);
     }
+    if (u->worker && !u->has_lost)
+        ucp_worker_destroy(u->worker);
     gsh_ucx_free_regions(u);
-    if (u->context)
+    if (u->context && !u->has_lost)
         ucp_cleanup(u->context);
     gsh_ucx_free_peers(u);
     gsh_ucx_free_pool(&u->calls);

@@ -138,6 +138,7 @@ struct gsh_ucx {
     unsigned turn;
     bool is_clock_due;
     bool is_in_progress, is_leaving;
+    bool has_lost; /* a peer with an endpoint */
     char lanes[256]; /* the newest that was logged */
 };
 

@@ -186,17 +186,14 @@ void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
     u->broken = peer;
 }
 
-/* Whatever UCX still has to the endpoint is cancelled, if not at once then in later progress. */
+/* That of a peer which took leave: whatever UCX still has to it is cancelled, if not at once then
+ * in later progress. That of any other stays open; see ucx_destroy. */
 static void close_by_force(struct gsh_ucx_peer *peer)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    ucp_ep_h ep = peer->ep;
-    peer->ep = NULL;
-    remove_used(peer);
-    if (!ep)
-        return;
-    ucs_status_ptr_t request = ucp_ep_close_nbx(ep, &param);
+    gsh_ucx_free_remotes(peer);
+    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
     if (UCS_PTR_IS_PTR(request))
         ucp_request_free(request);
 }
@@ -207,10 +204,14 @@ void gsh_ucx_bury(struct gsh_ucx *u)
         struct gsh_ucx_peer *peer = u->broken;
         u->broken = peer->next_broken;
         peer->state = GSH_UCX_LOST;
+        remove_used(peer);
         if (peer->reason[0] && !u->is_leaving)
             u->base.options.events.lost(u->base.options.events.context, peer->pe, peer->reason);
-        gsh_ucx_free_remotes(peer);
-        close_by_force(peer);
+        if (peer->ep && peer->reason[0])
+            u->has_lost = true;
+        else if (peer->ep)
+            close_by_force(peer);
+        peer->ep = NULL;
         gsh_ucx_end_transfers(peer);
         gsh_ucx_end_calls(peer);
     }
@@ -224,7 +225,7 @@ void gsh_ucx_free_peers(struct gsh_ucx *u)
             continue;
         gsh_ucx_free_early(peer);
         gsh_ucx_free_transfers(peer);
-        gsh_ucx_free_remotes(peer); /* of peers that were never used: their keys are not open */
+        gsh_ucx_free_remotes(peer); /* of peers that were lost, or never used */
         free(peer->address);
         free(peer->remotes);
         free(peer);

@@ -121,7 +121,8 @@ enum gsh_result gsh_ucx_make_region(struct gsh_transport *t, uint64_t off, uint6
 
 static void free_region(struct gsh_ucx *u, const struct gsh_ucx_region *region)
 {
-    ucp_mem_unmap(u->context, region->memh);
+    if (!u->has_lost) /* else UCX is left as it is */
+        ucp_mem_unmap(u->context, region->memh);
     free(region->key);
 }
 
