@@ -16,7 +16,8 @@
 #include "runtime/page.h"
 #include "runtime/watch.h"
 
-/* How long a PE that is ending sees its news off. */
+/* How long a PE that is ending sees its news off; twice as long where they are another PE's, so
+ * that a launcher sees the end of that one first. */
 #define LINGER_NS 50000000u
 /* A PE that has lost another waits for one that knows more, or has found it first, to say so. */
 #define HEARSAY_NS      250000000u
@@ -57,6 +58,7 @@ static void tell_next(struct gsh_net *net)
 {
     struct gsh_instance *pe = net->pe;
     uint64_t start_ns = gsh_now_ns();
+    uint64_t linger_ns = net->news.origin == pe->my_pe ? LINGER_NS : 2 * LINGER_NS;
     unsigned turn = 0;
     for (int distance = 1; distance < pe->n_pes; distance *= 2) {
         int to = (pe->my_pe - distance + pe->n_pes) % pe->n_pes;
@@ -64,7 +66,7 @@ static void tell_next(struct gsh_net *net)
             gsh_proxy_notify(pe->proxy, to, &net->news, sizeof(net->news));
         }
     }
-    while (gsh_now_ns() - start_ns < LINGER_NS) {
+    while (gsh_now_ns() - start_ns < linger_ns) {
         gsh_proxy_help(pe->proxy);
         gsh_backoff(&turn);
     }

@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
@@ -46,6 +47,9 @@ struct gsh_watch {
 };
 
 #define REPORT_POLL_MS 100
+/* A PE that has told the others of its end is gone so much sooner than they: a launcher names the
+ * first. */
+#define ORIGIN_FIRST_NS 5000000
 
 static void address_of(const uint8_t job[16], int node, struct sockaddr_un *a, socklen_t *length)
 {
@@ -85,8 +89,10 @@ static void send_all(struct gsh_watch *w, const struct message *m)
 static void __attribute__((noreturn))
 end_process(struct gsh_watch *w, int origin, int status, const char *why)
 {
+    const struct timespec nap = {.tv_nsec = ORIGIN_FIRST_NS};
     gsh_store_release_u32(&w->pe->page->control.abort_word, 1);
     gsh_net_tell(w->pe, origin, status, why);
+    nanosleep(&nap, NULL);
     _exit(status);
 }
 
