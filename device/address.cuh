@@ -324,11 +324,20 @@ __device__ __forceinline__ void check_aligned(const char *call, const void *addr
         report(GSH_REPORT_MISALIGNED, call, pe, 0, value, 0, 0, elem_bytes);
 }
 
+/* This PE's side of a copy of so many bytes to or from pe. */
+__device__ __forceinline__ void check_local(const char *call, const void *local, uint64_t bytes,
+                                            int pe)
+{
+    if (local == nullptr && bytes > 0)
+        report(GSH_REPORT_NULL_LOCAL, call, pe, 0, 0, 0, 0, bytes);
+}
+
 #else
 __device__ __forceinline__ void check_pe(const char *, int) {}
 __device__ __forceinline__ void check_range(const char *, const void *, uint64_t, int) {}
 __device__ __forceinline__ void check_value(const char *, bool, uint32_t, int64_t, int) {}
 __device__ __forceinline__ void check_aligned(const char *, const void *, uint64_t, int) {}
+__device__ __forceinline__ void check_local(const char *, const void *, uint64_t, int) {}
 #endif
 
 /* Of nelems elements, at most UINT64_MAX, which is no allocation's size: for check(). */

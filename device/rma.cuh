@@ -23,6 +23,7 @@ __device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t
                                            const char *call)
 {
     check(call, dest, bytes_of<T>(nelems), pe);
+    check_local(call, source, bytes_of<T>(nelems), pe);
     route(
         dest, pe,
         [&](T *mapped) {
@@ -39,6 +40,7 @@ __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t
                                            const char *call)
 {
     check(call, source, bytes_of<T>(nelems), pe);
+    check_local(call, dest, bytes_of<T>(nelems), pe);
     route(
         source, pe,
         [&](const T *mapped) {
@@ -182,6 +184,7 @@ __device__ __forceinline__ void iput(G g, T *dest, const T *source, ptrdiff_t ds
 {
     detail::check_strides(call, dst, sst, pe);
     detail::check(call, dest, detail::strided_bytes(sizeof(T), dst, nelems), pe);
+    detail::check_local(call, source, detail::bytes_of<T>(nelems), pe);
     detail::route(
         dest, pe,
         [&](T *mapped) {
@@ -197,6 +200,7 @@ __device__ __forceinline__ void iget(G g, T *dest, const T *source, ptrdiff_t ds
 {
     detail::check_strides(call, dst, sst, pe);
     detail::check(call, source, detail::strided_bytes(sizeof(T), sst, nelems), pe);
+    detail::check_local(call, dest, detail::bytes_of<T>(nelems), pe);
     detail::route(
         source, pe,
         [&](const T *mapped) {

@@ -58,6 +58,7 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
 {
     check_signal(call, sig_addr, sig_op, pe);
     check(call, dest, bytes_of<T>(nelems), pe);
+    check_local(call, source, bytes_of<T>(nelems), pe);
     route(
         dest, pe,
         [&](T *mapped) {

@@ -107,6 +107,7 @@ enum gsh_report_kind {
     GSH_REPORT_BAD_SIGNAL_OP, /* checks: sig_op, in `seen`, is neither SET nor ADD */
     GSH_REPORT_BAD_CMP,       /* checks: cmp, in `seen`, is not a comparison */
     GSH_REPORT_MISALIGNED,    /* checks: address is not a multiple of bytes */
+    GSH_REPORT_NULL_LOCAL,    /* checks: this PE's side of a copy of bytes is NULL */
 };
 
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */

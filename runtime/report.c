@@ -64,6 +64,10 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
         snprintf(out, bytes, "address 0x%" PRIx64 ", on PE %d, is not a multiple of %" PRIu64,
                  r->address, r->pe, r->bytes);
         break;
+    case GSH_REPORT_NULL_LOCAL:
+        snprintf(out, bytes, "the local address of %" PRIu64 " bytes is NULL, with PE %d", r->bytes,
+                 r->pe);
+        break;
     default:
         snprintf(out, bytes, "report of unknown kind %u", r->kind);
     }

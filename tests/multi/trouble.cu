@@ -21,6 +21,7 @@ enum kernel_case {
     k_signal_op,
     k_cmp,
     k_misaligned,
+    k_null,
     k_long,
     k_exit
 };
@@ -63,6 +64,9 @@ __global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
         break;
     case k_misaligned:
         gshmem_long_atomic_inc((long *)((char *)word + 4), 1);
+        break;
+    case k_null:
+        gshmem_long_get(NULL, word, 3, 1);
         break;
     case k_long:
         for (uint64_t end = gshmem::detail::clock_ns() + 300000000;
@@ -235,6 +239,7 @@ static const struct {
                     {"kernel_signal_op", k_signal_op},
                     {"kernel_cmp", k_cmp},
                     {"kernel_misaligned", k_misaligned},
+                    {"kernel_null", k_null},
                     {"kernel_exit", k_exit}};
 
 /* The others of a case that only PE 0 plays: they sleep in a barrier, to be ended by it. */

@@ -106,6 +106,8 @@ CHECKS = {
     "kernel_cmp": (r"PE 0.*gshmem_long_wait_until.*kernel.*cmp -2 is not", None, {}, "run"),
     "kernel_misaligned": (r"PE 0.*gshmem_long_atomic_inc.*kernel.*0x[0-9a-f]+4, on PE 1, "
                           r"is not a multiple of 8", None, {}, "run"),
+    "kernel_null": (r"PE 0.*gshmem_long_get.*kernel.*local address of 24 bytes is NULL, with PE 1",
+                    None, {}, "run"),
 }
 # Where all data are staged.
 STAGED = {"GSHMEM_STAGE": "always"}
