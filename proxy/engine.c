@@ -3,6 +3,7 @@
  * carried out is carry.c's and messages.c's. */
 #include "proxy/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct gsh_task *task_of(struct gsh_request *request)
@@ -221,6 +222,7 @@ static void submit_mark(struct gsh_peer *peer, struct gsh_task *quiet)
     }
     mark->request.op = GSH_TASK_MARK;
     mark->request.pe = peer->pe;
+    mark->request.call = NULL;
     mark->proxy = proxy;
     mark->quiet = quiet;
     quiet->outstanding++;
@@ -241,6 +243,24 @@ static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
         gsh_task_done(quiet);
 }
 
+/* False: it has failed. */
+static bool check_symmetric(struct gsh_task *task)
+{
+    const struct gsh_request *request = &task->request;
+    const struct gsh_proxy *proxy = task->proxy;
+    char reason[80];
+    if (!gsh_task_has_symmetric_data(task)) {
+        gsh_task_fail(task, GSH_ERR_ARG, "not symmetric: outside the heap");
+        return false;
+    }
+    if (request->op != GSH_RING_PUT_SIGNAL || gsh_proxy_is_in_heap(proxy, request->sig_off, 8))
+        return true;
+    snprintf(reason, sizeof reason, "its signal at %p is not symmetric: outside the heap",
+             (void *)(proxy->heap_base + request->sig_off));
+    gsh_task_fail(task, GSH_ERR_ARG, reason);
+    return false;
+}
+
 void gsh_engine_submit(struct gsh_proxy *proxy, struct gsh_task *task)
 {
     struct gsh_request *request = &task->request;
@@ -258,10 +278,8 @@ void gsh_engine_submit(struct gsh_proxy *proxy, struct gsh_task *task)
         gsh_task_fail(task, GSH_ERR_ARG, "there is no such PE");
         return;
     }
-    if (!gsh_task_is_symmetric(task)) {
-        gsh_task_fail(task, GSH_ERR_ARG, "not symmetric: outside the heap");
+    if (!check_symmetric(task))
         return;
-    }
     request->value = 0;
     if (request->pe == proxy->options.my_pe) {
         gsh_task_run_here(task);

@@ -49,7 +49,7 @@ void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason)
 {
     char operation[120];
     const struct gsh_request *request = &task->request;
-    const char *name = name_of(request->op);
+    const char *name = request->call ? request->call : name_of(request->op);
     const void *here = task->proxy->heap_base + request->remote_off; /* as the caller named it */
     switch (request->op) {
     case GSH_RING_PUT:

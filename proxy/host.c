@@ -227,7 +227,7 @@ enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request
 }
 
 /* Nothing is in the put's way: what submit does, without its detours. */
-static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task,
+static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task, const char *call,
                                    uint64_t remote_off, const void *local, uint64_t bytes)
 {
     struct gsh_proxy *proxy = task->proxy;
@@ -236,6 +236,7 @@ static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task,
     uint64_t unused;
     task->request.op = GSH_RING_PUT;
     task->request.pe = peer->pe;
+    task->request.call = call;
     task->request.remote_off = remote_off;
     task->request.bytes = bytes;
     task->request.done = host_task_done;
@@ -259,8 +260,9 @@ static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task,
     return is_posted ? proxy->failure : await(proxy, task, &unused);
 }
 
-enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, int pe, uint64_t remote_off,
-                              const void *local, uint64_t bytes, bool is_posted)
+enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
+                              uint64_t remote_off, const void *local, uint64_t bytes,
+                              bool is_posted)
 {
     enter(proxy);
     struct gsh_peer *peer = proxy->peers[pe];
@@ -269,7 +271,7 @@ enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, int pe, uint64_t remote_o
                    gsh_proxy_is_in_heap(proxy, remote_off, bytes);
     struct gsh_task *task = is_open ? take_task(proxy, is_posted) : NULL;
     if (task) {
-        enum gsh_result r = put_at_once(peer, task, remote_off, local, bytes);
+        enum gsh_result r = put_at_once(peer, task, call, remote_off, local, bytes);
         count_request(proxy);
         round_now_and_then(proxy);
         leave(proxy);
@@ -278,6 +280,7 @@ enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, int pe, uint64_t remote_o
     leave(proxy);
     struct gsh_request request = {.op = GSH_RING_PUT,
                                   .pe = pe,
+                                  .call = call,
                                   .remote_off = remote_off,
                                   .local = (void *)(uintptr_t)local,
                                   .bytes = bytes};
@@ -309,6 +312,7 @@ static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *d
     struct gsh_out *out = peer ? gsh_out_take(proxy, false, true) : NULL;
     task->request.op = GSH_RING_NONE;
     task->request.pe = pe;
+    task->request.call = NULL;
     task->request.done = host_task_done;
     if (!out)
         return;

@@ -138,8 +138,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy,
                                                 const struct gsh_request *request);
 /* Either of them for a PUT, which is the most frequent request by far. pe is one of the job's,
  * bytes are not 0. */
-GSH_CHECK_RESULT enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, int pe, uint64_t remote_off,
-                                               const void *local, uint64_t bytes, bool is_posted);
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
+                                               uint64_t remote_off, const void *local,
+                                               uint64_t bytes, bool is_posted);
 /* How many of them, FENCE and QUIET aside, there were so far: acquire, what they ask for has been
  * handed over. */
 uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy);

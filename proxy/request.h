@@ -18,6 +18,7 @@ struct gsh_request {
     uint8_t sig_op;     /* PUT_SIGNAL: GSHMEM_SIGNAL_SET or _ADD */
     bool is_fetch;      /* AMO: the old value is asked for; G: always */
     int32_t pe;         /* target */
+    const char *call;   /* the public name of what a host thread called, for reports; or NULL */
     uint64_t remote_off;
     /* Source of puts, dest of gets; this PE's address space. PUT_INLINE, and PUT_SIGNAL of at most
      * GSH_RING_SIGNAL_MAX bytes: NULL when the bytes are in inline_data. */

@@ -261,7 +261,7 @@ enum gsh_result gsh_ring_reader_next(struct gsh_ring_reader *reader, struct gsh_
     }
     if (wrong) {
         reader->failure =
-            gsh_fail(GSH_ERR_BUG,
+            gsh_note(GSH_ERR_BUG,
                      "ring: request at position %" PRIu64 " (operation %u, PE %d, "
                      "%u slots, argument %u): wrong %s",
                      reader->position, raw.op, raw.pe, 1 + raw.n_payload, raw.arg, wrong);

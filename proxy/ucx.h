@@ -138,7 +138,7 @@ struct gsh_ucx {
     unsigned turn;
     bool is_clock_due;
     bool is_in_progress, is_leaving;
-    bool has_lost; /* a peer with an endpoint */
+    bool has_lost;   /* a peer with an endpoint */
     char lanes[256]; /* the newest that was logged */
 };
 
@@ -151,6 +151,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct g
 /* The peer cannot be used any more; told at the end of progress(). May be called from anywhere. */
 void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* For the reason that UCX gives. */
+void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status);
 /* Tells and buries the broken ones. */
 void gsh_ucx_bury(struct gsh_ucx *u);
 void gsh_ucx_free_peers(struct gsh_ucx *u);

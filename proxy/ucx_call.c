@@ -135,7 +135,7 @@ bool gsh_ucx_posted(struct gsh_ucx_call *call, ucs_status_ptr_t answer)
     }
     enlist(call, UCS_PTR_IS_PTR(answer));
     if (!call->is_with_ucx)
-        gsh_ucx_break(call->peer, "%s", ucs_status_string(UCS_PTR_STATUS(answer)));
+        gsh_ucx_break_for(call->peer, UCS_PTR_STATUS(answer));
     return true;
 }
 
@@ -148,7 +148,7 @@ void gsh_ucx_sent(void *request, ucs_status_t status, void *user_data)
     if (status == UCS_OK)
         peer->is_heard = true;
     else if (peer->state != GSH_UCX_LOST) {
-        gsh_ucx_break(peer, "%s", ucs_status_string(status));
+        gsh_ucx_break_for(peer, status);
         return; /* the call stays in the list, so that `lost` comes before its end */
     }
     gsh_ucx_end_call(call);

@@ -99,7 +99,7 @@ const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX])
 static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     (void)ep;
-    gsh_ucx_break(arg, "%s", ucs_status_string(status));
+    gsh_ucx_break_for(arg, status);
 }
 
 static enum gsh_result add_used(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
@@ -184,6 +184,12 @@ void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
     peer->state = GSH_UCX_BROKEN;
     peer->next_broken = u->broken;
     u->broken = peer;
+}
+
+/* UCX calls it a timeout, too, when the peer's system resets a connection at once. */
+void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status)
+{
+    gsh_ucx_break(peer, "its connection is gone (UCX: %s)", ucs_status_string(status));
 }
 
 /* That of a peer which took leave: whatever UCX still has to it is cancelled, if not at once then

@@ -22,12 +22,14 @@ struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const 
 
 void gsh_far_run(struct gsh_instance *pe, const char *call, struct gsh_request *request)
 {
+    request->call = call;
     enum gsh_result r = gsh_proxy_run(pe->proxy, request);
     gsh_net_require(pe, call, r);
 }
 
-void gsh_far_post(struct gsh_instance *pe, const char *call, const struct gsh_request *request)
+void gsh_far_post(struct gsh_instance *pe, const char *call, struct gsh_request *request)
 {
+    request->call = call;
     enum gsh_result r = gsh_proxy_post(pe->proxy, request);
     gsh_net_require(pe, call, r);
 }
@@ -36,7 +38,7 @@ void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, con
                  uint64_t bytes, int target, bool is_nbi)
 {
     uint64_t off = (uint64_t)(uintptr_t)symmetric - pe->state.base;
-    enum gsh_result r = gsh_proxy_put(pe->proxy, target, off, source, bytes, is_nbi);
+    enum gsh_result r = gsh_proxy_put(pe->proxy, call, target, off, source, bytes, is_nbi);
     gsh_net_require(pe, call, r);
 }
 

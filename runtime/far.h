@@ -14,7 +14,7 @@ struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const 
 /* Carried out in its own sense on return; end the job when that fails. Any thread. */
 void gsh_far_run(struct gsh_instance *pe, const char *call, struct gsh_request *request);
 /* The same without waiting, for puts and gets: complete after gsh_far_quiet. */
-void gsh_far_post(struct gsh_instance *pe, const char *call, const struct gsh_request *request);
+void gsh_far_post(struct gsh_instance *pe, const char *call, struct gsh_request *request);
 /* The same for puts of at least one byte; is_nbi: without waiting. */
 void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, const void *source,
                  uint64_t bytes, int target, bool is_nbi);

@@ -107,6 +107,9 @@ static const struct {
     {"an iget of 2 elements",
      {.op = GSH_RING_IGET, .remote_stride = HEAP / 8, .local_stride = 1, .nelems = 2}},
     {"a put_signal of 8 bytes", {.op = GSH_RING_PUT_SIGNAL, .bytes = 8, .sig_off = HEAP - 4}},
+    {"its signal", {.op = GSH_RING_PUT_SIGNAL, .bytes = 8, .sig_off = HEAP - 4}},
+    {"gshmem_putmem of 8 bytes",
+     {.op = GSH_RING_PUT, .call = "gshmem_putmem", .remote_off = HEAP, .bytes = 8}},
     {"a put_signal of 8 bytes", {.op = GSH_RING_PUT_SIGNAL, .bytes = 8, .remote_off = HEAP}},
 };
 static size_t which;
@@ -121,12 +124,12 @@ static void ask_beyond_memory(struct pe *pe)
     q.elem_bytes = 8;
     if (pe->me == 0) {
         snprintf(address, sizeof address, " at %p ", (void *)(pe->heap + q.remote_off));
-        enum gsh_result r = by_put
-                                ? gsh_proxy_put(pe->proxy, 1, q.remote_off, words, q.bytes, false)
-                                : gsh_proxy_run(pe->proxy, &q);
+        enum gsh_result r =
+            by_put ? gsh_proxy_put(pe->proxy, "the_call", 1, q.remote_off, words, q.bytes, false)
+                   : gsh_proxy_run(pe->proxy, &q);
         CHECK_EQ(r, GSH_ERR_ARG);
         CHECK(strstr(pe->fail_text, "PE 1") != NULL);
-        CHECK(strstr(pe->fail_text, beyond[which].name) != NULL);
+        CHECK(strstr(pe->fail_text, by_put ? "the_call of 16 bytes" : beyond[which].name) != NULL);
         CHECK(strstr(pe->fail_text, address) != NULL);
         CHECK(strstr(pe->fail_text, "not symmetric") != NULL);
         check_everything_ends(pe);
@@ -138,7 +141,7 @@ static void ask_beyond_memory(struct pe *pe)
 static void put_beyond_memory(struct pe *pe)
 {
     if (pe->me == 0)
-        CHECK_EQ(gsh_proxy_put(pe->proxy, 1, 64, words, 8, false), GSH_OK);
+        CHECK_EQ(gsh_proxy_put(pe->proxy, "first", 1, 64, words, 8, false), GSH_OK);
     ask_beyond_memory(pe);
 }
 
