@@ -437,21 +437,21 @@ __device__ __forceinline__ void copy_vectors(uint32_t rank, uint32_t size, char 
     }
 }
 
-/* By the thread of g that has this rank. */
+/* By the thread that has this rank in a group of kind G and that size. */
 #if defined(__CUDACC__)
 template <direction D, size_t align, class G>
-__device__ __forceinline__ void copy(G g, uint32_t rank, void *dest, const void *source,
+__device__ __forceinline__ void copy(uint32_t rank, uint32_t size, void *dest, const void *source,
                                      size_t bytes)
 {
-    copy_vectors<D, align, G>(rank, g.size(), static_cast<char *>(dest),
+    copy_vectors<D, align, G>(rank, size, static_cast<char *>(dest),
                               static_cast<const char *>(source), bytes);
 }
 #else
 /* Each thread moves one contiguous part, in whole cache lines. */
 template <direction D, size_t align, class G>
-inline void copy(G g, uint32_t rank, void *dest, const void *source, size_t bytes)
+inline void copy(uint32_t rank, uint32_t size, void *dest, const void *source, size_t bytes)
 {
-    size_t part = ((bytes + g.size() - 1) / g.size() + 63) & ~(size_t)63;
+    size_t part = ((bytes + size - 1) / size + 63) & ~(size_t)63;
     size_t off = part * rank;
     if (off < bytes)
         memmove(static_cast<char *>(dest) + off, static_cast<const char *>(source) + off,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The threads that make a call together: one, a warp, a block. Each has rank(), size() and sync();
- * sync also orders: what any of them did before it is seen by all of them after it. early_rank() is
- * rank(), read here and not where it is used: that takes long, and a sync hides it. */
+ * sync also orders: what any of them did before it is seen by all of them after it. early_rank()
+ * and early_size() are read here and not where they are used: that takes long, and a sync hides it.
+ */
 #ifndef GSHMEM_GROUP_CUH
 #define GSHMEM_GROUP_CUH
 
@@ -39,6 +40,7 @@ struct group_thread {
     __device__ __forceinline__ uint32_t rank() const { return 0; }
     __device__ __forceinline__ uint32_t early_rank() const { return 0; }
     __device__ __forceinline__ uint32_t size() const { return 1; }
+    __device__ __forceinline__ uint32_t early_size() const { return 1; }
     __device__ __forceinline__ void sync() const {}
 };
 
@@ -51,6 +53,7 @@ struct group_warp {
         uint32_t rest = detail::block_size() - (detail::rank_in_block() & ~31u);
         return rest < 32 ? rest : 32;
     }
+    __device__ __forceinline__ uint32_t early_size() const { return size(); }
     __device__ __forceinline__ void sync() const { __syncwarp(0xffffffffu >> (32 - size())); }
 };
 
@@ -59,6 +62,7 @@ struct group_block {
     __device__ __forceinline__ uint32_t rank() const { return detail::rank_in_block(); }
     __device__ __forceinline__ uint32_t early_rank() const { return detail::pinned(rank()); }
     __device__ __forceinline__ uint32_t size() const { return detail::block_size(); }
+    __device__ __forceinline__ uint32_t early_size() const { return detail::pinned(size()); }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
 };
 

@@ -27,9 +27,9 @@ __device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t
     route(
         dest, pe,
         [&](T *mapped) {
-            uint32_t rank = g.early_rank();
+            uint32_t rank = g.early_rank(), size = g.early_size();
             g.sync();
-            copy<direction::put, alignof(T)>(g, rank, mapped, source, nelems * sizeof(T));
+            copy<direction::put, alignof(T), G>(rank, size, mapped, source, nelems * sizeof(T));
             g.sync();
         },
         [&] { far_put(g, dest, source, nelems * sizeof(T), pe, is_blocking, call); });
@@ -46,7 +46,7 @@ __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t
         [&](const T *mapped) {
             uint32_t rank = g.early_rank();
             g.sync();
-            copy<direction::get, alignof(T)>(g, rank, dest, mapped, nelems * sizeof(T));
+            copy<direction::get, alignof(T), G>(rank, g.size(), dest, mapped, nelems * sizeof(T));
             g.sync();
             poll_pause();
         },

@@ -62,7 +62,7 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
     route(
         dest, pe,
         [&](T *mapped) {
-            uint32_t rank = g.early_rank();
+            uint32_t rank = g.early_rank(), size = g.early_size();
             g.sync();
             if (is_beside(dest, source, nelems * sizeof(T), sig_addr, sig_op)) {
                 if (rank == 0)
@@ -70,7 +70,7 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
                 g.sync();
                 return;
             }
-            copy<direction::put, alignof(T)>(g, rank, mapped, source, nelems * sizeof(T));
+            copy<direction::put, alignof(T), G>(rank, size, mapped, source, nelems * sizeof(T));
             /* It brings the whole group's stores before the fence, which serves "signal seen
              * implies that the data is seen". */
             g.sync();
