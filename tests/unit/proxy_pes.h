@@ -153,6 +153,15 @@ static void pes_connect(struct pe *pe)
     }
 }
 
+/* As at the end of a job: what this PE has asked for is acknowledged, so that nobody has anything
+ * left to tell it when it goes. */
+static void pes_settle(struct pe *pe)
+{
+    struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    if (!pe->options.may_fail)
+        CHECK_EQ(gsh_proxy_run(pe->proxy, &quiet), GSH_OK);
+}
+
 static void *pes_thread(void *arg)
 {
     struct pe *pe = arg;
@@ -197,6 +206,7 @@ static void *pes_thread(void *arg)
     pes_connect(pe);
     pes_barrier(pe);
     pe->main(pe);
+    pes_settle(pe);
     pes_barrier(pe);
     gsh_proxy_destroy(&pe->proxy);
     gsh_late_lanes_destroy(pe->lanes);
