@@ -104,18 +104,19 @@ template <class G> struct manner;
 template <> struct manner<group_thread> {
     static constexpr int in_flight = 8, at_once = 4;
     template <direction D> static constexpr size_t bulk_from = D == direction::put ? 512 : 256;
-    template <direction D> static constexpr int long_in_flight = 8;
+    template <direction D> static constexpr int long_in_flight = in_flight;
 };
 template <> struct manner<group_warp> {
     static constexpr int in_flight = 8, at_once = 1;
     template <direction D>
     static constexpr size_t bulk_from = D == direction::put ? SIZE_MAX : 16384;
-    template <direction D> static constexpr int long_in_flight = 8;
+    template <direction D> static constexpr int long_in_flight = in_flight;
 };
 template <> struct manner<group_block> {
     static constexpr int in_flight = 4, at_once = 1;
     template <direction D> static constexpr size_t bulk_from = SIZE_MAX;
-    template <direction D> static constexpr int long_in_flight = D == direction::put ? 4 : 8;
+    template <direction D>
+    static constexpr int long_in_flight = D == direction::put ? in_flight : 8;
 };
 
 /* ---- the body: whole vectors ----------------------------------------------------------------- */

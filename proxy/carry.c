@@ -40,23 +40,6 @@ bool gsh_task_is_native(const struct gsh_task *task)
     return is_put(op) || is_get(op) || (op == GSH_RING_PUT_SIGNAL && !fits_message(task));
 }
 
-static uint64_t span(uint64_t nelems, int64_t stride, uint64_t elem_bytes)
-{
-    return nelems > 0 ? ((nelems - 1) * (uint64_t)stride + 1) * elem_bytes : 0;
-}
-
-bool gsh_task_has_symmetric_data(const struct gsh_task *task)
-{
-    const struct gsh_request *q = &task->request;
-    const struct gsh_proxy *proxy = task->proxy;
-    uint64_t bytes = q->bytes;
-    if (q->op == GSH_RING_AMO || q->op == GSH_RING_G)
-        bytes = q->word_bytes;
-    else if (q->op == GSH_RING_IPUT || q->op == GSH_RING_IGET)
-        bytes = span(q->nelems, q->remote_stride, q->elem_bytes);
-    return gsh_proxy_is_in_heap(proxy, q->remote_off, bytes);
-}
-
 bool gsh_task_changes_memory(const struct gsh_task *task)
 {
     unsigned op = task->request.op;
@@ -136,7 +119,6 @@ static bool signal_later(struct gsh_peer *peer, const struct gsh_task *task)
     signal->proxy = task->proxy;
     signal->request.op = GSH_TASK_SIGNAL;
     signal->request.pe = peer->pe;
-    signal->request.call = task->request.call;
     signal->request.amo_op = (uint8_t)signal_op(&task->request);
     signal->request.remote_off = task->request.sig_off;
     signal->request.operand = task->request.signal;

@@ -222,7 +222,6 @@ static void submit_mark(struct gsh_peer *peer, struct gsh_task *quiet)
     }
     mark->request.op = GSH_TASK_MARK;
     mark->request.pe = peer->pe;
-    mark->request.call = NULL;
     mark->proxy = proxy;
     mark->quiet = quiet;
     quiet->outstanding++;
@@ -243,13 +242,24 @@ static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
         gsh_task_done(quiet);
 }
 
+/* From the first to behind the last byte that the request reads or writes at the peer, a signal
+ * aside. */
+static uint64_t span_of(const struct gsh_request *q)
+{
+    if (q->op == GSH_RING_AMO || q->op == GSH_RING_G)
+        return q->word_bytes;
+    if (q->op != GSH_RING_IPUT && q->op != GSH_RING_IGET)
+        return q->bytes;
+    return q->nelems > 0 ? ((q->nelems - 1) * (uint64_t)q->remote_stride + 1) * q->elem_bytes : 0;
+}
+
 /* False: it has failed. */
 static bool check_symmetric(struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
     const struct gsh_proxy *proxy = task->proxy;
     char reason[80];
-    if (!gsh_task_has_symmetric_data(task)) {
+    if (!gsh_proxy_is_in_heap(proxy, request->remote_off, span_of(request))) {
         gsh_task_fail(task, GSH_ERR_ARG, "not symmetric: outside the heap");
         return false;
     }

@@ -222,8 +222,6 @@ void gsh_task_native_done(struct gsh_op *op, enum gsh_result r);
 /* By the transport's put or get, rather than by messages. */
 bool gsh_task_is_native(const struct gsh_task *task);
 bool gsh_task_changes_memory(const struct gsh_task *task);
-/* What it reads or writes at the peer, a signal aside, is within the heap. */
-bool gsh_task_has_symmetric_data(const struct gsh_task *task);
 
 static inline void gsh_task_done(struct gsh_task *task)
 {

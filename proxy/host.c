@@ -312,7 +312,6 @@ static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *d
     struct gsh_out *out = peer ? gsh_out_take(proxy, false, true) : NULL;
     task->request.op = GSH_RING_NONE;
     task->request.pe = pe;
-    task->request.call = NULL;
     task->request.done = host_task_done;
     if (!out)
         return;

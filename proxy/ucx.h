@@ -190,6 +190,8 @@ void gsh_ucx_free_pool(struct gsh_ucx_pool *pool);
 void gsh_ucx_op_start(struct gsh_op *op, size_t n);
 /* That many of them ended at once; whether any is left. */
 bool gsh_ucx_op_posted(struct gsh_op *op, size_t n_complete);
+/* That many ended later, or never began: the last calls done. */
+void gsh_ucx_op_end(struct gsh_op *op, size_t n, enum gsh_result r);
 
 /* ---- ucx_region.c ---- */
 
@@ -274,6 +276,7 @@ struct gsh_ucx_range {
 
 /* lanes: the ways to the peer, "tcp/eth0, ..." */
 bool gsh_ucx_must_carry(const struct gsh_ucx *u, const char *lanes);
+/* These three: the peer has an endpoint, and the range is in its regions. */
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_carry_put(struct gsh_ucx_peer *peer, uint64_t off,
                                                    const void *source, uint64_t bytes,
                                                    struct gsh_op *op, bool *is_pending);

@@ -87,11 +87,9 @@ bool gsh_ucx_op_posted(struct gsh_op *op, size_t n_complete)
     return left > 0;
 }
 
-static void end_one(struct gsh_op *op, enum gsh_result r)
+void gsh_ucx_op_end(struct gsh_op *op, size_t n, enum gsh_result r)
 {
-    size_t left = (size_t)op->transport[0] - 1;
-    op->transport[0] = (void *)left;
-    if (left == 0)
+    if (!gsh_ucx_op_posted(op, n))
         op->done(op, r);
 }
 
@@ -124,7 +122,7 @@ void gsh_ucx_end_call(struct gsh_ucx_call *call)
     delist(call);
     give_back(call);
     if (op)
-        end_one(op, r);
+        gsh_ucx_op_end(op, 1, r);
 }
 
 bool gsh_ucx_posted(struct gsh_ucx_call *call, ucs_status_ptr_t answer)
@@ -168,7 +166,7 @@ void gsh_ucx_end_calls(struct gsh_ucx_peer *peer)
         else
             give_back(call);
         if (op)
-            end_one(op, GSH_ERR_PEER);
+            gsh_ucx_op_end(op, 1, GSH_ERR_PEER);
     }
     while (with_ucx.next != &with_ucx) { /* until their callbacks come */
         struct gsh_ucx_call *call = (struct gsh_ucx_call *)with_ucx.next;

@@ -90,8 +90,8 @@ static void send_next(struct gsh_ucx_peer *peer)
         peer->transfers = t->next;
         free(t);
     }
-    if (send_piece(peer, kind, &range, local, bytes, op) && op && !gsh_ucx_op_posted(op, 1))
-        op->done(op, GSH_OK);
+    if (send_piece(peer, kind, &range, local, bytes, op) && op)
+        gsh_ucx_op_end(op, 1, GSH_OK);
 }
 
 static unsigned send_some(struct gsh_ucx_peer *peer)
@@ -156,8 +156,8 @@ void gsh_ucx_end_transfers(struct gsh_ucx_peer *peer)
         size_t n = count_pieces(t->range.bytes);
         peer->transfers = t->next;
         free(t);
-        if (op && !gsh_ucx_op_posted(op, n))
-            op->done(op, GSH_ERR_PEER);
+        if (op)
+            gsh_ucx_op_end(op, n, GSH_ERR_PEER);
     }
 }
 
@@ -172,17 +172,19 @@ void gsh_ucx_free_transfers(struct gsh_ucx_peer *peer)
 
 /* ---- operations ---- */
 
+/* A record for what waits and one for what is sent. */
+static enum gsh_result reserve(struct gsh_ucx *u)
+{
+    enum gsh_result r = gsh_ucx_reserve_one(u, &u->calls);
+    return r == GSH_OK ? gsh_ucx_reserve_one(u, &u->messages) : r;
+}
+
 enum gsh_result gsh_ucx_carry_put(struct gsh_ucx_peer *peer, uint64_t off, const void *source,
                                   uint64_t bytes, struct gsh_op *op, bool *is_pending)
 {
-    struct gsh_ucx *u = peer->ucx;
     struct gsh_ucx_range range = {.off = off, .bytes = bytes};
     uint8_t *local = (uint8_t *)(uintptr_t)source;
-    enum gsh_result r = gsh_ucx_check_remote(peer, off, bytes);
-    if (r == GSH_OK && !peer->ep)
-        return gsh_ucx_post_to_broken(peer, op, is_pending);
-    if (r == GSH_OK)
-        r = gsh_ucx_reserve_one(u, &u->messages);
+    enum gsh_result r = reserve(peer->ucx);
     if (r != GSH_OK)
         return r;
     bool is_first = !peer->transfers;
@@ -218,13 +220,7 @@ enum gsh_result gsh_ucx_carry_get(struct gsh_ucx_peer *peer, uint64_t off, void 
                                   uint64_t bytes, struct gsh_op *op, bool *is_pending)
 {
     struct gsh_ucx *u = peer->ucx;
-    enum gsh_result r = gsh_ucx_check_remote(peer, off, bytes);
-    if (r == GSH_OK && !peer->ep)
-        return gsh_ucx_post_to_broken(peer, op, is_pending);
-    if (r == GSH_OK)
-        r = gsh_ucx_reserve_one(u, &u->calls);
-    if (r == GSH_OK)
-        r = gsh_ucx_reserve_one(u, &u->messages);
+    enum gsh_result r = reserve(u);
     if (r != GSH_OK)
         return r;
     struct gsh_ucx_call *call = expect(peer, op);
@@ -240,10 +236,7 @@ enum gsh_result gsh_ucx_carry_get(struct gsh_ucx_peer *peer, uint64_t off, void 
 
 enum gsh_result gsh_ucx_carry_flush(struct gsh_ucx_peer *peer, struct gsh_op *op, bool *is_pending)
 {
-    struct gsh_ucx *u = peer->ucx;
-    enum gsh_result r = gsh_ucx_reserve_one(u, &u->calls);
-    if (r == GSH_OK)
-        r = gsh_ucx_reserve_one(u, &u->messages);
+    enum gsh_result r = reserve(peer->ucx);
     if (r != GSH_OK)
         return r;
     struct gsh_ucx_call *call = expect(peer, op);

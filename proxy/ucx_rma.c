@@ -115,6 +115,18 @@ static enum gsh_result post_pieces(bool is_put, struct gsh_ucx_peer *peer, uint6
     return GSH_OK;
 }
 
+static enum gsh_result carry(bool is_put, struct gsh_ucx_peer *peer, uint64_t off, char *local,
+                             uint64_t bytes, struct gsh_op *op, bool *is_pending)
+{
+    enum gsh_result r = gsh_ucx_check_remote(peer, off, bytes);
+    if (r != GSH_OK)
+        return r;
+    if (!peer->ep)
+        return gsh_ucx_post_to_broken(peer, op, is_pending);
+    return is_put ? gsh_ucx_carry_put(peer, off, local, bytes, op, is_pending)
+                  : gsh_ucx_carry_get(peer, off, local, bytes, op, is_pending);
+}
+
 static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, uint64_t off, char *local,
                             uint64_t bytes, struct gsh_op *op, bool *is_pending)
 {
@@ -126,8 +138,7 @@ static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, uint64_t off
         return r;
     peer->is_unflushed |= is_put;
     if (peer->is_carried)
-        return is_put ? gsh_ucx_carry_put(peer, off, local, bytes, op, is_pending)
-                      : gsh_ucx_carry_get(peer, off, local, bytes, op, is_pending);
+        return carry(is_put, peer, off, local, bytes, op, is_pending);
     /* The usual case: one piece, whose key is open. */
     if (next_piece(peer, off, bytes, &remote) != bytes || !remote->rkey || !peer->ep)
         return post_pieces(is_put, peer, off, local, bytes, op, is_pending);
