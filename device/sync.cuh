@@ -76,15 +76,22 @@ __device__ __forceinline__ gsh_team_state world_team()
     return t;
 }
 
-/* Those threads of a group that send and wait. */
+/* Those threads of a group that send and wait. writes_late: whether the epoch is written when the
+ * flags have come, not while they fly; measured on two H200s: a warp of its own is 0.1 us faster
+ * with it, a thread 0.02 and a block's first warp 0.15 us slower. */
 template <class G> struct flag_group {
     typedef group_warp type;
-    static constexpr bool is_warp = true;
+    static constexpr bool is_warp = true, writes_late = false;
     static __device__ __forceinline__ bool has(G g) { return g.rank() < 32; }
+};
+template <> struct flag_group<group_warp> {
+    typedef group_warp type;
+    static constexpr bool is_warp = true, writes_late = true;
+    static __device__ __forceinline__ bool has(group_warp) { return true; }
 };
 template <> struct flag_group<group_thread> {
     typedef group_thread type;
-    static constexpr bool is_warp = false;
+    static constexpr bool is_warp = false, writes_late = false;
     static __device__ __forceinline__ bool has(group_thread) { return true; }
 };
 
@@ -93,24 +100,48 @@ __device__ __forceinline__ gsh_sync_area *sync_area(const gsh_team_state &t)
     return reinterpret_cast<gsh_sync_area *>(state().base + t.sync_off);
 }
 
-/* One flight of flags. w: one thread or one warp. */
-template <bool is_barrier, class W>
+/* When all threads of w have read it. */
+template <class W> __device__ __forceinline__ void write_epoch(W w, uint64_t *epoch, uint64_t value)
+{
+    w.sync();
+    if (w.rank() == 0)
+        *epoch = value;
+}
+
+/* One flight of flags by G's flag_group w. The caller synchronises the group afterwards: what each
+ * of it has seen the others have seen then. */
+template <bool is_barrier, class G, class W>
 __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const char *call)
 {
     gsh_sync_area *area = sync_area(t);
-    uint32_t rank = w.rank(), size = w.size();
-    /* Serves barrier's "quiet, then everybody arrived": the puts and stores of every thread of the
-     * group (its synchronisation came first) are seen by whoever sees the flags below. One
-     * instruction for the warp. */
-    if (is_barrier)
+    int first = (int)w.rank() + 1, step = (int)w.size();
+    auto flag_on = [&](int i) {
+        return peer_address(&area->flag[t.my_index], team_pe(t, member_after(t, i)));
+    };
+    if (is_barrier) {
+        /* The first flag's place is known before the fence, which takes long. */
+        uint64_t *flag = pinned(flag_on(first < t.n_pes ? first : 0));
+        /* Serves barrier's "quiet, then everybody arrived": the puts and stores of every thread of
+         * the group (its synchronisation came first) are seen by whoever sees the flags below. One
+         * instruction for the warp. */
         fence_release();
-    GSHMEM_NO_UNROLL
-    for (int i = (int)rank + 1; i < t.n_pes; i += (int)size) /* pairs with the looks below */
-        reduce_add(peer_address(&area->flag[t.my_index], team_pe(t, member_after(t, i))),
-                   (uint64_t)1);
+        GSHMEM_NO_UNROLL
+        for (int i = first; i < t.n_pes;) { /* pairs with the looks below */
+            reduce_add(flag, (uint64_t)1);
+            i += step;
+            if (i < t.n_pes)
+                flag = flag_on(i);
+        }
+    } else {
+        GSHMEM_NO_UNROLL
+        for (int i = first; i < t.n_pes; i += step)
+            reduce_add(flag_on(i), (uint64_t)1);
+    }
     uint64_t epoch = load_plain(&area->epoch) + 1;
+    if (!flag_group<G>::writes_late)
+        write_epoch(w, &area->epoch, epoch);
     GSHMEM_NO_UNROLL
-    for (int i = (int)rank + 1; i < t.n_pes; i += (int)size) {
+    for (int i = first; i < t.n_pes; i += step) {
         int member = member_after(t, i);
         spin_on(
             &area->flag[member],
@@ -120,9 +151,8 @@ __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const ch
     }
     if (is_barrier)
         acquire_awaited();
-    w.sync(); /* all have read the epoch, and what each has seen the others have seen */
-    if (rank == 0)
-        area->epoch = epoch;
+    if (flag_group<G>::writes_late)
+        write_epoch(w, &area->epoch, epoch);
 }
 
 /* ---- in a job with far PEs: out of line, and small rather than fast -------------------------- */
@@ -236,7 +266,7 @@ __device__ __noinline__ inline bool sync_far(const gsh_team_state *team, const c
         lead_node(&c);
     else
         follow_leader(&c);
-    c.sync(); /* as in fly_flags */
+    c.sync(); /* all have read the epoch */
     if (c.rank() == 0)
         c.area()->epoch = c.epoch;
     return true;
@@ -256,7 +286,7 @@ __device__ __forceinline__ void sync_team(G g, const gsh_team_state *team, const
             is_done = out_of_line(sync_far)(team ? team : find_team(GSHMEM_TEAM_WORLD), call,
                                             is_barrier, flag_group<G>::is_warp);
         if (!is_done)
-            fly_flags<is_barrier>(W(), team ? *team : world_team(), call);
+            fly_flags<is_barrier, G>(W(), team ? *team : world_team(), call);
     }
     g.sync();
 }
