@@ -99,21 +99,23 @@ template <near_side N> __device__ __forceinline__ void store_near(char *p, vec16
  * A warp's put gains from 4 to 8 by 1.7 times; a block has enough with 4, which leaves room for the
  * caller's registers; but long gets of aligned data go by 8, which takes 1 MiB of four blocks from
  * 8.3 to 7.35 us (puts gain nothing). at_once: as many vectors for each thread are copied with no
- * call. bulk_from: bytes from which the engine is faster. */
+ * call. row: so many threads access vectors that lie side by side; what each has in flight is then
+ * one row apart, a constant, and its address takes no instruction. bulk_from: bytes from which the
+ * engine is faster. */
 template <class G> struct manner;
 template <> struct manner<group_thread> {
-    static constexpr int in_flight = 8, at_once = 4;
+    static constexpr int in_flight = 8, at_once = 4, row = 1;
     template <direction D> static constexpr size_t bulk_from = D == direction::put ? 512 : 256;
     template <direction D> static constexpr int long_in_flight = in_flight;
 };
 template <> struct manner<group_warp> {
-    static constexpr int in_flight = 8, at_once = 1;
+    static constexpr int in_flight = 8, at_once = 1, row = 32;
     template <direction D>
     static constexpr size_t bulk_from = D == direction::put ? SIZE_MAX : 16384;
     template <direction D> static constexpr int long_in_flight = in_flight;
 };
 template <> struct manner<group_block> {
-    static constexpr int in_flight = 4, at_once = 1;
+    static constexpr int in_flight = 4, at_once = 4, row = 32;
     template <direction D> static constexpr size_t bulk_from = SIZE_MAX;
     template <direction D>
     static constexpr int long_in_flight = D == direction::put ? in_flight : 8;
@@ -156,23 +158,6 @@ __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_
         store_vector<D, N>(dest, v[u], shift);
         dest += step;
     }
-}
-
-/* Aligned vectors 0, size, 2 * size and so on below nvectors, at most U, one at least. All loads
- * come first. */
-template <direction D, int U>
-__device__ __forceinline__ void copy_few(int nvectors, uint32_t size, char *dest,
-                                         const char *source)
-{
-    vec16 v[U] = {}; /* else what they held before is kept across the loads, in local memory */
-    GSHMEM_UNROLL
-    for (int u = 0; u < U; u++)
-        if (u == 0 || u * (int)size < nvectors)
-            v[u] = load_vector<D, near_side::aligned>(source + 16 * u * size, 0);
-    GSHMEM_UNROLL
-    for (int u = 0; u < U; u++)
-        if (u == 0 || u * (int)size < nvectors)
-            store_vector<D, near_side::aligned>(dest + 16 * u * size, v[u], 0);
 }
 
 /* As many batches of U vectors, rank, rank + size and so on, as there are; returns where it
@@ -330,24 +315,67 @@ __device__ __forceinline__ void copy_words(size_t rank, size_t size, char *dest,
         copy_body<D, near_side::aligned, U>(rank, size, dest, source, nvectors, 0);
 }
 
-/* Of `left` vectors, `step` of them apart, as many batches of U as there are; dest and source are
- * behind them then. Returns how many vectors are left. */
-template <direction D, int U>
-__device__ __forceinline__ int copy_aligned_batches(int left, int step, char *&dest,
-                                                    const char *&source)
+/* Where the vectors begin of which a thread has U in flight, a row apart: each row of threads has U
+ * rows of vectors. */
+template <class G, int U> __device__ __forceinline__ uint32_t first_vector(uint32_t rank)
 {
-    uint32_t step_bytes = 16 * (uint32_t)step;
-    GSHMEM_NO_UNROLL
-    for (; left > (U - 1) * step; left -= U * step) {
-        copy_batch<D, near_side::aligned, U>(dest, source, step_bytes, 0);
-        dest += U * step_bytes;
-        source += U * step_bytes;
-    }
-    return left;
+    return rank + (rank & ~(manner<G>::row - 1u)) * (U - 1);
 }
 
-/* At most 32 GiB in whole vectors, both sides aligned: what most copies are, in few instructions,
- * since all warps of a block execute them. */
+/* Vectors 0, row, 2 * row and so on below left, at most U of them, one at least. All loads come
+ * first. */
+template <direction D, class G, int U>
+__device__ __forceinline__ void copy_few(int left, char *dest, const char *source)
+{
+    constexpr int row = manner<G>::row;
+    vec16 v[U] = {}; /* else what they held before is kept across the loads, in local memory */
+    GSHMEM_UNROLL
+    for (int u = 0; u < U; u++)
+        if (u == 0 || u * row < left)
+            v[u] = load_vector<D, near_side::aligned>(source + 16 * u * row, 0);
+    GSHMEM_UNROLL
+    for (int u = 0; u < U; u++)
+        if (u == 0 || u * row < left)
+            store_vector<D, near_side::aligned>(dest + 16 * u * row, v[u], 0);
+}
+
+/* At most U vectors for each thread. */
+template <direction D, class G, int U>
+__device__ __forceinline__ void copy_once(uint32_t rank, char *dest, const char *source,
+                                          int nvectors)
+{
+    constexpr int row = manner<G>::row;
+    uint32_t first = first_vector<G, U>(rank);
+    int left = nvectors - (int)first;
+    dest += (size_t)16 * first;
+    source += (size_t)16 * first;
+    if (left > (U - 1) * row)
+        copy_batch<D, near_side::aligned, U>(dest, source, 16 * row, 0);
+    else if (left > 0)
+        copy_few<D, G, (U > 1 ? U - 1 : 1)>(left, dest, source);
+}
+
+/* Any number, U in flight for each thread. */
+template <direction D, class G, int U>
+__device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *dest,
+                                          const char *source, int nvectors)
+{
+    constexpr int row = manner<G>::row;
+    uint32_t first = first_vector<G, U>(rank);
+    int step = U * (int)size, left = nvectors - (int)first;
+    dest += (size_t)16 * first;
+    source += (size_t)16 * first;
+    GSHMEM_NO_UNROLL
+    for (; left > (U - 1) * row; left -= step) {
+        copy_batch<D, near_side::aligned, U>(dest, source, 16 * row, 0);
+        dest += 16 * (uint32_t)step;
+        source += 16 * (uint32_t)step;
+    }
+    if (left > 0)
+        copy_few<D, G, U - 1>(left, dest, source);
+}
+
+/* At most 32 GiB in whole vectors, both sides aligned: what most copies are. */
 template <direction D, class G>
 __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, size_t bytes)
@@ -356,14 +384,11 @@ __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *de
     constexpr size_t bulk_from = manner<G>::template bulk_from<D>;
     if (bulk_from != SIZE_MAX && bytes >= bulk_from && bulk_copy(rank, size, dest, source, bytes))
         return;
-    int step = (int)size, left = (int)(bytes / 16) - (int)rank;
-    dest += (size_t)16 * rank;
-    source += (size_t)16 * rank;
-    if constexpr (long_U > U)
-        left = copy_aligned_batches<D, long_U>(left, step, dest, source);
-    left = copy_aligned_batches<D, U>(left, step, dest, source);
-    if (left > 0)
-        copy_few<D, U - 1>(left, size, dest, source);
+    int nvectors = (int)(bytes / 16);
+    if (long_U > U && nvectors >= long_U * (int)size)
+        copy_rows<D, G, long_U>(rank, size, dest, source, nvectors);
+    else
+        copy_rows<D, G, U>(rank, size, dest, source, nvectors);
 }
 
 /* They differ there. The edges grow to at least 3 bytes, so that whole words can be read. */
@@ -408,25 +433,38 @@ __device__ __noinline__ void copy_any(size_t rank, size_t size, char *dest, cons
         copy_bytes<D, G>(rank, size, dest, source, bytes);
 }
 
+/* Both sides aligned, whole vectors, less than 32 GiB, by whole rows of threads. */
+template <class G>
+__device__ __forceinline__ bool is_aligned_copy(unsigned bits, size_t bytes, uint32_t size)
+{
+    return ((bits | (unsigned)bytes) & 15) == 0 && (uint32_t)(bytes >> 32) < 8 &&
+           size % manner<G>::row == 0;
+}
+
 /* align: what both addresses are known to be multiples of. Aligned vectors, as many as are copied
  * at once, and one aligned element are copied with no call: the usual small message. */
 template <direction D, size_t align, class G>
 __device__ __forceinline__ void copy_vectors(uint32_t rank, uint32_t size, char *dest,
                                              const char *source, size_t bytes)
 {
-    constexpr int at_once = manner<G>::at_once;
     if (D == direction::put)
         dest = as_global(dest);
     else
         source = as_global(source);
     unsigned bits =
         (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source));
-    if (((bits | (unsigned)bytes) & 15) == 0 && bytes < (size_t)32 << 30) {
-        if (bytes > 16u * at_once * size)
+    if (__builtin_expect(is_aligned_copy<G>(bits, bytes, size), 1)) {
+        constexpr int at_once = manner<G>::at_once;
+        int nvectors = (int)(bytes / 16);
+        if (nvectors <= (int)size) {
+            if ((int)rank < nvectors)
+                copy_batch<D, near_side::aligned, 1>(dest + (size_t)16 * rank,
+                                                     source + (size_t)16 * rank, 0, 0);
+        } else if (at_once > 1 && nvectors <= at_once * (int)size) {
+            copy_once<D, G, at_once>(rank, dest, source, nvectors);
+        } else {
             copy_aligned<D, G>(rank, size, dest, source, bytes);
-        else if (16 * rank < (uint32_t)bytes)
-            copy_few<D, at_once>((int)(bytes / 16) - (int)rank, size, dest + 16 * rank,
-                                 source + 16 * rank);
+        }
     } else if (bytes == 8 && (align >= 8 || (bits & 7) == 0)) {
         if (rank == 0)
             move_one<D, uint64_t>(dest, source);
