@@ -222,7 +222,7 @@ constexpr bool may_be_far = true;
 /* Some peer is far. */
 __device__ __forceinline__ bool has_far()
 {
-    return may_be_far && state().rings != 0;
+    return may_be_far && __builtin_expect(state().rings != 0, 0);
 }
 
 /* Where the two routes part: near(mapped address) when pe is mapped, else far(). For a peer of the
@@ -233,7 +233,7 @@ __device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
     const gsh_state &s = state();
     uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
     int32_t at = s.run_first_slot + (int32_t)in_run;
-    if (in_run >= (uint32_t)s.run_n) {
+    if (__builtin_expect(in_run >= (uint32_t)s.run_n, 0)) {
         at = reinterpret_cast<const int32_t *>(s.slot_of)[pe];
         if (at < 0) {
             if constexpr (may_be_far)
@@ -246,16 +246,21 @@ __device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
     return near(address_in_slot(symmetric, at));
 }
 
-/* The same for a near of an instruction or two. It stands here twice, so that for a peer of the run
- * the address costs two instructions, which a loop over words of one peer makes once. */
-template <class T, class Near, class Far>
-__device__ __forceinline__ auto route_word(T *symmetric, int pe, Near near, Far far)
+/* The same for a near of an instruction or two: for a peer of the run the address costs two
+ * instructions, which a loop over words of one peer makes once. All other peers are elsewhere's,
+ * which is out of line and takes route(): what such a loop would keep for them takes registers, so
+ * that it loads the caller's own parameters anew in each turn. */
+template <class T, class Near, class Elsewhere>
+__device__ __forceinline__ auto route_word(T *symmetric, int pe, Near near, Elsewhere elsewhere)
 {
     const gsh_state &s = state();
     uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
-    if (in_run < (uint32_t)s.run_n)
+    if (__builtin_expect(in_run < (uint32_t)s.run_n, 1))
         return near(address_in_slot(symmetric, s.run_first_slot + (int32_t)in_run));
-    return route(symmetric, pe, near, far);
+    if constexpr (may_be_far)
+        return elsewhere();
+    else
+        return route(symmetric, pe, near, elsewhere);
 }
 
 /* Whether the address lies in this PE's range of the heap. */

@@ -87,6 +87,27 @@ __device__ __forceinline__ void get_nbi(G g, T *dest, const T *source, size_t ne
     detail::get_either<false>(g, dest, source, nelems, pe, call);
 }
 
+namespace detail
+{
+
+/* p and g for a peer that is not of the run. */
+template <class T>
+__device__ __noinline__ void p_elsewhere(T *dest, T value, int pe, const char *call)
+{
+    route(
+        dest, pe, [&](T *mapped) { store_relaxed(mapped, value); },
+        [&] { far_p(dest, bit_cast<word<T>>(value), sizeof(T), pe, call); });
+}
+
+template <class T> __device__ __noinline__ T g_elsewhere(const T *source, int pe, const char *call)
+{
+    return route(
+        source, pe, [&](const T *mapped) { return load_relaxed(mapped); },
+        [&] { return bit_cast<T>((word<T>)far_g(source, sizeof(T), pe, call)); });
+}
+
+} // namespace detail
+
 /* One element by value: a relaxed store at system scope, so that the peer may wait for it. */
 template <class T>
 __device__ __forceinline__ void p(T *dest, T value, int pe, const char *call = "gshmem::p")
@@ -94,10 +115,7 @@ __device__ __forceinline__ void p(T *dest, T value, int pe, const char *call = "
     detail::check(call, dest, sizeof(T), pe);
     detail::route_word(
         dest, pe, [&](T *mapped) { detail::store_relaxed(mapped, value); },
-        [&] {
-            detail::out_of_line(detail::far_p)(dest, detail::bit_cast<detail::word<T>>(value),
-                                               sizeof(T), pe, call);
-        });
+        [&] { detail::out_of_line(detail::p_elsewhere<T>)(dest, value, pe, call); });
 }
 
 template <class T>
@@ -107,10 +125,7 @@ __device__ __forceinline__ T g(const T *source, int pe, const char *call = "gshm
     detail::poll_pause();
     return detail::route_word(
         source, pe, [&](const T *mapped) { return detail::load_relaxed(mapped); },
-        [&] {
-            uint64_t bits = detail::out_of_line(detail::far_g)(source, sizeof(T), pe, call);
-            return detail::bit_cast<T>((detail::word<T>)bits);
-        });
+        [&] { return detail::out_of_line(detail::g_elsewhere<T>)(source, pe, call); });
 }
 
 namespace detail

@@ -85,6 +85,15 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
         });
 }
 
+/* signal_op for a peer that is not of the run. */
+__device__ __noinline__ inline void signal_elsewhere(uint64_t *sig_addr, uint64_t signal,
+                                                     int sig_op, int pe, const char *call)
+{
+    route(
+        sig_addr, pe, [&](uint64_t *mapped) { send_signal(mapped, signal, sig_op); },
+        [&] { far_signal(sig_addr, signal, sig_op, pe, call); });
+}
+
 } // namespace detail
 
 /* Changes the signal on pe, like an AMO: fence first to order it after earlier puts. Leaving the
@@ -95,7 +104,7 @@ __device__ __forceinline__ void signal_op(uint64_t *sig_addr, uint64_t signal, i
     detail::check_signal(call, sig_addr, sig_op, pe);
     detail::route_word(
         sig_addr, pe, [&](uint64_t *mapped) { detail::send_signal(mapped, signal, sig_op); },
-        [&] { detail::out_of_line(detail::far_signal)(sig_addr, signal, sig_op, pe, call); });
+        [&] { detail::out_of_line(detail::signal_elsewhere)(sig_addr, signal, sig_op, pe, call); });
 }
 
 /* Puts, then changes the signal on the same PE. */

@@ -186,9 +186,8 @@ __global__ void kernel_teams(char *heap)
     }
 }
 
-int main(void)
+static void run_all(pes &p)
 {
-    pes p;
     const size_t words = 64;
     for (int block : {1, 32, 40, 96}) {
         gshmem::group_block (*of_block)() = one_block;
@@ -223,5 +222,14 @@ int main(void)
     p.run_on([&](int pe) {
         return gshmem_launch(kernel_teams, dim3(1), dim3(1), 0, nullptr, p.heap(pe));
     });
+}
+
+int main(void)
+{
+    pes p;
+    run_all(p);
+    p.clear();
+    p.drop_run();
+    run_all(p);
     return test_result();
 }

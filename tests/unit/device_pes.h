@@ -15,6 +15,7 @@ struct pes {
     gsh_alloc_range allocations[1] = {{user_off, stride / 2}};
     gsh_state states[2] = {};
     int32_t reversed[2] = {1, 0}; /* the members of team 1 */
+    int32_t slots[2] = {0, 1};
     gsh_cpu_device *devices[2];
 
     explicit pes(uint64_t wait_timeout_ns = 0)
@@ -57,6 +58,16 @@ struct pes {
         s.user_off = user_off;
         devices[pe] = gshmemx_cpu_device_create(nullptr);
         gshmemx_cpu_device_set_state(devices[pe], &s);
+    }
+
+    /* From here on every PE's slot is looked up. */
+    void drop_run()
+    {
+        for (int pe = 0; pe < 2; pe++) {
+            states[pe].run_n = 0;
+            states[pe].slot_of = (uint64_t)(uintptr_t)slots;
+            gshmemx_cpu_device_set_state(devices[pe], &states[pe]);
+        }
     }
 
     char *heap(int pe) { return range + pe * stride + user_off; }
