@@ -70,9 +70,7 @@ struct request {
 #if defined(__CUDACC__)
 __device__ __forceinline__ uint32_t lane_bit()
 {
-    uint32_t lane;
-    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return 1u << lane;
+    return 1u << lane();
 }
 
 __device__ __forceinline__ uint32_t rank_in(uint32_t group)
