@@ -339,24 +339,8 @@ __device__ __forceinline__ void copy_few(int left, char *dest, const char *sourc
             store_vector<D, near_side::aligned>(dest + 16 * u * row, v[u], 0);
 }
 
-/* At most U vectors for each thread. */
-template <direction D, class G, int U>
-__device__ __forceinline__ void copy_once(uint32_t rank, char *dest, const char *source,
-                                          int nvectors)
-{
-    constexpr int row = manner<G>::row;
-    uint32_t first = first_vector<G, U>(rank);
-    int left = nvectors - (int)first;
-    dest += (size_t)16 * first;
-    source += (size_t)16 * first;
-    if (left > (U - 1) * row)
-        copy_batch<D, near_side::aligned, U>(dest, source, 16 * row, 0);
-    else if (left > 0)
-        copy_few<D, G, (U > 1 ? U - 1 : 1)>(left, dest, source);
-}
-
-/* Any number, U in flight for each thread. */
-template <direction D, class G, int U>
+/* U in flight for each thread; is_once: there are no more than those. */
+template <direction D, class G, int U, bool is_once>
 __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
 {
@@ -368,6 +352,8 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
     GSHMEM_NO_UNROLL
     for (; left > (U - 1) * row; left -= step) {
         copy_batch<D, near_side::aligned, U>(dest, source, 16 * row, 0);
+        if (is_once)
+            return;
         dest += 16 * (uint32_t)step;
         source += 16 * (uint32_t)step;
     }
@@ -386,9 +372,9 @@ __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *de
         return;
     int nvectors = (int)(bytes / 16);
     if (long_U > U && nvectors >= long_U * (int)size)
-        copy_rows<D, G, long_U>(rank, size, dest, source, nvectors);
+        copy_rows<D, G, long_U, false>(rank, size, dest, source, nvectors);
     else
-        copy_rows<D, G, U>(rank, size, dest, source, nvectors);
+        copy_rows<D, G, U, false>(rank, size, dest, source, nvectors);
 }
 
 /* They differ there. The edges grow to at least 3 bytes, so that whole words can be read. */
@@ -460,10 +446,10 @@ __device__ __forceinline__ void copy_vectors(uint32_t rank, uint32_t size, char 
             if ((int)rank < nvectors)
                 copy_batch<D, near_side::aligned, 1>(dest + (size_t)16 * rank,
                                                      source + (size_t)16 * rank, 0, 0);
-        } else if (at_once > 1 && nvectors <= at_once * (int)size) {
-            copy_once<D, G, at_once>(rank, dest, source, nvectors);
-        } else {
+        } else if (nvectors > at_once * (int)size) {
             copy_aligned<D, G>(rank, size, dest, source, bytes);
+        } else if constexpr (at_once > 1) {
+            copy_rows<D, G, at_once, true>(rank, size, dest, source, nvectors);
         }
     } else if (bytes == 8 && (align >= 8 || (bits & 7) == 0)) {
         if (rank == 0)
