@@ -75,20 +75,30 @@ static enum gsh_result check_size(uint64_t bytes)
                     bytes);
 }
 
-static enum gsh_result make_chunks(struct gsh_proxy *proxy)
+/* In place of that of a set-up that failed, which no peer has been told of. */
+static enum gsh_result make_region(struct gsh_proxy *proxy, uint64_t bytes)
 {
     struct gsh_stage *stage = &proxy->stage;
     struct gsh_transport *t = proxy->transport;
-    uint64_t half = stage->n_chunks * stage->chunk_bytes;
     void *memory = NULL;
-    enum gsh_result r = check_size(2 * half);
+    if (stage->region)
+        (void)!t->ops->remove_region(t, GSH_STAGE_OFF);
+    stage->region = NULL;
+    enum gsh_result r = check_size(bytes);
     if (r == GSH_OK)
-        r = t->ops->make_region(t, GSH_STAGE_OFF, 2 * half, &memory, &stage->key,
-                                &stage->key_bytes);
+        r = t->ops->make_region(t, GSH_STAGE_OFF, bytes, &memory, &stage->key, &stage->key_bytes);
+    stage->region = memory;
+    return r;
+}
+
+static enum gsh_result make_chunks(struct gsh_proxy *proxy)
+{
+    struct gsh_stage *stage = &proxy->stage;
+    uint64_t half = stage->n_chunks * stage->chunk_bytes;
+    enum gsh_result r = make_region(proxy, 2 * half);
     if (r != GSH_OK)
         return r;
-    stage->region = memory;
-    r = stage->ops->pin(stage->lanes, memory, 2 * half);
+    r = stage->ops->pin(stage->lanes, stage->region, 2 * half);
     if (r != GSH_OK)
         return gsh_note(r, "cannot pin %" PRIu64 " bytes of staging buffers: %s", 2 * half,
                         gsh_last_error());
@@ -156,7 +166,6 @@ static void free_queued_ins(struct gsh_stage *stage)
 void gsh_stage_destroy(struct gsh_proxy *proxy)
 {
     struct gsh_stage *stage = &proxy->stage;
-    struct gsh_transport *t = proxy->transport;
     if (!stage->ops)
         return;
     drain(stage);
@@ -170,11 +179,9 @@ void gsh_stage_destroy(struct gsh_proxy *proxy)
     }
     if (stage->is_pinned)
         stage->ops->unpin(stage->lanes, stage->region);
-    if (stage->region)
-        (void)!t->ops->remove_region(t, GSH_STAGE_OFF);
     stage->ops->release(stage->lanes, stage->small);
     stage->ops = NULL;
-    stage->region = stage->small = NULL;
+    stage->small = NULL;
     stage->is_pinned = false;
     stage->n_free_slots = stage->n_free_chunks = stage->n_free_outs = stage->n_free_ins = 0;
 }

@@ -136,7 +136,8 @@ void gsh_stage_init(struct gsh_stage *stage);
 void gsh_stage_peer_init(struct gsh_stage_peer *peer);
 /* proxy->memory, its transport and its options are set. */
 GSH_CHECK_RESULT enum gsh_result gsh_stage_create(struct gsh_proxy *proxy);
-/* Jobs under way end first. Nothing is staged any more. Accepts a half-made one. */
+/* Jobs under way end first. Nothing is staged any more. Accepts a half-made one. The region stays
+ * until the transport ends: peers that were told of it may be at it yet. */
 void gsh_stage_destroy(struct gsh_proxy *proxy);
 /* Everything that can go on; how much happened. While jobs are under way it is never 0, for nothing
  * else would wake the proxy. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that staging never needs more than its few buffers, however many PEs put to one, or put
  * and get in a circle, and that all buffers are free afterwards; that a large put's signal comes
- * after all of its data; and that buffers which cannot be had, or are not alike, give one error
- * that says so. */
+ * after all of its data; that the buffers of a PE which stages no more are there for late puts; and
+ * that buffers which cannot be had, or are not alike, give one error that says so. */
 #include "runtime/base/fault.h"
 #include "tests/unit/proxy_pes.h"
 
@@ -122,6 +122,55 @@ static void circle(struct pe *pe)
 
 /* ---- trouble ---- */
 
+struct late_op {
+    struct gsh_op op;
+    bool is_done; /* under the proxy's lock */
+};
+
+static void late_done(struct gsh_op *op, enum gsh_result r)
+{
+    CHECK_EQ(r, GSH_OK);
+    GSH_HOLDER(struct late_op, op, op)->is_done = true;
+}
+
+/* A put into the buffers of PE 0, with bytes; else a flush of all such puts. */
+static void run_late(struct pe *pe, const void *bytes, uint64_t n_bytes)
+{
+    struct gsh_transport *t = pe->proxy->transport;
+    struct late_op late = {.op.done = late_done};
+    bool is_pending = false, is_done;
+    unsigned turn = 0;
+    gsh_lock_take(&pe->proxy->lock);
+    enum gsh_result r =
+        bytes ? t->ops->put(t, 0, GSH_STAGE_OFF, bytes, n_bytes, &late.op, &is_pending)
+              : t->ops->flush(t, 0, &late.op, &is_pending);
+    CHECK_EQ(r, GSH_OK);
+    is_done = !is_pending;
+    gsh_lock_give(&pe->proxy->lock);
+    while (!is_done) {
+        gsh_proxy_help(pe->proxy);
+        gsh_backoff(&turn);
+        gsh_lock_take(&pe->proxy->lock);
+        is_done = late.is_done;
+        gsh_lock_give(&pe->proxy->lock);
+    }
+}
+
+/* The address sanitizer tells when the buffers are gone. */
+static void put_late(struct pe *pe)
+{
+    char bytes[100] = {1};
+    all_to_one(pe);
+    if (pe->me == 0)
+        gsh_proxy_forget_lanes(pe->proxy);
+    pes_barrier(pe);
+    if (pe->me != 0) {
+        run_late(pe, bytes, sizeof bytes);
+        run_late(pe, NULL, 0);
+    }
+    pes_barrier(pe);
+}
+
 /* More than there is; then every step of the set-up fails in turn; then it succeeds, and works. */
 static void fail_set_up(struct pe *pe)
 {
@@ -189,6 +238,7 @@ int main(void)
     }
     struct pes_options options = {
         .n = 2, .n_rings = 1, .seed = seed, .is_device = true, .may_fail = true};
+    pes_run(options, put_late);
     pes_run(options, fail_set_up);
     options.is_uneven = true;
     pes_run(options, differ);
