@@ -22,10 +22,11 @@
 
 /* Rounds of a block in which all its threads only spin: so many with a pause, so many more with a
  * yield of the core; after that it sleeps for a quarter of the time it has waited, within these
- * limits. With 4 PEs of 64 such blocks on two cores, sleeping costs less than a core. Where help
- * has work, which is pause enough, the first rounds are more: microseconds, in which a far PE of
- * the same machine answers. */
-#define PAUSE_ROUNDS 4u
+ * limits. With 4 PEs of 64 such blocks on two cores, sleeping costs less than a core. The pauses
+ * are about half a microsecond, several times what a PE on another core takes to answer: a system
+ * call between two looks would be most of such a wait. Where help has work, which is pause enough,
+ * the first rounds are more: microseconds, in which a far PE of the same machine answers. */
+#define PAUSE_ROUNDS 32u
 #define HELP_ROUNDS  64u
 #define YIELD_ROUNDS 60u
 #define MIN_SLEEP_NS 5000u
