@@ -31,6 +31,19 @@ static _Thread_local enum bound_state bound_state;
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gsh_instance *first_pe; /* list by next_in_process */
 static struct gsh_instance *only_pe;
+/* The same while one thread has made all PEs that there ever were: then no thread has finalised
+ * one and must not find another's, and nobody need ask what the calling thread has. */
+static struct gsh_instance *lone_pe;
+static pthread_t maker;
+static bool has_maker, has_makers;
+
+/* Under the lock. */
+static void note_maker(void)
+{
+    has_makers = has_makers || (has_maker && !pthread_equal(maker, pthread_self()));
+    has_maker = true;
+    maker = pthread_self();
+}
 
 void gsh_instance_bind(struct gsh_instance *pe)
 {
@@ -43,6 +56,8 @@ void gsh_instance_bind(struct gsh_instance *pe)
     first_pe = pe;
     /* release: pairs with the acquire in gsh_instance_current */
     __atomic_store_n(&only_pe, pe->next_in_process == NULL ? pe : NULL, __ATOMIC_RELEASE);
+    note_maker();
+    __atomic_store_n(&lone_pe, has_makers ? NULL : only_pe, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&process_lock);
 }
 
@@ -59,6 +74,7 @@ void gsh_instance_unbind(struct gsh_instance *pe)
     }
     if (only_pe == pe) {
         __atomic_store_n(&only_pe, NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(&lone_pe, NULL, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&process_lock);
     gsh_log_set_pe(-1);
@@ -82,11 +98,14 @@ struct gsh_instance *gsh_instance_first(void)
 
 struct gsh_instance *gsh_instance_current(void)
 {
-    struct gsh_instance *pe = bound;
-    if (pe != NULL || bound_state != NEVER_BOUND) {
+    /* acquire: both pair with the releases in gsh_instance_bind */
+    struct gsh_instance *pe = __atomic_load_n(&lone_pe, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(pe != NULL, 1)) {
         return pe;
     }
-    /* acquire: pairs with the release in gsh_instance_bind */
+    if (bound != NULL || bound_state != NEVER_BOUND) {
+        return bound;
+    }
     return __atomic_load_n(&only_pe, __ATOMIC_ACQUIRE);
 }
 
