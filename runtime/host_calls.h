@@ -51,16 +51,23 @@ void gsh_amo(const char *call, enum gsh_amo_op op, const void *dest, size_t byte
 
 /* ---- wait.c ---- */
 
-/* value: one word of kind, or NULL when values is given. */
-struct gsh_wait_arg gsh_wait_arg(const char *call, void *ivars, size_t nelems, const int *status,
-                                 int cmp, struct gsh_word_kind kind, const void *value,
-                                 const void *values);
-void gsh_wait_all(struct gsh_wait_arg wait);
-size_t gsh_wait_any(struct gsh_wait_arg wait);
-size_t gsh_wait_some(struct gsh_wait_arg wait, size_t *indices);
-int gsh_test_all(struct gsh_wait_arg wait);
-size_t gsh_test_any(struct gsh_wait_arg wait);
-size_t gsh_test_some(struct gsh_wait_arg wait, size_t *indices);
+static inline struct gsh_wait_arg gsh_wait_for_signal(const char *call, uint64_t *sig_addr, int cmp,
+                                                      uint64_t cmp_value)
+{
+    return (struct gsh_wait_arg){.ivars = sig_addr,
+                                 .nelems = 1,
+                                 .cmp = cmp,
+                                 .kind = {sizeof(*sig_addr), false},
+                                 .value = cmp_value,
+                                 .call = call};
+}
+/* The argument as the caller gave it: these check it. */
+void gsh_wait_all(const struct gsh_wait_arg *wait);
+size_t gsh_wait_any(const struct gsh_wait_arg *wait);
+size_t gsh_wait_some(const struct gsh_wait_arg *wait, size_t *indices);
+int gsh_test_all(const struct gsh_wait_arg *wait);
+size_t gsh_test_any(const struct gsh_wait_arg *wait);
+size_t gsh_test_some(const struct gsh_wait_arg *wait, size_t *indices);
 /* Ends the job when cmp is no comparison or the words are not this PE's symmetric memory. */
 void gsh_check_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait);
 /* gsh_wait_all for the device rows: the PE is given and the argument is checked. */
@@ -85,6 +92,6 @@ void gsh_g_on_stream(const char *call, void *value, const void *source, size_t b
 void gsh_put_signal_on_stream(const char *call, void *dest, const void *source, size_t nelems,
                               size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op,
                               int target, gsh_stream stream);
-void gsh_wait_on_stream(struct gsh_wait_arg wait, gsh_stream stream);
+void gsh_wait_on_stream(const struct gsh_wait_arg *wait, gsh_stream stream);
 
 #endif

@@ -9,7 +9,6 @@
 #include "runtime/team.h"
 
 static const struct gsh_signal_arg no_signal;
-static const struct gsh_word_kind signal_kind = {sizeof(uint64_t), false};
 
 /* ---- far PEs ---- */
 
@@ -195,12 +194,12 @@ void gsh_put_signal_on_stream(const char *call, void *dest, const void *source, 
     }
 }
 
-void gsh_wait_on_stream(struct gsh_wait_arg wait, gsh_stream stream)
+void gsh_wait_on_stream(const struct gsh_wait_arg *wait, gsh_stream stream)
 {
-    struct gsh_instance *pe = gsh_instance_need_device(wait.call);
-    gsh_check_wait(pe, &wait);
-    if (wait.nelems > 0) {
-        gsh_require(pe, wait.call, pe->device_ops->stream_wait(pe, &wait, stream));
+    struct gsh_instance *pe = gsh_instance_need_device(wait->call);
+    gsh_check_wait(pe, wait);
+    if (wait->nelems > 0) {
+        gsh_require(pe, wait->call, pe->device_ops->stream_wait(pe, wait, stream));
     }
 }
 
@@ -262,9 +261,9 @@ void gshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op
 void gshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value,
                                          gshmemx_stream_t stream)
 {
-    gsh_wait_on_stream(gsh_wait_arg("gshmemx_signal_wait_until_on_stream", sig_addr, 1, NULL, cmp,
-                                    signal_kind, &cmp_value, NULL),
-                       stream);
+    const struct gsh_wait_arg wait =
+        gsh_wait_for_signal("gshmemx_signal_wait_until_on_stream", sig_addr, cmp, cmp_value);
+    gsh_wait_on_stream(&wait, stream);
 }
 
 void gshmemx_quiet_on_stream(gshmemx_stream_t stream)

@@ -4,11 +4,16 @@
 #include "gshmemx.h"
 #include "runtime/host_calls.h"
 
-/* Signed types are those whose -1 is below 1. */
-#define KIND(T)         ((struct gsh_word_kind){sizeof(T), (T)-1 < (T)1})
-#define ONE(CALL, T)    gsh_wait_arg(CALL, ivar, 1, NULL, cmp, KIND(T), &cmp_value, NULL)
-#define MANY(CALL, T)   gsh_wait_arg(CALL, ivars, nelems, status, cmp, KIND(T), &cmp_value, NULL)
-#define VECTOR(CALL, T) gsh_wait_arg(CALL, ivars, nelems, status, cmp, KIND(T), NULL, cmp_values)
+/* Signed types are those whose -1 is below 1. The value is T's bits, zeros above. */
+#define ARG(CALL, T, ...)          \
+    (&(const struct gsh_wait_arg){ \
+        .cmp = cmp, .kind = {sizeof(T), (T)-1 < (T)1}, .call = CALL, __VA_ARGS__})
+#define BITS(T)      ((uint64_t)cmp_value & UINT64_MAX >> (64 - 8 * sizeof(T)))
+#define ONE(CALL, T) ARG(CALL, T, .ivars = ivar, .nelems = 1, .value = BITS(T))
+#define MANY(CALL, T) \
+    ARG(CALL, T, .ivars = ivars, .nelems = nelems, .status = status, .value = BITS(T))
+#define VECTOR(CALL, T) \
+    ARG(CALL, T, .ivars = ivars, .nelems = nelems, .status = status, .values = cmp_values)
 
 #define WAIT(NAME, T)                                                                          \
     void gshmem_##NAME##_wait_until(T *ivar, int cmp, T cmp_value)                             \

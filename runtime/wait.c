@@ -15,28 +15,10 @@ enum stop { STOP_NEVER, STOP_AT_HELD, STOP_AT_UNMET };
 
 struct sweep {
     size_t n_held;
-    size_t held; /* the first element whose comparison held, SIZE_MAX: none */
-    uint64_t held_seen;
+    size_t held;  /* the first element whose comparison held, SIZE_MAX: none */
     size_t unmet; /* the first watched one whose comparison did not, SIZE_MAX: none */
     uint64_t unmet_seen;
 };
-
-struct gsh_wait_arg gsh_wait_arg(const char *call, void *ivars, size_t nelems, const int *status,
-                                 int cmp, struct gsh_word_kind kind, const void *value,
-                                 const void *values)
-{
-    struct gsh_wait_arg wait = {.ivars = ivars,
-                                .nelems = nelems,
-                                .status = status,
-                                .cmp = cmp,
-                                .kind = kind,
-                                .values = values,
-                                .call = call};
-    if (value != NULL) {
-        memcpy(&wait.value, value, kind.bytes);
-    }
-    return wait;
-}
 
 /* The word as 64 bits, sign-extended when its type is signed. */
 static uint64_t widen(struct gsh_word_kind kind, uint64_t bits)
@@ -114,7 +96,6 @@ static struct sweep sweep(struct gsh_instance *pe, const struct gsh_wait_arg *w,
             bool holds = compare(w->kind, w->cmp, seen, wanted(w, i));
             if (holds && s.n_held++ == 0) {
                 s.held = i;
-                s.held_seen = seen;
             }
             if (holds && indices != NULL) {
                 indices[s.n_held - 1] = i;
@@ -176,10 +157,32 @@ static struct gsh_instance *enter(const struct gsh_wait_arg *w)
     return pe;
 }
 
+/* The sweeps' loop for one word, which is most waits: what it was seen to be. */
+static uint64_t await_word(struct gsh_instance *pe, const struct gsh_wait_arg *w)
+{
+    unsigned turn = 0;
+    uint64_t start_ns = 0, want = wanted(w, 0);
+    for (;;) {
+        uint64_t word;
+        gsh_require(pe, w->call, pe->device_ops->load(pe, w->ivars, w->kind.bytes, 1, &word));
+        uint64_t seen = word_at(w->kind, &word, 0);
+        if (compare(w->kind, w->cmp, seen, want)) {
+            return seen;
+        }
+        if (gsh_host_wait_turn(pe, &turn, &start_ns)) {
+            timed_out(pe, w, &(struct sweep){.unmet_seen = seen});
+        }
+    }
+}
+
 void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w)
 {
     unsigned turn = 0;
     uint64_t start_ns = 0;
+    if (w->nelems == 1 && w->status == NULL) {
+        await_word(pe, w);
+        return;
+    }
     /* Elements before `from` have been seen to hold and need not go on holding. */
     size_t from = 0;
     for (;;) {
@@ -194,9 +197,9 @@ void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w)
     }
 }
 
-void gsh_wait_all(struct gsh_wait_arg wait)
+void gsh_wait_all(const struct gsh_wait_arg *wait)
 {
-    gsh_wait_all_checked(enter(&wait), &wait);
+    gsh_wait_all_checked(enter(wait), wait);
 }
 
 /* Sweeps until something holds, or nothing is watched. */
@@ -216,32 +219,30 @@ static struct sweep wait_for_one(const struct gsh_wait_arg *w, enum stop stop, s
     }
 }
 
-size_t gsh_wait_any(struct gsh_wait_arg wait)
+size_t gsh_wait_any(const struct gsh_wait_arg *wait)
 {
-    return wait_for_one(&wait, STOP_AT_HELD, NULL).held;
+    return wait_for_one(wait, STOP_AT_HELD, NULL).held;
 }
 
-size_t gsh_wait_some(struct gsh_wait_arg wait, size_t *indices)
+size_t gsh_wait_some(const struct gsh_wait_arg *wait, size_t *indices)
 {
-    return wait_for_one(&wait, STOP_NEVER, indices).n_held;
+    return wait_for_one(wait, STOP_NEVER, indices).n_held;
 }
 
-int gsh_test_all(struct gsh_wait_arg wait)
+int gsh_test_all(const struct gsh_wait_arg *wait)
 {
-    return sweep(enter(&wait), &wait, 0, STOP_AT_UNMET, NULL).unmet == SIZE_MAX;
+    return sweep(enter(wait), wait, 0, STOP_AT_UNMET, NULL).unmet == SIZE_MAX;
 }
 
-size_t gsh_test_any(struct gsh_wait_arg wait)
+size_t gsh_test_any(const struct gsh_wait_arg *wait)
 {
-    return sweep(enter(&wait), &wait, 0, STOP_AT_HELD, NULL).held;
+    return sweep(enter(wait), wait, 0, STOP_AT_HELD, NULL).held;
 }
 
-size_t gsh_test_some(struct gsh_wait_arg wait, size_t *indices)
+size_t gsh_test_some(const struct gsh_wait_arg *wait, size_t *indices)
 {
-    return sweep(enter(&wait), &wait, 0, STOP_NEVER, indices).n_held;
+    return sweep(enter(wait), wait, 0, STOP_NEVER, indices).n_held;
 }
-
-static const struct gsh_word_kind signal_kind = {sizeof(uint64_t), false};
 
 uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 {
@@ -259,7 +260,7 @@ uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 
 uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)
 {
-    struct gsh_wait_arg wait = gsh_wait_arg("gshmem_signal_wait_until", sig_addr, 1, NULL, cmp,
-                                            signal_kind, &cmp_value, NULL);
-    return wait_for_one(&wait, STOP_AT_HELD, NULL).held_seen;
+    const struct gsh_wait_arg wait =
+        gsh_wait_for_signal("gshmem_signal_wait_until", sig_addr, cmp, cmp_value);
+    return await_word(enter(&wait), &wait);
 }
