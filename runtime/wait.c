@@ -15,7 +15,8 @@ enum stop { STOP_NEVER, STOP_AT_HELD, STOP_AT_UNMET };
 
 struct sweep {
     size_t n_held;
-    size_t held;  /* the first element whose comparison held, SIZE_MAX: none */
+    size_t held; /* the first element whose comparison held, SIZE_MAX: none */
+    uint64_t held_seen;
     size_t unmet; /* the first watched one whose comparison did not, SIZE_MAX: none */
     uint64_t unmet_seen;
 };
@@ -96,6 +97,7 @@ static struct sweep sweep(struct gsh_instance *pe, const struct gsh_wait_arg *w,
             bool holds = compare(w->kind, w->cmp, seen, wanted(w, i));
             if (holds && s.n_held++ == 0) {
                 s.held = i;
+                s.held_seen = seen;
             }
             if (holds && indices != NULL) {
                 indices[s.n_held - 1] = i;
@@ -157,32 +159,10 @@ static struct gsh_instance *enter(const struct gsh_wait_arg *w)
     return pe;
 }
 
-/* The sweeps' loop for one word, which is most waits: what it was seen to be. */
-static uint64_t await_word(struct gsh_instance *pe, const struct gsh_wait_arg *w)
-{
-    unsigned turn = 0;
-    uint64_t start_ns = 0, want = wanted(w, 0);
-    for (;;) {
-        uint64_t word;
-        gsh_require(pe, w->call, pe->device_ops->load(pe, w->ivars, w->kind.bytes, 1, &word));
-        uint64_t seen = word_at(w->kind, &word, 0);
-        if (compare(w->kind, w->cmp, seen, want)) {
-            return seen;
-        }
-        if (gsh_host_wait_turn(pe, &turn, &start_ns)) {
-            timed_out(pe, w, &(struct sweep){.unmet_seen = seen});
-        }
-    }
-}
-
 void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w)
 {
     unsigned turn = 0;
     uint64_t start_ns = 0;
-    if (w->nelems == 1 && w->status == NULL) {
-        await_word(pe, w);
-        return;
-    }
     /* Elements before `from` have been seen to hold and need not go on holding. */
     size_t from = 0;
     for (;;) {
@@ -262,5 +242,5 @@ uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_valu
 {
     const struct gsh_wait_arg wait =
         gsh_wait_for_signal("gshmem_signal_wait_until", sig_addr, cmp, cmp_value);
-    return await_word(enter(&wait), &wait);
+    return wait_for_one(&wait, STOP_AT_HELD, NULL).held_seen;
 }
