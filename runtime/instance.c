@@ -31,33 +31,25 @@ static _Thread_local enum bound_state bound_state;
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gsh_instance *first_pe; /* list by next_in_process */
 static struct gsh_instance *only_pe;
-/* The same while one thread has made all PEs that there ever were: then no thread has finalised
- * one and must not find another's, and nobody need ask what the calling thread has. */
+/* The same while only one thread has ever made PEs: then no thread has finalised one and must not
+ * find another's, and nobody need ask what the calling thread has. */
 static struct gsh_instance *lone_pe;
-static pthread_t maker;
-static bool has_maker, has_makers;
-
-/* Under the lock. */
-static void note_maker(void)
-{
-    has_makers = has_makers || (has_maker && !pthread_equal(maker, pthread_self()));
-    has_maker = true;
-    maker = pthread_self();
-}
+static int n_makers; /* threads, those that have ended too */
 
 void gsh_instance_bind(struct gsh_instance *pe)
 {
+    bool is_new_maker = bound_state == NEVER_BOUND;
     bound = pe;
     bound_state = BOUND;
     gsh_log_set_pe(pe->my_pe);
     gsh_leave_watch();
     pthread_mutex_lock(&process_lock);
+    n_makers += is_new_maker;
     pe->next_in_process = first_pe;
     first_pe = pe;
     /* release: pairs with the acquire in gsh_instance_current */
     __atomic_store_n(&only_pe, pe->next_in_process == NULL ? pe : NULL, __ATOMIC_RELEASE);
-    note_maker();
-    __atomic_store_n(&lone_pe, has_makers ? NULL : only_pe, __ATOMIC_RELEASE);
+    __atomic_store_n(&lone_pe, n_makers == 1 ? only_pe : NULL, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&process_lock);
 }
 
