@@ -139,12 +139,15 @@ ROW(mem, void, 1, putmem, getmem, NO_ARMS, , , NO_ARMS, , )
 #undef BULK
 /* clang-format on */
 
-/* Each group of the kernel's threads takes its share of the calls. */
+/* Each group of the kernel's threads takes its share of the calls. A block may have any shape;
+ * where warps call, it is of whole ones. */
 template <class Calls, int where> __global__ void run_calls(int op, const call *calls, int n)
 {
-    const int rank = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    const int size = where == place_thread ? 1 : where == place_warp ? 32 : (int)blockDim.x;
-    const int groups = (int)(gridDim.x * blockDim.x) / size;
+    const int threads = (int)(blockDim.x * blockDim.y * blockDim.z);
+    const int rank = (int)(blockIdx.x * (unsigned)threads + threadIdx.x +
+                           blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+    const int size = where == place_thread ? 1 : where == place_warp ? 32 : threads;
+    const int groups = (int)gridDim.x * threads / size;
     for (int i = rank / size; i < n; i += groups) {
         if (where == place_thread)
             Calls::thread(op, calls[i]);
@@ -157,18 +160,15 @@ template <class Calls, int where> __global__ void run_calls(int op, const call *
 }
 
 template <class Calls>
-static void launch_calls(int where, unsigned grid, unsigned block, int op, const call *calls, int n,
+static void launch_calls(int where, unsigned grid, dim3 block, int op, const call *calls, int n,
                          cudaStream_t stream)
 {
     if (where == place_thread)
-        gshmem_launch((run_calls<Calls, place_thread>), dim3(grid), dim3(block), 0, stream, op,
-                      calls, n);
+        gshmem_launch((run_calls<Calls, place_thread>), dim3(grid), block, 0, stream, op, calls, n);
     else if (where == place_warp)
-        gshmem_launch((run_calls<Calls, place_warp>), dim3(grid), dim3(block), 0, stream, op, calls,
-                      n);
+        gshmem_launch((run_calls<Calls, place_warp>), dim3(grid), block, 0, stream, op, calls, n);
     else
-        gshmem_launch((run_calls<Calls, place_block>), dim3(grid), dim3(block), 0, stream, op,
-                      calls, n);
+        gshmem_launch((run_calls<Calls, place_block>), dim3(grid), block, 0, stream, op, calls, n);
 }
 
 struct type_row {
@@ -178,7 +178,7 @@ struct type_row {
     bool has_strided, has_element;
     void (*on_host)(int op, const call &c);
     void (*on_stream)(int op, const call &c, cudaStream_t stream);
-    void (*launch)(int where, unsigned grid, unsigned block, int op, const call *calls, int n,
+    void (*launch)(int where, unsigned grid, dim3 block, int op, const call *calls, int n,
                    cudaStream_t stream);
 };
 

@@ -140,6 +140,17 @@ static void make_calls(checker *x, const combo *c, int n)
     }
 }
 
+/* Threads of a kernel's block: 1 to 3 dimensions, and for calls of blocks whole warps or not. */
+static dim3 shape(const combo *c, bool is_cpu)
+{
+    static const dim3 gpu[] = {dim3(256), dim3(8, 16, 2), dim3(7, 5, 3)};
+    static const dim3 cpu[] = {dim3(64), dim3(4, 8, 2), dim3(7, 5)};
+    if (is_cpu && c->where == place_thread)
+        return dim3(16);
+    const size_t i = (size_t)(c->key >> 32) % (c->where == place_block ? 3 : 2);
+    return is_cpu ? cpu[i] : gpu[i];
+}
+
 static void run(checker *x, const combo *c, int n)
 {
     if (c->where == place_host) {
@@ -153,8 +164,7 @@ static void run(checker *x, const combo *c, int n)
     } else {
         test_copy(x->calls, x->host_calls, (size_t)n * sizeof(call));
         const unsigned grid = !x->pe.is_cpu ? 32 : x->opt.is_quick ? 1 : 2;
-        const unsigned block = !x->pe.is_cpu ? 256 : c->where == place_thread ? 16 : 64;
-        c->type->launch(c->where, grid, block, c->op, x->calls, n, x->pe.stream);
+        c->type->launch(c->where, grid, shape(c, x->pe.is_cpu), c->op, x->calls, n, x->pe.stream);
     }
     test_sync(&x->pe);
 }
