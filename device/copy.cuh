@@ -419,12 +419,10 @@ __device__ __noinline__ void copy_any(size_t rank, size_t size, char *dest, cons
         copy_bytes<D, G>(rank, size, dest, source, bytes);
 }
 
-/* Both sides aligned, whole vectors, less than 32 GiB, by whole rows of threads. */
-template <class G>
-__device__ __forceinline__ bool is_aligned_copy(unsigned bits, size_t bytes, uint32_t size)
+/* Both sides aligned, whole vectors, less than 32 GiB. */
+__device__ __forceinline__ bool is_aligned_copy(unsigned bits, size_t bytes)
 {
-    return ((bits | (unsigned)bytes) & 15) == 0 && (uint32_t)(bytes >> 32) < 8 &&
-           size % manner<G>::row == 0;
+    return ((bits | (unsigned)bytes) & 15) == 0 && (uint32_t)(bytes >> 32) < 8;
 }
 
 /* align: what both addresses are known to be multiples of. Aligned vectors, as many as are copied
@@ -439,27 +437,32 @@ __device__ __forceinline__ void copy_vectors(uint32_t rank, uint32_t size, char 
         source = as_global(source);
     unsigned bits =
         (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source));
-    if (__builtin_expect(is_aligned_copy<G>(bits, bytes, size), 1)) {
+    if (__builtin_expect(is_aligned_copy(bits, bytes), 1)) {
         constexpr int at_once = manner<G>::at_once;
         int nvectors = (int)(bytes / 16);
         if (nvectors <= (int)size) {
             if ((int)rank < nvectors)
                 copy_batch<D, near_side::aligned, 1>(dest + (size_t)16 * rank,
                                                      source + (size_t)16 * rank, 0, 0);
-        } else if (nvectors > at_once * (int)size) {
-            copy_aligned<D, G>(rank, size, dest, source, bytes);
-        } else if constexpr (at_once > 1) {
-            copy_rows<D, G, at_once, true>(rank, size, dest, source, nvectors);
+            return;
+        }
+        if (__builtin_expect(size % manner<G>::row == 0, 1)) {
+            if (nvectors > at_once * (int)size)
+                copy_aligned<D, G>(rank, size, dest, source, bytes);
+            else if constexpr (at_once > 1)
+                copy_rows<D, G, at_once, true>(rank, size, dest, source, nvectors);
+            return;
         }
     } else if (bytes == 8 && (align >= 8 || (bits & 7) == 0)) {
         if (rank == 0)
             move_one<D, uint64_t>(dest, source);
+        return;
     } else if (bytes == 4 && (align >= 4 || (bits & 3) == 0)) {
         if (rank == 0)
             move_one<D, uint32_t>(dest, source);
-    } else {
-        copy_any<D, (align >= 4), G>(rank, size, dest, source, bytes);
+        return;
     }
+    copy_any<D, (align >= 4), G>(rank, size, dest, source, bytes);
 }
 
 /* By the thread that has this rank in a group of kind G and that size. */
