@@ -148,13 +148,12 @@ __device__ __forceinline__ void await_stores()
 struct pieces {
     char *dest;
     const char *source;
-    size_t bytes;
+    uint32_t n, last_bytes; /* how many, and the last one's size */
     uint32_t buffer, stage_bytes, barriers;
 
     __device__ __forceinline__ uint32_t bytes_of(uint32_t k) const
     {
-        size_t rest = bytes - (size_t)k * stage_bytes;
-        return rest < stage_bytes ? (uint32_t)rest : stage_bytes;
+        return k + 1 < n ? stage_bytes : last_bytes;
     }
     __device__ __forceinline__ uint32_t stage(uint32_t k) const
     {
@@ -180,13 +179,15 @@ __device__ __noinline__ inline void run_pieces(const arena *a, char *dest, const
                                                size_t bytes)
 {
     bool is_lent = a->lender == block_key();
+    uint32_t stage_bytes = (is_lent ? a->lent_bytes : GSHMEM_ARENA_BYTES) / bulk_stages;
+    uint32_t n = (uint32_t)((bytes + stage_bytes - 1) / stage_bytes);
     pieces p = {dest,
                 source,
-                bytes,
+                n,
+                (uint32_t)(bytes - (size_t)(n - 1) * stage_bytes),
                 is_lent ? a->lent : shared_address(a->bytes),
-                (is_lent ? a->lent_bytes : GSHMEM_ARENA_BYTES) / bulk_stages,
+                stage_bytes,
                 shared_address(a->full)};
-    uint32_t n = (uint32_t)((bytes + p.stage_bytes - 1) / p.stage_bytes);
     uint32_t first = n < bulk_stages ? n : bulk_stages;
     GSHMEM_NO_UNROLL
     for (uint32_t k = 0; k < first; k++)
@@ -220,8 +221,10 @@ __device__ __forceinline__ bool bulk_copy(uint32_t rank, uint32_t size, char *de
         return false;
     arena *a = own_arena();
     uint32_t is_mine = rank == 0 && take_arena(a);
-    if (size > 1) /* the warp's stores and what its threads saw: before rank 0's proxy fence */
-        is_mine = __shfl_sync(0xffffffffu >> (32 - size), is_mine, 0);
+    /* The warp's stores and what its threads saw: before rank 0's proxy fence. Lanes that a block's
+     * last warp has not got count as ended. */
+    if (size > 1)
+        is_mine = __shfl_sync(0xffffffffu, is_mine, 0);
     if (!is_mine)
         return false;
     if (rank == 0) {
