@@ -27,9 +27,10 @@ __device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t
     route(
         dest, pe,
         [&](T *mapped) {
-            uint32_t rank = g.early_rank(), size = g.early_size();
+            place at = g.early();
             g.sync();
-            copy<direction::put, alignof(T), G>(rank, size, mapped, source, nelems * sizeof(T));
+            copy<direction::put, alignof(T), G>(at.rank, at.size, mapped, source,
+                                                nelems * sizeof(T));
             g.sync();
         },
         [&] { far_put(g, dest, source, nelems * sizeof(T), pe, is_blocking, call); });
@@ -44,9 +45,9 @@ __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t
     route(
         source, pe,
         [&](const T *mapped) {
-            uint32_t rank = g.early_rank();
+            place at = g.early();
             g.sync();
-            copy<direction::get, alignof(T), G>(rank, g.size(), dest, mapped, nelems * sizeof(T));
+            copy<direction::get, alignof(T), G>(at.rank, at.size, dest, mapped, nelems * sizeof(T));
             g.sync();
             poll_pause();
         },

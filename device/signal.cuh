@@ -51,6 +51,18 @@ __device__ __forceinline__ void store_beside(const void *source, uint64_t *mappe
                         {is_high ? word : signal, is_high ? signal : word});
 }
 
+/* A block's threads read all their positions at once: behind a wait, where a put_signal often is,
+ * that takes 0.04 us less than first asking which they need, though a put and a get gain by it. */
+template <class G> __device__ __forceinline__ place early_place(G g)
+{
+    return g.early();
+}
+
+__device__ __forceinline__ place early_place(group_block g)
+{
+    return pinned(place{g.rank(), g.size()});
+}
+
 template <bool is_blocking, class G, class T>
 __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source, size_t nelems,
                                                   uint64_t *sig_addr, uint64_t signal, int sig_op,
@@ -62,19 +74,20 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
     route(
         dest, pe,
         [&](T *mapped) {
-            uint32_t rank = g.early_rank(), size = g.early_size();
+            place at = early_place(g);
             g.sync();
             if (is_beside(dest, source, nelems * sizeof(T), sig_addr, sig_op)) {
-                if (rank == 0)
+                if (at.rank == 0)
                     store_beside(source, peer_address(sig_addr, pe), signal);
                 g.sync();
                 return;
             }
-            copy<direction::put, alignof(T), G>(rank, size, mapped, source, nelems * sizeof(T));
+            copy<direction::put, alignof(T), G>(at.rank, at.size, mapped, source,
+                                                nelems * sizeof(T));
             /* It brings the whole group's stores before the fence, which serves "signal seen
              * implies that the data is seen". */
             g.sync();
-            if (rank == 0) {
+            if (at.rank == 0) {
                 fence_release();
                 send_signal(peer_address(sig_addr, pe), signal, sig_op);
             }

@@ -41,7 +41,7 @@ WEAKENED = {
                    "signal_8,signal_1k,signal_64k,signal_8_each,signal_1k_each,signal_1k_warp,"
                    "signal_64k_warp,signal_1k_block,signal_64k_block,signal_odd,signal_odd_block"),
     "put_signal_sync": ("signal.cuh", [("void put_signal_either(",
-                                        "g.sync();\n            if (rank", "if (rank")],
+                                        "g.sync();\n            if (at.rank", "if (at.rank")],
                         "signal_1k_warp,signal_64k_warp,signal_1k_block,signal_64k_block,"
                         "signal_odd_block"),
     "put_signal_source": ("signal.cuh", [("void put_signal_either(",
