@@ -118,24 +118,19 @@ __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const ch
     auto flag_on = [&](int i) {
         return peer_address(&area->flag[t.my_index], team_pe(t, member_after(t, i)));
     };
-    if (is_barrier) {
-        /* The first flag's place is known before the fence, which takes long. */
-        uint64_t *flag = pinned(flag_on(first < t.n_pes ? first : 0));
+    /* The first flag's place is known before the fence, which takes long. */
+    uint64_t *flag = pinned(flag_on(first < t.n_pes ? first : 0));
+    if (is_barrier)
         /* Serves barrier's "quiet, then everybody arrived": the puts and stores of every thread of
          * the group (its synchronisation came first) are seen by whoever sees the flags below. One
          * instruction for the warp. */
         fence_release();
-        GSHMEM_NO_UNROLL
-        for (int i = first; i < t.n_pes;) { /* pairs with the looks below */
-            reduce_add(flag, (uint64_t)1);
-            i += step;
-            if (i < t.n_pes)
-                flag = flag_on(i);
-        }
-    } else {
-        GSHMEM_NO_UNROLL
-        for (int i = first; i < t.n_pes; i += step)
-            reduce_add(flag_on(i), (uint64_t)1);
+    GSHMEM_NO_UNROLL
+    for (int i = first; i < t.n_pes;) { /* pairs with the looks below */
+        reduce_add(flag, (uint64_t)1);
+        i += step;
+        if (i < t.n_pes)
+            flag = flag_on(i);
     }
     uint64_t epoch = load_plain(&area->epoch) + 1;
     if (!flag_group<G>::writes_late)
@@ -266,9 +261,10 @@ __device__ __noinline__ inline bool sync_far(const gsh_team_state *team, const c
         lead_node(&c);
     else
         follow_leader(&c);
-    c.sync(); /* all have read the epoch */
-    if (c.rank() == 0)
-        c.area()->epoch = c.epoch;
+    if (is_warp)
+        write_epoch(group_warp(), &c.area()->epoch, c.epoch);
+    else
+        write_epoch(group_thread(), &c.area()->epoch, c.epoch);
     return true;
 }
 
