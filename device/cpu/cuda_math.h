@@ -124,6 +124,32 @@ inline double __fma_rn(double a, double b, double c)
     return fma(a, b, c);
 }
 
+/* One operation each, never joined with another to one that rounds once. */
+#if defined(__x86_64__)
+#define KEEP_ALONE(v) __asm__("" : "+x"(v))
+#elif defined(__aarch64__)
+#define KEEP_ALONE(v) __asm__("" : "+w"(v))
+#else
+#define KEEP_ALONE(v) __asm__("" : "+m"(v))
+#endif
+#define ROUNDED(NAME, T, OP) \
+    inline T NAME(T a, T b)  \
+    {                        \
+        T v = a OP b;        \
+        KEEP_ALONE(v);       \
+        return v;            \
+    }
+ROUNDED(__fadd_rn, float, +)
+ROUNDED(__fsub_rn, float, -)
+ROUNDED(__fmul_rn, float, *)
+ROUNDED(__fdiv_rn, float, /)
+ROUNDED(__dadd_rn, double, +)
+ROUNDED(__dsub_rn, double, -)
+ROUNDED(__dmul_rn, double, *)
+ROUNDED(__ddiv_rn, double, /)
+#undef ROUNDED
+#undef KEEP_ALONE
+
 /* Macros, since math.h declares functions of these names. */
 #define __expf(v)    expf(v)
 #define __logf(v)    logf(v)

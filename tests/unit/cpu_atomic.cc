@@ -57,6 +57,10 @@ static __global__ void intrinsics()
     CHECK_EQ(__funnelshift_l(0x80000000u, 1, 1), 3);
     CHECK_EQ(__funnelshift_r(0x80000000u, 1, 1), 0xc0000000u);
     CHECK_EQ(__float_as_int(1.0f), 0x3f800000);
+    const float above_one = 1.0f + 0x1p-20f; /* its square rounds 2^-40 away */
+    CHECK(__fadd_rn(__fmul_rn(above_one, above_one), -1.0f - 0x1p-19f) == 0.0f);
+    CHECK(__fmaf_rn(above_one, above_one, -1.0f - 0x1p-19f) == 0x1p-40f);
+    CHECK(__dsub_rn(__dmul_rn(3.0, 0.5), __ddiv_rn(1.0, 2.0)) == 1.0);
     CHECK(__int_as_float(0x40000000) == 2.0f);
     CHECK(__longlong_as_double(__double_as_longlong(-3.25)) == -3.25);
     CHECK(rsqrtf(4.0f) == 0.5f);
