@@ -72,8 +72,11 @@ __device__ inline void sweep_rows(quad_state &q, const float *&in, float *&out, 
         *(float4 *)(out + r * step) = v;
         const float dx = v.x - c.x, dy = v.y - c.y, dz = v.z - c.z, dw = v.w - c.w;
         /* Four columns in float, everything else in double: the sum then does not depend, beyond
-         * the last few bits of a double, on how the rows are divided. */
-        q.sum += (double)((dx * dx + dy * dy) + (dz * dz + dw * dw));
+         * the last few bits of a double, on how the rows are divided. Products and sums in float
+         * are rounded one by one: joined, they may be so in one way for four rows and in another
+         * for one. */
+        q.sum += (double)((__fmul_rn(dx, dx) + __fmul_rn(dy, dy)) +
+                          (__fmul_rn(dz, dz) + __fmul_rn(dw, dw)));
         q.before = c;
         q.centre = after[r];
     }
