@@ -225,6 +225,23 @@ __device__ __forceinline__ bool has_far()
     return may_be_far && __builtin_expect(state().rings != 0, 0);
 }
 
+/* The run: consecutive PEs, mapped in consecutive slots; the usual peer is one of it. pe's number
+ * there is below run_n then. */
+__device__ __forceinline__ uint32_t number_in_run(int pe)
+{
+    return (uint32_t)pe - (uint32_t)state().run_first_pe;
+}
+
+__device__ __forceinline__ bool is_of_run(uint32_t number)
+{
+    return number < (uint32_t)state().run_n;
+}
+
+template <class T> __device__ __forceinline__ T *address_in_run(T *symmetric, uint32_t number)
+{
+    return address_in_slot(symmetric, state().run_first_slot + (int32_t)number);
+}
+
 /* Where the two routes part: near(mapped address) when pe is mapped, else far(). For a peer of the
  * run, the usual case, that costs nothing beyond the look for its slot. */
 template <class T, class Near, class Far>

@@ -361,7 +361,8 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
         copy_few<D, G, U - 1>(left, dest, source);
 }
 
-/* At most 32 GiB in whole vectors, both sides aligned: what most copies are. */
+/* At most 32 GiB in whole vectors, both sides aligned, by whole rows of threads: what most copies
+ * are. */
 template <direction D, class G>
 __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, size_t bytes)
@@ -419,68 +420,86 @@ __device__ __noinline__ void copy_any(size_t rank, size_t size, char *dest, cons
         copy_bytes<D, G>(rank, size, dest, source, bytes);
 }
 
-/* Both sides aligned, whole vectors, less than 32 GiB. */
-__device__ __forceinline__ bool is_aligned_copy(unsigned bits, size_t bytes)
+/* 0: whole vectors, both sides aligned, less than 32 GiB. */
+__device__ __forceinline__ unsigned unlike_vectors(const void *dest, const void *source,
+                                                   size_t bytes)
 {
-    return ((bits | (unsigned)bytes) & 15) == 0 && (uint32_t)(bytes >> 32) < 8;
+    unsigned bits =
+        (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source));
+    return ((bits | (unsigned)bytes) & 15) | (unsigned)(bytes >> 35);
 }
 
-/* align: what both addresses are known to be multiples of. Aligned vectors, as many as are copied
- * at once, and one aligned element are copied with no call: the usual small message. */
-template <direction D, size_t align, class G>
-__device__ __forceinline__ void copy_vectors(uint32_t rank, uint32_t size, char *dest,
-                                             const char *source, size_t bytes)
+/* Such bytes, by whole rows of threads. As many vectors as are copied at once need no call. */
+template <direction D, class G>
+__device__ __forceinline__ void copy_vectors(place at, void *dest_address,
+                                             const void *source_address, size_t bytes)
 {
+    char *dest = static_cast<char *>(dest_address);
+    const char *source = static_cast<const char *>(source_address);
     if (D == direction::put)
         dest = as_global(dest);
     else
         source = as_global(source);
-    unsigned bits =
-        (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source));
-    if (__builtin_expect(is_aligned_copy(bits, bytes), 1)) {
-        constexpr int at_once = manner<G>::at_once;
-        int nvectors = (int)(bytes / 16);
-        if (nvectors <= (int)size) {
-            if ((int)rank < nvectors)
-                copy_batch<D, near_side::aligned, 1>(dest + (size_t)16 * rank,
-                                                     source + (size_t)16 * rank, 0, 0);
-            return;
-        }
-        if (__builtin_expect(size % manner<G>::row == 0, 1)) {
-            if (nvectors > at_once * (int)size)
-                copy_aligned<D, G>(rank, size, dest, source, bytes);
-            else if constexpr (at_once > 1)
-                copy_rows<D, G, at_once, true>(rank, size, dest, source, nvectors);
-            return;
-        }
-    } else if (bytes == 8 && (align >= 8 || (bits & 7) == 0)) {
-        if (rank == 0)
-            move_one<D, uint64_t>(dest, source);
-        return;
-    } else if (bytes == 4 && (align >= 4 || (bits & 3) == 0)) {
-        if (rank == 0)
-            move_one<D, uint32_t>(dest, source);
-        return;
+    constexpr int at_once = manner<G>::at_once;
+    int nvectors = (int)(bytes / 16);
+    if (nvectors <= (int)at.size) {
+        if ((int)at.rank < nvectors)
+            copy_batch<D, near_side::aligned, 1>(dest + (size_t)16 * at.rank,
+                                                 source + (size_t)16 * at.rank, 0, 0);
+    } else if (nvectors > at_once * (int)at.size) {
+        copy_aligned<D, G>(at.rank, at.size, dest, source, bytes);
+    } else if constexpr (at_once > 1) {
+        copy_rows<D, G, at_once, true>(at.rank, at.size, dest, source, nvectors);
     }
-    copy_any<D, (align >= 4), G>(rank, size, dest, source, bytes);
 }
 
-/* By the thread that has this rank in a group of kind G and that size. */
-#if defined(__CUDACC__)
-template <direction D, size_t align, class G>
-__device__ __forceinline__ void copy(uint32_t rank, uint32_t size, void *dest, const void *source,
-                                     size_t bytes)
+/* 8 or 4 bytes that are one word, by one thread. */
+template <size_t align>
+__device__ __forceinline__ bool is_word(const void *dest, const void *source, size_t bytes)
 {
-    copy_vectors<D, align, G>(rank, size, static_cast<char *>(dest),
-                              static_cast<const char *>(source), bytes);
+    unsigned bits =
+        (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source));
+    return (bytes == 8 && (align >= 8 || (bits & 7) == 0)) ||
+           (bytes == 4 && (align >= 4 || (bits & 3) == 0));
+}
+
+template <direction D>
+__device__ __forceinline__ void copy_word(void *dest_address, const void *source_address,
+                                          size_t bytes)
+{
+    char *dest = static_cast<char *>(dest_address);
+    const char *source = static_cast<const char *>(source_address);
+    if (bytes == 8)
+        move_one<D, uint64_t>(dest, source);
+    else
+        move_one<D, uint32_t>(dest, source);
+}
+
+/* Whatever the bytes and the group. has_words: as for copy_any. */
+template <direction D, bool has_words, class G>
+__device__ __forceinline__ void copy_general(place at, void *dest, const void *source, size_t bytes)
+{
+    if (unlike_vectors(dest, source, bytes) == 0 && at.size % manner<G>::row == 0)
+        copy_vectors<D, G>(at, dest, source, bytes);
+    else
+        copy_any<D, has_words, G>(at.rank, at.size, static_cast<char *>(dest),
+                                  static_cast<const char *>(source), bytes);
+}
+
+/* The same as the device does it. */
+#if defined(__CUDACC__)
+template <direction D, bool has_words, class G>
+__device__ __forceinline__ void copy(place at, void *dest, const void *source, size_t bytes)
+{
+    copy_general<D, has_words, G>(at, dest, source, bytes);
 }
 #else
 /* Each thread moves one contiguous part, in whole cache lines. */
-template <direction D, size_t align, class G>
-inline void copy(uint32_t rank, uint32_t size, void *dest, const void *source, size_t bytes)
+template <direction D, bool has_words, class G>
+inline void copy(place at, void *dest, const void *source, size_t bytes)
 {
-    size_t part = ((bytes + size - 1) / size + 63) & ~(size_t)63;
-    size_t off = part * rank;
+    size_t part = ((bytes + at.size - 1) / at.size + 63) & ~(size_t)63;
+    size_t off = part * at.rank;
     if (off < bytes)
         memmove(static_cast<char *>(dest) + off, static_cast<const char *>(source) + off,
                 bytes - off < part ? bytes - off : part);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The threads that make a call together: one, a warp, a block. Each has rank(), size() and sync();
- * sync also orders: what any of them did before it is seen by all of them after it. early() is both
- * numbers, read here and not where they are used: that takes long, and a sync hides it. */
+ * sync also orders: what any of them did before it is seen by all of them after it.
+ *
+ * Most groups are of whole warps and, a block, along x alone. For those unusual() is 0 and early()
+ * is both numbers, read here and not where they are used: that takes long, and a sync hides it. */
 #ifndef GSHMEM_GROUP_CUH
 #define GSHMEM_GROUP_CUH
 
@@ -23,29 +25,10 @@ __device__ __forceinline__ uint32_t block_size()
     return blockDim.x * blockDim.y * blockDim.z;
 }
 
-/* A thread's place in its group. */
+/* A thread's rank and its group's size. */
 struct place {
     uint32_t rank, size;
 };
-
-/* The same two numbers. Most blocks extend along x alone: then the other positions are not read,
- * each of which takes as long as several instructions. The compiler would read them ahead of the
- * question if they were not volatile. */
-__device__ __forceinline__ place place_in_block()
-{
-    place at = {threadIdx.x, blockDim.x};
-    if (__builtin_expect((blockDim.y | blockDim.z) != 1, 0)) {
-#if defined(__CUDACC__)
-        uint32_t y, z;
-        asm volatile("mov.u32 %0, %%tid.y;\n\tmov.u32 %1, %%tid.z;" : "=r"(y), "=r"(z));
-#else
-        uint32_t y = threadIdx.y, z = threadIdx.z;
-#endif
-        at.rank += at.size * (y + blockDim.y * z);
-        at.size *= blockDim.y * blockDim.z;
-    }
-    return at;
-}
 
 /* x, in a register from here on, whenever it is used first. */
 __device__ __forceinline__ uint32_t pinned(uint32_t x)
@@ -62,11 +45,6 @@ template <class T> __device__ __forceinline__ T *pinned(T *x)
     asm volatile("" : "+l"(x));
 #endif
     return x;
-}
-
-__device__ __forceinline__ place pinned(place at)
-{
-    return {pinned(at.rank), pinned(at.size)};
 }
 
 /* Of the calling thread in its warp. */
@@ -87,6 +65,7 @@ __device__ __forceinline__ uint32_t lane()
 struct group_thread {
     __device__ __forceinline__ uint32_t rank() const { return 0; }
     __device__ __forceinline__ uint32_t size() const { return 1; }
+    __device__ __forceinline__ uint32_t unusual() const { return 0; }
     __device__ __forceinline__ detail::place early() const { return {0, 1}; }
     __device__ __forceinline__ void sync() const {}
 };
@@ -103,10 +82,8 @@ struct group_warp {
         uint32_t rest = detail::block_size() - (detail::rank_in_block() & ~31u);
         return rest < 32 ? rest : 32;
     }
-    __device__ __forceinline__ detail::place early() const
-    {
-        return {detail::pinned(rank()), size()};
-    }
+    __device__ __forceinline__ uint32_t unusual() const { return detail::block_size() % 32; }
+    __device__ __forceinline__ detail::place early() const { return {detail::pinned(rank()), 32}; }
     __device__ __forceinline__ void sync() const { __syncwarp(); }
 };
 
@@ -114,9 +91,13 @@ struct group_warp {
 struct group_block {
     __device__ __forceinline__ uint32_t rank() const { return detail::rank_in_block(); }
     __device__ __forceinline__ uint32_t size() const { return detail::block_size(); }
+    __device__ __forceinline__ uint32_t unusual() const
+    {
+        return ((blockDim.y | blockDim.z) ^ 1) | blockDim.x % 32;
+    }
     __device__ __forceinline__ detail::place early() const
     {
-        return detail::pinned(detail::place_in_block());
+        return {detail::pinned(threadIdx.x), detail::pinned(blockDim.x)};
     }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
 };

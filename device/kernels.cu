@@ -132,8 +132,9 @@ __global__ void __launch_bounds__(1024)
 {
     group_block block;
     if (a.bytes > 0) {
-        copy<direction::put, 1, group_block>(block.rank(), block.size(), pointer<void>(a.dest),
-                                             pointer<const void>(a.source), a.bytes);
+        copy<direction::put, false, group_block>({block.rank(), block.size()},
+                                                 pointer<void>(a.dest),
+                                                 pointer<const void>(a.source), a.bytes);
         block.sync();
     }
     if (a.signal != 0 && block.rank() == 0) {

@@ -2,8 +2,8 @@
  * put, get, p, g and the strided forms. A group's call behaves as if one thread had made it after
  * the group's own synchronisation: all of them synchronise before (the source is ready) and after
  * (it may be used again, and any thread's fence covers all of it). For near peers the nbi forms are
- * the same calls: loads and stores are outstanding until quiet anyway. Far peers take the other
- * branch, which is out of line. */
+ * the same calls: loads and stores are outstanding until quiet anyway. What is not usual, far peers
+ * among it, goes another way, out of line. */
 #ifndef GSHMEM_RMA_CUH
 #define GSHMEM_RMA_CUH
 
@@ -18,40 +18,102 @@ namespace gshmem
 namespace detail
 {
 
+/* A put or get whatever the peer, the group and the bytes. Out of line, and not through a pointer:
+ * copy_aligned, which both ways call, would keep registers in local memory then. On the CPU device
+ * every call comes here. */
+template <bool is_blocking, bool has_words, class G>
+__device__ __noinline__ void put_any(G g, void *dest, const void *source, size_t bytes, int pe,
+                                     const char *call)
+{
+    route(
+        dest, pe,
+        [&](void *mapped) {
+            g.sync();
+            copy<direction::put, has_words, G>({g.rank(), g.size()}, mapped, source, bytes);
+            g.sync();
+        },
+        [&] { far_put(g, dest, source, bytes, pe, is_blocking, call); });
+}
+
+template <bool is_blocking, bool has_words, class G>
+__device__ __noinline__ void get_any(G g, void *dest, const void *source, size_t bytes, int pe,
+                                     const char *call)
+{
+    route(
+        source, pe,
+        [&](const void *mapped) {
+            g.sync();
+            copy<direction::get, has_words, G>({g.rank(), g.size()}, dest, mapped, bytes);
+            g.sync();
+            poll_pause();
+        },
+        [&] { far_get(g, dest, source, bytes, pe, is_blocking, call); });
+}
+
+/* Whole vectors, to or from a peer of the run. A branch more costs a call 10 ns on a GPU, and what
+ * a block of 1024 threads decides after its synchronisation all its warps execute: so the usual way
+ * has one branch, before it. */
+template <class G>
+__device__ __forceinline__ bool is_usual(G g, const void *dest, const void *source, size_t bytes,
+                                         uint32_t number)
+{
+    return !is_cpu_device &&
+           __builtin_expect(
+               is_of_run(number) & ((unlike_vectors(dest, source, bytes) | g.unusual()) == 0), 1);
+}
+
+/* One word: what comes next. */
+template <size_t align>
+__device__ __forceinline__ bool is_word_in_run(const void *dest, const void *source, size_t bytes,
+                                               uint32_t number)
+{
+    return !is_cpu_device && is_word<align>(dest, source, bytes) && is_of_run(number);
+}
+
 template <bool is_blocking, class G, class T>
 __device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t nelems, int pe,
                                            const char *call)
 {
+    size_t bytes = nelems * sizeof(T);
+    uint32_t number = number_in_run(pe);
     check(call, dest, bytes_of<T>(nelems), pe);
     check_local(call, source, bytes_of<T>(nelems), pe);
-    route(
-        dest, pe,
-        [&](T *mapped) {
-            place at = g.early();
-            g.sync();
-            copy<direction::put, alignof(T), G>(at.rank, at.size, mapped, source,
-                                                nelems * sizeof(T));
-            g.sync();
-        },
-        [&] { far_put(g, dest, source, nelems * sizeof(T), pe, is_blocking, call); });
+    if (is_usual(g, dest, source, bytes, number)) {
+        place at = g.early();
+        g.sync();
+        copy_vectors<direction::put, G>(at, address_in_run(dest, number), source, bytes);
+        g.sync();
+    } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
+        g.sync();
+        if (g.rank() == 0)
+            copy_word<direction::put>(address_in_run(dest, number), source, bytes);
+        g.sync();
+    } else {
+        put_any<is_blocking, (alignof(T) >= 4)>(g, dest, source, bytes, pe, call);
+    }
 }
 
 template <bool is_blocking, class G, class T>
 __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t nelems, int pe,
                                            const char *call)
 {
+    size_t bytes = nelems * sizeof(T);
+    uint32_t number = number_in_run(pe);
     check(call, source, bytes_of<T>(nelems), pe);
     check_local(call, dest, bytes_of<T>(nelems), pe);
-    route(
-        source, pe,
-        [&](const T *mapped) {
-            place at = g.early();
-            g.sync();
-            copy<direction::get, alignof(T), G>(at.rank, at.size, dest, mapped, nelems * sizeof(T));
-            g.sync();
-            poll_pause();
-        },
-        [&] { far_get(g, dest, source, nelems * sizeof(T), pe, is_blocking, call); });
+    if (is_usual(g, dest, source, bytes, number)) {
+        place at = g.early();
+        g.sync();
+        copy_vectors<direction::get, G>(at, dest, address_in_run(source, number), bytes);
+        g.sync();
+    } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
+        g.sync();
+        if (g.rank() == 0)
+            copy_word<direction::get>(dest, address_in_run(source, number), bytes);
+        g.sync();
+    } else {
+        get_any<is_blocking, (alignof(T) >= 4)>(g, dest, source, bytes, pe, call);
+    }
 }
 
 } // namespace detail

@@ -51,16 +51,36 @@ __device__ __forceinline__ void store_beside(const void *source, uint64_t *mappe
                         {is_high ? word : signal, is_high ? signal : word});
 }
 
-/* A block's threads read all their positions at once: behind a wait, where a put_signal often is,
- * that takes 0.04 us less than first asking which they need, though a put and a get gain by it. */
-template <class G> __device__ __forceinline__ place early_place(G g)
+/* When the group has stored: its synchronisation brings all stores before the fence, which serves
+ * "signal seen implies that the data is seen". */
+template <class G>
+__device__ __forceinline__ void finish_put_signal(G g, bool is_first, uint64_t *mapped_signal,
+                                                  uint64_t signal, int sig_op)
 {
-    return g.early();
+    g.sync();
+    if (is_first) {
+        fence_release();
+        send_signal(mapped_signal, signal, sig_op);
+    }
 }
 
-__device__ __forceinline__ place early_place(group_block g)
+/* Whatever the peer, the group and the bytes, as put_any. */
+template <bool is_blocking, bool has_words, class G>
+__device__ __noinline__ void put_signal_any(G g, void *dest, const void *source, size_t bytes,
+                                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                                            const char *call)
 {
-    return pinned(place{g.rank(), g.size()});
+    route(
+        dest, pe,
+        [&](void *mapped) {
+            uint64_t *mapped_signal = peer_address(sig_addr, pe);
+            g.sync();
+            copy<direction::put, has_words, G>({g.rank(), g.size()}, mapped, source, bytes);
+            finish_put_signal(g, g.rank() == 0, mapped_signal, signal, sig_op);
+        },
+        [&] {
+            far_put_signal(g, dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking, call);
+        });
 }
 
 template <bool is_blocking, class G, class T>
@@ -68,34 +88,32 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
                                                   uint64_t *sig_addr, uint64_t signal, int sig_op,
                                                   int pe, const char *call)
 {
+    size_t bytes = nelems * sizeof(T);
+    uint32_t number = number_in_run(pe);
     check_signal(call, sig_addr, sig_op, pe);
     check(call, dest, bytes_of<T>(nelems), pe);
     check_local(call, source, bytes_of<T>(nelems), pe);
-    route(
-        dest, pe,
-        [&](T *mapped) {
-            place at = early_place(g);
+    if (is_usual(g, dest, source, bytes, number)) {
+        place at = g.early();
+        g.sync();
+        copy_vectors<direction::put, G>(at, address_in_run(dest, number), source, bytes);
+        finish_put_signal(g, at.rank == 0, address_in_run(sig_addr, number), signal, sig_op);
+    } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
+        bool is_first = g.rank() == 0;
+        g.sync();
+        if (is_beside(dest, source, bytes, sig_addr, sig_op)) {
+            if (is_first)
+                store_beside(source, address_in_run(sig_addr, number), signal);
             g.sync();
-            if (is_beside(dest, source, nelems * sizeof(T), sig_addr, sig_op)) {
-                if (at.rank == 0)
-                    store_beside(source, peer_address(sig_addr, pe), signal);
-                g.sync();
-                return;
-            }
-            copy<direction::put, alignof(T), G>(at.rank, at.size, mapped, source,
-                                                nelems * sizeof(T));
-            /* It brings the whole group's stores before the fence, which serves "signal seen
-             * implies that the data is seen". */
-            g.sync();
-            if (at.rank == 0) {
-                fence_release();
-                send_signal(peer_address(sig_addr, pe), signal, sig_op);
-            }
-        },
-        [&] {
-            far_put_signal(g, dest, source, nelems * sizeof(T), sig_addr, signal, sig_op, pe,
-                           is_blocking, call);
-        });
+            return;
+        }
+        if (is_first)
+            copy_word<direction::put>(address_in_run(dest, number), source, bytes);
+        finish_put_signal(g, is_first, address_in_run(sig_addr, number), signal, sig_op);
+    } else {
+        put_signal_any<is_blocking, (alignof(T) >= 4)>(g, dest, source, bytes, sig_addr, signal,
+                                                       sig_op, pe, call);
+    }
 }
 
 /* signal_op for a peer that is not of the run. */

@@ -27,6 +27,18 @@ def acquire(function):
     return [(function, "load_awaited(", "load_relaxed("), (function, "acquire_awaited();", ";")]
 
 
+def before(call):
+    """The group's synchronisation before a copy: in the usual way, and in the one for all else."""
+    return [(f"void {call}_either(", "g.sync();\n        copy_vectors", "copy_vectors"),
+            (f"void {call}_any(", "g.sync();\n            copy<", "copy<")]
+
+
+def after(call):
+    """The one after it."""
+    return [(f"void {call}_either(", "g.sync();\n    } else", "} else"),
+            (f"void {call}_any(", "bytes);\n            g.sync();", "bytes);")]
+
+
 # name: header, [(function, text, what stands there instead)], shapes that may show it. In the
 # function each place with the text is changed.
 WEAKENED = {
@@ -37,23 +49,25 @@ WEAKENED = {
               "store_buffering,message_quiet,put_quiet,bulk_quiet_block,chain_quiet"),
     "quiet_is_acq_rel": ("order.cuh", [("void quiet()", "fence_seq_cst();", FENCE)],
                          "store_buffering"),
-    "put_signal": ("signal.cuh", [("void put_signal_either(", RELEASE, ";")],
+    "put_signal": ("signal.cuh", [("void finish_put_signal(", RELEASE, ";")],
                    "signal_8,signal_1k,signal_64k,signal_8_each,signal_1k_each,signal_1k_warp,"
                    "signal_64k_warp,signal_1k_block,signal_64k_block,signal_odd,signal_odd_block"),
-    "put_signal_sync": ("signal.cuh", [("void put_signal_either(",
-                                        "g.sync();\n            if (at.rank", "if (at.rank")],
+    "put_signal_sync": ("signal.cuh", [("void finish_put_signal(",
+                                        "g.sync();\n    if (is_first", "if (is_first")],
                         "signal_1k_warp,signal_64k_warp,signal_1k_block,signal_64k_block,"
                         "signal_odd_block"),
-    "put_signal_source": ("signal.cuh", [("void put_signal_either(",
-                                          "g.sync();\n            if (is_beside",
-                                          "if (is_beside")],
+    "put_signal_source": ("signal.cuh", [*before("put_signal"),
+                                         ("void put_signal_either(",
+                                          "g.sync();\n        if (is_beside", "if (is_beside")],
                           "signal_8_block,signal_beside_block,signal_1k_block,signal_64k_block,"
                           "signal_odd_block"),
-    "put_sync": ("rma.cuh", [("void put_either(", "g.sync();\n        }", "}")],
+    "put_sync": ("rma.cuh", after("put"),
                  "put_fence,bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
-    "put_source": ("rma.cuh", [("void put_either(", "g.sync();\n            copy", "copy")],
+    "put_source": ("rma.cuh", [*before("put"),
+                               ("void put_either(", "g.sync();\n        if (g.rank()",
+                                "if (g.rank()")],
                    "bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
-    "get_sync": ("rma.cuh", [("void get_either(", "g.sync();\n            poll", "poll")],
+    "get_sync": ("rma.cuh", after("get"),
                  "get_1k_warp,get_64k_warp,get_64k_block,get_odd_block"),
     "get_from_cache": ("copy.cuh", [("load_source(const W *p)", "load_relaxed_word(p)",
                                      "load_plain(p)"),

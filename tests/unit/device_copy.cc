@@ -25,8 +25,25 @@ using block = gshmem::group_block;
 static const size_t guard = 64, most = 20000;
 static std::vector<vec16> dest_room((most + 4 * guard) / 16), source_room((most + 4 * guard) / 16);
 
+/* The way a call goes, and the one that is for whatever comes. */
+enum way { chosen, any };
+
 template <direction D, size_t align, class G>
-static void one_copy(uint32_t size, size_t dest_off, size_t source_off, size_t bytes)
+static void copy_by(way w, uint32_t size, char *to, const char *from, size_t bytes)
+{
+    constexpr bool has_words = align >= 4;
+    for (uint32_t rank = 0; rank < size; rank++) {
+        if (w == any)
+            gshmem::detail::copy_any<D, has_words, G>(rank, size, to, from, bytes);
+        else if (!gshmem::detail::is_word<align>(to, from, bytes))
+            gshmem::detail::copy_general<D, has_words, G>({rank, size}, to, from, bytes);
+        else if (rank == 0)
+            gshmem::detail::copy_word<D>(to, from, bytes);
+    }
+}
+
+template <direction D, size_t align, class G>
+static void one_copy(way w, uint32_t size, size_t dest_off, size_t source_off, size_t bytes)
 {
     static std::vector<char> expected(most + 4 * guard);
     const size_t window = bytes + 3 * guard;
@@ -41,8 +58,7 @@ static void one_copy(uint32_t size, size_t dest_off, size_t source_off, size_t b
     memcpy(expected.data() + guard + dest_off, from, bytes);
     HIDE(source, window);
     SHOW(from, bytes);
-    for (uint32_t rank = 0; rank < size; rank++)
-        gshmem::detail::copy_vectors<D, align, G>(rank, size, to, from, bytes);
+    copy_by<D, align, G>(w, size, to, from, bytes);
     SHOW(source, window);
     if (!CHECK(memcmp(dest, expected.data(), window) == 0))
         fprintf(stderr, "%s of %zu bytes by %u threads, dest + %zu, source + %zu\n",
@@ -54,8 +70,10 @@ template <size_t align, class G> static void all_offsets(uint32_t size, size_t b
 {
     for (size_t dest_off = 0; dest_off < 16; dest_off += align) {
         for (size_t source_off = 0; source_off < 16; source_off += align) {
-            one_copy<direction::put, align, G>(size, dest_off, source_off, bytes);
-            one_copy<direction::get, align, G>(size, dest_off, source_off, bytes);
+            for (way w : {chosen, any}) {
+                one_copy<direction::put, align, G>(w, size, dest_off, source_off, bytes);
+                one_copy<direction::get, align, G>(w, size, dest_off, source_off, bytes);
+            }
         }
     }
 }
