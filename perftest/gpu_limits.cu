@@ -157,6 +157,33 @@ template <operation op> void measure_copy(bench *b, bool is_latency, int blocks,
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
+template <access how> __device__ inline void store_word(uint32_t *p, uint32_t v)
+{
+    if constexpr (how == WEAK)
+        asm volatile("st.weak.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(v)
+                     : "memory");
+    else
+        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
+                     "r"(v)
+                     : "memory");
+}
+
+template <access how> __device__ inline uint32_t load_word(const uint32_t *p)
+{
+    uint32_t v;
+    if constexpr (how == WEAK)
+        asm volatile("ld.weak.global.u32 %0, [%1];"
+                     : "=r"(v)
+                     : "l"(__cvta_generic_to_global(p))
+                     : "memory");
+    else
+        asm volatile("ld.relaxed.sys.global.u32 %0, [%1];"
+                     : "=r"(v)
+                     : "l"(__cvta_generic_to_global(p))
+                     : "memory");
+    return v;
+}
+
 template <access how> __device__ inline void store_word(uint64_t *p, uint64_t v)
 {
     if constexpr (how == WEAK)
@@ -184,10 +211,19 @@ template <access how> __device__ inline uint64_t load_word(const uint64_t *p)
     return v;
 }
 
+__device__ inline uint64_t fetch_add(uint64_t *p)
+{
+    uint64_t old;
+    asm volatile("atom.relaxed.sys.global.add.u64 %0, [%1], 1;"
+                 : "=l"(old)
+                 : "l"(__cvta_generic_to_global(p))
+                 : "memory");
+    return old;
+}
+
 /* As in rate: each thread goes over its word of each window. */
-template <operation op, access how>
-__global__ void __launch_bounds__(1024)
-    words(timing t, uint64_t *dest, const uint64_t *source, int windows)
+template <operation op, access how, class T>
+__global__ void __launch_bounds__(1024) words(timing t, T *dest, const T *source, int windows)
 {
     const uint32_t step = gridDim.x * blockDim.x, mine = blockIdx.x * blockDim.x + threadIdx.x;
     const uint32_t end = (uint32_t)windows * step;
@@ -206,7 +242,7 @@ __global__ void __launch_bounds__(1024)
     t.end();
 }
 
-template <operation op> void measure_words(bench *b, int blocks)
+template <operation op, class T> void measure_words(bench *b, int blocks)
 {
     constexpr int most_windows = 48;
     row r;
@@ -214,23 +250,22 @@ template <operation op> void measure_words(bench *b, int blocks)
     r.group = "thread";
     r.blocks = blocks;
     r.mode = "rate";
-    r.bytes = sizeof(uint64_t);
+    r.bytes = sizeof(T);
     r.calls = blocks * block_threads;
-    r.moved = r.calls * sizeof(uint64_t);
+    r.moved = r.calls * sizeof(T);
     r.made = make_plan(*b, 1.5 + r.calls / 4000.0);
     const int windows = std::min(most_windows, r.made.rounds);
-    const size_t bytes = (size_t)(blocks * block_threads * windows) * sizeof(uint64_t);
+    const size_t bytes = (size_t)(blocks * block_threads * windows) * sizeof(T);
     const uint32_t key = (uint32_t)bytes + op;
     prepare(*b, bytes, key);
     if (b->leads()) {
-        uint64_t *const dest =
-            (uint64_t *)(op == PUT ? gshmem_ptr(b->dest, b->target) : (void *)b->dest);
-        const uint64_t *const source =
-            (const uint64_t *)(op == PUT ? (void *)b->source : gshmem_ptr(b->source, b->target));
+        T *const dest = (T *)(op == PUT ? gshmem_ptr(b->dest, b->target) : (void *)b->dest);
+        const T *const source =
+            (const T *)(op == PUT ? (void *)b->source : gshmem_ptr(b->source, b->target));
         manner best;
         keep_faster(
             &best,
-            samples(*b, r.made, blocks, block_threads, words<op, WEAK>, dest, source, windows),
+            samples(*b, r.made, blocks, block_threads, words<op, WEAK, T>, dest, source, windows),
             access_names[WEAK]);
         if (op == GET) { /* those may come from the first cache, and are no g */
             r.mode = "rate, may be old:";
@@ -238,13 +273,47 @@ template <operation op> void measure_words(bench *b, int blocks)
             r.mode = "rate";
             best = {};
         }
-        keep_faster(
-            &best,
-            samples(*b, r.made, blocks, block_threads, words<op, RELAXED>, dest, source, windows),
-            access_names[RELAXED]);
+        keep_faster(&best,
+                    samples(*b, r.made, blocks, block_threads, words<op, RELAXED, T>, dest, source,
+                            windows),
+                    access_names[RELAXED]);
         add(b, r, best);
     }
     verify(b, bytes, key, op == PUT ? b->target : 0, r.operation.c_str());
+}
+
+/* Each thread its own word of the other PE, again and again. */
+__global__ void __launch_bounds__(1024) adds(timing t, uint64_t *word)
+{
+    uint64_t *const mine = word + blockIdx.x * blockDim.x + threadIdx.x;
+    uint64_t sum = 0;
+    for (int r = t.first(); r < t.rounds; r++) {
+        t.begin(r);
+        sum += fetch_add(mine);
+    }
+    if (sum == ~0ull) /* never: but now the values must be waited for */
+        t.stamps[0] = 0;
+    __syncthreads();
+    t.end();
+}
+
+void measure_adds(bench *b, int blocks)
+{
+    row r;
+    r.operation = "fetch_add";
+    r.group = "thread";
+    r.blocks = blocks;
+    r.mode = "rate";
+    r.bytes = sizeof(uint64_t);
+    r.calls = blocks * block_threads;
+    r.moved = r.calls * sizeof(uint64_t);
+    r.made = make_plan(*b, 1.5 + r.calls / 4000.0);
+    gshmem_barrier_all();
+    if (b->leads()) {
+        uint64_t *const word = (uint64_t *)gshmem_ptr(b->dest, b->target);
+        b->out.add(r, samples(*b, r.made, blocks, block_threads, adds, word));
+    }
+    gshmem_barrier_all();
 }
 
 /* ---- flags ----------------------------------------------------------------------------------- */
@@ -312,12 +381,7 @@ template <step what> __global__ void __launch_bounds__(1) steps(timing t, uint64
     for (int r = t.first(); r < t.rounds; r++) {
         t.begin(r);
         if constexpr (what == FETCH_ADD) {
-            uint64_t old;
-            asm volatile("atom.relaxed.sys.global.add.u64 %0, [%1], 1;"
-                         : "=l"(old)
-                         : "l"(__cvta_generic_to_global(p))
-                         : "memory");
-            p += old == ~0ull;
+            p += fetch_add(p) == ~0ull;
         } else if constexpr (what == LOAD) {
             p += load_word<RELAXED>(p) == ~0ull;
         } else {
@@ -413,8 +477,11 @@ int pe_main(int argc, char **argv)
             measure_copy<GET>(&b, false, blocks, bytes);
         }
         if (wants(b, "rate")) {
-            measure_words<PUT>(&b, blocks);
-            measure_words<GET>(&b, blocks);
+            measure_words<PUT, uint32_t>(&b, blocks);
+            measure_words<PUT, uint64_t>(&b, blocks);
+            measure_words<GET, uint32_t>(&b, blocks);
+            measure_words<GET, uint64_t>(&b, blocks);
+            measure_adds(&b, blocks);
         }
     }
     if (wants(b, "flag"))
