@@ -486,23 +486,35 @@ __device__ __forceinline__ void copy_general(place at, void *dest, const void *s
                                   static_cast<const char *>(source), bytes);
 }
 
-/* The same as the device does it. */
+/* copy_vectors and copy_general on a GPU; on the CPU device each thread moves one contiguous part,
+ * in whole cache lines. */
 #if defined(__CUDACC__)
+template <direction D, class G>
+__device__ __forceinline__ void copy_usual(place at, void *dest, const void *source, size_t bytes)
+{
+    copy_vectors<D, G>(at, dest, source, bytes);
+}
+
 template <direction D, bool has_words, class G>
 __device__ __forceinline__ void copy(place at, void *dest, const void *source, size_t bytes)
 {
     copy_general<D, has_words, G>(at, dest, source, bytes);
 }
 #else
-/* Each thread moves one contiguous part, in whole cache lines. */
-template <direction D, bool has_words, class G>
-inline void copy(place at, void *dest, const void *source, size_t bytes)
+template <direction D, class G>
+inline void copy_usual(place at, void *dest, const void *source, size_t bytes)
 {
     size_t part = ((bytes + at.size - 1) / at.size + 63) & ~(size_t)63;
     size_t off = part * at.rank;
     if (off < bytes)
         memmove(static_cast<char *>(dest) + off, static_cast<const char *>(source) + off,
                 bytes - off < part ? bytes - off : part);
+}
+
+template <direction D, bool has_words, class G>
+inline void copy(place at, void *dest, const void *source, size_t bytes)
+{
+    copy_usual<D, G>(at, dest, source, bytes);
 }
 #endif
 

@@ -3,7 +3,7 @@
  * sync also orders: what any of them did before it is seen by all of them after it.
  *
  * Most groups are of whole warps and, a block, along x alone. For those unusual() is 0 and early()
- * is both numbers, read here and not where they are used: that takes long, and a sync hides it. */
+ * is rank and size, read here and not where they are used: that takes long, and a sync hides it. */
 #ifndef GSHMEM_GROUP_CUH
 #define GSHMEM_GROUP_CUH
 

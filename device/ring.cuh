@@ -101,12 +101,7 @@ __device__ __noinline__ inline void far_signal(uint64_t *sig_addr, uint64_t sign
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* A group's thread `rank` of `size`. */
-struct part {
-    uint32_t rank, size;
-};
-
-template <class G> __device__ __forceinline__ part part_of(G g)
+template <class G> __device__ __forceinline__ place place_of(G g)
 {
     return {g.rank(), g.size()};
 }
@@ -142,7 +137,7 @@ __device__ __forceinline__ void copy_request(gsh_ring_op op, const void *symmetr
 }
 
 /* Sends the thread's part of the bytes through the ring. */
-__device__ __noinline__ inline void put_pieces(part me, void *dest, const void *source,
+__device__ __noinline__ inline void put_pieces(place me, void *dest, const void *source,
                                                uint64_t bytes, int pe, const char *call)
 {
     struct {
@@ -170,7 +165,7 @@ __device__ __noinline__ inline void put_pieces(part me, void *dest, const void *
 }
 
 /* Fetches the thread's part by words that are aligned on the far side, as g needs them. */
-__device__ __noinline__ inline void get_pieces(part me, void *dest, const void *source,
+__device__ __noinline__ inline void get_pieces(place me, void *dest, const void *source,
                                                uint64_t bytes, int pe, const char *call)
 {
     struct {
@@ -202,7 +197,7 @@ __device__ __noinline__ inline void get_pieces(part me, void *dest, const void *
     }
 }
 
-__device__ __noinline__ inline void put_part(part me, void *dest, const void *source,
+__device__ __noinline__ inline void put_part(place me, void *dest, const void *source,
                                              uint64_t bytes, int pe, bool is_blocking,
                                              const char *call)
 {
@@ -213,7 +208,7 @@ __device__ __noinline__ inline void put_part(part me, void *dest, const void *so
     }
 }
 
-__device__ __noinline__ inline void get_part(part me, void *dest, const void *source,
+__device__ __noinline__ inline void get_part(place me, void *dest, const void *source,
                                              uint64_t bytes, int pe, bool is_blocking,
                                              const char *call)
 {
@@ -230,7 +225,7 @@ __device__ __forceinline__ void far_put(G g, void *dest, const void *source, siz
                                         bool is_blocking, const char *call)
 {
     g.sync();
-    out_of_line(put_part)(part_of(g), dest, source, bytes, pe, is_blocking, call);
+    out_of_line(put_part)(place_of(g), dest, source, bytes, pe, is_blocking, call);
     g.sync();
 }
 
@@ -240,7 +235,7 @@ __device__ __forceinline__ void far_get(G g, void *dest, const void *source, siz
                                         bool is_blocking, const char *call)
 {
     g.sync();
-    out_of_line(get_part)(part_of(g), dest, source, bytes, pe, is_blocking, call);
+    out_of_line(get_part)(place_of(g), dest, source, bytes, pe, is_blocking, call);
     g.sync();
 }
 
@@ -257,7 +252,7 @@ struct strided {
     uint64_t next;
 };
 
-__device__ __noinline__ inline void strided_pieces(part me, strided *s)
+__device__ __noinline__ inline void strided_pieces(place me, strided *s)
 {
     s = opaque(s);
     for (s->next = me.rank; s->next < s->nelems; s->next += me.size) {
@@ -271,7 +266,7 @@ __device__ __noinline__ inline void strided_pieces(part me, strided *s)
 }
 
 /* Waits, since both calls are blocking. */
-__device__ __noinline__ inline void strided_part(part me, strided *s)
+__device__ __noinline__ inline void strided_part(place me, strided *s)
 {
     s = opaque(s);
     if (!is_for_proxy(s->local)) {
@@ -292,7 +287,7 @@ __device__ __noinline__ inline void strided_part(part me, strided *s)
 template <class G> __device__ __forceinline__ void far_strided(G g, strided *s)
 {
     g.sync();
-    out_of_line(strided_part)(part_of(g), s);
+    out_of_line(strided_part)(place_of(g), s);
     g.sync();
 }
 
@@ -472,7 +467,7 @@ __device__ __forceinline__ void far_put_signal(G g, void *dest, const void *sour
     s.is_in_pieces = bytes > GSH_RING_SIGNAL_MAX && !is_for_proxy(source);
     g.sync();
     if (s.is_in_pieces) {
-        out_of_line(put_pieces)(part_of(g), dest, source, bytes, pe, call);
+        out_of_line(put_pieces)(place_of(g), dest, source, bytes, pe, call);
         g.sync();
     }
     if (g.rank() == 0)

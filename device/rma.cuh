@@ -19,9 +19,9 @@ namespace detail
 {
 
 /* A put or get whatever the peer, the group and the bytes. Out of line, and not through a pointer:
- * copy_aligned, which both ways call, would keep registers in local memory then. On the CPU device
- * every call comes here. */
-template <bool is_blocking, bool has_words, class G>
+ * copy_aligned, which both ways call, would keep registers in local memory then. is_far_possible is
+ * may_be_far: files where it differs can be linked together. */
+template <bool is_blocking, bool has_words, bool is_far_possible, class G>
 __device__ __noinline__ void put_any(G g, void *dest, const void *source, size_t bytes, int pe,
                                      const char *call)
 {
@@ -35,7 +35,7 @@ __device__ __noinline__ void put_any(G g, void *dest, const void *source, size_t
         [&] { far_put(g, dest, source, bytes, pe, is_blocking, call); });
 }
 
-template <bool is_blocking, bool has_words, class G>
+template <bool is_blocking, bool has_words, bool is_far_possible, class G>
 __device__ __noinline__ void get_any(G g, void *dest, const void *source, size_t bytes, int pe,
                                      const char *call)
 {
@@ -57,17 +57,16 @@ template <class G>
 __device__ __forceinline__ bool is_usual(G g, const void *dest, const void *source, size_t bytes,
                                          uint32_t number)
 {
-    return !is_cpu_device &&
-           __builtin_expect(
-               is_of_run(number) & ((unlike_vectors(dest, source, bytes) | g.unusual()) == 0), 1);
+    return __builtin_expect(
+        is_of_run(number) & ((unlike_vectors(dest, source, bytes) | g.unusual()) == 0), 1);
 }
 
-/* One word: what comes next. */
+/* The next question: one word, to or from a peer of the run. */
 template <size_t align>
 __device__ __forceinline__ bool is_word_in_run(const void *dest, const void *source, size_t bytes,
                                                uint32_t number)
 {
-    return !is_cpu_device && is_word<align>(dest, source, bytes) && is_of_run(number);
+    return is_word<align>(dest, source, bytes) && is_of_run(number);
 }
 
 template <bool is_blocking, class G, class T>
@@ -81,7 +80,7 @@ __device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t
     if (is_usual(g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_vectors<direction::put, G>(at, address_in_run(dest, number), source, bytes);
+        copy_usual<direction::put, G>(at, address_in_run(dest, number), source, bytes);
         g.sync();
     } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
         g.sync();
@@ -89,7 +88,7 @@ __device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t
             copy_word<direction::put>(address_in_run(dest, number), source, bytes);
         g.sync();
     } else {
-        put_any<is_blocking, (alignof(T) >= 4)>(g, dest, source, bytes, pe, call);
+        put_any<is_blocking, (alignof(T) >= 4), may_be_far>(g, dest, source, bytes, pe, call);
     }
 }
 
@@ -104,7 +103,7 @@ __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t
     if (is_usual(g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_vectors<direction::get, G>(at, dest, address_in_run(source, number), bytes);
+        copy_usual<direction::get, G>(at, dest, address_in_run(source, number), bytes);
         g.sync();
     } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
         g.sync();
@@ -112,7 +111,7 @@ __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t
             copy_word<direction::get>(dest, address_in_run(source, number), bytes);
         g.sync();
     } else {
-        get_any<is_blocking, (alignof(T) >= 4)>(g, dest, source, bytes, pe, call);
+        get_any<is_blocking, (alignof(T) >= 4), may_be_far>(g, dest, source, bytes, pe, call);
     }
 }
 

@@ -30,7 +30,8 @@ __device__ __forceinline__ void send_signal(uint64_t *mapped, uint64_t value, in
 }
 
 /* One word, and a signal to set, that are the two halves of 16 aligned bytes: one store brings
- * both, and needs no fence between them. Not on the CPU device, whose fence costs nothing. */
+ * both, and needs no fence between them. Only for a peer of the run; not on the CPU device, whose
+ * fence costs nothing. */
 __device__ __forceinline__ bool is_beside(const void *dest, const void *source, size_t bytes,
                                           const uint64_t *sig_addr, int sig_op)
 {
@@ -65,7 +66,7 @@ __device__ __forceinline__ void finish_put_signal(G g, bool is_first, uint64_t *
 }
 
 /* Whatever the peer, the group and the bytes, as put_any. */
-template <bool is_blocking, bool has_words, class G>
+template <bool is_blocking, bool has_words, bool is_far_possible, class G>
 __device__ __noinline__ void put_signal_any(G g, void *dest, const void *source, size_t bytes,
                                             uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                             const char *call)
@@ -96,7 +97,7 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
     if (is_usual(g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_vectors<direction::put, G>(at, address_in_run(dest, number), source, bytes);
+        copy_usual<direction::put, G>(at, address_in_run(dest, number), source, bytes);
         finish_put_signal(g, at.rank == 0, address_in_run(sig_addr, number), signal, sig_op);
     } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
         bool is_first = g.rank() == 0;
@@ -111,8 +112,8 @@ __device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source,
             copy_word<direction::put>(address_in_run(dest, number), source, bytes);
         finish_put_signal(g, is_first, address_in_run(sig_addr, number), signal, sig_op);
     } else {
-        put_signal_any<is_blocking, (alignof(T) >= 4)>(g, dest, source, bytes, sig_addr, signal,
-                                                       sig_op, pe, call);
+        put_signal_any<is_blocking, (alignof(T) >= 4), may_be_far>(g, dest, source, bytes, sig_addr,
+                                                                   signal, sig_op, pe, call);
     }
 }
 

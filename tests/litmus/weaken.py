@@ -29,7 +29,7 @@ def acquire(function):
 
 def before(call):
     """The group's synchronisation before a copy: in the usual way, and in the one for all else."""
-    return [(f"void {call}_either(", "g.sync();\n        copy_vectors", "copy_vectors"),
+    return [(f"void {call}_either(", "g.sync();\n        copy_usual", "copy_usual"),
             (f"void {call}_any(", "g.sync();\n            copy<", "copy<")]
 
 
