@@ -135,6 +135,8 @@ inline double __fma_rn(double a, double b, double c)
 #define ROUNDED(NAME, T, OP) \
     inline T NAME(T a, T b)  \
     {                        \
+        KEEP_ALONE(a);       \
+        KEEP_ALONE(b);       \
         T v = a OP b;        \
         KEEP_ALONE(v);       \
         return v;            \

@@ -3,6 +3,14 @@
  * atomics also between blocks, and a lock taken by all threads of a block makes progress. */
 #include "tests/unit/cpu_test.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+/* A compiler that may join a product and a sum does so where it can. */
+__attribute__((target("fma"), noinline)) static float product_and_sum(volatile float *v)
+{
+    return __fadd_rn(v[0] * v[1], v[2]);
+}
+#endif
+
 static __global__ void results()
 {
     int i = 5;
@@ -59,6 +67,10 @@ static __global__ void intrinsics()
     CHECK_EQ(__float_as_int(1.0f), 0x3f800000);
     const float above_one = 1.0f + 0x1p-20f; /* its square rounds 2^-40 away */
     CHECK(__fadd_rn(__fmul_rn(above_one, above_one), -1.0f - 0x1p-19f) == 0.0f);
+#if defined(__x86_64__) && defined(__GNUC__)
+    volatile float operands[3] = {above_one, above_one, -1.0f - 0x1p-19f};
+    CHECK(!__builtin_cpu_supports("fma") || product_and_sum(operands) == 0.0f);
+#endif
     CHECK(__fmaf_rn(above_one, above_one, -1.0f - 0x1p-19f) == 0x1p-40f);
     CHECK(__dsub_rn(__dmul_rn(3.0, 0.5), __ddiv_rn(1.0, 2.0)) == 1.0);
     CHECK(__int_as_float(0x40000000) == 2.0f);
