@@ -139,16 +139,15 @@ ROW(mem, void, 1, putmem, getmem, NO_ARMS, , , NO_ARMS, , )
 #undef BULK
 /* clang-format on */
 
-/* Each group of the kernel's threads takes its share of the calls. A block may have any shape;
- * where warps call, it is of whole ones. */
+/* Each group of the kernel's threads takes its share of the calls. A block may have any shape, and
+ * its last warp any number of threads. */
 template <class Calls, int where> __global__ void run_calls(int op, const call *calls, int n)
 {
     const int threads = (int)(blockDim.x * blockDim.y * blockDim.z);
-    const int rank = (int)(blockIdx.x * (unsigned)threads + threadIdx.x +
-                           blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+    const int rank = (int)(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
     const int size = where == place_thread ? 1 : where == place_warp ? 32 : threads;
-    const int groups = (int)gridDim.x * threads / size;
-    for (int i = rank / size; i < n; i += groups) {
+    const int groups = (threads + size - 1) / size; /* of a block */
+    for (int i = (int)blockIdx.x * groups + rank / size; i < n; i += (int)gridDim.x * groups) {
         if (where == place_thread)
             Calls::thread(op, calls[i]);
         else if (where == place_warp)

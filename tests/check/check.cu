@@ -140,14 +140,14 @@ static void make_calls(checker *x, const combo *c, int n)
     }
 }
 
-/* Threads of a kernel's block: 1 to 3 dimensions, and for calls of blocks whole warps or not. */
+/* Threads of a kernel's block: 1 to 3 dimensions, whole warps or not. */
 static dim3 shape(const combo *c, bool is_cpu)
 {
     static const dim3 gpu[] = {dim3(256), dim3(8, 16, 2), dim3(7, 5, 3)};
     static const dim3 cpu[] = {dim3(64), dim3(4, 8, 2), dim3(7, 5)};
     if (is_cpu && c->where == place_thread)
         return dim3(16);
-    const size_t i = (size_t)(c->key >> 32) % (c->where == place_block ? 3 : 2);
+    const size_t i = (size_t)(c->key >> 32) % 3;
     return is_cpu ? cpu[i] : gpu[i];
 }
 

@@ -100,6 +100,8 @@ int main(void)
         all_offsets<1, block>(64, bytes);
         all_offsets<4, warp>(32, bytes & ~(size_t)3);
     }
+    CHECK_EQ(gshmem::detail::unlike_vectors(nullptr, nullptr, ((size_t)1 << 35) - 16), 0);
+    CHECK(gshmem::detail::unlike_vectors(nullptr, nullptr, (size_t)1 << 35) != 0);
     all_offsets<1, warp>(32, most - 16 * guard);
     all_offsets<8, block>(256, most - 16 * guard);
     return test_result();
