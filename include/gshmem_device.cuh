@@ -6,7 +6,9 @@
  *
  * Groups: group_thread, group_warp, group_block; a call by a group behaves as if one thread had
  * made it after the group's own synchronisation. Compiles with nvcc (any number of files, with or
- * without -rdc=true) and, for the CPU device, with g++ and clang++; C++17.
+ * without -rdc=true) and, for the CPU device, with g++ and clang++; C++17. With -rdc=true, kernels
+ * with __launch_bounds__ of more than 512 threads need -maxrregcount=64, and all files the same
+ * GSHMEM_ARENA_BYTES.
  *
  * Define GSHMEM_NEAR_ONLY before it in files whose kernels reach mapped peers alone (one NVLink
  * domain): they keep the registers that the way to other peers would take. A call for any other PE
