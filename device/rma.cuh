@@ -105,11 +105,13 @@ __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t
         g.sync();
         copy_usual<direction::get, G>(at, dest, address_in_run(source, number), bytes);
         g.sync();
+        poll_pause();
     } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
         g.sync();
         if (g.rank() == 0)
             copy_word<direction::get>(dest, address_in_run(source, number), bytes);
         g.sync();
+        poll_pause();
     } else {
         get_any<is_blocking, (alignof(T) >= 4), may_be_far>(g, dest, source, bytes, pe, call);
     }

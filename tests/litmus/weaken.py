@@ -35,7 +35,8 @@ def before(call):
 
 def after(call):
     """The one after it."""
-    return [(f"void {call}_either(", "g.sync();\n    } else", "} else"),
+    end = "        poll_pause();\n    } else" if call == "get" else "    } else"
+    return [(f"void {call}_either(", "g.sync();\n" + end, end.strip()),
             (f"void {call}_any(", "bytes);\n            g.sync();", "bytes);")]
 
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that blocks which spin on each other all make progress, however few cores there are: 64
  * blocks on each PE wait for flags from blocks of another PE, in an order that no schedule of whole
- * blocks could serve.
+ * blocks could serve; and that a loop of the user's own ends, on atomics of CUDA between blocks, on
+ * gets of any kind within one.
  *
  *     cpu_progress [--count=ROUNDS] */
 #include "tests/multi/pe.cuh"
@@ -45,6 +46,22 @@ __global__ void own_spin_kernel(unsigned *turn, verdict *v, unsigned rounds)
     }
 }
 
+/* The first thread gets a word, a vector and three words until the second one, which runs when the
+ * first lets it, has put there. */
+__global__ void get_spin_kernel(long *data, verdict *v)
+{
+    const int me = gshmem_my_pe();
+    for (size_t nelems = 1; nelems <= 3; nelems++, data += 4) {
+        alignas(16) long seen[4] = {}; /* 2: a whole vector */
+        if (threadIdx.x == 1)
+            gshmem_long_p(&data[nelems - 1], 5, me);
+        while (threadIdx.x == 0 && seen[nelems - 1] != 5)
+            gshmem_long_get(seen, data, nelems, me);
+        EXPECT_EQ(v, seen[nelems - 1], threadIdx.x == 0 ? 5 : 0);
+        __syncthreads();
+    }
+}
+
 static int pe_main(int argc, char **argv)
 {
     test_pe pe = test_begin();
@@ -58,6 +75,12 @@ static int pe_main(int argc, char **argv)
     test_collective(&pe, own_spin_kernel, blocks, threads, turn, v, (unsigned)rounds / 5 + 1);
     test_sync(&pe);
     JUDGE(&pe, v, "waits within a PE");
+    long *data = (long *)test_heap(12 * sizeof *data);
+    test_collective(&pe, get_spin_kernel, 1, 2, data, v);
+    test_sync(&pe);
+    JUDGE(&pe, v, "gets until another thread has put");
+    gshmem_barrier_all();
+    gshmem_free(data);
     gshmem_barrier_all();
     CUDA(cudaFree(v));
     gshmem_free(turn);
