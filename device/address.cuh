@@ -180,14 +180,30 @@ __device__ __forceinline__ void report(uint32_t kind, const char *call, int32_t 
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
+/* The run: consecutive PEs, mapped in consecutive slots; the usual peer is one of it. pe's number
+ * there is below run_n then. */
+__device__ __forceinline__ uint32_t number_in_run(int pe)
+{
+    return (uint32_t)pe - (uint32_t)state().run_first_pe;
+}
+
+__device__ __forceinline__ bool is_of_run(uint32_t number)
+{
+    return number < (uint32_t)state().run_n;
+}
+
+__device__ __forceinline__ int32_t slot_in_run(uint32_t number)
+{
+    return state().run_first_slot + (int32_t)number;
+}
+
 /* -1: far, not reachable by loads and stores. pe is in range. */
 __device__ __forceinline__ int32_t slot(int pe)
 {
-    const gsh_state &s = state();
-    uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
-    if (in_run < (uint32_t)s.run_n)
-        return s.run_first_slot + (int32_t)in_run;
-    return reinterpret_cast<const int32_t *>(s.slot_of)[pe];
+    uint32_t number = number_in_run(pe);
+    if (is_of_run(number))
+        return slot_in_run(number);
+    return reinterpret_cast<const int32_t *>(state().slot_of)[pe];
 }
 
 /* The address rule of state.h. */
@@ -203,6 +219,11 @@ template <class T> __device__ __forceinline__ T *address_in_slot(T *symmetric, i
         mapped = (uint64_t)high << 32 | (uint32_t)mapped;
     }
     return as_global(reinterpret_cast<T *>(mapped));
+}
+
+template <class T> __device__ __forceinline__ T *address_in_run(T *symmetric, uint32_t number)
+{
+    return address_in_slot(symmetric, slot_in_run(number));
 }
 
 /* pe is near. */
@@ -225,33 +246,15 @@ __device__ __forceinline__ bool has_far()
     return may_be_far && __builtin_expect(state().rings != 0, 0);
 }
 
-/* The run: consecutive PEs, mapped in consecutive slots; the usual peer is one of it. pe's number
- * there is below run_n then. */
-__device__ __forceinline__ uint32_t number_in_run(int pe)
-{
-    return (uint32_t)pe - (uint32_t)state().run_first_pe;
-}
-
-__device__ __forceinline__ bool is_of_run(uint32_t number)
-{
-    return number < (uint32_t)state().run_n;
-}
-
-template <class T> __device__ __forceinline__ T *address_in_run(T *symmetric, uint32_t number)
-{
-    return address_in_slot(symmetric, state().run_first_slot + (int32_t)number);
-}
-
 /* Where the two routes part: near(mapped address) when pe is mapped, else far(). For a peer of the
  * run, the usual case, that costs nothing beyond the look for its slot. */
 template <class T, class Near, class Far>
 __device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
 {
-    const gsh_state &s = state();
-    uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
-    int32_t at = s.run_first_slot + (int32_t)in_run;
-    if (__builtin_expect(in_run >= (uint32_t)s.run_n, 0)) {
-        at = reinterpret_cast<const int32_t *>(s.slot_of)[pe];
+    uint32_t number = number_in_run(pe);
+    int32_t at = slot_in_run(number);
+    if (__builtin_expect(!is_of_run(number), 0)) {
+        at = reinterpret_cast<const int32_t *>(state().slot_of)[pe];
         if (at < 0) {
             if constexpr (may_be_far)
                 return far();
@@ -270,10 +273,9 @@ __device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
 template <class T, class Near, class Elsewhere>
 __device__ __forceinline__ auto route_word(T *symmetric, int pe, Near near, Elsewhere elsewhere)
 {
-    const gsh_state &s = state();
-    uint32_t in_run = (uint32_t)pe - (uint32_t)s.run_first_pe;
-    if (__builtin_expect(in_run < (uint32_t)s.run_n, 1))
-        return near(address_in_slot(symmetric, s.run_first_slot + (int32_t)in_run));
+    uint32_t number = number_in_run(pe);
+    if (__builtin_expect(is_of_run(number), 1))
+        return near(address_in_run(symmetric, number));
     if constexpr (may_be_far)
         return elsewhere();
     else
