@@ -157,59 +157,37 @@ template <operation op> void measure_copy(bench *b, bool is_latency, int blocks,
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-template <access how> __device__ inline void store_word(uint32_t *p, uint32_t v)
-{
-    if constexpr (how == WEAK)
-        asm volatile("st.weak.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(v)
-                     : "memory");
-    else
-        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
-                     "r"(v)
-                     : "memory");
-}
-
-template <access how> __device__ inline uint32_t load_word(const uint32_t *p)
-{
-    uint32_t v;
-    if constexpr (how == WEAK)
-        asm volatile("ld.weak.global.u32 %0, [%1];"
-                     : "=r"(v)
-                     : "l"(__cvta_generic_to_global(p))
-                     : "memory");
-    else
-        asm volatile("ld.relaxed.sys.global.u32 %0, [%1];"
-                     : "=r"(v)
-                     : "l"(__cvta_generic_to_global(p))
-                     : "memory");
-    return v;
-}
-
-template <access how> __device__ inline void store_word(uint64_t *p, uint64_t v)
-{
-    if constexpr (how == WEAK)
-        asm volatile("st.weak.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "l"(v)
-                     : "memory");
-    else
-        asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
-                     "l"(v)
-                     : "memory");
-}
-
-template <access how> __device__ inline uint64_t load_word(const uint64_t *p)
-{
-    uint64_t v;
-    if constexpr (how == WEAK)
-        asm volatile("ld.weak.global.u64 %0, [%1];"
-                     : "=l"(v)
-                     : "l"(__cvta_generic_to_global(p))
-                     : "memory");
-    else
-        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];"
-                     : "=l"(v)
-                     : "l"(__cvta_generic_to_global(p))
-                     : "memory");
-    return v;
-}
+#define WORD(T, SUFFIX, REGISTER)                                                                  \
+    template <access how> __device__ inline void store_word(T *p, T v)                             \
+    {                                                                                              \
+        if constexpr (how == WEAK)                                                                 \
+            asm volatile("st.weak.global." SUFFIX " [%0], %1;" ::"l"(__cvta_generic_to_global(p)), \
+                         REGISTER(v)                                                               \
+                         : "memory");                                                              \
+        else                                                                                       \
+            asm volatile("st.relaxed.sys.global." SUFFIX                                           \
+                         " [%0], %1;" ::"l"(__cvta_generic_to_global(p)),                          \
+                         REGISTER(v)                                                               \
+                         : "memory");                                                              \
+    }                                                                                              \
+    template <access how> __device__ inline T load_word(const T *p)                                \
+    {                                                                                              \
+        T v;                                                                                       \
+        if constexpr (how == WEAK)                                                                 \
+            asm volatile("ld.weak.global." SUFFIX " %0, [%1];"                                     \
+                         : "=" REGISTER(v)                                                         \
+                         : "l"(__cvta_generic_to_global(p))                                        \
+                         : "memory");                                                              \
+        else                                                                                       \
+            asm volatile("ld.relaxed.sys.global." SUFFIX " %0, [%1];"                              \
+                         : "=" REGISTER(v)                                                         \
+                         : "l"(__cvta_generic_to_global(p))                                        \
+                         : "memory");                                                              \
+        return v;                                                                                  \
+    }
+WORD(uint32_t, "u32", "r")
+WORD(uint64_t, "u64", "l")
+#undef WORD
 
 __device__ inline uint64_t fetch_add(uint64_t *p)
 {
@@ -219,6 +197,20 @@ __device__ inline uint64_t fetch_add(uint64_t *p)
                  : "l"(__cvta_generic_to_global(p))
                  : "memory");
     return old;
+}
+
+row describe_rate(const bench &b, const char *name, int blocks, size_t bytes)
+{
+    row r;
+    r.operation = name;
+    r.group = "thread";
+    r.blocks = blocks;
+    r.mode = "rate";
+    r.bytes = bytes;
+    r.calls = blocks * block_threads;
+    r.moved = r.calls * (double)bytes;
+    r.made = make_plan(b, 1.5 + r.calls / 4000.0);
+    return r;
 }
 
 /* As in rate: each thread goes over its word of each window. */
@@ -245,15 +237,7 @@ __global__ void __launch_bounds__(1024) words(timing t, T *dest, const T *source
 template <operation op, class T> void measure_words(bench *b, int blocks)
 {
     constexpr int most_windows = 48;
-    row r;
-    r.operation = op == PUT ? "p" : "g";
-    r.group = "thread";
-    r.blocks = blocks;
-    r.mode = "rate";
-    r.bytes = sizeof(T);
-    r.calls = blocks * block_threads;
-    r.moved = r.calls * sizeof(T);
-    r.made = make_plan(*b, 1.5 + r.calls / 4000.0);
+    row r = describe_rate(*b, op == PUT ? "p" : "g", blocks, sizeof(T));
     const int windows = std::min(most_windows, r.made.rounds);
     const size_t bytes = (size_t)(blocks * block_threads * windows) * sizeof(T);
     const uint32_t key = (uint32_t)bytes + op;
@@ -299,15 +283,7 @@ __global__ void __launch_bounds__(1024) adds(timing t, uint64_t *word)
 
 void measure_adds(bench *b, int blocks)
 {
-    row r;
-    r.operation = "fetch_add";
-    r.group = "thread";
-    r.blocks = blocks;
-    r.mode = "rate";
-    r.bytes = sizeof(uint64_t);
-    r.calls = blocks * block_threads;
-    r.moved = r.calls * sizeof(uint64_t);
-    r.made = make_plan(*b, 1.5 + r.calls / 4000.0);
+    const row r = describe_rate(*b, "fetch_add", blocks, sizeof(uint64_t));
     gshmem_barrier_all();
     if (b->leads()) {
         uint64_t *const word = (uint64_t *)gshmem_ptr(b->dest, b->target);
