@@ -85,9 +85,8 @@ static int pe_main(int argc, char **argv)
     test_sync(&pe);
     JUDGE(&pe, v, "gets until another thread has put");
     gshmem_barrier_all();
-    gshmem_free(data);
-    gshmem_barrier_all();
     CUDA(cudaFree(v));
+    gshmem_free(data);
     gshmem_free(turn);
     gshmem_free(flag);
     return test_end(&pe);
