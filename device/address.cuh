@@ -197,13 +197,15 @@ __device__ __forceinline__ int32_t slot_in_run(uint32_t number)
     return state().run_first_slot + (int32_t)number;
 }
 
-/* -1: far, not reachable by loads and stores. pe is in range. */
+/* -1: far, not reachable by loads and stores. pe is in range. The run's slot is computed whether it
+ * counts or not: its constants would otherwise be loaded only after the question. */
 __device__ __forceinline__ int32_t slot(int pe)
 {
     uint32_t number = number_in_run(pe);
-    if (is_of_run(number))
-        return slot_in_run(number);
-    return reinterpret_cast<const int32_t *>(state().slot_of)[pe];
+    int32_t at = slot_in_run(number);
+    if (__builtin_expect(!is_of_run(number), 0))
+        at = reinterpret_cast<const int32_t *>(state().slot_of)[pe];
+    return at;
 }
 
 /* The address rule of state.h. */
@@ -268,8 +270,9 @@ __device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
 
 /* The same for a near of an instruction or two: for a peer of the run the address costs two
  * instructions, which a loop over words of one peer makes once. All other peers are elsewhere's,
- * which is out of line and takes route(): what such a loop would keep for them takes registers, so
- * that it loads the caller's own parameters anew in each turn. */
+ * which is out of line, is called directly, takes route() and calls what is far out_of_line: around
+ * a call through a pointer the compiler keeps 16 registers at most, and has fewer left for the
+ * caller's own parameters, which a loop then loads anew in each turn. */
 template <class T, class Near, class Elsewhere>
 __device__ __forceinline__ auto route_word(T *symmetric, int pe, Near near, Elsewhere elsewhere)
 {

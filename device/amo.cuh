@@ -22,25 +22,58 @@ __device__ __forceinline__ word<T> *amo_word(const T *symmetric, int pe, const c
     return reinterpret_cast<word<T> *>(const_cast<T *>(symmetric));
 }
 
-/* near(mapped word) does the same on the word itself: returns the value before. */
-template <class T, class Near>
-__device__ __forceinline__ T fetch_word(gsh_amo_op op, const T *symmetric, word<T> operand,
-                                        word<T> cond, int pe, const char *call, Near near)
+/* The operation on a mapped word: the value before where it is fetched, else 0. */
+template <gsh_amo_op op, bool is_fetch, class W>
+__device__ __forceinline__ W amo_near(W *w, W operand, W cond)
 {
-    word<T> *w = amo_word(symmetric, pe, call);
-    return bit_cast<T>(route(w, pe, near, [&] {
-        return (word<T>)out_of_line(far_amo)(op, w, sizeof(T), operand, cond, true, pe, call);
-    }));
+    (void)operand, (void)cond;
+    if constexpr (op == GSH_AMO_FETCH)
+        return atomic_load(w);
+    else if constexpr (op == GSH_AMO_SWAP)
+        return atomic_exch(w, operand);
+    else if constexpr (op == GSH_AMO_CSWAP)
+        return atomic_compare_swap(w, cond, operand);
+    else if constexpr (op == GSH_AMO_ADD && is_fetch)
+        return atomic_add(w, operand);
+    else if constexpr (op == GSH_AMO_AND && is_fetch)
+        return atomic_and(w, operand);
+    else if constexpr (op == GSH_AMO_OR && is_fetch)
+        return atomic_or(w, operand);
+    else if constexpr (op == GSH_AMO_XOR && is_fetch)
+        return atomic_xor(w, operand);
+    else if constexpr (op == GSH_AMO_ADD)
+        reduce_add(w, operand);
+    else if constexpr (op == GSH_AMO_AND)
+        reduce_and(w, operand);
+    else if constexpr (op == GSH_AMO_OR)
+        reduce_or(w, operand);
+    else if constexpr (op == GSH_AMO_XOR)
+        reduce_xor(w, operand);
+    else
+        store_relaxed_word(w, operand);
+    return 0;
 }
 
-/* The same without a value. */
-template <class T, class Near>
-__device__ __forceinline__ void change_word(gsh_amo_op op, T *symmetric, word<T> operand, int pe,
-                                            const char *call, Near near)
+/* The same for a peer that is not of the run. */
+template <gsh_amo_op op, bool is_fetch, class W>
+__device__ __noinline__ W amo_elsewhere(W *w, W operand, W cond, int pe, const char *call)
 {
-    word<T> *w = amo_word(symmetric, pe, call);
-    route(w, pe, near,
-          [&] { (void)out_of_line(far_amo)(op, w, sizeof(T), operand, 0, false, pe, call); });
+    return route(
+        w, pe, [&](W *mapped) { return amo_near<op, is_fetch>(mapped, operand, cond); },
+        [&] {
+            return (W)out_of_line(far_amo)(op, w, sizeof(W), operand, cond, is_fetch, pe, call);
+        });
+}
+
+template <gsh_amo_op op, bool is_fetch, class T>
+__device__ __forceinline__ T amo(const T *symmetric, word<T> operand, word<T> cond, int pe,
+                                 const char *call)
+{
+    typedef word<T> W;
+    W *w = amo_word(symmetric, pe, call);
+    return bit_cast<T>(route_word(
+        w, pe, [&](W *mapped) { return amo_near<op, is_fetch>(mapped, operand, cond); },
+        [&] { return amo_elsewhere<op, is_fetch, W>(w, operand, cond, pe, call); }));
 }
 
 } // namespace detail
@@ -50,42 +83,34 @@ __device__ __forceinline__ T atomic_fetch(const T *source, int pe,
                                           const char *call = "gshmem::atomic_fetch")
 {
     detail::poll_pause();
-    return detail::fetch_word(
-        GSH_AMO_FETCH, source, 0, 0, pe, call,
-        [](const detail::word<T> *mapped) { return detail::atomic_load(mapped); });
+    return detail::amo<GSH_AMO_FETCH, true>(source, 0, 0, pe, call);
 }
 
 template <class T>
 __device__ __forceinline__ void atomic_set(T *dest, T value, int pe,
                                            const char *call = "gshmem::atomic_set")
 {
-    auto bits = detail::bit_cast<detail::word<T>>(value);
-    detail::change_word(GSH_AMO_SET, dest, bits, pe, call,
-                        [=](detail::word<T> *mapped) { detail::store_relaxed_word(mapped, bits); });
+    (void)detail::amo<GSH_AMO_SET, false>(dest, detail::bit_cast<detail::word<T>>(value), 0, pe,
+                                          call);
 }
 
 template <class T>
 __device__ __forceinline__ T atomic_swap(T *dest, T value, int pe,
                                          const char *call = "gshmem::atomic_swap")
 {
-    auto bits = detail::bit_cast<detail::word<T>>(value);
     detail::poll_pause();
-    return detail::fetch_word(GSH_AMO_SWAP, dest, bits, 0, pe, call, [=](detail::word<T> *mapped) {
-        return detail::atomic_exch(mapped, bits);
-    });
+    return detail::amo<GSH_AMO_SWAP, true>(dest, detail::bit_cast<detail::word<T>>(value), 0, pe,
+                                           call);
 }
 
 template <class T>
 __device__ __forceinline__ T atomic_compare_swap(T *dest, T cond, T value, int pe,
                                                  const char *call = "gshmem::atomic_compare_swap")
 {
-    auto bits = detail::bit_cast<detail::word<T>>(value);
-    auto cond_bits = detail::bit_cast<detail::word<T>>(cond);
+    typedef detail::word<T> W;
     detail::poll_pause();
-    return detail::fetch_word(GSH_AMO_CSWAP, dest, bits, cond_bits, pe, call,
-                              [=](detail::word<T> *mapped) {
-                                  return detail::atomic_compare_swap(mapped, cond_bits, bits);
-                              });
+    return detail::amo<GSH_AMO_CSWAP, true>(dest, detail::bit_cast<W>(value),
+                                            detail::bit_cast<W>(cond), pe, call);
 }
 
 #define GSHMEM_AMO(OP, NAME)                                                                       \
@@ -93,18 +118,15 @@ __device__ __forceinline__ T atomic_compare_swap(T *dest, T cond, T value, int p
     __device__ __forceinline__ T atomic_fetch_##OP(T *dest, T value, int pe,                       \
                                                    const char *call = "gshmem::atomic_fetch_" #OP) \
     {                                                                                              \
-        auto bits = detail::bit_cast<detail::word<T>>(value);                                      \
-        return detail::fetch_word(                                                                 \
-            GSH_AMO_##NAME, dest, bits, 0, pe, call,                                               \
-            [=](detail::word<T> *mapped) { return detail::atomic_##OP(mapped, bits); });           \
+        return detail::amo<GSH_AMO_##NAME, true>(dest, detail::bit_cast<detail::word<T>>(value),   \
+                                                 0, pe, call);                                     \
     }                                                                                              \
     template <class T>                                                                             \
     __device__ __forceinline__ void atomic_##OP(T *dest, T value, int pe,                          \
                                                 const char *call = "gshmem::atomic_" #OP)          \
     {                                                                                              \
-        auto bits = detail::bit_cast<detail::word<T>>(value);                                      \
-        detail::change_word(GSH_AMO_##NAME, dest, bits, pe, call,                                  \
-                            [=](detail::word<T> *mapped) { detail::reduce_##OP(mapped, bits); });  \
+        (void)detail::amo<GSH_AMO_##NAME, false>(dest, detail::bit_cast<detail::word<T>>(value),   \
+                                                 0, pe, call);                                     \
     }
 GSHMEM_AMO(add, ADD)
 GSHMEM_AMO(and, AND)

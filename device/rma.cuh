@@ -160,14 +160,14 @@ __device__ __noinline__ void p_elsewhere(T *dest, T value, int pe, const char *c
 {
     route(
         dest, pe, [&](T *mapped) { store_relaxed(mapped, value); },
-        [&] { far_p(dest, bit_cast<word<T>>(value), sizeof(T), pe, call); });
+        [&] { out_of_line(far_p)(dest, bit_cast<word<T>>(value), sizeof(T), pe, call); });
 }
 
 template <class T> __device__ __noinline__ T g_elsewhere(const T *source, int pe, const char *call)
 {
     return route(
         source, pe, [&](const T *mapped) { return load_relaxed(mapped); },
-        [&] { return bit_cast<T>((word<T>)far_g(source, sizeof(T), pe, call)); });
+        [&] { return bit_cast<T>((word<T>)out_of_line(far_g)(source, sizeof(T), pe, call)); });
 }
 
 } // namespace detail
@@ -179,7 +179,7 @@ __device__ __forceinline__ void p(T *dest, T value, int pe, const char *call = "
     detail::check(call, dest, sizeof(T), pe);
     detail::route_word(
         dest, pe, [&](T *mapped) { detail::store_relaxed(mapped, value); },
-        [&] { detail::out_of_line(detail::p_elsewhere<T>)(dest, value, pe, call); });
+        [&] { detail::p_elsewhere(dest, value, pe, call); });
 }
 
 template <class T>
@@ -189,7 +189,7 @@ __device__ __forceinline__ T g(const T *source, int pe, const char *call = "gshm
     detail::poll_pause();
     return detail::route_word(
         source, pe, [&](const T *mapped) { return detail::load_relaxed(mapped); },
-        [&] { return detail::out_of_line(detail::g_elsewhere<T>)(source, pe, call); });
+        [&] { return detail::g_elsewhere(source, pe, call); });
 }
 
 namespace detail

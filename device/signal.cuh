@@ -123,7 +123,7 @@ __device__ __noinline__ inline void signal_elsewhere(uint64_t *sig_addr, uint64_
 {
     route(
         sig_addr, pe, [&](uint64_t *mapped) { send_signal(mapped, signal, sig_op); },
-        [&] { far_signal(sig_addr, signal, sig_op, pe, call); });
+        [&] { out_of_line(far_signal)(sig_addr, signal, sig_op, pe, call); });
 }
 
 } // namespace detail
@@ -136,7 +136,7 @@ __device__ __forceinline__ void signal_op(uint64_t *sig_addr, uint64_t signal, i
     detail::check_signal(call, sig_addr, sig_op, pe);
     detail::route_word(
         sig_addr, pe, [&](uint64_t *mapped) { detail::send_signal(mapped, signal, sig_op); },
-        [&] { detail::out_of_line(detail::signal_elsewhere)(sig_addr, signal, sig_op, pe, call); });
+        [&] { detail::signal_elsewhere(sig_addr, signal, sig_op, pe, call); });
 }
 
 /* Puts, then changes the signal on the same PE. */
