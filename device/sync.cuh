@@ -125,13 +125,13 @@ __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const ch
          * the group (its synchronisation came first) are seen by whoever sees the flags below. One
          * instruction for the warp. */
         fence_release();
-    GSHMEM_NO_UNROLL
-    for (int i = first; i < t.n_pes;) { /* pairs with the looks below */
+    /* These pair with the looks below. The first is before the loop: nothing that only further ones
+     * need is loaded before it. */
+    if (first < t.n_pes)
         reduce_add(flag, (uint64_t)1);
-        i += step;
-        if (i < t.n_pes)
-            flag = flag_on(i);
-    }
+    GSHMEM_NO_UNROLL
+    for (int i = first + step; i < t.n_pes; i += step)
+        reduce_add(flag_on(i), (uint64_t)1);
     uint64_t epoch = load_plain(&area->epoch) + 1;
     if (!flag_group<G>::writes_late)
         write_epoch(w, &area->epoch, epoch);
