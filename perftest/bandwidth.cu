@@ -2,7 +2,8 @@
  * How many bytes a second blocks move that share a message: each puts or gets its part of it.
  * Mode "one" and "both": one PE calls, or both at once; in the plain modes all blocks finish a
  * message before the next begins, so a small message pays for that; in the _stream modes each block
- * goes on with its part of the next. A quiet ends each sample. */
+ * goes on with its part of the next, which lies in the next window: nothing between the calls makes
+ * a get look past what the last one left in the first cache. A quiet ends each sample. */
 #include "perftest/common.h"
 
 namespace
@@ -15,10 +16,13 @@ const char *const names[] = {"put", "get"};
 
 template <operation op, bool is_stream>
 __global__ void __launch_bounds__(block_threads)
-    repeat(timing t, char *dest, const char *source, size_t bytes, int pe, unsigned *arrived)
+    repeat(timing t, char *dest, const char *source, size_t bytes, int windows, int pe,
+           unsigned *arrived)
 {
-    const size_t part = bytes / gridDim.x / 16 * 16, off = part * blockIdx.x;
-    const size_t mine = blockIdx.x + 1 < gridDim.x ? part : bytes - off;
+    const size_t part = bytes / gridDim.x / 16 * 16, first = part * blockIdx.x;
+    const size_t mine = blockIdx.x + 1 < gridDim.x ? part : bytes - first;
+    const size_t end = bytes * windows;
+    size_t off = first;
     for (int r = t.first(); r < t.rounds; r++) {
         if (!is_stream || r == 0)
             grid_meet(arrived);
@@ -27,6 +31,11 @@ __global__ void __launch_bounds__(block_threads)
             gshmemx_putmem_nbi_block(dest + off, source + off, mine, pe);
         else
             gshmemx_getmem_nbi_block(dest + off, source + off, mine, pe);
+        if (is_stream) {
+            off += bytes;
+            if (off >= end)
+                off = first;
+        }
     }
     __syncthreads();
     if (threadIdx.x == 0)
@@ -64,8 +73,8 @@ std::vector<double> slower(const bench &b, std::vector<double> mine)
 }
 
 template <operation op, bool is_stream>
-std::vector<double> measure_blocks(const bench &b, const plan &p, int blocks, size_t bytes, int pe,
-                                   bool is_both)
+std::vector<double> measure_blocks(const bench &b, const plan &p, int blocks, size_t bytes,
+                                   int windows, int pe, bool is_both)
 {
     std::vector<double> us;
     unsigned *const arrived = (unsigned *)b.wrong;
@@ -77,7 +86,7 @@ std::vector<double> measure_blocks(const bench &b, const plan &p, int blocks, si
         if (b.me > (is_both ? 1 : 0))
             continue;
         const double one = sample(b, p, blocks, block_threads, repeat<op, is_stream>, b.dest,
-                                  (const char *)b.source, bytes, pe, arrived);
+                                  (const char *)b.source, bytes, windows, pe, arrived);
         if (i >= 0)
             us.push_back(one);
     }
@@ -97,18 +106,19 @@ template <operation op> void measure(bench *b, const direction &d, int blocks, s
     r.moved = (double)bytes * (d.is_both ? 2 : 1);
     r.made = make_plan(*b, guess_us(bytes, BLOCK, blocks));
     r.made.repetitions = std::min(r.made.repetitions, (int)n_words);
-    prepare(*b, bytes, key);
+    const int windows = d.is_stream ? windows_of(*b, r.made, bytes) : 1;
+    prepare(*b, bytes * windows, key);
     std::vector<double> us =
-        d.is_stream ? measure_blocks<op, true>(*b, r.made, blocks, bytes, pe, d.is_both)
-                    : measure_blocks<op, false>(*b, r.made, blocks, bytes, pe, d.is_both);
+        d.is_stream ? measure_blocks<op, true>(*b, r.made, blocks, bytes, windows, pe, d.is_both)
+                    : measure_blocks<op, false>(*b, r.made, blocks, bytes, windows, pe, d.is_both);
     if (d.is_both)
         us = slower(*b, us);
     if (b->leads())
         b->out.add(r, us);
     if (op == PUT || d.is_both)
-        verify(b, bytes, key, b->target, names[op]);
+        verify(b, bytes * windows, key, b->target, names[op]);
     if (op == GET || d.is_both)
-        verify(b, bytes, key, 0, names[op]);
+        verify(b, bytes * windows, key, 0, names[op]);
 }
 
 template <operation op> void measure_all(bench *b, const std::vector<int> &counts)

@@ -5,7 +5,9 @@
  * A sample is the mean of `rounds` calls, timed inside the kernel, after rounds/10 calls that warm
  * up and, in tests of two PEs, let both arrive. A row has up to 100 samples after a launch that is
  * thrown away. The same buffers serve every call, so data no larger than the L2 cache comes from
- * it. After each row the bytes are compared, and the program fails when one is wrong. */
+ * it; where nothing between two calls makes a get look past the first cache (rates, streams), each
+ * round has bytes of its own. After each row the bytes are compared, and the program fails when one
+ * is wrong. */
 #ifndef GSHMEM_PERFTEST_COMMON_H
 #define GSHMEM_PERFTEST_COMMON_H
 
@@ -173,6 +175,14 @@ inline double guess_us(size_t bytes, group g, int blocks = 1)
 inline int warm_rounds(const plan &p)
 {
     return p.rounds / 10 + 1;
+}
+
+/* How many windows of so many bytes the rounds go over in turn, where each is to have bytes of its
+ * own: as many as there are rounds, or room. */
+inline int windows_of(const bench &b, const plan &p, size_t bytes)
+{
+    const size_t room = std::min(b.bytes, windows_bytes) / bytes;
+    return (int)std::max((size_t)1, std::min(room, (size_t)(p.rounds + warm_rounds(p))));
 }
 
 /* One sample: microseconds of a round, from the first block's begin to the last block's end. */

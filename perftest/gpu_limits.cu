@@ -236,10 +236,10 @@ __global__ void __launch_bounds__(1024) words(timing t, T *dest, const T *source
 
 template <operation op, class T> void measure_words(bench *b, int blocks)
 {
-    constexpr int most_windows = 48;
     row r = describe_rate(*b, op == PUT ? "p" : "g", blocks, sizeof(T));
-    const int windows = std::min(most_windows, r.made.rounds);
-    const size_t bytes = (size_t)(blocks * block_threads * windows) * sizeof(T);
+    const size_t window = (size_t)(blocks * block_threads) * sizeof(T);
+    const int windows = windows_of(*b, r.made, window);
+    const size_t bytes = window * windows;
     const uint32_t key = (uint32_t)bytes + op;
     prepare(*b, bytes, key);
     if (b->leads()) {

@@ -192,15 +192,17 @@ inline void make_header(bench *b, const program &p)
     b->out.note("link", gshmemx_route_name(b->target));
     b->out.note("group", "thread 1, warp 32, block " + std::to_string(block_threads) + " threads");
     b->out.note("sample", "mean of the rounds, after a tenth as many that warm up");
-    b->out.note("cache", "the same buffers in every call: not flushed between");
+    b->out.note("cache", "not flushed; rates and streams: other bytes in each call, else the same");
 }
 
 } // namespace detail
 
 constexpr size_t quick_bytes = 65536, cpu_bytes = (size_t)16 << 20; /* the most, by default */
+/* What rounds go over in turn (windows_of): much more than a first cache for each block. */
+constexpr size_t windows_bytes = (size_t)(is_cpu ? 4 : 128) << 20;
 
 /* Reads the options and makes the PE; dest and source hold the largest of --sizes, or
- * default_bytes. -1: go on; else the exit status, and there is no PE. */
+ * default_bytes, and windows. -1: go on; else the exit status, and there is no PE. */
 inline int begin(bench *b, const program &p, int argc, char **argv, size_t default_bytes)
 {
     const int status = read_options(p, argc, argv, &b->o);
@@ -220,7 +222,8 @@ inline int begin(bench *b, const program &p, int argc, char **argv, size_t defau
     if (p.has_sizes) /* else they hold what the program needs */
         b->bytes = std::min(b->bytes, b->o.is_quick ? quick_bytes : is_cpu ? cpu_bytes : b->bytes);
     if (!b->o.sizes.empty())
-        b->bytes = *std::max_element(b->o.sizes.begin(), b->o.sizes.end());
+        b->bytes = std::max(*std::max_element(b->o.sizes.begin(), b->o.sizes.end()),
+                            std::min(b->bytes, windows_bytes));
     b->bytes = std::max(b->bytes, sizeof(uint64_t)); /* rows about words need one */
     if (default_bytes == 0)
         return -1; /* wants no buffers */

@@ -9,9 +9,6 @@ namespace
 
 using namespace perftest;
 
-/* p and g go over so many words per thread in turn: a block's do not fit the first cache of its
- * multiprocessor, so that g is not about old copies there. */
-constexpr int most_windows = 48;
 constexpr int line_words = 32, latency_lines = 4096; /* one g after another: a new line each time */
 constexpr uint64_t never = 0x6e65766572207365;       /* no word ever holds it */
 
@@ -224,8 +221,8 @@ template <class T> __device__ inline T get_one(const T *source, int pe)
         return gshmem_uint64_g(source, pe);
 }
 
-/* Which word is this thread's turn: its own in each window, one after another. No division, which
- * would take longer than the call. */
+/* Which word is this thread's turn: its own in each window, one after another, so that g is not
+ * about old copies in the first cache. No division, which would take longer than the call. */
 struct words_in_turn {
     uint32_t step = gridDim.x * blockDim.x;
     uint32_t mine = blockIdx.x * blockDim.x + threadIdx.x;
@@ -298,9 +295,10 @@ template <class T> void measure_words(bench *b, bool is_put, int blocks)
 {
     const bool is_rate = blocks > 0;
     row r = describe(*b, is_put ? "p" : "g", is_rate ? blocks : 1, sizeof(T), is_rate);
-    const int windows = is_rate ? std::min(most_windows, r.made.rounds) : 1;
     const int threads = is_rate ? block_threads : 1;
-    const size_t bytes = (size_t)(r.blocks * threads * windows) * sizeof(T);
+    const size_t window = (size_t)(r.blocks * threads) * sizeof(T);
+    const int windows = is_rate ? windows_of(*b, r.made, window) : 1;
+    const size_t bytes = window * windows;
     const uint32_t key = (uint32_t)(bytes + is_put);
     prepare(*b, bytes, key);
     if (b->leads())
