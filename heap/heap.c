@@ -25,6 +25,7 @@ struct gsh_heap {
     uint64_t base, stride;
     uint64_t max_align;      /* that every PE's base has */
     uint64_t internal_bytes; /* one allocation at offset 0 */
+    uint64_t keep_bytes;
 };
 
 /* ---- create and destroy ---- */
@@ -159,6 +160,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
         return r;
 
     heap->stride = o->stride_bytes;
+    heap->keep_bytes = o->keep_bytes;
     r = take_seats(heap, o);
     if (r == GSH_OK) {
         heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);
@@ -389,7 +391,7 @@ enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
     if (off < heap->internal_bytes || gsh_offset_free(heap->offset, off) != GSH_OK)
         return gsh_agree_fail(agreement, GSH_ERR_ARG, "gshmem_free: no allocation starts at %p",
                               ptr);
-    r = gsh_physical_shrink(&heap->physical, gsh_offset_end(heap->offset));
+    r = gsh_physical_shrink(&heap->physical, gsh_offset_end(heap->offset), heap->keep_bytes);
     gsh_offset_shrink(heap->offset, heap->physical.committed);
     return r == GSH_OK ? check_walk(heap) : r;
 }

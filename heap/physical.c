@@ -118,10 +118,11 @@ enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64
     return GSH_OK;
 }
 
-enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end)
+enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end, uint64_t keep_bytes)
 {
     int kept = p->n_chunks;
-    while (kept > 0 && p->chunks[kept - 1].off >= end)
+    while (kept > 0 && p->chunks[kept - 1].off >= end &&
+           p->chunks[kept - 1].off - end + p->chunks[kept - 1].bytes > keep_bytes)
         kept--;
     if (kept == p->n_chunks)
         return GSH_OK;

@@ -126,6 +126,7 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         .my_slot = pe->my_slot,
         .pe_of_slot = pe->pe_of_slot,
         .is_same_process = same,
+        .keep_bytes = pe->env.heap_keep_bytes,
         .internal_bytes = make_layout(pe).bytes,
         .events = gsh_far_heap_events(pe),
     };

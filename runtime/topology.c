@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "gshmemx.h"
+#include "heap/agree.h"
 #include "proxy/proxy.h"
 #include "runtime/base/cuda.h"
 #include "runtime/base/log.h"
@@ -125,6 +126,7 @@ enum gsh_result gsh_topology_card(struct gsh_instance *pe, struct gsh_device_car
 {
     card->is_cuda = strcmp(pe->device_ops->name, "cuda") == 0;
     card->range_bytes = pe->env.heap_range_bytes;
+    card->keep_bytes = pe->env.heap_keep_bytes;
     card->ordinal = -1;
     if (card->is_cuda) {
         return cuda_card(card);
@@ -160,7 +162,43 @@ static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
     return GSH_OK;
 }
 
-static enum gsh_result check_kinds(struct gsh_instance *pe, const struct gsh_device_card *cards)
+/* Collective: words what all PEs have found, once for all of them. */
+static enum gsh_result fail_alike(struct gsh_instance *pe, enum gsh_result r, const char *words)
+{
+    struct gsh_agreement all = {.bootstrap = pe->job_bootstrap};
+    return gsh_agree_fail(&all, r, "init: %s", words);
+}
+
+/* Collective, with the same arguments on all PEs: a setting is one on all of them. */
+static enum gsh_result check_bytes(struct gsh_instance *pe, const char *name, int other,
+                                   uint64_t its, uint64_t first)
+{
+    char words[128];
+    snprintf(words, sizeof(words), "%s is %llu bytes on PE %d and %llu on PE 0", name,
+             (unsigned long long)its, other, (unsigned long long)first);
+    return its == first ? GSH_OK : fail_alike(pe, GSH_ERR_SYMMETRY, words);
+}
+
+static enum gsh_result check_kind(struct gsh_instance *pe, int other,
+                                  const struct gsh_device_card *its,
+                                  const struct gsh_device_card *first)
+{
+    char words[128];
+    if (its->is_cuda != first->is_cuda) {
+        snprintf(words, sizeof(words),
+                 "PE %d runs on %s and PE 0 on %s; set GSHMEM_DEVICE to the same on all", other,
+                 its->is_cuda ? "CUDA" : "the CPU device",
+                 first->is_cuda ? "CUDA" : "the CPU device");
+        return fail_alike(pe, GSH_ERR_SYMMETRY, words);
+    }
+    enum gsh_result r =
+        check_bytes(pe, "GSHMEM_HEAP_RANGE", other, its->range_bytes, first->range_bytes);
+    return r == GSH_OK
+               ? check_bytes(pe, "GSHMEM_HEAP_KEEP", other, its->keep_bytes, first->keep_bytes)
+               : r;
+}
+
+static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_device_card *cards)
 {
     if (cards[pe->my_pe].result != GSH_OK) {
         return (enum gsh_result)cards[pe->my_pe].result; /* has been worded */
@@ -171,19 +209,11 @@ static enum gsh_result check_kinds(struct gsh_instance *pe, const struct gsh_dev
                             "init: PE %d found no usable device (%s)", i,
                             gsh_result_name((enum gsh_result)cards[i].result));
         }
-        if (cards[i].is_cuda != cards[0].is_cuda) {
-            return gsh_fail(GSH_ERR_SYMMETRY,
-                            "init: PE %d runs on %s and PE 0 on %s; set "
-                            "GSHMEM_DEVICE to the same on all",
-                            i, cards[i].is_cuda ? "CUDA" : "the CPU device",
-                            cards[0].is_cuda ? "CUDA" : "the CPU device");
-        }
-        if (cards[i].range_bytes != cards[0].range_bytes) {
-            return gsh_fail(GSH_ERR_SYMMETRY,
-                            "init: GSHMEM_HEAP_RANGE is %llu bytes on PE %d and "
-                            "%llu on PE 0",
-                            (unsigned long long)cards[i].range_bytes, i,
-                            (unsigned long long)cards[0].range_bytes);
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        enum gsh_result r = check_kind(pe, i, &cards[i], &cards[0]);
+        if (r != GSH_OK) {
+            return r;
         }
     }
     return check_shared_gpu(pe, cards);
@@ -315,7 +345,7 @@ static enum gsh_result number_slots(struct gsh_instance *pe)
 enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_device_card *cards,
                                     uint64_t *stride_bytes)
 {
-    enum gsh_result r = check_kinds(pe, cards);
+    enum gsh_result r = check_cards(pe, cards);
     uint64_t memory = 0;
     bool is_whole = true;
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {

@@ -14,6 +14,7 @@ struct gsh_device_card {
     uint8_t uuid[16];
     uint64_t memory_bytes;
     uint64_t range_bytes; /* GSHMEM_HEAP_RANGE, 0: by memory */
+    uint64_t keep_bytes;  /* GSHMEM_HEAP_KEEP */
     char name[64];
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the symmetric heap through the public calls: contents and pointers outlive growth, for the
  * host and for kernels; bad and unequal requests give NULL on all PEs, with a reason, and leave the
- * heap as it was; the numbers of heap_info; gshmem_ptr; and the library's own part of GPU memory.
+ * heap as it was; what free keeps; the numbers of heap_info; gshmem_ptr; and the library's own part
+ * of GPU memory.
  * The allocator's arithmetic is tested in unit. */
 #include "tests/multi/pe.cuh"
 
-enum { n_blocks = 24, overhead_limit = 16 << 20 };
+enum { n_blocks = 24, overhead_limit = 16 << 20, keep = 8 << 20 /* GSHMEM_HEAP_KEEP */ };
 
 static gshmemx_heap_info_t info_now(void)
 {
@@ -73,7 +74,7 @@ static void check_growth(const test_pe *pe)
     }
     check_symmetric(pe, blocks[n_blocks - 1], offsets, blocks[0]);
     const gshmemx_heap_info_t grown = info_now();
-    CHECK(grown.committed > before.committed);
+    CHECK(grown.committed > before.committed + 2 * keep);
     CHECK(grown.used - before.used >= 3 * (size_t)(8 << 20) / 2);
     gshmem_barrier_all();
     for (int i = 0; i < n_blocks; i++)
@@ -86,10 +87,24 @@ static void check_growth(const test_pe *pe)
     gshmem_free(offsets);
     const gshmemx_heap_info_t after = info_now();
     CHECK_EQ(after.used, before.used);
-    CHECK_EQ(after.committed, before.committed); /* what was free at the top has been given back */
+    CHECK(after.committed <= before.committed + keep); /* the rest has been given back */
     CHECK_EQ(after.high_water, grown.high_water);
     CHECK(after.high_water >= grown.used);
     CUDA(cudaFree(v));
+}
+
+/* So much stays for the next allocation, not more. */
+static void check_keep()
+{
+    void *const p = gshmem_malloc(keep / 2);
+    const size_t with = info_now().committed;
+    gshmem_free(p);
+    CHECK_EQ(info_now().committed, with);
+    CHECK(gshmem_malloc(keep / 2) == p);
+    CHECK_EQ(info_now().committed, with);
+    gshmem_free(p);
+    gshmem_free(gshmem_malloc(4 * keep));
+    CHECK(info_now().committed <= with);
 }
 
 /* ---- bad requests ---------------------------------------------------------------------------- */
@@ -269,12 +284,15 @@ static int pe_main(int argc, char **argv)
     CHECK(start.overhead <= overhead_limit);
     CHECK(start.committed <= overhead_limit);
     CHECK_EQ(start.used, 0);
+    check_keep();
     check_growth(&pe);
     check_refusals(&pe);
     check_alignments(&pe);
     check_calloc();
     check_ptr(&pe);
-    const gshmemx_heap_info_t end = info_now();
+    gshmemx_heap_info_t end = info_now();
+    CHECK(end.committed <= start.committed + keep);
+    end.committed = start.committed;
     CHECK(are_equal(&start, &end));
     CHECK(gshmem_malloc(1000) != NULL); /* finalize frees what was not freed */
     return test_end(&pe);
@@ -282,5 +300,8 @@ static int pe_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    char text[16];
+    snprintf(text, sizeof text, "%d", (int)keep);
+    setenv("GSHMEM_HEAP_KEEP", text, 1);
     return gshmemx_run(pe_main, argc, argv);
 }

@@ -301,6 +301,10 @@ static int pe_main(int argc, char **argv)
         die();
     if (is(&s, "leave_before_init") && is_second())
         return 0;
+    if (is(&s, "differ_range") && is_second())
+        setenv("GSHMEM_HEAP_RANGE", "8G", 1);
+    if (is(&s, "differ_keep") && is_second())
+        setenv("GSHMEM_HEAP_KEEP", "1M", 1);
     s.pe = test_begin();
     if (strncmp(s.name, "leave_", 6) == 0)
         return leave(&s);

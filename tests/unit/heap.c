@@ -118,6 +118,30 @@ static void give_back_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
+/* What stays is at most what is to be kept, in whole chunks, and serves the next allocation. */
+static void keep_main(struct pes *pe)
+{
+    pe->options.keep_bytes = 9 * PES_MIB;
+    struct gsh_heap *heap = create(pe);
+    void *a = alloc(heap, 5 * PES_MIB, 0), *b = alloc(heap, 7 * PES_MIB, 0);
+    const uint64_t both = stats(heap).committed;
+    CHECK_EQ(both, 14 * PES_MIB); /* of 2, 4 and 8 */
+    CHECK(gsh_heap_free(heap, b) == GSH_OK);
+    CHECK_EQ(stats(heap).committed, both);
+    b = alloc(heap, 7 * PES_MIB, 0);
+    CHECK_EQ(stats(heap).committed, both);
+    pes_store(pe, (uint64_t)(uintptr_t)b, pattern(pe->rank, 1));
+    pes_barrier(pe);
+    for (int target = 0; target < pe->n; target++)
+        CHECK_EQ(pes_load(pe, pes_peer(pe, heap, b, target)), pattern(target, 1));
+    CHECK(gsh_heap_free(heap, a) == GSH_OK); /* b is behind it */
+    CHECK_EQ(stats(heap).committed, both);
+    CHECK(gsh_heap_free(heap, b) == GSH_OK); /* 13.9 MiB free: the last chunk goes */
+    CHECK_EQ(stats(heap).committed, 6 * PES_MIB);
+    CHECK_EQ(stats(heap).used, 0);
+    gsh_heap_destroy(&heap);
+}
+
 /* A heap without an internal part shrinks to nothing and comes back. */
 static void empty_main(struct pes *pe)
 {
@@ -325,6 +349,7 @@ int main(void)
     pes_run_all(events_main);
     pes_run_all(grow_main);
     pes_run_all(give_back_main);
+    pes_run_all(keep_main);
     pes_run_all(empty_main);
     pes_run_all(bad_input_main);
     pes_run_all(bad_options_main);
