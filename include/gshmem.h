@@ -83,8 +83,8 @@ void *gshmem_malloc(size_t size);
 void *gshmem_calloc(size_t count, size_t size);
 /* alignment: any power of two up to the heap's range. */
 void *gshmem_align(size_t alignment, size_t size);
-/* Waits for all PEs first (and for this PE's outstanding host calls). NULL is ignored. Memory at the
- * heap's end goes back to the device, but for GSHMEM_HEAP_KEEP bytes (64 MiB), which the next
+/* Waits for all PEs first (and for this PE's outstanding host calls). NULL is ignored. Memory at
+ * the heap's end goes back to the device, but for GSHMEM_HEAP_KEEP bytes (64 MiB), which the next
  * allocations find: to take it again costs milliseconds. */
 void gshmem_free(void *ptr);
 
