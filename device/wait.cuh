@@ -190,16 +190,27 @@ __device__ __forceinline__ void check_wait(const char *call, const T *ivars, siz
 
 /* ---- all forms ------------------------------------------------------------------------------- */
 
-/* The value that satisfied the comparison. */
+/* The value that satisfied the comparison. The caller acquires. */
+template <class T, class Test>
+__device__ __forceinline__ T look_until(const T *ivar, Test test, int cmp, T value,
+                                        const char *call)
+{
+    return spin_on(
+        ivar, [](const T *p) { return load_awaited(p); }, [=](T v) { return test(v, value); },
+        GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, value);
+}
+
 template <class T, class Test>
 __device__ __forceinline__ T wait_word(const T *ivar, Test test, int cmp, T value, const char *call)
 {
-    T seen = spin_on(
-        ivar, [](const T *p) { return load_awaited(p); }, [=](T v) { return test(v, value); },
-        GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, value);
+    T seen = look_until(ivar, test, cmp, value, call);
     acquire_awaited();
     return seen;
 }
+
+/* How many looks a wait for all words has on their way at once; then it goes on with those words
+ * that were looked at in vain, one after another. */
+constexpr uint32_t looks_at_once = 8;
 
 template <class T, class V>
 __device__ __forceinline__ void wait_all(const T *ivars, size_t nelems, const int *status, int cmp,
@@ -207,10 +218,27 @@ __device__ __forceinline__ void wait_all(const T *ivars, size_t nelems, const in
 {
     check_wait(call, ivars, nelems, cmp);
     with_comparison(cmp, [&](auto test) {
-        for (size_t i = 0; i < nelems; i++)
-            if (!is_left_out(status, i))
-                wait_word(ivars + i, test, cmp, (T)values[i], call);
+        GSHMEM_NO_UNROLL
+        for (size_t first = 0; first < nelems; first += looks_at_once) {
+            T seen[looks_at_once] = {};
+            uint32_t in_vain = 0; /* bit k: word first + k */
+            GSHMEM_UNROLL
+            for (uint32_t k = 0; k < looks_at_once; k++)
+                if (first + k < nelems)
+                    seen[k] = load_awaited(ivars + first + k);
+            GSHMEM_UNROLL
+            for (uint32_t k = 0; k < looks_at_once; k++)
+                if (first + k < nelems && !is_left_out(status, first + k) &&
+                    !test(seen[k], (T)values[first + k]))
+                    in_vain |= 1u << k;
+            GSHMEM_NO_UNROLL
+            for (size_t i = first; in_vain != 0; i++, in_vain >>= 1)
+                if (in_vain & 1)
+                    look_until(ivars + i, test, cmp, (T)values[i], call);
+        }
     });
+    acquire_awaited();
+    spin_done();
 }
 
 template <class T, class V>

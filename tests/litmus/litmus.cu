@@ -11,6 +11,7 @@ static const size_t KiB = 1024;
 /* name, kernel, group, threads, bytes of each group, misaligned, data, order, flag, look */
 static const shape shapes[] = {
     {"message", messages, thread, 1, 128, 0, with_p, then_fence, flag_p, look_wait},
+    {"message_all", messages, thread, 1, 128, 0, with_p, then_fence, flag_p, look_all},
     {"message_test", messages, thread, 1, 128, 0, with_p, then_fence, flag_swap, look_test},
     {"message_quiet", messages, thread, 1, 128, 0, with_p, then_quiet, flag_p, look_wait},
     {"message_free", free_running, thread, 1, 64, 0, with_p, then_fence, flag_p, look_signal_fetch},

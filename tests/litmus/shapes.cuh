@@ -27,7 +27,14 @@ enum shape_data {
 };
 enum shape_order { then_nothing, then_fence, then_quiet };
 enum shape_flag { flag_p, flag_set, flag_add, flag_inc, flag_swap, flag_put_signal };
-enum shape_look { look_wait, look_signal, look_test, look_signal_fetch, look_atomic_fetch };
+enum shape_look {
+    look_wait,
+    look_all,
+    look_signal,
+    look_test,
+    look_signal_fetch,
+    look_atomic_fetch
+};
 
 struct shape {
     const char *name;
@@ -228,6 +235,11 @@ static __device__ void look_until(const shape &s, uint64_t *flag, uint64_t value
     case look_wait:
         gshmem_uint64_wait_until(flag, GSHMEM_CMP_GE, value);
         break;
+    case look_all: { /* at words that nobody writes, too */
+        uint64_t values[] = {value, 0, 0};
+        gshmem_uint64_wait_until_all_vector(flag, 3, nullptr, GSHMEM_CMP_GE, values);
+        break;
+    }
     case look_signal:
         gshmem_signal_wait_until(flag, GSHMEM_CMP_GE, value);
         break;

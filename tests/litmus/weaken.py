@@ -87,9 +87,12 @@ WEAKENED = {
                       "barrier_block,barrier_bulk"),
     "barrier_leave": ("sync.cuh", [("void sync_team(", "    g.sync();\n}", "}")],
                       "barrier_block,barrier_bulk"),
-    "wait": ("wait.cuh", acquire("T wait_word("),
+    "wait": ("wait.cuh", [("T look_until(", "load_awaited(", "load_relaxed("),
+                          ("T wait_word(", "acquire_awaited();", ";")],
              "message,warp_fence,block_fence,put_fence,signal_8,signal_1k,signal_1k_block,"
              "signal_64k_block,get_64k_block"),
+    "wait_all": ("wait.cuh", acquire("void wait_all(") + [("T look_until(", "load_awaited(",
+                                                           "load_relaxed(")], "message_all"),
     "test": ("wait.cuh", acquire("int test_all("), "message_test"),
     "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "load_acquire(", "load_relaxed(")],
                      "message_free,signal_64k_block"),
