@@ -391,7 +391,9 @@ enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
     if (off < heap->internal_bytes || gsh_offset_free(heap->offset, off) != GSH_OK)
         return gsh_agree_fail(agreement, GSH_ERR_ARG, "gshmem_free: no allocation starts at %p",
                               ptr);
-    r = gsh_physical_shrink(&heap->physical, gsh_offset_end(heap->offset), heap->keep_bytes);
+    r = gsh_physical_shrink(&heap->physical,
+                            gsh_align_up(gsh_offset_end(heap->offset), GSH_MEMORY_CHUNK),
+                            heap->keep_bytes);
     gsh_offset_shrink(heap->offset, heap->physical.committed);
     return r == GSH_OK ? check_walk(heap) : r;
 }

@@ -96,11 +96,11 @@ static void check_growth(const test_pe *pe)
 /* So much stays for the next allocation, not more. */
 static void check_keep()
 {
-    void *const p = gshmem_malloc(keep / 2);
+    void *const p = gshmem_malloc(keep);
     const size_t with = info_now().committed;
     gshmem_free(p);
     CHECK_EQ(info_now().committed, with);
-    CHECK(gshmem_malloc(keep / 2) == p);
+    CHECK(gshmem_malloc(keep) == p);
     CHECK_EQ(info_now().committed, with);
     gshmem_free(p);
     gshmem_free(gshmem_malloc(4 * keep));
