@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Waits and tests on this PE's own symmetric words, and the one bounded spin that every wait of the
- * library is. The loads are acquires at system scope: they pair with the fence and store (or
- * atomic) of signal.cuh, and with a peer's fence and p or atomic.
+ * library is. The loads are acquires at system scope, or a fence after them is: they pair with the
+ * fence and store (or atomic) of signal.cuh, and with a peer's fence and p or atomic.
  *
  * The acquire is enough on the network's routes, too. The far PE's data and signal come to the
  * words in that order by this PE's own proxy or through its transport:
@@ -208,8 +208,8 @@ __device__ __forceinline__ T wait_word(const T *ivar, Test test, int cmp, T valu
     return seen;
 }
 
-/* How many looks a wait for all words has on their way at once; then it goes on with those words
- * that were looked at in vain, one after another. */
+/* How many words a wait for all looks at at once, also at what is left out; then it waits for those
+ * of them that it looked at in vain, one after another, and goes on with the next ones. */
 constexpr uint32_t looks_at_once = 8;
 
 template <class T, class V>

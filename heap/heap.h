@@ -36,8 +36,9 @@ struct gsh_heap_options {
     int n_slots, my_slot;
     const int *pe_of_slot;       /* [n_slots]; copied */
     const bool *is_same_process; /* [n_slots]: that PE is a thread of this process; copied */
-    uint64_t keep_bytes;     /* of whole 2 MiB behind the last allocation: what free does not give
-                                back, the same on all PEs */
+    /* The most that free keeps of the whole 2 MiB behind the last allocation, in whole chunks; the
+     * same on all PEs. */
+    uint64_t keep_bytes;
     uint64_t internal_bytes; /* first bytes of the heap: the library's, committed and zeroed */
     struct gsh_heap_events events; /* zeroed: nobody is told */
 };

@@ -28,9 +28,9 @@ void gsh_physical_finish(struct gsh_physical *p);
 GSH_CHECK_RESULT enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes,
                                                    uint64_t zero_bytes, const char *what);
 
-/* Collective: of the chunks that lie at or beyond `end`, which no PE uses any more, gives back as
- * few as leave no more than keep_bytes beyond it. A failure says only that a PE was lost; the
- * chunks are gone here in any case. */
+/* Collective: of the chunks that lie at or beyond `end`, a multiple of 2 MiB, beyond which no PE
+ * uses anything any more, gives back as few as leave no more than keep_bytes there. A failure says
+ * only that a PE was lost; the chunks are gone here in any case. */
 GSH_CHECK_RESULT enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end,
                                                      uint64_t keep_bytes);
 

@@ -83,9 +83,10 @@ void *gshmem_malloc(size_t size);
 void *gshmem_calloc(size_t count, size_t size);
 /* alignment: any power of two up to the heap's range. */
 void *gshmem_align(size_t alignment, size_t size);
-/* Waits for all PEs first (and for this PE's outstanding host calls). NULL is ignored. Memory at
- * the heap's end goes back to the device, but for GSHMEM_HEAP_KEEP bytes (64 MiB), which the next
- * allocations find: to take it again costs milliseconds. */
+/* Waits for all PEs first (and for this PE's outstanding host calls). NULL is ignored. Memory
+ * behind the last allocation goes back to the device, in the pieces in which it came, but for
+ * pieces of up to GSHMEM_HEAP_KEEP bytes together (64 MiB), which the next allocations find: to
+ * take memory again costs milliseconds. */
 void gshmem_free(void *ptr);
 
 #ifdef __cplusplus

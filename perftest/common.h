@@ -5,9 +5,9 @@
  * A sample is the mean of `rounds` calls, timed inside the kernel, after rounds/10 calls that warm
  * up and, in tests of two PEs, let both arrive. A row has up to 100 samples after a launch that is
  * thrown away. The same buffers serve every call, so data no larger than the L2 cache comes from
- * it; where nothing between two calls makes a get look past the first cache (rates, streams), each
- * round has bytes of its own. After each row the bytes are compared, and the program fails when one
- * is wrong. */
+ * it; where nothing between two calls makes a get look past the first cache (rates, streams), the
+ * rounds go over windows_bytes in turn. After each row the bytes are compared, and the program
+ * fails when one is wrong. */
 #ifndef GSHMEM_PERFTEST_COMMON_H
 #define GSHMEM_PERFTEST_COMMON_H
 

@@ -25,6 +25,7 @@ struct program {
     const char *question;
     std::vector<std::string> operations;
     bool has_sizes, has_groups, has_blocks;
+    bool has_windows = false; /* with sizes: rounds go over several windows of them */
 };
 
 /* An empty list is the program's own choice. */

@@ -192,7 +192,7 @@ inline void make_header(bench *b, const program &p)
     b->out.note("link", gshmemx_route_name(b->target));
     b->out.note("group", "thread 1, warp 32, block " + std::to_string(block_threads) + " threads");
     b->out.note("sample", "mean of the rounds, after a tenth as many that warm up");
-    b->out.note("cache", "not flushed; rates and streams: other bytes in each call, else the same");
+    b->out.note("cache", "not flushed; rates and streams: windows in turn, else the same buffers");
 }
 
 } // namespace detail
@@ -223,7 +223,7 @@ inline int begin(bench *b, const program &p, int argc, char **argv, size_t defau
         b->bytes = std::min(b->bytes, b->o.is_quick ? quick_bytes : is_cpu ? cpu_bytes : b->bytes);
     if (!b->o.sizes.empty())
         b->bytes = std::max(*std::max_element(b->o.sizes.begin(), b->o.sizes.end()),
-                            std::min(b->bytes, windows_bytes));
+                            p.has_windows ? std::min(b->bytes, windows_bytes) : 0);
     b->bytes = std::max(b->bytes, sizeof(uint64_t)); /* rows about words need one */
     if (default_bytes == 0)
         return -1; /* wants no buffers */

@@ -174,9 +174,12 @@ static enum gsh_result check_bytes(struct gsh_instance *pe, const char *name, in
                                    uint64_t its, uint64_t first)
 {
     char words[128];
+    if (its == first) {
+        return GSH_OK;
+    }
     snprintf(words, sizeof(words), "%s is %llu bytes on PE %d and %llu on PE 0", name,
              (unsigned long long)its, other, (unsigned long long)first);
-    return its == first ? GSH_OK : fail_alike(pe, GSH_ERR_SYMMETRY, words);
+    return fail_alike(pe, GSH_ERR_SYMMETRY, words);
 }
 
 static enum gsh_result check_kind(struct gsh_instance *pe, int other,
@@ -203,6 +206,7 @@ static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_dev
     if (cards[pe->my_pe].result != GSH_OK) {
         return (enum gsh_result)cards[pe->my_pe].result; /* has been worded */
     }
+    /* First what some return with at once, so that all of the others do: the rest is collective. */
     for (int i = 0; i < pe->n_pes; i++) {
         if (cards[i].result != GSH_OK) {
             return gsh_fail((enum gsh_result)cards[i].result,
