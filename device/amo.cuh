@@ -14,14 +14,6 @@ namespace gshmem
 namespace detail
 {
 
-template <class T>
-__device__ __forceinline__ word<T> *amo_word(const T *symmetric, int pe, const char *call)
-{
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomics are on words of 4 and 8 bytes");
-    check_words(call, symmetric, 1, pe);
-    return reinterpret_cast<word<T> *>(const_cast<T *>(symmetric));
-}
-
 /* The operation on a mapped word: the value before where it is fetched, else 0. */
 template <gsh_amo_op op, bool is_fetch, class W>
 __device__ __forceinline__ W amo_near(W *w, W operand, W cond)
@@ -69,8 +61,10 @@ template <gsh_amo_op op, bool is_fetch, class T>
 __device__ __forceinline__ T amo(const T *symmetric, word<T> operand, word<T> cond, int pe,
                                  const char *call)
 {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomics are on words of 4 and 8 bytes");
     typedef word<T> W;
-    W *w = amo_word(symmetric, pe, call);
+    check_words(call, symmetric, 1, pe);
+    W *w = reinterpret_cast<W *>(const_cast<T *>(symmetric));
     return bit_cast<T>(route_word(
         w, pe, [&](W *mapped) { return amo_near<op, is_fetch>(mapped, operand, cond); },
         [&] { return amo_elsewhere<op, is_fetch, W>(w, operand, cond, pe, call); }));

@@ -177,6 +177,18 @@ inline int warm_rounds(const plan &p)
     return p.rounds / 10 + 1;
 }
 
+/* The row of a call that each thread of the blocks makes on a word of its own, or one thread. */
+inline row describe_words(const bench &b, const char *name, int blocks, size_t bytes, bool is_rate)
+{
+    const int threads = is_rate ? blocks * block_threads : 1;
+    row r = describe(name, "thread", is_rate ? "rate" : "latency", bytes,
+                     make_plan(b, is_cpu ? 0.2 * threads : 1.5 + threads / 4000.0));
+    r.blocks = blocks;
+    r.calls = is_rate ? threads : 0;
+    r.moved = is_rate ? (double)threads * (double)bytes : 0;
+    return r;
+}
+
 /* How many windows of so many bytes the rounds go over in turn, where each is to have bytes of its
  * own: as many as there are rounds, or room. */
 inline int windows_of(const bench &b, const plan &p, size_t bytes)

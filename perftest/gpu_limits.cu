@@ -199,20 +199,6 @@ __device__ inline uint64_t fetch_add(uint64_t *p)
     return old;
 }
 
-row describe_rate(const bench &b, const char *name, int blocks, size_t bytes)
-{
-    row r;
-    r.operation = name;
-    r.group = "thread";
-    r.blocks = blocks;
-    r.mode = "rate";
-    r.bytes = bytes;
-    r.calls = blocks * block_threads;
-    r.moved = r.calls * (double)bytes;
-    r.made = make_plan(b, 1.5 + r.calls / 4000.0);
-    return r;
-}
-
 /* As in rate: each thread goes over its word of each window. */
 template <operation op, access how, class T>
 __global__ void __launch_bounds__(1024) words(timing t, T *dest, const T *source, int windows)
@@ -236,7 +222,7 @@ __global__ void __launch_bounds__(1024) words(timing t, T *dest, const T *source
 
 template <operation op, class T> void measure_words(bench *b, int blocks)
 {
-    row r = describe_rate(*b, op == PUT ? "p" : "g", blocks, sizeof(T));
+    row r = describe_words(*b, op == PUT ? "p" : "g", blocks, sizeof(T), true);
     const size_t window = (size_t)(blocks * block_threads) * sizeof(T);
     const int windows = windows_of(*b, r.made, window);
     const size_t bytes = window * windows;
@@ -283,7 +269,7 @@ __global__ void __launch_bounds__(1024) adds(timing t, uint64_t *word)
 
 void measure_adds(bench *b, int blocks)
 {
-    const row r = describe_rate(*b, "fetch_add", blocks, sizeof(uint64_t));
+    const row r = describe_words(*b, "fetch_add", blocks, sizeof(uint64_t), true);
     gshmem_barrier_all();
     if (b->leads()) {
         uint64_t *const word = (uint64_t *)gshmem_ptr(b->dest, b->target);

@@ -150,28 +150,13 @@ __global__ void count_others(const uint64_t *words, size_t n, uint64_t value,
             atomicAdd(n_others, 1ull);
 }
 
-row describe(const bench &b, const char *name, int blocks, size_t bytes, bool is_rate)
-{
-    const int threads = is_rate ? blocks * block_threads : 1;
-    row r;
-    r.operation = name;
-    r.group = "thread";
-    r.blocks = blocks;
-    r.mode = is_rate ? "rate" : "latency";
-    r.bytes = bytes;
-    r.calls = is_rate ? threads : 0;
-    r.moved = is_rate ? (double)threads * (double)bytes : 0;
-    r.made = make_plan(b, is_cpu ? 0.2 * threads : 1.5 + threads / 4000.0);
-    return r;
-}
-
 /* blocks of 0: the latency. */
 template <amo op> void measure_amo(bench *b, int blocks)
 {
     const bool is_rate = blocks > 0;
     const size_t n = is_rate ? (size_t)blocks * block_threads : 1;
     uint64_t *const words = (uint64_t *)b->dest;
-    row r = describe(*b, amo_names[op], is_rate ? blocks : 1, sizeof(uint64_t), is_rate);
+    row r = describe_words(*b, amo_names[op], is_rate ? blocks : 1, sizeof(uint64_t), is_rate);
     const uint64_t in_launch = (uint64_t)(r.made.rounds + warm_rounds(r.made));
     std::vector<double> us;
     uint64_t made = 0;
@@ -294,7 +279,7 @@ __global__ void __launch_bounds__(1) g_latency(timing t, T *dest, const T *sourc
 template <class T> void measure_words(bench *b, bool is_put, int blocks)
 {
     const bool is_rate = blocks > 0;
-    row r = describe(*b, is_put ? "p" : "g", is_rate ? blocks : 1, sizeof(T), is_rate);
+    row r = describe_words(*b, is_put ? "p" : "g", is_rate ? blocks : 1, sizeof(T), is_rate);
     const int threads = is_rate ? block_threads : 1;
     const size_t window = (size_t)(r.blocks * threads) * sizeof(T);
     const int windows = is_rate ? windows_of(*b, r.made, window) : 1;

@@ -162,42 +162,32 @@ static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
     return GSH_OK;
 }
 
-/* Collective: words what all PEs have found, once for all of them. */
-static enum gsh_result fail_alike(struct gsh_instance *pe, enum gsh_result r, const char *words)
-{
-    struct gsh_agreement all = {.bootstrap = pe->job_bootstrap};
-    return gsh_agree_fail(&all, r, "init: %s", words);
-}
-
-/* Collective, with the same arguments on all PEs: a setting is one on all of them. */
-static enum gsh_result check_bytes(struct gsh_instance *pe, const char *name, int other,
+/* These two are collective, with the same arguments on all PEs, and tell a difference once. */
+static enum gsh_result check_bytes(struct gsh_agreement *all, const char *name, int other,
                                    uint64_t its, uint64_t first)
 {
-    char words[128];
     if (its == first) {
         return GSH_OK;
     }
-    snprintf(words, sizeof(words), "%s is %llu bytes on PE %d and %llu on PE 0", name,
-             (unsigned long long)its, other, (unsigned long long)first);
-    return fail_alike(pe, GSH_ERR_SYMMETRY, words);
+    return gsh_agree_fail(all, GSH_ERR_SYMMETRY, "init: %s is %llu bytes on PE %d and %llu on PE 0",
+                          name, (unsigned long long)its, other, (unsigned long long)first);
 }
 
-static enum gsh_result check_kind(struct gsh_instance *pe, int other,
+static enum gsh_result check_kind(struct gsh_agreement *all, int other,
                                   const struct gsh_device_card *its,
                                   const struct gsh_device_card *first)
 {
-    char words[128];
     if (its->is_cuda != first->is_cuda) {
-        snprintf(words, sizeof(words),
-                 "PE %d runs on %s and PE 0 on %s; set GSHMEM_DEVICE to the same on all", other,
-                 its->is_cuda ? "CUDA" : "the CPU device",
-                 first->is_cuda ? "CUDA" : "the CPU device");
-        return fail_alike(pe, GSH_ERR_SYMMETRY, words);
+        return gsh_agree_fail(all, GSH_ERR_SYMMETRY,
+                              "init: PE %d runs on %s and PE 0 on %s; set GSHMEM_DEVICE to the "
+                              "same on all",
+                              other, its->is_cuda ? "CUDA" : "the CPU device",
+                              first->is_cuda ? "CUDA" : "the CPU device");
     }
     enum gsh_result r =
-        check_bytes(pe, "GSHMEM_HEAP_RANGE", other, its->range_bytes, first->range_bytes);
+        check_bytes(all, "GSHMEM_HEAP_RANGE", other, its->range_bytes, first->range_bytes);
     return r == GSH_OK
-               ? check_bytes(pe, "GSHMEM_HEAP_KEEP", other, its->keep_bytes, first->keep_bytes)
+               ? check_bytes(all, "GSHMEM_HEAP_KEEP", other, its->keep_bytes, first->keep_bytes)
                : r;
 }
 
@@ -214,8 +204,9 @@ static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_dev
                             gsh_result_name((enum gsh_result)cards[i].result));
         }
     }
+    struct gsh_agreement all = {.bootstrap = pe->job_bootstrap};
     for (int i = 0; i < pe->n_pes; i++) {
-        enum gsh_result r = check_kind(pe, i, &cards[i], &cards[0]);
+        enum gsh_result r = check_kind(&all, i, &cards[i], &cards[0]);
         if (r != GSH_OK) {
             return r;
         }
