@@ -14,8 +14,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 
-/* Growth takes at least 1/8 of what is there, so that many small allocations take few steps, but
- * not more than 64 MiB beyond the need. */
+/* Growth takes at least 1/8 of what is there, and the options' room_bytes, so that many small
+ * allocations take few steps, but otherwise not more than 64 MiB beyond the need. */
 #define GROWTH_SHARE 8
 #define GROWTH_LIMIT ((uint64_t)64 << 20)
 
@@ -25,7 +25,12 @@ struct gsh_heap {
     uint64_t base, stride;
     uint64_t max_align;      /* that every PE's base has */
     uint64_t internal_bytes; /* one allocation at offset 0 */
-    uint64_t keep_bytes;
+    uint64_t keep_bytes, room_bytes;
+};
+
+/* How far to grow for one allocation: 0 is not at all. */
+struct plan {
+    uint64_t exact, generous;
 };
 
 /* ---- create and destroy ---- */
@@ -108,6 +113,35 @@ static enum gsh_result take_seats(struct gsh_heap *heap, const struct gsh_heap_o
     return gsh_peers_join(peers, seats[peers->leader_pe].space, o);
 }
 
+/* Takes the generous amount when it can be had, else what is needed. */
+static enum gsh_result grow(struct gsh_heap *heap, const struct plan *plan, bool try_generous,
+                            uint64_t zero_bytes, const char *what)
+{
+    enum gsh_result r = GSH_ERR_NOMEM;
+    if (try_generous && plan->generous > plan->exact) {
+        r = gsh_physical_grow(&heap->physical, plan->generous, zero_bytes, NULL);
+        if (r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT)
+            return r;
+    }
+    if (r != GSH_OK)
+        r = gsh_physical_grow(&heap->physical, plan->exact, zero_bytes, what);
+    if (r == GSH_OK)
+        r = gsh_offset_grow(heap->offset, heap->physical.committed);
+    if (r == GSH_OK)
+        gsh_log(GSH_LOG_INFO, GSH_LOG_HEAP, "the heap has grown to %" PRIu64 " bytes",
+                heap->physical.committed);
+    return r;
+}
+
+/* For the library's own part, at the start. */
+static struct plan first_plan(const struct gsh_heap *heap, uint64_t internal_bytes)
+{
+    struct plan plan = {.exact = gsh_align_up(internal_bytes, GSH_MEMORY_CHUNK)};
+    plan.generous = gsh_align_up(internal_bytes + heap->room_bytes, GSH_MEMORY_CHUNK);
+    plan.generous = gsh_min_u64(plan.generous, heap->stride);
+    return plan;
+}
+
 static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_options *o)
 {
     struct gsh_physical *p = &heap->physical;
@@ -123,20 +157,18 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
     if (r == GSH_OK)
         r = gsh_offset_create(0, &heap->offset);
     if (r == GSH_OK)
-        r = gsh_offset_prepare(heap->offset, gsh_align_up(o->internal_bytes, GSH_MEMORY_CHUNK));
+        r = gsh_offset_prepare(heap->offset, first_plan(heap, o->internal_bytes).generous);
     return r;
 }
 
 static enum gsh_result place_internal(struct gsh_heap *heap, uint64_t bytes, const char *what)
 {
+    const struct plan plan = first_plan(heap, bytes);
     uint64_t off;
     if (bytes == 0)
         return GSH_OK;
     heap->internal_bytes = gsh_align_up(bytes, GSH_OFFSET_GRANULE);
-    enum gsh_result r = gsh_physical_grow(&heap->physical, gsh_align_up(bytes, GSH_MEMORY_CHUNK),
-                                          heap->internal_bytes, what);
-    if (r == GSH_OK)
-        r = gsh_offset_grow(heap->offset, heap->physical.committed);
+    enum gsh_result r = grow(heap, &plan, true, heap->internal_bytes, what);
     if (r == GSH_OK)
         r = gsh_offset_alloc(heap->offset, heap->internal_bytes, 0, &off);
     return r;
@@ -161,6 +193,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
 
     heap->stride = o->stride_bytes;
     heap->keep_bytes = o->keep_bytes;
+    heap->room_bytes = o->room_bytes;
     r = take_seats(heap, o);
     if (r == GSH_OK) {
         heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);
@@ -265,11 +298,6 @@ static enum gsh_result check_walk(const struct gsh_heap *heap)
     return GSH_OK;
 }
 
-/* How far to grow for one allocation: 0 is not at all. */
-struct plan {
-    uint64_t exact, generous;
-};
-
 enum { GENEROUS_ADMITTED = 1 };
 
 static enum gsh_result make_plan(const struct gsh_heap *heap, uint64_t bytes, uint64_t align,
@@ -286,6 +314,7 @@ static enum gsh_result make_plan(const struct gsh_heap *heap, uint64_t bytes, ui
         return GSH_OK;
     plan->exact = gsh_align_up(need, GSH_MEMORY_CHUNK) - committed;
     uint64_t share = gsh_min_u64(committed / GROWTH_SHARE, GROWTH_LIMIT);
+    share = gsh_max_u64(share, heap->room_bytes);
     plan->generous = gsh_max_u64(plan->exact, gsh_align_up(share, GSH_MEMORY_CHUNK));
     plan->generous = gsh_min_u64(plan->generous, heap->stride - committed);
     return GSH_OK;
@@ -315,26 +344,6 @@ static enum gsh_result prepare(struct gsh_heap *heap, uint64_t bytes, uint64_t a
     return p->memory->ops->admit(p->memory, plan->exact);
 }
 
-/* Takes the generous amount when it can be had, else what is needed. */
-static enum gsh_result grow(struct gsh_heap *heap, const struct plan *plan, bool try_generous,
-                            const char *what)
-{
-    enum gsh_result r = GSH_ERR_NOMEM;
-    if (try_generous && plan->generous > plan->exact) {
-        r = gsh_physical_grow(&heap->physical, plan->generous, 0, NULL);
-        if (r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT)
-            return r;
-    }
-    if (r != GSH_OK)
-        r = gsh_physical_grow(&heap->physical, plan->exact, 0, what);
-    if (r == GSH_OK)
-        r = gsh_offset_grow(heap->offset, heap->physical.committed);
-    if (r == GSH_OK)
-        gsh_log(GSH_LOG_INFO, GSH_LOG_HEAP, "the heap has grown to %" PRIu64 " bytes",
-                heap->physical.committed);
-    return r;
-}
-
 enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, uint64_t bytes,
                                uint64_t align, void **out)
 {
@@ -360,7 +369,7 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
     };
     r = gsh_agree(&heap->physical.agreement, vote, what, &flags);
     if (r == GSH_OK && plan.exact > 0)
-        r = grow(heap, &plan, flags & GENEROUS_ADMITTED, what);
+        r = grow(heap, &plan, flags & GENEROUS_ADMITTED, 0, what);
     if (r != GSH_OK)
         return r;
     r = gsh_offset_alloc(heap->offset, bytes, align, &off); /* prepared: cannot fail */

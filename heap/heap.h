@@ -40,6 +40,8 @@ struct gsh_heap_options {
      * same on all PEs. */
     uint64_t keep_bytes;
     uint64_t internal_bytes; /* first bytes of the heap: the library's, committed and zeroed */
+    /* Committed with them for allocations, and by each growth at least, where there is memory. */
+    uint64_t room_bytes;
     struct gsh_heap_events events; /* zeroed: nobody is told */
 };
 

@@ -105,6 +105,9 @@ static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_
     return r;
 }
 
+/* Of GPU memory, which comes in steps of some 0.3 ms: for small allocations. */
+#define GPU_ROOM ((uint64_t)8 << 20)
+
 static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
 {
     bool *same = calloc((size_t)pe->n_slots, sizeof(*same));
@@ -128,6 +131,7 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         .is_same_process = same,
         .keep_bytes = pe->env.heap_keep_bytes,
         .internal_bytes = make_layout(pe).bytes,
+        .room_bytes = is_cuda ? GPU_ROOM : 0,
         .events = gsh_far_heap_events(pe),
     };
     enum gsh_result r = gsh_heap_create(&options, &pe->heap);

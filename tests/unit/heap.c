@@ -142,6 +142,32 @@ static void keep_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
+/* The start and each growth bring at least the room asked for, as far as the range goes. */
+static void room_main(struct pes *pe)
+{
+    pe->options.room_bytes = 6 * PES_MIB;
+    pe->options.stride_bytes = 16 * PES_MIB;
+    struct gsh_heap *heap = create(pe);
+    CHECK_EQ(stats(heap).committed, 8 * PES_MIB);
+    CHECK_EQ(stats(heap).largest_free, 16 * PES_MIB - 100 * PES_KIB);
+    void *a = alloc(heap, 7 * PES_MIB, 0);
+    CHECK_EQ(stats(heap).committed, 8 * PES_MIB);
+    void *b = alloc(heap, PES_MIB, 0);
+    CHECK_EQ(stats(heap).committed, 14 * PES_MIB);
+    void *c = alloc(heap, 6 * PES_MIB, 0);
+    CHECK_EQ(stats(heap).committed, 16 * PES_MIB);
+    pes_store(pe, (uint64_t)(uintptr_t)c, pattern(pe->rank, 2));
+    pes_barrier(pe);
+    for (int target = 0; target < pe->n; target++)
+        CHECK_EQ(pes_load(pe, pes_peer(pe, heap, c, target)), pattern(target, 2));
+    CHECK(gsh_heap_free(heap, a) == GSH_OK);
+    CHECK(gsh_heap_free(heap, c) == GSH_OK);
+    CHECK_EQ(stats(heap).committed, 14 * PES_MIB); /* b is in the second piece */
+    CHECK(gsh_heap_free(heap, b) == GSH_OK);
+    CHECK_EQ(stats(heap).committed, 8 * PES_MIB);
+    gsh_heap_destroy(&heap);
+}
+
 /* A heap without an internal part shrinks to nothing and comes back. */
 static void empty_main(struct pes *pe)
 {
@@ -350,6 +376,7 @@ int main(void)
     pes_run_all(grow_main);
     pes_run_all(give_back_main);
     pes_run_all(keep_main);
+    pes_run_all(room_main);
     pes_run_all(empty_main);
     pes_run_all(bad_input_main);
     pes_run_all(bad_options_main);
