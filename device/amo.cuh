@@ -70,14 +70,20 @@ __device__ __forceinline__ T amo(const T *symmetric, word<T> operand, word<T> co
         [&] { return amo_elsewhere<op, is_fetch, W>(w, operand, cond, pe, call); }));
 }
 
+/* The value of a word, at which the caller's loop may be looking until it changes. */
+template <class T> __device__ __forceinline__ T seen(const T *symmetric, T value)
+{
+    poll_pause(symmetric, bit_cast<word<T>>(value));
+    return value;
+}
+
 } // namespace detail
 
 template <class T>
 __device__ __forceinline__ T atomic_fetch(const T *source, int pe,
                                           const char *call = "gshmem::atomic_fetch")
 {
-    detail::poll_pause();
-    return detail::amo<GSH_AMO_FETCH, true>(source, 0, 0, pe, call);
+    return detail::seen(source, detail::amo<GSH_AMO_FETCH, true>(source, 0, 0, pe, call));
 }
 
 template <class T>
@@ -92,9 +98,9 @@ template <class T>
 __device__ __forceinline__ T atomic_swap(T *dest, T value, int pe,
                                          const char *call = "gshmem::atomic_swap")
 {
-    detail::poll_pause();
-    return detail::amo<GSH_AMO_SWAP, true>(dest, detail::bit_cast<detail::word<T>>(value), 0, pe,
-                                           call);
+    typedef detail::word<T> W;
+    return detail::seen(
+        dest, detail::amo<GSH_AMO_SWAP, true>(dest, detail::bit_cast<W>(value), 0, pe, call));
 }
 
 template <class T>
@@ -102,9 +108,9 @@ __device__ __forceinline__ T atomic_compare_swap(T *dest, T cond, T value, int p
                                                  const char *call = "gshmem::atomic_compare_swap")
 {
     typedef detail::word<T> W;
-    detail::poll_pause();
-    return detail::amo<GSH_AMO_CSWAP, true>(dest, detail::bit_cast<W>(value),
-                                            detail::bit_cast<W>(cond), pe, call);
+    return detail::seen(dest,
+                        detail::amo<GSH_AMO_CSWAP, true>(dest, detail::bit_cast<W>(value),
+                                                         detail::bit_cast<W>(cond), pe, call));
 }
 
 #define GSHMEM_AMO(OP, NAME)                                                                       \

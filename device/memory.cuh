@@ -296,7 +296,7 @@ __device__ __forceinline__ void spin_pause() {}
 /* A spin ended well. */
 __device__ __forceinline__ void spin_done() {}
 /* Called by calls that users may spin on themselves. */
-__device__ __forceinline__ void poll_pause() {}
+__device__ __forceinline__ void poll_pause(const void *, uint64_t = 0) {}
 
 __device__ __forceinline__ uint64_t clock_ns()
 {

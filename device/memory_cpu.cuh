@@ -292,10 +292,14 @@ inline void spin_done()
     gshmemx_cpu_progress();
 }
 
-/* Now and then, so that a loop of the user's that waits for a thread of its own block ends. */
-inline void poll_pause()
+/* A look at a word, which may be a turn of a loop of the user's that waits, perhaps for a thread of
+ * its own block: so the others run now and then. Where the thread has not just seen the same there,
+ * it gets on, and the loop is no wait. */
+inline void poll_pause(const void *word, uint64_t value = 0)
 {
     static thread_local unsigned calls; /* of all fibers of the block */
+    if (gshmem_cpu_self)
+        gshmemx_cpu_look(reinterpret_cast<uint64_t>(word) ^ value * 0x9e3779b97f4a7c15u);
     if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % 64 == 0)
         gshmemx_cpu_yield();
 }

@@ -45,7 +45,7 @@ __device__ __noinline__ void get_any(G g, void *dest, const void *source, size_t
             g.sync();
             copy<direction::get, has_words, G>({g.rank(), g.size()}, dest, mapped, bytes);
             g.sync();
-            poll_pause();
+            poll_pause(source);
         },
         [&] { far_get(g, dest, source, bytes, pe, is_blocking, call); });
 }
@@ -105,13 +105,13 @@ __device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t
         g.sync();
         copy_usual<direction::get, G>(at, dest, address_in_run(source, number), bytes);
         g.sync();
-        poll_pause();
+        poll_pause(source);
     } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
         g.sync();
         if (g.rank() == 0)
             copy_word<direction::get>(dest, address_in_run(source, number), bytes);
         g.sync();
-        poll_pause();
+        poll_pause(source);
     } else {
         get_any<is_blocking, (alignof(T) >= 4), may_be_far>(g, dest, source, bytes, pe, call);
     }
@@ -186,7 +186,7 @@ template <class T>
 __device__ __forceinline__ T g(const T *source, int pe, const char *call = "gshmem::g")
 {
     detail::check(call, source, sizeof(T), pe);
-    detail::poll_pause();
+    detail::poll_pause(source);
     return detail::route_word(
         source, pe, [&](const T *mapped) { return detail::load_relaxed(mapped); },
         [&] { return detail::g_elsewhere(source, pe, call); });

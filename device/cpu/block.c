@@ -188,6 +188,7 @@ GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thr
     t->self.block_dim = dim;
     t->self.grid_dim = b->run->launch.grid;
     t->self.worked = 0;
+    memset(t->self.looks, 0, sizeof t->self.looks);
     t->self.state = b->run->state;
     t->self.dynamic_shared = b->shared;
     t->self.block = b;

@@ -29,12 +29,15 @@ struct gsh_cpu_device;
 struct CUevent_st;
 struct CUstream_st;
 
+/* What a thread has seen last is kept of so many looks: a wait for several words is one, too. */
+enum { GSH_CPU_LOOKS = 4 };
+
 struct gsh_cpu_uint3 {
     unsigned x, y, z;
 };
 
 /* One CUDA thread. The executor writes it before the kernel starts; constant afterwards, `worked`
- * excepted. */
+ * and `looks` excepted. */
 struct gsh_cpu_thread {
     struct gsh_cpu_uint3 thread_idx, block_idx, block_dim, grid_dim;
     uint32_t rank;                 /* in the block: x + dim.x * (y + dim.y * z) */
@@ -42,6 +45,7 @@ struct gsh_cpu_thread {
     const struct gsh_state *state; /* of the PE that launched; NULL: no PE was initialised */
     void *dynamic_shared;          /* of the block, aligned to 128 bytes */
     struct gsh_cpu_block *block;
+    uint64_t looks[GSH_CPU_LOOKS]; /* see gshmemx_cpu_look */
 };
 
 /* The calling CUDA thread; NULL in host code. A fiber never changes its OS thread, so the
@@ -62,6 +66,21 @@ static inline void gshmemx_cpu_progress(void)
 {
     if (gshmem_cpu_self)
         gshmem_cpu_self->worked = 1;
+}
+
+/* A thread has looked at something another may change; what it saw, and where, is `seen`. It makes
+ * progress, unless it saw the same a few looks ago. For gshmem_cpu_self that is not NULL. */
+static inline void gshmemx_cpu_look(uint64_t seen)
+{
+    struct gsh_cpu_thread *self = gshmem_cpu_self;
+    for (int i = 0; i < GSH_CPU_LOOKS; i++) {
+        if (self->looks[i] == seen)
+            return;
+    }
+    for (int i = GSH_CPU_LOOKS - 1; i > 0; i--)
+        self->looks[i] = self->looks[i - 1];
+    self->looks[0] = seen;
+    self->worked = 1;
 }
 
 /* The barriers of a block: all its threads must make the same call. */

@@ -35,7 +35,7 @@ def before(call):
 
 def after(call):
     """The one after it."""
-    end = "        poll_pause();\n    } else" if call == "get" else "    } else"
+    end = "        poll_pause(source);\n    } else" if call == "get" else "    } else"
     return [(f"void {call}_either(", "g.sync();\n" + end, end.strip()),
             (f"void {call}_any(", "bytes);\n            g.sync();", "bytes);")]
 
