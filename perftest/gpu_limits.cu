@@ -252,14 +252,18 @@ template <operation op, class T> void measure_words(bench *b, int blocks)
     verify(b, bytes, key, op == PUT ? b->target : 0, r.operation.c_str());
 }
 
-/* Each thread its own word of the other PE, again and again. */
-__global__ void __launch_bounds__(1024) adds(timing t, uint64_t *word)
+/* Each thread its own word of the other PE, again and again: the compiler may send the next before
+ * it has the value, or not, as behind a call that returns the value. */
+template <bool is_awaited> __global__ void __launch_bounds__(1024) adds(timing t, uint64_t *word)
 {
-    uint64_t *const mine = word + blockIdx.x * blockDim.x + threadIdx.x;
+    uint64_t *mine = word + blockIdx.x * blockDim.x + threadIdx.x;
     uint64_t sum = 0;
     for (int r = t.first(); r < t.rounds; r++) {
         t.begin(r);
-        sum += fetch_add(mine);
+        const uint64_t old = fetch_add(mine);
+        sum += old;
+        if constexpr (is_awaited)
+            mine += old == ~0ull;
     }
     if (sum == ~0ull) /* never: but now the values must be waited for */
         t.stamps[0] = 0;
@@ -269,11 +273,13 @@ __global__ void __launch_bounds__(1024) adds(timing t, uint64_t *word)
 
 void measure_adds(bench *b, int blocks)
 {
-    const row r = describe_words(*b, "fetch_add", blocks, sizeof(uint64_t), true);
+    row r = describe_words(*b, "fetch_add", blocks, sizeof(uint64_t), true);
     gshmem_barrier_all();
     if (b->leads()) {
         uint64_t *const word = (uint64_t *)gshmem_ptr(b->dest, b->target);
-        b->out.add(r, samples(*b, r.made, blocks, block_threads, adds, word));
+        b->out.add(r, samples(*b, r.made, blocks, block_threads, adds<false>, word));
+        r.mode = "rate, awaited";
+        b->out.add(r, samples(*b, r.made, blocks, block_threads, adds<true>, word));
     }
     gshmem_barrier_all();
 }
