@@ -18,6 +18,8 @@
  * allocations take few steps, but otherwise not more than 64 MiB beyond the need. */
 #define GROWTH_SHARE 8
 #define GROWTH_LIMIT ((uint64_t)64 << 20)
+/* That many large chunks are not taken in small ones: each takes its time, too. */
+#define SMALL_CHUNKS 8
 
 struct gsh_heap {
     struct gsh_physical physical;
@@ -25,7 +27,7 @@ struct gsh_heap {
     uint64_t base, stride;
     uint64_t max_align;      /* that every PE's base has */
     uint64_t internal_bytes; /* one allocation at offset 0 */
-    uint64_t keep_bytes, room_bytes;
+    uint64_t keep_bytes, room_bytes, large_bytes;
 };
 
 /* How far to grow for one allocation: 0 is not at all. */
@@ -113,18 +115,49 @@ static enum gsh_result take_seats(struct gsh_heap *heap, const struct gsh_heap_o
     return gsh_peers_join(peers, seats[peers->leader_pe].space, o);
 }
 
+/* The largest chunk that a growth of so many bytes should take. */
+static uint64_t chunk_limit(const struct gsh_heap *heap, uint64_t bytes)
+{
+    const struct gsh_physical *p = &heap->physical;
+    if (bytes < heap->large_bytes || bytes / SMALL_CHUNKS >= heap->large_bytes)
+        return bytes;
+    for (int c = 0; c < p->n_chunks; c++) {
+        if (p->chunks[c].bytes >= heap->large_bytes)
+            return bytes;
+    }
+    return heap->large_bytes - GSH_MEMORY_CHUNK;
+}
+
+/* All of the bytes or none, as far as no PE is lost. */
+static enum gsh_result grow_by(struct gsh_heap *heap, uint64_t bytes, uint64_t zero_bytes,
+                               const char *what)
+{
+    struct gsh_physical *p = &heap->physical;
+    const uint64_t before = p->committed, end = before + bytes, limit = chunk_limit(heap, bytes);
+    enum gsh_result r = GSH_OK;
+    while (r == GSH_OK && p->committed < end) {
+        uint64_t n = gsh_min_u64(end - p->committed, limit), done = p->committed - before;
+        uint64_t zero = done < zero_bytes ? gsh_min_u64(zero_bytes - done, n) : 0;
+        r = gsh_physical_grow(p, n, zero, what);
+    }
+    if (r == GSH_OK || r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT || p->committed == before)
+        return r;
+    enum gsh_result undone = gsh_physical_shrink(p, before, 0);
+    return undone == GSH_OK ? r : undone;
+}
+
 /* Takes the generous amount when it can be had, else what is needed. */
 static enum gsh_result grow(struct gsh_heap *heap, const struct plan *plan, bool try_generous,
                             uint64_t zero_bytes, const char *what)
 {
     enum gsh_result r = GSH_ERR_NOMEM;
     if (try_generous && plan->generous > plan->exact) {
-        r = gsh_physical_grow(&heap->physical, plan->generous, zero_bytes, NULL);
+        r = grow_by(heap, plan->generous, zero_bytes, NULL);
         if (r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT)
             return r;
     }
     if (r != GSH_OK)
-        r = gsh_physical_grow(&heap->physical, plan->exact, zero_bytes, what);
+        r = grow_by(heap, plan->exact, zero_bytes, what);
     if (r == GSH_OK)
         r = gsh_offset_grow(heap->offset, heap->physical.committed);
     if (r == GSH_OK)
@@ -194,6 +227,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
     heap->stride = o->stride_bytes;
     heap->keep_bytes = o->keep_bytes;
     heap->room_bytes = o->room_bytes;
+    heap->large_bytes = o->large_bytes;
     r = take_seats(heap, o);
     if (r == GSH_OK) {
         heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);

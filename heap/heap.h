@@ -42,6 +42,9 @@ struct gsh_heap_options {
     uint64_t internal_bytes; /* first bytes of the heap: the library's, committed and zeroed */
     /* Committed with them for allocations, and by each growth at least, where there is memory. */
     uint64_t room_bytes;
+    /* The first chunk of so many bytes costs so much that a growth takes smaller ones, unless there
+     * is such a chunk or they would be too many. 0: all sizes are alike. */
+    uint64_t large_bytes;
     struct gsh_heap_events events; /* zeroed: nobody is told */
 };
 

@@ -107,6 +107,8 @@ static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_
 
 /* Of GPU memory, which comes in steps of some 0.3 ms: for small allocations. */
 #define GPU_ROOM ((uint64_t)8 << 20)
+/* To map the first such of a peer takes the driver 9 ms, and each PE in turn. */
+#define GPU_LARGE ((uint64_t)512 << 20)
 
 static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
 {
@@ -132,6 +134,7 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         .keep_bytes = pe->env.heap_keep_bytes,
         .internal_bytes = make_layout(pe).bytes,
         .room_bytes = is_cuda ? GPU_ROOM : 0,
+        .large_bytes = is_cuda ? GPU_LARGE : 0,
         .events = gsh_far_heap_events(pe),
     };
     enum gsh_result r = gsh_heap_create(&options, &pe->heap);

@@ -168,6 +168,33 @@ static void room_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
+/* One that would be large comes in smaller chunks, each of which goes by itself, until they would
+ * be too many; from then on large ones are taken. */
+static void large_main(struct pes *pe)
+{
+    pe->options.large_bytes = 6 * PES_MIB;
+    pe->options.keep_bytes = 4 * PES_MIB;
+    struct gsh_heap *heap = create(pe);
+    for (int round = 0; round < 2; round++) {
+        void *a = alloc(heap, 18 * PES_MIB, 0);
+        CHECK_EQ(stats(heap).committed, 20 * PES_MIB);
+        pes_store(pe, (uint64_t)(uintptr_t)a + 17 * PES_MIB, pattern(pe->rank, round));
+        pes_barrier(pe);
+        for (int target = 0; target < pe->n; target++)
+            CHECK_EQ(pes_load(pe, pes_peer(pe, heap, a, target) + 17 * PES_MIB),
+                     pattern(target, round));
+        CHECK(gsh_heap_free(heap, a) == GSH_OK);
+        CHECK_EQ(stats(heap).committed, 6 * PES_MIB); /* one of 4 is kept */
+    }
+    void *b = alloc(heap, 60 * PES_MIB, 0), *c = alloc(heap, 9 * PES_MIB, 0);
+    CHECK(b != NULL && c != NULL);
+    CHECK(gsh_heap_free(heap, c) == GSH_OK);
+    CHECK(stats(heap).committed < 66 * PES_MIB); /* what c brought went as one */
+    CHECK(gsh_heap_free(heap, b) == GSH_OK);
+    CHECK_EQ(stats(heap).committed, 6 * PES_MIB);
+    gsh_heap_destroy(&heap);
+}
+
 /* A heap without an internal part shrinks to nothing and comes back. */
 static void empty_main(struct pes *pe)
 {
@@ -377,6 +404,7 @@ int main(void)
     pes_run_all(give_back_main);
     pes_run_all(keep_main);
     pes_run_all(room_main);
+    pes_run_all(large_main);
     pes_run_all(empty_main);
     pes_run_all(bad_input_main);
     pes_run_all(bad_options_main);

@@ -71,7 +71,7 @@ static void create_main(struct pes *pe)
     create_with_victim(pe, pe->n - 1);
 }
 
-static void grow_main(struct pes *pe)
+static void grow_by(struct pes *pe, uint64_t bytes)
 {
     struct gsh_heap *heap = NULL;
     struct gsh_heap_stats before;
@@ -86,7 +86,7 @@ static void grow_main(struct pes *pe)
     pes_barrier(pe);
     for (; n < N_FAULTS_MAX; n++) {
         arm(pe, pe->rank == victim ? n : 0, true);
-        enum gsh_result r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 2 * PES_MIB, 0, &ptr);
+        enum gsh_result r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, bytes, 0, &ptr);
         arm(pe, 0, false);
         check_common(pe, r);
         if (r == GSH_OK)
@@ -105,9 +105,21 @@ static void grow_main(struct pes *pe)
                                                .committed = before.committed,
                                                .used = before.used,
                                                .largest_free = before.largest_free,
-                                               .high_water = before.used + 2 * PES_MIB,
+                                               .high_water = before.used + bytes,
                                                .overhead = before.overhead});
     gsh_heap_destroy(&heap);
+}
+
+static void grow_main(struct pes *pe)
+{
+    grow_by(pe, 2 * PES_MIB);
+}
+
+/* In six chunks: what has come before the one that fails goes again. */
+static void grow_in_chunks_main(struct pes *pe)
+{
+    pe->options.large_bytes = 4 * PES_MIB;
+    grow_by(pe, 12 * PES_MIB);
 }
 
 /* When only the generous amount cannot be had, the exact one is taken. */
@@ -297,6 +309,7 @@ int main(void)
     const char *cuda = getenv("GSH_TEST_CUDA");
     pes_run_all(create_main);
     pes_run_all(grow_main);
+    pes_run_all(grow_in_chunks_main);
     if (!cuda || strcmp(cuda, "1") != 0) {
         pes_run(PES_HOST, 3, 1, exact_main);
         pes_run(PES_HOST, 2, 2, exact_main);
