@@ -62,6 +62,8 @@ static enum gsh_result check_options(const struct gsh_heap_options *o)
                         "a heap range of %" PRIu64 " bytes (GSHMEM_HEAP_RANGE) is not a multiple "
                         "of 2 MiB or too large for %d slots",
                         o->stride_bytes, o->n_slots);
+    if (o->large_bytes % GSH_MEMORY_CHUNK || o->large_bytes == GSH_MEMORY_CHUNK)
+        return gsh_note(GSH_ERR_ARG, "chunks of %" PRIu64 " bytes", o->large_bytes);
     if (o->internal_bytes > o->stride_bytes)
         return gsh_note(GSH_ERR_NOMEM,
                         "a heap range of %" PRIu64 " bytes (GSHMEM_HEAP_RANGE) does not hold the "

@@ -40,10 +40,12 @@ struct gsh_heap_options {
      * same on all PEs. */
     uint64_t keep_bytes;
     uint64_t internal_bytes; /* first bytes of the heap: the library's, committed and zeroed */
-    /* Committed with them for allocations, and by each growth at least, where there is memory. */
+    /* Committed with them for allocations, and by each growth at least, where there is memory; the
+     * same on all PEs. */
     uint64_t room_bytes;
-    /* The first chunk of so many bytes costs so much that a growth takes smaller ones, unless there
-     * is such a chunk or they would be too many. 0: all sizes are alike. */
+    /* The first chunk of so many bytes, several times 2 MiB, costs so much that a growth takes
+     * smaller ones, unless there is such a chunk or they would be too many. 0: all sizes are alike.
+     * The same on all PEs. */
     uint64_t large_bytes;
     struct gsh_heap_events events; /* zeroed: nobody is told */
 };

@@ -20,7 +20,7 @@ struct cuda_memory {
     const CUdevice *devices; /* the caller's */
     int n_devices;
     /* A descriptor of the first chunk that was shared, open for as long as the chunk is there: a
-     * process without one waits 0.7 ms for an export, with one 0.05. -1: none. */
+     * process without one waits 0.7 ms for an export, with one 0.05 ms. -1: none. */
     int kept_fd;
     uint64_t kept_off;
 };
@@ -134,7 +134,7 @@ static void keep_fd(struct cuda_memory *m, int fd, uint64_t off)
 {
     if (m->kept_fd >= 0)
         return;
-    m->kept_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    m->kept_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     m->kept_off = off;
 }
 

@@ -29,10 +29,7 @@ static struct host_memory *host(const struct gsh_memory *memory)
 /* bytes: 0 when there is no size to tell. */
 static enum gsh_result note_errno(enum gsh_result r, const char *what, uint64_t bytes)
 {
-    char text[128];
-    int code = errno;
-    if (strerror_r(code, text, sizeof text) != 0)
-        snprintf(text, sizeof text, "errno %d", code);
+    const char *text = strerror(errno);
     if (bytes == 0)
         return gsh_note(r, "%s: %s", what, text);
     return gsh_note(r, "%s %llu bytes: %s", what, (unsigned long long)bytes, text);

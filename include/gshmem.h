@@ -85,8 +85,8 @@ void *gshmem_calloc(size_t count, size_t size);
 void *gshmem_align(size_t alignment, size_t size);
 /* Waits for all PEs first (and for this PE's outstanding host calls). NULL is ignored. Memory
  * behind the last allocation goes back to the device, in the pieces in which it came, but for
- * pieces of up to GSHMEM_HEAP_KEEP bytes together (4 GiB), which the next allocations find: to
- * take memory again costs up to milliseconds. */
+ * pieces of up to GSHMEM_HEAP_KEEP bytes together (4 GiB; on the CPU device at most 64 MiB), which
+ * the next allocations find: to take memory again costs up to milliseconds. */
 void gshmem_free(void *ptr);
 
 #ifdef __cplusplus

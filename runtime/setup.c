@@ -109,6 +109,8 @@ static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_
 #define GPU_ROOM ((uint64_t)8 << 20)
 /* To map the first such of a peer takes the driver 9 ms, and each PE in turn. */
 #define GPU_LARGE ((uint64_t)512 << 20)
+/* Host memory comes quickly, and is not the heap's alone. */
+#define CPU_KEEP ((uint64_t)64 << 20)
 
 static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
 {
@@ -131,7 +133,8 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         .my_slot = pe->my_slot,
         .pe_of_slot = pe->pe_of_slot,
         .is_same_process = same,
-        .keep_bytes = pe->env.heap_keep_bytes,
+        .keep_bytes =
+            is_cuda ? pe->env.heap_keep_bytes : gsh_min_u64(pe->env.heap_keep_bytes, CPU_KEEP),
         .internal_bytes = make_layout(pe).bytes,
         .room_bytes = is_cuda ? GPU_ROOM : 0,
         .large_bytes = is_cuda ? GPU_LARGE : 0,
