@@ -291,6 +291,16 @@ __device__ __forceinline__ bool is_symmetric(const void *address)
     return reinterpret_cast<uint64_t>(address) - state().base < state().stride;
 }
 
+/* The value of an element, at which the caller's loop may be looking until it changes. */
+template <class T> __device__ __forceinline__ T seen(const T *symmetric, T value)
+{
+    if constexpr (sizeof(T) <= 8)
+        poll_pause(symmetric, bit_cast<word<T>>(value));
+    else
+        poll_pause(symmetric);
+    return value;
+}
+
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 #if defined(GSHMEM_CHECKS)

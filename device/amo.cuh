@@ -70,13 +70,6 @@ __device__ __forceinline__ T amo(const T *symmetric, word<T> operand, word<T> co
         [&] { return amo_elsewhere<op, is_fetch, W>(w, operand, cond, pe, call); }));
 }
 
-/* The value of a word, at which the caller's loop may be looking until it changes. */
-template <class T> __device__ __forceinline__ T seen(const T *symmetric, T value)
-{
-    poll_pause(symmetric, bit_cast<word<T>>(value));
-    return value;
-}
-
 } // namespace detail
 
 template <class T>

@@ -293,8 +293,8 @@ inline void spin_done()
 }
 
 /* A look at a word, which may be a turn of a loop of the user's that waits, perhaps for a thread of
- * its own block: so the others run now and then. Where the thread has not just seen the same there,
- * it gets on, and the loop is no wait. */
+ * its own block: so the others run now and then. Where the thread has not just seen that value
+ * there it may be no wait. */
 inline void poll_pause(const void *word, uint64_t value = 0)
 {
     static thread_local unsigned calls; /* of all fibers of the block */

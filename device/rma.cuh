@@ -186,10 +186,10 @@ template <class T>
 __device__ __forceinline__ T g(const T *source, int pe, const char *call = "gshmem::g")
 {
     detail::check(call, source, sizeof(T), pe);
-    detail::poll_pause(source);
-    return detail::route_word(
-        source, pe, [&](const T *mapped) { return detail::load_relaxed(mapped); },
-        [&] { return detail::g_elsewhere(source, pe, call); });
+    return detail::seen(source, detail::route_word(
+                                    source, pe,
+                                    [&](const T *mapped) { return detail::load_relaxed(mapped); },
+                                    [&] { return detail::g_elsewhere(source, pe, call); }));
 }
 
 namespace detail

@@ -162,8 +162,7 @@ __device__ __forceinline__ uint64_t signal_fetch(const uint64_t *sig_addr,
                                                  const char *call = "gshmem::signal_fetch")
 {
     detail::check_words(call, sig_addr, 1, detail::state().my_pe);
-    detail::poll_pause(sig_addr);
-    return detail::load_acquire(sig_addr);
+    return detail::seen(sig_addr, detail::load_acquire(sig_addr));
 }
 
 } // namespace gshmem

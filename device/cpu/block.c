@@ -188,7 +188,9 @@ GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thr
     t->self.block_dim = dim;
     t->self.grid_dim = b->run->launch.grid;
     t->self.worked = 0;
-    memset(t->self.looks, 0, sizeof t->self.looks);
+    t->self.has_news = 0;
+    for (int i = 0; i < GSH_CPU_LOOKS; i++)
+        t->self.looks[i] = 0;
     t->self.state = b->run->state;
     t->self.dynamic_shared = b->shared;
     t->self.block = b;
@@ -295,6 +297,10 @@ GSH_NO_TSAN void gshmemx_cpu_yield(void)
     if (self->worked) {
         self->worked = 0;
         gsh_block_progress(b);
+    }
+    if (self->has_news) { /* as if the wait had just begun */
+        self->has_news = 0;
+        b->idle_since_ns = 0;
     }
     if (b->n_started == b->n_threads) {
         if (++b->idle_yields > b->queue_count)

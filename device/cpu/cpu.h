@@ -29,19 +29,20 @@ struct gsh_cpu_device;
 struct CUevent_st;
 struct CUstream_st;
 
-/* What a thread has seen last is kept of so many looks: a wait for several words is one, too. */
+/* Of so many looks a thread remembers what it saw. */
 enum { GSH_CPU_LOOKS = 4 };
 
 struct gsh_cpu_uint3 {
     unsigned x, y, z;
 };
 
-/* One CUDA thread. The executor writes it before the kernel starts; constant afterwards, `worked`
- * and `looks` excepted. */
+/* One CUDA thread. The executor writes it before the kernel starts; constant afterwards, but for
+ * `worked`, `has_news` and `looks`. */
 struct gsh_cpu_thread {
     struct gsh_cpu_uint3 thread_idx, block_idx, block_dim, grid_dim;
     uint32_t rank;                 /* in the block: x + dim.x * (y + dim.y * z) */
     uint32_t worked;               /* see gshmemx_cpu_progress */
+    uint32_t has_news;             /* see gshmemx_cpu_look */
     const struct gsh_state *state; /* of the PE that launched; NULL: no PE was initialised */
     void *dynamic_shared;          /* of the block, aligned to 128 bytes */
     struct gsh_cpu_block *block;
@@ -68,8 +69,9 @@ static inline void gshmemx_cpu_progress(void)
         gshmem_cpu_self->worked = 1;
 }
 
-/* A thread has looked at something another may change; what it saw, and where, is `seen`. It makes
- * progress, unless it saw the same a few looks ago. For gshmem_cpu_self that is not NULL. */
+/* A thread has looked at something another may change; what it saw, and where, is `seen`. Unless it
+ * saw the same a few looks ago it may be working, not waiting: its block's spins go on as they are,
+ * but do not sleep. For gshmem_cpu_self that is not NULL. */
 static inline void gshmemx_cpu_look(uint64_t seen)
 {
     struct gsh_cpu_thread *self = gshmem_cpu_self;
@@ -80,7 +82,7 @@ static inline void gshmemx_cpu_look(uint64_t seen)
     for (int i = GSH_CPU_LOOKS - 1; i > 0; i--)
         self->looks[i] = self->looks[i - 1];
     self->looks[0] = seen;
-    self->worked = 1;
+    self->has_news = 1;
 }
 
 /* The barriers of a block: all its threads must make the same call. */

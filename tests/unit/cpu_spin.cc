@@ -2,7 +2,7 @@
  * Proves: kernels that wait for memory make progress on the CPU device with far more blocks than
  * cores: threads of a block for each other, 64 blocks in a ring, blocks of four devices, two
  * launches on two streams, and blocks whose spin tells nobody; that a block that only spins calls
- * the device's help, outside of its CUDA threads; and which looks are a spin. */
+ * the device's help, outside of its CUDA threads; and which looks are news. */
 #include <pthread.h>
 #include "tests/unit/cpu_test.h"
 
@@ -127,24 +127,23 @@ static __global__ void wait_for_help(const unsigned *flag)
     CHECK_EQ(h.n_in_kernel, 0u);
 }
 
-/* Whether the thread gets on by looks at so many words in turn, of which each holds `step` more in
- * each round. */
-static __global__ void looks(unsigned n, unsigned step, unsigned *n_seen_as_work)
+/* Which looks at so many words in turn, of which each holds `step` more in each round, are news. */
+static __global__ void looks(unsigned n, unsigned step, unsigned *n_news)
 {
     for (unsigned r = 0; r < 100; r++) {
         for (unsigned i = 0; i < n; i++) {
-            gshmem_cpu_self->worked = 0;
+            gshmem_cpu_self->has_news = 0;
             gshmemx_cpu_look(1000 + i + (uint64_t)r * step);
-            *n_seen_as_work += gshmem_cpu_self->worked;
+            *n_news += gshmem_cpu_self->has_news;
         }
     }
 }
 
-static unsigned work_in_looks(unsigned n, unsigned step)
+static unsigned news_in_looks(unsigned n, unsigned step)
 {
-    unsigned n_seen_as_work = 0;
-    run(looks, dim3(1), dim3(1), 0, n, step, &n_seen_as_work);
-    return n_seen_as_work;
+    unsigned n_news = 0;
+    run(looks, dim3(1), dim3(1), 0, n, step, &n_news);
+    return n_news;
 }
 
 int main()
@@ -163,10 +162,10 @@ int main()
 #ifndef GSHMEM_CPU_TSAN /* there it would write to the CUDA threads' stacks */
     test_help();
 #endif
-    CHECK_EQ(work_in_looks(1, 0), 1); /* a wait for one word, and for four */
-    CHECK_EQ(work_in_looks(4, 0), 4);
-    CHECK_EQ(work_in_looks(5, 0), 500); /* no wait, but one word after another */
-    CHECK_EQ(work_in_looks(1, 7), 100); /* the word changes */
+    CHECK_EQ(news_in_looks(1, 0), 1); /* a wait for one word, and for four */
+    CHECK_EQ(news_in_looks(4, 0), 4);
+    CHECK_EQ(news_in_looks(5, 0), 500); /* too many to remember */
+    CHECK_EQ(news_in_looks(1, 7), 100); /* the word changes */
     unsigned count = 0;
     run(meet_silently, dim3(16), dim3(1), 0, &count);
     CHECK_EQ(count, 16);
