@@ -63,7 +63,10 @@ static enum gsh_result check_options(const struct gsh_heap_options *o)
                         "of 2 MiB or too large for %d slots",
                         o->stride_bytes, o->n_slots);
     if (o->large_bytes % GSH_MEMORY_CHUNK || o->large_bytes == GSH_MEMORY_CHUNK)
-        return gsh_note(GSH_ERR_ARG, "chunks of %" PRIu64 " bytes", o->large_bytes);
+        return gsh_note(GSH_ERR_ARG,
+                        "chunks called large from %" PRIu64 " bytes on, not from several times "
+                        "2 MiB",
+                        o->large_bytes);
     if (o->internal_bytes > o->stride_bytes)
         return gsh_note(GSH_ERR_NOMEM,
                         "a heap range of %" PRIu64 " bytes (GSHMEM_HEAP_RANGE) does not hold the "
@@ -142,7 +145,7 @@ static enum gsh_result grow_by(struct gsh_heap *heap, uint64_t bytes, uint64_t z
         uint64_t zero = done < zero_bytes ? gsh_min_u64(zero_bytes - done, n) : 0;
         r = gsh_physical_grow(p, n, zero, what);
     }
-    if (r == GSH_OK || r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT || p->committed == before)
+    if (r == GSH_OK || gsh_is_loss(r) || p->committed == before)
         return r;
     enum gsh_result undone = gsh_physical_shrink(p, before, 0);
     return undone == GSH_OK ? r : undone;
@@ -155,7 +158,7 @@ static enum gsh_result grow(struct gsh_heap *heap, const struct plan *plan, bool
     enum gsh_result r = GSH_ERR_NOMEM;
     if (try_generous && plan->generous > plan->exact) {
         r = grow_by(heap, plan->generous, zero_bytes, NULL);
-        if (r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT)
+        if (gsh_is_loss(r))
             return r;
     }
     if (r != GSH_OK)

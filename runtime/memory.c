@@ -11,7 +11,7 @@ static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignmen
     struct gsh_instance *pe = gsh_instance_need_device(call);
     void *p = NULL;
     enum gsh_result r = gsh_heap_alloc(pe->heap, kind, bytes, alignment, &p);
-    if (r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT) {
+    if (gsh_is_loss(r)) {
         gsh_require(pe, call, r);
     }
     if (r != GSH_OK || gsh_setup_publish_allocations(pe) != GSH_OK) {

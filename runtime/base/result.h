@@ -4,6 +4,8 @@
 #ifndef GSH_RESULT_H
 #define GSH_RESULT_H
 
+#include <stdbool.h>
+
 enum gsh_result {
     GSH_OK = 0,
     GSH_ERR_ARG,         /* the caller's argument is wrong; nothing was changed */
@@ -20,6 +22,12 @@ enum gsh_result {
 };
 
 #define GSH_CHECK_RESULT __attribute__((warn_unused_result))
+
+/* A collective call found that a PE is gone, or has not come in time: none can follow. */
+static inline bool gsh_is_loss(enum gsh_result r)
+{
+    return r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT;
+}
 
 /* A short fixed text for r, never NULL. */
 const char *gsh_result_name(enum gsh_result r);
