@@ -129,7 +129,7 @@ static enum gsh_result set_up(struct cuda_memory *m, const struct gsh_memory_opt
     return r;
 }
 
-/* Its copy of the descriptor costs time only where it cannot be had. */
+/* Where no copy can be had, exports take longer, and that is all. */
 static void keep_fd(struct cuda_memory *m, int fd, uint64_t off)
 {
     if (m->kept_fd >= 0)

@@ -295,6 +295,11 @@ static void bad_options_main(struct pes *pe)
     pe->options.internal_bytes = 2 * PES_MIB + 1;
     CHECK(gsh_heap_create(&pe->options, &heap) == GSH_ERR_NOMEM && !heap);
     pe->options.internal_bytes = 2 * PES_MIB;
+    pe->options.large_bytes = 2 * PES_MIB;
+    CHECK(gsh_heap_create(&pe->options, &heap) == GSH_ERR_ARG && !heap);
+    pe->options.large_bytes = 5 * PES_MIB;
+    CHECK(gsh_heap_create(&pe->options, &heap) == GSH_ERR_ARG && !heap);
+    pe->options.large_bytes = 0;
     CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK);
     gsh_heap_destroy(&heap);
     if (pe->n > 1) {
