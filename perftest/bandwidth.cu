@@ -138,10 +138,13 @@ template <operation op> void measure_all(bench *b, const std::vector<int> &count
 
 int pe_main(int argc, char **argv)
 {
-    program p = {"bandwidth",    "how many bytes a second blocks move that share a message",
-                 {"put", "get"}, true,
-                 false,          true};
-    p.has_windows = true;
+    const program p = {"bandwidth",
+                       "how many bytes a second blocks move that share a message",
+                       {"put", "get"},
+                       true,
+                       false,
+                       true,
+                       true};
     bench b = {};
     const int status = begin(&b, p, argc, argv, (size_t)1 << 30);
     if (status >= 0)
