@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "heap/agree.h"
+#include "bootstrap/agree.h"
 #include "heap/memory.h"
 #include "heap/offset.h"
 #include "heap/physical.h"

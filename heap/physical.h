@@ -6,7 +6,7 @@
 #ifndef GSH_PHYSICAL_H
 #define GSH_PHYSICAL_H
 
-#include "heap/agree.h"
+#include "bootstrap/agree.h"
 #include "heap/heap.h"
 #include "heap/peer.h"
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "proxy/engine.h"
+#include "proxy/engine/engine.h"
 
 static const char *name_of(unsigned op)
 {

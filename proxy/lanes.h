@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Work on this PE's memory that goes on while the proxy does other things: the table of what can be
- * started and polled. One for a GPU's copy engines (runtime/proxy_cuda.c), one that copies by the
- * CPU, late, for tests and for staging without a GPU (lanes_late.c). The proxy is the only caller,
- * under its own lock. Nothing here waits. */
+ * started and polled. One for a GPU's copy engines (runtime/backend/cuda/lanes.c), one that copies
+ * by the CPU, late, for tests and for staging without a GPU (lanes_late.c). The proxy is the only
+ * caller, under its own lock. Nothing here waits. */
 #ifndef GSH_LANES_H
 #define GSH_LANES_H
 

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "proxy/ucx_plugin.h"
+#include "proxy/ucx/plugin.h"
 #include "runtime/base/log.h"
 #include "runtime/base/plugin.h"
 #include "runtime/base/util.h"

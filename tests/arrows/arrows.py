@@ -23,7 +23,8 @@ ARROWS = {
     "device/cpu/": PUBLIC + ["device/cpu/", "device/state.h"],
     "runtime/base/": HOST,
     "bootstrap/": HOST + ["bootstrap/"],
-    "heap/": HOST + WIRE + ["heap/", "bootstrap/bootstrap.h", "bootstrap/fdpass.h"],
+    "tools/": HOST + ["tools/", "bootstrap/", "proxy/transport.h"],
+    "heap/": HOST + WIRE + ["heap/", "bootstrap/agree.h", "bootstrap/bootstrap.h", "bootstrap/fdpass.h"],
     "proxy/": HOST + WIRE + ["proxy/", "bootstrap/bootstrap.h"],
     "runtime/": HOST + WIRE + ["runtime/", "heap/", "proxy/", "bootstrap/", "device/"],
     "examples/": PUBLIC + ["examples/"],
@@ -106,13 +107,13 @@ def self_test():
     assert judge("heap/heap.c", "bootstrap/bootstrap.h") is None
     assert judge("heap/heap.c", "bootstrap/uid.h")
     assert judge("heap/heap.c", "proxy/proxy.h")
-    assert judge("heap/heap.c", "runtime/instance.h")
+    assert judge("heap/heap.c", "runtime/job/instance.h")
     assert judge("bootstrap/uid.c", "heap/heap.h")
     assert judge("device/state.h", "include/gshmem/types.h")
-    assert judge("runtime/init.c", "heap/heap.h") is None
+    assert judge("runtime/job/init.c", "heap/heap.h") is None
     assert judge("include/gshmem.h", "device/rma.cuh")
     assert judge("include/gshmem_device.cuh", "device/rma.cuh") is None
-    assert judge("examples/ring.cu", "runtime/instance.h")
+    assert judge("examples/ring.cu", "runtime/job/instance.h")
     assert judge("elsewhere/x.c", "heap/heap.h")
 
 

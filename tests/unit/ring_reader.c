@@ -2,7 +2,7 @@
  * Proves that the proxy's side of a ring takes nothing that is not all there, refuses every
  * malformed entry with a result, and gives slots back; and that no content of the slots makes it
  * misbehave (run with the sanitizers). What kernels push is decoded in ring_threads.cc. */
-#include "proxy/ring_host.h"
+#include "proxy/ring/reader.h"
 #include "device/state.h"
 #include "runtime/base/log.h"
 #include "gshmem/types.h"

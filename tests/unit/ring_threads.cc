@@ -14,7 +14,7 @@
 #include "device/ring.cuh"
 #include "tests/test.h"
 extern "C" {
-#include "proxy/ring_host.h"
+#include "proxy/ring/reader.h"
 }
 
 using namespace gshmem::detail;

@@ -3,7 +3,7 @@
  *
  * The plug-in is linked in, and some calls of UCX are replaced by the ones below: what is sent is
  * kept, shuffled, and brought back to the same transport. */
-#include "proxy/ucx.h"
+#include "proxy/ucx/ucx.h"
 #include "tests/test.h"
 
 enum { N = 400, FETCHES = 8 };

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Votes: gathering, comparing, and wording what the PEs disagree on. */
+#include "bootstrap/agree.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct gsh_vote) == 24, "gsh_vote is exchanged between processes");
+
+#define REASON_BYTES (10 * sizeof(struct gsh_vote))
+
+enum gsh_result gsh_agreement_init(struct gsh_agreement *a, struct gsh_bootstrap *bootstrap)
+{
+    a->bootstrap = bootstrap;
+    a->votes = calloc((size_t)bootstrap->size, sizeof *a->votes);
+    if (!a->votes)
+        return gsh_fail(GSH_ERR_NOMEM, "heap: no host memory for the votes of %d PEs",
+                        bootstrap->size);
+    return GSH_OK;
+}
+
+void gsh_agreement_finish(struct gsh_agreement *a)
+{
+    free(a->votes);
+    a->votes = NULL;
+}
+
+const char *gsh_vote_name(enum gsh_vote_call call)
+{
+    static const char *const names[] = {
+        [GSH_VOTE_CREATE] = "the set-up of the heap",
+        [GSH_VOTE_MALLOC] = "gshmem_malloc",
+        [GSH_VOTE_CALLOC] = "gshmem_calloc",
+        [GSH_VOTE_ALIGN] = "gshmem_align",
+        [GSH_VOTE_FREE] = "gshmem_free",
+        [GSH_VOTE_FINALIZE] = "gshmem_finalize",
+        [GSH_VOTE_STEP] = "a step of an allocation",
+    };
+    return call <= GSH_VOTE_STEP ? names[call] : "another call";
+}
+
+enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const char *format, ...)
+{
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    r = a->bootstrap->rank == 0 ? gsh_fail(r, "%s", text) : gsh_note(r, "%s", text);
+    /* Any PE may end the job for it: not before it is printed. */
+    enum gsh_result rb = a->bootstrap->ops->barrier(a->bootstrap);
+    return rb == GSH_OK ? r : rb;
+}
+
+static void describe(const struct gsh_vote *v, char *text, size_t size)
+{
+    unsigned long long a = v->args[0], b = v->args[1];
+    if (v->call == GSH_VOTE_CREATE)
+        snprintf(text, size, "has a range of %llu bytes, %llu of them internal", a, b);
+    else if (v->call == GSH_VOTE_STEP)
+        snprintf(text, size, "is at step %llu", a);
+    else if (v->call != GSH_VOTE_FREE)
+        snprintf(text, size, "asks for %llu bytes aligned to %llu", a, b);
+    else if (v->args[0] == GSH_VOTE_FREE_NULL)
+        snprintf(text, size, "frees NULL");
+    else if (v->args[0] == GSH_VOTE_FREE_FOREIGN)
+        snprintf(text, size, "frees a pointer outside the heap");
+    else
+        snprintf(text, size, "frees what is at heap offset %llu", a);
+}
+
+static enum gsh_result differ(struct gsh_agreement *a, int pe)
+{
+    struct gsh_vote first = a->votes[0], other = a->votes[pe];
+    char ours[128], theirs[128];
+    if (first.call != other.call)
+        return gsh_agree_fail(a, GSH_ERR_SYMMETRY,
+                              "PE %d called %s while PE 0 called %s: all PEs must make the same "
+                              "collective calls in the same order",
+                              pe, gsh_vote_name(other.call), gsh_vote_name(first.call));
+    describe(&first, ours, sizeof ours);
+    describe(&other, theirs, sizeof theirs);
+    return gsh_agree_fail(a, GSH_ERR_SYMMETRY, "%s: PE 0 %s, PE %d %s", gsh_vote_name(first.call),
+                          ours, pe, theirs);
+}
+
+/* Carries the failing PE's words to all, in pieces as large as a vote. */
+static enum gsh_result fail_everywhere(struct gsh_agreement *a, const char *mine, int pe,
+                                       enum gsh_result outcome, const char *what)
+{
+    char reason[REASON_BYTES] = "";
+    for (size_t at = 0; at < sizeof reason; at += sizeof *a->votes) {
+        enum gsh_result r =
+            a->bootstrap->ops->allgather(a->bootstrap, mine + at, sizeof *a->votes, a->votes);
+        if (r != GSH_OK)
+            return r;
+        memcpy(reason + at, &a->votes[pe], sizeof *a->votes);
+    }
+    reason[sizeof reason - 1] = '\0';
+    return gsh_agree_fail(a, outcome, "%s failed on PE %d: %s", what, pe, reason);
+}
+
+enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const char *what,
+                          uint16_t *flags)
+{
+    char words[REASON_BYTES] = "";
+    if (mine.outcome != GSH_OK)
+        snprintf(words, sizeof words, "%s", gsh_last_error());
+    enum gsh_result r = a->bootstrap->ops->allgather(a->bootstrap, &mine, sizeof mine, a->votes);
+    if (r != GSH_OK)
+        return r;
+
+    const struct gsh_vote *first = &a->votes[0];
+    uint16_t common = first->flags;
+    int failed = -1;
+    for (int pe = 0; pe < a->bootstrap->size; pe++) {
+        const struct gsh_vote *v = &a->votes[pe];
+        if (v->call != first->call || memcmp(v->args, first->args, sizeof v->args) != 0)
+            return differ(a, pe);
+        if (v->outcome != GSH_OK && failed < 0)
+            failed = pe;
+        common &= v->flags;
+    }
+    if (failed >= 0) {
+        enum gsh_result outcome = (enum gsh_result)a->votes[failed].outcome;
+        if (!what)
+            return gsh_note(outcome, "heap: a step failed on PE %d", failed);
+        return fail_everywhere(a, words, failed, outcome, what);
+    }
+    if (flags)
+        *flags = common;
+    return GSH_OK;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The calls of host threads: requests, and messages of the runtime. They act under the proxy's lock
+ * and make rounds while they wait, so that nothing is handed over to the proxy's thread. */
+#include <stdlib.h>
+#include <string.h>
+#include "proxy/engine/engine.h"
+#include "runtime/base/util.h"
+
+/* Calls that need no progress themselves make a round now and then. */
+#define CALLS_PER_ROUND 16
+/* How often a round of a host thread asks the transport while nothing comes: to ask costs less than
+ * the rest of a round. */
+#define POLLS_PER_ROUND 8
+/* Turns of a spin before a waiting host thread begins to sleep between them: milliseconds. */
+#define SPIN_TURNS 20000u
+
+/* ---- the lock, as host threads take it ---- */
+
+/* The thread of the proxy leaves the next rounds to this one. */
+static void note_call(struct gsh_proxy *proxy)
+{
+    __atomic_store_n(&proxy->n_host_calls, proxy->n_host_calls + 1, __ATOMIC_RELAXED);
+}
+
+/* Release: whoever sees the number sees the request to be the engine's, too. */
+static void count_request(struct gsh_proxy *proxy)
+{
+    gsh_store_release_u64(&proxy->n_requests, proxy->n_requests + 1);
+}
+
+uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy)
+{
+    return gsh_load_acquire_u64(&proxy->n_requests); /* pairs with count_request */
+}
+
+static void enter(struct gsh_proxy *proxy)
+{
+    gsh_lock_take(&proxy->lock);
+    note_call(proxy);
+}
+
+/* A round in which nothing happens is no reason for the thread of the proxy to stay awake. */
+static unsigned make_round(struct gsh_proxy *proxy)
+{
+    unsigned n = gsh_engine_round(proxy, POLLS_PER_ROUND);
+    if (n > 0)
+        note_call(proxy);
+    return n;
+}
+
+/* What this thread leaves undone, the thread of the proxy must go on with. */
+static void leave(struct gsh_proxy *proxy)
+{
+    bool is_busy = proxy->n_pending > 0 || !gsh_link_is_alone(&proxy->waiting) ||
+                   gsh_stage_is_busy(&proxy->stage);
+    gsh_lock_give(&proxy->lock);
+    if (is_busy)
+        gsh_thread_wake(proxy);
+}
+
+static void count_waiting(struct gsh_proxy *proxy, int change)
+{
+    __atomic_store_n(&proxy->n_waiting, proxy->n_waiting + (uint32_t)change, __ATOMIC_RELAXED);
+}
+
+/* Within enter and leave: a round, and others get the lock. */
+static void wait_turn(struct gsh_proxy *proxy, unsigned *turn)
+{
+    unsigned n = make_round(proxy);
+    bool is_alone = proxy->n_waiting <= 1;
+    unsigned after_spin = *turn > SPIN_TURNS ? *turn - SPIN_TURNS : 0;
+    gsh_lock_give(&proxy->lock);
+    if (n > 0 && is_alone) {
+        *turn = 0;
+    } else if (after_spin == 0) {
+        gsh_spin(turn);
+    } else {
+        gsh_backoff(&after_spin);
+        *turn = after_spin + SPIN_TURNS;
+    }
+    gsh_lock_take(&proxy->lock);
+}
+
+/* ---- requests of host threads ---- */
+
+static void host_task_done(struct gsh_request *request)
+{
+    struct gsh_task *task = GSH_HOLDER(struct gsh_task, request, request);
+    struct gsh_proxy *proxy = task->proxy;
+    gsh_link_remove(&task->flight);
+    if (task->is_posted) {
+        proxy->n_posted--;
+        gsh_pool_give(&proxy->tasks, task);
+    }
+    task->is_done = true; /* a pool's objects stay memory */
+}
+
+/* NULL: no memory, reported. */
+static struct gsh_task *take_task(struct gsh_proxy *proxy, bool is_posted)
+{
+    struct gsh_task *task = gsh_pool_take(&proxy->tasks);
+    if (!task) {
+        gsh_engine_fail(proxy, proxy->options.my_pe, GSH_ERR_NOMEM, "a request", "no memory");
+        return NULL;
+    }
+    task->proxy = proxy;
+    task->source = GSH_SOURCE_HOST;
+    task->is_posted = is_posted;
+    task->is_done = false;
+    task->flight_sequence = ++proxy->flight_sequence;
+    gsh_link_init(&task->flight);
+    return task;
+}
+
+static void submit(struct gsh_task *task, const struct gsh_request *request)
+{
+    struct gsh_proxy *proxy = task->proxy;
+    bool has_data = request->op == GSH_RING_PUT_INLINE || request->op == GSH_RING_PUT_SIGNAL;
+    /* Most of a request is room for data that it does not use. */
+    memcpy(&task->request, request, offsetof(struct gsh_request, inline_data));
+    if (has_data && !request->local)
+        memcpy(task->request.inline_data, request->inline_data,
+               gsh_min_u64(request->bytes, sizeof request->inline_data));
+    task->request.done = host_task_done;
+    if (task->is_posted)
+        proxy->n_posted++;
+    if (request->op != GSH_RING_QUIET)
+        gsh_link_append(&proxy->flight, &task->flight);
+    gsh_engine_submit(proxy, task);
+}
+
+/* A quiet is also about gets, and about sources of puts: about every earlier task. */
+static bool is_over(const struct gsh_proxy *proxy, const struct gsh_task *task)
+{
+    if (!task->is_done || task->request.op != GSH_RING_QUIET || gsh_link_is_alone(&proxy->flight))
+        return task->is_done;
+    const struct gsh_task *oldest = GSH_HOLDER(struct gsh_task, flight, proxy->flight.next);
+    return oldest->flight_sequence > task->flight_sequence;
+}
+
+/* Until it is over; then it goes back to its pool. After a failure it stays, for the transport may
+ * still know it. */
+static enum gsh_result await(struct gsh_proxy *proxy, struct gsh_task *task, uint64_t *value)
+{
+    unsigned turn = 0;
+    bool is_first = true;
+    while (!is_over(proxy, task) && proxy->failure == GSH_OK) {
+        if (is_first)
+            count_waiting(proxy, 1);
+        is_first = false;
+        wait_turn(proxy, &turn);
+    }
+    if (!is_first)
+        count_waiting(proxy, -1);
+    if (!is_over(proxy, task))
+        return proxy->failure;
+    *value = task->request.value;
+    gsh_pool_give(&proxy->tasks, task);
+    return GSH_OK;
+}
+
+static void round_now_and_then(struct gsh_proxy *proxy)
+{
+    if (proxy->n_calls_until_round-- > 0)
+        return;
+    proxy->n_calls_until_round = CALLS_PER_ROUND - 1;
+    gsh_engine_round(proxy, 1);
+}
+
+/* A quiet, its own tasks apart: what the rings had given out before it is complete, gets as well.
+ */
+static enum gsh_result run_quiet(struct gsh_proxy *proxy, struct gsh_task *task,
+                                 struct gsh_request *request)
+{
+    uint64_t tails[GSH_RING_MAX_RINGS];
+    int n_rings = proxy->n_rings;
+    unsigned turn = 0;
+    for (int r = 0; r < n_rings; r++)
+        tails[r] = proxy->rings[r]->tail;
+    submit(task, request);
+    enum gsh_result result = await(proxy, task, &request->value);
+    for (int r = 0; r < n_rings && result == GSH_OK; r++) {
+        while (proxy->rings[r]->head < tails[r] && proxy->failure == GSH_OK)
+            wait_turn(proxy, &turn);
+        result = proxy->failure;
+    }
+    return result;
+}
+
+enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *request)
+{
+    enter(proxy);
+    enum gsh_result r = proxy->failure;
+    struct gsh_task *task = r == GSH_OK ? take_task(proxy, false) : NULL;
+    if (task && request->op == GSH_RING_QUIET) {
+        r = run_quiet(proxy, task, request);
+    } else if (task) {
+        submit(task, request);
+        if (request->op != GSH_RING_FENCE)
+            count_request(proxy);
+        r = await(proxy, task, &request->value);
+        round_now_and_then(proxy);
+    } else if (r == GSH_OK) {
+        r = proxy->failure;
+    }
+    leave(proxy);
+    return r;
+}
+
+enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request *request)
+{
+    unsigned turn = 0;
+    if (request->op == GSH_RING_QUIET || request->op == GSH_RING_FENCE || request->is_fetch)
+        return gsh_fail(GSH_ERR_ARG, "operation %u cannot be posted", request->op);
+    enter(proxy);
+    while (proxy->n_posted >= GSH_POSTED_MAX && proxy->failure == GSH_OK)
+        wait_turn(proxy, &turn);
+    struct gsh_task *task = proxy->failure == GSH_OK ? take_task(proxy, true) : NULL;
+    if (task) {
+        submit(task, request);
+        count_request(proxy);
+        round_now_and_then(proxy);
+    }
+    enum gsh_result r = proxy->failure;
+    leave(proxy);
+    return r;
+}
+
+/* Nothing is in the put's way: what submit does, without its detours. */
+static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task, const char *call,
+                                   uint64_t remote_off, const void *local, uint64_t bytes)
+{
+    struct gsh_proxy *proxy = task->proxy;
+    struct gsh_transport *t = proxy->transport;
+    bool is_posted = task->is_posted, is_pending = false;
+    uint64_t unused;
+    task->request.op = GSH_RING_PUT;
+    task->request.pe = peer->pe;
+    task->request.call = call;
+    task->request.remote_off = remote_off;
+    task->request.bytes = bytes;
+    task->request.done = host_task_done;
+    task->op.done = gsh_task_native_done;
+    gsh_engine_activate(peer, GSH_SOURCE_HOST);
+    peer->last_op = GSH_RING_PUT;
+    peer->puts_posted++;
+    proxy->n_posted += is_posted; /* these first, for done may come from within the call */
+    proxy->n_pending++;
+    enum gsh_result r = t->ops->put(t, peer->pe, remote_off, local, bytes, &task->op, &is_pending);
+    if (r == GSH_OK && !is_pending) {
+        proxy->n_posted -= is_posted;
+        proxy->n_pending--;
+        gsh_pool_give(&proxy->tasks, task);
+        return GSH_OK;
+    }
+    if (r != GSH_OK)
+        gsh_task_native_done(&task->op, r);
+    else if (!task->is_done)
+        gsh_link_append(&proxy->flight, &task->flight);
+    return is_posted ? proxy->failure : await(proxy, task, &unused);
+}
+
+enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
+                              uint64_t remote_off, const void *local, uint64_t bytes,
+                              bool is_posted)
+{
+    enter(proxy);
+    struct gsh_peer *peer = proxy->peers[pe];
+    bool is_open = proxy->failure == GSH_OK && proxy->is_native && peer &&
+                   gsh_engine_is_open(peer) && proxy->n_posted < GSH_POSTED_MAX &&
+                   gsh_proxy_is_in_heap(proxy, remote_off, bytes);
+    struct gsh_task *task = is_open ? take_task(proxy, is_posted) : NULL;
+    if (task) {
+        enum gsh_result r = put_at_once(peer, task, call, remote_off, local, bytes);
+        count_request(proxy);
+        round_now_and_then(proxy);
+        leave(proxy);
+        return r;
+    }
+    leave(proxy);
+    struct gsh_request request = {.op = GSH_RING_PUT,
+                                  .pe = pe,
+                                  .call = call,
+                                  .remote_off = remote_off,
+                                  .local = (void *)(uintptr_t)local,
+                                  .bytes = bytes};
+    return is_posted ? gsh_proxy_post(proxy, &request) : gsh_proxy_run(proxy, &request);
+}
+
+void gsh_proxy_help(struct gsh_proxy *proxy)
+{
+    if (!gsh_lock_try(&proxy->lock)) {
+        gsh_pause();
+        return;
+    }
+    (void)make_round(proxy);
+    gsh_lock_give(&proxy->lock);
+}
+
+/* ---- messages of the runtime ---- */
+
+size_t gsh_proxy_message_max(const struct gsh_proxy *proxy)
+{
+    return proxy->data_max;
+}
+
+/* The task is done when the data may be reused. */
+static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *data, size_t bytes)
+{
+    struct gsh_proxy *proxy = task->proxy;
+    struct gsh_peer *peer = gsh_engine_peer(proxy, pe);
+    struct gsh_out *out = peer ? gsh_out_take(proxy, false, true) : NULL;
+    task->request.op = GSH_RING_NONE;
+    task->request.pe = pe;
+    task->request.done = host_task_done;
+    if (!out)
+        return;
+    out->header = (struct gsh_message){.kind = GSH_MESSAGE_MAIL, .tag = tag};
+    out->task = task;
+    gsh_out_send(peer, out, data, bytes);
+}
+
+static enum gsh_result mail_to_self(struct gsh_proxy *proxy, uint64_t tag, const void *data,
+                                    size_t bytes)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = gsh_mailbox_put(&proxy->mailbox, proxy->options.my_pe, tag, data, bytes);
+    gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+enum gsh_result gsh_proxy_send(struct gsh_proxy *proxy, int pe, uint64_t tag, const void *data,
+                               size_t bytes)
+{
+    uint64_t value;
+    if (bytes > proxy->data_max)
+        return gsh_fail(GSH_ERR_ARG, "a message of %zu bytes; the most is %zu", bytes,
+                        proxy->data_max);
+    if (pe == proxy->options.my_pe)
+        return mail_to_self(proxy, tag, data, bytes);
+    enter(proxy);
+    enum gsh_result r = proxy->failure;
+    struct gsh_task *task = r == GSH_OK ? take_task(proxy, false) : NULL;
+    if (task) {
+        send_mail(task, pe, tag, data, bytes);
+        r = await(proxy, task, &value);
+    } else if (r == GSH_OK) {
+        r = proxy->failure;
+    }
+    leave(proxy);
+    return r;
+}
+
+void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t bytes)
+{
+    if (bytes > GSH_PROXY_NOTICE_MAX)
+        return;
+    enter(proxy);
+    struct gsh_peer *peer = gsh_engine_peer(proxy, pe);
+    struct gsh_out *out = peer ? gsh_out_take(proxy, true, true) : NULL;
+    if (out) {
+        out->header = (struct gsh_message){.kind = GSH_MESSAGE_NOTICE};
+        memcpy(out->data, data, bytes);
+        gsh_out_send(peer, out, out->data, bytes);
+    }
+    leave(proxy);
+}
+
+static enum gsh_result open_mail(struct gsh_mail *mail, void *data, size_t bytes)
+{
+    enum gsh_result r = GSH_OK;
+    if (mail->bytes != bytes)
+        r = gsh_fail(GSH_ERR_SYMMETRY, "PE %d sent %zu bytes where %zu were expected", mail->pe,
+                     mail->bytes, bytes);
+    else if (bytes > 0)
+        memcpy(data, mail->data, bytes);
+    free(mail);
+    return r;
+}
+
+enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag, void *data,
+                                  size_t bytes, gsh_proxy_wait_fn wait, void *context)
+{
+    struct gsh_mail *mail;
+    enum gsh_result r = GSH_OK;
+    unsigned turn = 0;
+    enter(proxy);
+    count_waiting(proxy, 1);
+    while (!(mail = gsh_mailbox_take(&proxy->mailbox, pe, tag))) {
+        r = proxy->failure;
+        if (r != GSH_OK)
+            break;
+        wait_turn(proxy, &turn);
+        gsh_lock_give(&proxy->lock);
+        r = wait ? wait(context, pe) : GSH_OK;
+        gsh_lock_take(&proxy->lock);
+        if (r != GSH_OK)
+            break;
+    }
+    count_waiting(proxy, -1);
+    leave(proxy);
+    return mail ? open_mail(mail, data, bytes) : r;
+}

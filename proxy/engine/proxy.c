@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The proxy as its users see it: making and ending it, connections and memory. Requests of host
+ * threads are host.c's. */
+#include "proxy/proxy.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "proxy/engine/engine.h"
+#include "runtime/base/util.h"
+
+/* How long destroy waits for messages to leave. */
+#define CLOSE_NS 1000000000u
+
+/* The network does not know memory that it does not reach: what stands for the key of a region. */
+static const uint8_t no_key[1];
+
+/* ---- making and ending ---- */
+
+static enum gsh_result create_transport(struct gsh_proxy *proxy)
+{
+    const struct gsh_proxy_options *o = &proxy->options;
+    struct gsh_transport_options options = {
+        .my_pe = o->my_pe,
+        .n_pes = o->n_pes,
+        .name = o->transport,
+        .plugin = o->plugin,
+        .timeout_ns = o->timeout_ns,
+        .loop_seed = o->loop_seed,
+        .events = {.context = proxy, .message = gsh_message_arrived, .lost = gsh_engine_lost}};
+    if (strcmp(o->transport, "auto") == 0)
+        options.name = o->is_one_process ? "loop" : "ucx";
+    if (strcmp(options.name, "loop") == 0)
+        return gsh_transport_loop_create(&options, &proxy->transport);
+    if (strcmp(options.name, "ucx") == 0)
+        return gsh_transport_ucx_create(&options, &proxy->transport);
+    return gsh_note(GSH_ERR_ARG, "transport \"%s\" is none of auto, ucx, loop", o->transport);
+}
+
+static enum gsh_result build(struct gsh_proxy *proxy)
+{
+    proxy->peers = calloc((size_t)proxy->options.n_pes, sizeof *proxy->peers);
+    if (!proxy->peers)
+        return gsh_note(GSH_ERR_NOMEM, "no memory for %d far PEs", proxy->options.n_pes);
+    enum gsh_result r = gsh_thread_create_event(proxy);
+    if (r == GSH_OK)
+        r = create_transport(proxy);
+    if (r != GSH_OK)
+        return r;
+    proxy->data_max = proxy->transport->ops->message_max - sizeof(struct gsh_message);
+    gsh_pool_init(&proxy->tasks, sizeof(struct gsh_task), 64);
+    gsh_pool_init(&proxy->small_outs, sizeof(struct gsh_out) + GSH_RING_INLINE_MAX, 64);
+    gsh_pool_init(&proxy->large_outs, sizeof(struct gsh_out) + proxy->data_max, 8);
+    gsh_pool_init(&proxy->stage_outs, sizeof(struct gsh_stage_out), 32);
+    gsh_pool_init(&proxy->stage_ins, sizeof(struct gsh_stage_in), 32);
+    return GSH_OK;
+}
+
+enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct gsh_proxy **out)
+{
+    struct gsh_proxy *proxy = calloc(1, sizeof *proxy);
+    if (!proxy)
+        return gsh_note(GSH_ERR_NOMEM, "no memory for the proxy");
+    proxy->options = *options;
+    proxy->event_fd = -1;
+    proxy->lost_pe = -1;
+    gsh_link_init(&proxy->active);
+    gsh_link_init(&proxy->waiting);
+    gsh_link_init(&proxy->acking);
+    gsh_link_init(&proxy->flight);
+    gsh_stage_init(&proxy->stage);
+    enum gsh_result r = build(proxy);
+    if (r != GSH_OK) {
+        gsh_proxy_destroy(&proxy);
+        return r;
+    }
+    *out = proxy;
+    return GSH_OK;
+}
+
+/* Messages that this PE has sent leave; nobody hears of it if they cannot. */
+static void close_down(struct gsh_proxy *proxy)
+{
+    uint64_t start_ns = gsh_now_ns();
+    unsigned turn = 0;
+    gsh_lock_take(&proxy->lock);
+    proxy->is_closing = true;
+    while (proxy->n_outs > 0 && proxy->failure == GSH_OK && gsh_now_ns() - start_ns < CLOSE_NS) {
+        gsh_engine_round(proxy, 1);
+        gsh_spin(&turn);
+    }
+    gsh_lock_give(&proxy->lock);
+}
+
+void gsh_proxy_destroy(struct gsh_proxy **handle)
+{
+    struct gsh_proxy *proxy = *handle;
+    if (!proxy)
+        return;
+    *handle = NULL;
+    gsh_thread_stop(proxy);
+    if (proxy->transport) {
+        close_down(proxy);
+        gsh_stage_destroy(proxy);
+        proxy->transport->ops->destroy(proxy->transport);
+    }
+    gsh_thread_destroy_event(proxy);
+    gsh_rings_destroy(proxy);
+    gsh_mailbox_finish(&proxy->mailbox);
+    for (int pe = 0; proxy->peers && pe < proxy->options.n_pes; pe++)
+        free(proxy->peers[pe]);
+    free(proxy->peers);
+    gsh_pool_empty(&proxy->tasks);
+    gsh_pool_empty(&proxy->small_outs);
+    gsh_pool_empty(&proxy->large_outs);
+    gsh_pool_empty(&proxy->stage_outs);
+    gsh_pool_empty(&proxy->stage_ins);
+    free(proxy);
+}
+
+enum gsh_result gsh_proxy_start(struct gsh_proxy *proxy)
+{
+    return gsh_thread_start(proxy);
+}
+
+static enum gsh_result affinity_result(int error)
+{
+    return error == 0 ? GSH_OK : gsh_note(GSH_ERR_SYSTEM, "%s", strerror(error));
+}
+
+enum gsh_result gsh_proxy_get_cpus(const struct gsh_proxy *proxy, void *mask, size_t bytes)
+{
+    return affinity_result(pthread_getaffinity_np(proxy->thread, bytes, mask));
+}
+
+enum gsh_result gsh_proxy_set_cpus(struct gsh_proxy *proxy, const void *mask, size_t bytes)
+{
+    return affinity_result(pthread_setaffinity_np(proxy->thread, bytes, mask));
+}
+
+const char *gsh_proxy_transport_name(const struct gsh_proxy *proxy)
+{
+    return proxy->transport->ops->name;
+}
+
+const struct gsh_ring_wake *gsh_proxy_ring_wake(struct gsh_proxy *proxy)
+{
+    return &proxy->wake;
+}
+
+/* ---- connections and memory ---- */
+
+enum gsh_result gsh_proxy_address(struct gsh_proxy *proxy, const void **blob, size_t *bytes)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = proxy->transport->ops->address(proxy->transport, blob, bytes);
+    gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+enum gsh_result gsh_proxy_set_peer(struct gsh_proxy *proxy, int pe, const void *blob, size_t bytes)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = proxy->transport->ops->set_peer(proxy->transport, pe, blob, bytes);
+    gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+static enum gsh_result set_memory(struct gsh_proxy *proxy, const struct gsh_proxy_memory *memory,
+                                  void *heap_base)
+{
+    bool is_reached = memory->is_host || proxy->transport->reads_cuda;
+    bool is_always = proxy->options.stages_always && memory->lane_ops;
+    if (!memory->is_host && !memory->lane_ops)
+        return gsh_fail(GSH_ERR_ARG, "no way to the memory");
+    gsh_stage_destroy(proxy); /* of a set-up that failed */
+    proxy->memory = *memory;
+    proxy->heap_base = heap_base;
+    proxy->is_native = is_reached && !is_always;
+    enum gsh_result r = GSH_OK;
+    if (is_always || !memory->is_host)
+        r = gsh_stage_create(proxy);
+    proxy->has_memory = r == GSH_OK;
+    return r;
+}
+
+enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy, const struct gsh_proxy_memory *memory,
+                                     void *heap_base)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = set_memory(proxy, memory, heap_base);
+    gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+void gsh_proxy_forget_lanes(struct gsh_proxy *proxy)
+{
+    gsh_lock_take(&proxy->lock);
+    if (proxy->stage.ops) {
+        gsh_stage_destroy(proxy);
+        proxy->has_memory = false;
+    }
+    gsh_lock_give(&proxy->lock);
+}
+
+enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off, uint64_t bytes,
+                                     const void **key, size_t *key_bytes)
+{
+    enum gsh_result r = GSH_OK;
+    gsh_lock_take(&proxy->lock);
+    if (proxy->is_native) {
+        r = proxy->transport->ops->add_region(proxy->transport, proxy->heap_base + off, off, bytes,
+                                              key, key_bytes);
+    } else {
+        *key = no_key;
+        *key_bytes = sizeof no_key;
+    }
+    if (r == GSH_OK)
+        proxy->heap_bytes = off + bytes;
+    gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+enum gsh_result gsh_proxy_remove_region(struct gsh_proxy *proxy, uint64_t off)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r =
+        proxy->is_native ? proxy->transport->ops->remove_region(proxy->transport, off) : GSH_OK;
+    proxy->heap_bytes = gsh_min_u64(proxy->heap_bytes, off);
+    gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *proxy, int pe, uint64_t off,
+                                          uint64_t bytes, const void *key, size_t key_bytes)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = GSH_OK;
+    if (proxy->is_native)
+        r = proxy->transport->ops->add_peer_region(proxy->transport, pe, off, bytes, key,
+                                                   key_bytes);
+    gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe, uint64_t off)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = GSH_OK;
+    if (proxy->is_native)
+        r = proxy->transport->ops->remove_peer_region(proxy->transport, pe, off);
+    gsh_lock_give(&proxy->lock);
+    return r;
+}

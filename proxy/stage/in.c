@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What messages do to this PE's memory when it has lanes; see stage.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "proxy/engine/engine.h"
+
+static struct gsh_stage_in *in_of(struct gsh_link *link)
+{
+    return GSH_HOLDER(struct gsh_stage_in, link, link);
+}
+
+static bool is_staged(const struct gsh_stage_in *in)
+{
+    return in->header.kind == GSH_MESSAGE_STAGED_PUT || in->header.kind == GSH_MESSAGE_STAGED_DATA;
+}
+
+static struct gsh_task *task_of(const struct gsh_stage_in *in)
+{
+    return (struct gsh_task *)(uintptr_t)in->header.task;
+}
+
+/* The first word of a small buffer; the data come after it. */
+static uint64_t *old_of(const struct gsh_stage_in *in)
+{
+    return (uint64_t *)(void *)(in->data - 64);
+}
+
+/* ---- starting ---- */
+
+static bool copy(struct gsh_stage_in *in, void *dest)
+{
+    struct gsh_proxy *proxy = in->peer->proxy;
+    struct gsh_stage *stage = &proxy->stage;
+    return in->bytes == 0 || gsh_stage_started(proxy, GSH_LANE_IN,
+                                               stage->ops->copy(stage->lanes, GSH_LANE_IN, dest,
+                                                                in->data, in->bytes));
+}
+
+static bool scatter(struct gsh_stage_in *in, void *dest, int64_t stride)
+{
+    struct gsh_proxy *proxy = in->peer->proxy;
+    struct gsh_stage *stage = &proxy->stage;
+    uint64_t size = in->bytes / in->header.strided.nelems;
+    if (stride == 1)
+        return copy(in, dest);
+    return gsh_stage_started(proxy, GSH_LANE_IN,
+                             stage->ops->copy_strided(stage->lanes, GSH_LANE_IN, dest, stride,
+                                                      in->data, 1, size,
+                                                      in->header.strided.nelems));
+}
+
+static bool amo(struct gsh_stage_in *in, uint64_t off, size_t word_bytes)
+{
+    struct gsh_proxy *proxy = in->peer->proxy;
+    struct gsh_stage *stage = &proxy->stage;
+    const struct gsh_message *m = &in->header;
+    return gsh_stage_started(proxy, GSH_LANE_IN,
+                             stage->ops->amo(stage->lanes, m->amo_op, proxy->heap_base + off,
+                                             word_bytes, m->amo.operand, m->amo.cond, old_of(in)));
+}
+
+static uint8_t *elements_dest(const struct gsh_stage_in *in)
+{
+    const struct gsh_request *request = &task_of(in)->request;
+    return (uint8_t *)request->local +
+           in->header.at * (uint64_t)request->local_stride * request->elem_bytes;
+}
+
+static bool start_jobs(struct gsh_stage_in *in)
+{
+    const struct gsh_message *m = &in->header;
+    uint8_t *here = in->peer->proxy->heap_base + m->off;
+    switch (m->kind) {
+    case GSH_MESSAGE_PUT:
+    case GSH_MESSAGE_STAGED_PUT:
+        return copy(in, here);
+    case GSH_MESSAGE_IPUT:
+        return scatter(in, here, m->strided.stride);
+    case GSH_MESSAGE_AMO:
+        return amo(in, m->off, m->word_bytes);
+    case GSH_MESSAGE_PUT_SIGNAL: /* in one lane: the signal after the data */
+        return copy(in, here) && amo(in, m->amo.off, 8);
+    case GSH_MESSAGE_ELEMENTS:
+        return scatter(in, elements_dest(in), task_of(in)->request.local_stride);
+    default:
+        return copy(in, (uint8_t *)task_of(in)->request.local + m->at);
+    }
+}
+
+/* False: no small buffer is free. */
+static bool find_memory(struct gsh_stage_in *in, const void *data)
+{
+    struct gsh_stage *stage = &in->peer->proxy->stage;
+    if (is_staged(in)) {
+        in->data = stage->region + in->header.staged.slot;
+        return true;
+    }
+    if (stage->n_free_ins == 0)
+        return false;
+    in->data = stage->free_ins[--stage->n_free_ins] + 64;
+    if (in->bytes > 0)
+        memcpy(in->data, data, in->bytes);
+    return true;
+}
+
+static void start(struct gsh_stage_in *in)
+{
+    struct gsh_stage *stage = &in->peer->proxy->stage;
+    gsh_link_append(&stage->started_ins, &in->link);
+    (void)start_jobs(in); /* a failure has stopped the proxy */
+    in->ticket = stage->n_started[GSH_LANE_IN];
+}
+
+static unsigned start_queued(struct gsh_proxy *proxy)
+{
+    struct gsh_stage *stage = &proxy->stage;
+    unsigned n = 0;
+    while (!gsh_link_is_alone(&stage->queued_ins) && proxy->failure == GSH_OK) {
+        struct gsh_stage_in *in = in_of(stage->queued_ins.next);
+        uint8_t *kept = in->data;
+        if (!find_memory(in, kept))
+            break;
+        free(kept);
+        gsh_link_remove(&in->link);
+        start(in);
+        n++;
+    }
+    return n;
+}
+
+/* Its data are kept until there is a small buffer. */
+static bool queue(struct gsh_stage_in *in, const void *data)
+{
+    if (in->bytes > 0 && !is_staged(in)) {
+        in->data = malloc(in->bytes);
+        if (!in->data)
+            return false;
+        memcpy(in->data, data, in->bytes);
+    }
+    gsh_link_append(&in->peer->proxy->stage.queued_ins, &in->link);
+    return true;
+}
+
+static bool is_in_slots(const struct gsh_stage *stage, const struct gsh_message *m)
+{
+    uint64_t end = stage->n_chunks * stage->chunk_bytes;
+    return stage->has_chunks && m->staged.slot < end && m->staged.slot % stage->chunk_bytes == 0 &&
+           m->staged.bytes <= stage->chunk_bytes;
+}
+
+void gsh_stage_take(struct gsh_peer *peer, const struct gsh_message *m, const void *data,
+                    size_t bytes)
+{
+    struct gsh_proxy *proxy = peer->proxy;
+    struct gsh_stage_in *in = gsh_pool_take(&proxy->stage_ins);
+    bool is_first = gsh_link_is_alone(&proxy->stage.queued_ins);
+    if (!in) {
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", "no memory");
+        return;
+    }
+    *in = (struct gsh_stage_in){.peer = peer, .header = *m, .bytes = bytes};
+    gsh_link_init(&in->link);
+    if (is_staged(in)) {
+        in->bytes = m->staged.bytes;
+        if (!is_in_slots(&proxy->stage, m)) {
+            gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "its slot is none of ours");
+            return;
+        }
+    }
+    if (is_first && find_memory(in, data))
+        start(in);
+    else if (!queue(in, data))
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", "no memory");
+}
+
+/* ---- ending ---- */
+
+static void finish(struct gsh_stage_in *in)
+{
+    struct gsh_peer *peer = in->peer;
+    struct gsh_proxy *proxy = peer->proxy;
+    struct gsh_stage *stage = &proxy->stage;
+    const struct gsh_message *m = &in->header;
+    if (gsh_message_changes_memory(m->kind))
+        gsh_message_count_to_ack(peer);
+    if (m->kind == GSH_MESSAGE_AMO && m->is_fetch)
+        gsh_message_answer_value(peer, m, *old_of(in));
+    if (is_staged(in))
+        gsh_stage_free_slot(proxy, in->data);
+    else
+        stage->free_ins[stage->n_free_ins++] = in->data - 64;
+    if (m->kind == GSH_MESSAGE_DATA || m->kind == GSH_MESSAGE_STAGED_DATA)
+        gsh_message_take_part(peer, task_of(in), task_of(in)->request.bytes);
+    else if (m->kind == GSH_MESSAGE_ELEMENTS)
+        gsh_message_take_part(peer, task_of(in), task_of(in)->request.nelems);
+    gsh_pool_give(&proxy->stage_ins, in);
+}
+
+unsigned gsh_stage_progress_ins(struct gsh_proxy *proxy)
+{
+    struct gsh_stage *stage = &proxy->stage;
+    unsigned n = 0;
+    while (!gsh_link_is_alone(&stage->started_ins) && proxy->failure == GSH_OK) {
+        struct gsh_stage_in *in = in_of(stage->started_ins.next);
+        if (in->ticket > stage->n_ended[GSH_LANE_IN])
+            break;
+        gsh_link_remove(&in->link);
+        finish(in);
+        n++;
+    }
+    return n + start_queued(proxy);
+}

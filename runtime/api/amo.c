@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one host body of all remote atomics. Typed names are stamped in typed.c. */
+#include <string.h>
+#include "runtime/far/far.h"
+#include "runtime/api/host_calls.h"
+
+static uint64_t bits_of(const void *value, size_t bytes)
+{
+    uint64_t bits = 0;
+    if (value != NULL) {
+        memcpy(&bits, value, bytes);
+    }
+    return bits;
+}
+
+static uint64_t far_amo(struct gsh_instance *pe, const char *call, enum gsh_amo_op op,
+                        const void *dest, size_t bytes, uint64_t operand, uint64_t cond,
+                        bool is_fetch, int target)
+{
+    struct gsh_request request = gsh_far_request(pe, GSH_RING_AMO, dest, target);
+    request.amo_op = (uint8_t)op;
+    request.word_bytes = (uint8_t)bytes;
+    request.is_fetch = is_fetch;
+    request.operand = operand;
+    request.cond = cond;
+    gsh_far_run(pe, call, &request);
+    return request.value;
+}
+
+void gsh_amo(const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,
+             const void *value, const void *cond, void *old, int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if ((uintptr_t)dest % bytes != 0) {
+        gsh_abort(pe, 1, "%s: address %p is not a multiple of %zu", call, dest, bytes);
+    }
+    void *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    uint64_t operand = bits_of(value, bytes), bits = bits_of(cond, bytes), before = 0;
+    if (gsh_is_far(pe, target)) {
+        before = far_amo(pe, call, op, dest, bytes, operand, bits, old != NULL, target);
+    } else {
+        gsh_require(pe, call,
+                    pe->device_ops->amo(pe, op, remote, bytes, operand, bits,
+                                        old != NULL ? &before : NULL));
+    }
+    if (old != NULL) {
+        memcpy(old, &before, bytes);
+    }
+}

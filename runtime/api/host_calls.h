@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the typed and sized public calls come down to: bodies by byte count and element width.
+ * Every body finds the PE, checks what the caller promised, forms the peer's address and calls one
+ * row of the device table. `call` is the public name, for messages. */
+#ifndef GSH_HOST_CALLS_H
+#define GSH_HOST_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "runtime/job/instance.h"
+
+/* ---- rma.c ---- */
+void gsh_put(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
+             int target);
+void gsh_get(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
+             int target);
+void gsh_put_nbi(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
+                 int target);
+void gsh_get_nbi(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
+                 int target);
+void gsh_iput(const char *call, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+              size_t nelems, size_t elem_bytes, int target);
+void gsh_iget(const char *call, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+              size_t nelems, size_t elem_bytes, int target);
+/* One element of 1, 2, 4 or 8 bytes. */
+void gsh_p(const char *call, void *dest, const void *value, size_t bytes, int target);
+void gsh_g(const char *call, void *value, const void *source, size_t bytes, int target);
+void gsh_put_signal(const char *call, void *dest, const void *source, size_t nelems,
+                    size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op, int target);
+void gsh_put_signal_nbi(const char *call, void *dest, const void *source, size_t nelems,
+                        size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op,
+                        int target);
+
+/* Checks shared with stream.c; each ends the job when the promise is broken. */
+uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelems,
+                         size_t elem_bytes);
+/* The same for this PE's side of a copy, which is not NULL unless the bytes are 0. */
+uint64_t gsh_check_local(struct gsh_instance *pe, const char *call, const void *local,
+                         size_t nelems, size_t elem_bytes);
+/* The bytes from the first to behind the last of nelems elements, `stride` elements apart. */
+uint64_t gsh_check_span(struct gsh_instance *pe, const char *call, ptrdiff_t stride, size_t nelems,
+                        size_t elem_bytes);
+/* The mapped signal on target. */
+struct gsh_signal_arg gsh_check_signal(struct gsh_instance *pe, const char *call,
+                                       uint64_t *sig_addr, uint64_t signal, int sig_op, int target);
+
+/* ---- amo.c: a word of 4 or 8 bytes; cond and old may be NULL ---- */
+void gsh_amo(const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,
+             const void *value, const void *cond, void *old, int target);
+
+/* ---- wait.c ---- */
+
+static inline struct gsh_wait_arg gsh_wait_for_signal(const char *call, uint64_t *sig_addr, int cmp,
+                                                      uint64_t cmp_value)
+{
+    return (struct gsh_wait_arg){.ivars = sig_addr,
+                                 .nelems = 1,
+                                 .cmp = cmp,
+                                 .kind = {sizeof(*sig_addr), false},
+                                 .value = cmp_value,
+                                 .call = call};
+}
+/* The argument as the caller gave it: these check it. */
+void gsh_wait_all(const struct gsh_wait_arg *wait);
+size_t gsh_wait_any(const struct gsh_wait_arg *wait);
+size_t gsh_wait_some(const struct gsh_wait_arg *wait, size_t *indices);
+int gsh_test_all(const struct gsh_wait_arg *wait);
+size_t gsh_test_any(const struct gsh_wait_arg *wait);
+size_t gsh_test_some(const struct gsh_wait_arg *wait, size_t *indices);
+/* Ends the job when cmp is no comparison or the words are not this PE's symmetric memory. */
+void gsh_check_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait);
+/* gsh_wait_all for the device rows: the PE is given and the argument is checked. */
+void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *wait);
+
+/* ---- stream.c ---- */
+void gsh_put_on_stream(const char *call, void *dest, const void *source, size_t nelems,
+                       size_t elem_bytes, int target, gsh_stream stream);
+void gsh_get_on_stream(const char *call, void *dest, const void *source, size_t nelems,
+                       size_t elem_bytes, int target, gsh_stream stream);
+void gsh_iput_on_stream(const char *call, void *dest, const void *source, ptrdiff_t dst,
+                        ptrdiff_t sst, size_t nelems, size_t elem_bytes, int target,
+                        gsh_stream stream);
+void gsh_iget_on_stream(const char *call, void *dest, const void *source, ptrdiff_t dst,
+                        ptrdiff_t sst, size_t nelems, size_t elem_bytes, int target,
+                        gsh_stream stream);
+void gsh_p_on_stream(const char *call, void *dest, const void *value, size_t bytes, int target,
+                     gsh_stream stream);
+/* Waits for the stream. */
+void gsh_g_on_stream(const char *call, void *value, const void *source, size_t bytes, int target,
+                     gsh_stream stream);
+void gsh_put_signal_on_stream(const char *call, void *dest, const void *source, size_t nelems,
+                              size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op,
+                              int target, gsh_stream stream);
+void gsh_wait_on_stream(const struct gsh_wait_arg *wait, gsh_stream stream);
+
+#endif

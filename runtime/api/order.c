@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host fence, quiet, barrier and sync. What the flags of a host sync look like is instance.h's. */
+#include "gshmem.h"
+#include "runtime/far/far.h"
+#include "runtime/api/host_calls.h"
+#include "runtime/setup/team.h"
+
+/* Before device set-up nothing can be outstanding, and set-up is collective: do not start it. */
+static void quiet(struct gsh_instance *pe, const char *call)
+{
+    if (pe->is_device_ready) {
+        gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_far_quiet(pe, call);
+    }
+}
+
+void gshmem_fence(void)
+{
+    static const char call[] = "gshmem_fence";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    if (pe->is_device_ready) {
+        gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_far_fence(pe, call);
+    }
+}
+
+void gshmem_quiet(void)
+{
+    quiet(gsh_instance_need("gshmem_quiet"), "gshmem_quiet");
+}
+
+int gshmem_barrier(gshmem_team_t team)
+{
+    static const char call[] = "gshmem_barrier";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    enum gsh_result r = gsh_team_check(pe, call, team);
+    if (r == GSH_OK) {
+        quiet(pe, call);
+        gsh_host_sync(pe, team, call);
+    }
+    return gsh_public_error(r);
+}
+
+int gshmem_team_sync(gshmem_team_t team)
+{
+    static const char call[] = "gshmem_team_sync";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    enum gsh_result r = gsh_team_check(pe, call, team);
+    if (r == GSH_OK) {
+        gsh_host_sync(pe, team, call);
+    }
+    return gsh_public_error(r);
+}
+
+void gshmem_barrier_all(void)
+{
+    static const char call[] = "gshmem_barrier_all";
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    quiet(pe, call);
+    gsh_host_sync(pe, GSHMEM_TEAM_WORLD, call);
+}
+
+void gshmem_sync_all(void)
+{
+    static const char call[] = "gshmem_sync_all";
+    gsh_host_sync(gsh_instance_need_device(call), GSHMEM_TEAM_WORLD, call);
+}

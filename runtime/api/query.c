@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Small public queries: who am I, versions, error texts, and global exit. */
+#include <stdio.h>
+#include <string.h>
+#include "gshmemx.h"
+#include "runtime/base/log.h"
+#include "runtime/job/binding.h"
+
+int gshmem_my_pe(void)
+{
+    struct gsh_instance *pe = gsh_instance_current();
+    if (pe == NULL) {
+        gsh_fail(GSH_ERR_STATE, "gshmem_my_pe: called before gshmem_init or after gshmem_finalize");
+        return -1;
+    }
+    return pe->my_pe;
+}
+
+int gshmem_n_pes(void)
+{
+    struct gsh_instance *pe = gsh_instance_current();
+    if (pe == NULL) {
+        gsh_fail(GSH_ERR_STATE, "gshmem_n_pes: called before gshmem_init or after gshmem_finalize");
+        return -1;
+    }
+    return pe->n_pes;
+}
+
+void gshmem_info_get_version(int *major, int *minor)
+{
+    *major = GSHMEM_MAJOR_VERSION;
+    *minor = GSHMEM_MINOR_VERSION;
+}
+
+void gshmem_info_get_name(char *name)
+{
+    snprintf(name, GSHMEM_MAX_NAME_LEN, "%s", GSHMEM_VENDOR_STRING);
+}
+
+void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
+{
+    *major = GSHMEM_VENDOR_MAJOR_VERSION;
+    *minor = GSHMEM_VENDOR_MINOR_VERSION;
+    *patch = GSHMEM_VENDOR_PATCH_VERSION;
+}
+
+void gshmem_global_exit(int status)
+{
+    struct gsh_instance *pe = gsh_instance_need("gshmem_global_exit");
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "gshmem_global_exit(%d)", status);
+    fflush(NULL);
+    gsh_end_job(pe, status, "gshmem_global_exit");
+}
+
+const char *gshmemx_error_string(int error)
+{
+    static const char *const texts[] = {
+        "success",
+        "invalid value",
+        "out of memory",
+        "not supported",
+        "the PEs' arguments differ",
+        "no GPU selected",
+        "collective launch failed",
+        "internal error",
+    };
+    enum gsh_result last = gsh_last_error_code();
+    if (error != 0 && last != GSH_OK && gsh_public_error(last) == error) {
+        return gsh_last_error();
+    }
+    if (error < 0 || (size_t)error >= sizeof(texts) / sizeof(texts[0])) {
+        return "unknown error";
+    }
+    return texts[error];
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Synchronisation of host threads. The members of a node arrive by flags in their shared pages; in
+ * a team on several nodes the first member of each, its leader, then exchanges messages with other
+ * leaders in ceil(log2(nodes)) rounds, and releases its node. Says nothing about data. */
+#include <inttypes.h>
+#include "gshmem/types.h"
+#include "proxy/proxy.h"
+#include "runtime/base/atomic.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/net.h"
+#include "runtime/job/page.h"
+
+struct arrival {
+    struct gsh_instance *pe;
+    const char *call;
+    uint64_t epoch;
+    uint64_t start_ns;
+};
+
+__attribute__((noreturn)) static void timed_out(const struct arrival *a, int member_pe,
+                                                uint64_t seen)
+{
+    gsh_abort(a->pe, 1,
+              "%s: waited %.1f s for PE %d: its arrivals expected %" PRIu64 ", seen %" PRIu64,
+              a->call, gsh_host_sync_limit_s(a->pe), member_pe, a->epoch, seen);
+}
+
+/* Until the word, written by a near member, has reached the epoch. */
+static void await_flag(struct arrival a, int member_pe, const uint64_t *word)
+{
+    unsigned turn = 0;
+    /* acquire: pairs with that member's release in gsh_host_sync or sync_nodes */
+    while (gsh_load_acquire_u64(word) < a.epoch) {
+        if (gsh_host_sync_turn(a.pe, &turn, &a.start_ns)) {
+            timed_out(&a, member_pe, gsh_load_acquire_u64(word));
+        }
+    }
+}
+
+static const uint64_t *arrivals(const struct gsh_instance *pe, int team, int member_pe)
+{
+    return &pe->peers[member_pe].page->team_epoch[team];
+}
+
+static enum gsh_result message_turn(void *context, int member_pe)
+{
+    struct arrival *a = context;
+    if (gsh_host_sync_look(a->pe, &a->start_ns)) {
+        timed_out(a, member_pe, a->epoch - 1);
+    }
+    return GSH_OK;
+}
+
+/* Who passes round k has heard of the 2^(k+1) nodes up to its own. */
+static void tell_leaders(struct arrival a, int team)
+{
+    const struct gsh_team_split *nodes = &a.pe->teams[team].nodes;
+    int n = nodes->n_groups, me = nodes->my_group;
+    unsigned round = 0;
+    for (int distance = 1; distance < n; distance *= 2, round++) {
+        int to = nodes->leaders[(me + distance) % n],
+            from = nodes->leaders[(me - distance + n) % n];
+        uint64_t tag = GSH_NET_TAG(GSH_NET_SYNC, (uint64_t)team << 40 | a.epoch, round);
+        gsh_net_require(a.pe, a.call, gsh_proxy_send(a.pe->proxy, to, tag, NULL, 0));
+        gsh_net_require(a.pe, a.call,
+                        gsh_proxy_receive(a.pe->proxy, from, tag, NULL, 0, message_turn, &a));
+    }
+}
+
+static void sync_nodes(struct arrival a, int team)
+{
+    const struct gsh_team *t = &a.pe->teams[team];
+    const struct gsh_team_split *nodes = &t->nodes;
+    if (nodes->my_near != 0) {
+        int leader = t->pes[nodes->near[0]];
+        await_flag(a, leader, &a.pe->peers[leader].page->team_released[team]);
+        return;
+    }
+    for (int i = 1; i < nodes->n_near; i++) {
+        int member_pe = t->pes[nodes->near[i]];
+        await_flag(a, member_pe, arrivals(a.pe, team, member_pe));
+    }
+    tell_leaders(a, team);
+    /* release: pairs with the acquire in await_flag of the others of this node */
+    gsh_store_release_u64(&a.pe->page->team_released[team], a.epoch);
+}
+
+void gsh_host_sync(struct gsh_instance *pe, int team, const char *call)
+{
+    struct gsh_team *t = &pe->teams[team];
+    struct arrival a = {.pe = pe, .call = call, .epoch = ++t->host_epoch};
+    /* release: pairs with the acquire in await_flag of every other member of this node */
+    gsh_store_release_u64(&pe->page->team_epoch[team], a.epoch);
+    if (t->nodes.n_groups > 1) {
+        sync_nodes(a, team);
+        return;
+    }
+    for (int i = 0; i < t->n_pes; i++) {
+        await_flag(a, t->pes[i], arrivals(pe, team, t->pes[i]));
+    }
+}

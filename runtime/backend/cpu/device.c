@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CPU row of the device table: direct accesses to mapped memory; calls on streams are in
+ * stream.c, kernels are the executor's (device/cpu/).
+ *
+ * For the thread sanitizer user data moves by plain accesses, p, AMOs and signals release, waits
+ * acquire. That is stronger than the memory model: the sanitizer knows no fences, and the host
+ * side does not imitate them as device/memory_cpu.cuh does. So a missing wait or quiet is reported,
+ * a fence that host code lacks between a put and a p is not. */
+#include "runtime/backend/cpu/device.h"
+
+#include <string.h>
+#include "device/cpu/cpu.h"
+#include "proxy/proxy.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/log.h"
+#include "runtime/api/host_calls.h"
+#include "runtime/setup/modules.h"
+#include "runtime/job/watch.h"
+
+/* ---- set-up ---- */
+
+static enum gsh_result cpu_upload(struct gsh_instance *pe, const struct gsh_state *state)
+{
+    gshmemx_cpu_device_set_state(pe->device, state);
+    return gsh_modules_fill(pe, state);
+}
+
+static enum gsh_result cpu_module_init(struct gsh_instance *pe, void *module, bool is_library)
+{
+    (void)pe;
+    (void)module;
+    return gsh_fail(GSH_ERR_UNSUPPORTED, "a %s cannot be used: kernels run on the CPU device",
+                    is_library ? "CUlibrary" : "CUmodule");
+}
+
+static void cpu_finish(struct gsh_instance *pe)
+{
+    if (pe->device != NULL) {
+        gshmemx_cpu_device_bind(NULL);
+        gshmemx_cpu_device_destroy(pe->device);
+        pe->device = NULL;
+    }
+}
+
+static enum gsh_result cpu_map_host(struct gsh_instance *pe, void *memory, size_t bytes,
+                                    uint64_t *device_address)
+{
+    (void)pe;
+    (void)bytes;
+    *device_address = (uint64_t)(uintptr_t)memory;
+    return GSH_OK;
+}
+
+static void cpu_unmap_host(struct gsh_instance *pe, void *memory)
+{
+    (void)pe;
+    (void)memory;
+}
+
+/* ---- host-initiated ---- */
+
+/* memmove: a get or put on oneself may name the same object twice. */
+static enum gsh_result cpu_copy(struct gsh_instance *pe, void *dest, const void *source,
+                                size_t bytes)
+{
+    (void)pe;
+    memmove(dest, source, bytes);
+    return GSH_OK;
+}
+
+/* Inlined with a constant size below, so that each element is one load and one store. */
+static inline void copy_elements(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst,
+                                 size_t elem_bytes, size_t nelems)
+{
+    ptrdiff_t size = (ptrdiff_t)elem_bytes;
+    for (size_t i = 0; i < nelems; i++) {
+        memcpy(dest + (ptrdiff_t)i * dst * size, source + (ptrdiff_t)i * sst * size, elem_bytes);
+    }
+}
+
+static enum gsh_result cpu_copy_strided(struct gsh_instance *pe, void *dest, const void *source,
+                                        ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
+                                        size_t nelems)
+{
+    (void)pe;
+    switch (elem_bytes) {
+    case 1:
+        copy_elements(dest, source, dst, sst, 1, nelems);
+        break;
+    case 2:
+        copy_elements(dest, source, dst, sst, 2, nelems);
+        break;
+    case 4:
+        copy_elements(dest, source, dst, sst, 4, nelems);
+        break;
+    case 8:
+        copy_elements(dest, source, dst, sst, 8, nelems);
+        break;
+    default:
+        copy_elements(dest, source, dst, sst, elem_bytes, nelems);
+    }
+    return GSH_OK;
+}
+
+/* release: pairs with the acquire of a wait for this word, after a fence in between (see above). */
+static enum gsh_result cpu_store(struct gsh_instance *pe, void *dest, uint64_t bits, size_t bytes)
+{
+    (void)pe;
+    switch (bytes) {
+    case 1:
+        __atomic_store_n((uint8_t *)dest, (uint8_t)bits, __ATOMIC_RELEASE);
+        break;
+    case 2:
+        __atomic_store_n((uint16_t *)dest, (uint16_t)bits, __ATOMIC_RELEASE);
+        break;
+    case 4:
+        __atomic_store_n((uint32_t *)dest, (uint32_t)bits, __ATOMIC_RELEASE);
+        break;
+    default:
+        __atomic_store_n((uint64_t *)dest, bits, __ATOMIC_RELEASE);
+    }
+    return GSH_OK;
+}
+
+/* acquire: pairs with the release of any signal, and with a fence before any store or AMO. */
+static enum gsh_result cpu_load(struct gsh_instance *pe, const void *source, size_t elem_bytes,
+                                size_t nelems, void *out)
+{
+    (void)pe;
+    for (size_t i = 0; i < nelems; i++) {
+        switch (elem_bytes) {
+        case 1:
+            ((uint8_t *)out)[i] = __atomic_load_n((const uint8_t *)source + i, __ATOMIC_ACQUIRE);
+            break;
+        case 2:
+            ((uint16_t *)out)[i] = __atomic_load_n((const uint16_t *)source + i, __ATOMIC_ACQUIRE);
+            break;
+        case 4:
+            ((uint32_t *)out)[i] = __atomic_load_n((const uint32_t *)source + i, __ATOMIC_ACQUIRE);
+            break;
+        default:
+            ((uint64_t *)out)[i] = __atomic_load_n((const uint64_t *)source + i, __ATOMIC_ACQUIRE);
+        }
+    }
+    return GSH_OK;
+}
+
+static uint64_t amo_32(enum gsh_amo_op op, uint32_t *word, uint32_t operand, uint32_t cond)
+{
+    switch (op) {
+    case GSH_AMO_FETCH:
+        return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    case GSH_AMO_SET:
+        __atomic_store_n(word, operand, __ATOMIC_RELEASE);
+        return 0;
+    case GSH_AMO_SWAP:
+        return __atomic_exchange_n(word, operand, __ATOMIC_ACQ_REL);
+    case GSH_AMO_CSWAP:
+        __atomic_compare_exchange_n(word, &cond, operand, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        return cond;
+    case GSH_AMO_ADD:
+        return __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
+    case GSH_AMO_AND:
+        return __atomic_fetch_and(word, operand, __ATOMIC_ACQ_REL);
+    case GSH_AMO_OR:
+        return __atomic_fetch_or(word, operand, __ATOMIC_ACQ_REL);
+    default:
+        return __atomic_fetch_xor(word, operand, __ATOMIC_ACQ_REL);
+    }
+}
+
+static uint64_t amo_64(enum gsh_amo_op op, uint64_t *word, uint64_t operand, uint64_t cond)
+{
+    switch (op) {
+    case GSH_AMO_FETCH:
+        return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    case GSH_AMO_SET:
+        __atomic_store_n(word, operand, __ATOMIC_RELEASE);
+        return 0;
+    case GSH_AMO_SWAP:
+        return __atomic_exchange_n(word, operand, __ATOMIC_ACQ_REL);
+    case GSH_AMO_CSWAP:
+        __atomic_compare_exchange_n(word, &cond, operand, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        return cond;
+    case GSH_AMO_ADD:
+        return __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
+    case GSH_AMO_AND:
+        return __atomic_fetch_and(word, operand, __ATOMIC_ACQ_REL);
+    case GSH_AMO_OR:
+        return __atomic_fetch_or(word, operand, __ATOMIC_ACQ_REL);
+    default:
+        return __atomic_fetch_xor(word, operand, __ATOMIC_ACQ_REL);
+    }
+}
+
+static enum gsh_result cpu_amo(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
+                               size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old)
+{
+    (void)pe;
+    uint64_t before = bytes == 4 ? amo_32(op, address, (uint32_t)operand, (uint32_t)cond)
+                                 : amo_64(op, address, operand, cond);
+    if (old != NULL) {
+        *old = before;
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result cpu_quiet(struct gsh_instance *pe)
+{
+    (void)pe;
+    gshmemx_cpu_fence();
+    return GSH_OK;
+}
+
+static enum gsh_result cpu_synchronize(struct gsh_instance *pe)
+{
+    (void)pe;
+    gshmemx_cpu_device_synchronize(gshmemx_cpu_device_current());
+    return GSH_OK;
+}
+
+static const struct gsh_device_ops cpu_ops = {
+    .name = "cpu",
+    .upload = cpu_upload,
+    .module_init = cpu_module_init,
+    .finish = cpu_finish,
+    .map_host = cpu_map_host,
+    .unmap_host = cpu_unmap_host,
+    .copy = cpu_copy,
+    .copy_nbi = cpu_copy,
+    .copy_strided = cpu_copy_strided,
+    .store = cpu_store,
+    .load = cpu_load,
+    .amo = cpu_amo,
+    .quiet = cpu_quiet,
+    .synchronize = cpu_synchronize,
+    .proxy_copy = cpu_copy,
+    .proxy_amo = cpu_amo,
+    .stream_copy = gsh_cpu_stream_copy,
+    .stream_copy_strided = gsh_cpu_stream_copy_strided,
+    .stream_store = gsh_cpu_stream_store,
+    .stream_wait = gsh_cpu_stream_wait,
+    .stream_sync = gsh_cpu_stream_sync,
+    .stream_quiet = gsh_cpu_stream_quiet,
+    .stream_far = gsh_cpu_stream_far,
+    .stream_synchronize = gsh_cpu_stream_synchronize,
+};
+
+/* ---- the executor's device ---- */
+
+static void executor_report(void *context)
+{
+    gsh_report_check(context);
+}
+
+static void executor_fatal(void *context, const char *message)
+{
+    gsh_abort(context, 1, "%s", message);
+}
+
+static void executor_thread_start(void *context)
+{
+    const struct gsh_instance *pe = context;
+    gsh_log_set_pe(pe->my_pe);
+}
+
+/* Moves the proxy on when the threads of a block only wait: what they wait for may be its work. */
+static bool executor_help(void *context)
+{
+    const struct gsh_instance *pe = context;
+    if (pe->proxy == NULL) {
+        return false;
+    }
+    gsh_proxy_help(pe->proxy);
+    return true;
+}
+
+static bool is_only_pe_of_process(const struct gsh_instance *pe)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (i != pe->my_pe && pe->peers[i].is_same_process) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe)
+{
+    struct gsh_cpu_config config = {
+        .stack_bytes = pe->env.cpu_stack_bytes,
+        .fatal = executor_fatal,
+        .report = executor_report,
+        .thread_start = executor_thread_start,
+        .help = executor_help,
+        .context = pe,
+    };
+    pe->device_ops = &cpu_ops;
+    if (pe->device != NULL) {
+        return GSH_OK; /* made by gsh_setup_prepare */
+    }
+    pe->device = gshmemx_cpu_device_create(&config);
+    if (pe->device == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "no memory for the CPU device");
+    }
+    gshmemx_cpu_device_bind(pe->device);
+    /* Threads that never called init speak for the process's only PE (instance.h). */
+    if (is_only_pe_of_process(pe)) {
+        gshmemx_cpu_device_bind_default(pe->device);
+    }
+    return GSH_OK;
+}

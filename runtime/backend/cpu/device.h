@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CPU row's entries on a stream: stream.c has them, device.c the rest of the row. */
+#ifndef GSH_DEVICE_CPU_H
+#define GSH_DEVICE_CPU_H
+
+#include "runtime/backend/device.h"
+
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_copy(struct gsh_instance *pe, void *dest,
+                                                     const void *source, size_t bytes,
+                                                     struct gsh_signal_arg signal,
+                                                     gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_copy_strided(struct gsh_instance *pe, void *dest,
+                                                             const void *source, ptrdiff_t dst,
+                                                             ptrdiff_t sst, size_t elem_bytes,
+                                                             size_t nelems, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_store(struct gsh_instance *pe, void *dest,
+                                                      uint64_t bits, size_t bytes,
+                                                      gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result
+gsh_cpu_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, int team,
+                                                     bool is_barrier, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_quiet(struct gsh_instance *pe, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_far(struct gsh_instance *pe, const char *call,
+                                                    const struct gsh_request *request,
+                                                    gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_synchronize(struct gsh_instance *pe,
+                                                            gsh_stream stream);
+
+#endif

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CUDA row of the device table, through the driver alone: choosing the GPU, uploading the
+ * state, and host-initiated calls on streams of the library's own. Calls on the user's streams are
+ * in stream.c, the kernels in device/kernels.cu.
+ *
+ * A host-initiated call needs no multiprocessor, so that it works beside a kernel that fills the
+ * GPU and waits for it; exceptions are atomics other than set, and strided copies. */
+#include "runtime/backend/cuda/device.h"
+
+#ifdef GSH_HAVE_CUDA
+
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/base/log.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/modules.h"
+
+extern const unsigned char gsh_kernels_fatbin[]; /* kernels_fatbin.S */
+
+static const char *const kernel_names[GSH_KERNEL_COUNT] = {
+    [GSH_KERNEL_AMO] = "gsh_kernel_amo",     [GSH_KERNEL_PUT_SIGNAL] = "gsh_kernel_put_signal",
+    [GSH_KERNEL_STORE] = "gsh_kernel_store", [GSH_KERNEL_COPY_STRIDED] = "gsh_kernel_copy_strided",
+    [GSH_KERNEL_WAIT] = "gsh_kernel_wait",   [GSH_KERNEL_SYNC] = "gsh_kernel_sync",
+    [GSH_KERNEL_FAR] = "gsh_kernel_far",
+};
+
+/* ---- contexts: each PE has its own, a thread may have another one current ---- */
+
+bool gsh_cuda_enter(const struct gsh_cuda_device *d)
+{
+    CUcontext now = NULL;
+    return d->cuda->CtxGetCurrent(&now) == CUDA_SUCCESS && now != d->context &&
+           d->cuda->CtxPushCurrent(d->context) == CUDA_SUCCESS;
+}
+
+void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered)
+{
+    CUcontext popped;
+    if (entered) {
+        d->cuda->CtxPopCurrent(&popped);
+    }
+}
+
+/* A host-initiated call holds its lane and the context between begin and end. */
+static bool begin(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    return gsh_cuda_enter(d);
+}
+
+static void end(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane, bool entered)
+{
+    gsh_cuda_leave(d, entered);
+    pthread_mutex_unlock(&lane->lock);
+}
+
+static CUdeviceptr device_address(const void *p)
+{
+    return (CUdeviceptr)(uintptr_t)p;
+}
+
+/* ---- host-initiated calls; static functions hold the work lane ---- */
+
+static enum gsh_result synchronize(struct gsh_cuda_device *d)
+{
+    enum gsh_result r =
+        gsh_cuda_result(d->cuda->StreamSynchronize(d->work.stream), "cuStreamSynchronize");
+    if (r == GSH_OK) {
+        __atomic_store_n(&d->has_pending, false, __ATOMIC_RELAXED);
+    }
+    return r;
+}
+
+static enum gsh_result copy_async(struct gsh_cuda_device *d, const void *dest, const void *source,
+                                  size_t bytes)
+{
+    __atomic_store_n(&d->has_pending, true, __ATOMIC_RELAXED);
+    return gsh_cuda_result(
+        d->cuda->MemcpyAsync(device_address(dest), device_address(source), bytes, d->work.stream),
+        "cuMemcpyAsync");
+}
+
+static enum gsh_result cuda_copy_nbi(struct gsh_instance *pe, void *dest, const void *source,
+                                     size_t bytes)
+{
+    struct gsh_cuda_device *d = pe->device;
+    bool entered = begin(d, &d->work);
+    enum gsh_result r = copy_async(d, dest, source, bytes);
+    end(d, &d->work, entered);
+    return r;
+}
+
+static enum gsh_result cuda_copy(struct gsh_instance *pe, void *dest, const void *source,
+                                 size_t bytes)
+{
+    struct gsh_cuda_device *d = pe->device;
+    bool entered = begin(d, &d->work);
+    enum gsh_result r = copy_async(d, dest, source, bytes);
+    if (r == GSH_OK) {
+        r = synchronize(d);
+    }
+    end(d, &d->work, entered);
+    return r;
+}
+
+/* Returns when the value has been taken; the next fence or quiet waits for the rest. */
+static enum gsh_result cuda_store(struct gsh_instance *pe, void *dest, uint64_t bits, size_t bytes)
+{
+    struct gsh_cuda_device *d = pe->device;
+    bool entered = begin(d, &d->work);
+    __atomic_store_n(&d->has_pending, true, __ATOMIC_RELAXED);
+    enum gsh_result r = gsh_cuda_store(d, dest, bits, bytes, d->work.stream);
+    end(d, &d->work, entered);
+    return r;
+}
+
+static enum gsh_result cuda_quiet(struct gsh_instance *pe)
+{
+    struct gsh_cuda_device *d = pe->device;
+    if (!__atomic_load_n(&d->has_pending, __ATOMIC_RELAXED)) {
+        return GSH_OK;
+    }
+    bool entered = begin(d, &d->work);
+    enum gsh_result r = synchronize(d);
+    end(d, &d->work, entered);
+    return r;
+}
+
+static enum gsh_result cuda_synchronize(struct gsh_instance *pe)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = gsh_cuda_result(d->cuda->CtxSynchronize(), "cuCtxSynchronize");
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
+/* The copy engine reads memory as it is at some moment after the call; what a peer wrote before a
+ * signal that is seen here was written before. */
+static enum gsh_result load_piece(struct gsh_cuda_device *d, const void *source, size_t bytes,
+                                  void *out)
+{
+    struct gsh_cuda_lane *lane = &d->poll;
+    bool entered = begin(d, lane);
+    enum gsh_result r = gsh_cuda_result(
+        d->cuda->MemcpyDtoHAsync(lane->words, device_address(source), bytes, lane->stream),
+        "cuMemcpyDtoHAsync");
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(d->cuda->StreamSynchronize(lane->stream), "cuStreamSynchronize");
+    }
+    if (r == GSH_OK) {
+        memcpy(out, lane->words, bytes);
+    }
+    end(d, lane, entered);
+    return r;
+}
+
+static enum gsh_result cuda_load(struct gsh_instance *pe, const void *source, size_t elem_bytes,
+                                 size_t nelems, void *out)
+{
+    enum gsh_result r = GSH_OK;
+    size_t bytes = elem_bytes * nelems;
+    for (size_t off = 0; r == GSH_OK && off < bytes; off += GSH_CUDA_LANE_BYTES) {
+        size_t n = bytes - off < GSH_CUDA_LANE_BYTES ? bytes - off : GSH_CUDA_LANE_BYTES;
+        r = load_piece(pe->device, (const char *)source + off, n, (char *)out + off);
+    }
+    return r;
+}
+
+static enum gsh_result cuda_amo(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
+                                size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old)
+{
+    struct gsh_cuda_device *d = pe->device;
+    bool entered = begin(d, &d->work);
+    uint64_t *result = d->work.words;
+    struct gsh_kernel_amo_args args = {
+        .address = device_address(address),
+        .operand = operand,
+        .cond = cond,
+        .result = old != NULL ? device_address(result) : 0,
+        .op = op,
+        .bytes = (uint32_t)bytes,
+    };
+    /* A plain set is one write by the stream itself, behind its earlier copies and their barrier.
+     */
+    enum gsh_result r = op == GSH_AMO_SET && d->can_write_values
+                            ? gsh_cuda_write_word(d, address, bytes, operand, d->work.stream)
+                            : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, d->work.stream);
+    if (r == GSH_OK) {
+        r = synchronize(d);
+    }
+    if (r == GSH_OK && old != NULL) {
+        *old = *result;
+    }
+    end(d, &d->work, entered);
+    return r;
+}
+
+static enum gsh_result cuda_copy_strided(struct gsh_instance *pe, void *dest, const void *source,
+                                         ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
+                                         size_t nelems)
+{
+    struct gsh_cuda_device *d = pe->device;
+    bool entered = begin(d, &d->work);
+    enum gsh_result r =
+        gsh_cuda_copy_strided(pe, dest, source, dst, sst, elem_bytes, nelems, d->work.stream);
+    if (r == GSH_OK) {
+        r = synchronize(d);
+    }
+    end(d, &d->work, entered);
+    return r;
+}
+
+/* ---- the state block ---- */
+
+static enum gsh_result write_block(struct gsh_cuda_device *d, CUdeviceptr block, size_t bytes,
+                                   const struct gsh_state *state)
+{
+    if (bytes != sizeof(*state)) {
+        return gsh_fail(GSH_ERR_STATE,
+                        "the module was compiled with gshmem headers of another version: its state "
+                        "has %zu bytes, this library's (layout %u) %zu: compile it again",
+                        bytes, GSH_STATE_VERSION, sizeof(*state));
+    }
+    bool entered = begin(d, &d->work);
+    enum gsh_result r = copy_async(d, (const void *)(uintptr_t)block, state, bytes);
+    if (r == GSH_OK) {
+        r = synchronize(d);
+    }
+    end(d, &d->work, entered);
+    return r;
+}
+
+static enum gsh_result find_block(struct gsh_cuda_device *d, void *module, bool is_library,
+                                  CUdeviceptr *block, size_t *bytes)
+{
+    static const char name[] = "gshmem_state_block";
+    if (is_library && d->cuda->LibraryGetGlobal == NULL) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED, "this CUDA driver has no cuLibraryGetGlobal");
+    }
+    bool entered = gsh_cuda_enter(d);
+    CUresult code = is_library ? d->cuda->LibraryGetGlobal(block, bytes, module, name)
+                               : d->cuda->ModuleGetGlobal(block, bytes, module, name);
+    gsh_cuda_leave(d, entered);
+    if (code == CUDA_ERROR_NOT_FOUND) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "the %s has no %s: it was not compiled with "
+                        "gshmem_device.cuh, or makes no gshmem call",
+                        is_library ? "library" : "module", name);
+    }
+    return gsh_cuda_result(code, is_library ? "cuLibraryGetGlobal" : "cuModuleGetGlobal");
+}
+
+static enum gsh_result fill_module(struct gsh_cuda_device *d, void *module, bool is_library,
+                                   const struct gsh_state *state)
+{
+    CUdeviceptr block;
+    size_t bytes;
+    enum gsh_result r = find_block(d, module, is_library, &block, &bytes);
+    return r == GSH_OK ? write_block(d, block, bytes, state) : r;
+}
+
+static enum gsh_result cuda_module_init(struct gsh_instance *pe, void *module, bool is_library)
+{
+    return fill_module(pe->device, module, is_library, &pe->state);
+}
+
+static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_state *state)
+{
+    struct gsh_cuda_device *d = pe->device;
+    enum gsh_result r = fill_module(d, d->module, false, state);
+    if (r == GSH_OK) {
+        bool entered = gsh_cuda_enter(d);
+        r = gsh_modules_fill(pe, state);
+        gsh_cuda_leave(d, entered);
+    }
+    return r;
+}
+
+/* ---- set-up ---- */
+
+/* The number of this PE among those of its host. */
+static int host_index(const struct gsh_instance *pe)
+{
+    int index = 0;
+    for (int i = 0; i < pe->my_pe; i++) {
+        index += pe->peers[i].host_hash == pe->peers[pe->my_pe].host_hash;
+    }
+    return index;
+}
+
+/* The GPU current on the calling thread, else one by the PE's number on its host. */
+static enum gsh_result choose(struct gsh_instance *pe, struct gsh_cuda_device *d)
+{
+    CUcontext current = NULL;
+    int n_devices = 0;
+    enum gsh_result r = gsh_cuda_result(d->cuda->CtxGetCurrent(&current), "init: cuCtxGetCurrent");
+    if (r == GSH_OK && current != NULL) {
+        r = gsh_cuda_result(d->cuda->CtxGetDevice(&d->ordinal), "init: cuCtxGetDevice");
+    } else if (r == GSH_OK) {
+        r = gsh_cuda_result(d->cuda->DeviceGetCount(&n_devices), "init: cuDeviceGetCount");
+        if (r == GSH_OK && n_devices == 0) {
+            r = gsh_fail(GSH_ERR_UNSUPPORTED, "init: there is no GPU");
+        }
+        if (r == GSH_OK) {
+            r = gsh_cuda_result(d->cuda->DeviceGet(&d->ordinal, host_index(pe) % n_devices),
+                                "init: cuDeviceGet");
+        }
+    }
+    if (r != GSH_OK) {
+        return r;
+    }
+    CUcontext primary = NULL;
+    r = gsh_cuda_result(d->cuda->DevicePrimaryCtxRetain(&primary, d->ordinal),
+                        "init: cuDevicePrimaryCtxRetain");
+    if (r != GSH_OK) {
+        return r;
+    }
+    d->context = primary;
+    if (current == NULL) {
+        d->is_context_ours = true;
+        return gsh_cuda_result(d->cuda->CtxSetCurrent(primary), "init: cuCtxSetCurrent");
+    }
+    if (current != primary) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED,
+                        "init: the current CUDA context is not the primary "
+                        "one of GPU %d; make that current, as cudaSetDevice does",
+                        d->ordinal);
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result lane_init(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+{
+    enum gsh_result r = gsh_cuda_result(
+        d->cuda->StreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, -1),
+        "init: cuStreamCreateWithPriority");
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(d->cuda->MemAllocHost(&lane->words, GSH_CUDA_LANE_BYTES),
+                            "init: cuMemAllocHost");
+    }
+    if (r == GSH_OK) {
+        memset(lane->words, 0, GSH_CUDA_LANE_BYTES);
+    }
+    return r;
+}
+
+static void lane_finish(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+{
+    if (lane->stream != NULL) {
+        d->cuda->StreamDestroy(lane->stream);
+    }
+    if (lane->words != NULL) {
+        d->cuda->MemFreeHost(lane->words);
+    }
+    pthread_mutex_destroy(&lane->lock);
+}
+
+/* The driver loads a kernel when it is first asked about, and a launch that must load it may wait
+ * for kernels that run: so all are loaded now, for those may wait for this one. */
+static enum gsh_result load_kernels(struct gsh_cuda_device *d)
+{
+    int n_registers;
+    enum gsh_result r = gsh_cuda_result(d->cuda->ModuleLoadData(&d->module, gsh_kernels_fatbin),
+                                        "init: the library's kernels");
+    for (int i = 0; r == GSH_OK && i < GSH_KERNEL_COUNT; i++) {
+        r = gsh_cuda_result(d->cuda->ModuleGetFunction(&d->kernels[i], d->module, kernel_names[i]),
+                            kernel_names[i]);
+        if (r == GSH_OK) {
+            r = gsh_cuda_result(
+                d->cuda->FuncGetAttribute(&n_registers, CU_FUNC_ATTRIBUTE_NUM_REGS, d->kernels[i]),
+                kernel_names[i]);
+        }
+    }
+    return r;
+}
+
+static enum gsh_result cuda_map_host(struct gsh_instance *pe, void *memory, size_t bytes,
+                                     uint64_t *device_address)
+{
+    struct gsh_cuda_device *d = pe->device;
+    unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    CUdeviceptr address = 0;
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r =
+        gsh_cuda_result(d->cuda->MemHostRegister(memory, bytes, flags), "cuMemHostRegister");
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(d->cuda->MemHostGetDevicePointer(&address, memory, 0),
+                            "cuMemHostGetDevicePointer");
+    }
+    gsh_cuda_leave(d, entered);
+    if (r == GSH_OK) {
+        *device_address = address;
+    }
+    return r;
+}
+
+static void cuda_unmap_host(struct gsh_instance *pe, void *memory)
+{
+    struct gsh_cuda_device *d = pe->device;
+    if (memory != NULL && d != NULL && d->context != NULL) {
+        bool entered = gsh_cuda_enter(d);
+        d->cuda->MemHostUnregister(memory); /* refuses what is not registered */
+        gsh_cuda_leave(d, entered);
+    }
+}
+
+static void cuda_finish(struct gsh_instance *pe)
+{
+    struct gsh_cuda_device *d = pe->device;
+    if (d == NULL) {
+        return;
+    }
+    bool entered = d->context != NULL && gsh_cuda_enter(d);
+    lane_finish(d, &d->work);
+    lane_finish(d, &d->poll);
+    lane_finish(d, &d->proxy);
+    lane_finish(d, &d->out);
+    if (d->module != NULL) {
+        d->cuda->ModuleUnload(d->module);
+    }
+    gsh_cuda_leave(d, entered);
+    CUcontext current = NULL;
+    if (d->is_context_ours && d->cuda->CtxGetCurrent(&current) == CUDA_SUCCESS &&
+        current == d->context) {
+        d->cuda->CtxSetCurrent(NULL);
+    }
+    if (d->context != NULL) {
+        d->cuda->DevicePrimaryCtxRelease(d->ordinal);
+    }
+    free(d);
+    pe->device = NULL;
+}
+
+static const struct gsh_device_ops cuda_ops = {
+    .name = "cuda",
+    .upload = cuda_upload,
+    .module_init = cuda_module_init,
+    .finish = cuda_finish,
+    .map_host = cuda_map_host,
+    .unmap_host = cuda_unmap_host,
+    .copy = cuda_copy,
+    .copy_nbi = cuda_copy_nbi,
+    .copy_strided = cuda_copy_strided,
+    .store = cuda_store,
+    .load = cuda_load,
+    .amo = cuda_amo,
+    .quiet = cuda_quiet,
+    .synchronize = cuda_synchronize,
+    .proxy_copy = gsh_cuda_proxy_copy,
+    .proxy_amo = gsh_cuda_proxy_amo,
+    .proxy_lanes = &gsh_cuda_proxy_lanes,
+    .stream_copy = gsh_cuda_stream_copy,
+    .stream_copy_strided = gsh_cuda_stream_copy_strided,
+    .stream_store = gsh_cuda_stream_store,
+    .stream_wait = gsh_cuda_stream_wait,
+    .stream_sync = gsh_cuda_stream_sync,
+    .stream_quiet = gsh_cuda_stream_quiet,
+    .stream_far = gsh_cuda_stream_far,
+    .stream_synchronize = gsh_cuda_stream_synchronize,
+};
+
+/* runtime/job/init.c asked for eager loading, which came too late if CUDA had started before. */
+static void warn_of_lazy_loading(const struct gsh_instance *pe, const struct gsh_cuda *cuda)
+{
+    CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
+    if (pe->n_nodes > 1 && cuda->ModuleGetLoadingMode(&mode) == CUDA_SUCCESS &&
+        mode == CU_MODULE_LAZY_LOADING) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_DEVICE,
+                "CUDA loads kernels at their first launch, which can wait for ever for a kernel "
+                "that waits for a far PE: set CUDA_MODULE_LOADING=EAGER");
+    }
+}
+
+enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    if (cuda == NULL) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED, "init: %s", gsh_last_error());
+    }
+    struct gsh_cuda_device *d = calloc(1, sizeof(*d));
+    if (d == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the device");
+    }
+    d->cuda = cuda;
+    pthread_mutex_init(&d->work.lock, NULL);
+    pthread_mutex_init(&d->poll.lock, NULL);
+    pthread_mutex_init(&d->proxy.lock, NULL);
+    pthread_mutex_init(&d->out.lock, NULL);
+    pe->device = d;
+    pe->device_ops = &cuda_ops;
+    enum gsh_result r = choose(pe, d);
+    int has_write_values = 0;
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(
+            cuda->DeviceGetAttribute(&has_write_values,
+                                     CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, d->ordinal),
+            "init: cuDeviceGetAttribute");
+        d->can_write_values = has_write_values != 0;
+    }
+    struct gsh_cuda_lane *lanes[] = {&d->work, &d->poll, &d->proxy, &d->out};
+    for (int i = 0; r == GSH_OK && i < 4; i++) {
+        r = lane_init(d, lanes[i]);
+    }
+    if (r == GSH_OK) {
+        r = load_kernels(d);
+    }
+    warn_of_lazy_loading(pe, cuda);
+    return r; /* the caller finishes a half-made device */
+}
+
+#else
+
+#include "runtime/job/instance.h"
+
+enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
+{
+    (void)pe;
+    return gsh_fail(GSH_ERR_UNSUPPORTED, "init: this library was built without CUDA");
+}
+
+#endif

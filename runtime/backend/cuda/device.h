@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the two halves of the CUDA row share: device.c sets up and serves host-initiated
+ * calls, stream.c the calls on a stream. */
+#ifndef GSH_DEVICE_CUDA_H
+#define GSH_DEVICE_CUDA_H
+
+#ifdef GSH_HAVE_CUDA
+
+#include <pthread.h>
+#include "proxy/lanes.h"
+#include "runtime/base/cuda.h"
+#include "runtime/backend/device.h"
+
+enum gsh_kernel {
+    GSH_KERNEL_AMO,
+    GSH_KERNEL_PUT_SIGNAL,
+    GSH_KERNEL_STORE,
+    GSH_KERNEL_COPY_STRIDED,
+    GSH_KERNEL_WAIT,
+    GSH_KERNEL_SYNC,
+    GSH_KERNEL_FAR,
+    GSH_KERNEL_COUNT
+};
+
+/* A stream of the library's own with a piece of pinned memory, for one host thread at a time. */
+struct gsh_cuda_lane {
+    pthread_mutex_t lock;
+    CUstream stream;
+    void *words; /* GSH_CUDA_LANE_BYTES, at the same address on the device */
+};
+#define GSH_CUDA_LANE_BYTES 4096
+/* A word of the lane `out`: how many of n_far_launched have ended; written by those kernels. */
+#define GSH_CUDA_FAR_WORD 128
+
+/* What the proxy has started on a lane (proxy/lanes.h). Under the proxy's lock. */
+struct gsh_cuda_jobs {
+    uint64_t n_started;
+    uint64_t n_marked;     /* the stream will tell when so many have ended */
+    unsigned n_idle_polls; /* since the last look at the stream itself */
+};
+
+struct gsh_cuda_device {
+    const struct gsh_cuda *cuda;
+    CUdevice ordinal;
+    CUcontext context;     /* the primary one; NULL: not retained */
+    bool is_context_ours;  /* init made it current on its thread */
+    bool can_write_values; /* stream memory operations of 8 bytes */
+    CUmodule module;
+    CUfunction kernels[GSH_KERNEL_COUNT];
+    struct gsh_cuda_lane work;  /* copies and atomics, in order */
+    struct gsh_cuda_lane poll;  /* loads: never behind a kernel */
+    struct gsh_cuda_lane proxy; /* what far PEs ask of this PE's memory: lane IN */
+    struct gsh_cuda_lane out;   /* what the proxy copies out of it */
+    struct gsh_cuda_jobs jobs[GSH_LANES];
+    uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
+    bool has_pending; /* what no one has waited for since the last synchronisation; work.lock */
+};
+
+/* Makes the device's context current for the calling thread; the result is for leave. */
+bool gsh_cuda_enter(const struct gsh_cuda_device *d);
+void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered);
+
+/* One argument struct by value; the context is current. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d,
+                                                 enum gsh_kernel kernel, unsigned grid,
+                                                 unsigned block, void *args, CUstream stream);
+
+/* Enqueues a write of a word of 4 or 8 bytes by the stream itself, behind a memory barrier for what
+ * the stream has done before. The context is current, and the device can_write_values. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *address,
+                                                     size_t bytes, uint64_t value, CUstream stream);
+
+/* 1 to 8 bytes of bits to dest, enqueued; not in a graph, which would read bits later. The context
+ * is current. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d, void *dest,
+                                                uint64_t bits, size_t bytes, CUstream stream);
+
+/* The address by which this PE's kernels can use p: 0 when it is ordinary host memory. */
+CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p);
+
+/* Enqueues a strided copy, by a kernel or, where one side is ordinary host memory, by the copy
+ * engine. The context is current. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, void *dest,
+                                                       const void *source, ptrdiff_t dst,
+                                                       ptrdiff_t sst, size_t elem_bytes,
+                                                       size_t nelems, CUstream stream);
+
+/* The row's entries for the proxy. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_proxy_copy(struct gsh_instance *pe, void *dest,
+                                                     const void *source, size_t bytes);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op,
+                                                    void *address, size_t bytes, uint64_t operand,
+                                                    uint64_t cond, uint64_t *old);
+
+extern const struct gsh_lane_ops gsh_cuda_proxy_lanes;
+
+/* The row's entries on a stream. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest,
+                                                      const void *source, size_t bytes,
+                                                      struct gsh_signal_arg signal,
+                                                      gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_copy_strided(struct gsh_instance *pe, void *dest,
+                                                              const void *source, ptrdiff_t dst,
+                                                              ptrdiff_t sst, size_t elem_bytes,
+                                                              size_t nelems, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_store(struct gsh_instance *pe, void *dest,
+                                                       uint64_t bits, size_t bytes,
+                                                       gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result
+gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, int team,
+                                                      bool is_barrier, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_quiet(struct gsh_instance *pe, gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
+                                                     const struct gsh_request *request,
+                                                     gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_synchronize(struct gsh_instance *pe,
+                                                             gsh_stream stream);
+
+#endif
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CUDA row's calls on the user's streams. Everything here can be captured into a graph: only
+ * copies and kernels are enqueued, scalars travel as kernel arguments, and the barrier's epoch
+ * lives on the device. Compiled only where there are CUDA headers. */
+#include "runtime/backend/cuda/device.h"
+
+#include <string.h>
+#include "gshmem/types.h"
+#include "proxy/request.h"
+#include "runtime/base/atomic.h"
+#include "runtime/job/instance.h"
+
+/* Measured between two H200s over NVLink (docs/performance.md). Outside graphs: the copy engine,
+ * and a word that the stream itself writes behind it, 4.8 us where calls follow each other; a
+ * kernel takes 3.9, but ends 1.5 us later where the host waits for it. In graphs, where a kernel
+ * starts at once: one block copies up to here, 1.4 to 2.2 us for a put instead of 2.1 to 2.3 (a
+ * get 2.0 to 2.4 instead of 2.5 to 3.0), and signals, 2.3 us instead of 4.7. */
+#define GRAPH_KERNEL_PUT_MAX_BYTES    (32u << 10)
+#define GRAPH_KERNEL_GET_MAX_BYTES    (16u << 10)
+#define GRAPH_KERNEL_SIGNAL_MAX_BYTES (96u << 10)
+/* Outside graphs an ADD, which is a kernel in any case, copies as well up to here. */
+#define KERNEL_SIGNAL_MAX_BYTES (32u << 10)
+
+enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d, enum gsh_kernel kernel,
+                                unsigned grid, unsigned block, void *args, CUstream stream)
+{
+    void *params[] = {args};
+    return gsh_cuda_result(
+        d->cuda->LaunchKernel(d->kernels[kernel], grid, 1, 1, block, 1, 1, 0, stream, params, NULL),
+        "cuLaunchKernel");
+}
+
+/* Whether p lies in the range in which this PE maps its own and its peers' heaps. */
+static bool is_mapped(const struct gsh_instance *pe, const void *p)
+{
+    uint64_t start = pe->state.base - (uint64_t)pe->state.my_slot * pe->state.stride;
+    return (uint64_t)(uintptr_t)p - start < (uint64_t)pe->state.n_slots * pe->state.stride;
+}
+
+CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    CUdeviceptr address = (CUdeviceptr)(uintptr_t)p, out = 0;
+    if (is_mapped(pe, p)) {
+        return address;
+    }
+    /* The plural form takes ordinary host memory for no error: it leaves 0. */
+    CUpointer_attribute what = CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
+    void *where = &out;
+    CUresult code = d->cuda->PointerGetAttributes(1, &what, &where, address);
+    return code == CUDA_SUCCESS ? out : 0;
+}
+
+/* ---- words that a stream writes ---- */
+
+/* Whether what is enqueued now becomes part of a graph. The context is current. */
+static bool is_captured(const struct gsh_cuda_device *d, CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return d->cuda->StreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *address, size_t bytes,
+                                    uint64_t value, CUstream stream)
+{
+    CUdeviceptr to = (CUdeviceptr)(uintptr_t)address;
+    return bytes == 4 ? gsh_cuda_result(d->cuda->StreamWriteValue32(stream, to, (uint32_t)value,
+                                                                    CU_STREAM_WRITE_VALUE_DEFAULT),
+                                        "cuStreamWriteValue32")
+                      : gsh_cuda_result(d->cuda->StreamWriteValue64(stream, to, value,
+                                                                    CU_STREAM_WRITE_VALUE_DEFAULT),
+                                        "cuStreamWriteValue64");
+}
+
+/* A copy from memory that CUDA does not know takes the bytes before it returns (CUDA driver API,
+ * "API synchronization behavior"), so few of them travel inside the command: half the time of a
+ * word that the stream writes, which has a memory barrier before it. */
+enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d, void *dest, uint64_t bits,
+                               size_t bytes, CUstream stream)
+{
+    return gsh_cuda_result(
+        d->cuda->MemcpyHtoDAsync((CUdeviceptr)(uintptr_t)dest, &bits, bytes, stream),
+        "cuMemcpyHtoDAsync");
+}
+
+/* ---- copies ---- */
+
+static enum gsh_result copy_strided_by_engine(const struct gsh_cuda_device *d, CUdeviceptr dest,
+                                              void *host_dest, CUdeviceptr source,
+                                              const void *host_source, ptrdiff_t dst, ptrdiff_t sst,
+                                              size_t elem_bytes, size_t nelems, CUstream stream)
+{
+    CUDA_MEMCPY2D m = {
+        .srcMemoryType = source != 0 ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,
+        .srcHost = host_source,
+        .srcDevice = source,
+        .srcPitch = (size_t)sst * elem_bytes,
+        .dstMemoryType = dest != 0 ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,
+        .dstHost = host_dest,
+        .dstDevice = dest,
+        .dstPitch = (size_t)dst * elem_bytes,
+        .WidthInBytes = elem_bytes,
+        .Height = nelems,
+    };
+    return gsh_cuda_result(d->cuda->Memcpy2DAsync(&m, stream), "cuMemcpy2DAsync");
+}
+
+enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, void *dest, const void *source,
+                                      ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
+                                      size_t nelems, CUstream stream)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    CUdeviceptr to = gsh_cuda_kernel_address(pe, dest);
+    CUdeviceptr from = gsh_cuda_kernel_address(pe, source);
+    if (dst == 1 && sst == 1) {
+        return gsh_cuda_result(d->cuda->MemcpyAsync((CUdeviceptr)(uintptr_t)dest,
+                                                    (CUdeviceptr)(uintptr_t)source,
+                                                    elem_bytes * nelems, stream),
+                               "cuMemcpyAsync");
+    }
+    if (to == 0 || from == 0) {
+        return copy_strided_by_engine(d, to, dest, from, source, dst, sst, elem_bytes, nelems,
+                                      stream);
+    }
+    struct gsh_kernel_strided_args args = {to, from, dst, sst, elem_bytes, nelems};
+    size_t blocks = (nelems + 1023) / 1024; /* of 256 threads with 4 elements each */
+    return gsh_cuda_launch(d, GSH_KERNEL_COPY_STRIDED, blocks < 64 ? (unsigned)blocks : 64, 256,
+                           &args, stream);
+}
+
+/* A copy of bytes (there may be none), and a signal where there is one. */
+struct stream_copy {
+    void *dest;
+    const void *source;
+    size_t bytes;
+    struct gsh_signal_arg signal;
+};
+
+/* Whether source lies in the heap of another PE. */
+static bool is_get(const struct gsh_instance *pe, const void *source)
+{
+    return is_mapped(pe, source) &&
+           (uint64_t)(uintptr_t)source - pe->state.base >= pe->state.stride;
+}
+
+/* As far as speed goes, one kernel should do all of it. */
+static bool suits_kernel(const struct gsh_instance *pe, const struct stream_copy *c, bool is_graph)
+{
+    if (c->signal.address == NULL) {
+        return is_graph && c->bytes <= (is_get(pe, c->source) ? GRAPH_KERNEL_GET_MAX_BYTES
+                                                              : GRAPH_KERNEL_PUT_MAX_BYTES);
+    }
+    return is_graph ? c->bytes <= GRAPH_KERNEL_SIGNAL_MAX_BYTES
+                    : c->signal.op == GSHMEM_SIGNAL_ADD && c->bytes <= KERNEL_SIGNAL_MAX_BYTES;
+}
+
+/* By a kernel, if it reaches all of the memory; else *is_done stays false. */
+static enum gsh_result copy_by_kernel(struct gsh_instance *pe, const struct stream_copy *c,
+                                      CUstream stream, bool *is_done)
+{
+    struct gsh_kernel_put_signal_args args = {
+        .dest = c->bytes > 0 ? gsh_cuda_kernel_address(pe, c->dest) : 0,
+        .source = c->bytes > 0 ? gsh_cuda_kernel_address(pe, c->source) : 0,
+        .bytes = c->bytes,
+        .signal = (uint64_t)(uintptr_t)c->signal.address,
+        .value = c->signal.value,
+        .op = (uint64_t)c->signal.op,
+    };
+    if (c->bytes > 0 && (args.dest == 0 || args.source == 0)) {
+        return GSH_OK;
+    }
+    *is_done = true;
+    /* one thread for each 16 bytes */
+    unsigned threads = c->bytes == 0 ? 1 : c->bytes <= 512 ? 32 : c->bytes <= 4096 ? 256 : 1024;
+    return gsh_cuda_launch(pe->device, GSH_KERNEL_PUT_SIGNAL, 1, threads, &args, stream);
+}
+
+/* By the copy engine, and a word of the stream's behind it if that can be. */
+static enum gsh_result copy_by_engine(struct gsh_instance *pe, const struct stream_copy *c,
+                                      CUstream stream)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    struct stream_copy rest = {.signal = c->signal};
+    bool is_done = false;
+    enum gsh_result r = GSH_OK;
+    if (c->bytes > 0) {
+        r = gsh_cuda_result(d->cuda->MemcpyAsync((CUdeviceptr)(uintptr_t)c->dest,
+                                                 (CUdeviceptr)(uintptr_t)c->source, c->bytes,
+                                                 stream),
+                            "cuMemcpyAsync");
+    }
+    if (r != GSH_OK || c->signal.address == NULL) {
+        return r;
+    }
+    if (c->signal.op == GSHMEM_SIGNAL_SET && d->can_write_values) {
+        /* behind a memory barrier: what the stream has done before is seen with it */
+        return gsh_cuda_write_word(d, c->signal.address, 8, c->signal.value, stream);
+    }
+    return copy_by_kernel(pe, &rest, stream, &is_done);
+}
+
+enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest, const void *source,
+                                     size_t bytes, struct gsh_signal_arg signal, gsh_stream stream)
+{
+    struct gsh_cuda_device *d = pe->device;
+    const struct stream_copy copy = {dest, source, bytes, signal};
+    bool entered = gsh_cuda_enter(d), is_done = false;
+    enum gsh_result r = GSH_OK;
+    if (bytes <= GRAPH_KERNEL_SIGNAL_MAX_BYTES && suits_kernel(pe, &copy, is_captured(d, stream))) {
+        r = copy_by_kernel(pe, &copy, stream, &is_done);
+    }
+    if (r == GSH_OK && !is_done) {
+        r = copy_by_engine(pe, &copy, stream);
+    }
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
+enum gsh_result gsh_cuda_stream_copy_strided(struct gsh_instance *pe, void *dest,
+                                             const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                             size_t elem_bytes, size_t nelems, gsh_stream stream)
+{
+    struct gsh_cuda_device *d = pe->device;
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r =
+        gsh_cuda_copy_strided(pe, dest, source, dst, sst, elem_bytes, nelems, stream);
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
+/* A launch with the context current. */
+static enum gsh_result launch(struct gsh_instance *pe, enum gsh_kernel kernel, unsigned threads,
+                              void *args, gsh_stream stream)
+{
+    struct gsh_cuda_device *d = pe->device;
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = gsh_cuda_launch(d, kernel, 1, threads, args, stream);
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
+enum gsh_result gsh_cuda_stream_store(struct gsh_instance *pe, void *dest, uint64_t bits,
+                                      size_t bytes, gsh_stream stream)
+{
+    struct gsh_cuda_device *d = pe->device;
+    struct gsh_kernel_store_args args = {(uint64_t)(uintptr_t)dest, bits, bytes};
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = is_captured(d, stream)
+                            ? gsh_cuda_launch(d, GSH_KERNEL_STORE, 1, 1, &args, stream)
+                            : gsh_cuda_store(d, dest, bits, bytes, stream);
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
+/* For reports; `to` is zeroed. */
+static void name_call(char to[40], const char *call)
+{
+    size_t n = strlen(call);
+    memcpy(to, call, n < 40 ? n : 39);
+}
+
+enum gsh_result gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait,
+                                     gsh_stream stream)
+{
+    struct gsh_kernel_wait_args args = {
+        .ivars = (uint64_t)(uintptr_t)wait->ivars,
+        .nelems = wait->nelems,
+        .status = (uint64_t)(uintptr_t)wait->status,
+        .values = (uint64_t)(uintptr_t)wait->values,
+        .value = wait->value,
+        .cmp = wait->cmp,
+        .bytes = wait->kind.bytes,
+        .is_signed = wait->kind.is_signed,
+    };
+    name_call(args.call, wait->call);
+    return launch(pe, GSH_KERNEL_WAIT, wait->nelems < 2 ? 1 : 128, &args, stream);
+}
+
+enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, int team, bool is_barrier,
+                                     gsh_stream stream)
+{
+    struct gsh_kernel_sync_args args = {team, is_barrier};
+    unsigned threads = pe->teams[team].n_pes <= 32 ? 32 : 256;
+    return launch(pe, GSH_KERNEL_SYNC, threads, &args, stream);
+}
+
+/* A full launch queue (1022 launches) holds up every other call of CUDA's in this process, the
+ * proxy's as well, which the kernels in the queue wait for. So no more than these are in it, and a
+ * few others for each. */
+#define FAR_PENDING_MAX 192u
+
+/* The address for the kernel to count at; 0: in a graph, whose launches are the user's. */
+static uint64_t await_launches(struct gsh_cuda_device *d, CUstream stream)
+{
+    const uint64_t *done = (const uint64_t *)d->out.words + GSH_CUDA_FAR_WORD;
+    unsigned turn = 0;
+    bool entered = gsh_cuda_enter(d), is_in_graph = is_captured(d, stream);
+    gsh_cuda_leave(d, entered);
+    if (is_in_graph) {
+        return 0;
+    }
+    uint64_t mine = __atomic_add_fetch(&d->n_far_launched, 1, __ATOMIC_RELAXED);
+    while (mine - gsh_load_relaxed_u64(done) > FAR_PENDING_MAX) {
+        gsh_backoff(&turn);
+    }
+    return (uint64_t)(uintptr_t)done;
+}
+
+/* By a kernel that asks the proxy through a ring, as a user's kernel does: the copy engine does not
+ * reach there. 1 block; the memory that the proxy cannot touch it moves itself, in pieces. */
+enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
+                                    const struct gsh_request *request, gsh_stream stream)
+{
+    struct gsh_kernel_far_args args = {
+        .remote = pe->state.base + request->remote_off,
+        .bytes = request->bytes,
+        .signal =
+            pe->state.base + (request->op == GSH_RING_AMO ? request->remote_off : request->sig_off),
+        .value = request->op == GSH_RING_AMO ? request->operand : request->signal,
+        .dst = request->op == GSH_RING_IPUT ? request->remote_stride : request->local_stride,
+        .sst = request->op == GSH_RING_IPUT ? request->local_stride : request->remote_stride,
+        .elem_bytes = request->elem_bytes,
+        .nelems = request->nelems,
+        .op = request->op,
+        .sig_op = request->op == GSH_RING_AMO
+                      ? (request->amo_op == GSH_AMO_SET ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD)
+                      : request->sig_op,
+        .pe = request->pe,
+    };
+    name_call(args.call, call);
+    if (request->op == GSH_RING_PUT_INLINE) {
+        memcpy(&args.value, request->inline_data, sizeof(args.value));
+    }
+    if (request->local != NULL) {
+        struct gsh_cuda_device *d = pe->device;
+        bool entered = gsh_cuda_enter(d);
+        args.local = gsh_cuda_kernel_address(pe, request->local);
+        gsh_cuda_leave(d, entered);
+        if (args.local == 0) {
+            return gsh_fail(
+                GSH_ERR_UNSUPPORTED,
+                "%p is ordinary host memory, which a call on a stream cannot use with PE "
+                "%d behind the network: take symmetric or pinned memory",
+                request->local, request->pe);
+        }
+    }
+    bool is_in_heap = args.local - pe->state.base < pe->state.stride;
+    args.done = await_launches(pe->device, stream);
+    return launch(pe, GSH_KERNEL_FAR, request->local == NULL || is_in_heap ? 32 : 256, &args,
+                  stream);
+}
+
+/* A stream is in order, and each piece of work in it ends with its writes to near PEs visible to
+ * all. */
+enum gsh_result gsh_cuda_stream_quiet(struct gsh_instance *pe, gsh_stream stream)
+{
+    static const struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    return pe->proxy != NULL ? gsh_cuda_stream_far(pe, "gshmemx_quiet_on_stream", &quiet, stream)
+                             : GSH_OK;
+}
+
+enum gsh_result gsh_cuda_stream_synchronize(struct gsh_instance *pe, gsh_stream stream)
+{
+    struct gsh_cuda_device *d = pe->device;
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = gsh_cuda_result(d->cuda->StreamSynchronize(stream), "cuStreamSynchronize");
+    gsh_cuda_leave(d, entered);
+    return r;
+}

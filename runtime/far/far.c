@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Requests of host threads to the proxy, and the host's fence and quiet over all that is far. */
+#include "runtime/far/far.h"
+
+#include <string.h>
+#include "proxy/proxy.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/util.h"
+#include "runtime/job/net.h"
+
+/* ---- requests ---- */
+
+struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const void *symmetric,
+                                   int target)
+{
+    return (struct gsh_request){
+        .op = (uint8_t)op,
+        .pe = target,
+        .remote_off = (uint64_t)(uintptr_t)symmetric - pe->state.base,
+    };
+}
+
+void gsh_far_run(struct gsh_instance *pe, const char *call, struct gsh_request *request)
+{
+    request->call = call;
+    enum gsh_result r = gsh_proxy_run(pe->proxy, request);
+    gsh_net_require(pe, call, r);
+}
+
+void gsh_far_post(struct gsh_instance *pe, const char *call, struct gsh_request *request)
+{
+    request->call = call;
+    enum gsh_result r = gsh_proxy_post(pe->proxy, request);
+    gsh_net_require(pe, call, r);
+}
+
+void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, const void *source,
+                 uint64_t bytes, int target, bool is_nbi)
+{
+    uint64_t off = (uint64_t)(uintptr_t)symmetric - pe->state.base;
+    enum gsh_result r = gsh_proxy_put(pe->proxy, call, target, off, source, bytes, is_nbi);
+    gsh_net_require(pe, call, r);
+}
+
+void gsh_far_store(struct gsh_instance *pe, const char *call, void *symmetric, uint64_t bits,
+                   size_t bytes, int target)
+{
+    struct gsh_request request = gsh_far_request(pe, GSH_RING_PUT_INLINE, symmetric, target);
+    request.bytes = bytes;
+    memcpy(request.inline_data, &bits, bytes);
+    gsh_far_run(pe, call, &request);
+}
+
+/* ---- order ---- */
+
+/* Whether a kernel has written a request at this position. Relaxed: the proxy looks properly. */
+static bool is_written(const struct gsh_far *far, const struct gsh_far_ring *ring,
+                       uint64_t position)
+{
+    const uint64_t *word = &ring->slots[position & (far->n_slots - 1)].word[0];
+    uint64_t lap = __atomic_load_n(word, __ATOMIC_RELAXED) & GSH_RING_LAP;
+    return lap == GSH_RING_LAP_BIT(position, far->n_slots);
+}
+
+static uint64_t taken(const struct gsh_far_ring *ring)
+{
+    return gsh_load_acquire_u64(&ring->cpu->cpu_tail); /* pairs with the proxy's release */
+}
+
+/* Whether a ring has had requests that the host's last fence or quiet, of which `covered` is the
+ * note, does not cover. Two loads for each ring. */
+static bool have_kernels_asked(const struct gsh_far *far, size_t covered)
+{
+    for (int i = 0; i < far->n_rings; i++) {
+        const struct gsh_far_ring *ring = &far->rings[i];
+        const uint64_t *note = (const uint64_t *)((const char *)ring + covered);
+        uint64_t tail = taken(ring);
+        if (tail != __atomic_load_n(note, __ATOMIC_RELAXED) || is_written(far, ring, tail)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Until the proxy has taken what complete kernels have written. */
+static uint64_t await_taken(struct gsh_instance *pe, const struct gsh_far_ring *ring)
+{
+    uint64_t tail = taken(ring), end = tail;
+    while (end - tail < pe->far->n_slots && is_written(pe->far, ring, end)) {
+        end++;
+    }
+    unsigned turn = 0;
+    uint64_t start_ns = 0;
+    while ((tail = taken(ring)) < end) {
+        gsh_host_wait_turn(pe, &turn, &start_ns); /* the proxy has a time limit of its own */
+    }
+    return tail;
+}
+
+static void note_most(uint64_t *word, uint64_t value)
+{
+    uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while (seen < value && !__atomic_compare_exchange_n(word, &seen, value, true, __ATOMIC_RELEASE,
+                                                        __ATOMIC_RELAXED)) {
+    }
+}
+
+/* op: GSH_RING_FENCE or _QUIET; n_covered and `covered` are its notes. */
+static void order(struct gsh_instance *pe, const char *call, int op, uint64_t *n_covered,
+                  size_t covered)
+{
+    struct gsh_far *far = pe->far;
+    uint64_t tails[GSH_RING_MAX_RINGS];
+    uint64_t n_asked = gsh_proxy_n_requests(pe->proxy);
+    /* acquire: pairs with note_most(), so that who finds nothing to do has what the other thread's
+     * quiet brought */
+    bool is_covered = __atomic_load_n(n_covered, __ATOMIC_ACQUIRE) >= n_asked;
+    if (is_covered && !have_kernels_asked(far, covered)) {
+        return;
+    }
+    for (int i = 0; i < far->n_rings; i++) {
+        tails[i] = await_taken(pe, &far->rings[i]);
+    }
+    struct gsh_request request = {.op = (uint8_t)op};
+    gsh_net_require(pe, call, gsh_proxy_run(pe->proxy, &request));
+    note_most(n_covered, n_asked);
+    for (int i = 0; i < far->n_rings; i++) {
+        note_most((uint64_t *)((char *)&far->rings[i] + covered), tails[i]);
+    }
+}
+
+void gsh_far_fence(struct gsh_instance *pe, const char *call)
+{
+    if (pe->far != NULL) {
+        order(pe, call, GSH_RING_FENCE, &pe->far->n_fenced, offsetof(struct gsh_far_ring, fenced));
+    }
+}
+
+void gsh_far_quiet(struct gsh_instance *pe, const char *call)
+{
+    if (pe->far != NULL) {
+        order(pe, call, GSH_RING_QUIET, &pe->far->n_quieted,
+              offsetof(struct gsh_far_ring, quieted));
+    }
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operations on far PEs, by way of the proxy: what host calls (and the CPU device's streams) ask,
+ * and what the proxy has of this PE's memory. A job without far PEs has none of it. */
+#ifndef GSH_FAR_H
+#define GSH_FAR_H
+
+#include <string.h>
+#include "proxy/request.h"
+#include "runtime/job/instance.h"
+
+/* A request (enum gsh_ring_op) on target's copy of `symmetric`, the rest for the caller to fill. */
+struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const void *symmetric,
+                                   int target);
+/* Carried out in its own sense on return; end the job when that fails. Any thread. */
+void gsh_far_run(struct gsh_instance *pe, const char *call, struct gsh_request *request);
+/* The same without waiting, for puts and gets: complete after gsh_far_quiet. */
+void gsh_far_post(struct gsh_instance *pe, const char *call, struct gsh_request *request);
+/* The same for puts of at least one byte; is_nbi: without waiting. */
+void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, const void *source,
+                 uint64_t bytes, int target, bool is_nbi);
+/* p: 1, 2, 4 or 8 bytes. */
+void gsh_far_store(struct gsh_instance *pe, const char *call, void *symmetric, uint64_t bits,
+                   size_t bytes, int target);
+
+/* About this PE's requests, of whatever thread, and its kernels' as far as the kernels are
+ * complete. Both return at once when there were none since the last time. */
+void gsh_far_fence(struct gsh_instance *pe, const char *call);
+void gsh_far_quiet(struct gsh_instance *pe, const char *call);
+
+/* ---- set-up; far_memory.c ---- */
+
+/* GSHMEM_STAGE. */
+static inline bool gsh_far_stages_always(const struct gsh_instance *pe)
+{
+    return strcmp(pe->env.stage, "always") == 0;
+}
+/* The rings' variables. */
+GSH_CHECK_RESULT enum gsh_result gsh_far_check(const struct gsh_instance *pe);
+/* pe->proxy exists. */
+GSH_CHECK_RESULT enum gsh_result gsh_far_create(struct gsh_instance *pe);
+/* Accepts none. What the proxy may still use stays until it is destroyed. */
+void gsh_far_destroy(struct gsh_instance *pe);
+/* For gsh_heap_options: the proxy of every PE learns of the heap's memory. */
+struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe);
+/* The rings' words in this PE's device memory, and what they are at first. */
+uint64_t gsh_far_rings_bytes(const struct gsh_instance *pe);
+void gsh_far_rings_fill(const struct gsh_instance *pe, void *rings);
+int gsh_far_n_rings(const struct gsh_instance *pe);
+/* After the rings' words are written: the proxy reads the rings from now on. */
+GSH_CHECK_RESULT enum gsh_result gsh_far_start(struct gsh_instance *pe);
+
+/* Private to far*.c */
+struct gsh_far_ring {
+    struct gsh_ring_slot *slots;
+    struct gsh_ring_cpu *cpu;
+    uint64_t quieted; /* positions before it were covered by a quiet of the host; atomic */
+    uint64_t fenced;  /* the same of a fence */
+};
+
+struct gsh_far {
+    struct gsh_instance *pe;
+    /* How many requests of host threads (gsh_proxy_n_requests) a fence or a quiet came after;
+     * atomic. */
+    uint64_t n_fenced, n_quieted;
+    int n_rings;
+    uint64_t n_slots;
+    void *memory; /* of all rings; host memory, mapped for the device */
+    size_t memory_bytes;
+    uint64_t device_memory; /* as the device sees it */
+    struct gsh_far_ring rings[GSH_RING_MAX_RINGS];
+    bool is_read;                /* the proxy reads the rings */
+    struct gsh_late_lanes *late; /* stand in for a GPU's lanes; or NULL */
+    uint64_t alone_off; /* a region that the other PEs have not heard of; UINT64_MAX: none */
+};
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the proxy has of this PE: access to its memory on behalf of far PEs, the regions of its heap
+ * as the network knows them, and the rings of its kernels. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "proxy/proxy.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/far/far.h"
+#include "runtime/setup/place.h"
+
+#define PAGE_BYTES 4096u
+
+/* ---- memory ---- */
+
+static enum gsh_result memory_amo(void *context, int amo_op, void *address, size_t word_bytes,
+                                  uint64_t operand, uint64_t cond, uint64_t *old)
+{
+    struct gsh_instance *pe = context;
+    return pe->device_ops->proxy_amo(pe, (enum gsh_amo_op)amo_op, address, word_bytes, operand,
+                                     cond, old);
+}
+
+static enum gsh_result memory_copy_in(void *context, void *heap_dest, const void *source,
+                                      size_t bytes)
+{
+    struct gsh_instance *pe = context;
+    return pe->device_ops->proxy_copy(pe, heap_dest, source, bytes);
+}
+
+static enum gsh_result memory_copy_out(void *context, void *dest, const void *heap_source,
+                                       size_t bytes)
+{
+    struct gsh_instance *pe = context;
+    return pe->device_ops->proxy_copy(pe, dest, heap_source, bytes);
+}
+
+/* The CPU device has none: for tests the CPU does what a GPU would. */
+static enum gsh_result choose_lanes(struct gsh_instance *pe, struct gsh_proxy_memory *memory)
+{
+    memory->lane_ops = pe->device_ops->proxy_lanes;
+    memory->lanes = pe;
+    if (memory->lane_ops != NULL || !gsh_far_stages_always(pe)) {
+        return GSH_OK;
+    }
+    if (pe->far->late == NULL) {
+        pe->far->late = gsh_late_lanes_create((uint64_t)pe->my_pe, memory_amo, pe);
+    }
+    memory->lane_ops = &gsh_late_lane_ops;
+    memory->lanes = pe->far->late;
+    return pe->far->late != NULL ? GSH_OK : gsh_fail(GSH_ERR_NOMEM, "init: no memory for staging");
+}
+
+static enum gsh_result give_memory(struct gsh_instance *pe, void *heap_base)
+{
+    struct gsh_proxy_memory memory = {
+        .context = pe,
+        .is_host = strcmp(pe->device_ops->name, "cpu") == 0,
+        .amo = memory_amo,
+        .copy_in = memory_copy_in,
+        .copy_out = memory_copy_out,
+    };
+    enum gsh_result r = choose_lanes(pe, &memory);
+    return r == GSH_OK ? gsh_proxy_set_memory(pe->proxy, &memory, heap_base) : r;
+}
+
+/* ---- regions ---- */
+
+struct region_head {
+    int32_t result;
+    uint32_t key_bytes;
+};
+
+/* PEs below `end` forget it. */
+static void forget_peers(struct gsh_instance *pe, uint64_t off, int end)
+{
+    for (int i = 0; i < end; i++) {
+        if (gsh_is_far(pe, i)) {
+            (void)!gsh_proxy_remove_peer_region(pe->proxy, i, off);
+        }
+    }
+}
+
+static enum gsh_result learn_peers(struct gsh_instance *pe, uint64_t off, uint64_t bytes,
+                                   const struct region_head *heads, const uint8_t *keys, size_t max)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (!gsh_is_far(pe, i)) {
+            continue;
+        }
+        enum gsh_result r = gsh_proxy_add_peer_region(pe->proxy, i, off, bytes,
+                                                      keys + (size_t)i * max, heads[i].key_bytes);
+        if (r != GSH_OK) {
+            forget_peers(pe, off, i);
+            return r;
+        }
+    }
+    return GSH_OK;
+}
+
+/* Gathers the keys, whose lengths are known, and takes them. */
+static enum gsh_result exchange_keys(struct gsh_instance *pe, uint64_t off, uint64_t bytes,
+                                     const struct region_head *heads, const void *key)
+{
+    struct gsh_bootstrap *b = pe->job_bootstrap;
+    size_t max = 1;
+    for (int i = 0; i < pe->n_pes; i++) {
+        max = gsh_max_u64(max, heads[i].key_bytes);
+    }
+    uint8_t *mine = calloc(1, max), *keys = calloc((size_t)pe->n_pes, max);
+    if (mine == NULL || keys == NULL) {
+        /* the others wait in the same call: this PE cannot leave them there */
+        gsh_abort(pe, 1, "no host memory for the keys of %d PEs", pe->n_pes);
+    }
+    if (heads[pe->my_pe].key_bytes > 0) {
+        memcpy(mine, key, heads[pe->my_pe].key_bytes);
+    }
+    enum gsh_result r = b->ops->allgather(b, mine, max, keys);
+    if (r == GSH_OK) {
+        r = learn_peers(pe, off, bytes, heads, keys, max);
+    }
+    free(mine);
+    free(keys);
+    return r;
+}
+
+/* The result is this PE's own: that another one has failed, the heap's vote tells. */
+static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes)
+{
+    struct gsh_instance *pe = context;
+    struct gsh_bootstrap *b = pe->job_bootstrap;
+    const void *key = NULL;
+    size_t key_bytes = 0;
+    struct region_head *heads = calloc((size_t)pe->n_pes, sizeof(*heads));
+    if (heads == NULL) {
+        gsh_abort(pe, 1, "no host memory for the regions of %d PEs", pe->n_pes); /* as above */
+    }
+    enum gsh_result mine = off == 0 ? give_memory(pe, memory) : GSH_OK;
+    if (mine == GSH_OK) {
+        mine = gsh_proxy_add_region(pe->proxy, off, bytes, &key, &key_bytes);
+    }
+    struct region_head head = {(int32_t)mine, (uint32_t)key_bytes};
+    enum gsh_result r = b->ops->allgather(b, &head, sizeof(head), heads);
+    bool is_complete = r == GSH_OK;
+    for (int i = 0; is_complete && i < pe->n_pes; i++) {
+        is_complete = heads[i].result == GSH_OK;
+    }
+    pe->far->alone_off = is_complete ? UINT64_MAX : off;
+    if (is_complete) {
+        r = exchange_keys(pe, off, bytes, heads, key);
+    }
+    free(heads);
+    r = mine != GSH_OK ? mine : r;
+    if (mine == GSH_OK && r != GSH_OK) {
+        (void)!gsh_proxy_remove_region(pe->proxy, off);
+    }
+    return r;
+}
+
+static void goes(void *context, uint64_t off)
+{
+    struct gsh_instance *pe = context;
+    if (pe->proxy == NULL) {
+        return; /* it has forgotten everything */
+    }
+    if (pe->far->alone_off != off) {
+        forget_peers(pe, off, pe->n_pes);
+    }
+    (void)!gsh_proxy_remove_region(pe->proxy, off);
+}
+
+struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe)
+{
+    struct gsh_heap_events none = {0};
+    struct gsh_heap_events events = {.came = came, .goes = goes, .context = pe};
+    return pe->far != NULL ? events : none;
+}
+
+/* ---- rings ---- */
+
+static size_t ring_bytes(uint64_t n_slots)
+{
+    return gsh_align_up(n_slots * sizeof(struct gsh_ring_slot) + sizeof(struct gsh_ring_cpu),
+                        PAGE_BYTES);
+}
+
+enum gsh_result gsh_far_check(const struct gsh_instance *pe)
+{
+    int rings = pe->env.proxy_rings, slots = pe->env.proxy_ring_slots;
+    if (rings < 1 || rings > GSH_RING_MAX_RINGS || !gsh_is_pow2((uint64_t)rings)) {
+        return gsh_note(GSH_ERR_ARG, "init: GSHMEM_PROXY_RINGS=%d is none of 1, 2, 4, 8 and 16",
+                        rings);
+    }
+    if (slots < GSH_RING_MIN_SLOTS || !gsh_is_pow2((uint64_t)slots)) {
+        return gsh_note(GSH_ERR_ARG,
+                        "init: GSHMEM_PROXY_RING_SLOTS=%d is not a power of two from %d on", slots,
+                        GSH_RING_MIN_SLOTS);
+    }
+    if (!gsh_place_is_setting(pe->env.proxy_cpus)) {
+        return gsh_note(
+            GSH_ERR_ARG,
+            "init: GSHMEM_PROXY_CPUS=%s is not a list of CPUs like 0-3,8, nor none, nor "
+            "auto",
+            pe->env.proxy_cpus);
+    }
+    if (pe->env.stage_chunk_bytes % PAGE_BYTES != 0) {
+        return gsh_note(GSH_ERR_ARG, "init: GSHMEM_STAGE_CHUNK=%llu is not a multiple of %u",
+                        (unsigned long long)pe->env.stage_chunk_bytes, PAGE_BYTES);
+    }
+    if (pe->env.stage_buffers > GSH_PROXY_STAGE_BUFFERS_MAX) {
+        return gsh_note(GSH_ERR_ARG, "init: GSHMEM_STAGE_BUFFERS=%d is more than %d",
+                        pe->env.stage_buffers, GSH_PROXY_STAGE_BUFFERS_MAX);
+    }
+    if ((unsigned)pe->n_pes > GSH_RING_MAX_PES) {
+        return gsh_note(GSH_ERR_UNSUPPORTED, "init: %d PEs; the rings can name %u", pe->n_pes,
+                        GSH_RING_MAX_PES);
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result make_rings(struct gsh_far *far)
+{
+    size_t bytes = ring_bytes(far->n_slots) * (size_t)far->n_rings;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        return gsh_fail_errno(GSH_ERR_NOMEM, "init: no memory for %d rings of %llu slots",
+                              far->n_rings, (unsigned long long)far->n_slots);
+    }
+    far->memory = p;
+    far->memory_bytes = bytes;
+    for (int i = 0; i < far->n_rings; i++) {
+        uint8_t *ring = (uint8_t *)p + (size_t)i * ring_bytes(far->n_slots);
+        far->rings[i].slots = (struct gsh_ring_slot *)ring;
+        far->rings[i].cpu =
+            (struct gsh_ring_cpu *)(ring + far->n_slots * sizeof(struct gsh_ring_slot));
+    }
+    return GSH_OK;
+}
+
+enum gsh_result gsh_far_create(struct gsh_instance *pe)
+{
+    enum gsh_result r = GSH_OK;
+    if (pe->far == NULL) {
+        pe->far = calloc(1, sizeof(*pe->far));
+        if (pe->far == NULL) {
+            return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the rings");
+        }
+        pe->far->pe = pe;
+        pe->far->alone_off = UINT64_MAX;
+        pe->far->n_rings = pe->env.proxy_rings;
+        pe->far->n_slots = (uint64_t)pe->env.proxy_ring_slots;
+        r = make_rings(pe->far);
+    }
+    if (r == GSH_OK) {
+        r = pe->device_ops->map_host(pe, pe->far->memory, pe->far->memory_bytes,
+                                     &pe->far->device_memory);
+    }
+    return r;
+}
+
+void gsh_far_destroy(struct gsh_instance *pe)
+{
+    struct gsh_far *far = pe->far;
+    if (far == NULL) {
+        return;
+    }
+    if (pe->proxy != NULL) {
+        gsh_proxy_forget_lanes(pe->proxy);
+    }
+    gsh_late_lanes_destroy(far->late);
+    far->late = NULL;
+    if (pe->device_ops != NULL && far->memory != NULL) {
+        pe->device_ops->unmap_host(pe, far->memory);
+    }
+    if (pe->proxy != NULL && far->is_read) {
+        return;
+    }
+    if (far->memory != NULL) {
+        munmap(far->memory, far->memory_bytes);
+    }
+    free(far);
+    pe->far = NULL;
+}
+
+int gsh_far_n_rings(const struct gsh_instance *pe)
+{
+    return pe->far != NULL ? pe->far->n_rings : 0;
+}
+
+uint64_t gsh_far_rings_bytes(const struct gsh_instance *pe)
+{
+    return (uint64_t)gsh_far_n_rings(pe) * sizeof(struct gsh_ring);
+}
+
+void gsh_far_rings_fill(const struct gsh_instance *pe, void *rings)
+{
+    const struct gsh_far *far = pe->far;
+    bool can_wake = far != NULL && strcmp(pe->device_ops->name, "cpu") == 0;
+    for (int i = 0; i < gsh_far_n_rings(pe); i++) {
+        uint64_t slots = far->device_memory + (uint64_t)i * ring_bytes(far->n_slots);
+        ((struct gsh_ring *)rings)[i] = (struct gsh_ring){
+            .slots = slots,
+            .cpu = slots + far->n_slots * sizeof(struct gsh_ring_slot),
+            .wake = can_wake ? (uint64_t)(uintptr_t)gsh_proxy_ring_wake(pe->proxy) : 0,
+            .n_slots = far->n_slots,
+        };
+    }
+}
+
+enum gsh_result gsh_far_start(struct gsh_instance *pe)
+{
+    struct gsh_far *far = pe->far;
+    enum gsh_result r = GSH_OK;
+    for (int i = 0; far != NULL && !far->is_read && r == GSH_OK && i < far->n_rings; i++) {
+        r = gsh_proxy_add_ring(pe->proxy, far->rings[i].slots, far->n_slots, far->rings[i].cpu);
+    }
+    if (far != NULL) {
+        far->is_read = true;
+    }
+    return r;
+}

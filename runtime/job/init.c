@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bring-up and teardown of one PE, first stage: bootstrap, who the others are, the shared page,
+ * the watch, the teams. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "bootstrap/shm.h"
+#include "bootstrap/uid.h"
+#include "gshmemx.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/launch.h"
+#include "runtime/far/far.h"
+#include "runtime/job/leave.h"
+#include "runtime/job/net.h"
+#include "runtime/job/page.h"
+#include "runtime/setup/setup.h"
+#include "runtime/setup/team.h"
+#include "runtime/job/watch.h"
+
+/* The settings that all PEs of a job with far PEs share. */
+enum { N_FAR_SETTINGS = 4 };
+static const char *const far_settings[N_FAR_SETTINGS] = {
+    "GSHMEM_PROXY_RINGS", "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE", "GSHMEM_STAGE_CHUNK"};
+
+/* What each PE tells all others first. */
+struct hello {
+    uint32_t library_version, state_version;
+    int32_t pid;
+    int32_t node_pes; /* GSHMEM_NODE_PES */
+    uint64_t host_hash;
+    uint64_t instance;
+    uint64_t far_settings[N_FAR_SETTINGS];
+    uint8_t job[16]; /* rank 0's counts */
+};
+
+#define LIBRARY_VERSION                                                         \
+    ((GSHMEM_VENDOR_MAJOR_VERSION << 16) | (GSHMEM_VENDOR_MINOR_VERSION << 8) | \
+     GSHMEM_VENDOR_PATCH_VERSION)
+
+static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
+{
+    const uint8_t *p = data;
+    for (size_t i = 0; i < bytes; i++) {
+        h = (h ^ p[i]) * 0x100000001b3u; /* FNV-1a */
+    }
+    return h;
+}
+
+/* PEs with equal hashes can pass descriptors and map each other's memory: one kernel, one network
+ * namespace (abstract sockets belong to it). */
+static uint64_t host_hash(void)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    char boot_id[64] = {0};
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f != NULL) {
+        size_t n = fread(boot_id, 1, sizeof(boot_id), f);
+        h = hash_bytes(h, boot_id, n);
+        fclose(f);
+    }
+    struct stat st;
+    if (stat("/proc/self/ns/net", &st) == 0) {
+        h = hash_bytes(h, &st.st_ino, sizeof(st.st_ino));
+    }
+    return h;
+}
+
+static enum gsh_result check_hello(const struct hello *all, int i)
+{
+    if (all[i].library_version != all[0].library_version ||
+        all[i].state_version != all[0].state_version) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "init: PE %d runs another version of gshmem (%06x) than PE 0 (%06x)", i,
+                        all[i].library_version, all[0].library_version);
+    }
+    if (all[i].node_pes != all[0].node_pes) {
+        return gsh_fail(GSH_ERR_SYMMETRY, "init: GSHMEM_NODE_PES is %d on PE %d and %d on PE 0",
+                        all[i].node_pes, i, all[0].node_pes);
+    }
+    return GSH_OK;
+}
+
+/* A host is a node, or as many as GSHMEM_NODE_PES makes of it. */
+struct host {
+    uint64_t hash;
+    int n_pes; /* met so far */
+    int node;  /* of the latest */
+};
+
+static void number_nodes(struct gsh_instance *pe, struct host *hosts, int node_pes)
+{
+    int n_hosts = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        int h = 0;
+        while (h < n_hosts && hosts[h].hash != pe->peers[i].host_hash) {
+            h++;
+        }
+        if (h == n_hosts) {
+            hosts[n_hosts++] = (struct host){.hash = pe->peers[i].host_hash};
+        }
+        int before = hosts[h].n_pes++;
+        if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
+            hosts[h].node = pe->n_nodes++;
+        }
+        pe->peers[i].node = hosts[h].node;
+    }
+}
+
+static enum gsh_result check_far_settings(const struct hello *all, int n)
+{
+    for (int i = 1; i < n; i++) {
+        for (int s = 0; s < N_FAR_SETTINGS; s++) {
+            if (all[i].far_settings[s] != all[0].far_settings[s]) {
+                return gsh_fail(GSH_ERR_SYMMETRY, "init: %s is not the same on PE %d as on PE 0",
+                                far_settings[s], i);
+            }
+        }
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
+{
+    struct host *hosts = calloc((size_t)pe->n_pes, sizeof(*hosts));
+    pe->peers = calloc((size_t)pe->n_pes, sizeof(*pe->peers));
+    if (pe->peers == NULL || hosts == NULL) {
+        free(hosts);
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    enum gsh_result r = GSH_OK;
+    pe->is_one_process = true;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        struct gsh_peer *p = &pe->peers[i];
+        r = check_hello(all, i);
+        p->pid = all[i].pid;
+        p->host_hash = all[i].host_hash;
+        p->cuda_ordinal = -1;
+        p->is_same_process = p->pid == getpid() && p->host_hash == all[pe->my_pe].host_hash;
+        pe->is_one_process = pe->is_one_process && p->is_same_process;
+    }
+    number_nodes(pe, hosts, all[0].node_pes);
+    if (r == GSH_OK && pe->n_nodes > 1) {
+        r = check_far_settings(all, pe->n_pes);
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (pe->peers[i].is_same_process && pe->peers[i].node == pe->peers[pe->my_pe].node) {
+            pe->peers[i].instance = (struct gsh_instance *)(uintptr_t)all[i].instance;
+        }
+    }
+    free(hosts);
+    return r;
+}
+
+static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
+{
+    struct hello mine = {.library_version = LIBRARY_VERSION,
+                         .state_version = GSH_STATE_VERSION,
+                         .pid = getpid(),
+                         .node_pes = pe->env.node_pes,
+                         .host_hash = host_hash(),
+                         .instance = (uint64_t)(uintptr_t)pe,
+                         .far_settings = {(uint64_t)pe->env.proxy_rings,
+                                          (uint64_t)pe->env.proxy_ring_slots,
+                                          gsh_far_stages_always(pe), pe->env.stage_chunk_bytes}};
+    if (getrandom(mine.job, sizeof(mine.job), 0) != (ssize_t)sizeof(mine.job)) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
+    }
+    struct hello *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
+    if (r == GSH_OK) {
+        memcpy(job, all[0].job, 16);
+        r = fill_peers(pe, all);
+    }
+    free(all);
+    return r;
+}
+
+static enum gsh_result make_page(struct gsh_instance *pe)
+{
+    pe->page_fd = memfd_create("gshmem-page", MFD_CLOEXEC);
+    if (pe->page_fd < 0 || ftruncate(pe->page_fd, GSH_PAGE_BYTES) != 0) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the shared page");
+    }
+    void *p = mmap(NULL, GSH_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, pe->page_fd, 0);
+    if (p == MAP_FAILED) {
+        return gsh_fail_errno(GSH_ERR_NOMEM, "init: cannot map the shared page");
+    }
+    pe->page = p;
+    pe->page->control.magic = GSH_STATE_MAGIC;
+    pe->peers[pe->my_pe].page = pe->page;
+    return GSH_OK;
+}
+
+/* Maps the page of each process of this node; PEs of this process are reached by pointer. */
+static enum gsh_result map_pages(struct gsh_instance *pe, const uint8_t job[16])
+{
+    int *ranks = calloc((size_t)pe->n_pes, sizeof(*ranks));
+    int *fds = calloc((size_t)pe->n_pes, sizeof(*fds));
+    int n = 0;
+    enum gsh_result r = ranks == NULL || fds == NULL ? GSH_ERR_NOMEM : GSH_OK;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        if (pe->peers[i].node == pe->peers[pe->my_pe].node && pe->peers[i].instance == NULL) {
+            ranks[n++] = i;
+        }
+    }
+    if (r == GSH_OK && n > 0) {
+        r = gsh_fdpass_create(job, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
+    }
+    /* the sockets exist everywhere before anyone sends */
+    enum gsh_result rb = pe->bootstrap->ops->barrier(pe->bootstrap);
+    r = r != GSH_OK ? r : rb;
+    if (r == GSH_OK && n > 0) {
+        r = gsh_fdpass_exchange(pe->fdpass, ranks, n, 0, pe->page_fd, fds);
+        for (int i = 0; r == GSH_OK && i < n; i++) {
+            void *p = mmap(NULL, GSH_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fds[i], 0);
+            close(fds[i]);
+            if (p == MAP_FAILED) {
+                r = gsh_fail_errno(GSH_ERR_NOMEM, "init: cannot map PE %d's page", ranks[i]);
+            } else {
+                pe->peers[ranks[i]].page = p;
+            }
+        }
+    }
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        if (pe->peers[i].instance != NULL) {
+            pe->peers[i].page = pe->peers[i].instance->page;
+        }
+    }
+    free(ranks);
+    free(fds);
+    return r;
+}
+
+static enum gsh_result page_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
+{
+    struct gsh_instance *pe = context;
+    if (gsh_host_sync_turn(pe, turn, start_ns)) {
+        return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
+                        gsh_host_sync_limit_s(pe), rank);
+    }
+    return GSH_OK;
+}
+
+/* Over the pages where all PEs share them, else over the network. */
+static enum gsh_result make_job_bootstrap(struct gsh_instance *pe)
+{
+    if (pe->n_nodes > 1) {
+        enum gsh_result r = gsh_net_create(pe, pe->bootstrap);
+        return r == GSH_OK ? gsh_net_bootstrap_create(pe, pe->bootstrap, &pe->job_bootstrap) : r;
+    }
+    pe->page_areas = calloc((size_t)pe->n_pes, sizeof(*pe->page_areas));
+    if (pe->page_areas == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        pe->page_areas[i] = &pe->peers[i].page->node;
+    }
+    return gsh_bootstrap_shm_create(pe->bootstrap, pe->page_areas, page_wait, pe,
+                                    &pe->job_bootstrap);
+}
+
+static void destroy(struct gsh_instance *pe)
+{
+    gsh_net_destroy(pe); /* first: it uses this PE's memory */
+    gsh_setup_undo(pe);
+    gsh_teams_destroy(pe);
+    gsh_watch_destroy(&pe->watch);
+    if (pe->job_bootstrap != NULL) {
+        pe->job_bootstrap->ops->destroy(pe->job_bootstrap);
+    }
+    free(pe->page_areas);
+    gsh_fdpass_destroy(&pe->fdpass);
+    for (int i = 0; pe->peers != NULL && i < pe->n_pes; i++) {
+        if (pe->peers[i].page != NULL && pe->peers[i].instance == NULL) {
+            munmap(pe->peers[i].page, GSH_PAGE_BYTES);
+        }
+    }
+    if (pe->page != NULL) {
+        munmap(pe->page, GSH_PAGE_BYTES);
+    }
+    if (pe->page_fd >= 0) {
+        close(pe->page_fd);
+    }
+    free(pe->peers);
+    if (pe->bootstrap != NULL) {
+        pe->bootstrap->ops->destroy(pe->bootstrap);
+    }
+    free(pe);
+}
+
+/* A kernel that waits for a far PE waits for the proxy's calls of CUDA. They must not wait for the
+ * kernel in turn: behind the loading of another, which CUDA does at its first launch, or in a work
+ * queue that streams share when there are more than 8. The variables are read when CUDA starts,
+ * which gshmem does later; what the user has set stays. Not where PEs are threads: the others may
+ * be reading the environment. */
+static void free_proxy_of_kernels(const struct gsh_instance *pe)
+{
+    bool is_alone = true;
+    for (int i = 0; i < pe->n_pes; i++) {
+        is_alone = is_alone && (i == pe->my_pe || !pe->peers[i].is_same_process);
+    }
+    if (pe->n_nodes > 1 && is_alone) {
+        setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    }
+}
+
+static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
+                                const gshmemx_init_attr_t *attr)
+{
+    uint8_t job[16];
+    enum gsh_result r = gsh_env_read(&pe->env);
+    if (r == GSH_OK) {
+        r = gsh_launch_bootstrap(&pe->env, flags, attr, &pe->bootstrap);
+    }
+    if (r != GSH_OK) {
+        return r;
+    }
+    pe->my_pe = pe->bootstrap->rank;
+    pe->n_pes = pe->bootstrap->size;
+    gsh_log_set_pe(pe->my_pe);
+    r = meet(pe, job);
+    if (r == GSH_OK) {
+        free_proxy_of_kernels(pe);
+        r = make_page(pe);
+    }
+    if (r == GSH_OK) {
+        r = map_pages(pe, job);
+    }
+    if (r == GSH_OK) {
+        r = make_job_bootstrap(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_watch_create(pe, job, &pe->watch);
+    }
+    if (r == GSH_OK) {
+        r = gsh_teams_create(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_setup_prepare(pe);
+    }
+    return r;
+}
+
+static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t *attr)
+{
+    struct gsh_instance *pe = calloc(1, sizeof(*pe));
+    if (pe == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory");
+    }
+    pe->page_fd = -1;
+    pe->thread_level = GSHMEM_THREAD_MULTIPLE;
+    enum gsh_result r = bring_up(pe, flags, attr);
+    if (r != GSH_OK) {
+        destroy(pe);
+        gsh_log_set_pe(-1);
+        return r;
+    }
+    gsh_instance_bind(pe);
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d of %d, started by %s", pe->my_pe, pe->n_pes,
+            pe->bootstrap->ops->name);
+    return GSH_OK;
+}
+
+int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr)
+{
+    if (gsh_instance_bound() != NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_STATE, "gshmem_init: this PE is already "
+                                                        "initialised"));
+    }
+    return gsh_public_error(instance_create(flags, attr));
+}
+
+void gshmem_init(void)
+{
+    if (gshmemx_init_attr(0, NULL) != 0) {
+        gsh_leave_flush();
+        _exit(1); /* the reason has been printed; the launcher ends the others */
+    }
+}
+
+int gshmem_init_thread(int requested, int *provided)
+{
+    if (requested < GSHMEM_THREAD_SINGLE || requested > GSHMEM_THREAD_MULTIPLE) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG,
+                                         "gshmem_init_thread: there is no thread "
+                                         "level %d",
+                                         requested));
+    }
+    int error = gshmemx_init_attr(0, NULL);
+    if (error == 0 && provided != NULL) {
+        *provided = GSHMEM_THREAD_MULTIPLE;
+    }
+    return error;
+}
+
+void gshmem_query_thread(int *provided)
+{
+    *provided = gsh_instance_need("gshmem_query_thread")->thread_level;
+}
+
+int gshmemx_init_status(void)
+{
+    const struct gsh_instance *pe = gsh_instance_current();
+    if (pe == NULL) {
+        return GSHMEM_STATUS_NOT_INITIALIZED;
+    }
+    return pe->is_device_ready ? GSHMEM_STATUS_IS_INITIALIZED : GSHMEM_STATUS_IS_BOOTSTRAPPED;
+}
+
+void gshmem_finalize(void)
+{
+    static const char call[] = "gshmem_finalize";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    if (pe != gsh_instance_bound()) {
+        /* the thread that called init would go on with a PE, and a device, that are gone */
+        gsh_log_set_pe(pe->my_pe);
+        gsh_abort(pe, 1, "%s: called by another thread than the one that called init", call);
+    }
+    if (pe->is_device_ready) {
+        /* what still runs may use the heap */
+        gsh_require(pe, call, pe->device_ops->synchronize(pe));
+        gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_far_quiet(pe, call);
+    }
+    /* nobody uses this PE's memory, page or messages after the last round: see the two steps in
+     * order */
+    gsh_require(pe, call,
+                pe->is_device_ready ? gsh_heap_leave(pe->heap)
+                                    : pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
+    gsh_net_close(pe);
+    gsh_watch_destroy(&pe->watch);
+    gsh_require(pe, call, pe->bootstrap->ops->barrier(pe->bootstrap));
+    gsh_instance_unbind(pe);
+    destroy(pe);
+}

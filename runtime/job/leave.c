@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A process that exits while PEs of it are not finalized would leave the others waiting, or, of
+ * PEs that are threads, end them in silence. The library's destructor sees it: it comes after all
+ * that the program may have registered to run at exit, gshmem_finalize included. */
+#include "runtime/job/leave.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "runtime/base/atomic.h"
+#include "runtime/base/log.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/launch.h"
+#include "runtime/job/page.h"
+#include "runtime/job/watch.h"
+
+static int exit_status; /* as given to exit, where the C library tells it */
+
+#ifdef __GLIBC__
+static void keep_status(int status, void *unused)
+{
+    (void)unused;
+    exit_status = status;
+}
+#endif
+
+void gsh_leave_watch(void)
+{
+#ifdef __GLIBC__
+    static bool is_done;
+    if (!__atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED)) {
+        (void)on_exit(keep_status, NULL); /* without it the status is 1 */
+    }
+#endif
+}
+
+void gsh_leave_flush(void)
+{
+    struct pollfd p = {.fd = fileno(stdout), .events = POLLOUT};
+    if (ftrylockfile(stdout) != 0) {
+        return;
+    }
+    if (poll(&p, 1, 0) > 0 && (p.revents & POLLOUT) != 0) {
+        fflush(stdout);
+    }
+    funlockfile(stdout);
+}
+
+/* One line for a job, however many of its PEs leave: the first to take PE 0's abort word speaks. A
+ * PE that was told of the job's end has its own set. */
+static bool is_first_to_leave(struct gsh_instance *pe)
+{
+    struct gsh_host_page *page = pe->peers[0].page != NULL ? pe->peers[0].page : pe->page;
+    return gsh_load_relaxed_u32(&pe->page->control.abort_word) == 0 &&
+           __atomic_exchange_n(&page->control.abort_word, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
+/* The launcher learns it by the status: its library may be closed already. */
+void gsh_leave(struct gsh_instance *pe, int status, const char *how)
+{
+    status = status != 0 ? status : 1;
+    gsh_log_set_pe(pe->my_pe);
+    if (is_first_to_leave(pe)) {
+        gsh_fail(GSH_ERR_STATE, "%s without gshmem_finalize; ending the job", how);
+    }
+    gsh_leave_flush();
+    gsh_store_release_u32(&pe->page->control.abort_word, 1);
+    gsh_watch_tell_abort(pe->watch, status);
+    _exit(status);
+}
+
+/* Not in a forked child, which has PEs of its parent's in its memory. A PE alone leaves nobody. */
+static bool is_missed(const struct gsh_instance *pe)
+{
+    return pe != NULL && pe->n_pes > 1 && pe->peers[pe->my_pe].pid == getpid();
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    struct gsh_instance *pe = gsh_instance_bound();
+    int caller = -1;
+    if (is_missed(pe)) {
+        gsh_leave(pe, exit_status, "exited");
+    }
+    if (gsh_launch_others(&caller)) {
+        gsh_log_set_pe(caller);
+        gsh_fail(GSH_ERR_STATE,
+                 "called exit while other PEs, threads of its process, still run; it "
+                 "must return from its main instead. Ending the job");
+        gsh_leave_flush();
+        _exit(exit_status != 0 ? exit_status : 1);
+    }
+    pe = gsh_instance_first();
+    if (is_missed(pe)) {
+        gsh_leave(pe, exit_status, "its process exited");
+    }
+}

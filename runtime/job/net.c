@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Start-up of the proxy, and the end of a job with far PEs. News of the end go from PE to PE as
+ * net_job.c's messages do: each tells the PEs 1, 2, 4, ... before it, once. */
+#include "runtime/job/net.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "proxy/proxy.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/far/far.h"
+#include "runtime/job/page.h"
+#include "runtime/job/watch.h"
+
+/* How long a PE that is ending sees its news off; twice as long where they are another PE's, so
+ * that a launcher sees the end of that one first. */
+#define LINGER_NS 50000000u
+/* A PE that has lost another waits for one that knows more, or has found it first, to say so. */
+#define HEARSAY_NS      250000000u
+#define HEARSAY_STEP_NS 50000000u
+#define HEARSAY_STEPS   20
+
+struct news {
+    int32_t origin, status;
+    char text[512];
+};
+_Static_assert(sizeof(struct news) <= GSH_PROXY_NOTICE_MAX, "news are one notice");
+
+struct gsh_net {
+    struct gsh_instance *pe;
+    /* these are atomic */
+    bool is_closed; /* the job has ended well */
+    bool is_ending; /* somebody sees to this PE's end */
+    bool has_heard; /* from another PE */
+    /* of whoever sees to the end */
+    bool is_found_here;
+    int lost_pe;
+    struct news news;
+};
+
+static bool take_end(struct gsh_net *net)
+{
+    return !__atomic_exchange_n(&net->is_ending, true, __ATOMIC_ACQ_REL);
+}
+
+static bool has_heard(struct gsh_net *net)
+{
+    return __atomic_load_n(&net->has_heard, __ATOMIC_RELAXED);
+}
+
+/* ---- telling ---- */
+
+static void tell_next(struct gsh_net *net)
+{
+    struct gsh_instance *pe = net->pe;
+    uint64_t start_ns = gsh_now_ns();
+    uint64_t linger_ns = net->news.origin == pe->my_pe ? LINGER_NS : 2 * LINGER_NS;
+    unsigned turn = 0;
+    for (int distance = 1; distance < pe->n_pes; distance *= 2) {
+        int to = (pe->my_pe - distance + pe->n_pes) % pe->n_pes;
+        if (to != net->lost_pe) {
+            gsh_proxy_notify(pe->proxy, to, &net->news, sizeof(net->news));
+        }
+    }
+    while (gsh_now_ns() - start_ns < linger_ns) {
+        gsh_proxy_help(pe->proxy);
+        gsh_backoff(&turn);
+    }
+}
+
+void gsh_net_tell(struct gsh_instance *pe, int origin, int status, const char *text)
+{
+    struct gsh_net *net = pe->net;
+    if (net == NULL || pe->proxy == NULL || !take_end(net)) {
+        return;
+    }
+    net->news = (struct news){.origin = origin, .status = status};
+    snprintf(net->news.text, sizeof(net->news.text), "%s", text);
+    tell_next(net);
+}
+
+/* ---- the end of this process, in a thread of its own: it is found under the proxy's lock ---- */
+
+static void nap_unless_heard(struct gsh_net *net, uint64_t limit_ns)
+{
+    const struct timespec nap = {.tv_nsec = 5000000};
+    for (uint64_t start_ns = gsh_now_ns(); gsh_now_ns() - start_ns < limit_ns && !has_heard(net);) {
+        nanosleep(&nap, NULL);
+    }
+}
+
+static void await_hearsay(struct gsh_net *net)
+{
+    int n = net->pe->n_pes, steps = (net->pe->my_pe - net->lost_pe + n) % n;
+    nap_unless_heard(net,
+                     HEARSAY_NS + HEARSAY_STEP_NS *
+                                      (uint64_t)(steps < HEARSAY_STEPS ? steps : HEARSAY_STEPS));
+}
+
+/* Another PE of the node speaks, maybe later. It ends this one then; were it told of this one's end
+ * before, it would not speak. */
+static void await_speaker(struct gsh_net *net)
+{
+    nap_unless_heard(net, (uint64_t)HEARSAY_STEPS * HEARSAY_STEP_NS);
+}
+
+/* One line for each node at most; for the death of a near PE by the watch's rule. */
+static bool is_first_to_speak(struct gsh_net *net)
+{
+    struct gsh_peer *peers = net->pe->peers;
+    int first = 0;
+    while (peers[first].page == NULL) {
+        first++;
+    }
+    if (net->lost_pe >= 0 && net->lost_pe != net->pe->my_pe && peers[net->lost_pe].page != NULL) {
+        uint32_t *word = &peers[net->lost_pe].page->control.abort_word;
+        return __atomic_exchange_n(word, 1, __ATOMIC_ACQ_REL) == 0;
+    }
+    return __atomic_exchange_n(&peers[first].page->has_spoken, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
+static void *end_main(void *arg)
+{
+    struct gsh_net *net = arg;
+    struct gsh_instance *pe = net->pe;
+    gsh_log_set_pe(pe->my_pe);
+    if (net->is_found_here) {
+        await_hearsay(net);
+    }
+    if (net->is_found_here && !has_heard(net) && is_first_to_speak(net)) {
+        gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
+    } else {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job: %s", net->news.origin,
+                net->news.text);
+        if (net->is_found_here) {
+            await_speaker(net);
+        }
+        gsh_report_print(pe);
+    }
+    gsh_watch_tell_abort(pe->watch, net->news.status);
+    tell_next(net);
+    if (net->is_found_here) {
+        pe->bootstrap->ops->abort(pe->bootstrap, net->news.status, net->news.text);
+    }
+    _exit(net->news.status);
+}
+
+static void end_process(struct gsh_net *net)
+{
+    pthread_t thread;
+    gsh_store_release_u32(&net->pe->page->control.abort_word, 1);
+    if (pthread_create(&thread, NULL, end_main, net) != 0) {
+        gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
+        _exit(net->news.status);
+    }
+    pthread_detach(thread);
+}
+
+static void on_fail(void *context, int lost_pe, const char *text)
+{
+    struct gsh_net *net = context;
+    if (__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) || !take_end(net)) {
+        return;
+    }
+    net->is_found_here = true;
+    net->lost_pe = lost_pe;
+    net->news = (struct news){.origin = net->pe->my_pe, .status = 1};
+    snprintf(net->news.text, sizeof(net->news.text), "%s", text);
+    end_process(net);
+}
+
+static void on_notice(void *context, int from_pe, const void *data, size_t bytes)
+{
+    struct gsh_net *net = context;
+    (void)from_pe;
+    __atomic_store_n(&net->has_heard, true, __ATOMIC_RELAXED);
+    if (bytes != sizeof(net->news) || __atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) ||
+        !take_end(net)) {
+        return;
+    }
+    memcpy(&net->news, data, sizeof(net->news));
+    net->news.text[sizeof(net->news.text) - 1] = '\0';
+    end_process(net);
+}
+
+void gsh_net_require(struct gsh_instance *pe, const char *call, enum gsh_result r)
+{
+    if (r == GSH_OK) {
+        return;
+    }
+    unsigned turn = 0;
+    uint64_t start_ns = 0;
+    while (__atomic_load_n(&pe->net->is_ending, __ATOMIC_ACQUIRE)) {
+        gsh_host_wait_turn(pe, &turn, &start_ns);
+    }
+    gsh_require(pe, call, r);
+}
+
+/* ---- start-up ---- */
+
+static void on_thread_start(void *context)
+{
+    const struct gsh_net *net = context;
+    gsh_log_set_pe(net->pe->my_pe);
+}
+
+static enum gsh_result create_proxy(struct gsh_instance *pe)
+{
+    struct gsh_proxy_options options = {
+        .my_pe = pe->my_pe,
+        .n_pes = pe->n_pes,
+        .transport = pe->env.transport,
+        .plugin = pe->env.ucx_plugin,
+        .is_one_process = pe->is_one_process,
+        .timeout_ns = pe->env.proxy_timeout_ns,
+        .loop_seed = (uint64_t)pe->env.loop_seed,
+        .spin_ns = pe->env.proxy_spin_ns,
+        .stages_always = gsh_far_stages_always(pe),
+        .stage_chunk = pe->env.stage_chunk_bytes,
+        .stage_buffers = (unsigned)pe->env.stage_buffers,
+        .fail = on_fail,
+        .notice = on_notice,
+        .context = pe->net,
+        .thread_start = on_thread_start,
+    };
+    return gsh_proxy_create(&options, &pe->proxy);
+}
+
+/* What a PE says first of its address. */
+struct calling_card {
+    int32_t result;
+    uint32_t bytes;
+};
+
+/* Everybody's card; GSH_ERR_ when some PE has failed. The first of these says why, which it has
+ * only noted until now, and none leaves before. */
+static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                             struct calling_card mine, struct calling_card *cards)
+{
+    int first = 0;
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), cards);
+    while (r == GSH_OK && first < pe->n_pes && cards[first].result == GSH_OK) {
+        first++;
+    }
+    if (r != GSH_OK || first == pe->n_pes) {
+        return r;
+    }
+    char why[512];
+    snprintf(why, sizeof(why), "%s", gsh_last_error());
+    r = (enum gsh_result)cards[first].result;
+    r = first == pe->my_pe
+            ? gsh_fail(r, "%s", why)
+            : gsh_note(r, "init: PE %d has no way to PEs whose memory it cannot map", first);
+    (void)b->ops->barrier(b);
+    return r;
+}
+
+static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                                          enum gsh_result r)
+{
+    const void *address = NULL;
+    size_t bytes = 0, max = 0;
+    struct calling_card *cards = calloc((size_t)pe->n_pes, sizeof(*cards));
+    uint8_t *mine = NULL, *all = NULL;
+    if (cards == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
+    }
+    if (r == GSH_OK) {
+        r = gsh_proxy_address(pe->proxy, &address, &bytes);
+    }
+    r = agree(pe, b, (struct calling_card){(int32_t)r, (uint32_t)bytes}, cards);
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        max = gsh_max_u64(max, cards[i].bytes);
+    }
+    if (r == GSH_OK) {
+        mine = calloc(1, max);
+        all = calloc((size_t)pe->n_pes, max);
+        r = mine != NULL && all != NULL ? GSH_OK : GSH_ERR_NOMEM;
+    }
+    if (r == GSH_OK) {
+        memcpy(mine, address, bytes);
+        r = b->ops->allgather(b, mine, max, all);
+    }
+    bool is_exchanged = r == GSH_OK;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        if (i != pe->my_pe) {
+            r = gsh_proxy_set_peer(pe->proxy, i, all + (size_t)i * max, cards[i].bytes);
+        }
+    }
+    if (is_exchanged) {
+        r = agree(pe, b, (struct calling_card){.result = (int32_t)r}, cards);
+    }
+    free(mine);
+    free(all);
+    free(cards);
+    return r;
+}
+
+enum gsh_result gsh_net_create(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap)
+{
+    pe->net = calloc(1, sizeof(*pe->net));
+    if (pe->net == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the network");
+    }
+    pe->net->pe = pe;
+    pe->net->lost_pe = -1;
+    enum gsh_result r = gsh_far_check(pe);
+    r = exchange_addresses(pe, bootstrap, r == GSH_OK ? create_proxy(pe) : r);
+    if (r == GSH_OK) {
+        r = gsh_proxy_start(pe->proxy);
+    }
+    if (r == GSH_OK) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "far PEs are reached over %s",
+                gsh_proxy_transport_name(pe->proxy));
+    }
+    return r;
+}
+
+void gsh_net_close(struct gsh_instance *pe)
+{
+    if (pe->net != NULL) {
+        __atomic_store_n(&pe->net->is_closed, true, __ATOMIC_RELEASE);
+    }
+}
+
+void gsh_net_destroy(struct gsh_instance *pe)
+{
+    gsh_net_close(pe);
+    gsh_proxy_destroy(&pe->proxy);
+    free(pe->net);
+    pe->net = NULL;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Words what a kernel reported in its PE's control block, and ends the job with it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "runtime/base/atomic.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/page.h"
+#include "runtime/job/watch.h"
+
+static const char *const cmp_names[] = {"==", "!=", ">", "<=", "<", ">="};
+
+static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out, size_t bytes)
+{
+    double limit = r->kind == GSH_REPORT_SYNC_TIMEOUT ? gsh_host_sync_limit_s(pe)
+                                                      : (double)pe->env.wait_timeout_ns / 1e9;
+    switch (r->kind) {
+    case GSH_REPORT_WAIT_TIMEOUT:
+        snprintf(out, bytes,
+                 "waited %.1f s for address 0x%" PRIx64 " (heap offset 0x%" PRIx64
+                 ") to be %s %" PRId64 "; last seen %" PRId64,
+                 limit, r->address, r->address - pe->state.base,
+                 r->cmp < 6 ? cmp_names[r->cmp] : "?", (int64_t)r->expected, (int64_t)r->seen);
+        break;
+    case GSH_REPORT_SYNC_TIMEOUT:
+        snprintf(out, bytes,
+                 "waited %.1f s for PE %d at address 0x%" PRIx64 ": its arrivals expected %" PRIu64
+                 ", seen %" PRIu64,
+                 limit, r->pe, r->address, r->expected, r->seen);
+        break;
+    case GSH_REPORT_FAR_TIMEOUT:
+        snprintf(out, bytes,
+                 "waited %.1f s for the proxy's work for PE %d (-1: for all): address 0x%" PRIx64
+                 ": expected %" PRIu64 ", seen %" PRIu64,
+                 limit, r->pe, r->address, r->expected, r->seen);
+        break;
+    case GSH_REPORT_BAD_PE:
+        snprintf(out, bytes, "PE %d is out of range or not reachable: the job has PEs 0 to %d",
+                 r->pe, pe->n_pes - 1);
+        break;
+    case GSH_REPORT_NOT_SYMMETRIC:
+        snprintf(out, bytes,
+                 "[0x%" PRIx64 ", + %" PRIu64 ") is not symmetric: outside this PE's heap",
+                 r->address, r->bytes);
+        break;
+    case GSH_REPORT_NOT_ALLOCATED:
+        snprintf(out, bytes, "[0x%" PRIx64 ", + %" PRIu64 ") is not inside one live allocation",
+                 r->address, r->bytes);
+        break;
+    case GSH_REPORT_BAD_STRIDE:
+        snprintf(out, bytes, "a stride is %" PRId64 ", with PE %d; strides are at least 1",
+                 (int64_t)r->seen, r->pe);
+        break;
+    case GSH_REPORT_BAD_SIGNAL_OP:
+        snprintf(out, bytes,
+                 "sig_op %" PRId64 ", for PE %d, is neither GSHMEM_SIGNAL_SET nor "
+                 "GSHMEM_SIGNAL_ADD",
+                 (int64_t)r->seen, r->pe);
+        break;
+    case GSH_REPORT_BAD_CMP:
+        snprintf(out, bytes, "cmp %" PRId64 " is not a comparison", (int64_t)r->seen);
+        break;
+    case GSH_REPORT_MISALIGNED:
+        snprintf(out, bytes, "address 0x%" PRIx64 ", on PE %d, is not a multiple of %" PRIu64,
+                 r->address, r->pe, r->bytes);
+        break;
+    case GSH_REPORT_NULL_LOCAL:
+        snprintf(out, bytes, "the local address of %" PRIu64 " bytes is NULL, with PE %d", r->bytes,
+                 r->pe);
+        break;
+    default:
+        snprintf(out, bytes, "report of unknown kind %u", r->kind);
+    }
+}
+
+/* Whether there is a report, which is the caller's alone from now on. */
+static bool take(struct gsh_report *r)
+{
+    uint32_t is_filled = 2;
+    /* acquire: pairs with the kernel's release store of 2, after the fields */
+    return __atomic_compare_exchange_n(&r->state, &is_filled, 3, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static void print(struct gsh_instance *pe, const struct gsh_report *r)
+{
+    char text[512];
+    word(pe, r, text, sizeof(text));
+    gsh_fail(GSH_ERR_STATE, "%.40s (in a kernel, block %u,%u,%u thread %u,%u,%u): %s", r->call,
+             r->block[0], r->block[1], r->block[2], r->thread[0], r->thread[1], r->thread[2], text);
+}
+
+void gsh_report_print(struct gsh_instance *pe)
+{
+    struct gsh_report *r = &pe->page->control.report;
+    if (take(r) && r->kind != GSH_REPORT_GLOBAL_EXIT) {
+        print(pe, r);
+    }
+}
+
+void gsh_report_check(struct gsh_instance *pe)
+{
+    struct gsh_report *r = &pe->page->control.report;
+    if (!take(r)) {
+        return;
+    }
+    if (r->kind == GSH_REPORT_GLOBAL_EXIT) {
+        gsh_end_job(pe, (int)r->expected, "gshmem_global_exit");
+    }
+    print(pe, r);
+    gsh_end_job(pe, 1, gsh_last_error());
+}

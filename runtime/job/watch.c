@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The watch: a star of SOCK_SEQPACKET connections between the processes of a node, whose centre is
+ * the node's lowest PE. A connection that closes without LEAVE is a death. */
+#include "runtime/job/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include "runtime/base/atomic.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/net.h"
+#include "runtime/job/page.h"
+
+enum message_kind { MESSAGE_HELLO = 1, MESSAGE_LEAVE, MESSAGE_ABORT, MESSAGE_DEAD };
+
+struct message {
+    uint32_t kind;
+    int32_t pe;
+    int32_t status;
+    uint32_t reserved;
+    uint8_t job[16]; /* HELLO only */
+};
+
+struct gsh_watch {
+    struct gsh_instance *pe;
+    bool is_centre;
+    int listener;
+    int wake_fd; /* written to end or to re-poll the thread */
+    int n_links;
+    struct pollfd *polls; /* [n_links + 1]; the last is wake_fd; a closed link has fd -1 */
+    int *link_pe;         /* [n_links] */
+    uint32_t is_stopping; /* atomic */
+    uint32_t is_device_watched;
+    bool is_running;
+    pthread_t thread;
+};
+
+#define REPORT_POLL_MS 100
+/* A PE that has told the others of its end is gone so much sooner than they: a launcher names the
+ * first. */
+#define ORIGIN_FIRST_NS 5000000
+
+static void address_of(const uint8_t job[16], int node, struct sockaddr_un *a, socklen_t *length)
+{
+    memset(a, 0, sizeof(*a));
+    a->sun_family = AF_UNIX;
+    int n = snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, "gshmem-watch-");
+    for (int i = 0; i < 16; i++) {
+        n += snprintf(a->sun_path + 1 + n, sizeof(a->sun_path) - 1 - (size_t)n, "%02x", job[i]);
+    }
+    n += snprintf(a->sun_path + 1 + n, sizeof(a->sun_path) - 1 - (size_t)n, "-%d", node);
+    *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static bool is_same_user(int fd)
+{
+    struct ucred cred;
+    socklen_t length = sizeof(cred);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length) == 0 && cred.uid == geteuid();
+}
+
+static void send_to(int fd, const struct message *m)
+{
+    if (fd >= 0) {
+        /* a failure means that the other side is gone, which its EOF says better */
+        (void)!send(fd, m, sizeof(*m), MSG_NOSIGNAL);
+    }
+}
+
+static void send_all(struct gsh_watch *w, const struct message *m)
+{
+    for (int i = 0; i < w->n_links; i++) {
+        send_to(w->polls[i].fd, m);
+    }
+}
+
+/* The process's end after another PE's: nothing of this process is worth saving. */
+static void __attribute__((noreturn))
+end_process(struct gsh_watch *w, int origin, int status, const char *why)
+{
+    const struct timespec nap = {.tv_nsec = ORIGIN_FIRST_NS};
+    gsh_store_release_u32(&w->pe->page->control.abort_word, 1);
+    gsh_net_tell(w->pe, origin, status, why);
+    nanosleep(&nap, NULL);
+    _exit(status);
+}
+
+/* One message for a death, however many find it: the first to take the dead PE's abort word speaks.
+ * A PE that ended the job, or was told of its end, has set it already. */
+static bool is_first_to_find(struct gsh_watch *w, int dead_pe)
+{
+    struct gsh_host_page *page = w->pe->peers[dead_pe].page;
+    return page == NULL || __atomic_exchange_n(&page->control.abort_word, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
+static void end_for_death(struct gsh_watch *w, int dead_pe)
+{
+    struct message m = {.kind = MESSAGE_DEAD, .pe = dead_pe, .status = 1};
+    if (gsh_load_relaxed_u32(&w->pe->page->control.abort_word) != 0) {
+        return; /* this PE is ending the job, with a status of its own */
+    }
+    if (is_first_to_find(w, dead_pe)) {
+        gsh_fail(GSH_ERR_PEER, "PE %d died or exited without gshmem_finalize; ending", dead_pe);
+    }
+    if (w->is_centre) {
+        send_all(w, &m);
+    }
+    end_process(w, dead_pe, 1, "died");
+}
+
+static void handle(struct gsh_watch *w, int link, const struct message *m)
+{
+    switch (m->kind) {
+    case MESSAGE_LEAVE:
+        close(w->polls[link].fd);
+        w->polls[link].fd = -1;
+        break;
+    case MESSAGE_ABORT:
+        if (w->is_centre) {
+            send_all(w, m);
+        }
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job", m->pe);
+        gsh_report_print(w->pe); /* perhaps what that PE has waited for in vain */
+        end_process(w, m->pe, m->status, "ended the job");
+    case MESSAGE_DEAD:
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d died", m->pe);
+        end_process(w, m->pe, 1, "died");
+    default:
+        break;
+    }
+}
+
+static void read_link(struct gsh_watch *w, int link)
+{
+    struct message m;
+    ssize_t n = recv(w->polls[link].fd, &m, sizeof(m), MSG_DONTWAIT);
+    if (n == (ssize_t)sizeof(m)) {
+        handle(w, link, &m);
+    } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        close(w->polls[link].fd);
+        w->polls[link].fd = -1;
+        end_for_death(w, w->link_pe[link]);
+    }
+}
+
+static void *watch_main(void *arg)
+{
+    struct gsh_watch *w = arg;
+    gsh_log_set_pe(w->pe->my_pe);
+    for (;;) {
+        bool has_device = gsh_load_relaxed_u32(&w->is_device_watched) != 0;
+        int n = poll(w->polls, (nfds_t)w->n_links + 1, has_device ? REPORT_POLL_MS : -1);
+        /* acquire: pairs with the release in gsh_watch_destroy */
+        if (gsh_load_acquire_u32(&w->is_stopping) != 0) {
+            return NULL;
+        }
+        if (has_device) {
+            gsh_report_check(w->pe);
+        }
+        for (int i = 0; n > 0 && i < w->n_links; i++) {
+            if (w->polls[i].fd >= 0 && w->polls[i].revents != 0) {
+                read_link(w, i);
+            }
+        }
+        if (w->polls[w->n_links].revents != 0) {
+            uint64_t drained;
+            (void)!read(w->wake_fd, &drained, sizeof(drained));
+        }
+    }
+}
+
+static void wake(struct gsh_watch *w)
+{
+    uint64_t one = 1;
+    (void)!write(w->wake_fd, &one, sizeof(one));
+}
+
+/* The centre takes one connection; strangers are dropped. Returns the PE it belongs to, or -1. */
+static int accept_one(struct gsh_watch *w, const uint8_t job[16], int *fd_out)
+{
+    int fd = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    struct message m = {0};
+    struct timeval limit = {.tv_sec = 5};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    if (!is_same_user(fd) || recv(fd, &m, sizeof(m), 0) != (ssize_t)sizeof(m) ||
+        m.kind != MESSAGE_HELLO || memcmp(m.job, job, 16) != 0 || m.pe < 0 ||
+        m.pe >= w->pe->n_pes) {
+        close(fd);
+        return -1;
+    }
+    *fd_out = fd;
+    return m.pe;
+}
+
+static enum gsh_result accept_links(struct gsh_watch *w, const uint8_t job[16])
+{
+    uint64_t start = gsh_now_ns();
+    for (int got = 0; got < w->n_links;) {
+        struct pollfd p = {.fd = w->listener, .events = POLLIN};
+        if (poll(&p, 1, 200) > 0) {
+            int fd = -1;
+            int from = accept_one(w, job, &fd);
+            if (from >= 0) {
+                w->polls[got].fd = fd;
+                w->link_pe[got++] = from;
+            }
+        }
+        if (w->pe->env.bootstrap_timeout_ns != 0 &&
+            gsh_now_ns() - start > w->pe->env.bootstrap_timeout_ns) {
+            return gsh_fail(GSH_ERR_TIMEOUT,
+                            "init: %d of %d processes of this node did not connect",
+                            w->n_links - got, w->n_links);
+        }
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result connect_centre(struct gsh_watch *w, const uint8_t job[16], int node,
+                                      int centre)
+{
+    struct sockaddr_un a;
+    socklen_t length;
+    address_of(job, node, &a, &length);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, length) != 0 || !is_same_user(fd)) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot connect to PE %d's process", centre);
+    }
+    struct message m = {.kind = MESSAGE_HELLO, .pe = w->pe->my_pe};
+    memcpy(m.job, job, 16);
+    send_to(fd, &m);
+    w->polls[0].fd = fd;
+    w->link_pe[0] = centre;
+    return GSH_OK;
+}
+
+static enum gsh_result listen_centre(struct gsh_watch *w, const uint8_t job[16], int node)
+{
+    struct sockaddr_un a;
+    socklen_t length;
+    address_of(job, node, &a, &length);
+    w->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (w->listener < 0 || bind(w->listener, (struct sockaddr *)&a, length) != 0 ||
+        listen(w->listener, w->n_links) != 0) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the node's watch socket");
+    }
+    return GSH_OK;
+}
+
+static bool has_other_process(const struct gsh_instance *pe, int node)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (pe->peers[i].node == node && pe->peers[i].instance == NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Links: from each PE of the node to the lowest one. PEs that are threads of the centre's process
+ * need none, but having one keeps every PE's life the same. */
+static enum gsh_result make_links(struct gsh_watch *w, const uint8_t job[16])
+{
+    struct gsh_instance *pe = w->pe;
+    int node = pe->peers[pe->my_pe].node;
+    int centre = -1, members = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (pe->peers[i].node == node) {
+            centre = centre < 0 ? i : centre;
+            members++;
+        }
+    }
+    bool is_linked = has_other_process(pe, node);
+    w->is_centre = centre == pe->my_pe;
+    w->n_links = !is_linked ? 0 : w->is_centre ? members - 1 : 1;
+    w->polls = calloc((size_t)w->n_links + 1, sizeof(*w->polls));
+    w->link_pe = calloc((size_t)w->n_links + 1, sizeof(*w->link_pe));
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->polls == NULL || w->link_pe == NULL || w->wake_fd < 0) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the watch");
+    }
+    for (int i = 0; i < w->n_links; i++) {
+        w->polls[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+    }
+    w->polls[w->n_links] = (struct pollfd){.fd = w->wake_fd, .events = POLLIN};
+    enum gsh_result r = is_linked && w->is_centre ? listen_centre(w, job, node) : GSH_OK;
+    /* one process: no PE of the job is linked */
+    enum gsh_result rb = pe->is_one_process ? GSH_OK : pe->bootstrap->ops->barrier(pe->bootstrap);
+    if (r != GSH_OK || rb != GSH_OK || !is_linked) {
+        return r != GSH_OK ? r : rb;
+    }
+    return w->is_centre ? accept_links(w, job) : connect_centre(w, job, node, centre);
+}
+
+static enum gsh_result start(struct gsh_watch *w)
+{
+    /* the user's signal handlers belong to the user's threads */
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int e = pthread_create(&w->thread, NULL, watch_main, w);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (e != 0) {
+        errno = e;
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot start the watch");
+    }
+    w->is_running = true;
+    return GSH_OK;
+}
+
+enum gsh_result gsh_watch_create(struct gsh_instance *pe, const uint8_t job[16],
+                                 struct gsh_watch **out)
+{
+    struct gsh_watch *w = calloc(1, sizeof(*w));
+    if (w == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the watch");
+    }
+    w->pe = pe;
+    w->listener = w->wake_fd = -1;
+    enum gsh_result r = make_links(w, job);
+    if (w->listener >= 0) {
+        close(w->listener);
+        w->listener = -1;
+    }
+    if (r == GSH_OK && w->n_links > 0) {
+        r = start(w);
+    }
+    if (r != GSH_OK) {
+        gsh_watch_destroy(&w);
+        return r;
+    }
+    *out = w;
+    return GSH_OK;
+}
+
+enum gsh_result gsh_watch_device(struct gsh_instance *pe)
+{
+    struct gsh_watch *w = pe->watch;
+    __atomic_store_n(&w->is_device_watched, 1, __ATOMIC_RELAXED);
+    if (w->is_running) {
+        wake(w);
+        return GSH_OK;
+    }
+    return start(w);
+}
+
+void gsh_watch_tell_abort(struct gsh_watch *watch, int status)
+{
+    if (watch != NULL) {
+        struct message m = {.kind = MESSAGE_ABORT, .pe = watch->pe->my_pe, .status = status};
+        send_all(watch, &m);
+    }
+}
+
+void gsh_watch_destroy(struct gsh_watch **watch)
+{
+    struct gsh_watch *w = *watch;
+    if (w == NULL) {
+        return;
+    }
+    if (w->is_running) {
+        /* release: pairs with the acquire in watch_main */
+        gsh_store_release_u32(&w->is_stopping, 1);
+        wake(w);
+        pthread_join(w->thread, NULL);
+    }
+    if (w->polls != NULL) {
+        struct message m = {.kind = MESSAGE_LEAVE, .pe = w->pe->my_pe};
+        send_all(w, &m);
+        for (int i = 0; i < w->n_links; i++) {
+            if (w->polls[i].fd >= 0) {
+                close(w->polls[i].fd);
+            }
+        }
+    }
+    if (w->wake_fd >= 0) {
+        close(w->wake_fd);
+    }
+    free(w->polls);
+    free(w->link_pe);
+    free(w);
+    *watch = NULL;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The registry of modules (modules.h) and the public calls on it. The list and the thread-local
+ * binding are the library's only process-wide state. */
+#include "runtime/setup/modules.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gshmemx.h"
+#include "runtime/base/atomic.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gsh_module *first; /* under lock */
+static size_t n_modules;         /* under lock */
+static uint64_t generation;      /* registrations so far; written under lock */
+
+void gshmemx_module_register(struct gsh_module *module)
+{
+    pthread_mutex_lock(&lock);
+    module->next = first;
+    first = module;
+    n_modules++;
+    /* release: pairs with the acquire in gsh_modules_refresh */
+    gsh_store_release_u64(&generation, generation + 1);
+    pthread_mutex_unlock(&lock);
+}
+
+void gshmemx_module_unregister(struct gsh_module *module)
+{
+    pthread_mutex_lock(&lock);
+    for (struct gsh_module **p = &first; *p != NULL; p = &(*p)->next) {
+        if (*p == module) {
+            *p = module->next;
+            n_modules--;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static bool have(bool needs_fill)
+{
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    for (const struct gsh_module *m = first; m != NULL && !found; m = m->next) {
+        found = (m->fill != NULL) == needs_fill;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+bool gsh_modules_have_cuda(void)
+{
+    return have(true);
+}
+
+bool gsh_modules_have_cpu(void)
+{
+    return have(false);
+}
+
+static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_module *m,
+                                const struct gsh_state *state)
+{
+    if (m->version != GSH_STATE_VERSION || m->bytes != sizeof(*state)) {
+        return gsh_fail(GSH_ERR_STATE,
+                        "kernels were compiled with gshmem headers of layout %u (%u bytes), this "
+                        "library has layout %u (%zu bytes): compile them again",
+                        m->version, m->bytes, GSH_STATE_VERSION, sizeof(*state));
+    }
+    int error = m->fill != NULL ? m->fill(state, sizeof(*state)) : 0;
+    /* without a GPU its kernels cannot be filled, nor launched; the CPU device's host calls work */
+    if (error != 0 && strcmp(pe->device_ops->name, "cuda") == 0) {
+        return gsh_fail(GSH_ERR_CUDA,
+                        "a module's state cannot be copied to the device: CUDA "
+                        "runtime error %d (kernels not compiled for this GPU?)",
+                        error);
+    }
+    return GSH_OK;
+}
+
+/* Fills from a copy of the list: `fill` enters the CUDA runtime, which may load libraries, and a
+ * thread that is loading one may be waiting for our lock in its constructors. */
+enum gsh_result gsh_modules_fill(struct gsh_instance *pe, const struct gsh_state *state)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t now = generation;
+    size_t n = 0;
+    const struct gsh_module **list = calloc(n_modules + 1, sizeof(*list));
+    for (const struct gsh_module *m = first; m != NULL && list != NULL; m = m->next) {
+        list[n++] = m;
+    }
+    pthread_mutex_unlock(&lock);
+    if (list == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "no memory for the list of modules");
+    }
+    enum gsh_result r = GSH_OK;
+    for (size_t i = 0; i < n && r == GSH_OK; i++) {
+        r = fill_one(pe, list[i], state);
+    }
+    free(list);
+    if (r == GSH_OK) {
+        pe->module_generation = now;
+    }
+    return r;
+}
+
+enum gsh_result gsh_modules_refresh(struct gsh_instance *pe)
+{
+    /* acquire: pairs with the release in gshmemx_module_register */
+    if (gsh_load_acquire_u64(&generation) == pe->module_generation) {
+        return GSH_OK;
+    }
+    return pe->device_ops->upload(pe, &pe->state);
+}
+
+static int module_init(const char *call, void *module, bool is_library)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if (module == NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: the module is NULL", call));
+    }
+    return gsh_public_error(pe->device_ops->module_init(pe, module, is_library));
+}
+
+/* Nothing points from a PE to a module, so there is nothing to take back. */
+static int module_finalize(const char *call, const void *module)
+{
+    gsh_instance_need(call);
+    if (module == NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: the module is NULL", call));
+    }
+    return GSHMEMX_SUCCESS;
+}
+
+int gshmemx_cumodule_init(void *cumodule)
+{
+    return module_init("gshmemx_cumodule_init", cumodule, false);
+}
+
+int gshmemx_cumodule_finalize(void *cumodule)
+{
+    return module_finalize("gshmemx_cumodule_finalize", cumodule);
+}
+
+int gshmemx_culibrary_init(void *culibrary)
+{
+    return module_init("gshmemx_culibrary_init", culibrary, true);
+}
+
+int gshmemx_culibrary_finalize(void *culibrary)
+{
+    return module_finalize("gshmemx_culibrary_finalize", culibrary);
+}

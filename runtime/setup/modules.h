@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The process's registered modules: translation units with kernels, each with its own copy of the
+ * state block. Registration comes from static constructors, before main or when a library is
+ * loaded; the blocks are filled once a PE's device is ready. */
+#ifndef GSH_MODULES_H
+#define GSH_MODULES_H
+
+#include <stdbool.h>
+#include "runtime/job/instance.h"
+
+/* Whether any unit with kernels for that device has registered. */
+bool gsh_modules_have_cuda(void);
+bool gsh_modules_have_cpu(void);
+
+/* Fills every registered module on the calling thread's current device. GSH_ERR_STATE, naming both
+ * versions, when one was compiled with headers this library does not match. */
+GSH_CHECK_RESULT enum gsh_result gsh_modules_fill(struct gsh_instance *pe,
+                                                  const struct gsh_state *state);
+
+/* Fills what has registered since this PE's device was set up; one load when nothing has. */
+GSH_CHECK_RESULT enum gsh_result gsh_modules_refresh(struct gsh_instance *pe);
+
+#endif

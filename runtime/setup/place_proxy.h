@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the proxy's thread runs. */
+#ifndef GSH_PLACE_PROXY_H
+#define GSH_PLACE_PROXY_H
+
+#include "runtime/job/instance.h"
+
+/* The device is set up and the proxy's thread runs; nothing without a proxy. Not collective. */
+void gsh_place_proxy(struct gsh_instance *pe);
+
+#endif

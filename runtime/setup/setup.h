@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The second stage of init: choose the device, decide who is reachable, make the heap, upload the
+ * state. */
+#ifndef GSH_SETUP_H
+#define GSH_SETUP_H
+
+#include "runtime/job/instance.h"
+
+#ifndef GSH_CHECKS
+#define GSH_CHECKS 0 /* 1 in a checking build: -Dchecks=true */
+#endif
+
+/* First stage: where all kernels are for the CPU device, its executor is there at once, so that
+ * streams made before device set-up belong to this PE. Not collective. */
+GSH_CHECK_RESULT enum gsh_result gsh_setup_prepare(struct gsh_instance *pe);
+/* Collective; once per PE. */
+GSH_CHECK_RESULT enum gsh_result gsh_setup_device(struct gsh_instance *pe);
+/* Gives back what gsh_setup_device made, also when it stopped half-way. Not collective; no PE may
+ * use this PE's memory any more. */
+void gsh_setup_undo(struct gsh_instance *pe);
+/* Checking builds: publishes the live allocations to the device's checks. */
+GSH_CHECK_RESULT enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which PEs can load and store each other's heaps, and how. */
+#ifndef GSH_TOPOLOGY_H
+#define GSH_TOPOLOGY_H
+
+#include "runtime/job/instance.h"
+
+/* What each PE says of its device. */
+struct gsh_device_card {
+    int32_t result; /* enum gsh_result of choosing the device */
+    int32_t is_cuda;
+    int32_t ordinal;
+    int32_t reserved;
+    uint8_t uuid[16];
+    uint64_t memory_bytes;
+    uint64_t range_bytes; /* GSHMEM_HEAP_RANGE, 0: by memory */
+    uint64_t keep_bytes;  /* GSHMEM_HEAP_KEEP */
+    char name[64];
+};
+
+/* This PE's card; its device has been chosen. */
+GSH_CHECK_RESULT enum gsh_result gsh_topology_card(struct gsh_instance *pe,
+                                                   struct gsh_device_card *card);
+/* Collective; cards[n_pes]. Checks that the devices go together and that no GPU has two PEs without
+ * permission; fills the peers' device fields, domains and routes, slots, and the stride of the
+ * heap; makes the proxy when only now a PE is found to be far. */
+GSH_CHECK_RESULT enum gsh_result gsh_topology_decide(struct gsh_instance *pe,
+                                                     const struct gsh_device_card *cards,
+                                                     uint64_t *stride_bytes);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command line of gshmemrun, with an error for each way to get it wrong. */
+#define _GNU_SOURCE 1
+#include "tools/gshmemrun_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/gshmemrun_hosts.h"
+#include "tools/gshmemrun_output.h"
+
+static void print_usage(FILE *to)
+{
+    fputs("usage: gshmemrun -n N [options] program [arguments]\n"
+          "Runs N PEs of a gshmem program, on this machine or on the given hosts.\n"
+          "  -n, --n-pes N     number of PEs; with --hosts as many as they have room for\n"
+          "      --hosts LIST  NAME[:PES],...: the PEs in this order; PES is 1 when not given\n"
+          "      --agent CMD   what runs a command on a host: CMD NAME COMMAND...; default: ssh\n"
+          "      --threads     PEs are threads of one process (see gshmemx_run)\n"
+          "      --timeout S   end the job after S seconds, with status 124\n"
+          "      --tag-output  begin each line of output with the PE's number\n"
+          "  -h, --help        print this and exit\n"
+          "The exit status is that of the PE that failed first: 128 + n for signal n.\n"
+          "Hosts need this program, the PEs' program and the directory at the same paths. Of the\n"
+          "environment they get PATH, LD_LIBRARY_PATH and what begins with GSHMEM_, UCX_, CUDA_.\n",
+          to);
+}
+
+__attribute__((noreturn, format(printf, 1, 2))) static void usage_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("gshmemrun: ", stderr);
+    vfprintf(stderr, format, args);
+    fputs("\n(gshmemrun --help says more)\n", stderr);
+    va_end(args);
+    exit(GSHMEMRUN_USAGE);
+}
+
+static double parse_number(const char *option, const char *text, double lowest, double highest)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value >= lowest && value <= highest))
+        usage_error("%s: '%s' is not a number from %g to %g", option, text, lowest, highest);
+    return value;
+}
+
+static void parse(int argc, char **argv, struct gshmemrun_options *o)
+{
+    static const struct option names[] = {
+        {"n-pes", required_argument, NULL, 'n'},   {"threads", no_argument, NULL, 't'},
+        {"timeout", required_argument, NULL, 's'}, {"tag-output", no_argument, NULL, 'g'},
+        {"hosts", required_argument, NULL, 'H'},   {"agent", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    };
+    double n;
+    int c;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "+:n:h", names, NULL)) != -1) {
+        switch (c) {
+        case 'n':
+            n = parse_number("-n", optarg, 1, 100000);
+            if (n != (int)n)
+                usage_error("-n: '%s' is not a whole number", optarg);
+            o->n_pes = (int)n;
+            break;
+        case 't':
+            o->is_threads = true;
+            break;
+        case 's':
+            o->timeout_ns = (uint64_t)(parse_number("--timeout", optarg, 0.001, 1e9) * 1e9);
+            break;
+        case 'g':
+            o->tags_output = true;
+            break;
+        case 'H':
+            o->hosts_text = optarg;
+            break;
+        case 'a':
+            o->agent = optarg;
+            break;
+        case 'h':
+            print_usage(stdout);
+            exit(0);
+        case ':':
+            usage_error("%s needs a value", argv[optind - 1]);
+        default:
+            usage_error("unknown option %s", argv[optind - 1]);
+        }
+    }
+    if (o->n_pes == 0 && !o->hosts_text)
+        usage_error("how many PEs? -n is missing");
+    if (o->agent && !o->hosts_text)
+        usage_error("--agent is for --hosts");
+    if (o->hosts_text && o->is_threads)
+        usage_error("--threads: PEs of one process are on one host");
+    if (optind == argc)
+        usage_error("no program given");
+    o->command = argv + optind;
+}
+
+/* ---- the program ---- */
+
+static bool is_program(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Looked for here and not by execvp, so that a missing program is said once. */
+static void find_program(struct gshmemrun_options *o)
+{
+    const char *name = o->command[0], *dirs = getenv("PATH");
+    if (strchr(name, '/')) {
+        snprintf(o->path, sizeof o->path, "%s", name);
+        if (is_program(o->path))
+            return;
+        struct stat s;
+        if (stat(name, &s) != 0) {
+            fprintf(stderr, "gshmemrun: %s: %s\n", name, strerror(errno));
+            exit(GSHMEMRUN_NOT_FOUND);
+        }
+        fprintf(stderr, "gshmemrun: %s is not an executable file\n", name);
+        exit(GSHMEMRUN_CANNOT_RUN);
+    }
+    for (const char *dir = dirs ? dirs : "/bin:/usr/bin"; *dir;) {
+        size_t n = strcspn(dir, ":");
+        snprintf(o->path, sizeof o->path, "%.*s/%s", (int)n, n ? dir : ".", name);
+        if (is_program(o->path))
+            return;
+        dir += n + (dir[n] == ':');
+    }
+    fprintf(stderr, "gshmemrun: %s: not found in PATH%s%s\n", name,
+            is_program(name) ? "; did you mean ./" : "", is_program(name) ? name : "");
+    exit(GSHMEMRUN_NOT_FOUND);
+}
+
+void gshmemrun_parse(int argc, char **argv, struct gshmemrun_options *options)
+{
+    if (argc == 2 && strcmp(argv[1], "--branch") == 0) {
+        options->is_branch = true;
+        gshmemrun_send_mark(GSHMEMRUN_STARTED);
+        if (!gshmemrun_receive_job(STDIN_FILENO, options))
+            exit(GSHMEMRUN_USAGE);
+        find_program(options);
+        return;
+    }
+    parse(argc, argv, options);
+    if (options->hosts_text) {
+        options->agent = options->agent ? options->agent : "ssh";
+        gshmemrun_find_hosts(options);
+        return; /* the program is looked for on the hosts */
+    }
+    options->count = options->n_pes;
+    find_program(options);
+}
