@@ -23,7 +23,7 @@ static __constant__ struct gsh_state gshmem_state_block;
 #endif
 #endif
 
-#if !defined(__CUDACC_RTC__)
+#if !defined(__CUDACC_RTC__) && !defined(GSHMEM_LIBRARY_KERNELS)
 namespace gshmem
 {
 namespace detail

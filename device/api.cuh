@@ -80,6 +80,12 @@ __device__ __forceinline__ void *peer_pointer(const void *dest, int pe)
     return peer_address(const_cast<void *>(dest), pe);
 }
 
+__device__ __forceinline__ void *team_pointer(gshmem_team_t team, const void *dest, int pe)
+{
+    const gsh_team_state *t = find_team(team);
+    return t && pe >= 0 && pe < t->n_pes ? peer_pointer(dest, team_pe(*t, pe)) : nullptr;
+}
+
 } // namespace detail
 } // namespace gshmem
 
@@ -125,6 +131,10 @@ GSHMEM_HD int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshme
     return GSHMEM_EITHER(team_translate_pe(src_team, src_pe, dest_team),
                          gshmem_team_translate_pe(src_team, src_pe, dest_team));
 }
+GSHMEM_HD void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe)
+{
+    return GSHMEM_EITHER(detail::team_pointer(team, dest, pe), gshmem_team_ptr(team, dest, pe));
+}
 
 /* ---- order, signals, synchronisation --------------------------------------------------------- */
 
@@ -154,12 +164,12 @@ GSHMEM_HD void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op
 
 GSHMEM_HD int gshmem_barrier(gshmem_team_t team)
 {
-    return GSHMEM_EITHER(barrier(gshmem::group_thread(), team, "gshmem_barrier"),
+    return GSHMEM_EITHER(barrier(gshmem::group_thread(), team, 0, "gshmem_barrier"),
                          gshmem_barrier(team));
 }
 GSHMEM_HD int gshmem_team_sync(gshmem_team_t team)
 {
-    return GSHMEM_EITHER(sync(gshmem::group_thread(), team, "gshmem_team_sync"),
+    return GSHMEM_EITHER(sync(gshmem::group_thread(), team, 0, "gshmem_team_sync"),
                          gshmem_team_sync(team));
 }
 GSHMEM_HD void gshmem_barrier_all(void)
@@ -171,22 +181,41 @@ GSHMEM_HD void gshmem_sync_all(void)
     GSHMEM_EITHER(sync_all(gshmem::group_thread(), "gshmem_sync_all"), gshmem_sync_all());
 }
 
-#define GSHMEM_GROUP(SUFFIX)                                                                \
-    GSHMEM_D int gshmemx_barrier_##SUFFIX(gshmem_team_t team)                               \
-    {                                                                                       \
-        return gshmem::barrier(gshmem::group_##SUFFIX(), team, "gshmemx_barrier_" #SUFFIX); \
-    }                                                                                       \
-    GSHMEM_D int gshmemx_team_sync_##SUFFIX(gshmem_team_t team)                             \
-    {                                                                                       \
-        return gshmem::sync(gshmem::group_##SUFFIX(), team, "gshmemx_team_sync_" #SUFFIX);  \
-    }                                                                                       \
-    GSHMEM_D void gshmemx_barrier_all_##SUFFIX()                                            \
-    {                                                                                       \
-        gshmem::barrier_all(gshmem::group_##SUFFIX(), "gshmemx_barrier_all_" #SUFFIX);      \
-    }                                                                                       \
-    GSHMEM_D void gshmemx_sync_all_##SUFFIX()                                               \
-    {                                                                                       \
-        gshmem::sync_all(gshmem::group_##SUFFIX(), "gshmemx_sync_all_" #SUFFIX);            \
+GSHMEM_D int gshmemx_barrier_lane(gshmem_team_t team, int lane)
+{
+    return gshmem::barrier(gshmem::group_thread(), team, lane, "gshmemx_barrier_lane");
+}
+GSHMEM_D int gshmemx_team_sync_lane(gshmem_team_t team, int lane)
+{
+    return gshmem::sync(gshmem::group_thread(), team, lane, "gshmemx_team_sync_lane");
+}
+
+#define GSHMEM_GROUP(SUFFIX)                                                                   \
+    GSHMEM_D int gshmemx_barrier_##SUFFIX(gshmem_team_t team)                                  \
+    {                                                                                          \
+        return gshmem::barrier(gshmem::group_##SUFFIX(), team, 0, "gshmemx_barrier_" #SUFFIX); \
+    }                                                                                          \
+    GSHMEM_D int gshmemx_team_sync_##SUFFIX(gshmem_team_t team)                                \
+    {                                                                                          \
+        return gshmem::sync(gshmem::group_##SUFFIX(), team, 0, "gshmemx_team_sync_" #SUFFIX);  \
+    }                                                                                          \
+    GSHMEM_D int gshmemx_barrier_lane_##SUFFIX(gshmem_team_t team, int lane)                   \
+    {                                                                                          \
+        return gshmem::barrier(gshmem::group_##SUFFIX(), team, lane,                           \
+                               "gshmemx_barrier_lane_" #SUFFIX);                               \
+    }                                                                                          \
+    GSHMEM_D int gshmemx_team_sync_lane_##SUFFIX(gshmem_team_t team, int lane)                 \
+    {                                                                                          \
+        return gshmem::sync(gshmem::group_##SUFFIX(), team, lane,                              \
+                            "gshmemx_team_sync_lane_" #SUFFIX);                                \
+    }                                                                                          \
+    GSHMEM_D void gshmemx_barrier_all_##SUFFIX()                                               \
+    {                                                                                          \
+        gshmem::barrier_all(gshmem::group_##SUFFIX(), "gshmemx_barrier_all_" #SUFFIX);         \
+    }                                                                                          \
+    GSHMEM_D void gshmemx_sync_all_##SUFFIX()                                                  \
+    {                                                                                          \
+        gshmem::sync_all(gshmem::group_##SUFFIX(), "gshmemx_sync_all_" #SUFFIX);               \
     }
 GSHMEM_GROUP(warp)
 GSHMEM_GROUP(block)

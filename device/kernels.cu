@@ -219,8 +219,8 @@ __global__ void __launch_bounds__(256) gsh_kernel_far(const __grid_constant__ gs
 __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
 {
     if (a.is_barrier)
-        barrier(group_block(), a.team, "gshmemx_barrier_on_stream");
+        barrier(group_block(), a.team, 0, "gshmemx_barrier_on_stream");
     else
-        sync(group_block(), a.team, "gshmemx_team_sync_on_stream");
+        sync(group_block(), a.team, 0, "gshmemx_team_sync_on_stream");
 }
 }

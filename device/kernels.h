@@ -80,4 +80,13 @@ struct gsh_kernel_sync_args {
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_sync_args) == 8, "gsh_kernel_sync_args is wire");
 
+/* The same kernels on the CPU device, as a launch enters them; args: the struct above. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+void gsh_kernel_sync_on_cpu(void *args);
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 3u
+#define GSH_STATE_VERSION 4u
 
 #ifdef __cplusplus
 #define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
@@ -17,36 +17,53 @@
 #define GSH_STATIC_ASSERT(c, text) _Static_assert(c, text)
 #endif
 
-/* One team as kernels see it. PE of member i: pes ? ((int32_t *)pes)[i] : first_pe + i * pe_stride.
+/* ---- teams ----------------------------------------------------------------------------------- */
+
+/* Teams live in the team pool, a part of each PE's heap that is divided into units. A handle is the
+ * number of a unit, the same on all members, and the team's record stands at that unit of each
+ * member's own heap: so there is no table of teams to outgrow. The first units hold the records of
+ * the predefined teams, whose other words lie elsewhere in the pool. */
+#define GSH_TEAM_UNIT       512u
+#define GSH_TEAM_PREDEFINED 8
+#define GSH_TEAM_MAGIC      0x6d614574u /* "tEam" */
+
+/* One team as its member's kernels see it. PE of member i:
+ * pes ? ((int32_t *)pes)[i] : first_pe + i * pe_stride.
  *
  * A team's node is a set of members whose heaps are mapped into each other; all members agree on
  * the nodes, their numbers and their leaders. leaders is 0 when the team has one node.
  *
- * Invariants of barrier and sync (device/sync.cuh, and on streams of the CPU device):
- * - `epoch` counts this PE's device and stream barriers on the team; only this PE writes it.
+ * Each lane of a team is a barrier of its own, for callers that synchronise the team independently
+ * of each other, as the blocks of a kernel may. Invariants of a lane (device/sync.cuh):
+ * - `epoch` counts this PE's device and stream barriers on the lane; only this PE writes it.
  * - One node: flag[i] of this PE's sync area is written by member i only, never decreases, and is
  *   i's epoch at its latest arrival.
- * - Several nodes: the same for the flags of a leader and the near members i; `released` of the
+ * - Several nodes: the same for the flags of a leader and i's number in its node; `released` of the
  *   others is the epoch in which their leader, who alone writes it, let them go. round[k] of a
  *   leader counts the arrivals in round k of the leader 2^k nodes before it (cyclically), which
  *   alone adds to it: one in each epoch, so the count is that leader's epoch. */
 struct gsh_team_state {
-    int32_t n_pes;    /* 0: the slot is unused */
-    int32_t my_index; /* -1: this PE is not a member */
-    int32_t first_pe;
-    int32_t pe_stride;
-    uint64_t pes;      /* const int32_t[n_pes] in device-readable memory, or 0 */
-    uint64_t sync_off; /* struct gsh_sync_area of this team: offset from every PE's heap base */
-    uint64_t leaders;  /* const int32_t[n_nodes]: each node's leader, its PE number; or 0 */
+    uint32_t
+        magic; /* GSH_TEAM_MAGIC of a live team; with handle it tells a record from other data */
+    int32_t handle;
+    int32_t n_pes, my_index;
+    int32_t first_pe, pe_stride;
+    int32_t n_lanes, reserved0;
+    uint64_t pes;        /* const int32_t[n_pes] in device-readable memory, or 0 */
+    uint64_t sync_off;   /* lane 0's struct gsh_sync_area: offset from every PE's heap base */
+    uint64_t lane_bytes; /* from one lane's to the next's */
+    uint64_t leaders;    /* const int32_t[n_nodes]: each node's leader, its PE number; or 0 */
     uint64_t near; /* const int32_t[n_near]: this PE's node, indexes in the team, leader first */
     int32_t n_nodes, my_node; /* my_node: in leaders */
     int32_t n_near, my_near;  /* my_near: in near; 0 for the leader */
+    uint64_t reserved[5];
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 64, "gsh_team_state is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 128, "gsh_team_state is wire");
 
 #define GSH_SYNC_ROUNDS 31 /* of any number of nodes */
 
-/* In the internal part of the symmetric heap; flag[] has n_pes entries. Fresh memory is 0. */
+/* In the internal part of the symmetric heap; flag[] has an entry for each member of the largest
+ * node. All 0 when the team is made. */
 struct gsh_sync_area {
     uint64_t epoch;
     uint64_t reserved[15];
@@ -54,13 +71,13 @@ struct gsh_sync_area {
     uint64_t round[GSH_SYNC_ROUNDS];
     uint64_t flag[1];
 };
-#define GSH_SYNC_AREA_BYTES(n_pes) (384u + 8u * (uint64_t)(n_pes))
+#define GSH_SYNC_AREA_BYTES(n_near) (384u + 8u * (uint64_t)(n_near))
 GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is wire");
 /* sync_off of the team of all PEs (team 0, members in PE order): always here, so that where every
  * peer is mapped a kernel's barrier_all reads no team from memory before its flags can leave. */
 #define GSH_WORLD_SYNC_OFF 0u
 
-#define GSH_TEAM_SLOTS 8 /* predefined teams; user-made ones will go to a table of their own */
+/* ---- operations and reports ------------------------------------------------------------------ */
 
 /* Operations on a word of 4 or 8 bytes. The fetching forms return the value before. */
 enum gsh_amo_op {
@@ -154,13 +171,14 @@ struct gsh_state {
     int32_t run_first_pe, run_n;
     int32_t run_first_slot, reserved0;
     uint64_t slot_of;         /* const int32_t[n_pes], device-readable */
-    uint64_t teams;           /* const struct gsh_team_state[GSH_TEAM_SLOTS], device-readable */
+    uint64_t teams;           /* unit 0 of the team pool in this PE's own heap */
     uint64_t control;         /* struct gsh_control of this PE, device-writable */
     uint64_t wait_timeout_ns; /* 0: none */
     uint64_t user_off;        /* the first byte of the heap the user can own */
     uint64_t rings;           /* struct gsh_ring[n_rings] (proxy/ring.h); 0: every peer is mapped */
     uint64_t n_rings;         /* a power of two */
-    uint64_t reserved1[2];
+    uint64_t n_team_units;
+    uint64_t reserved1[1];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 136, "gsh_state is wire");
 GSH_STATIC_ASSERT(offsetof(struct gsh_state, slot_of) == 64, "gsh_state is wire");

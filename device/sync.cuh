@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Teams as kernels see them, and barrier and sync of a team (state.h has the invariants).
  *
+ * Each lane of a team is a barrier by itself.
+ *
  * A team on one node: one flight of flags. Epoch e of a PE: it makes its flag e on every other
  * member, then waits until every flag of its own has reached e; a fast member may already be one
  * epoch ahead. The flag was e - 1, so it is added to: what is sent needs no look at the epoch,
@@ -32,10 +34,11 @@ namespace detail
 /* NULL: no such team, or this PE is not a member. */
 __device__ __forceinline__ const gsh_team_state *find_team(gshmem_team_t team)
 {
-    if (team < 0 || team >= GSH_TEAM_SLOTS)
+    if (team < 0 || (uint64_t)team >= state().n_team_units)
         return nullptr;
-    const gsh_team_state *t = reinterpret_cast<const gsh_team_state *>(state().teams) + team;
-    return t->n_pes > 0 && t->my_index >= 0 ? t : nullptr;
+    const gsh_team_state *t =
+        reinterpret_cast<const gsh_team_state *>(state().teams + (uint64_t)team * GSH_TEAM_UNIT);
+    return t->magic == GSH_TEAM_MAGIC && t->handle == team ? t : nullptr;
 }
 
 /* Member i's PE. */
@@ -95,9 +98,16 @@ template <> struct flag_group<group_thread> {
     static __device__ __forceinline__ bool has(group_thread) { return true; }
 };
 
-__device__ __forceinline__ gsh_sync_area *sync_area(const gsh_team_state &t)
+/* Where a lane's words lie: offset from every PE's heap base. */
+__device__ __forceinline__ uint64_t lane_off(const gsh_team_state &t, int lane)
 {
-    return reinterpret_cast<gsh_sync_area *>(state().base + t.sync_off);
+    return t.sync_off + (uint64_t)lane * t.lane_bytes;
+}
+
+/* This PE's own. */
+__device__ __forceinline__ gsh_sync_area *sync_area(uint64_t off)
+{
+    return reinterpret_cast<gsh_sync_area *>(state().base + off);
 }
 
 /* When all threads of w have read it. */
@@ -111,9 +121,10 @@ template <class W> __device__ __forceinline__ void write_epoch(W w, uint64_t *ep
 /* One flight of flags by G's flag_group w. The caller synchronises the group afterwards: what each
  * of it has seen the others have seen then. */
 template <bool is_barrier, class G, class W>
-__device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const char *call)
+__device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, uint64_t area_off,
+                                          const char *call)
 {
-    gsh_sync_area *area = sync_area(t);
+    gsh_sync_area *area = sync_area(area_off);
     int first = (int)w.rank() + 1, step = (int)w.size();
     auto flag_on = [&](int i) {
         return peer_address(&area->flag[t.my_index], team_pe(t, member_after(t, i)));
@@ -156,10 +167,10 @@ __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, const ch
 struct sync_call {
     const gsh_team_state *team;
     const char *call;
-    uint64_t epoch;
+    uint64_t area_off, epoch;
     bool is_barrier, is_warp; /* is_warp: else one thread */
 
-    __device__ __forceinline__ gsh_sync_area *area() const { return sync_area(*team); }
+    __device__ __forceinline__ gsh_sync_area *area() const { return sync_area(area_off); }
     __device__ __forceinline__ int rank() const { return is_warp ? (int)group_warp().rank() : 0; }
     __device__ __forceinline__ int size() const { return is_warp ? (int)group_warp().size() : 1; }
     __device__ __forceinline__ void sync() const
@@ -222,7 +233,7 @@ __device__ __noinline__ inline void lead_node(const sync_call *c)
     int n_near = c->team->n_near, size = c->size();
     GSHMEM_NO_UNROLL
     for (int i = 1 + c->rank(); i < n_near; i += size)
-        await_epoch(c, &c->area()->flag[c->near_index(i)], c->near_pe(i));
+        await_epoch(c, &c->area()->flag[i], c->near_pe(i));
     c->sync();
     if (c->rank() == 0)
         tell_leaders(c);
@@ -237,17 +248,17 @@ __device__ __forceinline__ void follow_leader(const sync_call *c)
 {
     if (c->rank() == 0) {
         int leader = c->near_pe(0);
-        store_relaxed(peer_address(&c->area()->flag[c->team->my_index], leader), c->epoch);
+        store_relaxed(peer_address(&c->area()->flag[c->team->my_near], leader), c->epoch);
         await_epoch(c, &c->area()->released, leader);
     }
 }
 
 /* Quiet, where a barrier begins with it; then, if the team is on several nodes, all of the rest:
  * true. Else false. */
-__device__ __noinline__ inline bool sync_far(const gsh_team_state *team, const char *call,
+__device__ __noinline__ inline bool sync_far(const gsh_team_state *team, int lane, const char *call,
                                              bool is_barrier, bool is_warp)
 {
-    sync_call c = {team, call, 0, is_barrier, is_warp};
+    sync_call c = {team, call, lane_off(*team, lane), 0, is_barrier, is_warp};
     if (is_barrier) {
         if (c.rank() == 0)
             far_quiet();
@@ -270,66 +281,70 @@ __device__ __noinline__ inline bool sync_far(const gsh_team_state *team, const c
 
 /* ---- any team -------------------------------------------------------------------------------- */
 
-/* team: NULL for all PEs. */
+/* team: NULL for all PEs, and then lane is 0. */
 template <bool is_barrier, class G>
-__device__ __forceinline__ void sync_team(G g, const gsh_team_state *team, const char *call)
+__device__ __forceinline__ void sync_team(G g, const gsh_team_state *team, int lane,
+                                          const char *call)
 {
     typedef typename flag_group<G>::type W;
     g.sync();
     if (flag_group<G>::has(g)) {
         bool is_done = false;
         if (has_far())
-            is_done = out_of_line(sync_far)(team ? team : find_team(GSHMEM_TEAM_WORLD), call,
+            is_done = out_of_line(sync_far)(team ? team : find_team(GSHMEM_TEAM_WORLD), lane, call,
                                             is_barrier, flag_group<G>::is_warp);
         if (!is_done)
-            fly_flags<is_barrier, G>(W(), team ? *team : world_team(), call);
+            fly_flags<is_barrier, G>(W(), team ? *team : world_team(),
+                                     team ? lane_off(*team, lane) : GSH_WORLD_SYNC_OFF, call);
     }
     g.sync();
 }
 
 template <bool is_barrier, class G>
-__device__ __forceinline__ int sync_by_name(G g, gshmem_team_t team, const char *call)
+__device__ __forceinline__ int sync_by_name(G g, gshmem_team_t team, int lane, const char *call)
 {
-    if (team == GSHMEM_TEAM_WORLD) {
-        sync_team<is_barrier>(g, nullptr, call);
+    if (team == GSHMEM_TEAM_WORLD && lane == 0) {
+        sync_team<is_barrier>(g, nullptr, 0, call);
         return GSHMEMX_SUCCESS;
     }
     const gsh_team_state *t = find_team(team);
-    if (!t)
+    if (!t || (uint32_t)lane >= (uint32_t)t->n_lanes)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    sync_team<is_barrier>(g, t, call);
+    sync_team<is_barrier>(g, t, lane, call);
     return GSHMEMX_SUCCESS;
 }
 
 } // namespace detail
 
 /* quiet, then all PEs of the team have arrived; what any thread of any of them wrote before is
- * visible to every thread of the group after. 0, or an error when the team is not one of this PE.
+ * visible to every thread of the group after. 0, or an error when the team is not one of this PE
+ * or has no such lane. Groups that synchronise one team at the same time take lanes of their own.
  */
 template <class G>
-__device__ __forceinline__ int barrier(G g, gshmem_team_t team,
+__device__ __forceinline__ int barrier(G g, gshmem_team_t team, int lane = 0,
                                        const char *call = "gshmem::barrier")
 {
-    return detail::sync_by_name<true>(g, team, call);
+    return detail::sync_by_name<true>(g, team, lane, call);
 }
 
 /* All PEs of the team have arrived; nothing about data. */
 template <class G>
-__device__ __forceinline__ int sync(G g, gshmem_team_t team, const char *call = "gshmem::sync")
+__device__ __forceinline__ int sync(G g, gshmem_team_t team, int lane = 0,
+                                    const char *call = "gshmem::sync")
 {
-    return detail::sync_by_name<false>(g, team, call);
+    return detail::sync_by_name<false>(g, team, lane, call);
 }
 
 template <class G>
 __device__ __forceinline__ void barrier_all(G g, const char *call = "gshmem::barrier_all")
 {
-    detail::sync_team<true>(g, nullptr, call);
+    detail::sync_team<true>(g, nullptr, 0, call);
 }
 
 template <class G>
 __device__ __forceinline__ void sync_all(G g, const char *call = "gshmem::sync_all")
 {
-    detail::sync_team<false>(g, nullptr, call);
+    detail::sync_team<false>(g, nullptr, 0, call);
 }
 
 /* -1: no such team, or not a member. */

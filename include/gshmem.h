@@ -89,6 +89,32 @@ void *gshmem_align(size_t alignment, size_t size);
  * the next allocations find: to take memory again costs up to milliseconds. */
 void gshmem_free(void *ptr);
 
+/* ---- making teams (9.4.3 to 9.4.7): host only, before device set-up as well -------------------
+ *
+ * A new team's members are numbered in the order named here; its handle is the same on all of them.
+ * Teams may overlap. The calls are collective over the parent team, with the same arguments on all
+ * of its PEs, and one thread of a PE makes teams at a time. They return 0, also on PEs that are not
+ * members of the new team and get GSHMEM_TEAM_INVALID; else all PEs of the parent get
+ * GSHMEM_TEAM_INVALID and an error, one of them prints why, and nothing has changed. config: NULL
+ * for the defaults. A team takes some 1 KiB of GSHMEM_TEAM_MEMORY, and no other memory. */
+
+/* PEs start, start + stride, ..., size of them, by their numbers in the parent. stride may be
+ * negative; 0 only for one PE. */
+int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, int size,
+                              const gshmem_team_config_t *config, long config_mask,
+                              gshmem_team_t *new_team);
+/* Rows of xrange consecutive PEs and the columns across them: this PE's two. The last row may be
+ * shorter. */
+int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
+                         const gshmem_team_config_t *xaxis_config, long xaxis_mask,
+                         gshmem_team_t *xaxis_team, const gshmem_team_config_t *yaxis_config,
+                         long yaxis_mask, gshmem_team_t *yaxis_team);
+/* The fields of config that the mask names. 0, or an error. */
+int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_config_t *config);
+/* Collective over the team, whose kernels and stream calls are complete. Predefined teams stay,
+ * with a message; GSHMEM_TEAM_INVALID is ignored. */
+void gshmem_team_destroy(gshmem_team_t team);
+
 #ifdef __cplusplus
 }
 #endif
@@ -116,6 +142,8 @@ int gshmem_team_my_pe(gshmem_team_t team); /* -1: not a member, or no such team 
 int gshmem_team_n_pes(gshmem_team_t team);
 /* The number in dest_team of the PE that is src_pe in src_team; -1: none. */
 int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team);
+/* As gshmem_ptr for member pe of the team; NULL also when there is no such member. */
+void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
 
 /* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h -
  */

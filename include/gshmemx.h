@@ -47,6 +47,14 @@ const char *gshmemx_route_name(int pe);
 /* The name of the device this PE's kernels run on: "cpu" or the GPU's; NULL before set-up. */
 const char *gshmemx_device_name(void);
 
+/* ---- teams -------------------------------------------------------------------------------------
+ */
+
+/* A team of these PEs, numbered as in the list, which names each once. Collective over the PEs of
+ * the list alone, which call with the same list and config; otherwise as the calls that split. */
+int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
+                        long config_mask, gshmem_team_t *new_team);
+
 /* ---- launches and modules ----------------------------------------------------------------------
  */
 

@@ -129,10 +129,24 @@ enum {
 typedef int32_t gshmem_team_t;
 #define GSHMEM_TEAM_INVALID ((gshmem_team_t)-1)
 #define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
-#define GSHMEM_TEAM_SHARED  ((gshmem_team_t)1) /* the PEs whose heaps are mapped */
-#define GSHMEMX_TEAM_NODE   ((gshmem_team_t)2) /* the PEs of this host */
+#define GSHMEM_TEAM_SHARED \
+    ((gshmem_team_t)1) /* PEs of this host; from device set-up on those whose heaps are mapped */
+#define GSHMEMX_TEAM_NODE ((gshmem_team_t)2) /* the PEs of this host */
 #define GSHMEMX_TEAM_SAME_MYPE_NODE \
-    ((gshmem_team_t)3) /* those with this PE's number in their node */
+    ((gshmem_team_t)3)                           /* those with this PE's number in their node */
+#define GSHMEMX_TEAM_NEAR     ((gshmem_team_t)4) /* the near PEs; the same as SHARED */
+#define GSH_TEAM_N_PREDEFINED 5
+
+/* What a team is to have besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that
+ * count; the others have their defaults. */
+typedef struct {
+    int num_contexts; /* contexts that may be made on it; default 0 */
+    /* Lanes, up to 1024: barriers and collectives of the team that may be under way at the same
+     * time, in blocks of one kernel or on streams; default 1. */
+    int num_lanes;
+} gshmem_team_config_t;
+#define GSHMEM_TEAM_NUM_CONTEXTS 1L
+#define GSHMEMX_TEAM_NUM_LANES   2L
 
 /* gshmemx_init_status. */
 enum {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host fence, quiet, barrier and sync. What the flags of a host sync look like is instance.h's. */
+ * Host fence, quiet, barrier and sync. What the flags of a host sync look like is job/page.h's. */
 #include "gshmem.h"
 #include "runtime/far/far.h"
 #include "runtime/api/host_calls.h"
-#include "runtime/setup/team.h"
+#include "runtime/team/team.h"
 
 /* Before device set-up nothing can be outstanding, and set-up is collective: do not start it. */
 static void quiet(struct gsh_instance *pe, const char *call)
@@ -33,10 +33,11 @@ int gshmem_barrier(gshmem_team_t team)
 {
     static const char call[] = "gshmem_barrier";
     struct gsh_instance *pe = gsh_instance_need(call);
-    enum gsh_result r = gsh_team_check(pe, call, team);
+    struct gsh_team *t;
+    enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
         quiet(pe, call);
-        gsh_host_sync(pe, team, call);
+        gsh_host_sync(pe, t, call);
     }
     return gsh_public_error(r);
 }
@@ -45,9 +46,10 @@ int gshmem_team_sync(gshmem_team_t team)
 {
     static const char call[] = "gshmem_team_sync";
     struct gsh_instance *pe = gsh_instance_need(call);
-    enum gsh_result r = gsh_team_check(pe, call, team);
+    struct gsh_team *t;
+    enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
-        gsh_host_sync(pe, team, call);
+        gsh_host_sync(pe, t, call);
     }
     return gsh_public_error(r);
 }
@@ -57,11 +59,12 @@ void gshmem_barrier_all(void)
     static const char call[] = "gshmem_barrier_all";
     struct gsh_instance *pe = gsh_instance_need_device(call);
     quiet(pe, call);
-    gsh_host_sync(pe, GSHMEM_TEAM_WORLD, call);
+    gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }
 
 void gshmem_sync_all(void)
 {
     static const char call[] = "gshmem_sync_all";
-    gsh_host_sync(gsh_instance_need_device(call), GSHMEM_TEAM_WORLD, call);
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }

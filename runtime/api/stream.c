@@ -6,7 +6,7 @@
 #include "gshmemx.h"
 #include "proxy/request.h"
 #include "runtime/api/host_calls.h"
-#include "runtime/setup/team.h"
+#include "runtime/team/team.h"
 
 static const struct gsh_signal_arg no_signal;
 
@@ -276,9 +276,10 @@ void gshmemx_quiet_on_stream(gshmemx_stream_t stream)
 static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshmemx_stream_t stream)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    enum gsh_result r = gsh_team_check(pe, call, team);
+    struct gsh_team *t;
+    enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
-        r = pe->device_ops->stream_sync(pe, team, is_barrier, stream);
+        r = pe->device_ops->stream_sync(pe, t, is_barrier, stream);
     }
     return gsh_public_error(r);
 }
@@ -286,7 +287,9 @@ static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshm
 static void sync_all(const char *call, bool is_barrier, gshmemx_stream_t stream)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    gsh_require(pe, call, pe->device_ops->stream_sync(pe, GSHMEM_TEAM_WORLD, is_barrier, stream));
+    gsh_require(
+        pe, call,
+        pe->device_ops->stream_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), is_barrier, stream));
 }
 
 int gshmemx_barrier_on_stream(gshmem_team_t team, gshmemx_stream_t stream)

@@ -16,6 +16,7 @@
 struct gsh_instance;
 struct gsh_lane_ops;
 struct gsh_request;
+struct gsh_team;
 struct CUstream_st;
 typedef struct CUstream_st *gsh_stream;
 
@@ -101,8 +102,8 @@ struct gsh_device_ops {
     enum gsh_result (*stream_wait)(struct gsh_instance *pe, const struct gsh_wait_arg *wait,
                                    gsh_stream stream);
     /* is_barrier: quiet first. */
-    enum gsh_result (*stream_sync)(struct gsh_instance *pe, int team, bool is_barrier,
-                                   gsh_stream stream);
+    enum gsh_result (*stream_sync)(struct gsh_instance *pe, const struct gsh_team *team,
+                                   bool is_barrier, gsh_stream stream);
     enum gsh_result (*stream_quiet)(struct gsh_instance *pe, gsh_stream stream);
     /* An operation on a far PE, in the stream's order: it takes its turn behind all that the stream
      * asked of that PE before, and a put is seen there before the stream goes on; a signal may

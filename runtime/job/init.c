@@ -22,7 +22,7 @@
 #include "runtime/job/net.h"
 #include "runtime/job/page.h"
 #include "runtime/setup/setup.h"
-#include "runtime/setup/team.h"
+#include "runtime/team/team.h"
 #include "runtime/job/watch.h"
 
 /* The settings that all PEs of a job with far PEs share. */
@@ -34,7 +34,8 @@ static const char *const far_settings[N_FAR_SETTINGS] = {
 struct hello {
     uint32_t library_version, state_version;
     int32_t pid;
-    int32_t node_pes; /* GSHMEM_NODE_PES */
+    int32_t node_pes;     /* GSHMEM_NODE_PES */
+    uint64_t team_memory; /* GSHMEM_TEAM_MEMORY */
     uint64_t host_hash;
     uint64_t instance;
     uint64_t far_settings[N_FAR_SETTINGS];
@@ -85,14 +86,19 @@ static enum gsh_result check_hello(const struct hello *all, int i)
         return gsh_fail(GSH_ERR_SYMMETRY, "init: GSHMEM_NODE_PES is %d on PE %d and %d on PE 0",
                         all[i].node_pes, i, all[0].node_pes);
     }
+    if (all[i].team_memory != all[0].team_memory) {
+        return gsh_fail(GSH_ERR_SYMMETRY,
+                        "init: GSHMEM_TEAM_MEMORY is not the same on PE %d as on PE 0", i);
+    }
     return GSH_OK;
 }
 
 /* A host is a node, or as many as GSHMEM_NODE_PES makes of it. */
 struct host {
     uint64_t hash;
-    int n_pes; /* met so far */
-    int node;  /* of the latest */
+    int n_pes;      /* met so far */
+    int node;       /* of the latest */
+    int n_node_pes; /* of that node so far */
 };
 
 static void number_nodes(struct gsh_instance *pe, struct host *hosts, int node_pes)
@@ -109,8 +115,10 @@ static void number_nodes(struct gsh_instance *pe, struct host *hosts, int node_p
         int before = hosts[h].n_pes++;
         if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
             hosts[h].node = pe->n_nodes++;
+            hosts[h].n_node_pes = 0;
         }
         pe->peers[i].node = hosts[h].node;
+        pe->peers[i].node_index = hosts[h].n_node_pes++;
     }
 }
 
@@ -165,6 +173,7 @@ static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
                          .state_version = GSH_STATE_VERSION,
                          .pid = getpid(),
                          .node_pes = pe->env.node_pes,
+                         .team_memory = pe->env.team_memory_bytes,
                          .host_hash = host_hash(),
                          .instance = (uint64_t)(uintptr_t)pe,
                          .far_settings = {(uint64_t)pe->env.proxy_rings,
@@ -189,10 +198,10 @@ static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
 static enum gsh_result make_page(struct gsh_instance *pe)
 {
     pe->page_fd = memfd_create("gshmem-page", MFD_CLOEXEC);
-    if (pe->page_fd < 0 || ftruncate(pe->page_fd, GSH_PAGE_BYTES) != 0) {
+    if (pe->page_fd < 0 || ftruncate(pe->page_fd, (off_t)gsh_page_bytes(pe)) != 0) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the shared page");
     }
-    void *p = mmap(NULL, GSH_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, pe->page_fd, 0);
+    void *p = mmap(NULL, gsh_page_bytes(pe), PROT_READ | PROT_WRITE, MAP_SHARED, pe->page_fd, 0);
     if (p == MAP_FAILED) {
         return gsh_fail_errno(GSH_ERR_NOMEM, "init: cannot map the shared page");
     }
@@ -223,7 +232,7 @@ static enum gsh_result map_pages(struct gsh_instance *pe, const uint8_t job[16])
     if (r == GSH_OK && n > 0) {
         r = gsh_fdpass_exchange(pe->fdpass, ranks, n, 0, pe->page_fd, fds);
         for (int i = 0; r == GSH_OK && i < n; i++) {
-            void *p = mmap(NULL, GSH_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fds[i], 0);
+            void *p = mmap(NULL, gsh_page_bytes(pe), PROT_READ | PROT_WRITE, MAP_SHARED, fds[i], 0);
             close(fds[i]);
             if (p == MAP_FAILED) {
                 r = gsh_fail_errno(GSH_ERR_NOMEM, "init: cannot map PE %d's page", ranks[i]);
@@ -274,7 +283,6 @@ static void destroy(struct gsh_instance *pe)
 {
     gsh_net_destroy(pe); /* first: it uses this PE's memory */
     gsh_setup_undo(pe);
-    gsh_teams_destroy(pe);
     gsh_watch_destroy(&pe->watch);
     if (pe->job_bootstrap != NULL) {
         pe->job_bootstrap->ops->destroy(pe->job_bootstrap);
@@ -283,15 +291,16 @@ static void destroy(struct gsh_instance *pe)
     gsh_fdpass_destroy(&pe->fdpass);
     for (int i = 0; pe->peers != NULL && i < pe->n_pes; i++) {
         if (pe->peers[i].page != NULL && pe->peers[i].instance == NULL) {
-            munmap(pe->peers[i].page, GSH_PAGE_BYTES);
+            munmap(pe->peers[i].page, gsh_page_bytes(pe));
         }
     }
     if (pe->page != NULL) {
-        munmap(pe->page, GSH_PAGE_BYTES);
+        munmap(pe->page, gsh_page_bytes(pe));
     }
     if (pe->page_fd >= 0) {
         close(pe->page_fd);
     }
+    gsh_teams_destroy(pe);
     free(pe->peers);
     if (pe->bootstrap != NULL) {
         pe->bootstrap->ops->destroy(pe->bootstrap);
@@ -333,6 +342,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     r = meet(pe, job);
     if (r == GSH_OK) {
         free_proxy_of_kernels(pe);
+        r = gsh_teams_plan(pe);
+    }
+    if (r == GSH_OK) {
         r = make_page(pe);
     }
     if (r == GSH_OK) {

@@ -20,29 +20,14 @@ struct gsh_host_page;
 struct gsh_net;
 struct gsh_proxy;
 struct gsh_shm_area;
+struct gsh_teams;
 struct gsh_watch;
-
-/* A team divided into groups whose members reach each other in a quicker way than the others. All
- * members agree on the groups, their numbers and their leaders. */
-struct gsh_team_split {
-    int n_groups, my_group;
-    int *leaders;        /* [n_groups], PE numbers */
-    int n_near, my_near; /* this PE's group and its place there; 0 is the leader */
-    int *near;           /* [n_near], indexes in the team */
-};
-
-struct gsh_team {
-    int n_pes;
-    int my_index;        /* -1: not a member */
-    int *pes;            /* [n_pes], PE numbers in team order */
-    uint64_t host_epoch; /* host syncs on this team so far */
-    struct gsh_team_split nodes;
-};
 
 /* What every PE tells the others at start-up. */
 struct gsh_peer {
     int pid;
     int node;                      /* index of its node, by first appearance */
+    int node_index;                /* its place in its node, by PE number */
     uint64_t host_hash;            /* boot id and network namespace */
     bool is_same_process;          /* whatever its node */
     struct gsh_instance *instance; /* valid only in the same process and node, else NULL */
@@ -69,7 +54,7 @@ struct gsh_instance {
     struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */
     struct gsh_shm_area **page_areas;    /* [n_pes], for a job_bootstrap over pages */
     struct gsh_watch *watch;             /* death of other processes; NULL when nothing to watch */
-    struct gsh_team teams[GSH_TEAM_SLOTS];
+    struct gsh_teams *teams;             /* team/team.h */
     int thread_level;
     struct gsh_instance *next_in_process; /* instance.c's */
 
@@ -84,7 +69,6 @@ struct gsh_instance {
     struct gsh_far *far; /* what the proxy has of this PE's memory, and the rings; or NULL */
     struct gsh_heap *heap;
     struct gsh_state state;              /* as uploaded */
-    struct gsh_team_state *team_states;  /* device-readable */
     struct gsh_alloc_range *alloc_table; /* checking builds; device-readable */
 };
 
@@ -136,8 +120,5 @@ bool gsh_host_sync_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start
 bool gsh_host_sync_look(struct gsh_instance *pe, uint64_t *start_ns);
 /* That limit in seconds, for messages. */
 double gsh_host_sync_limit_s(const struct gsh_instance *pe);
-
-/* sync.c: all PEs of the team have arrived. Not quiet. call is for the report. */
-void gsh_host_sync(struct gsh_instance *pe, int team, const char *call);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Second stage of init. The library's part of each heap holds, in order: the sync areas of the
- * predefined teams (the same offsets everywhere), this PE's own tables for its kernels, and where
- * PEs are far its kernels' words of the rings. */
+ * Second stage of init. The library's part of each heap holds, in order: WORLD's lanes and the team
+ * pool (the same offsets everywhere), this PE's own tables for its kernels, and where PEs are far
+ * its kernels' words of the rings. */
 #include "runtime/setup/setup.h"
 
 #include <stdlib.h>
@@ -14,38 +14,23 @@
 #include "runtime/setup/modules.h"
 #include "runtime/job/page.h"
 #include "runtime/setup/place_proxy.h"
-#include "runtime/setup/team.h"
+#include "runtime/team/team.h"
 #include "runtime/setup/topology.h"
 #include "runtime/job/watch.h"
 
-#define PREDEFINED_TEAMS 4
-#define ALLOC_TABLE_MAX  65536u /* live allocations the checks can follow */
-
-/* A team's tables of int32_t, one after the other, each with room for all PEs. */
-enum { TABLE_MEMBERS, TABLE_LEADERS, TABLE_NEAR, TEAM_TABLES };
+#define ALLOC_TABLE_MAX 65536u /* live allocations the checks can follow */
 
 struct layout {
-    uint64_t sync_stride; /* team t's sync area is at t * sync_stride */
-    uint64_t teams_off, slots_off, tables_off, rings_off, bytes;
-    uint64_t table_bytes;
+    uint64_t slots_off, rings_off, bytes; /* teams come first */
 };
 
 static struct layout make_layout(const struct gsh_instance *pe)
 {
     struct layout l;
-    l.sync_stride = gsh_align_up(GSH_SYNC_AREA_BYTES(pe->n_pes), 128);
-    l.table_bytes = (uint64_t)pe->n_pes * sizeof(int32_t);
-    l.teams_off = PREDEFINED_TEAMS * l.sync_stride;
-    l.slots_off = l.teams_off + GSH_TEAM_SLOTS * sizeof(struct gsh_team_state);
-    l.tables_off = l.slots_off + l.table_bytes;
-    l.rings_off = gsh_align_up(l.tables_off + PREDEFINED_TEAMS * TEAM_TABLES * l.table_bytes, 128);
+    l.slots_off = gsh_teams_bytes(pe);
+    l.rings_off = gsh_align_up(l.slots_off + (uint64_t)pe->n_pes * sizeof(int32_t), 128);
     l.bytes = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), 512);
     return l;
-}
-
-static uint64_t table_off(const struct layout *l, int team, int table)
-{
-    return l->tables_off + (uint64_t)(team * TEAM_TABLES + table) * l->table_bytes;
 }
 
 static enum gsh_result choose_device(struct gsh_instance *pe)
@@ -145,79 +130,19 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
     return r;
 }
 
-static int domain_of(const struct gsh_instance *pe, int member_pe)
-{
-    return pe->peers[member_pe].domain;
-}
-
-/* The leader and near tables of a team on several domains. */
-static enum gsh_result write_split(const struct gsh_instance *pe, const struct layout *l, int t,
-                                   uint8_t *copy, struct gsh_team_state *state)
-{
-    struct gsh_team_split split;
-    enum gsh_result r = gsh_team_split_make(pe, &pe->teams[t], domain_of, &split);
-    if (r != GSH_OK) {
-        return r;
-    }
-    state->n_nodes = split.n_groups;
-    state->my_node = split.my_group;
-    state->n_near = split.n_near;
-    state->my_near = split.my_near;
-    if (split.n_groups > 1) {
-        uint64_t base = gsh_heap_base(pe->heap);
-        uint64_t leaders = table_off(l, t, TABLE_LEADERS), near = table_off(l, t, TABLE_NEAR);
-        memcpy(copy + leaders, split.leaders, (size_t)split.n_groups * sizeof(int32_t));
-        memcpy(copy + near, split.near, (size_t)split.n_near * sizeof(int32_t));
-        state->leaders = base + leaders;
-        state->near = base + near;
-    }
-    gsh_team_split_finish(&split);
-    return GSH_OK;
-}
-
-static enum gsh_result write_team(const struct gsh_instance *pe, const struct layout *l, int t,
-                                  uint8_t *copy)
-{
-    const struct gsh_team *team = &pe->teams[t];
-    uint64_t members = table_off(l, t, TABLE_MEMBERS);
-    int32_t *table = (int32_t *)(copy + members);
-    bool is_regular = true;
-    int step = team->n_pes > 1 ? team->pes[1] - team->pes[0] : 1;
-    for (int i = 0; i < team->n_pes; i++) {
-        table[i] = team->pes[i];
-        is_regular = is_regular && team->pes[i] == team->pes[0] + i * step;
-    }
-    struct gsh_team_state *state = (struct gsh_team_state *)(copy + l->teams_off) + t;
-    *state = (struct gsh_team_state){
-        .n_pes = team->n_pes,
-        .my_index = team->my_index,
-        .first_pe = team->pes[0],
-        .pe_stride = step,
-        .pes = is_regular ? 0 : gsh_heap_base(pe->heap) + members,
-        .sync_off = (uint64_t)t * l->sync_stride,
-    };
-    return write_split(pe, l, t, copy, state);
-}
-
-/* Writes the tables into the library's part of the own heap, by way of a copy of that part. */
+/* This PE's tables for its kernels, behind the teams in its own heap, by way of a copy. */
 static enum gsh_result write_tables(struct gsh_instance *pe)
 {
     struct layout l = make_layout(pe);
-    uint64_t base = gsh_heap_base(pe->heap);
-    uint8_t *copy = calloc(1, l.bytes);
+    uint64_t bytes = l.bytes - l.slots_off;
+    uint8_t *copy = calloc(1, bytes);
     if (copy == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the device's tables");
     }
-    enum gsh_result r = GSH_OK;
-    memcpy(copy + l.slots_off, pe->slot_of, (size_t)pe->n_pes * sizeof(*pe->slot_of));
-    for (int t = 0; r == GSH_OK && t < PREDEFINED_TEAMS; t++) {
-        r = write_team(pe, &l, t, copy);
-    }
-    gsh_far_rings_fill(pe, copy + l.rings_off);
-    if (r == GSH_OK) {
-        r = pe->device_ops->copy(pe, (void *)(base + l.teams_off), copy + l.teams_off,
-                                 l.bytes - l.teams_off);
-    }
+    memcpy(copy, pe->slot_of, (size_t)pe->n_pes * sizeof(*pe->slot_of));
+    gsh_far_rings_fill(pe, copy + (l.rings_off - l.slots_off));
+    enum gsh_result r = pe->device_ops->copy(
+        pe, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.slots_off), copy, bytes);
     free(copy);
     return r;
 }
@@ -286,19 +211,27 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .base = base,
         .stride = gsh_heap_stride(pe->heap),
         .slot_of = base + l.slots_off,
-        .teams = base + l.teams_off,
+        .teams = base + gsh_teams_pool_off(pe),
+        .n_team_units = pe->teams->n_units,
         .wait_timeout_ns = pe->env.wait_timeout_ns,
         .user_off = l.bytes,
         .rings = pe->far != NULL ? base + l.rings_off : 0,
         .n_rings = (uint64_t)gsh_far_n_rings(pe),
     };
     find_run(pe, &pe->state);
-    enum gsh_result r = pe->device_ops->map_host(pe, pe->page, GSH_PAGE_BYTES, &pe->state.control);
+    enum gsh_result r =
+        pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
     if (r == GSH_OK) {
         r = make_alloc_table(pe);
     }
     if (r == GSH_OK) {
         r = write_tables(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_teams_regroup(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_teams_upload(pe);
     }
     if (r == GSH_OK) {
         r = pe->device_ops->upload(pe, &pe->state);

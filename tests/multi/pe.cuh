@@ -65,11 +65,10 @@ static inline void choose_gpu(void)
 #endif
 }
 
-static inline test_pe test_begin(bool needs_stream = true)
+/* After gshmem_init and choose_gpu. */
+static inline test_pe test_join(bool needs_stream = true)
 {
     test_pe pe = {};
-    gshmem_init();
-    choose_gpu();
     if (needs_stream) /* before device set-up: it must be the same PE's stream all the same */
         CUDA(cudaStreamCreateWithFlags(&pe.stream, cudaStreamNonBlocking));
     const int failed = gshmemx_device_setup();
@@ -81,6 +80,13 @@ static inline test_pe test_begin(bool needs_stream = true)
     pe.previous = (pe.me + pe.n - 1) % pe.n;
     pe.is_cpu = strcmp(gshmemx_device_name(), "cpu") == 0;
     return pe;
+}
+
+static inline test_pe test_begin(bool needs_stream = true)
+{
+    gshmem_init();
+    choose_gpu();
+    return test_join(needs_stream);
 }
 
 /* Returns what pe_main returns. */

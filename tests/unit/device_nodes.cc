@@ -127,7 +127,10 @@ struct tables {
 struct job {
     int n_pes, node_of[max_pes];
     gsh_control control[max_pes] = {};
-    gsh_team_state teams[max_pes][GSH_TEAM_SLOTS] = {};
+    struct alignas(GSH_TEAM_UNIT) unit {
+        gsh_team_state team;
+    };
+    unit teams[max_pes][team_count] = {};
     tables of_team[max_pes][team_count] = {};
     int32_t slot_of[max_pes][max_pes];
     gsh_state states[max_pes] = {};
@@ -186,6 +189,7 @@ struct job {
         s.base = (uint64_t)(uintptr_t)(range + (size_t)pe * stride);
         s.stride = stride;
         s.teams = (uint64_t)(uintptr_t)teams[pe];
+        s.n_team_units = team_count;
         s.control = (uint64_t)(uintptr_t)&control[pe];
         s.wait_timeout_ns = 60000000000u;
         s.rings = s.n_rings = 1; /* read by nobody */
@@ -195,9 +199,11 @@ struct job {
 
     void make_team(int pe, int number, const int *members, int n)
     {
-        gsh_team_state &t = teams[pe][number];
+        gsh_team_state &t = teams[pe][number].team;
         tables &of = of_team[pe][number];
         int leaders = 0, mine = -1, near = 0;
+        t.handle = number;
+        t.n_lanes = 1;
         t.n_pes = n;
         t.my_index = -1;
         for (int i = 0; i < n; i++) {
@@ -216,6 +222,7 @@ struct job {
             if (node_of[members[i]] == node_of[pe])
                 of.near[near++] = i;
         }
+        t.magic = t.my_index >= 0 ? GSH_TEAM_MAGIC : 0;
         t.pes = (uint64_t)(uintptr_t)of.pes;
         t.sync_off = (uint64_t)number * GSH_SYNC_AREA_BYTES(max_pes);
         if (leaders < 2)
@@ -338,7 +345,7 @@ static void run_job(const int *sizes, bool is_scattered, unsigned threads)
         CHECK_EQ(boards[team].n_wrong, 0u);
     /* A quiet for each barrier: 2 in each turn that is not a sync. */
     for (int pe = 0; pe < j.n_pes; pe++) {
-        int n_teams = j.teams[pe][mixed].my_index >= 0 ? 3 : 2;
+        int n_teams = j.teams[pe][mixed].team.my_index >= 0 ? 3 : 2;
         CHECK_EQ(n_quiets[pe], n_teams * (epochs - epochs / 3) * 2);
     }
 }

@@ -11,7 +11,10 @@ struct pes {
     static const size_t stride = 1 << 20, user_off = 8192, area = 1024;
     char *range;
     gsh_control control[2] = {};
-    gsh_team_state teams[2][GSH_TEAM_SLOTS] = {};
+    struct alignas(GSH_TEAM_UNIT) unit {
+        gsh_team_state team;
+    };
+    unit teams[2][GSH_TEAM_PREDEFINED] = {};
     gsh_alloc_range allocations[1] = {{user_off, stride / 2}};
     gsh_state states[2] = {};
     int32_t reversed[2] = {1, 0}; /* the members of team 1 */
@@ -38,10 +41,9 @@ struct pes {
 
     void make(int pe, uint64_t wait_timeout_ns)
     {
-        gsh_team_state *t = teams[pe];
-        t[0] = {2, pe, 0, 1, 0, GSH_WORLD_SYNC_OFF, 0, 0, 0, 0, 0, 0};
-        t[1] = {2, 1 - pe, 0, 0, (uint64_t)(uintptr_t)reversed, area, 0, 0, 0, 0, 0, 0};
-        t[3] = {1, 0, pe, 0, 0, 2 * area, 0, 0, 0, 0, 0, 0};
+        make_team(pe, 0, 2, pe, 0)->sync_off = GSH_WORLD_SYNC_OFF;
+        make_team(pe, 1, 2, 1 - pe, 0)->pes = (uint64_t)(uintptr_t)reversed;
+        make_team(pe, 3, 1, 0, pe);
         control[pe].alloc_table = (uint64_t)(uintptr_t)allocations;
         control[pe].n_allocs = 1;
         gsh_state &s = states[pe];
@@ -52,12 +54,27 @@ struct pes {
         s.n_pes = s.n_slots = s.run_n = 2;
         s.base = (uint64_t)(uintptr_t)(range + pe * stride);
         s.stride = stride;
-        s.teams = (uint64_t)(uintptr_t)t;
+        s.teams = (uint64_t)(uintptr_t)teams[pe];
+        s.n_team_units = GSH_TEAM_PREDEFINED;
         s.control = (uint64_t)(uintptr_t)&control[pe];
         s.wait_timeout_ns = wait_timeout_ns;
         s.user_off = user_off;
         devices[pe] = gshmemx_cpu_device_create(nullptr);
         gshmemx_cpu_device_set_state(devices[pe], &s);
+    }
+
+    gsh_team_state *make_team(int pe, int handle, int n_pes, int my_index, int first_pe)
+    {
+        gsh_team_state *t = &teams[pe][handle].team;
+        t->magic = GSH_TEAM_MAGIC;
+        t->handle = handle;
+        t->n_pes = n_pes;
+        t->my_index = my_index;
+        t->first_pe = first_pe;
+        t->pe_stride = 1;
+        t->n_lanes = 1;
+        t->sync_off = (uint64_t)handle * area;
+        return t;
     }
 
     /* From here on every PE's slot is looked up. */

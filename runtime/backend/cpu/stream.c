@@ -1,18 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CPU row's calls on streams: each is a closure that the executor's stream runs in its turn,
- * by the row's host-initiated calls for near PEs and by the proxy for far ones. */
-#include <inttypes.h>
+ * by the row's host-initiated calls for near PEs and by the proxy for far ones; or one of the
+ * library's kernels (device/kernels.cu), where calls of kernels and of streams meet. */
 #include <stddef.h>
 #include "device/cpu/cpu.h"
+#include "device/kernels.h"
 #include "gshmem.h"
 #include "runtime/backend/cpu/device.h"
 #include "runtime/far/far.h"
 #include "runtime/api/host_calls.h"
+#include "runtime/team/team.h"
 
 static enum gsh_result enqueue(gsh_stream stream, void (*run)(void *), const void *arg,
                                size_t bytes)
 {
     if (gshmemx_cpu_stream_enqueue(stream, run, arg, bytes) != GSH_CPU_OK) {
+        return gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
+    }
+    return GSH_OK;
+}
+
+/* One thread of one of the library's kernels: enough, since a thread here is no slower than many.
+ */
+static enum gsh_result launch_kernel(void (*entry)(void *), const void *args, size_t bytes,
+                                     gsh_stream stream)
+{
+    const struct gsh_cpu_launch launch = {
+        .entry = entry,
+        .args = args,
+        .args_bytes = bytes,
+        .grid = {1, 1, 1},
+        .block = {1, 1, 1},
+    };
+    if (gshmemx_cpu_launch(&launch, stream) != GSH_CPU_OK) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
     }
     return GSH_OK;
@@ -138,148 +158,14 @@ enum gsh_result gsh_cpu_stream_wait(struct gsh_instance *pe, const struct gsh_wa
     return enqueue(stream, run_wait, &c, sizeof(c));
 }
 
-/* ---- barrier and sync: the protocol of device/sync.cuh, so that they and the kernels' share one
- * epoch ---- */
+/* ---- barrier and sync: by the library's kernel, one thread of it ---- */
 
-struct sync_closure {
-    struct gsh_instance *pe;
-    int team;
-    bool is_barrier;
-};
-
-static const char *call_of(const struct sync_closure *c)
+enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, const struct gsh_team *team,
+                                    bool is_barrier, gsh_stream stream)
 {
-    return c->is_barrier ? "a barrier on a stream" : "a sync on a stream";
-}
-
-/* From the heap's base. */
-static uint64_t area_off(const struct sync_closure *c)
-{
-    const struct gsh_team_state *states =
-        (const struct gsh_team_state *)(uintptr_t)c->pe->state.teams;
-    return states[c->team].sync_off;
-}
-
-/* The near PE target's. */
-static struct gsh_sync_area *sync_area(const struct sync_closure *c, int target)
-{
-    const struct gsh_instance *pe = c->pe;
-    int64_t slots = (int64_t)pe->slot_of[target] - pe->my_slot;
-    uint64_t base = pe->state.base + (uint64_t)(slots * (int64_t)pe->state.stride);
-    return (struct gsh_sync_area *)(uintptr_t)(base + area_off(c));
-}
-
-/* A sync says nothing about data: relaxed, so that the sanitizer sees who relied on it. */
-static void store_flag(const struct sync_closure *c, uint64_t *flag, uint64_t epoch)
-{
-    if (c->is_barrier) {
-        /* release: pairs with the acquire in load_flag and in device/sync.cuh */
-        __atomic_store_n(flag, epoch, __ATOMIC_RELEASE);
-    } else {
-        __atomic_store_n(flag, epoch, __ATOMIC_RELAXED);
-    }
-}
-
-static uint64_t load_flag(const struct sync_closure *c, const uint64_t *flag)
-{
-    /* acquire: pairs with the release in store_flag, with the fence in device/sync.cuh, and with
-     * the proxy's atomic on round[] */
-    return c->is_barrier ? __atomic_load_n(flag, __ATOMIC_ACQUIRE)
-                         : __atomic_load_n(flag, __ATOMIC_RELAXED);
-}
-
-static void await_epoch(const struct sync_closure *c, int from_pe, const uint64_t *flag,
-                        uint64_t epoch)
-{
-    unsigned turn = 0;
-    uint64_t start_ns = 0;
-    uint64_t seen;
-    while ((seen = load_flag(c, flag)) < epoch) {
-        if (gsh_host_sync_turn(c->pe, &turn, &start_ns)) {
-            gsh_abort(c->pe, 1,
-                      "%s: waited %.1f s for PE %d: its arrivals expected %" PRIu64
-                      ", seen %" PRIu64,
-                      call_of(c), gsh_host_sync_limit_s(c->pe), from_pe, epoch, seen);
-        }
-    }
-}
-
-/* A team on one node. */
-static void fly_flags(const struct sync_closure *c, const struct gsh_team *team, uint64_t epoch)
-{
-    struct gsh_sync_area *own = sync_area(c, c->pe->my_pe);
-    for (int i = 0; i < team->n_pes; i++) {
-        if (i != team->my_index) {
-            store_flag(c, &sync_area(c, team->pes[i])->flag[team->my_index], epoch);
-        }
-    }
-    for (int i = 0; i < team->n_pes; i++) {
-        if (i != team->my_index) {
-            await_epoch(c, team->pes[i], &own->flag[i], epoch);
-        }
-    }
-}
-
-static void tell_leaders(const struct sync_closure *c, const struct gsh_team_split *nodes,
-                         uint64_t epoch)
-{
-    int n = nodes->n_groups, me = nodes->my_group;
-    uint64_t round = 0;
-    for (int distance = 1; distance < n; distance *= 2, round++) {
-        uint64_t off = area_off(c) + offsetof(struct gsh_sync_area, round) + round * 8;
-        struct gsh_request request = {.op = GSH_RING_AMO,
-                                      .amo_op = GSH_AMO_ADD,
-                                      .word_bytes = 8,
-                                      .pe = nodes->leaders[(me + distance) % n],
-                                      .remote_off = off,
-                                      .operand = 1};
-        gsh_far_run(c->pe, call_of(c), &request);
-        await_epoch(c, nodes->leaders[(me + n - distance) % n],
-                    &sync_area(c, c->pe->my_pe)->round[round], epoch);
-    }
-}
-
-static void sync_nodes(const struct sync_closure *c, const struct gsh_team *team, uint64_t epoch)
-{
-    const struct gsh_team_split *nodes = &team->nodes;
-    struct gsh_sync_area *own = sync_area(c, c->pe->my_pe);
-    int leader = team->pes[nodes->near[0]];
-    if (nodes->my_near != 0) {
-        store_flag(c, &sync_area(c, leader)->flag[team->my_index], epoch);
-        await_epoch(c, leader, &own->released, epoch);
-        return;
-    }
-    for (int i = 1; i < nodes->n_near; i++) {
-        await_epoch(c, team->pes[nodes->near[i]], &own->flag[nodes->near[i]], epoch);
-    }
-    tell_leaders(c, nodes, epoch);
-    for (int i = 1; i < nodes->n_near; i++) {
-        store_flag(c, &sync_area(c, team->pes[nodes->near[i]])->released, epoch);
-    }
-}
-
-static void run_sync(void *arg)
-{
-    const struct sync_closure *c = arg;
-    const struct gsh_team *team = &c->pe->teams[c->team];
-    struct gsh_sync_area *own = sync_area(c, c->pe->my_pe);
-    uint64_t epoch = own->epoch + 1;
-    if (c->is_barrier) {
-        gsh_far_quiet(c->pe, call_of(c));
-    }
-    if (team->nodes.n_groups > 1) {
-        sync_nodes(c, team, epoch);
-    } else {
-        fly_flags(c, team, epoch);
-    }
-    own->epoch = epoch;
-}
-
-enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, int team, bool is_barrier,
-                                    gsh_stream stream)
-{
-    struct sync_closure c = {pe, team, is_barrier};
-    return enqueue(stream, run_sync, &c, sizeof(c));
+    (void)pe;
+    struct gsh_kernel_sync_args args = {team->handle, is_barrier};
+    return launch_kernel(gsh_kernel_sync_on_cpu, &args, sizeof(args), stream);
 }
 
 /* ---- order ---- */

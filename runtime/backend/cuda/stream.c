@@ -9,6 +9,7 @@
 #include "proxy/request.h"
 #include "runtime/base/atomic.h"
 #include "runtime/job/instance.h"
+#include "runtime/team/team.h"
 
 /* Measured between two H200s over NVLink (docs/performance.md). Outside graphs: the copy engine,
  * and a word that the stream itself writes behind it, 4.8 us where calls follow each other; a
@@ -277,11 +278,11 @@ enum gsh_result gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_w
     return launch(pe, GSH_KERNEL_WAIT, wait->nelems < 2 ? 1 : 128, &args, stream);
 }
 
-enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, int team, bool is_barrier,
-                                     gsh_stream stream)
+enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const struct gsh_team *team,
+                                     bool is_barrier, gsh_stream stream)
 {
-    struct gsh_kernel_sync_args args = {team, is_barrier};
-    unsigned threads = pe->teams[team].n_pes <= 32 ? 32 : 256;
+    struct gsh_kernel_sync_args args = {team->handle, is_barrier};
+    unsigned threads = team->n_pes <= 32 ? 32 : 256;
     return launch(pe, GSH_KERNEL_SYNC, threads, &args, stream);
 }
 

@@ -9,9 +9,11 @@
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"
 #include "runtime/job/page.h"
+#include "runtime/team/team.h"
 
 struct arrival {
     struct gsh_instance *pe;
+    const struct gsh_team *team;
     const char *call;
     uint64_t epoch;
     uint64_t start_ns;
@@ -37,9 +39,9 @@ static void await_flag(struct arrival a, int member_pe, const uint64_t *word)
     }
 }
 
-static const uint64_t *arrivals(const struct gsh_instance *pe, int team, int member_pe)
+static struct gsh_page_words *words(const struct arrival *a, int member_pe)
 {
-    return &pe->peers[member_pe].page->team_epoch[team];
+    return gsh_page_words(a->pe, member_pe, (uint32_t)a->team->handle);
 }
 
 static enum gsh_result message_turn(void *context, int member_pe)
@@ -52,50 +54,49 @@ static enum gsh_result message_turn(void *context, int member_pe)
 }
 
 /* Who passes round k has heard of the 2^(k+1) nodes up to its own. */
-static void tell_leaders(struct arrival a, int team)
+static void tell_leaders(struct arrival a)
 {
-    const struct gsh_team_split *nodes = &a.pe->teams[team].nodes;
+    const struct gsh_team_split *nodes = &a.team->nodes;
     int n = nodes->n_groups, me = nodes->my_group;
     unsigned round = 0;
     for (int distance = 1; distance < n; distance *= 2, round++) {
         int to = nodes->leaders[(me + distance) % n],
             from = nodes->leaders[(me - distance + n) % n];
-        uint64_t tag = GSH_NET_TAG(GSH_NET_SYNC, (uint64_t)team << 40 | a.epoch, round);
+        uint64_t tag =
+            GSH_NET_TAG(GSH_NET_SYNC, (uint64_t)a.team->handle << 32 | (uint32_t)a.epoch, round);
         gsh_net_require(a.pe, a.call, gsh_proxy_send(a.pe->proxy, to, tag, NULL, 0));
         gsh_net_require(a.pe, a.call,
                         gsh_proxy_receive(a.pe->proxy, from, tag, NULL, 0, message_turn, &a));
     }
 }
 
-static void sync_nodes(struct arrival a, int team)
+static void sync_nodes(struct arrival a)
 {
-    const struct gsh_team *t = &a.pe->teams[team];
-    const struct gsh_team_split *nodes = &t->nodes;
+    const struct gsh_team_split *nodes = &a.team->nodes;
     if (nodes->my_near != 0) {
-        int leader = t->pes[nodes->near[0]];
-        await_flag(a, leader, &a.pe->peers[leader].page->team_released[team]);
+        int leader = a.team->pes[nodes->near[0]];
+        await_flag(a, leader, &words(&a, leader)->released);
         return;
     }
     for (int i = 1; i < nodes->n_near; i++) {
-        int member_pe = t->pes[nodes->near[i]];
-        await_flag(a, member_pe, arrivals(a.pe, team, member_pe));
+        int member_pe = a.team->pes[nodes->near[i]];
+        await_flag(a, member_pe, &words(&a, member_pe)->epoch);
     }
-    tell_leaders(a, team);
+    tell_leaders(a);
     /* release: pairs with the acquire in await_flag of the others of this node */
-    gsh_store_release_u64(&a.pe->page->team_released[team], a.epoch);
+    gsh_store_release_u64(&words(&a, a.pe->my_pe)->released, a.epoch);
 }
 
-void gsh_host_sync(struct gsh_instance *pe, int team, const char *call)
+void gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, const char *call)
 {
-    struct gsh_team *t = &pe->teams[team];
-    struct arrival a = {.pe = pe, .call = call, .epoch = ++t->host_epoch};
+    struct arrival a = {.pe = pe, .team = team, .call = call, .epoch = ++team->host_epoch};
     /* release: pairs with the acquire in await_flag of every other member of this node */
-    gsh_store_release_u64(&pe->page->team_epoch[team], a.epoch);
-    if (t->nodes.n_groups > 1) {
-        sync_nodes(a, team);
+    gsh_store_release_u64(&words(&a, pe->my_pe)->epoch, a.epoch);
+    if (team->nodes.n_groups > 1) {
+        sync_nodes(a);
         return;
     }
-    for (int i = 0; i < t->n_pes; i++) {
-        await_flag(a, t->pes[i], arrivals(pe, team, t->pes[i]));
+    for (int i = 0; i < team->n_pes; i++) {
+        await_flag(a, team->pes[i], &words(&a, team->pes[i])->epoch);
     }
 }

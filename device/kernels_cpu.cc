@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The library's own kernels for the CPU device, inside the library: what kernels.cu is for GPUs. */
+#define GSHMEM_LIBRARY_KERNELS 1 /* no unit of a program's: the library does not register it */
+#include "device/cpu/cuda_names.h"
+
+#include "device/kernels.cu"
+
+#define ENTRY(NAME)                                           \
+    void NAME##_on_cpu(void *args)                            \
+    {                                                         \
+        NAME(*static_cast<const struct NAME##_args *>(args)); \
+    }
+ENTRY(gsh_kernel_sync)
+#undef ENTRY

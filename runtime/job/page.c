@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where things lie in a shared page. */
+#include "runtime/job/page.h"
+
+#include "runtime/base/util.h"
+#include "runtime/job/instance.h"
+#include "runtime/team/team.h"
+
+static uint64_t places_off(const struct gsh_instance *pe)
+{
+    return gsh_align_up(GSH_PAGE_HEAD_BYTES + pe->teams->n_units * sizeof(struct gsh_page_words),
+                        64);
+}
+
+static uint64_t place_bytes(const struct gsh_instance *pe)
+{
+    return gsh_align_up(sizeof(struct gsh_page_place) + gsh_ballot_bytes(pe->teams), 64);
+}
+
+uint64_t gsh_page_bytes(const struct gsh_instance *pe)
+{
+    return places_off(pe) + (uint64_t)pe->teams->max_node_pes * place_bytes(pe);
+}
+
+struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, uint32_t unit)
+{
+    uint8_t *page = (uint8_t *)pe->peers[owner].page;
+    return (struct gsh_page_words *)(page + GSH_PAGE_HEAD_BYTES) + unit;
+}
+
+struct gsh_page_place *gsh_page_place(const struct gsh_instance *pe, int owner, int sender)
+{
+    uint8_t *page = (uint8_t *)pe->peers[owner].page;
+    uint64_t off = places_off(pe) + (uint64_t)pe->peers[sender].node_index * place_bytes(pe);
+    return (struct gsh_page_place *)(page + off);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Teams that users make (OpenSHMEM 1.5, 9.4): the PEs of the parent agree that they ask for the
+ * same team, then its members on units of the pool that all of them have free, the first such, and
+ * on that their tables are written. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gshmem.h"
+#include "gshmemx.h"
+#include "runtime/base/util.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/page.h"
+#include "runtime/team/team.h"
+
+/* ---- the members ---- */
+
+/* What the ballots of this file hold. */
+enum { BALLOT_RESULT, BALLOT_A, BALLOT_NOT_A, BALLOT_REST };
+
+static enum gsh_result say(bool is_speaker, enum gsh_result r, const char *call, const char *text)
+{
+    return is_speaker ? gsh_fail(r, "%s: %s", call, text) : gsh_note(r, "%s: %s", call, text);
+}
+
+/* The first ballot: units that all members have free. */
+static enum gsh_result choose_units(struct gsh_instance *pe, const char *call,
+                                    struct gsh_team *team, enum gsh_result r, const int *pes, int n,
+                                    int me, uint32_t *unit)
+{
+    struct gsh_teams *teams = pe->teams;
+    uint64_t n_units = team == NULL ? 0 : team->layout.n_units;
+    struct gsh_ballot ballot = {
+        .max = {[BALLOT_RESULT] = r, [BALLOT_A] = n_units, [BALLOT_NOT_A] = ~n_units},
+        .or_words = teams->or_words,
+        .n_or = teams->n_units / 64,
+    };
+    memcpy(teams->or_words, teams->used, teams->n_units / 8);
+    gsh_team_agree(pe, call, pes, n, me, &ballot);
+    if (ballot.max[BALLOT_RESULT] != GSH_OK || ballot.max[BALLOT_A] != ~ballot.max[BALLOT_NOT_A]) {
+        return say(me == 0, GSH_ERR_NOMEM, call, "a member of the new team has no memory for it");
+    }
+    *unit = gsh_team_units_find(teams, teams->or_words, (uint32_t)n_units);
+    return *unit < teams->n_units
+               ? GSH_OK
+               : say(me == 0, GSH_ERR_NOMEM, call,
+                     "the members' team pools have no room left in common: end teams, or set "
+                     "GSHMEM_TEAM_MEMORY");
+}
+
+/* The second: everybody's words are ready. */
+static enum gsh_result settle(struct gsh_instance *pe, const char *call, struct gsh_team *team)
+{
+    enum gsh_result r = pe->is_device_ready ? gsh_team_upload(pe, team) : GSH_OK;
+    const struct gsh_page_words *words = gsh_page_words(pe, pe->my_pe, (uint32_t)team->handle);
+    struct gsh_ballot ballot = {
+        .max = {[BALLOT_RESULT] = r, [BALLOT_A] = gsh_max_u64(words->epoch, words->released)}};
+    gsh_team_agree(pe, call, team->pes, team->n_pes, team->my_index, &ballot);
+    if (ballot.max[BALLOT_RESULT] != GSH_OK) {
+        if (pe->is_device_ready && r == GSH_OK) {
+            gsh_require(pe, call, gsh_team_withdraw(pe, team));
+        }
+        return say(team->my_index == 0, GSH_ERR_NOMEM, call,
+                   "a member of the new team could not write its tables");
+    }
+    team->host_epoch = ballot.max[BALLOT_A];
+    return GSH_OK;
+}
+
+/* Collective over the members; all of them get the same result. */
+static enum gsh_result make_on(struct gsh_instance *pe, const char *call, const int *pes, int n,
+                               int me, const gshmem_team_config_t *config, gshmem_team_t *out)
+{
+    struct gsh_team *team = NULL;
+    uint32_t unit = 0;
+    enum gsh_result r = gsh_team_make(pe, pes, n, &team);
+    if (r == GSH_OK) {
+        team->num_contexts = config->num_contexts;
+        gsh_team_plan(pe, team, config->num_lanes);
+    }
+    r = choose_units(pe, call, team, r, pes, n, me, &unit);
+    if (r == GSH_OK) {
+        gsh_team_place(pe, team, unit);
+        gsh_team_units_mark(pe->teams, team, true);
+        r = settle(pe, call, team);
+        if (r != GSH_OK) {
+            gsh_team_units_mark(pe->teams, team, false);
+        }
+    }
+    if (r != GSH_OK) {
+        gsh_team_free(team);
+        return r;
+    }
+    pe->teams->of_unit[unit] = team;
+    *out = team->handle;
+    return GSH_OK;
+}
+
+/* ---- what is asked for ---- */
+
+enum { MAX_ARGS = (GSH_BALLOT_MAX_WORDS - 1) / 2 };
+
+struct wish {
+    const char *call;
+    const char *names[MAX_ARGS]; /* NULL behind the last */
+    int64_t args[MAX_ARGS];
+};
+
+/* Collective over the parent: everybody asks for the same. r: whether this PE found its own
+ * arguments to be of use at all. */
+static enum gsh_result agree_on(struct gsh_instance *pe, const struct gsh_team *parent,
+                                const struct wish *wish, enum gsh_result r)
+{
+    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = r}};
+    for (int i = 0; i < MAX_ARGS; i++) {
+        ballot.max[1 + 2 * i] = (uint64_t)wish->args[i];
+        ballot.max[2 + 2 * i] = ~(uint64_t)wish->args[i];
+    }
+    gsh_team_agree(pe, wish->call, parent->pes, parent->n_pes, parent->my_index, &ballot);
+    bool is_speaker = parent->my_index == 0;
+    for (int i = 0; i < MAX_ARGS; i++) {
+        int64_t one = (int64_t)ballot.max[1 + 2 * i], other = (int64_t)~ballot.max[2 + 2 * i];
+        if (one != other) {
+            char text[160];
+            snprintf(text, sizeof(text), "%s is %" PRId64 " on one PE and %" PRId64 " on another",
+                     wish->names[i] == NULL ? "the call" : wish->names[i], other, one);
+            return say(is_speaker, GSH_ERR_SYMMETRY, wish->call, text);
+        }
+    }
+    return ballot.max[BALLOT_RESULT] == GSH_OK
+               ? GSH_OK
+               : say(is_speaker, GSH_ERR_ARG, wish->call, "a PE gave no place for the new team");
+}
+
+/* Of a field that the mask does not name: its default. */
+static gshmem_team_config_t wanted_config(const gshmem_team_config_t *config, long mask)
+{
+    gshmem_team_config_t wanted = {.num_contexts = 0, .num_lanes = 1};
+    if (config != NULL && (mask & GSHMEM_TEAM_NUM_CONTEXTS) != 0) {
+        wanted.num_contexts = config->num_contexts;
+    }
+    if (config != NULL && (mask & GSHMEMX_TEAM_NUM_LANES) != 0) {
+        wanted.num_lanes = config->num_lanes;
+    }
+    return wanted;
+}
+
+static enum gsh_result check_config(const char *call, bool is_speaker,
+                                    const gshmem_team_config_t *config)
+{
+    if (config->num_contexts < 0) {
+        return say(is_speaker, GSH_ERR_ARG, call, "num_contexts is negative");
+    }
+    if (config->num_lanes < 1 || config->num_lanes > GSH_TEAM_LANES_MAX) {
+        return say(is_speaker, GSH_ERR_ARG, call, "num_lanes is not between 1 and 1024");
+    }
+    return GSH_OK;
+}
+
+/* The parent, when this PE is in it; and *new_team, where there is one, is none yet. */
+static enum gsh_result begin(struct gsh_instance *pe, const char *call, gshmem_team_t parent,
+                             gshmem_team_t *new_team, struct gsh_team **out)
+{
+    if (new_team != NULL) {
+        *new_team = GSHMEM_TEAM_INVALID;
+    }
+    return gsh_team_need(pe, call, parent, out);
+}
+
+/* ---- strided ---- */
+
+static enum gsh_result check_strided(const char *call, const struct gsh_team *parent, int start,
+                                     int stride, int size)
+{
+    bool is_speaker = parent->my_index == 0;
+    int64_t last = start + ((int64_t)size - 1) * stride;
+    char text[160];
+    if (size < 1 || start < 0 || start >= parent->n_pes || last < 0 || last >= parent->n_pes ||
+        (stride == 0 && size > 1)) {
+        snprintf(text, sizeof(text), "start %d, stride %d and size %d name no PEs of a team of %d",
+                 start, stride, size, parent->n_pes);
+        return say(is_speaker, GSH_ERR_ARG, call, text);
+    }
+    return GSH_OK;
+}
+
+/* Collective over the members; the others return at once. Arguments have been agreed on. */
+static enum gsh_result make_strided(struct gsh_instance *pe, const char *call,
+                                    const struct gsh_team *parent, int start, int stride, int size,
+                                    const gshmem_team_config_t *config, gshmem_team_t *out)
+{
+    int me = -1;
+    int *pes = calloc((size_t)size, sizeof(*pes));
+    if (pes == NULL) {
+        gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, size);
+    }
+    for (int i = 0; i < size; i++) {
+        pes[i] = parent->pes[start + i * stride];
+        me = pes[i] == pe->my_pe ? i : me;
+    }
+    enum gsh_result r = me >= 0 ? make_on(pe, call, pes, size, me, config, out) : GSH_OK;
+    free(pes);
+    return r;
+}
+
+int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, int size,
+                              const gshmem_team_config_t *config, long config_mask,
+                              gshmem_team_t *new_team)
+{
+    static const char call[] = "gshmem_team_split_strided";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    gshmem_team_config_t wanted = wanted_config(config, config_mask);
+    struct wish wish = {.call = call,
+                        .names = {NULL, "start", "stride", "size", "num_contexts", "num_lanes"},
+                        .args = {1, start, stride, size, wanted.num_contexts, wanted.num_lanes}};
+    struct gsh_team *parent;
+    enum gsh_result r = begin(pe, call, parent_team, new_team, &parent);
+    if (r == GSH_OK) {
+        r = agree_on(pe, parent, &wish, new_team == NULL ? GSH_ERR_ARG : GSH_OK);
+    }
+    if (r == GSH_OK) {
+        r = check_strided(call, parent, start, stride, size);
+    }
+    if (r == GSH_OK) {
+        r = check_config(call, parent->my_index == 0, &wanted);
+    }
+    if (r == GSH_OK) {
+        r = make_strided(pe, call, parent, start, stride, size, &wanted, new_team);
+    }
+    return gsh_public_error(r);
+}
+
+/* ---- two dimensions ---- */
+
+/* Collective over the parent: whether all PEs have their team, else none has. */
+static enum gsh_result keep_or_destroy(struct gsh_instance *pe, const struct gsh_team *parent,
+                                       const char *call, enum gsh_result r, gshmem_team_t *x_team,
+                                       gshmem_team_t *y_team)
+{
+    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = r}};
+    gsh_team_agree(pe, call, parent->pes, parent->n_pes, parent->my_index, &ballot);
+    if (ballot.max[BALLOT_RESULT] != GSH_OK) {
+        gshmem_team_destroy(*x_team); /* of a team each member has it or none */
+        gshmem_team_destroy(*y_team);
+        *x_team = *y_team = GSHMEM_TEAM_INVALID;
+    }
+    return (enum gsh_result)ballot.max[BALLOT_RESULT];
+}
+
+int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
+                         const gshmem_team_config_t *x_config, long x_mask, gshmem_team_t *x_team,
+                         const gshmem_team_config_t *y_config, long y_mask, gshmem_team_t *y_team)
+{
+    static const char call[] = "gshmem_team_split_2d";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    gshmem_team_config_t x = wanted_config(x_config, x_mask), y = wanted_config(y_config, y_mask);
+    struct wish wish = {
+        .call = call,
+        .names = {NULL, "xrange", "the x axis's num_contexts", "the x axis's num_lanes",
+                  "the y axis's num_contexts", "the y axis's num_lanes"},
+        .args = {2, xrange, x.num_contexts, x.num_lanes, y.num_contexts, y.num_lanes}};
+    struct gsh_team *parent;
+    if (y_team != NULL) {
+        *y_team = GSHMEM_TEAM_INVALID;
+    }
+    enum gsh_result r = begin(pe, call, parent_team, x_team, &parent);
+    if (r != GSH_OK) {
+        return gsh_public_error(r);
+    }
+    bool is_speaker = parent->my_index == 0;
+    r = agree_on(pe, parent, &wish, x_team == NULL || y_team == NULL ? GSH_ERR_ARG : GSH_OK);
+    if (r == GSH_OK && xrange < 1) {
+        r = say(is_speaker, GSH_ERR_ARG, call, "xrange is below 1");
+    }
+    if (r == GSH_OK) {
+        r = check_config(call, is_speaker, &x);
+    }
+    if (r == GSH_OK) {
+        r = check_config(call, is_speaker, &y);
+    }
+    if (r != GSH_OK) {
+        return gsh_public_error(r);
+    }
+    int n = parent->n_pes, width = xrange < n ? xrange : n;
+    int row = parent->my_index / width * width, column = parent->my_index % width;
+    r = make_strided(pe, call, parent, row, 1, width < n - row ? width : n - row, &x, x_team);
+    enum gsh_result ry =
+        make_strided(pe, call, parent, column, width, (n - column + width - 1) / width, &y, y_team);
+    return gsh_public_error(
+        keep_or_destroy(pe, parent, call, r == GSH_OK ? ry : r, x_team, y_team));
+}
+
+/* ---- from a list ---- */
+
+static uint64_t hash_list(const int *pes, int n)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int i = 0; i < n; i++) {
+        h = (h ^ (uint32_t)pes[i]) * 0x100000001b3u; /* FNV-1a */
+    }
+    return h;
+}
+
+/* This PE's place in the list, when the list names PEs of the job, each once, and this one. */
+static enum gsh_result check_list(const struct gsh_instance *pe, const char *call, const int *pes,
+                                  int n, int *me)
+{
+    if (n < 1 || n > pe->n_pes || pes == NULL) {
+        return gsh_fail(GSH_ERR_ARG, "%s: %d PEs in a job of %d", call, n, pe->n_pes);
+    }
+    uint8_t *is_met = calloc((size_t)pe->n_pes, sizeof(*is_met));
+    if (is_met == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "%s: no memory for a list of %d PEs", call, n);
+    }
+    int bad = -1;
+    *me = -1;
+    for (int i = 0; bad < 0 && i < n; i++) {
+        if (pes[i] < 0 || pes[i] >= pe->n_pes || is_met[pes[i]]) {
+            bad = i;
+        } else {
+            is_met[pes[i]] = 1;
+            *me = pes[i] == pe->my_pe ? i : *me;
+        }
+    }
+    free(is_met);
+    if (bad >= 0) {
+        bool is_speaker = pes[0] == pe->my_pe || bad == 0;
+        char text[120];
+        snprintf(text, sizeof(text),
+                 "PE %d, number %d of the list, is not in the job or is twice "
+                 "in the list",
+                 pes[bad], bad);
+        return say(is_speaker, GSH_ERR_ARG, call, text);
+    }
+    return *me >= 0 ? GSH_OK
+                    : gsh_fail(GSH_ERR_ARG, "%s: called by a PE that is not in the list", call);
+}
+
+int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
+                        long config_mask, gshmem_team_t *new_team)
+{
+    static const char call[] = "gshmemx_team_create";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    gshmem_team_config_t wanted = wanted_config(config, config_mask);
+    int me = -1;
+    if (new_team == NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: new_team is NULL", call));
+    }
+    *new_team = GSHMEM_TEAM_INVALID;
+    enum gsh_result r = check_list(pe, call, pes, n_pes, &me);
+    if (r == GSH_OK) {
+        r = check_config(call, me == 0, &wanted);
+    }
+    if (r != GSH_OK) {
+        return gsh_public_error(r);
+    }
+    uint64_t hash = hash_list(pes, n_pes) ^ (uint64_t)wanted.num_lanes << 32;
+    struct gsh_ballot ballot = {.max = {[BALLOT_A] = hash, [BALLOT_NOT_A] = ~hash}};
+    gsh_team_agree(pe, call, pes, n_pes, me, &ballot);
+    if (ballot.max[BALLOT_A] != ~ballot.max[BALLOT_NOT_A]) {
+        r = say(me == 0, GSH_ERR_SYMMETRY, call, "the PEs' lists or num_lanes differ");
+    }
+    if (r == GSH_OK) {
+        r = make_on(pe, call, pes, n_pes, me, &wanted, new_team);
+    }
+    return gsh_public_error(r);
+}
+
+/* ---- the end ---- */
+
+void gshmem_team_destroy(gshmem_team_t team)
+{
+    static const char call[] = "gshmem_team_destroy";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    struct gsh_team *t;
+    if (team == GSHMEM_TEAM_INVALID || gsh_team_need(pe, call, team, &t) != GSH_OK) {
+        return;
+    }
+    if (team < GSH_TEAM_PREDEFINED) {
+        gsh_fail(GSH_ERR_ARG, "%s: team %d is predefined and stays", call, (int)team);
+        return;
+    }
+    gsh_host_sync(pe, t, call);
+    if (pe->is_device_ready) {
+        gsh_require(pe, call, gsh_team_withdraw(pe, t));
+    }
+    pe->teams->of_unit[team] = NULL;
+    gsh_team_units_mark(pe->teams, t, false);
+    gsh_team_free(t);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The team pool: how large it is, what of it a team takes, and which units are free. Arithmetic
+ * alone, with the same outcome on all PEs. */
+#include <stdlib.h>
+#include "runtime/base/util.h"
+#include "runtime/job/instance.h"
+#include "runtime/team/team.h"
+
+/* Lanes of the predefined teams: WORLD's are for the blocks of a grid. */
+#define WORLD_LANES      32
+#define PREDEFINED_LANES 4
+
+/* ---- layouts ---- */
+
+/* n_near: the most members on one node. */
+static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_regular, int n_lanes)
+{
+    /* Leaders: where set-up finds that a node's heaps cannot be mapped there may be one for each
+     * member. */
+    uint64_t n_words = (uint64_t)n_pes * (is_regular ? 1 : 2) + (uint64_t)n_near;
+    struct gsh_team_layout l = {.n_lanes = n_lanes, .tables_off = sizeof(struct gsh_team_state)};
+    l.lanes_off = (uint32_t)gsh_align_up(l.tables_off + n_words * sizeof(int32_t), 128);
+    l.lane_bytes = (uint32_t)gsh_align_up(GSH_SYNC_AREA_BYTES(n_near), 128);
+    uint64_t bytes = l.lanes_off + (uint64_t)n_lanes * l.lane_bytes;
+    l.n_units = (uint32_t)(gsh_align_up(bytes, GSH_TEAM_UNIT) / GSH_TEAM_UNIT);
+    return l;
+}
+
+static int max_members_on_node(const struct gsh_instance *pe, const struct gsh_team *team)
+{
+    int most = 0;
+    int *n_members = calloc((size_t)pe->n_nodes, sizeof(*n_members));
+    if (n_members == NULL) {
+        return pe->teams->max_node_pes; /* the others may have found less: agree.c's to notice */
+    }
+    for (int i = 0; i < team->n_pes; i++) {
+        int n = ++n_members[pe->peers[team->pes[i]].node];
+        most = n > most ? n : most;
+    }
+    free(n_members);
+    return most;
+}
+
+void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes)
+{
+    team->layout = layout_of(team->n_pes, max_members_on_node(pe, team), team->is_regular, n_lanes);
+}
+
+void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit)
+{
+    uint64_t off = gsh_teams_pool_off(pe) + (uint64_t)first_unit * GSH_TEAM_UNIT;
+    team->handle = (gshmem_team_t)first_unit;
+    team->first_unit = first_unit;
+    team->tables_off = off + team->layout.tables_off;
+    team->lanes_off = off + team->layout.lanes_off;
+}
+
+/* As large as any PE's can be, so that all PEs agree on it. */
+static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, gshmem_team_t team)
+{
+    bool is_world = team == GSHMEM_TEAM_WORLD;
+    struct gsh_team_layout l = layout_of(pe->n_pes, pe->teams->max_node_pes, is_world,
+                                         is_world ? WORLD_LANES : PREDEFINED_LANES);
+    if (is_world) { /* whose lanes begin the heap */
+        l.n_units = (uint32_t)(gsh_align_up(l.lanes_off, GSH_TEAM_UNIT) / GSH_TEAM_UNIT);
+    }
+    return l;
+}
+
+void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *team)
+{
+    gshmem_team_t handle = team->handle;
+    uint32_t unit = GSH_TEAM_PREDEFINED;
+    for (gshmem_team_t t = 0; t < handle; t++) {
+        unit += predefined_layout(pe, t).n_units;
+    }
+    team->layout = predefined_layout(pe, handle);
+    gsh_team_place(pe, team, unit);
+    team->handle = handle;
+    if (handle == GSHMEM_TEAM_WORLD) {
+        team->lanes_off = GSH_WORLD_SYNC_OFF;
+    }
+}
+
+/* ---- the pool ---- */
+
+uint64_t gsh_teams_pool_off(const struct gsh_instance *pe)
+{
+    struct gsh_team_layout l = predefined_layout(pe, GSHMEM_TEAM_WORLD);
+    return gsh_align_up((uint64_t)l.n_lanes * l.lane_bytes, GSH_TEAM_UNIT);
+}
+
+uint64_t gsh_teams_bytes(const struct gsh_instance *pe)
+{
+    return gsh_teams_pool_off(pe) + (uint64_t)pe->teams->n_units * GSH_TEAM_UNIT;
+}
+
+static int count_max_node_pes(const struct gsh_instance *pe)
+{
+    int most = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        int n = pe->peers[i].node_index + 1;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+enum gsh_result gsh_teams_plan(struct gsh_instance *pe)
+{
+    struct gsh_teams *teams = calloc(1, sizeof(*teams));
+    if (teams == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for teams");
+    }
+    pe->teams = teams;
+    teams->max_node_pes = count_max_node_pes(pe);
+    uint32_t n_own = GSH_TEAM_PREDEFINED;
+    for (gshmem_team_t t = 0; t < GSH_TEAM_N_PREDEFINED; t++) {
+        n_own += predefined_layout(pe, t).n_units;
+    }
+    teams->n_units = (uint32_t)gsh_align_up(n_own + pe->env.team_memory_bytes / GSH_TEAM_UNIT, 64);
+    teams->used = calloc(teams->n_units / 64, sizeof(*teams->used));
+    teams->of_unit = calloc(teams->n_units, sizeof(*teams->of_unit));
+    teams->message = calloc(1, gsh_ballot_bytes(teams));
+    teams->or_words = calloc(teams->n_units / 64, sizeof(*teams->or_words));
+    if (teams->used == NULL || teams->of_unit == NULL || teams->message == NULL ||
+        teams->or_words == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for teams");
+    }
+    for (uint32_t u = 0; u < n_own; u++) {
+        teams->used[u / 64] |= (uint64_t)1 << u % 64;
+    }
+    return GSH_OK;
+}
+
+uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used, uint32_t n_units)
+{
+    uint32_t n_free = 0;
+    for (uint32_t u = 0; u < teams->n_units; u++) {
+        if (used[u / 64] == UINT64_MAX) {
+            u |= 63;
+            n_free = 0;
+            continue;
+        }
+        n_free = used[u / 64] >> u % 64 & 1 ? 0 : n_free + 1;
+        if (n_free == n_units) {
+            return u + 1 - n_units;
+        }
+    }
+    return teams->n_units;
+}
+
+void gsh_team_units_mark(struct gsh_teams *teams, const struct gsh_team *team, bool is_used)
+{
+    for (uint32_t u = team->first_unit; u < team->first_unit + team->layout.n_units; u++) {
+        uint64_t bit = (uint64_t)1 << u % 64;
+        teams->used[u / 64] = is_used ? teams->used[u / 64] | bit : teams->used[u / 64] & ~bit;
+    }
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Teams: what a member knows of one, the pool in which their words lie, and how they are made and
+ * ended. The device's form, and the rule that a handle is a unit of the pool, are device/state.h's.
+ *
+ * Host words. Each member has two words per unit in its shared page (job/page.h); the team of that
+ * unit synchronises its host threads by them. They never decrease as long as the job lasts, also
+ * when a unit's team ends and another is made there: a new team's epochs begin behind those that
+ * any member has used, so a PE that is still on its way out of the old team's last synchronisation
+ * sees what it waits for. */
+#ifndef GSH_TEAM_H
+#define GSH_TEAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "device/state.h"
+#include "gshmem/types.h"
+#include "runtime/base/result.h"
+
+struct gsh_instance;
+
+/* A team divided into groups whose members reach each other in a quicker way than the others. All
+ * members agree on the groups, their numbers and their leaders. */
+struct gsh_team_split {
+    int n_groups, my_group;
+    int *leaders;        /* [n_groups], PE numbers */
+    int n_near, my_near; /* this PE's group and its place there; 0 is the leader */
+    int *near;           /* [n_near], indexes in the team */
+};
+
+/* What a team takes of the pool: units from its first one on, and in them, from their beginning,
+ * its tables and its lanes. The same on all members: it follows from members and nodes alone. */
+struct gsh_team_layout {
+    uint32_t n_units;
+    int n_lanes;
+    uint32_t tables_off, lanes_off, lane_bytes;
+};
+
+struct gsh_team {
+    gshmem_team_t handle;
+    int n_pes, my_index;
+    int *pes;        /* [n_pes], PE numbers in team order */
+    bool is_regular; /* pes[i] = pes[0] + i * stride */
+    int stride;
+    int num_contexts; /* as asked for */
+    struct gsh_team_layout layout;
+    uint32_t first_unit;
+    uint64_t tables_off, lanes_off; /* from the heap's base */
+    uint64_t host_epoch;            /* host syncs by this unit's words so far */
+    struct gsh_team_split nodes;
+};
+
+/* A PE's teams. */
+struct gsh_teams {
+    uint32_t n_units;
+    int max_node_pes;          /* of the job's nodes */
+    uint64_t *used;            /* bitmap [n_units / 64] of this PE's units */
+    struct gsh_team **of_unit; /* [n_units]: by handle, NULL: no team of this PE */
+    uint64_t *message;         /* room for a ballot */
+    uint64_t *or_words;        /* [n_units / 64], for a ballot on free units */
+};
+
+/* ---- pool.c ---- */
+
+#define GSH_TEAM_LANES_MAX 1024
+
+/* After the nodes are known: makes pe->teams, without a team in it. The pool is the same on all
+ * PEs. */
+GSH_CHECK_RESULT enum gsh_result gsh_teams_plan(struct gsh_instance *pe);
+/* The first bytes of every heap: WORLD's lanes, then the pool. */
+uint64_t gsh_teams_pool_off(const struct gsh_instance *pe);
+uint64_t gsh_teams_bytes(const struct gsh_instance *pe);
+/* Fills layout, first_unit and the offsets: of a predefined team, or of one of the user's whose
+ * first unit is given. */
+void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *team);
+void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit);
+/* n_lanes as asked for; fills the layout alone. */
+void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes);
+/* The first of n_units units together that are 0 in the bitmap; the pool's n_units: none. */
+uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used, uint32_t n_units);
+/* In this PE's bitmap. */
+void gsh_team_units_mark(struct gsh_teams *teams, const struct gsh_team *team, bool is_used);
+
+/* ---- team.c ---- */
+
+/* The predefined teams. */
+GSH_CHECK_RESULT enum gsh_result gsh_teams_create(struct gsh_instance *pe);
+/* Device set-up has found out whose heaps are mapped: SHARED and NEAR are these PEs from now on. */
+GSH_CHECK_RESULT enum gsh_result gsh_teams_regroup(struct gsh_instance *pe);
+/* Accepts what a failed create left. */
+void gsh_teams_destroy(struct gsh_instance *pe);
+
+/* A team of these PEs, this one among them, without a handle or words yet. pes is copied. */
+GSH_CHECK_RESULT enum gsh_result gsh_team_make(struct gsh_instance *pe, const int *pes, int n_pes,
+                                               struct gsh_team **out);
+void gsh_team_free(struct gsh_team *team); /* NULL is ignored */
+
+/* NULL: there is no such team, or this PE is not in it. */
+struct gsh_team *gsh_team_find(const struct gsh_instance *pe, gshmem_team_t team);
+/* The same with GSH_ERR_ARG and a line naming the call. */
+GSH_CHECK_RESULT enum gsh_result gsh_team_need(const struct gsh_instance *pe, const char *call,
+                                               gshmem_team_t team, struct gsh_team **out);
+
+/* Divides a team of which this PE is a member; group_of is a number from 0 to n_pes - 1. A group's
+ * leader is its first member. finish accepts zeroes. */
+GSH_CHECK_RESULT enum gsh_result
+gsh_team_split_make(const struct gsh_instance *pe, const struct gsh_team *team,
+                    int (*group_of)(const struct gsh_instance *pe, int member_pe),
+                    struct gsh_team_split *out);
+void gsh_team_split_finish(struct gsh_team_split *split);
+
+/* ---- agree.c: among the PEs of a list ---- */
+
+#define GSH_BALLOT_MAX_WORDS 16
+
+/* What each of them gives, and, on return, all of them together. */
+struct gsh_ballot {
+    uint64_t max[GSH_BALLOT_MAX_WORDS]; /* becomes the largest of all */
+    uint64_t *or_words;                 /* [n_or]: becomes the OR of all; may be NULL */
+    uint32_t n_or;
+};
+/* Bytes of a message, for the pages' room. */
+uint64_t gsh_ballot_bytes(const struct gsh_teams *teams);
+/* Each PE of the list calls with the same list; me: its place there. In ceil(log2(n)) rounds; also
+ * a barrier. Ends the job when a PE does not come in time. */
+void gsh_team_agree(struct gsh_instance *pe, const char *call, const int *pes, int n, int me,
+                    struct gsh_ballot *ballot);
+
+/* ---- upload.c: a team's record and tables in this PE's own heap; after device set-up ---- */
+
+GSH_CHECK_RESULT enum gsh_result gsh_team_upload(struct gsh_instance *pe,
+                                                 const struct gsh_team *team);
+/* Of every team, in set-up. */
+GSH_CHECK_RESULT enum gsh_result gsh_teams_upload(struct gsh_instance *pe);
+/* Kernels find it no more. */
+GSH_CHECK_RESULT enum gsh_result gsh_team_withdraw(struct gsh_instance *pe,
+                                                   const struct gsh_team *team);
+
+/* ---- host_sync.c ---- */
+
+/* All PEs of the team have arrived. Not quiet. call is for the report. */
+void gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, const char *call);
+
+#endif

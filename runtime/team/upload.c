@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Teams as kernels see them: record, tables and lanes, written into this PE's own heap by way of a
+ * copy. Nodes are here those of mapped heaps, which may be smaller than the host's. */
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/backend/device.h"
+#include "runtime/job/instance.h"
+#include "runtime/team/team.h"
+
+static int domain_of(const struct gsh_instance *pe, int member_pe)
+{
+    return pe->peers[member_pe].domain;
+}
+
+static uint64_t record_off(const struct gsh_instance *pe, const struct gsh_team *team)
+{
+    return gsh_teams_pool_off(pe) + (uint64_t)team->handle * GSH_TEAM_UNIT;
+}
+
+static enum gsh_result write_heap(struct gsh_instance *pe, uint64_t off, const void *from,
+                                  size_t bytes)
+{
+    void *to = (void *)(uintptr_t)(gsh_heap_base(pe->heap) + off);
+    return pe->device_ops->copy(pe, to, from, bytes);
+}
+
+/* The words behind those so far written; 0 of them: no table. */
+static uint64_t add_table(const struct gsh_instance *pe, const struct gsh_team *team,
+                          int32_t *tables, size_t *n_words, const int *values, int n)
+{
+    uint64_t at = gsh_heap_base(pe->heap) + team->tables_off + *n_words * sizeof(int32_t);
+    for (int i = 0; i < n; i++) {
+        tables[(*n_words)++] = values[i];
+    }
+    return n > 0 ? at : 0;
+}
+
+/* Fills the state and, in `tables`, what it points to. */
+static enum gsh_result describe(const struct gsh_instance *pe, const struct gsh_team *team,
+                                struct gsh_team_state *state, int32_t *tables)
+{
+    struct gsh_team_split split;
+    size_t n_words = 0;
+    enum gsh_result r = gsh_team_split_make(pe, team, domain_of, &split);
+    if (r != GSH_OK) {
+        return r;
+    }
+    bool is_spread = split.n_groups > 1;
+    *state = (struct gsh_team_state){
+        .magic = GSH_TEAM_MAGIC,
+        .handle = team->handle,
+        .n_pes = team->n_pes,
+        .my_index = team->my_index,
+        .first_pe = team->pes[0],
+        .pe_stride = team->stride,
+        .n_lanes = team->layout.n_lanes,
+        .sync_off = team->lanes_off,
+        .lane_bytes = team->layout.lane_bytes,
+        .n_nodes = split.n_groups,
+        .my_node = split.my_group,
+        .n_near = split.n_near,
+        .my_near = split.my_near,
+    };
+    state->pes =
+        add_table(pe, team, tables, &n_words, team->pes, team->is_regular ? 0 : team->n_pes);
+    state->leaders =
+        add_table(pe, team, tables, &n_words, split.leaders, is_spread ? split.n_groups : 0);
+    state->near = add_table(pe, team, tables, &n_words, split.near, is_spread ? split.n_near : 0);
+    gsh_team_split_finish(&split);
+    return GSH_OK;
+}
+
+enum gsh_result gsh_team_upload(struct gsh_instance *pe, const struct gsh_team *team)
+{
+    const struct gsh_team_layout *l = &team->layout;
+    size_t lanes_bytes = (size_t)l->n_lanes * l->lane_bytes;
+    size_t tables_bytes = l->lanes_off - l->tables_off;
+    struct gsh_team_state state;
+    uint8_t *zeroes = calloc(1, lanes_bytes);
+    int32_t *tables = calloc(1, tables_bytes);
+    enum gsh_result r = zeroes == NULL || tables == NULL
+                            ? gsh_note(GSH_ERR_NOMEM, "no memory for a team's tables")
+                            : describe(pe, team, &state, tables);
+    if (r == GSH_OK) {
+        r = write_heap(pe, team->lanes_off, zeroes, lanes_bytes);
+    }
+    if (r == GSH_OK) {
+        r = write_heap(pe, team->tables_off, tables, tables_bytes);
+    }
+    if (r == GSH_OK) {
+        r = write_heap(pe, record_off(pe, team), &state, sizeof(state));
+    }
+    free(zeroes);
+    free(tables);
+    return r;
+}
+
+enum gsh_result gsh_teams_upload(struct gsh_instance *pe)
+{
+    enum gsh_result r = GSH_OK;
+    for (uint32_t u = 0; r == GSH_OK && u < pe->teams->n_units; u++) {
+        if (pe->teams->of_unit[u] != NULL) {
+            r = gsh_team_upload(pe, pe->teams->of_unit[u]);
+        }
+    }
+    return r;
+}
+
+enum gsh_result gsh_team_withdraw(struct gsh_instance *pe, const struct gsh_team *team)
+{
+    static const struct gsh_team_state none;
+    return write_heap(pe, record_off(pe, team), &none, sizeof(none));
+}
