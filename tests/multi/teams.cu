@@ -37,7 +37,7 @@ struct board {
     int lane;
 };
 
-static HD long stamp(long round, int member)
+static inline HD long stamp(long round, int member)
 {
     return round * 1000 + member + 1;
 }
