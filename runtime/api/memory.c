@@ -2,9 +2,12 @@
  * The public calls on the symmetric heap, and gshmem_ptr. */
 #include <stdint.h>
 #include "gshmemx.h"
-#include "runtime/far/far.h"
-#include "runtime/setup/setup.h"
+#include "runtime/api/check.h"
 #include "runtime/base/util.h"
+#include "runtime/far/far.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
 
 static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignment, size_t bytes)
 {

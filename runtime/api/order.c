@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host fence, quiet, barrier and sync. What the flags of a host sync look like is instance.h's. */
+ * Host fence, quiet, barrier and sync. What the flags of a host sync look like is page.h's. */
 #include "gshmem.h"
-#include "runtime/far/far.h"
 #include "runtime/api/host_calls.h"
+#include "runtime/far/far.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
 #include "runtime/setup/team.h"
 
 /* Before device set-up nothing can be outstanding, and set-up is collective: do not start it. */

@@ -5,7 +5,11 @@
 #include <string.h>
 #include "gshmemx.h"
 #include "proxy/request.h"
+#include "runtime/api/check.h"
 #include "runtime/api/host_calls.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
 #include "runtime/setup/team.h"
 
 static const struct gsh_signal_arg no_signal;

@@ -8,6 +8,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
 #include "runtime/setup/place.h"
 
 #define PAGE_BYTES 4096u

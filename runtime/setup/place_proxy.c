@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/proxy.h"
-#include "runtime/base/log.h"
 #include "runtime/backend/cuda/device.h"
+#include "runtime/base/log.h"
+#include "runtime/job/instance.h"
 #include "runtime/setup/place.h"
 
 /* "": this PE has no GPU, or it has no address. */

@@ -11,12 +11,15 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
-#include "runtime/setup/modules.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
 #include "runtime/job/page.h"
+#include "runtime/job/watch.h"
+#include "runtime/setup/modules.h"
 #include "runtime/setup/place_proxy.h"
 #include "runtime/setup/team.h"
 #include "runtime/setup/topology.h"
-#include "runtime/job/watch.h"
 
 #define PREDEFINED_TEAMS 4
 #define ALLOC_TABLE_MAX  65536u /* live allocations the checks can follow */
@@ -304,7 +307,7 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         r = pe->device_ops->upload(pe, &pe->state);
     }
     if (r == GSH_OK && strcmp(pe->device_ops->name, "cuda") == 0) {
-        r = gsh_watch_device(pe);
+        r = gsh_watch_device(pe, gsh_end_if_reported);
     }
     return r;
 }
@@ -362,6 +365,14 @@ void gsh_setup_undo(struct gsh_instance *pe)
     pe->slot_of = NULL;
     pe->pe_of_slot = NULL;
     pe->is_device_ready = false;
+}
+
+struct gsh_instance *gsh_instance_need_device(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_need(call);
+    /* once set up, a load and a branch: libraries with kernels may have been loaded since */
+    gsh_require(pe, call, pe->is_device_ready ? gsh_modules_refresh(pe) : gsh_setup_device(pe));
+    return pe;
 }
 
 int gshmemx_device_setup(void)

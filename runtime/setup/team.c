@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 #include "gshmem.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/instance.h"
 
 /* ---- groups ---- */
 

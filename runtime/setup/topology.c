@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "gshmemx.h"
 #include "bootstrap/agree.h"
+#include "gshmemx.h"
 #include "proxy/proxy.h"
 #include "runtime/base/cuda.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
 #include "runtime/job/net.h"
 
 #define HEAP_GRANULE (2ull << 20)
@@ -365,16 +367,4 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
                                                   : pow2_above(memory, unit);
     }
     return r;
-}
-
-const char *gshmemx_route_name(int target)
-{
-    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_route_name");
-    return target < 0 || target >= pe->n_pes ? NULL : pe->peers[target].route;
-}
-
-const char *gshmemx_device_name(void)
-{
-    struct gsh_instance *pe = gsh_instance_current();
-    return pe == NULL || !pe->is_device_ready ? NULL : pe->peers[pe->my_pe].device_name;
 }

@@ -13,9 +13,9 @@
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
-#include "runtime/api/host_calls.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
 #include "runtime/setup/modules.h"
-#include "runtime/job/watch.h"
 
 /* ---- set-up ---- */
 
@@ -250,7 +250,7 @@ static const struct gsh_device_ops cpu_ops = {
 
 static void executor_report(void *context)
 {
-    gsh_report_check(context);
+    gsh_end_if_reported(context);
 }
 
 static void executor_fatal(void *context, const char *message)
@@ -304,7 +304,7 @@ enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe)
         return gsh_fail(GSH_ERR_NOMEM, "no memory for the CPU device");
     }
     gshmemx_cpu_device_bind(pe->device);
-    /* Threads that never called init speak for the process's only PE (instance.h). */
+    /* Threads that never called init speak for the process's only PE (binding.h). */
     if (is_only_pe_of_process(pe)) {
         gshmemx_cpu_device_bind_default(pe->device);
     }

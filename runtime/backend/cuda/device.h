@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 #include "proxy/lanes.h"
-#include "runtime/base/cuda.h"
 #include "runtime/backend/device.h"
+#include "runtime/base/cuda.h"
 
 enum gsh_kernel {
     GSH_KERNEL_AMO,
