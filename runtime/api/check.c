@@ -36,12 +36,11 @@ void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *sy
     if (GSH_CHECKS && bytes > 0) {
         check_range(pe, call, symmetric, bytes);
     }
-    int slot = pe->slot_of[target];
-    if (slot < 0) {
+    if (gsh_is_far(pe, target)) {
         return NULL;
     }
-    return (void *)((uint64_t)symmetric +
-                    (uint64_t)((int64_t)(slot - pe->my_slot) * (int64_t)pe->state.stride));
+    int slots = pe->slot_of[target] - pe->my_slot;
+    return (void *)((uint64_t)symmetric + (uint64_t)((int64_t)slots * (int64_t)pe->state.stride));
 }
 
 uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelems,

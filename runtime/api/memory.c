@@ -63,7 +63,7 @@ void *gshmem_ptr(const void *dest, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmem_ptr");
     if (target < 0 || target >= pe->n_pes || !gsh_heap_contains(pe->heap, dest, 1) ||
-        pe->slot_of[target] < 0) {
+        gsh_is_far(pe, target)) {
         return NULL;
     }
     return gsh_peer_address(pe, "gshmem_ptr", dest, 0, target);

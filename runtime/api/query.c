@@ -32,7 +32,7 @@ int gshmem_n_pes(void)
 const char *gshmemx_route_name(int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmemx_route_name");
-    return target < 0 || target >= pe->n_pes ? NULL : pe->peers[target].route;
+    return target < 0 || target >= pe->n_pes ? NULL : pe->peers[target].route_name;
 }
 
 const char *gshmemx_device_name(void)

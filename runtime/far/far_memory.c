@@ -58,7 +58,7 @@ static enum gsh_result give_memory(struct gsh_instance *pe, void *heap_base)
 {
     struct gsh_proxy_memory memory = {
         .context = pe,
-        .is_host = strcmp(pe->device_ops->name, "cpu") == 0,
+        .is_host = pe->device_ops->is_memory_host,
         .amo = memory_amo,
         .copy_in = memory_copy_in,
         .copy_out = memory_copy_out,
@@ -298,7 +298,7 @@ uint64_t gsh_far_rings_bytes(const struct gsh_instance *pe)
 void gsh_far_rings_fill(const struct gsh_instance *pe, void *rings)
 {
     const struct gsh_far *far = pe->far;
-    bool can_wake = far != NULL && strcmp(pe->device_ops->name, "cpu") == 0;
+    bool can_wake = far != NULL && pe->device_ops->can_wake;
     for (int i = 0; i < gsh_far_n_rings(pe); i++) {
         uint64_t slots = far->device_memory + (uint64_t)i * ring_bytes(far->n_slots);
         ((struct gsh_ring *)rings)[i] = (struct gsh_ring){

@@ -47,9 +47,9 @@ struct gsh_peer {
     struct gsh_instance *instance; /* valid only in the same process and node, else NULL */
     struct gsh_host_page *page;    /* its page, mapped here; NULL when not on this node */
     /* from device set-up on */
-    int domain;        /* PEs of equal number have mapped each other's heaps; never beyond a node */
-    int cuda_ordinal;  /* as that PE counts; -1: CPU device */
-    const char *route; /* what gshmemx_route_name says */
+    int domain;       /* PEs of equal number have mapped each other's heaps; never beyond a node */
+    int cuda_ordinal; /* as that PE counts; -1: CPU device */
+    const char *route_name; /* what gshmemx_route_name says */
     char device_name[64];
 };
 
@@ -78,7 +78,8 @@ struct gsh_instance {
     void *device;               /* the row's own state */
     uint64_t module_generation; /* gsh_modules_fill's: what had registered at the last fill */
     int *pe_of_slot;            /* [n_slots] */
-    int32_t *slot_of;           /* [n_pes], -1: far, reached by the proxy */
+    int32_t *slot_of;           /* [n_pes]; -1: no mapping here */
+    uint8_t *route_of;          /* [n_pes], enum gsh_route */
     int n_slots, my_slot;
     struct gsh_far *far; /* what the proxy has of this PE's memory, and the rings; or NULL */
     struct gsh_heap *heap;
@@ -91,7 +92,7 @@ struct gsh_instance {
  * far.h has the calls. */
 static inline bool gsh_is_far(const struct gsh_instance *pe, int target)
 {
-    return pe->slot_of[target] < 0;
+    return pe->route_of[target] != GSH_ROUTE_NEAR;
 }
 
 #endif

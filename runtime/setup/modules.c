@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include "gshmemx.h"
 #include "runtime/base/atomic.h"
 #include "runtime/job/instance.h"
@@ -71,7 +70,7 @@ static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_
     }
     int error = m->fill != NULL ? m->fill(state, sizeof(*state)) : 0;
     /* without a GPU its kernels cannot be filled, nor launched; the CPU device's host calls work */
-    if (error != 0 && strcmp(pe->device_ops->name, "cuda") == 0) {
+    if (error != 0 && pe->device_ops->fills_modules) {
         return gsh_fail(GSH_ERR_CUDA,
                         "a module's state cannot be copied to the device: CUDA "
                         "runtime error %d (kernels not compiled for this GPU?)",

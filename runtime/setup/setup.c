@@ -108,13 +108,6 @@ static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_
     return r;
 }
 
-/* Of GPU memory, which comes in steps of some 0.3 ms: for small allocations. */
-#define GPU_ROOM ((uint64_t)8 << 20)
-/* To map the first such of a peer takes the driver 9 ms, and each PE in turn. */
-#define GPU_LARGE ((uint64_t)512 << 20)
-/* Host memory comes quickly, and is not the heap's alone. */
-#define CPU_KEEP ((uint64_t)64 << 20)
-
 static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
 {
     bool *same = calloc((size_t)pe->n_slots, sizeof(*same));
@@ -124,11 +117,11 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
     for (int s = 0; s < pe->n_slots; s++) {
         same[s] = pe->peers[pe->pe_of_slot[s]].instance != NULL;
     }
-    bool is_cuda = strcmp(pe->device_ops->name, "cuda") == 0;
+    const struct gsh_device_ops *ops = pe->device_ops;
     struct gsh_heap_options options = {
         .bootstrap = pe->job_bootstrap,
         .fdpass = pe->fdpass,
-        .kind = is_cuda ? GSH_MEMORY_CUDA : GSH_MEMORY_HOST,
+        .kind = ops->memory,
         .cuda_device = pe->peers[pe->my_pe].cuda_ordinal,
         .fabric = strcmp(pe->env.heap_handle, "fabric") == 0,
         .stride_bytes = stride_bytes,
@@ -136,11 +129,10 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         .my_slot = pe->my_slot,
         .pe_of_slot = pe->pe_of_slot,
         .is_same_process = same,
-        .keep_bytes =
-            is_cuda ? pe->env.heap_keep_bytes : gsh_min_u64(pe->env.heap_keep_bytes, CPU_KEEP),
+        .keep_bytes = gsh_min_u64(pe->env.heap_keep_bytes, ops->keep_limit_bytes),
         .internal_bytes = make_layout(pe).bytes,
-        .room_bytes = is_cuda ? GPU_ROOM : 0,
-        .large_bytes = is_cuda ? GPU_LARGE : 0,
+        .room_bytes = ops->room_bytes,
+        .large_bytes = ops->large_bytes,
         .events = gsh_far_heap_events(pe),
     };
     enum gsh_result r = gsh_heap_create(&options, &pe->heap);
@@ -263,10 +255,10 @@ enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe)
 static void find_run(const struct gsh_instance *pe, struct gsh_state *state)
 {
     int first = pe->my_pe, end = pe->my_pe + 1;
-    while (first > 0 && pe->slot_of[first - 1] >= 0) {
+    while (first > 0 && !gsh_is_far(pe, first - 1)) {
         first--;
     }
-    while (end < pe->n_pes && pe->slot_of[end] >= 0) {
+    while (end < pe->n_pes && !gsh_is_far(pe, end)) {
         end++;
     }
     state->run_first_pe = first;
@@ -306,7 +298,7 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     if (r == GSH_OK) {
         r = pe->device_ops->upload(pe, &pe->state);
     }
-    if (r == GSH_OK && strcmp(pe->device_ops->name, "cuda") == 0) {
+    if (r == GSH_OK && pe->device_ops->needs_watch) {
         r = gsh_watch_device(pe, gsh_end_if_reported);
     }
     return r;
@@ -361,8 +353,10 @@ void gsh_setup_undo(struct gsh_instance *pe)
     }
     pe->alloc_table = NULL;
     free(pe->slot_of);
+    free(pe->route_of);
     free(pe->pe_of_slot);
     pe->slot_of = NULL;
+    pe->route_of = NULL;
     pe->pe_of_slot = NULL;
     pe->is_device_ready = false;
 }
