@@ -174,9 +174,7 @@ static void goes(void *context, uint64_t off)
 
 struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe)
 {
-    struct gsh_heap_events none = {0};
-    struct gsh_heap_events events = {.came = came, .goes = goes, .context = pe};
-    return pe->far != NULL ? events : none;
+    return (struct gsh_heap_events){.came = came, .goes = goes, .context = pe};
 }
 
 /* ---- rings ---- */

@@ -133,8 +133,10 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         .internal_bytes = make_layout(pe).bytes,
         .room_bytes = ops->room_bytes,
         .large_bytes = ops->large_bytes,
-        .events = gsh_far_heap_events(pe),
     };
+    if (pe->far != NULL) {
+        options.subscribers[options.n_subscribers++] = gsh_far_heap_events(pe);
+    }
     enum gsh_result r = gsh_heap_create(&options, &pe->heap);
     free(same);
     return r;
