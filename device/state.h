@@ -151,6 +151,12 @@ struct gsh_alloc_range {
 #define GSH_SYNC_LIMIT_NS(timeout_ns) \
     ((timeout_ns) + ((timeout_ns) > 2000000000u ? (timeout_ns) / 10 : 200000000u))
 
+/* The way from a PE to another one; further ways come behind these. */
+enum gsh_route {
+    GSH_ROUTE_NEAR = 0, /* loads and stores: its heap is mapped */
+    GSH_ROUTE_RING = 1, /* requests to the proxy */
+};
+
 #define GSH_GPU_STRIDE_UNIT ((uint64_t)1 << 32)
 
 /* The constant block of every translation unit with kernels. Nothing in it changes after device

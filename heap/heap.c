@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "bootstrap/agree.h"
 #include "heap/memory.h"
 #include "heap/offset.h"
@@ -216,7 +217,8 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
 {
     const char *what = "setting up the symmetric heap";
     struct gsh_physical *p = &heap->physical;
-    p->events = o->events;
+    p->n_subscribers = o->n_subscribers;
+    memcpy(p->subscribers, o->subscribers, sizeof(p->subscribers));
     enum gsh_result r = gsh_agreement_init(&p->agreement, o->bootstrap);
     if (r != GSH_OK)
         return r;

@@ -15,16 +15,20 @@ struct gsh_heap;
 
 enum gsh_memory_kind { GSH_MEMORY_HOST, GSH_MEMORY_CUDA };
 
-/* Tells of this PE's own physical memory. */
+/* One who is told of this PE's own physical memory. Subscribers hear in order that memory has come,
+ * and in reverse order that it goes. */
 struct gsh_heap_events {
     /* [off, off + bytes) has come, at address `memory`. All PEs are told in step, so the bootstrap
-     * may be used. When it fails on any PE the memory goes again on all. Words its failure. */
+     * may be used. When it fails on any PE the memory goes again on all, and the subscribers after
+     * this one never hear of it. Words its failure. */
     enum gsh_result (*came)(void *context, void *memory, uint64_t off, uint64_t bytes);
     /* What came at off is about to go; no PE uses it. Told of each that `came` was GSH_OK for, the
      * latest first. Not collective. */
     void (*goes)(void *context, uint64_t off);
     void *context;
 };
+
+#define GSH_HEAP_SUBSCRIBERS_MAX 4
 
 struct gsh_heap_options {
     struct gsh_bootstrap *bootstrap; /* over all PEs; used by every collective call */
@@ -47,7 +51,9 @@ struct gsh_heap_options {
      * smaller ones, unless there is such a chunk or they would be too many. 0: all sizes are alike.
      * The same on all PEs. */
     uint64_t large_bytes;
-    struct gsh_heap_events events; /* zeroed: nobody is told */
+    /* As many on all PEs, and of the same kinds in the same order. */
+    int n_subscribers;
+    struct gsh_heap_events subscribers[GSH_HEAP_SUBSCRIBERS_MAX];
 };
 
 /* Collective. Same-process PEs share one address range, so that each PE's memory has one address

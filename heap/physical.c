@@ -11,16 +11,18 @@ static uint64_t own_address(const struct gsh_physical *p, uint64_t off)
     return gsh_peers_address(&p->peers, p->peers.my_slot, off);
 }
 
-static void tell_goes(struct gsh_physical *p, struct gsh_chunk chunk)
+/* To the first n subscribers, the latest first. */
+static void tell_goes(struct gsh_physical *p, int n, struct gsh_chunk chunk)
 {
-    if (p->events.goes)
-        p->events.goes(p->events.context, chunk.off);
+    for (int i = n - 1; i >= 0; i--) {
+        p->subscribers[i].goes(p->subscribers[i].context, chunk.off);
+    }
 }
 
 void gsh_physical_finish(struct gsh_physical *p)
 {
     for (int c = p->n_chunks - 1; c >= 0; c--) {
-        tell_goes(p, p->chunks[c]);
+        tell_goes(p, p->n_subscribers, p->chunks[c]);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
     }
     if (p->memory)
@@ -74,17 +76,22 @@ static struct gsh_vote step(enum gsh_result outcome, uint64_t off, uint64_t phas
         .call = GSH_VOTE_STEP, .outcome = (uint16_t)outcome, .args = {off, phase}};
 }
 
-/* The third phase. */
+/* A phase for each subscriber: what it does may be collective, so that all PEs must know whether to
+ * go on to the next. */
 static enum gsh_result tell_came(struct gsh_physical *p, struct gsh_chunk chunk, const char *what)
 {
-    if (!p->events.came)
-        return GSH_OK;
     void *memory = (void *)(uintptr_t)own_address(p, chunk.off);
-    enum gsh_result mine = p->events.came(p->events.context, memory, chunk.off, chunk.bytes);
-    enum gsh_result all = gsh_agree(&p->agreement, step(mine, chunk.off, 3), what, NULL);
-    if (all != GSH_OK && mine == GSH_OK)
-        tell_goes(p, chunk);
-    return all;
+    for (int i = 0; i < p->n_subscribers; i++) {
+        const struct gsh_heap_events *to = &p->subscribers[i];
+        enum gsh_result mine = to->came(to->context, memory, chunk.off, chunk.bytes);
+        enum gsh_result all =
+            gsh_agree(&p->agreement, step(mine, chunk.off, 3 + (uint64_t)i), what, NULL);
+        if (all != GSH_OK) {
+            tell_goes(p, mine == GSH_OK ? i + 1 : i, chunk);
+            return all;
+        }
+    }
+    return GSH_OK;
 }
 
 enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64_t zero_bytes,
@@ -127,7 +134,7 @@ enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end, uint64
     if (kept == p->n_chunks)
         return GSH_OK;
     for (int c = p->n_chunks - 1; c >= kept; c--) {
-        tell_goes(p, p->chunks[c]);
+        tell_goes(p, p->n_subscribers, p->chunks[c]);
         gsh_peers_unmap(&p->peers, p->chunks[c]);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
     }

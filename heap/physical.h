@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The physical memory of a heap: grows and shrinks at its end, on all PEs together or on none.
  * Growing has two phases, each ended by a vote: every PE commits its own chunk and makes what
- * others need to map it; then every process maps its peers' chunks. If somebody is to be told of
- * the chunk, that is a third. A failure anywhere takes all back everywhere. */
+ * others need to map it; then every process maps its peers' chunks. Then each
+ * subscriber is told of the chunk, and a vote follows on what all PEs' said. A failure anywhere
+ * takes all back everywhere. */
 #ifndef GSH_PHYSICAL_H
 #define GSH_PHYSICAL_H
 
@@ -14,7 +15,8 @@ struct gsh_physical {
     struct gsh_agreement agreement;
     struct gsh_peers peers;
     struct gsh_memory *memory;
-    struct gsh_heap_events events;
+    int n_subscribers;
+    struct gsh_heap_events subscribers[GSH_HEAP_SUBSCRIBERS_MAX];
     struct gsh_chunk *chunks; /* own; the same on all PEs */
     int n_chunks, n_chunks_room;
     uint64_t committed; /* the end of the last chunk */

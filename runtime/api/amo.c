@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The one host body of all remote atomics. Typed names are stamped in typed.c. */
 #include <string.h>
-#include "runtime/far/far.h"
+#include "runtime/api/check.h"
 #include "runtime/api/host_calls.h"
+#include "runtime/far/far.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
 
 static uint64_t bits_of(const void *value, size_t bytes)
 {

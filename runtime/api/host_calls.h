@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/job/instance.h"
+#include "runtime/backend/device.h"
+
+struct gsh_instance;
 
 /* ---- rma.c ---- */
 void gsh_put(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
@@ -31,19 +33,6 @@ void gsh_put_signal(const char *call, void *dest, const void *source, size_t nel
 void gsh_put_signal_nbi(const char *call, void *dest, const void *source, size_t nelems,
                         size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op,
                         int target);
-
-/* Checks shared with stream.c; each ends the job when the promise is broken. */
-uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelems,
-                         size_t elem_bytes);
-/* The same for this PE's side of a copy, which is not NULL unless the bytes are 0. */
-uint64_t gsh_check_local(struct gsh_instance *pe, const char *call, const void *local,
-                         size_t nelems, size_t elem_bytes);
-/* The bytes from the first to behind the last of nelems elements, `stride` elements apart. */
-uint64_t gsh_check_span(struct gsh_instance *pe, const char *call, ptrdiff_t stride, size_t nelems,
-                        size_t elem_bytes);
-/* The mapped signal on target. */
-struct gsh_signal_arg gsh_check_signal(struct gsh_instance *pe, const char *call,
-                                       uint64_t *sig_addr, uint64_t signal, int sig_op, int target);
 
 /* ---- amo.c: a word of 4 or 8 bytes; cond and old may be NULL ---- */
 void gsh_amo(const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,

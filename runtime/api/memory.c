@@ -2,9 +2,12 @@
  * The public calls on the symmetric heap, and gshmem_ptr. */
 #include <stdint.h>
 #include "gshmemx.h"
-#include "runtime/far/far.h"
-#include "runtime/setup/setup.h"
+#include "runtime/api/check.h"
 #include "runtime/base/util.h"
+#include "runtime/far/far.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
 
 static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignment, size_t bytes)
 {
@@ -60,7 +63,7 @@ void *gshmem_ptr(const void *dest, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmem_ptr");
     if (target < 0 || target >= pe->n_pes || !gsh_heap_contains(pe->heap, dest, 1) ||
-        pe->slot_of[target] < 0) {
+        gsh_is_far(pe, target)) {
         return NULL;
     }
     return gsh_peer_address(pe, "gshmem_ptr", dest, 0, target);

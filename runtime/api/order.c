@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host fence, quiet, barrier and sync. What the flags of a host sync look like is job/page.h's. */
 #include "gshmem.h"
-#include "runtime/far/far.h"
 #include "runtime/api/host_calls.h"
 #include "runtime/team/team.h"
+#include "runtime/far/far.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
 
 /* Before device set-up nothing can be outstanding, and set-up is collective: do not start it. */
 static void quiet(struct gsh_instance *pe, const char *call)

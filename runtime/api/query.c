@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Small public queries: who am I, versions, error texts, and global exit. */
+ * Small public queries: who am I, routes, versions, error texts, and global exit. */
 #include <stdio.h>
 #include <string.h>
 #include "gshmemx.h"
 #include "runtime/base/log.h"
 #include "runtime/job/binding.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
 
 int gshmem_my_pe(void)
 {
@@ -24,6 +27,18 @@ int gshmem_n_pes(void)
         return -1;
     }
     return pe->n_pes;
+}
+
+const char *gshmemx_route_name(int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_route_name");
+    return target < 0 || target >= pe->n_pes ? NULL : pe->peers[target].route_name;
+}
+
+const char *gshmemx_device_name(void)
+{
+    struct gsh_instance *pe = gsh_instance_current();
+    return pe == NULL || !pe->is_device_ready ? NULL : pe->peers[pe->my_pe].device_name;
 }
 
 void gshmem_info_get_version(int *major, int *minor)

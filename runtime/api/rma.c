@@ -1,67 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host puts and gets: by byte count, strided, single elements, and put-with-signal. The typed
  * names are stamped in typed.c. */
-#include <inttypes.h>
 #include <string.h>
 #include "gshmem.h"
-#include "runtime/far/far.h"
+#include "runtime/api/check.h"
 #include "runtime/api/host_calls.h"
-
-uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelems,
-                         size_t elem_bytes)
-{
-    uint64_t bytes;
-    if (__builtin_mul_overflow(nelems, elem_bytes, &bytes)) {
-        gsh_abort(pe, 1, "%s: %zu elements of %zu bytes are more than any memory", call, nelems,
-                  elem_bytes);
-    }
-    return bytes;
-}
-
-uint64_t gsh_check_local(struct gsh_instance *pe, const char *call, const void *local,
-                         size_t nelems, size_t elem_bytes)
-{
-    uint64_t bytes = gsh_check_bytes(pe, call, nelems, elem_bytes);
-    if (local == NULL && bytes > 0) {
-        gsh_abort(pe, 1, "%s: the local address of %" PRIu64 " bytes is NULL", call, bytes);
-    }
-    return bytes;
-}
-
-uint64_t gsh_check_span(struct gsh_instance *pe, const char *call, ptrdiff_t stride, size_t nelems,
-                        size_t elem_bytes)
-{
-    if (stride < 1) {
-        gsh_abort(pe, 1, "%s: a stride is %td; strides are at least 1", call, stride);
-    }
-    if (nelems == 0) {
-        return 0;
-    }
-    uint64_t elems;
-    if (__builtin_mul_overflow(nelems - 1, (size_t)stride, &elems) || elems == SIZE_MAX) {
-        gsh_abort(pe, 1, "%s: %zu elements with stride %td are more than any memory", call, nelems,
-                  stride);
-    }
-    return gsh_check_bytes(pe, call, elems + 1, elem_bytes);
-}
-
-struct gsh_signal_arg gsh_check_signal(struct gsh_instance *pe, const char *call,
-                                       uint64_t *sig_addr, uint64_t signal, int sig_op, int target)
-{
-    if (sig_op != GSHMEM_SIGNAL_SET && sig_op != GSHMEM_SIGNAL_ADD) {
-        gsh_abort(pe, 1, "%s: sig_op %d is neither GSHMEM_SIGNAL_SET nor GSHMEM_SIGNAL_ADD", call,
-                  sig_op);
-    }
-    if ((uintptr_t)sig_addr % sizeof(*sig_addr) != 0) {
-        gsh_abort(pe, 1, "%s: the signal's address %p is not a multiple of 8", call,
-                  (void *)sig_addr);
-    }
-    return (struct gsh_signal_arg){
-        .address = gsh_peer_address(pe, call, sig_addr, sizeof(*sig_addr), target),
-        .value = signal,
-        .op = sig_op,
-    };
-}
+#include "runtime/far/far.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
 
 /* ---- far PEs ---- */
 

@@ -5,8 +5,12 @@
 #include <string.h>
 #include "gshmemx.h"
 #include "proxy/request.h"
+#include "runtime/api/check.h"
 #include "runtime/api/host_calls.h"
 #include "runtime/team/team.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
 
 static const struct gsh_signal_arg no_signal;
 

@@ -5,8 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 #include "gshmem.h"
-#include "runtime/base/util.h"
+#include "runtime/api/check.h"
 #include "runtime/api/host_calls.h"
+#include "runtime/base/util.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/turn.h"
+#include "runtime/setup/setup.h"
 
 /* Words per load: one copy on CUDA, one stack buffer here. */
 #define CHUNK 64

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include "device/kernels.h"
 #include "device/state.h"
+#include "heap/heap.h"
 #include "runtime/base/result.h"
 
 struct gsh_instance;
@@ -45,8 +46,53 @@ struct gsh_wait_arg {
     const char *call;   /* for the report */
 };
 
+/* What each PE says of its device, to all others. */
+struct gsh_device_card {
+    int32_t result;  /* enum gsh_result of choosing the device */
+    int32_t is_cuda; /* else the CPU device */
+    int32_t ordinal; /* of the GPU, as this PE counts; -1: no GPU */
+    int32_t reserved;
+    uint8_t uuid[16];      /* of the GPU */
+    uint64_t memory_bytes; /* what the default range of a heap is to hold */
+    uint64_t range_bytes;  /* GSHMEM_HEAP_RANGE, 0: by memory */
+    uint64_t keep_bytes;   /* GSHMEM_HEAP_KEEP */
+    char name[64];
+};
+
 struct gsh_device_ops {
-    const char *name; /* "cpu" or "cuda" */
+    const char *name; /* for people; no code compares it */
+
+    /* ---- what kind of device it is ---- */
+    /* What its heaps are made of. */
+    enum gsh_memory_kind memory;
+    /* The proxy's thread may load and store the heap, and does without proxy_lanes. */
+    bool is_memory_host;
+    /* Kernels run on threads of this process, which wake the proxy by a word of its. */
+    bool can_wake;
+    /* Only the watch's thread sees what kernels report; else the device itself looks, and calls
+     * gsh_end_if_reported. */
+    bool needs_watch;
+    /* A module's fill function copies to this device and must succeed; else it belongs to another
+     * device, and its failure means that its kernels cannot be launched. */
+    bool fills_modules;
+    /* PEs of one node always have access to each other; else each tells all which it reaches. */
+    bool reaches_node;
+    /* Bytes; the most of GSHMEM_HEAP_KEEP that takes effect. UINT64_MAX: all of it. */
+    uint64_t keep_limit_bytes;
+    uint64_t room_bytes, large_bytes; /* gsh_heap_options' */
+    /* Bytes, a power of two and at least 2 MiB: the stride of heaps is a multiple. */
+    uint64_t stride_unit_bytes;
+
+    /* ---- topology ---- */
+    /* Fills ordinal, uuid, memory_bytes, name and is_cuda of this PE's card. */
+    enum gsh_result (*card)(struct gsh_instance *pe, struct gsh_device_card *card);
+    /* How this PE reaches the memory of another PE of its node, as gshmemx_route_name says it;
+     * NULL: no load or store does. cards[n_pes]. */
+    const char *(*route)(struct gsh_instance *pe, const struct gsh_device_card *cards, int other);
+    /* The device's PCI address as the system writes it; "" where it has none. */
+    void (*pci_address)(struct gsh_instance *pe, char *out, size_t bytes);
+
+    /* ---- set-up ---- */
 
     /* Uploads the state block to every registered module. */
     enum gsh_result (*upload)(struct gsh_instance *pe, const struct gsh_state *state);

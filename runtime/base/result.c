@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
+#include "gshmem/types.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 
@@ -87,4 +87,23 @@ const char *gsh_last_error(void)
 enum gsh_result gsh_last_error_code(void)
 {
     return last_code;
+}
+
+int gsh_public_error(enum gsh_result r)
+{
+    switch (r) {
+    case GSH_OK:
+        return GSHMEMX_SUCCESS;
+    case GSH_ERR_ARG:
+    case GSH_ERR_STATE:
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    case GSH_ERR_NOMEM:
+        return GSHMEMX_ERROR_OUT_OF_MEMORY;
+    case GSH_ERR_UNSUPPORTED:
+        return GSHMEMX_ERROR_NOT_SUPPORTED;
+    case GSH_ERR_SYMMETRY:
+        return GSHMEMX_ERROR_SYMMETRY;
+    default:
+        return GSHMEMX_ERROR_INTERNAL;
+    }
 }

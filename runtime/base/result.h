@@ -31,6 +31,8 @@ static inline bool gsh_is_loss(enum gsh_result r)
 
 /* A short fixed text for r, never NULL. */
 const char *gsh_result_name(enum gsh_result r);
+/* The public code of r, GSHMEMX_SUCCESS or GSHMEMX_ERROR_. */
+int gsh_public_error(enum gsh_result r);
 
 /* Words a failure once, where it is found: logs it at error level and keeps the text as the
  * calling thread's last error. Returns r, so a function can end with `return gsh_fail(...)`. */

@@ -6,7 +6,9 @@
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/util.h"
-#include "runtime/job/net.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/turn.h"
 
 /* ---- requests ---- */
 
@@ -24,14 +26,14 @@ void gsh_far_run(struct gsh_instance *pe, const char *call, struct gsh_request *
 {
     request->call = call;
     enum gsh_result r = gsh_proxy_run(pe->proxy, request);
-    gsh_net_require(pe, call, r);
+    gsh_require_far(pe, call, r);
 }
 
 void gsh_far_post(struct gsh_instance *pe, const char *call, struct gsh_request *request)
 {
     request->call = call;
     enum gsh_result r = gsh_proxy_post(pe->proxy, request);
-    gsh_net_require(pe, call, r);
+    gsh_require_far(pe, call, r);
 }
 
 void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, const void *source,
@@ -39,7 +41,7 @@ void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, con
 {
     uint64_t off = (uint64_t)(uintptr_t)symmetric - pe->state.base;
     enum gsh_result r = gsh_proxy_put(pe->proxy, call, target, off, source, bytes, is_nbi);
-    gsh_net_require(pe, call, r);
+    gsh_require_far(pe, call, r);
 }
 
 void gsh_far_store(struct gsh_instance *pe, const char *call, void *symmetric, uint64_t bits,
@@ -122,7 +124,7 @@ static void order(struct gsh_instance *pe, const char *call, int op, uint64_t *n
         tails[i] = await_taken(pe, &far->rings[i]);
     }
     struct gsh_request request = {.op = (uint8_t)op};
-    gsh_net_require(pe, call, gsh_proxy_run(pe->proxy, &request));
+    gsh_require_far(pe, call, gsh_proxy_run(pe->proxy, &request));
     note_most(n_covered, n_asked);
     for (int i = 0; i < far->n_rings; i++) {
         note_most((uint64_t *)((char *)&far->rings[i] + covered), tails[i]);

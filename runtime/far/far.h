@@ -40,7 +40,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_far_check(const struct gsh_instance *pe);
 GSH_CHECK_RESULT enum gsh_result gsh_far_create(struct gsh_instance *pe);
 /* Accepts none. What the proxy may still use stays until it is destroyed. */
 void gsh_far_destroy(struct gsh_instance *pe);
-/* For gsh_heap_options: the proxy of every PE learns of the heap's memory. */
+/* For gsh_heap_options, after gsh_far_create: the proxy of every PE learns of the heap's memory. */
 struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe);
 /* The rings' words in this PE's device memory, and what they are at first. */
 uint64_t gsh_far_rings_bytes(const struct gsh_instance *pe);

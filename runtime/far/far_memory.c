@@ -8,6 +8,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
 #include "runtime/setup/place.h"
 
 #define PAGE_BYTES 4096u
@@ -56,7 +58,7 @@ static enum gsh_result give_memory(struct gsh_instance *pe, void *heap_base)
 {
     struct gsh_proxy_memory memory = {
         .context = pe,
-        .is_host = strcmp(pe->device_ops->name, "cpu") == 0,
+        .is_host = pe->device_ops->is_memory_host,
         .amo = memory_amo,
         .copy_in = memory_copy_in,
         .copy_out = memory_copy_out,
@@ -172,9 +174,7 @@ static void goes(void *context, uint64_t off)
 
 struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe)
 {
-    struct gsh_heap_events none = {0};
-    struct gsh_heap_events events = {.came = came, .goes = goes, .context = pe};
-    return pe->far != NULL ? events : none;
+    return (struct gsh_heap_events){.came = came, .goes = goes, .context = pe};
 }
 
 /* ---- rings ---- */
@@ -296,7 +296,7 @@ uint64_t gsh_far_rings_bytes(const struct gsh_instance *pe)
 void gsh_far_rings_fill(const struct gsh_instance *pe, void *rings)
 {
     const struct gsh_far *far = pe->far;
-    bool can_wake = far != NULL && strcmp(pe->device_ops->name, "cpu") == 0;
+    bool can_wake = far != NULL && pe->device_ops->can_wake;
     for (int i = 0; i < gsh_far_n_rings(pe); i++) {
         uint64_t slots = far->device_memory + (uint64_t)i * ring_bytes(far->n_slots);
         ((struct gsh_ring *)rings)[i] = (struct gsh_ring){

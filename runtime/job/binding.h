@@ -1,15 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tie between threads and PEs, and the silent half of ending a job; for init and watch. */
+ * Which PE the calling thread speaks for: the one it made, else, in a thread that never called
+ * init, the process's only PE when it has just one. */
 #ifndef GSH_BINDING_H
 #define GSH_BINDING_H
 
-#include "runtime/job/instance.h"
+#include <stddef.h>
 
-/* Makes pe the calling thread's PE; and undoes it, in the same thread. */
+struct gsh_instance;
+
+/* Private to binding.c and gsh_instance_current: the process's PE while only one thread has ever
+ * made PEs, else NULL. */
+extern struct gsh_instance *gsh_lone_pe;
+struct gsh_instance *gsh_instance_find(void);
+
+/* The calling thread's PE, NULL before init and after finalize. Part of every host call: one load
+ * in the usual case. */
+static inline struct gsh_instance *gsh_instance_current(void)
+{
+    /* acquire: pairs with the release in gsh_instance_bind */
+    struct gsh_instance *pe = __atomic_load_n(&gsh_lone_pe, __ATOMIC_ACQUIRE);
+    return __builtin_expect(pe != NULL, 1) ? pe : gsh_instance_find();
+}
+/* The PE the calling thread itself made, or NULL. */
+struct gsh_instance *gsh_instance_bound(void);
+/* One of the process's PEs, the latest; NULL: none. */
+struct gsh_instance *gsh_instance_first(void);
+/* The same for public calls: prints "<call>: called before gshmem_init" (or after finalize) and
+ * ends the process when there is none. */
+struct gsh_instance *gsh_instance_need(const char *call);
+
+/* Makes pe the calling thread's PE; and undoes it, in the same thread. For init. */
 void gsh_instance_bind(struct gsh_instance *pe);
 void gsh_instance_unbind(struct gsh_instance *pe);
-
-/* As gsh_abort, without a line of its own; text is for the launcher. pe may be half-built. */
-void gsh_end_job(struct gsh_instance *pe, int status, const char *text) __attribute__((noreturn));
 
 #endif

@@ -13,17 +13,21 @@
 #include "bootstrap/shm.h"
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
+#include "runtime/base/flush.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/launch.h"
 #include "runtime/far/far.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/launch.h"
 #include "runtime/job/leave.h"
 #include "runtime/job/net.h"
 #include "runtime/job/page.h"
+#include "runtime/job/turn.h"
+#include "runtime/job/watch.h"
 #include "runtime/setup/setup.h"
 #include "runtime/team/team.h"
-#include "runtime/job/watch.h"
 
 /* The settings that all PEs of a job with far PEs share. */
 enum { N_FAR_SETTINGS = 4 };
@@ -379,6 +383,7 @@ static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t
         gsh_log_set_pe(-1);
         return r;
     }
+    gsh_leave_watch();
     gsh_instance_bind(pe);
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d of %d, started by %s", pe->my_pe, pe->n_pes,
             pe->bootstrap->ops->name);
@@ -397,7 +402,7 @@ int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr)
 void gshmem_init(void)
 {
     if (gshmemx_init_attr(0, NULL) != 0) {
-        gsh_leave_flush();
+        gsh_flush_stdout();
         _exit(1); /* the reason has been printed; the launcher ends the others */
     }
 }

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Start-up by environment or attributes: choosing the bootstrap, the unique-id helpers, and
- * running PEs as threads. */
+ * Start-up by environment or attributes: choosing the bootstrap, and the unique-id helpers. */
 #include "runtime/job/launch.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
-#include "runtime/job/leave.h"
-
-/* The PE number gshmemx_run has for this thread; -1: by order of arrival. */
-static _Thread_local int thread_pe = -1;
-/* Arrivals of threads that gshmemx_run did not start; they also give the key of the job. */
-static int n_arrived;
-/* Threads of gshmemx_run that have not returned; atomic. */
-static int n_running;
+#include "runtime/job/threads.h"
 
 static struct gsh_uid_options uid_options(const struct gsh_env *env)
 {
@@ -31,7 +22,7 @@ static enum gsh_result by_threads(const struct gsh_env *env, struct gsh_bootstra
         return gsh_fail(GSH_ERR_ARG, "gshmem_init: GSHMEM_BOOTSTRAP=threads needs GSHMEM_THREADS, "
                                      "the number of PEs");
     }
-    int rank = thread_pe;
+    int rank = gsh_threads_mine();
     if (rank < 0 && env->threads > 1 && gettid() == getpid()) {
         return gsh_fail(GSH_ERR_ARG,
                         "gshmem_init: the %d PEs are to be threads (gshmemrun --threads, "
@@ -40,10 +31,10 @@ static enum gsh_result by_threads(const struct gsh_env *env, struct gsh_bootstra
                         env->threads);
     }
     if (rank < 0) {
-        rank = __atomic_fetch_add(&n_arrived, 1, __ATOMIC_RELAXED) % env->threads;
+        rank = gsh_threads_arrive() % env->threads;
     }
-    return gsh_bootstrap_local_create(&n_arrived, rank, env->threads, env->bootstrap_timeout_ns,
-                                      out);
+    return gsh_bootstrap_local_create(gsh_threads_key(), rank, env->threads,
+                                      env->bootstrap_timeout_ns, out);
 }
 
 static enum gsh_result by_uid_text(const struct gsh_env *env, struct gsh_bootstrap **out)
@@ -253,64 +244,4 @@ int gshmemx_set_attr_thread_args(int my_pe, int n_pes, const void *key, gshmemx_
     attr->args.thread_args.my_pe = my_pe;
     attr->args.thread_args.n_pes = n_pes;
     return 0;
-}
-
-struct run_thread {
-    int (*pe_main)(int, char **);
-    int argc;
-    char **argv;
-    int pe, n_pes;
-    int result;
-    pthread_t thread;
-};
-
-static void *run_thread_main(void *arg)
-{
-    struct run_thread *t = arg;
-    thread_pe = t->pe;
-    t->result = t->pe_main(t->argc, t->argv);
-    struct gsh_instance *pe = gsh_instance_bound();
-    if (pe != NULL && pe->n_pes > 1) {
-        gsh_leave(pe, t->result, "returned from its main");
-    }
-    gsh_bootstrap_local_leave(&n_arrived, t->pe, t->n_pes);
-    __atomic_sub_fetch(&n_running, 1, __ATOMIC_RELAXED);
-    return NULL;
-}
-
-bool gsh_launch_others(int *caller)
-{
-    *caller = thread_pe;
-    return thread_pe >= 0 && __atomic_load_n(&n_running, __ATOMIC_RELAXED) > 1;
-}
-
-static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int n)
-{
-    struct run_thread *threads = calloc((size_t)n, sizeof(*threads));
-    int result = threads == NULL ? 1 : 0;
-    int started = 0;
-    __atomic_add_fetch(&n_running, n, __ATOMIC_RELAXED);
-    for (; result == 0 && started < n; started++) {
-        threads[started] = (struct run_thread){
-            .pe_main = pe_main, .argc = argc, .argv = argv, .pe = started, .n_pes = n};
-        if (pthread_create(&threads[started].thread, NULL, run_thread_main, &threads[started])) {
-            gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: cannot start thread %d of %d", started, n);
-            _exit(1); /* those that run wait for PEs that never come */
-        }
-    }
-    for (int i = 0; i < started; i++) {
-        pthread_join(threads[i].thread, NULL);
-        result = result != 0 ? result : threads[i].result;
-    }
-    free(threads);
-    return result;
-}
-
-int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv)
-{
-    struct gsh_env env;
-    if (gsh_env_read(&env) != GSH_OK) {
-        return 1;
-    }
-    return env.threads > 0 ? run_threads(pe_main, argc, argv, env.threads) : pe_main(argc, argv);
 }

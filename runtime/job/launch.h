@@ -3,7 +3,6 @@
 #ifndef GSH_LAUNCH_H
 #define GSH_LAUNCH_H
 
-#include <stdbool.h>
 #include "bootstrap/bootstrap.h"
 #include "gshmem/types.h"
 #include "runtime/base/env.h"
@@ -12,9 +11,5 @@
 GSH_CHECK_RESULT enum gsh_result gsh_launch_bootstrap(const struct gsh_env *env, unsigned flags,
                                                       const gshmemx_init_attr_t *attr,
                                                       struct gsh_bootstrap **out);
-
-/* Whether the calling thread is one that gshmemx_run started, whose PE is *caller, and others of
- * them have not returned from their main. */
-bool gsh_launch_others(int *caller);
 
 #endif

@@ -4,15 +4,16 @@
  * that the program may have registered to run at exit, gshmem_finalize included. */
 #include "runtime/job/leave.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "runtime/base/atomic.h"
+#include "runtime/base/flush.h"
 #include "runtime/base/log.h"
 #include "runtime/job/binding.h"
-#include "runtime/job/launch.h"
+#include "runtime/job/instance.h"
 #include "runtime/job/page.h"
+#include "runtime/job/threads.h"
 #include "runtime/job/watch.h"
 
 static int exit_status; /* as given to exit, where the C library tells it */
@@ -35,18 +36,6 @@ void gsh_leave_watch(void)
 #endif
 }
 
-void gsh_leave_flush(void)
-{
-    struct pollfd p = {.fd = fileno(stdout), .events = POLLOUT};
-    if (ftrylockfile(stdout) != 0) {
-        return;
-    }
-    if (poll(&p, 1, 0) > 0 && (p.revents & POLLOUT) != 0) {
-        fflush(stdout);
-    }
-    funlockfile(stdout);
-}
-
 /* One line for a job, however many of its PEs leave: the first to take PE 0's abort word speaks. A
  * PE that was told of the job's end has its own set. */
 static bool is_first_to_leave(struct gsh_instance *pe)
@@ -64,7 +53,7 @@ void gsh_leave(struct gsh_instance *pe, int status, const char *how)
     if (is_first_to_leave(pe)) {
         gsh_fail(GSH_ERR_STATE, "%s without gshmem_finalize; ending the job", how);
     }
-    gsh_leave_flush();
+    gsh_flush_stdout();
     gsh_store_release_u32(&pe->page->control.abort_word, 1);
     gsh_watch_tell_abort(pe->watch, status);
     _exit(status);
@@ -83,12 +72,12 @@ __attribute__((destructor)) static void at_exit(void)
     if (is_missed(pe)) {
         gsh_leave(pe, exit_status, "exited");
     }
-    if (gsh_launch_others(&caller)) {
+    if (gsh_threads_others(&caller)) {
         gsh_log_set_pe(caller);
         gsh_fail(GSH_ERR_STATE,
                  "called exit while other PEs, threads of its process, still run; it "
                  "must return from its main instead. Ending the job");
-        gsh_leave_flush();
+        gsh_flush_stdout();
         _exit(exit_status != 0 ? exit_status : 1);
     }
     pe = gsh_instance_first();

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Start-up of the proxy, and the end of a job with far PEs. News of the end go from PE to PE as
- * net_job.c's messages do: each tells the PEs 1, 2, 4, ... before it, once. */
+ * Start-up of the proxy, and how a PE finds or hears that a job with far PEs ends. */
 #include "runtime/job/net.h"
 
 #include <stdio.h>
@@ -13,74 +12,20 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/news.h"
 #include "runtime/job/page.h"
+#include "runtime/job/report.h"
 #include "runtime/job/watch.h"
 
-/* How long a PE that is ending sees its news off; twice as long where they are another PE's, so
- * that a launcher sees the end of that one first. */
-#define LINGER_NS 50000000u
 /* A PE that has lost another waits for one that knows more, or has found it first, to say so. */
 #define HEARSAY_NS      250000000u
 #define HEARSAY_STEP_NS 50000000u
 #define HEARSAY_STEPS   20
 
-struct news {
-    int32_t origin, status;
-    char text[512];
-};
-_Static_assert(sizeof(struct news) <= GSH_PROXY_NOTICE_MAX, "news are one notice");
-
-struct gsh_net {
-    struct gsh_instance *pe;
-    /* these are atomic */
-    bool is_closed; /* the job has ended well */
-    bool is_ending; /* somebody sees to this PE's end */
-    bool has_heard; /* from another PE */
-    /* of whoever sees to the end */
-    bool is_found_here;
-    int lost_pe;
-    struct news news;
-};
-
-static bool take_end(struct gsh_net *net)
-{
-    return !__atomic_exchange_n(&net->is_ending, true, __ATOMIC_ACQ_REL);
-}
-
 static bool has_heard(struct gsh_net *net)
 {
     return __atomic_load_n(&net->has_heard, __ATOMIC_RELAXED);
-}
-
-/* ---- telling ---- */
-
-static void tell_next(struct gsh_net *net)
-{
-    struct gsh_instance *pe = net->pe;
-    uint64_t start_ns = gsh_now_ns();
-    uint64_t linger_ns = net->news.origin == pe->my_pe ? LINGER_NS : 2 * LINGER_NS;
-    unsigned turn = 0;
-    for (int distance = 1; distance < pe->n_pes; distance *= 2) {
-        int to = (pe->my_pe - distance + pe->n_pes) % pe->n_pes;
-        if (to != net->lost_pe) {
-            gsh_proxy_notify(pe->proxy, to, &net->news, sizeof(net->news));
-        }
-    }
-    while (gsh_now_ns() - start_ns < linger_ns) {
-        gsh_proxy_help(pe->proxy);
-        gsh_backoff(&turn);
-    }
-}
-
-void gsh_net_tell(struct gsh_instance *pe, int origin, int status, const char *text)
-{
-    struct gsh_net *net = pe->net;
-    if (net == NULL || pe->proxy == NULL || !take_end(net)) {
-        return;
-    }
-    net->news = (struct news){.origin = origin, .status = status};
-    snprintf(net->news.text, sizeof(net->news.text), "%s", text);
-    tell_next(net);
 }
 
 /* ---- the end of this process, in a thread of its own: it is found under the proxy's lock ---- */
@@ -142,7 +87,7 @@ static void *end_main(void *arg)
         gsh_report_print(pe);
     }
     gsh_watch_tell_abort(pe->watch, net->news.status);
-    tell_next(net);
+    gsh_news_pass_on(net);
     if (net->is_found_here) {
         pe->bootstrap->ops->abort(pe->bootstrap, net->news.status, net->news.text);
     }
@@ -163,12 +108,12 @@ static void end_process(struct gsh_net *net)
 static void on_fail(void *context, int lost_pe, const char *text)
 {
     struct gsh_net *net = context;
-    if (__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) || !take_end(net)) {
+    if (__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) || !gsh_news_take_end(net)) {
         return;
     }
     net->is_found_here = true;
     net->lost_pe = lost_pe;
-    net->news = (struct news){.origin = net->pe->my_pe, .status = 1};
+    net->news = (struct gsh_news){.origin = net->pe->my_pe, .status = 1};
     snprintf(net->news.text, sizeof(net->news.text), "%s", text);
     end_process(net);
 }
@@ -179,25 +124,12 @@ static void on_notice(void *context, int from_pe, const void *data, size_t bytes
     (void)from_pe;
     __atomic_store_n(&net->has_heard, true, __ATOMIC_RELAXED);
     if (bytes != sizeof(net->news) || __atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) ||
-        !take_end(net)) {
+        !gsh_news_take_end(net)) {
         return;
     }
     memcpy(&net->news, data, sizeof(net->news));
     net->news.text[sizeof(net->news.text) - 1] = '\0';
     end_process(net);
-}
-
-void gsh_net_require(struct gsh_instance *pe, const char *call, enum gsh_result r)
-{
-    if (r == GSH_OK) {
-        return;
-    }
-    unsigned turn = 0;
-    uint64_t start_ns = 0;
-    while (__atomic_load_n(&pe->net->is_ending, __ATOMIC_ACQUIRE)) {
-        gsh_host_wait_turn(pe, &turn, &start_ns);
-    }
-    gsh_require(pe, call, r);
 }
 
 /* ---- start-up ---- */

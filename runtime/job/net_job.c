@@ -9,7 +9,10 @@
 #include <string.h>
 #include "proxy/proxy.h"
 #include "runtime/base/util.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/end.h"
 #include "runtime/job/net.h"
+#include "runtime/job/turn.h"
 
 /* The data's first bytes travel with it; a barrier and a vote of the heap need no more. */
 struct head {
@@ -148,7 +151,7 @@ static enum gsh_result call(struct net_job *job, uint8_t *blocks, size_t bytes)
         .least = bytes, .most = bytes, .least_pe = job->b.rank, .most_pe = job->b.rank};
     enum gsh_result r = gather(job, blocks, bytes);
     if (r != GSH_OK && r != GSH_ERR_TIMEOUT) {
-        gsh_net_require(job->pe, "a collective call", r);
+        gsh_require_far(job->pe, "a collective call", r);
     }
     return r == GSH_OK && job->seen.least != job->seen.most ? differ(job) : r;
 }

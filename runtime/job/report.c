@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words what a kernel reported in its PE's control block, and ends the job with it. */
+ * Words what a kernel reported in its PE's control block. */
+#include "runtime/job/report.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "runtime/base/atomic.h"
-#include "runtime/job/binding.h"
+#include "runtime/job/instance.h"
 #include "runtime/job/page.h"
-#include "runtime/job/watch.h"
 
 static const char *const cmp_names[] = {"==", "!=", ">", "<=", "<", ">="};
 
 static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out, size_t bytes)
 {
-    double limit = r->kind == GSH_REPORT_SYNC_TIMEOUT ? gsh_host_sync_limit_s(pe)
-                                                      : (double)pe->env.wait_timeout_ns / 1e9;
+    double limit = r->kind == GSH_REPORT_SYNC_TIMEOUT
+                       ? (double)GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns) / 1e9
+                       : (double)pe->env.wait_timeout_ns / 1e9;
     switch (r->kind) {
     case GSH_REPORT_WAIT_TIMEOUT:
         snprintf(out, bytes,
@@ -98,15 +100,16 @@ void gsh_report_print(struct gsh_instance *pe)
     }
 }
 
-void gsh_report_check(struct gsh_instance *pe)
+enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status)
 {
     struct gsh_report *r = &pe->page->control.report;
     if (!take(r)) {
-        return;
+        return GSH_REPORTED_NOTHING;
     }
     if (r->kind == GSH_REPORT_GLOBAL_EXIT) {
-        gsh_end_job(pe, (int)r->expected, "gshmem_global_exit");
+        *status = (int)r->expected;
+        return GSH_REPORTED_EXIT;
     }
     print(pe, r);
-    gsh_end_job(pe, 1, gsh_last_error());
+    return GSH_REPORTED_ERROR;
 }

@@ -19,8 +19,9 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/job/instance.h"
-#include "runtime/job/net.h"
+#include "runtime/job/news.h"
 #include "runtime/job/page.h"
+#include "runtime/job/report.h"
 
 enum message_kind { MESSAGE_HELLO = 1, MESSAGE_LEAVE, MESSAGE_ABORT, MESSAGE_DEAD };
 
@@ -38,10 +39,11 @@ struct gsh_watch {
     int listener;
     int wake_fd; /* written to end or to re-poll the thread */
     int n_links;
-    struct pollfd *polls; /* [n_links + 1]; the last is wake_fd; a closed link has fd -1 */
-    int *link_pe;         /* [n_links] */
-    uint32_t is_stopping; /* atomic */
-    uint32_t is_device_watched;
+    struct pollfd *polls;       /* [n_links + 1]; the last is wake_fd; a closed link has fd -1 */
+    int *link_pe;               /* [n_links] */
+    uint32_t is_stopping;       /* atomic */
+    uint32_t is_device_watched; /* atomic; set after look */
+    void (*look)(struct gsh_instance *pe);
     bool is_running;
     pthread_t thread;
 };
@@ -91,7 +93,7 @@ end_process(struct gsh_watch *w, int origin, int status, const char *why)
 {
     const struct timespec nap = {.tv_nsec = ORIGIN_FIRST_NS};
     gsh_store_release_u32(&w->pe->page->control.abort_word, 1);
-    gsh_net_tell(w->pe, origin, status, why);
+    gsh_news_tell(w->pe, origin, status, why);
     nanosleep(&nap, NULL);
     _exit(status);
 }
@@ -159,14 +161,15 @@ static void *watch_main(void *arg)
     struct gsh_watch *w = arg;
     gsh_log_set_pe(w->pe->my_pe);
     for (;;) {
-        bool has_device = gsh_load_relaxed_u32(&w->is_device_watched) != 0;
+        /* acquire: pairs with the release in gsh_watch_device */
+        bool has_device = gsh_load_acquire_u32(&w->is_device_watched) != 0;
         int n = poll(w->polls, (nfds_t)w->n_links + 1, has_device ? REPORT_POLL_MS : -1);
         /* acquire: pairs with the release in gsh_watch_destroy */
         if (gsh_load_acquire_u32(&w->is_stopping) != 0) {
             return NULL;
         }
         if (has_device) {
-            gsh_report_check(w->pe);
+            w->look(w->pe);
         }
         for (int i = 0; n > 0 && i < w->n_links; i++) {
             if (w->polls[i].fd >= 0 && w->polls[i].revents != 0) {
@@ -349,10 +352,12 @@ enum gsh_result gsh_watch_create(struct gsh_instance *pe, const uint8_t job[16],
     return GSH_OK;
 }
 
-enum gsh_result gsh_watch_device(struct gsh_instance *pe)
+enum gsh_result gsh_watch_device(struct gsh_instance *pe, void (*look)(struct gsh_instance *pe))
 {
     struct gsh_watch *w = pe->watch;
-    __atomic_store_n(&w->is_device_watched, 1, __ATOMIC_RELAXED);
+    w->look = look;
+    /* release: pairs with the acquire in watch_main */
+    gsh_store_release_u32(&w->is_device_watched, 1);
     if (w->is_running) {
         wake(w);
         return GSH_OK;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The registry of modules (modules.h) and the public calls on it. The list and the thread-local
+ * The registry of modules (modules.h). The list and the thread-local
  * binding are the library's only process-wide state. */
 #include "runtime/setup/modules.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include "gshmemx.h"
 #include "runtime/base/atomic.h"
+#include "runtime/job/instance.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gsh_module *first; /* under lock */
@@ -70,7 +70,7 @@ static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_
     }
     int error = m->fill != NULL ? m->fill(state, sizeof(*state)) : 0;
     /* without a GPU its kernels cannot be filled, nor launched; the CPU device's host calls work */
-    if (error != 0 && strcmp(pe->device_ops->name, "cuda") == 0) {
+    if (error != 0 && pe->device_ops->fills_modules) {
         return gsh_fail(GSH_ERR_CUDA,
                         "a module's state cannot be copied to the device: CUDA "
                         "runtime error %d (kernels not compiled for this GPU?)",
@@ -112,43 +112,4 @@ enum gsh_result gsh_modules_refresh(struct gsh_instance *pe)
         return GSH_OK;
     }
     return pe->device_ops->upload(pe, &pe->state);
-}
-
-static int module_init(const char *call, void *module, bool is_library)
-{
-    struct gsh_instance *pe = gsh_instance_need_device(call);
-    if (module == NULL) {
-        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: the module is NULL", call));
-    }
-    return gsh_public_error(pe->device_ops->module_init(pe, module, is_library));
-}
-
-/* Nothing points from a PE to a module, so there is nothing to take back. */
-static int module_finalize(const char *call, const void *module)
-{
-    gsh_instance_need(call);
-    if (module == NULL) {
-        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: the module is NULL", call));
-    }
-    return GSHMEMX_SUCCESS;
-}
-
-int gshmemx_cumodule_init(void *cumodule)
-{
-    return module_init("gshmemx_cumodule_init", cumodule, false);
-}
-
-int gshmemx_cumodule_finalize(void *cumodule)
-{
-    return module_finalize("gshmemx_cumodule_finalize", cumodule);
-}
-
-int gshmemx_culibrary_init(void *culibrary)
-{
-    return module_init("gshmemx_culibrary_init", culibrary, true);
-}
-
-int gshmemx_culibrary_finalize(void *culibrary)
-{
-    return module_finalize("gshmemx_culibrary_finalize", culibrary);
 }

@@ -3,29 +3,12 @@
  * that fails: it is a matter of speed alone. */
 #include "runtime/setup/place_proxy.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/proxy.h"
 #include "runtime/base/log.h"
-#include "runtime/backend/cuda/device.h"
+#include "runtime/job/instance.h"
 #include "runtime/setup/place.h"
-
-/* "": this PE has no GPU, or it has no address. */
-static void find_gpu(const struct gsh_instance *pe, char *address, int room)
-{
-    address[0] = '\0';
-#ifdef GSH_HAVE_CUDA
-    const struct gsh_cuda_device *d = pe->device;
-    if (strcmp(pe->device_ops->name, "cuda") == 0 &&
-        d->cuda->DeviceGetPCIBusId(address, room, d->ordinal) != CUDA_SUCCESS) {
-        address[0] = '\0';
-    }
-#else
-    (void)pe;
-    (void)room;
-#endif
-}
 
 static bool find_near(const struct gsh_instance *pe, const char *device, struct gsh_cpus *cpus)
 {
@@ -43,7 +26,7 @@ void gsh_place_proxy(struct gsh_instance *pe)
         return;
     }
     bool is_auto = strcmp(setting, "auto") == 0;
-    find_gpu(pe, address, sizeof(address));
+    pe->device_ops->pci_address(pe, address, sizeof(address));
     bool has_gpu = is_auto && address[0] != '\0' && find_near(pe, address, &gpu);
     const char *name = gsh_place_nic(getenv("UCX_NET_DEVICES"), nic_name, sizeof(nic_name));
     bool has_nic = has_gpu && name != NULL && find_near(pe, name, &nic);

@@ -11,12 +11,15 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
-#include "runtime/setup/modules.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
 #include "runtime/job/page.h"
+#include "runtime/job/watch.h"
+#include "runtime/setup/modules.h"
 #include "runtime/setup/place_proxy.h"
 #include "runtime/team/team.h"
 #include "runtime/setup/topology.h"
-#include "runtime/job/watch.h"
 
 #define ALLOC_TABLE_MAX 65536u /* live allocations the checks can follow */
 
@@ -90,13 +93,6 @@ static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_
     return r;
 }
 
-/* Of GPU memory, which comes in steps of some 0.3 ms: for small allocations. */
-#define GPU_ROOM ((uint64_t)8 << 20)
-/* To map the first such of a peer takes the driver 9 ms, and each PE in turn. */
-#define GPU_LARGE ((uint64_t)512 << 20)
-/* Host memory comes quickly, and is not the heap's alone. */
-#define CPU_KEEP ((uint64_t)64 << 20)
-
 static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
 {
     bool *same = calloc((size_t)pe->n_slots, sizeof(*same));
@@ -106,11 +102,11 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
     for (int s = 0; s < pe->n_slots; s++) {
         same[s] = pe->peers[pe->pe_of_slot[s]].instance != NULL;
     }
-    bool is_cuda = strcmp(pe->device_ops->name, "cuda") == 0;
+    const struct gsh_device_ops *ops = pe->device_ops;
     struct gsh_heap_options options = {
         .bootstrap = pe->job_bootstrap,
         .fdpass = pe->fdpass,
-        .kind = is_cuda ? GSH_MEMORY_CUDA : GSH_MEMORY_HOST,
+        .kind = ops->memory,
         .cuda_device = pe->peers[pe->my_pe].cuda_ordinal,
         .fabric = strcmp(pe->env.heap_handle, "fabric") == 0,
         .stride_bytes = stride_bytes,
@@ -118,13 +114,14 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         .my_slot = pe->my_slot,
         .pe_of_slot = pe->pe_of_slot,
         .is_same_process = same,
-        .keep_bytes =
-            is_cuda ? pe->env.heap_keep_bytes : gsh_min_u64(pe->env.heap_keep_bytes, CPU_KEEP),
+        .keep_bytes = gsh_min_u64(pe->env.heap_keep_bytes, ops->keep_limit_bytes),
         .internal_bytes = make_layout(pe).bytes,
-        .room_bytes = is_cuda ? GPU_ROOM : 0,
-        .large_bytes = is_cuda ? GPU_LARGE : 0,
-        .events = gsh_far_heap_events(pe),
+        .room_bytes = ops->room_bytes,
+        .large_bytes = ops->large_bytes,
     };
+    if (pe->far != NULL) {
+        options.subscribers[options.n_subscribers++] = gsh_far_heap_events(pe);
+    }
     enum gsh_result r = gsh_heap_create(&options, &pe->heap);
     free(same);
     return r;
@@ -185,10 +182,10 @@ enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe)
 static void find_run(const struct gsh_instance *pe, struct gsh_state *state)
 {
     int first = pe->my_pe, end = pe->my_pe + 1;
-    while (first > 0 && pe->slot_of[first - 1] >= 0) {
+    while (first > 0 && !gsh_is_far(pe, first - 1)) {
         first--;
     }
-    while (end < pe->n_pes && pe->slot_of[end] >= 0) {
+    while (end < pe->n_pes && !gsh_is_far(pe, end)) {
         end++;
     }
     state->run_first_pe = first;
@@ -236,8 +233,8 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     if (r == GSH_OK) {
         r = pe->device_ops->upload(pe, &pe->state);
     }
-    if (r == GSH_OK && strcmp(pe->device_ops->name, "cuda") == 0) {
-        r = gsh_watch_device(pe);
+    if (r == GSH_OK && pe->device_ops->needs_watch) {
+        r = gsh_watch_device(pe, gsh_end_if_reported);
     }
     return r;
 }
@@ -291,10 +288,20 @@ void gsh_setup_undo(struct gsh_instance *pe)
     }
     pe->alloc_table = NULL;
     free(pe->slot_of);
+    free(pe->route_of);
     free(pe->pe_of_slot);
     pe->slot_of = NULL;
+    pe->route_of = NULL;
     pe->pe_of_slot = NULL;
     pe->is_device_ready = false;
+}
+
+struct gsh_instance *gsh_instance_need_device(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_need(call);
+    /* once set up, a load and a branch: libraries with kernels may have been loaded since */
+    gsh_require(pe, call, pe->is_device_ready ? gsh_modules_refresh(pe) : gsh_setup_device(pe));
+    return pe;
 }
 
 int gshmemx_device_setup(void)

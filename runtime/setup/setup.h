@@ -10,6 +10,9 @@
 #define GSH_CHECKS 0 /* 1 in a checking build: -Dchecks=true */
 #endif
 
+/* As gsh_instance_need, and completes device set-up (collective at the first such call). */
+struct gsh_instance *gsh_instance_need_device(const char *call);
+
 /* First stage: where all kernels are for the CPU device, its executor is there at once, so that
  * streams made before device set-up belong to this PE. Not collective. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_prepare(struct gsh_instance *pe);

@@ -7,17 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include "gshmemx.h"
 #include "bootstrap/agree.h"
 #include "proxy/proxy.h"
-#include "runtime/base/cuda.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
 #include "runtime/job/net.h"
-
-#define HEAP_GRANULE (2ull << 20)
-#define HOST_RANGE   (64ull << 30) /* the most one PE's heap takes on the CPU device by default */
 
 static uint64_t pow2_above(uint64_t v, uint64_t least)
 {
@@ -28,113 +24,12 @@ static uint64_t pow2_above(uint64_t v, uint64_t least)
     return p;
 }
 
-#ifdef GSH_HAVE_CUDA
-static enum gsh_result cuda_card(struct gsh_device_card *card)
-{
-    const struct gsh_cuda *cuda = gsh_cuda();
-    CUdevice device;
-    CUuuid uuid;
-    size_t total = 0;
-    enum gsh_result r = gsh_cuda_result(cuda->CtxGetDevice(&device), "cuCtxGetDevice");
-    if (r == GSH_OK) {
-        r = gsh_cuda_result(cuda->DeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
-    }
-    if (r == GSH_OK) {
-        r = gsh_cuda_result(cuda->DeviceTotalMem(&total, device), "cuDeviceTotalMem");
-    }
-    if (r == GSH_OK) {
-        r = gsh_cuda_result(cuda->DeviceGetName(card->name, sizeof(card->name), device),
-                            "cuDeviceGetName");
-    }
-    if (r == GSH_OK) {
-        memcpy(card->uuid, &uuid, sizeof(card->uuid));
-        card->ordinal = (int)device;
-        card->memory_bytes = total;
-    }
-    return r;
-}
-
-/* This process's ordinal of the GPU with that uuid; -1: not visible here. */
-static int find_ordinal(const uint8_t uuid[16])
-{
-    const struct gsh_cuda *cuda = gsh_cuda();
-    int n = 0;
-    if (cuda->DeviceGetCount(&n) != CUDA_SUCCESS) {
-        return -1;
-    }
-    for (int i = 0; i < n; i++) {
-        CUuuid u;
-        if (cuda->DeviceGetUuid(&u, i) == CUDA_SUCCESS && memcmp(&u, uuid, 16) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-static int p2p_attribute(CUdevice_P2PAttribute what, int from, int to)
-{
-    int value = 0;
-    return gsh_cuda()->DeviceGetP2PAttribute(&value, what, from, to) == CUDA_SUCCESS ? value : 0;
-}
-
-/* NULL: no load or store reaches it. */
-static const char *cuda_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
-                              int other)
-{
-    int mine = cards[pe->my_pe].ordinal;
-    int theirs = find_ordinal(cards[other].uuid);
-    if (memcmp(cards[pe->my_pe].uuid, cards[other].uuid, 16) == 0) {
-        return "same gpu";
-    }
-    if (theirs < 0) {
-        return "nvlink"; /* hidden from this process; importing its memory will tell */
-    }
-    if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, mine, theirs)) {
-        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
-                "GPU %d (%s) has no peer access to PE %d's GPU: no NVLink, and PCIe peer access is "
-                "off",
-                mine, cards[pe->my_pe].name, other);
-        return NULL;
-    }
-    if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, mine, theirs)) {
-        gsh_log(GSH_LOG_WARN, GSH_LOG_DEVICE,
-                "the link to PE %d's GPU has no atomics: AMOs on it "
-                "are atomic only among this GPU's own",
-                other);
-        return "pcie";
-    }
-    return "nvlink";
-}
-#else
-static enum gsh_result cuda_card(struct gsh_device_card *card)
-{
-    (void)card;
-    return gsh_fail(GSH_ERR_BUG, "this build has no CUDA");
-}
-
-static const char *cuda_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
-                              int other)
-{
-    (void)pe;
-    (void)cards;
-    (void)other;
-    return NULL;
-}
-#endif
-
 enum gsh_result gsh_topology_card(struct gsh_instance *pe, struct gsh_device_card *card)
 {
-    card->is_cuda = strcmp(pe->device_ops->name, "cuda") == 0;
     card->range_bytes = pe->env.heap_range_bytes;
     card->keep_bytes = pe->env.heap_keep_bytes;
     card->ordinal = -1;
-    if (card->is_cuda) {
-        return cuda_card(card);
-    }
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    card->memory_bytes = gsh_min_u64((uint64_t)pages * (uint64_t)page, HOST_RANGE);
-    snprintf(card->name, sizeof(card->name), "cpu");
-    return GSH_OK;
+    return pe->device_ops->card(pe, card);
 }
 
 static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
@@ -220,17 +115,11 @@ static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_dev
 static const char *find_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
                               int other)
 {
-    const struct gsh_peer *peer = &pe->peers[other];
     if (other == pe->my_pe) {
         return "self";
     }
-    if (peer->node != pe->peers[pe->my_pe].node) {
-        return NULL;
-    }
-    if (cards[other].is_cuda) {
-        return cuda_route(pe, cards, other);
-    }
-    return peer->instance != NULL ? "thread" : "memory";
+    bool is_in_node = pe->peers[other].node == pe->peers[pe->my_pe].node;
+    return is_in_node ? pe->device_ops->route(pe, cards, other) : NULL;
 }
 
 /* What a PE says of its node: bit i, that it cannot reach the node's i-th PE. More than 64 PEs of a
@@ -241,7 +130,7 @@ static uint64_t blind_mask(const struct gsh_instance *pe)
     int i = 0;
     for (int p = 0; p < pe->n_pes; p++) {
         if (pe->peers[p].node == pe->peers[pe->my_pe].node && i < 64) {
-            mask |= (uint64_t)(pe->peers[p].route == NULL) << i++;
+            mask |= (uint64_t)(pe->peers[p].route_name == NULL) << i++;
         }
     }
     return mask;
@@ -289,7 +178,7 @@ static void number_domains(struct gsh_instance *pe, const struct seat *seats, bo
 }
 
 /* Collective. */
-static enum gsh_result find_domains(struct gsh_instance *pe, bool is_cuda, bool *is_whole)
+static enum gsh_result find_domains(struct gsh_instance *pe, bool *is_whole)
 {
     struct gsh_bootstrap *b = pe->job_bootstrap;
     uint64_t mine = blind_mask(pe);
@@ -300,7 +189,7 @@ static enum gsh_result find_domains(struct gsh_instance *pe, bool is_cuda, bool 
     *is_whole = true;
     if (masks == NULL || seats == NULL || met == NULL) {
         r = gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
-    } else if (is_cuda) {
+    } else if (!pe->device_ops->reaches_node) {
         r = b->ops->allgather(b, &mine, sizeof(mine), masks);
     }
     for (int p = 0; r == GSH_OK && p < pe->n_pes; p++) {
@@ -319,18 +208,20 @@ static enum gsh_result find_domains(struct gsh_instance *pe, bool is_cuda, bool 
 static enum gsh_result number_slots(struct gsh_instance *pe)
 {
     pe->slot_of = calloc((size_t)pe->n_pes, sizeof(*pe->slot_of));
+    pe->route_of = calloc((size_t)pe->n_pes, sizeof(*pe->route_of));
     pe->pe_of_slot = calloc((size_t)pe->n_pes, sizeof(*pe->pe_of_slot));
-    if (pe->slot_of == NULL || pe->pe_of_slot == NULL) {
+    if (pe->slot_of == NULL || pe->route_of == NULL || pe->pe_of_slot == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d slots", pe->n_pes);
     }
     pe->n_slots = 0;
     for (int i = 0; i < pe->n_pes; i++) {
         bool is_near = pe->peers[i].domain == pe->peers[pe->my_pe].domain;
         pe->slot_of[i] = is_near ? pe->n_slots : -1;
+        pe->route_of[i] = is_near ? GSH_ROUTE_NEAR : GSH_ROUTE_RING;
         if (is_near) {
             pe->pe_of_slot[pe->n_slots++] = i;
         } else {
-            pe->peers[i].route = gsh_proxy_transport_name(pe->proxy);
+            pe->peers[i].route_name = gsh_proxy_transport_name(pe->proxy);
         }
     }
     pe->my_slot = pe->slot_of[pe->my_pe];
@@ -347,11 +238,11 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
         struct gsh_peer *peer = &pe->peers[i];
         peer->cuda_ordinal = cards[i].ordinal;
         memcpy(peer->device_name, cards[i].name, sizeof(peer->device_name));
-        peer->route = find_route(pe, cards, i);
+        peer->route_name = find_route(pe, cards, i);
         memory = gsh_max_u64(memory, cards[i].memory_bytes);
     }
     if (r == GSH_OK) {
-        r = find_domains(pe, cards[0].is_cuda, &is_whole);
+        r = find_domains(pe, &is_whole);
     }
     if (r == GSH_OK && !is_whole && pe->proxy == NULL) {
         r = gsh_net_create(pe, pe->job_bootstrap); /* one node, and some of its GPUs are far */
@@ -360,21 +251,9 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
         r = number_slots(pe);
     }
     if (r == GSH_OK) {
-        const uint64_t unit = cards[0].is_cuda ? GSH_GPU_STRIDE_UNIT : HEAP_GRANULE;
+        const uint64_t unit = pe->device_ops->stride_unit_bytes;
         *stride_bytes = cards[0].range_bytes != 0 ? gsh_align_up(cards[0].range_bytes, unit)
                                                   : pow2_above(memory, unit);
     }
     return r;
-}
-
-const char *gshmemx_route_name(int target)
-{
-    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_route_name");
-    return target < 0 || target >= pe->n_pes ? NULL : pe->peers[target].route;
-}
-
-const char *gshmemx_device_name(void)
-{
-    struct gsh_instance *pe = gsh_instance_current();
-    return pe == NULL || !pe->is_device_ready ? NULL : pe->peers[pe->my_pe].device_name;
 }

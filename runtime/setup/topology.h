@@ -3,20 +3,7 @@
 #ifndef GSH_TOPOLOGY_H
 #define GSH_TOPOLOGY_H
 
-#include "runtime/job/instance.h"
-
-/* What each PE says of its device. */
-struct gsh_device_card {
-    int32_t result; /* enum gsh_result of choosing the device */
-    int32_t is_cuda;
-    int32_t ordinal;
-    int32_t reserved;
-    uint8_t uuid[16];
-    uint64_t memory_bytes;
-    uint64_t range_bytes; /* GSHMEM_HEAP_RANGE, 0: by memory */
-    uint64_t keep_bytes;  /* GSHMEM_HEAP_KEEP */
-    char name[64];
-};
+#include "runtime/backend/device.h"
 
 /* This PE's card; its device has been chosen. */
 GSH_CHECK_RESULT enum gsh_result gsh_topology_card(struct gsh_instance *pe,

@@ -10,9 +10,11 @@
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/util.h"
+#include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"
 #include "runtime/job/page.h"
+#include "runtime/job/turn.h"
 #include "runtime/team/team.h"
 
 struct exchange {
@@ -106,7 +108,7 @@ static void send_far(struct exchange *x, int to, const struct gsh_ballot *ballot
     size_t bytes = message_bytes(ballot), max = gsh_proxy_message_max(proxy);
     put_words(words, ballot);
     for (size_t at = 0; at < bytes; at += max) {
-        gsh_net_require(x->pe, x->call,
+        gsh_require_far(x->pe, x->call,
                         gsh_proxy_send(proxy, to, GSH_NET_TAG(GSH_NET_TEAM, 0, 0),
                                        (const uint8_t *)words + at, gsh_min_u64(bytes - at, max)));
     }
@@ -117,7 +119,7 @@ static void receive_far(struct exchange *x, int from, struct gsh_ballot *ballot,
     struct gsh_proxy *proxy = x->pe->proxy;
     size_t bytes = message_bytes(ballot), max = gsh_proxy_message_max(proxy);
     for (size_t at = 0; at < bytes; at += max) {
-        gsh_net_require(x->pe, x->call,
+        gsh_require_far(x->pe, x->call,
                         gsh_proxy_receive(proxy, from, GSH_NET_TAG(GSH_NET_TEAM, 0, 0),
                                           (uint8_t *)words + at, gsh_min_u64(bytes - at, max),
                                           message_turn, x));

@@ -9,6 +9,8 @@
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "runtime/base/util.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
 #include "runtime/team/team.h"

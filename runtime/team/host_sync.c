@@ -5,11 +5,14 @@
 #include <inttypes.h>
 #include "gshmem/types.h"
 #include "proxy/proxy.h"
+#include "runtime/api/host_calls.h"
 #include "runtime/base/atomic.h"
+#include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"
 #include "runtime/job/page.h"
 #include "runtime/team/team.h"
+#include "runtime/job/turn.h"
 
 struct arrival {
     struct gsh_instance *pe;
@@ -64,8 +67,8 @@ static void tell_leaders(struct arrival a)
             from = nodes->leaders[(me - distance + n) % n];
         uint64_t tag =
             GSH_NET_TAG(GSH_NET_SYNC, (uint64_t)a.team->handle << 32 | (uint32_t)a.epoch, round);
-        gsh_net_require(a.pe, a.call, gsh_proxy_send(a.pe->proxy, to, tag, NULL, 0));
-        gsh_net_require(a.pe, a.call,
+        gsh_require_far(a.pe, a.call, gsh_proxy_send(a.pe->proxy, to, tag, NULL, 0));
+        gsh_require_far(a.pe, a.call,
                         gsh_proxy_receive(a.pe->proxy, from, tag, NULL, 0, message_turn, &a));
     }
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "gshmem.h"
+#include "runtime/job/binding.h"
 #include "runtime/job/instance.h"
 
 /* ---- groups ---- */

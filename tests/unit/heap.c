@@ -347,10 +347,11 @@ static void random_main(struct pes *pe)
 
 struct watcher {
     struct pes *pe;
-    bool fails;      /* on the last PE, from now on */
-    uint64_t end;    /* of what has come */
-    uint64_t off[8]; /* of each part that is there */
-    int n;
+    struct watcher *before, *after; /* in the order of telling; or NULL */
+    bool fails;                     /* on the last PE, from now on */
+    uint64_t end;                   /* of what has come */
+    uint64_t off[8];                /* of each part that is there */
+    int n, n_told;
 };
 
 /* Uses the bootstrap, as it may, and the memory. */
@@ -358,6 +359,9 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
 {
     struct watcher *w = context;
     CHECK_EQ(off, w->end);
+    w->n_told++;
+    CHECK(w->before == NULL || w->before->end == off + bytes);
+    CHECK(w->after == NULL || w->after->end == off);
     check_same(w->pe, bytes);
     if (w->fails && w->pe->rank == w->pe->n - 1)
         return gsh_note(GSH_ERR_NOMEM, "no more can be registered");
@@ -371,6 +375,8 @@ static void goes(void *context, uint64_t off)
 {
     struct watcher *w = context;
     CHECK(w->n > 0);
+    CHECK(w->before == NULL || w->before->end == w->end);
+    CHECK(w->after == NULL || w->after->end == off);
     CHECK_EQ(off, w->off[--w->n]);
     w->end = off;
 }
@@ -378,7 +384,9 @@ static void goes(void *context, uint64_t off)
 static void events_main(struct pes *pe)
 {
     struct watcher w = {.pe = pe};
-    pe->options.events = (struct gsh_heap_events){.came = came, .goes = goes, .context = &w};
+    pe->options.n_subscribers = 1;
+    pe->options.subscribers[0] =
+        (struct gsh_heap_events){.came = came, .goes = goes, .context = &w};
     struct gsh_heap *heap = create(pe);
     CHECK_EQ(w.end, stats(heap).committed);
     void *a = alloc(heap, 3 * PES_MIB, 0);
@@ -402,9 +410,44 @@ static void events_main(struct pes *pe)
     CHECK_EQ(w.n, 0);
 }
 
+/* Two are told in order; when one of them fails on one PE, memory goes again from both in reverse
+ * order on all PEs, and who was not told before hears nothing. */
+static void two_watchers_main(struct pes *pe)
+{
+    struct watcher w[2] = {{.pe = pe, .after = &w[1]}, {.pe = pe, .before = &w[0]}};
+    pe->options.n_subscribers = 2;
+    for (int i = 0; i < 2; i++) {
+        pe->options.subscribers[i] =
+            (struct gsh_heap_events){.came = came, .goes = goes, .context = &w[i]};
+    }
+    struct gsh_heap *heap = create(pe);
+    for (int failing = 0; failing < 2; failing++) {
+        struct gsh_heap_stats before = stats(heap), after;
+        int n_told[2] = {w[0].n_told, w[1].n_told};
+        void *b = NULL;
+        w[failing].fails = true;
+        CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 9 * PES_MIB, 0, &b) == GSH_ERR_NOMEM);
+        CHECK(strstr(gsh_last_error(), "no more can be registered") != NULL);
+        w[failing].fails = false;
+        after = stats(heap);
+        CHECK(memcmp(&before, &after, sizeof(after)) == 0);
+        CHECK(w[0].end == after.committed && w[1].end == after.committed);
+        CHECK(w[0].n_told > n_told[0]);
+        CHECK_EQ(w[1].n_told > n_told[1], failing == 1);
+    }
+    void *a = alloc(heap, 9 * PES_MIB, 0);
+    CHECK(w[0].end == stats(heap).committed && w[1].end == stats(heap).committed);
+    CHECK(gsh_heap_free(heap, a) == GSH_OK);
+    CHECK(w[0].end == stats(heap).committed && w[1].end == stats(heap).committed);
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+    CHECK(w[0].n == 0 && w[1].n == 0);
+}
+
 int main(void)
 {
     pes_run_all(events_main);
+    pes_run_all(two_watchers_main);
     pes_run_all(grow_main);
     pes_run_all(give_back_main);
     pes_run_all(keep_main);

@@ -8,14 +8,17 @@
  * a fence that host code lacks between a put and a p is not. */
 #include "runtime/backend/cpu/device.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "device/cpu/cpu.h"
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
-#include "runtime/api/host_calls.h"
+#include "runtime/base/util.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
 #include "runtime/setup/modules.h"
-#include "runtime/job/watch.h"
 
 /* ---- set-up ---- */
 
@@ -219,8 +222,47 @@ static enum gsh_result cpu_synchronize(struct gsh_instance *pe)
     return GSH_OK;
 }
 
+/* ---- topology ---- */
+
+#define HEAP_GRANULE (2ull << 20)
+#define HOST_RANGE   (64ull << 30) /* the most one PE's heap takes by default */
+/* Host memory comes quickly, and is not the heap's alone. */
+#define KEEP_LIMIT ((uint64_t)64 << 20)
+
+static enum gsh_result cpu_card(struct gsh_instance *pe, struct gsh_device_card *card)
+{
+    (void)pe;
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    card->memory_bytes = gsh_min_u64((uint64_t)pages * (uint64_t)page, HOST_RANGE);
+    snprintf(card->name, sizeof(card->name), "cpu");
+    return GSH_OK;
+}
+
+static const char *cpu_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
+                             int other)
+{
+    (void)cards;
+    return pe->peers[other].instance != NULL ? "thread" : "memory";
+}
+
+static void cpu_pci_address(struct gsh_instance *pe, char *out, size_t bytes)
+{
+    (void)pe;
+    (void)bytes;
+    out[0] = '\0';
+}
+
 static const struct gsh_device_ops cpu_ops = {
     .name = "cpu",
+    .memory = GSH_MEMORY_HOST,
+    .is_memory_host = true,
+    .can_wake = true,
+    .reaches_node = true,
+    .keep_limit_bytes = KEEP_LIMIT,
+    .stride_unit_bytes = HEAP_GRANULE,
+    .card = cpu_card,
+    .route = cpu_route,
+    .pci_address = cpu_pci_address,
     .upload = cpu_upload,
     .module_init = cpu_module_init,
     .finish = cpu_finish,
@@ -250,7 +292,7 @@ static const struct gsh_device_ops cpu_ops = {
 
 static void executor_report(void *context)
 {
-    gsh_report_check(context);
+    gsh_end_if_reported(context);
 }
 
 static void executor_fatal(void *context, const char *message)
@@ -304,7 +346,7 @@ enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe)
         return gsh_fail(GSH_ERR_NOMEM, "no memory for the CPU device");
     }
     gshmemx_cpu_device_bind(pe->device);
-    /* Threads that never called init speak for the process's only PE (instance.h). */
+    /* Threads that never called init speak for the process's only PE (binding.h). */
     if (is_only_pe_of_process(pe)) {
         gshmemx_cpu_device_bind_default(pe->device);
     }

@@ -6,10 +6,13 @@
 #include "device/cpu/cpu.h"
 #include "device/kernels.h"
 #include "gshmem.h"
+#include "runtime/api/host_calls.h"
 #include "runtime/backend/cpu/device.h"
 #include "runtime/far/far.h"
-#include "runtime/api/host_calls.h"
 #include "runtime/team/team.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/turn.h"
 
 static enum gsh_result enqueue(gsh_stream stream, void (*run)(void *), const void *arg,
                                size_t bytes)

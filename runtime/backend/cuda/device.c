@@ -432,8 +432,23 @@ static void cuda_finish(struct gsh_instance *pe)
     pe->device = NULL;
 }
 
+/* Of GPU memory, which comes in steps of some 0.3 ms: for small allocations. */
+#define ROOM ((uint64_t)8 << 20)
+/* To map the first such of a peer takes the driver 9 ms, and each PE in turn. */
+#define LARGE ((uint64_t)512 << 20)
+
 static const struct gsh_device_ops cuda_ops = {
     .name = "cuda",
+    .memory = GSH_MEMORY_CUDA,
+    .needs_watch = true,
+    .fills_modules = true,
+    .keep_limit_bytes = UINT64_MAX,
+    .room_bytes = ROOM,
+    .large_bytes = LARGE,
+    .stride_unit_bytes = GSH_GPU_STRIDE_UNIT,
+    .card = gsh_cuda_card,
+    .route = gsh_cuda_route,
+    .pci_address = gsh_cuda_pci_address,
     .upload = cuda_upload,
     .module_init = cuda_module_init,
     .finish = cuda_finish,

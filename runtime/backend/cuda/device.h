@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the two halves of the CUDA row share: device.c sets up and serves host-initiated
- * calls, stream.c the calls on a stream. */
+ * What the parts of the CUDA row share: device.c sets up and serves host-initiated calls, stream.c
+ * the calls on a stream, lanes.c the proxy; topology.c knows the GPUs. */
 #ifndef GSH_DEVICE_CUDA_H
 #define GSH_DEVICE_CUDA_H
 
@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 #include "proxy/lanes.h"
-#include "runtime/base/cuda.h"
 #include "runtime/backend/device.h"
+#include "runtime/base/cuda.h"
 
 enum gsh_kernel {
     GSH_KERNEL_AMO,
@@ -84,6 +84,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, 
                                                        const void *source, ptrdiff_t dst,
                                                        ptrdiff_t sst, size_t elem_bytes,
                                                        size_t nelems, CUstream stream);
+
+/* The row's entries on topology. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_card(struct gsh_instance *pe,
+                                               struct gsh_device_card *card);
+const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_card *cards, int other);
+void gsh_cuda_pci_address(struct gsh_instance *pe, char *out, size_t bytes);
 
 /* The row's entries for the proxy. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_proxy_copy(struct gsh_instance *pe, void *dest,

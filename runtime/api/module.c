@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public calls on modules that the program loads by itself. */
+#include "gshmemx.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/setup.h"
+
+static int module_init(const char *call, void *module, bool is_library)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if (module == NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: the module is NULL", call));
+    }
+    return gsh_public_error(pe->device_ops->module_init(pe, module, is_library));
+}
+
+/* Nothing points from a PE to a module, so there is nothing to take back. */
+static int module_finalize(const char *call, const void *module)
+{
+    gsh_instance_need(call);
+    if (module == NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: the module is NULL", call));
+    }
+    return GSHMEMX_SUCCESS;
+}
+
+int gshmemx_cumodule_init(void *cumodule)
+{
+    return module_init("gshmemx_cumodule_init", cumodule, false);
+}
+
+int gshmemx_cumodule_finalize(void *cumodule)
+{
+    return module_finalize("gshmemx_cumodule_finalize", cumodule);
+}
+
+int gshmemx_culibrary_init(void *culibrary)
+{
+    return module_init("gshmemx_culibrary_init", culibrary, true);
+}
+
+int gshmemx_culibrary_finalize(void *culibrary)
+{
+    return module_finalize("gshmemx_culibrary_finalize", culibrary);
+}

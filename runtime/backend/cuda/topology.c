@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the CUDA row says of its GPU, and of the way to other GPUs of the node: the driver's answers
+ * about peer access. */
+#include <string.h>
+#include "runtime/backend/cuda/device.h"
+#include "runtime/base/log.h"
+#include "runtime/job/instance.h"
+
+enum gsh_result gsh_cuda_card(struct gsh_instance *pe, struct gsh_device_card *card)
+{
+    (void)pe;
+    const struct gsh_cuda *cuda = gsh_cuda();
+    CUdevice device;
+    CUuuid uuid;
+    size_t total = 0;
+    enum gsh_result r = gsh_cuda_result(cuda->CtxGetDevice(&device), "cuCtxGetDevice");
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(cuda->DeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
+    }
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(cuda->DeviceTotalMem(&total, device), "cuDeviceTotalMem");
+    }
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(cuda->DeviceGetName(card->name, sizeof(card->name), device),
+                            "cuDeviceGetName");
+    }
+    if (r == GSH_OK) {
+        memcpy(card->uuid, &uuid, sizeof(card->uuid));
+        card->is_cuda = 1;
+        card->ordinal = (int)device;
+        card->memory_bytes = total;
+    }
+    return r;
+}
+
+/* This process's ordinal of the GPU with that uuid; -1: not visible here. */
+static int find_ordinal(const uint8_t uuid[16])
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    int n = 0;
+    if (cuda->DeviceGetCount(&n) != CUDA_SUCCESS) {
+        return -1;
+    }
+    for (int i = 0; i < n; i++) {
+        CUuuid u;
+        if (cuda->DeviceGetUuid(&u, i) == CUDA_SUCCESS && memcmp(&u, uuid, 16) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int p2p_attribute(CUdevice_P2PAttribute what, int from, int to)
+{
+    int value = 0;
+    return gsh_cuda()->DeviceGetP2PAttribute(&value, what, from, to) == CUDA_SUCCESS ? value : 0;
+}
+
+const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_card *cards, int other)
+{
+    int mine = cards[pe->my_pe].ordinal;
+    int theirs = find_ordinal(cards[other].uuid);
+    if (memcmp(cards[pe->my_pe].uuid, cards[other].uuid, 16) == 0) {
+        return "same gpu";
+    }
+    if (theirs < 0) {
+        return "nvlink"; /* hidden from this process; importing its memory will tell */
+    }
+    if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, mine, theirs)) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
+                "GPU %d (%s) has no peer access to PE %d's GPU: no NVLink, and PCIe peer access is "
+                "off",
+                mine, cards[pe->my_pe].name, other);
+        return NULL;
+    }
+    if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, mine, theirs)) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_DEVICE,
+                "the link to PE %d's GPU has no atomics: AMOs on it "
+                "are atomic only among this GPU's own",
+                other);
+        return "pcie";
+    }
+    return "nvlink";
+}
+
+void gsh_cuda_pci_address(struct gsh_instance *pe, char *out, size_t bytes)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    if (d->cuda->DeviceGetPCIBusId(out, (int)bytes, d->ordinal) != CUDA_SUCCESS) {
+        out[0] = '\0';
+    }
+}

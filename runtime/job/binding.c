@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The PEs of this process, and which of them a thread speaks for. */
+#include "runtime/job/binding.h"
+
+#include <pthread.h>
+#include <unistd.h>
+#include "runtime/base/flush.h"
+#include "runtime/base/log.h"
+#include "runtime/job/instance.h"
+
+enum bound_state { NEVER_BOUND, BOUND, WAS_BOUND };
+
+static _Thread_local struct gsh_instance *bound;
+static _Thread_local enum bound_state bound_state;
+
+/* The process's PEs, counted, so that threads that never called init find the only one. This and
+ * the module list are the library's only process-wide state. */
+static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gsh_instance *first_pe; /* list by next_in_process */
+static struct gsh_instance *only_pe;
+/* The same while only one thread has ever made PEs: then no thread has finalised one and must not
+ * find another's, and nobody need ask what the calling thread has. */
+struct gsh_instance *gsh_lone_pe;
+static int n_makers; /* threads, those that have ended too */
+
+void gsh_instance_bind(struct gsh_instance *pe)
+{
+    bool is_new_maker = bound_state == NEVER_BOUND;
+    bound = pe;
+    bound_state = BOUND;
+    gsh_log_set_pe(pe->my_pe);
+    pthread_mutex_lock(&process_lock);
+    n_makers += is_new_maker;
+    pe->next_in_process = first_pe;
+    first_pe = pe;
+    /* release: pairs with the acquires in gsh_instance_current and gsh_instance_find */
+    __atomic_store_n(&only_pe, pe->next_in_process == NULL ? pe : NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&gsh_lone_pe, n_makers == 1 ? only_pe : NULL, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&process_lock);
+}
+
+void gsh_instance_unbind(struct gsh_instance *pe)
+{
+    bound = NULL;
+    bound_state = WAS_BOUND;
+    pthread_mutex_lock(&process_lock);
+    for (struct gsh_instance **p = &first_pe; *p != NULL; p = &(*p)->next_in_process) {
+        if (*p == pe) {
+            *p = pe->next_in_process;
+            break;
+        }
+    }
+    if (only_pe == pe) {
+        __atomic_store_n(&only_pe, NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(&gsh_lone_pe, NULL, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&process_lock);
+    gsh_log_set_pe(-1);
+}
+
+struct gsh_instance *gsh_instance_bound(void)
+{
+    return bound;
+}
+
+/* At exit, perhaps of a forked child, in which the lock may be held for ever. */
+struct gsh_instance *gsh_instance_first(void)
+{
+    struct gsh_instance *pe = NULL;
+    if (pthread_mutex_trylock(&process_lock) == 0) {
+        pe = first_pe;
+        pthread_mutex_unlock(&process_lock);
+    }
+    return pe;
+}
+
+struct gsh_instance *gsh_instance_find(void)
+{
+    if (bound != NULL || bound_state != NEVER_BOUND) {
+        return bound;
+    }
+    return __atomic_load_n(&only_pe, __ATOMIC_ACQUIRE); /* pairs with gsh_instance_bind's release */
+}
+
+struct gsh_instance *gsh_instance_need(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_current();
+    if (pe == NULL) {
+        gsh_fail(GSH_ERR_STATE, "%s: called %s", call,
+                 bound_state == WAS_BOUND ? "after gshmem_finalize" : "before gshmem_init");
+        gsh_flush_stdout();
+        _exit(1);
+    }
+    return pe;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ends that the library brings about: the others are told on every way there is, then the process
+ * exits. */
+#include "runtime/job/end.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "runtime/base/atomic.h"
+#include "runtime/base/flush.h"
+#include "runtime/base/log.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/news.h"
+#include "runtime/job/page.h"
+#include "runtime/job/report.h"
+#include "runtime/job/turn.h"
+#include "runtime/job/watch.h"
+
+void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
+{
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    gsh_fail(GSH_ERR_STATE, "%s", text);
+    gsh_end_job(pe, status, text);
+}
+
+void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
+{
+    /* the user's own thread; before others hear of it and end this process */
+    if (pe == gsh_instance_bound()) {
+        gsh_flush_stdout();
+    }
+    if (pe != NULL) {
+        if (pe->page != NULL) {
+            gsh_store_release_u32(&pe->page->control.abort_word, 1);
+        }
+        gsh_watch_tell_abort(pe->watch, status);
+        gsh_news_tell(pe, pe->my_pe, status, text);
+        if (pe->bootstrap != NULL && pe->n_pes > 1) {
+            pe->bootstrap->ops->abort(pe->bootstrap, status, text);
+        }
+    }
+    _exit(status);
+}
+
+void gsh_give_up(struct gsh_instance *pe, const char *call)
+{
+    /* one line is enough when it names the call */
+    bool is_named = strstr(gsh_last_error(), call) != NULL;
+    gsh_log(is_named ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job",
+            call);
+    gsh_end_job(pe, 1, gsh_last_error());
+}
+
+void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result r)
+{
+    if (r == GSH_OK) {
+        return;
+    }
+    unsigned turn = 0;
+    uint64_t start_ns = 0;
+    while (gsh_news_is_ending(pe->net)) {
+        gsh_host_wait_turn(pe, &turn, &start_ns);
+    }
+    gsh_require(pe, call, r);
+}
+
+void gsh_end_if_reported(struct gsh_instance *pe)
+{
+    int status = 0;
+    switch (gsh_report_take(pe, &status)) {
+    case GSH_REPORTED_EXIT:
+        gsh_end_job(pe, status, "gshmem_global_exit");
+    case GSH_REPORTED_ERROR:
+        gsh_end_job(pe, 1, gsh_last_error());
+    default:
+        break;
+    }
+}

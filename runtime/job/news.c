@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * News of the job's end go from PE to PE as net_job.c's messages do: each tells the PEs 1, 2, 4,
+ * ... before it, once. */
+#include "runtime/job/news.h"
+
+#include <stdio.h>
+#include "proxy/proxy.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/util.h"
+#include "runtime/job/instance.h"
+
+/* How long a PE that is ending sees its news off; twice as long where they are another PE's, so
+ * that a launcher sees the end of that one first. */
+#define LINGER_NS 50000000u
+
+bool gsh_news_take_end(struct gsh_net *net)
+{
+    return !__atomic_exchange_n(&net->is_ending, true, __ATOMIC_ACQ_REL);
+}
+
+bool gsh_news_is_ending(const struct gsh_net *net)
+{
+    return __atomic_load_n(&net->is_ending, __ATOMIC_ACQUIRE);
+}
+
+void gsh_news_pass_on(struct gsh_net *net)
+{
+    struct gsh_instance *pe = net->pe;
+    uint64_t start_ns = gsh_now_ns();
+    uint64_t linger_ns = net->news.origin == pe->my_pe ? LINGER_NS : 2 * LINGER_NS;
+    unsigned turn = 0;
+    for (int distance = 1; distance < pe->n_pes; distance *= 2) {
+        int to = (pe->my_pe - distance + pe->n_pes) % pe->n_pes;
+        if (to != net->lost_pe) {
+            gsh_proxy_notify(pe->proxy, to, &net->news, sizeof(net->news));
+        }
+    }
+    while (gsh_now_ns() - start_ns < linger_ns) {
+        gsh_proxy_help(pe->proxy);
+        gsh_backoff(&turn);
+    }
+}
+
+void gsh_news_tell(struct gsh_instance *pe, int origin, int status, const char *text)
+{
+    struct gsh_net *net = pe->net;
+    if (net == NULL || pe->proxy == NULL || !gsh_news_take_end(net)) {
+        return;
+    }
+    net->news = (struct gsh_news){.origin = origin, .status = status};
+    snprintf(net->news.text, sizeof(net->news.text), "%s", text);
+    gsh_news_pass_on(net);
+}

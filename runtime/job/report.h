@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a kernel reported, in words. A report is taken once, by whoever comes first. */
+#ifndef GSH_REPORT_H
+#define GSH_REPORT_H
+
+struct gsh_instance;
+
+/* If the device has reported an error, and nobody has worded it, prints that: for a process that is
+ * ending anyhow. */
+void gsh_report_print(struct gsh_instance *pe);
+
+enum gsh_reported { GSH_REPORTED_NOTHING, GSH_REPORTED_ERROR, GSH_REPORTED_EXIT };
+/* The same for a process that goes on unless there is one. GSH_REPORTED_ERROR: it has been printed
+ * and is the last error; GSH_REPORTED_EXIT: a kernel called gshmem_global_exit(*status). */
+enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status);
+
+#endif
