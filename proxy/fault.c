@@ -9,19 +9,17 @@
 static const char *name_of(unsigned op)
 {
     static const char *const names[] = {
-        [GSH_RING_NONE] = "a request",
-        [GSH_RING_PUT] = "a put",
-        [GSH_RING_GET] = "a get",
-        [GSH_RING_PUT_LARGE] = "a put",
-        [GSH_RING_GET_LARGE] = "a get",
-        [GSH_RING_PUT_INLINE] = "a put",
-        [GSH_RING_G] = "a g",
-        [GSH_RING_AMO] = "an atomic operation",
-        [GSH_RING_IPUT] = "an iput",
-        [GSH_RING_IGET] = "an iget",
-        [GSH_RING_PUT_SIGNAL] = "a put_signal",
-        [GSH_RING_FENCE] = "a fence",
-        [GSH_RING_QUIET] = "a quiet",
+        [GSH_FAR_NONE] = "a request",
+        [GSH_FAR_PUT] = "a put",
+        [GSH_FAR_GET] = "a get",
+        [GSH_FAR_P] = "a put",
+        [GSH_FAR_G] = "a g",
+        [GSH_FAR_AMO] = "an atomic operation",
+        [GSH_FAR_IPUT] = "an iput",
+        [GSH_FAR_IGET] = "an iget",
+        [GSH_FAR_PUT_SIGNAL] = "a put_signal",
+        [GSH_FAR_FENCE] = "a fence",
+        [GSH_FAR_QUIET] = "a quiet",
         [GSH_TASK_MARK] = "a quiet",
         [GSH_TASK_SIGNAL] = "a put_signal",
     };
@@ -52,17 +50,15 @@ void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason)
     const char *name = request->call ? request->call : name_of(request->op);
     const void *here = task->proxy->heap_base + request->remote_off; /* as the caller named it */
     switch (request->op) {
-    case GSH_RING_PUT:
-    case GSH_RING_GET:
-    case GSH_RING_PUT_LARGE:
-    case GSH_RING_GET_LARGE:
-    case GSH_RING_PUT_INLINE:
-    case GSH_RING_PUT_SIGNAL:
+    case GSH_FAR_PUT:
+    case GSH_FAR_GET:
+    case GSH_FAR_P:
+    case GSH_FAR_PUT_SIGNAL:
         snprintf(operation, sizeof operation, "%s of %" PRIu64 " bytes at %p", name, request->bytes,
                  here);
         break;
-    case GSH_RING_IPUT:
-    case GSH_RING_IGET:
+    case GSH_FAR_IPUT:
+    case GSH_FAR_IGET:
         snprintf(operation, sizeof operation, "%s of %" PRIu64 " elements at %p", name,
                  request->nelems, here);
         break;
@@ -87,8 +83,8 @@ void gsh_engine_report_lost(struct gsh_proxy *proxy)
     char operation[80];
     int pe = proxy->lost_pe;
     const struct gsh_peer *peer = proxy->peers[pe];
-    unsigned op = peer ? peer->last_op : GSH_RING_NONE;
-    if (op == GSH_RING_NONE)
+    unsigned op = peer ? peer->last_op : GSH_FAR_NONE;
+    if (op == GSH_FAR_NONE)
         snprintf(operation, sizeof operation, "the connection");
     else
         snprintf(operation, sizeof operation, "the connection (last asked for: %s)", name_of(op));

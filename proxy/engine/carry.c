@@ -2,9 +2,7 @@
  * How each operation is carried out: by the transport's own put and get, by messages that the
  * target's proxy acts on, or, on this PE itself, at once. When memory is not the host's, data go by
  * stage.h. Order is engine.c's. */
-#include <gshmem/types.h>
 #include <string.h>
-#include "device/state.h"
 #include "proxy/engine/engine.h"
 #include "runtime/base/util.h"
 
@@ -13,12 +11,12 @@
 
 static bool is_put(unsigned op)
 {
-    return op == GSH_RING_PUT || op == GSH_RING_PUT_LARGE || op == GSH_RING_PUT_INLINE;
+    return op == GSH_FAR_PUT || op == GSH_FAR_P;
 }
 
 static bool is_get(unsigned op)
 {
-    return op == GSH_RING_GET || op == GSH_RING_GET_LARGE || op == GSH_RING_G;
+    return op == GSH_FAR_GET || op == GSH_FAR_G;
 }
 
 /* This PE's memory is touched by lanes. */
@@ -37,20 +35,19 @@ bool gsh_task_is_native(const struct gsh_task *task)
     unsigned op = task->request.op;
     if (!task->proxy->is_native)
         return false;
-    return is_put(op) || is_get(op) || (op == GSH_RING_PUT_SIGNAL && !fits_message(task));
+    return is_put(op) || is_get(op) || (op == GSH_FAR_PUT_SIGNAL && !fits_message(task));
 }
 
 bool gsh_task_changes_memory(const struct gsh_task *task)
 {
     unsigned op = task->request.op;
-    return is_put(op) || op == GSH_RING_AMO || op == GSH_RING_IPUT || op == GSH_RING_PUT_SIGNAL ||
+    return is_put(op) || op == GSH_FAR_AMO || op == GSH_FAR_IPUT || op == GSH_FAR_PUT_SIGNAL ||
            op == GSH_TASK_SIGNAL;
 }
 
 static bool is_inline(const struct gsh_request *request)
 {
-    return !request->local &&
-           (request->op == GSH_RING_PUT_INLINE || request->op == GSH_RING_PUT_SIGNAL);
+    return !request->local && (request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL);
 }
 
 static const void *source_of(const struct gsh_request *request)
@@ -60,17 +57,17 @@ static const void *source_of(const struct gsh_request *request)
 
 static void *dest_of(struct gsh_request *request)
 {
-    return request->op == GSH_RING_G ? (void *)&request->value : request->local;
+    return request->op == GSH_FAR_G ? (void *)&request->value : request->local;
 }
 
 static uint64_t bytes_of(const struct gsh_request *request)
 {
-    return request->op == GSH_RING_G ? request->word_bytes : request->bytes;
+    return request->op == GSH_FAR_G ? request->word_bytes : request->bytes;
 }
 
 static int signal_op(const struct gsh_request *request)
 {
-    return request->sig_op == GSHMEM_SIGNAL_ADD ? GSH_AMO_ADD : GSH_AMO_SET;
+    return gsh_amo_of_signal(request->sig_op);
 }
 
 /* ---- by the transport ---- */
@@ -298,27 +295,25 @@ bool gsh_task_issue(struct gsh_peer *peer, struct gsh_task *task)
 {
     peer->last_op = task->request.op;
     if (gsh_task_is_native(task)) {
-        if (task->request.op != GSH_RING_PUT_SIGNAL || signal_later(peer, task))
+        if (task->request.op != GSH_FAR_PUT_SIGNAL || signal_later(peer, task))
             issue_native(peer, task);
         return true;
     }
     switch (task->request.op) {
-    case GSH_RING_AMO:
+    case GSH_FAR_AMO:
     case GSH_TASK_SIGNAL:
         return send_amo(peer, task);
-    case GSH_RING_PUT_SIGNAL:
+    case GSH_FAR_PUT_SIGNAL:
         return issue_put_signal(peer, task);
-    case GSH_RING_IPUT:
+    case GSH_FAR_IPUT:
         return is_staged(task->proxy) ? gsh_stage_iput(peer, task) : send_iput_parts(peer, task);
-    case GSH_RING_IGET:
+    case GSH_FAR_IGET:
         return ask_iget_parts(peer, task);
-    case GSH_RING_PUT:
-    case GSH_RING_PUT_LARGE:
-    case GSH_RING_PUT_INLINE:
+    case GSH_FAR_PUT:
+    case GSH_FAR_P:
         return stage_put(peer, task);
-    case GSH_RING_GET:
-    case GSH_RING_GET_LARGE:
-    case GSH_RING_G:
+    case GSH_FAR_GET:
+    case GSH_FAR_G:
         return ask_get_parts(peer, task);
     default:
         gsh_task_fail(task, GSH_ERR_BUG, NULL);
@@ -370,25 +365,23 @@ static bool run_here(struct gsh_proxy *proxy, struct gsh_request *q)
     uint8_t *here = proxy->heap_base + q->remote_off;
     uint64_t old = 0;
     switch (q->op) {
-    case GSH_RING_PUT:
-    case GSH_RING_PUT_LARGE:
-    case GSH_RING_PUT_INLINE:
+    case GSH_FAR_PUT:
+    case GSH_FAR_P:
         return put_here(proxy, here, q);
-    case GSH_RING_GET:
-    case GSH_RING_GET_LARGE:
+    case GSH_FAR_GET:
         return copy_here(proxy, q->local, here, q->bytes);
-    case GSH_RING_G:
+    case GSH_FAR_G:
         return gsh_memory_out(proxy, &q->value, here, q->word_bytes);
-    case GSH_RING_AMO:
+    case GSH_FAR_AMO:
         return gsh_memory_amo(proxy, q->amo_op, here, q->word_bytes, q->operand, q->cond,
                               &q->value);
-    case GSH_RING_IPUT:
+    case GSH_FAR_IPUT:
         return copy_strided_here(proxy, here, q->remote_stride, q->local, q->local_stride,
                                  q->elem_bytes, q->nelems);
-    case GSH_RING_IGET:
+    case GSH_FAR_IGET:
         return copy_strided_here(proxy, q->local, q->local_stride, here, q->remote_stride,
                                  q->elem_bytes, q->nelems);
-    case GSH_RING_PUT_SIGNAL:
+    case GSH_FAR_PUT_SIGNAL:
         return put_here(proxy, here, q) &&
                gsh_memory_amo(proxy, signal_op(q), proxy->heap_base + q->sig_off, 8, q->signal, 0,
                               &old);

@@ -246,9 +246,9 @@ static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
  * aside. */
 static uint64_t span_of(const struct gsh_request *q)
 {
-    if (q->op == GSH_RING_AMO || q->op == GSH_RING_G)
+    if (q->op == GSH_FAR_AMO || q->op == GSH_FAR_G)
         return q->word_bytes;
-    if (q->op != GSH_RING_IPUT && q->op != GSH_RING_IGET)
+    if (q->op != GSH_FAR_IPUT && q->op != GSH_FAR_IGET)
         return q->bytes;
     return q->nelems > 0 ? ((q->nelems - 1) * (uint64_t)q->remote_stride + 1) * q->elem_bytes : 0;
 }
@@ -263,7 +263,7 @@ static bool check_symmetric(struct gsh_task *task)
         gsh_task_fail(task, GSH_ERR_ARG, "not symmetric: outside the heap");
         return false;
     }
-    if (request->op != GSH_RING_PUT_SIGNAL || gsh_proxy_is_in_heap(proxy, request->sig_off, 8))
+    if (request->op != GSH_FAR_PUT_SIGNAL || gsh_proxy_is_in_heap(proxy, request->sig_off, 8))
         return true;
     snprintf(reason, sizeof reason, "its signal at %p is not symmetric: outside the heap",
              (void *)(proxy->heap_base + request->sig_off));
@@ -276,11 +276,11 @@ void gsh_engine_submit(struct gsh_proxy *proxy, struct gsh_task *task)
     struct gsh_request *request = &task->request;
     task->at = 0;
     task->outstanding = 0;
-    if (request->op == GSH_RING_FENCE) {
+    if (request->op == GSH_FAR_FENCE) {
         submit_fence(proxy, task);
         return;
     }
-    if (request->op == GSH_RING_QUIET) {
+    if (request->op == GSH_FAR_QUIET) {
         submit_quiet(proxy, task);
         return;
     }

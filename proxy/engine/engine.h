@@ -30,7 +30,7 @@
 
 /* Operations that only the engine makes. */
 enum {
-    GSH_TASK_MARK = GSH_RING_OPS,
+    GSH_TASK_MARK = GSH_FAR_OPS,
     GSH_TASK_SIGNAL /* amo_op, remote_off, operand: of a put_signal whose put went before */
 };
 

@@ -115,7 +115,7 @@ static struct gsh_task *take_task(struct gsh_proxy *proxy, bool is_posted)
 static void submit(struct gsh_task *task, const struct gsh_request *request)
 {
     struct gsh_proxy *proxy = task->proxy;
-    bool has_data = request->op == GSH_RING_PUT_INLINE || request->op == GSH_RING_PUT_SIGNAL;
+    bool has_data = request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL;
     /* Most of a request is room for data that it does not use. */
     memcpy(&task->request, request, offsetof(struct gsh_request, inline_data));
     if (has_data && !request->local)
@@ -124,7 +124,7 @@ static void submit(struct gsh_task *task, const struct gsh_request *request)
     task->request.done = host_task_done;
     if (task->is_posted)
         proxy->n_posted++;
-    if (request->op != GSH_RING_QUIET)
+    if (request->op != GSH_FAR_QUIET)
         gsh_link_append(&proxy->flight, &task->flight);
     gsh_engine_submit(proxy, task);
 }
@@ -132,7 +132,7 @@ static void submit(struct gsh_task *task, const struct gsh_request *request)
 /* A quiet is also about gets, and about sources of puts: about every earlier task. */
 static bool is_over(const struct gsh_proxy *proxy, const struct gsh_task *task)
 {
-    if (!task->is_done || task->request.op != GSH_RING_QUIET || gsh_link_is_alone(&proxy->flight))
+    if (!task->is_done || task->request.op != GSH_FAR_QUIET || gsh_link_is_alone(&proxy->flight))
         return task->is_done;
     const struct gsh_task *oldest = GSH_HOLDER(struct gsh_task, flight, proxy->flight.next);
     return oldest->flight_sequence > task->flight_sequence;
@@ -192,11 +192,11 @@ enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *reque
     enter(proxy);
     enum gsh_result r = proxy->failure;
     struct gsh_task *task = r == GSH_OK ? take_task(proxy, false) : NULL;
-    if (task && request->op == GSH_RING_QUIET) {
+    if (task && request->op == GSH_FAR_QUIET) {
         r = run_quiet(proxy, task, request);
     } else if (task) {
         submit(task, request);
-        if (request->op != GSH_RING_FENCE)
+        if (request->op != GSH_FAR_FENCE)
             count_request(proxy);
         r = await(proxy, task, &request->value);
         round_now_and_then(proxy);
@@ -210,7 +210,7 @@ enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *reque
 enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request *request)
 {
     unsigned turn = 0;
-    if (request->op == GSH_RING_QUIET || request->op == GSH_RING_FENCE || request->is_fetch)
+    if (request->op == GSH_FAR_QUIET || request->op == GSH_FAR_FENCE || request->is_fetch)
         return gsh_fail(GSH_ERR_ARG, "operation %u cannot be posted", request->op);
     enter(proxy);
     while (proxy->n_posted >= GSH_POSTED_MAX && proxy->failure == GSH_OK)
@@ -234,7 +234,7 @@ static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task,
     struct gsh_transport *t = proxy->transport;
     bool is_posted = task->is_posted, is_pending = false;
     uint64_t unused;
-    task->request.op = GSH_RING_PUT;
+    task->request.op = GSH_FAR_PUT;
     task->request.pe = peer->pe;
     task->request.call = call;
     task->request.remote_off = remote_off;
@@ -242,7 +242,7 @@ static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task,
     task->request.done = host_task_done;
     task->op.done = gsh_task_native_done;
     gsh_engine_activate(peer, GSH_SOURCE_HOST);
-    peer->last_op = GSH_RING_PUT;
+    peer->last_op = GSH_FAR_PUT;
     peer->puts_posted++;
     proxy->n_posted += is_posted; /* these first, for done may come from within the call */
     proxy->n_pending++;
@@ -278,7 +278,7 @@ enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
         return r;
     }
     leave(proxy);
-    struct gsh_request request = {.op = GSH_RING_PUT,
+    struct gsh_request request = {.op = GSH_FAR_PUT,
                                   .pe = pe,
                                   .call = call,
                                   .remote_off = remote_off,
@@ -310,7 +310,7 @@ static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *d
     struct gsh_proxy *proxy = task->proxy;
     struct gsh_peer *peer = gsh_engine_peer(proxy, pe);
     struct gsh_out *out = peer ? gsh_out_take(proxy, false, true) : NULL;
-    task->request.op = GSH_RING_NONE;
+    task->request.op = GSH_FAR_NONE;
     task->request.pe = pe;
     task->request.done = host_task_done;
     if (!out)

@@ -185,7 +185,7 @@ static void take_data(struct gsh_peer *peer, const struct gsh_message *m, const 
 {
     struct gsh_task *task = (struct gsh_task *)(uintptr_t)m->task;
     struct gsh_request *request = &task->request;
-    if (request->op == GSH_RING_G) {
+    if (request->op == GSH_FAR_G) {
         memcpy(&request->value, data, bytes < 8 ? bytes : 8);
         gsh_message_take_part(peer, task, request->word_bytes);
     } else if (gsh_memory_in(peer->proxy, (uint8_t *)request->local + m->at, data, bytes)) {
@@ -221,7 +221,7 @@ static bool is_staged(const struct gsh_message *m)
     case GSH_MESSAGE_VALUE:
         return false;
     case GSH_MESSAGE_DATA:
-        return task->request.op != GSH_RING_G;
+        return task->request.op != GSH_FAR_G;
     default:
         return m->kind < GSH_MESSAGE_KINDS;
     }

@@ -50,20 +50,27 @@ static bool read_slot(const struct gsh_ring_reader *reader, uint64_t position, u
     return true;
 }
 
-/* Payload slots that the operation takes, at least and at most. */
+/* What it means, and the payload slots that it takes, at least and at most. */
 static const struct {
+    uint8_t kind; /* enum gsh_far_op */
     uint8_t least, most;
-} payload_of[GSH_RING_OPS] = {
-    [GSH_RING_PUT_LARGE] = {2, 2},
-    [GSH_RING_GET_LARGE] = {2, 2},
-    [GSH_RING_PUT_INLINE] = {1, 7},
-    [GSH_RING_G] = {2, 2},
-    [GSH_RING_AMO] = {1, 2},
-    [GSH_RING_IPUT] = {3, 3},
-    [GSH_RING_IGET] = {3, 3},
-    [GSH_RING_PUT_SIGNAL] = {3, 3},
-    [GSH_RING_PUT_SIGNAL_INLINE] = {2, 7},
+} encodings[GSH_RING_OPS] = {
+    [GSH_RING_PUT] = {GSH_FAR_PUT, 0, 0},
+    [GSH_RING_GET] = {GSH_FAR_GET, 0, 0},
+    [GSH_RING_PUT_LARGE] = {GSH_FAR_PUT, 2, 2},
+    [GSH_RING_GET_LARGE] = {GSH_FAR_GET, 2, 2},
+    [GSH_RING_PUT_INLINE] = {GSH_FAR_P, 1, 7},
+    [GSH_RING_G] = {GSH_FAR_G, 2, 2},
+    [GSH_RING_AMO] = {GSH_FAR_AMO, 1, 2},
+    [GSH_RING_IPUT] = {GSH_FAR_IPUT, 3, 3},
+    [GSH_RING_IGET] = {GSH_FAR_IGET, 3, 3},
+    [GSH_RING_PUT_SIGNAL] = {GSH_FAR_PUT_SIGNAL, 3, 3},
+    [GSH_RING_PUT_SIGNAL_INLINE] = {GSH_FAR_PUT_SIGNAL, 2, 7},
+    [GSH_RING_FENCE] = {GSH_FAR_FENCE, 0, 0},
+    [GSH_RING_QUIET] = {GSH_FAR_QUIET, 0, 0},
 };
+_Static_assert(GSH_REQUEST_INLINE_MAX == GSH_RING_INLINE_MAX, "an inline put fits a request");
+_Static_assert(GSH_SIGNAL_SET == GSHMEM_SIGNAL_SET && GSH_SIGNAL_ADD == GSHMEM_SIGNAL_ADD, "equal");
 
 /* NULL, or what is wrong. */
 static const char *parse_header(const struct gsh_ring_reader *reader, struct raw *raw)
@@ -75,7 +82,7 @@ static const char *parse_header(const struct gsh_ring_reader *reader, struct raw
     raw->arg = first >> GSH_RING_AT_ARG & ((1u << (GSH_RING_AT_TOPS - GSH_RING_AT_ARG)) - 1);
     if (raw->op == GSH_RING_NONE || raw->op >= GSH_RING_OPS)
         return "operation";
-    if (raw->n_payload < payload_of[raw->op].least || raw->n_payload > payload_of[raw->op].most)
+    if (raw->n_payload < encodings[raw->op].least || raw->n_payload > encodings[raw->op].most)
         return "number of slots";
     return raw->pe >= reader->n_pes ? "PE" : NULL;
 }
@@ -206,7 +213,7 @@ static const char *decode(const struct gsh_ring_reader *reader, const struct raw
                           struct gsh_request *out)
 {
     memset(out, 0, offsetof(struct gsh_request, inline_data));
-    out->op = (uint8_t)raw->op;
+    out->op = encodings[raw->op].kind;
     out->pe = raw->pe;
     out->position = reader->position + 1 + raw->n_payload;
     out->remote_off = raw->n_payload > 0 ? raw->value[0] : 0;
@@ -215,10 +222,7 @@ static const char *decode(const struct gsh_ring_reader *reader, const struct raw
     case GSH_RING_GET:
         return decode_compact(reader, raw, out);
     case GSH_RING_PUT_LARGE:
-        out->op = GSH_RING_PUT;
-        return decode_large(raw, out);
     case GSH_RING_GET_LARGE:
-        out->op = GSH_RING_GET;
         return decode_large(raw, out);
     case GSH_RING_PUT_INLINE:
         return decode_inline(raw, 1, out);
@@ -231,7 +235,6 @@ static const char *decode(const struct gsh_ring_reader *reader, const struct raw
         return decode_strided(raw, out);
     case GSH_RING_PUT_SIGNAL:
     case GSH_RING_PUT_SIGNAL_INLINE:
-        out->op = GSH_RING_PUT_SIGNAL;
         return decode_put_signal(raw, out);
     default: /* FENCE, QUIET */
         return NULL;

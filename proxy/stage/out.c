@@ -108,7 +108,7 @@ static void ask(struct gsh_stage_out *out)
 /* The task is through with its source when nothing of it is left to copy. */
 static void source_read(struct gsh_task *task)
 {
-    uint64_t total = task->request.op == GSH_RING_IPUT ? task->request.nelems : task->request.bytes;
+    uint64_t total = task->request.op == GSH_FAR_IPUT ? task->request.nelems : task->request.bytes;
     if (--task->outstanding == 0 && task->at == total)
         gsh_task_done(task);
 }

@@ -14,8 +14,9 @@ import sys
 PUBLIC = ["include/", "gshmem/version.h"]
 BASE = ["runtime/base/"]
 HOST = PUBLIC + BASE
-WIRE = ["device/state.h", "proxy/ring.h"]
+WIRE = ["device/far_op.h", "device/state.h", "proxy/ring.h"]
 ARROWS = {
+    "device/far_op.h": ["device/state.h"],
     "device/state.h": [],
     "proxy/ring.h": [],
     "include/": ["include/", "gshmem/version.h", "device/"],

@@ -36,9 +36,8 @@ static void run_copy(void *arg)
     }
     /* Its release pairs with the acquire of whoever waits for the signal. */
     if (c->signal.address != NULL) {
-        (void)c->pe->device_ops->amo(
-            c->pe, c->signal.op == GSHMEM_SIGNAL_SET ? GSH_AMO_SET : GSH_AMO_ADD, c->signal.address,
-            sizeof(*c->signal.address), c->signal.value, 0, NULL);
+        (void)c->pe->device_ops->amo(c->pe, gsh_amo_of_signal(c->signal.op), c->signal.address,
+                                     sizeof(*c->signal.address), c->signal.value, 0, NULL);
     }
 }
 
@@ -106,7 +105,7 @@ static void run_far(void *arg)
     uint8_t op = c->request.op;
     gsh_far_fence(c->pe, c->call);
     gsh_far_run(c->pe, c->call, &c->request);
-    if (op == GSH_RING_PUT_LARGE || op == GSH_RING_PUT_INLINE || op == GSH_RING_IPUT) {
+    if (op == GSH_FAR_PUT || op == GSH_FAR_P || op == GSH_FAR_IPUT) {
         gsh_far_quiet(c->pe, c->call);
     }
 }
@@ -227,7 +226,7 @@ static void tell_leaders(const struct sync_closure *c, const struct gsh_team_spl
     uint64_t round = 0;
     for (int distance = 1; distance < n; distance *= 2, round++) {
         uint64_t off = area_off(c) + offsetof(struct gsh_sync_area, round) + round * 8;
-        struct gsh_request request = {.op = GSH_RING_AMO,
+        struct gsh_request request = {.op = GSH_FAR_AMO,
                                       .amo_op = GSH_AMO_ADD,
                                       .word_bytes = 8,
                                       .pe = nodes->leaders[(me + distance) % n],
