@@ -3,7 +3,16 @@
  * and make rounds while they wait, so that nothing is handed over to the proxy's thread. */
 #include <stdlib.h>
 #include <string.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/issue.h"
+#include "proxy/engine/order.h"
+#include "proxy/engine/outbox.h"
+#include "proxy/engine/peer.h"
+#include "proxy/engine/rings.h"
+#include "proxy/engine/round.h"
+#include "proxy/engine/spin.h"
+#include "proxy/engine/thread.h"
+#include "proxy/stage/jobs.h"
 #include "runtime/base/util.h"
 
 /* Calls that need no progress themselves make a round now and then. */
@@ -126,7 +135,7 @@ static void submit(struct gsh_task *task, const struct gsh_request *request)
         proxy->n_posted++;
     if (request->op != GSH_FAR_QUIET)
         gsh_link_append(&proxy->flight, &task->flight);
-    gsh_engine_submit(proxy, task);
+    gsh_order_submit(proxy, task);
 }
 
 /* A quiet is also about gets, and about sources of puts: about every earlier task. */
@@ -227,8 +236,9 @@ enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request
 }
 
 /* Nothing is in the put's way: what submit does, without its detours. */
-static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task, const char *call,
-                                   uint64_t remote_off, const void *local, uint64_t bytes)
+static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task *task,
+                                   const char *call, uint64_t remote_off, const void *local,
+                                   uint64_t bytes)
 {
     struct gsh_proxy *proxy = task->proxy;
     struct gsh_transport *t = proxy->transport;
@@ -240,8 +250,8 @@ static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task,
     task->request.remote_off = remote_off;
     task->request.bytes = bytes;
     task->request.done = host_task_done;
-    task->op.done = gsh_task_native_done;
-    gsh_engine_activate(peer, GSH_SOURCE_HOST);
+    task->op.done = gsh_issue_native_done;
+    gsh_engine_peer_activate(peer, GSH_SOURCE_HOST);
     peer->last_op = GSH_FAR_PUT;
     peer->puts_posted++;
     proxy->n_posted += is_posted; /* these first, for done may come from within the call */
@@ -254,7 +264,7 @@ static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task,
         return GSH_OK;
     }
     if (r != GSH_OK)
-        gsh_task_native_done(&task->op, r);
+        gsh_issue_native_done(&task->op, r);
     else if (!task->is_done)
         gsh_link_append(&proxy->flight, &task->flight);
     return is_posted ? proxy->failure : await(proxy, task, &unused);
@@ -265,9 +275,9 @@ enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
                               bool is_posted)
 {
     enter(proxy);
-    struct gsh_peer *peer = proxy->peers[pe];
+    struct gsh_engine_peer *peer = proxy->peers[pe];
     bool is_open = proxy->failure == GSH_OK && proxy->is_native && peer &&
-                   gsh_engine_is_open(peer) && proxy->n_posted < GSH_POSTED_MAX &&
+                   gsh_engine_peer_is_open(peer) && proxy->n_posted < GSH_POSTED_MAX &&
                    gsh_proxy_is_in_heap(proxy, remote_off, bytes);
     struct gsh_task *task = is_open ? take_task(proxy, is_posted) : NULL;
     if (task) {
@@ -308,7 +318,7 @@ size_t gsh_proxy_message_max(const struct gsh_proxy *proxy)
 static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *data, size_t bytes)
 {
     struct gsh_proxy *proxy = task->proxy;
-    struct gsh_peer *peer = gsh_engine_peer(proxy, pe);
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, pe);
     struct gsh_out *out = peer ? gsh_out_take(proxy, false, true) : NULL;
     task->request.op = GSH_FAR_NONE;
     task->request.pe = pe;
@@ -356,7 +366,7 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
     if (bytes > GSH_PROXY_NOTICE_MAX)
         return;
     enter(proxy);
-    struct gsh_peer *peer = gsh_engine_peer(proxy, pe);
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, pe);
     struct gsh_out *out = peer ? gsh_out_take(proxy, true, true) : NULL;
     if (out) {
         out->header = (struct gsh_message){.kind = GSH_MESSAGE_NOTICE};

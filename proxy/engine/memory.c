@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * This PE's memory as the proxy touches it: directly where host code can, else through the table
- * that the runtime gave. */
+ * See memory.h. */
+#include "proxy/engine/memory.h"
+
 #include "proxy/copy.h"
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
 
 static bool is_ok(struct gsh_proxy *proxy, enum gsh_result r, const char *operation)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Objects that come and go on the data path: taken from a free list, allocated many at a time only
- * when more are in use than ever before. */
+ * See pool.h. */
+#include "proxy/engine/pool.h"
+
 #include <stdlib.h>
-#include "proxy/engine/engine.h"
 #include "runtime/base/util.h"
 
 struct gsh_pool_slab {

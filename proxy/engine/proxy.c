@@ -5,7 +5,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/inbox.h"
+#include "proxy/engine/outbox.h"
+#include "proxy/engine/rings.h"
+#include "proxy/engine/round.h"
+#include "proxy/engine/spin.h"
+#include "proxy/engine/thread.h"
+#include "proxy/stage/stage.h"
 #include "runtime/base/util.h"
 
 /* How long destroy waits for messages to leave. */
@@ -26,7 +33,7 @@ static enum gsh_result create_transport(struct gsh_proxy *proxy)
         .plugin = o->plugin,
         .timeout_ns = o->timeout_ns,
         .loop_seed = o->loop_seed,
-        .events = {.context = proxy, .message = gsh_message_arrived, .lost = gsh_engine_lost}};
+        .events = {.context = proxy, .message = gsh_inbox_arrived, .lost = gsh_engine_lost}};
     if (strcmp(o->transport, "auto") == 0)
         options.name = o->is_one_process ? "loop" : "ucx";
     if (strcmp(options.name, "loop") == 0)
@@ -48,8 +55,7 @@ static enum gsh_result build(struct gsh_proxy *proxy)
         return r;
     proxy->data_max = proxy->transport->ops->message_max - sizeof(struct gsh_message);
     gsh_pool_init(&proxy->tasks, sizeof(struct gsh_task), 64);
-    gsh_pool_init(&proxy->small_outs, sizeof(struct gsh_out) + GSH_RING_INLINE_MAX, 64);
-    gsh_pool_init(&proxy->large_outs, sizeof(struct gsh_out) + proxy->data_max, 8);
+    gsh_outbox_init(proxy);
     gsh_pool_init(&proxy->stage_outs, sizeof(struct gsh_stage_out), 32);
     gsh_pool_init(&proxy->stage_ins, sizeof(struct gsh_stage_in), 32);
     return GSH_OK;
@@ -249,5 +255,16 @@ enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe, ui
     if (proxy->is_native)
         r = proxy->transport->ops->remove_peer_region(proxy->transport, pe, off);
     gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, struct gsh_ring_slot *slots,
+                                   uint64_t n_slots, struct gsh_ring_cpu *cpu)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = gsh_rings_add(proxy, slots, n_slots, cpu);
+    gsh_lock_give(&proxy->lock);
+    if (r == GSH_OK)
+        gsh_thread_wake(proxy);
     return r;
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proxy's thread: it makes rounds while there is something to do, polls a while when there is
- * not, then sleeps until a kernel, a host thread or the transport wakes it.
- *
- * Sleeping loses no request. `is_asleep` is changed by exchanges only, so that all changes are in
- * one order. The sleeper sets it, looks once more at everything, and only then sleeps; a waker
- * makes its request visible, then clears it, and writes to the event if it was set. When the
- * waker's exchange comes second it finds the flag set, and writes. When it comes first, the
- * sleeper's exchange reads from it or from one after it, and so, by release and acquire, the look
- * that follows sees the request. Each setting of the flag is cleared by one exchange: by a waker,
- * whose write the sleeper then reads, or by the sleeper itself. So at most one write is ever under
- * way. */
+ * See thread.h. */
+#include "proxy/engine/thread.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,7 +9,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/round.h"
+#include "proxy/engine/spin.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/util.h"
 

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What messages do to this PE's memory when it has lanes; see stage.h. */
+ * See in.h. */
+#include "proxy/stage/in.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/outbox.h"
+#include "proxy/engine/task.h"
+#include "proxy/stage/jobs.h"
+#include "proxy/stage/slots.h"
 
 static struct gsh_stage_in *in_of(struct gsh_link *link)
 {
@@ -148,7 +154,7 @@ static bool is_in_slots(const struct gsh_stage *stage, const struct gsh_message 
            m->staged.bytes <= stage->chunk_bytes;
 }
 
-void gsh_stage_take(struct gsh_peer *peer, const struct gsh_message *m, const void *data,
+void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
                     size_t bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
@@ -177,22 +183,22 @@ void gsh_stage_take(struct gsh_peer *peer, const struct gsh_message *m, const vo
 
 static void finish(struct gsh_stage_in *in)
 {
-    struct gsh_peer *peer = in->peer;
+    struct gsh_engine_peer *peer = in->peer;
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_stage *stage = &proxy->stage;
     const struct gsh_message *m = &in->header;
     if (gsh_message_changes_memory(m->kind))
-        gsh_message_count_to_ack(peer);
+        gsh_out_count_to_ack(peer);
     if (m->kind == GSH_MESSAGE_AMO && m->is_fetch)
-        gsh_message_answer_value(peer, m, *old_of(in));
+        gsh_out_answer_value(peer, m, *old_of(in));
     if (is_staged(in))
         gsh_stage_free_slot(proxy, in->data);
     else
         stage->free_ins[stage->n_free_ins++] = in->data - 64;
     if (m->kind == GSH_MESSAGE_DATA || m->kind == GSH_MESSAGE_STAGED_DATA)
-        gsh_message_take_part(peer, task_of(in), task_of(in)->request.bytes);
+        gsh_task_take_part(peer, task_of(in), task_of(in)->request.bytes);
     else if (m->kind == GSH_MESSAGE_ELEMENTS)
-        gsh_message_take_part(peer, task_of(in), task_of(in)->request.nelems);
+        gsh_task_take_part(peer, task_of(in), task_of(in)->request.nelems);
     gsh_pool_give(&proxy->stage_ins, in);
 }
 

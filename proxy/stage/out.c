@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Data on their way out of this PE's memory when it has lanes; see stage.h. */
+ * See out.h. */
+#include "proxy/stage/out.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/outbox.h"
+#include "proxy/engine/peer.h"
+#include "proxy/engine/task.h"
+#include "proxy/stage/jobs.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 
@@ -18,7 +24,7 @@ static struct gsh_stage_out *remote_of(struct gsh_link *link)
     return GSH_HOLDER(struct gsh_stage_out, remote, link);
 }
 
-bool gsh_stage_is_sent(const struct gsh_peer *peer, uint64_t number)
+bool gsh_stage_is_sent(const struct gsh_engine_peer *peer, uint64_t number)
 {
     const struct gsh_link *puts = &peer->stage.puts;
     return gsh_link_is_alone(puts) ||
@@ -44,10 +50,10 @@ static void free_buffer(struct gsh_stage_out *out)
 /* Its message leaves, with the data if they are in no slot. */
 static void send(struct gsh_stage_out *out)
 {
-    struct gsh_peer *peer = out->peer;
+    struct gsh_engine_peer *peer = out->peer;
     struct gsh_proxy *proxy = peer->proxy;
     uint64_t bytes = out->is_chunk ? 0 : out->bytes;
-    struct gsh_out *message = gsh_out_take(proxy, bytes > GSH_RING_INLINE_MAX, true);
+    struct gsh_out *message = gsh_out_take(proxy, bytes > GSH_REQUEST_INLINE_MAX, true);
     if (!message)
         return;
     message->header = out->header;
@@ -75,7 +81,7 @@ static void put_done(struct gsh_op *op, enum gsh_result r)
 
 static void place(struct gsh_stage_out *out)
 {
-    struct gsh_peer *peer = out->peer;
+    struct gsh_engine_peer *peer = out->peer;
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_transport *t = proxy->transport;
     bool is_pending = false;
@@ -94,7 +100,7 @@ static void place(struct gsh_stage_out *out)
 
 static void ask(struct gsh_stage_out *out)
 {
-    struct gsh_peer *peer = out->peer;
+    struct gsh_engine_peer *peer = out->peer;
     struct gsh_out *message = gsh_out_take(peer->proxy, false, true);
     if (!message)
         return;
@@ -168,7 +174,7 @@ static bool start(struct gsh_stage_out *out)
 }
 
 /* The first of a peer's grants brings the key to its region. */
-static bool learn_region(struct gsh_peer *peer, const struct gsh_message *m, const void *key,
+static bool learn_region(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *key,
                          size_t key_bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
@@ -188,7 +194,7 @@ static bool learn_region(struct gsh_peer *peer, const struct gsh_message *m, con
     return true;
 }
 
-void gsh_stage_granted(struct gsh_peer *peer, const struct gsh_message *m, const void *key,
+void gsh_stage_granted(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *key,
                        size_t key_bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
@@ -213,7 +219,7 @@ void gsh_stage_granted(struct gsh_peer *peer, const struct gsh_message *m, const
 /* ---- beginning ---- */
 
 /* What is not said here is for the caller to fill before `begin`. NULL: no memory, reported. */
-static struct gsh_stage_out *make(struct gsh_peer *peer, const struct gsh_message *header,
+static struct gsh_stage_out *make(struct gsh_engine_peer *peer, const struct gsh_message *header,
                                   const void *source, uint64_t bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
@@ -250,9 +256,9 @@ static void begin_put(struct gsh_stage_out *out, struct gsh_task *task)
     begin(out);
 }
 
-static bool may_begin(const struct gsh_peer *peer)
+static bool may_begin(const struct gsh_engine_peer *peer)
 {
-    return peer->stage.n_puts < GSH_STAGE_OUTS_MAX && gsh_engine_may_send(peer);
+    return peer->stage.n_puts < GSH_STAGE_OUTS_MAX && gsh_engine_peer_may_send(peer);
 }
 
 uint64_t gsh_stage_piece(const struct gsh_proxy *proxy, uint64_t total, uint64_t left)
@@ -264,7 +270,7 @@ uint64_t gsh_stage_piece(const struct gsh_proxy *proxy, uint64_t total, uint64_t
     return gsh_min_u64(left, gsh_min_u64(piece, stage->chunk_bytes));
 }
 
-bool gsh_stage_put(struct gsh_peer *peer, struct gsh_task *task)
+bool gsh_stage_put(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
     struct gsh_proxy *proxy = peer->proxy;
@@ -286,7 +292,7 @@ bool gsh_stage_put(struct gsh_peer *peer, struct gsh_task *task)
     return true;
 }
 
-bool gsh_stage_put_signal(struct gsh_peer *peer, struct gsh_task *task, int amo_op)
+bool gsh_stage_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task, int amo_op)
 {
     const struct gsh_request *request = &task->request;
     if (!may_begin(peer))
@@ -303,7 +309,7 @@ bool gsh_stage_put_signal(struct gsh_peer *peer, struct gsh_task *task, int amo_
     return true;
 }
 
-bool gsh_stage_iput(struct gsh_peer *peer, struct gsh_task *task)
+bool gsh_stage_iput(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
     uint64_t size = request->elem_bytes;
@@ -330,7 +336,7 @@ bool gsh_stage_iput(struct gsh_peer *peer, struct gsh_task *task)
     return true;
 }
 
-void gsh_stage_answer(struct gsh_peer *peer, const struct gsh_message *m)
+void gsh_stage_answer(struct gsh_engine_peer *peer, const struct gsh_message *m)
 {
     struct gsh_proxy *proxy = peer->proxy;
     bool is_strided = m->kind == GSH_MESSAGE_IGET;
@@ -384,7 +390,7 @@ static unsigned start_queued(struct gsh_proxy *proxy, struct gsh_link *queued,
     return n;
 }
 
-static unsigned send_placed(struct gsh_peer *peer)
+static unsigned send_placed(struct gsh_engine_peer *peer)
 {
     struct gsh_link *placed = &peer->stage.placed;
     unsigned n = 0;
@@ -392,7 +398,7 @@ static unsigned send_placed(struct gsh_peer *peer)
         struct gsh_stage_out *out = remote_of(placed->next);
         if (out->is_being_put)
             return n;
-        if (out->needed > peer->puts_flushed && !gsh_engine_flush(peer))
+        if (out->needed > peer->puts_flushed && !gsh_engine_peer_flush(peer))
             return n;
         if (out->needed > peer->puts_flushed)
             continue; /* it has failed */
@@ -411,7 +417,7 @@ unsigned gsh_stage_progress_outs(struct gsh_proxy *proxy)
     unsigned n = end_copies(proxy);
     for (struct gsh_link *at = stage->flushing.next; at != &stage->flushing; at = next) {
         next = at->next;
-        n += send_placed(GSH_HOLDER(struct gsh_peer, stage.flushing, at));
+        n += send_placed(GSH_HOLDER(struct gsh_engine_peer, stage.flushing, at));
     }
     n += start_queued(proxy, &stage->queued_small, &stage->n_free_outs);
     return n + start_queued(proxy, &stage->queued_chunks, &stage->n_free_chunks);

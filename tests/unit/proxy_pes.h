@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include "device/state.h"
 #include "proxy/copy.h"
-#include "proxy/engine/engine.h"
+#include "proxy/engine/state.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "tests/test.h"

@@ -1,85 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Order among tasks, for each peer by itself; the protocol stands in engine.h. How a task is
- * carried out is carry.c's and messages.c's. */
-#include "proxy/engine/engine.h"
+ * See order.h. How a task is then carried out is the business of issue.c and execute.c. */
+#include "proxy/engine/order.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include "proxy/engine/execute.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/issue.h"
+#include "proxy/engine/peer.h"
+#include "proxy/engine/task.h"
+#include "proxy/stage/out.h"
 
 static struct gsh_task *task_of(struct gsh_request *request)
 {
     return GSH_HOLDER(struct gsh_task, request, request);
-}
-
-/* ---- peers ---- */
-
-struct gsh_peer *gsh_engine_peer(struct gsh_proxy *proxy, int pe)
-{
-    struct gsh_peer *peer = proxy->peers[pe];
-    if (peer)
-        return peer;
-    peer = calloc(1, sizeof *peer);
-    if (!peer) {
-        gsh_engine_fail(proxy, pe, GSH_ERR_NOMEM, "the connection", "no memory");
-        return NULL;
-    }
-    peer->pe = pe;
-    peer->proxy = proxy;
-    gsh_link_init(&peer->active);
-    gsh_link_init(&peer->waiting);
-    gsh_link_init(&peer->acking);
-    gsh_stage_peer_init(&peer->stage);
-    proxy->peers[pe] = peer;
-    return peer;
-}
-
-static bool is_waiting(const struct gsh_peer *peer)
-{
-    return peer->queue.head || peer->flush_wait.head || peer->ack_wait.head;
-}
-
-void gsh_engine_settle(struct gsh_peer *peer)
-{
-    if (is_waiting(peer) || peer->puts_flushed != peer->puts_posted || peer->acked != peer->sent ||
-        peer->stage.n_puts > 0)
-        return;
-    /* Nothing is left for a fence to order. */
-    peer->needs_fence = false;
-    peer->sources = 0;
-    gsh_link_remove(&peer->active);
-}
-
-/* ---- flushes ---- */
-
-static void flush_done(struct gsh_op *op, enum gsh_result r)
-{
-    struct gsh_peer *peer = GSH_HOLDER(struct gsh_peer, flush_op, op);
-    struct gsh_proxy *proxy = peer->proxy;
-    proxy->n_pending--;
-    peer->is_flushing = false;
-    if (r != GSH_OK) {
-        gsh_engine_fail(proxy, peer->pe, r, "the completion of puts", NULL);
-        return;
-    }
-    peer->puts_flushed = peer->flush_target;
-    gsh_engine_settle(peer);
-}
-
-bool gsh_engine_flush(struct gsh_peer *peer)
-{
-    struct gsh_proxy *proxy = peer->proxy;
-    struct gsh_transport *t = proxy->transport;
-    bool is_pending = false;
-    if (peer->is_flushing || proxy->failure != GSH_OK)
-        return false;
-    peer->is_flushing = true;
-    peer->flush_target = peer->puts_posted;
-    peer->flush_op.done = flush_done;
-    proxy->n_pending++; /* first, for done may come from within the call */
-    enum gsh_result r = t->ops->flush(t, peer->pe, &peer->flush_op, &is_pending);
-    if (r != GSH_OK || !is_pending)
-        flush_done(&peer->flush_op, r);
-    return !peer->is_flushing;
 }
 
 /* ---- what waits ---- */
@@ -93,7 +26,7 @@ static void mark_done(struct gsh_task *mark)
 }
 
 /* False: it stays where it is. True: it has gone on, and is no more in its queue. */
-static bool leave_flush_wait(struct gsh_peer *peer, struct gsh_task *task)
+static bool leave_flush_wait(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     if (task->needed > peer->puts_flushed || !gsh_stage_is_sent(peer, task->needed_staged))
         return false;
@@ -104,7 +37,7 @@ static bool leave_flush_wait(struct gsh_peer *peer, struct gsh_task *task)
     return true;
 }
 
-static bool may_pass_fence(struct gsh_peer *peer, struct gsh_task *task)
+static bool may_pass_fence(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     if (task->needs_fence) {
         /* flush_wait: signals whose puts are flushed, which the transport has not taken yet. */
@@ -117,7 +50,7 @@ static bool may_pass_fence(struct gsh_peer *peer, struct gsh_task *task)
     return peer->acked >= peer->native_after || !gsh_task_is_native(task);
 }
 
-static bool leave_queue(struct gsh_peer *peer, struct gsh_task *task)
+static bool leave_queue(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     if (!may_pass_fence(peer, task))
         return false;
@@ -130,8 +63,8 @@ static bool leave_queue(struct gsh_peer *peer, struct gsh_task *task)
 }
 
 /* Lets tasks go on from the queue's head until one cannot. */
-static void drain(struct gsh_peer *peer, struct gsh_queue *queue,
-                  bool (*leave)(struct gsh_peer *peer, struct gsh_task *task))
+static void drain(struct gsh_engine_peer *peer, struct gsh_queue *queue,
+                  bool (*leave)(struct gsh_engine_peer *peer, struct gsh_task *task))
 {
     while (queue->head && peer->proxy->failure == GSH_OK) {
         /* Out first: when it has gone on, it is in another queue or in no memory of ours. */
@@ -146,7 +79,7 @@ static void drain(struct gsh_peer *peer, struct gsh_queue *queue,
     }
 }
 
-static bool leave_ack_wait(struct gsh_peer *peer, struct gsh_task *mark)
+static bool leave_ack_wait(struct gsh_engine_peer *peer, struct gsh_task *mark)
 {
     if (mark->needed > peer->acked)
         return false;
@@ -154,7 +87,7 @@ static bool leave_ack_wait(struct gsh_peer *peer, struct gsh_task *mark)
     return true;
 }
 
-static bool wants_flush(const struct gsh_peer *peer)
+static bool wants_flush(const struct gsh_engine_peer *peer)
 {
     if (peer->flush_wait.head)
         return task_of(peer->flush_wait.head)->needed > peer->puts_flushed;
@@ -162,26 +95,26 @@ static bool wants_flush(const struct gsh_peer *peer)
            peer->puts_flushed != peer->puts_posted;
 }
 
-static void pump(struct gsh_peer *peer)
+static void pump(struct gsh_engine_peer *peer)
 {
     do {
         drain(peer, &peer->flush_wait, leave_flush_wait);
         drain(peer, &peer->queue, leave_queue);
         drain(peer, &peer->flush_wait, leave_flush_wait); /* marks that the queue let go */
         drain(peer, &peer->ack_wait, leave_ack_wait);
-    } while (wants_flush(peer) && gsh_engine_flush(peer));
-    if (is_waiting(peer)) {
+    } while (wants_flush(peer) && gsh_engine_peer_flush(peer));
+    if (gsh_engine_peer_is_waiting(peer)) {
         if (gsh_link_is_alone(&peer->waiting))
             gsh_link_append(&peer->proxy->waiting, &peer->waiting);
         return;
     }
     gsh_link_remove(&peer->waiting);
-    gsh_engine_settle(peer);
+    gsh_engine_peer_settle(peer);
 }
 
 /* ---- submission ---- */
 
-static void enqueue(struct gsh_peer *peer, struct gsh_task *task)
+static void enqueue(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     bool is_mark = task->request.op == GSH_TASK_MARK;
     task->needs_fence = peer->needs_fence && !is_mark;
@@ -191,7 +124,7 @@ static void enqueue(struct gsh_peer *peer, struct gsh_task *task)
     if (peer->queue.head || !leave_queue(peer, task))
         gsh_queue_push(&peer->queue, &task->request);
     /* Peers where something waits are pumped each round; a mark starts its flush now. */
-    if (is_waiting(peer) && (is_mark || gsh_link_is_alone(&peer->waiting)))
+    if (gsh_engine_peer_is_waiting(peer) && (is_mark || gsh_link_is_alone(&peer->waiting)))
         pump(peer);
 }
 
@@ -205,14 +138,14 @@ static uint32_t sources_of(const struct gsh_task *task)
 static void submit_fence(struct gsh_proxy *proxy, struct gsh_task *task)
 {
     for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = at->next) {
-        struct gsh_peer *peer = GSH_HOLDER(struct gsh_peer, active, at);
+        struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, active, at);
         if (peer->sources & sources_of(task))
             peer->needs_fence = true;
     }
     gsh_task_done(task);
 }
 
-static void submit_mark(struct gsh_peer *peer, struct gsh_task *quiet)
+static void submit_mark(struct gsh_engine_peer *peer, struct gsh_task *quiet)
 {
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_task *mark = gsh_pool_take(&proxy->tasks);
@@ -233,7 +166,7 @@ static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
     struct gsh_link *next;
     quiet->outstanding = 1; /* of its own, so that it is done only when all marks are made */
     for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = next) {
-        struct gsh_peer *peer = GSH_HOLDER(struct gsh_peer, active, at);
+        struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, active, at);
         next = at->next;
         if (peer->sources & sources_of(quiet))
             submit_mark(peer, quiet);
@@ -271,7 +204,7 @@ static bool check_symmetric(struct gsh_task *task)
     return false;
 }
 
-void gsh_engine_submit(struct gsh_proxy *proxy, struct gsh_task *task)
+void gsh_order_submit(struct gsh_proxy *proxy, struct gsh_task *task)
 {
     struct gsh_request *request = &task->request;
     task->at = 0;
@@ -292,35 +225,22 @@ void gsh_engine_submit(struct gsh_proxy *proxy, struct gsh_task *task)
         return;
     request->value = 0;
     if (request->pe == proxy->options.my_pe) {
-        gsh_task_run_here(task);
+        gsh_task_execute(task);
         return;
     }
-    struct gsh_peer *peer = gsh_engine_peer(proxy, request->pe);
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, request->pe);
     if (!peer)
         return;
     if (gsh_task_changes_memory(task))
-        gsh_engine_activate(peer, task->source);
+        gsh_engine_peer_activate(peer, task->source);
     enqueue(peer, task);
 }
 
-unsigned gsh_engine_round(struct gsh_proxy *proxy, unsigned n_polls)
+void gsh_order_pump(struct gsh_proxy *proxy)
 {
-    struct gsh_transport *t = proxy->transport;
     struct gsh_link *next;
-    if (proxy->failure != GSH_OK)
-        return t->ops->progress(t); /* for notices */
-    unsigned n = gsh_rings_drain(proxy);
-    do
-        n += t->ops->progress(t);
-    while (n == 0 && --n_polls > 0);
-    n += gsh_stage_round(proxy);
     for (struct gsh_link *at = proxy->waiting.next; at != &proxy->waiting; at = next) {
         next = at->next;
-        pump(GSH_HOLDER(struct gsh_peer, waiting, at));
+        pump(GSH_HOLDER(struct gsh_engine_peer, waiting, at));
     }
-    gsh_message_send_acks(proxy);
-    n += gsh_rings_retire(proxy);
-    if (proxy->lost_pe >= 0)
-        gsh_engine_report_lost(proxy);
-    return n;
 }

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How each operation is carried out: by the transport's own put and get, by messages that the
- * target's proxy acts on, or, on this PE itself, at once. When memory is not the host's, data go by
- * stage.h. Order is engine.c's. */
+ * How a task travels: by the transport's own put and get, or by messages that the target's proxy
+ * acts on; when memory is not the host's, its data go by stage. Order is order.c's. */
+#include "proxy/engine/issue.h"
+
 #include <string.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/memory.h"
+#include "proxy/engine/outbox.h"
+#include "proxy/engine/peer.h"
+#include "proxy/engine/task.h"
+#include "proxy/stage/out.h"
 #include "runtime/base/util.h"
-
-/* Elements of this PE's strided copies are packed here. */
-#define PACK_BYTES 4096
-
-static bool is_put(unsigned op)
-{
-    return op == GSH_FAR_PUT || op == GSH_FAR_P;
-}
-
-static bool is_get(unsigned op)
-{
-    return op == GSH_FAR_GET || op == GSH_FAR_G;
-}
 
 /* This PE's memory is touched by lanes. */
 static bool is_staged(const struct gsh_proxy *proxy)
@@ -25,34 +18,9 @@ static bool is_staged(const struct gsh_proxy *proxy)
     return proxy->stage.ops != NULL;
 }
 
-static bool fits_message(const struct gsh_task *task)
-{
-    return task->request.bytes <= task->proxy->data_max;
-}
-
-bool gsh_task_is_native(const struct gsh_task *task)
-{
-    unsigned op = task->request.op;
-    if (!task->proxy->is_native)
-        return false;
-    return is_put(op) || is_get(op) || (op == GSH_FAR_PUT_SIGNAL && !fits_message(task));
-}
-
-bool gsh_task_changes_memory(const struct gsh_task *task)
-{
-    unsigned op = task->request.op;
-    return is_put(op) || op == GSH_FAR_AMO || op == GSH_FAR_IPUT || op == GSH_FAR_PUT_SIGNAL ||
-           op == GSH_TASK_SIGNAL;
-}
-
-static bool is_inline(const struct gsh_request *request)
-{
-    return !request->local && (request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL);
-}
-
 static const void *source_of(const struct gsh_request *request)
 {
-    return is_inline(request) ? request->inline_data : request->local;
+    return gsh_request_is_inline(request) ? request->inline_data : request->local;
 }
 
 static void *dest_of(struct gsh_request *request)
@@ -65,14 +33,9 @@ static uint64_t bytes_of(const struct gsh_request *request)
     return request->op == GSH_FAR_G ? request->word_bytes : request->bytes;
 }
 
-static int signal_op(const struct gsh_request *request)
-{
-    return gsh_amo_of_signal(request->sig_op);
-}
-
 /* ---- by the transport ---- */
 
-void gsh_task_native_done(struct gsh_op *op, enum gsh_result r)
+void gsh_issue_native_done(struct gsh_op *op, enum gsh_result r)
 {
     struct gsh_task *task = GSH_HOLDER(struct gsh_task, op, op);
     task->proxy->n_pending--;
@@ -82,7 +45,7 @@ void gsh_task_native_done(struct gsh_op *op, enum gsh_result r)
         gsh_task_fail(task, r, NULL);
 }
 
-static void issue_native(struct gsh_peer *peer, struct gsh_task *task)
+static void issue_native(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     struct gsh_proxy *proxy = task->proxy;
     struct gsh_transport *t = proxy->transport;
@@ -90,9 +53,9 @@ static void issue_native(struct gsh_peer *peer, struct gsh_task *task)
     uint64_t bytes = bytes_of(request);
     enum gsh_result r = GSH_OK;
     bool is_pending = false;
-    task->op.done = gsh_task_native_done;
+    task->op.done = gsh_issue_native_done;
     proxy->n_pending++; /* first, for done may come from within the call */
-    if (is_get(request->op)) {
+    if (gsh_request_is_get(request)) {
         if (bytes > 0)
             r = t->ops->get(t, peer->pe, request->remote_off, dest_of(request), bytes, &task->op,
                             &is_pending);
@@ -102,11 +65,11 @@ static void issue_native(struct gsh_peer *peer, struct gsh_task *task)
                         &is_pending);
     }
     if (r != GSH_OK || !is_pending)
-        gsh_task_native_done(&task->op, r);
+        gsh_issue_native_done(&task->op, r);
 }
 
 /* The signal of a put: a native one that is about to be issued, or a staged one that has begun. */
-static bool signal_later(struct gsh_peer *peer, const struct gsh_task *task)
+static bool signal_later(struct gsh_engine_peer *peer, const struct gsh_task *task)
 {
     struct gsh_task *signal = gsh_pool_take(&task->proxy->tasks);
     if (!signal) {
@@ -116,7 +79,7 @@ static bool signal_later(struct gsh_peer *peer, const struct gsh_task *task)
     signal->proxy = task->proxy;
     signal->request.op = GSH_TASK_SIGNAL;
     signal->request.pe = peer->pe;
-    signal->request.amo_op = (uint8_t)signal_op(&task->request);
+    signal->request.amo_op = (uint8_t)gsh_amo_of_signal(task->request.sig_op);
     signal->request.remote_off = task->request.sig_off;
     signal->request.operand = task->request.signal;
     signal->needed = gsh_task_is_native(task) ? peer->puts_posted + 1 : 0;
@@ -138,10 +101,11 @@ static struct gsh_out *take_out(struct gsh_task *task, enum gsh_message_kind kin
     return out;
 }
 
-static bool send_amo(struct gsh_peer *peer, struct gsh_task *task)
+static bool send_amo(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
-    struct gsh_out *out = gsh_engine_may_send(peer) ? take_out(task, GSH_MESSAGE_AMO, false) : NULL;
+    struct gsh_out *out =
+        gsh_engine_peer_may_send(peer) ? take_out(task, GSH_MESSAGE_AMO, false) : NULL;
     bool is_signal = request->op == GSH_TASK_SIGNAL;
     if (!out)
         return false;
@@ -160,15 +124,15 @@ static bool send_amo(struct gsh_peer *peer, struct gsh_task *task)
 }
 
 /* Data go from where they are; the task is done when they are sent. */
-static bool send_put_signal(struct gsh_peer *peer, struct gsh_task *task)
+static bool send_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
     struct gsh_out *out = NULL;
-    if (gsh_engine_may_send(peer))
+    if (gsh_engine_peer_may_send(peer))
         out = take_out(task, GSH_MESSAGE_PUT_SIGNAL, false);
     if (!out)
         return false;
-    out->header.amo_op = (uint8_t)signal_op(request);
+    out->header.amo_op = (uint8_t)gsh_amo_of_signal(request->sig_op);
     out->header.amo.off = request->sig_off;
     out->header.amo.operand = request->signal;
     out->task = task;
@@ -177,10 +141,11 @@ static bool send_put_signal(struct gsh_peer *peer, struct gsh_task *task)
 }
 
 /* The data are in the request. */
-static bool send_put_inline(struct gsh_peer *peer, struct gsh_task *task)
+static bool send_put_inline(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
-    struct gsh_out *out = gsh_engine_may_send(peer) ? take_out(task, GSH_MESSAGE_PUT, false) : NULL;
+    struct gsh_out *out =
+        gsh_engine_peer_may_send(peer) ? take_out(task, GSH_MESSAGE_PUT, false) : NULL;
     if (!out)
         return false;
     memcpy(out->data, request->inline_data, request->bytes);
@@ -189,7 +154,7 @@ static bool send_put_inline(struct gsh_peer *peer, struct gsh_task *task)
     return true;
 }
 
-static bool send_iput_parts(struct gsh_peer *peer, struct gsh_task *task)
+static bool send_iput_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     struct gsh_proxy *proxy = task->proxy;
     const struct gsh_request *request = &task->request;
@@ -197,7 +162,7 @@ static bool send_iput_parts(struct gsh_peer *peer, struct gsh_task *task)
     while (task->at < request->nelems) {
         uint64_t n = gsh_min_u64(request->nelems - task->at, proxy->data_max / size);
         struct gsh_out *out =
-            gsh_engine_may_send(peer) ? take_out(task, GSH_MESSAGE_IPUT, true) : NULL;
+            gsh_engine_peer_may_send(peer) ? take_out(task, GSH_MESSAGE_IPUT, true) : NULL;
         if (!out)
             return false;
         const uint8_t *source =
@@ -215,7 +180,7 @@ static bool send_iput_parts(struct gsh_peer *peer, struct gsh_task *task)
     return true;
 }
 
-static bool ask_get_parts(struct gsh_peer *peer, struct gsh_task *task)
+static bool ask_get_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
     uint64_t total = bytes_of(request);
@@ -238,7 +203,7 @@ static bool ask_get_parts(struct gsh_peer *peer, struct gsh_task *task)
     return true;
 }
 
-static bool ask_iget_parts(struct gsh_peer *peer, struct gsh_task *task)
+static bool ask_iget_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
     uint64_t size = request->elem_bytes;
@@ -265,33 +230,33 @@ static bool ask_iget_parts(struct gsh_peer *peer, struct gsh_task *task)
 
 /* ---- staged ---- */
 
-static bool stage_put(struct gsh_peer *peer, struct gsh_task *task)
+static bool stage_put(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
-    if (is_inline(&task->request))
+    if (gsh_request_is_inline(&task->request))
         return send_put_inline(peer, task);
     if (task->request.bytes == 0)
         gsh_task_done(task);
     return gsh_stage_put(peer, task);
 }
 
-static bool stage_put_signal(struct gsh_peer *peer, struct gsh_task *task)
+static bool stage_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
-    if (is_inline(&task->request))
+    if (gsh_request_is_inline(&task->request))
         return send_put_signal(peer, task);
-    if (fits_message(task))
-        return gsh_stage_put_signal(peer, task, signal_op(&task->request));
+    if (gsh_task_fits_message(task))
+        return gsh_stage_put_signal(peer, task, gsh_amo_of_signal(task->request.sig_op));
     if (!gsh_stage_put(peer, task))
         return false;
     (void)signal_later(peer, task); /* its failure has stopped the proxy */
     return true;
 }
 
-static bool issue_put_signal(struct gsh_peer *peer, struct gsh_task *task)
+static bool issue_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     return is_staged(task->proxy) ? stage_put_signal(peer, task) : send_put_signal(peer, task);
 }
 
-bool gsh_task_issue(struct gsh_peer *peer, struct gsh_task *task)
+bool gsh_task_issue(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     peer->last_op = task->request.op;
     if (gsh_task_is_native(task)) {
@@ -319,81 +284,4 @@ bool gsh_task_issue(struct gsh_peer *peer, struct gsh_task *task)
         gsh_task_fail(task, GSH_ERR_BUG, NULL);
         return true;
     }
-}
-
-/* ---- on this PE ---- */
-
-static bool copy_here(struct gsh_proxy *proxy, void *dest, const void *source, uint64_t bytes)
-{
-    uint8_t packed[PACK_BYTES];
-    if (proxy->memory.is_host)
-        return gsh_memory_in(proxy, dest, source, bytes);
-    for (uint64_t at = 0; at < bytes; at += sizeof packed) {
-        uint64_t n = gsh_min_u64(bytes - at, sizeof packed);
-        if (!gsh_memory_out(proxy, packed, (const uint8_t *)source + at, n) ||
-            !gsh_memory_in(proxy, (uint8_t *)dest + at, packed, n))
-            return false;
-    }
-    return true;
-}
-
-static bool put_here(struct gsh_proxy *proxy, void *here, const struct gsh_request *q)
-{
-    if (is_inline(q))
-        return gsh_memory_in(proxy, here, q->inline_data, q->bytes);
-    return copy_here(proxy, here, q->local, q->bytes);
-}
-
-static bool copy_strided_here(struct gsh_proxy *proxy, uint8_t *dest, int64_t dst,
-                              const uint8_t *source, int64_t sst, uint64_t size, uint64_t nelems)
-{
-    uint8_t packed[PACK_BYTES];
-    uint64_t n;
-    for (uint64_t at = 0; at < nelems; at += n) {
-        n = gsh_min_u64(nelems - at, sizeof packed / size);
-        if (!gsh_memory_gather(proxy, packed, source + (int64_t)at * sst * (int64_t)size, sst, size,
-                               n) ||
-            !gsh_memory_scatter(proxy, dest + (int64_t)at * dst * (int64_t)size, dst, packed, size,
-                                n))
-            return false;
-    }
-    return true;
-}
-
-static bool run_here(struct gsh_proxy *proxy, struct gsh_request *q)
-{
-    uint8_t *here = proxy->heap_base + q->remote_off;
-    uint64_t old = 0;
-    switch (q->op) {
-    case GSH_FAR_PUT:
-    case GSH_FAR_P:
-        return put_here(proxy, here, q);
-    case GSH_FAR_GET:
-        return copy_here(proxy, q->local, here, q->bytes);
-    case GSH_FAR_G:
-        return gsh_memory_out(proxy, &q->value, here, q->word_bytes);
-    case GSH_FAR_AMO:
-        return gsh_memory_amo(proxy, q->amo_op, here, q->word_bytes, q->operand, q->cond,
-                              &q->value);
-    case GSH_FAR_IPUT:
-        return copy_strided_here(proxy, here, q->remote_stride, q->local, q->local_stride,
-                                 q->elem_bytes, q->nelems);
-    case GSH_FAR_IGET:
-        return copy_strided_here(proxy, q->local, q->local_stride, here, q->remote_stride,
-                                 q->elem_bytes, q->nelems);
-    case GSH_FAR_PUT_SIGNAL:
-        return put_here(proxy, here, q) &&
-               gsh_memory_amo(proxy, signal_op(q), proxy->heap_base + q->sig_off, 8, q->signal, 0,
-                              &old);
-    default:
-        return false;
-    }
-}
-
-void gsh_task_run_here(struct gsh_task *task)
-{
-    if (run_here(task->proxy, &task->request))
-        gsh_task_done(task);
-    else
-        gsh_task_fail(task, GSH_ERR_BUG, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What goes wrong far away: one line that names the peer and the operation, told once; after it
- * the proxy does nothing more. */
+ * See failure.h. */
+#include "proxy/engine/failure.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "proxy/engine/engine.h"
 
 static const char *name_of(unsigned op)
 {
@@ -82,7 +82,7 @@ void gsh_engine_report_lost(struct gsh_proxy *proxy)
 {
     char operation[80];
     int pe = proxy->lost_pe;
-    const struct gsh_peer *peer = proxy->peers[pe];
+    const struct gsh_engine_peer *peer = proxy->peers[pe];
     unsigned op = peer ? peer->last_op : GSH_FAR_NONE;
     if (op == GSH_FAR_NONE)
         snprintf(operation, sizeof operation, "the connection");

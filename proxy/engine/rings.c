@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rings that this PE's kernels fill: requests become tasks in a window of fixed size, which
- * they leave in the ring's order. A full window is not read further, so the ring fills, and the
- * kernels wait. How a ring is read is reader.c's. */
+ * See rings.h. */
+#include "proxy/engine/rings.h"
+
 #include <stdlib.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/order.h"
 #include "runtime/base/util.h"
 
 /* Requests taken from one ring before the others and the transport have their turn. */
@@ -41,7 +42,7 @@ static unsigned drain_ring(struct gsh_proxy *proxy, struct gsh_ring_window *wind
         task->source = (uint8_t)source;
         task->is_done = false;
         task->request.done = ring_task_done;
-        gsh_engine_submit(proxy, task);
+        gsh_order_submit(proxy, task);
     }
     gsh_ring_reader_publish(&window->reader);
     return n;
@@ -80,33 +81,28 @@ unsigned gsh_rings_retire(struct gsh_proxy *proxy)
     return n;
 }
 
-enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, struct gsh_ring_slot *slots,
-                                   uint64_t n_slots, struct gsh_ring_cpu *cpu)
+enum gsh_result gsh_rings_add(struct gsh_proxy *proxy, struct gsh_ring_slot *slots,
+                              uint64_t n_slots, struct gsh_ring_cpu *cpu)
 {
+    if (proxy->n_rings == GSH_RING_MAX_RINGS)
+        return gsh_fail(GSH_ERR_ARG, "more than %d rings", GSH_RING_MAX_RINGS);
     struct gsh_ring_window *window = calloc(1, sizeof *window);
     uint64_t n = gsh_min_u64(n_slots, WINDOW_MAX);
     struct gsh_ring_entry *entry = calloc(n, sizeof *entry);
     enum gsh_result r = GSH_OK;
-    gsh_lock_take(&proxy->lock);
     if (!window || !entry)
         r = gsh_fail(GSH_ERR_NOMEM, "no memory for a ring's requests");
-    else if (proxy->n_rings == GSH_RING_MAX_RINGS)
-        r = gsh_fail(GSH_ERR_ARG, "more than %d rings", GSH_RING_MAX_RINGS);
     else
         r = gsh_ring_reader_init(&window->reader, slots, n_slots, cpu, proxy->heap_base,
                                  proxy->options.n_pes);
-    if (r == GSH_OK) {
-        window->entry = entry;
-        window->n_entries = n;
-        proxy->rings[proxy->n_rings++] = window;
-    }
-    gsh_lock_give(&proxy->lock);
     if (r != GSH_OK) {
         free(entry);
         free(window);
         return r;
     }
-    gsh_thread_wake(proxy);
+    window->entry = entry;
+    window->n_entries = n;
+    proxy->rings[proxy->n_rings++] = window;
     return GSH_OK;
 }
 
