@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Requests of UCX that are under way, and the operations that wait for them. */
-#include "proxy/ucx/ucx.h"
+ * See call.h. */
+#include "proxy/ucx/call.h"
 
 #include <stdlib.h>
+
+#include "proxy/ucx/loss.h"
 
 #define RECORDS_PER_SLAB 32
 

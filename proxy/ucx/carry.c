@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Put, get and flush as messages. Where no lane to a peer reads and writes its memory (TCP), UCX
- * would send messages, too; but its handlers for them end the process when the peer that is to be
- * answered is gone (UCX 1.13: "Fatal: unexpected error: Endpoint timeout"), and ours do not. They
- * also answer once for each flush, and not once for each piece of a put.
- *
- * A peer's messages are carried out in the order in which they were sent (message.c), so a
- * FLUSH is answered when it is met. Puts, answers to gets, and flushes behind them wait in the
- * peer's transfers until UCX has room for their pieces. */
-#include "proxy/ucx/ucx.h"
+ * See carry.h. */
+#include "proxy/ucx/carry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/ucx/call.h"
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/loss.h"
+#include "proxy/ucx/region.h"
 #include "proxy/copy.h"
 #include "runtime/base/util.h"
 
@@ -29,23 +26,6 @@ struct gsh_ucx_transfer {
     uint8_t *local;
     struct gsh_op *op; /* or NULL */
 };
-
-/* ---- which peers ---- */
-
-bool gsh_ucx_must_carry(const struct gsh_ucx *u, const char *lanes)
-{
-    /* cma moves large data only: what UCX calls bandwidth lanes. */
-    static const char *const without_memory[] = {"tcp/", "ud_verbs/", "ud_mlx5/", "cma/"};
-    bool must = lanes[0] != '\0' && !u->base.reads_cuda; /* where memory may be no host's */
-    for (const char *at = lanes; must && at; at = strchr(at, ',')) {
-        bool is_without = false;
-        at += strspn(at, ", ");
-        for (size_t i = 0; i < sizeof without_memory / sizeof without_memory[0]; i++)
-            is_without |= strncmp(at, without_memory[i], strlen(without_memory[i])) == 0;
-        must = is_without;
-    }
-    return must;
-}
 
 /* ---- sending ---- */
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Peers of the UCX transport: their endpoints, made at the first operation, and their loss. */
-#include "proxy/ucx/ucx.h"
+ * See endpoint.h. */
+#include "proxy/ucx/endpoint.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "proxy/ucx/events.h"
+#include "proxy/ucx/loss.h"
+#include "proxy/ucx/post.h"
 
 struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe)
 {
@@ -56,6 +59,22 @@ static void collect_lanes(const char *text, char *lanes, size_t room)
     }
 }
 
+/* Whether its memory is reached by messages only, for all its lanes are of that kind. */
+static bool must_carry(const struct gsh_ucx *u, const char *lanes)
+{
+    /* cma moves large data only: what UCX calls bandwidth lanes. */
+    static const char *const without_memory[] = {"tcp/", "ud_verbs/", "ud_mlx5/", "cma/"};
+    bool must = lanes[0] != '\0' && !u->base.reads_cuda; /* where memory may be no host's */
+    for (const char *at = lanes; must && at; at = strchr(at, ',')) {
+        bool is_without = false;
+        at += strspn(at, ", ");
+        for (size_t i = 0; i < sizeof without_memory / sizeof without_memory[0]; i++)
+            is_without |= strncmp(at, without_memory[i], strlen(without_memory[i])) == 0;
+        must = is_without;
+    }
+    return must;
+}
+
 static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer, const char *lanes,
                       char *text)
 {
@@ -80,7 +99,7 @@ static void look_at_lanes(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
     ucp_ep_print_info(peer->ep, out);
     fclose(out);
     collect_lanes(text, lanes, sizeof lanes);
-    peer->is_carried = gsh_ucx_must_carry(u, lanes);
+    peer->is_carried = must_carry(u, lanes);
     if (u->core->log_enabled(GSH_LOG_INFO, GSH_LOG_PROXY))
         log_lanes(u, peer, lanes, text);
     free(text);
@@ -115,16 +134,6 @@ static enum gsh_result add_used(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
     peer->used_index = u->n_used;
     u->used[u->n_used++] = peer;
     return GSH_OK;
-}
-
-static void remove_used(struct gsh_ucx_peer *peer)
-{
-    struct gsh_ucx *u = peer->ucx;
-    if (peer->used_index >= u->n_used || u->used[peer->used_index] != peer)
-        return; /* broken before it was used */
-    struct gsh_ucx_peer *last = u->used[--u->n_used];
-    u->used[peer->used_index] = last;
-    last->used_index = peer->used_index;
 }
 
 static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
@@ -166,76 +175,4 @@ enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out
     if (peer->state == GSH_UCX_LOST)
         return GSH_ERR_PEER;
     return peer->state == GSH_UCX_UNUSED ? connect_peer(u, peer) : GSH_OK;
-}
-
-/* ---- losing ---- */
-
-void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
-{
-    struct gsh_ucx *u = peer->ucx;
-    va_list args;
-    if (peer->state == GSH_UCX_BROKEN || peer->state == GSH_UCX_LOST)
-        return;
-    va_start(args, format);
-    vsnprintf(peer->reason, sizeof peer->reason, format, args);
-    va_end(args);
-    if (peer->state == GSH_UCX_LEFT)
-        peer->reason[0] = '\0';
-    peer->state = GSH_UCX_BROKEN;
-    peer->next_broken = u->broken;
-    u->broken = peer;
-}
-
-/* UCX calls it a timeout, too, when the peer's system resets a connection at once. */
-void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status)
-{
-    gsh_ucx_break(peer, "its connection is gone (UCX: %s)", ucs_status_string(status));
-}
-
-/* That of a peer which took leave: whatever UCX still has to it is cancelled, if not at once then
- * in later progress. That of any other stays open; see ucx_destroy. */
-static void close_by_force(struct gsh_ucx_peer *peer)
-{
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-                                 .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    gsh_ucx_free_remotes(peer);
-    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
-    if (UCS_PTR_IS_PTR(request))
-        ucp_request_free(request);
-}
-
-void gsh_ucx_bury(struct gsh_ucx *u)
-{
-    while (u->broken) {
-        struct gsh_ucx_peer *peer = u->broken;
-        u->broken = peer->next_broken;
-        peer->state = GSH_UCX_LOST;
-        remove_used(peer);
-        if (peer->reason[0] && !u->is_leaving)
-            u->base.options.events.lost(u->base.options.events.context, peer->pe, peer->reason);
-        if (peer->ep && peer->reason[0])
-            u->has_lost = true;
-        else if (peer->ep)
-            close_by_force(peer);
-        peer->ep = NULL;
-        gsh_ucx_end_transfers(peer);
-        gsh_ucx_end_calls(peer);
-    }
-}
-
-void gsh_ucx_free_peers(struct gsh_ucx *u)
-{
-    for (int pe = 0; u->peers && pe < u->base.options.n_pes; pe++) {
-        struct gsh_ucx_peer *peer = u->peers[pe];
-        if (!peer)
-            continue;
-        gsh_ucx_free_early(peer);
-        gsh_ucx_free_transfers(peer);
-        gsh_ucx_free_remotes(peer); /* of peers that were lost, or never used */
-        free(peer->address);
-        free(peer->remotes);
-        free(peer);
-    }
-    free(u->peers);
-    free(u->used);
 }

@@ -1,67 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages over UCX's active messages. UCX may let one overtake another (by size, or on another
- * lane), so each carries its number, and those that come early are held back. */
-#include "proxy/ucx/ucx.h"
+ * See message.h. */
+#include "proxy/ucx/message.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { ID_PACKED, ID_SPLIT }; /* all in the data; our header as UCX's */
-
-struct wire {
-    uint32_t from_pe;
-    uint16_t header_bytes;
-    uint8_t kind; /* enum gsh_ucx_kind */
-    uint8_t reserved;
-    uint64_t sequence;
-};
-_Static_assert(sizeof(struct wire) == 16, "wire");
-_Static_assert(sizeof(struct wire) + GSH_TRANSPORT_HEADER_MAX <= GSH_UCX_PACKED_MAX, "fits");
+#include "proxy/ucx/call.h"
+#include "proxy/ucx/carry.h"
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/loss.h"
+#include "proxy/ucx/post.h"
 
 /* ---- sending ---- */
-
-static ucs_status_ptr_t post(struct gsh_ucx_peer *peer, struct gsh_ucx_message *m,
-                             size_t packed_bytes, const void *data, size_t bytes)
-{
-    ucp_request_param_t param = {
-        .op_attr_mask =
-            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .flags = UCP_AM_SEND_FLAG_EAGER,
-        .cb = {.send = gsh_ucx_sent},
-        .user_data = m,
-    };
-    if (!peer->ep)
-        return UCS_STATUS_PTR(UCS_ERR_CANCELED);
-    if (bytes > 0)
-        return ucp_am_send_nbx(peer->ep, ID_SPLIT, m->packed, packed_bytes, data, bytes, &param);
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-    param.memory_type = UCS_MEMORY_TYPE_HOST;
-    return ucp_am_send_nbx(peer->ep, ID_PACKED, NULL, 0, m->packed, packed_bytes, &param);
-}
-
-static uint8_t *append(uint8_t *to, const void *from, size_t bytes)
-{
-    if (bytes > 0)
-        memcpy(to, from, bytes);
-    return to + bytes;
-}
-
-bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const void *header,
-                     size_t header_bytes, const void *data, size_t bytes)
-{
-    struct gsh_ucx_message *m = (struct gsh_ucx_message *)call;
-    struct gsh_ucx_peer *peer = call->peer;
-    struct wire wire = {.from_pe = (uint32_t)peer->ucx->base.options.my_pe,
-                        .header_bytes = (uint16_t)header_bytes,
-                        .kind = (uint8_t)kind,
-                        .sequence = peer->send_sequence++};
-    uint8_t *end = append(append(m->packed, &wire, sizeof wire), header, header_bytes);
-    if (bytes <= (size_t)(m->packed + sizeof m->packed - end)) {
-        end = append(end, data, bytes);
-        bytes = 0;
-    }
-    return gsh_ucx_posted(call, post(peer, m, (size_t)(end - m->packed), data, bytes));
-}
 
 enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header,
                              size_t header_bytes, const void *data, size_t bytes, struct gsh_op *op,
@@ -81,17 +31,6 @@ enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header
     *is_pending = gsh_ucx_send_as(gsh_ucx_begin(&u->messages, peer, op), GSH_UCX_DATA, header,
                                   header_bytes, data, bytes);
     return GSH_OK;
-}
-
-void gsh_ucx_tell(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
-{
-    struct gsh_ucx *u = peer->ucx;
-    struct wire wire = {.from_pe = (uint32_t)u->base.options.my_pe, .kind = (uint8_t)kind};
-    if (!peer->ep || gsh_ucx_reserve_one(u, &u->messages) != GSH_OK)
-        return;
-    struct gsh_ucx_message *m = (struct gsh_ucx_message *)gsh_ucx_begin(&u->messages, peer, NULL);
-    memcpy(m->packed, &wire, sizeof wire);
-    (void)gsh_ucx_posted(&m->call, post(peer, m, sizeof wire, NULL, 0));
 }
 
 /* ---- receiving ---- */
@@ -129,8 +68,15 @@ static void deliver(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, const voi
         events->message(events->context, peer->pe, header, header_bytes, data, bytes);
 }
 
-static void hold_back(struct gsh_ucx_peer *peer, const struct wire *wire, const void *header,
-                      const void *data, size_t bytes)
+static uint8_t *append(uint8_t *to, const void *from, size_t bytes)
+{
+    if (bytes > 0)
+        memcpy(to, from, bytes);
+    return to + bytes;
+}
+
+static void hold_back(struct gsh_ucx_peer *peer, const struct gsh_ucx_wire *wire,
+                      const void *header, const void *data, size_t bytes)
 {
     struct gsh_ucx_early **at = &peer->early;
     struct gsh_ucx_early *early = malloc(sizeof *early + wire->header_bytes + bytes);
@@ -173,7 +119,7 @@ void gsh_ucx_free_early(struct gsh_ucx_peer *peer)
 static void accept_message(struct gsh_ucx *u, const uint8_t *start, size_t start_bytes,
                            const void *data, size_t bytes, bool is_packed)
 {
-    struct wire wire = {0};
+    struct gsh_ucx_wire wire = {0};
     if (start_bytes >= sizeof wire)
         memcpy(&wire, start, sizeof wire);
     struct gsh_ucx_peer *peer = gsh_ucx_peer(u, (int)wire.from_pe);
@@ -271,7 +217,7 @@ static ucs_status_t on_split(void *arg, const void *header, size_t header_bytes,
 enum gsh_result gsh_ucx_listen(struct gsh_ucx *u)
 {
     static const ucp_am_recv_callback_t handlers[] = {
-        [ID_PACKED] = on_packed, [ID_SPLIT] = on_split};
+        [GSH_UCX_ID_PACKED] = on_packed, [GSH_UCX_ID_SPLIT] = on_split};
     for (unsigned id = 0; id < sizeof handlers / sizeof handlers[0]; id++) {
         ucp_am_handler_param_t param = {
             .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that UCX reads and writes: this PE's regions, and the keys to those of its peers. A key is
- * the region's address followed by what UCX packs; it is opened at the first operation. */
-#include "proxy/ucx/ucx.h"
+ * See region.h. */
+#include "proxy/ucx/region.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/loss.h"
 #include "runtime/base/util.h"
 
 /* ---- this PE's: failures are noted, for whoever asked tells all PEs of them ---- */
@@ -255,6 +256,18 @@ enum gsh_result gsh_ucx_remove_peer_region(struct gsh_transport *t, int pe, uint
     memmove(&peer->remotes[i], &peer->remotes[i + 1],
             (peer->n_remotes - i) * sizeof *peer->remotes);
     return GSH_OK;
+}
+
+bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote)
+{
+    if (remote->rkey || !peer->ep)
+        return remote->rkey != NULL;
+    ucs_status_t status = ucp_ep_rkey_unpack(peer->ep, remote->key, &remote->rkey);
+    if (status == UCS_OK)
+        return true;
+    remote->rkey = NULL;
+    gsh_ucx_break(peer, "cannot open a key to its memory: %s", ucs_status_string(status));
+    return false;
 }
 
 /* UCX knows it from keys to its own shared memory. */

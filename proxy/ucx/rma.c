@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Put, get and flush over UCX. An operation is cut where regions meet, and into pieces short enough
- * that a slow network shows signs of life. */
-#include "proxy/ucx/ucx.h"
+ * See rma.h. */
+#include "proxy/ucx/rma.h"
 
+#include "proxy/ucx/call.h"
+#include "proxy/ucx/carry.h"
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/loss.h"
+#include "proxy/ucx/region.h"
 #include "runtime/base/util.h"
 
 /* The other fields are not looked at. */
@@ -37,18 +41,6 @@ static size_t count_pieces(struct gsh_ucx_peer *peer, uint64_t off, uint64_t byt
     return n;
 }
 
-bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote)
-{
-    if (remote->rkey || !peer->ep)
-        return remote->rkey != NULL;
-    ucs_status_t status = ucp_ep_rkey_unpack(peer->ep, remote->key, &remote->rkey);
-    if (status == UCS_OK)
-        return true;
-    remote->rkey = NULL;
-    gsh_ucx_break(peer, "cannot open a key to its memory: %s", ucs_status_string(status));
-    return false;
-}
-
 /* Opens the keys that [off, off + bytes) needs; false: the peer is broken. */
 static bool open_keys(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes)
 {
@@ -63,8 +55,10 @@ static bool open_keys(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes)
     return peer->ep != NULL;
 }
 
-enum gsh_result gsh_ucx_post_to_broken(struct gsh_ucx_peer *peer, struct gsh_op *op,
-                                       bool *is_pending)
+/* An operation to a peer that is broken: it ends in the next progress, when the loss has been
+ * told. */
+static enum gsh_result post_to_broken(struct gsh_ucx_peer *peer, struct gsh_op *op,
+                                      bool *is_pending)
 {
     struct gsh_ucx_pool *pool = &peer->ucx->calls;
     enum gsh_result r = gsh_ucx_reserve_one(peer->ucx, pool);
@@ -100,7 +94,7 @@ static enum gsh_result post_pieces(bool is_put, struct gsh_ucx_peer *peer, uint6
     if (r != GSH_OK)
         return r;
     if (!open_keys(peer, off, bytes))
-        return gsh_ucx_post_to_broken(peer, op, is_pending);
+        return post_to_broken(peer, op, is_pending);
     gsh_ucx_op_start(op, n + 1); /* one for this function */
     for (size_t i = 0; i < n; i++) {
         uint64_t piece = next_piece(peer, off, bytes, &remote);
@@ -122,7 +116,7 @@ static enum gsh_result carry(bool is_put, struct gsh_ucx_peer *peer, uint64_t of
     if (r != GSH_OK)
         return r;
     if (!peer->ep)
-        return gsh_ucx_post_to_broken(peer, op, is_pending);
+        return post_to_broken(peer, op, is_pending);
     return is_put ? gsh_ucx_carry_put(peer, off, local, bytes, op, is_pending)
                   : gsh_ucx_carry_get(peer, off, local, bytes, op, is_pending);
 }
@@ -176,7 +170,7 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op
     if (!peer->is_unflushed && peer->n_flushes == 0)
         return GSH_OK; /* nothing was put since the last one, which is complete */
     if (!peer->ep)
-        return gsh_ucx_post_to_broken(peer, op, is_pending);
+        return post_to_broken(peer, op, is_pending);
     if (peer->is_carried)
         return gsh_ucx_carry_flush(peer, op, is_pending);
     r = gsh_ucx_reserve_one(u, &u->calls);

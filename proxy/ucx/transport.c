@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plug-in libgshmem_ucx.so: the transport over UCX's UCP. Makes and ends the worker, and drives
- * it; what it carries is in ucx_*.c. UCX is set by its own variables (UCX_TLS, UCX_NET_DEVICES and
- * so on); here only what must hold gets another default. */
-#include "proxy/ucx/ucx.h"
+ * it; what it carries is in the other files. UCX is set by its own variables (UCX_TLS,
+ * UCX_NET_DEVICES and so on); here only what must hold gets another default. */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/ucx/call.h"
+#include "proxy/ucx/carry.h"
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/events.h"
+#include "proxy/ucx/life.h"
+#include "proxy/ucx/message.h"
+#include "proxy/ucx/region.h"
+#include "proxy/ucx/rma.h"
 #include "runtime/base/util.h"
 
 /* ---- progress ---- */
