@@ -13,21 +13,24 @@
 static bool copy_here(struct gsh_proxy *proxy, void *dest, const void *source, uint64_t bytes)
 {
     uint8_t packed[PACK_BYTES];
-    if (proxy->memory.is_host)
+    if (proxy->memory.is_host) {
         return gsh_memory_in(proxy, dest, source, bytes);
-    for (uint64_t at = 0; at < bytes; at += sizeof packed) {
-        uint64_t n = gsh_min_u64(bytes - at, sizeof packed);
+    }
+    for (uint64_t at = 0; at < bytes; at += sizeof(packed)) {
+        uint64_t n = gsh_min_u64(bytes - at, sizeof(packed));
         if (!gsh_memory_out(proxy, packed, (const uint8_t *)source + at, n) ||
-            !gsh_memory_in(proxy, (uint8_t *)dest + at, packed, n))
+            !gsh_memory_in(proxy, (uint8_t *)dest + at, packed, n)) {
             return false;
+        }
     }
     return true;
 }
 
 static bool put_here(struct gsh_proxy *proxy, void *here, const struct gsh_request *q)
 {
-    if (gsh_request_is_inline(q))
+    if (gsh_request_is_inline(q)) {
         return gsh_memory_in(proxy, here, q->inline_data, q->bytes);
+    }
     return copy_here(proxy, here, q->local, q->bytes);
 }
 
@@ -37,12 +40,13 @@ static bool copy_strided_here(struct gsh_proxy *proxy, uint8_t *dest, int64_t ds
     uint8_t packed[PACK_BYTES];
     uint64_t n;
     for (uint64_t at = 0; at < nelems; at += n) {
-        n = gsh_min_u64(nelems - at, sizeof packed / size);
+        n = gsh_min_u64(nelems - at, sizeof(packed) / size);
         if (!gsh_memory_gather(proxy, packed, source + (int64_t)at * sst * (int64_t)size, sst, size,
                                n) ||
             !gsh_memory_scatter(proxy, dest + (int64_t)at * dst * (int64_t)size, dst, packed, size,
-                                n))
+                                n)) {
             return false;
+        }
     }
     return true;
 }
@@ -79,8 +83,9 @@ static bool execute(struct gsh_proxy *proxy, struct gsh_request *q)
 
 void gsh_task_execute(struct gsh_task *task)
 {
-    if (execute(task->proxy, &task->request))
+    if (execute(task->proxy, &task->request)) {
         gsh_task_done(task);
-    else
+    } else {
         gsh_task_fail(task, GSH_ERR_BUG, NULL);
+    }
 }

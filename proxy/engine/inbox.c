@@ -20,8 +20,9 @@ static void do_amo(struct gsh_engine_peer *peer, const struct gsh_message *m)
     uint64_t old = 0;
     if (!gsh_memory_amo(proxy, m->amo_op, proxy->heap_base + m->off, m->word_bytes, m->amo.operand,
                         m->amo.cond, &old) ||
-        !m->is_fetch)
+        !m->is_fetch) {
         return;
+    }
     gsh_out_answer_value(peer, m, old);
 }
 
@@ -29,9 +30,10 @@ static void do_put_signal(struct gsh_proxy *proxy, const struct gsh_message *m, 
                           size_t bytes)
 {
     uint64_t old = 0;
-    if (gsh_memory_in(proxy, proxy->heap_base + m->off, data, bytes))
+    if (gsh_memory_in(proxy, proxy->heap_base + m->off, data, bytes)) {
         (void)gsh_memory_amo(proxy, m->amo_op, proxy->heap_base + m->amo.off, 8, m->amo.operand, 0,
                              &old);
+    }
 }
 
 static void do_get(struct gsh_engine_peer *peer, const struct gsh_message *m)
@@ -39,17 +41,20 @@ static void do_get(struct gsh_engine_peer *peer, const struct gsh_message *m)
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_out *out =
         gsh_out_take_answer(peer, m, GSH_MESSAGE_DATA, m->bytes > GSH_REQUEST_INLINE_MAX);
-    if (out && gsh_memory_out(proxy, out->data, proxy->heap_base + m->off, m->bytes))
+    if (out != NULL && gsh_memory_out(proxy, out->data, proxy->heap_base + m->off, m->bytes)) {
         gsh_out_send(peer, out, out->data, m->bytes);
+    }
 }
 
 static void do_iget(struct gsh_engine_peer *peer, const struct gsh_message *m)
 {
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_out *out = gsh_out_take_answer(peer, m, GSH_MESSAGE_ELEMENTS, true);
-    if (!out || !gsh_memory_gather(proxy, out->data, proxy->heap_base + m->off, m->strided.stride,
-                                   m->strided.elem_bytes, m->strided.nelems))
+    if (out == NULL ||
+        !gsh_memory_gather(proxy, out->data, proxy->heap_base + m->off, m->strided.stride,
+                           m->strided.elem_bytes, m->strided.nelems)) {
         return;
+    }
     out->header.strided.nelems = m->strided.nelems;
     gsh_out_send(peer, out, out->data, m->strided.elem_bytes * m->strided.nelems);
 }
@@ -83,8 +88,10 @@ static void take_elements(struct gsh_engine_peer *peer, const struct gsh_message
     const struct gsh_request *request = &task->request;
     uint64_t size = request->elem_bytes;
     uint8_t *dest = (uint8_t *)request->local + m->at * (uint64_t)request->local_stride * size;
-    if (gsh_memory_scatter(peer->proxy, dest, request->local_stride, data, size, m->strided.nelems))
+    if (gsh_memory_scatter(peer->proxy, dest, request->local_stride, data, size,
+                           m->strided.nelems)) {
         gsh_task_take_part(peer, task, request->nelems);
+    }
 }
 
 /* ---- arrival ---- */
@@ -132,8 +139,9 @@ static void dispatch(struct gsh_engine_peer *peer, const struct gsh_message *m, 
     case GSH_MESSAGE_ACK:
         break;
     case GSH_MESSAGE_MAIL:
-        if (gsh_mailbox_put(&proxy->mailbox, peer->pe, m->tag, data, bytes) != GSH_OK)
+        if (gsh_mailbox_put(&proxy->mailbox, peer->pe, m->tag, data, bytes) != GSH_OK) {
             gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", gsh_last_error());
+        }
         break;
     case GSH_MESSAGE_AMO:
         do_amo(peer, m);
@@ -174,26 +182,31 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
     struct gsh_proxy *proxy = context;
     struct gsh_message m;
     struct gsh_engine_peer *peer = gsh_engine_peer(proxy, from_pe);
-    if (!peer)
+    if (peer == NULL) {
         return;
-    if (header_bytes != sizeof m) {
+    }
+    if (header_bytes != sizeof(m)) {
         gsh_engine_fail(proxy, from_pe, GSH_ERR_BUG, "a message", "its header has another length");
         return;
     }
-    memcpy(&m, header, sizeof m); /* transports promise no alignment */
+    memcpy(&m, header, sizeof(m)); /* transports promise no alignment */
     peer->acked += m.acks;
-    if (m.acks > 0)
+    if (m.acks > 0) {
         gsh_engine_peer_settle(peer);
-    if (m.kind == GSH_MESSAGE_NOTICE && proxy->options.notice)
+    }
+    if (m.kind == GSH_MESSAGE_NOTICE && proxy->options.notice != NULL) {
         proxy->options.notice(proxy->options.context, from_pe, data, bytes);
-    if (m.kind == GSH_MESSAGE_NOTICE || proxy->failure != GSH_OK)
+    }
+    if (m.kind == GSH_MESSAGE_NOTICE || proxy->failure != GSH_OK) {
         return;
+    }
     /* Nothing is sent before it is carried out; then its own answer takes the ack along. */
-    if (proxy->stage.ops && is_staged(&m)) {
+    if (proxy->stage.ops != NULL && is_staged(&m)) {
         stage(peer, &m, data, bytes);
         return;
     }
-    if (gsh_message_changes_memory(m.kind))
+    if (gsh_message_changes_memory(m.kind)) {
         gsh_out_count_to_ack(peer);
+    }
     dispatch(peer, &m, data, bytes);
 }

@@ -39,10 +39,11 @@ void gsh_issue_native_done(struct gsh_op *op, enum gsh_result r)
 {
     struct gsh_task *task = GSH_HOLDER(struct gsh_task, op, op);
     task->proxy->n_pending--;
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         gsh_task_done(task);
-    else
+    } else {
         gsh_task_fail(task, r, NULL);
+    }
 }
 
 static void issue_native(struct gsh_engine_peer *peer, struct gsh_task *task)
@@ -56,23 +57,25 @@ static void issue_native(struct gsh_engine_peer *peer, struct gsh_task *task)
     task->op.done = gsh_issue_native_done;
     proxy->n_pending++; /* first, for done may come from within the call */
     if (gsh_request_is_get(request)) {
-        if (bytes > 0)
+        if (bytes > 0) {
             r = t->ops->get(t, peer->pe, request->remote_off, dest_of(request), bytes, &task->op,
                             &is_pending);
+        }
     } else if (bytes > 0) {
         peer->puts_posted++;
         r = t->ops->put(t, peer->pe, request->remote_off, source_of(request), bytes, &task->op,
                         &is_pending);
     }
-    if (r != GSH_OK || !is_pending)
+    if (r != GSH_OK || !is_pending) {
         gsh_issue_native_done(&task->op, r);
+    }
 }
 
 /* The signal of a put: a native one that is about to be issued, or a staged one that has begun. */
 static bool signal_later(struct gsh_engine_peer *peer, const struct gsh_task *task)
 {
     struct gsh_task *signal = gsh_pool_take(&task->proxy->tasks);
-    if (!signal) {
+    if (signal == NULL) {
         gsh_task_fail((struct gsh_task *)task, GSH_ERR_NOMEM, NULL);
         return false;
     }
@@ -93,7 +96,7 @@ static bool signal_later(struct gsh_engine_peer *peer, const struct gsh_task *ta
 static struct gsh_out *take_out(struct gsh_task *task, enum gsh_message_kind kind, bool is_large)
 {
     struct gsh_out *out = gsh_out_take(task->proxy, is_large, false);
-    if (out) {
+    if (out != NULL) {
         out->header = (struct gsh_message){.kind = (uint8_t)kind,
                                            .task = (uint64_t)(uintptr_t)task,
                                            .off = task->request.remote_off};
@@ -107,8 +110,9 @@ static bool send_amo(struct gsh_engine_peer *peer, struct gsh_task *task)
     struct gsh_out *out =
         gsh_engine_peer_may_send(peer) ? take_out(task, GSH_MESSAGE_AMO, false) : NULL;
     bool is_signal = request->op == GSH_TASK_SIGNAL;
-    if (!out)
+    if (out == NULL) {
         return false;
+    }
     out->header.amo_op = request->amo_op;
     out->header.word_bytes = is_signal ? 8 : request->word_bytes;
     out->header.is_fetch = !is_signal && request->is_fetch;
@@ -116,10 +120,11 @@ static bool send_amo(struct gsh_engine_peer *peer, struct gsh_task *task)
     out->header.amo.cond = is_signal ? 0 : request->cond;
     bool is_fetch = out->header.is_fetch;
     gsh_out_send(peer, out, NULL, 0);
-    if (is_signal)
+    if (is_signal) {
         gsh_pool_give(&task->proxy->tasks, task);
-    else if (!is_fetch)
+    } else if (!is_fetch) {
         gsh_task_done(task);
+    }
     return true;
 }
 
@@ -128,10 +133,12 @@ static bool send_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
     struct gsh_out *out = NULL;
-    if (gsh_engine_peer_may_send(peer))
+    if (gsh_engine_peer_may_send(peer)) {
         out = take_out(task, GSH_MESSAGE_PUT_SIGNAL, false);
-    if (!out)
+    }
+    if (out == NULL) {
         return false;
+    }
     out->header.amo_op = (uint8_t)gsh_amo_of_signal(request->sig_op);
     out->header.amo.off = request->sig_off;
     out->header.amo.operand = request->signal;
@@ -146,8 +153,9 @@ static bool send_put_inline(struct gsh_engine_peer *peer, struct gsh_task *task)
     const struct gsh_request *request = &task->request;
     struct gsh_out *out =
         gsh_engine_peer_may_send(peer) ? take_out(task, GSH_MESSAGE_PUT, false) : NULL;
-    if (!out)
+    if (out == NULL) {
         return false;
+    }
     memcpy(out->data, request->inline_data, request->bytes);
     gsh_out_send(peer, out, out->data, request->bytes);
     gsh_task_done(task);
@@ -163,12 +171,14 @@ static bool send_iput_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
         uint64_t n = gsh_min_u64(request->nelems - task->at, proxy->data_max / size);
         struct gsh_out *out =
             gsh_engine_peer_may_send(peer) ? take_out(task, GSH_MESSAGE_IPUT, true) : NULL;
-        if (!out)
+        if (out == NULL) {
             return false;
+        }
         const uint8_t *source =
             (const uint8_t *)request->local + task->at * (uint64_t)request->local_stride * size;
-        if (!gsh_memory_gather(proxy, out->data, source, request->local_stride, size, n))
+        if (!gsh_memory_gather(proxy, out->data, source, request->local_stride, size, n)) {
             return true;
+        }
         out->header.off += task->at * (uint64_t)request->remote_stride * size;
         out->header.strided.elem_bytes = size;
         out->header.strided.nelems = n;
@@ -188,8 +198,9 @@ static bool ask_get_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
         uint64_t bytes = gsh_stage_piece(task->proxy, total, total - task->at);
         struct gsh_out *out =
             peer->n_gets < GSH_GETS_MAX ? take_out(task, GSH_MESSAGE_GET, false) : NULL;
-        if (!out)
+        if (out == NULL) {
             return false;
+        }
         out->header.off += task->at;
         out->header.at = task->at;
         out->header.bytes = bytes;
@@ -198,8 +209,9 @@ static bool ask_get_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
         peer->n_gets++;
         gsh_out_send(peer, out, NULL, 0);
     }
-    if (task->outstanding == 0)
+    if (task->outstanding == 0) {
         gsh_task_done(task);
+    }
     return true;
 }
 
@@ -211,8 +223,9 @@ static bool ask_iget_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
         uint64_t n = gsh_min_u64(request->nelems - task->at, task->proxy->data_max / size);
         struct gsh_out *out =
             peer->n_gets < GSH_GETS_MAX ? take_out(task, GSH_MESSAGE_IGET, false) : NULL;
-        if (!out)
+        if (out == NULL) {
             return false;
+        }
         out->header.off += task->at * (uint64_t)request->remote_stride * size;
         out->header.at = task->at;
         out->header.strided.elem_bytes = size;
@@ -223,8 +236,9 @@ static bool ask_iget_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
         peer->n_gets++;
         gsh_out_send(peer, out, NULL, 0);
     }
-    if (task->outstanding == 0)
+    if (task->outstanding == 0) {
         gsh_task_done(task);
+    }
     return true;
 }
 
@@ -232,21 +246,26 @@ static bool ask_iget_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
 
 static bool stage_put(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
-    if (gsh_request_is_inline(&task->request))
+    if (gsh_request_is_inline(&task->request)) {
         return send_put_inline(peer, task);
-    if (task->request.bytes == 0)
+    }
+    if (task->request.bytes == 0) {
         gsh_task_done(task);
+    }
     return gsh_stage_put(peer, task);
 }
 
 static bool stage_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
-    if (gsh_request_is_inline(&task->request))
+    if (gsh_request_is_inline(&task->request)) {
         return send_put_signal(peer, task);
-    if (gsh_task_fits_message(task))
+    }
+    if (gsh_task_fits_message(task)) {
         return gsh_stage_put_signal(peer, task, gsh_amo_of_signal(task->request.sig_op));
-    if (!gsh_stage_put(peer, task))
+    }
+    if (!gsh_stage_put(peer, task)) {
         return false;
+    }
     (void)signal_later(peer, task); /* its failure has stopped the proxy */
     return true;
 }
@@ -260,8 +279,9 @@ bool gsh_task_issue(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     peer->last_op = task->request.op;
     if (gsh_task_is_native(task)) {
-        if (task->request.op != GSH_FAR_PUT_SIGNAL || signal_later(peer, task))
+        if (task->request.op != GSH_FAR_PUT_SIGNAL || signal_later(peer, task)) {
             issue_native(peer, task);
+        }
         return true;
     }
     switch (task->request.op) {

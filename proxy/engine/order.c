@@ -21,17 +21,20 @@ static void mark_done(struct gsh_task *mark)
 {
     struct gsh_task *quiet = mark->quiet;
     gsh_pool_give(&mark->proxy->tasks, mark);
-    if (--quiet->outstanding == 0)
+    if (--quiet->outstanding == 0) {
         gsh_task_done(quiet);
+    }
 }
 
 /* False: it stays where it is. True: it has gone on, and is no more in its queue. */
 static bool leave_flush_wait(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
-    if (task->needed > peer->puts_flushed || !gsh_stage_is_sent(peer, task->needed_staged))
+    if (task->needed > peer->puts_flushed || !gsh_stage_is_sent(peer, task->needed_staged)) {
         return false;
-    if (task->request.op == GSH_TASK_SIGNAL)
+    }
+    if (task->request.op == GSH_TASK_SIGNAL) {
         return gsh_task_issue(peer, task);
+    }
     task->needed = peer->sent;
     gsh_queue_push(&peer->ack_wait, &task->request);
     return true;
@@ -41,9 +44,10 @@ static bool may_pass_fence(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     if (task->needs_fence) {
         /* flush_wait: signals whose puts are flushed, which the transport has not taken yet. */
-        if (peer->puts_flushed != peer->puts_posted || peer->flush_wait.head ||
-            peer->stage.n_puts > 0)
+        if (peer->puts_flushed != peer->puts_posted || peer->flush_wait.head != NULL ||
+            peer->stage.n_puts > 0) {
             return false;
+        }
         peer->native_after = peer->sent;
         task->needs_fence = false;
     }
@@ -52,10 +56,12 @@ static bool may_pass_fence(struct gsh_engine_peer *peer, struct gsh_task *task)
 
 static bool leave_queue(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
-    if (!may_pass_fence(peer, task))
+    if (!may_pass_fence(peer, task)) {
         return false;
-    if (task->request.op != GSH_TASK_MARK)
+    }
+    if (task->request.op != GSH_TASK_MARK) {
         return gsh_task_issue(peer, task);
+    }
     task->needed = peer->puts_posted;
     task->needed_staged = peer->stage.n_begun;
     gsh_queue_push(&peer->flush_wait, &task->request);
@@ -66,13 +72,14 @@ static bool leave_queue(struct gsh_engine_peer *peer, struct gsh_task *task)
 static void drain(struct gsh_engine_peer *peer, struct gsh_queue *queue,
                   bool (*leave)(struct gsh_engine_peer *peer, struct gsh_task *task))
 {
-    while (queue->head && peer->proxy->failure == GSH_OK) {
+    while (queue->head != NULL && peer->proxy->failure == GSH_OK) {
         /* Out first: when it has gone on, it is in another queue or in no memory of ours. */
         struct gsh_request *request = gsh_queue_pop(queue);
         if (!leave(peer, task_of(request))) {
             request->next = queue->head;
-            if (!queue->head)
+            if (queue->head == NULL) {
                 queue->tail = request;
+            }
             queue->head = request;
             return;
         }
@@ -81,17 +88,19 @@ static void drain(struct gsh_engine_peer *peer, struct gsh_queue *queue,
 
 static bool leave_ack_wait(struct gsh_engine_peer *peer, struct gsh_task *mark)
 {
-    if (mark->needed > peer->acked)
+    if (mark->needed > peer->acked) {
         return false;
+    }
     mark_done(mark);
     return true;
 }
 
 static bool wants_flush(const struct gsh_engine_peer *peer)
 {
-    if (peer->flush_wait.head)
+    if (peer->flush_wait.head != NULL) {
         return task_of(peer->flush_wait.head)->needed > peer->puts_flushed;
-    return peer->queue.head && task_of(peer->queue.head)->needs_fence &&
+    }
+    return peer->queue.head != NULL && task_of(peer->queue.head)->needs_fence &&
            peer->puts_flushed != peer->puts_posted;
 }
 
@@ -104,8 +113,9 @@ static void pump(struct gsh_engine_peer *peer)
         drain(peer, &peer->ack_wait, leave_ack_wait);
     } while (wants_flush(peer) && gsh_engine_peer_flush(peer));
     if (gsh_engine_peer_is_waiting(peer)) {
-        if (gsh_link_is_alone(&peer->waiting))
+        if (gsh_link_is_alone(&peer->waiting)) {
             gsh_link_append(&peer->proxy->waiting, &peer->waiting);
+        }
         return;
     }
     gsh_link_remove(&peer->waiting);
@@ -118,14 +128,17 @@ static void enqueue(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     bool is_mark = task->request.op == GSH_TASK_MARK;
     task->needs_fence = peer->needs_fence && !is_mark;
-    if (task->needs_fence)
+    if (task->needs_fence) {
         peer->needs_fence = false;
+    }
     /* A put's usual way: nothing is in front of it, and nothing is left behind. */
-    if (peer->queue.head || !leave_queue(peer, task))
+    if (peer->queue.head != NULL || !leave_queue(peer, task)) {
         gsh_queue_push(&peer->queue, &task->request);
+    }
     /* Peers where something waits are pumped each round; a mark starts its flush now. */
-    if (gsh_engine_peer_is_waiting(peer) && (is_mark || gsh_link_is_alone(&peer->waiting)))
+    if (gsh_engine_peer_is_waiting(peer) && (is_mark || gsh_link_is_alone(&peer->waiting))) {
         pump(peer);
+    }
 }
 
 /* Whose requests a FENCE or QUIET is about: a host thread's is about those of kernels, too, which
@@ -139,8 +152,9 @@ static void submit_fence(struct gsh_proxy *proxy, struct gsh_task *task)
 {
     for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = at->next) {
         struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, active, at);
-        if (peer->sources & sources_of(task))
+        if (peer->sources & sources_of(task)) {
             peer->needs_fence = true;
+        }
     }
     gsh_task_done(task);
 }
@@ -149,7 +163,7 @@ static void submit_mark(struct gsh_engine_peer *peer, struct gsh_task *quiet)
 {
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_task *mark = gsh_pool_take(&proxy->tasks);
-    if (!mark) {
+    if (mark == NULL) {
         gsh_task_fail(quiet, GSH_ERR_NOMEM, NULL);
         return;
     }
@@ -168,21 +182,25 @@ static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
     for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = next) {
         struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, active, at);
         next = at->next;
-        if (peer->sources & sources_of(quiet))
+        if (peer->sources & sources_of(quiet)) {
             submit_mark(peer, quiet);
+        }
     }
-    if (--quiet->outstanding == 0)
+    if (--quiet->outstanding == 0) {
         gsh_task_done(quiet);
+    }
 }
 
 /* From the first to behind the last byte that the request reads or writes at the peer, a signal
  * aside. */
 static uint64_t span_of(const struct gsh_request *q)
 {
-    if (q->op == GSH_FAR_AMO || q->op == GSH_FAR_G)
+    if (q->op == GSH_FAR_AMO || q->op == GSH_FAR_G) {
         return q->word_bytes;
-    if (q->op != GSH_FAR_IPUT && q->op != GSH_FAR_IGET)
+    }
+    if (q->op != GSH_FAR_IPUT && q->op != GSH_FAR_IGET) {
         return q->bytes;
+    }
     return q->nelems > 0 ? ((q->nelems - 1) * (uint64_t)q->remote_stride + 1) * q->elem_bytes : 0;
 }
 
@@ -196,9 +214,10 @@ static bool check_symmetric(struct gsh_task *task)
         gsh_task_fail(task, GSH_ERR_ARG, "not symmetric: outside the heap");
         return false;
     }
-    if (request->op != GSH_FAR_PUT_SIGNAL || gsh_proxy_is_in_heap(proxy, request->sig_off, 8))
+    if (request->op != GSH_FAR_PUT_SIGNAL || gsh_proxy_is_in_heap(proxy, request->sig_off, 8)) {
         return true;
-    snprintf(reason, sizeof reason, "its signal at %p is not symmetric: outside the heap",
+    }
+    snprintf(reason, sizeof(reason), "its signal at %p is not symmetric: outside the heap",
              (void *)(proxy->heap_base + request->sig_off));
     gsh_task_fail(task, GSH_ERR_ARG, reason);
     return false;
@@ -221,18 +240,21 @@ void gsh_order_submit(struct gsh_proxy *proxy, struct gsh_task *task)
         gsh_task_fail(task, GSH_ERR_ARG, "there is no such PE");
         return;
     }
-    if (!check_symmetric(task))
+    if (!check_symmetric(task)) {
         return;
+    }
     request->value = 0;
     if (request->pe == proxy->options.my_pe) {
         gsh_task_execute(task);
         return;
     }
     struct gsh_engine_peer *peer = gsh_engine_peer(proxy, request->pe);
-    if (!peer)
+    if (peer == NULL) {
         return;
-    if (gsh_task_changes_memory(task))
+    }
+    if (gsh_task_changes_memory(task)) {
         gsh_engine_peer_activate(peer, task->source);
+    }
     enqueue(peer, task);
 }
 

@@ -18,10 +18,11 @@ static struct gsh_pool *pool_of(struct gsh_proxy *proxy, bool is_large)
 
 struct gsh_out *gsh_out_take(struct gsh_proxy *proxy, bool is_large, bool is_answer)
 {
-    if (!is_answer && proxy->n_outs >= GSH_OUTS_MAX)
+    if (!is_answer && proxy->n_outs >= GSH_OUTS_MAX) {
         return NULL;
+    }
     struct gsh_out *out = gsh_pool_take(pool_of(proxy, is_large));
-    if (!out) {
+    if (out == NULL) {
         gsh_engine_fail(proxy, proxy->options.my_pe, GSH_ERR_NOMEM, "a message", "no memory");
         return NULL;
     }
@@ -61,10 +62,11 @@ static void out_done(struct gsh_op *op, enum gsh_result r)
     struct gsh_task *task = out->task;
     proxy->n_pending--;
     proxy->n_outs--;
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         gsh_engine_fail(proxy, out->pe, r, name_of(out->header.kind), NULL);
-    else if (task)
+    } else if (task != NULL) {
         gsh_task_done(task);
+    }
     gsh_pool_give(pool_of(proxy, out->is_large), out);
 }
 
@@ -78,14 +80,16 @@ void gsh_out_send(struct gsh_engine_peer *peer, struct gsh_out *out, const void 
     out->header.acks = peer->to_ack;
     peer->to_ack = 0;
     gsh_link_remove(&peer->acking);
-    if (gsh_message_changes_memory(out->header.kind))
+    if (gsh_message_changes_memory(out->header.kind)) {
         peer->sent++;
+    }
     proxy->n_pending++; /* first, for done may come from within the call */
     proxy->n_outs++;
-    enum gsh_result r = t->ops->send(t, peer->pe, &out->header, sizeof out->header, data, bytes,
+    enum gsh_result r = t->ops->send(t, peer->pe, &out->header, sizeof(out->header), data, bytes,
                                      &out->op, &is_pending);
-    if (r != GSH_OK || !is_pending)
+    if (r != GSH_OK || !is_pending) {
         out_done(&out->op, r);
+    }
 }
 
 void gsh_out_send_acks(struct gsh_proxy *proxy)
@@ -94,8 +98,9 @@ void gsh_out_send_acks(struct gsh_proxy *proxy)
         struct gsh_engine_peer *peer =
             GSH_HOLDER(struct gsh_engine_peer, acking, proxy->acking.next);
         struct gsh_out *out = gsh_out_take(proxy, false, true);
-        if (!out)
+        if (out == NULL) {
             return;
+        }
         out->header = (struct gsh_message){.kind = GSH_MESSAGE_ACK};
         gsh_out_send(peer, out, NULL, 0);
     }
@@ -107,22 +112,25 @@ struct gsh_out *gsh_out_take_answer(struct gsh_engine_peer *peer, const struct g
                                     enum gsh_message_kind kind, bool is_large)
 {
     struct gsh_out *out = gsh_out_take(peer->proxy, is_large, true);
-    if (out)
+    if (out != NULL) {
         out->header = (struct gsh_message){.kind = (uint8_t)kind, .task = m->task, .at = m->at};
+    }
     return out;
 }
 
 void gsh_out_answer_value(struct gsh_engine_peer *peer, const struct gsh_message *m, uint64_t old)
 {
     struct gsh_out *out = gsh_out_take_answer(peer, m, GSH_MESSAGE_VALUE, false);
-    if (!out)
+    if (out == NULL) {
         return;
+    }
     out->header.value = old;
     gsh_out_send(peer, out, NULL, 0);
 }
 
 void gsh_out_count_to_ack(struct gsh_engine_peer *peer)
 {
-    if (peer->to_ack++ == 0)
+    if (peer->to_ack++ == 0) {
         gsh_link_append(&peer->proxy->acking, &peer->acking);
+    }
 }

@@ -11,12 +11,12 @@ struct gsh_engine_peer *gsh_engine_peer(struct gsh_proxy *proxy, int pe);
 /* Something stands in a queue. */
 static inline bool gsh_engine_peer_is_waiting(const struct gsh_engine_peer *peer)
 {
-    return peer->queue.head || peer->flush_wait.head || peer->ack_wait.head;
+    return peer->queue.head != NULL || peer->flush_wait.head != NULL || peer->ack_wait.head != NULL;
 }
 /* Nothing holds up a native task to the peer. */
 static inline bool gsh_engine_peer_is_open(const struct gsh_engine_peer *peer)
 {
-    return !peer->queue.head && !peer->needs_fence && peer->acked >= peer->native_after;
+    return peer->queue.head == NULL && !peer->needs_fence && peer->acked >= peer->native_after;
 }
 /* The peer has room for one more message that it must acknowledge. */
 static inline bool gsh_engine_peer_may_send(const struct gsh_engine_peer *peer)
@@ -27,8 +27,9 @@ static inline bool gsh_engine_peer_may_send(const struct gsh_engine_peer *peer)
 static inline void gsh_engine_peer_activate(struct gsh_engine_peer *peer, unsigned source)
 {
     peer->sources |= 1u << source;
-    if (gsh_link_is_alone(&peer->active))
+    if (gsh_link_is_alone(&peer->active)) {
         gsh_link_append(&peer->proxy->active, &peer->active);
+    }
 }
 /* Takes the peer from the list of the active if nothing is outstanding there. */
 void gsh_engine_peer_settle(struct gsh_engine_peer *peer);

@@ -19,8 +19,9 @@ void *gsh_pool_grow_and_take(struct gsh_pool *pool);
 static inline void *gsh_pool_take(struct gsh_pool *pool)
 {
     void **object = pool->free;
-    if (!object)
+    if (object == NULL) {
         return gsh_pool_grow_and_take(pool);
+    }
     pool->free = *object;
     return object;
 }

@@ -11,17 +11,19 @@
 unsigned gsh_engine_round(struct gsh_proxy *proxy, unsigned n_polls)
 {
     struct gsh_transport *t = proxy->transport;
-    if (proxy->failure != GSH_OK)
+    if (proxy->failure != GSH_OK) {
         return t->ops->progress(t); /* for notices */
+    }
     unsigned n = gsh_rings_drain(proxy);
-    do
+    do {
         n += t->ops->progress(t);
-    while (n == 0 && --n_polls > 0);
+    } while (n == 0 && --n_polls > 0);
     n += gsh_stage_round(proxy);
     gsh_order_pump(proxy);
     gsh_out_send_acks(proxy);
     n += gsh_rings_retire(proxy);
-    if (proxy->lost_pe >= 0)
+    if (proxy->lost_pe >= 0) {
         gsh_engine_report_lost(proxy);
+    }
     return n;
 }

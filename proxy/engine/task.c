@@ -14,14 +14,16 @@ bool gsh_request_is_get(const struct gsh_request *request)
 
 bool gsh_request_is_inline(const struct gsh_request *request)
 {
-    return !request->local && (request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL);
+    return request->local == NULL &&
+           (request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL);
 }
 
 bool gsh_task_is_native(const struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
-    if (!task->proxy->is_native)
+    if (!task->proxy->is_native) {
         return false;
+    }
     return is_put(request->op) || gsh_request_is_get(request) ||
            (request->op == GSH_FAR_PUT_SIGNAL && !gsh_task_fits_message(task));
 }
@@ -36,6 +38,7 @@ bool gsh_task_changes_memory(const struct gsh_task *task)
 void gsh_task_take_part(struct gsh_engine_peer *peer, struct gsh_task *task, uint64_t total)
 {
     peer->n_gets--;
-    if (--task->outstanding == 0 && task->at == total)
+    if (--task->outstanding == 0 && task->at == total) {
         gsh_task_done(task);
+    }
 }

@@ -99,10 +99,11 @@ static void tell(struct loop *loop, struct work *work, enum gsh_result r)
     work->result = r;
     free(work->copy);
     work->copy = NULL;
-    if (work->op)
+    if (work->op != NULL) {
         gsh_link_append(&loop->told, &work->link);
-    else
+    } else {
         free(work);
+    }
 }
 
 static enum gsh_result lose(struct loop *loop, int pe)
@@ -111,7 +112,7 @@ static enum gsh_result lose(struct loop *loop, int pe)
     struct peer *peer = &loop->peers[pe];
     if (!peer->is_lost) {
         peer->is_lost = true;
-        snprintf(reason, sizeof reason, "PE %d has ended", pe);
+        snprintf(reason, sizeof(reason), "PE %d has ended", pe);
         loop->base.options.events.lost(loop->base.options.events.context, pe, reason);
     }
     return GSH_ERR_PEER;
@@ -124,10 +125,12 @@ static void settle_rma(struct loop *loop, struct work *work)
         tell(loop, work, lose(loop, work->pe));
         return;
     }
-    if (work->kind == PUT)
-        gsh_copy_to_shared(work->remote, work->copy ? work->copy : work->local, work->bytes);
-    else
+    if (work->kind == PUT) {
+        gsh_copy_to_shared(work->remote, work->copy != NULL ? work->copy : work->local,
+                           work->bytes);
+    } else {
         gsh_copy_from_shared(work->local, work->remote, work->bytes);
+    }
     gsh_loop_port_leave(port);
     tell(loop, work, GSH_OK);
 }
@@ -135,10 +138,12 @@ static void settle_rma(struct loop *loop, struct work *work)
 /* The source may be reused from now on. False: no memory, later. */
 static bool copy_source(struct work *put)
 {
-    if (!put->copy)
+    if (put->copy == NULL) {
         put->copy = malloc(put->bytes);
-    if (put->copy)
+    }
+    if (put->copy != NULL) {
         memcpy(put->copy, put->local, put->bytes);
+    }
     return put->copy != NULL;
 }
 
@@ -146,8 +151,9 @@ static bool is_flushed(struct loop *loop, const struct work *flush)
 {
     for (struct gsh_link *at = loop->works.next; at != &loop->works; at = at->next) {
         const struct work *work = GSH_HOLDER(struct work, link, at);
-        if (work->kind == PUT && work->pe == flush->pe && work->sequence < flush->sequence)
+        if (work->kind == PUT && work->pe == flush->pe && work->sequence < flush->sequence) {
             return false;
+        }
     }
     return true;
 }
@@ -155,11 +161,13 @@ static bool is_flushed(struct loop *loop, const struct work *flush)
 static void settle_flush(struct loop *loop, struct work *flush)
 {
     struct gsh_loop_port *port = loop->peers[flush->pe].port;
-    if (!is_flushed(loop, flush))
+    if (!is_flushed(loop, flush)) {
         return;
+    }
     bool is_there = gsh_loop_port_enter(port);
-    if (is_there)
+    if (is_there) {
         gsh_loop_port_leave(port);
+    }
     tell(loop, flush, is_there ? GSH_OK : lose(loop, flush->pe));
 }
 
@@ -172,8 +180,9 @@ static bool deliver(struct loop *loop, struct work *send)
         bool is_posted = gsh_loop_port_post(port, loop->base.options.my_pe, send->header,
                                             send->header_bytes, send->local, send->bytes);
         gsh_loop_port_leave(port);
-        if (!is_posted)
+        if (!is_posted) {
             return false;
+        }
     }
     tell(loop, send, is_there ? GSH_OK : lose(loop, send->pe));
     return true;
@@ -182,14 +191,16 @@ static bool deliver(struct loop *loop, struct work *send)
 /* NULL: no memory. */
 static struct work *begin(struct loop *loop, const struct work *model)
 {
-    struct work *work = malloc(sizeof *work);
-    if (!work)
+    struct work *work = malloc(sizeof(*work));
+    if (work == NULL) {
         return NULL;
+    }
     *work = *model;
     work->sequence = ++loop->sequence;
     /* progress() has something to do from now on. */
-    if (loop->is_armed)
+    if (loop->is_armed) {
         gsh_loop_port_stir(loop->port);
+    }
     loop->is_armed = false;
     work->delay = any_below(loop, chance(loop, DELAY_RARITY) ? DELAY_LONG : DELAY_SHORT);
     gsh_link_init(&work->link);
@@ -200,15 +211,18 @@ static enum gsh_result begin_rma(struct gsh_transport *t, struct work model, uin
                                  bool *is_pending)
 {
     struct loop *loop = loop_of(t);
-    if (!loop->peers[model.pe].port)
+    if (loop->peers[model.pe].port == NULL) {
         return gsh_fail(GSH_ERR_STATE, "PE %d has no address", model.pe);
+    }
     model.remote = gsh_loop_region_find(loop->peers[model.pe].regions, off, model.bytes);
-    if (!model.remote && model.kind != FLUSH)
+    if (model.remote == NULL && model.kind != FLUSH) {
         return gsh_fail(GSH_ERR_ARG, "%" PRIu64 " bytes at offset %#" PRIx64 " are no memory of it",
                         model.bytes, off);
+    }
     struct work *work = begin(loop, &model);
-    if (!work)
+    if (work == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for a put, get or flush");
+    }
     gsh_link_append(&loop->works, &work->link);
     *is_pending = true;
     if (work->kind == PUT && chance(loop, 2) && copy_source(work)) {
@@ -252,12 +266,14 @@ static enum gsh_result loop_send(struct gsh_transport *t, int pe, const void *he
                          .bytes = bytes,
                          .header = header,
                          .header_bytes = header_bytes};
-    if (!peer->port)
+    if (peer->port == NULL) {
         return gsh_fail(GSH_ERR_STATE, "PE %d has no address", pe);
+    }
     bool is_first = gsh_link_is_alone(&peer->sends);
     struct work *send = begin(loop, &model);
-    if (!send)
+    if (send == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for a message");
+    }
     *is_pending = true;
     gsh_link_append(&peer->sends, &send->link);
     if (is_first && chance(loop, 2) && deliver(loop, send) && send->result == GSH_OK) {
@@ -273,9 +289,10 @@ static enum gsh_result loop_send(struct gsh_transport *t, int pe, const void *he
 /* The put is complete for whoever asked, long before it is applied. */
 static void tell_early(struct loop *loop, struct work *put)
 {
-    struct work *told = copy_source(put) ? malloc(sizeof *told) : NULL;
-    if (!told)
+    struct work *told = copy_source(put) ? malloc(sizeof(*told)) : NULL;
+    if (told == NULL) {
         return;
+    }
     *told = (struct work){.op = put->op};
     put->op = NULL;
     gsh_link_init(&told->link);
@@ -284,14 +301,15 @@ static void tell_early(struct loop *loop, struct work *put)
 
 static void progress_work(struct loop *loop, struct work *work)
 {
-    if (work->kind == PUT && work->op && chance(loop, 4))
+    if (work->kind == PUT && work->op != NULL && chance(loop, 4)) {
         tell_early(loop, work);
-    else if (work->delay > 0)
+    } else if (work->delay > 0) {
         work->delay--;
-    else if (work->kind == FLUSH)
+    } else if (work->kind == FLUSH) {
         settle_flush(loop, work);
-    else
+    } else {
         settle_rma(loop, work);
+    }
 }
 
 static void progress_works(struct loop *loop)
@@ -336,8 +354,9 @@ static unsigned progress_letters(struct loop *loop)
         int from = (int)((loop->sequence + (unsigned)i) % (unsigned)o->n_pes);
         for (int turn = 0; turn < LETTERS_MAX && !chance(loop, 4); turn++) {
             struct gsh_loop_letter *letter = gsh_loop_port_take(loop->port, from);
-            if (!letter)
+            if (letter == NULL) {
                 break;
+            }
             o->events.message(o->events.context, from, letter->data, letter->header_bytes,
                               letter->data + letter->header_bytes, letter->bytes);
             free(letter);
@@ -365,8 +384,9 @@ static bool loop_arm(struct gsh_transport *t)
 {
     struct loop *loop = loop_of(t);
     bool is_idle = gsh_link_is_alone(&loop->works) && gsh_link_is_alone(&loop->told);
-    for (int pe = 0; pe < t->options.n_pes; pe++)
+    for (int pe = 0; pe < t->options.n_pes; pe++) {
         is_idle = is_idle && gsh_link_is_alone(&loop->peers[pe].sends);
+    }
     loop->is_armed = is_idle && gsh_loop_port_arm(loop->port);
     return loop->is_armed;
 }
@@ -376,7 +396,7 @@ static bool loop_arm(struct gsh_transport *t)
 static enum gsh_result loop_address(struct gsh_transport *t, const void **blob, size_t *bytes)
 {
     *blob = &loop_of(t)->address;
-    *bytes = sizeof loop_of(t)->address;
+    *bytes = sizeof(loop_of)(t)->address;
     return GSH_OK;
 }
 
@@ -384,14 +404,16 @@ static enum gsh_result loop_set_peer(struct gsh_transport *t, int pe, const void
                                      size_t bytes)
 {
     struct address address = {0};
-    if (bytes == sizeof address)
-        memcpy(&address, blob, sizeof address);
+    if (bytes == sizeof(address)) {
+        memcpy(&address, blob, sizeof(address));
+    }
     struct gsh_loop_port *port = (struct gsh_loop_port *)(uintptr_t)address.port;
-    if (address.process != getpid() || port->magic != GSH_LOOP_PORT_MAGIC)
+    if (address.process != getpid() || port->magic != GSH_LOOP_PORT_MAGIC) {
         return gsh_note(GSH_ERR_UNSUPPORTED,
                         "GSHMEM_TRANSPORT=loop: the loop transport joins threads of one process; "
                         "PE %d is in another",
                         pe);
+    }
     gsh_loop_port_hold(port);
     loop_of(t)->peers[pe].port = port;
     return GSH_OK;
@@ -399,10 +421,11 @@ static enum gsh_result loop_set_peer(struct gsh_transport *t, int pe, const void
 
 static enum gsh_result give_key(struct gsh_loop_region *region, const void **key, size_t *key_bytes)
 {
-    if (!region)
+    if (region == NULL) {
         return GSH_ERR_NOMEM;
+    }
     *key = &region->memory;
-    *key_bytes = sizeof region->memory;
+    *key_bytes = sizeof(region->memory);
     return GSH_OK;
 }
 
@@ -416,8 +439,9 @@ static enum gsh_result loop_make_region(struct gsh_transport *t, uint64_t off, u
                                         void **memory, const void **key, size_t *key_bytes)
 {
     struct gsh_loop_region *region = gsh_loop_region_make(&loop_of(t)->regions, off, bytes);
-    if (region)
+    if (region != NULL) {
         *memory = region->memory;
+    }
     return give_key(region, key, key_bytes);
 }
 
@@ -430,11 +454,13 @@ static enum gsh_result loop_add_peer_region(struct gsh_transport *t, int pe, uin
                                             uint64_t bytes, const void *key, size_t key_bytes)
 {
     uint8_t *memory;
-    if (key_bytes != sizeof memory)
+    if (key_bytes != sizeof(memory)) {
         return gsh_fail(GSH_ERR_ARG, "PE %d: its key has %zu bytes", pe, key_bytes);
-    memcpy(&memory, key, sizeof memory);
-    return gsh_loop_region_add(&loop_of(t)->peers[pe].regions, memory, off, bytes) ? GSH_OK
-                                                                                   : GSH_ERR_NOMEM;
+    }
+    memcpy(&memory, key, sizeof(memory));
+    return gsh_loop_region_add(&loop_of(t)->peers[pe].regions, memory, off, bytes) != NULL
+               ? GSH_OK
+               : GSH_ERR_NOMEM;
 }
 
 static enum gsh_result loop_remove_peer_region(struct gsh_transport *t, int pe, uint64_t off)
@@ -457,8 +483,9 @@ static void free_works(struct gsh_link *works)
 static void loop_destroy(struct gsh_transport *t)
 {
     struct loop *loop = loop_of(t);
-    if (loop->port)
+    if (loop->port != NULL) {
         gsh_loop_port_close(loop->port);
+    }
     gsh_loop_port_release(loop->port);
     for (int pe = 0; pe < t->options.n_pes; pe++) {
         free_works(&loop->peers[pe].sends);
@@ -495,18 +522,20 @@ enum gsh_result gsh_transport_loop_create(const struct gsh_transport_options *op
                                           struct gsh_transport **out)
 {
     size_t n = (size_t)options->n_pes;
-    struct loop *loop = calloc(1, sizeof *loop + n * sizeof loop->peers[0]);
-    if (!loop)
+    struct loop *loop = calloc(1, sizeof(*loop) + n * sizeof(loop->peers[0]));
+    if (loop == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for the loop transport");
+    }
     loop->base.ops = &loop_ops;
     loop->base.options = *options;
     loop->random = options->loop_seed * 1000003u + (uint64_t)options->my_pe;
     gsh_link_init(&loop->works);
     gsh_link_init(&loop->told);
-    for (size_t pe = 0; pe < n; pe++)
+    for (size_t pe = 0; pe < n; pe++) {
         gsh_link_init(&loop->peers[pe].sends);
+    }
     loop->port = gsh_loop_port_create(options->n_pes);
-    if (!loop->port) {
+    if (loop->port == NULL) {
         loop_destroy(&loop->base);
         return gsh_fail_errno(GSH_ERR_SYSTEM, "the loop transport");
     }

@@ -24,9 +24,11 @@ bool gsh_stage_started(struct gsh_proxy *proxy, enum gsh_lane lane, enum gsh_res
 void gsh_stage_poll(struct gsh_proxy *proxy, enum gsh_lane lane)
 {
     struct gsh_stage *stage = &proxy->stage;
-    if (stage->n_started[lane] == stage->n_ended[lane])
+    if (stage->n_started[lane] == stage->n_ended[lane]) {
         return;
+    }
     enum gsh_result r = stage->ops->poll(stage->lanes, lane, &stage->n_ended[lane]);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         lane_failed(proxy, lane, r);
+    }
 }

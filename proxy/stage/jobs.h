@@ -9,8 +9,9 @@
 static inline bool gsh_stage_is_busy(const struct gsh_stage *stage)
 {
     bool has = false;
-    for (int lane = 0; lane < GSH_LANES; lane++)
+    for (int lane = 0; lane < GSH_LANES; lane++) {
         has = has || stage->n_started[lane] != stage->n_ended[lane];
+    }
     return has;
 }
 /* Counts a job that has just been started, or fails the proxy. */

@@ -12,8 +12,9 @@ static void send_grant(struct gsh_engine_peer *peer, uint8_t *slot)
     struct gsh_stage *stage = &proxy->stage;
     size_t key_bytes = peer->stage.is_told ? 0 : stage->key_bytes;
     struct gsh_out *out = gsh_out_take(proxy, key_bytes > GSH_REQUEST_INLINE_MAX, true);
-    if (!out)
+    if (out == NULL) {
         return;
+    }
     if (key_bytes > proxy->data_max) {
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a grant", "the key is no message");
         return;
@@ -35,8 +36,9 @@ static void grant(struct gsh_proxy *proxy)
         struct gsh_engine_peer *peer =
             GSH_HOLDER(struct gsh_engine_peer, stage.wanting, stage->wanting.next);
         gsh_link_remove(&peer->stage.wanting);
-        if (--peer->stage.n_wants > 0)
+        if (--peer->stage.n_wants > 0) {
             gsh_link_append(&stage->wanting, &peer->stage.wanting); /* the others first */
+        }
         send_grant(peer, stage->free_slots[--stage->n_free_slots]);
     }
 }
@@ -49,8 +51,9 @@ void gsh_stage_wanted(struct gsh_engine_peer *peer, const struct gsh_message *m)
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_ARG, "a staged transfer", GSH_STAGE_UNEQUAL);
         return;
     }
-    if (peer->stage.n_wants++ == 0)
+    if (peer->stage.n_wants++ == 0) {
         gsh_link_append(&stage->wanting, &peer->stage.wanting);
+    }
     grant(proxy);
 }
 

@@ -10,7 +10,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_ucx_reserve(struct gsh_ucx *u, struct gsh_u
                                                  size_t n);
 static inline enum gsh_result gsh_ucx_reserve_one(struct gsh_ucx *u, struct gsh_ucx_pool *pool)
 {
-    return pool->free ? GSH_OK : gsh_ucx_reserve(u, pool, 1);
+    return pool->free != NULL ? GSH_OK : gsh_ucx_reserve(u, pool, 1);
 }
 /* One of the reserved ones. */
 struct gsh_ucx_call *gsh_ucx_begin(struct gsh_ucx_pool *pool, struct gsh_ucx_peer *peer,

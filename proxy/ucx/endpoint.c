@@ -12,10 +12,11 @@
 
 struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe)
 {
-    if (pe < 0 || pe >= u->base.options.n_pes)
+    if (pe < 0 || pe >= u->base.options.n_pes) {
         return NULL;
+    }
     struct gsh_ucx_peer *peer = u->peers[pe];
-    if (!peer && (peer = calloc(1, sizeof *peer)) != NULL) {
+    if (peer == NULL && (peer = calloc(1, sizeof(*peer))) != NULL) {
         peer->ucx = u;
         peer->pe = pe;
         peer->calls.next = peer->calls.prev = &peer->calls;
@@ -27,11 +28,12 @@ struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe)
 enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
-    if (pe < 0 || pe >= t->options.n_pes)
+    if (pe < 0 || pe >= t->options.n_pes) {
         return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: there is no PE %d", pe);
+    }
     struct gsh_ucx_peer *peer = gsh_ucx_peer(u, pe);
     void *address = malloc(bytes);
-    if (!peer || !address) {
+    if (peer == NULL || address == NULL) {
         free(address);
         return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for PE %d", pe);
     }
@@ -50,11 +52,13 @@ static void collect_lanes(const char *text, char *lanes, size_t room)
     lanes[0] = '\0';
     for (const char *at = text; (at = strstr(at, "lane[")) != NULL; at++) {
         char name[64];
-        if (sscanf(at, "lane[%*d]: %*d:%63[^. \n]", name) != 1 || strstr(lanes, name))
+        if (sscanf(at, "lane[%*d]: %*d:%63[^. \n]", name) != 1 || strstr(lanes, name) != NULL) {
             continue;
+        }
         int n = snprintf(lanes + used, room - used, "%s%s", used ? ", " : "", name);
-        if (n < 0 || (size_t)n >= room - used)
+        if (n < 0 || (size_t)n >= room - used) {
             return;
+        }
         used += (size_t)n;
     }
 }
@@ -65,11 +69,12 @@ static bool must_carry(const struct gsh_ucx *u, const char *lanes)
     /* cma moves large data only: what UCX calls bandwidth lanes. */
     static const char *const without_memory[] = {"tcp/", "ud_verbs/", "ud_mlx5/", "cma/"};
     bool must = lanes[0] != '\0' && !u->base.reads_cuda; /* where memory may be no host's */
-    for (const char *at = lanes; must && at; at = strchr(at, ',')) {
+    for (const char *at = lanes; must && at != NULL; at = strchr(at, ',')) {
         bool is_without = false;
         at += strspn(at, ", ");
-        for (size_t i = 0; i < sizeof without_memory / sizeof without_memory[0]; i++)
+        for (size_t i = 0; i < sizeof(without_memory) / sizeof(without_memory[0]); i++) {
             is_without |= strncmp(at, without_memory[i], strlen(without_memory[i])) == 0;
+        }
         must = is_without;
     }
     return must;
@@ -83,25 +88,29 @@ static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer, const 
     if (strcmp(lanes, u->lanes) != 0) { /* not again for each of a thousand PEs */
         core->log(GSH_LOG_INFO, GSH_LOG_PROXY, "PE %d is reached over UCX by %s%s", peer->pe, lanes,
                   peer->is_carried ? ", its memory by messages" : "");
-        snprintf(u->lanes, sizeof u->lanes, "%s", lanes);
+        snprintf(u->lanes, sizeof(u->lanes), "%s", lanes);
     }
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         core->log(GSH_LOG_TRACE, GSH_LOG_PROXY, "PE %d: %s", peer->pe, line);
+    }
 }
 
 static void look_at_lanes(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 {
-    char lanes[sizeof u->lanes], *text = NULL;
+    char lanes[sizeof(u->lanes)], *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    if (!out)
+    if (out == NULL) {
         return;
+    }
     ucp_ep_print_info(peer->ep, out);
     fclose(out);
-    collect_lanes(text, lanes, sizeof lanes);
+    collect_lanes(text, lanes, sizeof(lanes));
     peer->is_carried = must_carry(u, lanes);
-    if (u->core->log_enabled(GSH_LOG_INFO, GSH_LOG_PROXY))
+    if (u->core->log_enabled(GSH_LOG_INFO, GSH_LOG_PROXY)) {
         log_lanes(u, peer, lanes, text);
+    }
     free(text);
 }
 
@@ -110,8 +119,9 @@ static void look_at_lanes(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX])
 {
     const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
-    snprintf(text, GSH_UCX_SETTINGS_MAX, "%s%.60s%s%.60s", tls ? ", with UCX_TLS=" : "",
-             tls ? tls : "", devices ? ", with UCX_NET_DEVICES=" : "", devices ? devices : "");
+    snprintf(text, GSH_UCX_SETTINGS_MAX, "%s%.60s%s%.60s", tls != NULL ? ", with UCX_TLS=" : "",
+             tls != NULL ? tls : "", devices != NULL ? ", with UCX_NET_DEVICES=" : "",
+             devices != NULL ? devices : "");
     return text;
 }
 
@@ -125,9 +135,10 @@ static enum gsh_result add_used(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 {
     if (u->n_used == u->used_room) {
         size_t room = u->used_room ? 2 * u->used_room : 8;
-        struct gsh_ucx_peer **used = realloc(u->used, room * sizeof *used);
-        if (!used)
+        struct gsh_ucx_peer **used = realloc(u->used, room * sizeof(*used));
+        if (used == NULL) {
             return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for PE %d", peer->pe);
+        }
         u->used = used;
         u->used_room = room;
     }
@@ -145,12 +156,14 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {.cb = on_error, .arg = peer},
     };
-    if (!peer->address)
+    if (peer->address == NULL) {
         return u->core->fail(GSH_ERR_STATE, "far PEs over UCX: the address of PE %d is not known",
                              peer->pe);
+    }
     enum gsh_result r = add_used(u, peer);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     peer->state = GSH_UCX_USED;
     ucs_status_t status = ucp_ep_create(u->worker, &params, &peer->ep);
     if (status != UCS_OK) {
@@ -169,10 +182,12 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
 enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out)
 {
     struct gsh_ucx_peer *peer = pe >= 0 && pe < u->base.options.n_pes ? u->peers[pe] : NULL;
-    if (!peer)
+    if (peer == NULL) {
         return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: PE %d is not known", pe);
+    }
     *out = peer;
-    if (peer->state == GSH_UCX_LOST)
+    if (peer->state == GSH_UCX_LOST) {
         return GSH_ERR_PEER;
+    }
     return peer->state == GSH_UCX_UNUSED ? connect_peer(u, peer) : GSH_OK;
 }

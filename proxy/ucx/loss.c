@@ -9,13 +9,15 @@ void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
 {
     struct gsh_ucx *u = peer->ucx;
     va_list args;
-    if (peer->state == GSH_UCX_BROKEN || peer->state == GSH_UCX_LOST)
+    if (peer->state == GSH_UCX_BROKEN || peer->state == GSH_UCX_LOST) {
         return;
+    }
     va_start(args, format);
-    vsnprintf(peer->reason, sizeof peer->reason, format, args);
+    vsnprintf(peer->reason, sizeof(peer->reason), format, args);
     va_end(args);
-    if (peer->state == GSH_UCX_LEFT)
+    if (peer->state == GSH_UCX_LEFT) {
         peer->reason[0] = '\0';
+    }
     peer->state = GSH_UCX_BROKEN;
     peer->next_broken = u->broken;
     u->broken = peer;

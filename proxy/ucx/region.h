@@ -21,8 +21,9 @@ static inline struct gsh_ucx_remote *gsh_ucx_find_remote(struct gsh_ucx_peer *pe
 {
     size_t i = peer->last_remote; /* most often it is this one again */
     if (i < peer->n_remotes && off >= peer->remotes[i].off &&
-        off - peer->remotes[i].off < peer->remotes[i].bytes)
+        off - peer->remotes[i].off < peer->remotes[i].bytes) {
         return &peer->remotes[i];
+    }
     return gsh_ucx_search_remote(peer, off);
 }
 /* Whether all of [off, off + bytes) is in regions of peer; if not, that is an error. */
