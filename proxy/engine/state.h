@@ -6,7 +6,7 @@
 #define GSH_ENGINE_STATE_H
 
 #include <pthread.h>
-#include "proxy/engine/list.h"
+#include "proxy/list.h"
 #include "proxy/engine/mailbox.h"
 #include "proxy/engine/pool.h"
 #include "proxy/proxy.h"

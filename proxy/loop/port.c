@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "proxy/loop/loop.h"
+#include "proxy/loop/port.h"
 
 struct gsh_loop_port *gsh_loop_port_create(int n_pes)
 {

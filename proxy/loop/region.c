@@ -2,7 +2,7 @@
  * See loop.h. A heap has few regions, so a list will do. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include "proxy/loop/loop.h"
+#include "proxy/loop/region.h"
 #include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "proxy/lanes.h"
-#include "proxy/engine/list.h"
+#include "proxy/list.h"
 #include "proxy/engine/messages.h"
 #include "proxy/proxy.h"
 #include "proxy/transport.h"
