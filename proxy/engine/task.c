@@ -7,17 +7,6 @@ static bool is_put(unsigned op)
     return op == GSH_FAR_PUT || op == GSH_FAR_P;
 }
 
-bool gsh_request_is_get(const struct gsh_request *request)
-{
-    return request->op == GSH_FAR_GET || request->op == GSH_FAR_G;
-}
-
-bool gsh_request_is_inline(const struct gsh_request *request)
-{
-    return request->local == NULL &&
-           (request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL);
-}
-
 bool gsh_task_is_native(const struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;

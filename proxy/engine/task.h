@@ -15,9 +15,16 @@ static inline bool gsh_task_fits_message(const struct gsh_task *task)
 }
 
 /* The data are in the request. */
-bool gsh_request_is_inline(const struct gsh_request *request);
+static inline bool gsh_request_is_inline(const struct gsh_request *request)
+{
+    return request->local == NULL &&
+           (request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL);
+}
 /* GET, G */
-bool gsh_request_is_get(const struct gsh_request *request);
+static inline bool gsh_request_is_get(const struct gsh_request *request)
+{
+    return request->op == GSH_FAR_GET || request->op == GSH_FAR_G;
+}
 
 static inline void gsh_task_done(struct gsh_task *task)
 {
