@@ -92,17 +92,17 @@ __device__ void copy_far(const gsh_kernel_far_args &a)
     group_block block;
     void *remote = pointer<void>(a.remote), *local = pointer<void>(a.local);
     switch (a.op) {
-    case GSH_RING_PUT_LARGE:
+    case GSH_FAR_PUT:
         far_put(block, remote, local, a.bytes, a.pe, true, a.call);
         break;
-    case GSH_RING_GET_LARGE:
+    case GSH_FAR_GET:
         far_get(block, local, remote, a.bytes, a.pe, true, a.call);
         break;
-    case GSH_RING_IPUT:
+    case GSH_FAR_IPUT:
         far_iput(block, remote, local, (ptrdiff_t)a.dst, (ptrdiff_t)a.sst, a.elem_bytes, a.nelems,
                  a.pe, a.call);
         break;
-    case GSH_RING_IGET:
+    case GSH_FAR_IGET:
         far_iget(block, local, remote, (ptrdiff_t)a.dst, (ptrdiff_t)a.sst, a.elem_bytes, a.nelems,
                  a.pe, a.call);
         break;
@@ -202,15 +202,14 @@ __global__ void __launch_bounds__(256) gsh_kernel_far(const __grid_constant__ gs
     bool is_first = group_block().rank() == 0;
     if (is_first)
         fence(); /* what the stream did before comes first */
-    if (a.op == GSH_RING_PUT_INLINE && is_first)
+    if (a.op == GSH_FAR_P && is_first)
         far_p(pointer<void>(a.remote), a.value, (uint32_t)a.bytes, a.pe, a.call);
-    else if (a.op == GSH_RING_AMO && is_first)
+    else if (a.op == GSH_FAR_AMO && is_first)
         far_signal(pointer<uint64_t>(a.signal), a.value, (int)a.sig_op, a.pe, a.call);
-    else if (a.op != GSH_RING_PUT_INLINE && a.op != GSH_RING_AMO && a.op != GSH_RING_QUIET)
+    else if (a.op != GSH_FAR_P && a.op != GSH_FAR_AMO && a.op != GSH_FAR_QUIET)
         copy_far(a);
-    bool has_put =
-        a.op == GSH_RING_PUT_LARGE || a.op == GSH_RING_PUT_INLINE || a.op == GSH_RING_IPUT;
-    if (is_first && (has_put || a.op == GSH_RING_QUIET))
+    bool has_put = a.op == GSH_FAR_PUT || a.op == GSH_FAR_P || a.op == GSH_FAR_IPUT;
+    if (is_first && (has_put || a.op == GSH_FAR_QUIET))
         quiet(); /* the stream goes on when the put is seen */
     if (is_first && a.done)
         reduce_add(pointer<uint64_t>(a.done), (uint64_t)1);

@@ -6,6 +6,7 @@
 #define GSHMEM_KERNELS_H
 
 #include <stdint.h>
+#include "device/far_op.h"
 #include "device/state.h"
 
 /* gsh_kernel_amo, 1 thread: after all that the stream did before, by its fence. */
@@ -58,13 +59,13 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_wait_args) == 88, "gsh_kernel_wait_ar
 struct gsh_kernel_far_args {
     uint64_t remote; /* of a put's dest, a get's source: the symmetric address on this PE */
     uint64_t local;  /* puts and gets */
-    uint64_t bytes;  /* PUT_INLINE (p): 1, 2, 4 or 8 */
+    uint64_t bytes;  /* P: 1, 2, 4 or 8 */
     uint64_t signal; /* PUT_SIGNAL, AMO: the symmetric address on this PE */
-    uint64_t value;  /* of the signal; PUT_INLINE: the element */
+    uint64_t value;  /* of the signal; P: the element */
     int64_t dst, sst;
     uint64_t elem_bytes, nelems;
-    uint32_t op; /* enum gsh_ring_op: PUT_LARGE, GET_LARGE, PUT_INLINE, IPUT, IGET, PUT_SIGNAL; AMO:
-                  * a signal alone; QUIET */
+    uint32_t
+        op; /* enum gsh_far_op: PUT, GET, P, IPUT, IGET, PUT_SIGNAL; AMO: a signal alone; QUIET */
     uint32_t sig_op;
     int32_t pe;
     uint32_t reserved;

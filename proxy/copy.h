@@ -23,14 +23,15 @@ static inline void gsh_copy_to_shared(void *shared, const void *source, uint64_t
         return;
     }
     memcpy(&word, source, bytes);
-    if (bytes == 8)
+    if (bytes == 8) {
         __atomic_store_n((uint64_t *)shared, word, __ATOMIC_RELEASE);
-    else if (bytes == 4)
+    } else if (bytes == 4) {
         __atomic_store_n((uint32_t *)shared, (uint32_t)word, __ATOMIC_RELEASE);
-    else if (bytes == 2)
+    } else if (bytes == 2) {
         __atomic_store_n((uint16_t *)shared, (uint16_t)word, __ATOMIC_RELEASE);
-    else
+    } else {
         __atomic_store_n((uint8_t *)shared, (uint8_t)word, __ATOMIC_RELEASE);
+    }
 }
 
 /* Acquire: pairs with the release of who wrote the word. */
@@ -41,14 +42,15 @@ static inline void gsh_copy_from_shared(void *dest, const void *shared, uint64_t
         memmove(dest, shared, bytes);
         return;
     }
-    if (bytes == 8)
+    if (bytes == 8) {
         word = __atomic_load_n((const uint64_t *)shared, __ATOMIC_ACQUIRE);
-    else if (bytes == 4)
+    } else if (bytes == 4) {
         word = __atomic_load_n((const uint32_t *)shared, __ATOMIC_ACQUIRE);
-    else if (bytes == 2)
+    } else if (bytes == 2) {
         word = __atomic_load_n((const uint16_t *)shared, __ATOMIC_ACQUIRE);
-    else
+    } else {
         word = __atomic_load_n((const uint8_t *)shared, __ATOMIC_ACQUIRE);
+    }
     memcpy(dest, &word, bytes);
 }
 

@@ -7,33 +7,35 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "proxy/ring.h"
+#include "device/far_op.h"
 #include "runtime/base/result.h"
 
+#define GSH_REQUEST_INLINE_MAX 104 /* bytes; a ring's requests bring no more (ring.h) */
+
 struct gsh_request {
-    uint8_t op;         /* enum gsh_ring_op; PUT, GET stand for their _LARGE, PUT_SIGNAL for its
-                         * _INLINE form, too */
-    uint8_t amo_op;     /* AMO: enum gsh_amo_op (device/kernels.h) */
+    uint8_t op;         /* enum gsh_far_op */
+    uint8_t amo_op;     /* AMO: enum gsh_amo_op */
     uint8_t word_bytes; /* AMO, G: 1, 2 (G only), 4 or 8 */
-    uint8_t sig_op;     /* PUT_SIGNAL: GSHMEM_SIGNAL_SET or _ADD */
+    uint8_t sig_op;     /* PUT_SIGNAL, and an AMO on a stream: GSHMEM_SIGNAL_SET or _ADD */
     bool is_fetch;      /* AMO: the old value is asked for; G: always */
     int32_t pe;         /* target */
     const char *call;   /* the public name of what a host thread called, for reports; or NULL */
     uint64_t remote_off;
-    /* Source of puts, dest of gets; this PE's address space. PUT_INLINE, and PUT_SIGNAL of at most
-     * GSH_RING_SIGNAL_MAX bytes: NULL when the bytes are in inline_data. */
+    /* Source of puts, dest of gets; this PE's address space. P, and PUT_SIGNAL of few bytes: NULL
+     * when the bytes are in inline_data. */
     void *local;
-    uint64_t bytes;                        /* PUT, GET, PUT_INLINE, PUT_SIGNAL */
+    uint64_t bytes;                        /* PUT, GET, P, PUT_SIGNAL */
     uint64_t elem_bytes, nelems;           /* IPUT, IGET */
     ptrdiff_t remote_stride, local_stride; /* IPUT, IGET: in elements, at least 1 */
     uint64_t operand, cond;                /* AMO */
     uint64_t sig_off, signal;              /* PUT_SIGNAL */
     uint64_t value;                        /* result of a fetching AMO or G */
     uint64_t position, ticket;             /* from a ring: where it was; where the reply goes */
-    uint8_t inline_data[GSH_RING_INLINE_MAX];
+    uint8_t inline_data[GSH_REQUEST_INLINE_MAX];
 
     /* Set by whoever submits; called once, on the thread that progresses the proxy and under its
-     * lock, when the request is complete in its own sense (ring.h: cpu_done). */
+     * lock, when the request is complete in its own sense (put: the source may be reused; get: the
+     * data is there; quiet: everything before it is seen at its PE). */
     void (*done)(struct gsh_request *request);
     void *context;
     struct gsh_request *next; /* the proxy's, while it has the request */

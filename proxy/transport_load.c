@@ -19,11 +19,13 @@ static const int kept_signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIG
 static void *open_plugin(const char *name)
 {
     struct sigaction kept[GSH_ARRAY_LEN(kept_signals)];
-    for (size_t i = 0; i < GSH_ARRAY_LEN(kept_signals); i++)
+    for (size_t i = 0; i < GSH_ARRAY_LEN(kept_signals); i++) {
         sigaction(kept_signals[i], NULL, &kept[i]);
+    }
     void *library = gsh_plugin_open(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    for (size_t i = 0; i < GSH_ARRAY_LEN(kept_signals); i++)
+    for (size_t i = 0; i < GSH_ARRAY_LEN(kept_signals); i++) {
         sigaction(kept_signals[i], &kept[i], NULL);
+    }
     return library;
 }
 
@@ -31,20 +33,23 @@ static enum gsh_result load(const char *name, const struct gsh_ucx_plugin **out)
 {
     const struct gsh_ucx_plugin *(*entry)(void);
     void *library = open_plugin(name);
-    if (!library)
+    if (library == NULL) {
         return gsh_note(GSH_ERR_UNSUPPORTED,
                         "far PEs over UCX: cannot open the plug-in (GSHMEM_UCX_PLUGIN): %s",
                         dlerror());
+    }
     void *symbol = dlsym(library, GSH_UCX_PLUGIN_ENTRY);
-    if (!symbol)
+    if (symbol == NULL) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "far PEs over UCX: %s is not a plug-in of gshmem",
                         name);
-    memcpy(&entry, &symbol, sizeof entry);
+    }
+    memcpy(&entry, &symbol, sizeof(entry));
     *out = entry();
-    if (strcmp((*out)->version, GSHMEM_VENDOR_STRING) != 0)
+    if (strcmp((*out)->version, GSHMEM_VENDOR_STRING) != 0) {
         return gsh_note(GSH_ERR_UNSUPPORTED,
                         "far PEs over UCX: the plug-in %s is of %s, and this is %s", name,
                         (*out)->version, GSHMEM_VENDOR_STRING);
+    }
     return GSH_OK;
 }
 

@@ -3,7 +3,16 @@
  * and make rounds while they wait, so that nothing is handed over to the proxy's thread. */
 #include <stdlib.h>
 #include <string.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/issue.h"
+#include "proxy/engine/order.h"
+#include "proxy/engine/outbox.h"
+#include "proxy/engine/peer.h"
+#include "proxy/engine/rings.h"
+#include "proxy/engine/round.h"
+#include "proxy/engine/spin.h"
+#include "proxy/engine/thread.h"
+#include "proxy/stage/jobs.h"
 #include "runtime/base/util.h"
 
 /* Calls that need no progress themselves make a round now and then. */
@@ -43,8 +52,9 @@ static void enter(struct gsh_proxy *proxy)
 static unsigned make_round(struct gsh_proxy *proxy)
 {
     unsigned n = gsh_engine_round(proxy, POLLS_PER_ROUND);
-    if (n > 0)
+    if (n > 0) {
         note_call(proxy);
+    }
     return n;
 }
 
@@ -54,8 +64,9 @@ static void leave(struct gsh_proxy *proxy)
     bool is_busy = proxy->n_pending > 0 || !gsh_link_is_alone(&proxy->waiting) ||
                    gsh_stage_is_busy(&proxy->stage);
     gsh_lock_give(&proxy->lock);
-    if (is_busy)
+    if (is_busy) {
         gsh_thread_wake(proxy);
+    }
 }
 
 static void count_waiting(struct gsh_proxy *proxy, int change)
@@ -99,7 +110,7 @@ static void host_task_done(struct gsh_request *request)
 static struct gsh_task *take_task(struct gsh_proxy *proxy, bool is_posted)
 {
     struct gsh_task *task = gsh_pool_take(&proxy->tasks);
-    if (!task) {
+    if (task == NULL) {
         gsh_engine_fail(proxy, proxy->options.my_pe, GSH_ERR_NOMEM, "a request", "no memory");
         return NULL;
     }
@@ -115,25 +126,29 @@ static struct gsh_task *take_task(struct gsh_proxy *proxy, bool is_posted)
 static void submit(struct gsh_task *task, const struct gsh_request *request)
 {
     struct gsh_proxy *proxy = task->proxy;
-    bool has_data = request->op == GSH_RING_PUT_INLINE || request->op == GSH_RING_PUT_SIGNAL;
+    bool has_data = request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL;
     /* Most of a request is room for data that it does not use. */
     memcpy(&task->request, request, offsetof(struct gsh_request, inline_data));
-    if (has_data && !request->local)
+    if (has_data && request->local == NULL) {
         memcpy(task->request.inline_data, request->inline_data,
-               gsh_min_u64(request->bytes, sizeof request->inline_data));
+               gsh_min_u64(request->bytes, sizeof(request->inline_data)));
+    }
     task->request.done = host_task_done;
-    if (task->is_posted)
+    if (task->is_posted) {
         proxy->n_posted++;
-    if (request->op != GSH_RING_QUIET)
+    }
+    if (request->op != GSH_FAR_QUIET) {
         gsh_link_append(&proxy->flight, &task->flight);
-    gsh_engine_submit(proxy, task);
+    }
+    gsh_order_submit(proxy, task);
 }
 
 /* A quiet is also about gets, and about sources of puts: about every earlier task. */
 static bool is_over(const struct gsh_proxy *proxy, const struct gsh_task *task)
 {
-    if (!task->is_done || task->request.op != GSH_RING_QUIET || gsh_link_is_alone(&proxy->flight))
+    if (!task->is_done || task->request.op != GSH_FAR_QUIET || gsh_link_is_alone(&proxy->flight)) {
         return task->is_done;
+    }
     const struct gsh_task *oldest = GSH_HOLDER(struct gsh_task, flight, proxy->flight.next);
     return oldest->flight_sequence > task->flight_sequence;
 }
@@ -145,15 +160,18 @@ static enum gsh_result await(struct gsh_proxy *proxy, struct gsh_task *task, uin
     unsigned turn = 0;
     bool is_first = true;
     while (!is_over(proxy, task) && proxy->failure == GSH_OK) {
-        if (is_first)
+        if (is_first) {
             count_waiting(proxy, 1);
+        }
         is_first = false;
         wait_turn(proxy, &turn);
     }
-    if (!is_first)
+    if (!is_first) {
         count_waiting(proxy, -1);
-    if (!is_over(proxy, task))
+    }
+    if (!is_over(proxy, task)) {
         return proxy->failure;
+    }
     *value = task->request.value;
     gsh_pool_give(&proxy->tasks, task);
     return GSH_OK;
@@ -161,8 +179,9 @@ static enum gsh_result await(struct gsh_proxy *proxy, struct gsh_task *task, uin
 
 static void round_now_and_then(struct gsh_proxy *proxy)
 {
-    if (proxy->n_calls_until_round-- > 0)
+    if (proxy->n_calls_until_round-- > 0) {
         return;
+    }
     proxy->n_calls_until_round = CALLS_PER_ROUND - 1;
     gsh_engine_round(proxy, 1);
 }
@@ -175,13 +194,15 @@ static enum gsh_result run_quiet(struct gsh_proxy *proxy, struct gsh_task *task,
     uint64_t tails[GSH_RING_MAX_RINGS];
     int n_rings = proxy->n_rings;
     unsigned turn = 0;
-    for (int r = 0; r < n_rings; r++)
+    for (int r = 0; r < n_rings; r++) {
         tails[r] = proxy->rings[r]->tail;
+    }
     submit(task, request);
     enum gsh_result result = await(proxy, task, &request->value);
     for (int r = 0; r < n_rings && result == GSH_OK; r++) {
-        while (proxy->rings[r]->head < tails[r] && proxy->failure == GSH_OK)
+        while (proxy->rings[r]->head < tails[r] && proxy->failure == GSH_OK) {
             wait_turn(proxy, &turn);
+        }
         result = proxy->failure;
     }
     return result;
@@ -192,12 +213,13 @@ enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *reque
     enter(proxy);
     enum gsh_result r = proxy->failure;
     struct gsh_task *task = r == GSH_OK ? take_task(proxy, false) : NULL;
-    if (task && request->op == GSH_RING_QUIET) {
+    if (task != NULL && request->op == GSH_FAR_QUIET) {
         r = run_quiet(proxy, task, request);
-    } else if (task) {
+    } else if (task != NULL) {
         submit(task, request);
-        if (request->op != GSH_RING_FENCE)
+        if (request->op != GSH_FAR_FENCE) {
             count_request(proxy);
+        }
         r = await(proxy, task, &request->value);
         round_now_and_then(proxy);
     } else if (r == GSH_OK) {
@@ -210,13 +232,15 @@ enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *reque
 enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request *request)
 {
     unsigned turn = 0;
-    if (request->op == GSH_RING_QUIET || request->op == GSH_RING_FENCE || request->is_fetch)
+    if (request->op == GSH_FAR_QUIET || request->op == GSH_FAR_FENCE || request->is_fetch) {
         return gsh_fail(GSH_ERR_ARG, "operation %u cannot be posted", request->op);
+    }
     enter(proxy);
-    while (proxy->n_posted >= GSH_POSTED_MAX && proxy->failure == GSH_OK)
+    while (proxy->n_posted >= GSH_POSTED_MAX && proxy->failure == GSH_OK) {
         wait_turn(proxy, &turn);
+    }
     struct gsh_task *task = proxy->failure == GSH_OK ? take_task(proxy, true) : NULL;
-    if (task) {
+    if (task != NULL) {
         submit(task, request);
         count_request(proxy);
         round_now_and_then(proxy);
@@ -227,22 +251,23 @@ enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request
 }
 
 /* Nothing is in the put's way: what submit does, without its detours. */
-static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task, const char *call,
-                                   uint64_t remote_off, const void *local, uint64_t bytes)
+static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task *task,
+                                   const char *call, uint64_t remote_off, const void *local,
+                                   uint64_t bytes)
 {
     struct gsh_proxy *proxy = task->proxy;
     struct gsh_transport *t = proxy->transport;
     bool is_posted = task->is_posted, is_pending = false;
     uint64_t unused;
-    task->request.op = GSH_RING_PUT;
+    task->request.op = GSH_FAR_PUT;
     task->request.pe = peer->pe;
     task->request.call = call;
     task->request.remote_off = remote_off;
     task->request.bytes = bytes;
     task->request.done = host_task_done;
-    task->op.done = gsh_task_native_done;
-    gsh_engine_activate(peer, GSH_SOURCE_HOST);
-    peer->last_op = GSH_RING_PUT;
+    task->op.done = gsh_issue_native_done;
+    gsh_engine_peer_activate(peer, GSH_SOURCE_HOST);
+    peer->last_op = GSH_FAR_PUT;
     peer->puts_posted++;
     proxy->n_posted += is_posted; /* these first, for done may come from within the call */
     proxy->n_pending++;
@@ -253,10 +278,11 @@ static enum gsh_result put_at_once(struct gsh_peer *peer, struct gsh_task *task,
         gsh_pool_give(&proxy->tasks, task);
         return GSH_OK;
     }
-    if (r != GSH_OK)
-        gsh_task_native_done(&task->op, r);
-    else if (!task->is_done)
+    if (r != GSH_OK) {
+        gsh_issue_native_done(&task->op, r);
+    } else if (!task->is_done) {
         gsh_link_append(&proxy->flight, &task->flight);
+    }
     return is_posted ? proxy->failure : await(proxy, task, &unused);
 }
 
@@ -265,12 +291,12 @@ enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
                               bool is_posted)
 {
     enter(proxy);
-    struct gsh_peer *peer = proxy->peers[pe];
-    bool is_open = proxy->failure == GSH_OK && proxy->is_native && peer &&
-                   gsh_engine_is_open(peer) && proxy->n_posted < GSH_POSTED_MAX &&
+    struct gsh_engine_peer *peer = proxy->peers[pe];
+    bool is_open = proxy->failure == GSH_OK && proxy->is_native && peer != NULL &&
+                   gsh_engine_peer_is_open(peer) && proxy->n_posted < GSH_POSTED_MAX &&
                    gsh_proxy_is_in_heap(proxy, remote_off, bytes);
     struct gsh_task *task = is_open ? take_task(proxy, is_posted) : NULL;
-    if (task) {
+    if (task != NULL) {
         enum gsh_result r = put_at_once(peer, task, call, remote_off, local, bytes);
         count_request(proxy);
         round_now_and_then(proxy);
@@ -278,7 +304,7 @@ enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
         return r;
     }
     leave(proxy);
-    struct gsh_request request = {.op = GSH_RING_PUT,
+    struct gsh_request request = {.op = GSH_FAR_PUT,
                                   .pe = pe,
                                   .call = call,
                                   .remote_off = remote_off,
@@ -308,13 +334,14 @@ size_t gsh_proxy_message_max(const struct gsh_proxy *proxy)
 static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *data, size_t bytes)
 {
     struct gsh_proxy *proxy = task->proxy;
-    struct gsh_peer *peer = gsh_engine_peer(proxy, pe);
-    struct gsh_out *out = peer ? gsh_out_take(proxy, false, true) : NULL;
-    task->request.op = GSH_RING_NONE;
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, pe);
+    struct gsh_out *out = peer != NULL ? gsh_out_take(proxy, false, true) : NULL;
+    task->request.op = GSH_FAR_NONE;
     task->request.pe = pe;
     task->request.done = host_task_done;
-    if (!out)
+    if (out == NULL) {
         return;
+    }
     out->header = (struct gsh_message){.kind = GSH_MESSAGE_MAIL, .tag = tag};
     out->task = task;
     gsh_out_send(peer, out, data, bytes);
@@ -333,15 +360,17 @@ enum gsh_result gsh_proxy_send(struct gsh_proxy *proxy, int pe, uint64_t tag, co
                                size_t bytes)
 {
     uint64_t value;
-    if (bytes > proxy->data_max)
+    if (bytes > proxy->data_max) {
         return gsh_fail(GSH_ERR_ARG, "a message of %zu bytes; the most is %zu", bytes,
                         proxy->data_max);
-    if (pe == proxy->options.my_pe)
+    }
+    if (pe == proxy->options.my_pe) {
         return mail_to_self(proxy, tag, data, bytes);
+    }
     enter(proxy);
     enum gsh_result r = proxy->failure;
     struct gsh_task *task = r == GSH_OK ? take_task(proxy, false) : NULL;
-    if (task) {
+    if (task != NULL) {
         send_mail(task, pe, tag, data, bytes);
         r = await(proxy, task, &value);
     } else if (r == GSH_OK) {
@@ -353,12 +382,13 @@ enum gsh_result gsh_proxy_send(struct gsh_proxy *proxy, int pe, uint64_t tag, co
 
 void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t bytes)
 {
-    if (bytes > GSH_PROXY_NOTICE_MAX)
+    if (bytes > GSH_PROXY_NOTICE_MAX) {
         return;
+    }
     enter(proxy);
-    struct gsh_peer *peer = gsh_engine_peer(proxy, pe);
-    struct gsh_out *out = peer ? gsh_out_take(proxy, true, true) : NULL;
-    if (out) {
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, pe);
+    struct gsh_out *out = peer != NULL ? gsh_out_take(proxy, true, true) : NULL;
+    if (out != NULL) {
         out->header = (struct gsh_message){.kind = GSH_MESSAGE_NOTICE};
         memcpy(out->data, data, bytes);
         gsh_out_send(peer, out, out->data, bytes);
@@ -369,11 +399,12 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
 static enum gsh_result open_mail(struct gsh_mail *mail, void *data, size_t bytes)
 {
     enum gsh_result r = GSH_OK;
-    if (mail->bytes != bytes)
+    if (mail->bytes != bytes) {
         r = gsh_fail(GSH_ERR_SYMMETRY, "PE %d sent %zu bytes where %zu were expected", mail->pe,
                      mail->bytes, bytes);
-    else if (bytes > 0)
+    } else if (bytes > 0) {
         memcpy(data, mail->data, bytes);
+    }
     free(mail);
     return r;
 }
@@ -386,18 +417,20 @@ enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag,
     unsigned turn = 0;
     enter(proxy);
     count_waiting(proxy, 1);
-    while (!(mail = gsh_mailbox_take(&proxy->mailbox, pe, tag))) {
+    while ((mail = gsh_mailbox_take(&proxy->mailbox, pe, tag)) == NULL) {
         r = proxy->failure;
-        if (r != GSH_OK)
+        if (r != GSH_OK) {
             break;
+        }
         wait_turn(proxy, &turn);
         gsh_lock_give(&proxy->lock);
-        r = wait ? wait(context, pe) : GSH_OK;
+        r = wait != NULL ? wait(context, pe) : GSH_OK;
         gsh_lock_take(&proxy->lock);
-        if (r != GSH_OK)
+        if (r != GSH_OK) {
             break;
+        }
     }
     count_waiting(proxy, -1);
     leave(proxy);
-    return mail ? open_mail(mail, data, bytes) : r;
+    return mail != NULL ? open_mail(mail, data, bytes) : r;
 }

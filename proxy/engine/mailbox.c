@@ -18,16 +18,19 @@ enum gsh_result gsh_mailbox_put(struct gsh_mailbox *box, int pe, uint64_t tag, c
                                 size_t bytes)
 {
     struct gsh_mail_queue *bucket = bucket_of(box, pe, tag);
-    struct gsh_mail *mail = malloc(sizeof *mail + bytes);
-    if (!mail)
+    struct gsh_mail *mail = malloc(sizeof(*mail) + bytes);
+    if (mail == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no memory for a message of %zu bytes", bytes);
+    }
     *mail = (struct gsh_mail){.tag = tag, .pe = pe, .bytes = bytes};
-    if (bytes > 0)
+    if (bytes > 0) {
         memcpy(mail->data, data, bytes);
-    if (bucket->head)
+    }
+    if (bucket->head != NULL) {
         bucket->tail->next = mail;
-    else
+    } else {
         bucket->head = mail;
+    }
     bucket->tail = mail;
     return GSH_OK;
 }
@@ -36,18 +39,21 @@ struct gsh_mail *gsh_mailbox_take(struct gsh_mailbox *box, int pe, uint64_t tag)
 {
     struct gsh_mail_queue *bucket = bucket_of(box, pe, tag);
     struct gsh_mail *before = NULL, *mail = bucket->head;
-    while (mail && (mail->pe != pe || mail->tag != tag)) {
+    while (mail != NULL && (mail->pe != pe || mail->tag != tag)) {
         before = mail;
         mail = mail->next;
     }
-    if (!mail)
+    if (mail == NULL) {
         return NULL;
-    if (before)
+    }
+    if (before != NULL) {
         before->next = mail->next;
-    else
+    } else {
         bucket->head = mail->next;
-    if (bucket->tail == mail)
+    }
+    if (bucket->tail == mail) {
         bucket->tail = before;
+    }
     return mail;
 }
 
@@ -55,7 +61,7 @@ void gsh_mailbox_finish(struct gsh_mailbox *box)
 {
     for (int b = 0; b < GSH_MAILBOX_BUCKETS; b++) {
         struct gsh_mail *next;
-        for (struct gsh_mail *mail = box->bucket[b].head; mail; mail = next) {
+        for (struct gsh_mail *mail = box->bucket[b].head; mail != NULL; mail = next) {
             next = mail->next;
             free(mail);
         }

@@ -4,6 +4,7 @@
 #ifndef GSH_MESSAGES_H
 #define GSH_MESSAGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum gsh_message_kind {
@@ -55,5 +56,11 @@ struct gsh_message {
     };
 };
 _Static_assert(sizeof(struct gsh_message) == 56, "gsh_message is wire");
+
+static inline bool gsh_message_changes_memory(unsigned kind)
+{
+    return kind == GSH_MESSAGE_AMO || kind == GSH_MESSAGE_PUT || kind == GSH_MESSAGE_PUT_SIGNAL ||
+           kind == GSH_MESSAGE_IPUT || kind == GSH_MESSAGE_STAGED_PUT;
+}
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Objects that come and go on the data path: taken from a free list, allocated many at a time only
- * when more are in use than ever before. */
+ * See pool.h. */
+#include "proxy/engine/pool.h"
+
 #include <stdlib.h>
-#include "proxy/engine/engine.h"
 #include "runtime/base/util.h"
 
 struct gsh_pool_slab {
@@ -18,20 +18,22 @@ void gsh_pool_init(struct gsh_pool *pool, size_t object_bytes, size_t per_slab)
 void *gsh_pool_grow_and_take(struct gsh_pool *pool)
 {
     struct gsh_pool_slab *slab =
-        aligned_alloc(64, sizeof *slab + pool->object_bytes * pool->per_slab);
-    if (!slab)
+        aligned_alloc(64, sizeof(*slab) + pool->object_bytes * pool->per_slab);
+    if (slab == NULL) {
         return NULL;
+    }
     slab->next = pool->slabs;
     pool->slabs = slab;
-    for (size_t i = pool->per_slab; i-- > 1;)
+    for (size_t i = pool->per_slab; i-- > 1;) {
         gsh_pool_give(pool, slab->objects + i * pool->object_bytes);
+    }
     return slab->objects;
 }
 
 void gsh_pool_empty(struct gsh_pool *pool)
 {
     struct gsh_pool_slab *next;
-    for (struct gsh_pool_slab *slab = pool->slabs; slab; slab = next) {
+    for (struct gsh_pool_slab *slab = pool->slabs; slab != NULL; slab = next) {
         next = slab->next;
         free(slab);
     }

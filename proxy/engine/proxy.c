@@ -5,7 +5,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/inbox.h"
+#include "proxy/engine/outbox.h"
+#include "proxy/engine/rings.h"
+#include "proxy/engine/round.h"
+#include "proxy/engine/spin.h"
+#include "proxy/engine/thread.h"
+#include "proxy/stage/stage.h"
 #include "runtime/base/util.h"
 
 /* How long destroy waits for messages to leave. */
@@ -26,30 +33,35 @@ static enum gsh_result create_transport(struct gsh_proxy *proxy)
         .plugin = o->plugin,
         .timeout_ns = o->timeout_ns,
         .loop_seed = o->loop_seed,
-        .events = {.context = proxy, .message = gsh_message_arrived, .lost = gsh_engine_lost}};
-    if (strcmp(o->transport, "auto") == 0)
+        .events = {.context = proxy, .message = gsh_inbox_arrived, .lost = gsh_engine_lost}};
+    if (strcmp(o->transport, "auto") == 0) {
         options.name = o->is_one_process ? "loop" : "ucx";
-    if (strcmp(options.name, "loop") == 0)
+    }
+    if (strcmp(options.name, "loop") == 0) {
         return gsh_transport_loop_create(&options, &proxy->transport);
-    if (strcmp(options.name, "ucx") == 0)
+    }
+    if (strcmp(options.name, "ucx") == 0) {
         return gsh_transport_ucx_create(&options, &proxy->transport);
+    }
     return gsh_note(GSH_ERR_ARG, "transport \"%s\" is none of auto, ucx, loop", o->transport);
 }
 
 static enum gsh_result build(struct gsh_proxy *proxy)
 {
-    proxy->peers = calloc((size_t)proxy->options.n_pes, sizeof *proxy->peers);
-    if (!proxy->peers)
+    proxy->peers = calloc((size_t)proxy->options.n_pes, sizeof(*proxy->peers));
+    if (proxy->peers == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no memory for %d far PEs", proxy->options.n_pes);
+    }
     enum gsh_result r = gsh_thread_create_event(proxy);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = create_transport(proxy);
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         return r;
+    }
     proxy->data_max = proxy->transport->ops->message_max - sizeof(struct gsh_message);
     gsh_pool_init(&proxy->tasks, sizeof(struct gsh_task), 64);
-    gsh_pool_init(&proxy->small_outs, sizeof(struct gsh_out) + GSH_RING_INLINE_MAX, 64);
-    gsh_pool_init(&proxy->large_outs, sizeof(struct gsh_out) + proxy->data_max, 8);
+    gsh_outbox_init(proxy);
     gsh_pool_init(&proxy->stage_outs, sizeof(struct gsh_stage_out), 32);
     gsh_pool_init(&proxy->stage_ins, sizeof(struct gsh_stage_in), 32);
     return GSH_OK;
@@ -57,9 +69,10 @@ static enum gsh_result build(struct gsh_proxy *proxy)
 
 enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct gsh_proxy **out)
 {
-    struct gsh_proxy *proxy = calloc(1, sizeof *proxy);
-    if (!proxy)
+    struct gsh_proxy *proxy = calloc(1, sizeof(*proxy));
+    if (proxy == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no memory for the proxy");
+    }
     proxy->options = *options;
     proxy->event_fd = -1;
     proxy->lost_pe = -1;
@@ -94,11 +107,12 @@ static void close_down(struct gsh_proxy *proxy)
 void gsh_proxy_destroy(struct gsh_proxy **handle)
 {
     struct gsh_proxy *proxy = *handle;
-    if (!proxy)
+    if (proxy == NULL) {
         return;
+    }
     *handle = NULL;
     gsh_thread_stop(proxy);
-    if (proxy->transport) {
+    if (proxy->transport != NULL) {
         close_down(proxy);
         gsh_stage_destroy(proxy);
         proxy->transport->ops->destroy(proxy->transport);
@@ -106,8 +120,9 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_thread_destroy_event(proxy);
     gsh_rings_destroy(proxy);
     gsh_mailbox_finish(&proxy->mailbox);
-    for (int pe = 0; proxy->peers && pe < proxy->options.n_pes; pe++)
+    for (int pe = 0; proxy->peers != NULL && pe < proxy->options.n_pes; pe++) {
         free(proxy->peers[pe]);
+    }
     free(proxy->peers);
     gsh_pool_empty(&proxy->tasks);
     gsh_pool_empty(&proxy->small_outs);
@@ -169,16 +184,18 @@ static enum gsh_result set_memory(struct gsh_proxy *proxy, const struct gsh_prox
                                   void *heap_base)
 {
     bool is_reached = memory->is_host || proxy->transport->reads_cuda;
-    bool is_always = proxy->options.stages_always && memory->lane_ops;
-    if (!memory->is_host && !memory->lane_ops)
+    bool is_always = proxy->options.stages_always && memory->lane_ops != NULL;
+    if (!memory->is_host && memory->lane_ops == NULL) {
         return gsh_fail(GSH_ERR_ARG, "no way to the memory");
+    }
     gsh_stage_destroy(proxy); /* of a set-up that failed */
     proxy->memory = *memory;
     proxy->heap_base = heap_base;
     proxy->is_native = is_reached && !is_always;
     enum gsh_result r = GSH_OK;
-    if (is_always || !memory->is_host)
+    if (is_always || !memory->is_host) {
         r = gsh_stage_create(proxy);
+    }
     proxy->has_memory = r == GSH_OK;
     return r;
 }
@@ -195,7 +212,7 @@ enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy, const struct gsh_p
 void gsh_proxy_forget_lanes(struct gsh_proxy *proxy)
 {
     gsh_lock_take(&proxy->lock);
-    if (proxy->stage.ops) {
+    if (proxy->stage.ops != NULL) {
         gsh_stage_destroy(proxy);
         proxy->has_memory = false;
     }
@@ -212,10 +229,11 @@ enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off, uint
                                               key, key_bytes);
     } else {
         *key = no_key;
-        *key_bytes = sizeof no_key;
+        *key_bytes = sizeof(no_key);
     }
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         proxy->heap_bytes = off + bytes;
+    }
     gsh_lock_give(&proxy->lock);
     return r;
 }
@@ -235,9 +253,10 @@ enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *proxy, int pe, uint6
 {
     gsh_lock_take(&proxy->lock);
     enum gsh_result r = GSH_OK;
-    if (proxy->is_native)
+    if (proxy->is_native) {
         r = proxy->transport->ops->add_peer_region(proxy->transport, pe, off, bytes, key,
                                                    key_bytes);
+    }
     gsh_lock_give(&proxy->lock);
     return r;
 }
@@ -246,8 +265,21 @@ enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe, ui
 {
     gsh_lock_take(&proxy->lock);
     enum gsh_result r = GSH_OK;
-    if (proxy->is_native)
+    if (proxy->is_native) {
         r = proxy->transport->ops->remove_peer_region(proxy->transport, pe, off);
+    }
     gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, struct gsh_ring_slot *slots,
+                                   uint64_t n_slots, struct gsh_ring_cpu *cpu)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = gsh_rings_add(proxy, slots, n_slots, cpu);
+    gsh_lock_give(&proxy->lock);
+    if (r == GSH_OK) {
+        gsh_thread_wake(proxy);
+    }
     return r;
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proxy's thread: it makes rounds while there is something to do, polls a while when there is
- * not, then sleeps until a kernel, a host thread or the transport wakes it.
- *
- * Sleeping loses no request. `is_asleep` is changed by exchanges only, so that all changes are in
- * one order. The sleeper sets it, looks once more at everything, and only then sleeps; a waker
- * makes its request visible, then clears it, and writes to the event if it was set. When the
- * waker's exchange comes second it finds the flag set, and writes. When it comes first, the
- * sleeper's exchange reads from it or from one after it, and so, by release and acquire, the look
- * that follows sees the request. Each setting of the flag is cleared by one exchange: by a waker,
- * whose write the sleeper then reads, or by the sleeper itself. So at most one write is ever under
- * way. */
+ * See thread.h. */
+#include "proxy/engine/thread.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,7 +9,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/round.h"
+#include "proxy/engine/spin.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/util.h"
 
@@ -37,9 +30,10 @@
 void gsh_thread_wake(struct gsh_proxy *proxy)
 {
     uint64_t one = 1;
-    if (__atomic_exchange_n(&proxy->is_asleep, 0, __ATOMIC_ACQ_REL) == 0)
+    if (__atomic_exchange_n(&proxy->is_asleep, 0, __ATOMIC_ACQ_REL) == 0) {
         return;
-    while (write(proxy->event_fd, &one, sizeof one) < 0 && errno == EINTR)
+    }
+    while (write(proxy->event_fd, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
 }
 
@@ -66,19 +60,23 @@ static void go_to_sleep(struct gsh_proxy *proxy)
     gsh_lock_take(&proxy->lock);
     bool may_sleep = gsh_engine_round(proxy, 1) == 0 && !gsh_load_acquire_u32(&proxy->is_stopping);
     fds[1].fd = t->ops->event_fd(t); /* poll passes over -1 */
-    if (may_sleep && fds[1].fd >= 0)
+    if (may_sleep && fds[1].fd >= 0) {
         may_sleep = t->ops->arm(t);
+    }
     const struct timespec *limit = sleep_limit(proxy, fds[1].fd);
-    if (may_sleep)
-        (limit ? &proxy->n_naps : &proxy->n_sleeps)[0]++;
+    if (may_sleep) {
+        (limit != NULL ? &proxy->n_naps : &proxy->n_sleeps)[0]++;
+    }
     gsh_lock_give(&proxy->lock);
 
-    if (may_sleep)
+    if (may_sleep) {
         (void)ppoll(fds, 2, limit, NULL);
-    if (__atomic_exchange_n(&proxy->is_asleep, 0, __ATOMIC_ACQ_REL) == 1)
+    }
+    if (__atomic_exchange_n(&proxy->is_asleep, 0, __ATOMIC_ACQ_REL) == 1) {
         return;
+    }
     /* Somebody else cleared it, and has written or is about to. */
-    while (read(proxy->event_fd, &count, sizeof count) < 0 && errno == EINTR)
+    while (read(proxy->event_fd, &count, sizeof(count)) < 0 && errno == EINTR)
         ;
 }
 
@@ -100,11 +98,13 @@ static void stand_back(void)
 static unsigned round_unless_host(struct gsh_proxy *proxy, unsigned *n_skipped)
 {
     unsigned n = 0;
-    if (gsh_load_relaxed_u32(&proxy->n_waiting) > 0 && ++*n_skipped < POLITE_TURNS)
+    if (gsh_load_relaxed_u32(&proxy->n_waiting) > 0 && ++*n_skipped < POLITE_TURNS) {
         return 0;
+    }
     *n_skipped = 0;
-    if (!gsh_lock_try(&proxy->lock))
+    if (!gsh_lock_try(&proxy->lock)) {
         return 0;
+    }
     n = gsh_engine_round(proxy, 1);
     gsh_lock_give(&proxy->lock);
     return n;
@@ -116,8 +116,9 @@ static void *thread_main(void *context)
     uint64_t idle_since = 0;
     uint32_t seen = 0;
     unsigned n_skipped = 0, turn = 0;
-    if (proxy->options.thread_start)
+    if (proxy->options.thread_start != NULL) {
         proxy->options.thread_start(proxy->options.context);
+    }
     (void)prctl(PR_SET_TIMERSLACK, POLITE_SLACK_NS);
     while (!gsh_load_acquire_u32(&proxy->is_stopping)) {
         if (host_is_at_it(proxy, &seen)) {
@@ -130,8 +131,9 @@ static void *thread_main(void *context)
             continue;
         }
         uint64_t now = gsh_now_ns();
-        if (idle_since == 0)
+        if (idle_since == 0) {
             idle_since = now;
+        }
         if (now - idle_since < proxy->options.spin_ns) {
             gsh_spin(&turn);
             continue;
@@ -160,8 +162,9 @@ enum gsh_result gsh_thread_start(struct gsh_proxy *proxy)
 
 void gsh_thread_stop(struct gsh_proxy *proxy)
 {
-    if (!proxy->has_thread)
+    if (!proxy->has_thread) {
         return;
+    }
     gsh_store_release_u32(&proxy->is_stopping, 1);
     gsh_thread_wake(proxy);
     pthread_join(proxy->thread, NULL);
@@ -172,14 +175,16 @@ enum gsh_result gsh_thread_create_event(struct gsh_proxy *proxy)
 {
     proxy->wake = (struct gsh_ring_wake){.call = wake_from_ring, .context = proxy};
     proxy->event_fd = eventfd(0, EFD_CLOEXEC);
-    if (proxy->event_fd < 0)
+    if (proxy->event_fd < 0) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "eventfd");
+    }
     return GSH_OK;
 }
 
 void gsh_thread_destroy_event(struct gsh_proxy *proxy)
 {
-    if (proxy->event_fd >= 0)
+    if (proxy->event_fd >= 0) {
         close(proxy->event_fd);
+    }
     proxy->event_fd = -1;
 }

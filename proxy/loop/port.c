@@ -5,13 +5,14 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "proxy/loop/loop.h"
+#include "proxy/loop/port.h"
 
 struct gsh_loop_port *gsh_loop_port_create(int n_pes)
 {
-    struct gsh_loop_port *port = calloc(1, sizeof *port + (size_t)n_pes * sizeof port->from[0]);
-    if (!port)
+    struct gsh_loop_port *port = calloc(1, sizeof(*port) + (size_t)n_pes * sizeof(port->from[0]));
+    if (port == NULL) {
         return NULL;
+    }
     port->magic = GSH_LOOP_PORT_MAGIC;
     port->n_holders = 1;
     port->n_pes = n_pes;
@@ -33,7 +34,7 @@ void gsh_loop_port_hold(struct gsh_loop_port *port)
 static void free_letters(struct gsh_loop_letters *letters)
 {
     struct gsh_loop_letter *next;
-    for (struct gsh_loop_letter *letter = letters->head; letter; letter = next) {
+    for (struct gsh_loop_letter *letter = letters->head; letter != NULL; letter = next) {
         next = letter->next;
         free(letter);
     }
@@ -42,10 +43,12 @@ static void free_letters(struct gsh_loop_letters *letters)
 void gsh_loop_port_release(struct gsh_loop_port *port)
 {
     /* release: this thread is through with it; acquire: so are all others, for the last one */
-    if (!port || __atomic_sub_fetch(&port->n_holders, 1, __ATOMIC_ACQ_REL) > 0)
+    if (port == NULL || __atomic_sub_fetch(&port->n_holders, 1, __ATOMIC_ACQ_REL) > 0) {
         return;
-    for (int pe = 0; pe < port->n_pes; pe++)
+    }
+    for (int pe = 0; pe < port->n_pes; pe++) {
         free_letters(&port->from[pe]);
+    }
     close(port->event_fd);
     pthread_rwlock_destroy(&port->life);
     pthread_mutex_destroy(&port->lock);
@@ -55,8 +58,9 @@ void gsh_loop_port_release(struct gsh_loop_port *port)
 bool gsh_loop_port_enter(struct gsh_loop_port *port)
 {
     pthread_rwlock_rdlock(&port->life);
-    if (!port->is_gone)
+    if (!port->is_gone) {
         return true;
+    }
     pthread_rwlock_unlock(&port->life);
     return false;
 }
@@ -76,8 +80,9 @@ void gsh_loop_port_close(struct gsh_loop_port *port)
 static void make_readable(struct gsh_loop_port *port)
 {
     uint64_t one = 1;
-    if (port->is_armed && write(port->event_fd, &one, sizeof one) == sizeof one)
+    if (port->is_armed && write(port->event_fd, &one, sizeof(one)) == sizeof(one)) {
         port->is_armed = false;
+    }
 }
 
 void gsh_loop_port_stir(struct gsh_loop_port *port)
@@ -90,13 +95,15 @@ void gsh_loop_port_stir(struct gsh_loop_port *port)
 static struct gsh_loop_letter *write_letter(const void *header, size_t header_bytes,
                                             const void *data, size_t bytes)
 {
-    struct gsh_loop_letter *letter = malloc(sizeof *letter + header_bytes + bytes);
-    if (!letter)
+    struct gsh_loop_letter *letter = malloc(sizeof(*letter) + header_bytes + bytes);
+    if (letter == NULL) {
         return NULL;
+    }
     *letter = (struct gsh_loop_letter){.header_bytes = header_bytes, .bytes = bytes};
     memcpy(letter->data, header, header_bytes);
-    if (bytes > 0)
+    if (bytes > 0) {
         memcpy(letter->data + header_bytes, data, bytes);
+    }
     return letter;
 }
 
@@ -104,14 +111,16 @@ bool gsh_loop_port_post(struct gsh_loop_port *port, int from_pe, const void *hea
                         size_t header_bytes, const void *data, size_t bytes)
 {
     struct gsh_loop_letter *letter = write_letter(header, header_bytes, data, bytes);
-    if (!letter)
+    if (letter == NULL) {
         return false;
+    }
     pthread_mutex_lock(&port->lock);
     struct gsh_loop_letters *letters = &port->from[from_pe];
-    if (letters->head)
+    if (letters->head != NULL) {
         letters->tail->next = letter;
-    else
+    } else {
         letters->head = letter;
+    }
     letters->tail = letter;
     make_readable(port);
     pthread_mutex_unlock(&port->lock);
@@ -122,8 +131,9 @@ struct gsh_loop_letter *gsh_loop_port_take(struct gsh_loop_port *port, int from_
 {
     pthread_mutex_lock(&port->lock);
     struct gsh_loop_letter *letter = port->from[from_pe].head;
-    if (letter)
+    if (letter != NULL) {
         port->from[from_pe].head = letter->next;
+    }
     pthread_mutex_unlock(&port->lock);
     return letter;
 }
@@ -133,10 +143,11 @@ bool gsh_loop_port_arm(struct gsh_loop_port *port)
     uint64_t count;
     bool is_empty = true;
     pthread_mutex_lock(&port->lock);
-    for (int pe = 0; pe < port->n_pes; pe++)
-        is_empty = is_empty && !port->from[pe].head;
+    for (int pe = 0; pe < port->n_pes; pe++) {
+        is_empty = is_empty && port->from[pe].head == NULL;
+    }
     if (is_empty) {
-        (void)!read(port->event_fd, &count, sizeof count); /* a former arming's, or nothing */
+        (void)!read(port->event_fd, &count, sizeof(count)); /* a former arming's, or nothing */
         port->is_armed = true;
     }
     pthread_mutex_unlock(&port->lock);

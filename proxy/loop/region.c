@@ -2,7 +2,7 @@
  * See loop.h. A heap has few regions, so a list will do. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include "proxy/loop/loop.h"
+#include "proxy/loop/region.h"
 #include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 
@@ -11,8 +11,8 @@
 struct gsh_loop_region *gsh_loop_region_add(struct gsh_loop_region **regions, uint8_t *memory,
                                             uint64_t off, uint64_t bytes)
 {
-    struct gsh_loop_region *region = malloc(sizeof *region);
-    if (!region) {
+    struct gsh_loop_region *region = malloc(sizeof(*region));
+    if (region == NULL) {
         (void)gsh_note(GSH_ERR_NOMEM, "no memory for a region");
         return NULL;
     }
@@ -26,26 +26,29 @@ struct gsh_loop_region *gsh_loop_region_make(struct gsh_loop_region **regions, u
                                              uint64_t bytes)
 {
     void *made = gsh_fault() ? NULL : aligned_alloc(PAGE_BYTES, gsh_align_up(bytes, PAGE_BYTES));
-    if (!made) {
+    if (made == NULL) {
         (void)gsh_note(GSH_ERR_NOMEM, "no memory for %" PRIu64 " bytes of a region", bytes);
         return NULL;
     }
     struct gsh_loop_region *region = gsh_loop_region_add(regions, made, off, bytes);
-    if (region)
+    if (region != NULL) {
         region->made = made;
-    else
+    } else {
         free(made);
+    }
     return region;
 }
 
 enum gsh_result gsh_loop_region_remove(struct gsh_loop_region **regions, uint64_t off)
 {
     struct gsh_loop_region **at = regions;
-    while (*at && (*at)->off != off)
+    while (*at != NULL && (*at)->off != off) {
         at = &(*at)->next;
+    }
     struct gsh_loop_region *region = *at;
-    if (!region)
+    if (region == NULL) {
         return gsh_fail(GSH_ERR_ARG, "no region begins at offset %#" PRIx64, off);
+    }
     *at = region->next;
     free(region->made);
     free(region);
@@ -54,7 +57,7 @@ enum gsh_result gsh_loop_region_remove(struct gsh_loop_region **regions, uint64_
 
 void gsh_loop_region_remove_all(struct gsh_loop_region **regions)
 {
-    while (*regions) {
+    while (*regions != NULL) {
         struct gsh_loop_region *region = *regions;
         *regions = region->next;
         free(region->made);
@@ -64,8 +67,9 @@ void gsh_loop_region_remove_all(struct gsh_loop_region **regions)
 
 static const struct gsh_loop_region *region_at(const struct gsh_loop_region *regions, uint64_t off)
 {
-    while (regions && off - regions->off >= regions->bytes)
+    while (regions != NULL && off - regions->off >= regions->bytes) {
         regions = regions->next;
+    }
     return regions;
 }
 
@@ -75,9 +79,10 @@ uint8_t *gsh_loop_region_find(const struct gsh_loop_region *regions, uint64_t of
     uint64_t at = off;
     while (at - off < bytes) {
         const struct gsh_loop_region *region = region_at(regions, at);
-        if (!region)
+        if (region == NULL) {
             return NULL;
+        }
         at = region->off + region->bytes;
     }
-    return first ? first->memory + (off - first->off) : NULL;
+    return first != NULL ? first->memory + (off - first->off) : NULL;
 }

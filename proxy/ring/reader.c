@@ -21,8 +21,9 @@ enum gsh_result gsh_ring_reader_init(struct gsh_ring_reader *reader, struct gsh_
                                      uint64_t n_slots, struct gsh_ring_cpu *cpu, void *heap_base,
                                      int n_pes)
 {
-    if (n_slots < GSH_RING_MIN_SLOTS || !gsh_is_pow2(n_slots))
+    if (n_slots < GSH_RING_MIN_SLOTS || !gsh_is_pow2(n_slots)) {
         return gsh_fail(GSH_ERR_ARG, "a ring of %" PRIu64 " slots", n_slots);
+    }
     *reader = (struct gsh_ring_reader){
         .slots = slots,
         .cpu = cpu,
@@ -43,27 +44,35 @@ static bool read_slot(const struct gsh_ring_reader *reader, uint64_t position, u
     /* acquire: pairs with the producer's fence before it wrote the words */
     word[0] = gsh_load_acquire_u64(&slot->word[0]);
     word[1] = gsh_load_acquire_u64(&slot->word[1]);
-    if (((word[0] ^ lap) | (word[1] ^ lap)) & GSH_RING_LAP)
+    if (((word[0] ^ lap) | (word[1] ^ lap)) & GSH_RING_LAP) {
         return false;
+    }
     word[0] &= ~GSH_RING_LAP;
     word[1] &= ~GSH_RING_LAP;
     return true;
 }
 
-/* Payload slots that the operation takes, at least and at most. */
+/* What it means, and the payload slots that it takes, at least and at most. */
 static const struct {
+    uint8_t kind; /* enum gsh_far_op */
     uint8_t least, most;
-} payload_of[GSH_RING_OPS] = {
-    [GSH_RING_PUT_LARGE] = {2, 2},
-    [GSH_RING_GET_LARGE] = {2, 2},
-    [GSH_RING_PUT_INLINE] = {1, 7},
-    [GSH_RING_G] = {2, 2},
-    [GSH_RING_AMO] = {1, 2},
-    [GSH_RING_IPUT] = {3, 3},
-    [GSH_RING_IGET] = {3, 3},
-    [GSH_RING_PUT_SIGNAL] = {3, 3},
-    [GSH_RING_PUT_SIGNAL_INLINE] = {2, 7},
+} encodings[GSH_RING_OPS] = {
+    [GSH_RING_PUT] = {GSH_FAR_PUT, 0, 0},
+    [GSH_RING_GET] = {GSH_FAR_GET, 0, 0},
+    [GSH_RING_PUT_LARGE] = {GSH_FAR_PUT, 2, 2},
+    [GSH_RING_GET_LARGE] = {GSH_FAR_GET, 2, 2},
+    [GSH_RING_PUT_INLINE] = {GSH_FAR_P, 1, 7},
+    [GSH_RING_G] = {GSH_FAR_G, 2, 2},
+    [GSH_RING_AMO] = {GSH_FAR_AMO, 1, 2},
+    [GSH_RING_IPUT] = {GSH_FAR_IPUT, 3, 3},
+    [GSH_RING_IGET] = {GSH_FAR_IGET, 3, 3},
+    [GSH_RING_PUT_SIGNAL] = {GSH_FAR_PUT_SIGNAL, 3, 3},
+    [GSH_RING_PUT_SIGNAL_INLINE] = {GSH_FAR_PUT_SIGNAL, 2, 7},
+    [GSH_RING_FENCE] = {GSH_FAR_FENCE, 0, 0},
+    [GSH_RING_QUIET] = {GSH_FAR_QUIET, 0, 0},
 };
+_Static_assert(GSH_REQUEST_INLINE_MAX == GSH_RING_INLINE_MAX, "an inline put fits a request");
+_Static_assert(GSH_SIGNAL_SET == GSHMEM_SIGNAL_SET && GSH_SIGNAL_ADD == GSHMEM_SIGNAL_ADD, "equal");
 
 /* NULL, or what is wrong. */
 static const char *parse_header(const struct gsh_ring_reader *reader, struct raw *raw)
@@ -73,10 +82,12 @@ static const char *parse_header(const struct gsh_ring_reader *reader, struct raw
     raw->n_payload = first >> GSH_RING_AT_PAYLOAD & (GSH_RING_MAX_SLOTS - 1);
     raw->pe = (int)(first >> GSH_RING_AT_PE & (GSH_RING_MAX_PES - 1));
     raw->arg = first >> GSH_RING_AT_ARG & ((1u << (GSH_RING_AT_TOPS - GSH_RING_AT_ARG)) - 1);
-    if (raw->op == GSH_RING_NONE || raw->op >= GSH_RING_OPS)
+    if (raw->op == GSH_RING_NONE || raw->op >= GSH_RING_OPS) {
         return "operation";
-    if (raw->n_payload < payload_of[raw->op].least || raw->n_payload > payload_of[raw->op].most)
+    }
+    if (raw->n_payload < encodings[raw->op].least || raw->n_payload > encodings[raw->op].most) {
         return "number of slots";
+    }
     return raw->pe >= reader->n_pes ? "PE" : NULL;
 }
 
@@ -84,11 +95,13 @@ static const char *parse_header(const struct gsh_ring_reader *reader, struct raw
 static bool read_payload(const struct gsh_ring_reader *reader, struct raw *raw)
 {
     for (unsigned i = 0; i < raw->n_payload; i++) {
-        if (!read_slot(reader, reader->position + 1 + i, &raw->value[2 * i]))
+        if (!read_slot(reader, reader->position + 1 + i, &raw->value[2 * i])) {
             return false;
+        }
     }
-    for (unsigned i = 0; i < 2 * raw->n_payload; i++)
+    for (unsigned i = 0; i < 2 * raw->n_payload; i++) {
         raw->value[i] |= (raw->word[0] >> (GSH_RING_AT_TOPS + i) & 1) << 63;
+    }
     return true;
 }
 
@@ -131,10 +144,12 @@ static void restore_top(struct gsh_request *out)
 static const char *decode_inline(const struct raw *raw, unsigned n_values, struct gsh_request *out)
 {
     uint64_t bytes = raw->word[1];
-    if (bytes == 0 || bytes > 8 * (GSH_RING_MAX_VALUES - n_values))
+    if (bytes == 0 || bytes > 8 * (GSH_RING_MAX_VALUES - n_values)) {
         return "number of bytes";
-    if (raw->n_payload != (n_values + (bytes + 7) / 8 + 1) / 2)
+    }
+    if (raw->n_payload != (n_values + (bytes + 7) / 8 + 1) / 2) {
         return "number of slots";
+    }
     out->bytes = bytes;
     restore_top(out);
     memcpy(out->inline_data, &raw->value[n_values], bytes);
@@ -168,8 +183,9 @@ static const char *decode_amo(const struct raw *raw, struct gsh_request *out)
     out->operand = raw->value[1];
     out->cond = raw->n_payload > 1 ? raw->value[2] : 0;
     restore_top(out);
-    if ((raw->n_payload == 2) != out->is_fetch)
+    if ((raw->n_payload == 2) != out->is_fetch) {
         return "number of slots";
+    }
     return raw->arg < 2 * GSH_RING_AMO_FETCHES ? NULL : "argument";
 }
 
@@ -180,10 +196,12 @@ static const char *decode_strided(const struct raw *raw, struct gsh_request *out
     out->remote_stride = (ptrdiff_t)raw->value[2];
     out->local_stride = (ptrdiff_t)raw->value[3];
     out->nelems = raw->value[4];
-    if (out->remote_stride < 1 || out->local_stride < 1)
+    if (out->remote_stride < 1 || out->local_stride < 1) {
         return "stride";
-    if (out->elem_bytes == 0 || out->nelems == 0)
+    }
+    if (out->elem_bytes == 0 || out->nelems == 0) {
         return "number of elements";
+    }
     bool is_right = strided_fits(out->remote_off, raw->value[2], out->elem_bytes, out->nelems) &&
                     strided_fits(raw->value[1], raw->value[3], out->elem_bytes, out->nelems);
     return is_right ? NULL : "range";
@@ -196,8 +214,9 @@ static const char *decode_put_signal(const struct raw *raw, struct gsh_request *
     out->sig_off = signal[0];
     out->signal = signal[1];
     out->sig_op = (uint8_t)raw->arg;
-    if (raw->arg != GSHMEM_SIGNAL_SET && raw->arg != GSHMEM_SIGNAL_ADD)
+    if (raw->arg != GSHMEM_SIGNAL_SET && raw->arg != GSHMEM_SIGNAL_ADD) {
         return "signal operation";
+    }
     return is_inline ? decode_inline(raw, 3, out) : decode_large(raw, out);
 }
 
@@ -206,7 +225,7 @@ static const char *decode(const struct gsh_ring_reader *reader, const struct raw
                           struct gsh_request *out)
 {
     memset(out, 0, offsetof(struct gsh_request, inline_data));
-    out->op = (uint8_t)raw->op;
+    out->op = encodings[raw->op].kind;
     out->pe = raw->pe;
     out->position = reader->position + 1 + raw->n_payload;
     out->remote_off = raw->n_payload > 0 ? raw->value[0] : 0;
@@ -215,10 +234,7 @@ static const char *decode(const struct gsh_ring_reader *reader, const struct raw
     case GSH_RING_GET:
         return decode_compact(reader, raw, out);
     case GSH_RING_PUT_LARGE:
-        out->op = GSH_RING_PUT;
-        return decode_large(raw, out);
     case GSH_RING_GET_LARGE:
-        out->op = GSH_RING_GET;
         return decode_large(raw, out);
     case GSH_RING_PUT_INLINE:
         return decode_inline(raw, 1, out);
@@ -231,7 +247,6 @@ static const char *decode(const struct gsh_ring_reader *reader, const struct raw
         return decode_strided(raw, out);
     case GSH_RING_PUT_SIGNAL:
     case GSH_RING_PUT_SIGNAL_INLINE:
-        out->op = GSH_RING_PUT_SIGNAL;
         return decode_put_signal(raw, out);
     default: /* FENCE, QUIET */
         return NULL;
@@ -244,22 +259,23 @@ enum gsh_result gsh_ring_reader_next(struct gsh_ring_reader *reader, struct gsh_
                                      bool *has)
 {
     *has = false;
-    if (reader->failure != GSH_OK)
+    if (reader->failure != GSH_OK) {
         return reader->failure;
+    }
     struct raw raw;
     if (!read_slot(reader, reader->position, raw.word)) {
         gsh_ring_reader_publish(reader);
         return GSH_OK;
     }
     const char *wrong = parse_header(reader, &raw);
-    if (!wrong) {
+    if (wrong == NULL) {
         if (!read_payload(reader, &raw)) {
             gsh_ring_reader_publish(reader);
             return GSH_OK;
         }
         wrong = decode(reader, &raw, request);
     }
-    if (wrong) {
+    if (wrong != NULL) {
         reader->failure =
             gsh_note(GSH_ERR_BUG,
                      "ring: request at position %" PRIu64 " (operation %u, PE %d, "
@@ -268,8 +284,9 @@ enum gsh_result gsh_ring_reader_next(struct gsh_ring_reader *reader, struct gsh_
         return reader->failure;
     }
     reader->position = request->position;
-    if (reader->position - reader->published >= reader->n_slots / 8)
+    if (reader->position - reader->published >= reader->n_slots / 8) {
         gsh_ring_reader_publish(reader);
+    }
     *has = true;
     return GSH_OK;
 }
@@ -281,10 +298,12 @@ enum gsh_result gsh_ring_reader_poll(struct gsh_ring_reader *reader, struct gsh_
     while (*n < max) {
         bool has;
         enum gsh_result r = gsh_ring_reader_next(reader, &requests[*n], &has);
-        if (r != GSH_OK)
+        if (r != GSH_OK) {
             return r;
-        if (!has)
+        }
+        if (!has) {
             return GSH_OK;
+        }
         ++*n;
     }
     gsh_ring_reader_publish(reader);
@@ -299,8 +318,9 @@ bool gsh_ring_reader_is_ready(const struct gsh_ring_reader *reader)
 
 void gsh_ring_reader_publish(struct gsh_ring_reader *reader)
 {
-    if (reader->published == reader->position)
+    if (reader->published == reader->position) {
         return;
+    }
     reader->published = reader->position;
     /* release: the slots have been read before a producer, in await_room, learns that they may be
      * written */

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What messages do to this PE's memory when it has lanes; see stage.h. */
+ * See in.h. */
+#include "proxy/stage/in.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/outbox.h"
+#include "proxy/engine/task.h"
+#include "proxy/stage/jobs.h"
+#include "proxy/stage/slots.h"
 
 static struct gsh_stage_in *in_of(struct gsh_link *link)
 {
@@ -41,8 +47,9 @@ static bool scatter(struct gsh_stage_in *in, void *dest, int64_t stride)
     struct gsh_proxy *proxy = in->peer->proxy;
     struct gsh_stage *stage = &proxy->stage;
     uint64_t size = in->bytes / in->header.strided.nelems;
-    if (stride == 1)
+    if (stride == 1) {
         return copy(in, dest);
+    }
     return gsh_stage_started(proxy, GSH_LANE_IN,
                              stage->ops->copy_strided(stage->lanes, GSH_LANE_IN, dest, stride,
                                                       in->data, 1, size,
@@ -95,11 +102,13 @@ static bool find_memory(struct gsh_stage_in *in, const void *data)
         in->data = stage->region + in->header.staged.slot;
         return true;
     }
-    if (stage->n_free_ins == 0)
+    if (stage->n_free_ins == 0) {
         return false;
+    }
     in->data = stage->free_ins[--stage->n_free_ins] + 64;
-    if (in->bytes > 0)
+    if (in->bytes > 0) {
         memcpy(in->data, data, in->bytes);
+    }
     return true;
 }
 
@@ -118,8 +127,9 @@ static unsigned start_queued(struct gsh_proxy *proxy)
     while (!gsh_link_is_alone(&stage->queued_ins) && proxy->failure == GSH_OK) {
         struct gsh_stage_in *in = in_of(stage->queued_ins.next);
         uint8_t *kept = in->data;
-        if (!find_memory(in, kept))
+        if (!find_memory(in, kept)) {
             break;
+        }
         free(kept);
         gsh_link_remove(&in->link);
         start(in);
@@ -133,8 +143,9 @@ static bool queue(struct gsh_stage_in *in, const void *data)
 {
     if (in->bytes > 0 && !is_staged(in)) {
         in->data = malloc(in->bytes);
-        if (!in->data)
+        if (in->data == NULL) {
             return false;
+        }
         memcpy(in->data, data, in->bytes);
     }
     gsh_link_append(&in->peer->proxy->stage.queued_ins, &in->link);
@@ -148,13 +159,13 @@ static bool is_in_slots(const struct gsh_stage *stage, const struct gsh_message 
            m->staged.bytes <= stage->chunk_bytes;
 }
 
-void gsh_stage_take(struct gsh_peer *peer, const struct gsh_message *m, const void *data,
+void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
                     size_t bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_stage_in *in = gsh_pool_take(&proxy->stage_ins);
     bool is_first = gsh_link_is_alone(&proxy->stage.queued_ins);
-    if (!in) {
+    if (in == NULL) {
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", "no memory");
         return;
     }
@@ -167,32 +178,37 @@ void gsh_stage_take(struct gsh_peer *peer, const struct gsh_message *m, const vo
             return;
         }
     }
-    if (is_first && find_memory(in, data))
+    if (is_first && find_memory(in, data)) {
         start(in);
-    else if (!queue(in, data))
+    } else if (!queue(in, data)) {
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", "no memory");
+    }
 }
 
 /* ---- ending ---- */
 
 static void finish(struct gsh_stage_in *in)
 {
-    struct gsh_peer *peer = in->peer;
+    struct gsh_engine_peer *peer = in->peer;
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_stage *stage = &proxy->stage;
     const struct gsh_message *m = &in->header;
-    if (gsh_message_changes_memory(m->kind))
-        gsh_message_count_to_ack(peer);
-    if (m->kind == GSH_MESSAGE_AMO && m->is_fetch)
-        gsh_message_answer_value(peer, m, *old_of(in));
-    if (is_staged(in))
+    if (gsh_message_changes_memory(m->kind)) {
+        gsh_out_count_to_ack(peer);
+    }
+    if (m->kind == GSH_MESSAGE_AMO && m->is_fetch) {
+        gsh_out_answer_value(peer, m, *old_of(in));
+    }
+    if (is_staged(in)) {
         gsh_stage_free_slot(proxy, in->data);
-    else
+    } else {
         stage->free_ins[stage->n_free_ins++] = in->data - 64;
-    if (m->kind == GSH_MESSAGE_DATA || m->kind == GSH_MESSAGE_STAGED_DATA)
-        gsh_message_take_part(peer, task_of(in), task_of(in)->request.bytes);
-    else if (m->kind == GSH_MESSAGE_ELEMENTS)
-        gsh_message_take_part(peer, task_of(in), task_of(in)->request.nelems);
+    }
+    if (m->kind == GSH_MESSAGE_DATA || m->kind == GSH_MESSAGE_STAGED_DATA) {
+        gsh_task_take_part(peer, task_of(in), task_of(in)->request.bytes);
+    } else if (m->kind == GSH_MESSAGE_ELEMENTS) {
+        gsh_task_take_part(peer, task_of(in), task_of(in)->request.nelems);
+    }
     gsh_pool_give(&proxy->stage_ins, in);
 }
 
@@ -202,8 +218,9 @@ unsigned gsh_stage_progress_ins(struct gsh_proxy *proxy)
     unsigned n = 0;
     while (!gsh_link_is_alone(&stage->started_ins) && proxy->failure == GSH_OK) {
         struct gsh_stage_in *in = in_of(stage->started_ins.next);
-        if (in->ticket > stage->n_ended[GSH_LANE_IN])
+        if (in->ticket > stage->n_ended[GSH_LANE_IN]) {
             break;
+        }
         gsh_link_remove(&in->link);
         finish(in);
         n++;

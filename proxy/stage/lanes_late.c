@@ -40,9 +40,10 @@ struct gsh_late_lanes {
 
 struct gsh_late_lanes *gsh_late_lanes_create(uint64_t seed, gsh_late_amo_fn amo, void *amo_context)
 {
-    struct gsh_late_lanes *late = calloc(1, sizeof *late);
-    if (!late)
+    struct gsh_late_lanes *late = calloc(1, sizeof(*late));
+    if (late == NULL) {
         return NULL;
+    }
     late->random = seed;
     late->amo = amo;
     late->amo_context = amo_context;
@@ -52,10 +53,11 @@ struct gsh_late_lanes *gsh_late_lanes_create(uint64_t seed, gsh_late_amo_fn amo,
 void gsh_late_lanes_destroy(struct gsh_late_lanes *late)
 {
     struct job *next;
-    if (!late)
+    if (late == NULL) {
         return;
+    }
     for (int lane = 0; lane < GSH_LANES; lane++) {
-        for (struct job *job = late->lanes[lane].head; job; job = next) {
+        for (struct job *job = late->lanes[lane].head; job != NULL; job = next) {
             next = job->next;
             free(job);
         }
@@ -76,8 +78,9 @@ static enum gsh_result late_allocate(void *context, size_t bytes, void **memory)
 {
     (void)context;
     void *p = gsh_fault() ? NULL : aligned_alloc(64, gsh_align_up(bytes, 64));
-    if (!p)
+    if (p == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no memory for %zu bytes of small staging buffers", bytes);
+    }
     *memory = p;
     return GSH_OK;
 }
@@ -93,8 +96,9 @@ static enum gsh_result late_pin(void *context, void *memory, size_t bytes)
     (void)context;
     (void)memory;
     (void)bytes;
-    if (gsh_fault())
+    if (gsh_fault()) {
         return gsh_note(GSH_ERR_NOMEM, "no more memory can be pinned");
+    }
     return GSH_OK;
 }
 
@@ -110,18 +114,21 @@ static enum gsh_result start(void *context, enum gsh_lane which, const struct jo
 {
     struct gsh_late_lanes *late = context;
     struct lane *lane = &late->lanes[which];
-    struct job *job = malloc(sizeof *job);
-    if (!job)
+    struct job *job = malloc(sizeof(*job));
+    if (job == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for a copy");
+    }
     *job = *model;
     job->next = NULL;
-    if (lane->head)
+    if (lane->head != NULL) {
         lane->tail->next = job;
-    else
+    } else {
         lane->head = job;
+    }
     lane->tail = job;
-    if (any_below(late, REST_RARITY) == 0)
+    if (any_below(late, REST_RARITY) == 0) {
         lane->rest = any_below(late, REST_POLLS);
+    }
     return GSH_OK;
 }
 
@@ -161,17 +168,19 @@ static enum gsh_result late_amo(void *context, int amo_op, void *address, size_t
 static enum gsh_result carry_out(struct gsh_late_lanes *late, enum gsh_lane lane,
                                  const struct job *job)
 {
-    if (job->is_amo)
+    if (job->is_amo) {
         return late->amo(late->amo_context, job->amo_op, job->dest, job->elem_bytes, job->operand,
                          job->cond, job->old);
+    }
     int64_t size = (int64_t)job->elem_bytes;
     for (int64_t i = 0; i < (int64_t)job->nelems; i++) {
         uint8_t *dest = job->dest + i * job->dst * size;
         const uint8_t *source = job->source + i * job->sst * size;
-        if (lane == GSH_LANE_IN)
+        if (lane == GSH_LANE_IN) {
             gsh_copy_to_shared(dest, source, job->elem_bytes);
-        else
+        } else {
             gsh_copy_from_shared(dest, source, job->elem_bytes);
+        }
     }
     return GSH_OK;
 }
@@ -182,9 +191,10 @@ static enum gsh_result late_poll(void *context, enum gsh_lane which, uint64_t *n
     struct lane *lane = &late->lanes[which];
     enum gsh_result r = GSH_OK;
     unsigned n = lane->rest > 0 ? 0 : any_below(late, JOBS_AT_ONCE + 1);
-    if (lane->rest > 0)
+    if (lane->rest > 0) {
         lane->rest--;
-    for (; n > 0 && lane->head && r == GSH_OK; n--) {
+    }
+    for (; n > 0 && lane->head != NULL && r == GSH_OK; n--) {
         struct job *job = lane->head;
         lane->head = job->next;
         r = carry_out(late, which, job);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Staging's memory, its slots and who gets them, and progress; see stage.h. */
+ * See stage.h. */
 #include "proxy/stage/stage.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/spin.h"
+#include "proxy/stage/in.h"
+#include "proxy/stage/jobs.h"
+#include "proxy/stage/out.h"
 #include "runtime/base/util.h"
 
 /* How long the end waits for jobs under way: copies of what GPUs do in a millisecond. */
@@ -20,15 +24,6 @@ void gsh_stage_init(struct gsh_stage *stage)
     gsh_link_init(&stage->wanting);
     gsh_link_init(&stage->queued_ins);
     gsh_link_init(&stage->started_ins);
-}
-
-void gsh_stage_peer_init(struct gsh_stage_peer *peer)
-{
-    gsh_link_init(&peer->puts);
-    gsh_link_init(&peer->asked);
-    gsh_link_init(&peer->placed);
-    gsh_link_init(&peer->flushing);
-    gsh_link_init(&peer->wanting);
 }
 
 /* ---- memory ---- */
@@ -51,14 +46,17 @@ static enum gsh_result make_small(struct gsh_proxy *proxy)
     void *memory = NULL;
     enum gsh_result r = stage->ops->allocate(
         stage->lanes, GSH_STAGE_SMALL_OUTS * out_bytes + GSH_STAGE_SMALL_INS * in_bytes, &memory);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     stage->small = memory;
-    for (unsigned i = 0; i < GSH_STAGE_SMALL_OUTS; i++)
+    for (unsigned i = 0; i < GSH_STAGE_SMALL_OUTS; i++) {
         stage->free_outs[stage->n_free_outs++] = stage->small + i * out_bytes;
-    for (unsigned i = 0; i < GSH_STAGE_SMALL_INS; i++)
+    }
+    for (unsigned i = 0; i < GSH_STAGE_SMALL_INS; i++) {
         stage->free_ins[stage->n_free_ins++] =
             stage->small + GSH_STAGE_SMALL_OUTS * out_bytes + i * in_bytes;
+    }
     return GSH_OK;
 }
 
@@ -67,8 +65,9 @@ static enum gsh_result make_small(struct gsh_proxy *proxy)
 static enum gsh_result check_size(uint64_t bytes)
 {
     uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    if (bytes <= all / 4)
+    if (bytes <= all / 4) {
         return GSH_OK;
+    }
     return gsh_note(GSH_ERR_NOMEM,
                     "%" PRIu64 " bytes of staging buffers (GSHMEM_STAGE_CHUNK, "
                     "GSHMEM_STAGE_BUFFERS) are more than a quarter of this host's memory",
@@ -81,12 +80,14 @@ static enum gsh_result make_region(struct gsh_proxy *proxy, uint64_t bytes)
     struct gsh_stage *stage = &proxy->stage;
     struct gsh_transport *t = proxy->transport;
     void *memory = NULL;
-    if (stage->region)
+    if (stage->region != NULL) {
         (void)!t->ops->remove_region(t, GSH_STAGE_OFF);
+    }
     stage->region = NULL;
     enum gsh_result r = check_size(bytes);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = t->ops->make_region(t, GSH_STAGE_OFF, bytes, &memory, &stage->key, &stage->key_bytes);
+    }
     stage->region = memory;
     return r;
 }
@@ -96,12 +97,14 @@ static enum gsh_result make_chunks(struct gsh_proxy *proxy)
     struct gsh_stage *stage = &proxy->stage;
     uint64_t half = stage->n_chunks * stage->chunk_bytes;
     enum gsh_result r = make_region(proxy, 2 * half);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     r = stage->ops->pin(stage->lanes, stage->region, 2 * half);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return gsh_note(r, "cannot pin %" PRIu64 " bytes of staging buffers: %s", 2 * half,
                         gsh_last_error());
+    }
     stage->is_pinned = true;
     for (unsigned i = 0; i < stage->n_chunks; i++) {
         stage->free_slots[stage->n_free_slots++] = stage->region + i * stage->chunk_bytes;
@@ -115,8 +118,9 @@ enum gsh_result gsh_stage_create(struct gsh_proxy *proxy)
     struct gsh_stage *stage = &proxy->stage;
     uint64_t chunk = proxy->options.stage_chunk, n = proxy->options.stage_buffers;
     if (chunk <= proxy->data_max || chunk % 4096 != 0 || chunk > UINT64_MAX / 1024 || n < 2 ||
-        n > GSH_PROXY_STAGE_BUFFERS_MAX)
+        n > GSH_PROXY_STAGE_BUFFERS_MAX) {
         return gsh_note(GSH_ERR_ARG, "%" PRIu64 " staging buffers of %" PRIu64 " bytes", n, chunk);
+    }
     stage->ops = proxy->memory.lane_ops;
     stage->lanes = proxy->memory.lanes;
     stage->has_chunks = !proxy->is_native;
@@ -127,21 +131,16 @@ enum gsh_result gsh_stage_create(struct gsh_proxy *proxy)
         r = stage->ops->poll(stage->lanes, (enum gsh_lane)lane, &stage->n_ended[lane]);
         stage->n_started[lane] = stage->n_ended[lane]; /* they may have been used before */
     }
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = make_small(proxy);
-    if (r == GSH_OK && stage->has_chunks)
+    }
+    if (r == GSH_OK && stage->has_chunks) {
         r = make_chunks(proxy);
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         gsh_stage_destroy(proxy);
+    }
     return r;
-}
-
-bool gsh_stage_is_busy(const struct gsh_stage *stage)
-{
-    bool has = false;
-    for (int lane = 0; lane < GSH_LANES; lane++)
-        has = has || stage->n_started[lane] != stage->n_ended[lane];
-    return has;
 }
 
 static void drain(struct gsh_stage *stage)
@@ -150,35 +149,39 @@ static void drain(struct gsh_stage *stage)
     unsigned turn = 0;
     enum gsh_result r = GSH_OK;
     while (gsh_stage_is_busy(stage) && r == GSH_OK && gsh_now_ns() - start_ns < DRAIN_NS) {
-        for (int lane = 0; r == GSH_OK && lane < GSH_LANES; lane++)
+        for (int lane = 0; r == GSH_OK && lane < GSH_LANES; lane++) {
             r = stage->ops->poll(stage->lanes, (enum gsh_lane)lane, &stage->n_ended[lane]);
+        }
         gsh_spin(&turn);
     }
 }
 
 static void free_queued_ins(struct gsh_stage *stage)
 {
-    for (struct gsh_link *at = stage->queued_ins.next; at != &stage->queued_ins; at = at->next)
+    for (struct gsh_link *at = stage->queued_ins.next; at != &stage->queued_ins; at = at->next) {
         free(GSH_HOLDER(struct gsh_stage_in, link, at)->data);
+    }
     gsh_link_init(&stage->queued_ins);
 }
 
 void gsh_stage_destroy(struct gsh_proxy *proxy)
 {
     struct gsh_stage *stage = &proxy->stage;
-    if (!stage->ops)
+    if (stage->ops == NULL) {
         return;
+    }
     drain(stage);
     free_queued_ins(stage);
     for (int pe = 0; pe < proxy->options.n_pes; pe++) {
-        struct gsh_peer *peer = proxy->peers[pe];
-        if (peer && peer->stage.slots_here) {
+        struct gsh_engine_peer *peer = proxy->peers[pe];
+        if (peer != NULL && peer->stage.slots_here != NULL) {
             stage->ops->unpin(stage->lanes, peer->stage.slots_here);
             peer->stage.slots_here = NULL;
         }
     }
-    if (stage->is_pinned)
+    if (stage->is_pinned) {
         stage->ops->unpin(stage->lanes, stage->region);
+    }
     stage->ops->release(stage->lanes, stage->small);
     stage->ops = NULL;
     stage->small = NULL;
@@ -186,98 +189,17 @@ void gsh_stage_destroy(struct gsh_proxy *proxy)
     stage->n_free_slots = stage->n_free_chunks = stage->n_free_outs = stage->n_free_ins = 0;
 }
 
-/* ---- slots ---- */
-
-static void send_grant(struct gsh_peer *peer, uint8_t *slot)
-{
-    struct gsh_proxy *proxy = peer->proxy;
-    struct gsh_stage *stage = &proxy->stage;
-    size_t key_bytes = peer->stage.is_told ? 0 : stage->key_bytes;
-    struct gsh_out *out = gsh_out_take(proxy, key_bytes > GSH_RING_INLINE_MAX, true);
-    if (!out)
-        return;
-    if (key_bytes > proxy->data_max) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a grant", "the key is no message");
-        return;
-    }
-    out->header = (struct gsh_message){.kind = GSH_MESSAGE_GRANT,
-                                       .at = 2 * stage->n_chunks * stage->chunk_bytes};
-    out->header.staged.slot = (uint64_t)(slot - stage->region);
-    out->header.staged.bytes = stage->chunk_bytes;
-    memcpy(out->data, stage->key, key_bytes);
-    peer->stage.is_told = true;
-    gsh_out_send(peer, out, out->data, key_bytes);
-}
-
-static void grant(struct gsh_proxy *proxy)
-{
-    struct gsh_stage *stage = &proxy->stage;
-    while (stage->n_free_slots > 0 && !gsh_link_is_alone(&stage->wanting) &&
-           proxy->failure == GSH_OK) {
-        struct gsh_peer *peer = GSH_HOLDER(struct gsh_peer, stage.wanting, stage->wanting.next);
-        gsh_link_remove(&peer->stage.wanting);
-        if (--peer->stage.n_wants > 0)
-            gsh_link_append(&stage->wanting, &peer->stage.wanting); /* the others first */
-        send_grant(peer, stage->free_slots[--stage->n_free_slots]);
-    }
-}
-
-void gsh_stage_wanted(struct gsh_peer *peer, const struct gsh_message *m)
-{
-    struct gsh_proxy *proxy = peer->proxy;
-    struct gsh_stage *stage = &proxy->stage;
-    if (!stage->has_chunks || m->bytes > stage->chunk_bytes) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_ARG, "a staged transfer", GSH_STAGE_UNEQUAL);
-        return;
-    }
-    if (peer->stage.n_wants++ == 0)
-        gsh_link_append(&stage->wanting, &peer->stage.wanting);
-    grant(proxy);
-}
-
-void gsh_stage_free_slot(struct gsh_proxy *proxy, uint8_t *slot)
-{
-    proxy->stage.free_slots[proxy->stage.n_free_slots++] = slot;
-    grant(proxy);
-}
-
 /* ---- progress ---- */
-
-static void lane_failed(struct gsh_proxy *proxy, enum gsh_lane lane, enum gsh_result r)
-{
-    gsh_engine_fail(proxy, proxy->options.my_pe, r,
-                    lane == GSH_LANE_IN ? "work on memory" : "a copy from memory",
-                    gsh_last_error());
-}
-
-bool gsh_stage_started(struct gsh_proxy *proxy, enum gsh_lane lane, enum gsh_result r)
-{
-    if (r != GSH_OK) {
-        lane_failed(proxy, lane, r);
-        return false;
-    }
-    proxy->stage.n_started[lane]++;
-    return true;
-}
-
-static void poll(struct gsh_proxy *proxy, enum gsh_lane lane)
-{
-    struct gsh_stage *stage = &proxy->stage;
-    if (stage->n_started[lane] == stage->n_ended[lane])
-        return;
-    enum gsh_result r = stage->ops->poll(stage->lanes, lane, &stage->n_ended[lane]);
-    if (r != GSH_OK)
-        lane_failed(proxy, lane, r);
-}
 
 unsigned gsh_stage_round(struct gsh_proxy *proxy)
 {
     struct gsh_stage *stage = &proxy->stage;
-    if (!stage->ops || proxy->failure != GSH_OK)
+    if (stage->ops == NULL || proxy->failure != GSH_OK) {
         return 0;
-    poll(proxy, GSH_LANE_IN);
+    }
+    gsh_stage_poll(proxy, GSH_LANE_IN);
     unsigned n = gsh_stage_progress_ins(proxy);
-    poll(proxy, GSH_LANE_OUT);
+    gsh_stage_poll(proxy, GSH_LANE_OUT);
     n += gsh_stage_progress_outs(proxy);
     return n + gsh_stage_is_busy(stage);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Requests of UCX that are under way, and the operations that wait for them. */
-#include "proxy/ucx/ucx.h"
+ * See call.h. */
+#include "proxy/ucx/call.h"
 
 #include <stdlib.h>
+
+#include "proxy/ucx/loss.h"
 
 #define RECORDS_PER_SLAB 32
 
@@ -27,18 +29,20 @@ static struct gsh_ucx_call *take(struct gsh_ucx_pool *pool)
 static size_t count_free(const struct gsh_ucx_pool *pool, size_t enough)
 {
     size_t n = 0;
-    for (const struct gsh_ucx_link *at = (const struct gsh_ucx_link *)pool->free; at && n < enough;
-         at = at->next)
+    for (const struct gsh_ucx_link *at = (const struct gsh_ucx_link *)pool->free;
+         at != NULL && n < enough; at = at->next) {
         n++;
+    }
     return n;
 }
 
 enum gsh_result gsh_ucx_reserve(struct gsh_ucx *u, struct gsh_ucx_pool *pool, size_t n)
 {
     for (size_t n_free = count_free(pool, n); n_free < n; n_free += RECORDS_PER_SLAB) {
-        struct gsh_ucx_slab *slab = malloc(sizeof *slab + RECORDS_PER_SLAB * pool->record_bytes);
-        if (!slab)
+        struct gsh_ucx_slab *slab = malloc(sizeof(*slab) + RECORDS_PER_SLAB * pool->record_bytes);
+        if (slab == NULL) {
             return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a request");
+        }
         slab->next = pool->slabs;
         pool->slabs = slab;
         for (size_t i = 0; i < RECORDS_PER_SLAB; i++) {
@@ -89,8 +93,9 @@ bool gsh_ucx_op_posted(struct gsh_op *op, size_t n_complete)
 
 void gsh_ucx_op_end(struct gsh_op *op, size_t n, enum gsh_result r)
 {
-    if (!gsh_ucx_op_posted(op, n))
+    if (!gsh_ucx_op_posted(op, n)) {
         op->done(op, r);
+    }
 }
 
 /* Into the list of those that have not ended, and out of it. */
@@ -121,8 +126,9 @@ void gsh_ucx_end_call(struct gsh_ucx_call *call)
     enum gsh_result r = call->peer->state == GSH_UCX_LOST ? GSH_ERR_PEER : GSH_OK;
     delist(call);
     give_back(call);
-    if (op)
+    if (op != NULL) {
         gsh_ucx_op_end(op, 1, r);
+    }
 }
 
 bool gsh_ucx_posted(struct gsh_ucx_call *call, ucs_status_ptr_t answer)
@@ -132,8 +138,9 @@ bool gsh_ucx_posted(struct gsh_ucx_call *call, ucs_status_ptr_t answer)
         return false;
     }
     enlist(call, UCS_PTR_IS_PTR(answer));
-    if (!call->is_with_ucx)
+    if (!call->is_with_ucx) {
         gsh_ucx_break_for(call->peer, UCS_PTR_STATUS(answer));
+    }
     return true;
 }
 
@@ -143,9 +150,9 @@ void gsh_ucx_sent(void *request, ucs_status_t status, void *user_data)
     struct gsh_ucx_peer *peer = call->peer;
     ucp_request_free(request);
     call->is_with_ucx = false;
-    if (status == UCS_OK)
+    if (status == UCS_OK) {
         peer->is_heard = true;
-    else if (peer->state != GSH_UCX_LOST) {
+    } else if (peer->state != GSH_UCX_LOST) {
         gsh_ucx_break_for(peer, status);
         return; /* the call stays in the list, so that `lost` comes before its end */
     }
@@ -161,12 +168,14 @@ void gsh_ucx_end_calls(struct gsh_ucx_peer *peer)
         struct gsh_op *op = call->op;
         delist(call);
         call->op = NULL;
-        if (call->is_with_ucx)
+        if (call->is_with_ucx) {
             append(&with_ucx, call);
-        else
+        } else {
             give_back(call);
-        if (op)
+        }
+        if (op != NULL) {
             gsh_ucx_op_end(op, 1, GSH_ERR_PEER);
+        }
     }
     while (with_ucx.next != &with_ucx) { /* until their callbacks come */
         struct gsh_ucx_call *call = (struct gsh_ucx_call *)with_ucx.next;
@@ -177,7 +186,7 @@ void gsh_ucx_end_calls(struct gsh_ucx_peer *peer)
 
 void gsh_ucx_free_pool(struct gsh_ucx_pool *pool)
 {
-    while (pool->slabs) {
+    while (pool->slabs != NULL) {
         struct gsh_ucx_slab *next = pool->slabs->next;
         free(pool->slabs);
         pool->slabs = next;

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Put, get and flush as messages. Where no lane to a peer reads and writes its memory (TCP), UCX
- * would send messages, too; but its handlers for them end the process when the peer that is to be
- * answered is gone (UCX 1.13: "Fatal: unexpected error: Endpoint timeout"), and ours do not. They
- * also answer once for each flush, and not once for each piece of a put.
- *
- * A peer's messages are carried out in the order in which they were sent (message.c), so a
- * FLUSH is answered when it is met. Puts, answers to gets, and flushes behind them wait in the
- * peer's transfers until UCX has room for their pieces. */
-#include "proxy/ucx/ucx.h"
+ * See carry.h. */
+#include "proxy/ucx/carry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/ucx/call.h"
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/loss.h"
+#include "proxy/ucx/region.h"
 #include "proxy/copy.h"
 #include "runtime/base/util.h"
 
@@ -30,23 +27,6 @@ struct gsh_ucx_transfer {
     struct gsh_op *op; /* or NULL */
 };
 
-/* ---- which peers ---- */
-
-bool gsh_ucx_must_carry(const struct gsh_ucx *u, const char *lanes)
-{
-    /* cma moves large data only: what UCX calls bandwidth lanes. */
-    static const char *const without_memory[] = {"tcp/", "ud_verbs/", "ud_mlx5/", "cma/"};
-    bool must = lanes[0] != '\0' && !u->base.reads_cuda; /* where memory may be no host's */
-    for (const char *at = lanes; must && at; at = strchr(at, ',')) {
-        bool is_without = false;
-        at += strspn(at, ", ");
-        for (size_t i = 0; i < sizeof without_memory / sizeof without_memory[0]; i++)
-            is_without |= strncmp(at, without_memory[i], strlen(without_memory[i])) == 0;
-        must = is_without;
-    }
-    return must;
-}
-
 /* ---- sending ---- */
 
 static size_t count_pieces(uint64_t bytes)
@@ -62,16 +42,16 @@ static bool send_piece(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind,
     struct gsh_ucx_call *call = gsh_ucx_begin(&peer->ucx->messages, peer, op);
     uint64_t word;
     call->is_piece = true;
-    if (kind == GSH_UCX_GOT && bytes <= sizeof word) { /* it is packed: nobody looks at it later */
+    if (kind == GSH_UCX_GOT && bytes <= sizeof(word)) { /* it is packed: nobody looks at it later */
         gsh_copy_from_shared(&word, local, bytes);
         local = (const uint8_t *)&word;
     }
-    return !gsh_ucx_send_as(call, kind, range, sizeof *range, local, bytes);
+    return !gsh_ucx_send_as(call, kind, range, sizeof(*range), local, bytes);
 }
 
 static bool has_room(const struct gsh_ucx_peer *peer)
 {
-    return peer->ep && peer->n_pieces < PIECES_MAX;
+    return peer->ep != NULL && peer->n_pieces < PIECES_MAX;
 }
 
 /* One piece of the first transfer. */
@@ -90,14 +70,15 @@ static void send_next(struct gsh_ucx_peer *peer)
         peer->transfers = t->next;
         free(t);
     }
-    if (send_piece(peer, kind, &range, local, bytes, op) && op)
+    if (send_piece(peer, kind, &range, local, bytes, op) && op != NULL) {
         gsh_ucx_op_end(op, 1, GSH_OK);
+    }
 }
 
 static unsigned send_some(struct gsh_ucx_peer *peer)
 {
     unsigned n = 0;
-    while (peer->transfers && has_room(peer) && n < TURN_PIECES) {
+    while (peer->transfers != NULL && has_room(peer) && n < TURN_PIECES) {
         if (gsh_ucx_reserve_one(peer->ucx, &peer->ucx->messages) != GSH_OK) {
             gsh_ucx_break(peer, "no memory for a message to it");
             break;
@@ -113,7 +94,7 @@ unsigned gsh_ucx_carry_on(struct gsh_ucx *u)
     struct gsh_ucx_peer *peer = u->carrying;
     unsigned n = 0;
     u->carrying = NULL;
-    while (peer) {
+    while (peer != NULL) {
         struct gsh_ucx_peer *next = peer->next_carrying;
         n += send_some(peer);
         peer->is_carrying = peer->transfers != NULL;
@@ -131,13 +112,15 @@ static enum gsh_result append(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind,
                               struct gsh_ucx_range range, uint8_t *local, struct gsh_op *op)
 {
     struct gsh_ucx *u = peer->ucx;
-    struct gsh_ucx_transfer *t = malloc(sizeof *t);
-    if (!t)
+    struct gsh_ucx_transfer *t = malloc(sizeof(*t));
+    if (t == NULL) {
         return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a transfer to PE %d",
                              peer->pe);
+    }
     *t = (struct gsh_ucx_transfer){.kind = kind, .range = range, .local = local, .op = op};
-    if (!peer->transfers)
+    if (peer->transfers == NULL) {
         peer->transfers_end = &peer->transfers;
+    }
     *peer->transfers_end = t;
     peer->transfers_end = &t->next;
     if (!peer->is_carrying) {
@@ -150,20 +133,21 @@ static enum gsh_result append(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind,
 
 void gsh_ucx_end_transfers(struct gsh_ucx_peer *peer)
 {
-    while (peer->transfers) {
+    while (peer->transfers != NULL) {
         struct gsh_ucx_transfer *t = peer->transfers;
         struct gsh_op *op = t->op;
         size_t n = count_pieces(t->range.bytes);
         peer->transfers = t->next;
         free(t);
-        if (op)
+        if (op != NULL) {
             gsh_ucx_op_end(op, n, GSH_ERR_PEER);
+        }
     }
 }
 
 void gsh_ucx_free_transfers(struct gsh_ucx_peer *peer)
 {
-    while (peer->transfers) {
+    while (peer->transfers != NULL) {
         struct gsh_ucx_transfer *next = peer->transfers->next;
         free(peer->transfers);
         peer->transfers = next;
@@ -185,9 +169,10 @@ enum gsh_result gsh_ucx_carry_put(struct gsh_ucx_peer *peer, uint64_t off, const
     struct gsh_ucx_range range = {.off = off, .bytes = bytes};
     uint8_t *local = (uint8_t *)(uintptr_t)source;
     enum gsh_result r = reserve(peer->ucx);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    bool is_first = !peer->transfers;
+    }
+    bool is_first = peer->transfers == NULL;
     if (is_first && bytes <= PIECE && has_room(peer)) {
         gsh_ucx_op_start(op, 1);
         *is_pending = !send_piece(peer, GSH_UCX_PUT, &range, local, bytes, op);
@@ -195,10 +180,12 @@ enum gsh_result gsh_ucx_carry_put(struct gsh_ucx_peer *peer, uint64_t off, const
     }
     gsh_ucx_op_start(op, count_pieces(bytes) + 1); /* one for this function */
     r = append(peer, GSH_UCX_PUT, range, local, op);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    if (is_first) /* else it would end others' operations */
+    }
+    if (is_first) { /* else it would end others' operations */
         (void)send_some(peer);
+    }
     *is_pending = gsh_ucx_op_posted(op, 1);
     return GSH_OK;
 }
@@ -221,15 +208,16 @@ enum gsh_result gsh_ucx_carry_get(struct gsh_ucx_peer *peer, uint64_t off, void 
 {
     struct gsh_ucx *u = peer->ucx;
     enum gsh_result r = reserve(u);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     struct gsh_ucx_call *call = expect(peer, op);
     struct gsh_ucx_range range = {.off = off, .bytes = bytes, .token = token_of(call)};
     call->dest = dest;
     call->left = bytes;
     gsh_ucx_await(call);
     (void)gsh_ucx_send_as(gsh_ucx_begin(&u->messages, peer, NULL), GSH_UCX_GET, &range,
-                          sizeof range, NULL, 0);
+                          sizeof(range), NULL, 0);
     *is_pending = true;
     return GSH_OK;
 }
@@ -237,21 +225,23 @@ enum gsh_result gsh_ucx_carry_get(struct gsh_ucx_peer *peer, uint64_t off, void 
 enum gsh_result gsh_ucx_carry_flush(struct gsh_ucx_peer *peer, struct gsh_op *op, bool *is_pending)
 {
     enum gsh_result r = reserve(peer->ucx);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     struct gsh_ucx_call *call = expect(peer, op);
     struct gsh_ucx_range range = {.token = token_of(call)};
     call->is_flush = true;
     gsh_ucx_await(call);
     peer->is_unflushed = false;
     *is_pending = true;
-    if (!peer->transfers) {
+    if (peer->transfers == NULL) {
         (void)send_piece(peer, GSH_UCX_FLUSH, &range, NULL, 0, NULL);
         return GSH_OK;
     }
     r = append(peer, GSH_UCX_FLUSH, range, NULL, NULL);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         gsh_ucx_break(peer, "no memory for a transfer to it"); /* which ends the call */
+    }
     return GSH_OK;
 }
 
@@ -262,7 +252,7 @@ static void take_put(struct gsh_ucx_peer *peer, uint64_t off, const uint8_t *dat
     while (bytes > 0) {
         uint64_t here;
         uint8_t *to = gsh_ucx_find_own(peer->ucx, off, &here);
-        if (!to) {
+        if (to == NULL) {
             gsh_ucx_break(peer, "it puts to memory that is none of this PE's");
             return;
         }
@@ -280,7 +270,7 @@ static void answer_get(struct gsh_ucx_peer *peer, const struct gsh_ucx_range *as
     for (uint64_t at = 0; at < asked->bytes;) {
         uint64_t here;
         uint8_t *from = gsh_ucx_find_own(peer->ucx, asked->off + at, &here);
-        if (!from) {
+        if (from == NULL) {
             gsh_ucx_break(peer, "it gets from memory that is none of this PE's");
             return;
         }
@@ -299,18 +289,20 @@ static void take_got(const struct gsh_ucx_range *range, const void *data, size_t
     struct gsh_ucx_call *call = (struct gsh_ucx_call *)(uintptr_t)range->token;
     memcpy(call->dest + range->off, data, bytes);
     call->left -= bytes;
-    if (call->left == 0)
+    if (call->left == 0) {
         gsh_ucx_end_call(call);
+    }
 }
 
 static void answer_flush(struct gsh_ucx_peer *peer, const struct gsh_ucx_range *asked)
 {
     struct gsh_ucx *u = peer->ucx;
-    if (gsh_ucx_reserve_one(u, &u->messages) != GSH_OK)
+    if (gsh_ucx_reserve_one(u, &u->messages) != GSH_OK) {
         gsh_ucx_break(peer, "no memory for an answer to it");
-    else
+    } else {
         (void)gsh_ucx_send_as(gsh_ucx_begin(&u->messages, peer, NULL), GSH_UCX_FLUSHED, asked,
-                              sizeof *asked, NULL, 0);
+                              sizeof(*asked), NULL, 0);
+    }
 }
 
 void gsh_ucx_carry_arrived(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, const void *header,
@@ -318,13 +310,14 @@ void gsh_ucx_carry_arrived(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, co
 {
     struct gsh_ucx_range range;
     bool is_question = kind == GSH_UCX_GET || kind == GSH_UCX_FLUSH;
-    if (header_bytes != sizeof range) {
+    if (header_bytes != sizeof(range)) {
         gsh_ucx_break(peer, "a message of kind %u and %zu bytes", (unsigned)kind, header_bytes);
         return;
     }
-    memcpy(&range, header, sizeof range);
-    if (is_question && (gsh_ucx_use(peer->ucx, peer->pe, &peer) != GSH_OK || !peer->ep))
+    memcpy(&range, header, sizeof(range));
+    if (is_question && (gsh_ucx_use(peer->ucx, peer->pe, &peer) != GSH_OK || peer->ep == NULL)) {
         return;
+    }
     switch (kind) {
     case GSH_UCX_PUT:
         take_put(peer, range.off, data, bytes);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Peers of the UCX transport: their endpoints, made at the first operation, and their loss. */
-#include "proxy/ucx/ucx.h"
+ * See endpoint.h. */
+#include "proxy/ucx/endpoint.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/ucx/events.h"
+#include "proxy/ucx/loss.h"
+#include "proxy/ucx/post.h"
+
 struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe)
 {
-    if (pe < 0 || pe >= u->base.options.n_pes)
+    if (pe < 0 || pe >= u->base.options.n_pes) {
         return NULL;
+    }
     struct gsh_ucx_peer *peer = u->peers[pe];
-    if (!peer && (peer = calloc(1, sizeof *peer)) != NULL) {
+    if (peer == NULL && (peer = calloc(1, sizeof(*peer))) != NULL) {
         peer->ucx = u;
         peer->pe = pe;
         peer->calls.next = peer->calls.prev = &peer->calls;
@@ -24,11 +28,12 @@ struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe)
 enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
-    if (pe < 0 || pe >= t->options.n_pes)
+    if (pe < 0 || pe >= t->options.n_pes) {
         return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: there is no PE %d", pe);
+    }
     struct gsh_ucx_peer *peer = gsh_ucx_peer(u, pe);
     void *address = malloc(bytes);
-    if (!peer || !address) {
+    if (peer == NULL || address == NULL) {
         free(address);
         return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for PE %d", pe);
     }
@@ -47,13 +52,32 @@ static void collect_lanes(const char *text, char *lanes, size_t room)
     lanes[0] = '\0';
     for (const char *at = text; (at = strstr(at, "lane[")) != NULL; at++) {
         char name[64];
-        if (sscanf(at, "lane[%*d]: %*d:%63[^. \n]", name) != 1 || strstr(lanes, name))
+        if (sscanf(at, "lane[%*d]: %*d:%63[^. \n]", name) != 1 || strstr(lanes, name) != NULL) {
             continue;
+        }
         int n = snprintf(lanes + used, room - used, "%s%s", used ? ", " : "", name);
-        if (n < 0 || (size_t)n >= room - used)
+        if (n < 0 || (size_t)n >= room - used) {
             return;
+        }
         used += (size_t)n;
     }
+}
+
+/* Whether its memory is reached by messages only, for all its lanes are of that kind. */
+static bool must_carry(const struct gsh_ucx *u, const char *lanes)
+{
+    /* cma moves large data only: what UCX calls bandwidth lanes. */
+    static const char *const without_memory[] = {"tcp/", "ud_verbs/", "ud_mlx5/", "cma/"};
+    bool must = lanes[0] != '\0' && !u->base.reads_cuda; /* where memory may be no host's */
+    for (const char *at = lanes; must && at != NULL; at = strchr(at, ',')) {
+        bool is_without = false;
+        at += strspn(at, ", ");
+        for (size_t i = 0; i < sizeof(without_memory) / sizeof(without_memory[0]); i++) {
+            is_without |= strncmp(at, without_memory[i], strlen(without_memory[i])) == 0;
+        }
+        must = is_without;
+    }
+    return must;
 }
 
 static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer, const char *lanes,
@@ -64,25 +88,29 @@ static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer, const 
     if (strcmp(lanes, u->lanes) != 0) { /* not again for each of a thousand PEs */
         core->log(GSH_LOG_INFO, GSH_LOG_PROXY, "PE %d is reached over UCX by %s%s", peer->pe, lanes,
                   peer->is_carried ? ", its memory by messages" : "");
-        snprintf(u->lanes, sizeof u->lanes, "%s", lanes);
+        snprintf(u->lanes, sizeof(u->lanes), "%s", lanes);
     }
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         core->log(GSH_LOG_TRACE, GSH_LOG_PROXY, "PE %d: %s", peer->pe, line);
+    }
 }
 
 static void look_at_lanes(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 {
-    char lanes[sizeof u->lanes], *text = NULL;
+    char lanes[sizeof(u->lanes)], *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    if (!out)
+    if (out == NULL) {
         return;
+    }
     ucp_ep_print_info(peer->ep, out);
     fclose(out);
-    collect_lanes(text, lanes, sizeof lanes);
-    peer->is_carried = gsh_ucx_must_carry(u, lanes);
-    if (u->core->log_enabled(GSH_LOG_INFO, GSH_LOG_PROXY))
+    collect_lanes(text, lanes, sizeof(lanes));
+    peer->is_carried = must_carry(u, lanes);
+    if (u->core->log_enabled(GSH_LOG_INFO, GSH_LOG_PROXY)) {
         log_lanes(u, peer, lanes, text);
+    }
     free(text);
 }
 
@@ -91,8 +119,9 @@ static void look_at_lanes(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX])
 {
     const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
-    snprintf(text, GSH_UCX_SETTINGS_MAX, "%s%.60s%s%.60s", tls ? ", with UCX_TLS=" : "",
-             tls ? tls : "", devices ? ", with UCX_NET_DEVICES=" : "", devices ? devices : "");
+    snprintf(text, GSH_UCX_SETTINGS_MAX, "%s%.60s%s%.60s", tls != NULL ? ", with UCX_TLS=" : "",
+             tls != NULL ? tls : "", devices != NULL ? ", with UCX_NET_DEVICES=" : "",
+             devices != NULL ? devices : "");
     return text;
 }
 
@@ -106,25 +135,16 @@ static enum gsh_result add_used(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 {
     if (u->n_used == u->used_room) {
         size_t room = u->used_room ? 2 * u->used_room : 8;
-        struct gsh_ucx_peer **used = realloc(u->used, room * sizeof *used);
-        if (!used)
+        struct gsh_ucx_peer **used = realloc(u->used, room * sizeof(*used));
+        if (used == NULL) {
             return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for PE %d", peer->pe);
+        }
         u->used = used;
         u->used_room = room;
     }
     peer->used_index = u->n_used;
     u->used[u->n_used++] = peer;
     return GSH_OK;
-}
-
-static void remove_used(struct gsh_ucx_peer *peer)
-{
-    struct gsh_ucx *u = peer->ucx;
-    if (peer->used_index >= u->n_used || u->used[peer->used_index] != peer)
-        return; /* broken before it was used */
-    struct gsh_ucx_peer *last = u->used[--u->n_used];
-    u->used[peer->used_index] = last;
-    last->used_index = peer->used_index;
 }
 
 static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
@@ -136,12 +156,14 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {.cb = on_error, .arg = peer},
     };
-    if (!peer->address)
+    if (peer->address == NULL) {
         return u->core->fail(GSH_ERR_STATE, "far PEs over UCX: the address of PE %d is not known",
                              peer->pe);
+    }
     enum gsh_result r = add_used(u, peer);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     peer->state = GSH_UCX_USED;
     ucs_status_t status = ucp_ep_create(u->worker, &params, &peer->ep);
     if (status != UCS_OK) {
@@ -160,82 +182,12 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
 enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out)
 {
     struct gsh_ucx_peer *peer = pe >= 0 && pe < u->base.options.n_pes ? u->peers[pe] : NULL;
-    if (!peer)
+    if (peer == NULL) {
         return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: PE %d is not known", pe);
+    }
     *out = peer;
-    if (peer->state == GSH_UCX_LOST)
+    if (peer->state == GSH_UCX_LOST) {
         return GSH_ERR_PEER;
+    }
     return peer->state == GSH_UCX_UNUSED ? connect_peer(u, peer) : GSH_OK;
-}
-
-/* ---- losing ---- */
-
-void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
-{
-    struct gsh_ucx *u = peer->ucx;
-    va_list args;
-    if (peer->state == GSH_UCX_BROKEN || peer->state == GSH_UCX_LOST)
-        return;
-    va_start(args, format);
-    vsnprintf(peer->reason, sizeof peer->reason, format, args);
-    va_end(args);
-    if (peer->state == GSH_UCX_LEFT)
-        peer->reason[0] = '\0';
-    peer->state = GSH_UCX_BROKEN;
-    peer->next_broken = u->broken;
-    u->broken = peer;
-}
-
-/* UCX calls it a timeout, too, when the peer's system resets a connection at once. */
-void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status)
-{
-    gsh_ucx_break(peer, "its connection is gone (UCX: %s)", ucs_status_string(status));
-}
-
-/* That of a peer which took leave: whatever UCX still has to it is cancelled, if not at once then
- * in later progress. That of any other stays open; see ucx_destroy. */
-static void close_by_force(struct gsh_ucx_peer *peer)
-{
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-                                 .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    gsh_ucx_free_remotes(peer);
-    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
-    if (UCS_PTR_IS_PTR(request))
-        ucp_request_free(request);
-}
-
-void gsh_ucx_bury(struct gsh_ucx *u)
-{
-    while (u->broken) {
-        struct gsh_ucx_peer *peer = u->broken;
-        u->broken = peer->next_broken;
-        peer->state = GSH_UCX_LOST;
-        remove_used(peer);
-        if (peer->reason[0] && !u->is_leaving)
-            u->base.options.events.lost(u->base.options.events.context, peer->pe, peer->reason);
-        if (peer->ep && peer->reason[0])
-            u->has_lost = true;
-        else if (peer->ep)
-            close_by_force(peer);
-        peer->ep = NULL;
-        gsh_ucx_end_transfers(peer);
-        gsh_ucx_end_calls(peer);
-    }
-}
-
-void gsh_ucx_free_peers(struct gsh_ucx *u)
-{
-    for (int pe = 0; u->peers && pe < u->base.options.n_pes; pe++) {
-        struct gsh_ucx_peer *peer = u->peers[pe];
-        if (!peer)
-            continue;
-        gsh_ucx_free_early(peer);
-        gsh_ucx_free_transfers(peer);
-        gsh_ucx_free_remotes(peer); /* of peers that were lost, or never used */
-        free(peer->address);
-        free(peer->remotes);
-        free(peer);
-    }
-    free(u->peers);
-    free(u->used);
 }

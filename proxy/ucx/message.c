@@ -1,67 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages over UCX's active messages. UCX may let one overtake another (by size, or on another
- * lane), so each carries its number, and those that come early are held back. */
-#include "proxy/ucx/ucx.h"
+ * See message.h. */
+#include "proxy/ucx/message.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { ID_PACKED, ID_SPLIT }; /* all in the data; our header as UCX's */
-
-struct wire {
-    uint32_t from_pe;
-    uint16_t header_bytes;
-    uint8_t kind; /* enum gsh_ucx_kind */
-    uint8_t reserved;
-    uint64_t sequence;
-};
-_Static_assert(sizeof(struct wire) == 16, "wire");
-_Static_assert(sizeof(struct wire) + GSH_TRANSPORT_HEADER_MAX <= GSH_UCX_PACKED_MAX, "fits");
+#include "proxy/ucx/call.h"
+#include "proxy/ucx/carry.h"
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/loss.h"
+#include "proxy/ucx/post.h"
 
 /* ---- sending ---- */
-
-static ucs_status_ptr_t post(struct gsh_ucx_peer *peer, struct gsh_ucx_message *m,
-                             size_t packed_bytes, const void *data, size_t bytes)
-{
-    ucp_request_param_t param = {
-        .op_attr_mask =
-            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .flags = UCP_AM_SEND_FLAG_EAGER,
-        .cb = {.send = gsh_ucx_sent},
-        .user_data = m,
-    };
-    if (!peer->ep)
-        return UCS_STATUS_PTR(UCS_ERR_CANCELED);
-    if (bytes > 0)
-        return ucp_am_send_nbx(peer->ep, ID_SPLIT, m->packed, packed_bytes, data, bytes, &param);
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-    param.memory_type = UCS_MEMORY_TYPE_HOST;
-    return ucp_am_send_nbx(peer->ep, ID_PACKED, NULL, 0, m->packed, packed_bytes, &param);
-}
-
-static uint8_t *append(uint8_t *to, const void *from, size_t bytes)
-{
-    if (bytes > 0)
-        memcpy(to, from, bytes);
-    return to + bytes;
-}
-
-bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const void *header,
-                     size_t header_bytes, const void *data, size_t bytes)
-{
-    struct gsh_ucx_message *m = (struct gsh_ucx_message *)call;
-    struct gsh_ucx_peer *peer = call->peer;
-    struct wire wire = {.from_pe = (uint32_t)peer->ucx->base.options.my_pe,
-                        .header_bytes = (uint16_t)header_bytes,
-                        .kind = (uint8_t)kind,
-                        .sequence = peer->send_sequence++};
-    uint8_t *end = append(append(m->packed, &wire, sizeof wire), header, header_bytes);
-    if (bytes <= (size_t)(m->packed + sizeof m->packed - end)) {
-        end = append(end, data, bytes);
-        bytes = 0;
-    }
-    return gsh_ucx_posted(call, post(peer, m, (size_t)(end - m->packed), data, bytes));
-}
 
 enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header,
                              size_t header_bytes, const void *data, size_t bytes, struct gsh_op *op,
@@ -70,28 +20,20 @@ enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     struct gsh_ucx_peer *peer;
     *is_pending = false;
-    if (header_bytes > GSH_TRANSPORT_HEADER_MAX)
+    if (header_bytes > GSH_TRANSPORT_HEADER_MAX) {
         return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: a header of %zu bytes", header_bytes);
+    }
     enum gsh_result r = gsh_ucx_use(u, pe, &peer);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = gsh_ucx_reserve_one(u, &u->messages);
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         return r;
+    }
     gsh_ucx_op_start(op, 1);
     *is_pending = gsh_ucx_send_as(gsh_ucx_begin(&u->messages, peer, op), GSH_UCX_DATA, header,
                                   header_bytes, data, bytes);
     return GSH_OK;
-}
-
-void gsh_ucx_tell(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
-{
-    struct gsh_ucx *u = peer->ucx;
-    struct wire wire = {.from_pe = (uint32_t)u->base.options.my_pe, .kind = (uint8_t)kind};
-    if (!peer->ep || gsh_ucx_reserve_one(u, &u->messages) != GSH_OK)
-        return;
-    struct gsh_ucx_message *m = (struct gsh_ucx_message *)gsh_ucx_begin(&u->messages, peer, NULL);
-    memcpy(m->packed, &wire, sizeof wire);
-    (void)gsh_ucx_posted(&m->call, post(peer, m, sizeof wire, NULL, 0));
 }
 
 /* ---- receiving ---- */
@@ -100,14 +42,17 @@ static void on_control(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
 {
     switch (kind) {
     case GSH_UCX_PING:
-        if (gsh_ucx_use(peer->ucx, peer->pe, &peer) == GSH_OK)
+        if (gsh_ucx_use(peer->ucx, peer->pe, &peer) == GSH_OK) {
             gsh_ucx_tell(peer, GSH_UCX_PONG);
+        }
         return;
     case GSH_UCX_BYE:
-        if (peer->state == GSH_UCX_BROKEN)
+        if (peer->state == GSH_UCX_BROKEN) {
             peer->reason[0] = '\0';
-        if (peer->state == GSH_UCX_USED)
+        }
+        if (peer->state == GSH_UCX_USED) {
             peer->state = GSH_UCX_LEFT;
+        }
         gsh_ucx_tell(peer, GSH_UCX_BYE_ANSWER);
         return;
     case GSH_UCX_BYE_ANSWER:
@@ -123,18 +68,27 @@ static void deliver(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, const voi
 {
     const struct gsh_transport_events *events = &peer->ucx->base.options.events;
     peer->receive_sequence++;
-    if (kind != GSH_UCX_DATA)
+    if (kind != GSH_UCX_DATA) {
         gsh_ucx_carry_arrived(peer, kind, header, header_bytes, data, bytes);
-    else if (!peer->ucx->is_leaving)
+    } else if (!peer->ucx->is_leaving) {
         events->message(events->context, peer->pe, header, header_bytes, data, bytes);
+    }
 }
 
-static void hold_back(struct gsh_ucx_peer *peer, const struct wire *wire, const void *header,
-                      const void *data, size_t bytes)
+static uint8_t *append(uint8_t *to, const void *from, size_t bytes)
+{
+    if (bytes > 0) {
+        memcpy(to, from, bytes);
+    }
+    return to + bytes;
+}
+
+static void hold_back(struct gsh_ucx_peer *peer, const struct gsh_ucx_wire *wire,
+                      const void *header, const void *data, size_t bytes)
 {
     struct gsh_ucx_early **at = &peer->early;
-    struct gsh_ucx_early *early = malloc(sizeof *early + wire->header_bytes + bytes);
-    if (!early) {
+    struct gsh_ucx_early *early = malloc(sizeof(*early) + wire->header_bytes + bytes);
+    if (early == NULL) {
         gsh_ucx_break(peer, "no memory for a message of %zu bytes from it", bytes);
         return;
     }
@@ -143,8 +97,9 @@ static void hold_back(struct gsh_ucx_peer *peer, const struct wire *wire, const 
     early->header_bytes = wire->header_bytes;
     early->bytes = bytes;
     append(append(early->content, header, wire->header_bytes), data, bytes);
-    while (*at && (*at)->sequence < wire->sequence)
+    while (*at != NULL && (*at)->sequence < wire->sequence) {
         at = &(*at)->next;
+    }
     early->next = *at;
     *at = early;
 }
@@ -162,7 +117,7 @@ static void deliver_early(struct gsh_ucx_peer *peer)
 
 void gsh_ucx_free_early(struct gsh_ucx_peer *peer)
 {
-    while (peer->early) {
+    while (peer->early != NULL) {
         struct gsh_ucx_early *next = peer->early->next;
         free(peer->early);
         peer->early = next;
@@ -173,25 +128,27 @@ void gsh_ucx_free_early(struct gsh_ucx_peer *peer)
 static void accept_message(struct gsh_ucx *u, const uint8_t *start, size_t start_bytes,
                            const void *data, size_t bytes, bool is_packed)
 {
-    struct wire wire = {0};
-    if (start_bytes >= sizeof wire)
-        memcpy(&wire, start, sizeof wire);
+    struct gsh_ucx_wire wire = {0};
+    if (start_bytes >= sizeof(wire)) {
+        memcpy(&wire, start, sizeof(wire));
+    }
     struct gsh_ucx_peer *peer = gsh_ucx_peer(u, (int)wire.from_pe);
-    if (start_bytes < sizeof wire + wire.header_bytes || !peer) {
+    if (start_bytes < sizeof(wire) + wire.header_bytes || peer == NULL) {
         u->core->log(GSH_LOG_WARN, GSH_LOG_PROXY, "a message that is not of gshmem is ignored");
         return;
     }
-    if (peer->state == GSH_UCX_LOST)
+    if (peer->state == GSH_UCX_LOST) {
         return;
+    }
     peer->is_heard = true;
     if (wire.kind >= GSH_UCX_PING) {
         on_control(peer, wire.kind);
         return;
     }
-    const uint8_t *header = start + sizeof wire;
+    const uint8_t *header = start + sizeof(wire);
     if (is_packed) {
         data = header + wire.header_bytes;
-        bytes = start_bytes - sizeof wire - wire.header_bytes;
+        bytes = start_bytes - sizeof(wire) - wire.header_bytes;
     }
     if (wire.sequence != peer->receive_sequence) {
         hold_back(peer, &wire, header, data, bytes);
@@ -211,14 +168,16 @@ struct incoming {
 static void on_fetched(struct incoming *in, ucs_status_t status)
 {
     struct gsh_ucx *u = in->ucx;
-    if (status == UCS_OK && in->header_bytes > 0)
+    if (status == UCS_OK && in->header_bytes > 0) {
         accept_message(u, in->content, in->header_bytes, in->content + in->header_bytes, in->bytes,
                        false);
-    else if (status == UCS_OK)
+    } else if (status == UCS_OK) {
         accept_message(u, in->content, in->bytes, NULL, 0, true);
-    else if (!u->is_leaving) /* the gap in the numbers stays; the peer's end is found elsewhere */
+    } else if (!u->is_leaving) { /* the gap in the numbers stays; the peer's end is found elsewhere
+                                  */
         u->core->log(GSH_LOG_WARN, GSH_LOG_PROXY, "a message of %zu bytes is lost: %s", in->bytes,
                      ucs_status_string(status));
+    }
     free(in);
 }
 
@@ -232,9 +191,10 @@ static void fetched(void *request, ucs_status_t status, size_t length, void *use
 static ucs_status_t fetch(struct gsh_ucx *u, const void *header, size_t header_bytes, void *data,
                           size_t bytes)
 {
-    struct incoming *in = malloc(sizeof *in + header_bytes + bytes);
-    if (!in)
+    struct incoming *in = malloc(sizeof(*in) + header_bytes + bytes);
+    if (in == NULL) {
         return UCS_ERR_NO_MEMORY;
+    }
     *in = (struct incoming){.ucx = u, .header_bytes = header_bytes, .bytes = bytes};
     uint8_t *to = append(in->content, header, header_bytes);
     ucp_request_param_t param = {
@@ -243,8 +203,9 @@ static ucs_status_t fetch(struct gsh_ucx *u, const void *header, size_t header_b
         .user_data = in,
     };
     ucs_status_ptr_t answer = ucp_am_recv_data_nbx(u->worker, data, to, bytes, &param);
-    if (!UCS_PTR_IS_PTR(answer))
+    if (!UCS_PTR_IS_PTR(answer)) {
         on_fetched(in, UCS_PTR_STATUS(answer));
+    }
     return UCS_INPROGRESS;
 }
 
@@ -253,8 +214,9 @@ static ucs_status_t on_packed(void *arg, const void *header, size_t header_bytes
 {
     (void)header;
     (void)header_bytes;
-    if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)
+    if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
         return fetch(arg, NULL, 0, data, bytes);
+    }
     accept_message(arg, data, bytes, NULL, 0, true);
     return UCS_OK;
 }
@@ -262,8 +224,9 @@ static ucs_status_t on_packed(void *arg, const void *header, size_t header_bytes
 static ucs_status_t on_split(void *arg, const void *header, size_t header_bytes, void *data,
                              size_t bytes, const ucp_am_recv_param_t *param)
 {
-    if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)
+    if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
         return fetch(arg, header, header_bytes, data, bytes);
+    }
     accept_message(arg, header, header_bytes, data, bytes, false);
     return UCS_OK;
 }
@@ -271,8 +234,8 @@ static ucs_status_t on_split(void *arg, const void *header, size_t header_bytes,
 enum gsh_result gsh_ucx_listen(struct gsh_ucx *u)
 {
     static const ucp_am_recv_callback_t handlers[] = {
-        [ID_PACKED] = on_packed, [ID_SPLIT] = on_split};
-    for (unsigned id = 0; id < sizeof handlers / sizeof handlers[0]; id++) {
+        [GSH_UCX_ID_PACKED] = on_packed, [GSH_UCX_ID_SPLIT] = on_split};
+    for (unsigned id = 0; id < sizeof(handlers) / sizeof(handlers[0]); id++) {
         ucp_am_handler_param_t param = {
             .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                           UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
@@ -282,9 +245,10 @@ enum gsh_result gsh_ucx_listen(struct gsh_ucx *u)
             .arg = u,
         };
         ucs_status_t status = ucp_worker_set_am_recv_handler(u->worker, &param);
-        if (status != UCS_OK)
+        if (status != UCS_OK) {
             return u->core->fail(GSH_ERR_SYSTEM, "UCX takes no messages: %s",
                                  ucs_status_string(status));
+        }
     }
     return GSH_OK;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that UCX reads and writes: this PE's regions, and the keys to those of its peers. A key is
- * the region's address followed by what UCX packs; it is opened at the first operation. */
-#include "proxy/ucx/ucx.h"
+ * See region.h. */
+#include "proxy/ucx/region.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/loss.h"
 #include "runtime/base/util.h"
 
 /* ---- this PE's: failures are noted, for whoever asked tells all PEs of them ---- */
@@ -18,23 +19,26 @@ static enum gsh_result map(struct gsh_ucx *u, void *memory, uint64_t bytes, ucp_
                       UCP_MEM_MAP_PARAM_FIELD_FLAGS,
         .address = memory,
         .length = bytes,
-        .flags = memory ? 0 : UCP_MEM_MAP_ALLOCATE,
+        .flags = memory != NULL ? 0 : UCP_MEM_MAP_ALLOCATE,
     };
     ucs_status_t status = ucp_mem_map(u->context, &params, memh);
-    if (status == UCS_OK)
+    if (status == UCS_OK) {
         return GSH_OK;
+    }
     return u->core->note(GSH_ERR_NOMEM, "UCX cannot %s %llu bytes of %s: %s",
-                         memory ? "register" : "allocate", (unsigned long long)bytes,
-                         memory ? "the heap" : "staging buffers", ucs_status_string(status));
+                         memory != NULL ? "register" : "allocate", (unsigned long long)bytes,
+                         memory != NULL ? "the heap" : "staging buffers",
+                         ucs_status_string(status));
 }
 
 static enum gsh_result address_of(struct gsh_ucx *u, ucp_mem_h memh, void **memory)
 {
     ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
     ucs_status_t status = ucp_mem_query(memh, &attr);
-    if (status != UCS_OK)
+    if (status != UCS_OK) {
         return u->core->note(GSH_ERR_SYSTEM, "UCX does not say where its memory is: %s",
                              ucs_status_string(status));
+    }
     *memory = attr.address;
     return GSH_OK;
 }
@@ -46,31 +50,35 @@ static enum gsh_result pack(struct gsh_ucx *u, ucp_mem_h memh, const void *memor
     size_t packed_bytes;
     uint64_t address = (uintptr_t)memory;
     ucs_status_t status = ucp_rkey_pack(u->context, memh, &packed, &packed_bytes);
-    if (status != UCS_OK)
+    if (status != UCS_OK) {
         return u->core->note(GSH_ERR_SYSTEM, "UCX makes no key to the heap: %s",
                              ucs_status_string(status));
-    char *copy = malloc(sizeof address + packed_bytes);
-    if (copy) {
-        memcpy(copy, &address, sizeof address);
-        memcpy(copy + sizeof address, packed, packed_bytes);
+    }
+    char *copy = malloc(sizeof(address) + packed_bytes);
+    if (copy != NULL) {
+        memcpy(copy, &address, sizeof(address));
+        memcpy(copy + sizeof(address), packed, packed_bytes);
     }
     ucp_rkey_buffer_release(packed);
-    if (!copy)
+    if (copy == NULL) {
         return u->core->note(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a key");
+    }
     *key = copy;
-    *key_bytes = sizeof address + packed_bytes;
+    *key_bytes = sizeof(address) + packed_bytes;
     return GSH_OK;
 }
 
 /* Doubles an array that is full; NULL: out of memory, nothing changed. */
 static void *with_room(void *array, size_t n, size_t *room, size_t element_bytes)
 {
-    if (n < *room)
+    if (n < *room) {
         return array;
+    }
     size_t more = *room ? 2 * *room : 4;
     void *grown = realloc(array, more * element_bytes);
-    if (grown)
+    if (grown != NULL) {
         *room = more;
+    }
     return grown;
 }
 
@@ -80,18 +88,22 @@ static enum gsh_result add_region(struct gsh_ucx *u, void **memory, uint64_t off
 {
     struct gsh_ucx_region region = {.off = off, .bytes = bytes};
     struct gsh_ucx_region *regions =
-        with_room(u->regions, u->n_regions, &u->regions_room, sizeof *regions);
-    if (!regions)
+        with_room(u->regions, u->n_regions, &u->regions_room, sizeof(*regions));
+    if (regions == NULL) {
         return u->core->note(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a region");
+    }
     u->regions = regions;
     enum gsh_result r = map(u, *memory, bytes, &region.memh);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     void *at = *memory;
-    if (!at)
+    if (at == NULL) {
         r = address_of(u, region.memh, &at);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = pack(u, region.memh, at, &region.key, key_bytes);
+    }
     if (r != GSH_OK) {
         ucp_mem_unmap(u->context, region.memh);
         return r;
@@ -114,15 +126,17 @@ enum gsh_result gsh_ucx_make_region(struct gsh_transport *t, uint64_t off, uint6
 {
     void *made = NULL;
     enum gsh_result r = add_region((struct gsh_ucx *)t, &made, off, bytes, key, key_bytes);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         *memory = made;
+    }
     return r;
 }
 
 static void free_region(struct gsh_ucx *u, const struct gsh_ucx_region *region)
 {
-    if (!u->has_lost) /* else UCX is left as it is */
+    if (!u->has_lost) { /* else UCX is left as it is */
         ucp_mem_unmap(u->context, region->memh);
+    }
     free(region->key);
 }
 
@@ -130,8 +144,9 @@ enum gsh_result gsh_ucx_remove_region(struct gsh_transport *t, uint64_t off)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     for (size_t i = 0; i < u->n_regions; i++) {
-        if (u->regions[i].off != off)
+        if (u->regions[i].off != off) {
             continue;
+        }
         free_region(u, &u->regions[i]);
         u->regions[i] = u->regions[--u->n_regions];
         return GSH_OK;
@@ -144,8 +159,9 @@ uint8_t *gsh_ucx_find_own(const struct gsh_ucx *u, uint64_t off, uint64_t *bytes
 {
     for (size_t i = 0; i < u->n_regions; i++) {
         const struct gsh_ucx_region *region = &u->regions[i];
-        if (off < region->off || off - region->off >= region->bytes)
+        if (off < region->off || off - region->off >= region->bytes) {
             continue;
+        }
         *bytes = region->bytes - (off - region->off);
         return region->memory + (off - region->off);
     }
@@ -154,8 +170,9 @@ uint8_t *gsh_ucx_find_own(const struct gsh_ucx *u, uint64_t off, uint64_t *bytes
 
 void gsh_ucx_free_regions(struct gsh_ucx *u)
 {
-    for (size_t i = 0; i < u->n_regions; i++)
+    for (size_t i = 0; i < u->n_regions; i++) {
         free_region(u, &u->regions[i]);
+    }
     free(u->regions);
     u->regions = NULL;
     u->n_regions = 0;
@@ -170,10 +187,11 @@ static size_t search(const struct gsh_ucx_peer *peer, uint64_t off)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct gsh_ucx_remote *r = &peer->remotes[middle];
-        if (off >= r->off && off - r->off >= r->bytes)
+        if (off >= r->off && off - r->off >= r->bytes) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return low;
 }
@@ -181,8 +199,9 @@ static size_t search(const struct gsh_ucx_peer *peer, uint64_t off)
 struct gsh_ucx_remote *gsh_ucx_search_remote(struct gsh_ucx_peer *peer, uint64_t off)
 {
     size_t i = search(peer, off);
-    if (i == peer->n_remotes || off < peer->remotes[i].off)
+    if (i == peer->n_remotes || off < peer->remotes[i].off) {
         return NULL;
+    }
     peer->last_remote = i;
     return &peer->remotes[i];
 }
@@ -192,10 +211,11 @@ enum gsh_result gsh_ucx_check_remote(struct gsh_ucx_peer *peer, uint64_t off, ui
     uint64_t at = off, left = bytes;
     while (left > 0) {
         const struct gsh_ucx_remote *remote = gsh_ucx_find_remote(peer, at);
-        if (!remote)
+        if (remote == NULL) {
             return peer->ucx->core->fail(
                 GSH_ERR_ARG, "far PEs over UCX: [%llu, %llu) is not within the regions of PE %d",
                 (unsigned long long)off, (unsigned long long)(off + bytes), peer->pe);
+        }
         uint64_t here = gsh_min_u64(left, remote->bytes - (at - remote->off));
         at += here;
         left -= here;
@@ -209,24 +229,27 @@ enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     struct gsh_ucx_peer *peer = gsh_ucx_peer(u, pe);
     struct gsh_ucx_remote remote = {.off = off, .bytes = bytes};
-    if (!peer || key_bytes <= sizeof remote.address)
+    if (peer == NULL || key_bytes <= sizeof(remote.address)) {
         return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: not a key to memory of PE %d", pe);
-    if (peer->state == GSH_UCX_LOST)
+    }
+    if (peer->state == GSH_UCX_LOST) {
         return GSH_ERR_PEER;
-    memcpy(&remote.address, key, sizeof remote.address);
-    key_bytes -= sizeof remote.address;
+    }
+    memcpy(&remote.address, key, sizeof(remote.address));
+    key_bytes -= sizeof(remote.address);
     struct gsh_ucx_remote *remotes =
-        with_room(peer->remotes, peer->n_remotes, &peer->remotes_room, sizeof *remotes);
-    if (remotes)
+        with_room(peer->remotes, peer->n_remotes, &peer->remotes_room, sizeof(*remotes));
+    if (remotes != NULL) {
         peer->remotes = remotes;
+    }
     remote.key = malloc(key_bytes);
-    if (!remotes || !remote.key) {
+    if (remotes == NULL || remote.key == NULL) {
         free(remote.key);
         return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a key of PE %d", pe);
     }
-    memcpy(remote.key, (const char *)key + sizeof remote.address, key_bytes);
+    memcpy(remote.key, (const char *)key + sizeof(remote.address), key_bytes);
     size_t i = search(peer, off);
-    memmove(&remotes[i + 1], &remotes[i], (peer->n_remotes - i) * sizeof *remotes);
+    memmove(&remotes[i + 1], &remotes[i], (peer->n_remotes - i) * sizeof(*remotes));
     remotes[i] = remote;
     peer->n_remotes++;
     return GSH_OK;
@@ -234,8 +257,9 @@ enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_
 
 static void free_remote(const struct gsh_ucx_remote *remote)
 {
-    if (remote->rkey)
+    if (remote->rkey != NULL) {
         ucp_rkey_destroy(remote->rkey);
+    }
     free(remote->key);
 }
 
@@ -243,18 +267,34 @@ enum gsh_result gsh_ucx_remove_peer_region(struct gsh_transport *t, int pe, uint
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     struct gsh_ucx_peer *peer = gsh_ucx_peer(u, pe);
-    if (peer && peer->state == GSH_UCX_LOST)
+    if (peer != NULL && peer->state == GSH_UCX_LOST) {
         return GSH_ERR_PEER;
-    size_t i = peer ? search(peer, off) : 0;
-    if (!peer || i == peer->n_remotes || peer->remotes[i].off != off)
+    }
+    size_t i = peer != NULL ? search(peer, off) : 0;
+    if (peer == NULL || i == peer->n_remotes || peer->remotes[i].off != off) {
         return u->core->fail(GSH_ERR_ARG,
                              "far PEs over UCX: no region of PE %d begins at offset %llu", pe,
                              (unsigned long long)off);
+    }
     free_remote(&peer->remotes[i]);
     peer->n_remotes--;
     memmove(&peer->remotes[i], &peer->remotes[i + 1],
-            (peer->n_remotes - i) * sizeof *peer->remotes);
+            (peer->n_remotes - i) * sizeof(*peer->remotes));
     return GSH_OK;
+}
+
+bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote)
+{
+    if (remote->rkey != NULL || peer->ep == NULL) {
+        return remote->rkey != NULL;
+    }
+    ucs_status_t status = ucp_ep_rkey_unpack(peer->ep, remote->key, &remote->rkey);
+    if (status == UCS_OK) {
+        return true;
+    }
+    remote->rkey = NULL;
+    gsh_ucx_break(peer, "cannot open a key to its memory: %s", ucs_status_string(status));
+    return false;
 }
 
 /* UCX knows it from keys to its own shared memory. */
@@ -263,17 +303,20 @@ void *gsh_ucx_map_peer_region(struct gsh_transport *t, int pe, uint64_t off)
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     struct gsh_ucx_peer *peer;
     void *here = NULL;
-    if (gsh_ucx_use(u, pe, &peer) != GSH_OK)
+    if (gsh_ucx_use(u, pe, &peer) != GSH_OK) {
         return NULL;
+    }
     struct gsh_ucx_remote *remote = gsh_ucx_find_remote(peer, off);
-    if (!remote || !gsh_ucx_open_key(peer, remote))
+    if (remote == NULL || !gsh_ucx_open_key(peer, remote)) {
         return NULL;
+    }
     return ucp_rkey_ptr(remote->rkey, remote->address, &here) == UCS_OK ? here : NULL;
 }
 
 void gsh_ucx_free_remotes(struct gsh_ucx_peer *peer)
 {
-    for (size_t i = 0; i < peer->n_remotes; i++)
+    for (size_t i = 0; i < peer->n_remotes; i++) {
         free_remote(&peer->remotes[i]);
+    }
     peer->n_remotes = 0;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Put, get and flush over UCX. An operation is cut where regions meet, and into pieces short enough
- * that a slow network shows signs of life. */
-#include "proxy/ucx/ucx.h"
+ * See rma.h. */
+#include "proxy/ucx/rma.h"
 
+#include "proxy/ucx/call.h"
+#include "proxy/ucx/carry.h"
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/loss.h"
+#include "proxy/ucx/region.h"
 #include "runtime/base/util.h"
 
 /* The other fields are not looked at. */
@@ -18,8 +22,9 @@ static uint64_t next_piece(struct gsh_ucx_peer *peer, uint64_t off, uint64_t byt
                            struct gsh_ucx_remote **remote)
 {
     *remote = gsh_ucx_find_remote(peer, off);
-    if (!*remote)
+    if (*remote == NULL) {
         return 0;
+    }
     uint64_t in_region = (*remote)->bytes - (off - (*remote)->off);
     return gsh_min_u64(bytes, gsh_min_u64(in_region, GSH_UCX_PIECE));
 }
@@ -37,39 +42,31 @@ static size_t count_pieces(struct gsh_ucx_peer *peer, uint64_t off, uint64_t byt
     return n;
 }
 
-bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote)
-{
-    if (remote->rkey || !peer->ep)
-        return remote->rkey != NULL;
-    ucs_status_t status = ucp_ep_rkey_unpack(peer->ep, remote->key, &remote->rkey);
-    if (status == UCS_OK)
-        return true;
-    remote->rkey = NULL;
-    gsh_ucx_break(peer, "cannot open a key to its memory: %s", ucs_status_string(status));
-    return false;
-}
-
 /* Opens the keys that [off, off + bytes) needs; false: the peer is broken. */
 static bool open_keys(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes)
 {
-    while (bytes > 0 && peer->ep) {
+    while (bytes > 0 && peer->ep != NULL) {
         struct gsh_ucx_remote *remote;
         uint64_t piece = next_piece(peer, off, bytes, &remote);
-        if (!gsh_ucx_open_key(peer, remote))
+        if (!gsh_ucx_open_key(peer, remote)) {
             return false;
+        }
         off += piece;
         bytes -= piece;
     }
     return peer->ep != NULL;
 }
 
-enum gsh_result gsh_ucx_post_to_broken(struct gsh_ucx_peer *peer, struct gsh_op *op,
-                                       bool *is_pending)
+/* An operation to a peer that is broken: it ends in the next progress, when the loss has been
+ * told. */
+static enum gsh_result post_to_broken(struct gsh_ucx_peer *peer, struct gsh_op *op,
+                                      bool *is_pending)
 {
     struct gsh_ucx_pool *pool = &peer->ucx->calls;
     enum gsh_result r = gsh_ucx_reserve_one(peer->ucx, pool);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     gsh_ucx_op_start(op, 1);
     *is_pending = gsh_ucx_posted(gsh_ucx_begin(pool, peer, op), UCS_STATUS_PTR(UCS_ERR_CANCELED));
     return GSH_OK;
@@ -93,14 +90,17 @@ static enum gsh_result post_pieces(bool is_put, struct gsh_ucx_peer *peer, uint6
     struct gsh_ucx_remote *remote;
     size_t n_complete = 0;
     enum gsh_result r = gsh_ucx_check_remote(peer, off, bytes);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     size_t n = count_pieces(peer, off, bytes);
     r = gsh_ucx_reserve(u, &u->calls, n);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    if (!open_keys(peer, off, bytes))
-        return gsh_ucx_post_to_broken(peer, op, is_pending);
+    }
+    if (!open_keys(peer, off, bytes)) {
+        return post_to_broken(peer, op, is_pending);
+    }
     gsh_ucx_op_start(op, n + 1); /* one for this function */
     for (size_t i = 0; i < n; i++) {
         uint64_t piece = next_piece(peer, off, bytes, &remote);
@@ -119,10 +119,12 @@ static enum gsh_result carry(bool is_put, struct gsh_ucx_peer *peer, uint64_t of
                              uint64_t bytes, struct gsh_op *op, bool *is_pending)
 {
     enum gsh_result r = gsh_ucx_check_remote(peer, off, bytes);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    if (!peer->ep)
-        return gsh_ucx_post_to_broken(peer, op, is_pending);
+    }
+    if (peer->ep == NULL) {
+        return post_to_broken(peer, op, is_pending);
+    }
     return is_put ? gsh_ucx_carry_put(peer, off, local, bytes, op, is_pending)
                   : gsh_ucx_carry_get(peer, off, local, bytes, op, is_pending);
 }
@@ -134,17 +136,22 @@ static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, uint64_t off
     struct gsh_ucx_remote *remote;
     *is_pending = false;
     enum gsh_result r = gsh_ucx_use(u, pe, &peer);
-    if (r != GSH_OK || bytes == 0)
+    if (r != GSH_OK || bytes == 0) {
         return r;
+    }
     peer->is_unflushed |= is_put;
-    if (peer->is_carried)
+    if (peer->is_carried) {
         return carry(is_put, peer, off, local, bytes, op, is_pending);
+    }
     /* The usual case: one piece, whose key is open. */
-    if (next_piece(peer, off, bytes, &remote) != bytes || !remote->rkey || !peer->ep)
+    if (next_piece(peer, off, bytes, &remote) != bytes || remote->rkey == NULL ||
+        peer->ep == NULL) {
         return post_pieces(is_put, peer, off, local, bytes, op, is_pending);
+    }
     r = gsh_ucx_reserve_one(u, &u->calls);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     struct gsh_ucx_call *call = gsh_ucx_begin(&u->calls, peer, op);
     gsh_ucx_op_start(op, 1);
     *is_pending = gsh_ucx_posted(call, post_piece(is_put, peer, remote, off, local, bytes, call));
@@ -171,17 +178,22 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op
     ucp_request_param_t param;
     *is_pending = false;
     enum gsh_result r = gsh_ucx_use(u, pe, &peer);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    if (!peer->is_unflushed && peer->n_flushes == 0)
+    }
+    if (!peer->is_unflushed && peer->n_flushes == 0) {
         return GSH_OK; /* nothing was put since the last one, which is complete */
-    if (!peer->ep)
-        return gsh_ucx_post_to_broken(peer, op, is_pending);
-    if (peer->is_carried)
+    }
+    if (peer->ep == NULL) {
+        return post_to_broken(peer, op, is_pending);
+    }
+    if (peer->is_carried) {
         return gsh_ucx_carry_flush(peer, op, is_pending);
+    }
     r = gsh_ucx_reserve_one(u, &u->calls);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     struct gsh_ucx_call *call = gsh_ucx_begin(&u->calls, peer, op);
     call->is_flush = true;
     set_param(&param, call);

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plug-in libgshmem_ucx.so: the transport over UCX's UCP. Makes and ends the worker, and drives
- * it; what it carries is in ucx_*.c. UCX is set by its own variables (UCX_TLS, UCX_NET_DEVICES and
- * so on); here only what must hold gets another default. */
-#include "proxy/ucx/ucx.h"
+ * it; what it carries is in the other files. UCX is set by its own variables (UCX_TLS,
+ * UCX_NET_DEVICES and so on); here only what must hold gets another default. */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/ucx/call.h"
+#include "proxy/ucx/carry.h"
+#include "proxy/ucx/endpoint.h"
+#include "proxy/ucx/events.h"
+#include "proxy/ucx/life.h"
+#include "proxy/ucx/message.h"
+#include "proxy/ucx/region.h"
+#include "proxy/ucx/rma.h"
 #include "runtime/base/util.h"
 
 /* ---- progress ---- */
@@ -15,14 +22,16 @@
 static unsigned ucx_progress(struct gsh_transport *t)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
-    if (u->is_in_progress) /* called from within an event: UCX must not be entered twice */
+    if (u->is_in_progress) { /* called from within an event: UCX must not be entered twice */
         return 0;
+    }
     u->is_in_progress = true;
     unsigned n = ucp_worker_progress(u->worker);
-    if (u->carrying)
+    if (u->carrying != NULL) {
         n += gsh_ucx_carry_on(u);
+    }
     gsh_ucx_tick(u);
-    if (u->broken) {
+    if (u->broken != NULL) {
         gsh_ucx_bury(u);
         n++;
     }
@@ -39,7 +48,7 @@ static bool ucx_arm(struct gsh_transport *t)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     u->is_clock_due = true; /* nobody knows when the next progress comes */
-    return !u->broken && !u->carrying && ucp_worker_arm(u->worker) == UCS_OK;
+    return u->broken == NULL && u->carrying == NULL && ucp_worker_arm(u->worker) == UCS_OK;
 }
 
 static enum gsh_result ucx_address(struct gsh_transport *t, const void **blob, size_t *bytes)
@@ -58,19 +67,23 @@ static enum gsh_result ucx_address(struct gsh_transport *t, const void **blob, s
 static void ucx_destroy(struct gsh_transport *t)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
-    if (!u)
+    if (u == NULL) {
         return;
-    if (u->worker) {
+    }
+    if (u->worker != NULL) {
         gsh_ucx_leave(u);
         gsh_ucx_close_events(u);
-        if (u->address)
+        if (u->address != NULL) {
             ucp_worker_release_address(u->worker, u->address);
+        }
     }
-    if (u->worker && !u->has_lost)
+    if (u->worker != NULL && !u->has_lost) {
         ucp_worker_destroy(u->worker);
+    }
     gsh_ucx_free_regions(u);
-    if (u->context && !u->has_lost)
+    if (u->context != NULL && !u->has_lost) {
         ucp_cleanup(u->context);
+    }
     gsh_ucx_free_peers(u);
     gsh_ucx_free_pool(&u->calls);
     gsh_ucx_free_pool(&u->messages);
@@ -102,9 +115,10 @@ static const struct gsh_transport_ops ucx_ops = {
 static void set_default(ucp_config_t *config, const char *name, const char *value)
 {
     char variable[64];
-    snprintf(variable, sizeof variable, "UCX_%s", name);
-    if (!getenv(variable))
+    snprintf(variable, sizeof(variable), "UCX_%s", name);
+    if (getenv(variable) == NULL) {
         (void)ucp_config_modify(config, name, value);
+    }
 }
 
 /* Whether UCX_TLS lets UCX use its own shared memory; UCX warns of settings for what it does not
@@ -112,13 +126,15 @@ static void set_default(ucp_config_t *config, const char *name, const char *valu
 static bool has_shared_memory(void)
 {
     const char *tls = getenv("UCX_TLS");
-    if (!tls)
+    if (tls == NULL) {
         return true;
-    bool names_any = strstr(tls, "sm") || strstr(tls, "shm");
+    }
+    bool names_any = strstr(tls, "sm") != NULL || strstr(tls, "shm") != NULL;
     bool names_posix = strstr(tls, "posix") != NULL, names_sysv = strstr(tls, "sysv") != NULL;
-    if (tls[0] == '^')
+    if (tls[0] == '^') {
         return !names_any && !(names_posix && names_sysv);
-    return names_any || names_posix || names_sysv || strstr(tls, "all");
+    }
+    return names_any || names_posix || names_sysv || strstr(tls, "all") != NULL;
 }
 
 /* - Endpoints must report dead peers, and UCX then leaves out transports that do not promise it:
@@ -127,12 +143,13 @@ static bool has_shared_memory(void)
 static void set_defaults(struct gsh_ucx *u, ucp_config_t *config)
 {
     uint64_t timeout_ns = u->base.options.timeout_ns;
-    if (has_shared_memory() && !getenv("UCX_POSIX_ERROR_HANDLING") &&
-        !getenv("UCX_SYSV_ERROR_HANDLING"))
+    if (has_shared_memory() && getenv("UCX_POSIX_ERROR_HANDLING") == NULL &&
+        getenv("UCX_SYSV_ERROR_HANDLING") == NULL) {
         set_default(config, "MM_ERROR_HANDLING", "y");
+    }
     if (timeout_ns != 0) {
         char interval[32];
-        snprintf(interval, sizeof interval, "%gs",
+        snprintf(interval, sizeof(interval), "%gs",
                  (double)gsh_min_u64(timeout_ns / 4, 2000000000u) * 1e-9);
         set_default(config, "KEEPALIVE_INTERVAL", interval);
     }
@@ -157,8 +174,9 @@ static enum gsh_result open_context(struct gsh_ucx *u)
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
-    if (status != UCS_OK)
+    if (status != UCS_OK) {
         return refused(u, "reading the UCX_ variables", status);
+    }
     set_defaults(u, config);
     status = ucp_init(&params, config, &u->context);
     ucp_config_release(config);
@@ -166,8 +184,9 @@ static enum gsh_result open_context(struct gsh_ucx *u)
         u->context = NULL;
         return refused(u, "starting UCX", status);
     }
-    if (ucp_context_query(u->context, &attr) == UCS_OK)
+    if (ucp_context_query(u->context, &attr) == UCS_OK) {
         u->base.reads_cuda = (attr.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
+    }
     return GSH_OK;
 }
 
@@ -192,8 +211,9 @@ static enum gsh_result ucx_create(const struct gsh_ucx_core *core,
                                   const struct gsh_transport_options *options,
                                   struct gsh_transport **out)
 {
-    struct gsh_ucx *u = calloc(1, sizeof *u);
-    if (!u || !(u->peers = calloc((size_t)options->n_pes, sizeof(struct gsh_ucx_peer *)))) {
+    struct gsh_ucx *u = calloc(1, sizeof(*u));
+    if (u == NULL ||
+        (u->peers = calloc((size_t)options->n_pes, sizeof(struct gsh_ucx_peer *))) == NULL) {
         free(u);
         return core->note(GSH_ERR_NOMEM, "far PEs over UCX: no memory for %d PEs", options->n_pes);
     }
@@ -204,12 +224,15 @@ static enum gsh_result ucx_create(const struct gsh_ucx_core *core,
     u->calls.record_bytes = sizeof(struct gsh_ucx_call);
     u->messages.record_bytes = sizeof(struct gsh_ucx_message);
     enum gsh_result r = open_context(u);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = open_worker(u);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = gsh_ucx_listen(u);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = gsh_ucx_open_events(u);
+    }
     if (r != GSH_OK) {
         ucx_destroy(&u->base);
         return r;

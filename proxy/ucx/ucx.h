@@ -45,7 +45,7 @@ struct gsh_ucx_call {
     struct gsh_ucx_peer *peer;
     struct gsh_op *op; /* NULL: nobody waits */
     bool is_flush;
-    bool is_piece;    /* of carry.c */
+    bool is_piece;    /* of carry.h */
     bool is_with_ucx; /* its callback will come; else the peer's answer, or its end */
     uint8_t *dest;    /* of a get by messages, and the bytes that have not come */
     uint64_t left;
@@ -102,7 +102,7 @@ struct gsh_ucx_peer {
     uint64_t send_sequence, receive_sequence; /* of the next message */
     struct gsh_ucx_early *early;
 
-    bool is_carried; /* its memory is reached by messages only: carry.c */
+    bool is_carried; /* its memory is reached by messages only: carry.h */
     bool is_carrying;
     unsigned n_pieces; /* with UCX */
     struct gsh_ucx_transfer *transfers, **transfers_end;
@@ -141,168 +141,5 @@ struct gsh_ucx {
     bool has_lost;   /* a peer with an endpoint */
     char lanes[256]; /* the newest that was logged */
 };
-
-/* ---- endpoint.c: peers, their endpoints, and their loss ---- */
-
-/* pe's record, made when there is none; NULL: out of memory, or pe is no PE. */
-struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe);
-/* The peer, ready to be sent to. GSH_ERR_PEER: lost, and told. GSH_OK with a NULL ep: broken. */
-GSH_CHECK_RESULT enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out);
-/* The peer cannot be used any more; told at the end of progress(). May be called from anywhere. */
-void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* For the reason that UCX gives. */
-void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status);
-/* Tells and buries the broken ones. */
-void gsh_ucx_bury(struct gsh_ucx *u);
-void gsh_ucx_free_peers(struct gsh_ucx *u);
-enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
-
-/* What the user has said about networks, for reports: "" or ", with UCX_TLS=..." */
-#define GSH_UCX_SETTINGS_MAX 192
-const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX]);
-
-/* ---- call.c: requests of UCX ---- */
-
-/* n records can be taken. */
-GSH_CHECK_RESULT enum gsh_result gsh_ucx_reserve(struct gsh_ucx *u, struct gsh_ucx_pool *pool,
-                                                 size_t n);
-static inline enum gsh_result gsh_ucx_reserve_one(struct gsh_ucx *u, struct gsh_ucx_pool *pool)
-{
-    return pool->free ? GSH_OK : gsh_ucx_reserve(u, pool, 1);
-}
-/* One of the reserved ones. */
-struct gsh_ucx_call *gsh_ucx_begin(struct gsh_ucx_pool *pool, struct gsh_ucx_peer *peer,
-                                   struct gsh_op *op);
-/* It ends by the peer's answer. */
-void gsh_ucx_await(struct gsh_ucx_call *call);
-/* The answer came: the operation is told. */
-void gsh_ucx_end_call(struct gsh_ucx_call *call);
-/* Takes what UCX answered to it; whether it is pending. The call may be gone. */
-bool gsh_ucx_posted(struct gsh_ucx_call *call, ucs_status_ptr_t answer);
-/* For struct ucp_request_param_t, with the call as user data. */
-void gsh_ucx_sent(void *request, ucs_status_t status, void *call);
-/* Ends all of a lost peer's operations. */
-void gsh_ucx_end_calls(struct gsh_ucx_peer *peer);
-void gsh_ucx_free_pool(struct gsh_ucx_pool *pool);
-
-/* An operation of n calls, of which the last one to end calls done. */
-void gsh_ucx_op_start(struct gsh_op *op, size_t n);
-/* That many of them ended at once; whether any is left. */
-bool gsh_ucx_op_posted(struct gsh_op *op, size_t n_complete);
-/* That many ended later, or never began: the last calls done. */
-void gsh_ucx_op_end(struct gsh_op *op, size_t n, enum gsh_result r);
-
-/* ---- region.c ---- */
-
-enum gsh_result gsh_ucx_add_region(struct gsh_transport *t, void *memory, uint64_t off,
-                                   uint64_t bytes, const void **key, size_t *key_bytes);
-enum gsh_result gsh_ucx_make_region(struct gsh_transport *t, uint64_t off, uint64_t bytes,
-                                    void **memory, const void **key, size_t *key_bytes);
-enum gsh_result gsh_ucx_remove_region(struct gsh_transport *t, uint64_t off);
-enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_t off,
-                                        uint64_t bytes, const void *key, size_t key_bytes);
-enum gsh_result gsh_ucx_remove_peer_region(struct gsh_transport *t, int pe, uint64_t off);
-void *gsh_ucx_map_peer_region(struct gsh_transport *t, int pe, uint64_t off);
-/* The region of peer that holds off; NULL: none. */
-struct gsh_ucx_remote *gsh_ucx_search_remote(struct gsh_ucx_peer *peer, uint64_t off);
-static inline struct gsh_ucx_remote *gsh_ucx_find_remote(struct gsh_ucx_peer *peer, uint64_t off)
-{
-    size_t i = peer->last_remote; /* most often it is this one again */
-    if (i < peer->n_remotes && off >= peer->remotes[i].off &&
-        off - peer->remotes[i].off < peer->remotes[i].bytes)
-        return &peer->remotes[i];
-    return gsh_ucx_search_remote(peer, off);
-}
-/* Whether all of [off, off + bytes) is in regions of peer; if not, that is an error. */
-GSH_CHECK_RESULT enum gsh_result gsh_ucx_check_remote(struct gsh_ucx_peer *peer, uint64_t off,
-                                                      uint64_t bytes);
-/* This PE's memory at off, and how much of it there is in one piece; NULL: none. */
-uint8_t *gsh_ucx_find_own(const struct gsh_ucx *u, uint64_t off, uint64_t *bytes);
-void gsh_ucx_free_remotes(struct gsh_ucx_peer *peer);
-void gsh_ucx_free_regions(struct gsh_ucx *u);
-
-/* ---- rma.c ---- */
-
-/* remote->rkey is there; false: the peer is broken. */
-bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote);
-/* For an operation to a peer that is broken: ends in the next progress, when the loss has been
- * told. */
-GSH_CHECK_RESULT enum gsh_result gsh_ucx_post_to_broken(struct gsh_ucx_peer *peer,
-                                                        struct gsh_op *op, bool *is_pending);
-
-enum gsh_result gsh_ucx_put(struct gsh_transport *t, int pe, uint64_t off, const void *source,
-                            uint64_t bytes, struct gsh_op *op, bool *is_pending);
-enum gsh_result gsh_ucx_get(struct gsh_transport *t, int pe, uint64_t off, void *dest,
-                            uint64_t bytes, struct gsh_op *op, bool *is_pending);
-enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op, bool *is_pending);
-
-/* ---- message.c ---- */
-
-/* What stands before every message. The kinds from PING on have no sequence, header or data. */
-enum gsh_ucx_kind {
-    GSH_UCX_DATA,
-    /* carry.c's, with a struct gsh_ucx_range as header: */
-    GSH_UCX_PUT,
-    GSH_UCX_GET,
-    GSH_UCX_GOT,
-    GSH_UCX_FLUSH,
-    GSH_UCX_FLUSHED,
-    GSH_UCX_PING,
-    GSH_UCX_PONG,
-    GSH_UCX_BYE,
-    GSH_UCX_BYE_ANSWER
-};
-
-GSH_CHECK_RESULT enum gsh_result gsh_ucx_listen(struct gsh_ucx *u);
-enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header,
-                             size_t header_bytes, const void *data, size_t bytes, struct gsh_op *op,
-                             bool *is_pending);
-/* A message of a kind with a sequence to a peer with an endpoint, by a call that gsh_ucx_begin has
- * taken from u->messages. Whether it is pending; data stay until it is not. */
-bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const void *header,
-                     size_t header_bytes, const void *data, size_t bytes);
-/* Nothing happens when it cannot be sent: the peer is broken then. */
-void gsh_ucx_tell(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind);
-void gsh_ucx_free_early(struct gsh_ucx_peer *peer);
-
-/* ---- carry.c: put, get and flush as messages, to peers that are reached by no other way ----
- */
-
-struct gsh_ucx_range {
-    uint64_t off, bytes; /* GOT: from where in the get's dest; FLUSH: nothing */
-    uint64_t token;      /* of the asker; comes back in the answer */
-};
-
-/* lanes: the ways to the peer, "tcp/eth0, ..." */
-bool gsh_ucx_must_carry(const struct gsh_ucx *u, const char *lanes);
-/* These three: the peer has an endpoint, and the range is in its regions. */
-GSH_CHECK_RESULT enum gsh_result gsh_ucx_carry_put(struct gsh_ucx_peer *peer, uint64_t off,
-                                                   const void *source, uint64_t bytes,
-                                                   struct gsh_op *op, bool *is_pending);
-GSH_CHECK_RESULT enum gsh_result gsh_ucx_carry_get(struct gsh_ucx_peer *peer, uint64_t off,
-                                                   void *dest, uint64_t bytes, struct gsh_op *op,
-                                                   bool *is_pending);
-GSH_CHECK_RESULT enum gsh_result gsh_ucx_carry_flush(struct gsh_ucx_peer *peer, struct gsh_op *op,
-                                                     bool *is_pending);
-/* A message of one of its kinds, in order. */
-void gsh_ucx_carry_arrived(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, const void *header,
-                           size_t header_bytes, const void *data, size_t bytes);
-/* Posts what UCX has room for; how much that was. */
-unsigned gsh_ucx_carry_on(struct gsh_ucx *u);
-/* The peer is lost: what has not been posted ends. */
-void gsh_ucx_end_transfers(struct gsh_ucx_peer *peer);
-void gsh_ucx_free_transfers(struct gsh_ucx_peer *peer);
-
-/* ---- life.c: who is still there, and taking leave ---- */
-
-GSH_CHECK_RESULT enum gsh_result gsh_ucx_open_events(struct gsh_ucx *u);
-void gsh_ucx_close_events(struct gsh_ucx *u);
-/* A peer has its first endpoint: from now on somebody is watched. */
-void gsh_ucx_watch(struct gsh_ucx *u);
-/* Called by every progress(). */
-void gsh_ucx_tick(struct gsh_ucx *u);
-/* Tells every peer that has an endpoint, and closes them; bounded in time. */
-void gsh_ucx_leave(struct gsh_ucx *u);
 
 #endif

@@ -21,7 +21,7 @@ static uint64_t far_amo(struct gsh_instance *pe, const char *call, enum gsh_amo_
                         const void *dest, size_t bytes, uint64_t operand, uint64_t cond,
                         bool is_fetch, int target)
 {
-    struct gsh_request request = gsh_far_request(pe, GSH_RING_AMO, dest, target);
+    struct gsh_request request = gsh_far_request(pe, GSH_FAR_AMO, dest, target);
     request.amo_op = (uint8_t)op;
     request.word_bytes = (uint8_t)bytes;
     request.is_fetch = is_fetch;

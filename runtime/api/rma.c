@@ -36,7 +36,7 @@ static void far_strided(struct gsh_instance *pe, const char *call, int op, const
 static uint64_t far_load(struct gsh_instance *pe, const char *call, const void *source,
                          size_t bytes, int target)
 {
-    struct gsh_request request = gsh_far_request(pe, GSH_RING_G, source, target);
+    struct gsh_request request = gsh_far_request(pe, GSH_FAR_G, source, target);
     request.word_bytes = (uint8_t)bytes;
     request.is_fetch = true;
     gsh_far_run(pe, call, &request);
@@ -46,8 +46,8 @@ static uint64_t far_load(struct gsh_instance *pe, const char *call, const void *
 static void far_signal(struct gsh_instance *pe, const char *call, uint64_t *sig_addr,
                        struct gsh_signal_arg signal, int target)
 {
-    struct gsh_request request = gsh_far_request(pe, GSH_RING_AMO, sig_addr, target);
-    request.amo_op = signal.op == GSHMEM_SIGNAL_SET ? GSH_AMO_SET : GSH_AMO_ADD;
+    struct gsh_request request = gsh_far_request(pe, GSH_FAR_AMO, sig_addr, target);
+    request.amo_op = gsh_amo_of_signal(signal.op);
     request.word_bytes = sizeof(uint64_t);
     request.operand = signal.value;
     gsh_far_run(pe, call, &request);
@@ -61,7 +61,7 @@ static void far_put_signal(struct gsh_instance *pe, const char *call, void *dest
         far_signal(pe, call, sig_addr, signal, target);
         return;
     }
-    struct gsh_request request = far_copy(pe, GSH_RING_PUT_SIGNAL, dest, source, bytes, target);
+    struct gsh_request request = far_copy(pe, GSH_FAR_PUT_SIGNAL, dest, source, bytes, target);
     request.sig_op = (uint8_t)signal.op;
     request.sig_off = (uint64_t)(uintptr_t)sig_addr - pe->state.base;
     request.signal = signal.value;
@@ -90,7 +90,7 @@ void gsh_get(const char *call, void *dest, const void *source, size_t nelems, si
     uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
-        struct gsh_request request = far_copy(pe, GSH_RING_GET, source, dest, bytes, target);
+        struct gsh_request request = far_copy(pe, GSH_FAR_GET, source, dest, bytes, target);
         gsh_far_run(pe, call, &request);
     } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy(pe, dest, remote, bytes));
@@ -117,7 +117,7 @@ void gsh_get_nbi(const char *call, void *dest, const void *source, size_t nelems
     uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
-        struct gsh_request request = far_copy(pe, GSH_RING_GET, source, dest, bytes, target);
+        struct gsh_request request = far_copy(pe, GSH_FAR_GET, source, dest, bytes, target);
         gsh_far_post(pe, call, &request);
     } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy_nbi(pe, dest, remote, bytes));
@@ -133,7 +133,7 @@ void gsh_iput(const char *call, void *dest, const void *source, ptrdiff_t dst, p
     uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, span, target);
     if (nelems > 0 && gsh_is_far(pe, target)) {
-        far_strided(pe, call, GSH_RING_IPUT, dest, source, dst, sst, elem_bytes, nelems, target);
+        far_strided(pe, call, GSH_FAR_IPUT, dest, source, dst, sst, elem_bytes, nelems, target);
     } else if (nelems > 0) {
         gsh_require(pe, call,
                     pe->device_ops->copy_strided(pe, remote, source, dst, sst, elem_bytes, nelems));
@@ -149,7 +149,7 @@ void gsh_iget(const char *call, void *dest, const void *source, ptrdiff_t dst, p
     uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, span, target);
     if (nelems > 0 && gsh_is_far(pe, target)) {
-        far_strided(pe, call, GSH_RING_IGET, source, dest, sst, dst, elem_bytes, nelems, target);
+        far_strided(pe, call, GSH_FAR_IGET, source, dest, sst, dst, elem_bytes, nelems, target);
     } else if (nelems > 0) {
         gsh_require(pe, call,
                     pe->device_ops->copy_strided(pe, dest, remote, dst, sst, elem_bytes, nelems));
@@ -185,7 +185,7 @@ void gsh_g(const char *call, void *value, const void *source, size_t bytes, int 
 static void signal_after_copy(struct gsh_instance *pe, const char *call,
                               struct gsh_signal_arg signal)
 {
-    enum gsh_amo_op op = signal.op == GSHMEM_SIGNAL_SET ? GSH_AMO_SET : GSH_AMO_ADD;
+    enum gsh_amo_op op = gsh_amo_of_signal(signal.op);
     gsh_require(
         pe, call,
         pe->device_ops->amo(pe, op, signal.address, sizeof(uint64_t), signal.value, 0, NULL));

@@ -28,7 +28,7 @@ static void enqueue_far(struct gsh_instance *pe, const char *call,
 }
 
 /* A put or get. */
-static void copy_far(struct gsh_instance *pe, const char *call, enum gsh_ring_op op,
+static void copy_far(struct gsh_instance *pe, const char *call, enum gsh_far_op op,
                      const void *symmetric, const void *local, uint64_t bytes, int target,
                      gsh_stream stream)
 {
@@ -42,7 +42,7 @@ static void copy_far(struct gsh_instance *pe, const char *call, enum gsh_ring_op
     enqueue_far(pe, call, &request, stream);
 }
 
-static void copy_far_strided(struct gsh_instance *pe, const char *call, enum gsh_ring_op op,
+static void copy_far_strided(struct gsh_instance *pe, const char *call, enum gsh_far_op op,
                              const void *symmetric, const void *local, ptrdiff_t remote_stride,
                              ptrdiff_t local_stride, size_t elem_bytes, size_t nelems, int target,
                              gsh_stream stream)
@@ -65,16 +65,15 @@ static void put_signal_far(struct gsh_instance *pe, const char *call, const void
                            const void *source, uint64_t bytes, const uint64_t *sig_addr,
                            uint64_t signal, int sig_op, int target, gsh_stream stream)
 {
-    struct gsh_request request = {.pe = target};
+    struct gsh_request request = {.pe = target, .sig_op = (uint8_t)sig_op};
     if (bytes == 0) {
-        request.op = GSH_RING_AMO;
-        request.amo_op = sig_op == GSHMEM_SIGNAL_SET ? GSH_AMO_SET : GSH_AMO_ADD;
+        request.op = GSH_FAR_AMO;
+        request.amo_op = gsh_amo_of_signal(sig_op);
         request.word_bytes = sizeof(uint64_t);
         request.remote_off = offset_of(pe, sig_addr);
         request.operand = signal;
     } else {
-        request.op = GSH_RING_PUT_SIGNAL;
-        request.sig_op = (uint8_t)sig_op;
+        request.op = GSH_FAR_PUT_SIGNAL;
         request.remote_off = offset_of(pe, dest);
         request.local = (void *)(uintptr_t)source;
         request.bytes = bytes;
@@ -93,7 +92,7 @@ void gsh_put_on_stream(const char *call, void *dest, const void *source, size_t 
     uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (bytes > 0 && remote == NULL) {
-        copy_far(pe, call, GSH_RING_PUT_LARGE, dest, source, bytes, target, stream);
+        copy_far(pe, call, GSH_FAR_PUT, dest, source, bytes, target, stream);
     } else if (bytes > 0) {
         gsh_require(pe, call,
                     pe->device_ops->stream_copy(pe, remote, source, bytes, no_signal, stream));
@@ -107,7 +106,7 @@ void gsh_get_on_stream(const char *call, void *dest, const void *source, size_t 
     uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (bytes > 0 && remote == NULL) {
-        copy_far(pe, call, GSH_RING_GET_LARGE, source, dest, bytes, target, stream);
+        copy_far(pe, call, GSH_FAR_GET, source, dest, bytes, target, stream);
     } else if (bytes > 0) {
         gsh_require(pe, call,
                     pe->device_ops->stream_copy(pe, dest, remote, bytes, no_signal, stream));
@@ -124,8 +123,8 @@ void gsh_iput_on_stream(const char *call, void *dest, const void *source, ptrdif
     uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, span, target);
     if (nelems > 0 && remote == NULL) {
-        copy_far_strided(pe, call, GSH_RING_IPUT, dest, source, dst, sst, elem_bytes, nelems,
-                         target, stream);
+        copy_far_strided(pe, call, GSH_FAR_IPUT, dest, source, dst, sst, elem_bytes, nelems, target,
+                         stream);
     } else if (nelems > 0) {
         gsh_require(pe, call,
                     pe->device_ops->stream_copy_strided(pe, remote, source, dst, sst, elem_bytes,
@@ -143,8 +142,8 @@ void gsh_iget_on_stream(const char *call, void *dest, const void *source, ptrdif
     uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, span, target);
     if (nelems > 0 && remote == NULL) {
-        copy_far_strided(pe, call, GSH_RING_IGET, source, dest, sst, dst, elem_bytes, nelems,
-                         target, stream);
+        copy_far_strided(pe, call, GSH_FAR_IGET, source, dest, sst, dst, elem_bytes, nelems, target,
+                         stream);
     } else if (nelems > 0) {
         gsh_require(pe, call,
                     pe->device_ops->stream_copy_strided(pe, dest, remote, dst, sst, elem_bytes,
@@ -164,7 +163,7 @@ void gsh_p_on_stream(const char *call, void *dest, const void *value, size_t byt
         return;
     }
     struct gsh_request request = {
-        .op = GSH_RING_PUT_INLINE, .pe = target, .remote_off = offset_of(pe, dest), .bytes = bytes};
+        .op = GSH_FAR_P, .pe = target, .remote_off = offset_of(pe, dest), .bytes = bytes};
     memcpy(request.inline_data, &bits, sizeof(bits));
     enqueue_far(pe, call, &request, stream);
 }

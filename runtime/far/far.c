@@ -47,7 +47,7 @@ void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, con
 void gsh_far_store(struct gsh_instance *pe, const char *call, void *symmetric, uint64_t bits,
                    size_t bytes, int target)
 {
-    struct gsh_request request = gsh_far_request(pe, GSH_RING_PUT_INLINE, symmetric, target);
+    struct gsh_request request = gsh_far_request(pe, GSH_FAR_P, symmetric, target);
     request.bytes = bytes;
     memcpy(request.inline_data, &bits, bytes);
     gsh_far_run(pe, call, &request);
@@ -107,7 +107,7 @@ static void note_most(uint64_t *word, uint64_t value)
     }
 }
 
-/* op: GSH_RING_FENCE or _QUIET; n_covered and `covered` are its notes. */
+/* op: GSH_FAR_FENCE or _QUIET; n_covered and `covered` are its notes. */
 static void order(struct gsh_instance *pe, const char *call, int op, uint64_t *n_covered,
                   size_t covered)
 {
@@ -134,14 +134,13 @@ static void order(struct gsh_instance *pe, const char *call, int op, uint64_t *n
 void gsh_far_fence(struct gsh_instance *pe, const char *call)
 {
     if (pe->far != NULL) {
-        order(pe, call, GSH_RING_FENCE, &pe->far->n_fenced, offsetof(struct gsh_far_ring, fenced));
+        order(pe, call, GSH_FAR_FENCE, &pe->far->n_fenced, offsetof(struct gsh_far_ring, fenced));
     }
 }
 
 void gsh_far_quiet(struct gsh_instance *pe, const char *call)
 {
     if (pe->far != NULL) {
-        order(pe, call, GSH_RING_QUIET, &pe->far->n_quieted,
-              offsetof(struct gsh_far_ring, quieted));
+        order(pe, call, GSH_FAR_QUIET, &pe->far->n_quieted, offsetof(struct gsh_far_ring, quieted));
     }
 }

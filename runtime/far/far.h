@@ -6,9 +6,10 @@
 
 #include <string.h>
 #include "proxy/request.h"
+#include "proxy/ring.h"
 #include "runtime/job/instance.h"
 
-/* A request (enum gsh_ring_op) on target's copy of `symmetric`, the rest for the caller to fill. */
+/* A request (enum gsh_far_op) on target's copy of `symmetric`, the rest for the caller to fill. */
 struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const void *symmetric,
                                    int target);
 /* Carried out in its own sense on return; end the job when that fails. Any thread. */

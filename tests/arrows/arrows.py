@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The include arrows: every #include "..." goes from a layer to one it may know. Also: every source
-file and every header that a user's program reaches is named in a meson.build, so that no file and
-no test is forgotten.
+"""The include arrows: every #include "..." goes from a layer to one it may know. In folders that are
+layered by file it also goes down: a file calls only what lies below it, for who calls a function
+includes its module's header. Also: every source file and every header that a user's program reaches
+is named in a meson.build, so that no file and no test is forgotten.
 
 usage: arrows.py SOURCE_ROOT"""
 
@@ -14,8 +15,10 @@ import sys
 PUBLIC = ["include/", "gshmem/version.h"]
 BASE = ["runtime/base/"]
 HOST = PUBLIC + BASE
-WIRE = ["device/state.h", "proxy/ring.h"]
+WIRE = ["device/far_op.h", "device/state.h", "proxy/ring.h"]
+PROXY = ["proxy/copy.h", "proxy/lanes.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h", "proxy/transport.h"]
 ARROWS = {
+    "device/far_op.h": ["device/state.h"],
     "device/state.h": [],
     "proxy/ring.h": [],
     "include/": ["include/", "gshmem/version.h", "device/"],
@@ -25,12 +28,32 @@ ARROWS = {
     "bootstrap/": HOST + ["bootstrap/"],
     "tools/": HOST + ["tools/", "bootstrap/", "proxy/transport.h"],
     "heap/": HOST + WIRE + ["heap/", "bootstrap/agree.h", "bootstrap/bootstrap.h", "bootstrap/fdpass.h"],
-    "proxy/": HOST + WIRE + ["proxy/", "bootstrap/bootstrap.h"],
+    "proxy/": HOST + WIRE + PROXY + ["proxy/ucx/plugin.h"],
+    "proxy/ring/": HOST + WIRE + ["proxy/ring/", "proxy/request.h"],
+    "proxy/engine/": HOST + WIRE + PROXY + ["proxy/engine/", "proxy/ring/", "proxy/stage/"],
+    "proxy/stage/": HOST + WIRE + PROXY + ["proxy/engine/", "proxy/stage/"],
+    "proxy/loop/": HOST + ["proxy/loop/", "proxy/copy.h", "proxy/list.h", "proxy/transport.h"],
+    "proxy/ucx/": HOST + ["proxy/ucx/", "proxy/copy.h", "proxy/transport.h"],
     "runtime/": HOST + WIRE + ["runtime/", "heap/", "proxy/", "bootstrap/", "device/"],
+    "runtime/far/": HOST + WIRE + PROXY + ["runtime/"],
     "examples/": PUBLIC + ["examples/"],
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything
 }
+# Folders layered by file: modules (x.h and x.c) in order, each of which may include those before it.
+LAYERS = [
+    [f"proxy/{module}" for module in (
+        "engine/pool", "engine/mailbox", "engine/messages", "stage/state", "engine/state",
+        "engine/spin", "engine/failure", "engine/task", "engine/memory", "engine/peer",
+        "engine/outbox",
+        "stage/lanes_late", "stage/jobs", "stage/slots", "stage/out", "stage/in", "stage/stage",
+        "engine/issue", "engine/execute", "engine/inbox", "engine/order", "engine/rings",
+        "engine/round", "engine/thread", "engine/host", "engine/proxy")],
+    [f"proxy/ucx/{module}" for module in (
+        "plugin", "ucx", "loss", "call", "post", "events", "endpoint", "region", "carry", "rma",
+        "message", "life", "transport")],
+    [f"proxy/loop/{module}" for module in ("port", "region", "work", "transport")],
+]
 # Only these of the public headers lead into device/: the rest stay free of it.
 INTO_DEVICE = {"include/gshmem_device.cuh", "include/gshmem/launch.h"}
 SUFFIXES = {".c", ".h", ".cc", ".cu", ".cuh", ".def"}
@@ -63,6 +86,19 @@ def judge(source, target):
         return f"may not include {target}: {layer} knows {', '.join(allowed) or 'nothing'}"
     if layer == "include/" and target.startswith("device/") and source not in INTO_DEVICE:
         return f"may not include {target}: only {', '.join(sorted(INTO_DEVICE))} may"
+    return judge_layers(source, target)
+
+
+def judge_layers(source, target):
+    """The same of two files in folders that are layered by file."""
+    module, included = source.rsplit(".", 1)[0], target.rsplit(".", 1)[0]
+    for layers in LAYERS:
+        if pathlib.PurePath(module).parent not in {pathlib.PurePath(m).parent for m in layers}:
+            continue
+        if module not in layers:
+            return f"has no place in LAYERS of {pathlib.PurePath(__file__).name}"
+        if included in layers and layers.index(included) > layers.index(module):
+            return f"may not include {target}, which lies above it"
     return None
 
 
@@ -115,6 +151,12 @@ def self_test():
     assert judge("include/gshmem_device.cuh", "device/rma.cuh") is None
     assert judge("examples/ring.cu", "runtime/job/instance.h")
     assert judge("elsewhere/x.c", "heap/heap.h")
+    assert judge("proxy/ring/reader.c", "proxy/engine/state.h")
+    assert judge("proxy/stage/out.c", "proxy/engine/peer.h") is None
+    assert judge("proxy/engine/peer.c", "proxy/stage/out.h")
+    assert judge("proxy/engine/peer.c", "proxy/engine/peer.h") is None
+    assert judge("proxy/engine/new.c", "proxy/engine/state.h")
+    assert judge("proxy/ucx/loss.c", "proxy/ucx/life.h")
 
 
 def main():

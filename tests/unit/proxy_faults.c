@@ -30,8 +30,8 @@ static void check_everything_ends(struct pe *pe)
 {
     uint64_t word = 0;
     int other = pe->me == 0 ? 1 : 0;
-    struct gsh_request put = {.op = GSH_RING_PUT, .pe = other, .local = &word, .bytes = 8};
-    struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    struct gsh_request put = {.op = GSH_FAR_PUT, .pe = other, .local = &word, .bytes = 8};
+    struct gsh_request quiet = {.op = GSH_FAR_QUIET};
     CHECK(gsh_proxy_run(pe->proxy, &put) != GSH_OK);
     CHECK(gsh_proxy_post(pe->proxy, &put) != GSH_OK);
     CHECK(gsh_proxy_run(pe->proxy, &quiet) != GSH_OK);
@@ -49,8 +49,8 @@ static void ask_the_lost(struct pe *pe)
 {
     static uint64_t words[1000];
     struct gsh_request q = {
-        .op = GSH_RING_PUT, .pe = 2, .remote_off = 64, .local = words, .bytes = sizeof words};
-    struct gsh_request quiet = {.op = GSH_RING_QUIET};
+        .op = GSH_FAR_PUT, .pe = 2, .remote_off = 64, .local = words, .bytes = sizeof words};
+    struct gsh_request quiet = {.op = GSH_FAR_QUIET};
     switch (what) {
     case BY_PUT:
     case BY_QUIET:
@@ -63,7 +63,7 @@ static void ask_the_lost(struct pe *pe)
         break;
     case BY_AMO:
         q = (struct gsh_request){
-            .op = GSH_RING_AMO, .amo_op = GSH_AMO_ADD, .word_bytes = 8, .is_fetch = true, .pe = 2};
+            .op = GSH_FAR_AMO, .amo_op = GSH_AMO_ADD, .word_bytes = 8, .is_fetch = true, .pe = 2};
         CHECK(gsh_proxy_run(pe->proxy, &q) == GSH_ERR_PEER);
         break;
     default:
@@ -97,20 +97,20 @@ static const struct {
     const char *name;
     struct gsh_request request;
 } beyond[] = {
-    {"a put of 16 bytes", {.op = GSH_RING_PUT, .remote_off = HEAP - 8, .bytes = 16}},
-    {"a put of 8 bytes", {.op = GSH_RING_PUT_INLINE, .remote_off = HEAP, .bytes = 8}},
-    {"a get of 1 bytes", {.op = GSH_RING_GET, .remote_off = UINT64_MAX, .bytes = 1}},
-    {"a g", {.op = GSH_RING_G, .remote_off = HEAP - 4, .word_bytes = 8, .is_fetch = true}},
-    {"an atomic operation", {.op = GSH_RING_AMO, .remote_off = UINT64_MAX - 7, .word_bytes = 8}},
+    {"a put of 16 bytes", {.op = GSH_FAR_PUT, .remote_off = HEAP - 8, .bytes = 16}},
+    {"a put of 8 bytes", {.op = GSH_FAR_P, .remote_off = HEAP, .bytes = 8}},
+    {"a get of 1 bytes", {.op = GSH_FAR_GET, .remote_off = UINT64_MAX, .bytes = 1}},
+    {"a g", {.op = GSH_FAR_G, .remote_off = HEAP - 4, .word_bytes = 8, .is_fetch = true}},
+    {"an atomic operation", {.op = GSH_FAR_AMO, .remote_off = UINT64_MAX - 7, .word_bytes = 8}},
     {"an iput of 2 elements",
-     {.op = GSH_RING_IPUT, .remote_stride = HEAP / 8, .local_stride = 1, .nelems = 2}},
+     {.op = GSH_FAR_IPUT, .remote_stride = HEAP / 8, .local_stride = 1, .nelems = 2}},
     {"an iget of 2 elements",
-     {.op = GSH_RING_IGET, .remote_stride = HEAP / 8, .local_stride = 1, .nelems = 2}},
-    {"a put_signal of 8 bytes", {.op = GSH_RING_PUT_SIGNAL, .bytes = 8, .sig_off = HEAP - 4}},
-    {"its signal", {.op = GSH_RING_PUT_SIGNAL, .bytes = 8, .sig_off = HEAP - 4}},
+     {.op = GSH_FAR_IGET, .remote_stride = HEAP / 8, .local_stride = 1, .nelems = 2}},
+    {"a put_signal of 8 bytes", {.op = GSH_FAR_PUT_SIGNAL, .bytes = 8, .sig_off = HEAP - 4}},
+    {"its signal", {.op = GSH_FAR_PUT_SIGNAL, .bytes = 8, .sig_off = HEAP - 4}},
     {"gshmem_putmem of 8 bytes",
-     {.op = GSH_RING_PUT, .call = "gshmem_putmem", .remote_off = HEAP, .bytes = 8}},
-    {"a put_signal of 8 bytes", {.op = GSH_RING_PUT_SIGNAL, .bytes = 8, .remote_off = HEAP}},
+     {.op = GSH_FAR_PUT, .call = "gshmem_putmem", .remote_off = HEAP, .bytes = 8}},
+    {"a put_signal of 8 bytes", {.op = GSH_FAR_PUT_SIGNAL, .bytes = 8, .remote_off = HEAP}},
 };
 static size_t which;
 static bool by_put;
@@ -162,7 +162,7 @@ static void p_below_memory(struct pe *pe)
 static void refuse(struct pe *pe)
 {
     uint8_t *data = calloc(1, gsh_proxy_message_max(pe->proxy) + 1);
-    struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    struct gsh_request quiet = {.op = GSH_FAR_QUIET};
     int turns = 0;
     CHECK(gsh_proxy_send(pe->proxy, 1, 1, data, gsh_proxy_message_max(pe->proxy) + 1) ==
           GSH_ERR_ARG);
@@ -223,7 +223,7 @@ static void leave_early(struct pe *pe)
     for (uint64_t i = 0; i < 50; i++) {
         ring_put(&pe->rings[0], target, 4096, source, 20000);
         ring_fence(&pe->rings[0]);
-        struct gsh_request iget = {.op = GSH_RING_IGET,
+        struct gsh_request iget = {.op = GSH_FAR_IGET,
                                    .pe = target,
                                    .remote_off = 65536,
                                    .local = dest,

@@ -79,7 +79,7 @@ static void wake_from_host(struct pe *pe)
     memset(pe->heap, 0, 4096);
     pes_barrier(pe);
     for (uint64_t i = 1; i <= WAKES; i++) {
-        struct gsh_request amo = {.op = GSH_RING_AMO,
+        struct gsh_request amo = {.op = GSH_FAR_AMO,
                                   .amo_op = GSH_AMO_SET,
                                   .word_bytes = 8,
                                   .pe = target,

@@ -118,7 +118,7 @@ static uint64_t heap_off(struct asker *a, uint64_t at)
 static void ask(struct asker *a, struct gsh_request *q, struct push *push)
 {
     struct ring *ring = &a->pe->rings[0];
-    bool must_wait = q->is_fetch || q->op == GSH_RING_G;
+    bool must_wait = q->is_fetch || q->op == GSH_FAR_G;
     if (a->route == KERNEL && must_wait) {
         push->immediate = ring->ticket++;
         ring_push(ring, push);
@@ -153,7 +153,7 @@ static void do_put(struct asker *a, int target)
     uint8_t *source = make_source(a, bytes);
     memcpy(a->models[target].bytes + at, source, bytes);
     ask(a,
-        &(struct gsh_request){.op = GSH_RING_PUT,
+        &(struct gsh_request){.op = GSH_FAR_PUT,
                               .pe = target,
                               .remote_off = heap_off(a, at),
                               .local = source,
@@ -169,7 +169,7 @@ static void do_put_inline(struct asker *a, int target)
     uint64_t bytes = 1 + pick(a, GSH_RING_INLINE_MAX), at = pick(a, SLICE - bytes);
     uint8_t *source = make_source(a, bytes);
     struct gsh_request q = {
-        .op = GSH_RING_PUT_INLINE, .pe = target, .remote_off = heap_off(a, at), .bytes = bytes};
+        .op = GSH_FAR_P, .pe = target, .remote_off = heap_off(a, at), .bytes = bytes};
     struct push push = {.op = GSH_RING_PUT_INLINE,
                         .pe = target,
                         .immediate = bytes,
@@ -192,7 +192,7 @@ static void do_get(struct asker *a, int target)
     a->gets[a->n_gets].expected = expected;
     a->gets[a->n_gets++].bytes = bytes;
     ask(a,
-        &(struct gsh_request){.op = GSH_RING_GET,
+        &(struct gsh_request){.op = GSH_FAR_GET,
                               .pe = target,
                               .remote_off = heap_off(a, at),
                               .local = dest,
@@ -206,7 +206,7 @@ static void do_get(struct asker *a, int target)
 static void do_g(struct asker *a, int target)
 {
     uint64_t bytes = 1u << pick(a, 4), at = pick(a, SLICE / 8) * 8, expected = 0;
-    struct gsh_request q = {.op = GSH_RING_G,
+    struct gsh_request q = {.op = GSH_FAR_G,
                             .word_bytes = (uint8_t)bytes,
                             .is_fetch = true,
                             .pe = target,
@@ -234,7 +234,7 @@ static void do_amo(struct asker *a, int target)
     memcpy(&old, word, bytes);
     operand = bytes == 4 ? (uint32_t)operand : operand;
     cond = pick(a, 2) ? old : 5;
-    struct gsh_request q = {.op = GSH_RING_AMO,
+    struct gsh_request q = {.op = GSH_FAR_AMO,
                             .amo_op = (uint8_t)op,
                             .word_bytes = (uint8_t)bytes,
                             .is_fetch = is_fetch,
@@ -283,7 +283,7 @@ static void do_strided(struct asker *a, int target, bool is_put)
             memcpy(expected + i * here * size, model + i * there * size, size);
     }
     ask(a,
-        &(struct gsh_request){.op = is_put ? GSH_RING_IPUT : GSH_RING_IGET,
+        &(struct gsh_request){.op = is_put ? GSH_FAR_IPUT : GSH_FAR_IGET,
                               .pe = target,
                               .remote_off = heap_off(a, at),
                               .local = local,
@@ -308,7 +308,7 @@ static void do_put_signal(struct asker *a, int target)
     will_write(a, target, sig_at, 8);
     mark_written(a, target, at, bytes); /* again: a fence for the signal's sake came before both */
     uint8_t *source = make_source(a, bytes), *word = a->models[target].bytes + sig_at;
-    struct gsh_request q = {.op = GSH_RING_PUT_SIGNAL,
+    struct gsh_request q = {.op = GSH_FAR_PUT_SIGNAL,
                             .sig_op = (uint8_t)sig_op,
                             .pe = target,
                             .remote_off = heap_off(a, at),

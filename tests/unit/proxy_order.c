@@ -68,8 +68,7 @@ static void pass_rounds(struct pe *pe, send_fn send)
 
 static void put_fence_put(struct pe *pe, uint64_t n, uint64_t round, uint64_t *source)
 {
-    struct gsh_request flag = {
-        .op = GSH_RING_PUT_INLINE, .pe = right(pe), .remote_off = FLAG, .bytes = 8};
+    struct gsh_request flag = {.op = GSH_FAR_P, .pe = right(pe), .remote_off = FLAG, .bytes = 8};
     memcpy(flag.inline_data, &round, 8);
     run_put_nbi(pe, right(pe), DATA, source, n * 8);
     run_fence(pe);
@@ -87,7 +86,7 @@ static void put_fence_amo(struct pe *pe, uint64_t n, uint64_t round, uint64_t *s
  * more message after the fence must not make it forget them. */
 static void messages_fence_put(struct pe *pe, uint64_t n, uint64_t round, uint64_t *source)
 {
-    struct gsh_request iput = {.op = GSH_RING_IPUT,
+    struct gsh_request iput = {.op = GSH_FAR_IPUT,
                                .pe = right(pe),
                                .remote_off = DATA,
                                .local = source,
@@ -116,7 +115,7 @@ static void quiet_between(struct pe *pe, uint64_t n, uint64_t round, uint64_t *s
 
 static void put_signal(struct pe *pe, uint64_t n, uint64_t round, uint64_t *source)
 {
-    struct gsh_request q = {.op = GSH_RING_PUT_SIGNAL,
+    struct gsh_request q = {.op = GSH_FAR_PUT_SIGNAL,
                             .sig_op = round % 2 ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD,
                             .pe = right(pe),
                             .remote_off = DATA,

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include "device/state.h"
 #include "proxy/copy.h"
-#include "proxy/engine/engine.h"
+#include "proxy/engine/state.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "tests/test.h"
@@ -157,7 +157,7 @@ static void pes_connect(struct pe *pe)
  * left to tell it when it goes. */
 static void pes_settle(struct pe *pe)
 {
-    struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    struct gsh_request quiet = {.op = GSH_FAR_QUIET};
     if (!pe->options.may_fail)
         CHECK_EQ(gsh_proxy_run(pe->proxy, &quiet), GSH_OK);
 }
@@ -250,7 +250,7 @@ __attribute__((unused)) static void run(struct pe *pe, struct gsh_request *reque
 __attribute__((unused)) static void run_put(struct pe *pe, int target, uint64_t off,
                                             const void *source, uint64_t bytes)
 {
-    struct gsh_request put = {.op = GSH_RING_PUT,
+    struct gsh_request put = {.op = GSH_FAR_PUT,
                               .pe = target,
                               .remote_off = off,
                               .local = (void *)source,
@@ -261,7 +261,7 @@ __attribute__((unused)) static void run_put(struct pe *pe, int target, uint64_t 
 __attribute__((unused)) static void run_put_nbi(struct pe *pe, int target, uint64_t off,
                                                 const void *source, uint64_t bytes)
 {
-    struct gsh_request put = {.op = GSH_RING_PUT,
+    struct gsh_request put = {.op = GSH_FAR_PUT,
                               .pe = target,
                               .remote_off = off,
                               .local = (void *)source,
@@ -272,7 +272,7 @@ __attribute__((unused)) static void run_put_nbi(struct pe *pe, int target, uint6
 __attribute__((unused)) static uint64_t run_amo(struct pe *pe, int target, uint64_t off, int op,
                                                 uint64_t operand, bool is_fetch)
 {
-    struct gsh_request amo = {.op = GSH_RING_AMO,
+    struct gsh_request amo = {.op = GSH_FAR_AMO,
                               .amo_op = (uint8_t)op,
                               .word_bytes = 8,
                               .is_fetch = is_fetch,
@@ -285,13 +285,13 @@ __attribute__((unused)) static uint64_t run_amo(struct pe *pe, int target, uint6
 
 __attribute__((unused)) static void run_fence(struct pe *pe)
 {
-    struct gsh_request fence = {.op = GSH_RING_FENCE};
+    struct gsh_request fence = {.op = GSH_FAR_FENCE};
     run(pe, &fence);
 }
 
 __attribute__((unused)) static void run_quiet(struct pe *pe)
 {
-    struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    struct gsh_request quiet = {.op = GSH_FAR_QUIET};
     run(pe, &quiet);
 }
 

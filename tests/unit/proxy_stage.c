@@ -55,7 +55,7 @@ static void put_slice(struct pe *pe, int target, uint64_t round, uint8_t *source
 {
     for (uint64_t i = 0; i < BYTES; i++)
         source[i] = byte_of(round, pe->me, i);
-    struct gsh_request q = {.op = GSH_RING_PUT_SIGNAL,
+    struct gsh_request q = {.op = GSH_FAR_PUT_SIGNAL,
                             .sig_op = GSHMEM_SIGNAL_ADD,
                             .pe = target,
                             .remote_off = slice(pe->me),
@@ -100,7 +100,7 @@ static void circle(struct pe *pe)
         pes_barrier(pe);
         for (int k = 1; k < pe->n; k++) {
             int other = (pe->me + k) % pe->n;
-            struct gsh_request get = {.op = GSH_RING_GET,
+            struct gsh_request get = {.op = GSH_FAR_GET,
                                       .pe = other,
                                       .remote_off = slice(other),
                                       .local = got + (size_t)other * BYTES,
@@ -201,7 +201,7 @@ static void differ(struct pe *pe)
 {
     uint8_t *source = calloc(1, BYTES);
     struct gsh_request put = {
-        .op = GSH_RING_PUT, .pe = 1, .remote_off = DATA, .local = source, .bytes = BYTES};
+        .op = GSH_FAR_PUT, .pe = 1, .remote_off = DATA, .local = source, .bytes = BYTES};
     unsigned turn = 0;
     if (pe->me == 0)
         (void)!gsh_proxy_post(pe->proxy, &put);

@@ -79,7 +79,7 @@ static void test_word_by_word(void)
             CHECK(gsh_ring_reader_is_ready(&ring.reader));
             CHECK(gsh_ring_reader_may_be_ready(&ring.reader));
             CHECK(has_next(&ring, &request));
-            CHECK_EQ(request.op, GSH_RING_PUT_INLINE);
+            CHECK_EQ(request.op, GSH_FAR_P);
             CHECK_EQ(request.pe, 42);
             CHECK_EQ(request.position, ring.head);
             CHECK(!request.local);

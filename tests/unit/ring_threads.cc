@@ -109,14 +109,14 @@ struct expectation {
 
 static expectation expect(uint64_t *seed, const far_pe &pe)
 {
-    static const uint8_t ops[] = {GSH_RING_PUT,  GSH_RING_GET,        GSH_RING_PUT_INLINE,
-                                  GSH_RING_G,    GSH_RING_AMO,        GSH_RING_IPUT,
-                                  GSH_RING_IGET, GSH_RING_PUT_SIGNAL, GSH_RING_FENCE};
+    static const uint8_t ops[] = {GSH_FAR_PUT,  GSH_FAR_GET,        GSH_FAR_P,
+                                  GSH_FAR_G,    GSH_FAR_AMO,        GSH_FAR_IPUT,
+                                  GSH_FAR_IGET, GSH_FAR_PUT_SIGNAL, GSH_FAR_FENCE};
     expectation e = {};
     gsh_request &q = e.q;
     q.op = ops[below(seed, sizeof ops)];
     q.pe = (int)below(seed, all_pes / 2) * 2; /* all in ring 0 */
-    if (q.op == GSH_RING_FENCE) {
+    if (q.op == GSH_FAR_FENCE) {
         q.pe = 0;
         return e;
     }
@@ -126,31 +126,31 @@ static expectation expect(uint64_t *seed, const far_pe &pe)
     q.bytes = 1 + (is_small ? below(seed, 1 << 19) : test_random(seed) >> 3);
     e.width = 4u << below(seed, 2);
     switch (q.op) {
-    case GSH_RING_PUT_SIGNAL:
+    case GSH_FAR_PUT_SIGNAL:
         q.sig_op = below(seed, 2) ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD;
         q.sig_off = below(seed, 1ull << 46);
         q.signal = any_bits(seed);
         if (is_small)
             q.bytes = 1 + below(seed, GSH_RING_SIGNAL_MAX);
         break;
-    case GSH_RING_PUT_INLINE:
+    case GSH_FAR_P:
         q.bytes = 1 + below(seed, GSH_RING_INLINE_MAX);
         break;
-    case GSH_RING_PUT:
+    case GSH_FAR_PUT:
         q.bytes += GSH_RING_INLINE_MAX;
         break;
-    case GSH_RING_G:
+    case GSH_FAR_G:
         e.width = 1u << below(seed, 4);
         q.is_fetch = true;
         break;
-    case GSH_RING_AMO:
+    case GSH_FAR_AMO:
         q.amo_op = (uint8_t)below(seed, 8);
         q.is_fetch = below(seed, 2);
         q.operand = any_bits(seed);
         q.cond = q.is_fetch ? any_bits(seed) : 0;
         break;
-    case GSH_RING_IPUT:
-    case GSH_RING_IGET:
+    case GSH_FAR_IPUT:
+    case GSH_FAR_IGET:
         q.elem_bytes = 1 + below(seed, 16);
         q.nelems = 1 + below(seed, 1000);
         q.remote_stride = 1 + (ptrdiff_t)below(seed, 1 << 20);
@@ -159,14 +159,14 @@ static expectation expect(uint64_t *seed, const far_pe &pe)
     default:
         break;
     }
-    bool is_inline = q.op == GSH_RING_PUT_INLINE ||
-                     (q.op == GSH_RING_PUT_SIGNAL && q.bytes <= GSH_RING_SIGNAL_MAX);
-    bool has_word = q.op == GSH_RING_G || q.op == GSH_RING_AMO;
+    bool is_inline =
+        q.op == GSH_FAR_P || (q.op == GSH_FAR_PUT_SIGNAL && q.bytes <= GSH_RING_SIGNAL_MAX);
+    bool has_word = q.op == GSH_FAR_G || q.op == GSH_FAR_AMO;
     for (char &c : e.source)
         c = (char)(is_inline ? any_bits(seed) : 0);
     q.local = is_inline || has_word ? nullptr : (void *)(uintptr_t)local;
     q.word_bytes = has_word ? (uint8_t)e.width : 0;
-    if (has_word || q.op == GSH_RING_IPUT || q.op == GSH_RING_IGET)
+    if (has_word || q.op == GSH_FAR_IPUT || q.op == GSH_FAR_IGET)
         q.bytes = 0;
     return e;
 }
@@ -185,30 +185,30 @@ __device__ static void call(const expectation &e, uint64_t ticket)
     uint64_t *sig = (uint64_t *)(state().base + q.sig_off);
     uint64_t got = 0;
     switch (q.op) {
-    case GSH_RING_PUT:
+    case GSH_FAR_PUT:
         far_put(g, far, local, q.bytes, q.pe, q.bytes % 2 == 0, "put");
         break;
-    case GSH_RING_GET:
+    case GSH_FAR_GET:
         far_get(g, local, far, q.bytes, q.pe, q.bytes % 2 == 0, "get");
         break;
-    case GSH_RING_PUT_INLINE:
+    case GSH_FAR_P:
         far_put(g, far, e.source, q.bytes, q.pe, true, "put");
         break;
-    case GSH_RING_G:
+    case GSH_FAR_G:
         got = far_g(far, (uint32_t)e.width, q.pe, "g");
         break;
-    case GSH_RING_AMO:
+    case GSH_FAR_AMO:
         got = far_amo(q.amo_op, far, (uint32_t)e.width, q.operand, q.cond, q.is_fetch, q.pe, "amo");
         break;
-    case GSH_RING_IPUT:
+    case GSH_FAR_IPUT:
         far_iput(g, far, local, q.remote_stride, q.local_stride, q.elem_bytes, q.nelems, q.pe,
                  "iput");
         break;
-    case GSH_RING_IGET:
+    case GSH_FAR_IGET:
         far_iget(g, local, far, q.local_stride, q.remote_stride, q.elem_bytes, q.nelems, q.pe,
                  "iget");
         break;
-    case GSH_RING_PUT_SIGNAL:
+    case GSH_FAR_PUT_SIGNAL:
         far_put_signal(g, far, local ? local : e.source, q.bytes, sig, q.signal, q.sig_op, q.pe,
                        q.bytes % 2 == 0, "put_signal");
         break;
@@ -260,7 +260,7 @@ static void test_encoding(uint64_t *seed)
     pe.launch(kernel_calls, 1, 1, (const expectation *)es.data(), n);
     uint64_t position = 0, ticket = 0;
     for (const expectation &e : es) {
-        if (e.q.op == GSH_RING_FENCE)
+        if (e.q.op == GSH_FAR_FENCE)
             position = next_request(pe, 0).position;
         gsh_request q = next_request(pe, 0);
         CHECK(q.position > position && q.position <= position + GSH_RING_MAX_SLOTS);
@@ -327,26 +327,26 @@ struct proxy_model {
         char *there = &far[q.pe][q.remote_off], *here = (char *)q.local;
         uint64_t value = 0;
         switch (q.op) {
-        case GSH_RING_PUT:
-        case GSH_RING_PUT_INLINE:
-        case GSH_RING_PUT_SIGNAL:
+        case GSH_FAR_PUT:
+        case GSH_FAR_P:
+        case GSH_FAR_PUT_SIGNAL:
             memcpy(there, here ? here : (const char *)q.inline_data, q.bytes);
-            if (q.op == GSH_RING_PUT_SIGNAL)
+            if (q.op == GSH_FAR_PUT_SIGNAL)
                 add(&far[q.pe][q.sig_off], q.signal);
             break;
-        case GSH_RING_GET:
+        case GSH_FAR_GET:
             memcpy(here, there, q.bytes);
             break;
-        case GSH_RING_G:
+        case GSH_FAR_G:
             memcpy(&value, there, q.word_bytes);
             break;
-        case GSH_RING_AMO:
+        case GSH_FAR_AMO:
             value = atomic(q, there);
             break;
-        case GSH_RING_IPUT:
+        case GSH_FAR_IPUT:
             strided(there, (uint64_t)q.remote_stride, here, (uint64_t)q.local_stride, q);
             break;
-        case GSH_RING_IGET:
+        case GSH_FAR_IGET:
             strided(here, (uint64_t)q.local_stride, there, (uint64_t)q.remote_stride, q);
             break;
         default:
@@ -544,7 +544,7 @@ static void test_order()
 {
     far_pe pe(far_bytes);
     pe.launch(kernel_order, 1, 1, (const gsh_ring *)pe.rings, (const char *)pe.heap.data());
-    static const uint8_t ops[] = {GSH_RING_PUT_INLINE, GSH_RING_FENCE, GSH_RING_QUIET};
+    static const uint8_t ops[] = {GSH_FAR_P, GSH_FAR_FENCE, GSH_FAR_QUIET};
     for (uint8_t op : ops)
         CHECK_EQ(next_request(pe, 1).op, op);
     pe.synchronize();

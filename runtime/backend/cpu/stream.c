@@ -59,9 +59,8 @@ static void run_copy(void *arg)
     }
     /* Its release pairs with the acquire of whoever waits for the signal. */
     if (c->signal.address != NULL) {
-        (void)c->pe->device_ops->amo(
-            c->pe, c->signal.op == GSHMEM_SIGNAL_SET ? GSH_AMO_SET : GSH_AMO_ADD, c->signal.address,
-            sizeof(*c->signal.address), c->signal.value, 0, NULL);
+        (void)c->pe->device_ops->amo(c->pe, gsh_amo_of_signal(c->signal.op), c->signal.address,
+                                     sizeof(*c->signal.address), c->signal.value, 0, NULL);
     }
 }
 
@@ -129,7 +128,7 @@ static void run_far(void *arg)
     uint8_t op = c->request.op;
     gsh_far_fence(c->pe, c->call);
     gsh_far_run(c->pe, c->call, &c->request);
-    if (op == GSH_RING_PUT_LARGE || op == GSH_RING_PUT_INLINE || op == GSH_RING_IPUT) {
+    if (op == GSH_FAR_PUT || op == GSH_FAR_P || op == GSH_FAR_IPUT) {
         gsh_far_quiet(c->pe, c->call);
     }
 }

@@ -317,20 +317,18 @@ enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
         .remote = pe->state.base + request->remote_off,
         .bytes = request->bytes,
         .signal =
-            pe->state.base + (request->op == GSH_RING_AMO ? request->remote_off : request->sig_off),
-        .value = request->op == GSH_RING_AMO ? request->operand : request->signal,
-        .dst = request->op == GSH_RING_IPUT ? request->remote_stride : request->local_stride,
-        .sst = request->op == GSH_RING_IPUT ? request->local_stride : request->remote_stride,
+            pe->state.base + (request->op == GSH_FAR_AMO ? request->remote_off : request->sig_off),
+        .value = request->op == GSH_FAR_AMO ? request->operand : request->signal,
+        .dst = request->op == GSH_FAR_IPUT ? request->remote_stride : request->local_stride,
+        .sst = request->op == GSH_FAR_IPUT ? request->local_stride : request->remote_stride,
         .elem_bytes = request->elem_bytes,
         .nelems = request->nelems,
         .op = request->op,
-        .sig_op = request->op == GSH_RING_AMO
-                      ? (request->amo_op == GSH_AMO_SET ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD)
-                      : request->sig_op,
+        .sig_op = request->sig_op,
         .pe = request->pe,
     };
     name_call(args.call, call);
-    if (request->op == GSH_RING_PUT_INLINE) {
+    if (request->op == GSH_FAR_P) {
         memcpy(&args.value, request->inline_data, sizeof(args.value));
     }
     if (request->local != NULL) {
@@ -356,7 +354,7 @@ enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
  * all. */
 enum gsh_result gsh_cuda_stream_quiet(struct gsh_instance *pe, gsh_stream stream)
 {
-    static const struct gsh_request quiet = {.op = GSH_RING_QUIET};
+    static const struct gsh_request quiet = {.op = GSH_FAR_QUIET};
     return pe->proxy != NULL ? gsh_cuda_stream_far(pe, "gshmemx_quiet_on_stream", &quiet, stream)
                              : GSH_OK;
 }

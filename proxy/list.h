@@ -51,10 +51,11 @@ struct gsh_queue {
 static inline void gsh_queue_push(struct gsh_queue *queue, struct gsh_request *request)
 {
     request->next = NULL;
-    if (queue->head)
+    if (queue->head != NULL) {
         queue->tail->next = request;
-    else
+    } else {
         queue->head = request;
+    }
     queue->tail = request;
 }
 

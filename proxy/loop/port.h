@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parts of the loop transport: the ports where its threads meet, and lists of regions. Private to
- * it. */
-#ifndef GSH_LOOP_H
-#define GSH_LOOP_H
+ * Ports, where the loop transport's threads meet: one for each PE, kept until everybody who knows
+ * it has gone. */
+#ifndef GSH_LOOP_PORT_H
+#define GSH_LOOP_PORT_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/base/result.h"
-
-/* ---- ports: one for each PE, kept until everybody who knows it has gone ---- */
 
 struct gsh_loop_letter {
     struct gsh_loop_letter *next;
@@ -54,26 +51,5 @@ struct gsh_loop_letter *gsh_loop_port_take(struct gsh_loop_port *port, int from_
 bool gsh_loop_port_arm(struct gsh_loop_port *port);
 /* As a letter does. */
 void gsh_loop_port_stir(struct gsh_loop_port *port);
-
-/* ---- regions of one heap, which lie in memory as their offsets say ---- */
-
-struct gsh_loop_region {
-    struct gsh_loop_region *next;
-    uint64_t off, bytes;
-    uint8_t *memory;
-    void *made; /* the memory, when it is the region's own */
-};
-
-/* NULL: no memory, noted. */
-struct gsh_loop_region *gsh_loop_region_add(struct gsh_loop_region **regions, uint8_t *memory,
-                                            uint64_t off, uint64_t bytes);
-/* The same of memory of its own, freed with the region. */
-struct gsh_loop_region *gsh_loop_region_make(struct gsh_loop_region **regions, uint64_t off,
-                                             uint64_t bytes);
-GSH_CHECK_RESULT enum gsh_result gsh_loop_region_remove(struct gsh_loop_region **regions,
-                                                        uint64_t off);
-void gsh_loop_region_remove_all(struct gsh_loop_region **regions);
-/* NULL: some of the range is in no region. */
-uint8_t *gsh_loop_region_find(const struct gsh_loop_region *regions, uint64_t off, uint64_t bytes);
 
 #endif

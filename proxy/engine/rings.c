@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rings that this PE's kernels fill: requests become tasks in a window of fixed size, which
- * they leave in the ring's order. A full window is not read further, so the ring fills, and the
- * kernels wait. How a ring is read is reader.c's. */
+ * See rings.h. */
+#include "proxy/engine/rings.h"
+
 #include <stdlib.h>
-#include "proxy/engine/engine.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/order.h"
 #include "runtime/base/util.h"
 
 /* Requests taken from one ring before the others and the transport have their turn. */
@@ -16,8 +17,9 @@ static void ring_task_done(struct gsh_request *request)
 {
     struct gsh_task *task = GSH_HOLDER(struct gsh_task, request, request);
     struct gsh_ring_entry *entry = GSH_HOLDER(struct gsh_ring_entry, task, task);
-    if (request->is_fetch)
+    if (request->is_fetch) {
         gsh_ring_reader_reply(&entry->window->reader, request->ticket, request->value);
+    }
     task->is_done = true;
 }
 
@@ -29,10 +31,12 @@ static unsigned drain_ring(struct gsh_proxy *proxy, struct gsh_ring_window *wind
         struct gsh_task *task = &entry->task;
         bool has;
         enum gsh_result r = gsh_ring_reader_next(&window->reader, &task->request, &has);
-        if (r != GSH_OK)
+        if (r != GSH_OK) {
             gsh_engine_fail(proxy, proxy->options.my_pe, r, "a request of a kernel", NULL);
-        if (r != GSH_OK || !has)
+        }
+        if (r != GSH_OK || !has) {
             return n;
+        }
         window->tail++;
         proxy->n_ring_tasks++;
         n++;
@@ -41,7 +45,7 @@ static unsigned drain_ring(struct gsh_proxy *proxy, struct gsh_ring_window *wind
         task->source = (uint8_t)source;
         task->is_done = false;
         task->request.done = ring_task_done;
-        gsh_engine_submit(proxy, task);
+        gsh_order_submit(proxy, task);
     }
     gsh_ring_reader_publish(&window->reader);
     return n;
@@ -51,8 +55,9 @@ unsigned gsh_rings_drain(struct gsh_proxy *proxy)
 {
     unsigned n = 0;
     for (int r = 0; r < proxy->n_rings; r++) {
-        if (gsh_ring_reader_may_be_ready(&proxy->rings[r]->reader))
+        if (gsh_ring_reader_may_be_ready(&proxy->rings[r]->reader)) {
             n += drain_ring(proxy, proxy->rings[r], (unsigned)r);
+        }
     }
     return n;
 }
@@ -66,47 +71,46 @@ unsigned gsh_rings_retire(struct gsh_proxy *proxy)
         unsigned n_done = 0;
         while (window->head != window->tail) {
             struct gsh_ring_entry *oldest = &window->entry[window->head & (window->n_entries - 1)];
-            if (!oldest->task.is_done)
+            if (!oldest->task.is_done) {
                 break;
+            }
             entry = oldest;
             window->head++;
             n_done++;
         }
         proxy->n_ring_tasks -= n_done;
         n += n_done;
-        if (entry)
+        if (entry != NULL) {
             gsh_ring_reader_done(&window->reader, entry->task.request.position);
+        }
     }
     return n;
 }
 
-enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, struct gsh_ring_slot *slots,
-                                   uint64_t n_slots, struct gsh_ring_cpu *cpu)
+enum gsh_result gsh_rings_add(struct gsh_proxy *proxy, struct gsh_ring_slot *slots,
+                              uint64_t n_slots, struct gsh_ring_cpu *cpu)
 {
-    struct gsh_ring_window *window = calloc(1, sizeof *window);
+    if (proxy->n_rings == GSH_RING_MAX_RINGS) {
+        return gsh_fail(GSH_ERR_ARG, "more than %d rings", GSH_RING_MAX_RINGS);
+    }
+    struct gsh_ring_window *window = calloc(1, sizeof(*window));
     uint64_t n = gsh_min_u64(n_slots, WINDOW_MAX);
-    struct gsh_ring_entry *entry = calloc(n, sizeof *entry);
+    struct gsh_ring_entry *entry = calloc(n, sizeof(*entry));
     enum gsh_result r = GSH_OK;
-    gsh_lock_take(&proxy->lock);
-    if (!window || !entry)
+    if (window == NULL || entry == NULL) {
         r = gsh_fail(GSH_ERR_NOMEM, "no memory for a ring's requests");
-    else if (proxy->n_rings == GSH_RING_MAX_RINGS)
-        r = gsh_fail(GSH_ERR_ARG, "more than %d rings", GSH_RING_MAX_RINGS);
-    else
+    } else {
         r = gsh_ring_reader_init(&window->reader, slots, n_slots, cpu, proxy->heap_base,
                                  proxy->options.n_pes);
-    if (r == GSH_OK) {
-        window->entry = entry;
-        window->n_entries = n;
-        proxy->rings[proxy->n_rings++] = window;
     }
-    gsh_lock_give(&proxy->lock);
     if (r != GSH_OK) {
         free(entry);
         free(window);
         return r;
     }
-    gsh_thread_wake(proxy);
+    window->entry = entry;
+    window->n_entries = n;
+    proxy->rings[proxy->n_rings++] = window;
     return GSH_OK;
 }
 

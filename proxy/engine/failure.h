@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What goes wrong far away: one line that names the peer and the operation, told once; after it the
+ * proxy does nothing more. */
+#ifndef GSH_FAILURE_H
+#define GSH_FAILURE_H
+
+#include "proxy/engine/state.h"
+
+/* Everything stops, and options.fail is told, the first time. reason NULL: what the transport said
+ * of the peer, else this thread's last error. */
+void gsh_engine_fail(struct gsh_proxy *proxy, int pe, enum gsh_result r, const char *operation,
+                     const char *reason);
+/* The same, naming the task's operation and its symmetric address. */
+void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason);
+/* Reports a lost peer that no operation has reported. */
+void gsh_engine_report_lost(struct gsh_proxy *proxy);
+void gsh_engine_lost(void *context, int pe, const char *reason);
+
+#endif

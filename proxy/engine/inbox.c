@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See inbox.h. */
+#include "proxy/engine/inbox.h"
+
+#include <string.h>
+#include "proxy/engine/failure.h"
+#include "proxy/engine/memory.h"
+#include "proxy/engine/outbox.h"
+#include "proxy/engine/peer.h"
+#include "proxy/engine/task.h"
+#include "proxy/stage/in.h"
+#include "proxy/stage/out.h"
+#include "proxy/stage/slots.h"
+
+/* ---- what is asked of this PE ---- */
+
+static void do_amo(struct gsh_engine_peer *peer, const struct gsh_message *m)
+{
+    struct gsh_proxy *proxy = peer->proxy;
+    uint64_t old = 0;
+    if (!gsh_memory_amo(proxy, m->amo_op, proxy->heap_base + m->off, m->word_bytes, m->amo.operand,
+                        m->amo.cond, &old) ||
+        !m->is_fetch) {
+        return;
+    }
+    gsh_out_answer_value(peer, m, old);
+}
+
+static void do_put_signal(struct gsh_proxy *proxy, const struct gsh_message *m, const void *data,
+                          size_t bytes)
+{
+    uint64_t old = 0;
+    if (gsh_memory_in(proxy, proxy->heap_base + m->off, data, bytes)) {
+        (void)gsh_memory_amo(proxy, m->amo_op, proxy->heap_base + m->amo.off, 8, m->amo.operand, 0,
+                             &old);
+    }
+}
+
+static void do_get(struct gsh_engine_peer *peer, const struct gsh_message *m)
+{
+    struct gsh_proxy *proxy = peer->proxy;
+    struct gsh_out *out =
+        gsh_out_take_answer(peer, m, GSH_MESSAGE_DATA, m->bytes > GSH_REQUEST_INLINE_MAX);
+    if (out != NULL && gsh_memory_out(proxy, out->data, proxy->heap_base + m->off, m->bytes)) {
+        gsh_out_send(peer, out, out->data, m->bytes);
+    }
+}
+
+static void do_iget(struct gsh_engine_peer *peer, const struct gsh_message *m)
+{
+    struct gsh_proxy *proxy = peer->proxy;
+    struct gsh_out *out = gsh_out_take_answer(peer, m, GSH_MESSAGE_ELEMENTS, true);
+    if (out == NULL ||
+        !gsh_memory_gather(proxy, out->data, proxy->heap_base + m->off, m->strided.stride,
+                           m->strided.elem_bytes, m->strided.nelems)) {
+        return;
+    }
+    out->header.strided.nelems = m->strided.nelems;
+    gsh_out_send(peer, out, out->data, m->strided.elem_bytes * m->strided.nelems);
+}
+
+/* ---- answers ---- */
+
+static void take_value(const struct gsh_message *m)
+{
+    struct gsh_task *task = (struct gsh_task *)(uintptr_t)m->task;
+    task->request.value = m->value;
+    gsh_task_done(task);
+}
+
+static void take_data(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
+                      size_t bytes)
+{
+    struct gsh_task *task = (struct gsh_task *)(uintptr_t)m->task;
+    struct gsh_request *request = &task->request;
+    if (request->op == GSH_FAR_G) {
+        memcpy(&request->value, data, bytes < 8 ? bytes : 8);
+        gsh_task_take_part(peer, task, request->word_bytes);
+    } else if (gsh_memory_in(peer->proxy, (uint8_t *)request->local + m->at, data, bytes)) {
+        gsh_task_take_part(peer, task, request->bytes);
+    }
+}
+
+static void take_elements(struct gsh_engine_peer *peer, const struct gsh_message *m,
+                          const void *data)
+{
+    struct gsh_task *task = (struct gsh_task *)(uintptr_t)m->task;
+    const struct gsh_request *request = &task->request;
+    uint64_t size = request->elem_bytes;
+    uint8_t *dest = (uint8_t *)request->local + m->at * (uint64_t)request->local_stride * size;
+    if (gsh_memory_scatter(peer->proxy, dest, request->local_stride, data, size,
+                           m->strided.nelems)) {
+        gsh_task_take_part(peer, task, request->nelems);
+    }
+}
+
+/* ---- arrival ---- */
+
+/* Those for which lanes are at work, when there are some. */
+static bool is_staged(const struct gsh_message *m)
+{
+    const struct gsh_task *task = (const struct gsh_task *)(uintptr_t)m->task;
+    switch (m->kind) {
+    case GSH_MESSAGE_ACK:
+    case GSH_MESSAGE_MAIL:
+    case GSH_MESSAGE_VALUE:
+        return false;
+    case GSH_MESSAGE_DATA:
+        return task->request.op != GSH_FAR_G;
+    default:
+        return m->kind < GSH_MESSAGE_KINDS;
+    }
+}
+
+static void stage(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
+                  size_t bytes)
+{
+    switch (m->kind) {
+    case GSH_MESSAGE_GET:
+    case GSH_MESSAGE_IGET:
+        gsh_stage_answer(peer, m);
+        break;
+    case GSH_MESSAGE_WANT:
+        gsh_stage_wanted(peer, m);
+        break;
+    case GSH_MESSAGE_GRANT:
+        gsh_stage_granted(peer, m, data, bytes);
+        break;
+    default:
+        gsh_stage_take(peer, m, data, bytes);
+    }
+}
+
+static void dispatch(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
+                     size_t bytes)
+{
+    struct gsh_proxy *proxy = peer->proxy;
+    switch (m->kind) {
+    case GSH_MESSAGE_ACK:
+        break;
+    case GSH_MESSAGE_MAIL:
+        if (gsh_mailbox_put(&proxy->mailbox, peer->pe, m->tag, data, bytes) != GSH_OK) {
+            gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", gsh_last_error());
+        }
+        break;
+    case GSH_MESSAGE_AMO:
+        do_amo(peer, m);
+        break;
+    case GSH_MESSAGE_PUT:
+        (void)gsh_memory_in(proxy, proxy->heap_base + m->off, data, bytes);
+        break;
+    case GSH_MESSAGE_PUT_SIGNAL:
+        do_put_signal(proxy, m, data, bytes);
+        break;
+    case GSH_MESSAGE_IPUT:
+        (void)gsh_memory_scatter(proxy, proxy->heap_base + m->off, m->strided.stride, data,
+                                 m->strided.elem_bytes, m->strided.nelems);
+        break;
+    case GSH_MESSAGE_GET:
+        do_get(peer, m);
+        break;
+    case GSH_MESSAGE_IGET:
+        do_iget(peer, m);
+        break;
+    case GSH_MESSAGE_VALUE:
+        take_value(m);
+        break;
+    case GSH_MESSAGE_DATA:
+        take_data(peer, m, data, bytes);
+        break;
+    case GSH_MESSAGE_ELEMENTS:
+        take_elements(peer, m, data);
+        break;
+    default:
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "it is of no known kind");
+    }
+}
+
+void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t header_bytes,
+                       const void *data, size_t bytes)
+{
+    struct gsh_proxy *proxy = context;
+    struct gsh_message m;
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, from_pe);
+    if (peer == NULL) {
+        return;
+    }
+    if (header_bytes != sizeof(m)) {
+        gsh_engine_fail(proxy, from_pe, GSH_ERR_BUG, "a message", "its header has another length");
+        return;
+    }
+    memcpy(&m, header, sizeof(m)); /* transports promise no alignment */
+    peer->acked += m.acks;
+    if (m.acks > 0) {
+        gsh_engine_peer_settle(peer);
+    }
+    if (m.kind == GSH_MESSAGE_NOTICE && proxy->options.notice != NULL) {
+        proxy->options.notice(proxy->options.context, from_pe, data, bytes);
+    }
+    if (m.kind == GSH_MESSAGE_NOTICE || proxy->failure != GSH_OK) {
+        return;
+    }
+    /* Nothing is sent before it is carried out; then its own answer takes the ack along. */
+    if (proxy->stage.ops != NULL && is_staged(&m)) {
+        stage(peer, &m, data, bytes);
+        return;
+    }
+    if (gsh_message_changes_memory(m.kind)) {
+        gsh_out_count_to_ack(peer);
+    }
+    dispatch(peer, &m, data, bytes);
+}

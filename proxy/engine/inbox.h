@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Messages of other proxies: doing what they ask. A message is carried out completely when it
+ * arrives, or by staging, in order, a little later; memory-changing ones are then counted and
+ * acknowledged together, answers carry such acks along. */
+#ifndef GSH_INBOX_H
+#define GSH_INBOX_H
+
+#include <stddef.h>
+
+/* For struct gsh_transport_events; context is the proxy. */
+void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t header_bytes,
+                       const void *data, size_t bytes);
+
+#endif

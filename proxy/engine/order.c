@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See order.h. How a task is then carried out is the business of issue.c and execute.c. */
+#include "proxy/engine/order.h"
+
+#include <stdio.h>
+#include "proxy/engine/execute.h"
+#include "proxy/engine/failure.h"
+#include "proxy/engine/issue.h"
+#include "proxy/engine/peer.h"
+#include "proxy/engine/task.h"
+#include "proxy/stage/out.h"
+
+static struct gsh_task *task_of(struct gsh_request *request)
+{
+    return GSH_HOLDER(struct gsh_task, request, request);
+}
+
+/* ---- what waits ---- */
+
+static void mark_done(struct gsh_task *mark)
+{
+    struct gsh_task *quiet = mark->quiet;
+    gsh_pool_give(&mark->proxy->tasks, mark);
+    if (--quiet->outstanding == 0) {
+        gsh_task_done(quiet);
+    }
+}
+
+/* False: it stays where it is. True: it has gone on, and is no more in its queue. */
+static bool leave_flush_wait(struct gsh_engine_peer *peer, struct gsh_task *task)
+{
+    if (task->needed > peer->puts_flushed || !gsh_stage_is_sent(peer, task->needed_staged)) {
+        return false;
+    }
+    if (task->request.op == GSH_TASK_SIGNAL) {
+        return gsh_task_issue(peer, task);
+    }
+    task->needed = peer->sent;
+    gsh_queue_push(&peer->ack_wait, &task->request);
+    return true;
+}
+
+static bool may_pass_fence(struct gsh_engine_peer *peer, struct gsh_task *task)
+{
+    if (task->needs_fence) {
+        /* flush_wait: signals whose puts are flushed, which the transport has not taken yet. */
+        if (peer->puts_flushed != peer->puts_posted || peer->flush_wait.head != NULL ||
+            peer->stage.n_puts > 0) {
+            return false;
+        }
+        peer->native_after = peer->sent;
+        task->needs_fence = false;
+    }
+    return peer->acked >= peer->native_after || !gsh_task_is_native(task);
+}
+
+static bool leave_queue(struct gsh_engine_peer *peer, struct gsh_task *task)
+{
+    if (!may_pass_fence(peer, task)) {
+        return false;
+    }
+    if (task->request.op != GSH_TASK_MARK) {
+        return gsh_task_issue(peer, task);
+    }
+    task->needed = peer->puts_posted;
+    task->needed_staged = peer->stage.n_begun;
+    gsh_queue_push(&peer->flush_wait, &task->request);
+    return true;
+}
+
+/* Lets tasks go on from the queue's head until one cannot. */
+static void drain(struct gsh_engine_peer *peer, struct gsh_queue *queue,
+                  bool (*leave)(struct gsh_engine_peer *peer, struct gsh_task *task))
+{
+    while (queue->head != NULL && peer->proxy->failure == GSH_OK) {
+        /* Out first: when it has gone on, it is in another queue or in no memory of ours. */
+        struct gsh_request *request = gsh_queue_pop(queue);
+        if (!leave(peer, task_of(request))) {
+            request->next = queue->head;
+            if (queue->head == NULL) {
+                queue->tail = request;
+            }
+            queue->head = request;
+            return;
+        }
+    }
+}
+
+static bool leave_ack_wait(struct gsh_engine_peer *peer, struct gsh_task *mark)
+{
+    if (mark->needed > peer->acked) {
+        return false;
+    }
+    mark_done(mark);
+    return true;
+}
+
+static bool wants_flush(const struct gsh_engine_peer *peer)
+{
+    if (peer->flush_wait.head != NULL) {
+        return task_of(peer->flush_wait.head)->needed > peer->puts_flushed;
+    }
+    return peer->queue.head != NULL && task_of(peer->queue.head)->needs_fence &&
+           peer->puts_flushed != peer->puts_posted;
+}
+
+static void pump(struct gsh_engine_peer *peer)
+{
+    do {
+        drain(peer, &peer->flush_wait, leave_flush_wait);
+        drain(peer, &peer->queue, leave_queue);
+        drain(peer, &peer->flush_wait, leave_flush_wait); /* marks that the queue let go */
+        drain(peer, &peer->ack_wait, leave_ack_wait);
+    } while (wants_flush(peer) && gsh_engine_peer_flush(peer));
+    if (gsh_engine_peer_is_waiting(peer)) {
+        if (gsh_link_is_alone(&peer->waiting)) {
+            gsh_link_append(&peer->proxy->waiting, &peer->waiting);
+        }
+        return;
+    }
+    gsh_link_remove(&peer->waiting);
+    gsh_engine_peer_settle(peer);
+}
+
+/* ---- submission ---- */
+
+static void enqueue(struct gsh_engine_peer *peer, struct gsh_task *task)
+{
+    bool is_mark = task->request.op == GSH_TASK_MARK;
+    task->needs_fence = peer->needs_fence && !is_mark;
+    if (task->needs_fence) {
+        peer->needs_fence = false;
+    }
+    /* A put's usual way: nothing is in front of it, and nothing is left behind. */
+    if (peer->queue.head != NULL || !leave_queue(peer, task)) {
+        gsh_queue_push(&peer->queue, &task->request);
+    }
+    /* Peers where something waits are pumped each round; a mark starts its flush now. */
+    if (gsh_engine_peer_is_waiting(peer) && (is_mark || gsh_link_is_alone(&peer->waiting))) {
+        pump(peer);
+    }
+}
+
+/* Whose requests a FENCE or QUIET is about: a host thread's is about those of kernels, too, which
+ * the rings have given out before. */
+static uint32_t sources_of(const struct gsh_task *task)
+{
+    return task->source == GSH_SOURCE_HOST ? UINT32_MAX : 1u << task->source;
+}
+
+static void submit_fence(struct gsh_proxy *proxy, struct gsh_task *task)
+{
+    for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = at->next) {
+        struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, active, at);
+        if (peer->sources & sources_of(task)) {
+            peer->needs_fence = true;
+        }
+    }
+    gsh_task_done(task);
+}
+
+static void submit_mark(struct gsh_engine_peer *peer, struct gsh_task *quiet)
+{
+    struct gsh_proxy *proxy = peer->proxy;
+    struct gsh_task *mark = gsh_pool_take(&proxy->tasks);
+    if (mark == NULL) {
+        gsh_task_fail(quiet, GSH_ERR_NOMEM, NULL);
+        return;
+    }
+    mark->request.op = GSH_TASK_MARK;
+    mark->request.pe = peer->pe;
+    mark->proxy = proxy;
+    mark->quiet = quiet;
+    quiet->outstanding++;
+    enqueue(peer, mark);
+}
+
+static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
+{
+    struct gsh_link *next;
+    quiet->outstanding = 1; /* of its own, so that it is done only when all marks are made */
+    for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = next) {
+        struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, active, at);
+        next = at->next;
+        if (peer->sources & sources_of(quiet)) {
+            submit_mark(peer, quiet);
+        }
+    }
+    if (--quiet->outstanding == 0) {
+        gsh_task_done(quiet);
+    }
+}
+
+/* From the first to behind the last byte that the request reads or writes at the peer, a signal
+ * aside. */
+static uint64_t span_of(const struct gsh_request *q)
+{
+    if (q->op == GSH_FAR_AMO || q->op == GSH_FAR_G) {
+        return q->word_bytes;
+    }
+    if (q->op != GSH_FAR_IPUT && q->op != GSH_FAR_IGET) {
+        return q->bytes;
+    }
+    return q->nelems > 0 ? ((q->nelems - 1) * (uint64_t)q->remote_stride + 1) * q->elem_bytes : 0;
+}
+
+/* False: it has failed. */
+static bool check_symmetric(struct gsh_task *task)
+{
+    const struct gsh_request *request = &task->request;
+    const struct gsh_proxy *proxy = task->proxy;
+    char reason[80];
+    if (!gsh_proxy_is_in_heap(proxy, request->remote_off, span_of(request))) {
+        gsh_task_fail(task, GSH_ERR_ARG, "not symmetric: outside the heap");
+        return false;
+    }
+    if (request->op != GSH_FAR_PUT_SIGNAL || gsh_proxy_is_in_heap(proxy, request->sig_off, 8)) {
+        return true;
+    }
+    snprintf(reason, sizeof(reason), "its signal at %p is not symmetric: outside the heap",
+             (void *)(proxy->heap_base + request->sig_off));
+    gsh_task_fail(task, GSH_ERR_ARG, reason);
+    return false;
+}
+
+void gsh_order_submit(struct gsh_proxy *proxy, struct gsh_task *task)
+{
+    struct gsh_request *request = &task->request;
+    task->at = 0;
+    task->outstanding = 0;
+    if (request->op == GSH_FAR_FENCE) {
+        submit_fence(proxy, task);
+        return;
+    }
+    if (request->op == GSH_FAR_QUIET) {
+        submit_quiet(proxy, task);
+        return;
+    }
+    if (request->pe < 0 || request->pe >= proxy->options.n_pes) {
+        gsh_task_fail(task, GSH_ERR_ARG, "there is no such PE");
+        return;
+    }
+    if (!check_symmetric(task)) {
+        return;
+    }
+    request->value = 0;
+    if (request->pe == proxy->options.my_pe) {
+        gsh_task_execute(task);
+        return;
+    }
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, request->pe);
+    if (peer == NULL) {
+        return;
+    }
+    if (gsh_task_changes_memory(task)) {
+        gsh_engine_peer_activate(peer, task->source);
+    }
+    enqueue(peer, task);
+}
+
+void gsh_order_pump(struct gsh_proxy *proxy)
+{
+    struct gsh_link *next;
+    for (struct gsh_link *at = proxy->waiting.next; at != &proxy->waiting; at = next) {
+        next = at->next;
+        pump(GSH_HOLDER(struct gsh_engine_peer, waiting, at));
+    }
+}

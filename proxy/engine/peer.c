@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See peer.h. */
+#include "proxy/engine/peer.h"
+
+#include <stdlib.h>
+#include "proxy/engine/failure.h"
+
+struct gsh_engine_peer *gsh_engine_peer(struct gsh_proxy *proxy, int pe)
+{
+    struct gsh_engine_peer *peer = proxy->peers[pe];
+    if (peer != NULL) {
+        return peer;
+    }
+    peer = calloc(1, sizeof(*peer));
+    if (peer == NULL) {
+        gsh_engine_fail(proxy, pe, GSH_ERR_NOMEM, "the connection", "no memory");
+        return NULL;
+    }
+    peer->pe = pe;
+    peer->proxy = proxy;
+    gsh_link_init(&peer->active);
+    gsh_link_init(&peer->waiting);
+    gsh_link_init(&peer->acking);
+    gsh_stage_peer_init(&peer->stage);
+    proxy->peers[pe] = peer;
+    return peer;
+}
+
+void gsh_engine_peer_settle(struct gsh_engine_peer *peer)
+{
+    if (gsh_engine_peer_is_waiting(peer) || peer->puts_flushed != peer->puts_posted ||
+        peer->acked != peer->sent || peer->stage.n_puts > 0) {
+        return;
+    }
+    /* Nothing is left for a fence to order. */
+    peer->needs_fence = false;
+    peer->sources = 0;
+    gsh_link_remove(&peer->active);
+}
+
+/* ---- flushes ---- */
+
+static void flush_done(struct gsh_op *op, enum gsh_result r)
+{
+    struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, flush_op, op);
+    struct gsh_proxy *proxy = peer->proxy;
+    proxy->n_pending--;
+    peer->is_flushing = false;
+    if (r != GSH_OK) {
+        gsh_engine_fail(proxy, peer->pe, r, "the completion of puts", NULL);
+        return;
+    }
+    peer->puts_flushed = peer->flush_target;
+    gsh_engine_peer_settle(peer);
+}
+
+bool gsh_engine_peer_flush(struct gsh_engine_peer *peer)
+{
+    struct gsh_proxy *proxy = peer->proxy;
+    struct gsh_transport *t = proxy->transport;
+    bool is_pending = false;
+    if (peer->is_flushing || proxy->failure != GSH_OK) {
+        return false;
+    }
+    peer->is_flushing = true;
+    peer->flush_target = peer->puts_posted;
+    peer->flush_op.done = flush_done;
+    proxy->n_pending++; /* first, for done may come from within the call */
+    enum gsh_result r = t->ops->flush(t, peer->pe, &peer->flush_op, &is_pending);
+    if (r != GSH_OK || !is_pending) {
+        flush_done(&peer->flush_op, r);
+    }
+    return !peer->is_flushing;
+}

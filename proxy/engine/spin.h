@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Waiting for something that is about to happen. */
+#ifndef GSH_SPIN_H
+#define GSH_SPIN_H
+
+#include "runtime/base/atomic.h"
+
+/* One turn of a spin that never sleeps: pauses, and now and then yields. */
+static inline void gsh_spin(unsigned *turn)
+{
+    unsigned t = (*turn)++ % 80; /* of which gsh_backoff makes 64 pauses, 16 yields */
+    gsh_backoff(&t);
+}
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The proxy's state, which all layers of the engine share: tasks, peers, the proxy. Private to
+ * proxy/ and its tests. Everything here is under the proxy's lock, unless it says otherwise. What
+ * the counters are for stands in order.h. */
+#ifndef GSH_ENGINE_STATE_H
+#define GSH_ENGINE_STATE_H
+
+#include <pthread.h>
+#include "proxy/list.h"
+#include "proxy/engine/mailbox.h"
+#include "proxy/engine/pool.h"
+#include "proxy/proxy.h"
+#include "proxy/stage/state.h"
+#include "runtime/base/lock.h"
+
+struct gsh_ring_window;
+
+/* Operations that only the engine makes. */
+enum {
+    GSH_TASK_MARK = GSH_FAR_OPS,
+    GSH_TASK_SIGNAL /* amo_op, remote_off, operand: of a put_signal whose put went before */
+};
+
+#define GSH_SOURCE_HOST GSH_RING_MAX_RINGS /* other sources: the ring's number */
+
+/* Messages to one peer that it has not acknowledged; bounds what it must hold. */
+#define GSH_UNACKED_MAX 1024
+/* GET and IGET messages to one peer that are not answered: as many large buffers there. */
+#define GSH_GETS_MAX 8
+/* Messages that the transport has not taken yet, before tasks must wait. Answers and acks may go
+ * beyond it: their number is bounded by what the peers may ask. */
+#define GSH_OUTS_MAX 256
+/* Posted by host threads and not complete, before the next must wait. */
+#define GSH_POSTED_MAX 1024
+
+struct gsh_task {
+    struct gsh_request request; /* first */
+    struct gsh_op op;           /* of the native put or get */
+    struct gsh_proxy *proxy;
+    struct gsh_task *quiet;   /* MARK: whose */
+    uint64_t needed;          /* in flush_wait: puts; in ack_wait: messages */
+    uint64_t needed_staged;   /* in flush_wait: puts of staging */
+    uint64_t at;              /* bytes or elements for which messages are sent, of several */
+    uint32_t outstanding;     /* QUIET: its marks; gets by messages: answers to come; staged
+                               * puts: copies to come */
+    uint8_t source;           /* a ring's number, or GSH_SOURCE_HOST */
+    bool needs_fence;         /* a FENCE came between it and the one before */
+    bool is_posted;           /* host's: nobody waits for it, it goes back to its pool */
+    bool is_done;             /* for whoever submitted it */
+    struct gsh_link flight;   /* host's: in proxy.flight until it is done */
+    uint64_t flight_sequence; /* host's: grows */
+};
+
+struct gsh_engine_peer {
+    int pe;
+    uint8_t last_op;  /* the newest issued, for reports */
+    bool needs_fence; /* the next task to it does */
+    bool is_flushing; /* flush_op is the transport's */
+    uint32_t sources; /* bit s: source s may have traffic to it */
+    uint32_t to_ack;  /* its messages carried out here, of which it has not been told */
+    uint32_t n_gets;  /* GET and IGET messages not answered */
+    uint64_t puts_posted, puts_flushed, flush_target;
+    uint64_t sent, acked;
+    uint64_t native_after; /* native tasks wait until so many messages are acknowledged */
+    struct gsh_queue queue, flush_wait, ack_wait;
+    struct gsh_op flush_op;
+    struct gsh_stage_peer stage;
+    struct gsh_proxy *proxy;
+    struct gsh_link active;  /* in proxy.active: something here is not known to be seen there */
+    struct gsh_link waiting; /* in proxy.waiting: a queue is not empty */
+    struct gsh_link acking;  /* in proxy.acking: to_ack > 0 */
+};
+
+struct gsh_proxy {
+    struct gsh_lock lock;
+    struct gsh_proxy_options options;
+    struct gsh_transport *transport;
+    bool has_memory;
+    bool is_native; /* the transport reads and writes the heap, and sources and dests */
+    struct gsh_proxy_memory memory;
+    uint8_t *heap_base;
+    uint64_t heap_bytes; /* the same on every PE */
+    size_t data_max;     /* of a message */
+
+    struct gsh_engine_peer **peers; /* [n_pes], made at the first need */
+    struct gsh_link active, waiting, acking;
+    unsigned n_pending; /* operations that the transport has not completed */
+    unsigned n_outs;    /* messages among them */
+    struct gsh_pool tasks, small_outs, large_outs, stage_outs, stage_ins;
+    struct gsh_stage stage;
+
+    struct gsh_ring_window *rings[GSH_RING_MAX_RINGS];
+    int n_rings;
+    unsigned n_ring_tasks; /* in their windows */
+
+    struct gsh_link flight; /* tasks of the host, by flight_sequence */
+    uint64_t flight_sequence;
+    unsigned n_posted; /* tasks in it whose thread does not wait */
+    unsigned n_calls_until_round;
+
+    struct gsh_mailbox mailbox;
+
+    enum gsh_result failure; /* GSH_OK, or why everything stopped */
+    bool is_closing;         /* failures are not reported any more */
+    int lost_pe;             /* told by the transport, not yet reported; -1: none */
+    char lost_reason[200];
+
+    /* ---- of the thread; see thread.h ---- */
+    pthread_t thread;
+    bool has_thread;
+    int event_fd;
+    struct gsh_ring_wake wake;
+    uint32_t is_stopping; /* these two are atomic, outside the lock */
+    uint32_t is_asleep;
+    /* Calls of host threads, and their rounds in which something happened; written under the lock,
+     * read without. */
+    uint32_t n_host_calls;
+    uint64_t n_requests;       /* of host threads, tokens aside, that the engine has; likewise */
+    uint32_t n_waiting;        /* host threads that make rounds until something is done; likewise */
+    uint64_t n_sleeps, n_naps; /* the thread's, for tests */
+};
+
+/* Whether it is symmetric, seen from the heap's base. */
+static inline bool gsh_proxy_is_in_heap(const struct gsh_proxy *proxy, uint64_t off, uint64_t bytes)
+{
+    return bytes == 0 || (off < proxy->heap_bytes && bytes <= proxy->heap_bytes - off);
+}
+
+#endif

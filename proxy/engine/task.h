@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a task asks: questions about it, by its operation, and its end. */
+#ifndef GSH_TASK_H
+#define GSH_TASK_H
+
+#include "proxy/engine/state.h"
+
+/* By the transport's put or get, rather than by messages. */
+bool gsh_task_is_native(const struct gsh_task *task);
+bool gsh_task_changes_memory(const struct gsh_task *task);
+/* The data of its put fit a message. */
+static inline bool gsh_task_fits_message(const struct gsh_task *task)
+{
+    return task->request.bytes <= task->proxy->data_max;
+}
+
+/* The data are in the request. */
+static inline bool gsh_request_is_inline(const struct gsh_request *request)
+{
+    return request->local == NULL &&
+           (request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL);
+}
+/* GET, G */
+static inline bool gsh_request_is_get(const struct gsh_request *request)
+{
+    return request->op == GSH_FAR_GET || request->op == GSH_FAR_G;
+}
+
+static inline void gsh_task_done(struct gsh_task *task)
+{
+    task->request.done(&task->request);
+}
+/* A piece of a get by messages, of so many bytes or elements in all, is in its dest. */
+void gsh_task_take_part(struct gsh_engine_peer *peer, struct gsh_task *task, uint64_t total);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Regions of one heap, which lie in memory as their offsets say. */
+#ifndef GSH_LOOP_REGION_H
+#define GSH_LOOP_REGION_H
+
+#include <stdint.h>
+#include "runtime/base/result.h"
+
+struct gsh_loop_region {
+    struct gsh_loop_region *next;
+    uint64_t off, bytes;
+    uint8_t *memory;
+    void *made; /* the memory, when it is the region's own */
+};
+
+/* NULL: no memory, noted. */
+struct gsh_loop_region *gsh_loop_region_add(struct gsh_loop_region **regions, uint8_t *memory,
+                                            uint64_t off, uint64_t bytes);
+/* The same of memory of its own, freed with the region. */
+struct gsh_loop_region *gsh_loop_region_make(struct gsh_loop_region **regions, uint64_t off,
+                                             uint64_t bytes);
+GSH_CHECK_RESULT enum gsh_result gsh_loop_region_remove(struct gsh_loop_region **regions,
+                                                        uint64_t off);
+void gsh_loop_region_remove_all(struct gsh_loop_region **regions);
+/* NULL: some of the range is in no region. */
+uint8_t *gsh_loop_region_find(const struct gsh_loop_region *regions, uint64_t off, uint64_t bytes);
+
+#endif

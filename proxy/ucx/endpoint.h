@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Peers of the UCX transport, and their endpoints, made at the first operation. */
+#ifndef GSH_UCX_ENDPOINT_H
+#define GSH_UCX_ENDPOINT_H
+
+#include "proxy/ucx/ucx.h"
+
+/* pe's record, made when there is none; NULL: out of memory, or pe is no PE. */
+struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe);
+/* The peer, ready to be sent to. GSH_ERR_PEER: lost, and told. GSH_OK with a NULL ep: broken. */
+GSH_CHECK_RESULT enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out);
+enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
+
+/* What the user has said about networks, for reports: "" or ", with UCX_TLS=..." */
+#define GSH_UCX_SETTINGS_MAX 192
+const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX]);
+
+#endif

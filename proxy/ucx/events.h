@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the sleeping proxy polls: UCX's descriptor, and a timer for watching peers. */
+#ifndef GSH_UCX_EVENTS_H
+#define GSH_UCX_EVENTS_H
+
+#include "proxy/ucx/ucx.h"
+
+GSH_CHECK_RESULT enum gsh_result gsh_ucx_open_events(struct gsh_ucx *u);
+void gsh_ucx_close_events(struct gsh_ucx *u);
+/* A peer has its first endpoint: from now on somebody is watched. */
+void gsh_ucx_watch(struct gsh_ucx *u);
+
+#endif

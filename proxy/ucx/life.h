@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who is still there: peers that have not been heard of for a while are asked, and lost when they
+ * do not answer, since UCX notices a cut link only when the system does (minutes, over TCP). And
+ * taking leave, so that an orderly end is told apart from a death. Time counts only while progress
+ * is made: a process that was stopped does not find that all others were silent. */
+#ifndef GSH_UCX_LIFE_H
+#define GSH_UCX_LIFE_H
+
+#include "proxy/ucx/ucx.h"
+
+/* Tells and buries the broken ones. */
+void gsh_ucx_bury(struct gsh_ucx *u);
+void gsh_ucx_free_peers(struct gsh_ucx *u);
+/* Called by every progress(). */
+void gsh_ucx_tick(struct gsh_ucx *u);
+/* Tells every peer that has an endpoint, and closes them; bounded in time. */
+void gsh_ucx_leave(struct gsh_ucx *u);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See loss.h. */
+#include "proxy/ucx/loss.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
+{
+    struct gsh_ucx *u = peer->ucx;
+    va_list args;
+    if (peer->state == GSH_UCX_BROKEN || peer->state == GSH_UCX_LOST) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(peer->reason, sizeof(peer->reason), format, args);
+    va_end(args);
+    if (peer->state == GSH_UCX_LEFT) {
+        peer->reason[0] = '\0';
+    }
+    peer->state = GSH_UCX_BROKEN;
+    peer->next_broken = u->broken;
+    u->broken = peer;
+}
+
+/* UCX calls it a timeout, too, when the peer's system resets a connection at once. */
+void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status)
+{
+    gsh_ucx_break(peer, "its connection is gone (UCX: %s)", ucs_status_string(status));
+}
