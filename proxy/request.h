@@ -10,6 +10,10 @@
 #include "proxy/ring.h"
 #include "runtime/base/result.h"
 
+/* Operations of one context are ordered by its fence and quiet. 0: GSHMEM_CTX_DEFAULT's. */
+typedef uint32_t gsh_context;
+#define GSH_CONTEXT_DEFAULT 0u
+
 struct gsh_request {
     uint8_t op;         /* enum gsh_ring_op; PUT, GET stand for their _LARGE, PUT_SIGNAL for its
                          * _INLINE form, too */
@@ -18,6 +22,7 @@ struct gsh_request {
     uint8_t sig_op;     /* PUT_SIGNAL: GSHMEM_SIGNAL_SET or _ADD */
     bool is_fetch;      /* AMO: the old value is asked for; G: always */
     int32_t pe;         /* target */
+    gsh_context ctx;    /* the proxy orders all contexts as one */
     const char *call;   /* the public name of what a host thread called, for reports; or NULL */
     uint64_t remote_off;
     /* Source of puts, dest of gets; this PE's address space. PUT_INLINE, and PUT_SIGNAL of at most

@@ -107,10 +107,10 @@ static void run_far(void *arg)
 {
     struct far_closure *c = arg;
     uint8_t op = c->request.op;
-    gsh_far_fence(c->pe, c->call);
-    gsh_far_run(c->pe, c->call, &c->request);
+    gsh_far_fence(c->pe, GSH_CONTEXT_DEFAULT, c->call);
+    gsh_far_run(c->pe, GSH_CONTEXT_DEFAULT, c->call, &c->request);
     if (op == GSH_RING_PUT_LARGE || op == GSH_RING_PUT_INLINE || op == GSH_RING_IPUT) {
-        gsh_far_quiet(c->pe, c->call);
+        gsh_far_quiet(c->pe, GSH_CONTEXT_DEFAULT, c->call);
     }
 }
 
@@ -236,7 +236,7 @@ static void tell_leaders(const struct sync_closure *c, const struct gsh_team_spl
                                       .pe = nodes->leaders[(me + distance) % n],
                                       .remote_off = off,
                                       .operand = 1};
-        gsh_far_run(c->pe, call_of(c), &request);
+        gsh_far_run(c->pe, GSH_CONTEXT_DEFAULT, call_of(c), &request);
         await_epoch(c, nodes->leaders[(me + n - distance) % n],
                     &sync_area(c, c->pe->my_pe)->round[round], epoch);
     }
@@ -268,7 +268,7 @@ static void run_sync(void *arg)
     struct gsh_sync_area *own = sync_area(c, c->pe->my_pe);
     uint64_t epoch = own->epoch + 1;
     if (c->is_barrier) {
-        gsh_far_quiet(c->pe, call_of(c));
+        gsh_far_quiet(c->pe, GSH_CONTEXT_DEFAULT, call_of(c));
     }
     if (team->nodes.n_groups > 1) {
         sync_nodes(c, team, epoch);
@@ -290,7 +290,7 @@ enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, int team, bool is_b
 static void run_quiet(void *arg)
 {
     struct gsh_instance *const *pe = arg;
-    gsh_far_quiet(*pe, "gshmemx_quiet_on_stream");
+    gsh_far_quiet(*pe, GSH_CONTEXT_DEFAULT, "gshmemx_quiet_on_stream");
     gshmemx_cpu_fence();
 }
 
