@@ -64,8 +64,6 @@ size_t gsh_test_any(const struct gsh_wait_arg *wait);
 size_t gsh_test_some(const struct gsh_wait_arg *wait, size_t *indices);
 /* Ends the job when cmp is no comparison or the words are not this PE's symmetric memory. */
 void gsh_check_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait);
-/* gsh_wait_all for the device rows: the PE is given and the argument is checked. */
-void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *wait);
 
 /* ---- stream.c ---- */
 void gsh_put_on_stream(const char *call, void *dest, const void *source, size_t nelems,

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include "device/cpu/cpu.h"
 #include "gshmem.h"
-#include "runtime/api/host_calls.h"
 #include "runtime/backend/cpu/device.h"
+#include "runtime/backend/poll.h"
 #include "runtime/far/far.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
