@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
 #include "runtime/base/util.h"
 
 struct job {

@@ -2,14 +2,13 @@
  * The plug-in libgshmem_mpi.so: the bootstrap's calls over an MPI communicator. Waits are made of
  * non-blocking collectives, so that they can end at a time limit. Starts MPI when the application
  * has not, and then ends it with the process. */
-#include <mpi.h>
 #include <limits.h>
+#include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
 #include "bootstrap/mpi_plugin.h"
 #include "runtime/base/util.h"
 

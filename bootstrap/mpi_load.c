@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include "bootstrap/mpi_plugin.h"
 #include "runtime/base/log.h"
 #include "runtime/base/plugin.h"

@@ -10,7 +10,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-
 #include "runtime/base/log.h"
 
 static bool begins_with(const char *text, const char *prefix)

@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 

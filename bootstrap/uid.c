@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
 #include "bootstrap/gate.h"
 #include "bootstrap/netif.h"
 #include "runtime/base/log.h"

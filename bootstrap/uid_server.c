@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 #include "bootstrap/gate.h"
 #include "bootstrap/netif.h"
 #include "runtime/base/log.h"

@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "tools/gshmemrun_output.h"
 #include "runtime/base/util.h"
+#include "tools/gshmemrun_output.h"
 
 #define JOB_MAGIC 0x67736872u
 

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include "tools/gshmemrun_hosts.h"
 #include "tools/gshmemrun_output.h"
 

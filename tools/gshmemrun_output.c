@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 #include "bootstrap/socket.h"
 
 #define MARK "\001gshmemrun " /* and a number, and the line's end */

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 

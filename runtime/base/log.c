@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
 #include "runtime/base/util.h"
 
 /* Written once under the mutex; read without it, hence the relaxed atomic accesses. Each word
