@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "bootstrap/shm.h"
-#include "bootstrap/uid.h"
 #include "gshmemx.h"
 #include "runtime/base/flush.h"
 #include "runtime/base/log.h"

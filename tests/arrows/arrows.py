@@ -15,6 +15,10 @@ PUBLIC = ["include/", "gshmem/version.h"]
 BASE = ["runtime/base/"]
 HOST = PUBLIC + BASE
 WIRE = ["device/state.h", "proxy/ring.h"]
+RUNTIME = HOST + ["device/", "proxy/ring.h", "heap/heap.h", "bootstrap/", "runtime/backend/device.h",
+                  "runtime/team/team.h"]
+JOB = RUNTIME + ["runtime/job/", "proxy/proxy.h"]
+BACKEND = RUNTIME + ["runtime/backend/poll.h", "runtime/job/", "runtime/setup/modules.h", "proxy/"]
 ARROWS = {
     "device/state.h": [],
     "proxy/ring.h": [],
@@ -26,7 +30,18 @@ ARROWS = {
     "tools/": HOST + ["tools/", "bootstrap/", "proxy/transport.h"],
     "heap/": HOST + WIRE + ["heap/", "bootstrap/agree.h", "bootstrap/bootstrap.h", "bootstrap/fdpass.h"],
     "proxy/": HOST + WIRE + ["proxy/", "bootstrap/bootstrap.h"],
-    "runtime/": HOST + WIRE + ["runtime/", "heap/", "proxy/", "bootstrap/", "device/"],
+    # A PE's state and its end lie below what sets it up; init.c, net.c stand on more than their folder.
+    "runtime/job/": JOB,
+    "runtime/job/net.c": JOB + ["runtime/far/far.h"],
+    "runtime/job/init.c": JOB + ["runtime/far/far.h", "runtime/setup/"],
+    "runtime/team/": RUNTIME + ["runtime/team/", "runtime/job/", "runtime/setup/", "proxy/proxy.h"],
+    "runtime/far/": RUNTIME + ["runtime/far/", "runtime/job/", "runtime/setup/place.h", "proxy/"],
+    "runtime/backend/": BACKEND,
+    "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
+    "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
+    "runtime/setup/": RUNTIME + ["runtime/setup/", "runtime/job/", "runtime/far/far.h", "proxy/proxy.h"],
+    "runtime/api/": RUNTIME + ["runtime/api/", "runtime/setup/", "runtime/job/", "runtime/far/far.h",
+                               "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
     "examples/": PUBLIC + ["examples/"],
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything
@@ -115,6 +130,11 @@ def self_test():
     assert judge("include/gshmem_device.cuh", "device/rma.cuh") is None
     assert judge("examples/ring.cu", "runtime/job/instance.h")
     assert judge("elsewhere/x.c", "heap/heap.h")
+    assert judge("runtime/base/log.c", "runtime/job/instance.h")
+    assert judge("runtime/job/end.c", "runtime/setup/setup.h")
+    assert judge("runtime/backend/cuda/stream.c", "runtime/api/host_calls.h")
+    assert judge("runtime/api/rma.c", "runtime/backend/cuda/device.h")
+    assert judge("runtime/setup/setup.c", "heap/physical.h")
 
 
 def main():
