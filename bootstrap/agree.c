@@ -14,10 +14,11 @@ _Static_assert(sizeof(struct gsh_vote) == 24, "gsh_vote is exchanged between pro
 enum gsh_result gsh_agreement_init(struct gsh_agreement *a, struct gsh_bootstrap *bootstrap)
 {
     a->bootstrap = bootstrap;
-    a->votes = calloc((size_t)bootstrap->size, sizeof *a->votes);
-    if (!a->votes)
+    a->votes = calloc((size_t)bootstrap->size, sizeof(*a->votes));
+    if (a->votes == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "heap: no host memory for the votes of %d PEs",
                         bootstrap->size);
+    }
     return GSH_OK;
 }
 
@@ -46,7 +47,7 @@ enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const
     char text[768];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     r = a->bootstrap->rank == 0 ? gsh_fail(r, "%s", text) : gsh_note(r, "%s", text);
     /* Any PE may end the job for it: not before it is printed. */
@@ -57,31 +58,33 @@ enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const
 static void describe(const struct gsh_vote *v, char *text, size_t size)
 {
     unsigned long long a = v->args[0], b = v->args[1];
-    if (v->call == GSH_VOTE_CREATE)
+    if (v->call == GSH_VOTE_CREATE) {
         snprintf(text, size, "has a range of %llu bytes, %llu of them internal", a, b);
-    else if (v->call == GSH_VOTE_STEP)
+    } else if (v->call == GSH_VOTE_STEP) {
         snprintf(text, size, "is at step %llu", a);
-    else if (v->call != GSH_VOTE_FREE)
+    } else if (v->call != GSH_VOTE_FREE) {
         snprintf(text, size, "asks for %llu bytes aligned to %llu", a, b);
-    else if (v->args[0] == GSH_VOTE_FREE_NULL)
+    } else if (v->args[0] == GSH_VOTE_FREE_NULL) {
         snprintf(text, size, "frees NULL");
-    else if (v->args[0] == GSH_VOTE_FREE_FOREIGN)
+    } else if (v->args[0] == GSH_VOTE_FREE_FOREIGN) {
         snprintf(text, size, "frees a pointer outside the heap");
-    else
+    } else {
         snprintf(text, size, "frees what is at heap offset %llu", a);
+    }
 }
 
 static enum gsh_result differ(struct gsh_agreement *a, int pe)
 {
     struct gsh_vote first = a->votes[0], other = a->votes[pe];
     char ours[128], theirs[128];
-    if (first.call != other.call)
+    if (first.call != other.call) {
         return gsh_agree_fail(a, GSH_ERR_SYMMETRY,
                               "PE %d called %s while PE 0 called %s: all PEs must make the same "
                               "collective calls in the same order",
                               pe, gsh_vote_name(other.call), gsh_vote_name(first.call));
-    describe(&first, ours, sizeof ours);
-    describe(&other, theirs, sizeof theirs);
+    }
+    describe(&first, ours, sizeof(ours));
+    describe(&other, theirs, sizeof(theirs));
     return gsh_agree_fail(a, GSH_ERR_SYMMETRY, "%s: PE 0 %s, PE %d %s", gsh_vote_name(first.call),
                           ours, pe, theirs);
 }
@@ -91,14 +94,15 @@ static enum gsh_result fail_everywhere(struct gsh_agreement *a, const char *mine
                                        enum gsh_result outcome, const char *what)
 {
     char reason[REASON_BYTES] = "";
-    for (size_t at = 0; at < sizeof reason; at += sizeof *a->votes) {
+    for (size_t at = 0; at < sizeof(reason); at += sizeof(*a->votes)) {
         enum gsh_result r =
-            a->bootstrap->ops->allgather(a->bootstrap, mine + at, sizeof *a->votes, a->votes);
-        if (r != GSH_OK)
+            a->bootstrap->ops->allgather(a->bootstrap, mine + at, sizeof(*a->votes), a->votes);
+        if (r != GSH_OK) {
             return r;
-        memcpy(reason + at, &a->votes[pe], sizeof *a->votes);
+        }
+        memcpy(reason + at, &a->votes[pe], sizeof(*a->votes));
     }
-    reason[sizeof reason - 1] = '\0';
+    reason[sizeof(reason) - 1] = '\0';
     return gsh_agree_fail(a, outcome, "%s failed on PE %d: %s", what, pe, reason);
 }
 
@@ -106,30 +110,36 @@ enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const c
                           uint16_t *flags)
 {
     char words[REASON_BYTES] = "";
-    if (mine.outcome != GSH_OK)
-        snprintf(words, sizeof words, "%s", gsh_last_error());
-    enum gsh_result r = a->bootstrap->ops->allgather(a->bootstrap, &mine, sizeof mine, a->votes);
-    if (r != GSH_OK)
+    if (mine.outcome != GSH_OK) {
+        snprintf(words, sizeof(words), "%s", gsh_last_error());
+    }
+    enum gsh_result r = a->bootstrap->ops->allgather(a->bootstrap, &mine, sizeof(mine), a->votes);
+    if (r != GSH_OK) {
         return r;
+    }
 
     const struct gsh_vote *first = &a->votes[0];
     uint16_t common = first->flags;
     int failed = -1;
     for (int pe = 0; pe < a->bootstrap->size; pe++) {
         const struct gsh_vote *v = &a->votes[pe];
-        if (v->call != first->call || memcmp(v->args, first->args, sizeof v->args) != 0)
+        if (v->call != first->call || memcmp(v->args, first->args, sizeof(v->args)) != 0) {
             return differ(a, pe);
-        if (v->outcome != GSH_OK && failed < 0)
+        }
+        if (v->outcome != GSH_OK && failed < 0) {
             failed = pe;
+        }
         common &= v->flags;
     }
     if (failed >= 0) {
         enum gsh_result outcome = (enum gsh_result)a->votes[failed].outcome;
-        if (!what)
+        if (what == NULL) {
             return gsh_note(outcome, "heap: a step failed on PE %d", failed);
+        }
         return fail_everywhere(a, words, failed, outcome, what);
     }
-    if (flags)
+    if (flags != NULL) {
         *flags = common;
+    }
     return GSH_OK;
 }

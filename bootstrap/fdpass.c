@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
 #include "bootstrap/sha256.h"
 #include "bootstrap/socket.h"
 #include "runtime/base/util.h"
@@ -71,11 +70,12 @@ static socklen_t address_of(const uint8_t job[JOB_BYTES], int rank, struct socka
     gsh_sha256_update(&s, "gshmem fdpass", 13);
     gsh_sha256_update(&s, job, JOB_BYTES);
     gsh_sha256_finish(&s, digest);
-    int used = snprintf(name, sizeof name, "gshmem-");
-    for (int i = 0; i < 8; i++)
-        used += snprintf(name + used, sizeof name - (size_t)used, "%02x", digest[i]);
-    used += snprintf(name + used, sizeof name - (size_t)used, "-%d", rank);
-    memset(out, 0, sizeof *out);
+    int used = snprintf(name, sizeof(name), "gshmem-");
+    for (int i = 0; i < 8; i++) {
+        used += snprintf(name + used, sizeof(name) - (size_t)used, "%02x", digest[i]);
+    }
+    used += snprintf(name + used, sizeof(name) - (size_t)used, "-%d", rank);
+    memset(out, 0, sizeof(*out));
     out->sun_family = AF_UNIX;
     memcpy(out->sun_path + 1, name, (size_t)used);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)used);
@@ -86,15 +86,16 @@ enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank, uint64_t time
 {
     struct sockaddr_un address;
     int on = 1;
-    struct gsh_fdpass *f = calloc(1, sizeof *f);
-    if (!f)
+    struct gsh_fdpass *f = calloc(1, sizeof(*f));
+    if (f == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory to pass descriptors");
+    }
     memcpy(f->job, job, JOB_BYTES);
     f->rank = rank;
     f->timeout_ns = timeout_ns;
     f->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     socklen_t bytes = address_of(job, rank, &address);
-    if (f->socket < 0 || setsockopt(f->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+    if (f->socket < 0 || setsockopt(f->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0 ||
         bind(f->socket, (struct sockaddr *)&address, bytes) != 0) {
         enum gsh_result r = gsh_fail_errno(GSH_ERR_SYSTEM, "socket to pass descriptors");
         gsh_fdpass_destroy(&f);
@@ -108,17 +109,18 @@ void gsh_fdpass_destroy(struct gsh_fdpass **fdpass)
 {
     struct gsh_fdpass *f = *fdpass;
     *fdpass = NULL;
-    if (!f)
+    if (f == NULL) {
         return;
+    }
     gsh_socket_close(&f->socket);
-    while (f->kept) {
+    while (f->kept != NULL) {
         struct kept *k = f->kept;
         f->kept = k->next;
         gsh_socket_close(&k->fd);
         free(k);
     }
     free(f->has_met);
-    explicit_bzero(f->job, sizeof f->job);
+    explicit_bzero(f->job, sizeof(f->job));
     free(f);
 }
 
@@ -127,10 +129,11 @@ static void meet(struct gsh_fdpass *f, int rank)
 {
     if (rank >= f->n_has_met) {
         int n = rank + 64;
-        bool *grown = realloc(f->has_met, (size_t)n * sizeof *grown);
-        if (!grown)
+        bool *grown = realloc(f->has_met, (size_t)n * sizeof(*grown));
+        if (grown == NULL) {
             return;
-        memset(grown + f->n_has_met, 0, (size_t)(n - f->n_has_met) * sizeof *grown);
+        }
+        memset(grown + f->n_has_met, 0, (size_t)(n - f->n_has_met) * sizeof(*grown));
         f->has_met = grown;
         f->n_has_met = n;
     }
@@ -145,7 +148,7 @@ static enum gsh_result send_message(const struct gsh_fdpass *f, int to, uint64_t
 {
     struct message m = {.from = f->rank, .has_fd = fd >= 0, .tag = tag};
     struct sockaddr_un address;
-    struct iovec data = {&m, sizeof m};
+    struct iovec data = {&m, sizeof(m)};
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -155,12 +158,12 @@ static enum gsh_result send_message(const struct gsh_fdpass *f, int to, uint64_t
     header.msg_namelen = address_of(f->job, to, &address);
     if (fd >= 0) {
         header.msg_control = &control;
-        header.msg_controllen = sizeof control;
+        header.msg_controllen = sizeof(control);
         struct cmsghdr *c = CMSG_FIRSTHDR(&header);
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(c), &fd, sizeof fd);
+        c->cmsg_len = CMSG_LEN(sizeof(fd));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
     }
     *is_sent = false;
     for (;;) {
@@ -168,13 +171,16 @@ static enum gsh_result send_message(const struct gsh_fdpass *f, int to, uint64_t
             *is_sent = true;
             return GSH_OK;
         }
-        if (errno == ECONNREFUSED)
+        if (errno == ECONNREFUSED) {
             return GSH_ERR_PEER;
+        }
         /* ETOOMANYREFS: too many descriptors of this user are under way. Both pass. */
-        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS)
+        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS) {
             return GSH_OK;
-        if (errno != EINTR)
+        }
+        if (errno != EINTR) {
             return gsh_fail_errno(GSH_ERR_SYSTEM, "sending a descriptor to PE %d", to);
+        }
     }
 }
 
@@ -183,22 +189,24 @@ static void take_control(struct msghdr *header, int *fd, bool *is_own_user)
 {
     *fd = -1;
     *is_own_user = false;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
-        if (c->cmsg_level != SOL_SOCKET)
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
+        if (c->cmsg_level != SOL_SOCKET) {
             continue;
+        }
         if (c->cmsg_type == SCM_CREDENTIALS) {
             struct ucred sender;
-            memcpy(&sender, CMSG_DATA(c), sizeof sender);
+            memcpy(&sender, CMSG_DATA(c), sizeof(sender));
             *is_own_user = sender.uid == geteuid() || sender.uid == getuid();
         } else if (c->cmsg_type == SCM_RIGHTS) {
             size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
             for (size_t i = 0; i < n; i++) {
                 int received;
                 memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-                if (*fd < 0)
+                if (*fd < 0) {
                     *fd = received;
-                else
+                } else {
                     close(received);
+                }
             }
         }
     }
@@ -210,7 +218,7 @@ static enum gsh_result receive_message(const struct gsh_fdpass *f, struct messag
 {
     *has_one = false;
     for (;;) {
-        struct iovec data = {m, sizeof *m};
+        struct iovec data = {m, sizeof(*m)};
         union {
             struct cmsghdr align;
             char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(4 * sizeof(int))];
@@ -218,25 +226,29 @@ static enum gsh_result receive_message(const struct gsh_fdpass *f, struct messag
         struct msghdr header = {.msg_iov = &data,
                                 .msg_iovlen = 1,
                                 .msg_control = &control,
-                                .msg_controllen = sizeof control};
+                                .msg_controllen = sizeof(control)};
         bool is_own_user;
         ssize_t n = recvmsg(f->socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             return GSH_OK;
-        if (n < 0 && errno == EINTR)
+        }
+        if (n < 0 && errno == EINTR) {
             continue;
-        if (n < 0)
+        }
+        if (n < 0) {
             return gsh_fail_errno(GSH_ERR_SYSTEM, "receiving a descriptor");
+        }
         take_control(&header, fd, &is_own_user);
-        if (n == sizeof *m && is_own_user && !(header.msg_flags & MSG_TRUNC) &&
+        if (n == sizeof(*m) && is_own_user && !(header.msg_flags & MSG_TRUNC) &&
             memcmp(m->job, f->job, JOB_BYTES) == 0) {
             *has_one = true;
             break;
         }
         gsh_socket_close(fd);
     }
-    if (!m->has_fd)
+    if (!m->has_fd) {
         gsh_socket_close(fd);
+    }
     if (m->has_fd && *fd < 0) {
         return gsh_fail(GSH_ERR_SYSTEM,
                         "the descriptor PE %d sent did not arrive: too many open files? (ulimit "
@@ -264,7 +276,7 @@ static bool deliver(struct exchange *x, const struct message *m, int fd)
 
 static void deliver_kept(struct gsh_fdpass *f, struct exchange *x)
 {
-    for (struct kept **p = &f->kept; *p;) {
+    for (struct kept **p = &f->kept; *p != NULL;) {
         struct kept *k = *p;
         if (deliver(x, &k->message, k->fd)) {
             *p = k->next;
@@ -282,15 +294,18 @@ static enum gsh_result receive_all(struct gsh_fdpass *f, struct exchange *x, boo
         int fd;
         bool has_one;
         enum gsh_result r = receive_message(f, &m, &fd, &has_one);
-        if (r != GSH_OK || !has_one)
+        if (r != GSH_OK || !has_one) {
             return r;
+        }
         *has_moved = true;
-        if (m.from >= 0)
+        if (m.from >= 0) {
             meet(f, m.from);
-        if (deliver(x, &m, fd))
+        }
+        if (deliver(x, &m, fd)) {
             continue;
-        struct kept *k = malloc(sizeof *k);
-        if (!k) {
+        }
+        struct kept *k = malloc(sizeof(*k));
+        if (k == NULL) {
             gsh_socket_close(&fd);
             return gsh_fail(GSH_ERR_NOMEM, "no memory to keep a descriptor");
         }
@@ -303,13 +318,16 @@ static enum gsh_result send_all(struct gsh_fdpass *f, struct exchange *x, bool *
 {
     for (int i = 0; i < x->n; i++) {
         bool is_sent;
-        if (x->has_sent[i])
+        if (x->has_sent[i]) {
             continue;
+        }
         enum gsh_result r = send_message(f, x->ranks[i], x->tag, x->my_fd, &is_sent);
-        if (r == GSH_ERR_PEER && x->ranks[i] < f->n_has_met && f->has_met[x->ranks[i]])
+        if (r == GSH_ERR_PEER && x->ranks[i] < f->n_has_met && f->has_met[x->ranks[i]]) {
             return gsh_fail(r, "passing descriptors: PE %d died or left", x->ranks[i]);
-        if (r != GSH_OK && r != GSH_ERR_PEER)
+        }
+        if (r != GSH_OK && r != GSH_ERR_PEER) {
             return r;
+        }
         if (is_sent) {
             *has_moved = true;
             x->has_sent[i] = true;
@@ -326,13 +344,15 @@ static enum gsh_result probe_missing(const struct gsh_fdpass *f, const struct ex
 {
     for (int i = 0; i < x->n; i++) {
         struct sockaddr_un address;
-        if (!x->has_sent[i] || x->has_received[i])
+        if (!x->has_sent[i] || x->has_received[i]) {
             continue;
+        }
         socklen_t bytes = address_of(f->job, x->ranks[i], &address);
         if (sendto(f->socket, NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&address,
                    bytes) < 0 &&
-            errno == ECONNREFUSED)
+            errno == ECONNREFUSED) {
             return gsh_fail(GSH_ERR_PEER, "passing descriptors: PE %d died or left", x->ranks[i]);
+        }
     }
     return GSH_OK;
 }
@@ -340,8 +360,9 @@ static enum gsh_result probe_missing(const struct gsh_fdpass *f, const struct ex
 static enum gsh_result fail_late(const struct gsh_fdpass *f, const struct exchange *x)
 {
     int i = 0;
-    while (i < x->n - 1 && x->has_received[i] && x->has_sent[i])
+    while (i < x->n - 1 && x->has_received[i] && x->has_sent[i]) {
         i++;
+    }
     return gsh_fail(GSH_ERR_TIMEOUT, "passing descriptors: PE %d did not %s within %g s",
                     x->ranks[i], x->has_received[i] ? "take one" : "send one",
                     (double)f->timeout_ns * 1e-9);
@@ -354,25 +375,32 @@ static enum gsh_result run(struct gsh_fdpass *f, struct exchange *x)
     while (x->n_to_send > 0 || x->n_to_receive > 0) {
         bool has_moved = false;
         enum gsh_result r = receive_all(f, x, &has_moved);
-        if (r == GSH_OK)
+        if (r == GSH_OK) {
             r = send_all(f, x, &has_moved);
-        if (r != GSH_OK)
+        }
+        if (r != GSH_OK) {
             return r;
-        if (has_moved)
+        }
+        if (has_moved) {
             continue;
+        }
         int wait_ms = gsh_deadline_poll_ms(deadline_ns);
-        if (wait_ms == 0)
+        if (wait_ms == 0) {
             return fail_late(f, x);
+        }
         /* A receiver's room cannot be polled for on an unconnected socket. */
         int most_ms = x->n_to_send > 0 ? RETRY_MS : PROBE_MS;
-        if (wait_ms < 0 || wait_ms > most_ms)
+        if (wait_ms < 0 || wait_ms > most_ms) {
             wait_ms = most_ms;
+        }
         struct pollfd p = {.fd = f->socket, .events = POLLIN};
         int n_ready = poll(&p, 1, wait_ms);
-        if (n_ready < 0 && errno != EINTR)
+        if (n_ready < 0 && errno != EINTR) {
             return gsh_fail_errno(GSH_ERR_SYSTEM, "waiting for descriptors");
-        if (n_ready == 0 && (r = probe_missing(f, x)) != GSH_OK)
+        }
+        if (n_ready == 0 && (r = probe_missing(f, x)) != GSH_OK) {
             return r;
+        }
     }
     return GSH_OK;
 }
@@ -380,11 +408,13 @@ static enum gsh_result run(struct gsh_fdpass *f, struct exchange *x)
 enum gsh_result gsh_fdpass_exchange(struct gsh_fdpass *f, const int *ranks, int n, uint64_t tag,
                                     int my_fd, int *fds_out)
 {
-    if (n < 1)
+    if (n < 1) {
         return GSH_OK;
-    bool *flags = calloc(2 * (size_t)n, sizeof *flags);
-    if (!flags)
+    }
+    bool *flags = calloc(2 * (size_t)n, sizeof(*flags));
+    if (flags == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory to pass descriptors");
+    }
     struct exchange x = {.ranks = ranks,
                          .n = n,
                          .tag = tag,
@@ -399,8 +429,9 @@ enum gsh_result gsh_fdpass_exchange(struct gsh_fdpass *f, const int *ranks, int 
     }
     x.n_to_receive = x.n_to_send;
     enum gsh_result r = run(f, &x);
-    for (int i = 0; i < n && r != GSH_OK; i++)
+    for (int i = 0; i < n && r != GSH_OK; i++) {
         gsh_socket_close(&fds_out[i]);
+    }
     free(flags);
     return r;
 }

@@ -47,20 +47,25 @@ static enum gsh_result epoll_add(struct gsh_gate *gate, int fd, int64_t tag)
 enum gsh_result gsh_gate_create(const struct gsh_address *at,
                                 const uint8_t challenge[GSH_NONCE_BYTES], struct gsh_gate **out)
 {
-    struct gsh_gate *gate = calloc(1, sizeof *gate);
-    if (!gate)
+    struct gsh_gate *gate = calloc(1, sizeof(*gate));
+    if (gate == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over TCP");
+    }
     gate->listen_fd = gate->epoll_fd = -1;
-    for (int i = 0; i < MAX_VISITORS; i++)
+    for (int i = 0; i < MAX_VISITORS; i++) {
         gate->visitors[i].fd = -1;
+    }
     gate->sends_challenge = challenge == NULL;
-    if (challenge)
-        memcpy(gate->challenge, challenge, sizeof gate->challenge);
+    if (challenge != NULL) {
+        memcpy(gate->challenge, challenge, sizeof(gate->challenge));
+    }
     enum gsh_result r = gsh_socket_listen(at, &gate->listen_fd, &gate->address);
-    if (r == GSH_OK && (gate->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
+    if (r == GSH_OK && (gate->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0) {
         r = GSH_ERR_SYSTEM;
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = epoll_add(gate, gate->listen_fd, LISTENER);
+    }
     gate->is_listening = r == GSH_OK;
     if (r != GSH_OK) {
         char text[GSH_ADDRESS_TEXT];
@@ -76,13 +81,15 @@ void gsh_gate_destroy(struct gsh_gate **gate_p)
 {
     struct gsh_gate *gate = *gate_p;
     *gate_p = NULL;
-    if (!gate)
+    if (gate == NULL) {
         return;
-    for (int i = 0; i < MAX_VISITORS; i++)
+    }
+    for (int i = 0; i < MAX_VISITORS; i++) {
         gsh_socket_hang_up(&gate->visitors[i].fd);
+    }
     gsh_socket_close(&gate->listen_fd);
     gsh_socket_close(&gate->epoll_fd);
-    explicit_bzero(gate, sizeof *gate);
+    explicit_bzero(gate, sizeof(*gate));
     free(gate);
 }
 
@@ -93,7 +100,7 @@ const struct gsh_address *gsh_gate_address(const struct gsh_gate *gate)
 
 void gsh_gate_set_secret(struct gsh_gate *gate, const uint8_t secret[GSH_SHA256_BYTES])
 {
-    memcpy(gate->secret, secret, sizeof gate->secret);
+    memcpy(gate->secret, secret, sizeof(gate->secret));
 }
 
 enum gsh_result gsh_gate_watch(struct gsh_gate *gate, int fd, int tag)
@@ -118,19 +125,23 @@ static void drop_late(struct gsh_gate *gate)
 {
     uint64_t now = gsh_now_ns();
     uint64_t limit = gate->n_visitors < MAX_VISITORS ? MAX_PATIENCE_NS : PATIENCE_NS;
-    for (int i = 0; i < MAX_VISITORS; i++)
-        if (gate->visitors[i].fd >= 0 && now - gate->visitors[i].since_ns >= limit)
+    for (int i = 0; i < MAX_VISITORS; i++) {
+        if (gate->visitors[i].fd >= 0 && now - gate->visitors[i].since_ns >= limit) {
             drop(gate, &gate->visitors[i]);
+        }
+    }
 }
 
 /* A full house leaves newcomers waiting in the kernel's queue. */
 static enum gsh_result set_listening(struct gsh_gate *gate, bool on)
 {
-    if (on == gate->is_listening)
+    if (on == gate->is_listening) {
         return GSH_OK;
+    }
     gate->is_listening = on;
-    if (on)
+    if (on) {
         return epoll_add(gate, gate->listen_fd, LISTENER);
+    }
     return epoll_ctl(gate->epoll_fd, EPOLL_CTL_DEL, gate->listen_fd, NULL) == 0 ? GSH_OK
                                                                                 : GSH_ERR_SYSTEM;
 }
@@ -140,16 +151,17 @@ static enum gsh_result greet(struct gsh_gate *gate, struct visitor *v)
     struct gsh_challenge challenge;
     size_t moved;
     if (!gate->sends_challenge) {
-        memcpy(v->challenge, gate->challenge, sizeof v->challenge);
+        memcpy(v->challenge, gate->challenge, sizeof(v->challenge));
         return GSH_OK;
     }
-    enum gsh_result r = gsh_random(v->challenge, sizeof v->challenge);
-    if (r != GSH_OK)
+    enum gsh_result r = gsh_random(v->challenge, sizeof(v->challenge));
+    if (r != GSH_OK) {
         return r;
+    }
     gsh_magic(challenge.magic);
-    memcpy(challenge.nonce, v->challenge, sizeof challenge.nonce);
+    memcpy(challenge.nonce, v->challenge, sizeof(challenge.nonce));
     /* A visitor that cannot be sent to will not send a hello either, and is dropped for that. */
-    (void)!gsh_socket_send_some(v->fd, &challenge, sizeof challenge, &moved);
+    (void)!gsh_socket_send_some(v->fd, &challenge, sizeof(challenge), &moved);
     return GSH_OK;
 }
 
@@ -157,12 +169,14 @@ static enum gsh_result accept_visitor(struct gsh_gate *gate)
 {
     int fd, i = 0;
     enum gsh_result r = gsh_socket_accept(gate->listen_fd, &fd);
-    if (r != GSH_OK || fd < 0)
+    if (r != GSH_OK || fd < 0) {
         return r;
-    while (gate->visitors[i].fd >= 0)
+    }
+    while (gate->visitors[i].fd >= 0) {
         i++;
+    }
     struct visitor *v = &gate->visitors[i];
-    memset(v, 0, sizeof *v);
+    memset(v, 0, sizeof(*v));
     v->fd = fd;
     v->since_ns = gsh_now_ns();
     gate->n_visitors++;
@@ -175,11 +189,12 @@ static bool hear(struct gsh_gate *gate, struct visitor *v, struct gsh_gate_event
 {
     size_t moved;
     enum gsh_result r =
-        gsh_socket_recv_some(v->fd, (char *)&v->hello + v->got, sizeof v->hello - v->got, &moved);
+        gsh_socket_recv_some(v->fd, (char *)&v->hello + v->got, sizeof(v->hello) - v->got, &moved);
     v->got += moved;
-    if (v->got < sizeof v->hello) {
-        if (r != GSH_OK)
+    if (v->got < sizeof(v->hello)) {
+        if (r != GSH_OK) {
             drop(gate, v);
+        }
         return false;
     }
     if (!gsh_hello_is_true(&v->hello, gate->secret, v->challenge)) {
@@ -201,8 +216,9 @@ static int sleep_ms(const struct gsh_gate *gate, uint64_t deadline_ns)
 {
     int limit_ms = gsh_deadline_poll_ms(deadline_ns);
     int visitor_ms = gate->n_visitors == MAX_VISITORS ? 100 : 1000;
-    if (gate->n_visitors > 0 && (limit_ms < 0 || limit_ms > visitor_ms))
+    if (gate->n_visitors > 0 && (limit_ms < 0 || limit_ms > visitor_ms)) {
         return visitor_ms;
+    }
     return limit_ms;
 }
 
@@ -212,28 +228,35 @@ enum gsh_result gsh_gate_next(struct gsh_gate *gate, uint64_t deadline_ns,
     for (;;) {
         struct epoll_event e;
         enum gsh_result r = set_listening(gate, gate->n_visitors < MAX_VISITORS);
-        if (r != GSH_OK)
+        if (r != GSH_OK) {
             return r;
+        }
         int n = epoll_wait(gate->epoll_fd, &e, 1, sleep_ms(gate, deadline_ns));
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno != EINTR) {
             return GSH_ERR_SYSTEM;
+        }
         /* Also when something came: a stream of strangers must not stretch any limit. */
         drop_late(gate);
-        if (gsh_deadline_poll_ms(deadline_ns) == 0)
+        if (gsh_deadline_poll_ms(deadline_ns) == 0) {
             return GSH_ERR_TIMEOUT;
-        if (n <= 0)
+        }
+        if (n <= 0) {
             continue;
+        }
         int64_t tag = (int64_t)e.data.u64;
         if (tag >= 0) {
             event->tag = (int)tag;
             event->fd = -1;
             return GSH_OK;
         }
-        if (tag == LISTENER)
+        if (tag == LISTENER) {
             r = accept_visitor(gate);
-        else if (gate->visitors[-2 - tag].fd >= 0 && hear(gate, &gate->visitors[-2 - tag], event))
+        } else if (gate->visitors[-2 - tag].fd >= 0 &&
+                   hear(gate, &gate->visitors[-2 - tag], event)) {
             return GSH_OK;
-        if (r != GSH_OK)
+        }
+        if (r != GSH_OK) {
             return r;
+        }
     }
 }

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
 #include "runtime/base/util.h"
 
 struct job {
@@ -64,10 +63,11 @@ static void destroy_job(struct job *job)
 
 static struct job *new_job(const void *key, int n_ranks)
 {
-    struct job *job = calloc(1, sizeof *job);
+    struct job *job = calloc(1, sizeof(*job));
     pthread_condattr_t attr;
-    if (!job)
+    if (job == NULL) {
         return NULL;
+    }
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&job->cond, &attr);
@@ -75,10 +75,11 @@ static struct job *new_job(const void *key, int n_ranks)
     pthread_mutex_init(&job->mutex, NULL);
     job->key = key;
     job->n_ranks = n_ranks;
-    job->has_come = calloc((size_t)n_ranks, sizeof *job->has_come);
-    job->is_in_call = calloc((size_t)n_ranks, sizeof *job->is_in_call);
-    if (job->has_come && job->is_in_call)
+    job->has_come = calloc((size_t)n_ranks, sizeof(*job->has_come));
+    job->is_in_call = calloc((size_t)n_ranks, sizeof(*job->is_in_call));
+    if (job->has_come != NULL && job->is_in_call != NULL) {
         return job;
+    }
     destroy_job(job);
     return NULL;
 }
@@ -86,7 +87,7 @@ static struct job *new_job(const void *key, int n_ranks)
 /* With list_mutex held; a job that is not in the list is left alone. */
 static void unlist(struct job *job)
 {
-    for (struct job **p = &incomplete_jobs; *p; p = &(*p)->next) {
+    for (struct job **p = &incomplete_jobs; *p != NULL; p = &(*p)->next) {
         if (*p == job) {
             *p = job->next;
             return;
@@ -99,11 +100,13 @@ static void release_job(struct job *job, bool is_kept, uint64_t timeout_ns)
     pthread_mutex_lock(&list_mutex);
     bool is_over = --job->n_refs == 0 && !(is_kept && job->n_to_come > 0);
     job->kept_until_ns = gsh_now_ns() + timeout_ns;
-    if (is_over)
+    if (is_over) {
         unlist(job);
+    }
     pthread_mutex_unlock(&list_mutex);
-    if (is_over)
+    if (is_over) {
         destroy_job(job);
+    }
 }
 
 /* With the mutex held: this and every later call of all ranks fails. The first reason stays. */
@@ -111,10 +114,11 @@ __attribute__((format(printf, 3, 4))) static void fail_job(struct job *job, enum
                                                            const char *format, ...)
 {
     va_list args;
-    if (job->result != GSH_OK)
+    if (job->result != GSH_OK) {
         return;
+    }
     va_start(args, format);
-    vsnprintf(job->text, sizeof job->text, format, args);
+    vsnprintf(job->text, sizeof(job->text), format, args);
     va_end(args);
     job->result = r;
     pthread_cond_broadcast(&job->cond);
@@ -131,8 +135,9 @@ static void wait_for_call(struct job *job, uint64_t call, const char *name, uint
                                : pthread_cond_wait(&job->cond, &job->mutex);
         if (error == ETIMEDOUT && job->n_calls == call) {
             int missing = 0;
-            while (missing < job->n_ranks - 1 && job->is_in_call[missing])
+            while (missing < job->n_ranks - 1 && job->is_in_call[missing]) {
                 missing++;
+            }
             fail_job(job, GSH_ERR_TIMEOUT, "%s: PE %d did not come within %g s (%d of %d did)",
                      name, missing, (double)timeout_ns * 1e-9, job->n_in_call, job->n_ranks);
         }
@@ -145,7 +150,7 @@ static enum gsh_result meet(struct job *job, int rank, const char *name, uint64_
     uint64_t call = job->n_calls;
     job->is_in_call[rank] = true;
     if (++job->n_in_call == job->n_ranks) {
-        memset(job->is_in_call, 0, (size_t)job->n_ranks * sizeof *job->is_in_call);
+        memset(job->is_in_call, 0, (size_t)job->n_ranks * sizeof(*job->is_in_call));
         job->n_in_call = 0;
         job->n_calls++;
         pthread_cond_broadcast(&job->cond);
@@ -173,15 +178,16 @@ static void contribute(struct job *job, int rank, const void *mine, size_t bytes
     size_t needed = bytes * (size_t)job->n_ranks;
     if (needed > job->buffer_bytes[i]) {
         char *buffer = realloc(job->buffers[i], needed);
-        if (!buffer) {
+        if (buffer == NULL) {
             fail_job(job, GSH_ERR_NOMEM, "allgather: no memory for %zu bytes", needed);
             return;
         }
         job->buffers[i] = buffer;
         job->buffer_bytes[i] = needed;
     }
-    if (bytes > 0)
+    if (bytes > 0) {
         memcpy(job->buffers[i] + (size_t)rank * bytes, mine, bytes);
+    }
 }
 
 static enum gsh_result local_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
@@ -190,17 +196,21 @@ static enum gsh_result local_allgather(struct gsh_bootstrap *b, const void *mine
     struct job *job = ((struct local_bootstrap *)b)->job;
     pthread_mutex_lock(&job->mutex);
     int i = (int)(job->n_calls % 2);
-    if (job->result == GSH_OK)
+    if (job->result == GSH_OK) {
         contribute(job, b->rank, mine, bytes);
+    }
     enum gsh_result r = job->result;
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = meet(job, b->rank, "allgather", b->timeout_ns);
+    }
     const char *result = job->buffers[i];
     pthread_mutex_unlock(&job->mutex);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return gsh_fail(r, "%s", job->text);
-    if (bytes > 0)
+    }
+    if (bytes > 0) {
         memcpy(all_out, result, bytes * (size_t)b->size);
+    }
     return GSH_OK;
 }
 
@@ -208,11 +218,13 @@ static enum gsh_result local_barrier(struct gsh_bootstrap *b)
 {
     struct job *job = ((struct local_bootstrap *)b)->job;
     pthread_mutex_lock(&job->mutex);
-    if (job->result == GSH_OK)
+    if (job->result == GSH_OK) {
         contribute(job, b->rank, NULL, 0);
+    }
     enum gsh_result r = job->result;
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = meet(job, b->rank, "barrier", b->timeout_ns);
+    }
     pthread_mutex_unlock(&job->mutex);
     return r == GSH_OK ? GSH_OK : gsh_fail(r, "%s", job->text);
 }
@@ -223,7 +235,7 @@ static void local_abort(struct gsh_bootstrap *b, int status, const char *message
     struct job *job = ((struct local_bootstrap *)b)->job;
     pthread_mutex_lock(&job->mutex);
     fail_job(job, GSH_ERR_PEER, "PE %d ended the job with status %d%s%s", b->rank, status,
-             message ? ": " : "", message ? message : "");
+             message != NULL ? ": " : "", message != NULL ? message : "");
     pthread_mutex_unlock(&job->mutex);
 }
 
@@ -231,8 +243,9 @@ static void local_abort(struct gsh_bootstrap *b, int status, const char *message
 static void local_destroy(struct gsh_bootstrap *b)
 {
     struct local_bootstrap *local = (struct local_bootstrap *)b;
-    if (!b)
+    if (b == NULL) {
         return;
+    }
     pthread_mutex_lock(&local->job->mutex);
     fail_job(local->job, GSH_ERR_PEER, "PE %d left the job", b->rank);
     pthread_mutex_unlock(&local->job->mutex);
@@ -253,22 +266,23 @@ static const struct gsh_bootstrap_ops local_ops = {
 /* With the mutex held. */
 static void enter(struct job *job, int rank, int n_ranks)
 {
-    if (n_ranks != job->n_ranks)
+    if (n_ranks != job->n_ranks) {
         fail_job(job, GSH_ERR_ARG, "PE %d was started as one of %d PEs, others as one of %d", rank,
                  n_ranks, job->n_ranks);
-    else if (rank < 0 || rank >= n_ranks)
+    } else if (rank < 0 || rank >= n_ranks) {
         fail_job(job, GSH_ERR_ARG, "PE number %d is not in 0 .. %d", rank, n_ranks - 1);
-    else if (job->has_come[rank])
+    } else if (job->has_come[rank]) {
         fail_job(job, GSH_ERR_ARG, "two threads came as PE %d of this job", rank);
-    else
+    } else {
         job->has_come[rank] = true;
+    }
 }
 
 /* With list_mutex held: removes the jobs that were kept long enough. */
 static void forget_kept(void)
 {
     uint64_t now = gsh_now_ns();
-    for (struct job *job = incomplete_jobs, *next; job; job = next) {
+    for (struct job *job = incomplete_jobs, *next; job != NULL; job = next) {
         next = job->next;
         if (job->n_refs == 0 && now >= job->kept_until_ns) {
             unlist(job);
@@ -283,14 +297,15 @@ static struct job *find_job(const void *key, int n_ranks)
     pthread_mutex_lock(&list_mutex);
     forget_kept();
     struct job *job = incomplete_jobs;
-    while (job && job->key != key)
+    while (job != NULL && job->key != key) {
         job = job->next;
-    if (!job && (job = new_job(key, n_ranks))) {
+    }
+    if (job == NULL && (job = new_job(key, n_ranks)) != NULL) {
         job->n_to_come = job->n_expected = n_ranks;
         job->next = incomplete_jobs;
         incomplete_jobs = job;
     }
-    if (job) {
+    if (job != NULL) {
         /* Where callers differ, which is an error, at least the lowest number will come. */
         if (n_ranks < job->n_expected) {
             job->n_to_come -= job->n_expected - n_ranks;
@@ -298,8 +313,9 @@ static struct job *find_job(const void *key, int n_ranks)
         }
         job->n_refs++;
         /* The last one makes the key free for the threads' next job. */
-        if (--job->n_to_come <= 0)
+        if (--job->n_to_come <= 0) {
             unlist(job);
+        }
     }
     pthread_mutex_unlock(&list_mutex);
     return job;
@@ -308,20 +324,23 @@ static struct job *find_job(const void *key, int n_ranks)
 enum gsh_result gsh_bootstrap_local_create(const void *key, int rank, int n_ranks,
                                            uint64_t timeout_ns, struct gsh_bootstrap **out)
 {
-    if (n_ranks < 1)
+    if (n_ranks < 1) {
         return gsh_fail(GSH_ERR_ARG, "a job of %d PEs", n_ranks);
-    struct local_bootstrap *local = calloc(1, sizeof *local);
-    struct job *job = local ? find_job(key, n_ranks) : NULL;
-    if (!job) {
+    }
+    struct local_bootstrap *local = calloc(1, sizeof(*local));
+    struct job *job = local != NULL ? find_job(key, n_ranks) : NULL;
+    if (job == NULL) {
         free(local);
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up");
     }
     pthread_mutex_lock(&job->mutex);
-    if (job->result == GSH_OK)
+    if (job->result == GSH_OK) {
         enter(job, rank, n_ranks);
+    }
     enum gsh_result r = job->result;
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = meet(job, rank, "start-up", timeout_ns);
+    }
     pthread_mutex_unlock(&job->mutex);
     if (r != GSH_OK) {
         r = gsh_fail(r, "%s", job->text);
@@ -338,8 +357,9 @@ enum gsh_result gsh_bootstrap_local_create(const void *key, int rank, int n_rank
 void gsh_bootstrap_local_leave(const void *key, int rank, int n_ranks)
 {
     struct job *job = find_job(key, n_ranks);
-    if (!job)
+    if (job == NULL) {
         return; /* no memory: the others find it by their time limit */
+    }
     pthread_mutex_lock(&job->mutex);
     fail_job(job, GSH_ERR_PEER, "start-up: PE %d has returned without gshmem_init", rank);
     pthread_mutex_unlock(&job->mutex);

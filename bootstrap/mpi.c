@@ -2,14 +2,13 @@
  * The plug-in libgshmem_mpi.so: the bootstrap's calls over an MPI communicator. Waits are made of
  * non-blocking collectives, so that they can end at a time limit. Starts MPI when the application
  * has not, and then ends it with the process. */
-#include <mpi.h>
 #include <limits.h>
+#include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
 #include "bootstrap/mpi_plugin.h"
 #include "runtime/base/util.h"
 
@@ -26,7 +25,7 @@ static enum gsh_mpi_status fail(struct gsh_mpi_error *error, const char *call, i
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
     MPI_Error_string(code, text, &length);
-    snprintf(error->text, sizeof error->text, "%s: %.180s", call, text);
+    snprintf(error->text, sizeof(error->text), "%s: %.180s", call, text);
     return GSH_MPI_FAILED;
 }
 
@@ -36,8 +35,9 @@ static void finalize_at_exit(void)
 {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
-    if (!is_finalized && __atomic_load_n(&n_open, __ATOMIC_RELAXED) == 0)
+    if (!is_finalized && __atomic_load_n(&n_open, __ATOMIC_RELAXED) == 0) {
         MPI_Finalize();
+    }
 }
 
 static enum gsh_mpi_status ensure_mpi(struct gsh_mpi_error *error)
@@ -46,14 +46,16 @@ static enum gsh_mpi_status ensure_mpi(struct gsh_mpi_error *error)
     MPI_Initialized(&is_initialized);
     MPI_Finalized(&is_finalized);
     if (is_finalized) {
-        snprintf(error->text, sizeof error->text, "MPI_Finalize has been called already");
+        snprintf(error->text, sizeof(error->text), "MPI_Finalize has been called already");
         return GSH_MPI_FAILED;
     }
-    if (is_initialized)
+    if (is_initialized) {
         return GSH_MPI_OK;
+    }
     int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
-    if (code != MPI_SUCCESS)
+    if (code != MPI_SUCCESS) {
         return fail(error, "MPI_Init_thread", code);
+    }
     atexit(finalize_at_exit);
     return GSH_MPI_OK;
 }
@@ -63,16 +65,17 @@ static enum gsh_mpi_status mpi_open(void *mpi_comm, void **out, int *rank, int *
 {
     MPI_Comm comm;
     enum gsh_mpi_status status = ensure_mpi(error);
-    if (status != GSH_MPI_OK)
+    if (status != GSH_MPI_OK) {
         return status;
-    memcpy(&comm, mpi_comm, sizeof comm);
+    }
+    memcpy(&comm, mpi_comm, sizeof(comm));
     if (comm == MPI_COMM_NULL) {
-        snprintf(error->text, sizeof error->text, "the communicator is MPI_COMM_NULL");
+        snprintf(error->text, sizeof(error->text), "the communicator is MPI_COMM_NULL");
         return GSH_MPI_FAILED;
     }
-    struct handle *h = calloc(1, sizeof *h);
-    if (!h) {
-        snprintf(error->text, sizeof error->text, "no memory");
+    struct handle *h = calloc(1, sizeof(*h));
+    if (h == NULL) {
+        snprintf(error->text, sizeof(error->text), "no memory");
         return GSH_MPI_FAILED;
     }
     int code = MPI_Comm_dup(comm, &h->comm);
@@ -101,15 +104,17 @@ static enum gsh_mpi_status finish(struct handle *h, MPI_Request *request, const 
             h->is_broken = true;
             return fail(error, call, code);
         }
-        if (is_done)
+        if (is_done) {
             return GSH_MPI_OK;
+        }
         if (deadline_ns != 0 && gsh_now_ns() >= deadline_ns) {
             h->is_broken = true;
-            snprintf(error->text, sizeof error->text, "%s: not all PEs came", call);
+            snprintf(error->text, sizeof(error->text), "%s: not all PEs came", call);
             return GSH_MPI_TIMEOUT;
         }
-        if (turn >= 100)
+        if (turn >= 100) {
             nanosleep(&pause, NULL);
+        }
     }
 }
 
@@ -120,27 +125,30 @@ static enum gsh_mpi_status mpi_allgather(void *handle, const void *mine, size_t 
     struct handle *h = handle;
     MPI_Request request;
     if (bytes > INT_MAX) {
-        snprintf(error->text, sizeof error->text, "%zu bytes are more than MPI counts", bytes);
+        snprintf(error->text, sizeof(error->text), "%zu bytes are more than MPI counts", bytes);
         return GSH_MPI_FAILED;
     }
     /* A buffer of our own: past a time limit MPI may still write to it, so it is left to MPI. */
     char *buffer = malloc(((size_t)h->size + 1) * bytes + 1);
-    if (!buffer) {
-        snprintf(error->text, sizeof error->text, "no memory");
+    if (buffer == NULL) {
+        snprintf(error->text, sizeof(error->text), "no memory");
         return GSH_MPI_FAILED;
     }
     char *own = buffer + (size_t)h->size * bytes;
-    if (bytes > 0)
+    if (bytes > 0) {
         memcpy(own, mine, bytes);
+    }
     int code =
         MPI_Iallgather(own, (int)bytes, MPI_BYTE, buffer, (int)bytes, MPI_BYTE, h->comm, &request);
     enum gsh_mpi_status status = code == MPI_SUCCESS
                                      ? finish(h, &request, "MPI_Iallgather", deadline_ns, error)
                                      : fail(error, "MPI_Iallgather", code);
-    if (status == GSH_MPI_OK && bytes > 0)
+    if (status == GSH_MPI_OK && bytes > 0) {
         memcpy(all_out, buffer, (size_t)h->size * bytes);
-    if (!h->is_broken)
+    }
+    if (!h->is_broken) {
         free(buffer);
+    }
     return status;
 }
 
@@ -150,8 +158,9 @@ static enum gsh_mpi_status mpi_barrier(void *handle, uint64_t deadline_ns,
     struct handle *h = handle;
     MPI_Request request;
     int code = MPI_Ibarrier(h->comm, &request);
-    if (code != MPI_SUCCESS)
+    if (code != MPI_SUCCESS) {
         return fail(error, "MPI_Ibarrier", code);
+    }
     return finish(h, &request, "MPI_Ibarrier", deadline_ns, error);
 }
 
@@ -166,10 +175,12 @@ static void mpi_close(void *handle)
     struct handle *h = handle;
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
-    if (!is_finalized && !h->is_broken)
+    if (!is_finalized && !h->is_broken) {
         MPI_Comm_free(&h->comm);
-    if (!h->is_broken)
+    }
+    if (!h->is_broken) {
         __atomic_sub_fetch(&n_open, 1, __ATOMIC_RELAXED);
+    }
     free(h);
 }
 

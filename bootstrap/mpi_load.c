@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include "bootstrap/mpi_plugin.h"
 #include "runtime/base/log.h"
 #include "runtime/base/plugin.h"
@@ -25,8 +24,9 @@ static uint64_t deadline_ns(const struct gsh_bootstrap *b)
 
 static enum gsh_result mpi_result(enum gsh_mpi_status status, const struct gsh_mpi_error *error)
 {
-    if (status == GSH_MPI_OK)
+    if (status == GSH_MPI_OK) {
         return GSH_OK;
+    }
     return gsh_fail(status == GSH_MPI_TIMEOUT ? GSH_ERR_TIMEOUT : GSH_ERR_SYSTEM,
                     "start-up over MPI: %s", error->text);
 }
@@ -57,10 +57,12 @@ static void mpi_abort(struct gsh_bootstrap *b, int status, const char *message)
 static void mpi_destroy(struct gsh_bootstrap *b)
 {
     struct mpi_bootstrap *m = (struct mpi_bootstrap *)b;
-    if (!m)
+    if (m == NULL) {
         return;
-    if (m->handle)
+    }
+    if (m->handle != NULL) {
         m->plugin->close(m->handle);
+    }
     free(m);
 }
 
@@ -83,15 +85,17 @@ static enum gsh_result load(const char *name, const struct gsh_mpi_plugin **out)
 {
     const struct gsh_mpi_plugin *(*entry)(void);
     void *library = open_plugin(name);
-    if (!library)
+    if (library == NULL) {
         return gsh_fail(GSH_ERR_UNSUPPORTED,
                         "start-up over MPI: cannot open the plug-in (GSHMEM_MPI_PLUGIN): %s",
                         dlerror());
+    }
     void *symbol = dlsym(library, GSH_MPI_PLUGIN_ENTRY);
-    if (!symbol)
+    if (symbol == NULL) {
         return gsh_fail(GSH_ERR_UNSUPPORTED,
                         "start-up over MPI: %s is not a plug-in of this version of gshmem", name);
-    memcpy(&entry, &symbol, sizeof entry);
+    }
+    memcpy(&entry, &symbol, sizeof(entry));
     *out = entry();
     return GSH_OK;
 }
@@ -101,14 +105,17 @@ enum gsh_result gsh_bootstrap_mpi_create(const char *plugin, void *mpi_comm, uin
 {
     const struct gsh_mpi_plugin *calls = NULL;
     struct gsh_mpi_error error;
-    if (!mpi_comm)
+    if (mpi_comm == NULL) {
         return gsh_fail(GSH_ERR_ARG, "start-up over MPI: no communicator given");
+    }
     enum gsh_result r = load(plugin, &calls);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    struct mpi_bootstrap *m = calloc(1, sizeof *m);
-    if (!m)
+    }
+    struct mpi_bootstrap *m = calloc(1, sizeof(*m));
+    if (m == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over MPI");
+    }
     m->base.ops = &mpi_ops;
     m->base.timeout_ns = timeout_ns;
     m->plugin = calls;

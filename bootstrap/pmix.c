@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 
@@ -112,8 +111,9 @@ static void *open_library(void)
 {
     static const char *const names[] = {"libpmix.so.2", "libpmix.so"};
     void *library = NULL;
-    for (size_t i = 0; i < GSH_ARRAY_LEN(names) && !library; i++)
+    for (size_t i = 0; i < GSH_ARRAY_LEN(names) && library == NULL; i++) {
         library = dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);
+    }
     return library;
 }
 
@@ -134,13 +134,15 @@ static enum gsh_result load_api(struct pmix_api *api)
         {"PMIx_Get_version", &api->Get_version},
     };
     void *library = open_library();
-    if (!library)
+    if (library == NULL) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "started by a PMIx launcher, but %s", dlerror());
+    }
     for (size_t i = 0; i < GSH_ARRAY_LEN(symbols); i++) {
         void *symbol = dlsym(library, symbols[i].name);
-        if (!symbol)
+        if (symbol == NULL) {
             return gsh_note(GSH_ERR_UNSUPPORTED, "libpmix has no %s", symbols[i].name);
-        memcpy(symbols[i].entry, &symbol, sizeof symbol);
+        }
+        memcpy(symbols[i].entry, &symbol, sizeof(symbol));
     }
     return GSH_OK;
 }
@@ -149,8 +151,9 @@ static enum gsh_result load_api(struct pmix_api *api)
 static void finalize_at_exit(void)
 {
     pthread_mutex_lock(&process_mutex);
-    if (is_initialized && !has_bootstrap && initialized_by == getpid())
+    if (is_initialized && !has_bootstrap && initialized_by == getpid()) {
         process_api.Finalize(NULL, 0);
+    }
     is_initialized = false;
     pthread_mutex_unlock(&process_mutex);
 }
@@ -158,14 +161,17 @@ static void finalize_at_exit(void)
 /* With process_mutex held. */
 static enum gsh_result initialize(void)
 {
-    if (is_initialized)
+    if (is_initialized) {
         return GSH_OK;
+    }
     enum gsh_result r = load_api(&process_api);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     int status = process_api.Init(&process_self, NULL, 0);
-    if (status != PMIX_SUCCESS)
+    if (status != PMIX_SUCCESS) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "PMIx_Init: %s", process_api.Error_string(status));
+    }
     is_initialized = true;
     initialized_by = getpid();
     atexit(finalize_at_exit);
@@ -177,14 +183,16 @@ static enum gsh_result initialize(void)
 
 static enum gsh_result pmix_result(const struct pmix_bootstrap *p, int status, const char *call)
 {
-    if (status == PMIX_SUCCESS)
+    if (status == PMIX_SUCCESS) {
         return GSH_OK;
+    }
     enum gsh_result r = GSH_ERR_SYSTEM;
-    if (status == PMIX_ERR_TIMEOUT)
+    if (status == PMIX_ERR_TIMEOUT) {
         r = GSH_ERR_TIMEOUT;
-    else if (status == PMIX_ERR_PARTIAL_SUCCESS || status == PMIX_ERR_UNREACH ||
-             status == PMIX_ERR_LOST_CONNECTION || status == PMIX_ERR_LOST_CONNECTION_V3)
+    } else if (status == PMIX_ERR_PARTIAL_SUCCESS || status == PMIX_ERR_UNREACH ||
+               status == PMIX_ERR_LOST_CONNECTION || status == PMIX_ERR_LOST_CONNECTION_V3) {
         r = GSH_ERR_PEER;
+    }
     return gsh_fail(r, "%s: %s%s", call, p->api->Error_string(status),
                     r == GSH_ERR_PEER ? " (another PE died or left)" : "");
 }
@@ -193,9 +201,10 @@ static enum gsh_result pmix_result(const struct pmix_bootstrap *p, int status, c
  * the launcher ends a job one process of which has died. */
 static size_t add_timeout(const struct pmix_bootstrap *p, struct pmix_info *info)
 {
-    if (p->base.timeout_ns == 0)
+    if (p->base.timeout_ns == 0) {
         return 0;
-    memset(info, 0, sizeof *info);
+    }
+    memset(info, 0, sizeof(*info));
     strcpy(info->key, "pmix.timeout");
     info->value.type = PMIX_INT;
     info->value.data.integer =
@@ -207,7 +216,7 @@ static enum gsh_result fence(const struct pmix_bootstrap *p)
 {
     struct pmix_info info[2];
     size_t n_info = add_timeout(p, info);
-    memset(&info[n_info], 0, sizeof info[n_info]);
+    memset(&info[n_info], 0, sizeof(info[n_info]));
     strcpy(info[n_info].key, "pmix.collect");
     info[n_info].value.type = PMIX_BOOL;
     info[n_info].value.data.flag = true;
@@ -224,10 +233,11 @@ static enum gsh_result get(const struct pmix_bootstrap *p, uint32_t rank, const 
     proc.rank = rank;
     size_t n_info = add_timeout(p, &info);
     enum gsh_result r = pmix_result(p, p->api->Get(&proc, key, &info, n_info, &value), "PMIx_Get");
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    if (!value || value->type != type) {
-        int found = value ? value->type : -1;
+    }
+    if (value == NULL || value->type != type) {
+        int found = value != NULL ? value->type : -1;
         free(value); /* and leaks what an unexpected type may point to */
         return gsh_fail(GSH_ERR_SYSTEM, "PMIx_Get: %s has type %d, not %d", key, found, type);
     }
@@ -240,13 +250,15 @@ static enum gsh_result get_blob(const struct pmix_bootstrap *p, int rank, const 
 {
     struct pmix_value *value;
     enum gsh_result r = get(p, (uint32_t)rank, key, PMIX_BYTE_OBJECT, &value);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    if (value->data.bo.size == bytes)
+    }
+    if (value->data.bo.size == bytes) {
         memcpy(out, value->data.bo.bytes, bytes);
-    else
+    } else {
         r = gsh_fail(GSH_ERR_SYMMETRY, "allgather: PE %d gives %zu bytes, this PE %zu", rank,
                      value->data.bo.size, bytes);
+    }
     free(value->data.bo.bytes);
     free(value);
     return r;
@@ -260,18 +272,22 @@ static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine,
     struct pmix_bootstrap *p = (struct pmix_bootstrap *)b;
     struct pmix_value value = {.type = PMIX_BYTE_OBJECT};
     char key[64];
-    if (bytes == 0)
+    if (bytes == 0) {
         return pmix_barrier(b);
-    snprintf(key, sizeof key, "gshmem.%llu", (unsigned long long)n_calls++);
+    }
+    snprintf(key, sizeof(key), "gshmem.%llu", (unsigned long long)n_calls++);
     value.data.bo.bytes = (char *)mine;
     value.data.bo.size = bytes;
     enum gsh_result r = pmix_result(p, p->api->Put(PMIX_GLOBAL, key, &value), "PMIx_Put");
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = pmix_result(p, p->api->Commit(), "PMIx_Commit");
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = fence(p);
-    for (int rank = 0; rank < b->size && r == GSH_OK; rank++)
+    }
+    for (int rank = 0; rank < b->size && r == GSH_OK; rank++) {
         r = get_blob(p, rank, key, bytes, (char *)all_out + (size_t)rank * bytes);
+    }
     return r;
 }
 
@@ -279,8 +295,8 @@ static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine,
 static enum gsh_result pmix_barrier(struct gsh_bootstrap *b)
 {
     char mine = 1, *all = malloc((size_t)b->size);
-    enum gsh_result r = all ? pmix_allgather(b, &mine, 1, all)
-                            : gsh_fail(GSH_ERR_NOMEM, "no memory for %d PEs", b->size);
+    enum gsh_result r = all != NULL ? pmix_allgather(b, &mine, 1, all)
+                                    : gsh_fail(GSH_ERR_NOMEM, "no memory for %d PEs", b->size);
     free(all);
     return r;
 }
@@ -288,13 +304,14 @@ static enum gsh_result pmix_barrier(struct gsh_bootstrap *b)
 static void pmix_abort(struct gsh_bootstrap *b, int status, const char *message)
 {
     struct pmix_bootstrap *p = (struct pmix_bootstrap *)b;
-    p->api->Abort(status, message ? message : "", NULL, 0);
+    p->api->Abort(status, message != NULL ? message : "", NULL, 0);
 }
 
 static void pmix_destroy(struct gsh_bootstrap *b)
 {
-    if (!b)
+    if (b == NULL) {
         return;
+    }
     free(b);
     pthread_mutex_lock(&process_mutex);
     has_bootstrap = false;
@@ -312,15 +329,18 @@ static const struct gsh_bootstrap_ops pmix_ops = {
 /* With process_mutex held. */
 static enum gsh_result create(uint64_t timeout_ns, struct pmix_bootstrap **out)
 {
-    if (has_bootstrap)
+    if (has_bootstrap) {
         return gsh_fail(GSH_ERR_STATE, "a process is one PE of a PMIx launcher's job: a second "
                                        "thread cannot be another");
+    }
     enum gsh_result r = initialize();
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    struct pmix_bootstrap *p = calloc(1, sizeof *p);
-    if (!p)
+    }
+    struct pmix_bootstrap *p = calloc(1, sizeof(*p));
+    if (p == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up by PMIx");
+    }
     p->base = (struct gsh_bootstrap){&pmix_ops, (int)process_self.rank, 0, timeout_ns};
     p->api = &process_api;
     p->self = process_self;
@@ -341,13 +361,15 @@ enum gsh_result gsh_bootstrap_pmix_create(uint64_t timeout_ns, struct gsh_bootst
 {
     struct pmix_bootstrap *p = NULL;
     const char *nspace = getenv("PMIX_NAMESPACE");
-    if (!nspace || !nspace[0])
+    if (nspace == NULL || !nspace[0]) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "not started by a PMIx launcher (mpirun, prterun, "
                                              "srun --mpi=pmix): PMIX_NAMESPACE is not set");
+    }
     pthread_mutex_lock(&process_mutex);
     enum gsh_result r = create(timeout_ns, &p);
     pthread_mutex_unlock(&process_mutex);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         *out = &p->base;
+    }
     return r;
 }

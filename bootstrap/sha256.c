@@ -38,15 +38,16 @@ static void store_be32(uint8_t *p, uint32_t v)
 static void compress(uint32_t state[8], const uint8_t block[64])
 {
     uint32_t w[64], v[8];
-    for (int t = 0; t < 16; t++)
+    for (int t = 0; t < 16; t++) {
         w[t] = load_be32(block + 4 * t);
+    }
     for (int t = 16; t < 64; t++) {
         uint32_t x = w[t - 15], y = w[t - 2];
         uint32_t s0 = rotate_right(x, 7) ^ rotate_right(x, 18) ^ x >> 3;
         uint32_t s1 = rotate_right(y, 17) ^ rotate_right(y, 19) ^ y >> 10;
         w[t] = w[t - 16] + s0 + w[t - 7] + s1;
     }
-    memcpy(v, state, sizeof v);
+    memcpy(v, state, sizeof(v));
     for (int t = 0; t < 64; t++) {
         uint32_t a = v[0], e = v[4];
         uint32_t s1 = rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25);
@@ -54,12 +55,13 @@ static void compress(uint32_t state[8], const uint8_t block[64])
         uint32_t t1 = v[7] + s1 + choice + round_constants[t] + w[t];
         uint32_t s0 = rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22);
         uint32_t majority = (a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof v[0]);
+        memmove(v + 1, v, 7 * sizeof(v[0]));
         v[4] += t1;
         v[0] = t1 + s0 + majority;
     }
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         state[i] += v[i];
+    }
 }
 
 void gsh_sha256_init(struct gsh_sha256 *s)
@@ -67,7 +69,7 @@ void gsh_sha256_init(struct gsh_sha256 *s)
     /* FIPS 180-4, section 5.3.3. */
     static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    memcpy(s->state, initial, sizeof initial);
+    memcpy(s->state, initial, sizeof(initial));
     s->n_bytes = 0;
 }
 
@@ -75,14 +77,15 @@ void gsh_sha256_update(struct gsh_sha256 *s, const void *data, size_t bytes)
 {
     const uint8_t *p = data;
     while (bytes > 0) {
-        size_t used = s->n_bytes % sizeof s->block;
-        size_t n = sizeof s->block - used < bytes ? sizeof s->block - used : bytes;
+        size_t used = s->n_bytes % sizeof(s->block);
+        size_t n = sizeof(s->block) - used < bytes ? sizeof(s->block) - used : bytes;
         memcpy(s->block + used, p, n);
         s->n_bytes += n;
         p += n;
         bytes -= n;
-        if (used + n == sizeof s->block)
+        if (used + n == sizeof(s->block)) {
             compress(s->state, s->block);
+        }
     }
 }
 
@@ -95,29 +98,32 @@ void gsh_sha256_finish(struct gsh_sha256 *s, uint8_t digest[GSH_SHA256_BYTES])
     store_be32(length + 4, (uint32_t)n_bits);
     /* One 0x80, then zeros up to 56 modulo 64. */
     gsh_sha256_update(s, padding, 1 + (55 - s->n_bytes) % 64);
-    gsh_sha256_update(s, length, sizeof length);
-    for (int i = 0; i < 8; i++)
+    gsh_sha256_update(s, length, sizeof(length));
+    for (int i = 0; i < 8; i++) {
         store_be32(digest + 4 * i, s->state[i]);
+    }
 }
 
 void gsh_hmac_init(struct gsh_hmac *h, const void *key, size_t key_bytes)
 {
     uint8_t block[64] = {0};
-    if (key_bytes > sizeof block) {
+    if (key_bytes > sizeof(block)) {
         gsh_sha256_init(&h->inner);
         gsh_sha256_update(&h->inner, key, key_bytes);
         gsh_sha256_finish(&h->inner, block);
     } else {
         memcpy(block, key, key_bytes);
     }
-    for (size_t i = 0; i < sizeof block; i++)
+    for (size_t i = 0; i < sizeof(block); i++) {
         block[i] ^= 0x36;
+    }
     gsh_sha256_init(&h->inner);
-    gsh_sha256_update(&h->inner, block, sizeof block);
-    for (size_t i = 0; i < sizeof block; i++)
+    gsh_sha256_update(&h->inner, block, sizeof(block));
+    for (size_t i = 0; i < sizeof(block); i++) {
         block[i] ^= 0x36 ^ 0x5c;
+    }
     gsh_sha256_init(&h->outer);
-    gsh_sha256_update(&h->outer, block, sizeof block);
+    gsh_sha256_update(&h->outer, block, sizeof(block));
 }
 
 void gsh_hmac_update(struct gsh_hmac *h, const void *data, size_t bytes)
@@ -129,14 +135,15 @@ void gsh_hmac_finish(struct gsh_hmac *h, uint8_t mac[GSH_SHA256_BYTES])
 {
     uint8_t digest[GSH_SHA256_BYTES];
     gsh_sha256_finish(&h->inner, digest);
-    gsh_sha256_update(&h->outer, digest, sizeof digest);
+    gsh_sha256_update(&h->outer, digest, sizeof(digest));
     gsh_sha256_finish(&h->outer, mac);
 }
 
 bool gsh_mac_equal(const uint8_t a[GSH_SHA256_BYTES], const uint8_t b[GSH_SHA256_BYTES])
 {
     unsigned difference = 0;
-    for (int i = 0; i < GSH_SHA256_BYTES; i++)
+    for (int i = 0; i < GSH_SHA256_BYTES; i++) {
         difference |= (unsigned)(a[i] ^ b[i]);
+    }
     return difference == 0;
 }

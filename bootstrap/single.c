@@ -9,8 +9,9 @@ static enum gsh_result single_allgather(struct gsh_bootstrap *b, const void *min
                                         void *all_out)
 {
     (void)b;
-    if (bytes > 0)
+    if (bytes > 0) {
         memmove(all_out, mine, bytes);
+    }
     return GSH_OK;
 }
 
@@ -43,9 +44,10 @@ static const struct gsh_bootstrap_ops single_ops = {
 
 enum gsh_result gsh_bootstrap_single_create(struct gsh_bootstrap **out)
 {
-    struct gsh_bootstrap *b = calloc(1, sizeof *b);
-    if (!b)
+    struct gsh_bootstrap *b = calloc(1, sizeof(*b));
+    if (b == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up");
+    }
     *b = (struct gsh_bootstrap){.ops = &single_ops, .rank = 0, .size = 1};
     *out = b;
     return GSH_OK;

@@ -45,7 +45,7 @@ const char *gsh_address_text(const struct gsh_address *address, char text[GSH_AD
 {
     char ip[INET6_ADDRSTRLEN] = "?";
     bool is_v6 = address->family == 6;
-    inet_ntop(is_v6 ? AF_INET6 : AF_INET, address->ip, ip, sizeof ip);
+    inet_ntop(is_v6 ? AF_INET6 : AF_INET, address->ip, ip, sizeof(ip));
     snprintf(text, GSH_ADDRESS_TEXT, is_v6 ? "[%s]:%d" : "%s:%d", ip,
              address->port[0] << 8 | address->port[1]);
     return text;
@@ -53,37 +53,38 @@ const char *gsh_address_text(const struct gsh_address *address, char text[GSH_AD
 
 static socklen_t to_sockaddr(const struct gsh_address *address, struct sockaddr_storage *out)
 {
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     if (address->family == 6) {
         struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
         v6->sin6_family = AF_INET6;
-        memcpy(&v6->sin6_port, address->port, sizeof address->port);
+        memcpy(&v6->sin6_port, address->port, sizeof(address->port));
         memcpy(&v6->sin6_addr, address->ip, 16);
-        return sizeof *v6;
+        return sizeof(*v6);
     }
     struct sockaddr_in *v4 = (struct sockaddr_in *)out;
     v4->sin_family = AF_INET;
-    memcpy(&v4->sin_port, address->port, sizeof address->port);
+    memcpy(&v4->sin_port, address->port, sizeof(address->port));
     memcpy(&v4->sin_addr, address->ip, 4);
-    return sizeof *v4;
+    return sizeof(*v4);
 }
 
 enum gsh_result gsh_socket_local_address(int fd, struct gsh_address *out)
 {
     struct sockaddr_storage any;
-    socklen_t bytes = sizeof any;
-    if (is_made_to_fail() || getsockname(fd, (struct sockaddr *)&any, &bytes) != 0)
+    socklen_t bytes = sizeof(any);
+    if (is_made_to_fail() || getsockname(fd, (struct sockaddr *)&any, &bytes) != 0) {
         return GSH_ERR_SYSTEM;
-    memset(out, 0, sizeof *out);
+    }
+    memset(out, 0, sizeof(*out));
     if (any.ss_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&any;
         out->family = 6;
-        memcpy(out->port, &v6->sin6_port, sizeof out->port);
+        memcpy(out->port, &v6->sin6_port, sizeof(out->port));
         memcpy(out->ip, &v6->sin6_addr, 16);
     } else {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)&any;
         out->family = 4;
-        memcpy(out->port, &v4->sin_port, sizeof out->port);
+        memcpy(out->port, &v4->sin_port, sizeof(out->port));
         memcpy(out->ip, &v4->sin_addr, 4);
     }
     return GSH_OK;
@@ -93,11 +94,13 @@ enum gsh_result gsh_socket_local_address(int fd, struct gsh_address *out)
 
 int gsh_deadline_poll_ms(uint64_t deadline_ns)
 {
-    if (deadline_ns == 0)
+    if (deadline_ns == 0) {
         return -1;
+    }
     uint64_t now = gsh_now_ns();
-    if (now >= deadline_ns)
+    if (now >= deadline_ns) {
         return 0;
+    }
     return (int)gsh_min_u64((deadline_ns - now + 999999) / 1000000, INT_MAX);
 }
 
@@ -107,12 +110,15 @@ static enum gsh_result wait_for(struct pollfd *fds, nfds_t n, uint64_t deadline_
     for (;;) {
         int wait_ms = gsh_deadline_poll_ms(deadline_ns);
         int ready = is_made_to_fail() ? -1 : poll(fds, n, wait_ms);
-        if (ready > 0)
+        if (ready > 0) {
             return GSH_OK;
-        if (ready < 0 && errno != EINTR)
+        }
+        if (ready < 0 && errno != EINTR) {
             return GSH_ERR_SYSTEM;
-        if (ready == 0 && gsh_deadline_poll_ms(deadline_ns) == 0)
+        }
+        if (ready == 0 && gsh_deadline_poll_ms(deadline_ns) == 0) {
             return GSH_ERR_TIMEOUT;
+        }
     }
 }
 
@@ -139,8 +145,9 @@ static enum gsh_result connection_result(void)
 void gsh_socket_close(int *fd)
 {
     int saved = errno;
-    if (*fd >= 0)
+    if (*fd >= 0) {
         close(*fd);
+    }
     *fd = -1;
     errno = saved;
 }
@@ -148,16 +155,18 @@ void gsh_socket_close(int *fd)
 void gsh_socket_hang_up(int *fd)
 {
     int saved = errno;
-    if (*fd >= 0)
+    if (*fd >= 0) {
         (void)shutdown(*fd, SHUT_RDWR);
+    }
     errno = saved;
     gsh_socket_close(fd);
 }
 
 static int new_socket(const struct gsh_address *address)
 {
-    if (is_made_to_fail())
+    if (is_made_to_fail()) {
         return -1;
+    }
     return socket(address->family == 6 ? AF_INET6 : AF_INET,
                   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
 }
@@ -166,7 +175,7 @@ static int new_socket(const struct gsh_address *address)
 static void set_no_delay(int fd)
 {
     int on = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
 enum gsh_result gsh_socket_listen(const struct gsh_address *at, int *fd, struct gsh_address *bound)
@@ -174,8 +183,9 @@ enum gsh_result gsh_socket_listen(const struct gsh_address *at, int *fd, struct 
     struct sockaddr_storage any;
     socklen_t bytes = to_sockaddr(at, &any);
     int s = new_socket(at);
-    if (s < 0)
+    if (s < 0) {
         return GSH_ERR_SYSTEM;
+    }
     if (is_made_to_fail() || bind(s, (struct sockaddr *)&any, bytes) != 0 || is_made_to_fail() ||
         listen(s, SOMAXCONN) != 0 || gsh_socket_local_address(s, bound) != GSH_OK) {
         gsh_socket_close(&s);
@@ -196,11 +206,13 @@ enum gsh_result gsh_socket_accept(int listen_fd, int *fd)
             *fd = s;
             return GSH_OK;
         }
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
+        if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return GSH_OK;
+        }
         /* A visitor that has gone again, and faults of its network, are not ours. */
-        if (errno != EINTR && errno != EPROTO && connection_result() != GSH_ERR_PEER)
+        if (errno != EINTR && errno != EPROTO && connection_result() != GSH_ERR_PEER) {
             return GSH_ERR_SYSTEM;
+        }
     }
 }
 
@@ -210,18 +222,20 @@ enum gsh_result gsh_socket_connect(const struct gsh_address *to, uint64_t deadli
     socklen_t bytes = to_sockaddr(to, &any);
     int s = new_socket(to);
     enum gsh_result r = GSH_OK;
-    if (s < 0)
+    if (s < 0) {
         return GSH_ERR_SYSTEM;
+    }
     set_no_delay(s);
     if (is_made_to_fail() || connect(s, (struct sockaddr *)&any, bytes) != 0) {
         /* An interrupted connect goes on by itself, like one that is in progress. */
         if (errno == EINPROGRESS || errno == EINTR) {
             struct pollfd p = {.fd = s, .events = POLLOUT};
             int error = 0;
-            socklen_t error_bytes = sizeof error;
+            socklen_t error_bytes = sizeof(error);
             r = wait_for(&p, 1, deadline_ns);
-            if (r == GSH_OK && getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &error_bytes) != 0)
+            if (r == GSH_OK && getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &error_bytes) != 0) {
                 r = GSH_ERR_SYSTEM;
+            }
             if (r == GSH_OK && error != 0) {
                 errno = error;
                 r = connection_result();
@@ -230,10 +244,11 @@ enum gsh_result gsh_socket_connect(const struct gsh_address *to, uint64_t deadli
             r = connection_result();
         }
     }
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         gsh_socket_close(&s);
-    else
+    } else {
         *fd = s;
+    }
     return r;
 }
 
@@ -246,12 +261,13 @@ enum gsh_result gsh_socket_send_some(int fd, const void *data, size_t bytes, siz
         ssize_t n = is_made_to_fail() ? -1
                                       : send(fd, (const char *)data + *moved, bytes - *moved,
                                              MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n >= 0)
+        if (n >= 0) {
             *moved += (size_t)n;
-        else if (errno == EAGAIN || errno == EWOULDBLOCK)
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             break;
-        else if (errno != EINTR)
+        } else if (errno != EINTR) {
             return connection_result();
+        }
     }
     return GSH_OK;
 }
@@ -280,8 +296,9 @@ static enum gsh_result advance(struct gsh_socket_part *part, bool is_out)
 {
     size_t moved = 0;
     char *data = part->data;
-    if (part->done == part->bytes)
+    if (part->done == part->bytes) {
         return GSH_OK;
+    }
     enum gsh_result r =
         is_out
             ? gsh_socket_send_some(part->fd, data + part->done, part->bytes - part->done, &moved)
@@ -296,21 +313,27 @@ enum gsh_result gsh_socket_exchange(struct gsh_socket_part *out, struct gsh_sock
 {
     for (;;) {
         enum gsh_result r = advance(out, true);
-        if (r == GSH_OK)
+        if (r == GSH_OK) {
             r = advance(in, false);
-        if (r != GSH_OK)
+        }
+        if (r != GSH_OK) {
             return r;
+        }
         struct pollfd fds[2];
         nfds_t n = 0;
-        if (out->done < out->bytes)
+        if (out->done < out->bytes) {
             fds[n++] = (struct pollfd){.fd = out->fd, .events = POLLOUT};
-        if (in->done < in->bytes)
+        }
+        if (in->done < in->bytes) {
             fds[n++] = (struct pollfd){.fd = in->fd, .events = POLLIN};
-        if (n == 0 || (out->may_lag && in->done == in->bytes))
+        }
+        if (n == 0 || (out->may_lag && in->done == in->bytes)) {
             return GSH_OK;
+        }
         r = wait_for(fds, n, deadline_ns);
-        if (r != GSH_OK)
+        if (r != GSH_OK) {
             return r;
+        }
     }
 }
 

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
 #include "bootstrap/gate.h"
 #include "bootstrap/netif.h"
 #include "runtime/base/log.h"
@@ -58,14 +57,18 @@ static void send_notice(struct uid_bootstrap *u, enum gsh_result r, int culprit)
     size_t moved;
     u->is_failed = true;
     for (int k = 0; k < u->rounds; k++) {
-        if (u->out[k] >= 0 && !u->is_mid_frame[k])
-            (void)!gsh_socket_send_some(u->out[k], &notice, sizeof notice, &moved);
-        if (u->in[k] >= 0)
-            (void)!gsh_socket_send_some(u->in[k], &notice, sizeof notice, &moved);
-        if (u->out[k] >= 0)
+        if (u->out[k] >= 0 && !u->is_mid_frame[k]) {
+            (void)!gsh_socket_send_some(u->out[k], &notice, sizeof(notice), &moved);
+        }
+        if (u->in[k] >= 0) {
+            (void)!gsh_socket_send_some(u->in[k], &notice, sizeof(notice), &moved);
+        }
+        if (u->out[k] >= 0) {
             (void)shutdown(u->out[k], SHUT_WR);
-        if (u->in[k] >= 0)
+        }
+        if (u->in[k] >= 0) {
             (void)shutdown(u->in[k], SHUT_WR);
+        }
     }
 }
 
@@ -74,9 +77,10 @@ static bool find_notice(int fd, struct frame *out)
 {
     size_t moved;
     struct frame f;
-    if (gsh_socket_recv_some(fd, &f, sizeof f, &moved) != GSH_OK || moved != sizeof f ||
-        f.kind != FRAME_NOTICE)
+    if (gsh_socket_recv_some(fd, &f, sizeof(f), &moved) != GSH_OK || moved != sizeof(f) ||
+        f.kind != FRAME_NOTICE) {
         return false;
+    }
     *out = f;
     return true;
 }
@@ -89,8 +93,9 @@ static enum gsh_result fail_by_notice(struct uid_bootstrap *u, const char *call,
                             : GSH_ERR_PEER;
     int culprit = (int)notice->bytes;
     send_notice(u, r, culprit);
-    if (r == GSH_ERR_PEER)
+    if (r == GSH_ERR_PEER) {
         return gsh_fail(r, "%s: PE %d died or left", call, culprit);
+    }
     return gsh_fail(r, "%s: failed on PE %d: %s", call, culprit, gsh_result_name(r));
 }
 
@@ -102,8 +107,9 @@ static enum gsh_result fail_exchange(struct uid_bootstrap *u, const char *call, 
     struct frame notice;
     int culprit =
         out->is_broken || in->done == in->bytes ? partner(u, round, 1) : partner(u, round, -1);
-    if (r == GSH_ERR_PEER && out->is_broken && find_notice(u->out[round], &notice))
+    if (r == GSH_ERR_PEER && out->is_broken && find_notice(u->out[round], &notice)) {
         return fail_by_notice(u, call, &notice);
+    }
     if (r == GSH_ERR_PEER) {
         send_notice(u, r, culprit);
         return gsh_fail(r, "%s: PE %d died or left", call, culprit);
@@ -121,14 +127,17 @@ static enum gsh_result check_frame(struct uid_bootstrap *u, const char *call, in
                                    const struct frame *mine, const struct frame *theirs)
 {
     int from = partner(u, round, -1);
-    if (theirs->kind == FRAME_NOTICE)
+    if (theirs->kind == FRAME_NOTICE) {
         return fail_by_notice(u, call, theirs);
-    if (theirs->kind == FRAME_DATA && theirs->call == mine->call && theirs->bytes == mine->bytes)
+    }
+    if (theirs->kind == FRAME_DATA && theirs->call == mine->call && theirs->bytes == mine->bytes) {
         return GSH_OK;
+    }
     send_notice(u, GSH_ERR_SYMMETRY, from);
-    if (theirs->kind != FRAME_DATA || theirs->call != mine->call)
+    if (theirs->kind != FRAME_DATA || theirs->call != mine->call) {
         return gsh_fail(GSH_ERR_BUG, "%s: PE %d is in another start-up call than this PE", call,
                         from);
+    }
     return gsh_fail(GSH_ERR_SYMMETRY, "%s: PE %d gives %llu bytes, this PE %llu", call, from,
                     (unsigned long long)theirs->bytes, (unsigned long long)mine->bytes);
 }
@@ -141,16 +150,18 @@ static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k
 {
     struct frame theirs;
     struct gsh_socket_part out = {
-        .fd = u->out[k], .data = mine, .bytes = sizeof *mine + out_bytes, .may_lag = true};
-    struct gsh_socket_part head = {.fd = u->in[k], .data = &theirs, .bytes = sizeof theirs};
+        .fd = u->out[k], .data = mine, .bytes = sizeof(*mine) + out_bytes, .may_lag = true};
+    struct gsh_socket_part head = {.fd = u->in[k], .data = &theirs, .bytes = sizeof(theirs)};
     struct gsh_socket_part in = {.fd = u->in[k], .data = in_data, .bytes = in_bytes};
     enum gsh_result r = gsh_socket_exchange(&out, &head, deadline_ns);
     u->is_mid_frame[k] = out.done > 0 && out.done < out.bytes;
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return fail_exchange(u, call, r, k, &out, &head);
+    }
     r = check_frame(u, call, k, mine, &theirs);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     out.may_lag = false;
     r = gsh_socket_exchange(&out, &in, deadline_ns);
     u->is_mid_frame[k] = out.done < out.bytes;
@@ -159,8 +170,9 @@ static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k
 
 static enum gsh_result check_alive(const struct uid_bootstrap *u, const char *call)
 {
-    if (!u->is_failed)
+    if (!u->is_failed) {
         return GSH_OK;
+    }
     return gsh_fail(GSH_ERR_PEER, "%s: an earlier start-up call of this job failed", call);
 }
 
@@ -171,25 +183,28 @@ static enum gsh_result uid_allgather(struct gsh_bootstrap *b, const void *mine, 
     size_t n = (size_t)b->size, rank = (size_t)b->rank;
     uint64_t deadline_ns = gsh_deadline_in(b->timeout_ns);
     enum gsh_result r = check_alive(u, "allgather");
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    struct frame *head = malloc(sizeof *head + n * bytes);
-    if (!head) {
+    }
+    struct frame *head = malloc(sizeof(*head) + n * bytes);
+    if (head == NULL) {
         send_notice(u, GSH_ERR_NOMEM, b->rank);
         return gsh_fail(GSH_ERR_NOMEM, "allgather: no memory for %zu times %zu bytes", n, bytes);
     }
     char *slots = (char *)(head + 1); /* what is sent begins with slot 0, right behind the header */
     *head = (struct frame){FRAME_DATA, ++u->n_calls, bytes};
-    if (bytes > 0)
+    if (bytes > 0) {
         memcpy(slots, mine, bytes);
+    }
     for (int k = 0; k < u->rounds && r == GSH_OK; k++) {
         size_t filled = (size_t)1 << k;
         size_t count = filled < n - filled ? filled : n - filled;
         r = do_round(u, "allgather", k, head, count * bytes, slots + filled * bytes, count * bytes,
                      deadline_ns);
     }
-    for (size_t j = 0; j < n && bytes > 0 && r == GSH_OK; j++)
+    for (size_t j = 0; j < n && bytes > 0 && r == GSH_OK; j++) {
         memcpy((char *)all_out + (rank + n - j) % n * bytes, slots + j * bytes, bytes);
+    }
     free(head);
     return r;
 }
@@ -199,11 +214,13 @@ static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
     struct uid_bootstrap *u = (struct uid_bootstrap *)b;
     uint64_t deadline_ns = gsh_deadline_in(b->timeout_ns);
     enum gsh_result r = check_alive(u, "barrier");
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     struct frame head = {FRAME_DATA, ++u->n_calls, 0};
-    for (int k = 0; k < u->rounds && r == GSH_OK; k++)
+    for (int k = 0; k < u->rounds && r == GSH_OK; k++) {
         r = do_round(u, "barrier", k, &head, 0, NULL, 0, deadline_ns);
+    }
     return r;
 }
 
@@ -213,21 +230,23 @@ static void uid_abort(struct gsh_bootstrap *b, int status, const char *message)
     struct uid_bootstrap *u = (struct uid_bootstrap *)b;
     (void)status;
     (void)message;
-    if (!u->is_failed)
+    if (!u->is_failed) {
         send_notice(u, GSH_ERR_PEER, b->rank);
+    }
 }
 
 static void uid_destroy(struct gsh_bootstrap *b)
 {
     struct uid_bootstrap *u = (struct uid_bootstrap *)b;
-    if (!u)
+    if (u == NULL) {
         return;
+    }
     for (int k = 0; k < GSH_UID_MAX_ROUNDS; k++) {
         gsh_socket_hang_up(&u->out[k]);
         gsh_socket_hang_up(&u->in[k]);
     }
     gsh_gate_destroy(&u->gate);
-    explicit_bzero(u->secret, sizeof u->secret);
+    explicit_bzero(u->secret, sizeof(u->secret));
     free(u);
 }
 
@@ -250,17 +269,20 @@ static enum gsh_result fail_rendezvous(const struct uid_bootstrap *u,
 {
     char text[GSH_ADDRESS_TEXT];
     gsh_address_text(address, text);
-    if (r == GSH_ERR_TIMEOUT)
+    if (r == GSH_ERR_TIMEOUT) {
         return gsh_fail(r, "start-up: no answer from the rendezvous at %s within %g s", text,
                         timeout_s(u));
-    if (r == GSH_ERR_ARG || errno == ECONNRESET || errno == EPIPE)
+    }
+    if (r == GSH_ERR_ARG || errno == ECONNRESET || errno == EPIPE) {
         return gsh_fail(r, "start-up: who serves %s does not accept this unique id, or has ended",
                         text);
-    if (errno == ECONNREFUSED)
+    }
+    if (errno == ECONNREFUSED) {
         return gsh_fail(r,
                         "start-up: nobody serves the unique id at %s: its maker has ended, its "
                         "time limit passed, or it was used before",
                         text);
+    }
     return gsh_fail_errno(r, "start-up: cannot reach the rendezvous at %s", text);
 }
 
@@ -271,18 +293,23 @@ static enum gsh_result open_gate(struct uid_bootstrap *u, const struct gsh_uid_o
 {
     struct gsh_address at;
     enum gsh_result r = gsh_socket_local_address(rendezvous_fd, &at);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return gsh_fail_errno(r, "start-up: local address");
-    memset(at.port, 0, sizeof at.port);
-    if (options->ifname && options->ifname[0])
+    }
+    memset(at.port, 0, sizeof(at.port));
+    if (options->ifname != NULL && options->ifname[0]) {
         r = gsh_netif_choose(options->ifname, at.family == 6 ? "ipv6" : "ipv4",
                              "this PE in start-up", &at);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = gsh_random(link, GSH_NONCE_BYTES);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = gsh_gate_create(&at, link, &u->gate);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         gsh_gate_set_secret(u->gate, u->secret);
+    }
     return r;
 }
 
@@ -298,33 +325,39 @@ static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_addr
     struct gsh_hello hello = {
         .kind = GSH_HELLO_JOIN, .rank = (uint32_t)u->base.rank, .n_ranks = (uint32_t)u->base.size};
     enum gsh_result r = gsh_socket_connect(address, deadline_ns, &fd);
-    if (r == GSH_OK)
-        r = gsh_socket_recv(fd, &challenge, sizeof challenge, deadline_ns);
+    if (r == GSH_OK) {
+        r = gsh_socket_recv(fd, &challenge, sizeof(challenge), deadline_ns);
+    }
     if (r != GSH_OK) {
         gsh_socket_close(&fd);
         return fail_rendezvous(u, address, r);
     }
     r = open_gate(u, options, fd, hello.link);
-    if (r == GSH_OK)
-        r = gsh_random(hello.nonce, sizeof hello.nonce);
+    if (r == GSH_OK) {
+        r = gsh_random(hello.nonce, sizeof(hello.nonce));
+    }
     if (r == GSH_OK) {
         hello.address = *gsh_gate_address(u->gate);
         gsh_hello_seal(&hello, u->secret, challenge.nonce);
-        r = gsh_socket_send(fd, &hello, sizeof hello, deadline_ns);
-        if (r == GSH_OK)
+        r = gsh_socket_send(fd, &hello, sizeof(hello), deadline_ns);
+        if (r == GSH_OK) {
             r = gsh_answer_recv(fd, &hello, u->secret, &answer, payload, deadline_ns);
-        if (r != GSH_OK)
+        }
+        if (r != GSH_OK) {
             r = fail_rendezvous(u, address, r);
+        }
     }
     gsh_socket_close(&fd);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     if (answer.result != GSH_OK) {
         payload[answer.bytes] = '\0';
         return gsh_fail((enum gsh_result)answer.result, "start-up: %s", payload);
     }
-    if (answer.bytes != (size_t)u->rounds * sizeof partners[0])
+    if (answer.bytes != (size_t)u->rounds * sizeof(partners[0])) {
         return gsh_fail(GSH_ERR_BUG, "start-up: an answer of %u bytes", answer.bytes);
+    }
     memcpy(partners, payload, answer.bytes);
     return GSH_OK;
 }
@@ -339,13 +372,15 @@ static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_par
                                     .rank = (uint32_t)u->base.rank,
                                     .n_ranks = (uint32_t)u->base.size,
                                     .round = (uint32_t)k};
-        enum gsh_result r = gsh_random(hello->nonce, sizeof hello->nonce);
-        if (r != GSH_OK)
+        enum gsh_result r = gsh_random(hello->nonce, sizeof(hello->nonce));
+        if (r != GSH_OK) {
             return r;
+        }
         gsh_hello_seal(hello, u->secret, partners[k].link);
         r = gsh_socket_connect(&partners[k].address, deadline_ns, &u->out[k]);
-        if (r == GSH_OK)
-            r = gsh_socket_send(u->out[k], hello, sizeof *hello, deadline_ns);
+        if (r == GSH_OK) {
+            r = gsh_socket_send(u->out[k], hello, sizeof(*hello), deadline_ns);
+        }
         if (r != GSH_OK) {
             char text[GSH_ADDRESS_TEXT];
             return gsh_fail_errno(r, "start-up: cannot reach PE %d at %s", partner(u, k, 1),
@@ -357,10 +392,12 @@ static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_par
 
 static enum gsh_result fail_missing(const struct uid_bootstrap *u, enum gsh_result r)
 {
-    for (int k = 0; k < u->rounds; k++)
-        if (u->in[k] < 0 && r == GSH_ERR_TIMEOUT)
+    for (int k = 0; k < u->rounds; k++) {
+        if (u->in[k] < 0 && r == GSH_ERR_TIMEOUT) {
             return gsh_fail(r, "start-up: PE %d did not link up within %g s", partner(u, k, -1),
                             timeout_s(u));
+        }
+    }
     return gsh_fail_errno(r, "start-up: waiting for partners");
 }
 
@@ -384,8 +421,9 @@ static enum gsh_result hear_answer(struct uid_bootstrap *u, int k, const struct 
     struct gsh_answer answer;
     char payload[GSH_ANSWER_MAX_PAYLOAD];
     enum gsh_result r = gsh_answer_recv(u->out[k], hello, u->secret, &answer, payload, deadline_ns);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         return r;
+    }
     return gsh_fail(r, "start-up: PE %d %s", partner(u, k, 1),
                     r == GSH_ERR_TIMEOUT ? "did not link up in time"
                     : r == GSH_ERR_ARG   ? "did not prove the job's secret"
@@ -400,14 +438,17 @@ static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner
     struct gsh_hello hellos[GSH_UID_MAX_ROUNDS];
     bool has_answered[GSH_UID_MAX_ROUNDS] = {false};
     enum gsh_result r = connect_out(u, partners, hellos, deadline_ns);
-    for (int k = 0; k < u->rounds && r == GSH_OK; k++)
-        if ((r = gsh_gate_watch(u->gate, u->out[k], k)) != GSH_OK)
+    for (int k = 0; k < u->rounds && r == GSH_OK; k++) {
+        if ((r = gsh_gate_watch(u->gate, u->out[k], k)) != GSH_OK) {
             r = fail_missing(u, r);
+        }
+    }
     for (int n_left = 2 * u->rounds; n_left > 0 && r == GSH_OK;) {
         struct gsh_gate_event event;
         r = gsh_gate_next(u->gate, deadline_ns, &event);
-        if (r != GSH_OK)
+        if (r != GSH_OK) {
             return fail_missing(u, r);
+        }
         if (event.tag < 0) {
             n_left -= admit(u, &event);
         } else if (!has_answered[event.tag]) {
@@ -429,24 +470,28 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
     struct gsh_partner partners[GSH_UID_MAX_ROUNDS];
     uint64_t deadline_ns = gsh_deadline_in(options->timeout_ns);
     enum gsh_result r = gsh_uid_decode(id, &content);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    struct uid_bootstrap *u = calloc(1, sizeof *u);
-    if (!u)
+    }
+    struct uid_bootstrap *u = calloc(1, sizeof(*u));
+    if (u == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over TCP");
+    }
     u->base = (struct gsh_bootstrap){&uid_ops, rank, n_ranks, options->timeout_ns};
     u->rounds = n_ranks > 0 && n_ranks <= GSH_UID_MAX_RANKS ? gsh_uid_rounds(n_ranks) : 0;
-    memcpy(u->secret, content.secret, sizeof u->secret);
-    memset(u->out, -1, sizeof u->out);
-    memset(u->in, -1, sizeof u->in);
+    memcpy(u->secret, content.secret, sizeof(u->secret));
+    memset(u->out, -1, sizeof(u->out));
+    memset(u->in, -1, sizeof(u->in));
     r = rendezvous(u, &content.address, options,
                    deadline_ns == 0 ? 0 : deadline_ns + RENDEZVOUS_GRACE_NS, partners);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = link_up(u, partners, deadline_ns);
+    }
     gsh_gate_destroy(&u->gate);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         uid_destroy(&u->base);
-    else
+    } else {
         *out = &u->base;
+    }
     return r;
 }

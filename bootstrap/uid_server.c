@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 #include "bootstrap/gate.h"
 #include "bootstrap/netif.h"
 #include "runtime/base/log.h"
@@ -43,23 +42,27 @@ struct server {
  */
 static void note(const struct server *s, int32_t rank)
 {
-    if (s->notes_to > 0)
-        (void)!write(s->notes_to, &rank, sizeof rank);
+    if (s->notes_to > 0) {
+        (void)!write(s->notes_to, &rank, sizeof(rank));
+    }
 }
 
 /* Once it has its answer. */
 static void part_with(struct server *s, int *fd)
 {
-    if (*fd >= 0)
+    if (*fd >= 0) {
         gsh_gate_unwatch(s->gate, *fd);
+    }
     gsh_socket_close(fd);
 }
 
 static void forget_job(struct server *s)
 {
-    for (int i = 0; i < s->n_ranks; i++)
-        if (s->ranks[i].has_come)
+    for (int i = 0; i < s->n_ranks; i++) {
+        if (s->ranks[i].has_come) {
             part_with(s, &s->ranks[i].fd);
+        }
+    }
     free(s->ranks);
     s->ranks = NULL;
     s->n_ranks = s->n_come = s->n_told = s->n_expected = 0;
@@ -70,7 +73,7 @@ static void destroy(struct server *s)
 {
     forget_job(s);
     gsh_gate_destroy(&s->gate);
-    explicit_bzero(s, sizeof *s);
+    explicit_bzero(s, sizeof(*s));
     free(s);
 }
 
@@ -87,32 +90,34 @@ __attribute__((format(printf, 3, 4))) static void fail_job(struct server *s, enu
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(s->text, sizeof s->text, format, args);
+    vsnprintf(s->text, sizeof(s->text), format, args);
     va_end(args);
     s->result = r;
     note(s, GSH_UID_NONE_WAITS);
     gsh_log(GSH_LOG_INFO, GSH_LOG_BOOTSTRAP, "start-up over TCP failed: %s", s->text);
-    for (int i = 0; i < s->n_ranks; i++)
-        if (s->ranks[i].has_come && s->ranks[i].fd >= 0)
+    for (int i = 0; i < s->n_ranks; i++) {
+        if (s->ranks[i].has_come && s->ranks[i].fd >= 0) {
             tell_failure(s, &s->ranks[i].fd, &s->ranks[i].hello);
+        }
+    }
 }
 
 static void hand_out_partners(struct server *s)
 {
     struct gsh_partner partners[GSH_UID_MAX_ROUNDS];
     int rounds = gsh_uid_rounds(s->n_ranks);
-    memset(partners, 0, sizeof partners);
+    memset(partners, 0, sizeof(partners));
     note(s, GSH_UID_NONE_WAITS);
     for (int i = 0; i < s->n_ranks; i++) {
         struct rank *rank = &s->ranks[i];
         for (int k = 0; k < rounds; k++) {
             const struct gsh_hello *h = &s->ranks[(i + ((int64_t)1 << k)) % s->n_ranks].hello;
             partners[k].address = h->address;
-            memcpy(partners[k].link, h->link, sizeof partners[k].link);
+            memcpy(partners[k].link, h->link, sizeof(partners[k].link));
         }
         /* A rank that died just now is missed by its partners. */
         (void)gsh_answer_send(rank->fd, &rank->hello, s->secret, GSH_OK, partners,
-                              (size_t)rounds * sizeof partners[0]);
+                              (size_t)rounds * sizeof(partners[0]));
         part_with(s, &rank->fd);
     }
 }
@@ -131,7 +136,7 @@ static void check_and_enter(struct server *s, int fd, const struct gsh_hello *he
         fail_job(s, GSH_ERR_ARG, "PE number %d is not in 0 .. %d", rank, n_ranks - 1);
     } else if (s->n_ranks != 0 && s->ranks[rank].has_come) {
         fail_job(s, GSH_ERR_ARG, "two processes came as PE %d of this job", rank);
-    } else if (s->n_ranks == 0 && !(s->ranks = calloc((size_t)n_ranks, sizeof *s->ranks))) {
+    } else if (s->n_ranks == 0 && (s->ranks = calloc((size_t)n_ranks, sizeof(*s->ranks))) == NULL) {
         fail_job(s, GSH_ERR_NOMEM, "no memory for a start-up of %d PEs", n_ranks);
     } else if (gsh_gate_watch(s->gate, fd, rank) != GSH_OK) {
         s->n_ranks = n_ranks;
@@ -151,24 +156,29 @@ static void admit(struct server *s, struct gsh_gate_event *event)
         gsh_socket_hang_up(&event->fd);
         return;
     }
-    if ((int)event->hello.n_ranks > s->n_expected)
+    if ((int)event->hello.n_ranks > s->n_expected) {
         s->n_expected = (int)event->hello.n_ranks;
-    if (s->result == GSH_OK)
+    }
+    if (s->result == GSH_OK) {
         check_and_enter(s, event->fd, &event->hello);
-    if (s->result != GSH_OK)
+    }
+    if (s->result != GSH_OK) {
         tell_failure(s, &event->fd, &event->hello);
+    }
 }
 
 static void fail_late(struct server *s)
 {
     char missing[80] = "";
     size_t used = 0;
-    for (int i = 0; i < s->n_ranks && used < sizeof missing - 16; i++)
-        if (!s->ranks[i].has_come)
-            used += (size_t)snprintf(missing + used, sizeof missing - used, " %d", i);
+    for (int i = 0; i < s->n_ranks && used < sizeof(missing) - 16; i++) {
+        if (!s->ranks[i].has_come) {
+            used += (size_t)snprintf(missing + used, sizeof(missing) - used, " %d", i);
+        }
+    }
     fail_job(s, GSH_ERR_TIMEOUT, "%d of %d PEs did not come within %g s; missing:%s%s",
              s->n_ranks - s->n_come, s->n_ranks, (double)s->timeout_ns * 1e-9, missing,
-             used >= sizeof missing - 16 ? " ..." : "");
+             used >= sizeof(missing) - 16 ? " ..." : "");
 }
 
 /* One job from the first rank to the last. False when no further one can be served. */
@@ -180,8 +190,9 @@ static bool serve_job(struct server *s)
         struct gsh_gate_event event;
         enum gsh_result r = gsh_gate_next(s->gate, deadline_ns, &event);
         if (r == GSH_ERR_TIMEOUT) {
-            if (s->result == GSH_OK && s->n_ranks > 0)
+            if (s->result == GSH_OK && s->n_ranks > 0) {
                 fail_late(s);
+            }
             return true;
         }
         if (r != GSH_OK) {
@@ -189,19 +200,22 @@ static bool serve_job(struct server *s)
                      errno == EMFILE ? " (it needs one for each PE; see ulimit -n)" : "");
             return false;
         }
-        if (!has_begun)
+        if (!has_begun) {
             deadline_ns = gsh_deadline_in(s->timeout_ns);
+        }
         has_begun = true;
-        if (event.tag < 0)
+        if (event.tag < 0) {
             admit(s, &event);
-        else
+        } else {
             fail_job(s, GSH_ERR_PEER, "PE %d ended during start-up", event.tag);
+        }
         if (s->result == GSH_OK && s->n_ranks > 0 && s->n_come == s->n_ranks) {
             hand_out_partners(s);
             return true;
         }
-        if (s->result != GSH_OK && s->n_told >= s->n_expected)
+        if (s->result != GSH_OK && s->n_told >= s->n_expected) {
             return true;
+        }
     }
 }
 
@@ -239,20 +253,24 @@ enum gsh_result gsh_uid_create(const struct gsh_uid_options *options, struct gsh
     struct server *s = NULL;
     enum gsh_result r =
         gsh_netif_choose(options->ifname, options->family, "the rendezvous of start-up", &at);
-    if (r == GSH_OK && !(s = calloc(1, sizeof *s)))
+    if (r == GSH_OK && (s = calloc(1, sizeof(*s))) == NULL) {
         r = gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over TCP");
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         return r;
+    }
     s->timeout_ns = options->timeout_ns;
     s->serves_again = options->serves_again;
     s->notes_to = options->notes_to;
     r = gsh_gate_create(&at, NULL, &s->gate);
-    if (r == GSH_OK)
-        r = gsh_uid_encode(gsh_gate_address(s->gate), &id);
-    if (r == GSH_OK)
-        r = gsh_uid_decode(&id, &content);
     if (r == GSH_OK) {
-        memcpy(s->secret, content.secret, sizeof s->secret);
+        r = gsh_uid_encode(gsh_gate_address(s->gate), &id);
+    }
+    if (r == GSH_OK) {
+        r = gsh_uid_decode(&id, &content);
+    }
+    if (r == GSH_OK) {
+        memcpy(s->secret, content.secret, sizeof(s->secret));
         gsh_gate_set_secret(s->gate, content.secret);
         r = start(s);
     }

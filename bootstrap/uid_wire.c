@@ -13,8 +13,9 @@ static const uint8_t id_magic[7] = {'g', 's', 'h', 'm', 'u', 'i', 'd'};
 int gsh_uid_rounds(int n_ranks)
 {
     int rounds = 0;
-    while ((int64_t)1 << rounds < n_ranks)
+    while ((int64_t)1 << rounds < n_ranks) {
         rounds++;
+    }
     return rounds;
 }
 
@@ -23,10 +24,12 @@ enum gsh_result gsh_random(void *out, size_t bytes)
     uint8_t *p = out;
     while (bytes > 0) {
         ssize_t n = getrandom(p, bytes, 0);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR) {
             continue;
-        if (n < 0)
+        }
+        if (n < 0) {
             return gsh_fail_errno(GSH_ERR_SYSTEM, "getrandom");
+        }
         p += n;
         bytes -= (size_t)n;
     }
@@ -42,7 +45,7 @@ static bool is_magic(const uint8_t magic[8])
 {
     uint8_t expected[8];
     gsh_magic(expected);
-    return memcmp(magic, expected, sizeof expected) == 0;
+    return memcmp(magic, expected, sizeof(expected)) == 0;
 }
 
 /* ---- the id ---- */
@@ -60,12 +63,13 @@ static void checksum(const struct gsh_uid_content *content, uint8_t check[8])
 enum gsh_result gsh_uid_encode(const struct gsh_address *address, struct gsh_uid *out)
 {
     struct gsh_uid_content content = {.version = ID_VERSION, .address = *address};
-    memcpy(content.magic, id_magic, sizeof id_magic);
-    enum gsh_result r = gsh_random(content.secret, sizeof content.secret);
-    if (r != GSH_OK)
+    memcpy(content.magic, id_magic, sizeof(id_magic));
+    enum gsh_result r = gsh_random(content.secret, sizeof(content.secret));
+    if (r != GSH_OK) {
         return r;
+    }
     checksum(&content, content.check);
-    memcpy(out->bytes, &content, sizeof content);
+    memcpy(out->bytes, &content, sizeof(content));
     return GSH_OK;
 }
 
@@ -73,16 +77,19 @@ enum gsh_result gsh_uid_decode(const struct gsh_uid *id, struct gsh_uid_content 
 {
     uint8_t check[8];
     struct gsh_uid_content content;
-    memcpy(&content, id->bytes, sizeof content);
-    if (memcmp(content.magic, id_magic, sizeof id_magic) != 0)
+    memcpy(&content, id->bytes, sizeof(content));
+    if (memcmp(content.magic, id_magic, sizeof(id_magic)) != 0) {
         return gsh_fail(GSH_ERR_ARG, "this is not a unique id: it was not filled by "
                                      "gshmemx_get_uniqueid or was damaged on the way");
-    if (content.version != ID_VERSION)
+    }
+    if (content.version != ID_VERSION) {
         return gsh_fail(GSH_ERR_ARG, "the unique id has version %d, this library knows %d",
                         content.version, ID_VERSION);
+    }
     checksum(&content, check);
-    if (memcmp(check, content.check, sizeof check) != 0)
+    if (memcmp(check, content.check, sizeof(check)) != 0) {
         return gsh_fail(GSH_ERR_ARG, "the unique id was damaged on the way to this process");
+    }
     *out = content;
     return GSH_OK;
 }
@@ -99,12 +106,15 @@ void gsh_uid_to_text(const struct gsh_uid *id, char text[2 * GSH_UID_BYTES + 1])
 
 static int hex_value(char c)
 {
-    if (c >= '0' && c <= '9')
+    if (c >= '0' && c <= '9') {
         return c - '0';
-    if (c >= 'a' && c <= 'f')
+    }
+    if (c >= 'a' && c <= 'f') {
         return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
+    }
+    if (c >= 'A' && c <= 'F') {
         return c - 'A' + 10;
+    }
     return -1;
 }
 
@@ -112,18 +122,21 @@ enum gsh_result gsh_uid_from_text(const char *text, struct gsh_uid *out)
 {
     struct gsh_uid id;
     struct gsh_uid_content content;
-    if (strlen(text) != 2 * GSH_UID_BYTES)
+    if (strlen(text) != 2 * GSH_UID_BYTES) {
         return gsh_fail(GSH_ERR_ARG, "a unique id as text has %d characters, this has %zu",
                         2 * GSH_UID_BYTES, strlen(text));
+    }
     for (int i = 0; i < GSH_UID_BYTES; i++) {
         int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
-        if (high < 0 || low < 0)
+        if (high < 0 || low < 0) {
             return gsh_fail(GSH_ERR_ARG, "a unique id as text consists of hex digits only");
+        }
         id.bytes[i] = (uint8_t)(high << 4 | low);
     }
     enum gsh_result r = gsh_uid_decode(&id, &content);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         *out = id;
+    }
     return r;
 }
 
@@ -163,8 +176,8 @@ static void answer_mac(const struct gsh_hello *hello, const uint8_t secret[GSH_S
     struct gsh_hmac h;
     gsh_hmac_init(&h, secret, GSH_SHA256_BYTES);
     gsh_hmac_update(&h, "answer", 6);
-    gsh_hmac_update(&h, hello->mac, sizeof hello->mac);
-    gsh_hmac_update(&h, answer, sizeof *answer);
+    gsh_hmac_update(&h, hello->mac, sizeof(hello->mac));
+    gsh_hmac_update(&h, answer, sizeof(*answer));
     gsh_hmac_update(&h, payload, answer->bytes);
     gsh_hmac_finish(&h, mac);
 }
@@ -174,12 +187,13 @@ bool gsh_answer_send(int fd, const struct gsh_hello *hello, const uint8_t secret
 {
     uint8_t message[sizeof(struct gsh_answer) + GSH_ANSWER_MAX_PAYLOAD + GSH_SHA256_BYTES];
     struct gsh_answer answer = {.result = (uint32_t)result, .bytes = (uint32_t)bytes};
-    size_t moved, total = sizeof answer + bytes + GSH_SHA256_BYTES;
+    size_t moved, total = sizeof(answer) + bytes + GSH_SHA256_BYTES;
     gsh_magic(answer.magic);
-    memcpy(message, &answer, sizeof answer);
-    if (bytes > 0)
-        memcpy(message + sizeof answer, payload, bytes);
-    answer_mac(hello, secret, &answer, message + sizeof answer, message + sizeof answer + bytes);
+    memcpy(message, &answer, sizeof(answer));
+    if (bytes > 0) {
+        memcpy(message + sizeof(answer), payload, bytes);
+    }
+    answer_mac(hello, secret, &answer, message + sizeof(answer), message + sizeof(answer) + bytes);
     return gsh_socket_send_some(fd, message, total, &moved) == GSH_OK && moved == total;
 }
 
@@ -188,15 +202,19 @@ enum gsh_result gsh_answer_recv(int fd, const struct gsh_hello *hello,
                                 void *payload, uint64_t deadline_ns)
 {
     uint8_t mac[GSH_SHA256_BYTES], expected[GSH_SHA256_BYTES];
-    enum gsh_result r = gsh_socket_recv(fd, answer, sizeof *answer, deadline_ns);
-    if (r == GSH_OK && (!is_magic(answer->magic) || answer->bytes > GSH_ANSWER_MAX_PAYLOAD))
+    enum gsh_result r = gsh_socket_recv(fd, answer, sizeof(*answer), deadline_ns);
+    if (r == GSH_OK && (!is_magic(answer->magic) || answer->bytes > GSH_ANSWER_MAX_PAYLOAD)) {
         return GSH_ERR_ARG;
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = gsh_socket_recv(fd, payload, answer->bytes, deadline_ns);
-    if (r == GSH_OK)
-        r = gsh_socket_recv(fd, mac, sizeof mac, deadline_ns);
-    if (r != GSH_OK)
+    }
+    if (r == GSH_OK) {
+        r = gsh_socket_recv(fd, mac, sizeof(mac), deadline_ns);
+    }
+    if (r != GSH_OK) {
         return r;
+    }
     answer_mac(hello, secret, answer, payload, expected);
     return gsh_mac_equal(mac, expected) ? GSH_OK : GSH_ERR_ARG;
 }

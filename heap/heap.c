@@ -53,26 +53,31 @@ static const struct gsh_memory_ops *ops_of(const struct gsh_heap_options *option
 
 static enum gsh_result check_options(const struct gsh_heap_options *o)
 {
-    if (!ops_of(o))
+    if (ops_of(o) == NULL) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "this library was built without CUDA");
-    if (o->n_slots < 1 || o->my_slot < 0 || o->my_slot >= o->n_slots)
+    }
+    if (o->n_slots < 1 || o->my_slot < 0 || o->my_slot >= o->n_slots) {
         return gsh_note(GSH_ERR_ARG, "slot %d of %d", o->my_slot, o->n_slots);
+    }
     if (o->stride_bytes == 0 || o->stride_bytes % GSH_MEMORY_CHUNK ||
-        o->stride_bytes > GSH_OFFSET_MAX_BYTES / (uint64_t)o->n_slots)
+        o->stride_bytes > GSH_OFFSET_MAX_BYTES / (uint64_t)o->n_slots) {
         return gsh_note(GSH_ERR_ARG,
                         "a heap range of %" PRIu64 " bytes (GSHMEM_HEAP_RANGE) is not a multiple "
                         "of 2 MiB or too large for %d slots",
                         o->stride_bytes, o->n_slots);
-    if (o->large_bytes % GSH_MEMORY_CHUNK || o->large_bytes == GSH_MEMORY_CHUNK)
+    }
+    if (o->large_bytes % GSH_MEMORY_CHUNK || o->large_bytes == GSH_MEMORY_CHUNK) {
         return gsh_note(GSH_ERR_ARG,
                         "chunks called large from %" PRIu64 " bytes on, not from several times "
                         "2 MiB",
                         o->large_bytes);
-    if (o->internal_bytes > o->stride_bytes)
+    }
+    if (o->internal_bytes > o->stride_bytes) {
         return gsh_note(GSH_ERR_NOMEM,
                         "a heap range of %" PRIu64 " bytes (GSHMEM_HEAP_RANGE) does not hold the "
                         "library's own %" PRIu64,
                         o->stride_bytes, o->internal_bytes);
+    }
     return GSH_OK;
 }
 
@@ -90,14 +95,17 @@ static void collect_devices(struct gsh_peers *peers, const struct gsh_heap_optio
                             const struct seat *seats)
 {
     for (int s = 0; s < o->n_slots; s++) {
-        if (s != o->my_slot && !o->is_same_process[s])
+        if (s != o->my_slot && !o->is_same_process[s]) {
             continue;
+        }
         CUdevice device = (CUdevice)seats[o->pe_of_slot[s]].device;
         int i = 0;
-        while (i < peers->n_devices && peers->devices[i] != device)
+        while (i < peers->n_devices && peers->devices[i] != device) {
             i++;
-        if (i == peers->n_devices)
+        }
+        if (i == peers->n_devices) {
             peers->devices[peers->n_devices++] = device;
+        }
     }
 }
 
@@ -111,12 +119,14 @@ static enum gsh_result take_seats(struct gsh_heap *heap, const struct gsh_heap_o
         .device = (uint64_t)o->cuda_device,
     };
     struct seat *seats = (struct seat *)heap->physical.agreement.votes;
-    enum gsh_result r = b->ops->allgather(b, &mine, sizeof mine, seats);
-    if (r != GSH_OK)
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), seats);
+    if (r != GSH_OK) {
         return r;
+    }
     heap->max_align = o->stride_bytes & -o->stride_bytes;
-    for (int pe = 0; pe < b->size; pe++)
+    for (int pe = 0; pe < b->size; pe++) {
         heap->max_align = gsh_min_u64(heap->max_align, seats[pe].align);
+    }
     collect_devices(peers, o, seats);
     return gsh_peers_join(peers, seats[peers->leader_pe].space, o);
 }
@@ -125,11 +135,13 @@ static enum gsh_result take_seats(struct gsh_heap *heap, const struct gsh_heap_o
 static uint64_t chunk_limit(const struct gsh_heap *heap, uint64_t bytes)
 {
     const struct gsh_physical *p = &heap->physical;
-    if (bytes < heap->large_bytes || bytes / SMALL_CHUNKS >= heap->large_bytes)
+    if (bytes < heap->large_bytes || bytes / SMALL_CHUNKS >= heap->large_bytes) {
         return bytes;
+    }
     for (int c = 0; c < p->n_chunks; c++) {
-        if (p->chunks[c].bytes >= heap->large_bytes)
+        if (p->chunks[c].bytes >= heap->large_bytes) {
             return bytes;
+        }
     }
     return heap->large_bytes - GSH_MEMORY_CHUNK;
 }
@@ -146,8 +158,9 @@ static enum gsh_result grow_by(struct gsh_heap *heap, uint64_t bytes, uint64_t z
         uint64_t zero = done < zero_bytes ? gsh_min_u64(zero_bytes - done, n) : 0;
         r = gsh_physical_grow(p, n, zero, what);
     }
-    if (r == GSH_OK || gsh_is_loss(r) || p->committed == before)
+    if (r == GSH_OK || gsh_is_loss(r) || p->committed == before) {
         return r;
+    }
     enum gsh_result undone = gsh_physical_shrink(p, before, 0);
     return undone == GSH_OK ? r : undone;
 }
@@ -159,16 +172,20 @@ static enum gsh_result grow(struct gsh_heap *heap, const struct plan *plan, bool
     enum gsh_result r = GSH_ERR_NOMEM;
     if (try_generous && plan->generous > plan->exact) {
         r = grow_by(heap, plan->generous, zero_bytes, NULL);
-        if (gsh_is_loss(r))
+        if (gsh_is_loss(r)) {
             return r;
+        }
     }
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         r = grow_by(heap, plan->exact, zero_bytes, what);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = gsh_offset_grow(heap->offset, heap->physical.committed);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_HEAP, "the heap has grown to %" PRIu64 " bytes",
                 heap->physical.committed);
+    }
     return r;
 }
 
@@ -193,10 +210,12 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
         .n_cuda_devices = p->peers.n_devices,
     };
     enum gsh_result r = ops_of(o)->create(&options, &p->memory);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = gsh_offset_create(0, &heap->offset);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = gsh_offset_prepare(heap->offset, first_plan(heap, o->internal_bytes).generous);
+    }
     return r;
 }
 
@@ -204,12 +223,14 @@ static enum gsh_result place_internal(struct gsh_heap *heap, uint64_t bytes, con
 {
     const struct plan plan = first_plan(heap, bytes);
     uint64_t off;
-    if (bytes == 0)
+    if (bytes == 0) {
         return GSH_OK;
+    }
     heap->internal_bytes = gsh_align_up(bytes, GSH_OFFSET_GRANULE);
     enum gsh_result r = grow(heap, &plan, true, heap->internal_bytes, what);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = gsh_offset_alloc(heap->offset, heap->internal_bytes, 0, &off);
+    }
     return r;
 }
 
@@ -220,16 +241,20 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
     p->n_subscribers = o->n_subscribers;
     memcpy(p->subscribers, o->subscribers, sizeof(p->subscribers));
     enum gsh_result r = gsh_agreement_init(&p->agreement, o->bootstrap);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     r = check_options(o);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = gsh_peers_init(&p->peers, o);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = gsh_peers_reserve(&p->peers, ops_of(o), o);
+    }
     r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
 
     heap->stride = o->stride_bytes;
     heap->keep_bytes = o->keep_bytes;
@@ -246,9 +271,10 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
 
 enum gsh_result gsh_heap_create(const struct gsh_heap_options *options, struct gsh_heap **out)
 {
-    struct gsh_heap *heap = calloc(1, sizeof *heap);
-    if (!heap)
+    struct gsh_heap *heap = calloc(1, sizeof(*heap));
+    if (heap == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no host memory for the heap");
+    }
     enum gsh_result r = build(heap, options);
     if (r != GSH_OK) {
         gsh_heap_destroy(&heap);
@@ -262,8 +288,9 @@ void gsh_heap_destroy(struct gsh_heap **heap)
 {
     struct gsh_heap *h = *heap;
     *heap = NULL;
-    if (!h)
+    if (h == NULL) {
         return;
+    }
     gsh_offset_destroy(&h->offset);
     gsh_physical_finish(&h->physical);
     free(h);
@@ -290,8 +317,9 @@ bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t by
 bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_t bytes)
 {
     struct gsh_offset_block block;
-    if (!gsh_heap_contains(heap, ptr, bytes))
+    if (!gsh_heap_contains(heap, ptr, bytes)) {
         return false;
+    }
     uint64_t off = (uint64_t)(uintptr_t)ptr - heap->base;
     return bytes == 0 || (gsh_offset_containing(heap->offset, off, &block) &&
                           gsh_range_fits(off - block.off, bytes, block.bytes));
@@ -346,13 +374,15 @@ static enum gsh_result make_plan(const struct gsh_heap *heap, uint64_t bytes, ui
 {
     uint64_t committed = heap->physical.committed;
     uint64_t need = gsh_offset_need(heap->offset, bytes, align);
-    if (need > heap->stride)
+    if (need > heap->stride) {
         return gsh_note(GSH_ERR_NOMEM,
                         "the heap would outgrow its range of %" PRIu64
                         " bytes; GSHMEM_HEAP_RANGE sets that",
                         heap->stride);
-    if (need <= committed)
+    }
+    if (need <= committed) {
         return GSH_OK;
+    }
     plan->exact = gsh_align_up(need, GSH_MEMORY_CHUNK) - committed;
     uint64_t share = gsh_min_u64(committed / GROWTH_SHARE, GROWTH_LIMIT);
     share = gsh_max_u64(share, heap->room_bytes);
@@ -366,22 +396,29 @@ static enum gsh_result prepare(struct gsh_heap *heap, uint64_t bytes, uint64_t a
                                struct plan *plan, uint16_t *flags)
 {
     struct gsh_physical *p = &heap->physical;
-    if (bytes == 0)
+    if (bytes == 0) {
         return gsh_note(GSH_ERR_ARG, "the size is 0");
-    if (!gsh_is_pow2(align))
+    }
+    if (!gsh_is_pow2(align)) {
         return gsh_note(GSH_ERR_ARG, "alignment %" PRIu64 " is not a power of two", align);
-    if (align > heap->max_align)
+    }
+    if (align > heap->max_align) {
         return gsh_note(GSH_ERR_ARG,
                         "alignment %" PRIu64 " is more than the %" PRIu64
                         " that the heap's range has",
                         align, heap->max_align);
+    }
     enum gsh_result r = make_plan(heap, bytes, align, plan);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = gsh_offset_prepare(heap->offset, p->committed + plan->generous);
-    if (r != GSH_OK || plan->exact == 0 || !p->memory->ops->admit)
+    }
+    if (r != GSH_OK || plan->exact == 0 || p->memory->ops->admit == NULL) {
         return r;
-    if (plan->generous > plan->exact && p->memory->ops->admit(p->memory, plan->generous) != GSH_OK)
+    }
+    if (plan->generous > plan->exact &&
+        p->memory->ops->admit(p->memory, plan->generous) != GSH_OK) {
         *flags = 0;
+    }
     return p->memory->ops->admit(p->memory, plan->exact);
 }
 
@@ -397,9 +434,10 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
     char what[64];
     uint16_t flags = GENEROUS_ADMITTED;
     uint64_t off = 0;
-    if (align == 0 && call != GSH_HEAP_ALIGN)
+    if (align == 0 && call != GSH_HEAP_ALIGN) {
         align = GSH_OFFSET_GRANULE;
-    snprintf(what, sizeof what, "%s of %" PRIu64 " bytes", gsh_vote_name(votes[call]), bytes);
+    }
+    snprintf(what, sizeof(what), "%s of %" PRIu64 " bytes", gsh_vote_name(votes[call]), bytes);
 
     enum gsh_result r = prepare(heap, bytes, align, &plan, &flags);
     struct gsh_vote vote = {
@@ -409,15 +447,19 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
         .args = {bytes, align},
     };
     r = gsh_agree(&heap->physical.agreement, vote, what, &flags);
-    if (r == GSH_OK && plan.exact > 0)
+    if (r == GSH_OK && plan.exact > 0) {
         r = grow(heap, &plan, flags & GENEROUS_ADMITTED, 0, what);
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         return r;
+    }
     r = gsh_offset_alloc(heap->offset, bytes, align, &off); /* prepared: cannot fail */
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = check_walk(heap);
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         return r;
+    }
     *out = (void *)(uintptr_t)(heap->base + off);
     return GSH_OK;
 }
@@ -427,20 +469,23 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
 enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
 {
     struct gsh_agreement *agreement = &heap->physical.agreement;
-    uint64_t off = !ptr                               ? GSH_VOTE_FREE_NULL
+    uint64_t off = ptr == NULL                        ? GSH_VOTE_FREE_NULL
                    : !gsh_heap_contains(heap, ptr, 1) ? GSH_VOTE_FREE_FOREIGN
                                                       : (uint64_t)(uintptr_t)ptr - heap->base;
     struct gsh_vote vote = {.call = GSH_VOTE_FREE, .args = {off}};
     enum gsh_result r = gsh_agree(agreement, vote, "gshmem_free", NULL);
-    if (r != GSH_OK || off == GSH_VOTE_FREE_NULL)
+    if (r != GSH_OK || off == GSH_VOTE_FREE_NULL) {
         return r;
+    }
     /* From here on all PEs do the same by themselves: they have the same allocations. */
-    if (off == GSH_VOTE_FREE_FOREIGN)
+    if (off == GSH_VOTE_FREE_FOREIGN) {
         return gsh_agree_fail(agreement, GSH_ERR_ARG,
                               "gshmem_free: %p is not in the symmetric heap", ptr);
-    if (off < heap->internal_bytes || gsh_offset_free(heap->offset, off) != GSH_OK)
+    }
+    if (off < heap->internal_bytes || gsh_offset_free(heap->offset, off) != GSH_OK) {
         return gsh_agree_fail(agreement, GSH_ERR_ARG, "gshmem_free: no allocation starts at %p",
                               ptr);
+    }
     r = gsh_physical_shrink(&heap->physical,
                             gsh_align_up(gsh_offset_end(heap->offset), GSH_MEMORY_CHUNK),
                             heap->keep_bytes);

@@ -40,8 +40,9 @@ static enum gsh_result reserve_once(uint64_t raw_bytes, uint64_t raw_align, uint
     enum gsh_result r =
         gsh_cuda_note(cuda->MemAddressReserve(&raw, raw_bytes, raw_align, 0, 0),
                       "cannot reserve GPU addresses (GSHMEM_HEAP_RANGE): cuMemAddressReserve");
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     uint64_t base = gsh_align_up(raw, align);
     if (base - raw > raw_bytes - bytes) {
         cuda->MemAddressFree(raw, raw_bytes);
@@ -56,18 +57,21 @@ static enum gsh_result reserve_once(uint64_t raw_bytes, uint64_t raw_align, uint
 static enum gsh_result cuda_reserve(uint64_t bytes, uint64_t align, struct gsh_reservation *out)
 {
     enum gsh_result r = reserve_once(bytes, align, bytes, align, out);
-    if (r != GSH_OK && align <= UINT64_MAX - bytes)
+    if (r != GSH_OK && align <= UINT64_MAX - bytes) {
         r = reserve_once(bytes + align, GSH_MEMORY_CHUNK, bytes, align, out);
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         r = reserve_once(bytes, GSH_MEMORY_CHUNK, bytes, GSH_MEMORY_CHUNK, out);
+    }
     return r;
 }
 
 static void cuda_unreserve(struct gsh_reservation *reservation)
 {
-    if (reservation->raw_bytes)
+    if (reservation->raw_bytes) {
         gsh_cuda()->MemAddressFree(reservation->raw, reservation->raw_bytes);
-    memset(reservation, 0, sizeof *reservation);
+    }
+    memset(reservation, 0, sizeof(*reservation));
 }
 
 static void cuda_unmap(uint64_t addr, uint64_t bytes)
@@ -89,18 +93,21 @@ static enum gsh_result choose_handle(struct cuda_memory *m,
 {
     CUdevice device = options->cuda_device;
     m->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
-    if (!options->is_shared)
+    if (!options->is_shared) {
         return GSH_OK;
+    }
     if (options->fabric) {
         m->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
-        if (has(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED))
+        if (has(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED)) {
             return GSH_OK;
+        }
         return gsh_note(GSH_ERR_UNSUPPORTED, "GPU %d cannot share memory by FABRIC handles",
                         (int)device);
     }
     m->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    if (has(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
+    if (has(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED)) {
         return GSH_OK;
+    }
     return gsh_note(GSH_ERR_UNSUPPORTED, "GPU %d cannot share memory by file descriptors",
                     (int)device);
 }
@@ -108,32 +115,36 @@ static enum gsh_result choose_handle(struct cuda_memory *m,
 static enum gsh_result set_up(struct cuda_memory *m, const struct gsh_memory_options *options)
 {
     CUdevice device = options->cuda_device;
-    if (!has(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED))
+    if (!has(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "GPU %d has no virtual memory management",
                         (int)device);
+    }
     m->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     m->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     m->prop.location.id = device;
     m->prop.allocFlags.gpuDirectRDMACapable =
         has(device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
     enum gsh_result r = choose_handle(m, options);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     size_t granule = 0;
     r = gsh_cuda_note(gsh_cuda()->MemGetAllocationGranularity(&granule, &m->prop,
                                                               CU_MEM_ALLOC_GRANULARITY_MINIMUM),
                       "cuMemGetAllocationGranularity");
-    if (r == GSH_OK && (granule == 0 || GSH_MEMORY_CHUNK % granule != 0))
+    if (r == GSH_OK && (granule == 0 || GSH_MEMORY_CHUNK % granule != 0)) {
         r = gsh_note(GSH_ERR_UNSUPPORTED, "GPU %d maps memory by %zu bytes, not by 2 MiB",
                      (int)device, granule);
+    }
     return r;
 }
 
 /* Where no copy can be had, exports take longer, and that is all. */
 static void keep_fd(struct cuda_memory *m, int fd, uint64_t off)
 {
-    if (m->kept_fd >= 0)
+    if (m->kept_fd >= 0) {
         return;
+    }
     m->kept_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     m->kept_off = off;
 }
@@ -141,18 +152,20 @@ static void keep_fd(struct cuda_memory *m, int fd, uint64_t off)
 /* The chunks from `off` on go. */
 static void drop_fd(struct cuda_memory *m, uint64_t off)
 {
-    if (m->kept_fd < 0 || m->kept_off < off)
+    if (m->kept_fd < 0 || m->kept_off < off) {
         return;
+    }
     close(m->kept_fd);
     m->kept_fd = -1;
 }
 
 static void cuda_destroy(struct gsh_memory **memory)
 {
-    struct cuda_memory *m = *memory ? cuda_memory(*memory) : NULL;
+    struct cuda_memory *m = *memory != NULL ? cuda_memory(*memory) : NULL;
     *memory = NULL;
-    if (!m)
+    if (m == NULL) {
         return;
+    }
     drop_fd(m, 0);
     free(m);
 }
@@ -162,11 +175,13 @@ static const struct gsh_memory_ops cuda_ops;
 static enum gsh_result cuda_create(const struct gsh_memory_options *options,
                                    struct gsh_memory **out)
 {
-    if (!gsh_cuda())
+    if (gsh_cuda() == NULL) {
         return GSH_ERR_UNSUPPORTED; /* worded there */
-    struct cuda_memory *m = calloc(1, sizeof *m);
-    if (!m)
+    }
+    struct cuda_memory *m = calloc(1, sizeof(*m));
+    if (m == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for the heap's bookkeeping");
+    }
     m->memory.ops = &cuda_ops;
     m->is_fabric = options->fabric;
     m->kept_fd = -1;
@@ -187,8 +202,9 @@ static enum gsh_result map_handle(const struct cuda_memory *m, CUmemGenericAlloc
 {
     const struct gsh_cuda *cuda = gsh_cuda();
     enum gsh_result r = gsh_cuda_note(cuda->MemMap(addr, bytes, 0, handle, 0), "cuMemMap");
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     for (int i = 0; i < m->n_devices && r == GSH_OK; i++) {
         CUmemAccessDesc access = {
             .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = m->devices[i]},
@@ -196,8 +212,9 @@ static enum gsh_result map_handle(const struct cuda_memory *m, CUmemGenericAlloc
         };
         r = gsh_cuda_note(cuda->MemSetAccess(addr, bytes, &access, 1), "cuMemSetAccess");
     }
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         cuda_unmap(addr, bytes);
+    }
     return r;
 }
 
@@ -208,8 +225,9 @@ static enum gsh_result cuda_commit(struct gsh_memory *memory, uint64_t addr, str
     CUmemGenericAllocationHandle handle;
     enum gsh_result r = gsh_cuda_note(cuda->MemCreate(&handle, chunk.bytes, &m->prop, 0),
                                       "no GPU memory: cuMemCreate");
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     r = map_handle(m, handle, addr, chunk.bytes);
     cuda->MemRelease(handle); /* lives on in the mapping */
     return r;
@@ -225,8 +243,9 @@ static enum gsh_result cuda_zero(struct gsh_memory *memory, uint64_t addr, uint6
     (void)memory;
     const struct gsh_cuda *cuda = gsh_cuda();
     enum gsh_result r = gsh_cuda_note(cuda->MemsetD8Async(addr, 0, bytes, NULL), "cuMemsetD8Async");
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     return gsh_cuda_note(cuda->StreamSynchronize(NULL), "cuStreamSynchronize");
 }
 
@@ -250,14 +269,16 @@ static enum gsh_result cuda_share(struct gsh_memory *memory, uint64_t addr, stru
     enum gsh_result r =
         gsh_cuda_note(cuda->MemRetainAllocationHandle(&handle, (void *)(uintptr_t)addr),
                       "cuMemRetainAllocationHandle");
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     void *to = m->is_fabric ? (void *)out->bytes : &out->fd;
     r = gsh_cuda_note(cuda->MemExportToShareableHandle(to, handle, m->prop.requestedHandleTypes, 0),
                       "cuMemExportToShareableHandle");
     cuda->MemRelease(handle);
-    if (r == GSH_OK && !m->is_fabric)
+    if (r == GSH_OK && !m->is_fabric) {
         keep_fd(m, out->fd, chunk.off);
+    }
     return r;
 }
 
@@ -270,7 +291,7 @@ static enum gsh_result cuda_accept(struct gsh_memory *memory, int slot, uint64_t
     CUmemGenericAllocationHandle handle;
     void *from = (void *)(uintptr_t)share->fd; /* a descriptor travels as the pointer's value */
     if (m->is_fabric) {
-        memcpy(&fabric, share->bytes, sizeof fabric);
+        memcpy(&fabric, share->bytes, sizeof(fabric));
         from = &fabric;
     } else if (share->fd < 0) {
         return gsh_note(GSH_ERR_SYSTEM, "no descriptor of the memory of slot %d", slot);
@@ -278,8 +299,9 @@ static enum gsh_result cuda_accept(struct gsh_memory *memory, int slot, uint64_t
     enum gsh_result r = gsh_cuda_note(
         cuda->MemImportFromShareableHandle(&handle, from, m->prop.requestedHandleTypes),
         "cuMemImportFromShareableHandle");
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
+    }
     r = map_handle(m, handle, addr, chunk.bytes);
     cuda->MemRelease(handle);
     return r;

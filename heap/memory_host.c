@@ -30,8 +30,9 @@ static struct host_memory *host(const struct gsh_memory *memory)
 static enum gsh_result note_errno(enum gsh_result r, const char *what, uint64_t bytes)
 {
     const char *text = strerror(errno);
-    if (bytes == 0)
+    if (bytes == 0) {
         return gsh_note(r, "%s: %s", what, text);
+    }
     return gsh_note(r, "%s %llu bytes: %s", what, (unsigned long long)bytes, text);
 }
 
@@ -64,8 +65,9 @@ static enum gsh_result host_reserve(uint64_t bytes, uint64_t align, struct gsh_r
     bool is_too_much = bytes > reserve_limit || gsh_fault();
     void *p = MAP_FAILED;
     uint64_t slack = align;
-    if (!is_too_much && align <= reserve_limit - bytes && !gsh_fault())
+    if (!is_too_much && align <= reserve_limit - bytes && !gsh_fault()) {
         p = map_empty(NULL, bytes + slack, 0);
+    }
     if (p == MAP_FAILED) {
         align = slack = GSH_MEMORY_CHUNK;
         p = is_too_much ? MAP_FAILED : map_empty(NULL, bytes + slack, 0);
@@ -76,10 +78,12 @@ static enum gsh_result host_reserve(uint64_t bytes, uint64_t align, struct gsh_r
     }
     /* Give back what alignment did not need. */
     uint64_t raw = (uint64_t)(uintptr_t)p, base = gsh_align_up(raw, align);
-    if (base > raw)
+    if (base > raw) {
         munmap(p, base - raw);
-    if (raw + slack > base)
+    }
+    if (raw + slack > base) {
         munmap((void *)(uintptr_t)(base + bytes), raw + slack - base);
+    }
     *out = (struct gsh_reservation){
         .base = base, .bytes = bytes, .align = align, .raw = base, .raw_bytes = bytes};
     return GSH_OK;
@@ -87,9 +91,10 @@ static enum gsh_result host_reserve(uint64_t bytes, uint64_t align, struct gsh_r
 
 static void host_unreserve(struct gsh_reservation *reservation)
 {
-    if (reservation->raw_bytes)
+    if (reservation->raw_bytes) {
         munmap((void *)(uintptr_t)reservation->raw, reservation->raw_bytes);
-    memset(reservation, 0, sizeof *reservation);
+    }
+    memset(reservation, 0, sizeof(*reservation));
 }
 
 static void host_unmap(uint64_t addr, uint64_t bytes)
@@ -104,9 +109,10 @@ static enum gsh_result map_file(int fd, uint64_t addr, struct gsh_chunk chunk)
     void *p = gsh_fault() ? MAP_FAILED
                           : mmap((void *)(uintptr_t)addr, chunk.bytes, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_FIXED, fd, (off_t)chunk.off);
-    if (p == MAP_FAILED)
+    if (p == MAP_FAILED) {
         return note_errno(errno == ENOMEM ? GSH_ERR_NOMEM : GSH_ERR_SYSTEM, "cannot map",
                           chunk.bytes);
+    }
     return GSH_OK;
 }
 
@@ -119,15 +125,18 @@ static uint64_t number_in(const char *path, const char *key)
     uint64_t value = UINT64_MAX;
     size_t length = strlen(key);
     FILE *f = fopen(path, "re");
-    if (!f)
+    if (f == NULL) {
         return value;
-    while (fgets(line, sizeof line, f)) {
+    }
+    while (fgets(line, sizeof(line), f) != NULL) {
         char *end;
-        if (strncmp(line, key, length) != 0)
+        if (strncmp(line, key, length) != 0) {
             continue;
+        }
         unsigned long long v = strtoull(line + length, &end, 10);
-        if (end != line + length)
+        if (end != line + length) {
             value = v;
+        }
         break;
     }
     fclose(f);
@@ -140,10 +149,12 @@ static uint64_t group_room(const char *max_path, const char *now_path, const cha
 {
     uint64_t max = number_in(max_path, ""), now = number_in(now_path, "");
     uint64_t cache = number_in(stat_path, cache_key);
-    if (max == UINT64_MAX || now == UINT64_MAX)
+    if (max == UINT64_MAX || now == UINT64_MAX) {
         return UINT64_MAX;
-    if (cache != UINT64_MAX)
+    }
+    if (cache != UINT64_MAX) {
         now -= gsh_min_u64(now, cache);
+    }
     return max - gsh_min_u64(max, now);
 }
 
@@ -166,8 +177,9 @@ static enum gsh_result host_admit(const struct gsh_memory *memory, uint64_t byte
     /* All PEs of the node grow at once. */
     uint64_t room = gsh_fault() ? 0 : available_bytes();
     uint64_t n = (uint64_t)host(memory)->n_slots;
-    if (room / n >= bytes)
+    if (room / n >= bytes) {
         return GSH_OK;
+    }
     return gsh_note(GSH_ERR_NOMEM,
                     "%llu bytes of host memory for each of %llu PEs: %llu are available in all",
                     (unsigned long long)bytes, (unsigned long long)n, (unsigned long long)room);
@@ -177,16 +189,19 @@ static enum gsh_result host_admit(const struct gsh_memory *memory, uint64_t byte
 
 static void host_destroy(struct gsh_memory **memory)
 {
-    struct host_memory *m = *memory ? host(*memory) : NULL;
+    struct host_memory *m = *memory != NULL ? host(*memory) : NULL;
     *memory = NULL;
-    if (!m)
+    if (m == NULL) {
         return;
-    for (int s = 0; m->peer_fd && s < m->n_slots; s++) {
-        if (m->peer_fd[s] >= 0)
-            close(m->peer_fd[s]);
     }
-    if (m->fd >= 0)
+    for (int s = 0; m->peer_fd != NULL && s < m->n_slots; s++) {
+        if (m->peer_fd[s] >= 0) {
+            close(m->peer_fd[s]);
+        }
+    }
+    if (m->fd >= 0) {
         close(m->fd);
+    }
     free(m->peer_fd);
     free(m);
 }
@@ -194,18 +209,21 @@ static void host_destroy(struct gsh_memory **memory)
 static enum gsh_result host_create(const struct gsh_memory_options *options,
                                    struct gsh_memory **out)
 {
-    struct host_memory *m = calloc(1, sizeof *m);
-    if (!m)
+    struct host_memory *m = calloc(1, sizeof(*m));
+    if (m == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for the heap's bookkeeping");
+    }
     struct gsh_memory *memory = &m->memory;
     memory->ops = &gsh_memory_host;
     m->fd = -1;
     m->n_slots = options->n_slots;
-    m->peer_fd = gsh_fault() ? NULL : malloc((size_t)m->n_slots * sizeof *m->peer_fd);
-    for (int s = 0; m->peer_fd && s < m->n_slots; s++)
+    m->peer_fd = gsh_fault() ? NULL : malloc((size_t)m->n_slots * sizeof(*m->peer_fd));
+    for (int s = 0; m->peer_fd != NULL && s < m->n_slots; s++) {
         m->peer_fd[s] = -1;
-    if (m->peer_fd)
+    }
+    if (m->peer_fd != NULL) {
         m->fd = gsh_fault() ? -1 : memfd_create("gshmem", MFD_CLOEXEC);
+    }
     if (m->fd < 0) {
         enum gsh_result r = note_errno(GSH_ERR_SYSTEM, "cannot make a memfd", 0);
         host_destroy(&memory);
@@ -221,33 +239,38 @@ static enum gsh_result extend_file(int fd, struct gsh_chunk chunk)
 {
     const uint64_t step = (uint64_t)64 << 20;
     struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && chunk.off + chunk.bytes > limit.rlim_cur)
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && chunk.off + chunk.bytes > limit.rlim_cur) {
         return gsh_note(GSH_ERR_NOMEM, "the file size limit (ulimit -f) stops the heap at %llu",
                         (unsigned long long)limit.rlim_cur);
+    }
     for (uint64_t done = 0; done < chunk.bytes;) {
         uint64_t n = gsh_min_u64(step, chunk.bytes - done);
         int rc = gsh_fault() ? -1 : fallocate(fd, 0, (off_t)(chunk.off + done), (off_t)n);
-        if (rc == 0)
+        if (rc == 0) {
             done += n;
-        else if (errno != EINTR)
+        } else if (errno != EINTR) {
             return note_errno(GSH_ERR_NOMEM, "no host memory for", chunk.bytes);
+        }
     }
     return GSH_OK;
 }
 
 static void host_release(struct gsh_memory *memory, uint64_t off)
 {
-    while (ftruncate(host(memory)->fd, (off_t)off) != 0 && errno == EINTR)
+    while (ftruncate(host(memory)->fd, (off_t)off) != 0 && errno == EINTR) {
         continue;
+    }
 }
 
 static enum gsh_result host_commit(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk)
 {
     enum gsh_result r = extend_file(host(memory)->fd, chunk);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = map_file(host(memory)->fd, addr, chunk);
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         host_release(memory, chunk.off);
+    }
     return r;
 }
 
@@ -277,8 +300,9 @@ static enum gsh_result host_share(struct gsh_memory *memory, uint64_t addr, stru
     (void)addr;
     (void)chunk;
     int fd = duplicate(host(memory)->fd);
-    if (fd < 0)
+    if (fd < 0) {
         return note_errno(GSH_ERR_SYSTEM, "cannot duplicate a descriptor", 0);
+    }
     out->fd = fd;
     return GSH_OK;
 }
@@ -289,10 +313,12 @@ static enum gsh_result host_accept(struct gsh_memory *memory, int slot, uint64_t
     int *held = &host(memory)->peer_fd[slot];
     if (host_share_kind(memory, chunk.off) == GSH_SHARE_FD) {
         int fd = share->fd >= 0 ? duplicate(share->fd) : -1;
-        if (fd < 0)
+        if (fd < 0) {
             return gsh_note(GSH_ERR_SYSTEM, "no descriptor of the memory of slot %d", slot);
-        if (*held >= 0)
+        }
+        if (*held >= 0) {
             close(*held);
+        }
         *held = fd;
     }
     return map_file(*held, addr, chunk);

@@ -14,10 +14,11 @@ static void space_destroy(struct gsh_space *space)
 {
     for (int c = 0; c < space->n_chunks; c++) {
         for (int s = 0; s < space->n_slots; s++) {
-            if (space->is_foreign[s])
+            if (space->is_foreign[s]) {
                 space->ops->unmap(space->range.base + (uint64_t)s * space->stride +
                                       space->chunks[c].off,
                                   space->chunks[c].bytes);
+            }
         }
     }
     space->ops->unreserve(&space->range);
@@ -32,8 +33,9 @@ static void space_leave(struct gsh_space **space)
     struct gsh_space *s = *space;
     *space = NULL;
     /* The release pairs with the acquire of the last one to leave, which reads the chunks. */
-    if (s && __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL) == 0)
+    if (s != NULL && __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL) == 0) {
         space_destroy(s);
+    }
 }
 
 /* The largest alignment that every slot's base can have when the range's base has it. */
@@ -46,24 +48,27 @@ static enum gsh_result space_create(const struct gsh_memory_ops *ops,
                                     const struct gsh_heap_options *options, struct gsh_space **out)
 {
     size_t n = (size_t)options->n_slots;
-    struct gsh_space *space = gsh_fault() ? NULL : calloc(1, sizeof *space);
-    if (!space)
+    struct gsh_space *space = gsh_fault() ? NULL : calloc(1, sizeof(*space));
+    if (space == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for the heap's range");
+    }
     space->ops = ops;
     space->refs = 1;
     space->stride = options->stride_bytes;
     space->n_slots = options->n_slots;
-    space->pe_of_slot = malloc(n * sizeof *space->pe_of_slot);
-    space->is_foreign = gsh_fault() ? NULL : malloc(n * sizeof *space->is_foreign);
+    space->pe_of_slot = malloc(n * sizeof(*space->pe_of_slot));
+    space->is_foreign = gsh_fault() ? NULL : malloc(n * sizeof(*space->is_foreign));
     enum gsh_result r = GSH_OK;
-    if (!space->pe_of_slot || !space->is_foreign)
+    if (space->pe_of_slot == NULL || space->is_foreign == NULL) {
         r = gsh_note(GSH_ERR_NOMEM, "no host memory for the heap's %zu slots", n);
+    }
     for (size_t s = 0; s < n && r == GSH_OK; s++) {
         space->pe_of_slot[s] = options->pe_of_slot[s];
         space->is_foreign[s] = (int)s != options->my_slot && !options->is_same_process[s];
     }
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = ops->reserve(n * space->stride, stride_alignment(space->stride), &space->range);
+    }
     if (r != GSH_OK) {
         space_leave(&space);
         return r;
@@ -75,13 +80,15 @@ static enum gsh_result space_create(const struct gsh_memory_ops *ops,
 /* Room for one more chunk, so that noting it later cannot fail. */
 static enum gsh_result space_prepare(struct gsh_space *space)
 {
-    if (space->n_chunks < space->n_chunks_room)
+    if (space->n_chunks < space->n_chunks_room) {
         return GSH_OK;
+    }
     int n = space->n_chunks_room * 2 + 16;
     struct gsh_chunk *chunks =
-        gsh_fault() ? NULL : realloc(space->chunks, (size_t)n * sizeof *chunks);
-    if (!chunks)
+        gsh_fault() ? NULL : realloc(space->chunks, (size_t)n * sizeof(*chunks));
+    if (chunks == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for the list of %d chunks", n);
+    }
     space->chunks = chunks;
     space->n_chunks_room = n;
     return GSH_OK;
@@ -102,25 +109,28 @@ enum gsh_result gsh_peers_init(struct gsh_peers *peers, const struct gsh_heap_op
     peers->foreign_pe = malloc(n * sizeof(int));
     peers->foreign_slot = malloc(n * sizeof(int));
     peers->fds = malloc(n * sizeof(int));
-    peers->devices = gsh_fault() ? NULL : malloc(n * sizeof *peers->devices);
-    peers->gathered = calloc((size_t)options->bootstrap->size, sizeof *peers->gathered);
-    if (!peers->foreign_pe || !peers->foreign_slot || !peers->fds || !peers->devices ||
-        !peers->gathered)
+    peers->devices = gsh_fault() ? NULL : malloc(n * sizeof(*peers->devices));
+    peers->gathered = calloc((size_t)options->bootstrap->size, sizeof(*peers->gathered));
+    if (peers->foreign_pe == NULL || peers->foreign_slot == NULL || peers->fds == NULL ||
+        peers->devices == NULL || peers->gathered == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for the heap's %zu slots", n);
+    }
     for (int s = 0; s < options->n_slots; s++) {
         int pe = options->pe_of_slot[s];
         if (s == options->my_slot || options->is_same_process[s]) {
             peers->n_members++;
-            if (pe < peers->leader_pe)
+            if (pe < peers->leader_pe) {
                 peers->leader_pe = pe;
+            }
         } else {
             peers->foreign_pe[peers->n_foreign] = pe;
             peers->foreign_slot[peers->n_foreign++] = s;
         }
     }
     peers->is_leader = peers->leader_pe == options->bootstrap->rank;
-    if (peers->n_foreign > 0 && !peers->fdpass && !options->fabric)
+    if (peers->n_foreign > 0 && peers->fdpass == NULL && !options->fabric) {
         return gsh_note(GSH_ERR_ARG, "nothing to pass descriptors to other processes with");
+    }
     return GSH_OK;
 }
 
@@ -132,7 +142,7 @@ void gsh_peers_finish(struct gsh_peers *peers)
     free(peers->fds);
     free(peers->devices);
     free(peers->gathered);
-    memset(peers, 0, sizeof *peers);
+    memset(peers, 0, sizeof(*peers));
 }
 
 enum gsh_result gsh_peers_reserve(struct gsh_peers *peers, const struct gsh_memory_ops *ops,
@@ -143,8 +153,9 @@ enum gsh_result gsh_peers_reserve(struct gsh_peers *peers, const struct gsh_memo
 
 uint64_t gsh_peers_publish(struct gsh_peers *peers)
 {
-    if (!peers->is_leader)
+    if (!peers->is_leader) {
         return 0;
+    }
     peers->space->refs = peers->n_members;
     return (uint64_t)(uintptr_t)peers->space;
 }
@@ -152,18 +163,22 @@ uint64_t gsh_peers_publish(struct gsh_peers *peers)
 enum gsh_result gsh_peers_join(struct gsh_peers *peers, uint64_t published,
                                const struct gsh_heap_options *options)
 {
-    if (peers->is_leader)
+    if (peers->is_leader) {
         return GSH_OK;
+    }
     struct gsh_space *space = (struct gsh_space *)(uintptr_t)published;
-    if (!space)
+    if (space == NULL) {
         return gsh_note(GSH_ERR_BUG, "PE %d has published no address range", peers->leader_pe);
+    }
     peers->space = space;
     bool same = space->n_slots == options->n_slots;
-    for (int s = 0; same && s < space->n_slots; s++)
+    for (int s = 0; same && s < space->n_slots; s++) {
         same = space->pe_of_slot[s] == options->pe_of_slot[s];
-    if (!same)
+    }
+    if (!same) {
         return gsh_note(GSH_ERR_ARG, "its slots are not those of PE %d in the same process",
                         peers->leader_pe);
+    }
     return GSH_OK;
 }
 
@@ -176,9 +191,10 @@ uint64_t gsh_peers_address(const struct gsh_peers *peers, int slot, uint64_t off
 
 static void unmap_first(const struct gsh_peers *peers, int n, struct gsh_chunk chunk)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         peers->space->ops->unmap(gsh_peers_address(peers, peers->foreign_slot[i], chunk.off),
                                  chunk.bytes);
+    }
 }
 
 /* The leader's part: maps what each foreign PE has shared, as found in gathered. */
@@ -186,8 +202,9 @@ static enum gsh_result accept_all(struct gsh_peers *peers, struct gsh_memory *me
                                   struct gsh_chunk chunk)
 {
     struct gsh_space *space = peers->space;
-    if (!peers->is_leader || peers->n_foreign == 0)
+    if (!peers->is_leader || peers->n_foreign == 0) {
         return GSH_OK;
+    }
     enum gsh_result r = space_prepare(space);
     int n = 0;
     while (r == GSH_OK && n < peers->n_foreign) {
@@ -208,34 +225,40 @@ enum gsh_result gsh_peers_share(struct gsh_peers *peers, struct gsh_memory *memo
                                 struct gsh_chunk chunk)
 {
     peers->mine = (struct gsh_share){.fd = -1};
-    if (peers->n_foreign == 0 || memory->ops->share_kind(memory, chunk.off) == GSH_SHARE_NOTHING)
+    if (peers->n_foreign == 0 || memory->ops->share_kind(memory, chunk.off) == GSH_SHARE_NOTHING) {
         return GSH_OK;
+    }
     return memory->ops->share(memory, gsh_peers_address(peers, peers->my_slot, chunk.off), chunk,
                               &peers->mine);
 }
 
 void gsh_peers_unshare(struct gsh_peers *peers)
 {
-    if (peers->mine.fd >= 0)
+    if (peers->mine.fd >= 0) {
         close(peers->mine.fd);
+    }
     peers->mine.fd = -1;
 }
 
 static enum gsh_result map_by_fd(struct gsh_peers *peers, struct gsh_memory *memory,
                                  struct gsh_chunk chunk)
 {
-    if (peers->n_foreign == 0)
+    if (peers->n_foreign == 0) {
         return GSH_OK;
+    }
     enum gsh_result r = gsh_fdpass_exchange(peers->fdpass, peers->foreign_pe, peers->n_foreign,
                                             peers->tag, peers->mine.fd, peers->fds);
-    if (r != GSH_OK)
+    if (r != GSH_OK) {
         return r;
-    for (int i = 0; i < peers->n_foreign; i++)
+    }
+    for (int i = 0; i < peers->n_foreign; i++) {
         peers->gathered[peers->foreign_pe[i]].fd = peers->fds[i];
+    }
     r = accept_all(peers, memory, chunk);
     for (int i = 0; i < peers->n_foreign; i++) {
-        if (peers->fds[i] >= 0)
+        if (peers->fds[i] >= 0) {
             close(peers->fds[i]);
+        }
     }
     return r;
 }
@@ -245,7 +268,7 @@ static enum gsh_result map_by_bytes(struct gsh_peers *peers, struct gsh_memory *
                                     struct gsh_chunk chunk)
 {
     struct gsh_bootstrap *b = peers->bootstrap;
-    enum gsh_result r = b->ops->allgather(b, &peers->mine, sizeof peers->mine, peers->gathered);
+    enum gsh_result r = b->ops->allgather(b, &peers->mine, sizeof(peers->mine), peers->gathered);
     return r == GSH_OK ? accept_all(peers, memory, chunk) : r;
 }
 
@@ -274,8 +297,9 @@ enum gsh_result gsh_peers_map(struct gsh_peers *peers, struct gsh_memory *memory
 
 void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk)
 {
-    if (!peers->is_leader || peers->n_foreign == 0)
+    if (!peers->is_leader || peers->n_foreign == 0) {
         return;
+    }
     unmap_first(peers, peers->n_foreign, chunk);
     peers->space->n_chunks--;
 }

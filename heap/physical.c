@@ -25,23 +25,26 @@ void gsh_physical_finish(struct gsh_physical *p)
         tell_goes(p, p->n_subscribers, p->chunks[c]);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
     }
-    if (p->memory)
+    if (p->memory != NULL) {
         p->memory->ops->destroy(&p->memory);
+    }
     gsh_peers_finish(&p->peers);
     gsh_agreement_finish(&p->agreement);
     free(p->chunks);
-    memset(p, 0, sizeof *p);
+    memset(p, 0, sizeof(*p));
 }
 
 /* Room for one more chunk, so that noting it later cannot fail. */
 static enum gsh_result prepare(struct gsh_physical *p)
 {
-    if (p->n_chunks < p->n_chunks_room)
+    if (p->n_chunks < p->n_chunks_room) {
         return GSH_OK;
+    }
     int n = p->n_chunks_room * 2 + 16;
-    struct gsh_chunk *chunks = gsh_fault() ? NULL : realloc(p->chunks, (size_t)n * sizeof *chunks);
-    if (!chunks)
+    struct gsh_chunk *chunks = gsh_fault() ? NULL : realloc(p->chunks, (size_t)n * sizeof(*chunks));
+    if (chunks == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for the list of %d chunks", n);
+    }
     p->chunks = chunks;
     p->n_chunks_room = n;
     return GSH_OK;
@@ -57,16 +60,21 @@ static void take_back(struct gsh_physical *p, struct gsh_chunk chunk)
 static enum gsh_result commit(struct gsh_physical *p, struct gsh_chunk chunk, uint64_t zero_bytes)
 {
     enum gsh_result r = prepare(p);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = p->memory->ops->commit(p->memory, own_address(p, chunk.off), chunk);
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         return r;
-    if (zero_bytes > 0)
+    }
+    if (zero_bytes > 0) {
         r = p->memory->ops->zero(p->memory, own_address(p, chunk.off), zero_bytes);
-    if (r == GSH_OK)
+    }
+    if (r == GSH_OK) {
         r = gsh_peers_share(&p->peers, p->memory, chunk);
-    if (r != GSH_OK)
+    }
+    if (r != GSH_OK) {
         take_back(p, chunk);
+    }
     return r;
 }
 
@@ -102,15 +110,17 @@ enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64
     enum gsh_result all = gsh_agree(&p->agreement, step(mine, chunk.off, 1), what, NULL);
     if (all != GSH_OK) {
         gsh_peers_unshare(&p->peers);
-        if (mine == GSH_OK)
+        if (mine == GSH_OK) {
             take_back(p, chunk);
+        }
         return all;
     }
     mine = gsh_peers_map(&p->peers, p->memory, chunk);
     all = gsh_agree(&p->agreement, step(mine, chunk.off, 2), what, NULL);
     if (all != GSH_OK) {
-        if (mine == GSH_OK)
+        if (mine == GSH_OK) {
             gsh_peers_unmap(&p->peers, chunk);
+        }
         take_back(p, chunk);
         return all;
     }
@@ -129,10 +139,12 @@ enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end, uint64
 {
     int kept = p->n_chunks;
     while (kept > 0 && p->chunks[kept - 1].off >= end &&
-           p->chunks[kept - 1].off - end + p->chunks[kept - 1].bytes > keep_bytes)
+           p->chunks[kept - 1].off - end + p->chunks[kept - 1].bytes > keep_bytes) {
         kept--;
-    if (kept == p->n_chunks)
+    }
+    if (kept == p->n_chunks) {
         return GSH_OK;
+    }
     for (int c = p->n_chunks - 1; c >= kept; c--) {
         tell_goes(p, p->n_subscribers, p->chunks[c]);
         gsh_peers_unmap(&p->peers, p->chunks[c]);

@@ -19,7 +19,8 @@ extern "C" {
  */
 
 /* As gshmem_init, by exactly one of the GSHMEMX_INIT_ flags (0: as gshmem_init), returning 0 or an
- * error with nothing changed. Collective over the PEs of the new job. */
+ * error with nothing changed. attr begins as GSHMEMX_INIT_ATTR_INITIALIZER: what is left
+ * uninitialised is refused. Collective over the PEs of the new job. */
 int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr);
 /* One of GSHMEM_STATUS_. Callable at any time. */
 int gshmemx_init_status(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The launcher of PEs: starts the processes, serves their rendezvous, hands their output on by
- * whole lines, and ends all when one fails. With several hosts its processes are branches, one per
- * host: this program again, which does the same for the PEs there (gshmemrun_hosts.h). */
+ * The launcher of PEs: serves the rendezvous of the processes it has started, hands their output on
+ * by whole lines, and ends all when one fails. With several hosts its processes are branches, one
+ * per host: this program again, which does the same for the PEs there (gshmemrun_hosts.h). */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
@@ -11,217 +11,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "tools/gshmemrun_hosts.h"
-#include "tools/gshmemrun_options.h"
-#include "tools/gshmemrun_output.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"
 #include "runtime/base/util.h"
+#include "tools/gshmemrun_hosts.h"
+#include "tools/gshmemrun_options.h"
+#include "tools/gshmemrun_output.h"
+#include "tools/gshmemrun_start.h"
 
 #define GRACE_NS           UINT64_C(2000000000)  /* from SIGTERM to SIGKILL when a PE failed */
 #define INTERRUPT_GRACE_NS UINT64_C(10000000000) /* for programs that save their state */
 
-/* A PE, or the agent that runs a branch. */
-struct process {
-    pid_t pid;       /* 0: ended */
-    bool is_waiting; /* in start-up, for the others */
-    int frames_to;   /* a branch's stdin; -1: none */
-    struct gshmemrun_stream streams[2];
-};
-
-struct launcher {
-    struct gshmemrun_options options;
-    int n_processes;
-    struct process *processes; /* [n_processes] */
-    int n_running;
-    int signal_fd;
-    int notes;                      /* from the rendezvous: who waits (uid.h); -1: none */
-    int stdin_to;                   /* pipe to PE 0; -1: none, or PE 0 has our stdin itself */
-    struct gshmemrun_frames frames; /* in a branch: from the launcher, by our stdin */
-    bool is_launcher_gone, is_stdin_over;
-    uint64_t end_ns;     /* --timeout; 0: none */
-    uint64_t kill_ns;    /* when those told to end are killed; 0: nobody was told */
-    bool is_interrupted; /* by a signal, which needs no further explanation */
-    bool has_failed;
-    int failed, failed_status; /* the process to blame, and how waitpid tells it; -1: none, or its
-                                  end is explained already */
-    int status;
-};
-
-/* ---- starting ---- */
-
-static void set_number(const char *name, int value)
-{
-    char text[16];
-    snprintf(text, sizeof text, "%d", value);
-    setenv(name, text, 1);
-}
-
-/* What all processes get; each its rank besides. */
-static void set_environment(struct launcher *l)
-{
-    const struct gshmemrun_options *o = &l->options;
-    static const char *const others[] = {"GSHMEM_UID", "GSHMEM_RANK", "GSHMEM_N_RANKS",
-                                         "GSHMEM_THREADS"};
-    const char *ifname = getenv("GSHMEM_UID_IFNAME"), *family = getenv("GSHMEM_UID_FAMILY");
-    const char *usual = o->hosts ? "" : "lo";
-    /* Ranks have a limit of their own; PEs may take their time before init. */
-    struct gsh_uid_options uid_options = {
-        .ifname = ifname && ifname[0] ? ifname : usual, .family = family, .serves_again = true};
-    struct gsh_uid id;
-    char text[2 * GSH_UID_BYTES + 1];
-    if (o->is_branch)
-        return; /* the job brought it */
-    for (size_t i = 0; i < GSH_ARRAY_LEN(others); i++)
-        unsetenv(others[i]);
-    if (o->is_threads) {
-        set_number("GSHMEM_THREADS", o->n_pes);
-        return;
-    }
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
-        fprintf(stderr, "gshmemrun: pipe: %s\n", strerror(errno));
-        exit(1);
-    }
-    l->notes = ends[0];
-    uid_options.notes_to = ends[1];
-    if (gsh_uid_create(&uid_options, &id) != GSH_OK)
-        exit(1);
-    gsh_uid_to_text(&id, text);
-    setenv("GSHMEM_UID", text, 1);
-    set_number("GSHMEM_N_RANKS", o->n_pes);
-}
-
-/* In the child: what stdin, stdout, stderr become. in -1: nothing to read. */
-static void set_descriptors(int in, int out, int err)
-{
-    if (in < 0)
-        in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (in >= 0)
-        dup2(in, STDIN_FILENO);
-    dup2(out, STDOUT_FILENO);
-    dup2(err, STDERR_FILENO);
-}
-
-__attribute__((noreturn)) static void become(const char *path, char **command, pid_t launcher,
-                                             int in, int out, int err)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    signal(SIGPIPE, SIG_DFL);
-    set_descriptors(in, out, err);
-    /* A launcher that died before this took effect is found by its number. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher)
-        _exit(1);
-    setpgid(0, 0);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    execvp(path, command);
-    dprintf(STDERR_FILENO, "gshmemrun: %s: %s\n", path, strerror(errno));
-    _exit(GSHMEMRUN_CANNOT_RUN);
-}
-
-/* "PE 3", "host b", "the program": the process as messages name it. */
-static const char *name_of(const struct launcher *l, int i, char text[64])
-{
-    if (l->options.hosts)
-        snprintf(text, 64, "host %s", l->options.hosts[i].name);
-    else if (l->options.is_threads)
-        snprintf(text, 64, "the program");
-    else
-        snprintf(text, 64, "PE %d", l->options.first + i);
-    return text;
-}
-
-static bool start_process(struct launcher *l, int i, const char *path, char **command, int in)
-{
-    struct process *process = &l->processes[i];
-    pid_t self = getpid();
-    char name[64];
-    int out[2] = {-1, -1}, err[2] = {-1, -1};
-    bool is_ok = pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0;
-    pid_t pid = is_ok ? fork() : -1;
-    if (pid == 0)
-        become(path, command, self, in, out[1], err[1]);
-    if (pid > 0) {
-        /* Here too: a signal may be passed on before the child has done it. */
-        setpgid(pid, pid);
-        process->pid = pid;
-        l->n_running++;
-        process->streams[0].fd = out[0];
-        process->streams[1].fd = err[0];
-        out[0] = err[0] = -1;
-    } else {
-        fprintf(stderr, "gshmemrun: cannot start %s: %s%s\n", name_of(l, i, name), strerror(errno),
-                errno == EMFILE ? " (each takes two; see ulimit -n)" : "");
-    }
-    gsh_socket_close(&out[0]);
-    gsh_socket_close(&out[1]);
-    gsh_socket_close(&err[0]);
-    gsh_socket_close(&err[1]);
-    return pid > 0;
-}
-
-static bool start_pe(struct launcher *l, int i, int in)
-{
-    if (!l->options.is_threads)
-        set_number("GSHMEM_RANK", l->options.first + i);
-    return start_process(l, i, l->options.path, l->options.command, i == 0 ? in : -1);
-}
-
-static bool start_branch(struct launcher *l, int host)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        fprintf(stderr, "gshmemrun: pipe: %s\n", strerror(errno));
-        return false;
-    }
-    char **command = gshmemrun_agent_command(&l->options, host);
-    bool is_ok = start_process(l, host, command[0], command, ends[0]);
-    free(command);
-    close(ends[0]);
-    l->processes[host].frames_to = ends[1];
-    return is_ok && gshmemrun_send_job(ends[1], &l->options, host);
-}
-
-/* PE 0 reads our stdin itself, unless it is a terminal: only our process group may read that. */
-static int open_stdin(struct launcher *l)
-{
-    int ends[2];
-    l->stdin_to = -1;
-    if (l->options.is_branch && l->options.first > 0)
-        return -1;
-    if (!l->options.is_branch && !isatty(STDIN_FILENO))
-        return STDIN_FILENO;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return -1;
-    l->stdin_to = ends[1];
-    return ends[0];
-}
-
 /* ---- ending ---- */
 
-static void signal_all(const struct launcher *l, int sig)
+static void signal_all(const struct gshmemrun_launcher *l, int sig)
 {
-    for (int i = 0; i < l->n_processes; i++)
+    for (int i = 0; i < l->n_processes; i++) {
         if (l->processes[i].pid > 0) {
             /* a branch passes it on; without its agent it ends what it has */
-            if (l->options.hosts && sig != SIGKILL)
-                gshmemrun_send_frame(l->processes[i].frames_to, GSHMEMRUN_SIGNAL, &sig, sizeof sig);
-            else
+            if (l->options.hosts != NULL && sig != SIGKILL) {
+                gshmemrun_send_frame(l->processes[i].frames_to, GSHMEMRUN_SIGNAL, &sig,
+                                     sizeof(sig));
+            } else {
                 kill(-l->processes[i].pid, sig);
+            }
         }
+    }
 }
 
-static void end_all(struct launcher *l)
+static void end_all(struct gshmemrun_launcher *l)
 {
-    if (l->kill_ns != 0)
+    if (l->kill_ns != 0) {
         return;
+    }
     l->kill_ns = gsh_now_ns() + GRACE_NS;
     signal_all(l, SIGTERM);
 }
@@ -233,20 +58,21 @@ static int code_of(int status)
 
 /* The first failure gives the status, with one exception: a PE that has lost another one exits with
  * 1, and may be seen before that other one. True: it is the one to explain. */
-static bool fail(struct launcher *l, int code)
+static bool fail(struct gshmemrun_launcher *l, int code)
 {
     bool is_own_doing = l->kill_ns != UINT64_MAX && code != 128 + SIGTERM;
     bool is_first = !l->has_failed && l->status == 0;
     bool is_cause =
-        (l->failed >= 0 || l->options.hosts) && l->status == 1 && code > 1 && is_own_doing;
-    if (is_first || is_cause)
+        (l->failed >= 0 || l->options.hosts != NULL) && l->status == 1 && code > 1 && is_own_doing;
+    if (is_first || is_cause) {
         l->status = code;
+    }
     l->has_failed = true;
     end_all(l);
     return is_first || is_cause;
 }
 
-static void take_end(struct launcher *l, int i, int status)
+static void take_end(struct gshmemrun_launcher *l, int i, int status)
 {
     bool is_quiet = l->is_interrupted || (l->has_failed && l->failed < 0);
     if (code_of(status) != 0 && fail(l, code_of(status)) && !is_quiet) {
@@ -256,128 +82,146 @@ static void take_end(struct launcher *l, int i, int status)
 }
 
 /* When all have ended. */
-static void explain(const struct launcher *l)
+static void explain(const struct gshmemrun_launcher *l)
 {
     char name[64];
     int status = l->failed_status;
-    if (l->failed < 0)
+    if (l->failed < 0) {
         return;
-    if (WIFSIGNALED(status))
-        fprintf(stderr, "gshmemrun: %s was killed by signal %d (%s)\n", name_of(l, l->failed, name),
-                WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        fprintf(stderr, "gshmemrun: %s exited with status %d\n", name_of(l, l->failed, name),
-                WEXITSTATUS(status));
+    }
+    if (WIFSIGNALED(status)) {
+        fprintf(stderr, "gshmemrun: %s was killed by signal %d (%s)\n",
+                gshmemrun_name_of(l, l->failed, name), WTERMSIG(status),
+                strsignal(WTERMSIG(status)));
+    } else {
+        fprintf(stderr, "gshmemrun: %s exited with status %d\n",
+                gshmemrun_name_of(l, l->failed, name), WEXITSTATUS(status));
+    }
 }
 
 /* A branch has said itself what went wrong with its PEs; the agent's own troubles are said here. */
-static void take_branch_end(struct launcher *l, int host, int status)
+static void take_branch_end(struct gshmemrun_launcher *l, int host, int status)
 {
     char name[64], how[32];
     int code = code_of(status);
     int mark = l->processes[host].streams[0].mark;
     bool is_own = mark == GSHMEMRUN_NO_MARK || WIFSIGNALED(status) || code == 255 || code == 0;
     if (mark >= 0) {
-        if (mark > 0)
+        if (mark > 0) {
             fail(l, mark);
+        }
         return;
     }
-    snprintf(how, sizeof how, WIFSIGNALED(status) ? "was killed by signal %d" : "exited with %d",
+    snprintf(how, sizeof(how), WIFSIGNALED(status) ? "was killed by signal %d" : "exited with %d",
              WIFSIGNALED(status) ? WTERMSIG(status) : code);
-    if (is_own && !l->is_interrupted && !l->has_failed)
-        fprintf(stderr, "gshmemrun: %s: '%s' %s %s\n", name_of(l, host, name), l->options.agent,
-                how,
+    if (is_own && !l->is_interrupted && !l->has_failed) {
+        fprintf(stderr, "gshmemrun: %s: '%s' %s %s\n", gshmemrun_name_of(l, host, name),
+                l->options.agent, how,
                 mark == GSHMEMRUN_NO_MARK ? "and has started nothing there"
                                           : "before the PEs there ended");
+    }
     fail(l, code ? code : 1);
 }
 
 /* ---- events ---- */
 
-static void reap(struct launcher *l)
+static void reap(struct gshmemrun_launcher *l)
 {
     for (;;) {
         siginfo_t info = {0};
         int status, rank = 0;
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
             return;
-        while (rank < l->n_processes && l->processes[rank].pid != info.si_pid)
+        }
+        while (rank < l->n_processes && l->processes[rank].pid != info.si_pid) {
             rank++;
+        }
         /* While it is not reaped its number is its group's: what it left behind goes with it. */
-        if (rank < l->n_processes)
+        if (rank < l->n_processes) {
             kill(-info.si_pid, SIGKILL);
-        if (waitpid(info.si_pid, &status, 0) != info.si_pid || rank == l->n_processes)
+        }
+        if (waitpid(info.si_pid, &status, 0) != info.si_pid || rank == l->n_processes) {
             continue;
+        }
         l->processes[rank].pid = 0;
         l->n_running--;
         gsh_socket_close(&l->processes[rank].frames_to);
         gshmemrun_drain_stream(&l->processes[rank].streams[0]);
         gshmemrun_drain_stream(&l->processes[rank].streams[1]);
-        if (l->options.hosts)
+        if (l->options.hosts != NULL) {
             take_branch_end(l, rank, status);
-        else
+        } else {
             take_end(l, rank, status);
+        }
     }
 }
 
 /* The process of a PE. */
-static int process_of(const struct launcher *l, int pe)
+static int process_of(const struct gshmemrun_launcher *l, int pe)
 {
     int i = 0;
-    if (!l->options.hosts)
+    if (l->options.hosts == NULL) {
         return pe;
-    while (i < l->n_processes - 1 && pe >= l->options.hosts[i + 1].first)
+    }
+    while (i < l->n_processes - 1 && pe >= l->options.hosts[i + 1].first) {
         i++;
+    }
     return i;
 }
 
 /* PEs that wait in start-up for one that has ended would wait for ever. Comes after reap: what an
  * ended PE had to do with the rendezvous has been noted before its end. */
-static void check_waiting(struct launcher *l)
+static void check_waiting(struct gshmemrun_launcher *l)
 {
     int32_t rank;
     int waiting = -1, gone = -1;
     char name[2][64];
-    while (l->notes >= 0 && read(l->notes, &rank, sizeof rank) == (ssize_t)sizeof rank) {
-        for (int i = 0; i < l->n_processes && rank < 0; i++)
+    while (l->notes >= 0 && read(l->notes, &rank, sizeof(rank)) == (ssize_t)sizeof(rank)) {
+        for (int i = 0; i < l->n_processes && rank < 0; i++) {
             l->processes[i].is_waiting = false;
-        if (rank >= 0)
+        }
+        if (rank >= 0) {
             l->processes[process_of(l, rank)].is_waiting = true;
+        }
     }
     for (int i = l->n_processes - 1; i >= 0; i--) {
         waiting = l->processes[i].is_waiting ? i : waiting;
         gone = l->processes[i].pid == 0 && !l->processes[i].is_waiting ? i : gone;
     }
-    if (waiting < 0 || gone < 0 || l->has_failed || l->is_interrupted)
+    if (waiting < 0 || gone < 0 || l->has_failed || l->is_interrupted) {
         return;
+    }
     fprintf(stderr, "gshmemrun: %s has ended without gshmem_init, where %s waits for it\n",
-            name_of(l, gone, name[0]), name_of(l, waiting, name[1]));
+            gshmemrun_name_of(l, gone, name[0]), gshmemrun_name_of(l, waiting, name[1]));
     l->has_failed = true;
     l->status = 1;
     end_all(l);
 }
 
 /* Ours, or what the launcher passes on to a branch. */
-static void pass_signal(struct launcher *l, int sig)
+static void pass_signal(struct gshmemrun_launcher *l, int sig)
 {
     if (l->is_interrupted) { /* the second is meant */
         signal_all(l, SIGKILL);
         return;
     }
-    if (!l->options.is_branch)
+    if (!l->options.is_branch) {
         fprintf(stderr, "gshmemrun: ended by signal %d (%s)\n", sig, strsignal(sig));
+    }
     l->is_interrupted = true;
-    if (l->status == 0)
+    if (l->status == 0) {
         l->status = 128 + sig;
+    }
     signal_all(l, sig);
     l->kill_ns = gsh_now_ns() + INTERRUPT_GRACE_NS;
 }
 
-static void take_signal(struct launcher *l)
+static void take_signal(struct gshmemrun_launcher *l)
 {
     struct signalfd_siginfo info;
-    if (read(l->signal_fd, &info, sizeof info) != sizeof info)
+    if (read(l->signal_fd, &info, sizeof(info)) != sizeof(info)) {
         return;
+    }
     int sig = (int)info.ssi_signo;
     if (sig == SIGCHLD) {
         reap(l);
@@ -387,13 +231,14 @@ static void take_signal(struct launcher *l)
 }
 
 /* Our stdin to PE 0, or to the branch that has it. */
-static void pass_stdin(struct launcher *l)
+static void pass_stdin(struct gshmemrun_launcher *l)
 {
     char data[4096];
-    ssize_t n = read(STDIN_FILENO, data, sizeof data);
-    if (n < 0 && errno == EINTR)
+    ssize_t n = read(STDIN_FILENO, data, sizeof(data));
+    if (n < 0 && errno == EINTR) {
         return;
-    if (l->options.hosts) {
+    }
+    if (l->options.hosts != NULL) {
         gshmemrun_send_frame(l->processes[0].frames_to,
                              n > 0 ? GSHMEMRUN_STDIN : GSHMEMRUN_STDIN_END, data,
                              n > 0 ? (size_t)n : 0);
@@ -406,7 +251,7 @@ static void pass_stdin(struct launcher *l)
 }
 
 /* In a branch. PE 0 that reads no more than fits into the pipe keeps the launcher waiting. */
-static void take_frames(struct launcher *l)
+static void take_frames(struct gshmemrun_launcher *l)
 {
     enum gshmemrun_frame kind;
     const void *payload;
@@ -423,26 +268,27 @@ static void take_frames(struct launcher *l)
         case GSHMEMRUN_FRAME:
             break;
         }
-        if (kind == GSHMEMRUN_STDIN && l->stdin_to >= 0)
+        if (kind == GSHMEMRUN_STDIN && l->stdin_to >= 0) {
             gshmemrun_write_all(l->stdin_to, payload, bytes);
-        else if (kind == GSHMEMRUN_STDIN_END)
+        } else if (kind == GSHMEMRUN_STDIN_END) {
             gsh_socket_close(&l->stdin_to);
-        else if (kind == GSHMEMRUN_SIGNAL && bytes == sizeof sig) {
-            memcpy(&sig, payload, sizeof sig);
+        } else if (kind == GSHMEMRUN_SIGNAL && bytes == sizeof(sig)) {
+            memcpy(&sig, payload, sizeof(sig));
             pass_signal(l, sig);
         }
     }
 }
 
-static void check_time(struct launcher *l)
+static void check_time(struct gshmemrun_launcher *l)
 {
     uint64_t now = gsh_now_ns();
     if (l->end_ns != 0 && now >= l->end_ns) {
         l->end_ns = 0;
         fprintf(stderr, "gshmemrun: the time limit of %g s is over\n",
                 (double)l->options.timeout_ns * 1e-9);
-        if (l->status == 0)
+        if (l->status == 0) {
             l->status = GSHMEMRUN_TIMEOUT;
+        }
         l->has_failed = true;
         end_all(l);
     }
@@ -452,71 +298,65 @@ static void check_time(struct launcher *l)
     }
 }
 
-static int next_time_ms(const struct launcher *l)
+static int next_time_ms(const struct gshmemrun_launcher *l)
 {
     uint64_t next = l->end_ns;
-    if (l->kill_ns != 0 && l->kill_ns != UINT64_MAX && (next == 0 || l->kill_ns < next))
+    if (l->kill_ns != 0 && l->kill_ns != UINT64_MAX && (next == 0 || l->kill_ns < next)) {
         next = l->kill_ns;
+    }
     return gsh_deadline_poll_ms(next);
 }
 
 /* What of our stdin is to be read now. A terminal: only our process group may read it. */
-static int stdin_to_read(const struct launcher *l)
+static int stdin_to_read(const struct gshmemrun_launcher *l)
 {
-    if (l->options.is_branch)
+    if (l->options.is_branch) {
         return l->is_launcher_gone ? -1 : STDIN_FILENO;
-    bool is_ours = l->options.hosts ? !l->is_stdin_over : l->stdin_to >= 0;
+    }
+    bool is_ours = l->options.hosts != NULL ? !l->is_stdin_over : l->stdin_to >= 0;
     bool may_read = !isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) == getpgrp();
     return is_ours && may_read ? STDIN_FILENO : -1;
 }
 
 /* fds has room for three and two for each process. Only open ones are handed over: poll refuses
  * more than the process may have open, closed ones included. */
-static void step(struct launcher *l, struct pollfd *fds)
+static void step(struct gshmemrun_launcher *l, struct pollfd *fds)
 {
     int n = 3;
     fds[0] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = stdin_to_read(l), .events = POLLIN};
     fds[2] = (struct pollfd){.fd = l->notes, .events = POLLIN};
-    for (int i = 0; i < l->n_processes; i++)
-        for (int k = 0; k < 2; k++)
-            if (l->processes[i].streams[k].fd >= 0)
+    for (int i = 0; i < l->n_processes; i++) {
+        for (int k = 0; k < 2; k++) {
+            if (l->processes[i].streams[k].fd >= 0) {
                 fds[n++] = (struct pollfd){.fd = l->processes[i].streams[k].fd, .events = POLLIN};
+            }
+        }
+    }
     if (poll(fds, (nfds_t)n, next_time_ms(l)) > 0) {
-        for (int i = 0, at = 3; i < l->n_processes; i++)
-            for (int k = 0; k < 2; k++)
-                if (at < n && fds[at].fd == l->processes[i].streams[k].fd && fds[at++].revents)
+        for (int i = 0, at = 3; i < l->n_processes; i++) {
+            for (int k = 0; k < 2; k++) {
+                if (at < n && fds[at].fd == l->processes[i].streams[k].fd && fds[at++].revents) {
                     gshmemrun_read_stream(&l->processes[i].streams[k]);
-        if (fds[1].revents && l->options.is_branch)
+                }
+            }
+        }
+        if (fds[1].revents && l->options.is_branch) {
             take_frames(l);
-        else if (fds[1].revents)
+        } else if (fds[1].revents) {
             pass_stdin(l);
-        if (fds[0].revents)
+        }
+        if (fds[0].revents) {
             take_signal(l);
-        if (fds[0].revents || fds[2].revents)
+        }
+        if (fds[0].revents || fds[2].revents) {
             check_waiting(l);
+        }
     }
     check_time(l);
 }
 
-static bool start_all(struct launcher *l)
-{
-    bool is_ok = true;
-    if (l->options.hosts) {
-        l->stdin_to = -1;
-        for (int i = 0; i < l->n_processes && is_ok; i++)
-            is_ok = start_branch(l, i);
-        return is_ok;
-    }
-    int in = open_stdin(l);
-    for (int i = 0; i < l->n_processes && is_ok; i++)
-        is_ok = start_pe(l, i, in);
-    if (in > STDIN_FILENO)
-        close(in);
-    return is_ok;
-}
-
-static void take_signals(struct launcher *l)
+static void take_signals(struct gshmemrun_launcher *l)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -534,52 +374,59 @@ static void take_signals(struct launcher *l)
 static void open_standard_descriptors(void)
 {
     int fd = 0;
-    while (fd >= 0 && fd <= STDERR_FILENO)
+    while (fd >= 0 && fd <= STDERR_FILENO) {
         fd = open("/dev/null", O_RDWR);
-    if (fd >= 0)
+    }
+    if (fd >= 0) {
         close(fd);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    static struct launcher l = {.notes = -1,
-                                .failed = -1}; /* what it points to stays till the end */
+    static struct gshmemrun_launcher l = {.notes = -1,
+                                          .failed = -1}; /* what it points to stays till the end */
     open_standard_descriptors();
     gshmemrun_parse(argc, argv, &l.options);
     const struct gshmemrun_options *o = &l.options;
-    l.n_processes = o->is_threads ? 1 : o->hosts ? o->n_hosts : o->count;
-    l.processes = calloc((size_t)l.n_processes, sizeof *l.processes);
-    struct pollfd *fds = calloc(3 + 2 * (size_t)l.n_processes, sizeof *fds);
-    if (!l.processes || !fds) {
+    l.n_processes = o->is_threads ? 1 : o->hosts != NULL ? o->n_hosts : o->count;
+    l.processes = calloc((size_t)l.n_processes, sizeof(*l.processes));
+    struct pollfd *fds = calloc(3 + 2 * (size_t)l.n_processes, sizeof(*fds));
+    if (l.processes == NULL || fds == NULL) {
         fprintf(stderr, "gshmemrun: no memory for %d PEs\n", l.n_processes);
         return 1;
     }
     for (int i = 0; i < l.n_processes; i++) {
         l.processes[i].frames_to = -1;
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < 2; k++) {
             l.processes[i].streams[k] = (struct gshmemrun_stream){
                 .fd = -1,
                 .to = k + STDOUT_FILENO,
-                .tag = o->tags_output && !o->hosts ? o->first + i : -1,
+                .tag = o->tags_output && o->hosts == NULL ? o->first + i : -1,
                 .mark = GSHMEMRUN_NO_MARK,
             };
+        }
     }
-    if (o->is_branch) /* frames are taken as they come */
+    if (o->is_branch) { /* frames are taken as they come */
         (void)!fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
+    }
     take_signals(&l);
-    set_environment(&l);
-    if (l.options.timeout_ns)
+    gshmemrun_set_environment(&l);
+    if (l.options.timeout_ns) {
         l.end_ns = gsh_now_ns() + l.options.timeout_ns;
-    if (!start_all(&l)) {
+    }
+    if (!gshmemrun_start_all(&l)) {
         l.status = 1;
         l.has_failed = true;
         end_all(&l);
     }
-    while (l.n_running > 0)
+    while (l.n_running > 0) {
         step(&l, fds);
+    }
     explain(&l);
-    if (o->is_branch)
+    if (o->is_branch) {
         gshmemrun_send_mark(l.status);
+    }
     free(l.processes);
     free(fds);
     return l.status;

@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "tools/gshmemrun_output.h"
 #include "runtime/base/util.h"
+#include "tools/gshmemrun_output.h"
 
 #define JOB_MAGIC 0x67736872u
 
@@ -43,16 +42,18 @@ static void add_host(struct gshmemrun_options *o, char *text)
 {
     char *colon = strrchr(text, ':'), *end = NULL;
     long count = 1;
-    if (colon) {
+    if (colon != NULL) {
         count = strtol(colon + 1, &end, 10);
-        if (end == colon + 1 || *end != '\0' || count < 1 || count > 100000)
+        if (end == colon + 1 || *end != '\0' || count < 1 || count > 100000) {
             refuse("not a number of PEs", colon + 1);
+        }
         *colon = '\0';
     }
-    if (*text == '\0' || *text == '-') /* an agent would take it for an option */
+    if (*text == '\0' || *text == '-') { /* an agent would take it for an option */
         refuse("not a host", text);
-    struct gshmemrun_host *more = realloc(o->hosts, (size_t)(o->n_hosts + 1) * sizeof *o->hosts);
-    if (!more) {
+    }
+    struct gshmemrun_host *more = realloc(o->hosts, (size_t)(o->n_hosts + 1) * sizeof(*o->hosts));
+    if (more == NULL) {
         fprintf(stderr, "gshmemrun: no memory\n");
         exit(1);
     }
@@ -64,8 +65,9 @@ static void add_host(struct gshmemrun_options *o, char *text)
 void gshmemrun_find_hosts(struct gshmemrun_options *o)
 {
     char *rest = strdup(o->hosts_text); /* stays: the names point into it */
-    for (char *text = strsep(&rest, ","); text; text = strsep(&rest, ","))
+    for (char *text = strsep(&rest, ","); text != NULL; text = strsep(&rest, ",")) {
         add_host(o, text);
+    }
     const struct gshmemrun_host *last = &o->hosts[o->n_hosts - 1];
     int room = last->first + last->count;
     if (o->n_pes > room) {
@@ -73,8 +75,9 @@ void gshmemrun_find_hosts(struct gshmemrun_options *o)
         exit(GSHMEMRUN_USAGE);
     }
     o->n_pes = o->n_pes == 0 ? room : o->n_pes;
-    while (o->hosts[o->n_hosts - 1].first >= o->n_pes)
+    while (o->hosts[o->n_hosts - 1].first >= o->n_pes) {
         o->n_hosts--;
+    }
     struct gshmemrun_host *end = &o->hosts[o->n_hosts - 1];
     end->count = o->n_pes - end->first;
 }
@@ -85,16 +88,17 @@ char **gshmemrun_agent_command(const struct gshmemrun_options *o, int host)
     static char self[4096];
     size_t n_words = strlen(o->agent) / 2 + 6, i = 0;
     /* one block: the words, and the text they point into */
-    char **words = calloc(1, n_words * sizeof *words + strlen(o->agent) + 1), *save = NULL;
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (!words || n <= 0) {
+    char **words = calloc(1, n_words * sizeof(*words) + strlen(o->agent) + 1), *save = NULL;
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (words == NULL || n <= 0) {
         fprintf(stderr, "gshmemrun: cannot prepare the agent\n");
         exit(1);
     }
     char *text = strcpy((char *)(words + n_words), o->agent);
     self[n] = '\0';
-    for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+    for (char *word = strtok_r(text, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
         words[i++] = word;
+    }
     if (i == 0) {
         fprintf(stderr, "gshmemrun: --agent is empty\n");
         exit(GSHMEMRUN_USAGE);
@@ -114,12 +118,16 @@ static bool travels(const char *variable)
     static const char *const names[] = {
         "PATH=",          "LD_LIBRARY_PATH=", "PYTHONPATH=",  "ASAN_OPTIONS=",
         "UBSAN_OPTIONS=", "TSAN_OPTIONS=",    "LSAN_OPTIONS="};
-    for (size_t i = 0; i < GSH_ARRAY_LEN(begins); i++)
-        if (strncmp(variable, begins[i], strlen(begins[i])) == 0)
+    for (size_t i = 0; i < GSH_ARRAY_LEN(begins); i++) {
+        if (strncmp(variable, begins[i], strlen(begins[i])) == 0) {
             return true;
-    for (size_t i = 0; i < GSH_ARRAY_LEN(names); i++)
-        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+        }
+    }
+    for (size_t i = 0; i < GSH_ARRAY_LEN(names); i++) {
+        if (strncmp(variable, names[i], strlen(names[i])) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -139,22 +147,24 @@ bool gshmemrun_send_job(int fd, const struct gshmemrun_options *o, int host)
                       .is_threads = o->is_threads,
                       .tags_output = o->tags_output};
     FILE *to = open_memstream(&text, &bytes);
-    if (!to)
+    if (to == NULL) {
         return false;
-    put_string(to, getcwd(here, sizeof here) ? here : "/");
-    for (char **v = environ; *v; v++)
+    }
+    put_string(to, getcwd(here, sizeof(here)) != NULL ? here : "/");
+    for (char **v = environ; *v != NULL; v++) {
         if (travels(*v)) {
             put_string(to, *v);
             job.n_variables++;
         }
-    for (char **w = o->command; *w; w++) {
+    }
+    for (char **w = o->command; *w != NULL; w++) {
         put_string(to, *w);
         job.n_words++;
     }
     bool is_ok = fclose(to) == 0 && bytes <= UINT32_MAX;
     job.bytes = (uint32_t)bytes;
     if (is_ok) {
-        gshmemrun_write_all(fd, &job, sizeof job);
+        gshmemrun_write_all(fd, &job, sizeof(job));
         gshmemrun_write_all(fd, text, bytes);
     }
     free(text);
@@ -166,8 +176,9 @@ static bool read_all(int fd, void *data, size_t bytes)
     char *at = data;
     while (bytes > 0) {
         ssize_t n = read(fd, at, bytes);
-        if (n == 0 || (n < 0 && errno != EINTR))
+        if (n == 0 || (n < 0 && errno != EINTR)) {
             return false;
+        }
         at += n > 0 ? n : 0;
         bytes -= n > 0 ? (size_t)n : 0;
     }
@@ -178,32 +189,34 @@ static bool read_all(int fd, void *data, size_t bytes)
 static char *next_string(char **at, char *end)
 {
     char *text = *at, *nul = text < end ? memchr(text, '\0', (size_t)(end - text)) : NULL;
-    *at = nul ? nul + 1 : end;
-    return nul ? text : NULL;
+    *at = nul != NULL ? nul + 1 : end;
+    return nul != NULL ? text : NULL;
 }
 
 static bool take_job(struct gshmemrun_options *o, const struct job *job, char *text)
 {
     char *at = text, *end = text + job->bytes, *here = next_string(&at, end);
-    if (!here || chdir(here) != 0) {
-        fprintf(stderr, "gshmemrun: the directory %s is not on this host: %s\n", here ? here : "",
-                strerror(errno));
+    if (here == NULL || chdir(here) != 0) {
+        fprintf(stderr, "gshmemrun: the directory %s is not on this host: %s\n",
+                here != NULL ? here : "", strerror(errno));
         return false;
     }
     for (uint32_t i = 0; i < job->n_variables; i++) {
         char *variable = next_string(&at, end);
-        if (variable)
+        if (variable != NULL) {
             putenv(variable);
+        }
     }
-    o->command = calloc((size_t)job->n_words + 1, sizeof *o->command);
-    for (uint32_t i = 0; o->command && i < job->n_words; i++)
+    o->command = calloc((size_t)job->n_words + 1, sizeof(*o->command));
+    for (uint32_t i = 0; o->command != NULL && i < job->n_words; i++) {
         o->command[i] = next_string(&at, end);
+    }
     o->n_pes = job->n_pes;
     o->first = job->first;
     o->count = job->count;
     o->is_threads = job->is_threads != 0;
     o->tags_output = job->tags_output != 0;
-    return o->command && job->n_words > 0 && o->command[job->n_words - 1];
+    return o->command != NULL && job->n_words > 0 && o->command[job->n_words - 1] != NULL;
 }
 
 bool gshmemrun_receive_job(int fd, struct gshmemrun_options *o)
@@ -211,9 +224,9 @@ bool gshmemrun_receive_job(int fd, struct gshmemrun_options *o)
     struct job job;
     /* the text stays: environment and command point into it */
     char *text = NULL;
-    bool is_ok = read_all(fd, &job, sizeof job) && job.magic == JOB_MAGIC && job.n_words > 0 &&
+    bool is_ok = read_all(fd, &job, sizeof(job)) && job.magic == JOB_MAGIC && job.n_words > 0 &&
                  job.n_words <= job.bytes && job.first >= 0 && job.count > 0 &&
-                 job.count <= job.n_pes - job.first && (text = malloc(job.bytes)) &&
+                 job.count <= job.n_pes - job.first && (text = malloc(job.bytes)) != NULL &&
                  read_all(fd, text, job.bytes);
     if (!is_ok) {
         fprintf(stderr, "gshmemrun: --branch is for gshmemrun itself: no job came in\n");
@@ -227,9 +240,10 @@ bool gshmemrun_receive_job(int fd, struct gshmemrun_options *o)
 void gshmemrun_send_frame(int fd, enum gshmemrun_frame kind, const void *data, size_t bytes)
 {
     struct frame frame = {.kind = kind, .bytes = (uint32_t)bytes};
-    if (fd < 0)
+    if (fd < 0) {
         return;
-    gshmemrun_write_all(fd, &frame, sizeof frame);
+    }
+    gshmemrun_write_all(fd, &frame, sizeof(frame));
     gshmemrun_write_all(fd, data, bytes);
 }
 
@@ -244,23 +258,27 @@ enum gshmemrun_event gshmemrun_next_frame(struct gshmemrun_frames *frames, int f
         frames->taken = 0;
     }
     for (;;) {
-        if (frames->used >= sizeof frame) {
-            memcpy(&frame, frames->data, sizeof frame);
-            if (frame.bytes > FRAME_PAYLOAD)
+        if (frames->used >= sizeof(frame)) {
+            memcpy(&frame, frames->data, sizeof(frame));
+            if (frame.bytes > FRAME_PAYLOAD) {
                 return GSHMEMRUN_LAUNCHER_GONE; /* whoever that is */
-            if (frames->used >= sizeof frame + frame.bytes)
+            }
+            if (frames->used >= sizeof(frame) + frame.bytes) {
                 break;
+            }
         }
-        ssize_t n = read(fd, frames->data + frames->used, sizeof frames->data - frames->used);
-        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        ssize_t n = read(fd, frames->data + frames->used, sizeof(frames->data) - frames->used);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
             return GSHMEMRUN_LAUNCHER_GONE;
-        if (n < 0)
+        }
+        if (n < 0) {
             return GSHMEMRUN_NOTHING_YET;
+        }
         frames->used += (size_t)n;
     }
     *kind = (enum gshmemrun_frame)frame.kind;
-    *payload = frames->data + sizeof frame;
+    *payload = frames->data + sizeof(frame);
     *bytes = frame.bytes;
-    frames->taken = sizeof frame + frame.bytes;
+    frames->taken = sizeof(frame) + frame.bytes;
     return GSHMEMRUN_FRAME;
 }

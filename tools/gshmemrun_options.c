@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include "tools/gshmemrun_hosts.h"
 #include "tools/gshmemrun_output.h"
 
@@ -47,8 +46,9 @@ static double parse_number(const char *option, const char *text, double lowest, 
 {
     char *end;
     double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !(value >= lowest && value <= highest))
+    if (end == text || *end != '\0' || !(value >= lowest && value <= highest)) {
         usage_error("%s: '%s' is not a number from %g to %g", option, text, lowest, highest);
+    }
     return value;
 }
 
@@ -67,8 +67,9 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
         switch (c) {
         case 'n':
             n = parse_number("-n", optarg, 1, 100000);
-            if (n != (int)n)
+            if (n != (int)n) {
                 usage_error("-n: '%s' is not a whole number", optarg);
+            }
             o->n_pes = (int)n;
             break;
         case 't':
@@ -95,14 +96,18 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
             usage_error("unknown option %s", argv[optind - 1]);
         }
     }
-    if (o->n_pes == 0 && !o->hosts_text)
+    if (o->n_pes == 0 && o->hosts_text == NULL) {
         usage_error("how many PEs? -n is missing");
-    if (o->agent && !o->hosts_text)
+    }
+    if (o->agent != NULL && o->hosts_text == NULL) {
         usage_error("--agent is for --hosts");
-    if (o->hosts_text && o->is_threads)
+    }
+    if (o->hosts_text != NULL && o->is_threads) {
         usage_error("--threads: PEs of one process are on one host");
-    if (optind == argc)
+    }
+    if (optind == argc) {
         usage_error("no program given");
+    }
     o->command = argv + optind;
 }
 
@@ -118,10 +123,11 @@ static bool is_program(const char *path)
 static void find_program(struct gshmemrun_options *o)
 {
     const char *name = o->command[0], *dirs = getenv("PATH");
-    if (strchr(name, '/')) {
-        snprintf(o->path, sizeof o->path, "%s", name);
-        if (is_program(o->path))
+    if (strchr(name, '/') != NULL) {
+        snprintf(o->path, sizeof(o->path), "%s", name);
+        if (is_program(o->path)) {
             return;
+        }
         struct stat s;
         if (stat(name, &s) != 0) {
             fprintf(stderr, "gshmemrun: %s: %s\n", name, strerror(errno));
@@ -130,11 +136,12 @@ static void find_program(struct gshmemrun_options *o)
         fprintf(stderr, "gshmemrun: %s is not an executable file\n", name);
         exit(GSHMEMRUN_CANNOT_RUN);
     }
-    for (const char *dir = dirs ? dirs : "/bin:/usr/bin"; *dir;) {
+    for (const char *dir = dirs != NULL ? dirs : "/bin:/usr/bin"; *dir;) {
         size_t n = strcspn(dir, ":");
-        snprintf(o->path, sizeof o->path, "%.*s/%s", (int)n, n ? dir : ".", name);
-        if (is_program(o->path))
+        snprintf(o->path, sizeof(o->path), "%.*s/%s", (int)n, n ? dir : ".", name);
+        if (is_program(o->path)) {
             return;
+        }
         dir += n + (dir[n] == ':');
     }
     fprintf(stderr, "gshmemrun: %s: not found in PATH%s%s\n", name,
@@ -147,14 +154,15 @@ void gshmemrun_parse(int argc, char **argv, struct gshmemrun_options *options)
     if (argc == 2 && strcmp(argv[1], "--branch") == 0) {
         options->is_branch = true;
         gshmemrun_send_mark(GSHMEMRUN_STARTED);
-        if (!gshmemrun_receive_job(STDIN_FILENO, options))
+        if (!gshmemrun_receive_job(STDIN_FILENO, options)) {
             exit(GSHMEMRUN_USAGE);
+        }
         find_program(options);
         return;
     }
     parse(argc, argv, options);
-    if (options->hosts_text) {
-        options->agent = options->agent ? options->agent : "ssh";
+    if (options->hosts_text != NULL) {
+        options->agent = options->agent != NULL ? options->agent : "ssh";
         gshmemrun_find_hosts(options);
         return; /* the program is looked for on the hosts */
     }

@@ -47,7 +47,7 @@ static int count_gpus(void)
 {
     const struct gsh_cuda *cuda = gsh_cuda();
     int n = 0;
-    return cuda && cuda->DeviceGetCount(&n) == CUDA_SUCCESS ? n : 0;
+    return cuda != NULL && cuda->DeviceGetCount(&n) == CUDA_SUCCESS ? n : 0;
 }
 
 static int attribute(CUdevice_attribute what, int gpu)
@@ -67,9 +67,9 @@ static void print_gpu(int gpu)
     const struct gsh_cuda *cuda = gsh_cuda();
     char name[128] = "?", bus[32] = "?";
     size_t bytes = 0;
-    (void)cuda->DeviceGetName(name, sizeof name, gpu);
+    (void)cuda->DeviceGetName(name, sizeof(name), gpu);
     (void)cuda->DeviceTotalMem(&bytes, gpu);
-    (void)cuda->DeviceGetPCIBusId(bus, sizeof bus, gpu);
+    (void)cuda->DeviceGetPCIBusId(bus, sizeof(bus), gpu);
     printf("  GPU %-8d %s, %.1f GiB, sm_%d%d, %s\n", gpu, name, (double)bytes / (1u << 30),
            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu),
            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu), bus);
@@ -78,10 +78,12 @@ static void print_gpu(int gpu)
 /* As gshmemx_route_name would say it. */
 static const char *link_name(int from, int to)
 {
-    if (from == to)
+    if (from == to) {
         return "self";
-    if (!link_attribute(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, from, to))
+    }
+    if (!link_attribute(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, from, to)) {
         return "none";
+    }
     return link_attribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, from, to) ? "nvlink"
                                                                                      : "pcie";
 }
@@ -90,12 +92,14 @@ static void print_links(int n)
 {
     printf(
         "\ntopology: how the GPU of the row reaches the memory of the GPU of the column\n        ");
-    for (int to = 0; to < n; to++)
+    for (int to = 0; to < n; to++) {
         printf(" GPU %-3d", to);
+    }
     for (int from = 0; from < n; from++) {
         printf("\n  GPU %-2d", from);
-        for (int to = 0; to < n; to++)
+        for (int to = 0; to < n; to++) {
             printf(" %-7s", link_name(from, to));
+        }
     }
     printf("\n");
 }
@@ -123,25 +127,29 @@ static void print_devices(void)
 {
     int n = count_gpus();
     printf("\ndevices\n  CPU device   %ld cores\n", sysconf(_SC_NPROCESSORS_ONLN));
-    for (int gpu = 0; gpu < n; gpu++)
+    for (int gpu = 0; gpu < n; gpu++) {
         print_gpu(gpu);
-    if (n == 0)
+    }
+    if (n == 0) {
         printf("  no GPU       %s\n",
                gsh_last_error()[0] ? gsh_last_error() : "this build has no CUDA");
-    if (n > 1)
+    }
+    if (n > 1) {
         print_links(n);
+    }
 }
 
 static void print_transports(void)
 {
     const char *plugin = getenv("GSHMEM_UCX_PLUGIN");
     const char *version =
-        gsh_transport_ucx_version(plugin && *plugin ? plugin : "libgshmem_ucx.so");
+        gsh_transport_ucx_version(plugin != NULL && *plugin ? plugin : "libgshmem_ucx.so");
     printf("\ntransports to PEs on other nodes\n  loop         between threads of one process\n");
-    if (version)
+    if (version != NULL) {
         printf("  ucx          UCX %s\n", version);
-    else
+    } else {
         printf("  ucx          no: %s\n", gsh_last_error());
+    }
 }
 
 static int usage(FILE *out)
@@ -162,8 +170,9 @@ int main(int argc, char **argv)
     const char *option = argc > 1 ? argv[1] : "";
     int n_wrong = 0;
     gsh_log_setup(GSH_LOG_WARN, GSH_LOG_ALL, NULL);
-    if (argc > 2)
+    if (argc > 2) {
         return usage(stderr);
+    }
     if (strcmp(option, "--version") == 0) {
         printf("%s\n", GSHMEM_VENDOR_STRING);
     } else if (strcmp(option, "--gpus") == 0) {
@@ -182,8 +191,9 @@ int main(int argc, char **argv)
         n_wrong = gsh_env_print(stdout);
     }
     bool is_written = fflush(stdout) == 0;
-    if (n_wrong > 0)
+    if (n_wrong > 0) {
         fprintf(stderr, "gshmem-info: wrong in the environment: %d variables (see above)\n",
                 n_wrong);
+    }
     return is_written && n_wrong == 0 ? 0 : 1;
 }

@@ -17,9 +17,9 @@ static uint64_t bits_of(const void *value, size_t bytes)
     return bits;
 }
 
-static uint64_t far_amo(struct gsh_instance *pe, const char *call, enum gsh_amo_op op,
-                        const void *dest, size_t bytes, uint64_t operand, uint64_t cond,
-                        bool is_fetch, int target)
+static uint64_t far_amo(struct gsh_instance *pe, gsh_context ctx, const char *call,
+                        enum gsh_amo_op op, const void *dest, size_t bytes, uint64_t operand,
+                        uint64_t cond, bool is_fetch, int target)
 {
     struct gsh_request request = gsh_far_request(pe, GSH_FAR_AMO, dest, target);
     request.amo_op = (uint8_t)op;
@@ -27,11 +27,11 @@ static uint64_t far_amo(struct gsh_instance *pe, const char *call, enum gsh_amo_
     request.is_fetch = is_fetch;
     request.operand = operand;
     request.cond = cond;
-    gsh_far_run(pe, call, &request);
+    gsh_far_run(pe, ctx, call, &request);
     return request.value;
 }
 
-void gsh_amo(const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,
+void gsh_amo(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,
              const void *value, const void *cond, void *old, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
@@ -41,7 +41,7 @@ void gsh_amo(const char *call, enum gsh_amo_op op, const void *dest, size_t byte
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     uint64_t operand = bits_of(value, bytes), bits = bits_of(cond, bytes), before = 0;
     if (gsh_is_far(pe, target)) {
-        before = far_amo(pe, call, op, dest, bytes, operand, bits, old != NULL, target);
+        before = far_amo(pe, ctx, call, op, dest, bytes, operand, bits, old != NULL, target);
     } else {
         gsh_require(pe, call,
                     pe->device_ops->amo(pe, op, remote, bytes, operand, bits,

@@ -1,41 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the typed and sized public calls come down to: bodies by byte count and element width.
  * Every body finds the PE, checks what the caller promised, forms the peer's address and calls one
- * row of the device table. `call` is the public name, for messages. */
+ * row of the device table. `ctx` is the context whose fence and quiet cover the operation; `call`
+ * is the public name, for messages. */
 #ifndef GSH_HOST_CALLS_H
 #define GSH_HOST_CALLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "proxy/request.h"
 #include "runtime/backend/device.h"
 
 struct gsh_instance;
 
 /* ---- rma.c ---- */
-void gsh_put(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
-             int target);
-void gsh_get(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
-             int target);
-void gsh_put_nbi(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
-                 int target);
-void gsh_get_nbi(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
-                 int target);
-void gsh_iput(const char *call, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-              size_t nelems, size_t elem_bytes, int target);
-void gsh_iget(const char *call, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-              size_t nelems, size_t elem_bytes, int target);
+void gsh_put(gsh_context ctx, const char *call, void *dest, const void *source, size_t nelems,
+             size_t elem_bytes, int target);
+void gsh_get(gsh_context ctx, const char *call, void *dest, const void *source, size_t nelems,
+             size_t elem_bytes, int target);
+void gsh_put_nbi(gsh_context ctx, const char *call, void *dest, const void *source, size_t nelems,
+                 size_t elem_bytes, int target);
+void gsh_get_nbi(gsh_context ctx, const char *call, void *dest, const void *source, size_t nelems,
+                 size_t elem_bytes, int target);
+void gsh_iput(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
+              ptrdiff_t sst, size_t nelems, size_t elem_bytes, int target);
+void gsh_iget(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
+              ptrdiff_t sst, size_t nelems, size_t elem_bytes, int target);
 /* One element of 1, 2, 4 or 8 bytes. */
-void gsh_p(const char *call, void *dest, const void *value, size_t bytes, int target);
-void gsh_g(const char *call, void *value, const void *source, size_t bytes, int target);
-void gsh_put_signal(const char *call, void *dest, const void *source, size_t nelems,
-                    size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op, int target);
-void gsh_put_signal_nbi(const char *call, void *dest, const void *source, size_t nelems,
-                        size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op,
-                        int target);
+void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, size_t bytes,
+           int target);
+void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, size_t bytes,
+           int target);
+void gsh_put_signal(gsh_context ctx, const char *call, void *dest, const void *source,
+                    size_t nelems, size_t elem_bytes, uint64_t *sig_addr, uint64_t signal,
+                    int sig_op, int target);
+void gsh_put_signal_nbi(gsh_context ctx, const char *call, void *dest, const void *source,
+                        size_t nelems, size_t elem_bytes, uint64_t *sig_addr, uint64_t signal,
+                        int sig_op, int target);
 
 /* ---- amo.c: a word of 4 or 8 bytes; cond and old may be NULL ---- */
-void gsh_amo(const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,
+void gsh_amo(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,
              const void *value, const void *cond, void *old, int target);
 
 /* ---- wait.c ---- */
@@ -59,8 +64,6 @@ size_t gsh_test_any(const struct gsh_wait_arg *wait);
 size_t gsh_test_some(const struct gsh_wait_arg *wait, size_t *indices);
 /* Ends the job when cmp is no comparison or the words are not this PE's symmetric memory. */
 void gsh_check_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait);
-/* gsh_wait_all for the device rows: the PE is given and the argument is checked. */
-void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *wait);
 
 /* ---- stream.c ---- */
 void gsh_put_on_stream(const char *call, void *dest, const void *source, size_t nelems,

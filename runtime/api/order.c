@@ -10,27 +10,30 @@
 #include "runtime/setup/setup.h"
 
 /* Before device set-up nothing can be outstanding, and set-up is collective: do not start it. */
-static void quiet(struct gsh_instance *pe, const char *call)
+static void quiet(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
     if (pe->is_device_ready) {
         gsh_require(pe, call, pe->device_ops->quiet(pe));
-        gsh_far_quiet(pe, call);
+        gsh_far_quiet(pe, ctx, call);
+    }
+}
+
+static void fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
+{
+    if (pe->is_device_ready) {
+        gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_far_fence(pe, ctx, call);
     }
 }
 
 void gshmem_fence(void)
 {
-    static const char call[] = "gshmem_fence";
-    struct gsh_instance *pe = gsh_instance_need(call);
-    if (pe->is_device_ready) {
-        gsh_require(pe, call, pe->device_ops->quiet(pe));
-        gsh_far_fence(pe, call);
-    }
+    fence(gsh_instance_need("gshmem_fence"), GSH_CONTEXT_DEFAULT, "gshmem_fence");
 }
 
 void gshmem_quiet(void)
 {
-    quiet(gsh_instance_need("gshmem_quiet"), "gshmem_quiet");
+    quiet(gsh_instance_need("gshmem_quiet"), GSH_CONTEXT_DEFAULT, "gshmem_quiet");
 }
 
 int gshmem_barrier(gshmem_team_t team)
@@ -40,7 +43,7 @@ int gshmem_barrier(gshmem_team_t team)
     struct gsh_team *t;
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
-        quiet(pe, call);
+        quiet(pe, GSH_CONTEXT_DEFAULT, call);
         gsh_host_sync(pe, t, call);
     }
     return gsh_public_error(r);
@@ -62,7 +65,7 @@ void gshmem_barrier_all(void)
 {
     static const char call[] = "gshmem_barrier_all";
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    quiet(pe, call);
+    quiet(pe, GSH_CONTEXT_DEFAULT, call);
     gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }
 

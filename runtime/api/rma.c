@@ -21,111 +21,111 @@ static struct gsh_request far_copy(const struct gsh_instance *pe, int op, const 
     return request;
 }
 
-static void far_strided(struct gsh_instance *pe, const char *call, int op, const void *symmetric,
-                        const void *local, ptrdiff_t remote_stride, ptrdiff_t local_stride,
-                        size_t elem_bytes, size_t nelems, int target)
+static void far_strided(struct gsh_instance *pe, gsh_context ctx, const char *call, int op,
+                        const void *symmetric, const void *local, ptrdiff_t remote_stride,
+                        ptrdiff_t local_stride, size_t elem_bytes, size_t nelems, int target)
 {
     struct gsh_request request = far_copy(pe, op, symmetric, local, 0, target);
     request.elem_bytes = elem_bytes;
     request.nelems = nelems;
     request.remote_stride = remote_stride;
     request.local_stride = local_stride;
-    gsh_far_run(pe, call, &request);
+    gsh_far_run(pe, ctx, call, &request);
 }
 
-static uint64_t far_load(struct gsh_instance *pe, const char *call, const void *source,
-                         size_t bytes, int target)
+static uint64_t far_load(struct gsh_instance *pe, gsh_context ctx, const char *call,
+                         const void *source, size_t bytes, int target)
 {
     struct gsh_request request = gsh_far_request(pe, GSH_FAR_G, source, target);
     request.word_bytes = (uint8_t)bytes;
     request.is_fetch = true;
-    gsh_far_run(pe, call, &request);
+    gsh_far_run(pe, ctx, call, &request);
     return request.value;
 }
 
-static void far_signal(struct gsh_instance *pe, const char *call, uint64_t *sig_addr,
-                       struct gsh_signal_arg signal, int target)
+static void far_signal(struct gsh_instance *pe, gsh_context ctx, const char *call,
+                       uint64_t *sig_addr, struct gsh_signal_arg signal, int target)
 {
     struct gsh_request request = gsh_far_request(pe, GSH_FAR_AMO, sig_addr, target);
     request.amo_op = gsh_amo_of_signal(signal.op);
     request.word_bytes = sizeof(uint64_t);
     request.operand = signal.value;
-    gsh_far_run(pe, call, &request);
+    gsh_far_run(pe, ctx, call, &request);
 }
 
-static void far_put_signal(struct gsh_instance *pe, const char *call, void *dest,
+static void far_put_signal(struct gsh_instance *pe, gsh_context ctx, const char *call, void *dest,
                            const void *source, uint64_t bytes, uint64_t *sig_addr,
                            struct gsh_signal_arg signal, int target)
 {
     if (bytes == 0) {
-        far_signal(pe, call, sig_addr, signal, target);
+        far_signal(pe, ctx, call, sig_addr, signal, target);
         return;
     }
     struct gsh_request request = far_copy(pe, GSH_FAR_PUT_SIGNAL, dest, source, bytes, target);
     request.sig_op = (uint8_t)signal.op;
     request.sig_off = (uint64_t)(uintptr_t)sig_addr - pe->state.base;
     request.signal = signal.value;
-    gsh_far_run(pe, call, &request);
+    gsh_far_run(pe, ctx, call, &request);
 }
 
 /* ---- the bodies ---- */
 
-void gsh_put(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
-             int target)
+void gsh_put(gsh_context ctx, const char *call, void *dest, const void *source, size_t nelems,
+             size_t elem_bytes, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
-        gsh_far_put(pe, call, dest, source, bytes, target, false);
+        gsh_far_put(pe, ctx, call, dest, source, bytes, target, false);
     } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy(pe, remote, source, bytes));
     }
 }
 
-void gsh_get(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
-             int target)
+void gsh_get(gsh_context ctx, const char *call, void *dest, const void *source, size_t nelems,
+             size_t elem_bytes, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         struct gsh_request request = far_copy(pe, GSH_FAR_GET, source, dest, bytes, target);
-        gsh_far_run(pe, call, &request);
+        gsh_far_run(pe, ctx, call, &request);
     } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy(pe, dest, remote, bytes));
     }
 }
 
-void gsh_put_nbi(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
-                 int target)
+void gsh_put_nbi(gsh_context ctx, const char *call, void *dest, const void *source, size_t nelems,
+                 size_t elem_bytes, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
-        gsh_far_put(pe, call, dest, source, bytes, target, true);
+        gsh_far_put(pe, ctx, call, dest, source, bytes, target, true);
     } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy_nbi(pe, remote, source, bytes));
     }
 }
 
-void gsh_get_nbi(const char *call, void *dest, const void *source, size_t nelems, size_t elem_bytes,
-                 int target)
+void gsh_get_nbi(gsh_context ctx, const char *call, void *dest, const void *source, size_t nelems,
+                 size_t elem_bytes, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         struct gsh_request request = far_copy(pe, GSH_FAR_GET, source, dest, bytes, target);
-        gsh_far_post(pe, call, &request);
+        gsh_far_post(pe, ctx, call, &request);
     } else if (bytes > 0) {
         gsh_require(pe, call, pe->device_ops->copy_nbi(pe, dest, remote, bytes));
     }
 }
 
-void gsh_iput(const char *call, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-              size_t nelems, size_t elem_bytes, int target)
+void gsh_iput(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
+              ptrdiff_t sst, size_t nelems, size_t elem_bytes, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     gsh_check_local(pe, call, source, nelems, elem_bytes);
@@ -133,15 +133,16 @@ void gsh_iput(const char *call, void *dest, const void *source, ptrdiff_t dst, p
     uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, span, target);
     if (nelems > 0 && gsh_is_far(pe, target)) {
-        far_strided(pe, call, GSH_FAR_IPUT, dest, source, dst, sst, elem_bytes, nelems, target);
+        far_strided(pe, ctx, call, GSH_FAR_IPUT, dest, source, dst, sst, elem_bytes, nelems,
+                    target);
     } else if (nelems > 0) {
         gsh_require(pe, call,
                     pe->device_ops->copy_strided(pe, remote, source, dst, sst, elem_bytes, nelems));
     }
 }
 
-void gsh_iget(const char *call, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-              size_t nelems, size_t elem_bytes, int target)
+void gsh_iget(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
+              ptrdiff_t sst, size_t nelems, size_t elem_bytes, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     gsh_check_local(pe, call, dest, nelems, elem_bytes);
@@ -149,32 +150,35 @@ void gsh_iget(const char *call, void *dest, const void *source, ptrdiff_t dst, p
     uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, span, target);
     if (nelems > 0 && gsh_is_far(pe, target)) {
-        far_strided(pe, call, GSH_FAR_IGET, source, dest, sst, dst, elem_bytes, nelems, target);
+        far_strided(pe, ctx, call, GSH_FAR_IGET, source, dest, sst, dst, elem_bytes, nelems,
+                    target);
     } else if (nelems > 0) {
         gsh_require(pe, call,
                     pe->device_ops->copy_strided(pe, dest, remote, dst, sst, elem_bytes, nelems));
     }
 }
 
-void gsh_p(const char *call, void *dest, const void *value, size_t bytes, int target)
+void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, size_t bytes,
+           int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     uint64_t bits = 0;
     memcpy(&bits, value, bytes);
     if (gsh_is_far(pe, target)) {
-        gsh_far_store(pe, call, dest, bits, bytes, target);
+        gsh_far_store(pe, ctx, call, dest, bits, bytes, target);
     } else {
         gsh_require(pe, call, pe->device_ops->store(pe, remote, bits, bytes));
     }
 }
 
-void gsh_g(const char *call, void *value, const void *source, size_t bytes, int target)
+void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, size_t bytes,
+           int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (gsh_is_far(pe, target)) {
-        uint64_t bits = far_load(pe, call, source, bytes, target);
+        uint64_t bits = far_load(pe, ctx, call, source, bytes, target);
         memcpy(value, &bits, bytes);
     } else {
         gsh_require(pe, call, pe->device_ops->load(pe, remote, bytes, 1, value));
@@ -191,60 +195,62 @@ static void signal_after_copy(struct gsh_instance *pe, const char *call,
         pe->device_ops->amo(pe, op, signal.address, sizeof(uint64_t), signal.value, 0, NULL));
 }
 
-void gsh_put_signal(const char *call, void *dest, const void *source, size_t nelems,
-                    size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op, int target)
+void gsh_put_signal(gsh_context ctx, const char *call, void *dest, const void *source,
+                    size_t nelems, size_t elem_bytes, uint64_t *sig_addr, uint64_t signal,
+                    int sig_op, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(pe, call, sig_addr, signal, sig_op, target);
     if (gsh_is_far(pe, target)) {
         uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
         gsh_peer_address(pe, call, dest, bytes, target);
-        far_put_signal(pe, call, dest, source, bytes, sig_addr, s, target);
+        far_put_signal(pe, ctx, call, dest, source, bytes, sig_addr, s, target);
         return;
     }
-    gsh_put_nbi(call, dest, source, nelems, elem_bytes, target);
+    gsh_put_nbi(ctx, call, dest, source, nelems, elem_bytes, target);
     signal_after_copy(pe, call, s);
 }
 
 /* The signal has to follow the data, and only the host can order it here: the same as blocking. */
-void gsh_put_signal_nbi(const char *call, void *dest, const void *source, size_t nelems,
-                        size_t elem_bytes, uint64_t *sig_addr, uint64_t signal, int sig_op,
-                        int target)
+void gsh_put_signal_nbi(gsh_context ctx, const char *call, void *dest, const void *source,
+                        size_t nelems, size_t elem_bytes, uint64_t *sig_addr, uint64_t signal,
+                        int sig_op, int target)
 {
-    gsh_put_signal(call, dest, source, nelems, elem_bytes, sig_addr, signal, sig_op, target);
+    gsh_put_signal(ctx, call, dest, source, nelems, elem_bytes, sig_addr, signal, sig_op, target);
 }
 
 void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe)
 {
-    gsh_put("gshmem_putmem", dest, source, bytes, 1, pe);
+    gsh_put(GSH_CONTEXT_DEFAULT, "gshmem_putmem", dest, source, bytes, 1, pe);
 }
 
 void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe)
 {
-    gsh_get("gshmem_getmem", dest, source, bytes, 1, pe);
+    gsh_get(GSH_CONTEXT_DEFAULT, "gshmem_getmem", dest, source, bytes, 1, pe);
 }
 
 void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe)
 {
-    gsh_put_nbi("gshmem_putmem_nbi", dest, source, bytes, 1, pe);
+    gsh_put_nbi(GSH_CONTEXT_DEFAULT, "gshmem_putmem_nbi", dest, source, bytes, 1, pe);
 }
 
 void gshmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe)
 {
-    gsh_get_nbi("gshmem_getmem_nbi", dest, source, bytes, 1, pe);
+    gsh_get_nbi(GSH_CONTEXT_DEFAULT, "gshmem_getmem_nbi", dest, source, bytes, 1, pe);
 }
 
 void gshmem_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
                           uint64_t signal, int sig_op, int pe)
 {
-    gsh_put_signal("gshmem_putmem_signal", dest, source, bytes, 1, sig_addr, signal, sig_op, pe);
+    gsh_put_signal(GSH_CONTEXT_DEFAULT, "gshmem_putmem_signal", dest, source, bytes, 1, sig_addr,
+                   signal, sig_op, pe);
 }
 
 void gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
                               uint64_t signal, int sig_op, int pe)
 {
-    gsh_put_signal_nbi("gshmem_putmem_signal_nbi", dest, source, bytes, 1, sig_addr, signal, sig_op,
-                       pe);
+    gsh_put_signal_nbi(GSH_CONTEXT_DEFAULT, "gshmem_putmem_signal_nbi", dest, source, bytes, 1,
+                       sig_addr, signal, sig_op, pe);
 }
 
 void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
@@ -253,7 +259,7 @@ void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
     struct gsh_instance *self = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(self, call, sig_addr, signal, sig_op, pe);
     if (gsh_is_far(self, pe)) {
-        far_signal(self, call, sig_addr, s, pe);
+        far_signal(self, GSH_CONTEXT_DEFAULT, call, sig_addr, s, pe);
     } else {
         signal_after_copy(self, call, s);
     }

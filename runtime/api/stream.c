@@ -178,7 +178,7 @@ void gsh_g_on_stream(const char *call, void *value, const void *source, size_t b
     }
     gsh_require(pe, call, pe->device_ops->stream_synchronize(pe, stream));
     if (is_far) {
-        gsh_g(call, value, source, bytes, target);
+        gsh_g(GSH_CONTEXT_DEFAULT, call, value, source, bytes, target);
     }
 }
 

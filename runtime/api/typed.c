@@ -7,82 +7,90 @@
 
 /* ---- put, get, p, g ---- */
 
-#define RMA(NAME, T)                                                                  \
-    void gshmem_##NAME##_p(T *dest, T value, int pe)                                  \
-    {                                                                                 \
-        gsh_p("gshmem_" #NAME "_p", dest, &value, sizeof(T), pe);                     \
-    }                                                                                 \
-    T gshmem_##NAME##_g(const T *source, int pe)                                      \
-    {                                                                                 \
-        T value;                                                                      \
-        gsh_g("gshmem_" #NAME "_g", &value, source, sizeof(T), pe);                   \
-        return value;                                                                 \
-    }                                                                                 \
-    void gshmem_##NAME##_put(T *dest, const T *source, size_t nelems, int pe)         \
-    {                                                                                 \
-        gsh_put("gshmem_" #NAME "_put", dest, source, nelems, sizeof(T), pe);         \
-    }                                                                                 \
-    void gshmem_##NAME##_get(T *dest, const T *source, size_t nelems, int pe)         \
-    {                                                                                 \
-        gsh_get("gshmem_" #NAME "_get", dest, source, nelems, sizeof(T), pe);         \
-    }                                                                                 \
-    void gshmem_##NAME##_put_nbi(T *dest, const T *source, size_t nelems, int pe)     \
-    {                                                                                 \
-        gsh_put_nbi("gshmem_" #NAME "_put_nbi", dest, source, nelems, sizeof(T), pe); \
-    }                                                                                 \
-    void gshmem_##NAME##_get_nbi(T *dest, const T *source, size_t nelems, int pe)     \
-    {                                                                                 \
-        gsh_get_nbi("gshmem_" #NAME "_get_nbi", dest, source, nelems, sizeof(T), pe); \
+#define RMA(NAME, T)                                                                               \
+    void gshmem_##NAME##_p(T *dest, T value, int pe)                                               \
+    {                                                                                              \
+        gsh_p(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_p", dest, &value, sizeof(T), pe);             \
+    }                                                                                              \
+    T gshmem_##NAME##_g(const T *source, int pe)                                                   \
+    {                                                                                              \
+        T value;                                                                                   \
+        gsh_g(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_g", &value, source, sizeof(T), pe);           \
+        return value;                                                                              \
+    }                                                                                              \
+    void gshmem_##NAME##_put(T *dest, const T *source, size_t nelems, int pe)                      \
+    {                                                                                              \
+        gsh_put(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_put", dest, source, nelems, sizeof(T), pe); \
+    }                                                                                              \
+    void gshmem_##NAME##_get(T *dest, const T *source, size_t nelems, int pe)                      \
+    {                                                                                              \
+        gsh_get(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_get", dest, source, nelems, sizeof(T), pe); \
+    }                                                                                              \
+    void gshmem_##NAME##_put_nbi(T *dest, const T *source, size_t nelems, int pe)                  \
+    {                                                                                              \
+        gsh_put_nbi(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_put_nbi", dest, source, nelems,         \
+                    sizeof(T), pe);                                                                \
+    }                                                                                              \
+    void gshmem_##NAME##_get_nbi(T *dest, const T *source, size_t nelems, int pe)                  \
+    {                                                                                              \
+        gsh_get_nbi(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_get_nbi", dest, source, nelems,         \
+                    sizeof(T), pe);                                                                \
     }
 GSHMEM_TYPES_RMA(RMA)
 #undef RMA
 
-#define SIZED(BITS, BYTES)                                                             \
-    void gshmem_put##BITS(void *dest, const void *source, size_t nelems, int pe)       \
-    {                                                                                  \
-        gsh_put("gshmem_put" #BITS, dest, source, nelems, BYTES, pe);                  \
-    }                                                                                  \
-    void gshmem_get##BITS(void *dest, const void *source, size_t nelems, int pe)       \
-    {                                                                                  \
-        gsh_get("gshmem_get" #BITS, dest, source, nelems, BYTES, pe);                  \
-    }                                                                                  \
-    void gshmem_put##BITS##_nbi(void *dest, const void *source, size_t nelems, int pe) \
-    {                                                                                  \
-        gsh_put_nbi("gshmem_put" #BITS "_nbi", dest, source, nelems, BYTES, pe);       \
-    }                                                                                  \
-    void gshmem_get##BITS##_nbi(void *dest, const void *source, size_t nelems, int pe) \
-    {                                                                                  \
-        gsh_get_nbi("gshmem_get" #BITS "_nbi", dest, source, nelems, BYTES, pe);       \
+#define SIZED(BITS, BYTES)                                                                       \
+    void gshmem_put##BITS(void *dest, const void *source, size_t nelems, int pe)                 \
+    {                                                                                            \
+        gsh_put(GSH_CONTEXT_DEFAULT, "gshmem_put" #BITS, dest, source, nelems, BYTES, pe);       \
+    }                                                                                            \
+    void gshmem_get##BITS(void *dest, const void *source, size_t nelems, int pe)                 \
+    {                                                                                            \
+        gsh_get(GSH_CONTEXT_DEFAULT, "gshmem_get" #BITS, dest, source, nelems, BYTES, pe);       \
+    }                                                                                            \
+    void gshmem_put##BITS##_nbi(void *dest, const void *source, size_t nelems, int pe)           \
+    {                                                                                            \
+        gsh_put_nbi(GSH_CONTEXT_DEFAULT, "gshmem_put" #BITS "_nbi", dest, source, nelems, BYTES, \
+                    pe);                                                                         \
+    }                                                                                            \
+    void gshmem_get##BITS##_nbi(void *dest, const void *source, size_t nelems, int pe)           \
+    {                                                                                            \
+        gsh_get_nbi(GSH_CONTEXT_DEFAULT, "gshmem_get" #BITS "_nbi", dest, source, nelems, BYTES, \
+                    pe);                                                                         \
     }
 GSHMEM_SIZES(SIZED)
 #undef SIZED
 
 /* ---- strided ---- */
 
-#define STRIDED(NAME, T)                                                                  \
-    void gshmem_##NAME##_iput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,     \
-                              size_t nelems, int pe)                                      \
-    {                                                                                     \
-        gsh_iput("gshmem_" #NAME "_iput", dest, source, dst, sst, nelems, sizeof(T), pe); \
-    }                                                                                     \
-    void gshmem_##NAME##_iget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,     \
-                              size_t nelems, int pe)                                      \
-    {                                                                                     \
-        gsh_iget("gshmem_" #NAME "_iget", dest, source, dst, sst, nelems, sizeof(T), pe); \
+#define STRIDED(NAME, T)                                                                       \
+    void gshmem_##NAME##_iput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,          \
+                              size_t nelems, int pe)                                           \
+    {                                                                                          \
+        gsh_iput(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_iput", dest, source, dst, sst, nelems, \
+                 sizeof(T), pe);                                                               \
+    }                                                                                          \
+    void gshmem_##NAME##_iget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,          \
+                              size_t nelems, int pe)                                           \
+    {                                                                                          \
+        gsh_iget(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_iget", dest, source, dst, sst, nelems, \
+                 sizeof(T), pe);                                                               \
     }
 GSHMEM_TYPES_RMA(STRIDED)
 #undef STRIDED
 
-#define SIZED(BITS, BYTES)                                                               \
-    void gshmem_iput##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, \
-                           size_t nelems, int pe)                                        \
-    {                                                                                    \
-        gsh_iput("gshmem_iput" #BITS, dest, source, dst, sst, nelems, BYTES, pe);        \
-    }                                                                                    \
-    void gshmem_iget##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, \
-                           size_t nelems, int pe)                                        \
-    {                                                                                    \
-        gsh_iget("gshmem_iget" #BITS, dest, source, dst, sst, nelems, BYTES, pe);        \
+#define SIZED(BITS, BYTES)                                                                        \
+    void gshmem_iput##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,          \
+                           size_t nelems, int pe)                                                 \
+    {                                                                                             \
+        gsh_iput(GSH_CONTEXT_DEFAULT, "gshmem_iput" #BITS, dest, source, dst, sst, nelems, BYTES, \
+                 pe);                                                                             \
+    }                                                                                             \
+    void gshmem_iget##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,          \
+                           size_t nelems, int pe)                                                 \
+    {                                                                                             \
+        gsh_iget(GSH_CONTEXT_DEFAULT, "gshmem_iget" #BITS, dest, source, dst, sst, nelems, BYTES, \
+                 pe);                                                                             \
     }
 GSHMEM_SIZES(SIZED)
 #undef SIZED
@@ -93,14 +101,14 @@ GSHMEM_SIZES(SIZED)
     void gshmem_##NAME##_put_signal(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, \
                                     uint64_t signal, int sig_op, int pe)                         \
     {                                                                                            \
-        gsh_put_signal("gshmem_" #NAME "_put_signal", dest, source, nelems, sizeof(T), sig_addr, \
-                       signal, sig_op, pe);                                                      \
+        gsh_put_signal(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_put_signal", dest, source, nelems, \
+                       sizeof(T), sig_addr, signal, sig_op, pe);                                 \
     }                                                                                            \
     void gshmem_##NAME##_put_signal_nbi(T *dest, const T *source, size_t nelems,                 \
                                         uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
     {                                                                                            \
-        gsh_put_signal_nbi("gshmem_" #NAME "_put_signal_nbi", dest, source, nelems, sizeof(T),   \
-                           sig_addr, signal, sig_op, pe);                                        \
+        gsh_put_signal_nbi(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_put_signal_nbi", dest, source, \
+                           nelems, sizeof(T), sig_addr, signal, sig_op, pe);                     \
     }
 GSHMEM_TYPES_RMA(PUT_SIGNAL)
 #undef PUT_SIGNAL
@@ -109,37 +117,39 @@ GSHMEM_TYPES_RMA(PUT_SIGNAL)
     void gshmem_put##BITS##_signal(void *dest, const void *source, size_t nelems,               \
                                    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)     \
     {                                                                                           \
-        gsh_put_signal("gshmem_put" #BITS "_signal", dest, source, nelems, BYTES, sig_addr,     \
-                       signal, sig_op, pe);                                                     \
+        gsh_put_signal(GSH_CONTEXT_DEFAULT, "gshmem_put" #BITS "_signal", dest, source, nelems, \
+                       BYTES, sig_addr, signal, sig_op, pe);                                    \
     }                                                                                           \
     void gshmem_put##BITS##_signal_nbi(void *dest, const void *source, size_t nelems,           \
                                        uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
     {                                                                                           \
-        gsh_put_signal_nbi("gshmem_put" #BITS "_signal_nbi", dest, source, nelems, BYTES,       \
-                           sig_addr, signal, sig_op, pe);                                       \
+        gsh_put_signal_nbi(GSH_CONTEXT_DEFAULT, "gshmem_put" #BITS "_signal_nbi", dest, source, \
+                           nelems, BYTES, sig_addr, signal, sig_op, pe);                        \
     }
 GSHMEM_SIZES(SIZED)
 #undef SIZED
 
 /* ---- atomics: FETCH returns the value before, SEND returns nothing ---- */
 
-#define FETCH(NAME, T, CALL, OP, ARG)                                                        \
-    {                                                                                        \
-        T old;                                                                               \
-        gsh_amo("gshmem_" #NAME "_atomic_" #CALL, OP, dest, sizeof(T), ARG, NULL, &old, pe); \
-        return old;                                                                          \
+#define FETCH(NAME, T, CALL, OP, ARG)                                                            \
+    {                                                                                            \
+        T old;                                                                                   \
+        gsh_amo(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_atomic_" #CALL, OP, dest, sizeof(T), ARG, \
+                NULL, &old, pe);                                                                 \
+        return old;                                                                              \
     }
-#define SEND(NAME, T, CALL, OP, ARG)                                                         \
-    {                                                                                        \
-        gsh_amo("gshmem_" #NAME "_atomic_" #CALL, OP, dest, sizeof(T), ARG, NULL, NULL, pe); \
+#define SEND(NAME, T, CALL, OP, ARG)                                                             \
+    {                                                                                            \
+        gsh_amo(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_atomic_" #CALL, OP, dest, sizeof(T), ARG, \
+                NULL, NULL, pe);                                                                 \
     }
 
 #define AMO(NAME, T)                                                                               \
     T gshmem_##NAME##_atomic_compare_swap(T *dest, T cond, T value, int pe)                        \
     {                                                                                              \
         T old;                                                                                     \
-        gsh_amo("gshmem_" #NAME "_atomic_compare_swap", GSH_AMO_CSWAP, dest, sizeof(T), &value,    \
-                &cond, &old, pe);                                                                  \
+        gsh_amo(GSH_CONTEXT_DEFAULT, "gshmem_" #NAME "_atomic_compare_swap", GSH_AMO_CSWAP, dest,  \
+                sizeof(T), &value, &cond, &old, pe);                                               \
         return old;                                                                                \
     }                                                                                              \
     T gshmem_##NAME##_atomic_fetch_inc(T *dest, int pe) FETCH(                                     \

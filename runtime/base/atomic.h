@@ -4,8 +4,8 @@
 #ifndef GSH_ATOMIC_H
 #define GSH_ATOMIC_H
 
-#include <stdint.h>
 #include <sched.h>
+#include <stdint.h>
 
 static inline uint32_t gsh_load_acquire_u32(const uint32_t *p)
 {

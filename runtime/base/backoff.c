@@ -35,6 +35,7 @@ void gsh_backoff(unsigned *turn)
         struct timespec nap = {.tv_nsec = ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS};
         nanosleep(&nap, NULL);
     }
-    if (t < PAUSE_TURNS + YIELD_TURNS + SLEEP_MAX_NS / 1000u)
+    if (t < PAUSE_TURNS + YIELD_TURNS + SLEEP_MAX_NS / 1000u) {
         *turn = t + 1;
+    }
 }

@@ -26,11 +26,13 @@ static void look_up(void *library)
     void *entry;
 #define GSH_CUDA_OPTIONAL(name)             \
     entry = dlsym(library, NAME(cu##name)); \
-    memcpy(&driver.name, &entry, sizeof entry);
-#define GSH_CUDA_FUNCTION(name) \
-    GSH_CUDA_OPTIONAL(name)     \
-    if (!entry && !reason[0])   \
-        snprintf(reason, sizeof reason, "the CUDA driver is too old: it has no %s", NAME(cu##name));
+    memcpy(&driver.name, &entry, sizeof(entry));
+#define GSH_CUDA_FUNCTION(name)                                                      \
+    GSH_CUDA_OPTIONAL(name)                                                          \
+    if (entry == NULL && !reason[0]) {                                               \
+        snprintf(reason, sizeof(reason), "the CUDA driver is too old: it has no %s", \
+                 NAME(cu##name));                                                    \
+    }
 #include "runtime/base/cuda.def"
 #undef GSH_CUDA_FUNCTION
 }
@@ -46,33 +48,36 @@ static void start_driver(void)
     }
     if (code != CUDA_SUCCESS) {
         driver.GetErrorName(code, &name);
-        snprintf(reason, sizeof reason, "%s: %s", what, name ? name : "unknown error");
+        snprintf(reason, sizeof(reason), "%s: %s", what, name != NULL ? name : "unknown error");
     } else if (n_devices == 0) {
-        snprintf(reason, sizeof reason, "the CUDA driver finds no device");
+        snprintf(reason, sizeof(reason), "the CUDA driver finds no device");
     }
 }
 
 static void open_driver(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(reason, sizeof reason, "no CUDA driver: %.200s", dlerror());
+    if (library == NULL) {
+        snprintf(reason, sizeof(reason), "no CUDA driver: %.200s", dlerror());
         return;
     }
     look_up(library);
-    if (!reason[0])
+    if (!reason[0]) {
         start_driver();
+    }
 }
 
 const struct gsh_cuda *gsh_cuda(void)
 {
     /* Pairs with the release in gsh_cuda_override. */
     const struct gsh_cuda *table = __atomic_load_n(&override_table, __ATOMIC_ACQUIRE);
-    if (table)
+    if (table != NULL) {
         return table;
+    }
     pthread_once(&once, open_driver);
-    if (!reason[0])
+    if (!reason[0]) {
         return &driver;
+    }
     (void)gsh_note(GSH_ERR_UNSUPPORTED, "%s", reason);
     return NULL;
 }
@@ -86,20 +91,24 @@ void gsh_cuda_override(const struct gsh_cuda *table)
 static enum gsh_result word(CUresult code, const char *what,
                             enum gsh_result (*say)(enum gsh_result, const char *, ...))
 {
-    if (code == CUDA_SUCCESS)
+    if (code == CUDA_SUCCESS) {
         return GSH_OK;
+    }
     enum gsh_result r = code == CUDA_ERROR_OUT_OF_MEMORY   ? GSH_ERR_NOMEM
                         : code == CUDA_ERROR_NOT_SUPPORTED ? GSH_ERR_UNSUPPORTED
                                                            : GSH_ERR_CUDA;
     const struct gsh_cuda *cuda = gsh_cuda();
     const char *name = NULL, *text = NULL;
-    if (cuda && cuda->GetErrorName)
+    if (cuda != NULL && cuda->GetErrorName != NULL) {
         cuda->GetErrorName(code, &name);
-    if (cuda && cuda->GetErrorString)
+    }
+    if (cuda != NULL && cuda->GetErrorString != NULL) {
         cuda->GetErrorString(code, &text);
-    if (!name)
+    }
+    if (name == NULL) {
         return say(r, "%s: CUDA error %d", what, (int)code);
-    return say(r, "%s: %s (%s)", what, name, text ? text : "no text");
+    }
+    return say(r, "%s: %s (%s)", what, name, text != NULL ? text : "no text");
 }
 
 enum gsh_result gsh_cuda_result(CUresult code, const char *what)

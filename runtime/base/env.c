@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 
@@ -50,10 +49,12 @@ static int find_choice(const char *choices, const char *text, size_t length)
     int index = 0;
     for (const char *p = choices;; index++) {
         size_t n = strcspn(p, "|");
-        if (n == length && strncasecmp(p, text, n) == 0)
+        if (n == length && strncasecmp(p, text, n) == 0) {
             return index;
-        if (p[n] == '\0')
+        }
+        if (p[n] == '\0') {
             return -1;
+        }
         p += n + 1;
     }
 }
@@ -61,8 +62,9 @@ static int find_choice(const char *choices, const char *text, size_t length)
 static bool parse_bool(const char *text, bool *out)
 {
     int i = find_choice("0|no|off|false|1|yes|on|true", text, strlen(text));
-    if (i < 0)
+    if (i < 0) {
         return false;
+    }
     *out = i >= 4;
     return true;
 }
@@ -72,8 +74,9 @@ static bool parse_decimal(const char *text, double *out, const char **rest)
 {
     char *end;
     if ((!isdigit((unsigned char)text[0]) && text[0] != '.') ||
-        tolower((unsigned char)text[1]) == 'x')
+        tolower((unsigned char)text[1]) == 'x') {
         return false;
+    }
     *out = strtod(text, &end);
     *rest = end;
     return end != text && isfinite(*out) && *out >= 0;
@@ -83,24 +86,29 @@ static bool parse_size(const char *text, uint64_t *out)
 {
     static const char units[] = "KMGT";
     char *end;
-    if (!isdigit((unsigned char)text[0]))
+    if (!isdigit((unsigned char)text[0])) {
         return false;
+    }
     errno = 0;
     uint64_t value = strtoull(text, &end, 10);
-    if (errno != 0)
+    if (errno != 0) {
         return false;
+    }
     unsigned shift = 0;
     const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (unit) {
+    if (unit != NULL) {
         shift = 10 * (unsigned)(unit - units + 1);
         end++;
-        if (strcasecmp(end, "iB") == 0)
+        if (strcasecmp(end, "iB") == 0) {
             end += 2;
+        }
     }
-    if (toupper((unsigned char)*end) == 'B')
+    if (toupper((unsigned char)*end) == 'B') {
         end++;
-    if (*end || value > UINT64_MAX >> shift)
+    }
+    if (*end || value > UINT64_MAX >> shift) {
         return false;
+    }
     *out = value << shift;
     return true;
 }
@@ -113,8 +121,9 @@ static bool parse_seconds(const char *text, uint64_t *out_ns)
     } units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"m", 60e9}};
     double value;
     const char *unit;
-    if (!parse_decimal(text, &value, &unit))
+    if (!parse_decimal(text, &value, &unit)) {
         return false;
+    }
     for (size_t i = 0; i < GSH_ARRAY_LEN(units); i++) {
         double ns = value * units[i].ns;
         if (strcmp(unit, units[i].name) == 0 && ns < 9e18) {
@@ -130,8 +139,9 @@ static bool parse_int(const char *text, int *out)
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end || value < INT32_MIN || value > INT32_MAX)
+    if (errno != 0 || end == text || *end || value < INT32_MIN || value > INT32_MAX) {
         return false;
+    }
     *out = (int)value;
     return true;
 }
@@ -140,10 +150,12 @@ static bool parse_int(const char *text, int *out)
 static bool parse_choice(const char *choices, const char *text, char *out, size_t bytes)
 {
     size_t length = strlen(text);
-    if (find_choice(choices, text, length) < 0 || length >= bytes)
+    if (find_choice(choices, text, length) < 0 || length >= bytes) {
         return false;
-    for (size_t i = 0; i <= length; i++)
+    }
+    for (size_t i = 0; i <= length; i++) {
         out[i] = (char)tolower((unsigned char)text[i]);
+    }
     return true;
 }
 
@@ -153,11 +165,11 @@ static bool is_large_enough(const struct row *row, const struct gsh_env *env)
     uint64_t value, least, otherwise;
     int number, least_number, otherwise_number;
     if (row->kind == KIND_SIZE) {
-        memcpy(&value, (const char *)env + row->offset, sizeof value);
+        memcpy(&value, (const char *)env + row->offset, sizeof(value));
         return parse_size(row->allowed, &least) && parse_size(row->default_text, &otherwise) &&
                (value >= least || value == otherwise);
     }
-    memcpy(&number, (const char *)env + row->offset, sizeof number);
+    memcpy(&number, (const char *)env + row->offset, sizeof(number));
     return parse_int(row->allowed, &least_number) &&
            parse_int(row->default_text, &otherwise_number) &&
            (number >= least_number || number == otherwise_number);
@@ -178,8 +190,9 @@ static bool parse(const struct row *row, const char *text, struct gsh_env *env)
     case KIND_CHOICE:
         return parse_choice(row->allowed, text, member, row->bytes);
     case KIND_STRING:
-        if (strlen(text) >= row->bytes)
+        if (strlen(text) >= row->bytes) {
             return false;
+        }
         strcpy(member, text);
         return true;
     }
@@ -215,7 +228,7 @@ static void describe(const struct row *row, char *out, size_t size)
 static const char *set_text(const struct row *row)
 {
     const char *text = getenv(row->name);
-    return text && text[0] ? text : NULL;
+    return text != NULL && text[0] ? text : NULL;
 }
 
 static enum gsh_result parse_subsystems(const char *text, unsigned *mask)
@@ -225,16 +238,19 @@ static enum gsh_result parse_subsystems(const char *text, unsigned *mask)
         size_t n = strcspn(text, ",");
         unsigned bit = 0;
         for (unsigned i = 0; i < GSH_ARRAY_LEN(subsys_names); i++) {
-            if (strlen(subsys_names[i]) == n && strncasecmp(text, subsys_names[i], n) == 0)
+            if (strlen(subsys_names[i]) == n && strncasecmp(text, subsys_names[i], n) == 0) {
                 bit = 1u << i;
+            }
         }
-        if (n == 3 && strncasecmp(text, "all", n) == 0)
+        if (n == 3 && strncasecmp(text, "all", n) == 0) {
             bit = GSH_LOG_ALL;
-        if (bit == 0 && n > 0)
+        }
+        if (bit == 0 && n > 0) {
             return gsh_fail(GSH_ERR_ARG,
                             "GSHMEM_DEBUG_SUBSYS: no subsystem '%.*s'; allowed: init, bootstrap, "
                             "heap, device, rma, sync, proxy, all",
                             (int)n, text);
+        }
         *mask |= bit;
         text += n + (text[n] == ',');
     }
@@ -246,8 +262,9 @@ static unsigned distance(const char *a, const char *b)
 {
     unsigned row[64];
     size_t n = gsh_min_u64(strlen(b), GSH_ARRAY_LEN(row) - 1);
-    for (size_t j = 0; j <= n; j++)
+    for (size_t j = 0; j <= n; j++) {
         row[j] = (unsigned)j;
+    }
     for (size_t i = 0; a[i]; i++) {
         unsigned diagonal = row[0];
         row[0] = (unsigned)i + 1;
@@ -273,7 +290,7 @@ static void word_unknown(const char *name, char *out, size_t size)
             nearest = &rows[i];
         }
     }
-    bool is_near = nearest && best <= 1 + strlen(nearest->name + strlen(PREFIX)) / 3;
+    bool is_near = nearest != NULL && best <= 1 + strlen(nearest->name + strlen(PREFIX)) / 3;
     snprintf(out, size, "%s is not a variable of gshmem and is ignored%s%s%s", name,
              is_near ? "; did you mean " : "; gshmem-info lists them", is_near ? nearest->name : "",
              is_near ? "?" : "");
@@ -282,15 +299,17 @@ static void word_unknown(const char *name, char *out, size_t size)
 /* The next GSHMEM_ variable from *at on that no row has; *at goes behind it. */
 static bool find_unknown(char ***at, char *name, size_t size)
 {
-    for (; *at && **at; ++*at) {
+    for (; *at != NULL && **at != NULL; ++*at) {
         size_t n = strcspn(**at, "=");
-        if (strncmp(**at, PREFIX, strlen(PREFIX)) != 0 || n >= size)
+        if (strncmp(**at, PREFIX, strlen(PREFIX)) != 0 || n >= size) {
             continue;
+        }
         memcpy(name, **at, n);
         name[n] = '\0';
         bool is_known = false;
-        for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++)
+        for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
             is_known = is_known || strcmp(rows[i].name, name) == 0;
+        }
         if (!is_known) {
             ++*at;
             return true;
@@ -303,10 +322,11 @@ static void warn_unknown(void)
 {
     static bool is_done; /* once per process, however many PEs it holds */
     char name[128], text[320];
-    if (__atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED))
+    if (__atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED)) {
         return;
-    for (char **at = environ; find_unknown(&at, name, sizeof name);) {
-        word_unknown(name, text, sizeof text);
+    }
+    for (char **at = environ; find_unknown(&at, name, sizeof(name));) {
+        word_unknown(name, text, sizeof(text));
         gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "%s", text);
     }
 }
@@ -316,19 +336,22 @@ enum gsh_result gsh_env_read(struct gsh_env *env)
     struct gsh_env read = {0};
     for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
         const char *text = set_text(&rows[i]);
-        if (parse(&rows[i], text ? text : rows[i].default_text, &read))
+        if (parse(&rows[i], text != NULL ? text : rows[i].default_text, &read)) {
             continue;
-        if (!text)
+        }
+        if (text == NULL) {
             return gsh_fail(GSH_ERR_BUG, "%s: bad default", rows[i].name);
+        }
         char allowed[256];
-        describe(&rows[i], allowed, sizeof allowed);
+        describe(&rows[i], allowed, sizeof(allowed));
         return gsh_fail(GSH_ERR_ARG, "%s=%s is not allowed: it must be %s", rows[i].name, text,
                         allowed);
     }
     unsigned mask = 0;
     enum gsh_result r = parse_subsystems(read.debug_subsys, &mask);
-    if (r)
+    if (r) {
         return r;
+    }
     /* env.def lists the choices of debug in the order of enum gsh_log_level. */
     int level = find_choice("none|error|warn|info|trace", read.debug, strlen(read.debug));
     gsh_log_setup((enum gsh_log_level)level, mask, read.debug_file[0] ? read.debug_file : NULL);
@@ -341,8 +364,9 @@ static bool is_allowed(const struct row *row, const char *text)
 {
     struct gsh_env scratch;
     unsigned mask;
-    if (!parse(row, text, &scratch))
+    if (!parse(row, text, &scratch)) {
         return false;
+    }
     return row->offset != offsetof(struct gsh_env, debug_subsys) ||
            parse_subsystems(text, &mask) == GSH_OK;
 }
@@ -353,17 +377,17 @@ int gsh_env_print(FILE *out)
     int n_wrong = 0;
     for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
         const char *text = set_text(&rows[i]);
-        const char *source = text ? "environment" : "default";
-        if (text && !is_allowed(&rows[i], text)) {
+        const char *source = text != NULL ? "environment" : "default";
+        if (text != NULL && !is_allowed(&rows[i], text)) {
             source = "environment, NOT ALLOWED";
             n_wrong++;
         }
-        describe(&rows[i], words, sizeof words);
+        describe(&rows[i], words, sizeof(words));
         fprintf(out, "%s=%s  (%s)\n    %s\n    allowed: %s\n", rows[i].name,
-                text ? text : rows[i].default_text, source, rows[i].doc, words);
+                text != NULL ? text : rows[i].default_text, source, rows[i].doc, words);
     }
-    for (char **at = environ; find_unknown(&at, name, sizeof name); n_wrong++) {
-        word_unknown(name, words, sizeof words);
+    for (char **at = environ; find_unknown(&at, name, sizeof(name)); n_wrong++) {
+        word_unknown(name, words, sizeof(words));
         fprintf(out, "%s=%s  (environment, UNKNOWN)\n    %s\n", name, getenv(name), words);
     }
     return n_wrong;

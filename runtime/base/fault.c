@@ -15,14 +15,16 @@ void gsh_fault_arm(unsigned n, bool for_good)
 
 bool gsh_fault(void)
 {
-    if (calls_left == 0)
+    if (calls_left == 0) {
         return false;
+    }
     if (calls_left > 1) {
         calls_left--;
         return false;
     }
-    if (!stays)
+    if (!stays) {
         calls_left = 0;
+    }
     errno = ENOMEM;
     return true;
 }

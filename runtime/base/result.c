@@ -35,13 +35,14 @@ const char *gsh_result_name(enum gsh_result r)
 static void keep(enum gsh_result r, const char *suffix, const char *format, va_list args)
 {
     /* Formatted aside first: an argument may be gsh_last_error() itself. */
-    char text[sizeof last_text];
-    int n = vsnprintf(text, sizeof text, format, args);
-    size_t used = n < 0 ? 0 : gsh_min_u64((uint64_t)n, sizeof text - 1);
+    char text[sizeof(last_text)];
+    int n = vsnprintf(text, sizeof(text), format, args);
+    size_t used = n < 0 ? 0 : gsh_min_u64((uint64_t)n, sizeof(text) - 1);
     text[used] = '\0';
-    if (suffix)
-        snprintf(text + used, sizeof text - used, ": %s", suffix);
-    memcpy(last_text, text, sizeof last_text);
+    if (suffix != NULL) {
+        snprintf(text + used, sizeof(text) - used, ": %s", suffix);
+    }
+    memcpy(last_text, text, sizeof(last_text));
     last_code = r;
 }
 
@@ -59,7 +60,7 @@ enum gsh_result gsh_fail_errno(enum gsh_result r, const char *format, ...)
 {
     char text[128];
     int code = errno;
-    snprintf(text, sizeof text, "%m");
+    snprintf(text, sizeof(text), "%m");
     va_list args;
     va_start(args, format);
     keep(r, text, format, args);

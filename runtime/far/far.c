@@ -22,35 +22,40 @@ struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const 
     };
 }
 
-void gsh_far_run(struct gsh_instance *pe, const char *call, struct gsh_request *request)
+void gsh_far_run(struct gsh_instance *pe, gsh_context ctx, const char *call,
+                 struct gsh_request *request)
 {
+    request->ctx = ctx;
     request->call = call;
     enum gsh_result r = gsh_proxy_run(pe->proxy, request);
     gsh_require_far(pe, call, r);
 }
 
-void gsh_far_post(struct gsh_instance *pe, const char *call, struct gsh_request *request)
+void gsh_far_post(struct gsh_instance *pe, gsh_context ctx, const char *call,
+                  struct gsh_request *request)
 {
+    request->ctx = ctx;
     request->call = call;
     enum gsh_result r = gsh_proxy_post(pe->proxy, request);
     gsh_require_far(pe, call, r);
 }
 
-void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, const void *source,
-                 uint64_t bytes, int target, bool is_nbi)
+void gsh_far_put(struct gsh_instance *pe, gsh_context ctx, const char *call, void *symmetric,
+                 const void *source, uint64_t bytes, int target, bool is_nbi)
 {
+    (void)ctx; /* the proxy covers it by the fence and quiet of any context */
     uint64_t off = (uint64_t)(uintptr_t)symmetric - pe->state.base;
     enum gsh_result r = gsh_proxy_put(pe->proxy, call, target, off, source, bytes, is_nbi);
     gsh_require_far(pe, call, r);
 }
 
-void gsh_far_store(struct gsh_instance *pe, const char *call, void *symmetric, uint64_t bits,
-                   size_t bytes, int target)
+void gsh_far_store(struct gsh_instance *pe, gsh_context ctx, const char *call, void *symmetric,
+                   uint64_t bits, size_t bytes, int target)
 {
     struct gsh_request request = gsh_far_request(pe, GSH_FAR_P, symmetric, target);
     request.bytes = bytes;
     memcpy(request.inline_data, &bits, bytes);
-    gsh_far_run(pe, call, &request);
+    gsh_far_run(pe, ctx, call, &request);
 }
 
 /* ---- order ---- */
@@ -108,8 +113,8 @@ static void note_most(uint64_t *word, uint64_t value)
 }
 
 /* op: GSH_FAR_FENCE or _QUIET; n_covered and `covered` are its notes. */
-static void order(struct gsh_instance *pe, const char *call, int op, uint64_t *n_covered,
-                  size_t covered)
+static void order(struct gsh_instance *pe, gsh_context ctx, const char *call, int op,
+                  uint64_t *n_covered, size_t covered)
 {
     struct gsh_far *far = pe->far;
     uint64_t tails[GSH_RING_MAX_RINGS];
@@ -123,7 +128,7 @@ static void order(struct gsh_instance *pe, const char *call, int op, uint64_t *n
     for (int i = 0; i < far->n_rings; i++) {
         tails[i] = await_taken(pe, &far->rings[i]);
     }
-    struct gsh_request request = {.op = (uint8_t)op};
+    struct gsh_request request = {.op = (uint8_t)op, .ctx = ctx};
     gsh_require_far(pe, call, gsh_proxy_run(pe->proxy, &request));
     note_most(n_covered, n_asked);
     for (int i = 0; i < far->n_rings; i++) {
@@ -131,16 +136,18 @@ static void order(struct gsh_instance *pe, const char *call, int op, uint64_t *n
     }
 }
 
-void gsh_far_fence(struct gsh_instance *pe, const char *call)
+void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
     if (pe->far != NULL) {
-        order(pe, call, GSH_FAR_FENCE, &pe->far->n_fenced, offsetof(struct gsh_far_ring, fenced));
+        order(pe, ctx, call, GSH_FAR_FENCE, &pe->far->n_fenced,
+              offsetof(struct gsh_far_ring, fenced));
     }
 }
 
-void gsh_far_quiet(struct gsh_instance *pe, const char *call)
+void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
     if (pe->far != NULL) {
-        order(pe, call, GSH_FAR_QUIET, &pe->far->n_quieted, offsetof(struct gsh_far_ring, quieted));
+        order(pe, ctx, call, GSH_FAR_QUIET, &pe->far->n_quieted,
+              offsetof(struct gsh_far_ring, quieted));
     }
 }

@@ -12,21 +12,24 @@
 /* A request (enum gsh_far_op) on target's copy of `symmetric`, the rest for the caller to fill. */
 struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const void *symmetric,
                                    int target);
-/* Carried out in its own sense on return; end the job when that fails. Any thread. */
-void gsh_far_run(struct gsh_instance *pe, const char *call, struct gsh_request *request);
+/* Carried out in its own sense on return; end the job when that fails. Any thread. ctx: the
+ * request's context, here and below. */
+void gsh_far_run(struct gsh_instance *pe, gsh_context ctx, const char *call,
+                 struct gsh_request *request);
 /* The same without waiting, for puts and gets: complete after gsh_far_quiet. */
-void gsh_far_post(struct gsh_instance *pe, const char *call, struct gsh_request *request);
+void gsh_far_post(struct gsh_instance *pe, gsh_context ctx, const char *call,
+                  struct gsh_request *request);
 /* The same for puts of at least one byte; is_nbi: without waiting. */
-void gsh_far_put(struct gsh_instance *pe, const char *call, void *symmetric, const void *source,
-                 uint64_t bytes, int target, bool is_nbi);
+void gsh_far_put(struct gsh_instance *pe, gsh_context ctx, const char *call, void *symmetric,
+                 const void *source, uint64_t bytes, int target, bool is_nbi);
 /* p: 1, 2, 4 or 8 bytes. */
-void gsh_far_store(struct gsh_instance *pe, const char *call, void *symmetric, uint64_t bits,
-                   size_t bytes, int target);
+void gsh_far_store(struct gsh_instance *pe, gsh_context ctx, const char *call, void *symmetric,
+                   uint64_t bits, size_t bytes, int target);
 
-/* About this PE's requests, of whatever thread, and its kernels' as far as the kernels are
- * complete. Both return at once when there were none since the last time. */
-void gsh_far_fence(struct gsh_instance *pe, const char *call);
-void gsh_far_quiet(struct gsh_instance *pe, const char *call);
+/* About this PE's requests in that context, of whatever thread, and its kernels' as far as the
+ * kernels are complete. Both return at once when there were none since the last time. */
+void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call);
+void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call);
 
 /* ---- set-up; far_memory.c ---- */
 

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "bootstrap/shm.h"
-#include "bootstrap/uid.h"
 #include "gshmemx.h"
 #include "runtime/base/flush.h"
 #include "runtime/base/log.h"
@@ -449,7 +448,7 @@ void gshmem_finalize(void)
         /* what still runs may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));
         gsh_require(pe, call, pe->device_ops->quiet(pe));
-        gsh_far_quiet(pe, call);
+        gsh_far_quiet(pe, GSH_CONTEXT_DEFAULT, call);
     }
     /* nobody uses this PE's memory, page or messages after the last round: see the two steps in
      * order */

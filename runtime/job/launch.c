@@ -109,8 +109,9 @@ static enum gsh_result check_struct(const char *name, int version, int expected)
 {
     if (version != expected) {
         return gsh_fail(GSH_ERR_ARG,
-                        "gshmemx_init_attr: %s has version 0x%x, this library knows "
-                        "0x%x: use its initialiser, and headers of the library's version",
+                        "gshmemx_init_attr: %s has version 0x%x, this library knows 0x%x: begin "
+                        "with GSHMEMX_INIT_ATTR_INITIALIZER, which sets it, and compile with "
+                        "headers of the library's version",
                         name, (unsigned)version, (unsigned)expected);
     }
     return GSH_OK;

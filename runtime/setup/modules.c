@@ -12,7 +12,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gsh_module *first; /* under lock */
 static size_t n_modules;         /* under lock */
-static uint64_t generation;      /* registrations so far; written under lock */
+uint64_t gsh_modules_generation; /* written under lock */
 
 void gshmemx_module_register(struct gsh_module *module)
 {
@@ -20,8 +20,8 @@ void gshmemx_module_register(struct gsh_module *module)
     module->next = first;
     first = module;
     n_modules++;
-    /* release: pairs with the acquire in gsh_modules_refresh */
-    gsh_store_release_u64(&generation, generation + 1);
+    /* release: pairs with the acquire in gsh_modules_are_filled */
+    gsh_store_release_u64(&gsh_modules_generation, gsh_modules_generation + 1);
     pthread_mutex_unlock(&lock);
 }
 
@@ -84,7 +84,7 @@ static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_
 enum gsh_result gsh_modules_fill(struct gsh_instance *pe, const struct gsh_state *state)
 {
     pthread_mutex_lock(&lock);
-    uint64_t now = generation;
+    uint64_t now = gsh_modules_generation;
     size_t n = 0;
     const struct gsh_module **list = calloc(n_modules + 1, sizeof(*list));
     for (const struct gsh_module *m = first; m != NULL && list != NULL; m = m->next) {
@@ -107,9 +107,5 @@ enum gsh_result gsh_modules_fill(struct gsh_instance *pe, const struct gsh_state
 
 enum gsh_result gsh_modules_refresh(struct gsh_instance *pe)
 {
-    /* acquire: pairs with the release in gshmemx_module_register */
-    if (gsh_load_acquire_u64(&generation) == pe->module_generation) {
-        return GSH_OK;
-    }
-    return pe->device_ops->upload(pe, &pe->state);
+    return gsh_modules_are_filled(pe) ? GSH_OK : pe->device_ops->upload(pe, &pe->state);
 }

@@ -17,7 +17,16 @@ bool gsh_modules_have_cpu(void);
 GSH_CHECK_RESULT enum gsh_result gsh_modules_fill(struct gsh_instance *pe,
                                                   const struct gsh_state *state);
 
-/* Fills what has registered since this PE's device was set up; one load when nothing has. */
+/* Registrations so far; written by modules.c. */
+extern uint64_t gsh_modules_generation;
+/* Whether nothing has registered since this PE's device was set up: otherwise gsh_modules_refresh
+ * is due. */
+static inline bool gsh_modules_are_filled(const struct gsh_instance *pe)
+{
+    /* acquire: pairs with the release in gshmemx_module_register */
+    return __atomic_load_n(&gsh_modules_generation, __ATOMIC_ACQUIRE) == pe->module_generation;
+}
+/* Fills what has registered since, if anything. */
 GSH_CHECK_RESULT enum gsh_result gsh_modules_refresh(struct gsh_instance *pe);
 
 #endif

@@ -9,7 +9,7 @@
 static void leave_out(hwloc_topology_t topology)
 {
     static const char *const components[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"};
-    for (size_t i = 0; i < sizeof components / sizeof components[0]; i++)
+    for (size_t i = 0; i < sizeof(components) / sizeof(components[0]); i++)
         (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                             components[i]);
 }

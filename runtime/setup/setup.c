@@ -296,10 +296,9 @@ void gsh_setup_undo(struct gsh_instance *pe)
     pe->is_device_ready = false;
 }
 
-struct gsh_instance *gsh_instance_need_device(const char *call)
+struct gsh_instance *gsh_instance_complete(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_need(call);
-    /* once set up, a load and a branch: libraries with kernels may have been loaded since */
     gsh_require(pe, call, pe->is_device_ready ? gsh_modules_refresh(pe) : gsh_setup_device(pe));
     return pe;
 }

@@ -4,14 +4,25 @@
 #ifndef GSH_SETUP_H
 #define GSH_SETUP_H
 
+#include "runtime/job/binding.h"
 #include "runtime/job/instance.h"
+#include "runtime/setup/modules.h"
 
 #ifndef GSH_CHECKS
 #define GSH_CHECKS 0 /* 1 in a checking build: -Dchecks=true */
 #endif
 
-/* As gsh_instance_need, and completes device set-up (collective at the first such call). */
-struct gsh_instance *gsh_instance_need_device(const char *call);
+/* The rare half of the next. */
+struct gsh_instance *gsh_instance_complete(const char *call);
+/* As gsh_instance_need, and completes device set-up (collective at the first such call). Part of
+ * every host call: three loads once set up, for libraries with kernels may have been loaded since.
+ */
+static inline struct gsh_instance *gsh_instance_need_device(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_current();
+    bool is_ready = pe != NULL && pe->is_device_ready && gsh_modules_are_filled(pe);
+    return __builtin_expect(is_ready, 1) ? pe : gsh_instance_complete(call);
+}
 
 /* First stage: where all kernels are for the CPU device, its executor is there at once, so that
  * streams made before device set-up belong to this PE. Not collective. */

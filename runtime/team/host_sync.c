@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include "gshmem/types.h"
 #include "proxy/proxy.h"
-#include "runtime/api/host_calls.h"
 #include "runtime/base/atomic.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"

@@ -1,31 +1,56 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `meson install` leaves is enough for a user: the one-line builds of the README, and a CMake
-# project, each of which then runs. installed.sh BUILD_DIR SOURCE_DIR NVCC-OR-EMPTY
+# What `meson install` leaves is enough for a user, wherever it has been moved to: the one-line builds
+# of the README, and a CMake project, each of which then runs; plug-ins are found beside the library.
+# The one-line builds work from a build tree, too. installed.sh BUILD_DIR SOURCE_DIR NVCC-OR-EMPTY
 set -eu
 build=$1 examples=$2/examples nvcc=$3
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-meson install -C "$build" --no-rebuild --quiet --destdir "$dir/root"
-pc=$(find "$dir/root" -name gshmem.pc)
-export PKG_CONFIG_PATH="${pc%/*}"
-prefix=$dir/root$(pkg-config --variable=prefix gshmem)
-flags() { pkg-config --define-variable=prefix="$prefix" "$@"; }
 run() {
     echo "run: $*"
-    GSHMEM_DEVICE=cpu "$prefix/bin/gshmemrun" -n 2 "$@"
+    GSHMEM_DEVICE=cpu "$bin/gshmemrun" -n 2 "$@"
 }
 
-cc -Wall -Wextra -Werror "$examples/hello.c" -o "$dir/hello" $(flags --cflags --libs gshmem)
-run "$dir/hello"
-c++ -x c++ "$examples/ring.cu" -o "$dir/ring" $(flags --cflags --libs gshmem-cpu)
-run "$dir/ring"
-if [ -n "$nvcc" ]; then
-    "$nvcc" -std=c++17 -arch=sm_90 "$examples/ring.cu" -o "$dir/ring_cuda" \
-        $(flags --cflags --libs gshmem)
+# The README's lines, with the pkg-config files of $PKG_CONFIG_PATH and the programs of $bin.
+one_line_builds() {
+    cc -Wall -Wextra -Werror "$examples/hello.c" -o "$dir/hello" $(pkg-config --cflags --libs gshmem)
+    run "$dir/hello"
+    c++ -x c++ "$examples/ring.cu" -o "$dir/ring" $(pkg-config --cflags --libs gshmem-cpu)
+    run "$dir/ring"
+    if [ -n "$nvcc" ]; then
+        "$nvcc" -std=c++17 -arch=sm_90 "$examples/ring.cu" -o "$dir/ring_cuda" \
+            $(pkg-config --cflags --libs gshmem)
+    fi
+    "$bin/gshmem-info" | grep -q '^gshmem [0-9]'
+}
+
+ucx() { "$1/gshmem-info" | grep '^  ucx ' || echo "gshmem-info tells nothing of UCX"; }
+
+echo "== from the build tree"
+bin=$build
+export PKG_CONFIG_PATH="$build/meson-uninstalled"
+one_line_builds
+
+echo "== installed under another root, and moved"
+meson install -C "$build" --no-rebuild --quiet --destdir "$dir/root"
+pc=$(find "$dir/root" -name gshmem.pc)
+prefix=$(PKG_CONFIG_PATH="${pc%/*}" pkg-config --variable=prefix gshmem)
+prefix=$(cd "$prefix" && pwd)
+mv "$prefix" "$dir/moved"
+pc=${pc#"$prefix"}
+prefix=$dir/moved bin=$dir/moved/bin
+export PKG_CONFIG_PATH="$prefix${pc%/*}"
+one_line_builds
+if [ "$(ucx "$bin")" != "$(ucx "$build")" ]; then
+    echo "gshmem-info says '$(ucx "$bin")' here and '$(ucx "$build")' in the build tree"
+    exit 1
 fi
-"$prefix/bin/gshmem-info" | grep -q '^gshmem [0-9]'
+# Far PEs in several processes need UCX's plug-in.
+if ucx "$bin" | grep -q '^  ucx *UCX'; then
+    (export GSHMEM_NODE_PES=1; run "$dir/hello")
+fi
 
 if ! command -v cmake >/dev/null; then
     echo "no cmake here: its package is not tried"

@@ -17,6 +17,10 @@ BASE = ["runtime/base/"]
 HOST = PUBLIC + BASE
 WIRE = ["device/far_op.h", "device/state.h", "proxy/ring.h"]
 PROXY = ["proxy/copy.h", "proxy/lanes.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h", "proxy/transport.h"]
+RUNTIME = HOST + ["device/", "proxy/ring.h", "heap/heap.h", "bootstrap/", "runtime/backend/device.h",
+                  "runtime/team/team.h"]
+JOB = RUNTIME + ["runtime/job/", "proxy/proxy.h"]
+BACKEND = RUNTIME + ["runtime/backend/poll.h", "runtime/job/", "runtime/setup/modules.h", "proxy/"]
 ARROWS = {
     "device/far_op.h": ["device/state.h"],
     "device/state.h": [],
@@ -36,6 +40,19 @@ ARROWS = {
     "proxy/ucx/": HOST + ["proxy/ucx/", "proxy/copy.h", "proxy/transport.h"],
     "runtime/": HOST + WIRE + ["runtime/", "heap/", "proxy/", "bootstrap/", "device/"],
     "runtime/far/": HOST + WIRE + PROXY + ["runtime/"],
+    "proxy/": HOST + WIRE + ["proxy/", "bootstrap/bootstrap.h"],
+    # A PE's state and its end lie below what sets it up; init.c, net.c stand on more than their folder.
+    "runtime/job/": JOB,
+    "runtime/job/net.c": JOB + ["runtime/far/far.h"],
+    "runtime/job/init.c": JOB + ["runtime/far/far.h", "runtime/setup/"],
+    "runtime/team/": RUNTIME + ["runtime/team/", "runtime/job/", "runtime/setup/", "proxy/proxy.h"],
+    "runtime/far/": RUNTIME + ["runtime/far/", "runtime/job/", "runtime/setup/place.h", "proxy/"],
+    "runtime/backend/": BACKEND,
+    "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
+    "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
+    "runtime/setup/": RUNTIME + ["runtime/setup/", "runtime/job/", "runtime/far/far.h", "proxy/proxy.h"],
+    "runtime/api/": RUNTIME + ["runtime/api/", "runtime/setup/", "runtime/job/", "runtime/far/far.h",
+                               "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
     "examples/": PUBLIC + ["examples/"],
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything
@@ -157,6 +174,11 @@ def self_test():
     assert judge("proxy/engine/peer.c", "proxy/engine/peer.h") is None
     assert judge("proxy/engine/new.c", "proxy/engine/state.h")
     assert judge("proxy/ucx/loss.c", "proxy/ucx/life.h")
+    assert judge("runtime/base/log.c", "runtime/job/instance.h")
+    assert judge("runtime/job/end.c", "runtime/setup/setup.h")
+    assert judge("runtime/backend/cuda/stream.c", "runtime/api/host_calls.h")
+    assert judge("runtime/api/rma.c", "runtime/backend/cuda/device.h")
+    assert judge("runtime/setup/setup.c", "heap/physical.h")
 
 
 def main():

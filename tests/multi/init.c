@@ -173,6 +173,15 @@ static void check_attributes(void)
     attr.args.thread_args.version++;
     check_refused(GSHMEMX_INIT_THREAD_PES, &attr, "another version of the thread arguments");
 
+    /* Never initialised but for the communicator. */
+    for (int fill = 0; fill < 256; fill += 0x55) {
+        memset(&attr, fill, sizeof(attr));
+        gshmemx_set_attr_mpi_comm_args(&id, &attr);
+        check_refused(GSHMEMX_INIT_WITH_MPI_COMM, &attr, "no initialiser");
+        CHECK(strstr(gshmemx_error_string(GSHMEMX_ERROR_INVALID_VALUE),
+                     "GSHMEMX_INIT_ATTR_INITIALIZER") != NULL);
+    }
+
     /* After all this a job of one still starts. */
     attr = usual;
     gshmemx_set_attr_thread_args(0, 1, &key, &attr);

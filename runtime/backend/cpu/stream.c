@@ -6,8 +6,8 @@
 #include "device/cpu/cpu.h"
 #include "device/kernels.h"
 #include "gshmem.h"
-#include "runtime/api/host_calls.h"
 #include "runtime/backend/cpu/device.h"
+#include "runtime/backend/poll.h"
 #include "runtime/far/far.h"
 #include "runtime/team/team.h"
 #include "runtime/job/end.h"
@@ -126,10 +126,10 @@ static void run_far(void *arg)
 {
     struct far_closure *c = arg;
     uint8_t op = c->request.op;
-    gsh_far_fence(c->pe, c->call);
-    gsh_far_run(c->pe, c->call, &c->request);
+    gsh_far_fence(c->pe, GSH_CONTEXT_DEFAULT, c->call);
+    gsh_far_run(c->pe, GSH_CONTEXT_DEFAULT, c->call, &c->request);
     if (op == GSH_FAR_PUT || op == GSH_FAR_P || op == GSH_FAR_IPUT) {
-        gsh_far_quiet(c->pe, c->call);
+        gsh_far_quiet(c->pe, GSH_CONTEXT_DEFAULT, c->call);
     }
 }
 
@@ -175,7 +175,7 @@ enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, const struct gsh_te
 static void run_quiet(void *arg)
 {
     struct gsh_instance *const *pe = arg;
-    gsh_far_quiet(*pe, "gshmemx_quiet_on_stream");
+    gsh_far_quiet(*pe, GSH_CONTEXT_DEFAULT, "gshmemx_quiet_on_stream");
     gshmemx_cpu_fence();
 }
 

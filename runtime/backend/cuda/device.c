@@ -13,7 +13,6 @@
 #include <string.h>
 #include "runtime/base/log.h"
 #include "runtime/job/instance.h"
-#include "runtime/setup/modules.h"
 
 extern const unsigned char gsh_kernels_fatbin[]; /* kernels_fatbin.S */
 
@@ -23,23 +22,6 @@ static const char *const kernel_names[GSH_KERNEL_COUNT] = {
     [GSH_KERNEL_WAIT] = "gsh_kernel_wait",   [GSH_KERNEL_SYNC] = "gsh_kernel_sync",
     [GSH_KERNEL_FAR] = "gsh_kernel_far",
 };
-
-/* ---- contexts: each PE has its own, a thread may have another one current ---- */
-
-bool gsh_cuda_enter(const struct gsh_cuda_device *d)
-{
-    CUcontext now = NULL;
-    return d->cuda->CtxGetCurrent(&now) == CUDA_SUCCESS && now != d->context &&
-           d->cuda->CtxPushCurrent(d->context) == CUDA_SUCCESS;
-}
-
-void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered)
-{
-    CUcontext popped;
-    if (entered) {
-        d->cuda->CtxPopCurrent(&popped);
-    }
-}
 
 /* A host-initiated call holds its lane and the context between begin and end. */
 static bool begin(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
@@ -208,72 +190,6 @@ static enum gsh_result cuda_copy_strided(struct gsh_instance *pe, void *dest, co
         r = synchronize(d);
     }
     end(d, &d->work, entered);
-    return r;
-}
-
-/* ---- the state block ---- */
-
-static enum gsh_result write_block(struct gsh_cuda_device *d, CUdeviceptr block, size_t bytes,
-                                   const struct gsh_state *state)
-{
-    if (bytes != sizeof(*state)) {
-        return gsh_fail(GSH_ERR_STATE,
-                        "the module was compiled with gshmem headers of another version: its state "
-                        "has %zu bytes, this library's (layout %u) %zu: compile it again",
-                        bytes, GSH_STATE_VERSION, sizeof(*state));
-    }
-    bool entered = begin(d, &d->work);
-    enum gsh_result r = copy_async(d, (const void *)(uintptr_t)block, state, bytes);
-    if (r == GSH_OK) {
-        r = synchronize(d);
-    }
-    end(d, &d->work, entered);
-    return r;
-}
-
-static enum gsh_result find_block(struct gsh_cuda_device *d, void *module, bool is_library,
-                                  CUdeviceptr *block, size_t *bytes)
-{
-    static const char name[] = "gshmem_state_block";
-    if (is_library && d->cuda->LibraryGetGlobal == NULL) {
-        return gsh_fail(GSH_ERR_UNSUPPORTED, "this CUDA driver has no cuLibraryGetGlobal");
-    }
-    bool entered = gsh_cuda_enter(d);
-    CUresult code = is_library ? d->cuda->LibraryGetGlobal(block, bytes, module, name)
-                               : d->cuda->ModuleGetGlobal(block, bytes, module, name);
-    gsh_cuda_leave(d, entered);
-    if (code == CUDA_ERROR_NOT_FOUND) {
-        return gsh_fail(GSH_ERR_ARG,
-                        "the %s has no %s: it was not compiled with "
-                        "gshmem_device.cuh, or makes no gshmem call",
-                        is_library ? "library" : "module", name);
-    }
-    return gsh_cuda_result(code, is_library ? "cuLibraryGetGlobal" : "cuModuleGetGlobal");
-}
-
-static enum gsh_result fill_module(struct gsh_cuda_device *d, void *module, bool is_library,
-                                   const struct gsh_state *state)
-{
-    CUdeviceptr block;
-    size_t bytes;
-    enum gsh_result r = find_block(d, module, is_library, &block, &bytes);
-    return r == GSH_OK ? write_block(d, block, bytes, state) : r;
-}
-
-static enum gsh_result cuda_module_init(struct gsh_instance *pe, void *module, bool is_library)
-{
-    return fill_module(pe->device, module, is_library, &pe->state);
-}
-
-static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_state *state)
-{
-    struct gsh_cuda_device *d = pe->device;
-    enum gsh_result r = fill_module(d, d->module, false, state);
-    if (r == GSH_OK) {
-        bool entered = gsh_cuda_enter(d);
-        r = gsh_modules_fill(pe, state);
-        gsh_cuda_leave(d, entered);
-    }
     return r;
 }
 
@@ -449,8 +365,8 @@ static const struct gsh_device_ops cuda_ops = {
     .card = gsh_cuda_card,
     .route = gsh_cuda_route,
     .pci_address = gsh_cuda_pci_address,
-    .upload = cuda_upload,
-    .module_init = cuda_module_init,
+    .upload = gsh_cuda_upload,
+    .module_init = gsh_cuda_module_init,
     .finish = cuda_finish,
     .map_host = cuda_map_host,
     .unmap_host = cuda_unmap_host,

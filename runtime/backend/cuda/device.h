@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the parts of the CUDA row share: device.c sets up and serves host-initiated calls, stream.c
- * the calls on a stream, lanes.c the proxy; topology.c knows the GPUs. */
+ * the calls on a stream, lanes.c the proxy; module.c fills modules, topology.c knows the GPUs; all
+ * stand on enqueue.c. */
 #ifndef GSH_DEVICE_CUDA_H
 #define GSH_DEVICE_CUDA_H
 
@@ -75,6 +76,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_devic
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d, void *dest,
                                                 uint64_t bits, size_t bytes, CUstream stream);
 
+/* Whether p lies in the range in which this PE maps its own and its peers' heaps. */
+bool gsh_cuda_is_mapped(const struct gsh_instance *pe, const void *p);
 /* The address by which this PE's kernels can use p: 0 when it is ordinary host memory. */
 CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p);
 
@@ -84,6 +87,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, 
                                                        const void *source, ptrdiff_t dst,
                                                        ptrdiff_t sst, size_t elem_bytes,
                                                        size_t nelems, CUstream stream);
+
+/* The row's entries on modules. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_upload(struct gsh_instance *pe,
+                                                 const struct gsh_state *state);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_module_init(struct gsh_instance *pe, void *module,
+                                                      bool is_library);
 
 /* The row's entries on topology. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_card(struct gsh_instance *pe,

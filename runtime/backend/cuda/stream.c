@@ -22,38 +22,6 @@
 /* Outside graphs an ADD, which is a kernel in any case, copies as well up to here. */
 #define KERNEL_SIGNAL_MAX_BYTES (32u << 10)
 
-enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d, enum gsh_kernel kernel,
-                                unsigned grid, unsigned block, void *args, CUstream stream)
-{
-    void *params[] = {args};
-    return gsh_cuda_result(
-        d->cuda->LaunchKernel(d->kernels[kernel], grid, 1, 1, block, 1, 1, 0, stream, params, NULL),
-        "cuLaunchKernel");
-}
-
-/* Whether p lies in the range in which this PE maps its own and its peers' heaps. */
-static bool is_mapped(const struct gsh_instance *pe, const void *p)
-{
-    uint64_t start = pe->state.base - (uint64_t)pe->state.my_slot * pe->state.stride;
-    return (uint64_t)(uintptr_t)p - start < (uint64_t)pe->state.n_slots * pe->state.stride;
-}
-
-CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p)
-{
-    const struct gsh_cuda_device *d = pe->device;
-    CUdeviceptr address = (CUdeviceptr)(uintptr_t)p, out = 0;
-    if (is_mapped(pe, p)) {
-        return address;
-    }
-    /* The plural form takes ordinary host memory for no error: it leaves 0. */
-    CUpointer_attribute what = CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
-    void *where = &out;
-    CUresult code = d->cuda->PointerGetAttributes(1, &what, &where, address);
-    return code == CUDA_SUCCESS ? out : 0;
-}
-
-/* ---- words that a stream writes ---- */
-
 /* Whether what is enqueued now becomes part of a graph. The context is current. */
 static bool is_captured(const struct gsh_cuda_device *d, CUstream stream)
 {
@@ -62,73 +30,7 @@ static bool is_captured(const struct gsh_cuda_device *d, CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *address, size_t bytes,
-                                    uint64_t value, CUstream stream)
-{
-    CUdeviceptr to = (CUdeviceptr)(uintptr_t)address;
-    return bytes == 4 ? gsh_cuda_result(d->cuda->StreamWriteValue32(stream, to, (uint32_t)value,
-                                                                    CU_STREAM_WRITE_VALUE_DEFAULT),
-                                        "cuStreamWriteValue32")
-                      : gsh_cuda_result(d->cuda->StreamWriteValue64(stream, to, value,
-                                                                    CU_STREAM_WRITE_VALUE_DEFAULT),
-                                        "cuStreamWriteValue64");
-}
-
-/* A copy from memory that CUDA does not know takes the bytes before it returns (CUDA driver API,
- * "API synchronization behavior"), so few of them travel inside the command: half the time of a
- * word that the stream writes, which has a memory barrier before it. */
-enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d, void *dest, uint64_t bits,
-                               size_t bytes, CUstream stream)
-{
-    return gsh_cuda_result(
-        d->cuda->MemcpyHtoDAsync((CUdeviceptr)(uintptr_t)dest, &bits, bytes, stream),
-        "cuMemcpyHtoDAsync");
-}
-
 /* ---- copies ---- */
-
-static enum gsh_result copy_strided_by_engine(const struct gsh_cuda_device *d, CUdeviceptr dest,
-                                              void *host_dest, CUdeviceptr source,
-                                              const void *host_source, ptrdiff_t dst, ptrdiff_t sst,
-                                              size_t elem_bytes, size_t nelems, CUstream stream)
-{
-    CUDA_MEMCPY2D m = {
-        .srcMemoryType = source != 0 ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,
-        .srcHost = host_source,
-        .srcDevice = source,
-        .srcPitch = (size_t)sst * elem_bytes,
-        .dstMemoryType = dest != 0 ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,
-        .dstHost = host_dest,
-        .dstDevice = dest,
-        .dstPitch = (size_t)dst * elem_bytes,
-        .WidthInBytes = elem_bytes,
-        .Height = nelems,
-    };
-    return gsh_cuda_result(d->cuda->Memcpy2DAsync(&m, stream), "cuMemcpy2DAsync");
-}
-
-enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, void *dest, const void *source,
-                                      ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
-                                      size_t nelems, CUstream stream)
-{
-    const struct gsh_cuda_device *d = pe->device;
-    CUdeviceptr to = gsh_cuda_kernel_address(pe, dest);
-    CUdeviceptr from = gsh_cuda_kernel_address(pe, source);
-    if (dst == 1 && sst == 1) {
-        return gsh_cuda_result(d->cuda->MemcpyAsync((CUdeviceptr)(uintptr_t)dest,
-                                                    (CUdeviceptr)(uintptr_t)source,
-                                                    elem_bytes * nelems, stream),
-                               "cuMemcpyAsync");
-    }
-    if (to == 0 || from == 0) {
-        return copy_strided_by_engine(d, to, dest, from, source, dst, sst, elem_bytes, nelems,
-                                      stream);
-    }
-    struct gsh_kernel_strided_args args = {to, from, dst, sst, elem_bytes, nelems};
-    size_t blocks = (nelems + 1023) / 1024; /* of 256 threads with 4 elements each */
-    return gsh_cuda_launch(d, GSH_KERNEL_COPY_STRIDED, blocks < 64 ? (unsigned)blocks : 64, 256,
-                           &args, stream);
-}
 
 /* A copy of bytes (there may be none), and a signal where there is one. */
 struct stream_copy {
@@ -141,7 +43,7 @@ struct stream_copy {
 /* Whether source lies in the heap of another PE. */
 static bool is_get(const struct gsh_instance *pe, const void *source)
 {
-    return is_mapped(pe, source) &&
+    return gsh_cuda_is_mapped(pe, source) &&
            (uint64_t)(uintptr_t)source - pe->state.base >= pe->state.stride;
 }
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The state block of the library's kernels and of the program's modules. */
+#include "runtime/backend/cuda/device.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/modules.h"
+
+static enum gsh_result write_block(struct gsh_instance *pe, CUdeviceptr block, size_t bytes,
+                                   const struct gsh_state *state)
+{
+    if (bytes != sizeof(*state)) {
+        return gsh_fail(GSH_ERR_STATE,
+                        "the module was compiled with gshmem headers of another version: its state "
+                        "has %zu bytes, this library's (layout %u) %zu: compile it again",
+                        bytes, GSH_STATE_VERSION, sizeof(*state));
+    }
+    return pe->device_ops->copy(pe, (void *)(uintptr_t)block, state, bytes);
+}
+
+static enum gsh_result find_block(const struct gsh_cuda_device *d, void *module, bool is_library,
+                                  CUdeviceptr *block, size_t *bytes)
+{
+    static const char name[] = "gshmem_state_block";
+    if (is_library && d->cuda->LibraryGetGlobal == NULL) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED, "this CUDA driver has no cuLibraryGetGlobal");
+    }
+    bool entered = gsh_cuda_enter(d);
+    CUresult code = is_library ? d->cuda->LibraryGetGlobal(block, bytes, module, name)
+                               : d->cuda->ModuleGetGlobal(block, bytes, module, name);
+    gsh_cuda_leave(d, entered);
+    if (code == CUDA_ERROR_NOT_FOUND) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "the %s has no %s: it was not compiled with "
+                        "gshmem_device.cuh, or makes no gshmem call",
+                        is_library ? "library" : "module", name);
+    }
+    return gsh_cuda_result(code, is_library ? "cuLibraryGetGlobal" : "cuModuleGetGlobal");
+}
+
+static enum gsh_result fill_module(struct gsh_instance *pe, void *module, bool is_library,
+                                   const struct gsh_state *state)
+{
+    CUdeviceptr block;
+    size_t bytes;
+    enum gsh_result r = find_block(pe->device, module, is_library, &block, &bytes);
+    return r == GSH_OK ? write_block(pe, block, bytes, state) : r;
+}
+
+enum gsh_result gsh_cuda_module_init(struct gsh_instance *pe, void *module, bool is_library)
+{
+    return fill_module(pe, module, is_library, &pe->state);
+}
+
+enum gsh_result gsh_cuda_upload(struct gsh_instance *pe, const struct gsh_state *state)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    enum gsh_result r = fill_module(pe, d->module, false, state);
+    if (r == GSH_OK) {
+        bool entered = gsh_cuda_enter(d);
+        r = gsh_modules_fill(pe, state);
+        gsh_cuda_leave(d, entered);
+    }
+    return r;
+}

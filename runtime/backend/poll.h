@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A host thread's look at the words of a wait; for wait_until and test, and for waits on the CPU
+ * device's streams. */
+#ifndef GSH_POLL_H
+#define GSH_POLL_H
+
+#include "runtime/backend/device.h"
+
+enum gsh_poll_stop { GSH_POLL_NEVER, GSH_POLL_AT_HELD, GSH_POLL_AT_UNMET };
+
+struct gsh_poll {
+    size_t n_held;
+    size_t held; /* the first element whose comparison held, SIZE_MAX: none */
+    uint64_t held_seen;
+    size_t unmet; /* the first watched one whose comparison did not, SIZE_MAX: none */
+    uint64_t unmet_seen;
+};
+
+/* Looks once at each watched element from `from` on, until `stop`. indices (or NULL) receives
+ * those whose comparison held. */
+struct gsh_poll gsh_poll(struct gsh_instance *pe, const struct gsh_wait_arg *w, size_t from,
+                         enum gsh_poll_stop stop, size_t *indices);
+/* Ends the job: nothing that was waited for has come within the time limit. */
+void gsh_poll_timed_out(struct gsh_instance *pe, const struct gsh_wait_arg *w,
+                        const struct gsh_poll *s) __attribute__((noreturn));
+/* Waits until all hold. */
+void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w);
+
+#endif

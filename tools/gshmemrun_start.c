@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Starting the processes: their environment, descriptors and command. */
+#define _GNU_SOURCE 1
+#include "tools/gshmemrun_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "bootstrap/socket.h"
+#include "bootstrap/uid.h"
+#include "runtime/base/util.h"
+
+static void set_number(const char *name, int value)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%d", value);
+    setenv(name, text, 1);
+}
+
+/* What all processes get; each its rank besides. */
+void gshmemrun_set_environment(struct gshmemrun_launcher *l)
+{
+    const struct gshmemrun_options *o = &l->options;
+    static const char *const others[] = {"GSHMEM_UID", "GSHMEM_RANK", "GSHMEM_N_RANKS",
+                                         "GSHMEM_THREADS"};
+    const char *ifname = getenv("GSHMEM_UID_IFNAME"), *family = getenv("GSHMEM_UID_FAMILY");
+    const char *usual = o->hosts != NULL ? "" : "lo";
+    /* Ranks have a limit of their own; PEs may take their time before init. */
+    struct gsh_uid_options uid_options = {.ifname = ifname != NULL && ifname[0] ? ifname : usual,
+                                          .family = family,
+                                          .serves_again = true};
+    struct gsh_uid id;
+    char text[2 * GSH_UID_BYTES + 1];
+    if (o->is_branch) {
+        return; /* the job brought it */
+    }
+    for (size_t i = 0; i < GSH_ARRAY_LEN(others); i++) {
+        unsetenv(others[i]);
+    }
+    if (o->is_threads) {
+        set_number("GSHMEM_THREADS", o->n_pes);
+        return;
+    }
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+        fprintf(stderr, "gshmemrun: pipe: %s\n", strerror(errno));
+        exit(1);
+    }
+    l->notes = ends[0];
+    uid_options.notes_to = ends[1];
+    if (gsh_uid_create(&uid_options, &id) != GSH_OK) {
+        exit(1);
+    }
+    gsh_uid_to_text(&id, text);
+    setenv("GSHMEM_UID", text, 1);
+    set_number("GSHMEM_N_RANKS", o->n_pes);
+}
+
+/* In the child: what stdin, stdout, stderr become. in -1: nothing to read. */
+static void set_descriptors(int in, int out, int err)
+{
+    if (in < 0) {
+        in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    if (in >= 0) {
+        dup2(in, STDIN_FILENO);
+    }
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+}
+
+__attribute__((noreturn)) static void become(const char *path, char **command, pid_t launcher,
+                                             int in, int out, int err)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    signal(SIGPIPE, SIG_DFL);
+    set_descriptors(in, out, err);
+    /* A launcher that died before this took effect is found by its number. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launcher) {
+        _exit(1);
+    }
+    setpgid(0, 0);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execvp(path, command);
+    dprintf(STDERR_FILENO, "gshmemrun: %s: %s\n", path, strerror(errno));
+    _exit(GSHMEMRUN_CANNOT_RUN);
+}
+
+/* "PE 3", "host b", "the program": the process as messages name it. */
+const char *gshmemrun_name_of(const struct gshmemrun_launcher *l, int i, char text[64])
+{
+    if (l->options.hosts != NULL) {
+        snprintf(text, 64, "host %s", l->options.hosts[i].name);
+    } else if (l->options.is_threads) {
+        snprintf(text, 64, "the program");
+    } else {
+        snprintf(text, 64, "PE %d", l->options.first + i);
+    }
+    return text;
+}
+
+static bool start_process(struct gshmemrun_launcher *l, int i, const char *path, char **command,
+                          int in)
+{
+    struct gshmemrun_process *process = &l->processes[i];
+    pid_t self = getpid();
+    char name[64];
+    int out[2] = {-1, -1}, err[2] = {-1, -1};
+    bool is_ok = pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0;
+    pid_t pid = is_ok ? fork() : -1;
+    if (pid == 0) {
+        become(path, command, self, in, out[1], err[1]);
+    }
+    if (pid > 0) {
+        /* Here too: a signal may be passed on before the child has done it. */
+        setpgid(pid, pid);
+        process->pid = pid;
+        l->n_running++;
+        process->streams[0].fd = out[0];
+        process->streams[1].fd = err[0];
+        out[0] = err[0] = -1;
+    } else {
+        fprintf(stderr, "gshmemrun: cannot start %s: %s%s\n", gshmemrun_name_of(l, i, name),
+                strerror(errno), errno == EMFILE ? " (each takes two; see ulimit -n)" : "");
+    }
+    gsh_socket_close(&out[0]);
+    gsh_socket_close(&out[1]);
+    gsh_socket_close(&err[0]);
+    gsh_socket_close(&err[1]);
+    return pid > 0;
+}
+
+static bool start_pe(struct gshmemrun_launcher *l, int i, int in)
+{
+    if (!l->options.is_threads) {
+        set_number("GSHMEM_RANK", l->options.first + i);
+    }
+    return start_process(l, i, l->options.path, l->options.command, i == 0 ? in : -1);
+}
+
+static bool start_branch(struct gshmemrun_launcher *l, int host)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        fprintf(stderr, "gshmemrun: pipe: %s\n", strerror(errno));
+        return false;
+    }
+    char **command = gshmemrun_agent_command(&l->options, host);
+    bool is_ok = start_process(l, host, command[0], command, ends[0]);
+    free(command);
+    close(ends[0]);
+    l->processes[host].frames_to = ends[1];
+    return is_ok && gshmemrun_send_job(ends[1], &l->options, host);
+}
+
+/* PE 0 reads our stdin itself, unless it is a terminal: only our process group may read that. */
+static int open_stdin(struct gshmemrun_launcher *l)
+{
+    int ends[2];
+    l->stdin_to = -1;
+    if (l->options.is_branch && l->options.first > 0) {
+        return -1;
+    }
+    if (!l->options.is_branch && !isatty(STDIN_FILENO)) {
+        return STDIN_FILENO;
+    }
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return -1;
+    }
+    l->stdin_to = ends[1];
+    return ends[0];
+}
+
+bool gshmemrun_start_all(struct gshmemrun_launcher *l)
+{
+    bool is_ok = true;
+    if (l->options.hosts != NULL) {
+        l->stdin_to = -1;
+        for (int i = 0; i < l->n_processes && is_ok; i++) {
+            is_ok = start_branch(l, i);
+        }
+        return is_ok;
+    }
+    int in = open_stdin(l);
+    for (int i = 0; i < l->n_processes && is_ok; i++) {
+        is_ok = start_pe(l, i, in);
+    }
+    if (in > STDIN_FILENO) {
+        close(in);
+    }
+    return is_ok;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The launcher's state, and starting its processes. */
+#ifndef GSHMEMRUN_START_H
+#define GSHMEMRUN_START_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "tools/gshmemrun_hosts.h"
+#include "tools/gshmemrun_options.h"
+#include "tools/gshmemrun_output.h"
+
+/* A PE, or the agent that runs a branch. */
+struct gshmemrun_process {
+    pid_t pid;       /* 0: ended */
+    bool is_waiting; /* in start-up, for the others */
+    int frames_to;   /* a branch's stdin; -1: none */
+    struct gshmemrun_stream streams[2];
+};
+
+struct gshmemrun_launcher {
+    struct gshmemrun_options options;
+    int n_processes;
+    struct gshmemrun_process *processes; /* [n_processes] */
+    int n_running;
+    int signal_fd;
+    int notes;                      /* from the rendezvous: who waits (uid.h); -1: none */
+    int stdin_to;                   /* pipe to PE 0; -1: none, or PE 0 has our stdin itself */
+    struct gshmemrun_frames frames; /* in a branch: from the launcher, by our stdin */
+    bool is_launcher_gone, is_stdin_over;
+    uint64_t end_ns;     /* --timeout; 0: none */
+    uint64_t kill_ns;    /* when those told to end are killed; 0: nobody was told */
+    bool is_interrupted; /* by a signal, which needs no further explanation */
+    bool has_failed;
+    int failed, failed_status; /* the process to blame, and how waitpid tells it; -1: none, or its
+                                  end is explained already */
+    int status;
+};
+
+/* What all PEs find in their environment; makes the rendezvous. Exits on failure. */
+void gshmemrun_set_environment(struct gshmemrun_launcher *l);
+/* False: one could not be started, which has been printed; those before it run. */
+bool gshmemrun_start_all(struct gshmemrun_launcher *l);
+/* A PE's or branch's name for messages; text holds it. */
+const char *gshmemrun_name_of(const struct gshmemrun_launcher *l, int i, char text[64]);
+
+#endif
