@@ -9,7 +9,8 @@
 #include "cpu.h"
 #include "cuda_error.h"
 
-/* ---- devices: there is one ------------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------------------------------
+ * Each PE has one, whatever its number: a program chooses it by the PE's number in its node. */
 
 struct cudaDeviceProp {
     char name[256];
@@ -79,16 +80,46 @@ inline size_t memory_bytes(int name)
 
 inline cudaError_t cudaGetDeviceCount(int *count)
 {
-    return *count = 1, cudaSuccess;
+    return *count = gshmemx_cpu_device_count(), cudaSuccess;
 }
+
+namespace gshmem
+{
+namespace cpu
+{
+
+inline int &current_device()
+{
+    static thread_local int device = 0;
+    return device;
+}
+
+} // namespace cpu
+} // namespace gshmem
+
 inline cudaError_t cudaGetDevice(int *device)
 {
-    return *device = 0, cudaSuccess;
+    return *device = gshmem::cpu::current_device(), cudaSuccess;
 }
 
 inline cudaError_t cudaSetDevice(int device)
 {
-    return gshmem::cpu::result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+    if (device < 0)
+        return gshmem::cpu::result(cudaErrorInvalidDevice);
+    gshmem::cpu::current_device() = device;
+    return cudaSuccess;
+}
+
+/* The version whose names these headers have. */
+#define CUDART_VERSION 12000
+
+inline cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    return *version = CUDART_VERSION, cudaSuccess;
+}
+inline cudaError_t cudaDriverGetVersion(int *version)
+{
+    return *version = CUDART_VERSION, cudaSuccess;
 }
 
 inline cudaError_t cudaDeviceSynchronize()
@@ -109,7 +140,7 @@ inline cudaError_t cudaDeviceCanAccessPeer(int *can, int, int)
 
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device)
 {
-    if (device != 0)
+    if (device < 0)
         return gshmem::cpu::result(cudaErrorInvalidDevice);
     memset(prop, 0, sizeof *prop);
     strcpy(prop->name, "CPU");
