@@ -49,6 +49,7 @@ static constexpr int warpSize = 32;
 #include "cuda_host.h"
 #include "cuda_memory.h"
 #include "cuda_stream.h"
+#include "cuda_launch.h"
 
 #endif
 #endif

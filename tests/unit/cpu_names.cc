@@ -84,10 +84,52 @@ static void test_devices()
     CHECK(version >= CUDART_VERSION);
 }
 
+/* ---- launches: the kernel itself, or its address as CUDA's programs pass it ---- */
+
+static __global__ void count(int *n, int by)
+{
+    cooperative_groups::this_grid().sync();
+    atomicAdd(n, by);
+}
+
+template <class A, class B> static __global__ void count_as(A *n, B by)
+{
+    atomicAdd(n, by);
+}
+
+static void test_launches()
+{
+    int n = 0, *out = &n, by = 1, n_blocks = 0;
+    void *args[] = {&out, &by};
+    bool is_first = true;
+    const dim3 one(1);
+#define LAUNCH(CALL) CHECK_EQ((int)(CALL), 0)
+    LAUNCH(cudaLaunchCooperativeKernel((const void *)count, 2, one, args, 0, nullptr));
+    LAUNCH(cudaLaunchCooperativeKernel((void *)&count, dim3(2), 1, args, 0, nullptr));
+    LAUNCH(::cudaLaunchCooperativeKernel(count, dim3(2), dim3(1), args));
+    LAUNCH(gshmemx_collective_launch((const void *)count, 2, 1, args, 0, nullptr));
+    LAUNCH(gshmemx_collective_launch(count, 2, 1, args, 0, nullptr));
+    CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    CHECK_EQ(n, 10);
+    LAUNCH(cudaLaunchKernel((const void *)count_as<int, int>, 1, 1, args, 0, nullptr));
+    LAUNCH(cudaLaunchKernel((void *)(count_as<int, int>), one, one, args, 0, nullptr));
+    LAUNCH(cudaLaunchKernel((count_as<int, int>), 1, 1, args));
+    LAUNCH(cudaLaunchKernel((is_first ? count_as<int, int> : count), 1, 1, args, 0, nullptr));
+    LAUNCH(gshmemx_collective_launch_query_gridsize((void *)count, 1, args, 0, &n_blocks));
+    CHECK(n_blocks >= 1);
+    cudaLaunchAttribute attribute = {cudaLaunchAttributeCooperative, {1}};
+    cudaLaunchConfig_t config = {dim3(2), dim3(1), 0, nullptr, &attribute, 1};
+    LAUNCH(cudaLaunchKernelEx(&config, count, &n, 'a'));
+    CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    CHECK_EQ(n, 14 + 2 * 'a');
+#undef LAUNCH
+}
+
 int main()
 {
     test_local_names();
     test_built_in();
     test_devices();
+    test_launches();
     return test_result();
 }
