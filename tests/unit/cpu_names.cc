@@ -125,11 +125,118 @@ static void test_launches()
 #undef LAUNCH
 }
 
+/* ---- numbers ---- */
+
+template <class R, class A, class B> static void check_minmax(A a, B b, R smaller, R larger)
+{
+    static_assert(std::is_same<decltype(min(a, b)), R>::value, "CUDA's result type");
+    static_assert(std::is_same<decltype(max(b, a)), R>::value, "CUDA's result type");
+    CHECK(min(a, b) == smaller && min(b, a) == smaller);
+    CHECK(max(a, b) == larger && max(b, a) == larger);
+}
+
+static __global__ void intrinsics()
+{
+    unsigned n = 5;
+    CHECK_EQ(min(threadIdx.x, 3), 0);
+    CHECK_EQ(max(blockDim.x, (int)n), 5);
+    CHECK_EQ(__byte_perm(0x33221100, 0x77665544, 0x7520), 0x77552200);
+    CHECK_EQ(__byte_perm(0x80, 0, 0x0008), 0x808080ff);
+    CHECK_EQ(__mul24(-3, 5), -15);
+    CHECK_EQ(__mul64hi(-1ll, 2), -1);
+    CHECK_EQ(__sad(-3, 4, 10), 17);
+    CHECK(__hiloint2double(__double2hiint(-2.75), __double2loint(-2.75)) == -2.75);
+    CHECK_EQ(__float2int_rn(2.5f), 2);
+    CHECK_EQ(__float2int_rz(-2.5f), -2);
+    CHECK_EQ(__float2int_rd(-2.5f), -3);
+    CHECK_EQ(__double2ll_ru(2.25), 3);
+    CHECK_EQ(__float2uint_rz(-1.0f), 0);
+    CHECK_EQ(__float2int_rz(1e20f), INT_MAX);
+    CHECK_EQ(__double2ull_rz(1e30), ULLONG_MAX);
+    CHECK(__int2float_rn(7) == 7.0f && __uint2double_rn(7) == 7.0);
+}
+
+static void test_numbers()
+{
+    check_minmax<int>(-1, 2, -1, 2);
+    check_minmax<unsigned>(-1, 2u, 2u, UINT_MAX);
+    check_minmax<unsigned long>(-1l, 2ul, 2ul, ULONG_MAX);
+    check_minmax<unsigned long long>(-1ll, 2ull, 2ull, ULLONG_MAX);
+    check_minmax<long>(-1l, 2l, -1l, 2l);
+    check_minmax<float>(-1.0f, 2.0f, -1.0f, 2.0f);
+    check_minmax<double>(0.5f, 2.0, 0.5, 2.0);
+    run(intrinsics, 1, 1, 0);
+}
+
+/* ---- what is asked about kernels and memory ---- */
+
+static __device__ int symbol[4];
+
+static void called(cudaStream_t, cudaError_t status, void *data)
+{
+    *(int *)data += status == cudaSuccess;
+}
+
+static void test_host_calls()
+{
+    cudaFuncAttributes function;
+    CHECK_EQ(cudaFuncGetAttributes(&function, count), cudaSuccess);
+    CHECK_EQ(function.maxThreadsPerBlock, 1024);
+    CHECK_EQ(cudaFuncGetAttributes(&function, (const void *)count), cudaSuccess);
+    int n_blocks = 0, n_threads = 0, n_called = 0, value = 0;
+    CHECK_EQ(cudaOccupancyMaxPotentialBlockSize(&n_blocks, &n_threads, count), cudaSuccess);
+    CHECK(n_blocks >= 1 && n_threads >= 32);
+    cudaDeviceProp prop;
+    CHECK_EQ(cudaGetDeviceProperties(&prop, 2), cudaSuccess);
+    CHECK_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrMaxGridDimY, 2), cudaSuccess);
+    CHECK_EQ(value, prop.maxGridSize[1]);
+    CHECK_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 2),
+             cudaSuccess);
+    CHECK_EQ(value, prop.sharedMemPerMultiprocessor);
+    char bus[2][16];
+    CHECK_EQ(cudaDeviceGetPCIBusId(bus[0], 16, 0), cudaSuccess);
+    CHECK_EQ(cudaDeviceGetPCIBusId(bus[1], 16, 1), cudaSuccess);
+    CHECK(strcmp(bus[0], bus[1]) != 0);
+
+    cudaStream_t stream;
+    CHECK_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    int *p = NULL, *pinned = NULL;
+    CHECK_EQ(cudaMallocAsync(&p, 64, stream), cudaSuccess);
+    CHECK_EQ(cudaMemsetAsync(p, 1, 64, stream), cudaSuccess);
+    CHECK_EQ(cudaMemcpyToSymbolAsync(symbol, p, 8, 4, cudaMemcpyDeviceToDevice, stream),
+             cudaSuccess);
+    CHECK_EQ(cudaFreeAsync(p, stream), cudaSuccess);
+    CHECK_EQ(cudaStreamAddCallback(stream, called, &n_called, 0), cudaSuccess);
+    CHECK_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    CHECK_EQ(symbol[1], 0x01010101);
+    CHECK_EQ(symbol[3], 0);
+    CHECK_EQ(n_called, 1);
+    size_t bytes = 0;
+    CHECK_EQ(cudaGetSymbolSize(&bytes, symbol), cudaSuccess);
+    CHECK_EQ(bytes, sizeof(symbol));
+    CHECK_EQ(cudaStreamDestroy(stream), cudaSuccess);
+
+    cudaPointerAttributes attributes;
+    CHECK_EQ(cudaMallocHost(&pinned, 64), cudaSuccess);
+    CHECK_EQ(cudaPointerGetAttributes(&attributes, pinned + 1), cudaSuccess);
+    CHECK_EQ(attributes.type, cudaMemoryTypeHost);
+    CHECK(attributes.devicePointer == pinned + 1);
+    CHECK_EQ(cudaFreeHost(pinned), cudaSuccess);
+    CHECK_EQ(cudaMallocPitch(&p, &bytes, 100, 3), cudaSuccess);
+    CHECK(bytes >= 100);
+    CHECK_EQ(cudaMemset2D(p, bytes, 7, 100, 3), cudaSuccess);
+    CHECK_EQ(((char *)p)[2 * bytes + 99], 7);
+    CHECK_EQ(cudaFree(p), cudaSuccess);
+    CHECK_STR(cudaGetErrorName(cudaErrorLaunchOutOfResources), "cudaErrorLaunchOutOfResources");
+}
+
 int main()
 {
     test_local_names();
     test_built_in();
     test_devices();
     test_launches();
+    test_numbers();
+    test_host_calls();
     return test_result();
 }
