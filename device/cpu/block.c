@@ -33,6 +33,8 @@
 #define MAX_SLEEP_NS 2000000u
 
 __thread struct gsh_cpu_thread *gshmem_cpu_self;
+__thread struct gsh_cpu_uint3 gshmem_cpu_thread_idx, gshmem_cpu_block_idx, gshmem_cpu_block_dim,
+    gshmem_cpu_grid_dim;
 
 static int n_stacks; /* of the process, those for the thread sanitizer aside */
 
@@ -157,6 +159,7 @@ GSH_NO_TSAN static void leave(struct gsh_cpu_block *b, bool is_parked)
         b->queue_count--;
         to = t->fiber;
         self = &t->self;
+        gshmem_cpu_thread_idx = self->thread_idx;
     }
     gshmem_cpu_self = self;
     b->running = to;
@@ -185,8 +188,6 @@ GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thr
         }
     }
     t->self.block_idx = b->index;
-    t->self.block_dim = dim;
-    t->self.grid_dim = b->run->launch.grid;
     t->self.worked = 0;
     t->self.has_news = 0;
     for (int i = 0; i < GSH_CPU_LOOKS; i++)
@@ -198,6 +199,7 @@ GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thr
     t->state = GSH_THREAD_READY;
     gsh_block_progress(b);
     gshmem_cpu_self = &t->self;
+    gshmem_cpu_thread_idx = t->self.thread_idx;
     gsh_tsan_acquire(&b->tsan_made);
     gsh_tsan_acquire(&b->tsan_block[!b->block_parity]);
     gsh_tsan_acquire(&b->run->tsan_start);
@@ -464,6 +466,9 @@ GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
     for (uint32_t w = 0; w < (n + WARP_SIZE - 1) / WARP_SIZE; w++)
         b->warp_waiting[w] = 0;
     gsh_block_progress(b);
+    gshmem_cpu_block_idx = index;
+    gshmem_cpu_block_dim = run->launch.block;
+    gshmem_cpu_grid_dim = run->launch.grid;
     b->running = &b->main;
     leave(b, false);
     if (b->n_exited < n)

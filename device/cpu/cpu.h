@@ -39,7 +39,7 @@ struct gsh_cpu_uint3 {
 /* One CUDA thread. The executor writes it before the kernel starts; constant afterwards, but for
  * `worked`, `has_news` and `looks`. */
 struct gsh_cpu_thread {
-    struct gsh_cpu_uint3 thread_idx, block_idx, block_dim, grid_dim;
+    struct gsh_cpu_uint3 thread_idx, block_idx;
     uint32_t rank;                 /* in the block: x + dim.x * (y + dim.y * z) */
     uint32_t worked;               /* see gshmemx_cpu_progress */
     uint32_t has_news;             /* see gshmemx_cpu_look */
@@ -53,6 +53,11 @@ struct gsh_cpu_thread {
  * variable's address may be kept, but its value only as long as nothing blocks or yields. */
 extern __thread struct gsh_cpu_thread *gshmem_cpu_self __attribute__((tls_model("initial-exec")));
 #define gsh_cpu_self gshmem_cpu_self
+
+/* CUDA's built-in variables, of the calling CUDA thread: cuda_names.h gives them their names. Of no
+ * meaning in host code. */
+extern __thread struct gsh_cpu_uint3 gshmem_cpu_thread_idx, gshmem_cpu_block_idx,
+    gshmem_cpu_block_dim, gshmem_cpu_grid_dim __attribute__((tls_model("initial-exec")));
 
 /* ---- inside kernels -------------------------------------------------------------------------- */
 
@@ -155,6 +160,9 @@ void gshmemx_cpu_device_bind(struct gsh_cpu_device *device);
 void gshmemx_cpu_device_bind_default(struct gsh_cpu_device *device);
 /* The calling thread's device, never NULL. In a kernel or stream call: the one it runs on. */
 struct gsh_cpu_device *gshmemx_cpu_device_current(void);
+/* How many devices a program may count on: one for each PE of this host. Before init: as many as
+ * the launcher says it started here, or 1. */
+int gshmemx_cpu_device_count(void);
 /* Waits for all streams of the device. */
 void gshmemx_cpu_device_synchronize(struct gsh_cpu_device *device);
 

@@ -4,12 +4,14 @@
 #ifndef GSHMEM_CUDA_HOST_H
 #define GSHMEM_CUDA_HOST_H
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "cpu.h"
 #include "cuda_error.h"
 
-/* ---- devices: there is one ------------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------------------------------
+ * Each PE has one, whatever its number: a program chooses it by the PE's number in its node. */
 
 struct cudaDeviceProp {
     char name[256];
@@ -36,22 +38,62 @@ struct cudaDeviceProp {
     int concurrentManagedAccess;
     int cooperativeLaunch;
     int pciBusID, pciDeviceID, pciDomainID;
+    int regsPerMultiprocessor;
+    int l2CacheSize;
+    int memoryClockRate, memoryBusWidth;
+    int computeMode;
+    int asyncEngineCount;
+    int streamPrioritiesSupported;
+    int pageableMemoryAccess;
+    int hostNativeAtomicSupported;
+    int ECCEnabled;
 };
 
+/* A(name, number, the property it is) */
+#define GSHMEM_CUDA_ATTRIBUTES(A)                                                  \
+    A(cudaDevAttrMaxThreadsPerBlock, 1, maxThreadsPerBlock)                        \
+    A(cudaDevAttrMaxBlockDimX, 2, maxThreadsDim[0])                                \
+    A(cudaDevAttrMaxBlockDimY, 3, maxThreadsDim[1])                                \
+    A(cudaDevAttrMaxBlockDimZ, 4, maxThreadsDim[2])                                \
+    A(cudaDevAttrMaxGridDimX, 5, maxGridSize[0])                                   \
+    A(cudaDevAttrMaxGridDimY, 6, maxGridSize[1])                                   \
+    A(cudaDevAttrMaxGridDimZ, 7, maxGridSize[2])                                   \
+    A(cudaDevAttrMaxSharedMemoryPerBlock, 8, sharedMemPerBlock)                    \
+    A(cudaDevAttrTotalConstantMemory, 9, totalConstMem)                            \
+    A(cudaDevAttrWarpSize, 10, warpSize)                                           \
+    A(cudaDevAttrMaxRegistersPerBlock, 12, regsPerBlock)                           \
+    A(cudaDevAttrClockRate, 13, clockRate)                                         \
+    A(cudaDevAttrMultiProcessorCount, 16, multiProcessorCount)                     \
+    A(cudaDevAttrIntegrated, 18, integrated)                                       \
+    A(cudaDevAttrCanMapHostMemory, 19, canMapHostMemory)                           \
+    A(cudaDevAttrComputeMode, 20, computeMode)                                     \
+    A(cudaDevAttrConcurrentKernels, 31, concurrentKernels)                         \
+    A(cudaDevAttrPciBusId, 33, pciBusID)                                           \
+    A(cudaDevAttrPciDeviceId, 34, pciDeviceID)                                     \
+    A(cudaDevAttrMemoryClockRate, 36, memoryClockRate)                             \
+    A(cudaDevAttrGlobalMemoryBusWidth, 37, memoryBusWidth)                         \
+    A(cudaDevAttrL2CacheSize, 38, l2CacheSize)                                     \
+    A(cudaDevAttrMaxThreadsPerMultiProcessor, 39, maxThreadsPerMultiProcessor)     \
+    A(cudaDevAttrAsyncEngineCount, 40, asyncEngineCount)                           \
+    A(cudaDevAttrUnifiedAddressing, 41, unifiedAddressing)                         \
+    A(cudaDevAttrPciDomainId, 50, pciDomainID)                                     \
+    A(cudaDevAttrComputeCapabilityMajor, 75, major)                                \
+    A(cudaDevAttrComputeCapabilityMinor, 76, minor)                                \
+    A(cudaDevAttrStreamPrioritiesSupported, 78, streamPrioritiesSupported)         \
+    A(cudaDevAttrMaxSharedMemoryPerMultiprocessor, 81, sharedMemPerMultiprocessor) \
+    A(cudaDevAttrMaxRegistersPerMultiprocessor, 82, regsPerMultiprocessor)         \
+    A(cudaDevAttrManagedMemory, 83, managedMemory)                                 \
+    A(cudaDevAttrHostNativeAtomicSupported, 86, hostNativeAtomicSupported)         \
+    A(cudaDevAttrPageableMemoryAccess, 88, pageableMemoryAccess)                   \
+    A(cudaDevAttrConcurrentManagedAccess, 89, concurrentManagedAccess)             \
+    A(cudaDevAttrCooperativeLaunch, 95, cooperativeLaunch)                         \
+    A(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97, sharedMemPerBlockOptin)         \
+    A(cudaDevAttrMaxBlocksPerMultiprocessor, 106, maxBlocksPerMultiProcessor)
+
 enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMaxSharedMemoryPerBlock = 8,
-    cudaDevAttrWarpSize = 10,
-    cudaDevAttrClockRate = 13,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrUnifiedAddressing = 41,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrManagedMemory = 83,
-    cudaDevAttrConcurrentManagedAccess = 89,
-    cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+#define ENTRY(name, number, property) name = number,
+    GSHMEM_CUDA_ATTRIBUTES(ENTRY)
+#undef ENTRY
 };
 
 enum cudaFuncAttribute {
@@ -79,16 +121,46 @@ inline size_t memory_bytes(int name)
 
 inline cudaError_t cudaGetDeviceCount(int *count)
 {
-    return *count = 1, cudaSuccess;
+    return *count = gshmemx_cpu_device_count(), cudaSuccess;
 }
+
+namespace gshmem
+{
+namespace cpu
+{
+
+inline int &current_device()
+{
+    static thread_local int device = 0;
+    return device;
+}
+
+} // namespace cpu
+} // namespace gshmem
+
 inline cudaError_t cudaGetDevice(int *device)
 {
-    return *device = 0, cudaSuccess;
+    return *device = gshmem::cpu::current_device(), cudaSuccess;
 }
 
 inline cudaError_t cudaSetDevice(int device)
 {
-    return gshmem::cpu::result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+    if (device < 0)
+        return gshmem::cpu::result(cudaErrorInvalidDevice);
+    gshmem::cpu::current_device() = device;
+    return cudaSuccess;
+}
+
+/* The version whose names these headers have. */
+#define CUDART_VERSION 12000
+
+inline cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    return *version = CUDART_VERSION, cudaSuccess;
+}
+inline cudaError_t cudaDriverGetVersion(int *version)
+{
+    return *version = CUDART_VERSION, cudaSuccess;
 }
 
 inline cudaError_t cudaDeviceSynchronize()
@@ -107,9 +179,64 @@ inline cudaError_t cudaDeviceCanAccessPeer(int *can, int, int)
     return *can = 0, cudaSuccess;
 }
 
+/* All memory is the host's, so there is nothing to enable. */
+inline cudaError_t cudaDeviceEnablePeerAccess(int, unsigned)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceDisablePeerAccess(int)
+{
+    return cudaSuccess;
+}
+
+inline cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int device)
+{
+    if (device < 0 || bytes < 13)
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    snprintf(id, (size_t)bytes, "0000:%02x:00.0", (unsigned)device & 255);
+    return cudaSuccess;
+}
+
+/* ---- preferences, which have no meaning here ---------------------------------------------------
+ */
+
+constexpr unsigned cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1,
+                   cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4,
+                   cudaDeviceMapHost = 8, cudaDeviceLmemResizeToMax = 16;
+
+enum cudaFuncCache {
+    cudaFuncCachePreferNone = 0,
+    cudaFuncCachePreferShared = 1,
+    cudaFuncCachePreferL1 = 2,
+    cudaFuncCachePreferEqual = 3,
+};
+
+enum cudaLimit {
+    cudaLimitStackSize = 0,
+    cudaLimitPrintfFifoSize = 1,
+    cudaLimitMallocHeapSize = 2,
+};
+
+inline cudaError_t cudaSetDeviceFlags(unsigned)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t)
+{
+    return cudaSuccess;
+}
+template <class F> inline cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache)
+{
+    return cudaSuccess;
+}
+
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device)
 {
-    if (device != 0)
+    if (device < 0)
         return gshmem::cpu::result(cudaErrorInvalidDevice);
     memset(prop, 0, sizeof *prop);
     strcpy(prop->name, "CPU");
@@ -132,6 +259,10 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device)
     prop->integrated = prop->canMapHostMemory = prop->concurrentKernels = 1;
     prop->unifiedAddressing = prop->managedMemory = prop->concurrentManagedAccess = 1;
     prop->cooperativeLaunch = 1;
+    prop->pageableMemoryAccess = prop->hostNativeAtomicSupported = 1;
+    prop->asyncEngineCount = 1;
+    prop->regsPerMultiprocessor = prop->regsPerBlock;
+    prop->pciBusID = device;
     return cudaSuccess;
 }
 
@@ -142,33 +273,12 @@ inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int d
     if (r != cudaSuccess)
         return r;
     switch (attr) {
-    case cudaDevAttrMaxThreadsPerBlock:
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-        *value = GSH_CPU_MAX_THREADS;
+#define ENTRY(name, number, property) \
+    case name:                        \
+        *value = (int)prop.property;  \
         return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        *value = GSH_CPU_MAX_SHARED;
-        return cudaSuccess;
-    case cudaDevAttrWarpSize:
-        *value = 32;
-        return cudaSuccess;
-    case cudaDevAttrClockRate:
-        *value = prop.clockRate;
-        return cudaSuccess;
-    case cudaDevAttrMultiProcessorCount:
-        *value = prop.multiProcessorCount;
-        return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor:
-    case cudaDevAttrComputeCapabilityMinor:
-        *value = 0;
-        return cudaSuccess;
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrManagedMemory:
-    case cudaDevAttrConcurrentManagedAccess:
-    case cudaDevAttrCooperativeLaunch:
-        *value = 1;
-        return cudaSuccess;
+        GSHMEM_CUDA_ATTRIBUTES(ENTRY)
+#undef ENTRY
     }
     return gshmem::cpu::result(cudaErrorInvalidValue);
 }
@@ -182,6 +292,44 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n_blocks, 
         threads > 0 && threads <= (int)GSH_CPU_MAX_THREADS && shared_bytes <= GSH_CPU_MAX_SHARED;
     *n_blocks = fits ? 1 : 0;
     return gshmem::cpu::result(fits ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+template <class F>
+inline cudaError_t
+cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n_blocks, F kernel, int threads,
+                                                       size_t shared_bytes, unsigned)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(n_blocks, kernel, threads, shared_bytes);
+}
+
+/* More threads in a block keep no more cores busy: enough for what counts in warps. */
+template <class F>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *min_grid, int *block, F,
+                                                      size_t shared_bytes = 0, int limit = 0)
+{
+    if (shared_bytes > GSH_CPU_MAX_SHARED)
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    *min_grid = gshmem::cpu::n_cores();
+    *block = limit > 0 && limit < 128 ? limit : 128;
+    return cudaSuccess;
+}
+
+struct cudaFuncAttributes {
+    size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+    int maxThreadsPerBlock;
+    int numRegs;
+    int ptxVersion, binaryVersion;
+    int cacheModeCA;
+    int maxDynamicSharedSizeBytes;
+    int preferredShmemCarveout;
+};
+
+template <class F> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, F)
+{
+    *attributes = {};
+    attributes->maxThreadsPerBlock = GSH_CPU_MAX_THREADS;
+    attributes->maxDynamicSharedSizeBytes = GSH_CPU_MAX_SHARED;
+    return cudaSuccess;
 }
 
 template <class F> inline cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute attr, int value)

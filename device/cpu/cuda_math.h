@@ -4,6 +4,7 @@
 #ifndef GSHMEM_CUDA_MATH_H
 #define GSHMEM_CUDA_MATH_H
 
+#include <limits>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -72,6 +73,46 @@ inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned shift)
     return (unsigned)(((uint64_t)hi << 32 | lo) >> (shift & 31));
 }
 
+/* Byte i of the result is the byte of y:x that nibble i of the selector names; its high bit asks
+ * for the byte's sign instead. */
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector)
+{
+    uint64_t bytes = (uint64_t)y << 32 | x;
+    unsigned result = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned which = selector >> 4 * i & 15;
+        unsigned byte = (unsigned)(bytes >> 8 * (which & 7)) & 255;
+        if (which & 8)
+            byte = byte & 128 ? 255 : 0;
+        result |= byte << 8 * i;
+    }
+    return result;
+}
+
+inline long long __mul64hi(long long a, long long b)
+{
+    __extension__ typedef __int128 wide;
+    return (long long)((wide)a * b >> 64);
+}
+
+inline int __mul24(int a, int b)
+{
+    return (int)((unsigned)((int)((unsigned)a << 8) >> 8) *
+                 (unsigned)((int)((unsigned)b << 8) >> 8));
+}
+inline unsigned __umul24(unsigned a, unsigned b)
+{
+    return (a & 0xffffff) * (b & 0xffffff);
+}
+inline unsigned __sad(int a, int b, unsigned c)
+{
+    return c + (a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a);
+}
+inline unsigned __usad(unsigned a, unsigned b, unsigned c)
+{
+    return c + (a > b ? a - b : b - a);
+}
+
 #define BITS_AS(NAME, FROM, TO)         \
     inline TO NAME(FROM v)              \
     {                                   \
@@ -86,6 +127,74 @@ BITS_AS(__uint_as_float, unsigned, float)
 BITS_AS(__double_as_longlong, double, long long)
 BITS_AS(__longlong_as_double, long long, double)
 #undef BITS_AS
+
+inline int __double2hiint(double v)
+{
+    return (int)(__double_as_longlong(v) >> 32);
+}
+inline int __double2loint(double v)
+{
+    return (int)(unsigned)__double_as_longlong(v);
+}
+inline double __hiloint2double(int hi, int lo)
+{
+    return __longlong_as_double((long long)((uint64_t)(unsigned)hi << 32 | (unsigned)lo));
+}
+
+namespace gshmem
+{
+namespace cpu
+{
+
+/* As the GPU: out of range is the nearest there is, NaN 0. */
+template <class Integer> inline Integer to_integer(double v)
+{
+    using limits = std::numeric_limits<Integer>;
+    if (v != v)
+        return 0;
+    if (v <= (double)limits::min())
+        return limits::min();
+    return v >= (double)limits::max() ? limits::max() : (Integer)v;
+}
+
+} // namespace cpu
+} // namespace gshmem
+
+#define TO_INTEGER(FLOAT, NAME, INTEGER)                       \
+    inline INTEGER __##FLOAT##2##NAME##_rn(FLOAT v)            \
+    {                                                          \
+        return gshmem::cpu::to_integer<INTEGER>(nearbyint(v)); \
+    }                                                          \
+    inline INTEGER __##FLOAT##2##NAME##_rz(FLOAT v)            \
+    {                                                          \
+        return gshmem::cpu::to_integer<INTEGER>(v);            \
+    }                                                          \
+    inline INTEGER __##FLOAT##2##NAME##_rd(FLOAT v)            \
+    {                                                          \
+        return gshmem::cpu::to_integer<INTEGER>(floor(v));     \
+    }                                                          \
+    inline INTEGER __##FLOAT##2##NAME##_ru(FLOAT v)            \
+    {                                                          \
+        return gshmem::cpu::to_integer<INTEGER>(ceil(v));      \
+    }                                                          \
+    inline FLOAT __##NAME##2##FLOAT##_rn(INTEGER v)            \
+    {                                                          \
+        return (FLOAT)v;                                       \
+    }
+TO_INTEGER(float, int, int)
+TO_INTEGER(float, uint, unsigned)
+TO_INTEGER(float, ll, long long)
+TO_INTEGER(float, ull, unsigned long long)
+TO_INTEGER(double, int, int)
+TO_INTEGER(double, uint, unsigned)
+TO_INTEGER(double, ll, long long)
+TO_INTEGER(double, ull, unsigned long long)
+#undef TO_INTEGER
+
+inline float __double2float_rn(double v)
+{
+    return (float)v;
+}
 
 inline float rsqrtf(float v)
 {
@@ -124,6 +233,15 @@ inline double __fma_rn(double a, double b, double c)
     return fma(a, b, c);
 }
 
+inline double __dsqrt_rn(double v)
+{
+    return sqrt(v);
+}
+inline double __drcp_rn(double v)
+{
+    return 1.0 / v;
+}
+
 /* One operation each, never joined with another to one that rounds once. */
 #if defined(__x86_64__)
 #define KEEP_ALONE(v) __asm__("" : "+x"(v))
@@ -153,12 +271,16 @@ ROUNDED(__ddiv_rn, double, /)
 #undef KEEP_ALONE
 
 /* Macros, since math.h declares functions of these names. */
-#define __expf(v)    expf(v)
-#define __logf(v)    logf(v)
-#define __log2f(v)   log2f(v)
-#define __sinf(v)    sinf(v)
-#define __cosf(v)    cosf(v)
-#define __powf(a, b) powf(a, b)
+#define __expf(v)          expf(v)
+#define __logf(v)          logf(v)
+#define __log2f(v)         log2f(v)
+#define __sinf(v)          sinf(v)
+#define __cosf(v)          cosf(v)
+#define __powf(a, b)       powf(a, b)
+#define __tanf(v)          tanf(v)
+#define __log10f(v)        log10f(v)
+#define __exp10f(v)        powf(10.0f, v)
+#define __sincosf(v, s, c) ((void)(*(s) = sinf(v), *(c) = cosf(v)))
 
 #define MINMAX(T)             \
     inline T min(T a, T b)    \
@@ -191,6 +313,55 @@ inline double min(double a, double b)
 inline double max(double a, double b)
 {
     return fmax(a, b);
+}
+
+/* Of two types: both become the one that C++ would compute with. */
+#define MIXED_MINMAX(A, B)   \
+    inline B min(A a, B b)   \
+    {                        \
+        return min((B)a, b); \
+    }                        \
+    inline B min(B a, A b)   \
+    {                        \
+        return min(a, (B)b); \
+    }                        \
+    inline B max(A a, B b)   \
+    {                        \
+        return max((B)a, b); \
+    }                        \
+    inline B max(B a, A b)   \
+    {                        \
+        return max(a, (B)b); \
+    }
+MIXED_MINMAX(int, unsigned)
+MIXED_MINMAX(long, unsigned long)
+MIXED_MINMAX(long long, unsigned long long)
+MIXED_MINMAX(float, double)
+#undef MIXED_MINMAX
+
+inline unsigned umin(unsigned a, unsigned b)
+{
+    return min(a, b);
+}
+inline unsigned umax(unsigned a, unsigned b)
+{
+    return max(a, b);
+}
+inline long long llmin(long long a, long long b)
+{
+    return min(a, b);
+}
+inline long long llmax(long long a, long long b)
+{
+    return max(a, b);
+}
+inline unsigned long long ullmin(unsigned long long a, unsigned long long b)
+{
+    return min(a, b);
+}
+inline unsigned long long ullmax(unsigned long long a, unsigned long long b)
+{
+    return max(a, b);
 }
 
 #define LOAD(NAME)                               \

@@ -22,7 +22,10 @@ enum cudaMemcpyKind {
 
 constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2,
                    cudaHostAllocWriteCombined = 4;
-constexpr unsigned cudaMemAttachGlobal = 1;
+constexpr unsigned cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1,
+                   cudaHostRegisterMapped = 2, cudaHostRegisterIoMemory = 4,
+                   cudaHostRegisterReadOnly = 8;
+constexpr unsigned cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4;
 
 template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
 {
@@ -40,6 +43,37 @@ inline cudaError_t cudaFree(void *p)
         cudaDeviceSynchronize();
     free(p);
     return cudaSuccess;
+}
+
+/* From now on, though the work before it in the stream still runs. */
+template <class T> inline cudaError_t cudaMallocAsync(T **p, size_t bytes, cudaStream_t)
+{
+    return cudaMalloc(p, bytes);
+}
+
+namespace gshmem
+{
+namespace cpu
+{
+
+inline void run_free(void *arg)
+{
+    free(*static_cast<void **>(arg));
+}
+
+} // namespace cpu
+} // namespace gshmem
+
+inline cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
+{
+    return gshmem::cpu::enqueue(stream, gshmem::cpu::run_free, &p, sizeof(p));
+}
+
+template <class T>
+inline cudaError_t cudaMallocPitch(T **p, size_t *pitch, size_t width, size_t height)
+{
+    *pitch = (width + 255) / 256 * 256;
+    return cudaMalloc(p, *pitch * height);
 }
 
 template <class T> inline cudaError_t cudaMallocManaged(T **p, size_t bytes, unsigned = 1)
@@ -144,6 +178,49 @@ template <class T> inline cudaError_t cudaHostGetDevicePointer(T **device, void 
     return *device = static_cast<T *>(host), cudaSuccess;
 }
 
+/* All memory is the device's as well as the host's; only what was pinned is known to be the host's.
+ */
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered = 0,
+    cudaMemoryTypeHost = 1,
+    cudaMemoryTypeDevice = 2,
+    cudaMemoryTypeManaged = 3,
+};
+
+struct cudaPointerAttributes {
+    cudaMemoryType type;
+    int device;
+    void *devicePointer, *hostPointer;
+};
+
+inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *p)
+{
+    void *here = const_cast<void *>(p);
+    attributes->type = gshmem::cpu::is_pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
+    attributes->device = gshmem::cpu::current_device();
+    attributes->devicePointer = attributes->hostPointer = here;
+    return cudaSuccess;
+}
+
+enum cudaMemoryAdvise {
+    cudaMemAdviseSetReadMostly = 1,
+    cudaMemAdviseUnsetReadMostly = 2,
+    cudaMemAdviseSetPreferredLocation = 3,
+    cudaMemAdviseUnsetPreferredLocation = 4,
+    cudaMemAdviseSetAccessedBy = 5,
+    cudaMemAdviseUnsetAccessedBy = 6,
+};
+constexpr int cudaCpuDeviceId = -1, cudaInvalidDeviceId = -2;
+
+inline cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = nullptr)
+{
+    return cudaSuccess;
+}
+
 inline cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     *free_bytes = gshmem::cpu::memory_bytes(_SC_AVPHYS_PAGES);
@@ -238,6 +315,17 @@ inline cudaError_t cudaMemcpy(void *dest, const void *source, size_t bytes, cuda
     return gshmem::cpu::copy_now({dest, source, 0, 0, bytes, 1});
 }
 
+inline cudaError_t cudaMemcpyPeerAsync(void *dest, int, const void *source, int, size_t bytes,
+                                       cudaStream_t stream = nullptr)
+{
+    return cudaMemcpyAsync(dest, source, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+inline cudaError_t cudaMemcpyPeer(void *dest, int, const void *source, int, size_t bytes)
+{
+    return cudaMemcpy(dest, source, bytes, cudaMemcpyDeviceToDevice);
+}
+
 inline cudaError_t cudaMemcpy2DAsync(void *dest, size_t dest_pitch, const void *source,
                                      size_t source_pitch, size_t width, size_t height,
                                      cudaMemcpyKind kind, cudaStream_t stream = nullptr)
@@ -272,12 +360,49 @@ inline cudaError_t cudaMemset(void *dest, int value, size_t bytes)
     return r;
 }
 
+inline cudaError_t cudaMemset2D(void *dest, size_t pitch, int value, size_t width, size_t height)
+{
+    if (width > pitch)
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    gshmemx_cpu_stream_synchronize(nullptr);
+    for (size_t y = 0; y < height; y++)
+        memset(static_cast<char *>(dest) + y * pitch, value, width);
+    return cudaSuccess;
+}
+
 /* ---- __constant__ and __device__ variables: ordinary variables, shared by all PEs of the process
  */
 
 template <class T> inline cudaError_t cudaGetSymbolAddress(void **address, const T &symbol)
 {
     return *address = const_cast<T *>(&symbol), cudaSuccess;
+}
+
+template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &)
+{
+    return *bytes = sizeof(T), cudaSuccess;
+}
+
+template <class T>
+inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *source, size_t bytes,
+                                           size_t offset, cudaMemcpyKind kind,
+                                           cudaStream_t stream = nullptr)
+{
+    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    char *base = reinterpret_cast<char *>(const_cast<T *>(&symbol));
+    return cudaMemcpyAsync(base + offset, source, bytes, kind, stream);
+}
+
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbolAsync(void *dest, const T &symbol, size_t bytes,
+                                             size_t offset, cudaMemcpyKind kind,
+                                             cudaStream_t stream = nullptr)
+{
+    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    const char *base = reinterpret_cast<const char *>(&symbol);
+    return cudaMemcpyAsync(dest, base + offset, bytes, kind, stream);
 }
 
 template <class T>

@@ -29,11 +29,18 @@
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 
-/* Valid in kernels and what they call. */
-#define threadIdx (gshmem_cpu_self->thread_idx)
-#define blockIdx  (gshmem_cpu_self->block_idx)
-#define blockDim  (dim3(gshmem_cpu_self->block_dim))
-#define gridDim   (dim3(gshmem_cpu_self->grid_dim))
+/* Valid in kernels and what they call; elsewhere a program may use the names for its own variables.
+ * The executor's variables (cpu.h) with CUDA's types. const: a CUDA thread never sees them change,
+ * since it stays on its OS thread, so that the compiler may keep what it read across any call. */
+#define BUILT_IN(TYPE, NAME, SYMBOL)                 \
+    extern __thread const TYPE NAME __asm__(#SYMBOL) \
+        __attribute__((tls_model("initial-exec"), visibility("default")));
+BUILT_IN(uint3, threadIdx, gshmem_cpu_thread_idx)
+BUILT_IN(uint3, blockIdx, gshmem_cpu_block_idx)
+BUILT_IN(dim3, blockDim, gshmem_cpu_block_dim)
+BUILT_IN(dim3, gridDim, gshmem_cpu_grid_dim)
+#undef BUILT_IN
+static_assert(sizeof(dim3) == sizeof(uint3), "the executor writes them as three numbers");
 static constexpr int warpSize = 32;
 
 #include "cuda_sync.h"
@@ -42,6 +49,7 @@ static constexpr int warpSize = 32;
 #include "cuda_host.h"
 #include "cuda_memory.h"
 #include "cuda_stream.h"
+#include "cuda_launch.h"
 
 #endif
 #endif

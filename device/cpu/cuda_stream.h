@@ -13,7 +13,9 @@ typedef struct CUevent_st *cudaEvent_t;
 #define cudaStreamPerThread ((cudaStream_t)0x2) /* here the same */
 
 constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
-constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2;
+constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2,
+                   cudaEventInterprocess = 4;
+constexpr unsigned cudaEventRecordDefault = 0, cudaEventWaitDefault = 0;
 
 namespace gshmem
 {
@@ -84,6 +86,36 @@ inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void
     return gshmem::cpu::enqueue(stream, gshmem::cpu::run_host_function, &h, sizeof h);
 }
 
+typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *data);
+typedef void (*cudaHostFn_t)(void *data);
+
+namespace gshmem
+{
+namespace cpu
+{
+
+struct callback {
+    cudaStreamCallback_t function;
+    cudaStream_t stream;
+    void *data;
+};
+
+inline void run_callback(void *arg)
+{
+    const callback &c = *static_cast<callback *>(arg);
+    c.function(c.stream, cudaSuccess, c.data);
+}
+
+} // namespace cpu
+} // namespace gshmem
+
+inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function,
+                                         void *data, unsigned)
+{
+    gshmem::cpu::callback c = {function, stream, data};
+    return gshmem::cpu::enqueue(stream, gshmem::cpu::run_callback, &c, sizeof(c));
+}
+
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
 {
     *event = gshmemx_cpu_event_create();
@@ -104,6 +136,12 @@ inline cudaError_t cudaEventDestroy(cudaEvent_t event)
 inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr)
 {
     return gshmem::cpu::result_of(gshmemx_cpu_event_record(event, stream));
+}
+
+inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr,
+                                            unsigned = 0)
+{
+    return cudaEventRecord(event, stream);
 }
 
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event)

@@ -10,7 +10,6 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 #else
-#include <utility>
 #include "device/cpu/cuda_names.h"
 #endif
 
@@ -36,7 +35,10 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
  * gshmemx_collective_launch_query_gridsize: the most blocks such a launch may have. (The CPU device
  * says how many its cores run at once, and accepts more, which take turns.)
  *
- * Both take the kernel itself; (const void *)kernel works under nvcc only. */
+ * Both take the kernel or (const void *)kernel, written in the call: where kernels are compiled for
+ * the CPU device both calls are macros too, which leave out the cast, since the types of the
+ * kernel's parameters say how many bytes each argument has. An address in a variable works under
+ * nvcc only; elsewhere the compiler refuses it. */
 
 namespace gshmem
 {
@@ -120,88 +122,13 @@ inline int gshmemx_collective_launch_query_gridsize(void (*kernel)(P...), dim3 b
 
 #else
 
-namespace gshmem
-{
-namespace detail
-{
-
-/* The executor's copy of a launch's arguments: the kernel's address, then each argument at its
- * alignment. */
-template <class... P> struct packed {
-    using kernel_type = void (*)(P...);
-    static constexpr size_t count = sizeof...(P);
-
-    struct layout {
-        size_t off[sizeof...(P) + 1];
-        size_t bytes;
-    };
-
-    static constexpr layout make_layout()
-    {
-        constexpr size_t size[] = {sizeof(P)..., 0}, align[] = {alignof(P)..., 1};
-        layout l = {};
-        size_t at = sizeof(kernel_type);
-        for (size_t i = 0; i < count; i++) {
-            at = (at + align[i] - 1) / align[i] * align[i];
-            l.off[i] = at;
-            at += size[i];
-        }
-        l.bytes = at;
-        return l;
-    }
-
-    static constexpr layout where = make_layout();
-    static_assert(((alignof(P) <= 16) && ... && true), "arguments are aligned to 16 bytes at most");
-    static_assert((__is_trivially_copyable(P) && ... && true), "arguments are copied as bytes");
-
-    template <size_t... I> static void call(char *bytes, std::index_sequence<I...>)
-    {
-        kernel_type kernel;
-        memcpy(&kernel, bytes, sizeof kernel);
-        kernel(*reinterpret_cast<P *>(bytes + where.off[I])...);
-    }
-
-    static void entry(void *bytes)
-    {
-        call(static_cast<char *>(bytes), std::index_sequence_for<P...>());
-    }
-
-    /* args[i] points to a value of the i-th type. */
-    static int launch(kernel_type kernel, dim3 grid, dim3 block, void **args, size_t smem,
-                      gshmemx_stream_t stream, bool is_cooperative)
-    {
-        constexpr size_t size[] = {sizeof(P)..., 0};
-        alignas(16) char bytes[where.bytes];
-        memcpy(bytes, &kernel, sizeof kernel);
-        for (size_t i = 0; i < count; i++)
-            memcpy(bytes + where.off[i], args[i], size[i]);
-        gsh_cpu_launch l = {};
-        l.entry = entry;
-        l.args = bytes;
-        l.args_bytes = where.bytes;
-        l.grid = grid;
-        l.block = block;
-        l.shared_bytes = smem;
-        l.kernel = reinterpret_cast<const void *>(kernel);
-        l.is_cooperative = is_cooperative;
-        return gshmemx_cpu_launch(&l, stream);
-    }
-};
-
-} // namespace detail
-} // namespace gshmem
-
 template <class... P, class... A>
 inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t smem,
                                  gshmemx_stream_t stream, A &&...args)
 {
     static_assert(sizeof...(P) == sizeof...(A), "the kernel takes another number of arguments");
-    return [=](P... values) {
-        void *pointers[sizeof...(P) + 1] = {
-            const_cast<void *>(static_cast<const volatile void *>(&values))..., nullptr};
-        return gshmem::cpu::result_of(gshmem::detail::packed<P...>::launch(
-            kernel, grid, block, pointers, smem, stream, false));
-    }(static_cast<A &&>(args)...);
+    return gshmem::cpu::packed<P...>::launch_values(kernel, grid, block, smem, stream, false,
+                                                    static_cast<A &&>(args)...);
 }
 
 template <class... P>
@@ -211,7 +138,7 @@ inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block
     int r = gshmem::detail::setup_for_launch();
     if (r != 0)
         return r;
-    r = gshmem::detail::packed<P...>::launch(kernel, grid, block, args, smem, stream, true);
+    r = gshmem::cpu::packed<P...>::launch(kernel, grid, block, args, smem, stream, true);
     return r == GSH_CPU_OK        ? GSHMEMX_SUCCESS
            : r == GSH_CPU_ERR_ARG ? GSHMEMX_ERROR_INVALID_VALUE
                                   : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
@@ -231,23 +158,22 @@ inline int gshmemx_collective_launch_query_gridsize(void (*)(P...), dim3 block, 
     return GSHMEMX_SUCCESS;
 }
 
-/* Chosen for (const void *)kernel. */
-template <class V, class... Rest>
-inline int gshmemx_collective_launch(const V *, dim3, dim3, void **, size_t, Rest...)
+template <class V, class... Rest> inline int gshmemx_collective_launch(const V *, Rest...)
 {
-    static_assert(sizeof(V *) == 0,
-                  "for the CPU device pass the kernel itself, not (const void *)kernel: the "
-                  "types of its parameters say how many bytes each argument has");
+    GSHMEM_CPU_REFUSE_ADDRESS(V);
     return GSHMEMX_ERROR_INVALID_VALUE;
 }
 
 template <class V, class... Rest>
-inline int gshmemx_collective_launch_query_gridsize(const V *, dim3, void **, size_t, Rest...)
+inline int gshmemx_collective_launch_query_gridsize(const V *, Rest...)
 {
-    static_assert(sizeof(V *) == 0,
-                  "for the CPU device pass the kernel itself, not (const void *)kernel");
+    GSHMEM_CPU_REFUSE_ADDRESS(V);
     return GSHMEMX_ERROR_INVALID_VALUE;
 }
+
+#define gshmemx_collective_launch(...) gshmemx_collective_launch(GSHMEM_CPU_UNCAST(__VA_ARGS__))
+#define gshmemx_collective_launch_query_gridsize(...) \
+    gshmemx_collective_launch_query_gridsize(GSHMEM_CPU_UNCAST(__VA_ARGS__))
 
 #endif
 

@@ -9,9 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__CUDACC__)
+/* half and bfloat16 are CUDA's own types wherever C++ finds CUDA's headers; the CPU device has
+ * types of the same names. */
+#if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE) && !defined(__CUDACC__)
+#define GSHMEM_HALF_TYPES 1
+#include "gshmem/half.h"
+#elif defined(__CUDACC__)
+#define GSHMEM_HALF_TYPES 1
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#elif defined(__cplusplus) && defined(__has_include)
+#if __has_include(<cuda_bf16.h>) && __has_include(<cuda_fp16.h>)
+#define GSHMEM_HALF_TYPES 1
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+#endif
+#ifdef GSHMEM_HALF_TYPES
 typedef __half gshmem_half_t;
 typedef __nv_bfloat16 gshmem_bfloat16_t;
 #else

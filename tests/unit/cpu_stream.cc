@@ -161,7 +161,7 @@ static void test_refused()
     CHECK_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
     CHECK_EQ(cudaGetLastError(), cudaSuccess);
     CHECK_STR(cudaGetErrorName(cudaErrorNotReady), "cudaErrorNotReady");
-    CHECK_EQ(cudaSetDevice(1), cudaErrorInvalidDevice);
+    CHECK_EQ(cudaSetDevice(-1), cudaErrorInvalidDevice);
     CHECK_EQ(count, 0);
 }
 

@@ -9,9 +9,11 @@
 #include "runtime/backend/cpu/device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "device/cpu/cpu.h"
+#include "gshmem.h"
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
@@ -315,6 +317,25 @@ static bool executor_help(void *context)
     }
     gsh_proxy_help(pe->proxy);
     return true;
+}
+
+int gshmemx_cpu_device_count(void)
+{
+    /* gshmemrun's, with what it started on other hosts; Open MPI's; Hydra's; Slurm's. */
+    static const char *const of_launcher[] = {"GSHMEM_N_RANKS", "GSHMEM_THREADS",
+                                              "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                              "SLURM_STEP_TASKS_PER_NODE"};
+    int count = 1;
+    if (gsh_instance_current() != NULL) {
+        count = gshmem_team_n_pes(GSHMEMX_TEAM_NODE);
+    } else {
+        for (size_t i = 0; i < sizeof(of_launcher) / sizeof(of_launcher[0]); i++) {
+            const char *text = getenv(of_launcher[i]);
+            int number = text != NULL ? atoi(text) : 0;
+            count = number > count ? number : count;
+        }
+    }
+    return count > 1 ? count : 1;
 }
 
 static bool is_only_pe_of_process(const struct gsh_instance *pe)

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launching kernels on the CPU device: arguments as bytes, and CUDA's calls that launch. */
+#ifndef GSHMEM_CUDA_LAUNCH_H
+#define GSHMEM_CUDA_LAUNCH_H
+
+#include <string.h>
+#include <utility>
+#include "cpu.h"
+#include "cuda_error.h"
+#include "cuda_stream.h"
+#include "cuda_vector.h"
+
+/* CUDA programs pass a kernel as (const void *)kernel. Its parameters' types, which say how many
+ * bytes each argument has, are lost by that, so the calls that launch are macros here as well as
+ * functions, and leave out the cast: GSHMEM_CPU_UNCAST is its arguments without parentheses before
+ * the first one, if there are any and more follows them. An address that was cast before is refused
+ * by the compiler. */
+#define GSHMEM_CPU_EAT(...)
+#define GSHMEM_CPU_PROBE(...)          ~, 1
+#define GSHMEM_CPU_COMMA(...)          ,
+#define GSHMEM_CPU_FIRST(a, ...)       a
+#define GSHMEM_CPU_SECOND(a, b, ...)   b
+#define GSHMEM_CPU_THIRD(a, b, c, ...) c
+#define GSHMEM_CPU_CALL(macro, ...)    macro(__VA_ARGS__)
+#define GSHMEM_CPU_JOIN_(a, b, c)      a##b##c
+#define GSHMEM_CPU_JOIN(a, b, c)       GSHMEM_CPU_JOIN_(a, b, c)
+/* 1 if there is a comma in it (one at most), else 0. */
+#define GSHMEM_CPU_HAS_COMMA(...) GSHMEM_CPU_CALL(GSHMEM_CPU_THIRD, __VA_ARGS__, 1, 0, ~)
+/* 1 if `first` begins with parentheses. */
+#define GSHMEM_CPU_IS_PAREN(first, ...) GSHMEM_CPU_HAS_COMMA(GSHMEM_CPU_COMMA first)
+/* 1 if nothing is left: then, and only then, the pair of parentheses added here is COMMA's. */
+#define GSHMEM_CPU_IS_EMPTY_11(...) 0
+#define GSHMEM_CPU_IS_EMPTY_10(...) 0
+#define GSHMEM_CPU_IS_EMPTY_00(...) 0
+#define GSHMEM_CPU_IS_EMPTY_01(...) 1
+#define GSHMEM_CPU_IS_NOTHING(...)                                                      \
+    GSHMEM_CPU_CALL(GSHMEM_CPU_JOIN(GSHMEM_CPU_IS_EMPTY_,                               \
+                                    GSHMEM_CPU_HAS_COMMA(GSHMEM_CPU_COMMA __VA_ARGS__), \
+                                    GSHMEM_CPU_HAS_COMMA(GSHMEM_CPU_COMMA __VA_ARGS__())), )
+#define GSHMEM_CPU_IS_ALONE(first, ...) GSHMEM_CPU_IS_NOTHING(GSHMEM_CPU_EAT first)
+#define GSHMEM_CPU_UNCAST_00(...)       __VA_ARGS__
+#define GSHMEM_CPU_UNCAST_01(...)       __VA_ARGS__
+#define GSHMEM_CPU_UNCAST_11(...)       __VA_ARGS__
+#define GSHMEM_CPU_UNCAST_10(...)       GSHMEM_CPU_EAT __VA_ARGS__
+#define GSHMEM_CPU_UNCAST(...)                                               \
+    GSHMEM_CPU_JOIN(GSHMEM_CPU_UNCAST_, GSHMEM_CPU_IS_PAREN(__VA_ARGS__, ~), \
+                    GSHMEM_CPU_IS_ALONE(__VA_ARGS__, ~))                     \
+    (__VA_ARGS__)
+
+namespace gshmem
+{
+namespace cpu
+{
+
+/* The executor's copy of a launch's arguments: the kernel's address, then each argument at its
+ * alignment. */
+template <class... P> struct packed {
+    using kernel_type = void (*)(P...);
+    static constexpr size_t count = sizeof...(P);
+
+    struct layout {
+        size_t off[sizeof...(P) + 1];
+        size_t bytes;
+    };
+
+    static constexpr layout make_layout()
+    {
+        constexpr size_t size[] = {sizeof(P)..., 0}, align[] = {alignof(P)..., 1};
+        layout l = {};
+        size_t at = sizeof(kernel_type);
+        for (size_t i = 0; i < count; i++) {
+            at = (at + align[i] - 1) / align[i] * align[i];
+            l.off[i] = at;
+            at += size[i];
+        }
+        l.bytes = at;
+        return l;
+    }
+
+    static constexpr layout where = make_layout();
+    static_assert(((alignof(P) <= 16) && ... && true), "arguments are aligned to 16 bytes at most");
+    static_assert((__is_trivially_copyable(P) && ... && true), "arguments are copied as bytes");
+
+    template <size_t... I> static void call(char *bytes, std::index_sequence<I...>)
+    {
+        kernel_type kernel;
+        memcpy(&kernel, bytes, sizeof(kernel));
+        kernel(*reinterpret_cast<P *>(bytes + where.off[I])...);
+    }
+
+    static void entry(void *bytes)
+    {
+        call(static_cast<char *>(bytes), std::index_sequence_for<P...>());
+    }
+
+    /* args[i] points to a value of the i-th type. The result is the executor's. */
+    static int launch(kernel_type kernel, dim3 grid, dim3 block, void **args, size_t smem,
+                      CUstream_st *stream, bool is_cooperative)
+    {
+        constexpr size_t size[] = {sizeof(P)..., 0};
+        alignas(16) char bytes[where.bytes];
+        memcpy(bytes, &kernel, sizeof(kernel));
+        for (size_t i = 0; i < count; i++) {
+            memcpy(bytes + where.off[i], args[i], size[i]);
+        }
+        gsh_cpu_launch l = {};
+        l.entry = entry;
+        l.args = bytes;
+        l.args_bytes = where.bytes;
+        l.grid = grid;
+        l.block = block;
+        l.shared_bytes = smem;
+        l.kernel = reinterpret_cast<const void *>(kernel);
+        l.is_cooperative = is_cooperative;
+        return gshmemx_cpu_launch(&l, stream);
+    }
+
+    static cudaError_t launch_values(kernel_type kernel, dim3 grid, dim3 block, size_t smem,
+                                     CUstream_st *stream, bool is_cooperative, P... values)
+    {
+        void *pointers[sizeof...(P) + 1] = {
+            const_cast<void *>(static_cast<const volatile void *>(&values))..., nullptr};
+        return result_of(launch(kernel, grid, block, pointers, smem, stream, is_cooperative));
+    }
+};
+
+/* For static_asserts that fail only where a template is used. */
+template <class...> constexpr bool no = false;
+#define GSHMEM_CPU_REFUSE_ADDRESS(...)                                                     \
+    static_assert(gshmem::cpu::no<__VA_ARGS__>,                                            \
+                  "the CPU device needs the kernel itself here, or (const void *)kernel; " \
+                  "an address that was cast before does not say what its arguments are")
+
+} // namespace cpu
+} // namespace gshmem
+
+template <class... P>
+inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **args,
+                                    size_t smem = 0, cudaStream_t stream = nullptr)
+{
+    return gshmem::cpu::result_of(
+        gshmem::cpu::packed<P...>::launch(kernel, grid, block, args, smem, stream, false));
+}
+
+template <class... P>
+inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+                                               void **args, size_t smem = 0,
+                                               cudaStream_t stream = nullptr)
+{
+    return gshmem::cpu::result_of(
+        gshmem::cpu::packed<P...>::launch(kernel, grid, block, args, smem, stream, true));
+}
+
+template <class V, class... Rest> inline cudaError_t cudaLaunchKernel(const V *, Rest...)
+{
+    GSHMEM_CPU_REFUSE_ADDRESS(V);
+    return cudaErrorInvalidDeviceFunction;
+}
+
+template <class V, class... Rest> inline cudaError_t cudaLaunchCooperativeKernel(const V *, Rest...)
+{
+    GSHMEM_CPU_REFUSE_ADDRESS(V);
+    return cudaErrorInvalidDeviceFunction;
+}
+
+#define cudaLaunchKernel(...)            cudaLaunchKernel(GSHMEM_CPU_UNCAST(__VA_ARGS__))
+#define cudaLaunchCooperativeKernel(...) cudaLaunchCooperativeKernel(GSHMEM_CPU_UNCAST(__VA_ARGS__))
+
+/* ---- with attributes: of those, cooperative has a meaning here ---------------------------------
+ */
+
+enum cudaLaunchAttributeID {
+    cudaLaunchAttributeIgnore = 0,
+    cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeClusterDimension = 4,
+    cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+    cudaLaunchAttributePriority = 8,
+};
+
+union cudaLaunchAttributeValue {
+    int cooperative;
+    int programmaticStreamSerializationAllowed;
+    int priority;
+    struct {
+        unsigned x, y, z;
+    } clusterDim;
+};
+
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    cudaLaunchAttributeValue val;
+};
+
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+};
+
+template <class... P, class... A>
+inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
+                                      A &&...args)
+{
+    bool is_cooperative = false;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute &a = config->attrs[i];
+        is_cooperative |= a.id == cudaLaunchAttributeCooperative && a.val.cooperative;
+        if (a.id == cudaLaunchAttributeClusterDimension &&
+            (a.val.clusterDim.x > 1 || a.val.clusterDim.y > 1 || a.val.clusterDim.z > 1)) {
+            return gshmem::cpu::result(cudaErrorNotSupported);
+        }
+    }
+    return gshmem::cpu::packed<P...>::launch_values(kernel, config->gridDim, config->blockDim,
+                                                    config->dynamicSmemBytes, config->stream,
+                                                    is_cooperative, static_cast<A &&>(args)...);
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What <cuda_profiler_api.h> is for source built for the CPU device, which has no profiler. */
+#ifndef GSHMEM_CUDA_PROFILER_API_H
+#define GSHMEM_CUDA_PROFILER_API_H
+
+#include "../cuda_names.h"
+
+inline cudaError_t cudaProfilerStart()
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaProfilerStop()
+{
+    return cudaSuccess;
+}
+
+#endif
