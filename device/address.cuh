@@ -33,15 +33,28 @@ template <class C> __device__ __forceinline__ int32_t slot_in_run(const C &c, ui
     return state_of(c).run_first_slot + (int32_t)number;
 }
 
-/* -1: far, not reachable by loads and stores. pe is in range. The run's slot is computed whether it
- * counts or not: its constants would otherwise be loaded only after the question. */
-template <class C> __device__ __forceinline__ int32_t slot(const C &c, int pe)
+/* Of a PE outside the run: one load for both. */
+template <class C> __device__ __forceinline__ gsh_peer_route look_up_route(const C &c, int pe)
+{
+    word<gsh_peer_route> both =
+        reinterpret_cast<const word<gsh_peer_route> *>(state_of(c).routes)[pe];
+    return bit_cast<gsh_peer_route>(both);
+}
+
+/* pe is in range. The run's slot is computed whether it counts or not: its constants would
+ * otherwise be loaded only after the question. */
+template <class C> __device__ __forceinline__ gsh_peer_route route_of(const C &c, int pe)
 {
     uint32_t number = number_in_run(c, pe);
-    int32_t at = slot_in_run(c, number);
+    gsh_peer_route peer = {slot_in_run(c, number), GSH_ROUTE_NEAR};
     if (__builtin_expect(!is_of_run(c, number), 0))
-        at = reinterpret_cast<const int32_t *>(state_of(c).slot_of)[pe];
-    return at;
+        peer = look_up_route(c, pe);
+    return peer;
+}
+
+template <class C> __device__ __forceinline__ bool is_near(const C &c, int pe)
+{
+    return route_of(c, pe).route == GSH_ROUTE_NEAR;
 }
 
 /* The address rule of state.h. */
@@ -70,7 +83,7 @@ __device__ __forceinline__ T *address_in_run(const C &c, T *symmetric, uint32_t 
 template <class T, class C>
 __device__ __forceinline__ T *peer_address(const C &c, T *symmetric, int pe)
 {
-    return address_in_slot(c, symmetric, slot(c, pe));
+    return address_in_slot(c, symmetric, route_of(c, pe).slot);
 }
 
 /* Whether kernels of this file may meet far peers at all. Without them the code of the far route,
@@ -95,8 +108,9 @@ __device__ __forceinline__ auto route(const C &c, T *symmetric, int pe, Near nea
     uint32_t number = number_in_run(c, pe);
     int32_t at = slot_in_run(c, number);
     if (__builtin_expect(!is_of_run(c, number), 0)) {
-        at = reinterpret_cast<const int32_t *>(state_of(c).slot_of)[pe];
-        if (at < 0) {
+        gsh_peer_route peer = look_up_route(c, pe);
+        at = peer.slot;
+        if (peer.route != GSH_ROUTE_NEAR) {
             if constexpr (may_be_far)
                 return far();
             else
@@ -155,7 +169,7 @@ __device__ __forceinline__ gsh_amo_op amo_of_signal(int sig_op)
 
 template <class C> __device__ __forceinline__ void check_pe(const C &c, const char *call, int pe)
 {
-    if (pe < 0 || pe >= state_of(c).n_pes || (state_of(c).rings == 0 && slot(c, pe) < 0))
+    if (pe < 0 || pe >= state_of(c).n_pes || (state_of(c).rings == 0 && !is_near(c, pe)))
         report(c, GSH_REPORT_BAD_PE, call, pe, 0, 0, 0, 0, 0);
 }
 
@@ -295,7 +309,7 @@ template <class C> __device__ __forceinline__ int n_pes(const C &c)
 /* NULL: no such PE, not reachable by loads and stores, or not symmetric. */
 template <class C> __device__ __forceinline__ void *ptr(const C &c, const void *dest, int pe)
 {
-    if (pe < 0 || pe >= detail::state_of(c).n_pes || detail::slot(c, pe) < 0 ||
+    if (pe < 0 || pe >= detail::state_of(c).n_pes || !detail::is_near(c, pe) ||
         !detail::is_symmetric(c, dest))
         return nullptr;
     return detail::peer_address(c, const_cast<void *>(dest), pe);

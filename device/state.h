@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 3u
+#define GSH_STATE_VERSION 4u
 
 #ifdef __cplusplus
 #define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
@@ -134,6 +134,19 @@ struct gsh_alloc_range {
 #define GSH_SYNC_LIMIT_NS(timeout_ns) \
     ((timeout_ns) + ((timeout_ns) > 2000000000u ? (timeout_ns) / 10 : 200000000u))
 
+/* The way from a PE to another one; further ways come behind these. */
+enum gsh_route {
+    GSH_ROUTE_NEAR = 0, /* loads and stores: its heap is mapped */
+    GSH_ROUTE_RING = 1, /* requests to the proxy */
+};
+
+/* How this PE reaches another one. */
+struct gsh_peer_route {
+    int32_t slot;   /* of a near one; else -1 */
+    uint32_t route; /* enum gsh_route */
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_peer_route) == 8, "gsh_peer_route is wire");
+
 #define GSH_GPU_STRIDE_UNIT ((uint64_t)1 << 32)
 
 /* The constant block of every translation unit with kernels. Nothing in it changes after device
@@ -143,8 +156,8 @@ struct gsh_alloc_range {
  *     a + ((int64_t)slot(p) - my_slot) * stride.
  * On GPUs the stride is a multiple of GSH_GPU_STRIDE_UNIT, so that only the high half of the
  * address changes. slot(p): PEs [run_first_pe, run_first_pe + run_n) have consecutive slots from
- * run_first_slot on (the usual case, no memory access); the others are looked up in slot_of; -1 is
- * unreachable. */
+ * run_first_slot on (the usual case, no memory access), and are near; slot and route of the others
+ * are looked up in routes. */
 struct gsh_state {
     uint32_t magic, version, bytes, flags;
     int32_t my_pe, n_pes;
@@ -153,7 +166,7 @@ struct gsh_state {
     uint64_t stride; /* bytes from one slot to the next */
     int32_t run_first_pe, run_n;
     int32_t run_first_slot, reserved0;
-    uint64_t slot_of;         /* const int32_t[n_pes], device-readable */
+    uint64_t routes;          /* const struct gsh_peer_route[n_pes], device-readable */
     uint64_t teams;           /* const struct gsh_team_state[GSH_TEAM_SLOTS], device-readable */
     uint64_t control;         /* struct gsh_control of this PE, device-writable */
     uint64_t wait_timeout_ns; /* 0: none */
@@ -163,7 +176,7 @@ struct gsh_state {
     uint64_t reserved1[2];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 136, "gsh_state is wire");
-GSH_STATIC_ASSERT(offsetof(struct gsh_state, slot_of) == 64, "gsh_state is wire");
+GSH_STATIC_ASSERT(offsetof(struct gsh_state, routes) == 64, "gsh_state is wire");
 
 /* What a translation unit with kernels registers from a static constructor. `fill` copies the
  * block into the unit's constant memory on the calling thread's current device and returns 0 or a

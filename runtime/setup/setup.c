@@ -26,7 +26,7 @@ enum { TABLE_MEMBERS, TABLE_LEADERS, TABLE_NEAR, TEAM_TABLES };
 
 struct layout {
     uint64_t sync_stride; /* team t's sync area is at t * sync_stride */
-    uint64_t teams_off, slots_off, tables_off, rings_off, bytes;
+    uint64_t teams_off, routes_off, tables_off, rings_off, bytes;
     uint64_t table_bytes;
 };
 
@@ -36,8 +36,8 @@ static struct layout make_layout(const struct gsh_instance *pe)
     l.sync_stride = gsh_align_up(GSH_SYNC_AREA_BYTES(pe->n_pes), 128);
     l.table_bytes = (uint64_t)pe->n_pes * sizeof(int32_t);
     l.teams_off = PREDEFINED_TEAMS * l.sync_stride;
-    l.slots_off = l.teams_off + GSH_TEAM_SLOTS * sizeof(struct gsh_team_state);
-    l.tables_off = l.slots_off + l.table_bytes;
+    l.routes_off = l.teams_off + GSH_TEAM_SLOTS * sizeof(struct gsh_team_state);
+    l.tables_off = l.routes_off + (uint64_t)pe->n_pes * sizeof(struct gsh_peer_route);
     l.rings_off = gsh_align_up(l.tables_off + PREDEFINED_TEAMS * TEAM_TABLES * l.table_bytes, 128);
     l.bytes = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), 512);
     return l;
@@ -199,6 +199,17 @@ static enum gsh_result write_team(const struct gsh_instance *pe, const struct la
     return write_split(pe, l, t, copy, state);
 }
 
+static void write_routes(const struct gsh_instance *pe, struct gsh_peer_route *routes)
+{
+    for (int p = 0; p < pe->n_pes; p++) {
+        bool is_near = pe->slot_of[p] >= 0;
+        routes[p] = (struct gsh_peer_route){
+            .slot = pe->slot_of[p],
+            .route = is_near ? GSH_ROUTE_NEAR : GSH_ROUTE_RING,
+        };
+    }
+}
+
 /* Writes the tables into the library's part of the own heap, by way of a copy of that part. */
 static enum gsh_result write_tables(struct gsh_instance *pe)
 {
@@ -209,7 +220,7 @@ static enum gsh_result write_tables(struct gsh_instance *pe)
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the device's tables");
     }
     enum gsh_result r = GSH_OK;
-    memcpy(copy + l.slots_off, pe->slot_of, (size_t)pe->n_pes * sizeof(*pe->slot_of));
+    write_routes(pe, (struct gsh_peer_route *)(copy + l.routes_off));
     for (int t = 0; r == GSH_OK && t < PREDEFINED_TEAMS; t++) {
         r = write_team(pe, &l, t, copy);
     }
@@ -285,7 +296,7 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .n_slots = pe->n_slots,
         .base = base,
         .stride = gsh_heap_stride(pe->heap),
-        .slot_of = base + l.slots_off,
+        .routes = base + l.routes_off,
         .teams = base + l.teams_off,
         .wait_timeout_ns = pe->env.wait_timeout_ns,
         .user_off = l.bytes,

@@ -137,7 +137,7 @@ struct job {
     gsh_control control[max_pes] = {};
     gsh_team_state teams[max_pes][GSH_TEAM_SLOTS] = {};
     tables of_team[max_pes][team_count] = {};
-    int32_t slot_of[max_pes][max_pes];
+    gsh_peer_route routes[max_pes][max_pes];
     gsh_state states[max_pes] = {};
     gsh_cpu_device *devices[max_pes];
 
@@ -172,7 +172,9 @@ struct job {
     {
         gsh_state &s = states[pe];
         for (int other = 0; other < n_pes; other++)
-            slot_of[pe][other] = node_of[other] == node_of[pe] ? other : -1;
+            routes[pe][other] = node_of[other] == node_of[pe]
+                                    ? gsh_peer_route{other, GSH_ROUTE_NEAR}
+                                    : gsh_peer_route{-1, GSH_ROUTE_RING};
         int all[max_pes], odd[max_pes], near[max_pes], n_odd = 0, n_near = 0;
         for (int i = 0; i < n_pes; i++) {
             all[i] = i;
@@ -190,7 +192,7 @@ struct job {
         s.my_pe = s.my_slot = s.run_first_pe = s.run_first_slot = pe;
         s.n_pes = s.n_slots = n_pes;
         s.run_n = 1;
-        s.slot_of = (uint64_t)(uintptr_t)slot_of[pe];
+        s.routes = (uint64_t)(uintptr_t)routes[pe];
         s.base = (uint64_t)(uintptr_t)(range + (size_t)pe * stride);
         s.stride = stride;
         s.teams = (uint64_t)(uintptr_t)teams[pe];

@@ -33,11 +33,11 @@ struct far_pe {
     gsh_ring_wake wake;
     std::atomic<uint64_t> n_wakes{0};
     std::vector<char> heap;
-    std::vector<int32_t> no_slots;
+    std::vector<gsh_peer_route> routes;
     gsh_cpu_device *device;
 
     explicit far_pe(uint64_t stride, uint64_t wait_timeout_ns = 0)
-        : heap(far_bytes), no_slots(all_pes, -1)
+        : heap(far_bytes), routes(all_pes, {-1, GSH_ROUTE_RING})
     {
         wake.call = [](void *context) { static_cast<far_pe *>(context)->n_wakes++; };
         wake.context = this;
@@ -58,7 +58,7 @@ struct far_pe {
         state.n_slots = 1;
         state.base = (uint64_t)(uintptr_t)heap.data();
         state.stride = stride;
-        state.slot_of = (uint64_t)(uintptr_t)no_slots.data();
+        state.routes = (uint64_t)(uintptr_t)routes.data();
         state.control = (uint64_t)(uintptr_t)&control;
         state.wait_timeout_ns = wait_timeout_ns;
         state.rings = (uint64_t)(uintptr_t)rings;
