@@ -16,7 +16,7 @@ namespace detail
 
 /* The operation on a mapped word: the value before where it is fetched, else 0. */
 template <gsh_amo_op op, bool is_fetch, class W>
-__device__ __forceinline__ W amo_near(W *w, W operand, W cond)
+__device__ __forceinline__ W amo_mapped(W *w, W operand, W cond)
 {
     (void)operand, (void)cond;
     if constexpr (op == GSH_AMO_FETCH)
@@ -52,7 +52,7 @@ __device__ GSHMEM_APART W amo_elsewhere(const C &c, W *w, W operand, W cond, int
                                         const char *call)
 {
     return route(
-        c, w, pe, [&](W *mapped) { return amo_near<op, is_fetch>(mapped, operand, cond); },
+        c, w, pe, [&](W *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
         [&] { return (W)far_amo(c, op, w, sizeof(W), operand, cond, is_fetch, pe, call); });
 }
 
@@ -65,7 +65,7 @@ __device__ __forceinline__ T amo(const C &c, const T *symmetric, word<T> operand
     check_words(c, call, symmetric, 1, pe);
     W *w = reinterpret_cast<W *>(const_cast<T *>(symmetric));
     return bit_cast<T>(route_word(
-        c, w, pe, [&](W *mapped) { return amo_near<op, is_fetch>(mapped, operand, cond); },
+        c, w, pe, [&](W *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
         [&] { return apart<amo_elsewhere<op, is_fetch, W, C>>(c, w, operand, cond, pe, call); }));
 }
 

@@ -2,8 +2,8 @@
  * put, get, p, g and the strided forms. A group's call behaves as if one thread had made it after
  * the group's own synchronisation: all of them synchronise before (the source is ready) and after
  * (it may be used again, and any thread's fence covers all of it). For near peers the nbi forms are
- * the same calls: loads and stores are outstanding until quiet anyway. What is not usual, far peers
- * among it, goes another way, out of line. */
+ * the same calls: loads and stores are outstanding until quiet anyway. What is not a copy of whole
+ * vectors or of one word, and far peers, go another way, out of line. */
 #ifndef GSHMEM_RMA_CUH
 #define GSHMEM_RMA_CUH
 
@@ -22,8 +22,8 @@ namespace detail
  * copy_aligned, which both ways call, would keep registers in local memory then. is_far_possible is
  * may_be_far: files where it differs can be linked together. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
-__device__ GSHMEM_APART void put_any(const C &c, void *dest, const void *source, size_t bytes,
-                                     int pe, const char *call)
+__device__ GSHMEM_APART void put_general(const C &c, void *dest, const void *source, size_t bytes,
+                                         int pe, const char *call)
 {
     G g;
     route(
@@ -37,8 +37,8 @@ __device__ GSHMEM_APART void put_any(const C &c, void *dest, const void *source,
 }
 
 template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
-__device__ GSHMEM_APART void get_any(const C &c, void *dest, const void *source, size_t bytes,
-                                     int pe, const char *call)
+__device__ GSHMEM_APART void get_general(const C &c, void *dest, const void *source, size_t bytes,
+                                         int pe, const char *call)
 {
     G g;
     route(
@@ -53,71 +53,71 @@ __device__ GSHMEM_APART void get_any(const C &c, void *dest, const void *source,
 }
 
 /* Whole vectors, to or from a peer of the run. A branch more costs a call 10 ns on a GPU, and what
- * a block of 1024 threads decides after its synchronisation all its warps execute: so the usual way
- * has one branch, before it. */
+ * a block of 1024 threads decides after its synchronisation all its warps execute: so the way of
+ * vectors has one branch, before it. */
 template <class G, class C>
-__device__ __forceinline__ bool is_usual(const C &c, G g, const void *dest, const void *source,
-                                         size_t bytes, uint32_t number)
+__device__ __forceinline__ bool is_vector_path(const C &c, G g, const void *dest,
+                                               const void *source, size_t bytes, uint32_t number)
 {
     return __builtin_expect(
-        is_of_run(c, number) & ((unlike_vectors(dest, source, bytes) | g.unusual()) == 0), 1);
+        is_of_run(c, number) & ((unlike_vectors(dest, source, bytes) | g.irregular()) == 0), 1);
 }
 
 /* The next question: one word, to or from a peer of the run. */
 template <size_t align, class C>
-__device__ __forceinline__ bool is_word_in_run(const C &c, const void *dest, const void *source,
-                                               size_t bytes, uint32_t number)
+__device__ __forceinline__ bool is_word_path(const C &c, const void *dest, const void *source,
+                                             size_t bytes, uint32_t number)
 {
     return is_word<align>(dest, source, bytes) && is_of_run(c, number);
 }
 
 template <bool is_blocking, class G, class T, class C>
-__device__ __forceinline__ void put_either(const C &c, G g, T *dest, const T *source, size_t nelems,
-                                           int pe, const char *call)
+__device__ __forceinline__ void put_dispatch(const C &c, G g, T *dest, const T *source,
+                                             size_t nelems, int pe, const char *call)
 {
     size_t bytes = nelems * sizeof(T);
     uint32_t number = number_in_run(c, pe);
     check(c, call, dest, bytes_of<T>(nelems), pe);
     check_local(c, call, source, bytes_of<T>(nelems), pe);
-    if (is_usual(c, g, dest, source, bytes, number)) {
+    if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_usual<direction::put, G>(at, address_in_run(c, dest, number), source, bytes);
+        copy_whole_vectors<direction::put, G>(at, address_in_run(c, dest, number), source, bytes);
         g.sync();
-    } else if (is_word_in_run<alignof(T)>(c, dest, source, bytes, number)) {
+    } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
         g.sync();
         if (g.rank() == 0)
             copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
         g.sync();
     } else {
-        apart<put_any<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(c, dest, source, bytes, pe,
-                                                                         call);
+        apart<put_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(c, dest, source, bytes,
+                                                                             pe, call);
     }
 }
 
 template <bool is_blocking, class G, class T, class C>
-__device__ __forceinline__ void get_either(const C &c, G g, T *dest, const T *source, size_t nelems,
-                                           int pe, const char *call)
+__device__ __forceinline__ void get_dispatch(const C &c, G g, T *dest, const T *source,
+                                             size_t nelems, int pe, const char *call)
 {
     size_t bytes = nelems * sizeof(T);
     uint32_t number = number_in_run(c, pe);
     check(c, call, source, bytes_of<T>(nelems), pe);
     check_local(c, call, dest, bytes_of<T>(nelems), pe);
-    if (is_usual(c, g, dest, source, bytes, number)) {
+    if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_usual<direction::get, G>(at, dest, address_in_run(c, source, number), bytes);
+        copy_whole_vectors<direction::get, G>(at, dest, address_in_run(c, source, number), bytes);
         g.sync();
         poll_pause(source);
-    } else if (is_word_in_run<alignof(T)>(c, dest, source, bytes, number)) {
+    } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
         g.sync();
         if (g.rank() == 0)
             copy_word<direction::get>(dest, address_in_run(c, source, number), bytes);
         g.sync();
         poll_pause(source);
     } else {
-        apart<get_any<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(c, dest, source, bytes, pe,
-                                                                         call);
+        apart<get_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(c, dest, source, bytes,
+                                                                             pe, call);
     }
 }
 
@@ -128,7 +128,7 @@ template <class G, class T, class C>
 __device__ __forceinline__ void put(const C &c, G g, T *dest, const T *source, size_t nelems,
                                     int pe, const char *call = "gshmem::put")
 {
-    detail::put_either<true>(c, g, dest, source, nelems, pe, call);
+    detail::put_dispatch<true>(c, g, dest, source, nelems, pe, call);
 }
 
 /* The same; source may be reused after quiet. */
@@ -136,7 +136,7 @@ template <class G, class T, class C>
 __device__ __forceinline__ void put_nbi(const C &c, G g, T *dest, const T *source, size_t nelems,
                                         int pe, const char *call = "gshmem::put_nbi")
 {
-    detail::put_either<false>(c, g, dest, source, nelems, pe, call);
+    detail::put_dispatch<false>(c, g, dest, source, nelems, pe, call);
 }
 
 /* nelems elements from source on pe to dest. */
@@ -144,7 +144,7 @@ template <class G, class T, class C>
 __device__ __forceinline__ void get(const C &c, G g, T *dest, const T *source, size_t nelems,
                                     int pe, const char *call = "gshmem::get")
 {
-    detail::get_either<true>(c, g, dest, source, nelems, pe, call);
+    detail::get_dispatch<true>(c, g, dest, source, nelems, pe, call);
 }
 
 /* The same; dest has them after quiet. */
@@ -152,7 +152,7 @@ template <class G, class T, class C>
 __device__ __forceinline__ void get_nbi(const C &c, G g, T *dest, const T *source, size_t nelems,
                                         int pe, const char *call = "gshmem::get_nbi")
 {
-    detail::get_either<false>(c, g, dest, source, nelems, pe, call);
+    detail::get_dispatch<false>(c, g, dest, source, nelems, pe, call);
 }
 
 namespace detail

@@ -66,11 +66,11 @@ __device__ __forceinline__ void finish_put_signal(G g, bool is_first, uint64_t *
     }
 }
 
-/* Whatever the peer, the group and the bytes, as put_any. */
+/* Whatever the peer, the group and the bytes, as put_general. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
-__device__ GSHMEM_APART void put_signal_any(const C &c, void *dest, const void *source,
-                                            size_t bytes, uint64_t *sig_addr, uint64_t signal,
-                                            int sig_op, int pe, const char *call)
+__device__ GSHMEM_APART void put_signal_general(const C &c, void *dest, const void *source,
+                                                size_t bytes, uint64_t *sig_addr, uint64_t signal,
+                                                int sig_op, int pe, const char *call)
 {
     G g;
     route(
@@ -89,20 +89,20 @@ __device__ GSHMEM_APART void put_signal_any(const C &c, void *dest, const void *
 
 template <bool is_blocking, class G, class T, class C>
 __device__ __forceinline__ void
-put_signal_either(const C &c, G g, T *dest, const T *source, size_t nelems, uint64_t *sig_addr,
-                  uint64_t signal, int sig_op, int pe, const char *call)
+put_signal_dispatch(const C &c, G g, T *dest, const T *source, size_t nelems, uint64_t *sig_addr,
+                    uint64_t signal, int sig_op, int pe, const char *call)
 {
     size_t bytes = nelems * sizeof(T);
     uint32_t number = number_in_run(c, pe);
     check_signal(c, call, sig_addr, sig_op, pe);
     check(c, call, dest, bytes_of<T>(nelems), pe);
     check_local(c, call, source, bytes_of<T>(nelems), pe);
-    if (is_usual(c, g, dest, source, bytes, number)) {
+    if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_usual<direction::put, G>(at, address_in_run(c, dest, number), source, bytes);
+        copy_whole_vectors<direction::put, G>(at, address_in_run(c, dest, number), source, bytes);
         finish_put_signal(g, at.rank == 0, address_in_run(c, sig_addr, number), signal, sig_op);
-    } else if (is_word_in_run<alignof(T)>(c, dest, source, bytes, number)) {
+    } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
         bool is_first = g.rank() == 0;
         g.sync();
         if (is_beside(dest, source, bytes, sig_addr, sig_op)) {
@@ -115,7 +115,7 @@ put_signal_either(const C &c, G g, T *dest, const T *source, size_t nelems, uint
             copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
         finish_put_signal(g, is_first, address_in_run(c, sig_addr, number), signal, sig_op);
     } else {
-        apart<put_signal_any<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(
+        apart<put_signal_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(
             c, dest, source, bytes, sig_addr, signal, sig_op, pe, call);
     }
 }
@@ -151,7 +151,8 @@ __device__ __forceinline__ void put_signal(const C &c, G g, T *dest, const T *so
                                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                            const char *call = "gshmem::put_signal")
 {
-    detail::put_signal_either<true>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe, call);
+    detail::put_signal_dispatch<true>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe,
+                                      call);
 }
 
 /* The same; source may be reused after quiet. */
@@ -160,8 +161,8 @@ __device__ __forceinline__ void
 put_signal_nbi(const C &c, G g, T *dest, const T *source, size_t nelems, uint64_t *sig_addr,
                uint64_t signal, int sig_op, int pe, const char *call = "gshmem::put_signal_nbi")
 {
-    detail::put_signal_either<false>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe,
-                                     call);
+    detail::put_signal_dispatch<false>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe,
+                                       call);
 }
 
 /* This PE's own signal. What was sent before it is visible. */

@@ -29,15 +29,15 @@ def acquire(function):
 
 def before(call):
     """The group's synchronisation before a copy: in the usual way, and in the one for all else."""
-    return [(f"{call}_either(const C", "g.sync();\n        copy_usual", "copy_usual"),
-            (f"{call}_any(const C", "g.sync();\n            copy<", "copy<")]
+    return [(f"{call}_dispatch(const C", "g.sync();\n        copy_whole_vectors", "copy_whole_vectors"),
+            (f"{call}_general(const C", "g.sync();\n            copy<", "copy<")]
 
 
 def after(call):
     """The one after it."""
     end = "        poll_pause(source);\n    } else" if call == "get" else "    } else"
-    return [(f"{call}_either(const C", "g.sync();\n" + end, end.strip()),
-            (f"{call}_any(const C", "bytes);\n            g.sync();", "bytes);")]
+    return [(f"{call}_dispatch(const C", "g.sync();\n" + end, end.strip()),
+            (f"{call}_general(const C", "bytes);\n            g.sync();", "bytes);")]
 
 
 # name: header, [(function, text, what stands there instead)], shapes that may show it. In the
@@ -58,14 +58,14 @@ WEAKENED = {
                         "signal_1k_warp,signal_64k_warp,signal_1k_block,signal_64k_block,"
                         "signal_odd_block"),
     "put_signal_source": ("signal.cuh", [*before("put_signal"),
-                                         ("put_signal_either(const C",
+                                         ("put_signal_dispatch(const C",
                                           "g.sync();\n        if (is_beside", "if (is_beside")],
                           "signal_8_block,signal_beside_block,signal_1k_block,signal_64k_block,"
                           "signal_odd_block"),
     "put_sync": ("rma.cuh", after("put"),
                  "put_fence,bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
     "put_source": ("rma.cuh", [*before("put"),
-                               ("put_either(const C", "g.sync();\n        if (g.rank()",
+                               ("put_dispatch(const C", "g.sync();\n        if (g.rank()",
                                 "if (g.rank()")],
                    "bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
     "get_sync": ("rma.cuh", after("get"),
