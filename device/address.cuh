@@ -1,217 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where things are: this unit's copy of the state block, and from a symmetric address to the same
- * object on a peer. In checking builds (GSHMEM_CHECKS) each address and PE is looked at first.
- * Failures go through report(), which tells the host and does not come back. */
+ * Where things are: from a symmetric address to the same object on a peer. In checking builds
+ * (GSHMEM_CHECKS) each address and PE is looked at first. */
 #ifndef GSHMEM_ADDRESS_CUH
 #define GSHMEM_ADDRESS_CUH
 
+#include "device/context.cuh"
 #include "device/memory.cuh"
 #include "device/state.h"
-
-extern "C" void gshmemx_module_register(struct gsh_module *module);
-extern "C" void gshmemx_module_unregister(struct gsh_module *module);
-
-/* ---- the state block ------------------------------------------------------------------------- */
-
-#if defined(__CUDACC__)
-/* Filled at device set-up; found by this name in modules loaded through the driver. Every
- * translation unit has its own; where device code is linked (-rdc=true) they become one. */
-#if defined(__CUDACC_RDC__)
-inline __constant__ struct gsh_state gshmem_state_block;
-#else
-static __constant__ struct gsh_state gshmem_state_block;
-#endif
-#endif
-
-#if !defined(__CUDACC_RTC__) && !defined(GSHMEM_LIBRARY_KERNELS)
-namespace gshmem
-{
-namespace detail
-{
-namespace
-{
-
-#if defined(__CUDACC__)
-inline int fill_state_block(const void *state, size_t bytes)
-{
-    if (bytes != sizeof gshmem_state_block)
-        return (int)cudaErrorInvalidValue;
-    return (int)cudaMemcpyToSymbol(gshmem_state_block, state, bytes);
-}
-constexpr int (*fill)(const void *state, size_t bytes) = fill_state_block;
-#else
-constexpr int (*fill)(const void *state, size_t bytes) = nullptr;
-#endif
-
-struct module_registration {
-    gsh_module module;
-    module_registration() : module{GSH_STATE_VERSION, sizeof(struct gsh_state), fill, nullptr}
-    {
-        gshmemx_module_register(&module);
-    }
-    ~module_registration() { gshmemx_module_unregister(&module); }
-    module_registration(const module_registration &) = delete;
-    module_registration &operator=(const module_registration &) = delete;
-};
-
-module_registration registration_of_this_unit;
-
-} // namespace
-} // namespace detail
-} // namespace gshmem
-#endif
+#include "gshmem/types.h"
 
 namespace gshmem
 {
 namespace detail
 {
-
-#if defined(__CUDACC__)
-__device__ __forceinline__ const gsh_state &state()
-{
-    return gshmem_state_block;
-}
-#else
-/* A kernel was launched by a thread that is no PE. */
-[[noreturn]] inline void fail_without_state()
-{
-    fprintf(stderr,
-            "gshmem: a kernel made a gshmem call before gshmem_init or after gshmem_finalize\n");
-    exit(1);
-}
-
-inline const gsh_state &state()
-{
-    const gsh_state *own = gsh_cpu_self->state;
-    if (__builtin_expect(own == nullptr, 0))
-        fail_without_state();
-    return *own;
-}
-#endif
-
-__device__ __forceinline__ gsh_control *control()
-{
-    return reinterpret_cast<gsh_control *>(state().control);
-}
-
-/* Function f, which is never inlined, for a rare call from a path that must stay small. The
- * compiler does not see through the pointer: so a kernel has the registers of the larger of the
- * two, not of both together, and what is live in the kernel goes to the stack only where the call
- * is made. */
-template <class F> __device__ __forceinline__ F *out_of_line(F *f)
-{
-#if defined(__CUDACC__)
-    asm("" : "+l"(f));
-#endif
-    return f;
-}
-
-/* ---- the end of the job ---------------------------------------------------------------------- */
-
-constexpr uint64_t host_time_to_act_ns = 10000000000u;
-
-/* The job is ending: stands still until the host ends it; if it does not, stops this device. */
-__device__ __noinline__ inline void await_end()
-{
-#if !defined(__CUDACC__)
-    gshmemx_cpu_report(); /* on a GPU the host's watch looks for reports itself */
-#endif
-    uint64_t start = clock_ns();
-    while (clock_ns() - start < host_time_to_act_ns) {
-        spin_pause();
-        __nanosleep(1000);
-    }
-#if defined(__CUDACC__)
-    __trap();
-#else
-    fprintf(stderr, "gshmem: a kernel failed and its host did not end the job\n");
-    abort();
-#endif
-}
-
-/* What a report says (state.h); call is the public name. Handed over by address: registers that
- * what is called takes would be taken from every kernel with a wait. */
-struct trouble {
-    uint32_t kind;
-    int32_t pe;
-    uint32_t cmp;
-    const char *call;
-    uint64_t address, expected, seen, bytes;
-};
-
-/* Tells the host what went wrong (state.h has the protocol) and does not come back. The first
- * report of a PE counts. */
-__device__ __noinline__ inline void report_trouble(const trouble *t)
-{
-    gsh_report *r = &control()->report;
-    if (claim(&r->state)) {
-        r->kind = t->kind;
-        r->pe = t->pe;
-        r->cmp = t->cmp;
-        r->address = t->address;
-        r->expected = t->expected;
-        r->seen = t->seen;
-        r->bytes = t->bytes;
-        r->block[0] = blockIdx.x;
-        r->block[1] = blockIdx.y;
-        r->block[2] = blockIdx.z;
-        r->thread[0] = threadIdx.x;
-        r->thread[1] = threadIdx.y;
-        r->thread[2] = threadIdx.z;
-        uint32_t n = 0;
-        GSHMEM_NO_UNROLL
-        while (n + 1 < sizeof r->call && t->call[n] != '\0') {
-            r->call[n] = t->call[n];
-            n++;
-        }
-        r->call[n] = '\0';
-        store_release(&r->state, (uint32_t)2); /* pairs with the acquire of the host's watch */
-    }
-    await_end();
-}
-
-__device__ __forceinline__ void report(uint32_t kind, const char *call, int32_t pe, uint32_t cmp,
-                                       uint64_t address, uint64_t expected, uint64_t seen,
-                                       uint64_t bytes)
-{
-    trouble t = {kind, pe, cmp, call, address, expected, seen, bytes};
-    report_trouble(&t);
-}
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
 /* The run: consecutive PEs, mapped in consecutive slots; the usual peer is one of it. pe's number
  * there is below run_n then. */
-__device__ __forceinline__ uint32_t number_in_run(int pe)
+template <class C> __device__ __forceinline__ uint32_t number_in_run(const C &c, int pe)
 {
-    return (uint32_t)pe - (uint32_t)state().run_first_pe;
+    return (uint32_t)pe - (uint32_t)state_of(c).run_first_pe;
 }
 
-__device__ __forceinline__ bool is_of_run(uint32_t number)
+template <class C> __device__ __forceinline__ bool is_of_run(const C &c, uint32_t number)
 {
-    return number < (uint32_t)state().run_n;
+    return number < (uint32_t)state_of(c).run_n;
 }
 
-__device__ __forceinline__ int32_t slot_in_run(uint32_t number)
+template <class C> __device__ __forceinline__ int32_t slot_in_run(const C &c, uint32_t number)
 {
-    return state().run_first_slot + (int32_t)number;
+    return state_of(c).run_first_slot + (int32_t)number;
 }
 
-/* -1: far, not reachable by loads and stores. pe is in range. The run's slot is computed whether it
- * counts or not: its constants would otherwise be loaded only after the question. */
-__device__ __forceinline__ int32_t slot(int pe)
+/* Of a PE outside the run: one load for both. */
+template <class C> __device__ __forceinline__ gsh_peer_route look_up_route(const C &c, int pe)
 {
-    uint32_t number = number_in_run(pe);
-    int32_t at = slot_in_run(number);
-    if (__builtin_expect(!is_of_run(number), 0))
-        at = reinterpret_cast<const int32_t *>(state().slot_of)[pe];
-    return at;
+    word<gsh_peer_route> both =
+        reinterpret_cast<const word<gsh_peer_route> *>(state_of(c).routes)[pe];
+    return bit_cast<gsh_peer_route>(both);
+}
+
+/* pe is in range. The run's slot is computed whether it counts or not: its constants would
+ * otherwise be loaded only after the question. */
+template <class C> __device__ __forceinline__ gsh_peer_route route_of(const C &c, int pe)
+{
+    uint32_t number = number_in_run(c, pe);
+    gsh_peer_route peer = {slot_in_run(c, number), GSH_ROUTE_NEAR};
+    if (__builtin_expect(!is_of_run(c, number), 0))
+        peer = look_up_route(c, pe);
+    return peer;
+}
+
+template <class C> __device__ __forceinline__ bool is_near(const C &c, int pe)
+{
+    return route_of(c, pe).route == GSH_ROUTE_NEAR;
 }
 
 /* The address rule of state.h. */
-template <class T> __device__ __forceinline__ T *address_in_slot(T *symmetric, int32_t at)
+template <class T, class C>
+__device__ __forceinline__ T *address_in_slot(const C &c, T *symmetric, int32_t at)
 {
-    const gsh_state &s = state();
+    const gsh_state &s = state_of(c);
     uint64_t mapped = reinterpret_cast<uint64_t>(symmetric);
     if constexpr (is_cpu_device) {
         mapped += (uint64_t)((int64_t)(at - s.my_slot) * (int64_t)s.stride);
@@ -223,15 +73,17 @@ template <class T> __device__ __forceinline__ T *address_in_slot(T *symmetric, i
     return as_global(reinterpret_cast<T *>(mapped));
 }
 
-template <class T> __device__ __forceinline__ T *address_in_run(T *symmetric, uint32_t number)
+template <class T, class C>
+__device__ __forceinline__ T *address_in_run(const C &c, T *symmetric, uint32_t number)
 {
-    return address_in_slot(symmetric, slot_in_run(number));
+    return address_in_slot(c, symmetric, slot_in_run(c, number));
 }
 
 /* pe is near. */
-template <class T> __device__ __forceinline__ T *peer_address(T *symmetric, int pe)
+template <class T, class C>
+__device__ __forceinline__ T *peer_address(const C &c, T *symmetric, int pe)
 {
-    return address_in_slot(symmetric, slot(pe));
+    return address_in_slot(c, symmetric, route_of(c, pe).slot);
 }
 
 /* Whether kernels of this file may meet far peers at all. Without them the code of the far route,
@@ -243,29 +95,30 @@ constexpr bool may_be_far = true;
 #endif
 
 /* Some peer is far. */
-__device__ __forceinline__ bool has_far()
+template <class C> __device__ __forceinline__ bool has_far(const C &c)
 {
-    return may_be_far && __builtin_expect(state().rings != 0, 0);
+    return may_be_far && __builtin_expect(state_of(c).rings != 0, 0);
 }
 
 /* Where the two routes part: near(mapped address) when pe is mapped, else far(). For a peer of the
  * run, the usual case, that costs nothing beyond the look for its slot. */
-template <class T, class Near, class Far>
-__device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
+template <class T, class Near, class Far, class C>
+__device__ __forceinline__ auto route(const C &c, T *symmetric, int pe, Near near, Far far)
 {
-    uint32_t number = number_in_run(pe);
-    int32_t at = slot_in_run(number);
-    if (__builtin_expect(!is_of_run(number), 0)) {
-        at = reinterpret_cast<const int32_t *>(state().slot_of)[pe];
-        if (at < 0) {
+    uint32_t number = number_in_run(c, pe);
+    int32_t at = slot_in_run(c, number);
+    if (__builtin_expect(!is_of_run(c, number), 0)) {
+        gsh_peer_route peer = look_up_route(c, pe);
+        at = peer.slot;
+        if (peer.route != GSH_ROUTE_NEAR) {
             if constexpr (may_be_far)
                 return far();
             else
-                report(GSH_REPORT_BAD_PE, "a call compiled with GSHMEM_NEAR_ONLY", pe, 0, 0, 0, 0,
-                       0);
+                report(c, GSH_REPORT_BAD_PE, "a call compiled with GSHMEM_NEAR_ONLY", pe, 0, 0, 0,
+                       0, 0);
         }
     }
-    return near(address_in_slot(symmetric, at));
+    return near(address_in_slot(c, symmetric, at));
 }
 
 /* The same for a near of an instruction or two: for a peer of the run the address costs two
@@ -273,22 +126,23 @@ __device__ __forceinline__ auto route(T *symmetric, int pe, Near near, Far far)
  * which is out of line, is called directly, takes route() and calls what is far out_of_line: around
  * a call through a pointer the compiler keeps 16 registers at most, and has fewer left for the
  * caller's own parameters, which a loop then loads anew in each turn. */
-template <class T, class Near, class Elsewhere>
-__device__ __forceinline__ auto route_word(T *symmetric, int pe, Near near, Elsewhere elsewhere)
+template <class T, class Near, class Elsewhere, class C>
+__device__ __forceinline__ auto route_word(const C &c, T *symmetric, int pe, Near near,
+                                           Elsewhere elsewhere)
 {
-    uint32_t number = number_in_run(pe);
-    if (__builtin_expect(is_of_run(number), 1))
-        return near(address_in_run(symmetric, number));
+    uint32_t number = number_in_run(c, pe);
+    if (__builtin_expect(is_of_run(c, number), 1))
+        return near(address_in_run(c, symmetric, number));
     if constexpr (may_be_far)
         return elsewhere();
     else
-        return route(symmetric, pe, near, elsewhere);
+        return route(c, symmetric, pe, near, elsewhere);
 }
 
 /* Whether the address lies in this PE's range of the heap. */
-__device__ __forceinline__ bool is_symmetric(const void *address)
+template <class C> __device__ __forceinline__ bool is_symmetric(const C &c, const void *address)
 {
-    return reinterpret_cast<uint64_t>(address) - state().base < state().stride;
+    return reinterpret_cast<uint64_t>(address) - state_of(c).base < state_of(c).stride;
 }
 
 /* The value of an element, at which the caller's loop may be looking until it changes. */
@@ -301,24 +155,32 @@ template <class T> __device__ __forceinline__ T seen(const T *symmetric, T value
     return value;
 }
 
+/* ---- signals ------------------------------------------------------------------------------- */
+
+/* The atomic that a signal is: sig_op is SET or ADD. */
+__device__ __forceinline__ gsh_amo_op amo_of_signal(int sig_op)
+{
+    return sig_op == GSHMEM_SIGNAL_ADD ? GSH_AMO_ADD : GSH_AMO_SET;
+}
+
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 #if defined(GSHMEM_CHECKS)
 
-__device__ __forceinline__ void check_pe(const char *call, int pe)
+template <class C> __device__ __forceinline__ void check_pe(const C &c, const char *call, int pe)
 {
-    if (pe < 0 || pe >= state().n_pes || (state().rings == 0 && slot(pe) < 0))
-        report(GSH_REPORT_BAD_PE, call, pe, 0, 0, 0, 0, 0);
+    if (pe < 0 || pe >= state_of(c).n_pes || (state_of(c).rings == 0 && !is_near(c, pe)))
+        report(c, GSH_REPORT_BAD_PE, call, pe, 0, 0, 0, 0, 0);
 }
 
 /* Whether [off, off + bytes) is inside one live allocation. */
-__device__ inline bool is_allocated(uint64_t off, uint64_t bytes)
+template <class C> __device__ inline bool is_allocated(const C &c, uint64_t off, uint64_t bytes)
 {
-    const gsh_alloc_range *table =
-        reinterpret_cast<const gsh_alloc_range *>(control()->alloc_table);
+    const gsh_control *control = control_of(c);
+    const gsh_alloc_range *table = reinterpret_cast<const gsh_alloc_range *>(control->alloc_table);
     if (!table)
         return true;
-    uint64_t low = 0, high = control()->n_allocs; /* the last range that starts at or before off */
+    uint64_t low = 0, high = control->n_allocs; /* the last range that starts at or before off */
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         if (table[middle].off <= off)
@@ -332,49 +194,71 @@ __device__ inline bool is_allocated(uint64_t off, uint64_t bytes)
     return inside <= table[low - 1].bytes && bytes <= table[low - 1].bytes - inside;
 }
 
-__device__ __noinline__ inline void check_range(const char *call, const void *address,
-                                                uint64_t bytes, int pe)
+template <class C>
+__device__ GSHMEM_APART void report_range(const C &c, const char *call, const void *address,
+                                          uint64_t bytes, int pe)
 {
-    if (bytes == 0)
-        return;
     uint64_t value = reinterpret_cast<uint64_t>(address);
-    if (!is_symmetric(address))
-        report(GSH_REPORT_NOT_SYMMETRIC, call, pe, 0, value, 0, 0, bytes);
-    else if (!is_allocated(value - state().base, bytes))
-        report(GSH_REPORT_NOT_ALLOCATED, call, pe, 0, value, 0, 0, bytes);
+    if (!is_symmetric(c, address))
+        report(c, GSH_REPORT_NOT_SYMMETRIC, call, pe, 0, value, 0, 0, bytes);
+    else if (!is_allocated(c, value - state_of(c).base, bytes))
+        report(c, GSH_REPORT_NOT_ALLOCATED, call, pe, 0, value, 0, 0, bytes);
+}
+
+template <class C>
+__device__ __forceinline__ void check_range(const C &c, const char *call, const void *address,
+                                            uint64_t bytes, int pe)
+{
+    if (bytes != 0)
+        apart<report_range<C>>(c, call, address, bytes, pe);
 }
 
 /* A number that the caller chose, in a call that concerns pe; kind says which number it is. */
-__device__ __forceinline__ void check_value(const char *call, bool is_valid, uint32_t kind,
-                                            int64_t value, int pe)
+template <class C>
+__device__ __forceinline__ void check_value(const C &c, const char *call, bool is_valid,
+                                            uint32_t kind, int64_t value, int pe)
 {
     if (!is_valid)
-        report(kind, call, pe, 0, 0, 0, (uint64_t)value, 0);
+        report(c, kind, call, pe, 0, 0, 0, (uint64_t)value, 0);
 }
 
 /* Words of elem_bytes at the address can be read and written by one access each. */
-__device__ __forceinline__ void check_aligned(const char *call, const void *address,
+template <class C>
+__device__ __forceinline__ void check_aligned(const C &c, const char *call, const void *address,
                                               uint64_t elem_bytes, int pe)
 {
     uint64_t value = reinterpret_cast<uint64_t>(address);
     if (value % elem_bytes != 0)
-        report(GSH_REPORT_MISALIGNED, call, pe, 0, value, 0, 0, elem_bytes);
+        report(c, GSH_REPORT_MISALIGNED, call, pe, 0, value, 0, 0, elem_bytes);
 }
 
 /* This PE's side of a copy of so many bytes to or from pe. */
-__device__ __forceinline__ void check_local(const char *call, const void *local, uint64_t bytes,
-                                            int pe)
+template <class C>
+__device__ __forceinline__ void check_local(const C &c, const char *call, const void *local,
+                                            uint64_t bytes, int pe)
 {
     if (local == nullptr && bytes > 0)
-        report(GSH_REPORT_NULL_LOCAL, call, pe, 0, 0, 0, 0, bytes);
+        report(c, GSH_REPORT_NULL_LOCAL, call, pe, 0, 0, 0, 0, bytes);
 }
 
 #else
-__device__ __forceinline__ void check_pe(const char *, int) {}
-__device__ __forceinline__ void check_range(const char *, const void *, uint64_t, int) {}
-__device__ __forceinline__ void check_value(const char *, bool, uint32_t, int64_t, int) {}
-__device__ __forceinline__ void check_aligned(const char *, const void *, uint64_t, int) {}
-__device__ __forceinline__ void check_local(const char *, const void *, uint64_t, int) {}
+__device__ __forceinline__ void check_pe(const context &, const char *, int) {}
+__device__ __forceinline__ void check_range(const context &, const char *, const void *, uint64_t,
+                                            int)
+{
+}
+__device__ __forceinline__ void check_value(const context &, const char *, bool, uint32_t, int64_t,
+                                            int)
+{
+}
+__device__ __forceinline__ void check_aligned(const context &, const char *, const void *, uint64_t,
+                                              int)
+{
+}
+__device__ __forceinline__ void check_local(const context &, const char *, const void *, uint64_t,
+                                            int)
+{
+}
 #endif
 
 /* Of nelems elements, at most UINT64_MAX, which is no allocation's size: for check(). */
@@ -384,18 +268,21 @@ template <class T> __device__ __forceinline__ uint64_t bytes_of(size_t nelems)
 }
 
 /* pe is a PE and [address, address + bytes) is symmetric; for words of this PE pe is its own. */
-__device__ __forceinline__ void check(const char *call, const void *address, uint64_t bytes, int pe)
+template <class C>
+__device__ __forceinline__ void check(const C &c, const char *call, const void *address,
+                                      uint64_t bytes, int pe)
 {
-    check_pe(call, pe);
-    check_range(call, address, bytes, pe);
+    check_pe(c, call, pe);
+    check_range(c, call, address, bytes, pe);
 }
 
 /* The same for nelems words that are waited for or changed atomically. */
-template <class T>
-__device__ __forceinline__ void check_words(const char *call, const T *words, size_t nelems, int pe)
+template <class T, class C>
+__device__ __forceinline__ void check_words(const C &c, const char *call, const T *words,
+                                            size_t nelems, int pe)
 {
-    check_aligned(call, words, sizeof(T), pe);
-    check(call, words, bytes_of<T>(nelems), pe);
+    check_aligned(c, call, words, sizeof(T), pe);
+    check(c, call, words, bytes_of<T>(nelems), pe);
 }
 
 /* Bytes from the first to the last of nelems elements that are stride elements apart. */
@@ -406,6 +293,28 @@ __device__ __forceinline__ uint64_t strided_bytes(uint64_t elem_bytes, ptrdiff_t
 }
 
 } // namespace detail
+
+/* ---- for kernels ---------------------------------------------------------------------------- */
+
+template <class C> __device__ __forceinline__ int my_pe(const C &c)
+{
+    return detail::state_of(c).my_pe;
+}
+
+template <class C> __device__ __forceinline__ int n_pes(const C &c)
+{
+    return detail::state_of(c).n_pes;
+}
+
+/* NULL: no such PE, not reachable by loads and stores, or not symmetric. */
+template <class C> __device__ __forceinline__ void *ptr(const C &c, const void *dest, int pe)
+{
+    if (pe < 0 || pe >= detail::state_of(c).n_pes || !detail::is_near(c, pe) ||
+        !detail::is_symmetric(c, dest))
+        return nullptr;
+    return detail::peer_address(c, const_cast<void *>(dest), pe);
+}
+
 } // namespace gshmem
 
 #endif

@@ -6,7 +6,7 @@
 #define GSHMEM_AMO_CUH
 
 #include "device/address.cuh"
-#include "device/ring.cuh"
+#include "device/far.cuh"
 
 namespace gshmem
 {
@@ -16,7 +16,7 @@ namespace detail
 
 /* The operation on a mapped word: the value before where it is fetched, else 0. */
 template <gsh_amo_op op, bool is_fetch, class W>
-__device__ __forceinline__ W amo_near(W *w, W operand, W cond)
+__device__ __forceinline__ W amo_mapped(W *w, W operand, W cond)
 {
     (void)operand, (void)cond;
     if constexpr (op == GSH_AMO_FETCH)
@@ -47,79 +47,78 @@ __device__ __forceinline__ W amo_near(W *w, W operand, W cond)
 }
 
 /* The same for a peer that is not of the run. */
-template <gsh_amo_op op, bool is_fetch, class W>
-__device__ __noinline__ W amo_elsewhere(W *w, W operand, W cond, int pe, const char *call)
+template <gsh_amo_op op, bool is_fetch, class W, class C>
+__device__ GSHMEM_APART W amo_elsewhere(const C &c, W *w, W operand, W cond, int pe,
+                                        const char *call)
 {
     return route(
-        w, pe, [&](W *mapped) { return amo_near<op, is_fetch>(mapped, operand, cond); },
-        [&] {
-            return (W)out_of_line(far_amo)(op, w, sizeof(W), operand, cond, is_fetch, pe, call);
-        });
+        c, w, pe, [&](W *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
+        [&] { return (W)far_amo(c, op, w, sizeof(W), operand, cond, is_fetch, pe, call); });
 }
 
-template <gsh_amo_op op, bool is_fetch, class T>
-__device__ __forceinline__ T amo(const T *symmetric, word<T> operand, word<T> cond, int pe,
-                                 const char *call)
+template <gsh_amo_op op, bool is_fetch, class T, class C>
+__device__ __forceinline__ T amo(const C &c, const T *symmetric, word<T> operand, word<T> cond,
+                                 int pe, const char *call)
 {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomics are on words of 4 and 8 bytes");
     typedef word<T> W;
-    check_words(call, symmetric, 1, pe);
+    check_words(c, call, symmetric, 1, pe);
     W *w = reinterpret_cast<W *>(const_cast<T *>(symmetric));
     return bit_cast<T>(route_word(
-        w, pe, [&](W *mapped) { return amo_near<op, is_fetch>(mapped, operand, cond); },
-        [&] { return amo_elsewhere<op, is_fetch, W>(w, operand, cond, pe, call); }));
+        c, w, pe, [&](W *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
+        [&] { return apart<amo_elsewhere<op, is_fetch, W, C>>(c, w, operand, cond, pe, call); }));
 }
 
 } // namespace detail
 
-template <class T>
-__device__ __forceinline__ T atomic_fetch(const T *source, int pe,
+template <class T, class C>
+__device__ __forceinline__ T atomic_fetch(const C &c, const T *source, int pe,
                                           const char *call = "gshmem::atomic_fetch")
 {
-    return detail::seen(source, detail::amo<GSH_AMO_FETCH, true>(source, 0, 0, pe, call));
+    return detail::seen(source, detail::amo<GSH_AMO_FETCH, true>(c, source, 0, 0, pe, call));
 }
 
-template <class T>
-__device__ __forceinline__ void atomic_set(T *dest, T value, int pe,
+template <class T, class C>
+__device__ __forceinline__ void atomic_set(const C &c, T *dest, T value, int pe,
                                            const char *call = "gshmem::atomic_set")
 {
-    (void)detail::amo<GSH_AMO_SET, false>(dest, detail::bit_cast<detail::word<T>>(value), 0, pe,
+    (void)detail::amo<GSH_AMO_SET, false>(c, dest, detail::bit_cast<detail::word<T>>(value), 0, pe,
                                           call);
 }
 
-template <class T>
-__device__ __forceinline__ T atomic_swap(T *dest, T value, int pe,
+template <class T, class C>
+__device__ __forceinline__ T atomic_swap(const C &c, T *dest, T value, int pe,
                                          const char *call = "gshmem::atomic_swap")
 {
     typedef detail::word<T> W;
     return detail::seen(
-        dest, detail::amo<GSH_AMO_SWAP, true>(dest, detail::bit_cast<W>(value), 0, pe, call));
+        dest, detail::amo<GSH_AMO_SWAP, true>(c, dest, detail::bit_cast<W>(value), 0, pe, call));
 }
 
-template <class T>
-__device__ __forceinline__ T atomic_compare_swap(T *dest, T cond, T value, int pe,
+template <class T, class C>
+__device__ __forceinline__ T atomic_compare_swap(const C &c, T *dest, T cond, T value, int pe,
                                                  const char *call = "gshmem::atomic_compare_swap")
 {
     typedef detail::word<T> W;
     return detail::seen(dest,
-                        detail::amo<GSH_AMO_CSWAP, true>(dest, detail::bit_cast<W>(value),
+                        detail::amo<GSH_AMO_CSWAP, true>(c, dest, detail::bit_cast<W>(value),
                                                          detail::bit_cast<W>(cond), pe, call));
 }
 
 #define GSHMEM_AMO(OP, NAME)                                                                       \
-    template <class T>                                                                             \
-    __device__ __forceinline__ T atomic_fetch_##OP(T *dest, T value, int pe,                       \
+    template <class T, class C>                                                                    \
+    __device__ __forceinline__ T atomic_fetch_##OP(const C &c, T *dest, T value, int pe,           \
                                                    const char *call = "gshmem::atomic_fetch_" #OP) \
     {                                                                                              \
-        return detail::amo<GSH_AMO_##NAME, true>(dest, detail::bit_cast<detail::word<T>>(value),   \
-                                                 0, pe, call);                                     \
+        return detail::amo<GSH_AMO_##NAME, true>(                                                  \
+            c, dest, detail::bit_cast<detail::word<T>>(value), 0, pe, call);                       \
     }                                                                                              \
-    template <class T>                                                                             \
-    __device__ __forceinline__ void atomic_##OP(T *dest, T value, int pe,                          \
+    template <class T, class C>                                                                    \
+    __device__ __forceinline__ void atomic_##OP(const C &c, T *dest, T value, int pe,              \
                                                 const char *call = "gshmem::atomic_" #OP)          \
     {                                                                                              \
-        (void)detail::amo<GSH_AMO_##NAME, false>(dest, detail::bit_cast<detail::word<T>>(value),   \
-                                                 0, pe, call);                                     \
+        (void)detail::amo<GSH_AMO_##NAME, false>(                                                  \
+            c, dest, detail::bit_cast<detail::word<T>>(value), 0, pe, call);                       \
     }
 GSHMEM_AMO(add, ADD)
 GSHMEM_AMO(and, AND)
@@ -127,17 +126,18 @@ GSHMEM_AMO(or, OR)
 GSHMEM_AMO(xor, XOR)
 #undef GSHMEM_AMO
 
-template <class T>
-__device__ __forceinline__ T atomic_fetch_inc(T *dest, int pe,
+template <class T, class C>
+__device__ __forceinline__ T atomic_fetch_inc(const C &c, T *dest, int pe,
                                               const char *call = "gshmem::atomic_fetch_inc")
 {
-    return atomic_fetch_add(dest, (T)1, pe, call);
+    return atomic_fetch_add(c, dest, (T)1, pe, call);
 }
 
-template <class T>
-__device__ __forceinline__ void atomic_inc(T *dest, int pe, const char *call = "gshmem::atomic_inc")
+template <class T, class C>
+__device__ __forceinline__ void atomic_inc(const C &c, T *dest, int pe,
+                                           const char *call = "gshmem::atomic_inc")
 {
-    atomic_add(dest, (T)1, pe, call);
+    atomic_add(c, dest, (T)1, pe, call);
 }
 
 } // namespace gshmem

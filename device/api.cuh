@@ -9,6 +9,7 @@
 #define GSHMEM_API_CUH
 
 #include "device/amo.cuh"
+#include "device/default.cuh"
 #include "device/order.cuh"
 #include "device/rma.cuh"
 #include "device/signal.cuh"
@@ -30,22 +31,15 @@
 #define GSHMEM_EITHER(DEVICE, HOST) (gsh_cpu_self ? gshmem::DEVICE : gshmem_host::HOST)
 #endif
 
+/* What the calls by name work on. */
+#define GSHMEM_HERE gshmem::default_context()
+
 /* ---- query ----------------------------------------------------------------------------------- */
 
 namespace gshmem
 {
 namespace detail
 {
-
-__device__ __forceinline__ int my_pe()
-{
-    return state().my_pe;
-}
-
-__device__ __forceinline__ int n_pes()
-{
-    return state().n_pes;
-}
 
 __device__ __forceinline__ void version(int *major, int *minor)
 {
@@ -63,27 +57,17 @@ __device__ __forceinline__ void vendor_version(int *major, int *minor, int *patc
 __device__ inline void vendor_name(char *name)
 {
     const char text[] = GSHMEM_VENDOR_STRING;
-    for (size_t i = 0; i < sizeof text; i++)
+    for (size_t i = 0; i < sizeof(text); i++)
         name[i] = text[i];
 }
 
-__device__ __forceinline__ void global_exit(int status)
+/* NULL: no such team, no such member, or as gshmem_ptr. */
+template <class C>
+__device__ __forceinline__ void *team_pointer(const C &c, gshmem_team_t team, const void *dest,
+                                              int pe)
 {
-    report(GSH_REPORT_GLOBAL_EXIT, "gshmem_global_exit", -1, 0, 0, (uint64_t)(int64_t)status, 0, 0);
-}
-
-/* NULL: no such PE, not reachable by loads and stores, or not symmetric. */
-__device__ __forceinline__ void *peer_pointer(const void *dest, int pe)
-{
-    if (pe < 0 || pe >= state().n_pes || slot(pe) < 0 || !is_symmetric(dest))
-        return nullptr;
-    return peer_address(const_cast<void *>(dest), pe);
-}
-
-__device__ __forceinline__ void *team_pointer(gshmem_team_t team, const void *dest, int pe)
-{
-    const gsh_team_state *t = find_team(team);
-    return t && pe >= 0 && pe < t->n_pes ? peer_pointer(dest, team_pe(*t, pe)) : nullptr;
+    const gsh_team_state *t = find_team(c, team);
+    return t && pe >= 0 && pe < t->n_pes ? ptr(c, dest, team_pe(*t, pe)) : nullptr;
 }
 
 } // namespace detail
@@ -91,11 +75,11 @@ __device__ __forceinline__ void *team_pointer(gshmem_team_t team, const void *de
 
 GSHMEM_HD int gshmem_my_pe(void)
 {
-    return GSHMEM_EITHER(detail::my_pe(), gshmem_my_pe());
+    return GSHMEM_EITHER(my_pe(GSHMEM_HERE), gshmem_my_pe());
 }
 GSHMEM_HD int gshmem_n_pes(void)
 {
-    return GSHMEM_EITHER(detail::n_pes(), gshmem_n_pes());
+    return GSHMEM_EITHER(n_pes(GSHMEM_HERE), gshmem_n_pes());
 }
 GSHMEM_HD void gshmem_info_get_version(int *major, int *minor)
 {
@@ -112,110 +96,117 @@ GSHMEM_HD void gshmemx_vendor_get_version_info(int *major, int *minor, int *patc
 }
 GSHMEM_HD void gshmem_global_exit(int status)
 {
-    GSHMEM_EITHER(detail::global_exit(status), gshmem_global_exit(status));
+    GSHMEM_EITHER(global_exit(GSHMEM_HERE, status), gshmem_global_exit(status));
 }
 GSHMEM_HD void *gshmem_ptr(const void *dest, int pe)
 {
-    return GSHMEM_EITHER(detail::peer_pointer(dest, pe), gshmem_ptr(dest, pe));
+    return GSHMEM_EITHER(ptr(GSHMEM_HERE, dest, pe), gshmem_ptr(dest, pe));
 }
 GSHMEM_HD int gshmem_team_my_pe(gshmem_team_t team)
 {
-    return GSHMEM_EITHER(team_my_pe(team), gshmem_team_my_pe(team));
+    return GSHMEM_EITHER(team_my_pe(GSHMEM_HERE, team), gshmem_team_my_pe(team));
 }
 GSHMEM_HD int gshmem_team_n_pes(gshmem_team_t team)
 {
-    return GSHMEM_EITHER(team_n_pes(team), gshmem_team_n_pes(team));
+    return GSHMEM_EITHER(team_n_pes(GSHMEM_HERE, team), gshmem_team_n_pes(team));
 }
 GSHMEM_HD int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team)
 {
-    return GSHMEM_EITHER(team_translate_pe(src_team, src_pe, dest_team),
+    return GSHMEM_EITHER(team_translate_pe(GSHMEM_HERE, src_team, src_pe, dest_team),
                          gshmem_team_translate_pe(src_team, src_pe, dest_team));
 }
 GSHMEM_HD void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe)
 {
-    return GSHMEM_EITHER(detail::team_pointer(team, dest, pe), gshmem_team_ptr(team, dest, pe));
+    return GSHMEM_EITHER(detail::team_pointer(GSHMEM_HERE, team, dest, pe),
+                         gshmem_team_ptr(team, dest, pe));
 }
 
 /* ---- order, signals, synchronisation --------------------------------------------------------- */
 
 GSHMEM_HD void gshmem_fence(void)
 {
-    GSHMEM_EITHER(fence(), gshmem_fence());
+    GSHMEM_EITHER(fence(GSHMEM_HERE), gshmem_fence());
 }
 GSHMEM_HD void gshmem_quiet(void)
 {
-    GSHMEM_EITHER(quiet(), gshmem_quiet());
+    GSHMEM_EITHER(quiet(GSHMEM_HERE), gshmem_quiet());
 }
 GSHMEM_HD uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 {
-    return GSHMEM_EITHER(signal_fetch(sig_addr, "gshmem_signal_fetch"),
+    return GSHMEM_EITHER(signal_fetch(GSHMEM_HERE, sig_addr, "gshmem_signal_fetch"),
                          gshmem_signal_fetch(sig_addr));
 }
 GSHMEM_HD uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)
 {
-    return GSHMEM_EITHER(signal_wait_until(sig_addr, cmp, cmp_value, "gshmem_signal_wait_until"),
-                         gshmem_signal_wait_until(sig_addr, cmp, cmp_value));
+    return GSHMEM_EITHER(
+        signal_wait_until(GSHMEM_HERE, sig_addr, cmp, cmp_value, "gshmem_signal_wait_until"),
+        gshmem_signal_wait_until(sig_addr, cmp, cmp_value));
 }
 GSHMEM_HD void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
-    GSHMEM_EITHER(signal_op(sig_addr, signal, sig_op, pe, "gshmemx_signal_op"),
+    GSHMEM_EITHER(signal_op(GSHMEM_HERE, sig_addr, signal, sig_op, pe, "gshmemx_signal_op"),
                   gshmemx_signal_op(sig_addr, signal, sig_op, pe));
 }
 
 GSHMEM_HD int gshmem_barrier(gshmem_team_t team)
 {
-    return GSHMEM_EITHER(barrier(gshmem::group_thread(), team, 0, "gshmem_barrier"),
+    return GSHMEM_EITHER(barrier(GSHMEM_HERE, gshmem::group_thread(), team, 0, "gshmem_barrier"),
                          gshmem_barrier(team));
 }
 GSHMEM_HD int gshmem_team_sync(gshmem_team_t team)
 {
-    return GSHMEM_EITHER(sync(gshmem::group_thread(), team, 0, "gshmem_team_sync"),
+    return GSHMEM_EITHER(sync(GSHMEM_HERE, gshmem::group_thread(), team, 0, "gshmem_team_sync"),
                          gshmem_team_sync(team));
 }
 GSHMEM_HD void gshmem_barrier_all(void)
 {
-    GSHMEM_EITHER(barrier_all(gshmem::group_thread(), "gshmem_barrier_all"), gshmem_barrier_all());
+    GSHMEM_EITHER(barrier_all(GSHMEM_HERE, gshmem::group_thread(), "gshmem_barrier_all"),
+                  gshmem_barrier_all());
 }
 GSHMEM_HD void gshmem_sync_all(void)
 {
-    GSHMEM_EITHER(sync_all(gshmem::group_thread(), "gshmem_sync_all"), gshmem_sync_all());
+    GSHMEM_EITHER(sync_all(GSHMEM_HERE, gshmem::group_thread(), "gshmem_sync_all"),
+                  gshmem_sync_all());
 }
 
 GSHMEM_D int gshmemx_barrier_lane(gshmem_team_t team, int lane)
 {
-    return gshmem::barrier(gshmem::group_thread(), team, lane, "gshmemx_barrier_lane");
+    return gshmem::barrier(GSHMEM_HERE, gshmem::group_thread(), team, lane, "gshmemx_barrier_lane");
 }
 GSHMEM_D int gshmemx_team_sync_lane(gshmem_team_t team, int lane)
 {
-    return gshmem::sync(gshmem::group_thread(), team, lane, "gshmemx_team_sync_lane");
+    return gshmem::sync(GSHMEM_HERE, gshmem::group_thread(), team, lane, "gshmemx_team_sync_lane");
 }
 
-#define GSHMEM_GROUP(SUFFIX)                                                                   \
-    GSHMEM_D int gshmemx_barrier_##SUFFIX(gshmem_team_t team)                                  \
-    {                                                                                          \
-        return gshmem::barrier(gshmem::group_##SUFFIX(), team, 0, "gshmemx_barrier_" #SUFFIX); \
-    }                                                                                          \
-    GSHMEM_D int gshmemx_team_sync_##SUFFIX(gshmem_team_t team)                                \
-    {                                                                                          \
-        return gshmem::sync(gshmem::group_##SUFFIX(), team, 0, "gshmemx_team_sync_" #SUFFIX);  \
-    }                                                                                          \
-    GSHMEM_D int gshmemx_barrier_lane_##SUFFIX(gshmem_team_t team, int lane)                   \
-    {                                                                                          \
-        return gshmem::barrier(gshmem::group_##SUFFIX(), team, lane,                           \
-                               "gshmemx_barrier_lane_" #SUFFIX);                               \
-    }                                                                                          \
-    GSHMEM_D int gshmemx_team_sync_lane_##SUFFIX(gshmem_team_t team, int lane)                 \
-    {                                                                                          \
-        return gshmem::sync(gshmem::group_##SUFFIX(), team, lane,                              \
-                            "gshmemx_team_sync_lane_" #SUFFIX);                                \
-    }                                                                                          \
-    GSHMEM_D void gshmemx_barrier_all_##SUFFIX()                                               \
-    {                                                                                          \
-        gshmem::barrier_all(gshmem::group_##SUFFIX(), "gshmemx_barrier_all_" #SUFFIX);         \
-    }                                                                                          \
-    GSHMEM_D void gshmemx_sync_all_##SUFFIX()                                                  \
-    {                                                                                          \
-        gshmem::sync_all(gshmem::group_##SUFFIX(), "gshmemx_sync_all_" #SUFFIX);               \
+#define GSHMEM_GROUP(SUFFIX)                                                                  \
+    GSHMEM_D int gshmemx_barrier_##SUFFIX(gshmem_team_t team)                                 \
+    {                                                                                         \
+        return gshmem::barrier(GSHMEM_HERE, gshmem::group_##SUFFIX(), team, 0,                \
+                               "gshmemx_barrier_" #SUFFIX);                                   \
+    }                                                                                         \
+    GSHMEM_D int gshmemx_team_sync_##SUFFIX(gshmem_team_t team)                               \
+    {                                                                                         \
+        return gshmem::sync(GSHMEM_HERE, gshmem::group_##SUFFIX(), team, 0,                   \
+                            "gshmemx_team_sync_" #SUFFIX);                                    \
+    }                                                                                         \
+    GSHMEM_D int gshmemx_barrier_lane_##SUFFIX(gshmem_team_t team, int lane)                  \
+    {                                                                                         \
+        return gshmem::barrier(GSHMEM_HERE, gshmem::group_##SUFFIX(), team, lane,             \
+                               "gshmemx_barrier_lane_" #SUFFIX);                              \
+    }                                                                                         \
+    GSHMEM_D int gshmemx_team_sync_lane_##SUFFIX(gshmem_team_t team, int lane)                \
+    {                                                                                         \
+        return gshmem::sync(GSHMEM_HERE, gshmem::group_##SUFFIX(), team, lane,                \
+                            "gshmemx_team_sync_lane_" #SUFFIX);                               \
+    }                                                                                         \
+    GSHMEM_D void gshmemx_barrier_all_##SUFFIX()                                              \
+    {                                                                                         \
+        gshmem::barrier_all(GSHMEM_HERE, gshmem::group_##SUFFIX(),                            \
+                            "gshmemx_barrier_all_" #SUFFIX);                                  \
+    }                                                                                         \
+    GSHMEM_D void gshmemx_sync_all_##SUFFIX()                                                 \
+    {                                                                                         \
+        gshmem::sync_all(GSHMEM_HERE, gshmem::group_##SUFFIX(), "gshmemx_sync_all_" #SUFFIX); \
     }
 GSHMEM_GROUP(warp)
 GSHMEM_GROUP(block)
@@ -225,6 +216,7 @@ GSHMEM_GROUP(block)
 #include "device/api_words.cuh"
 
 #undef GSHMEM_EITHER
+#undef GSHMEM_HERE
 #undef GSHMEM_HD
 #undef GSHMEM_D
 

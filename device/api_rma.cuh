@@ -7,15 +7,16 @@
 
 /* ---- remote memory access by type ------------------------------------------------------------ */
 
-#define GSHMEM_RMA(NAME, T)                                                                       \
-    GSHMEM_HD void gshmem_##NAME##_p(T *dest, T value, int pe)                                    \
-    {                                                                                             \
-        GSHMEM_EITHER(p(dest, value, pe, "gshmem_" #NAME "_p"),                                   \
-                      gshmem_##NAME##_p(dest, value, pe));                                        \
-    }                                                                                             \
-    GSHMEM_HD T gshmem_##NAME##_g(const T *source, int pe)                                        \
-    {                                                                                             \
-        return GSHMEM_EITHER(g(source, pe, "gshmem_" #NAME "_g"), gshmem_##NAME##_g(source, pe)); \
+#define GSHMEM_RMA(NAME, T)                                                    \
+    GSHMEM_HD void gshmem_##NAME##_p(T *dest, T value, int pe)                 \
+    {                                                                          \
+        GSHMEM_EITHER(p(GSHMEM_HERE, dest, value, pe, "gshmem_" #NAME "_p"),   \
+                      gshmem_##NAME##_p(dest, value, pe));                     \
+    }                                                                          \
+    GSHMEM_HD T gshmem_##NAME##_g(const T *source, int pe)                     \
+    {                                                                          \
+        return GSHMEM_EITHER(g(GSHMEM_HERE, source, pe, "gshmem_" #NAME "_g"), \
+                             gshmem_##NAME##_g(source, pe));                   \
     }
 GSHMEM_TYPES_RMA(GSHMEM_RMA)
 #undef GSHMEM_RMA
@@ -24,18 +25,18 @@ GSHMEM_TYPES_RMA(GSHMEM_RMA)
 #define GSHMEM_COPY(CALL, NAME, T)                                                                 \
     GSHMEM_HD void gshmem_##NAME##_##CALL(T *dest, const T *source, size_t nelems, int pe)         \
     {                                                                                              \
-        GSHMEM_EITHER(                                                                             \
-            CALL(gshmem::group_thread(), dest, source, nelems, pe, "gshmem_" #NAME "_" #CALL),     \
-            gshmem_##NAME##_##CALL(dest, source, nelems, pe));                                     \
+        GSHMEM_EITHER(CALL(GSHMEM_HERE, gshmem::group_thread(), dest, source, nelems, pe,          \
+                           "gshmem_" #NAME "_" #CALL),                                             \
+                      gshmem_##NAME##_##CALL(dest, source, nelems, pe));                           \
     }                                                                                              \
     GSHMEM_D void gshmemx_##NAME##_##CALL##_warp(T *dest, const T *source, size_t nelems, int pe)  \
     {                                                                                              \
-        gshmem::CALL(gshmem::group_warp(), dest, source, nelems, pe,                               \
+        gshmem::CALL(GSHMEM_HERE, gshmem::group_warp(), dest, source, nelems, pe,                  \
                      "gshmemx_" #NAME "_" #CALL "_warp");                                          \
     }                                                                                              \
     GSHMEM_D void gshmemx_##NAME##_##CALL##_block(T *dest, const T *source, size_t nelems, int pe) \
     {                                                                                              \
-        gshmem::CALL(gshmem::group_block(), dest, source, nelems, pe,                              \
+        gshmem::CALL(GSHMEM_HERE, gshmem::group_block(), dest, source, nelems, pe,                 \
                      "gshmemx_" #NAME "_" #CALL "_block");                                         \
     }
 #define GSHMEM_RMA(NAME, T)       \
@@ -52,20 +53,20 @@ GSHMEM_TYPES_RMA(GSHMEM_RMA)
     GSHMEM_HD void gshmem_##NAME##_##CALL(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
                                           size_t nelems, int pe)                                  \
     {                                                                                             \
-        GSHMEM_EITHER(CALL(gshmem::group_thread(), dest, source, dst, sst, nelems, pe,            \
-                           "gshmem_" #NAME "_" #CALL),                                            \
+        GSHMEM_EITHER(CALL(GSHMEM_HERE, gshmem::group_thread(), dest, source, dst, sst, nelems,   \
+                           pe, "gshmem_" #NAME "_" #CALL),                                        \
                       gshmem_##NAME##_##CALL(dest, source, dst, sst, nelems, pe));                \
     }                                                                                             \
     GSHMEM_D void gshmemx_##NAME##_##CALL##_warp(T *dest, const T *source, ptrdiff_t dst,         \
                                                  ptrdiff_t sst, size_t nelems, int pe)            \
     {                                                                                             \
-        gshmem::CALL(gshmem::group_warp(), dest, source, dst, sst, nelems, pe,                    \
+        gshmem::CALL(GSHMEM_HERE, gshmem::group_warp(), dest, source, dst, sst, nelems, pe,       \
                      "gshmemx_" #NAME "_" #CALL "_warp");                                         \
     }                                                                                             \
     GSHMEM_D void gshmemx_##NAME##_##CALL##_block(T *dest, const T *source, ptrdiff_t dst,        \
                                                   ptrdiff_t sst, size_t nelems, int pe)           \
     {                                                                                             \
-        gshmem::CALL(gshmem::group_block(), dest, source, dst, sst, nelems, pe,                   \
+        gshmem::CALL(GSHMEM_HERE, gshmem::group_block(), dest, source, dst, sst, nelems, pe,      \
                      "gshmemx_" #NAME "_" #CALL "_block");                                        \
     }
 #define GSHMEM_RMA(NAME, T)       \
@@ -80,23 +81,23 @@ GSHMEM_TYPES_RMA(GSHMEM_RMA)
     GSHMEM_HD void gshmem_##NAME##_##CALL(T *dest, const T *source, size_t nelems,                 \
                                           uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
     {                                                                                              \
-        GSHMEM_EITHER(CALL(gshmem::group_thread(), dest, source, nelems, sig_addr, signal, sig_op, \
-                           pe, "gshmem_" #NAME "_" #CALL),                                         \
+        GSHMEM_EITHER(CALL(GSHMEM_HERE, gshmem::group_thread(), dest, source, nelems, sig_addr,    \
+                           signal, sig_op, pe, "gshmem_" #NAME "_" #CALL),                         \
                       gshmem_##NAME##_##CALL(dest, source, nelems, sig_addr, signal, sig_op, pe)); \
     }                                                                                              \
     GSHMEM_D void gshmemx_##NAME##_##CALL##_warp(T *dest, const T *source, size_t nelems,          \
                                                  uint64_t *sig_addr, uint64_t signal, int sig_op,  \
                                                  int pe)                                           \
     {                                                                                              \
-        gshmem::CALL(gshmem::group_warp(), dest, source, nelems, sig_addr, signal, sig_op, pe,     \
-                     "gshmemx_" #NAME "_" #CALL "_warp");                                          \
+        gshmem::CALL(GSHMEM_HERE, gshmem::group_warp(), dest, source, nelems, sig_addr, signal,    \
+                     sig_op, pe, "gshmemx_" #NAME "_" #CALL "_warp");                              \
     }                                                                                              \
     GSHMEM_D void gshmemx_##NAME##_##CALL##_block(T *dest, const T *source, size_t nelems,         \
                                                   uint64_t *sig_addr, uint64_t signal, int sig_op, \
                                                   int pe)                                          \
     {                                                                                              \
-        gshmem::CALL(gshmem::group_block(), dest, source, nelems, sig_addr, signal, sig_op, pe,    \
-                     "gshmemx_" #NAME "_" #CALL "_block");                                         \
+        gshmem::CALL(GSHMEM_HERE, gshmem::group_block(), dest, source, nelems, sig_addr, signal,   \
+                     sig_op, pe, "gshmemx_" #NAME "_" #CALL "_block");                             \
     }
 #define GSHMEM_RMA(NAME, T)               \
     GSHMEM_SIGNALLED(put_signal, NAME, T) \
@@ -107,62 +108,62 @@ GSHMEM_TYPES_RMA(GSHMEM_RMA)
 
 /* ---- by element size, and by bytes: elements need only the alignment of a byte --------------- */
 
-#define GSHMEM_COPY(CALL, OP, E)                                                                   \
-    GSHMEM_HD void gshmem_##CALL(void *dest, const void *source, size_t nelems, int pe)            \
-    {                                                                                              \
-        GSHMEM_EITHER(                                                                             \
-            OP(gshmem::group_thread(), (E *)dest, (const E *)source, nelems, pe, "gshmem_" #CALL), \
-            gshmem_##CALL(dest, source, nelems, pe));                                              \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_##CALL##_warp(void *dest, const void *source, size_t nelems, int pe)     \
-    {                                                                                              \
-        gshmem::OP(gshmem::group_warp(), (E *)dest, (const E *)source, nelems, pe,                 \
-                   "gshmemx_" #CALL "_warp");                                                      \
-    }                                                                                              \
-    GSHMEM_D void gshmemx_##CALL##_block(void *dest, const void *source, size_t nelems, int pe)    \
-    {                                                                                              \
-        gshmem::OP(gshmem::group_block(), (E *)dest, (const E *)source, nelems, pe,                \
-                   "gshmemx_" #CALL "_block");                                                     \
+#define GSHMEM_COPY(CALL, OP, E)                                                                 \
+    GSHMEM_HD void gshmem_##CALL(void *dest, const void *source, size_t nelems, int pe)          \
+    {                                                                                            \
+        GSHMEM_EITHER(OP(GSHMEM_HERE, gshmem::group_thread(), (E *)dest, (const E *)source,      \
+                         nelems, pe, "gshmem_" #CALL),                                           \
+                      gshmem_##CALL(dest, source, nelems, pe));                                  \
+    }                                                                                            \
+    GSHMEM_D void gshmemx_##CALL##_warp(void *dest, const void *source, size_t nelems, int pe)   \
+    {                                                                                            \
+        gshmem::OP(GSHMEM_HERE, gshmem::group_warp(), (E *)dest, (const E *)source, nelems, pe,  \
+                   "gshmemx_" #CALL "_warp");                                                    \
+    }                                                                                            \
+    GSHMEM_D void gshmemx_##CALL##_block(void *dest, const void *source, size_t nelems, int pe)  \
+    {                                                                                            \
+        gshmem::OP(GSHMEM_HERE, gshmem::group_block(), (E *)dest, (const E *)source, nelems, pe, \
+                   "gshmemx_" #CALL "_block");                                                   \
     }
 #define GSHMEM_STRIDED(CALL, OP, E)                                                              \
     GSHMEM_HD void gshmem_##CALL(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,   \
                                  size_t nelems, int pe)                                          \
     {                                                                                            \
-        GSHMEM_EITHER(OP(gshmem::group_thread(), (E *)dest, (const E *)source, dst, sst, nelems, \
-                         pe, "gshmem_" #CALL),                                                   \
+        GSHMEM_EITHER(OP(GSHMEM_HERE, gshmem::group_thread(), (E *)dest, (const E *)source, dst, \
+                         sst, nelems, pe, "gshmem_" #CALL),                                      \
                       gshmem_##CALL(dest, source, dst, sst, nelems, pe));                        \
     }                                                                                            \
     GSHMEM_D void gshmemx_##CALL##_warp(void *dest, const void *source, ptrdiff_t dst,           \
                                         ptrdiff_t sst, size_t nelems, int pe)                    \
     {                                                                                            \
-        gshmem::OP(gshmem::group_warp(), (E *)dest, (const E *)source, dst, sst, nelems, pe,     \
-                   "gshmemx_" #CALL "_warp");                                                    \
+        gshmem::OP(GSHMEM_HERE, gshmem::group_warp(), (E *)dest, (const E *)source, dst, sst,    \
+                   nelems, pe, "gshmemx_" #CALL "_warp");                                        \
     }                                                                                            \
     GSHMEM_D void gshmemx_##CALL##_block(void *dest, const void *source, ptrdiff_t dst,          \
                                          ptrdiff_t sst, size_t nelems, int pe)                   \
     {                                                                                            \
-        gshmem::OP(gshmem::group_block(), (E *)dest, (const E *)source, dst, sst, nelems, pe,    \
-                   "gshmemx_" #CALL "_block");                                                   \
+        gshmem::OP(GSHMEM_HERE, gshmem::group_block(), (E *)dest, (const E *)source, dst, sst,   \
+                   nelems, pe, "gshmemx_" #CALL "_block");                                       \
     }
 #define GSHMEM_SIGNALLED(CALL, OP, E)                                                             \
     GSHMEM_HD void gshmem_##CALL(void *dest, const void *source, size_t nelems,                   \
                                  uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)         \
     {                                                                                             \
-        GSHMEM_EITHER(OP(gshmem::group_thread(), (E *)dest, (const E *)source, nelems, sig_addr,  \
-                         signal, sig_op, pe, "gshmem_" #CALL),                                    \
+        GSHMEM_EITHER(OP(GSHMEM_HERE, gshmem::group_thread(), (E *)dest, (const E *)source,       \
+                         nelems, sig_addr, signal, sig_op, pe, "gshmem_" #CALL),                  \
                       gshmem_##CALL(dest, source, nelems, sig_addr, signal, sig_op, pe));         \
     }                                                                                             \
     GSHMEM_D void gshmemx_##CALL##_warp(void *dest, const void *source, size_t nelems,            \
                                         uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)  \
     {                                                                                             \
-        gshmem::OP(gshmem::group_warp(), (E *)dest, (const E *)source, nelems, sig_addr, signal,  \
-                   sig_op, pe, "gshmemx_" #CALL "_warp");                                         \
+        gshmem::OP(GSHMEM_HERE, gshmem::group_warp(), (E *)dest, (const E *)source, nelems,       \
+                   sig_addr, signal, sig_op, pe, "gshmemx_" #CALL "_warp");                       \
     }                                                                                             \
     GSHMEM_D void gshmemx_##CALL##_block(void *dest, const void *source, size_t nelems,           \
                                          uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
     {                                                                                             \
-        gshmem::OP(gshmem::group_block(), (E *)dest, (const E *)source, nelems, sig_addr, signal, \
-                   sig_op, pe, "gshmemx_" #CALL "_block");                                        \
+        gshmem::OP(GSHMEM_HERE, gshmem::group_block(), (E *)dest, (const E *)source, nelems,      \
+                   sig_addr, signal, sig_op, pe, "gshmemx_" #CALL "_block");                      \
     }
 #define GSHMEM_SIZED(BITS, BYTES)                                                    \
     GSHMEM_COPY(put##BITS, put, gshmem::detail::element<BYTES>)                      \

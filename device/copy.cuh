@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A group copies bytes between this PE ("near") and a peer ("far") by loads and stores, without
- * synchronising: callers do that. The far side is always accessed 16 aligned bytes at a time, since
- * the link is the bottleneck; the near side by 16 bytes where it is aligned alike, else by the
- * words its alignment allows. Enough of them are in flight to cover the latency. What does not fill
- * 16 bytes at the two ends ("edges") goes by small accesses. Large copies of a thread or a warp go
- * by the bulk-copy engine where the sides are aligned alike (bulk.cuh). */
+ * A group copies bytes between this PE (local) and a peer (remote) by loads and stores, without
+ * synchronising: callers do that. The remote side is always accessed 16 aligned bytes at a time,
+ * since the link is the bottleneck; the local side by 16 bytes where it is aligned alike, else by
+ * the words its alignment allows. Enough of them are in flight to cover the latency. What does not
+ * fill 16 bytes at the two ends ("edges") goes by small accesses. Large copies of a thread or a
+ * warp go by the bulk-copy engine where the sides are aligned alike (bulk.cuh). */
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
 
@@ -17,7 +17,7 @@ namespace gshmem
 namespace detail
 {
 
-/* put: from near to far. get: from far to near. */
+/* put: from local to remote. get: from remote to local. */
 enum class direction { put, get };
 
 /* A get must see what the peer stored, not what a cache kept. */
@@ -39,23 +39,23 @@ __device__ __forceinline__ void move_one(char *dest, const char *source)
         store_plain(reinterpret_cast<W *>(dest), v);
 }
 
-/* ---- 16 bytes of the near side --------------------------------------------------------------- */
+/* ---- 16 bytes of the local side -------------------------------------------------------------- */
 
-/* How the near side lies relative to the far side's 16-byte vectors. */
-enum class near_side {
+/* How the local side lies relative to the remote side's 16-byte vectors. */
+enum class local_side {
     aligned, /* the same alignment: one access of 16 bytes */
     words,   /* 4-byte words */
     bytes,   /* words that start `shift` bytes before the vector, shift 1 to 3 */
 };
 
 /* `bytes` reads up to 3 bytes before and after the vector: they must belong to the source. */
-template <near_side N> __device__ __forceinline__ vec16 load_near(const char *p, unsigned shift)
+template <local_side N> __device__ __forceinline__ vec16 load_local(const char *p, unsigned shift)
 {
-    if constexpr (N == near_side::aligned)
+    if constexpr (N == local_side::aligned)
         return *reinterpret_cast<const vec16 *>(p);
     const uint32_t *w = reinterpret_cast<const uint32_t *>(p - shift);
     vec16 v = {w[0], w[1], w[2], w[3]};
-    if constexpr (N == near_side::bytes) {
+    if constexpr (N == local_side::bytes) {
         uint32_t last = w[4];
         v.x = join_words(v.x, v.y, shift);
         v.y = join_words(v.y, v.z, shift);
@@ -66,17 +66,18 @@ template <near_side N> __device__ __forceinline__ vec16 load_near(const char *p,
 }
 
 /* The lowest n (1 to 3) bytes. */
-__device__ __forceinline__ void store_near_bytes(char *p, uint32_t v, unsigned n)
+__device__ __forceinline__ void store_local_bytes(char *p, uint32_t v, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         p[i] = (char)(v >> (8 * i));
 }
 
-template <near_side N> __device__ __forceinline__ void store_near(char *p, vec16 v, unsigned shift)
+template <local_side N>
+__device__ __forceinline__ void store_local(char *p, vec16 v, unsigned shift)
 {
-    if constexpr (N == near_side::aligned) {
+    if constexpr (N == local_side::aligned) {
         *reinterpret_cast<vec16 *>(p) = v;
-    } else if constexpr (N == near_side::words) {
+    } else if constexpr (N == local_side::words) {
         uint32_t *w = reinterpret_cast<uint32_t *>(p);
         w[0] = v.x;
         w[1] = v.y;
@@ -85,11 +86,11 @@ template <near_side N> __device__ __forceinline__ void store_near(char *p, vec16
     } else {
         unsigned first = 4 - shift; /* bytes up to the first word boundary */
         uint32_t *w = reinterpret_cast<uint32_t *>(p + first);
-        store_near_bytes(p, v.x, first);
+        store_local_bytes(p, v.x, first);
         w[0] = join_words(v.x, v.y, first);
         w[1] = join_words(v.y, v.z, first);
         w[2] = join_words(v.z, v.w, first);
-        store_near_bytes(p + first + 12, v.w >> (8 * first), shift);
+        store_local_bytes(p + first + 12, v.w >> (8 * first), shift);
     }
 }
 
@@ -123,27 +124,27 @@ template <> struct manner<group_block> {
 
 /* ---- the body: whole vectors ----------------------------------------------------------------- */
 
-template <direction D, near_side N>
+template <direction D, local_side N>
 __device__ __forceinline__ vec16 load_vector(const char *source, unsigned shift)
 {
     if constexpr (D == direction::get)
         return load_relaxed_word(reinterpret_cast<const vec16 *>(source));
     else
-        return load_near<N>(source, shift);
+        return load_local<N>(source, shift);
 }
 
-template <direction D, near_side N>
+template <direction D, local_side N>
 __device__ __forceinline__ void store_vector(char *dest, vec16 v, unsigned shift)
 {
     if constexpr (D == direction::put)
         store_global(reinterpret_cast<vec16 *>(dest), v);
     else
-        store_near<N>(dest, v, shift);
+        store_local<N>(dest, v, shift);
 }
 
 /* U vectors that are step bytes apart. The addresses run instead of being indexed: on a GPU an
  * address takes two registers. */
-template <direction D, near_side N, int U>
+template <direction D, local_side N, int U>
 __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_t step,
                                            unsigned shift)
 {
@@ -162,7 +163,7 @@ __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_
 
 /* As many batches of U vectors, rank, rank + size and so on, as there are; returns where it
  * ended. */
-template <direction D, near_side N, int U>
+template <direction D, local_side N, int U>
 __device__ __forceinline__ size_t copy_batches(size_t i, size_t size, char *dest,
                                                const char *source, size_t nvectors, unsigned shift)
 {
@@ -172,7 +173,7 @@ __device__ __forceinline__ size_t copy_batches(size_t i, size_t size, char *dest
 }
 
 /* At most U - 1 vectors: what no batch of this thread took. */
-template <direction D, near_side N, int U>
+template <direction D, local_side N, int U>
 __device__ __forceinline__ void copy_rest(size_t i, size_t size, char *dest, const char *source,
                                           size_t nvectors, unsigned shift)
 {
@@ -187,7 +188,7 @@ __device__ __forceinline__ void copy_rest(size_t i, size_t size, char *dest, con
             store_vector<D, N>(dest + 16 * (i + u * size), v[u], shift);
 }
 
-template <direction D, near_side N, int U>
+template <direction D, local_side N, int U>
 __device__ __forceinline__ void copy_body(size_t rank, size_t size, char *dest, const char *source,
                                           size_t nvectors, unsigned shift)
 {
@@ -198,8 +199,8 @@ __device__ __forceinline__ void copy_body(size_t rank, size_t size, char *dest, 
 /* ---- the edges: less than 16 bytes before and after the body --------------------------------- */
 
 /* Both sides agree in their last two address bits, and head ends (tail starts) at a vector of the
- * far side. Piece 0 to 4 of the head: a byte, a half, three words, so that each is aligned; 5 to 9
- * of the tail: three words, a half, a byte. */
+ * remote side. Piece 0 to 4 of the head: a byte, a half, three words, so that each is aligned; 5 to
+ * 9 of the tail: three words, a half, a byte. */
 struct edge_piece {
     size_t off;
     unsigned bytes; /* 0: there is none */
@@ -299,8 +300,8 @@ __device__ __forceinline__ void copy_words(size_t rank, size_t size, char *dest,
 {
     constexpr int U = manner<G>::in_flight;
     constexpr size_t bulk_from = manner<G>::template bulk_from<D>;
-    const char *far = D == direction::put ? dest : source;
-    unsigned head = (unsigned)-reinterpret_cast<uintptr_t>(far) & 15u;
+    const char *remote = D == direction::put ? dest : source;
+    unsigned head = (unsigned)-reinterpret_cast<uintptr_t>(remote) & 15u;
     size_t nvectors = (bytes - head) / 16;
     size_t tail_off = head + 16 * nvectors;
     unsigned tail = (unsigned)(bytes - tail_off);
@@ -309,10 +310,10 @@ __device__ __forceinline__ void copy_words(size_t rank, size_t size, char *dest,
     dest += head;
     source += head;
     if (!is_alike)
-        copy_body<D, near_side::words, U>(rank, size, dest, source, nvectors, 0);
+        copy_body<D, local_side::words, U>(rank, size, dest, source, nvectors, 0);
     else if (bulk_from == SIZE_MAX || 16 * nvectors < bulk_from ||
              !bulk_copy((uint32_t)rank, (uint32_t)size, dest, source, 16 * nvectors))
-        copy_body<D, near_side::aligned, U>(rank, size, dest, source, nvectors, 0);
+        copy_body<D, local_side::aligned, U>(rank, size, dest, source, nvectors, 0);
 }
 
 /* Where the vectors begin of which a thread has U in flight, a row apart: each row of threads has U
@@ -332,11 +333,11 @@ __device__ __forceinline__ void copy_few(int left, char *dest, const char *sourc
     GSHMEM_UNROLL
     for (int u = 0; u < U; u++)
         if (u == 0 || u * row < left)
-            v[u] = load_vector<D, near_side::aligned>(source + 16 * u * row, 0);
+            v[u] = load_vector<D, local_side::aligned>(source + 16 * u * row, 0);
     GSHMEM_UNROLL
     for (int u = 0; u < U; u++)
         if (u == 0 || u * row < left)
-            store_vector<D, near_side::aligned>(dest + 16 * u * row, v[u], 0);
+            store_vector<D, local_side::aligned>(dest + 16 * u * row, v[u], 0);
 }
 
 /* U in flight for each thread; is_once: there are no more than those. */
@@ -351,7 +352,7 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
     source += (size_t)16 * first;
     GSHMEM_NO_UNROLL
     for (; left > (U - 1) * row; left -= step) {
-        copy_batch<D, near_side::aligned, U>(dest, source, 16 * row, 0);
+        copy_batch<D, local_side::aligned, U>(dest, source, 16 * row, 0);
         if (is_once)
             return;
         dest += 16 * (uint32_t)step;
@@ -383,28 +384,28 @@ template <direction D, class G>
 __device__ __forceinline__ void copy_bytes(size_t rank, size_t size, char *dest, const char *source,
                                            size_t bytes)
 {
-    const char *far = D == direction::put ? dest : source;
-    const char *near = D == direction::put ? source : dest;
-    size_t head = (unsigned)-reinterpret_cast<uintptr_t>(far) & 15u;
+    const char *remote = D == direction::put ? dest : source;
+    const char *local = D == direction::put ? source : dest;
+    size_t head = (unsigned)-reinterpret_cast<uintptr_t>(remote) & 15u;
     if (head < 3)
         head += 16;
     size_t nvectors = bytes < head + 3 + 16 ? 0 : (bytes - head - 3) / 16;
     if (nvectors == 0)
         head = 0;
-    unsigned shift = (unsigned)(reinterpret_cast<uintptr_t>(near) + head) & 3u;
+    unsigned shift = (unsigned)(reinterpret_cast<uintptr_t>(local) + head) & 3u;
     size_t tail_off = head + 16 * nvectors;
     copy_elements<D, uint8_t>(rank, size, dest, source, head);
     copy_elements<D, uint8_t>(rank, size, dest + tail_off, source + tail_off, bytes - tail_off);
     if (nvectors > 0)
-        copy_body<D, near_side::bytes, manner<G>::in_flight>(rank, size, dest + head, source + head,
-                                                             nvectors, shift);
+        copy_body<D, local_side::bytes, manner<G>::in_flight>(rank, size, dest + head,
+                                                              source + head, nvectors, shift);
 }
 
 /* Not inlined: a call costs little beside the copy, and its code is long. has_words: the caller
  * knows that both addresses are multiples of 4. */
 template <direction D, bool has_words, class G>
-__device__ __noinline__ void copy_any(size_t rank, size_t size, char *dest, const char *source,
-                                      size_t bytes)
+__device__ __noinline__ void copy_ragged(size_t rank, size_t size, char *dest, const char *source,
+                                         size_t bytes)
 {
     unsigned unlike =
         (unsigned)(reinterpret_cast<uintptr_t>(dest) ^ reinterpret_cast<uintptr_t>(source));
@@ -444,8 +445,8 @@ __device__ __forceinline__ void copy_vectors(place at, void *dest_address,
     int nvectors = (int)(bytes / 16);
     if (nvectors <= (int)at.size) {
         if ((int)at.rank < nvectors)
-            copy_batch<D, near_side::aligned, 1>(dest + (size_t)16 * at.rank,
-                                                 source + (size_t)16 * at.rank, 0, 0);
+            copy_batch<D, local_side::aligned, 1>(dest + (size_t)16 * at.rank,
+                                                  source + (size_t)16 * at.rank, 0, 0);
     } else if (nvectors > at_once * (int)at.size) {
         copy_aligned<D, G>(at.rank, at.size, dest, source, bytes);
     } else if constexpr (at_once > 1) {
@@ -475,22 +476,24 @@ __device__ __forceinline__ void copy_word(void *dest_address, const void *source
         move_one<D, uint32_t>(dest, source);
 }
 
-/* Whatever the bytes and the group. has_words: as for copy_any. */
+/* Whatever the bytes and the group. has_words: as for copy_ragged. */
 template <direction D, bool has_words, class G>
-__device__ __forceinline__ void copy_general(place at, void *dest, const void *source, size_t bytes)
+__device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *source,
+                                              size_t bytes)
 {
     if (unlike_vectors(dest, source, bytes) == 0 && at.size % manner<G>::row == 0)
         copy_vectors<D, G>(at, dest, source, bytes);
     else
-        copy_any<D, has_words, G>(at.rank, at.size, static_cast<char *>(dest),
-                                  static_cast<const char *>(source), bytes);
+        copy_ragged<D, has_words, G>(at.rank, at.size, static_cast<char *>(dest),
+                                     static_cast<const char *>(source), bytes);
 }
 
-/* copy_vectors and copy_general on a GPU; on the CPU device each thread moves one contiguous part,
+/* copy_vectors and copy_dispatch on a GPU; on the CPU device each thread moves one contiguous part,
  * in whole cache lines. */
 #if defined(__CUDACC__)
 template <direction D, class G>
-__device__ __forceinline__ void copy_usual(place at, void *dest, const void *source, size_t bytes)
+__device__ __forceinline__ void copy_whole_vectors(place at, void *dest, const void *source,
+                                                   size_t bytes)
 {
     copy_vectors<D, G>(at, dest, source, bytes);
 }
@@ -498,11 +501,11 @@ __device__ __forceinline__ void copy_usual(place at, void *dest, const void *sou
 template <direction D, bool has_words, class G>
 __device__ __forceinline__ void copy(place at, void *dest, const void *source, size_t bytes)
 {
-    copy_general<D, has_words, G>(at, dest, source, bytes);
+    copy_dispatch<D, has_words, G>(at, dest, source, bytes);
 }
 #else
 template <direction D, class G>
-inline void copy_usual(place at, void *dest, const void *source, size_t bytes)
+inline void copy_whole_vectors(place at, void *dest, const void *source, size_t bytes)
 {
     size_t part = ((bytes + at.size - 1) / at.size + 63) & ~(size_t)63;
     size_t off = part * at.rank;
@@ -514,7 +517,7 @@ inline void copy_usual(place at, void *dest, const void *source, size_t bytes)
 template <direction D, bool has_words, class G>
 inline void copy(place at, void *dest, const void *source, size_t bytes)
 {
-    copy_usual<D, G>(at, dest, source, bytes);
+    copy_whole_vectors<D, G>(at, dest, source, bytes);
 }
 #endif
 

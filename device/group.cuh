@@ -2,8 +2,9 @@
  * The threads that make a call together: one, a warp, a block. Each has rank(), size() and sync();
  * sync also orders: what any of them did before it is seen by all of them after it.
  *
- * Most groups are of whole warps and, a block, along x alone. For those unusual() is 0 and early()
- * is rank and size, read here and not where they are used: that takes long, and a sync hides it. */
+ * Most groups are of whole warps and, a block, along x alone. For those irregular() is 0 and
+ * early() is rank and size, read here and not where they are used: that takes long, and a sync
+ * hides it. */
 #ifndef GSHMEM_GROUP_CUH
 #define GSHMEM_GROUP_CUH
 
@@ -65,7 +66,7 @@ __device__ __forceinline__ uint32_t lane()
 struct group_thread {
     __device__ __forceinline__ uint32_t rank() const { return 0; }
     __device__ __forceinline__ uint32_t size() const { return 1; }
-    __device__ __forceinline__ uint32_t unusual() const { return 0; }
+    __device__ __forceinline__ uint32_t irregular() const { return 0; }
     __device__ __forceinline__ detail::place early() const { return {0, 1}; }
     __device__ __forceinline__ void sync() const {}
 };
@@ -82,7 +83,7 @@ struct group_warp {
         uint32_t rest = detail::block_size() - (detail::rank_in_block() & ~31u);
         return rest < 32 ? rest : 32;
     }
-    __device__ __forceinline__ uint32_t unusual() const { return detail::block_size() % 32; }
+    __device__ __forceinline__ uint32_t irregular() const { return detail::block_size() % 32; }
     __device__ __forceinline__ detail::place early() const { return {detail::pinned(rank()), 32}; }
     __device__ __forceinline__ void sync() const { __syncwarp(); }
 };
@@ -91,7 +92,7 @@ struct group_warp {
 struct group_block {
     __device__ __forceinline__ uint32_t rank() const { return detail::rank_in_block(); }
     __device__ __forceinline__ uint32_t size() const { return detail::block_size(); }
-    __device__ __forceinline__ uint32_t unusual() const
+    __device__ __forceinline__ uint32_t irregular() const
     {
         return ((blockDim.y | blockDim.z) ^ 1) | blockDim.x % 32;
     }

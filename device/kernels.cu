@@ -4,8 +4,9 @@
  * has their arguments. Addresses were checked by the host. */
 #include "device/kernels.h"
 #include "device/amo.cuh"
+#include "device/default.cuh"
 #include "device/order.cuh"
-#include "device/ring.cuh"
+#include "device/far.cuh"
 #include "device/rma.cuh"
 #include "device/signal.cuh"
 #include "device/sync.cuh"
@@ -73,7 +74,8 @@ template <class T> __device__ void wait_share(const gsh_kernel_wait_args &a)
     with_comparison(a.cmp, [&](auto test) {
         for (uint64_t i = threadIdx.x; i < a.nelems; i += blockDim.x)
             if (!is_left_out(status, i))
-                wait_word(ivars + i, test, a.cmp, values ? values[i] : (T)a.value, a.call);
+                wait_word(default_context(), ivars + i, test, a.cmp,
+                          values ? values[i] : (T)a.value, a.call);
     });
 }
 
@@ -93,22 +95,22 @@ __device__ void copy_far(const gsh_kernel_far_args &a)
     void *remote = pointer<void>(a.remote), *local = pointer<void>(a.local);
     switch (a.op) {
     case GSH_FAR_PUT:
-        far_put(block, remote, local, a.bytes, a.pe, true, a.call);
+        far_put(default_context(), block, remote, local, a.bytes, a.pe, true, a.call);
         break;
     case GSH_FAR_GET:
-        far_get(block, local, remote, a.bytes, a.pe, true, a.call);
+        far_get(default_context(), block, local, remote, a.bytes, a.pe, true, a.call);
         break;
     case GSH_FAR_IPUT:
-        far_iput(block, remote, local, (ptrdiff_t)a.dst, (ptrdiff_t)a.sst, a.elem_bytes, a.nelems,
-                 a.pe, a.call);
+        far_iput(default_context(), block, remote, local, (ptrdiff_t)a.dst, (ptrdiff_t)a.sst,
+                 a.elem_bytes, a.nelems, a.pe, a.call);
         break;
     case GSH_FAR_IGET:
-        far_iget(block, local, remote, (ptrdiff_t)a.dst, (ptrdiff_t)a.sst, a.elem_bytes, a.nelems,
-                 a.pe, a.call);
+        far_iget(default_context(), block, local, remote, (ptrdiff_t)a.dst, (ptrdiff_t)a.sst,
+                 a.elem_bytes, a.nelems, a.pe, a.call);
         break;
     default:
-        far_put_signal(block, remote, local, a.bytes, pointer<uint64_t>(a.signal), a.value,
-                       (int)a.sig_op, a.pe, true, a.call);
+        far_put_signal(default_context(), block, remote, local, a.bytes,
+                       pointer<uint64_t>(a.signal), a.value, (int)a.sig_op, a.pe, true, a.call);
     }
 }
 
@@ -203,9 +205,10 @@ __global__ void __launch_bounds__(256) gsh_kernel_far(const __grid_constant__ gs
     if (is_first)
         fence(); /* what the stream did before comes first */
     if (a.op == GSH_FAR_P && is_first)
-        far_p(pointer<void>(a.remote), a.value, (uint32_t)a.bytes, a.pe, a.call);
+        far_p(default_context(), pointer<void>(a.remote), a.value, (uint32_t)a.bytes, a.pe, a.call);
     else if (a.op == GSH_FAR_AMO && is_first)
-        far_signal(pointer<uint64_t>(a.signal), a.value, (int)a.sig_op, a.pe, a.call);
+        far_signal(default_context(), pointer<uint64_t>(a.signal), a.value, (int)a.sig_op, a.pe,
+                   a.call);
     else if (a.op != GSH_FAR_P && a.op != GSH_FAR_AMO && a.op != GSH_FAR_QUIET)
         copy_far(a);
     bool has_put = a.op == GSH_FAR_PUT || a.op == GSH_FAR_P || a.op == GSH_FAR_IPUT;

@@ -6,28 +6,28 @@
 #define GSHMEM_ORDER_CUH
 
 #include "device/address.cuh"
-#include "device/ring.cuh"
+#include "device/far.cuh"
 
 namespace gshmem
 {
 
 /* Guarantee: this thread's earlier puts and atomics to each PE (and those of its group that a group
  * call or synchronisation ordered before) are seen before its later ones to that PE. */
-__device__ __forceinline__ void fence()
+template <class C> __device__ __forceinline__ void fence(const C &c)
 {
-    if (detail::has_far())
-        detail::out_of_line(detail::far_fence)();
+    if (detail::has_far(c))
+        detail::far_fence(c);
     detail::fence_acq_rel();
 }
 
 /* Guarantee: the same calls and earlier nbi gets are complete: whoever looks from now on, this
  * thread included, sees them. A sequentially consistent fence, because "complete" also orders a
  * later get after an earlier put to another address. */
-__device__ __forceinline__ void quiet()
+template <class C> __device__ __forceinline__ void quiet(const C &c)
 {
     /* The fence comes after, so that what far gets brought is ordered with the rest. */
-    if (detail::has_far())
-        detail::out_of_line(detail::far_quiet)();
+    if (detail::has_far(c))
+        detail::far_quiet(c);
     detail::fence_seq_cst();
 }
 

@@ -25,15 +25,15 @@ namespace detail
 
 /* ---- rings and waits ------------------------------------------------------------------------- */
 
-__device__ __forceinline__ gsh_ring *ring_at(uint32_t index)
+template <class C> __device__ __forceinline__ gsh_ring *ring_at(const C &c, uint32_t index)
 {
-    return reinterpret_cast<gsh_ring *>(state().rings) + index;
+    return reinterpret_cast<gsh_ring *>(state_of(c).rings) + index;
 }
 
 /* Of the ring for everything to pe. */
-__device__ __forceinline__ uint32_t ring_index(int pe)
+template <class C> __device__ __forceinline__ uint32_t ring_index(const C &c, int pe)
 {
-    return (uint32_t)pe & ((uint32_t)state().n_rings - 1);
+    return (uint32_t)pe & ((uint32_t)state_of(c).n_rings - 1);
 }
 
 __device__ __forceinline__ gsh_ring_cpu *proxy_words(const gsh_ring *ring)
@@ -62,6 +62,11 @@ struct request {
     uint64_t position;                  /* reserved for it */
     uint32_t key, here, waiting, group; /* see ask() */
 };
+
+template <class C> __device__ __forceinline__ gsh_ring *ring_of(const C &c, const request *r)
+{
+    return ring_at(c, r->ring);
+}
 
 /* ---- threads that act as one ----------------------------------------------------------------- */
 
@@ -156,14 +161,15 @@ __device__ __forceinline__ bool is_in(uint32_t group)
 
 /* Waits until *word, written with release by the proxy (or a turn's last holder), has reached
  * value: what came before that is seen. */
-__device__ __noinline__ inline uint64_t await_word(const uint64_t *word, uint64_t value,
-                                                   const request *r)
+template <class C>
+__device__ GSHMEM_APART uint64_t await_word(const C &c, const uint64_t *word, uint64_t value,
+                                            const request *r)
 {
     r = opaque(r);
     spin s;
     uint64_t seen = load_acquire(word);
     while (seen < value) {
-        s.turn(GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_GE, word, value, seen);
+        s.turn(c, GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_GE, word, value, seen);
         seen = load_acquire(word);
     }
     s.done();
@@ -187,25 +193,25 @@ __device__ __forceinline__ uint64_t slots_of_group(const request *r)
     return is_token(r) ? 1 : (uint64_t)size_of(r->group) * slots_of(r);
 }
 
-__device__ __noinline__ inline void await_room(const request *r)
+template <class C> __device__ GSHMEM_APART void await_room(const C &c, const request *r)
 {
     r = opaque(r);
-    gsh_ring *ring = ring_at(r->ring);
+    gsh_ring *ring = ring_of(c, r);
     uint64_t needed = r->position + slots_of_group(r) - ring->n_slots;
-    uint64_t tail = await_word(&proxy_words(ring)->cpu_tail, needed, r);
-    store_relaxed(&ring_at(r->ring)->gpu_tail, tail);
+    uint64_t tail = apart<await_word<C>>(c, &proxy_words(ring)->cpu_tail, needed, r);
+    store_relaxed(&ring_of(c, r)->gpu_tail, tail);
 }
 
 /* Positions for the group, with room. No order is needed between reading the tail, also by way of
  * gpu_tail, and the stores to the slots: those depend on what was read. */
-__device__ __forceinline__ void reserve(request *r)
+template <class C> __device__ __forceinline__ void reserve(const C &c, request *r)
 {
     if (rank_in(r->group) == 0) {
-        gsh_ring *ring = ring_at(r->ring);
+        gsh_ring *ring = ring_of(c, r);
         uint64_t n = slots_of_group(r), tail = load_relaxed(&ring->gpu_tail);
         r->position = atomic_add(&ring->gpu_head, n);
         if (r->position + n - tail > ring->n_slots)
-            await_room(r);
+            apart<await_room<C>>(c, r);
     }
     r->position = of_first(r->group, r->position);
     if (!is_token(r))
@@ -263,9 +269,9 @@ __device__ __forceinline__ uint64_t header(gsh_ring_op op, uint32_t slots, int p
 }
 
 /* The header comes last, since it holds a bit of each word. */
-__device__ __forceinline__ void write_request(const request *r)
+template <class C> __device__ __forceinline__ void write_request(const C &c, const request *r)
 {
-    gsh_ring *ring = ring_at(r->ring);
+    gsh_ring *ring = ring_of(c, r);
     uint32_t payload = slots_of(r) - 1;
     uint64_t tops = 0;
     GSHMEM_NO_UNROLL
@@ -283,52 +289,52 @@ __device__ __forceinline__ void write_request(const request *r)
 
 /* Takes a ticket for each thread of the group and waits for the turns of all their cells: one that
  * went on alone would reserve for the group, and who has reserved must not wait for a turn. */
-__device__ __forceinline__ void take_ticket(request *r)
+template <class C> __device__ __forceinline__ void take_ticket(const C &c, request *r)
 {
     uint64_t first = 0;
     if (rank_in(r->group) == 0)
-        first = atomic_add(&ring_at(r->ring)->gpu_ticket, (uint64_t)size_of(r->group));
+        first = atomic_add(&ring_of(c, r)->gpu_ticket, (uint64_t)size_of(r->group));
     r->immediate = of_first(r->group, first) + rank_in(r->group);
-    await_word(&ring_at(r->ring)->gpu_turn[r->immediate % GSH_RING_REPLIES],
-               r->immediate / GSH_RING_REPLIES, r);
+    apart<await_word<C>>(c, &ring_of(c, r)->gpu_turn[r->immediate % GSH_RING_REPLIES],
+                         r->immediate / GSH_RING_REPLIES, r);
     meet(r->group);
 }
 
-__device__ __noinline__ inline uint64_t await_answer(const request *r)
+template <class C> __device__ GSHMEM_APART uint64_t await_answer(const C &c, const request *r)
 {
-    gsh_ring *ring = ring_at(r->ring);
+    gsh_ring *ring = ring_of(c, r);
     const gsh_ring_reply *cell = &proxy_words(ring)->reply[r->immediate % GSH_RING_REPLIES];
     uint32_t mark = (uint32_t)(GSH_RING_REPLY_MARK(r->immediate) >> 32);
     spin s;
     words2 seen = load_relaxed_words(reinterpret_cast<const words2 *>(cell));
     while ((uint32_t)(seen.low >> 32) != mark || (uint32_t)(seen.high >> 32) != mark) {
-        s.turn(GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_EQ, &cell->word[0],
+        s.turn(c, GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_EQ, &cell->word[0],
                (uint64_t)mark, seen.low >> 32);
         seen = load_relaxed_words(reinterpret_cast<const words2 *>(cell));
     }
     s.done();
     /* pairs with await_word in take_ticket: the cell has been read */
-    store_release(&ring_at(r->ring)->gpu_turn[r->immediate % GSH_RING_REPLIES],
+    store_release(&ring_of(c, r)->gpu_turn[r->immediate % GSH_RING_REPLIES],
                   r->immediate / GSH_RING_REPLIES + 1);
     return (uint32_t)seen.low | seen.high << 32;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-__device__ __forceinline__ void push(request *r)
+template <class C> __device__ __forceinline__ void push(const C &c, request *r)
 {
     if (r->wait == until::answer)
-        take_ticket(r);
-    reserve(r);
+        take_ticket(c, r);
+    reserve(c, r);
     if (!is_token(r) || rank_in(r->group) == 0)
-        write_request(r);
+        write_request(c, r);
 }
 
 /* Pushes the request and waits as it says. Returns the answer when it waits for one, else the
  * position behind the request. The threads of the warp that are here push those with the same key
  * together, the lowest key first. Requests with an answer are all of one size, so that those in one
  * ring have one key. */
-__device__ __noinline__ inline uint64_t ask(request *r)
+template <class C> __device__ GSHMEM_APART uint64_t ask(const C &c, request *r)
 {
     r = opaque(r);
     r->key = r->ring << 8 | (r->wait == until::answer ? 32u : 0u) | (is_token(r) ? 16u : 0u) |
@@ -338,12 +344,13 @@ __device__ __noinline__ inline uint64_t ask(request *r)
         r->group = next_group(r->here, r->waiting, r->key);
         r->waiting &= ~r->group;
         if (is_in(r->group))
-            push(r);
+            push(c, r);
     } while (r->waiting != 0);
     if (r->wait == until::answer)
-        return await_answer(r);
+        return apart<await_answer<C>>(c, r);
     if (r->wait == until::done)
-        await_word(&proxy_words(ring_at(r->ring))->cpu_done, r->position + slots_of(r), r);
+        apart<await_word<C>>(c, &proxy_words(ring_of(c, r))->cpu_done, r->position + slots_of(r),
+                             r);
     return r->position + slots_of(r);
 }
 
@@ -385,9 +392,10 @@ __device__ __forceinline__ uint64_t reserve_short(gsh_ring *ring, view v, uint64
 }
 
 /* So many slots behind where the group's requests begin. */
-__device__ __forceinline__ void write_short(const short_wait *s, uint64_t distance)
+template <class C>
+__device__ __forceinline__ void write_short(const C &c, const short_wait *s, uint64_t distance)
 {
-    const gsh_ring *ring = ring_at(s->r.ring);
+    const gsh_ring *ring = ring_of(c, &s->r);
     uint64_t position = s->r.position + distance;
     if (s->r.n_values > 0)
         write_slot(view_of(ring), position + 1, s->w.values);
@@ -395,17 +403,18 @@ __device__ __forceinline__ void write_short(const short_wait *s, uint64_t distan
     wake_proxy(ring);
 }
 
-__device__ __noinline__ inline void await_short(short_wait *s)
+template <class C> __device__ GSHMEM_APART void await_short(const C &c, short_wait *s)
 {
     s = opaque(s);
     if (rank_in(s->r.group) == 0)
-        await_room(&s->r);
+        apart<await_room<C>>(c, &s->r);
     of_first(s->r.group, 0); /* the others wait here */
 }
 
 /* For several threads. */
-__device__ __noinline__ inline void push_together(words4 w, uint32_t slots, uint32_t index,
-                                                  const char *call)
+template <class C>
+__device__ GSHMEM_APART void push_together(const C &c, words4 w, uint32_t slots, uint32_t index,
+                                           const char *call)
 {
     short_wait memory, *s = opaque(&memory);
     note_short(s, w, slots, index, call);
@@ -418,7 +427,7 @@ __device__ __noinline__ inline void push_together(words4 w, uint32_t slots, uint
         uint64_t position = 0;
         bool has_room = true;
         if (rank_in(group) == 0) {
-            gsh_ring *ring = ring_at(s->r.ring);
+            gsh_ring *ring = ring_of(c, &s->r);
             position = reserve_short(ring, view_of(ring),
                                      (uint64_t)size_of(group) * slots_of(&s->r), &has_room);
         }
@@ -428,41 +437,43 @@ __device__ __noinline__ inline void push_together(words4 w, uint32_t slots, uint
         if ((position & 1) == 0) {
             s->r.here = here;
             s->r.waiting = waiting;
-            await_short(s);
+            apart<await_short<C>>(c, s);
             here = s->r.here;
             waiting = s->r.waiting;
         }
-        write_short(s, (uint64_t)rank_in(s->r.group) * slots_of(&s->r));
+        write_short(c, s, (uint64_t)rank_in(s->r.group) * slots_of(&s->r));
     } while (waiting != 0);
 }
 
 /* For one thread, which has reserved and found no room. */
-__device__ __noinline__ inline void push_late(words4 w, uint32_t slots, uint32_t index,
-                                              uint64_t position, const char *call)
+template <class C>
+__device__ GSHMEM_APART void push_late(const C &c, words4 w, uint32_t slots, uint32_t index,
+                                       uint64_t position, const char *call)
 {
     short_wait memory, *s = opaque(&memory);
     note_short(s, w, slots, index, call);
     s->r.position = position;
     s->r.group = own_group();
-    await_short(s);
-    write_short(s, 0);
+    apart<await_short<C>>(c, s);
+    write_short(c, s, 0);
 }
 
 /* ask() for a request that is written only, and not a token. A thread that is alone keeps nothing
  * in memory. */
-__device__ __forceinline__ void push_short(words4 w, uint32_t slots, uint32_t index,
+template <class C>
+__device__ __forceinline__ void push_short(const C &c, words4 w, uint32_t slots, uint32_t index,
                                            const char *call)
 {
     if (size_of(threads_here()) > 1) {
-        out_of_line(push_together)(w, slots, index, call);
+        out_of_line<push_together<C>>(c, w, slots, index, call);
         return;
     }
-    gsh_ring *ring = ring_at(index);
+    gsh_ring *ring = ring_at(c, index);
     view v = view_of(ring); /* on its way while the atomic is */
     bool has_room;
     uint64_t position = reserve_short(ring, v, slots, &has_room);
     if (!has_room) {
-        out_of_line(push_late)(w, slots, index, position, call);
+        out_of_line<push_late<C>>(c, w, slots, index, position, call);
         return;
     }
     if (slots > 1)

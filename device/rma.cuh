@@ -2,15 +2,15 @@
  * put, get, p, g and the strided forms. A group's call behaves as if one thread had made it after
  * the group's own synchronisation: all of them synchronise before (the source is ready) and after
  * (it may be used again, and any thread's fence covers all of it). For near peers the nbi forms are
- * the same calls: loads and stores are outstanding until quiet anyway. What is not usual, far peers
- * among it, goes another way, out of line. */
+ * the same calls: loads and stores are outstanding until quiet anyway. What is not a copy of whole
+ * vectors or of one word, and far peers, go another way, out of line. */
 #ifndef GSHMEM_RMA_CUH
 #define GSHMEM_RMA_CUH
 
 #include "device/address.cuh"
 #include "device/copy.cuh"
 #include "device/group.cuh"
-#include "device/ring.cuh"
+#include "device/far.cuh"
 
 namespace gshmem
 {
@@ -21,175 +21,181 @@ namespace detail
 /* A put or get whatever the peer, the group and the bytes. Out of line, and not through a pointer:
  * copy_aligned, which both ways call, would keep registers in local memory then. is_far_possible is
  * may_be_far: files where it differs can be linked together. */
-template <bool is_blocking, bool has_words, bool is_far_possible, class G>
-__device__ __noinline__ void put_any(G g, void *dest, const void *source, size_t bytes, int pe,
-                                     const char *call)
+template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
+__device__ GSHMEM_APART void put_general(const C &c, void *dest, const void *source, size_t bytes,
+                                         int pe, const char *call)
 {
+    G g;
     route(
-        dest, pe,
+        c, dest, pe,
         [&](void *mapped) {
             g.sync();
             copy<direction::put, has_words, G>({g.rank(), g.size()}, mapped, source, bytes);
             g.sync();
         },
-        [&] { far_put(g, dest, source, bytes, pe, is_blocking, call); });
+        [&] { far_put(c, g, dest, source, bytes, pe, is_blocking, call); });
 }
 
-template <bool is_blocking, bool has_words, bool is_far_possible, class G>
-__device__ __noinline__ void get_any(G g, void *dest, const void *source, size_t bytes, int pe,
-                                     const char *call)
+template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
+__device__ GSHMEM_APART void get_general(const C &c, void *dest, const void *source, size_t bytes,
+                                         int pe, const char *call)
 {
+    G g;
     route(
-        source, pe,
+        c, source, pe,
         [&](const void *mapped) {
             g.sync();
             copy<direction::get, has_words, G>({g.rank(), g.size()}, dest, mapped, bytes);
             g.sync();
             poll_pause(source);
         },
-        [&] { far_get(g, dest, source, bytes, pe, is_blocking, call); });
+        [&] { far_get(c, g, dest, source, bytes, pe, is_blocking, call); });
 }
 
 /* Whole vectors, to or from a peer of the run. A branch more costs a call 10 ns on a GPU, and what
- * a block of 1024 threads decides after its synchronisation all its warps execute: so the usual way
- * has one branch, before it. */
-template <class G>
-__device__ __forceinline__ bool is_usual(G g, const void *dest, const void *source, size_t bytes,
-                                         uint32_t number)
+ * a block of 1024 threads decides after its synchronisation all its warps execute: so the way of
+ * vectors has one branch, before it. */
+template <class G, class C>
+__device__ __forceinline__ bool is_vector_path(const C &c, G g, const void *dest,
+                                               const void *source, size_t bytes, uint32_t number)
 {
     return __builtin_expect(
-        is_of_run(number) & ((unlike_vectors(dest, source, bytes) | g.unusual()) == 0), 1);
+        is_of_run(c, number) & ((unlike_vectors(dest, source, bytes) | g.irregular()) == 0), 1);
 }
 
 /* The next question: one word, to or from a peer of the run. */
-template <size_t align>
-__device__ __forceinline__ bool is_word_in_run(const void *dest, const void *source, size_t bytes,
-                                               uint32_t number)
+template <size_t align, class C>
+__device__ __forceinline__ bool is_word_path(const C &c, const void *dest, const void *source,
+                                             size_t bytes, uint32_t number)
 {
-    return is_word<align>(dest, source, bytes) && is_of_run(number);
+    return is_word<align>(dest, source, bytes) && is_of_run(c, number);
 }
 
-template <bool is_blocking, class G, class T>
-__device__ __forceinline__ void put_either(G g, T *dest, const T *source, size_t nelems, int pe,
-                                           const char *call)
+template <bool is_blocking, class G, class T, class C>
+__device__ __forceinline__ void put_dispatch(const C &c, G g, T *dest, const T *source,
+                                             size_t nelems, int pe, const char *call)
 {
     size_t bytes = nelems * sizeof(T);
-    uint32_t number = number_in_run(pe);
-    check(call, dest, bytes_of<T>(nelems), pe);
-    check_local(call, source, bytes_of<T>(nelems), pe);
-    if (is_usual(g, dest, source, bytes, number)) {
+    uint32_t number = number_in_run(c, pe);
+    check(c, call, dest, bytes_of<T>(nelems), pe);
+    check_local(c, call, source, bytes_of<T>(nelems), pe);
+    if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_usual<direction::put, G>(at, address_in_run(dest, number), source, bytes);
+        copy_whole_vectors<direction::put, G>(at, address_in_run(c, dest, number), source, bytes);
         g.sync();
-    } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
+    } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
         g.sync();
         if (g.rank() == 0)
-            copy_word<direction::put>(address_in_run(dest, number), source, bytes);
+            copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
         g.sync();
     } else {
-        put_any<is_blocking, (alignof(T) >= 4), may_be_far>(g, dest, source, bytes, pe, call);
+        apart<put_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(c, dest, source, bytes,
+                                                                             pe, call);
     }
 }
 
-template <bool is_blocking, class G, class T>
-__device__ __forceinline__ void get_either(G g, T *dest, const T *source, size_t nelems, int pe,
-                                           const char *call)
+template <bool is_blocking, class G, class T, class C>
+__device__ __forceinline__ void get_dispatch(const C &c, G g, T *dest, const T *source,
+                                             size_t nelems, int pe, const char *call)
 {
     size_t bytes = nelems * sizeof(T);
-    uint32_t number = number_in_run(pe);
-    check(call, source, bytes_of<T>(nelems), pe);
-    check_local(call, dest, bytes_of<T>(nelems), pe);
-    if (is_usual(g, dest, source, bytes, number)) {
+    uint32_t number = number_in_run(c, pe);
+    check(c, call, source, bytes_of<T>(nelems), pe);
+    check_local(c, call, dest, bytes_of<T>(nelems), pe);
+    if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_usual<direction::get, G>(at, dest, address_in_run(source, number), bytes);
+        copy_whole_vectors<direction::get, G>(at, dest, address_in_run(c, source, number), bytes);
         g.sync();
         poll_pause(source);
-    } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
+    } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
         g.sync();
         if (g.rank() == 0)
-            copy_word<direction::get>(dest, address_in_run(source, number), bytes);
+            copy_word<direction::get>(dest, address_in_run(c, source, number), bytes);
         g.sync();
         poll_pause(source);
     } else {
-        get_any<is_blocking, (alignof(T) >= 4), may_be_far>(g, dest, source, bytes, pe, call);
+        apart<get_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(c, dest, source, bytes,
+                                                                             pe, call);
     }
 }
 
 } // namespace detail
 
 /* nelems elements from source to dest on pe. */
-template <class G, class T>
-__device__ __forceinline__ void put(G g, T *dest, const T *source, size_t nelems, int pe,
-                                    const char *call = "gshmem::put")
+template <class G, class T, class C>
+__device__ __forceinline__ void put(const C &c, G g, T *dest, const T *source, size_t nelems,
+                                    int pe, const char *call = "gshmem::put")
 {
-    detail::put_either<true>(g, dest, source, nelems, pe, call);
+    detail::put_dispatch<true>(c, g, dest, source, nelems, pe, call);
 }
 
 /* The same; source may be reused after quiet. */
-template <class G, class T>
-__device__ __forceinline__ void put_nbi(G g, T *dest, const T *source, size_t nelems, int pe,
-                                        const char *call = "gshmem::put_nbi")
+template <class G, class T, class C>
+__device__ __forceinline__ void put_nbi(const C &c, G g, T *dest, const T *source, size_t nelems,
+                                        int pe, const char *call = "gshmem::put_nbi")
 {
-    detail::put_either<false>(g, dest, source, nelems, pe, call);
+    detail::put_dispatch<false>(c, g, dest, source, nelems, pe, call);
 }
 
 /* nelems elements from source on pe to dest. */
-template <class G, class T>
-__device__ __forceinline__ void get(G g, T *dest, const T *source, size_t nelems, int pe,
-                                    const char *call = "gshmem::get")
+template <class G, class T, class C>
+__device__ __forceinline__ void get(const C &c, G g, T *dest, const T *source, size_t nelems,
+                                    int pe, const char *call = "gshmem::get")
 {
-    detail::get_either<true>(g, dest, source, nelems, pe, call);
+    detail::get_dispatch<true>(c, g, dest, source, nelems, pe, call);
 }
 
 /* The same; dest has them after quiet. */
-template <class G, class T>
-__device__ __forceinline__ void get_nbi(G g, T *dest, const T *source, size_t nelems, int pe,
-                                        const char *call = "gshmem::get_nbi")
+template <class G, class T, class C>
+__device__ __forceinline__ void get_nbi(const C &c, G g, T *dest, const T *source, size_t nelems,
+                                        int pe, const char *call = "gshmem::get_nbi")
 {
-    detail::get_either<false>(g, dest, source, nelems, pe, call);
+    detail::get_dispatch<false>(c, g, dest, source, nelems, pe, call);
 }
 
 namespace detail
 {
 
 /* p and g for a peer that is not of the run. */
-template <class T>
-__device__ __noinline__ void p_elsewhere(T *dest, T value, int pe, const char *call)
+template <class T, class C>
+__device__ GSHMEM_APART void p_elsewhere(const C &c, T *dest, T value, int pe, const char *call)
 {
     route(
-        dest, pe, [&](T *mapped) { store_relaxed(mapped, value); },
-        [&] { out_of_line(far_p)(dest, bit_cast<word<T>>(value), sizeof(T), pe, call); });
+        c, dest, pe, [&](T *mapped) { store_relaxed(mapped, value); },
+        [&] { far_p(c, dest, bit_cast<word<T>>(value), sizeof(T), pe, call); });
 }
 
-template <class T> __device__ __noinline__ T g_elsewhere(const T *source, int pe, const char *call)
+template <class T, class C>
+__device__ GSHMEM_APART T g_elsewhere(const C &c, const T *source, int pe, const char *call)
 {
     return route(
-        source, pe, [&](const T *mapped) { return load_relaxed(mapped); },
-        [&] { return bit_cast<T>((word<T>)out_of_line(far_g)(source, sizeof(T), pe, call)); });
+        c, source, pe, [&](const T *mapped) { return load_relaxed(mapped); },
+        [&] { return bit_cast<T>((word<T>)far_g(c, source, sizeof(T), pe, call)); });
 }
 
 } // namespace detail
 
 /* One element by value: a relaxed store at system scope, so that the peer may wait for it. */
-template <class T>
-__device__ __forceinline__ void p(T *dest, T value, int pe, const char *call = "gshmem::p")
+template <class T, class C>
+__device__ __forceinline__ void p(const C &c, T *dest, T value, int pe,
+                                  const char *call = "gshmem::p")
 {
-    detail::check(call, dest, sizeof(T), pe);
+    detail::check(c, call, dest, sizeof(T), pe);
     detail::route_word(
-        dest, pe, [&](T *mapped) { detail::store_relaxed(mapped, value); },
-        [&] { detail::p_elsewhere(dest, value, pe, call); });
+        c, dest, pe, [&](T *mapped) { detail::store_relaxed(mapped, value); },
+        [&] { detail::apart<detail::p_elsewhere<T, C>>(c, dest, value, pe, call); });
 }
 
-template <class T>
-__device__ __forceinline__ T g(const T *source, int pe, const char *call = "gshmem::g")
+template <class T, class C>
+__device__ __forceinline__ T g(const C &c, const T *source, int pe, const char *call = "gshmem::g")
 {
-    detail::check(call, source, sizeof(T), pe);
-    return detail::seen(source, detail::route_word(
-                                    source, pe,
-                                    [&](const T *mapped) { return detail::load_relaxed(mapped); },
-                                    [&] { return detail::g_elsewhere(source, pe, call); }));
+    detail::check(c, call, source, sizeof(T), pe);
+    return detail::seen(
+        source, detail::route_word(
+                    c, source, pe, [&](const T *mapped) { return detail::load_relaxed(mapped); },
+                    [&] { return detail::apart<detail::g_elsewhere<T, C>>(c, source, pe, call); }));
 }
 
 namespace detail
@@ -247,45 +253,48 @@ template <size_t size_bytes> struct element {
     unsigned char bytes[size_bytes];
 };
 
-__device__ __forceinline__ void check_strides(const char *call, ptrdiff_t dst, ptrdiff_t sst,
-                                              int pe)
+template <class C>
+__device__ __forceinline__ void check_strides(const C &c, const char *call, ptrdiff_t dst,
+                                              ptrdiff_t sst, int pe)
 {
-    check_value(call, dst >= 1, GSH_REPORT_BAD_STRIDE, dst, pe);
-    check_value(call, sst >= 1, GSH_REPORT_BAD_STRIDE, sst, pe);
+    check_value(c, call, dst >= 1, GSH_REPORT_BAD_STRIDE, dst, pe);
+    check_value(c, call, sst >= 1, GSH_REPORT_BAD_STRIDE, sst, pe);
 }
 
 } // namespace detail
 
 /* Element i from source[i * sst] to dest[i * dst] on pe. */
-template <class G, class T>
-__device__ __forceinline__ void iput(G g, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,
-                                     size_t nelems, int pe, const char *call = "gshmem::iput")
+template <class G, class T, class C>
+__device__ __forceinline__ void iput(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
+                                     ptrdiff_t sst, size_t nelems, int pe,
+                                     const char *call = "gshmem::iput")
 {
-    detail::check_strides(call, dst, sst, pe);
-    detail::check(call, dest, detail::strided_bytes(sizeof(T), dst, nelems), pe);
-    detail::check_local(call, source, detail::bytes_of<T>(nelems), pe);
+    detail::check_strides(c, call, dst, sst, pe);
+    detail::check(c, call, dest, detail::strided_bytes(sizeof(T), dst, nelems), pe);
+    detail::check_local(c, call, source, detail::bytes_of<T>(nelems), pe);
     detail::route(
-        dest, pe,
+        c, dest, pe,
         [&](T *mapped) {
             detail::move_strided<detail::direction::put>(g, mapped, source, dst, sst, nelems);
         },
-        [&] { detail::far_iput(g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
+        [&] { detail::far_iput(c, g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
 }
 
 /* Element i from source[i * sst] on pe to dest[i * dst]. */
-template <class G, class T>
-__device__ __forceinline__ void iget(G g, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,
-                                     size_t nelems, int pe, const char *call = "gshmem::iget")
+template <class G, class T, class C>
+__device__ __forceinline__ void iget(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
+                                     ptrdiff_t sst, size_t nelems, int pe,
+                                     const char *call = "gshmem::iget")
 {
-    detail::check_strides(call, dst, sst, pe);
-    detail::check(call, source, detail::strided_bytes(sizeof(T), sst, nelems), pe);
-    detail::check_local(call, dest, detail::bytes_of<T>(nelems), pe);
+    detail::check_strides(c, call, dst, sst, pe);
+    detail::check(c, call, source, detail::strided_bytes(sizeof(T), sst, nelems), pe);
+    detail::check_local(c, call, dest, detail::bytes_of<T>(nelems), pe);
     detail::route(
-        source, pe,
+        c, source, pe,
         [&](const T *mapped) {
             detail::move_strided<detail::direction::get>(g, dest, mapped, dst, sst, nelems);
         },
-        [&] { detail::far_iget(g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
+        [&] { detail::far_iget(c, g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
 }
 
 } // namespace gshmem

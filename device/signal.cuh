@@ -12,18 +12,19 @@ namespace gshmem
 namespace detail
 {
 
-__device__ __forceinline__ void check_signal(const char *call, const uint64_t *sig_addr, int op,
-                                             int pe)
+template <class C>
+__device__ __forceinline__ void check_signal(const C &c, const char *call, const uint64_t *sig_addr,
+                                             int op, int pe)
 {
-    check_value(call, op == GSHMEM_SIGNAL_SET || op == GSHMEM_SIGNAL_ADD, GSH_REPORT_BAD_SIGNAL_OP,
-                op, pe);
-    check_words(call, sig_addr, 1, pe);
+    check_value(c, call, op == GSHMEM_SIGNAL_SET || op == GSHMEM_SIGNAL_ADD,
+                GSH_REPORT_BAD_SIGNAL_OP, op, pe);
+    check_words(c, call, sig_addr, 1, pe);
 }
 
 /* Pairs with the acquire loads of wait.cuh; relaxed: what is to be seen with it has been fenced. */
 __device__ __forceinline__ void send_signal(uint64_t *mapped, uint64_t value, int op)
 {
-    if (op == GSHMEM_SIGNAL_ADD)
+    if (amo_of_signal(op) == GSH_AMO_ADD)
         reduce_add(mapped, value);
     else
         store_relaxed(mapped, value);
@@ -65,103 +66,111 @@ __device__ __forceinline__ void finish_put_signal(G g, bool is_first, uint64_t *
     }
 }
 
-/* Whatever the peer, the group and the bytes, as put_any. */
-template <bool is_blocking, bool has_words, bool is_far_possible, class G>
-__device__ __noinline__ void put_signal_any(G g, void *dest, const void *source, size_t bytes,
-                                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
-                                            const char *call)
+/* Whatever the peer, the group and the bytes, as put_general. */
+template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
+__device__ GSHMEM_APART void put_signal_general(const C &c, void *dest, const void *source,
+                                                size_t bytes, uint64_t *sig_addr, uint64_t signal,
+                                                int sig_op, int pe, const char *call)
 {
+    G g;
     route(
-        dest, pe,
+        c, dest, pe,
         [&](void *mapped) {
-            uint64_t *mapped_signal = peer_address(sig_addr, pe);
+            uint64_t *mapped_signal = peer_address(c, sig_addr, pe);
             g.sync();
             copy<direction::put, has_words, G>({g.rank(), g.size()}, mapped, source, bytes);
             finish_put_signal(g, g.rank() == 0, mapped_signal, signal, sig_op);
         },
         [&] {
-            far_put_signal(g, dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking, call);
+            far_put_signal(c, g, dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking,
+                           call);
         });
 }
 
-template <bool is_blocking, class G, class T>
-__device__ __forceinline__ void put_signal_either(G g, T *dest, const T *source, size_t nelems,
-                                                  uint64_t *sig_addr, uint64_t signal, int sig_op,
-                                                  int pe, const char *call)
+template <bool is_blocking, class G, class T, class C>
+__device__ __forceinline__ void
+put_signal_dispatch(const C &c, G g, T *dest, const T *source, size_t nelems, uint64_t *sig_addr,
+                    uint64_t signal, int sig_op, int pe, const char *call)
 {
     size_t bytes = nelems * sizeof(T);
-    uint32_t number = number_in_run(pe);
-    check_signal(call, sig_addr, sig_op, pe);
-    check(call, dest, bytes_of<T>(nelems), pe);
-    check_local(call, source, bytes_of<T>(nelems), pe);
-    if (is_usual(g, dest, source, bytes, number)) {
+    uint32_t number = number_in_run(c, pe);
+    check_signal(c, call, sig_addr, sig_op, pe);
+    check(c, call, dest, bytes_of<T>(nelems), pe);
+    check_local(c, call, source, bytes_of<T>(nelems), pe);
+    if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_usual<direction::put, G>(at, address_in_run(dest, number), source, bytes);
-        finish_put_signal(g, at.rank == 0, address_in_run(sig_addr, number), signal, sig_op);
-    } else if (is_word_in_run<alignof(T)>(dest, source, bytes, number)) {
+        copy_whole_vectors<direction::put, G>(at, address_in_run(c, dest, number), source, bytes);
+        finish_put_signal(g, at.rank == 0, address_in_run(c, sig_addr, number), signal, sig_op);
+    } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
         bool is_first = g.rank() == 0;
         g.sync();
         if (is_beside(dest, source, bytes, sig_addr, sig_op)) {
             if (is_first)
-                store_beside(source, address_in_run(sig_addr, number), signal);
+                store_beside(source, address_in_run(c, sig_addr, number), signal);
             g.sync();
             return;
         }
         if (is_first)
-            copy_word<direction::put>(address_in_run(dest, number), source, bytes);
-        finish_put_signal(g, is_first, address_in_run(sig_addr, number), signal, sig_op);
+            copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
+        finish_put_signal(g, is_first, address_in_run(c, sig_addr, number), signal, sig_op);
     } else {
-        put_signal_any<is_blocking, (alignof(T) >= 4), may_be_far>(g, dest, source, bytes, sig_addr,
-                                                                   signal, sig_op, pe, call);
+        apart<put_signal_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(
+            c, dest, source, bytes, sig_addr, signal, sig_op, pe, call);
     }
 }
 
 /* signal_op for a peer that is not of the run. */
-__device__ __noinline__ inline void signal_elsewhere(uint64_t *sig_addr, uint64_t signal,
-                                                     int sig_op, int pe, const char *call)
+template <class C>
+__device__ GSHMEM_APART void signal_elsewhere(const C &c, uint64_t *sig_addr, uint64_t signal,
+                                              int sig_op, int pe, const char *call)
 {
     route(
-        sig_addr, pe, [&](uint64_t *mapped) { send_signal(mapped, signal, sig_op); },
-        [&] { out_of_line(far_signal)(sig_addr, signal, sig_op, pe, call); });
+        c, sig_addr, pe, [&](uint64_t *mapped) { send_signal(mapped, signal, sig_op); },
+        [&] { far_signal(c, sig_addr, signal, sig_op, pe, call); });
 }
 
 } // namespace detail
 
 /* Changes the signal on pe, like an AMO: fence first to order it after earlier puts. Leaving the
  * fence to the caller halves the time of a bare signal on NVLink. */
-__device__ __forceinline__ void signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+template <class C>
+__device__ __forceinline__ void signal_op(const C &c, uint64_t *sig_addr, uint64_t signal,
+                                          int sig_op, int pe,
                                           const char *call = "gshmem::signal_op")
 {
-    detail::check_signal(call, sig_addr, sig_op, pe);
+    detail::check_signal(c, call, sig_addr, sig_op, pe);
     detail::route_word(
-        sig_addr, pe, [&](uint64_t *mapped) { detail::send_signal(mapped, signal, sig_op); },
-        [&] { detail::signal_elsewhere(sig_addr, signal, sig_op, pe, call); });
+        c, sig_addr, pe, [&](uint64_t *mapped) { detail::send_signal(mapped, signal, sig_op); },
+        [&] { detail::apart<detail::signal_elsewhere<C>>(c, sig_addr, signal, sig_op, pe, call); });
 }
 
 /* Puts, then changes the signal on the same PE. */
-template <class G, class T>
-__device__ __forceinline__ void put_signal(G g, T *dest, const T *source, size_t nelems,
+template <class G, class T, class C>
+__device__ __forceinline__ void put_signal(const C &c, G g, T *dest, const T *source, size_t nelems,
                                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                            const char *call = "gshmem::put_signal")
 {
-    detail::put_signal_either<true>(g, dest, source, nelems, sig_addr, signal, sig_op, pe, call);
+    detail::put_signal_dispatch<true>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe,
+                                      call);
 }
 
 /* The same; source may be reused after quiet. */
-template <class G, class T>
-__device__ __forceinline__ void put_signal_nbi(G g, T *dest, const T *source, size_t nelems,
-                                               uint64_t *sig_addr, uint64_t signal, int sig_op,
-                                               int pe, const char *call = "gshmem::put_signal_nbi")
+template <class G, class T, class C>
+__device__ __forceinline__ void
+put_signal_nbi(const C &c, G g, T *dest, const T *source, size_t nelems, uint64_t *sig_addr,
+               uint64_t signal, int sig_op, int pe, const char *call = "gshmem::put_signal_nbi")
 {
-    detail::put_signal_either<false>(g, dest, source, nelems, sig_addr, signal, sig_op, pe, call);
+    detail::put_signal_dispatch<false>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe,
+                                       call);
 }
 
 /* This PE's own signal. What was sent before it is visible. */
-__device__ __forceinline__ uint64_t signal_fetch(const uint64_t *sig_addr,
+template <class C>
+__device__ __forceinline__ uint64_t signal_fetch(const C &c, const uint64_t *sig_addr,
                                                  const char *call = "gshmem::signal_fetch")
 {
-    detail::check_words(call, sig_addr, 1, detail::state().my_pe);
+    detail::check_words(c, call, sig_addr, 1, detail::state_of(c).my_pe);
     return detail::seen(sig_addr, detail::load_acquire(sig_addr));
 }
 

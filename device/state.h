@@ -157,6 +157,13 @@ enum gsh_route {
     GSH_ROUTE_RING = 1, /* requests to the proxy */
 };
 
+/* How this PE reaches another one. */
+struct gsh_peer_route {
+    int32_t slot;   /* of a near one; else -1 */
+    uint32_t route; /* enum gsh_route */
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_peer_route) == 8, "gsh_peer_route is wire");
+
 #define GSH_GPU_STRIDE_UNIT ((uint64_t)1 << 32)
 
 /* The constant block of every translation unit with kernels. Nothing in it changes after device
@@ -166,8 +173,8 @@ enum gsh_route {
  *     a + ((int64_t)slot(p) - my_slot) * stride.
  * On GPUs the stride is a multiple of GSH_GPU_STRIDE_UNIT, so that only the high half of the
  * address changes. slot(p): PEs [run_first_pe, run_first_pe + run_n) have consecutive slots from
- * run_first_slot on (the usual case, no memory access); the others are looked up in slot_of; -1 is
- * unreachable. */
+ * run_first_slot on (the usual case, no memory access), and are near; slot and route of the others
+ * are looked up in routes. */
 struct gsh_state {
     uint32_t magic, version, bytes, flags;
     int32_t my_pe, n_pes;
@@ -176,7 +183,7 @@ struct gsh_state {
     uint64_t stride; /* bytes from one slot to the next */
     int32_t run_first_pe, run_n;
     int32_t run_first_slot, reserved0;
-    uint64_t slot_of;         /* const int32_t[n_pes], device-readable */
+    uint64_t routes;          /* const struct gsh_peer_route[n_pes], device-readable */
     uint64_t teams;           /* unit 0 of the team pool in this PE's own heap */
     uint64_t control;         /* struct gsh_control of this PE, device-writable */
     uint64_t wait_timeout_ns; /* 0: none */
@@ -187,7 +194,7 @@ struct gsh_state {
     uint64_t reserved1[1];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 136, "gsh_state is wire");
-GSH_STATIC_ASSERT(offsetof(struct gsh_state, slot_of) == 64, "gsh_state is wire");
+GSH_STATIC_ASSERT(offsetof(struct gsh_state, routes) == 64, "gsh_state is wire");
 
 /* What a translation unit with kernels registers from a static constructor. `fill` copies the
  * block into the unit's constant memory on the calling thread's current device and returns 0 or a

@@ -20,7 +20,7 @@
 #define GSHMEM_SYNC_CUH
 
 #include "device/group.cuh"
-#include "device/ring.cuh"
+#include "device/far.cuh"
 #include "device/signal.cuh"
 #include "device/wait.cuh"
 #include "gshmem/types.h"
@@ -32,12 +32,13 @@ namespace detail
 {
 
 /* NULL: no such team, or this PE is not a member. */
-__device__ __forceinline__ const gsh_team_state *find_team(gshmem_team_t team)
+template <class C>
+__device__ __forceinline__ const gsh_team_state *find_team(const C &c, gshmem_team_t team)
 {
-    if (team < 0 || (uint64_t)team >= state().n_team_units)
+    if (team < 0 || (uint64_t)team >= state_of(c).n_team_units)
         return nullptr;
-    const gsh_team_state *t =
-        reinterpret_cast<const gsh_team_state *>(state().teams + (uint64_t)team * GSH_TEAM_UNIT);
+    const gsh_team_state *t = reinterpret_cast<const gsh_team_state *>(
+        state_of(c).teams + (uint64_t)team * GSH_TEAM_UNIT);
     return t->magic == GSH_TEAM_MAGIC && t->handle == team ? t : nullptr;
 }
 
@@ -69,11 +70,11 @@ __device__ __forceinline__ int member_after(const gsh_team_state &t, int i)
 }
 
 /* All PEs, from the state block alone: no read of device memory before the flags can leave. */
-__device__ __forceinline__ gsh_team_state world_team()
+template <class C> __device__ __forceinline__ gsh_team_state world_team(const C &c)
 {
     gsh_team_state t = {};
-    t.n_pes = state().n_pes;
-    t.my_index = state().my_pe;
+    t.n_pes = state_of(c).n_pes;
+    t.my_index = state_of(c).my_pe;
     t.pe_stride = 1;
     t.sync_off = GSH_WORLD_SYNC_OFF;
     return t;
@@ -105,9 +106,9 @@ __device__ __forceinline__ uint64_t lane_off(const gsh_team_state &t, int lane)
 }
 
 /* This PE's own. */
-__device__ __forceinline__ gsh_sync_area *sync_area(uint64_t off)
+template <class C> __device__ __forceinline__ gsh_sync_area *sync_area(const C &c, uint64_t off)
 {
-    return reinterpret_cast<gsh_sync_area *>(state().base + off);
+    return reinterpret_cast<gsh_sync_area *>(state_of(c).base + off);
 }
 
 /* When all threads of w have read it. */
@@ -120,14 +121,14 @@ template <class W> __device__ __forceinline__ void write_epoch(W w, uint64_t *ep
 
 /* One flight of flags by G's flag_group w. The caller synchronises the group afterwards: what each
  * of it has seen the others have seen then. */
-template <bool is_barrier, class G, class W>
-__device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, uint64_t area_off,
-                                          const char *call)
+template <bool is_barrier, class G, class W, class C>
+__device__ __forceinline__ void fly_flags(const C &c, W w, const gsh_team_state &t,
+                                          uint64_t area_off, const char *call)
 {
-    gsh_sync_area *area = sync_area(area_off);
+    gsh_sync_area *area = sync_area(c, area_off);
     int first = (int)w.rank() + 1, step = (int)w.size();
     auto flag_on = [&](int i) {
-        return peer_address(&area->flag[t.my_index], team_pe(t, member_after(t, i)));
+        return peer_address(c, &area->flag[t.my_index], team_pe(t, member_after(t, i)));
     };
     /* The first flag's place is known before the fence, which takes long. */
     uint64_t *flag = pinned(flag_on(first < t.n_pes ? first : 0));
@@ -150,7 +151,7 @@ __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, uint64_t
     for (int i = first; i < t.n_pes; i += step) {
         int member = member_after(t, i);
         spin_on(
-            &area->flag[member],
+            c, &area->flag[member],
             [](const uint64_t *p) { return is_barrier ? load_awaited(p) : load_relaxed(p); },
             [=](uint64_t seen) { return seen >= epoch; }, GSH_REPORT_SYNC_TIMEOUT, call,
             team_pe(t, member), GSHMEM_CMP_GE, epoch);
@@ -164,13 +165,14 @@ __device__ __forceinline__ void fly_flags(W w, const gsh_team_state &t, uint64_t
 /* ---- in a job with far PEs: out of line, and small rather than fast -------------------------- */
 
 /* Who comes to a team's synchronisation, and how. */
-struct sync_call {
+template <class C> struct sync_call {
+    C c;
     const gsh_team_state *team;
     const char *call;
     uint64_t area_off, epoch;
     bool is_barrier, is_warp; /* is_warp: else one thread */
 
-    __device__ __forceinline__ gsh_sync_area *area() const { return sync_area(area_off); }
+    __device__ __forceinline__ gsh_sync_area *area() const { return sync_area(c, area_off); }
     __device__ __forceinline__ int rank() const { return is_warp ? (int)group_warp().rank() : 0; }
     __device__ __forceinline__ int size() const { return is_warp ? (int)group_warp().size() : 1; }
     __device__ __forceinline__ void sync() const
@@ -201,116 +203,119 @@ struct sync_call {
 };
 
 /* Until a word of this PE's has reached the epoch. pe is who has not arrived. */
-__device__ __noinline__ inline void await_epoch(const sync_call *c, const uint64_t *word, int pe)
+template <class C>
+__device__ __noinline__ void await_epoch(const sync_call<C> *s, const uint64_t *word, int pe)
 {
-    uint64_t epoch = c->epoch;
-    spin s;
+    uint64_t epoch = s->epoch;
+    spin turns;
     for (;;) {
-        uint64_t seen = c->is_barrier ? load_acquire(word) : load_relaxed(word);
+        uint64_t seen = s->is_barrier ? load_acquire(word) : load_relaxed(word);
         if (seen >= epoch)
             break;
-        s.turn(GSH_REPORT_SYNC_TIMEOUT, c->call, pe, GSHMEM_CMP_GE, word, epoch, seen);
+        turns.turn(s->c, GSH_REPORT_SYNC_TIMEOUT, s->call, pe, GSHMEM_CMP_GE, word, epoch, seen);
     }
-    s.done();
+    turns.done();
 }
 
 /* The rounds between leaders; one thread. */
-__device__ __noinline__ inline void tell_leaders(const sync_call *c)
+template <class C> __device__ __noinline__ void tell_leaders(const sync_call<C> *s)
 {
-    uint64_t *word = c->area()->round;
+    uint64_t *word = s->area()->round;
     GSHMEM_NO_UNROLL
-    for (int distance = 1; distance < c->team->n_nodes; distance *= 2) {
-        c->fence();
+    for (int distance = 1; distance < s->team->n_nodes; distance *= 2) {
+        s->fence();
         /* another node's leader is far; the word is the library's, so signal_op would refuse it */
-        far_signal(word, 1, GSHMEM_SIGNAL_ADD, c->leader(distance), c->call);
-        await_epoch(c, word, c->leader(-distance));
+        far_signal(s->c, word, 1, GSHMEM_SIGNAL_ADD, s->leader(distance), s->call);
+        await_epoch(s, word, s->leader(-distance));
         word++;
     }
 }
 
-__device__ __noinline__ inline void lead_node(const sync_call *c)
+template <class C> __device__ __noinline__ void lead_node(const sync_call<C> *s)
 {
-    int n_near = c->team->n_near, size = c->size();
+    int n_near = s->team->n_near, size = s->size();
     GSHMEM_NO_UNROLL
-    for (int i = 1 + c->rank(); i < n_near; i += size)
-        await_epoch(c, &c->area()->flag[i], c->near_pe(i));
-    c->sync();
-    if (c->rank() == 0)
-        tell_leaders(c);
-    c->sync();
-    c->fence();
+    for (int i = 1 + s->rank(); i < n_near; i += size)
+        await_epoch(s, &s->area()->flag[i], s->near_pe(i));
+    s->sync();
+    if (s->rank() == 0)
+        tell_leaders(s);
+    s->sync();
+    s->fence();
     GSHMEM_NO_UNROLL
-    for (int i = 1 + c->rank(); i < n_near; i += size)
-        store_relaxed(peer_address(&c->area()->released, c->near_pe(i)), c->epoch);
+    for (int i = 1 + s->rank(); i < n_near; i += size)
+        store_relaxed(peer_address(s->c, &s->area()->released, s->near_pe(i)), s->epoch);
 }
 
-__device__ __forceinline__ void follow_leader(const sync_call *c)
+template <class C> __device__ __forceinline__ void follow_leader(const sync_call<C> *s)
 {
-    if (c->rank() == 0) {
-        int leader = c->near_pe(0);
-        store_relaxed(peer_address(&c->area()->flag[c->team->my_near], leader), c->epoch);
-        await_epoch(c, &c->area()->released, leader);
+    if (s->rank() == 0) {
+        int leader = s->near_pe(0);
+        store_relaxed(peer_address(s->c, &s->area()->flag[s->team->my_near], leader), s->epoch);
+        await_epoch(s, &s->area()->released, leader);
     }
 }
 
 /* Quiet, where a barrier begins with it; then, if the team is on several nodes, all of the rest:
  * true. Else false. */
-__device__ __noinline__ inline bool sync_far(const gsh_team_state *team, int lane, const char *call,
-                                             bool is_barrier, bool is_warp)
+template <class C>
+__device__ GSHMEM_APART bool sync_far(const C &c, const gsh_team_state *team, int lane,
+                                      const char *call, bool is_barrier, bool is_warp)
 {
-    sync_call c = {team, call, lane_off(*team, lane), 0, is_barrier, is_warp};
+    sync_call<C> s = {c, team, call, lane_off(*team, lane), 0, is_barrier, is_warp};
     if (is_barrier) {
-        if (c.rank() == 0)
-            far_quiet();
-        c.sync();
+        if (s.rank() == 0)
+            far_quiet(c);
+        s.sync();
     }
     if (team->leaders == 0)
         return false;
-    c.epoch = c.area()->epoch + 1;
-    c.fence();
+    s.epoch = s.area()->epoch + 1;
+    s.fence();
     if (team->my_near == 0)
-        lead_node(&c);
+        lead_node(&s);
     else
-        follow_leader(&c);
+        follow_leader(&s);
     if (is_warp)
-        write_epoch(group_warp(), &c.area()->epoch, c.epoch);
+        write_epoch(group_warp(), &s.area()->epoch, s.epoch);
     else
-        write_epoch(group_thread(), &c.area()->epoch, c.epoch);
+        write_epoch(group_thread(), &s.area()->epoch, s.epoch);
     return true;
 }
 
 /* ---- any team -------------------------------------------------------------------------------- */
 
 /* team: NULL for all PEs, and then lane is 0. */
-template <bool is_barrier, class G>
-__device__ __forceinline__ void sync_team(G g, const gsh_team_state *team, int lane,
+template <bool is_barrier, class G, class C>
+__device__ __forceinline__ void sync_team(const C &c, G g, const gsh_team_state *team, int lane,
                                           const char *call)
 {
     typedef typename flag_group<G>::type W;
     g.sync();
     if (flag_group<G>::has(g)) {
         bool is_done = false;
-        if (has_far())
-            is_done = out_of_line(sync_far)(team ? team : find_team(GSHMEM_TEAM_WORLD), lane, call,
-                                            is_barrier, flag_group<G>::is_warp);
+        if (has_far(c))
+            is_done = out_of_line<sync_far<C>>(c, team ? team : find_team(c, GSHMEM_TEAM_WORLD),
+                                               lane, call, is_barrier, flag_group<G>::is_warp);
         if (!is_done)
-            fly_flags<is_barrier, G>(W(), team ? *team : world_team(),
+            fly_flags<is_barrier, G>(c, W(), team ? *team : world_team(c),
                                      team ? lane_off(*team, lane) : GSH_WORLD_SYNC_OFF, call);
     }
     g.sync();
 }
 
-template <bool is_barrier, class G>
-__device__ __forceinline__ int sync_by_name(G g, gshmem_team_t team, int lane, const char *call)
+template <bool is_barrier, class G, class C>
+__device__ __forceinline__ int sync_by_name(const C &c, G g, gshmem_team_t team, int lane,
+                                            const char *call)
 {
     if (team == GSHMEM_TEAM_WORLD && lane == 0) {
-        sync_team<is_barrier>(g, nullptr, 0, call);
+        sync_team<is_barrier>(c, g, nullptr, 0, call);
         return GSHMEMX_SUCCESS;
     }
-    const gsh_team_state *t = find_team(team);
+    const gsh_team_state *t = find_team(c, team);
     if (!t || (uint32_t)lane >= (uint32_t)t->n_lanes)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    sync_team<is_barrier>(g, t, lane, call);
+    sync_team<is_barrier>(c, g, t, lane, call);
     return GSHMEMX_SUCCESS;
 }
 
@@ -320,49 +325,53 @@ __device__ __forceinline__ int sync_by_name(G g, gshmem_team_t team, int lane, c
  * visible to every thread of the group after. 0, or an error when the team is not one of this PE
  * or has no such lane. Groups that synchronise one team at the same time take lanes of their own.
  */
-template <class G>
-__device__ __forceinline__ int barrier(G g, gshmem_team_t team, int lane = 0,
+template <class G, class C>
+__device__ __forceinline__ int barrier(const C &c, G g, gshmem_team_t team, int lane = 0,
                                        const char *call = "gshmem::barrier")
 {
-    return detail::sync_by_name<true>(g, team, lane, call);
+    return detail::sync_by_name<true>(c, g, team, lane, call);
 }
 
 /* All PEs of the team have arrived; nothing about data. */
-template <class G>
-__device__ __forceinline__ int sync(G g, gshmem_team_t team, int lane = 0,
+template <class G, class C>
+__device__ __forceinline__ int sync(const C &c, G g, gshmem_team_t team, int lane = 0,
                                     const char *call = "gshmem::sync")
 {
-    return detail::sync_by_name<false>(g, team, lane, call);
+    return detail::sync_by_name<false>(c, g, team, lane, call);
 }
 
-template <class G>
-__device__ __forceinline__ void barrier_all(G g, const char *call = "gshmem::barrier_all")
+template <class G, class C>
+__device__ __forceinline__ void barrier_all(const C &c, G g,
+                                            const char *call = "gshmem::barrier_all")
 {
-    detail::sync_team<true>(g, nullptr, 0, call);
+    detail::sync_team<true>(c, g, nullptr, 0, call);
 }
 
-template <class G>
-__device__ __forceinline__ void sync_all(G g, const char *call = "gshmem::sync_all")
+template <class G, class C>
+__device__ __forceinline__ void sync_all(const C &c, G g, const char *call = "gshmem::sync_all")
 {
-    detail::sync_team<false>(g, nullptr, 0, call);
+    detail::sync_team<false>(c, g, nullptr, 0, call);
 }
 
 /* -1: no such team, or not a member. */
-__device__ __forceinline__ int team_my_pe(gshmem_team_t team)
+template <class C> __device__ __forceinline__ int team_my_pe(const C &c, gshmem_team_t team)
 {
-    const gsh_team_state *t = detail::find_team(team);
+    const gsh_team_state *t = detail::find_team(c, team);
     return t ? t->my_index : -1;
 }
 
-__device__ __forceinline__ int team_n_pes(gshmem_team_t team)
+template <class C> __device__ __forceinline__ int team_n_pes(const C &c, gshmem_team_t team)
 {
-    const gsh_team_state *t = detail::find_team(team);
+    const gsh_team_state *t = detail::find_team(c, team);
     return t ? t->n_pes : -1;
 }
 
-__device__ inline int team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team)
+template <class C>
+__device__ inline int team_translate_pe(const C &c, gshmem_team_t src_team, int src_pe,
+                                        gshmem_team_t dest_team)
 {
-    const gsh_team_state *from = detail::find_team(src_team), *to = detail::find_team(dest_team);
+    const gsh_team_state *from = detail::find_team(c, src_team),
+                         *to = detail::find_team(c, dest_team);
     if (!from || !to || src_pe < 0 || src_pe >= from->n_pes)
         return -1;
     return detail::team_index(*to, detail::team_pe(*from, src_pe));

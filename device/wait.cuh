@@ -36,9 +36,10 @@ constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
 constexpr uint64_t abort_bits = 63;
 
 /* Does not return when the job is ending or the time limit has passed. */
-__device__ __noinline__ inline uint64_t look_around(uint64_t start, const trouble *t)
+template <class C>
+__device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const trouble *t)
 {
-    const gsh_state &s = state();
+    const gsh_state &s = state_of(c);
     uint64_t began = start & ~abort_bits;
     bool is_late = false;
     if (s.wait_timeout_ns != 0) {
@@ -52,18 +53,18 @@ __device__ __noinline__ inline uint64_t look_around(uint64_t start, const troubl
     }
     /* No order needed: nothing is read after it but the clock. */
     if ((is_late || (start & abort_bits) == abort_bits) &&
-        load_relaxed(&control()->abort_word) != 0)
+        load_relaxed(&control_of(c)->abort_word) != 0)
         await_end();
     if (is_late)
-        report_trouble(t);
+        apart<report_trouble<C>>(c, t);
     return began | ((start + 1) & abort_bits);
 }
 
 /* The same for a look at one word that was in vain. */
-template <class T>
-__device__ __forceinline__ uint64_t look_around(uint64_t start, uint32_t kind, const char *call,
-                                                int pe, int cmp, const T *address, T expected,
-                                                T seen)
+template <class T, class C>
+__device__ __forceinline__ uint64_t look_around_at(const C &c, uint64_t start, uint32_t kind,
+                                                   const char *call, int pe, int cmp,
+                                                   const T *address, T expected, T seen)
 {
     trouble t = {kind,
                  pe,
@@ -73,7 +74,7 @@ __device__ __forceinline__ uint64_t look_around(uint64_t start, uint32_t kind, c
                  (uint64_t)expected,
                  (uint64_t)seen,
                  0};
-    return look_around(start, &t);
+    return apart<look_around<C>>(c, start, &t);
 }
 
 /* The spin: look; when in vain, turn with what was looked at; when not, done. For waits of which a
@@ -83,13 +84,14 @@ struct spin {
     uint64_t start = 0;
     uint32_t turns = 0;
 
-    template <class T>
-    __device__ __forceinline__ void turn(uint32_t kind, const char *call, int pe, int cmp,
-                                         const T *address, T expected, T seen)
+    template <class T, class C>
+    __device__ __forceinline__ void turn(const C &c, uint32_t kind, const char *call, int pe,
+                                         int cmp, const T *address, T expected, T seen)
     {
         spin_pause();
         if (++turns % turns_between == 0)
-            start = look_around(start | abort_bits, kind, call, pe, cmp, address, expected, seen);
+            start =
+                look_around_at(c, start | abort_bits, kind, call, pe, cmp, address, expected, seen);
     }
     __device__ __forceinline__ void done() const { spin_done(); }
 };
@@ -97,9 +99,9 @@ struct spin {
 /* Looks at one word, by load, until is_enough of what it sees, which is returned. Between two looks
  * there is nothing but the count of a turn: on NVLink half of that is added to each flight of a
  * flag. For the rest see spin. */
-template <class T, class Load, class Test>
-__device__ __forceinline__ T spin_on(const T *word, Load load, Test is_enough, uint32_t kind,
-                                     const char *call, int pe, int cmp, T expected)
+template <class T, class Load, class Test, class C>
+__device__ __forceinline__ T spin_on(const C &c, const T *word, Load load, Test is_enough,
+                                     uint32_t kind, const char *call, int pe, int cmp, T expected)
 {
     T seen = load(word);
     for (uint64_t start = 0; !is_enough(seen);) {
@@ -112,8 +114,8 @@ __device__ __forceinline__ T spin_on(const T *word, Load load, Test is_enough, u
                 return seen;
             }
         }
-        start = look_around(is_cpu_device ? start | abort_bits : start, kind, call, pe, cmp, word,
-                            expected, seen);
+        start = look_around_at(c, is_cpu_device ? start | abort_bits : start, kind, call, pe, cmp,
+                               word, expected, seen);
     }
     spin_done();
     return seen;
@@ -180,30 +182,32 @@ __device__ __forceinline__ size_t pass_start(size_t n)
 }
 
 /* cmp is a comparison and the words are this PE's. */
-template <class T>
-__device__ __forceinline__ void check_wait(const char *call, const T *ivars, size_t nelems, int cmp)
+template <class T, class C>
+__device__ __forceinline__ void check_wait(const C &c, const char *call, const T *ivars,
+                                           size_t nelems, int cmp)
 {
-    const int me = state().my_pe;
-    check_value(call, cmp >= GSHMEM_CMP_EQ && cmp <= GSHMEM_CMP_GE, GSH_REPORT_BAD_CMP, cmp, me);
-    check_words(call, ivars, nelems, me);
+    const int me = state_of(c).my_pe;
+    check_value(c, call, cmp >= GSHMEM_CMP_EQ && cmp <= GSHMEM_CMP_GE, GSH_REPORT_BAD_CMP, cmp, me);
+    check_words(c, call, ivars, nelems, me);
 }
 
 /* ---- all forms ------------------------------------------------------------------------------- */
 
 /* The value that satisfied the comparison. The caller acquires. */
-template <class T, class Test>
-__device__ __forceinline__ T look_until(const T *ivar, Test test, int cmp, T value,
+template <class T, class Test, class C>
+__device__ __forceinline__ T look_until(const C &c, const T *ivar, Test test, int cmp, T value,
                                         const char *call)
 {
     return spin_on(
-        ivar, [](const T *p) { return load_awaited(p); }, [=](T v) { return test(v, value); },
+        c, ivar, [](const T *p) { return load_awaited(p); }, [=](T v) { return test(v, value); },
         GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, value);
 }
 
-template <class T, class Test>
-__device__ __forceinline__ T wait_word(const T *ivar, Test test, int cmp, T value, const char *call)
+template <class T, class Test, class C>
+__device__ __forceinline__ T wait_word(const C &c, const T *ivar, Test test, int cmp, T value,
+                                       const char *call)
 {
-    T seen = look_until(ivar, test, cmp, value, call);
+    T seen = look_until(c, ivar, test, cmp, value, call);
     acquire_awaited();
     return seen;
 }
@@ -212,11 +216,11 @@ __device__ __forceinline__ T wait_word(const T *ivar, Test test, int cmp, T valu
  * of them that it looked at in vain, one after another, and goes on with the next ones. */
 constexpr uint32_t looks_at_once = 8;
 
-template <class T, class V>
-__device__ __forceinline__ void wait_all(const T *ivars, size_t nelems, const int *status, int cmp,
-                                         V values, const char *call)
+template <class T, class V, class C>
+__device__ __forceinline__ void wait_all(const C &c, const T *ivars, size_t nelems,
+                                         const int *status, int cmp, V values, const char *call)
 {
-    check_wait(call, ivars, nelems, cmp);
+    check_wait(c, call, ivars, nelems, cmp);
     with_comparison(cmp, [&](auto test) {
         GSHMEM_NO_UNROLL
         for (size_t first = 0; first < nelems; first += looks_at_once) {
@@ -234,18 +238,18 @@ __device__ __forceinline__ void wait_all(const T *ivars, size_t nelems, const in
             GSHMEM_NO_UNROLL
             for (size_t i = first; in_vain != 0; i++, in_vain >>= 1)
                 if (in_vain & 1)
-                    look_until(ivars + i, test, cmp, (T)values[i], call);
+                    look_until(c, ivars + i, test, cmp, (T)values[i], call);
         }
     });
     acquire_awaited();
     spin_done();
 }
 
-template <class T, class V>
-__device__ __forceinline__ int test_all(const T *ivars, size_t nelems, const int *status, int cmp,
-                                        V values, const char *call)
+template <class T, class V, class C>
+__device__ __forceinline__ int test_all(const C &c, const T *ivars, size_t nelems,
+                                        const int *status, int cmp, V values, const char *call)
 {
-    check_wait(call, ivars, nelems, cmp);
+    check_wait(c, call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
         for (size_t i = 0; i < nelems; i++) {
             if (!is_left_out(status, i) && !test(load_awaited(ivars + i), (T)values[i])) {
@@ -259,11 +263,11 @@ __device__ __forceinline__ int test_all(const T *ivars, size_t nelems, const int
 }
 
 /* The index of a word that satisfies its comparison; SIZE_MAX: none (test) or all left out. */
-template <bool is_wait, class T, class V>
-__device__ __forceinline__ size_t find_any(const T *ivars, size_t nelems, const int *status,
-                                           int cmp, V values, const char *call)
+template <bool is_wait, class T, class V, class C>
+__device__ __forceinline__ size_t find_any(const C &c, const T *ivars, size_t nelems,
+                                           const int *status, int cmp, V values, const char *call)
 {
-    check_wait(call, ivars, nelems, cmp);
+    check_wait(c, call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
         spin s;
         size_t i = pass_start(nelems);
@@ -286,18 +290,19 @@ __device__ __forceinline__ size_t find_any(const T *ivars, size_t nelems, const 
                 spin_pause();
             if (!is_wait || looked_at == SIZE_MAX)
                 return (size_t)SIZE_MAX;
-            s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at, (T)values[looked_at],
-                   seen);
+            s.turn(c, GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at,
+                   (T)values[looked_at], seen);
         }
     });
 }
 
 /* Fills indices with all that satisfy and returns their number; 0: none (test) or all left out. */
-template <bool is_wait, class T, class V>
-__device__ __forceinline__ size_t find_some(const T *ivars, size_t nelems, size_t *indices,
-                                            const int *status, int cmp, V values, const char *call)
+template <bool is_wait, class T, class V, class C>
+__device__ __forceinline__ size_t find_some(const C &c, const T *ivars, size_t nelems,
+                                            size_t *indices, const int *status, int cmp, V values,
+                                            const char *call)
 {
-    check_wait(call, ivars, nelems, cmp);
+    check_wait(c, call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
         spin s;
         for (;;) {
@@ -318,8 +323,8 @@ __device__ __forceinline__ size_t find_some(const T *ivars, size_t nelems, size_
                 s.done();
                 return found;
             }
-            s.turn(GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at, (T)values[looked_at],
-                   seen);
+            s.turn(c, GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at,
+                   (T)values[looked_at], seen);
         }
     });
 }
@@ -328,74 +333,77 @@ __device__ __forceinline__ size_t find_some(const T *ivars, size_t nelems, size_
 
 /* ---- the public templates: contracts in gshmem/typed.h --------------------------------------- */
 
-template <class T>
-__device__ __forceinline__ void wait_until(T *ivar, int cmp, T value,
+template <class T, class C>
+__device__ __forceinline__ void wait_until(const C &c, T *ivar, int cmp, T value,
                                            const char *call = "gshmem::wait_until")
 {
-    detail::check_wait(call, ivar, 1, cmp);
+    detail::check_wait(c, call, ivar, 1, cmp);
     detail::with_comparison(
-        cmp, [&](auto test) { (void)detail::wait_word(ivar, test, cmp, value, call); });
+        cmp, [&](auto test) { (void)detail::wait_word(c, ivar, test, cmp, value, call); });
 }
 
-__device__ __forceinline__ uint64_t signal_wait_until(
-    uint64_t *sig_addr, int cmp, uint64_t value, const char *call = "gshmem::signal_wait_until")
+template <class C>
+__device__ __forceinline__ uint64_t
+signal_wait_until(const C &c, uint64_t *sig_addr, int cmp, uint64_t value,
+                  const char *call = "gshmem::signal_wait_until")
 {
-    detail::check_wait(call, sig_addr, 1, cmp);
+    detail::check_wait(c, call, sig_addr, 1, cmp);
     return detail::with_comparison(
-        cmp, [&](auto test) { return detail::wait_word(sig_addr, test, cmp, value, call); });
+        cmp, [&](auto test) { return detail::wait_word(c, sig_addr, test, cmp, value, call); });
 }
 
-template <class T>
-__device__ __forceinline__ int test(T *ivar, int cmp, T value, const char *call = "gshmem::test")
+template <class T, class C>
+__device__ __forceinline__ int test(const C &c, T *ivar, int cmp, T value,
+                                    const char *call = "gshmem::test")
 {
-    return detail::test_all(ivar, 1, nullptr, cmp, detail::one_value<T>{value}, call);
+    return detail::test_all(c, ivar, 1, nullptr, cmp, detail::one_value<T>{value}, call);
 }
 
 /* Each form twice: one value for all, and (vector) one for each. */
 #define GSHMEM_FORMS(SUFFIX, V, ARGUMENT, VALUES)                                                  \
-    template <class T>                                                                             \
+    template <class T, class C>                                                                    \
     __device__ __forceinline__ void wait_until_all##SUFFIX(                                        \
-        T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                             \
+        const C &c, T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                 \
         const char *call = "gshmem::wait_until_all" #SUFFIX)                                       \
     {                                                                                              \
-        detail::wait_all(ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);                  \
+        detail::wait_all(c, ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);               \
     }                                                                                              \
-    template <class T>                                                                             \
+    template <class T, class C>                                                                    \
     __device__ __forceinline__ size_t wait_until_any##SUFFIX(                                      \
-        T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                             \
+        const C &c, T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                 \
         const char *call = "gshmem::wait_until_any" #SUFFIX)                                       \
     {                                                                                              \
-        return detail::find_any<true>(ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);     \
+        return detail::find_any<true>(c, ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);  \
     }                                                                                              \
-    template <class T>                                                                             \
+    template <class T, class C>                                                                    \
     __device__ __forceinline__ size_t wait_until_some##SUFFIX(                                     \
-        T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ARGUMENT,            \
-        const char *call = "gshmem::wait_until_some" #SUFFIX)                                      \
+        const C &c, T *ivars, size_t nelems, size_t *indices, const int *status, int cmp,          \
+        ARGUMENT, const char *call = "gshmem::wait_until_some" #SUFFIX)                            \
     {                                                                                              \
-        return detail::find_some<true>(ivars, nelems, indices, status, cmp, detail::V<T>{VALUES},  \
-                                       call);                                                      \
+        return detail::find_some<true>(c, ivars, nelems, indices, status, cmp,                     \
+                                       detail::V<T>{VALUES}, call);                                \
     }                                                                                              \
-    template <class T>                                                                             \
-    __device__ __forceinline__ int test_all##SUFFIX(T *ivars, size_t nelems, const int *status,    \
-                                                    int cmp, ARGUMENT,                             \
+    template <class T, class C>                                                                    \
+    __device__ __forceinline__ int test_all##SUFFIX(const C &c, T *ivars, size_t nelems,           \
+                                                    const int *status, int cmp, ARGUMENT,          \
                                                     const char *call = "gshmem::test_all" #SUFFIX) \
     {                                                                                              \
-        return detail::test_all(ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);           \
+        return detail::test_all(c, ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);        \
     }                                                                                              \
-    template <class T>                                                                             \
+    template <class T, class C>                                                                    \
     __device__ __forceinline__ size_t test_any##SUFFIX(                                            \
-        T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                             \
+        const C &c, T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                 \
         const char *call = "gshmem::test_any" #SUFFIX)                                             \
     {                                                                                              \
-        return detail::find_any<false>(ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);    \
+        return detail::find_any<false>(c, ivars, nelems, status, cmp, detail::V<T>{VALUES}, call); \
     }                                                                                              \
-    template <class T>                                                                             \
+    template <class T, class C>                                                                    \
     __device__ __forceinline__ size_t test_some##SUFFIX(                                           \
-        T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ARGUMENT,            \
-        const char *call = "gshmem::test_some" #SUFFIX)                                            \
+        const C &c, T *ivars, size_t nelems, size_t *indices, const int *status, int cmp,          \
+        ARGUMENT, const char *call = "gshmem::test_some" #SUFFIX)                                  \
     {                                                                                              \
-        return detail::find_some<false>(ivars, nelems, indices, status, cmp, detail::V<T>{VALUES}, \
-                                        call);                                                     \
+        return detail::find_some<false>(c, ivars, nelems, indices, status, cmp,                    \
+                                        detail::V<T>{VALUES}, call);                               \
     }
 GSHMEM_FORMS(, one_value, T value, value)
 GSHMEM_FORMS(_vector, each_value, const T *values, values)

@@ -24,14 +24,15 @@
 #define ALLOC_TABLE_MAX 65536u /* live allocations the checks can follow */
 
 struct layout {
-    uint64_t slots_off, rings_off, bytes; /* teams come first */
+    uint64_t routes_off, rings_off, bytes; /* teams come first */
 };
 
 static struct layout make_layout(const struct gsh_instance *pe)
 {
     struct layout l;
-    l.slots_off = gsh_teams_bytes(pe);
-    l.rings_off = gsh_align_up(l.slots_off + (uint64_t)pe->n_pes * sizeof(int32_t), 128);
+    l.routes_off = gsh_teams_bytes(pe);
+    l.rings_off =
+        gsh_align_up(l.routes_off + (uint64_t)pe->n_pes * sizeof(struct gsh_peer_route), 128);
     l.bytes = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), 512);
     return l;
 }
@@ -127,19 +128,26 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
     return r;
 }
 
+static void write_routes(const struct gsh_instance *pe, struct gsh_peer_route *routes)
+{
+    for (int p = 0; p < pe->n_pes; p++) {
+        routes[p] = (struct gsh_peer_route){.slot = pe->slot_of[p], .route = pe->route_of[p]};
+    }
+}
+
 /* This PE's tables for its kernels, behind the teams in its own heap, by way of a copy. */
 static enum gsh_result write_tables(struct gsh_instance *pe)
 {
     struct layout l = make_layout(pe);
-    uint64_t bytes = l.bytes - l.slots_off;
+    uint64_t bytes = l.bytes - l.routes_off;
     uint8_t *copy = calloc(1, bytes);
     if (copy == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the device's tables");
     }
-    memcpy(copy, pe->slot_of, (size_t)pe->n_pes * sizeof(*pe->slot_of));
-    gsh_far_rings_fill(pe, copy + (l.rings_off - l.slots_off));
+    write_routes(pe, (struct gsh_peer_route *)copy);
+    gsh_far_rings_fill(pe, copy + (l.rings_off - l.routes_off));
     enum gsh_result r = pe->device_ops->copy(
-        pe, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.slots_off), copy, bytes);
+        pe, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.routes_off), copy, bytes);
     free(copy);
     return r;
 }
@@ -207,7 +215,7 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .n_slots = pe->n_slots,
         .base = base,
         .stride = gsh_heap_stride(pe->heap),
-        .slot_of = base + l.slots_off,
+        .routes = base + l.routes_off,
         .teams = base + gsh_teams_pool_off(pe),
         .n_team_units = pe->teams->n_units,
         .wait_timeout_ns = pe->env.wait_timeout_ns,

@@ -29,26 +29,26 @@ def acquire(function):
 
 def before(call):
     """The group's synchronisation before a copy: in the usual way, and in the one for all else."""
-    return [(f"void {call}_either(", "g.sync();\n        copy_usual", "copy_usual"),
-            (f"void {call}_any(", "g.sync();\n            copy<", "copy<")]
+    return [(f"{call}_dispatch(const C", "g.sync();\n        copy_whole_vectors", "copy_whole_vectors"),
+            (f"{call}_general(const C", "g.sync();\n            copy<", "copy<")]
 
 
 def after(call):
     """The one after it."""
     end = "        poll_pause(source);\n    } else" if call == "get" else "    } else"
-    return [(f"void {call}_either(", "g.sync();\n" + end, end.strip()),
-            (f"void {call}_any(", "bytes);\n            g.sync();", "bytes);")]
+    return [(f"{call}_dispatch(const C", "g.sync();\n" + end, end.strip()),
+            (f"{call}_general(const C", "bytes);\n            g.sync();", "bytes);")]
 
 
 # name: header, [(function, text, what stands there instead)], shapes that may show it. In the
 # function each place with the text is changed.
 WEAKENED = {
-    "fence": ("order.cuh", [("void fence()", "detail::" + FENCE, ";")],
+    "fence": ("order.cuh", [("void fence(const C &c)", "detail::" + FENCE, ";")],
               "message,message_test,message_free,warp_fence,block_fence,amo_put,amo_flag,put_fence,"
               "bulk_signal_warp,bulk_signal_block,get_64k_block"),
-    "quiet": ("order.cuh", [("void quiet()", "detail::fence_seq_cst();", ";")],
+    "quiet": ("order.cuh", [("void quiet(const C &c)", "detail::fence_seq_cst();", ";")],
               "store_buffering,message_quiet,put_quiet,bulk_quiet_block,chain_quiet"),
-    "quiet_is_acq_rel": ("order.cuh", [("void quiet()", "fence_seq_cst();", FENCE)],
+    "quiet_is_acq_rel": ("order.cuh", [("void quiet(const C &c)", "fence_seq_cst();", FENCE)],
                          "store_buffering"),
     "put_signal": ("signal.cuh", [("void finish_put_signal(", RELEASE, ";")],
                    "signal_8,signal_1k,signal_64k,signal_8_each,signal_1k_each,signal_1k_warp,"
@@ -58,14 +58,14 @@ WEAKENED = {
                         "signal_1k_warp,signal_64k_warp,signal_1k_block,signal_64k_block,"
                         "signal_odd_block"),
     "put_signal_source": ("signal.cuh", [*before("put_signal"),
-                                         ("void put_signal_either(",
+                                         ("put_signal_dispatch(const C",
                                           "g.sync();\n        if (is_beside", "if (is_beside")],
                           "signal_8_block,signal_beside_block,signal_1k_block,signal_64k_block,"
                           "signal_odd_block"),
     "put_sync": ("rma.cuh", after("put"),
                  "put_fence,bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
     "put_source": ("rma.cuh", [*before("put"),
-                               ("void put_either(", "g.sync();\n        if (g.rank()",
+                               ("put_dispatch(const C", "g.sync();\n        if (g.rank()",
                                 "if (g.rank()")],
                    "bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
     "get_sync": ("rma.cuh", after("get"),

@@ -34,9 +34,9 @@ static void copy_by(way w, uint32_t size, char *to, const char *from, size_t byt
     constexpr bool has_words = align >= 4;
     for (uint32_t rank = 0; rank < size; rank++) {
         if (w == any)
-            gshmem::detail::copy_any<D, has_words, G>(rank, size, to, from, bytes);
+            gshmem::detail::copy_ragged<D, has_words, G>(rank, size, to, from, bytes);
         else if (!gshmem::detail::is_word<align>(to, from, bytes))
-            gshmem::detail::copy_general<D, has_words, G>({rank, size}, to, from, bytes);
+            gshmem::detail::copy_dispatch<D, has_words, G>({rank, size}, to, from, bytes);
         else if (rank == 0)
             gshmem::detail::copy_word<D>(to, from, bytes);
     }

@@ -4,7 +4,7 @@
  * thread sanitizer) what was written before a barrier is seen behind it through every hop. PEs are
  * CPU devices in one range, of which those of other nodes are declared far; the network is a
  * stand-in for the ring that carries one operation, late and in any order. */
-#define GSHMEM_RING_CUH /* not device/ring.cuh */
+#define GSHMEM_FAR_CUH /* not device/far.cuh */
 #include "device/cpu/cuda_names.h"
 
 #include "device/address.cuh"
@@ -30,52 +30,60 @@ namespace gshmem
 namespace detail
 {
 
-inline uint64_t far_amo(uint32_t op, void *dest, uint32_t bytes, uint64_t operand, uint64_t,
-                        bool is_fetch, int pe, const char *)
+inline uint64_t far_amo(const context &c, gsh_amo_op op, void *dest, uint32_t bytes,
+                        uint64_t operand, uint64_t, bool is_fetch, int pe, const char *)
 {
     if (op != GSH_AMO_ADD || bytes != 8 || is_fetch || pe >= max_pes)
         abort();
     uint64_t i = __atomic_fetch_add(&n_sent, 1, __ATOMIC_RELAXED);
     if (i >= sizeof parcels / sizeof parcels[0])
         abort();
-    uint64_t offset = (uint64_t)(uintptr_t)dest - state().base;
+    uint64_t offset = (uint64_t)(uintptr_t)dest - c.state.base;
     store_relaxed(&parcels[i].word, (uint64_t *)(range + (size_t)pe * stride + offset));
     store_relaxed(&parcels[i].operand, operand);
     store_relaxed(&parcels[i].full, (uint64_t)1); /* as a ring's: only what was fenced goes along */
     return 0;
 }
 
-inline void far_signal(uint64_t *word, uint64_t value, int op, int pe, const char *call)
+inline void far_signal(const context &c, uint64_t *word, uint64_t value, int sig_op, int pe,
+                       const char *call)
 {
-    far_amo(op == GSHMEM_SIGNAL_ADD ? GSH_AMO_ADD : GSH_AMO_SET, word, 8, value, 0, false, pe,
-            call);
+    far_amo(c, amo_of_signal(sig_op), word, 8, value, 0, false, pe, call);
 }
 
-inline void far_quiet()
+inline void far_quiet(const context &c)
 {
-    __atomic_fetch_add(&n_quiets[state().my_pe], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&n_quiets[c.state.my_pe], 1, __ATOMIC_RELAXED);
 }
 
 /* What else the headers name; never called here. */
-inline void far_fence() {}
-inline void far_p(void *, uint64_t, uint32_t, int, const char *) {}
-inline uint64_t far_g(const void *, uint32_t, int, const char *)
+inline void far_fence(const context &) {}
+inline void far_p(const context &, void *, uint64_t, uint32_t, int, const char *) {}
+inline uint64_t far_g(const context &, const void *, uint32_t, int, const char *)
 {
     return 0;
 }
-template <class G> void far_put(G, void *, const void *, size_t, int, bool, const char *) {}
-template <class G> void far_get(G, void *, const void *, size_t, int, bool, const char *) {}
 template <class G>
-void far_iput(G, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, size_t, int, const char *)
+void far_put(const context &, G, void *, const void *, size_t, int, bool, const char *)
 {
 }
 template <class G>
-void far_iget(G, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, size_t, int, const char *)
+void far_get(const context &, G, void *, const void *, size_t, int, bool, const char *)
 {
 }
 template <class G>
-void far_put_signal(G, void *, const void *, size_t, uint64_t *, uint64_t, int, int, bool,
-                    const char *)
+void far_iput(const context &, G, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, size_t, int,
+              const char *)
+{
+}
+template <class G>
+void far_iget(const context &, G, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, size_t, int,
+              const char *)
+{
+}
+template <class G>
+void far_put_signal(const context &, G, void *, const void *, size_t, uint64_t *, uint64_t, int,
+                    int, bool, const char *)
 {
 }
 
@@ -132,7 +140,7 @@ struct job {
     };
     unit teams[max_pes][team_count] = {};
     tables of_team[max_pes][team_count] = {};
-    int32_t slot_of[max_pes][max_pes];
+    gsh_peer_route routes[max_pes][max_pes];
     gsh_state states[max_pes] = {};
     gsh_cpu_device *devices[max_pes];
 
@@ -167,7 +175,9 @@ struct job {
     {
         gsh_state &s = states[pe];
         for (int other = 0; other < n_pes; other++)
-            slot_of[pe][other] = node_of[other] == node_of[pe] ? other : -1;
+            routes[pe][other] = node_of[other] == node_of[pe]
+                                    ? gsh_peer_route{other, GSH_ROUTE_NEAR}
+                                    : gsh_peer_route{-1, GSH_ROUTE_RING};
         int all[max_pes], odd[max_pes], near[max_pes], n_odd = 0, n_near = 0;
         for (int i = 0; i < n_pes; i++) {
             all[i] = i;
@@ -185,7 +195,7 @@ struct job {
         s.my_pe = s.my_slot = s.run_first_pe = s.run_first_slot = pe;
         s.n_pes = s.n_slots = n_pes;
         s.run_n = 1;
-        s.slot_of = (uint64_t)(uintptr_t)slot_of[pe];
+        s.routes = (uint64_t)(uintptr_t)routes[pe];
         s.base = (uint64_t)(uintptr_t)(range + (size_t)pe * stride);
         s.stride = stride;
         s.teams = (uint64_t)(uintptr_t)teams[pe];
@@ -261,7 +271,7 @@ template <class G> __device__ static void come(G g, int team, bool is_barrier)
 /* All members have arrived in this epoch, none is two ahead. */
 __device__ static void look_who_came(board *b, int team, uint64_t epoch)
 {
-    const gsh_team_state &t = *gshmem::detail::find_team(team);
+    const gsh_team_state &t = *gshmem::detail::find_team(gshmem::default_context(), team);
     for (int i = 0; i < t.n_pes; i++) {
         uint64_t seen =
             __atomic_load_n(&b->arrived[gshmem::detail::team_pe(t, i)], __ATOMIC_RELAXED);
@@ -272,7 +282,7 @@ __device__ static void look_who_came(board *b, int team, uint64_t epoch)
 
 __device__ static void look_at_data(board *b, int team, long expected)
 {
-    const gsh_team_state &t = *gshmem::detail::find_team(team);
+    const gsh_team_state &t = *gshmem::detail::find_team(gshmem::default_context(), team);
     for (int i = 0; i < t.n_pes; i++) {
         if (b->data[gshmem::detail::team_pe(t, i)] != expected)
             __atomic_fetch_add(&b->n_wrong, 1, __ATOMIC_RELAXED);
@@ -282,7 +292,7 @@ __device__ static void look_at_data(board *b, int team, long expected)
 template <class G> __device__ static void run_team(G g, int team)
 {
     board *b = &boards[team];
-    int me = gshmem::detail::my_pe();
+    int me = gshmem::my_pe();
     bool is_first = threadIdx.x == 0;
     uint64_t epoch = 0;
     if (gshmem::team_my_pe(team) < 0)

@@ -186,6 +186,50 @@ __global__ void kernel_teams(char *heap)
     }
 }
 
+/* ---- states that are not the launching PE's -------------------------------------------------- */
+
+/* Thread `me` of the block is PE `me` of a job whose states it is handed: all that the two do to
+ * each other, and the launching PE's own state beside it. */
+__global__ void kernel_other_job(const gsh_state *states, char *heap0, char *heap1, char *own)
+{
+    using namespace gshmem;
+    int me = (int)threadIdx.x, peer = 1 - me;
+    const context c = {states[me], 0};
+    char *heap = me == 0 ? heap0 : heap1;
+    int *data = (int *)heap, *source = data + 8, *word = data + 16;
+    uint64_t *signal = (uint64_t *)(heap + 128);
+    CHECK_EQ(my_pe(c), me);
+    CHECK_EQ(n_pes(c), 2);
+    CHECK(ptr(c, heap, peer) == (me == 0 ? heap1 : heap0));
+    CHECK_EQ(team_my_pe(c, GSHMEM_TEAM_SHARED), peer);
+    for (int i = 0; i < 8; i++)
+        source[i] = 100 * me + i;
+    put(c, group_thread(), data, source, 8, peer);
+    barrier_all(c, group_thread());
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(data[i], 100 * peer + i);
+    get(c, group_thread(), data, source + 1, 4, peer);
+    CHECK_EQ(data[3], 100 * peer + 4);
+    p(c, word, 7 + me, peer);
+    wait_until(c, word, GSHMEM_CMP_EQ, 7 + peer);
+    CHECK_EQ(g(c, word, peer), 7 + me);
+    (void)atomic_fetch_add(c, word + 1, 1 + me, 0);
+    barrier_all(c, group_thread());
+    CHECK_EQ(atomic_fetch(c, word + 1, 0), 3);
+    put_signal(c, group_thread(), data, source, 8, signal, 1, GSHMEM_SIGNAL_ADD, peer);
+    CHECK(signal_wait_until(c, signal, GSHMEM_CMP_GE, 1) >= 1);
+    CHECK_EQ(data[7], 100 * peer + 7);
+    signal_op(c, signal, 5, GSHMEM_SIGNAL_SET, peer);
+    (void)signal_wait_until(c, signal, GSHMEM_CMP_EQ, 5);
+    quiet(c);
+    /* The unit's own state has not moved. */
+    if (me == 0) {
+        gshmem_int_p((int *)own, 1 + gshmem_my_pe(), 1 - gshmem_my_pe());
+        gshmem_barrier_all();
+        CHECK_EQ(*(int *)own, 2 - gshmem_my_pe());
+    }
+}
+
 static void run_all(pes &p)
 {
     const size_t words = 64;
@@ -231,5 +275,11 @@ int main(void)
     p.clear();
     p.drop_run();
     run_all(p);
+    pes other[2]; /* each PE makes calls in a job of its own, too */
+    p.run_on([&](int pe) {
+        return gshmem_launch(kernel_other_job, dim3(1), dim3(2), 0, nullptr,
+                             (const gsh_state *)other[pe].states, other[pe].heap(0),
+                             other[pe].heap(1), p.heap(pe));
+    });
     return test_result();
 }

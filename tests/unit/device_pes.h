@@ -18,7 +18,7 @@ struct pes {
     gsh_alloc_range allocations[1] = {{user_off, stride / 2}};
     gsh_state states[2] = {};
     int32_t reversed[2] = {1, 0}; /* the members of team 1 */
-    int32_t slots[2] = {0, 1};
+    gsh_peer_route routes[2] = {{0, GSH_ROUTE_NEAR}, {1, GSH_ROUTE_NEAR}};
     gsh_cpu_device *devices[2];
 
     explicit pes(uint64_t wait_timeout_ns = 0)
@@ -77,12 +77,12 @@ struct pes {
         return t;
     }
 
-    /* From here on every PE's slot is looked up. */
+    /* From here on every PE's route is looked up. */
     void drop_run()
     {
         for (int pe = 0; pe < 2; pe++) {
             states[pe].run_n = 0;
-            states[pe].slot_of = (uint64_t)(uintptr_t)slots;
+            states[pe].routes = (uint64_t)(uintptr_t)routes;
             gshmemx_cpu_device_set_state(devices[pe], &states[pe]);
         }
     }

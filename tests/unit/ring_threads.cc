@@ -11,12 +11,13 @@
 #include <thread>
 #include <unistd.h>
 #include <vector>
-#include "device/ring.cuh"
+#include "device/far.cuh"
 #include "tests/test.h"
 extern "C" {
 #include "proxy/ring/reader.h"
 }
 
+using gshmem::default_context;
 using namespace gshmem::detail;
 
 enum { n_rings = 2, n_slots = GSH_RING_MIN_SLOTS, all_pes = 8, far_bytes = 2 << 20 };
@@ -32,11 +33,11 @@ struct far_pe {
     gsh_ring_wake wake;
     std::atomic<uint64_t> n_wakes{0};
     std::vector<char> heap;
-    std::vector<int32_t> no_slots;
+    std::vector<gsh_peer_route> routes;
     gsh_cpu_device *device;
 
     explicit far_pe(uint64_t stride, uint64_t wait_timeout_ns = 0)
-        : heap(far_bytes), no_slots(all_pes, -1)
+        : heap(far_bytes), routes(all_pes, {-1, GSH_ROUTE_RING})
     {
         wake.call = [](void *context) { static_cast<far_pe *>(context)->n_wakes++; };
         wake.context = this;
@@ -57,7 +58,7 @@ struct far_pe {
         state.n_slots = 1;
         state.base = (uint64_t)(uintptr_t)heap.data();
         state.stride = stride;
-        state.slot_of = (uint64_t)(uintptr_t)no_slots.data();
+        state.routes = (uint64_t)(uintptr_t)routes.data();
         state.control = (uint64_t)(uintptr_t)&control;
         state.wait_timeout_ns = wait_timeout_ns;
         state.rings = (uint64_t)(uintptr_t)rings;
@@ -181,41 +182,42 @@ __device__ static void call(const expectation &e, uint64_t ticket)
 {
     const gsh_request &q = e.q;
     gshmem::group_thread g;
-    char *far = (char *)(state().base + q.remote_off), *local = (char *)q.local;
-    uint64_t *sig = (uint64_t *)(state().base + q.sig_off);
+    char *far = (char *)(unit_state().base + q.remote_off), *local = (char *)q.local;
+    uint64_t *sig = (uint64_t *)(unit_state().base + q.sig_off);
     uint64_t got = 0;
     switch (q.op) {
     case GSH_FAR_PUT:
-        far_put(g, far, local, q.bytes, q.pe, q.bytes % 2 == 0, "put");
+        far_put(default_context(), g, far, local, q.bytes, q.pe, q.bytes % 2 == 0, "put");
         break;
     case GSH_FAR_GET:
-        far_get(g, local, far, q.bytes, q.pe, q.bytes % 2 == 0, "get");
+        far_get(default_context(), g, local, far, q.bytes, q.pe, q.bytes % 2 == 0, "get");
         break;
     case GSH_FAR_P:
-        far_put(g, far, e.source, q.bytes, q.pe, true, "put");
+        far_put(default_context(), g, far, e.source, q.bytes, q.pe, true, "put");
         break;
     case GSH_FAR_G:
-        got = far_g(far, (uint32_t)e.width, q.pe, "g");
+        got = far_g(default_context(), far, (uint32_t)e.width, q.pe, "g");
         break;
     case GSH_FAR_AMO:
-        got = far_amo(q.amo_op, far, (uint32_t)e.width, q.operand, q.cond, q.is_fetch, q.pe, "amo");
+        got = far_amo(default_context(), (gsh_amo_op)q.amo_op, far, (uint32_t)e.width, q.operand,
+                      q.cond, q.is_fetch, q.pe, "amo");
         break;
     case GSH_FAR_IPUT:
-        far_iput(g, far, local, q.remote_stride, q.local_stride, q.elem_bytes, q.nelems, q.pe,
-                 "iput");
+        far_iput(default_context(), g, far, local, q.remote_stride, q.local_stride, q.elem_bytes,
+                 q.nelems, q.pe, "iput");
         break;
     case GSH_FAR_IGET:
-        far_iget(g, local, far, q.local_stride, q.remote_stride, q.elem_bytes, q.nelems, q.pe,
-                 "iget");
+        far_iget(default_context(), g, local, far, q.local_stride, q.remote_stride, q.elem_bytes,
+                 q.nelems, q.pe, "iget");
         break;
     case GSH_FAR_PUT_SIGNAL:
-        far_put_signal(g, far, local ? local : e.source, q.bytes, sig, q.signal, q.sig_op, q.pe,
-                       q.bytes % 2 == 0, "put_signal");
+        far_put_signal(default_context(), g, far, local ? local : e.source, q.bytes, sig, q.signal,
+                       q.sig_op, q.pe, q.bytes % 2 == 0, "put_signal");
         break;
     default: /* right after another one it is nothing */
-        far_p(far, 1, 1, 0, "p");
-        far_fence();
-        far_fence();
+        far_p(default_context(), far, 1, 1, 0, "p");
+        far_fence(default_context());
+        far_fence(default_context());
     }
     gsh_request asked = q;
     asked.ticket = ticket;
@@ -393,22 +395,22 @@ __device__ static void do_bytes(char *mine, int pe, unsigned self, int round)
     unsigned bytes = 1 + (self * 7 + (unsigned)round * 31) % 300;
     for (unsigned i = 0; i < bytes; i++)
         source[i] = (char)(self + i + (unsigned)round);
-    far_put(g, mine, source, bytes, pe, true, "put");
+    far_put(default_context(), g, mine, source, bytes, pe, true, "put");
     memset(source, 0, sizeof source); /* a blocking put allows it */
-    far_quiet();
+    far_quiet(default_context());
     fence_seq_cst();
     memset(back, 0, sizeof back);
-    far_get(g, back, mine, bytes, pe, true, "get");
+    far_get(default_context(), g, back, mine, bytes, pe, true, "get");
     for (unsigned i = 0; i < bytes; i++)
         if (!CHECK_EQ(back[i], (char)(self + i + (unsigned)round)))
             break;
-    far_iput(g, mine + 512, back, 3, 2, 1, bytes / 2, pe, "iput");
-    far_iget(g, source, mine + 512, 2, 3, 1, bytes / 2, pe, "iget");
+    far_iput(default_context(), g, mine + 512, back, 3, 2, 1, bytes / 2, pe, "iput");
+    far_iget(default_context(), g, source, mine + 512, 2, 3, 1, bytes / 2, pe, "iget");
     for (unsigned i = 0; i < bytes / 2; i++)
         if (!CHECK_EQ(source[2 * i], back[2 * i]))
             break;
-    far_get(g, source, mine, bytes, pe, false, "get_nbi");
-    far_quiet();
+    far_get(default_context(), g, source, mine, bytes, pe, false, "get_nbi");
+    far_quiet(default_context());
     fence_seq_cst();
     CHECK(memcmp(source, back, bytes) == 0);
 }
@@ -416,16 +418,18 @@ __device__ static void do_bytes(char *mine, int pe, unsigned self, int round)
 __device__ static void do_words(const threads_args &a, char *mine, int pe, unsigned self, int round)
 {
     uint64_t value = (uint64_t)self << 56 | (uint64_t)round << 1 | GSH_RING_LAP;
-    far_p(mine + 1040, value, 8, pe, "p");
-    far_fence();
-    far_amo(GSH_AMO_ADD, a.heap + counter_off + 8, 8, 3, 0, false, pe, "add");
-    CHECK_EQ(far_g(mine + 1040, 8, pe, "g"), value);
-    CHECK_EQ(far_g(mine + 1041, 2, pe, "g"), (value >> 8) & 0xffff);
-    uint64_t old = far_amo(GSH_AMO_ADD, a.heap + counter_off, 8, 1, 0, true, 0, "fetch_add");
+    far_p(default_context(), mine + 1040, value, 8, pe, "p");
+    far_fence(default_context());
+    far_amo(default_context(), GSH_AMO_ADD, a.heap + counter_off + 8, 8, 3, 0, false, pe, "add");
+    CHECK_EQ(far_g(default_context(), mine + 1040, 8, pe, "g"), value);
+    CHECK_EQ(far_g(default_context(), mine + 1041, 2, pe, "g"), (value >> 8) & 0xffff);
+    uint64_t old = far_amo(default_context(), GSH_AMO_ADD, a.heap + counter_off, 8, 1, 0, true, 0,
+                           "fetch_add");
     uint32_t bit = 1u << (old % 32);
     CHECK_EQ(atomicOr(&a.is_taken[old / 32], bit) & bit, 0);
-    CHECK_EQ(far_amo(GSH_AMO_CSWAP, mine + 1040, 8, 5, value, true, pe, "swap"), value);
-    CHECK_EQ(far_g(mine + 1040, 4, pe, "g"), 5);
+    CHECK_EQ(far_amo(default_context(), GSH_AMO_CSWAP, mine + 1040, 8, 5, value, true, pe, "swap"),
+             value);
+    CHECK_EQ(far_g(default_context(), mine + 1040, 4, pe, "g"), 5);
 }
 
 __global__ static void kernel_threads(threads_args a)
@@ -436,20 +440,21 @@ __global__ static void kernel_threads(threads_args a)
     for (int round = 0; round < a.rounds; round++) {
         int pe = (int)(self + (unsigned)round) % all_pes;
         for (int i = 0; i < 20; i++) /* faster than the reader: the ring is full */
-            far_p(mine + 1200 + 8 * i, (uint64_t)i, 8, pe, "p");
+            far_p(default_context(), mine + 1200 + 8 * i, (uint64_t)i, 8, pe, "p");
         do_bytes(mine, pe, self, round);
         do_words(a, mine, pe, self, round);
-        far_put_signal(gshmem::group_thread(), mine + 1100, &a, sizeof a, signal, 1,
-                       GSHMEM_SIGNAL_ADD, 1, false, "put_signal");
+        far_put_signal(default_context(), gshmem::group_thread(), mine + 1100, &a, sizeof a, signal,
+                       1, GSHMEM_SIGNAL_ADD, 1, false, "put_signal");
     }
     char text[200];
     for (unsigned i = 0; i < sizeof text; i++)
         text[i] = (char)i;
     __syncthreads(); /* groups: one request for all */
-    far_put_signal(gshmem::group_block(), a.heap + area_off + blockIdx.x * blockDim.x * area_bytes,
-                   text, sizeof text, signal, 1, GSHMEM_SIGNAL_ADD, 1, true, "put_signal_block");
-    far_put(gshmem::group_warp(), mine, text, 0, 1, true, "nothing");
-    far_quiet();
+    far_put_signal(default_context(), gshmem::group_block(),
+                   a.heap + area_off + blockIdx.x * blockDim.x * area_bytes, text, sizeof text,
+                   signal, 1, GSHMEM_SIGNAL_ADD, 1, true, "put_signal_block");
+    far_put(default_context(), gshmem::group_warp(), mine, text, 0, 1, true, "nothing");
+    far_quiet(default_context());
 }
 
 static void test_threads(bool is_slow)
@@ -497,7 +502,7 @@ static void test_threads(bool is_slow)
 /* More threads wait for an answer than there are cells. */
 __global__ static void kernel_tickets(char *heap, uint32_t *is_taken)
 {
-    uint64_t old = far_amo(GSH_AMO_ADD, heap, 8, 1, 0, true, 0, "fetch_add");
+    uint64_t old = far_amo(default_context(), GSH_AMO_ADD, heap, 8, 1, 0, true, 0, "fetch_add");
     uint32_t bit = 1u << (old % 32);
     CHECK_EQ(atomicOr(&is_taken[old / 32], bit) & bit, 0);
 }
@@ -522,21 +527,21 @@ static void test_tickets()
 /* Fence and quiet push nothing when nothing came, and one token for each ring with traffic. */
 __global__ static void kernel_order(const gsh_ring *rings, const char *heap)
 {
-    far_fence();
-    far_quiet();
+    far_fence(default_context());
+    far_quiet(default_context());
     CHECK_EQ(rings[0].gpu_head + rings[1].gpu_head, 0);
-    far_p((void *)heap, 1, 4, 1, "p"); /* ring 1 */
-    far_fence();
-    far_fence();
+    far_p(default_context(), (void *)heap, 1, 4, 1, "p"); /* ring 1 */
+    far_fence(default_context());
+    far_fence(default_context());
     CHECK_EQ(rings[1].gpu_head, 3);
-    far_quiet();
-    far_quiet();
-    far_fence();
+    far_quiet(default_context());
+    far_quiet(default_context());
+    far_fence(default_context());
     CHECK_EQ(rings[1].gpu_head, 4);
     CHECK_EQ(rings[0].gpu_head, 0);
-    far_put(gshmem::group_thread(), (void *)heap, heap, 0, 0, true, "put");
-    far_get(gshmem::group_thread(), (void *)heap, heap, 0, 0, true, "get");
-    far_iput(gshmem::group_thread(), (void *)heap, heap, 1, 1, 4, 0, 0, "iput");
+    far_put(default_context(), gshmem::group_thread(), (void *)heap, heap, 0, 0, true, "put");
+    far_get(default_context(), gshmem::group_thread(), (void *)heap, heap, 0, 0, true, "get");
+    far_iput(default_context(), gshmem::group_thread(), (void *)heap, heap, 1, 1, 4, 0, 0, "iput");
     CHECK_EQ(rings[0].gpu_head, 0);
 }
 
@@ -557,12 +562,12 @@ enum trouble { NO_DONE, NO_ANSWER, NO_ROOM, TROUBLES };
 __global__ static void kernel_trouble(int what, char *heap)
 {
     if (what == NO_DONE)
-        far_get(gshmem::group_thread(), heap, heap, 8, 3, true, "the call");
+        far_get(default_context(), gshmem::group_thread(), heap, heap, 8, 3, true, "the call");
     else if (what == NO_ANSWER)
-        far_g(heap, 8, 3, "the call");
+        far_g(default_context(), heap, 8, 3, "the call");
     else
         for (;;)
-            far_p(heap, 0, 4, 3, "the call");
+            far_p(default_context(), heap, 0, 4, 3, "the call");
 }
 
 /* In a child process, since the kernel stands still after its report. */

@@ -19,6 +19,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/job/end.h"
+#include "runtime/job/binding.h"
 #include "runtime/job/instance.h"
 #include "runtime/setup/modules.h"
 

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the calls work on: a context, which is a PE's state and a number. This unit's own copy of
+ * the state is the default one's. Failures go through report(), which tells the host and does not
+ * come back. */
+#ifndef GSHMEM_CONTEXT_CUH
+#define GSHMEM_CONTEXT_CUH
+
+#include "device/memory.cuh"
+#include "device/state.h"
+
+extern "C" void gshmemx_module_register(struct gsh_module *module);
+extern "C" void gshmemx_module_unregister(struct gsh_module *module);
+
+/* ---- the state block ------------------------------------------------------------------------- */
+
+#if defined(__CUDACC__)
+/* Filled at device set-up; found by this name in modules loaded through the driver. Every
+ * translation unit has its own; where device code is linked (-rdc=true) they become one. */
+#if defined(__CUDACC_RDC__)
+inline __constant__ struct gsh_state gshmem_state_block;
+#else
+static __constant__ struct gsh_state gshmem_state_block;
+#endif
+#endif
+
+#if !defined(__CUDACC_RTC__) && !defined(GSHMEM_LIBRARY_KERNELS)
+namespace gshmem
+{
+namespace detail
+{
+namespace
+{
+
+#if defined(__CUDACC__)
+inline int fill_state_block(const void *state, size_t bytes)
+{
+    if (bytes != sizeof gshmem_state_block)
+        return (int)cudaErrorInvalidValue;
+    return (int)cudaMemcpyToSymbol(gshmem_state_block, state, bytes);
+}
+constexpr int (*fill)(const void *state, size_t bytes) = fill_state_block;
+#else
+constexpr int (*fill)(const void *state, size_t bytes) = nullptr;
+#endif
+
+struct module_registration {
+    gsh_module module;
+    module_registration() : module{GSH_STATE_VERSION, sizeof(struct gsh_state), fill, nullptr}
+    {
+        gshmemx_module_register(&module);
+    }
+    ~module_registration() { gshmemx_module_unregister(&module); }
+    module_registration(const module_registration &) = delete;
+    module_registration &operator=(const module_registration &) = delete;
+};
+
+module_registration registration_of_this_unit;
+
+} // namespace
+} // namespace detail
+} // namespace gshmem
+#endif
+
+namespace gshmem
+{
+namespace detail
+{
+
+#if defined(__CUDACC__)
+__device__ __forceinline__ const gsh_state &unit_state()
+{
+    return gshmem_state_block;
+}
+#else
+/* A kernel was launched by a thread that is no PE. */
+[[noreturn]] inline void fail_without_state()
+{
+    fprintf(stderr,
+            "gshmem: a kernel made a gshmem call before gshmem_init or after gshmem_finalize\n");
+    exit(1);
+}
+
+inline const gsh_state &unit_state()
+{
+    const gsh_state *own = gsh_cpu_self->state;
+    if (__builtin_expect(own == nullptr, 0))
+        fail_without_state();
+    return *own;
+}
+#endif
+
+} // namespace detail
+
+/* What a call works on, its first argument: the state of a PE, which may lie anywhere that kernels
+ * can read (a kernel's argument, shared or global memory) and outlives the call, and the number of
+ * one of its contexts, of which 0 is the default one. A few registers: functions that are not
+ * inlined take it by value. */
+struct context {
+    const gsh_state &state;
+    uint32_t id;
+};
+
+/* The default context of the PE for which this unit was set up. On a GPU it is a type of its own,
+ * without members, so that its state is read from constant memory wherever it is handed to, and
+ * takes no register; it becomes a context where one is asked for. */
+#if defined(__CUDACC__)
+struct unit_context {
+    __device__ __forceinline__ operator context() const { return {detail::unit_state(), 0}; }
+};
+#else
+typedef context unit_context;
+#endif
+
+__device__ __forceinline__ unit_context default_context()
+{
+#if defined(__CUDACC__)
+    return {};
+#else
+    return {detail::unit_state(), 0};
+#endif
+}
+
+namespace detail
+{
+
+/* For templates over the context's type, which is one of these two. */
+__device__ __forceinline__ const gsh_state &state_of(const context &c)
+{
+    return c.state;
+}
+
+#if defined(__CUDACC__)
+__device__ __forceinline__ const gsh_state &state_of(unit_context)
+{
+    return unit_state();
+}
+#endif
+
+template <class C> __device__ __forceinline__ gsh_control *control_of(const C &c)
+{
+    return reinterpret_cast<gsh_control *>(state_of(c).control);
+}
+
+/* ---- calls that are not inlined -------------------------------------------------------------- */
+
+/* A function over a context that is to be called by apart() or out_of_line() only. */
+#if defined(__CUDACC__)
+#define GSHMEM_APART __forceinline__
+
+/* What it is inlined into. The default context is no argument: it would take a register. */
+template <auto f, class F = decltype(f)> struct frame;
+template <auto f, class R, class C, class... P> struct frame<f, R (*)(const C &, P...)> {
+    static __device__ __noinline__ R in_unit(P... p) { return f(unit_context(), p...); }
+    static __device__ __noinline__ R in_context(context c, P... p) { return f(c, p...); }
+};
+
+/* The same function, about which the compiler knows nothing. */
+template <class F> __device__ __forceinline__ F *unknown(F *f)
+{
+    asm("" : "+l"(f));
+    return f;
+}
+
+/* Calls f, which is not inlined. */
+template <auto f, class... A> __device__ __forceinline__ auto apart(unit_context, A... a)
+{
+    return frame<f>::in_unit(a...);
+}
+
+template <auto f, class... A> __device__ __forceinline__ auto apart(const context &c, A... a)
+{
+    return frame<f>::in_context(c, a...);
+}
+
+/* The same for a rare call from a path that must stay small. The compiler does not see through the
+ * pointer: so a kernel has the registers of the larger of the two, not of both together, and what
+ * is live in the kernel goes to the stack only where the call is made. */
+template <auto f, class... A> __device__ __forceinline__ auto out_of_line(unit_context, A... a)
+{
+    return unknown(&frame<f>::in_unit)(a...);
+}
+
+template <auto f, class... A> __device__ __forceinline__ auto out_of_line(const context &c, A... a)
+{
+    return unknown(&frame<f>::in_context)(c, a...);
+}
+#else
+#define GSHMEM_APART __attribute__((noinline))
+
+template <auto f, class... A> inline auto apart(const context &c, A... a)
+{
+    return f(c, a...);
+}
+
+template <auto f, class... A> inline auto out_of_line(const context &c, A... a)
+{
+    return f(c, a...);
+}
+#endif
+
+/* ---- the end of the job ---------------------------------------------------------------------- */
+
+constexpr uint64_t host_time_to_act_ns = 10000000000u;
+
+/* The job is ending: stands still until the host ends it; if it does not, stops this device. */
+__device__ __noinline__ inline void await_end()
+{
+#if !defined(__CUDACC__)
+    gshmemx_cpu_report(); /* on a GPU the host's watch looks for reports itself */
+#endif
+    uint64_t start = clock_ns();
+    while (clock_ns() - start < host_time_to_act_ns) {
+        spin_pause();
+        __nanosleep(1000);
+    }
+#if defined(__CUDACC__)
+    __trap();
+#else
+    fprintf(stderr, "gshmem: a kernel failed and its host did not end the job\n");
+    abort();
+#endif
+}
+
+/* What a report says (state.h); call is the public name. Handed over by address: registers that
+ * what is called takes would be taken from every kernel with a wait. */
+struct trouble {
+    uint32_t kind;
+    int32_t pe;
+    uint32_t cmp;
+    const char *call;
+    uint64_t address, expected, seen, bytes;
+};
+
+/* Tells the host what went wrong (state.h has the protocol) and does not come back. The first
+ * report of a PE counts. */
+template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const trouble *t)
+{
+    gsh_report *r = &control_of(c)->report;
+    if (claim(&r->state)) {
+        r->kind = t->kind;
+        r->pe = t->pe;
+        r->cmp = t->cmp;
+        r->address = t->address;
+        r->expected = t->expected;
+        r->seen = t->seen;
+        r->bytes = t->bytes;
+        r->block[0] = blockIdx.x;
+        r->block[1] = blockIdx.y;
+        r->block[2] = blockIdx.z;
+        r->thread[0] = threadIdx.x;
+        r->thread[1] = threadIdx.y;
+        r->thread[2] = threadIdx.z;
+        uint32_t n = 0;
+        GSHMEM_NO_UNROLL
+        while (n + 1 < sizeof r->call && t->call[n] != '\0') {
+            r->call[n] = t->call[n];
+            n++;
+        }
+        r->call[n] = '\0';
+        store_release(&r->state, (uint32_t)2); /* pairs with the acquire of the host's watch */
+    }
+    await_end();
+}
+
+template <class C>
+__device__ __forceinline__ void report(const C &c, uint32_t kind, const char *call, int32_t pe,
+                                       uint32_t cmp, uint64_t address, uint64_t expected,
+                                       uint64_t seen, uint64_t bytes)
+{
+    trouble t = {kind, pe, cmp, call, address, expected, seen, bytes};
+    apart<report_trouble<C>>(c, &t);
+}
+
+} // namespace detail
+
+/* Ends the job. */
+template <class C> __device__ __forceinline__ void global_exit(const C &c, int status)
+{
+    detail::report(c, GSH_REPORT_GLOBAL_EXIT, "gshmem_global_exit", -1, 0, 0,
+                   (uint64_t)(int64_t)status, 0, 0);
+}
+
+} // namespace gshmem
+
+#endif

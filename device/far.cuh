@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The calls on far PEs, whatever the route that leads there: the only file that knows which there
+ * are. pe is far in all of these; dest (of puts), source (of gets) and sig_addr are symmetric; call
+ * is the public name, for reports. A group's call synchronises before and after, like the near one.
+ * What a route does is out of line, so that the near paths stay small.
+ *
+ * Today one route leads to far PEs, the ring (ring.cuh). A second one is told apart here, by
+ * route_of(c, pe) (address.cuh); fence and quiet go to all routes. */
+#ifndef GSHMEM_FAR_CUH
+#define GSHMEM_FAR_CUH
+
+#include "device/ring.cuh"
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* Blocking: the source may be used again. */
+template <class G, class C>
+__device__ __forceinline__ void far_put(const C &c, G g, void *dest, const void *source,
+                                        size_t bytes, int pe, bool is_blocking, const char *call)
+{
+    ring_put(c, g, dest, source, bytes, pe, is_blocking, call);
+}
+
+/* Blocking: the data is there. */
+template <class G, class C>
+__device__ __forceinline__ void far_get(const C &c, G g, void *dest, const void *source,
+                                        size_t bytes, int pe, bool is_blocking, const char *call)
+{
+    ring_get(c, g, dest, source, bytes, pe, is_blocking, call);
+}
+
+template <class G, class C>
+__device__ __forceinline__ void far_iput(const C &c, G g, void *dest, const void *source,
+                                         ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
+                                         size_t nelems, int pe, const char *call)
+{
+    ring_iput(c, g, dest, source, dst, sst, elem_bytes, nelems, pe, call);
+}
+
+template <class G, class C>
+__device__ __forceinline__ void far_iget(const C &c, G g, void *dest, const void *source,
+                                         ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
+                                         size_t nelems, int pe, const char *call)
+{
+    ring_iget(c, g, dest, source, dst, sst, elem_bytes, nelems, pe, call);
+}
+
+/* One element of 1, 2, 4 or 8 bytes; the bits above it do not count, and are 0 in results. */
+template <class C>
+__device__ __forceinline__ void far_p(const C &c, void *dest, uint64_t bits, uint32_t bytes, int pe,
+                                      const char *call)
+{
+    out_of_line<ring_p<C>>(c, dest, bits, bytes, pe, call);
+}
+
+template <class C>
+__device__ __forceinline__ uint64_t far_g(const C &c, const void *source, uint32_t bytes, int pe,
+                                          const char *call)
+{
+    return out_of_line<ring_g<C>>(c, source, bytes, pe, call);
+}
+
+/* bytes is 4 or 8. The former value if is_fetch, else 0. */
+template <class C>
+__device__ __forceinline__ uint64_t far_amo(const C &c, gsh_amo_op op, void *dest, uint32_t bytes,
+                                            uint64_t operand, uint64_t cond, bool is_fetch, int pe,
+                                            const char *call)
+{
+    if (is_fetch)
+        return out_of_line<ring_fetch_amo<C>>(c, op, dest, bytes, operand, cond, pe, call);
+    out_of_line<ring_amo<C>>(c, op, dest, bytes, operand, pe, call);
+    return 0;
+}
+
+/* Fence first to order it after earlier puts. */
+template <class C>
+__device__ __forceinline__ void far_signal(const C &c, uint64_t *sig_addr, uint64_t signal,
+                                           int sig_op, int pe, const char *call)
+{
+    (void)far_amo(c, amo_of_signal(sig_op), sig_addr, 8, signal, 0, false, pe, call);
+}
+
+/* The bytes, then the signal. */
+template <class G, class C>
+__device__ __forceinline__ void
+far_put_signal(const C &c, G g, void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+               uint64_t signal, int sig_op, int pe, bool is_blocking, const char *call)
+{
+    ring_put_signal(c, g, dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking, call);
+}
+
+/* The far part of fence: the one of the near part comes on top, before or after. Some peer is far.
+ */
+template <class C> __device__ __forceinline__ void far_fence(const C &c)
+{
+    out_of_line<ring_fence<C>>(c);
+}
+
+/* The far part of quiet; the fence of the near part must come after it. */
+template <class C> __device__ __forceinline__ void far_quiet(const C &c)
+{
+    out_of_line<ring_quiet<C>>(c);
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif
