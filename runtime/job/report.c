@@ -13,9 +13,8 @@ static const char *const cmp_names[] = {"==", "!=", ">", "<=", "<", ">="};
 
 static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out, size_t bytes)
 {
-    double limit = r->kind == GSH_REPORT_SYNC_TIMEOUT
-                       ? (double)GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns) / 1e9
-                       : (double)pe->env.wait_timeout_ns / 1e9;
+    uint64_t ns = pe->env.wait_timeout_ns;
+    double limit = (double)(r->kind == GSH_REPORT_SYNC_TIMEOUT ? GSH_SYNC_LIMIT_NS(ns) : ns) / 1e9;
     switch (r->kind) {
     case GSH_REPORT_WAIT_TIMEOUT:
         snprintf(out, bytes,
