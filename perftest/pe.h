@@ -173,7 +173,7 @@ inline std::string cuda_version(int version)
 
 inline void make_header(bench *b, const program &p)
 {
-    cudaDeviceProp device;
+    cudaDeviceProp device = {};
     int number = 0;
     CUDA(cudaGetDevice(&number));
     CUDA(cudaGetDeviceProperties(&device, number));
