@@ -185,7 +185,7 @@ GSH_NO_TSAN void gsh_fiber_switch(struct gsh_fiber *from, struct gsh_fiber *to, 
 void gsh_fiber_init_thread(struct gsh_fiber *self)
 {
     pthread_attr_t attr;
-    memset(self, 0, sizeof *self);
+    memset(self, 0, sizeof(*self));
     self->tsan = gsh_tsan_current();
     /* Only the address sanitizer asks for the bounds. */
     if (gsh_asan_is_on() && pthread_getattr_np(pthread_self(), &attr) == 0) {
@@ -209,8 +209,9 @@ static void *map_stack(size_t bytes)
 static bool add_guard(char *stack, size_t page)
 {
     if (__atomic_add_fetch(&n_guards, 1, __ATOMIC_RELAXED) <= MAX_GUARDS &&
-        mprotect(stack, page, PROT_NONE) == 0)
+        mprotect(stack, page, PROT_NONE) == 0) {
         return true;
+    }
     __atomic_sub_fetch(&n_guards, 1, __ATOMIC_RELAXED);
     return false;
 }
@@ -220,14 +221,16 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
     static unsigned n_created;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t bytes = (stack_bytes + page - 1) / page * page;
-    struct gsh_fiber *fiber = calloc(1, sizeof *fiber);
-    if (!fiber)
+    struct gsh_fiber *fiber = calloc(1, sizeof(*fiber));
+    if (!fiber) {
         return NULL;
+    }
     char *stack = map_stack(page + bytes);
     fiber->tsan = stack == MAP_FAILED ? NULL : gsh_tsan_create();
     if (stack == MAP_FAILED || (gsh_tsan_is_on() && !fiber->tsan)) {
-        if (stack != MAP_FAILED)
+        if (stack != MAP_FAILED) {
             munmap(stack, page + bytes);
+        }
         free(fiber);
         return NULL;
     }
@@ -246,10 +249,12 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
 
 void gsh_fiber_destroy(struct gsh_fiber *fiber)
 {
-    if (!fiber)
+    if (!fiber) {
         return;
-    if (fiber->has_guard)
+    }
+    if (fiber->has_guard) {
         __atomic_sub_fetch(&n_guards, 1, __ATOMIC_RELAXED);
+    }
     /* The addresses may come back as something else: no trace of old frames may remain. */
     gsh_asan_unpoison(fiber->stack, fiber->stack_bytes);
     gsh_tsan_destroy(fiber->tsan);
