@@ -206,6 +206,14 @@ static void *map_stack(size_t bytes)
 #endif
 }
 
+/* An address for the thread sanitizer, see gsh_fiber_end_thread. */
+static char tsan_ended;
+
+void gsh_fiber_end_thread(void)
+{
+    gsh_tsan_release(&tsan_ended);
+}
+
 static bool add_guard(char *stack, size_t page)
 {
     if (__atomic_add_fetch(&n_guards, 1, __ATOMIC_RELAXED) <= MAX_GUARDS &&
@@ -242,6 +250,7 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
     fiber->main = main;
     /* The tops of all stacks would fall into one set of the cache: spread them over a page. */
     unsigned colour = __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED) * 5 % 32;
+    gsh_tsan_acquire(&tsan_ended);
     prepare(fiber, stack + page + bytes - colour * 64);
     gsh_tsan_release(&fiber->tsan_made);
     return fiber;
