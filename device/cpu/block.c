@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules the CUDA threads of one block: start, yield, barriers, back-off. Threads hand the OS
+ * Schedules the CUDA threads of one block: start, yield, back-off. Threads hand the OS
  * thread to each other directly; its own stack runs only when none of them can. */
 #include "device/cpu/block.h"
 
@@ -66,14 +66,17 @@ static struct gsh_fiber *create_stack(struct gsh_cpu_block *b)
 {
     size_t bytes = b->config->stack_bytes ? b->config->stack_bytes : DEFAULT_STACK_BYTES;
     /* Sanitizers make frames larger. */
-    if (gsh_asan_is_on() || gsh_tsan_is_on())
+    if (gsh_asan_is_on() || gsh_tsan_is_on()) {
         bytes *= 4;
+    }
     struct gsh_fiber *fiber = gsh_fiber_create(bytes, fiber_main);
-    if (!fiber && gsh_tsan_is_on())
+    if (!fiber && gsh_tsan_is_on()) {
         gsh_block_fatal(b, "more CUDA threads at a time than the thread sanitizer can follow; use "
                            "fewer or smaller blocks");
-    if (!fiber)
+    }
+    if (!fiber) {
         gsh_block_fatal(b, "no memory for the stack of another thread (%zu bytes)", bytes);
+    }
     return fiber;
 }
 
@@ -81,8 +84,9 @@ static struct gsh_fiber *create_stack(struct gsh_cpu_block *b)
 GSH_NO_TSAN static struct gsh_fiber *take_stack(struct gsh_cpu_block *b)
 {
     struct gsh_fiber *fiber = b->idle;
-    if (gsh_tsan_is_on())
+    if (gsh_tsan_is_on()) {
         return b->threads[b->n_started].fiber;
+    }
     if (fiber) {
         b->n_idle--;
     } else {
@@ -104,13 +108,16 @@ static void take_tsan_stacks(struct gsh_cpu_block *b)
     for (uint32_t i = 0; i < b->n_threads; i++) {
         pthread_mutex_lock(&device->lock);
         struct gsh_fiber *fiber = device->spare;
-        if (fiber && b->run->is_one_block_each && fiber->last_run == b->run->number)
+        if (fiber && b->run->is_one_block_each && fiber->last_run == b->run->number) {
             fiber = NULL;
-        if (fiber)
+        }
+        if (fiber) {
             device->spare = fiber->next;
+        }
         pthread_mutex_unlock(&device->lock);
-        if (!fiber)
+        if (!fiber) {
             fiber = create_stack(b);
+        }
         fiber->owner = b;
         fiber->last_run = b->run->number;
         b->threads[i].fiber = fiber;
@@ -123,10 +130,11 @@ static void return_tsan_stacks(struct gsh_cpu_block *b)
     pthread_mutex_lock(&device->lock);
     for (uint32_t i = 0; i < b->n_threads; i++) {
         struct gsh_fiber *fiber = b->threads[i].fiber;
-        if (device->spare)
+        if (device->spare) {
             device->last_spare->next = fiber;
-        else
+        } else {
             device->spare = fiber;
+        }
         device->last_spare = fiber;
         fiber->next = NULL;
     }
@@ -190,8 +198,9 @@ GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thr
     t->self.block_idx = b->index;
     t->self.worked = 0;
     t->self.has_news = 0;
-    for (int i = 0; i < GSH_CPU_LOOKS; i++)
+    for (int i = 0; i < GSH_CPU_LOOKS; i++) {
         t->self.looks[i] = 0;
+    }
     t->self.state = b->run->state;
     t->self.dynamic_shared = b->shared;
     t->self.block = b;
@@ -217,9 +226,9 @@ GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self)
     bool is_shared = !gsh_tsan_is_on();
     for (;;) {
         struct gsh_cpu_block *b = self->owner;
-        do
+        do {
             run_thread(b, &b->threads[b->n_started]);
-        while (is_shared && b->n_started < b->n_threads);
+        } while (is_shared && b->n_started < b->n_threads);
         if (is_shared) {
             self->next = b->idle;
             b->idle = self;
@@ -269,15 +278,18 @@ GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
     bool is_helped = b->config->help && !gsh_tsan_is_on() && help(b);
     uint32_t first = is_helped ? HELP_ROUNDS : PAUSE_ROUNDS;
     if (round < first) {
-        if (!is_helped)
+        if (!is_helped) {
             pause_core();
+        }
         b->idle_since_ns = 0;
         return;
     }
-    if (b->idle_since_ns == 0)
+    if (b->idle_since_ns == 0) {
         b->idle_since_ns = now_ns();
-    if ((round - first) % YIELD_ROUNDS == 0 && gsh_block_is_stuck(b))
+    }
+    if ((round - first) % YIELD_ROUNDS == 0 && gsh_block_is_stuck(b)) {
         gsh_block_fatal_stuck(b);
+    }
     want_block(b);
     uint64_t sleep_ns = round - first < YIELD_ROUNDS ? 0 : (now_ns() - b->idle_since_ns) / 4;
     if (sleep_ns < MIN_SLEEP_NS) {
@@ -305,10 +317,12 @@ GSH_NO_TSAN void gshmemx_cpu_yield(void)
         b->idle_since_ns = 0;
     }
     if (b->n_started == b->n_threads) {
-        if (++b->idle_yields > b->queue_count)
+        if (++b->idle_yields > b->queue_count) {
             idle_round(b);
-        if (b->queue_count == 0)
+        }
+        if (b->queue_count == 0) {
             return;
+        }
     }
     gsh_block_wake(b, &b->threads[self->rank]);
     leave(b, false);
@@ -327,70 +341,10 @@ GSH_NO_TSAN struct gsh_cpu_thread *gsh_block_need_thread(const char *what)
     static const struct gsh_cpu_config none = {.fatal = NULL};
     if (!gshmem_cpu_self) {
         char text[120];
-        snprintf(text, sizeof text, "%s was called in host code", what);
+        snprintf(text, sizeof(text), "%s was called in host code", what);
         gsh_device_fatal(&none, text);
     }
     return gshmem_cpu_self;
-}
-
-/* ---- barriers -------------------------------------------------------------------------------- */
-
-/* The last thread, t, has come: all others can go on. */
-GSH_NO_TSAN static void finish_barrier(struct gsh_cpu_block *b, struct gsh_block_thread *t)
-{
-    if (b->is_mixed)
-        gsh_block_fatal_stuck(b);
-    if (b->kind == GSH_CPU_GRID_SYNC) {
-        gsh_tsan_become(b->main.tsan); /* as in want_block */
-        gsh_run_sync(b->run, b);
-        gsh_tsan_become(b->running->tsan);
-        b->grid_parity ^= 1;
-    }
-    b->result = b->kind == GSH_CPU_SYNCTHREADS_COUNT ? (int)b->n_true
-                : b->kind == GSH_CPU_SYNCTHREADS_AND ? b->n_true == b->n_threads
-                                                     : b->n_true > 0;
-    b->n_waiting = 0;
-    b->n_true = 0;
-    b->parity ^= 1;
-    for (uint32_t i = 0; i < b->n_threads; i++)
-        if (&b->threads[i] != t)
-            gsh_block_wake(b, &b->threads[i]);
-}
-
-GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
-{
-    struct gsh_cpu_thread *self = gsh_block_need_thread("a barrier of threads");
-    struct gsh_cpu_block *b = self->block;
-    struct gsh_block_thread *t = &b->threads[self->rank];
-    /* Two addresses in turn: a thread that already is at the next barrier must not be ordered
-     * before one that only now leaves this one. */
-    char *sync = &b->tsan_sync[b->parity], *grid = &b->run->tsan_grid[b->grid_parity];
-    if (kind == GSH_CPU_GRID_SYNC && !b->run->launch.is_cooperative)
-        gsh_block_fatal(b, "this_grid().sync() in a launch that is not collective; use "
-                           "gshmemx_collective_launch");
-    gsh_tsan_release(sync);
-    if (kind == GSH_CPU_GRID_SYNC)
-        gsh_tsan_release(grid);
-    if (b->n_waiting++ == 0) {
-        b->kind = (uint8_t)kind;
-        b->is_mixed = false;
-    } else if (b->kind != kind) {
-        b->is_mixed = true;
-    }
-    b->n_true += predicate != 0;
-    t->kind = (uint8_t)kind;
-    gsh_block_progress(b);
-    if (b->n_waiting == b->n_threads) {
-        t->state = GSH_THREAD_AT_BARRIER;
-        finish_barrier(b, t);
-        t->state = GSH_THREAD_READY;
-    } else {
-        gsh_block_wait(b, t, GSH_THREAD_AT_BARRIER);
-    }
-    gsh_tsan_acquire(sync);
-    if (kind == GSH_CPU_GRID_SYNC)
-        gsh_tsan_acquire(grid);
-    return b->result;
 }
 
 /* ---- a whole block --------------------------------------------------------------------------- */
@@ -401,12 +355,13 @@ static void reserve(struct gsh_cpu_block *b, uint32_t n, size_t shared_bytes)
     bool has_grown = n > b->capacity || shared_bytes > b->shared_capacity;
     if (n > b->capacity) {
         uint32_t n_warps = (n + WARP_SIZE - 1) / WARP_SIZE;
-        b->threads = realloc(b->threads, n * sizeof *b->threads);
-        b->queue = realloc(b->queue, n * sizeof *b->queue);
-        b->warp_waiting = realloc(b->warp_waiting, n_warps * sizeof *b->warp_waiting);
-        if (!b->threads || !b->queue || !b->warp_waiting)
+        b->threads = realloc(b->threads, n * sizeof(*b->threads));
+        b->queue = realloc(b->queue, n * sizeof(*b->queue));
+        b->warp_waiting = realloc(b->warp_waiting, n_warps * sizeof(*b->warp_waiting));
+        if (!b->threads || !b->queue || !b->warp_waiting) {
             gsh_block_fatal(b, "no memory for %u threads", n);
-        memset(b->threads + b->capacity, 0, (n - b->capacity) * sizeof *b->threads);
+        }
+        memset(b->threads + b->capacity, 0, (n - b->capacity) * sizeof(*b->threads));
         b->capacity = n;
     }
     if (shared_bytes > b->shared_capacity) {
@@ -414,20 +369,22 @@ static void reserve(struct gsh_cpu_block *b, uint32_t n, size_t shared_bytes)
         free(b->shared);
         b->shared_capacity = (shared_bytes + 127) / 128 * 128;
         b->shared = aligned_alloc(128, b->shared_capacity);
-        if (!b->shared)
+        if (!b->shared) {
             gsh_block_fatal(b, "no memory for %zu bytes of shared memory", shared_bytes);
+        }
     }
     if (b->shared) {
         gsh_asan_unpoison(b->shared, shared_bytes);
         gsh_asan_poison((char *)b->shared + shared_bytes, b->shared_capacity - shared_bytes);
     }
-    if (has_grown)
+    if (has_grown) {
         gsh_tsan_release(&b->tsan_made);
+    }
 }
 
 void gsh_block_init(struct gsh_cpu_block *b, const struct gsh_cpu_config *config)
 {
-    memset(b, 0, sizeof *b);
+    memset(b, 0, sizeof(*b));
     b->config = config;
     gsh_fiber_init_thread(&b->main);
     gsh_overflow_enter_thread();
@@ -442,7 +399,8 @@ void gsh_block_finish(struct gsh_cpu_block *b)
     free(b->threads);
     free(b->queue);
     free(b->warp_waiting);
-    memset(b, 0, sizeof *b);
+    memset(b, 0, sizeof(*b));
+    gsh_fiber_end_thread();
 }
 
 GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
@@ -454,28 +412,34 @@ GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
     b->block_parity ^= 1;
     reserve(b, n, run->launch.shared_bytes);
     b->n_threads = n;
-    if (gsh_tsan_is_on())
+    if (gsh_tsan_is_on()) {
         take_tsan_stacks(b);
+    }
     b->n_started = b->n_exited = 0;
     b->next_thread = (struct gsh_cpu_uint3){0, 0, 0};
     b->queue_head = b->queue_count = 0;
     b->n_waiting = b->n_true = 0;
     b->grid_parity = 0;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         b->threads[i].state = GSH_THREAD_UNSTARTED;
-    for (uint32_t w = 0; w < (n + WARP_SIZE - 1) / WARP_SIZE; w++)
+    }
+    for (uint32_t w = 0; w < (n + WARP_SIZE - 1) / WARP_SIZE; w++) {
         b->warp_waiting[w] = 0;
+    }
     gsh_block_progress(b);
     gshmem_cpu_block_idx = index;
     gshmem_cpu_block_dim = run->launch.block;
     gshmem_cpu_grid_dim = run->launch.grid;
     b->running = &b->main;
     leave(b, false);
-    if (b->n_exited < n)
+    if (b->n_exited < n) {
         gsh_block_fatal_stuck(b);
-    if (__atomic_load_n(&n_stacks, __ATOMIC_RELAXED) > MAX_STACKS)
+    }
+    if (__atomic_load_n(&n_stacks, __ATOMIC_RELAXED) > MAX_STACKS) {
         drop_stacks(b, KEPT_STACKS);
-    if (gsh_tsan_is_on())
+    }
+    if (gsh_tsan_is_on()) {
         return_tsan_stacks(b);
+    }
     b->run = NULL;
 }

@@ -87,7 +87,7 @@ struct gsh_cpu_thread *gsh_block_need_thread(const char *what);
 void gsh_overflow_enter_thread(void);
 void gsh_overflow_leave_thread(void);
 
-/* for warp.c: */
+/* for barrier.c and warp.c: */
 
 /* The calling thread waits until gsh_block_wake. */
 void gsh_block_wait(struct gsh_cpu_block *block, struct gsh_block_thread *thread,

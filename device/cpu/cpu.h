@@ -70,8 +70,9 @@ void gshmemx_cpu_yield(void);
  * full speed. Never needed for correctness. */
 static inline void gshmemx_cpu_progress(void)
 {
-    if (gshmem_cpu_self)
+    if (gshmem_cpu_self) {
         gshmem_cpu_self->worked = 1;
+    }
 }
 
 /* A thread has looked at something another may change; what it saw, and where, is `seen`. Unless it
@@ -81,11 +82,13 @@ static inline void gshmemx_cpu_look(uint64_t seen)
 {
     struct gsh_cpu_thread *self = gshmem_cpu_self;
     for (int i = 0; i < GSH_CPU_LOOKS; i++) {
-        if (self->looks[i] == seen)
+        if (self->looks[i] == seen) {
             return;
+        }
     }
-    for (int i = GSH_CPU_LOOKS - 1; i > 0; i--)
+    for (int i = GSH_CPU_LOOKS - 1; i > 0; i--) {
         self->looks[i] = self->looks[i - 1];
+    }
     self->looks[0] = seen;
     self->has_news = 1;
 }

@@ -15,10 +15,11 @@ namespace cpu
 
 inline void atomic_done(bool has_changed)
 {
-    if (has_changed)
+    if (has_changed) {
         gshmemx_cpu_progress();
-    else if (gshmem_cpu_self)
+    } else if (gshmem_cpu_self) {
         gshmemx_cpu_yield();
+    }
 }
 
 /* Replaces *p by f(*p); the value before. */
@@ -54,7 +55,7 @@ template <class T> inline T atomic_exchange(T *p, T v)
 {
     T old;
     __atomic_exchange(p, &v, &old, __ATOMIC_RELAXED);
-    atomic_done(memcmp(&old, &v, sizeof v) != 0);
+    atomic_done(memcmp(&old, &v, sizeof(v)) != 0);
     return old;
 }
 

@@ -90,8 +90,9 @@ inline cudaError_t &last_error()
 /* Keeps a failure for cudaGetLastError; "not ready" is an answer, not a failure. */
 inline cudaError_t result(cudaError_t error)
 {
-    if (error != cudaSuccess && error != cudaErrorNotReady)
+    if (error != cudaSuccess && error != cudaErrorNotReady) {
         last_error() = error;
+    }
     return error;
 }
 

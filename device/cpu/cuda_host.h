@@ -145,8 +145,9 @@ inline cudaError_t cudaGetDevice(int *device)
 
 inline cudaError_t cudaSetDevice(int device)
 {
-    if (device < 0)
+    if (device < 0) {
         return gshmem::cpu::result(cudaErrorInvalidDevice);
+    }
     gshmem::cpu::current_device() = device;
     return cudaSuccess;
 }
@@ -191,8 +192,9 @@ inline cudaError_t cudaDeviceDisablePeerAccess(int)
 
 inline cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int device)
 {
-    if (device < 0 || bytes < 13)
+    if (device < 0 || bytes < 13) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     snprintf(id, (size_t)bytes, "0000:%02x:00.0", (unsigned)device & 255);
     return cudaSuccess;
 }
@@ -236,9 +238,10 @@ template <class F> inline cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache)
 
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device)
 {
-    if (device < 0)
+    if (device < 0) {
         return gshmem::cpu::result(cudaErrorInvalidDevice);
-    memset(prop, 0, sizeof *prop);
+    }
+    memset(prop, 0, sizeof(*prop));
     strcpy(prop->name, "CPU");
     prop->totalGlobalMem = gshmem::cpu::memory_bytes(_SC_PHYS_PAGES);
     prop->sharedMemPerBlock = GSH_CPU_MAX_SHARED;
@@ -270,8 +273,9 @@ inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int d
 {
     cudaDeviceProp prop;
     cudaError_t r = cudaGetDeviceProperties(&prop, device);
-    if (r != cudaSuccess)
+    if (r != cudaSuccess) {
         return r;
+    }
     switch (attr) {
 #define ENTRY(name, number, property) \
     case name:                        \
@@ -307,8 +311,9 @@ template <class F>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *min_grid, int *block, F,
                                                       size_t shared_bytes = 0, int limit = 0)
 {
-    if (shared_bytes > GSH_CPU_MAX_SHARED)
+    if (shared_bytes > GSH_CPU_MAX_SHARED) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     *min_grid = gshmem::cpu::n_cores();
     *block = limit > 0 && limit < 128 ? limit : 128;
     return cudaSuccess;

@@ -82,8 +82,9 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector)
     for (unsigned i = 0; i < 4; i++) {
         unsigned which = selector >> 4 * i & 15;
         unsigned byte = (unsigned)(bytes >> 8 * (which & 7)) & 255;
-        if (which & 8)
+        if (which & 8) {
             byte = byte & 128 ? 255 : 0;
+        }
         result |= byte << 8 * i;
     }
     return result;
@@ -113,12 +114,12 @@ inline unsigned __usad(unsigned a, unsigned b, unsigned c)
     return c + (a > b ? a - b : b - a);
 }
 
-#define BITS_AS(NAME, FROM, TO)         \
-    inline TO NAME(FROM v)              \
-    {                                   \
-        TO bits;                        \
-        memcpy(&bits, &v, sizeof bits); \
-        return bits;                    \
+#define BITS_AS(NAME, FROM, TO)          \
+    inline TO NAME(FROM v)               \
+    {                                    \
+        TO bits;                         \
+        memcpy(&bits, &v, sizeof(bits)); \
+        return bits;                     \
     }
 BITS_AS(__float_as_int, float, int)
 BITS_AS(__float_as_uint, float, unsigned)
@@ -150,10 +151,12 @@ namespace cpu
 template <class Integer> inline Integer to_integer(double v)
 {
     using limits = std::numeric_limits<Integer>;
-    if (v != v)
+    if (v != v) {
         return 0;
-    if (v <= (double)limits::min())
+    }
+    if (v <= (double)limits::min()) {
         return limits::min();
+    }
     return v >= (double)limits::max() ? limits::max() : (Integer)v;
 }
 

@@ -30,8 +30,9 @@ constexpr unsigned cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttach
 template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
 {
     void *memory = bytes ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
-    if (bytes && !memory)
+    if (bytes && !memory) {
         return gshmem::cpu::result(cudaErrorMemoryAllocation);
+    }
     *p = static_cast<T *>(memory);
     return cudaSuccess;
 }
@@ -39,8 +40,9 @@ template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
 /* As CUDA's, waits for the device first. */
 inline cudaError_t cudaFree(void *p)
 {
-    if (p)
+    if (p) {
         cudaDeviceSynchronize();
+    }
     free(p);
     return cudaSuccess;
 }
@@ -107,8 +109,9 @@ inline pinned_list &all_pinned()
 inline cudaError_t pin(const void *p, size_t bytes)
 {
     pinned *entry = static_cast<pinned *>(malloc(sizeof(pinned)));
-    if (!entry)
+    if (!entry) {
         return result(cudaErrorMemoryAllocation);
+    }
     pinned_list &list = all_pinned();
     pthread_mutex_lock(&list.lock);
     *entry = {list.first, static_cast<const char *>(p), bytes};
@@ -122,11 +125,13 @@ inline void unpin(const void *p)
     pinned_list &list = all_pinned();
     pthread_mutex_lock(&list.lock);
     pinned **link = &list.first;
-    while (*link && (*link)->begin != p)
+    while (*link && (*link)->begin != p) {
         link = &(*link)->next;
+    }
     pinned *entry = *link;
-    if (entry)
+    if (entry) {
         *link = entry->next;
+    }
     pthread_mutex_unlock(&list.lock);
     free(entry);
 }
@@ -137,8 +142,9 @@ inline bool is_pinned(const void *p)
     const char *at = static_cast<const char *>(p);
     pthread_mutex_lock(&list.lock);
     pinned *entry = list.first;
-    while (entry && !(at >= entry->begin && at < entry->begin + entry->bytes))
+    while (entry && !(at >= entry->begin && at < entry->begin + entry->bytes)) {
         entry = entry->next;
+    }
     pthread_mutex_unlock(&list.lock);
     return entry != nullptr;
 }
@@ -243,9 +249,10 @@ struct copy {
 inline void run_copy(void *arg)
 {
     const copy &c = *static_cast<copy *>(arg);
-    for (size_t y = 0; y < c.height; y++)
+    for (size_t y = 0; y < c.height; y++) {
         memmove(static_cast<char *>(c.dest) + y * c.dest_pitch,
                 static_cast<const char *>(c.source) + y * c.source_pitch, c.width);
+    }
 }
 
 struct fill {
@@ -264,7 +271,7 @@ inline void run_fill(void *arg)
 inline void run_copy_staged(void *arg)
 {
     copy c = *static_cast<copy *>(arg);
-    c.source = static_cast<char *>(arg) + sizeof c;
+    c.source = static_cast<char *>(arg) + sizeof(c);
     c.source_pitch = c.width;
     run_copy(&c);
 }
@@ -275,20 +282,22 @@ inline cudaError_t enqueue_copy(const copy &c, cudaMemcpyKind kind, cudaStream_t
 {
     if (kind == cudaMemcpyHostToDevice && !is_pinned(c.source)) {
         size_t bytes = c.width * c.height;
-        char *staged = static_cast<char *>(malloc(sizeof c + bytes));
-        if (!staged)
+        char *staged = static_cast<char *>(malloc(sizeof(c) + bytes));
+        if (!staged) {
             return result(cudaErrorMemoryAllocation);
-        copy to_stage = {staged + sizeof c, c.source, c.width, c.source_pitch, c.width, c.height};
-        memcpy(staged, &c, sizeof c);
+        }
+        copy to_stage = {staged + sizeof(c), c.source, c.width, c.source_pitch, c.width, c.height};
+        memcpy(staged, &c, sizeof(c));
         run_copy(&to_stage);
-        cudaError_t r = enqueue(stream, run_copy_staged, staged, sizeof c + bytes);
+        cudaError_t r = enqueue(stream, run_copy_staged, staged, sizeof(c) + bytes);
         free(staged);
         return r;
     }
-    cudaError_t r = enqueue(stream, run_copy, &c, sizeof c);
+    cudaError_t r = enqueue(stream, run_copy, &c, sizeof(c));
     bool is_to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
-    if (r == cudaSuccess && is_to_host && !is_pinned(c.dest))
+    if (r == cudaSuccess && is_to_host && !is_pinned(c.dest)) {
         gshmemx_cpu_stream_synchronize(stream);
+    }
     return r;
 }
 
@@ -330,8 +339,9 @@ inline cudaError_t cudaMemcpy2DAsync(void *dest, size_t dest_pitch, const void *
                                      size_t source_pitch, size_t width, size_t height,
                                      cudaMemcpyKind kind, cudaStream_t stream = nullptr)
 {
-    if (width > dest_pitch || width > source_pitch)
+    if (width > dest_pitch || width > source_pitch) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     return gshmem::cpu::enqueue_copy({dest, source, dest_pitch, source_pitch, width, height}, kind,
                                      stream);
 }
@@ -341,8 +351,9 @@ inline cudaError_t cudaMemcpy2D(void *dest, size_t dest_pitch, const void *sourc
                                 cudaMemcpyKind kind)
 {
     (void)kind;
-    if (width > dest_pitch || width > source_pitch)
+    if (width > dest_pitch || width > source_pitch) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     return gshmem::cpu::copy_now({dest, source, dest_pitch, source_pitch, width, height});
 }
 
@@ -350,7 +361,7 @@ inline cudaError_t cudaMemsetAsync(void *dest, int value, size_t bytes,
                                    cudaStream_t stream = nullptr)
 {
     gshmem::cpu::fill f = {dest, value, bytes};
-    return gshmem::cpu::enqueue(stream, gshmem::cpu::run_fill, &f, sizeof f);
+    return gshmem::cpu::enqueue(stream, gshmem::cpu::run_fill, &f, sizeof(f));
 }
 
 inline cudaError_t cudaMemset(void *dest, int value, size_t bytes)
@@ -362,11 +373,13 @@ inline cudaError_t cudaMemset(void *dest, int value, size_t bytes)
 
 inline cudaError_t cudaMemset2D(void *dest, size_t pitch, int value, size_t width, size_t height)
 {
-    if (width > pitch)
+    if (width > pitch) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     gshmemx_cpu_stream_synchronize(nullptr);
-    for (size_t y = 0; y < height; y++)
+    for (size_t y = 0; y < height; y++) {
         memset(static_cast<char *>(dest) + y * pitch, value, width);
+    }
     return cudaSuccess;
 }
 
@@ -388,8 +401,9 @@ inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *source, 
                                            size_t offset, cudaMemcpyKind kind,
                                            cudaStream_t stream = nullptr)
 {
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
+    if (offset > sizeof(T) || bytes > sizeof(T) - offset) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     char *base = reinterpret_cast<char *>(const_cast<T *>(&symbol));
     return cudaMemcpyAsync(base + offset, source, bytes, kind, stream);
 }
@@ -399,8 +413,9 @@ inline cudaError_t cudaMemcpyFromSymbolAsync(void *dest, const T &symbol, size_t
                                              size_t offset, cudaMemcpyKind kind,
                                              cudaStream_t stream = nullptr)
 {
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
+    if (offset > sizeof(T) || bytes > sizeof(T) - offset) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     const char *base = reinterpret_cast<const char *>(&symbol);
     return cudaMemcpyAsync(dest, base + offset, bytes, kind, stream);
 }
@@ -409,8 +424,9 @@ template <class T>
 inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *source, size_t bytes,
                                       size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice)
 {
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
+    if (offset > sizeof(T) || bytes > sizeof(T) - offset) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     char *base = reinterpret_cast<char *>(const_cast<T *>(&symbol));
     return cudaMemcpy(base + offset, source, bytes, cudaMemcpyHostToDevice);
 }
@@ -419,8 +435,9 @@ template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void *dest, const T &symbol, size_t bytes,
                                         size_t offset = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost)
 {
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
+    if (offset > sizeof(T) || bytes > sizeof(T) - offset) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     const char *base = reinterpret_cast<const char *>(&symbol);
     return cudaMemcpy(dest, base + offset, bytes, cudaMemcpyDeviceToHost);
 }

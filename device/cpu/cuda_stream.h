@@ -83,7 +83,7 @@ inline cudaError_t cudaStreamQuery(cudaStream_t stream)
 inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void *), void *data)
 {
     gshmem::cpu::host_function h = {function, data};
-    return gshmem::cpu::enqueue(stream, gshmem::cpu::run_host_function, &h, sizeof h);
+    return gshmem::cpu::enqueue(stream, gshmem::cpu::run_host_function, &h, sizeof(h));
 }
 
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *data);
@@ -157,11 +157,13 @@ inline cudaError_t cudaEventQuery(cudaEvent_t event)
 
 inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
-    if (!gshmemx_cpu_event_is_done(start) || !gshmemx_cpu_event_is_done(end))
+    if (!gshmemx_cpu_event_is_done(start) || !gshmemx_cpu_event_is_done(end)) {
         return cudaErrorNotReady;
+    }
     uint64_t start_ns = gshmemx_cpu_event_time_ns(start), end_ns = gshmemx_cpu_event_time_ns(end);
-    if (start_ns == 0 || end_ns == 0)
+    if (start_ns == 0 || end_ns == 0) {
         return gshmem::cpu::result(cudaErrorInvalidResourceHandle);
+    }
     *ms = (float)((double)(int64_t)(end_ns - start_ns) / 1e6);
     return cudaSuccess;
 }

@@ -18,24 +18,28 @@ static struct gsh_cpu_device *own_device; /* the default when nobody gave one; n
 
 struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *config)
 {
-    struct gsh_cpu_device *device = calloc(1, sizeof *device);
-    if (!device)
+    struct gsh_cpu_device *device = calloc(1, sizeof(*device));
+    if (!device) {
         return NULL;
-    if (config)
+    }
+    if (config) {
         device->config = *config;
+    }
     pthread_mutex_init(&device->lock, NULL);
     return device;
 }
 
 void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device)
 {
-    if (!device)
+    if (!device) {
         return;
+    }
     struct gsh_cpu_device *expected = device;
     __atomic_compare_exchange_n(&default_device, &expected, NULL, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_RELAXED);
-    if (bound_device == device)
+    if (bound_device == device) {
         bound_device = NULL;
+    }
     gsh_streams_finish(device);
     gsh_pool_finish(device);
     while (device->spare) {
@@ -75,8 +79,9 @@ static void make_own_device(void)
 struct gsh_cpu_device *gshmemx_cpu_device_current(void)
 {
     struct gsh_cpu_device *device = bound_device;
-    if (!device)
+    if (!device) {
         device = __atomic_load_n(&default_device, __ATOMIC_ACQUIRE);
+    }
     if (!device) {
         pthread_once(&default_once, make_own_device);
         device = own_device;
@@ -93,18 +98,21 @@ void gsh_device_enter_thread(struct gsh_cpu_device *device)
 {
     gshmemx_cpu_device_bind(device);
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-    if (device->config.thread_start)
+    if (device->config.thread_start) {
         device->config.thread_start(device->config.context);
+    }
 }
 
 void gsh_device_fatal(const struct gsh_cpu_config *config, const char *message)
 {
-    if (config->fatal)
+    if (config->fatal) {
         config->fatal(config->context, message);
+    }
     char line[1100];
-    int n = snprintf(line, sizeof line, "gshmem: %s\n", message);
-    size_t bytes = n < (int)sizeof line ? (size_t)n : sizeof line - 1;
-    if (write(STDERR_FILENO, line, bytes) < 0)
+    int n = snprintf(line, sizeof(line), "gshmem: %s\n", message);
+    size_t bytes = n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1;
+    if (write(STDERR_FILENO, line, bytes) < 0) {
         _exit(2);
+    }
     _exit(1);
 }

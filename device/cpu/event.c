@@ -22,8 +22,9 @@ struct record {
 /* Under the lock. */
 static void unref_event(struct CUevent_st *e)
 {
-    if (--e->n_refs > 0)
+    if (--e->n_refs > 0) {
         return;
+    }
     gsh_stream_unref(e->stream);
     free(e);
 }
@@ -34,24 +35,27 @@ static void run_record(void *arg)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     pthread_mutex_lock(&event_lock);
-    if (r->number == r->event->n_records)
+    if (r->number == r->event->n_records) {
         r->event->time_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    }
     unref_event(r->event);
     pthread_mutex_unlock(&event_lock);
 }
 
 struct CUevent_st *gshmemx_cpu_event_create(void)
 {
-    struct CUevent_st *e = calloc(1, sizeof *e);
-    if (e)
+    struct CUevent_st *e = calloc(1, sizeof(*e));
+    if (e) {
         e->n_refs = 1;
+    }
     return e;
 }
 
 void gshmemx_cpu_event_destroy(struct CUevent_st *event)
 {
-    if (!event)
+    if (!event) {
         return;
+    }
     pthread_mutex_lock(&event_lock);
     unref_event(event);
     pthread_mutex_unlock(&event_lock);
@@ -62,7 +66,7 @@ int gshmemx_cpu_event_record(struct CUevent_st *event, struct CUstream_st *strea
     pthread_mutex_lock(&event_lock);
     struct record record = {event, event->n_records + 1};
     uint64_t seq;
-    int r = gsh_stream_mark(&stream, run_record, &record, sizeof record, &seq);
+    int r = gsh_stream_mark(&stream, run_record, &record, sizeof(record), &seq);
     if (r == GSH_CPU_OK) {
         gsh_stream_unref(event->stream);
         event->stream = stream;
@@ -92,8 +96,9 @@ void gshmemx_cpu_event_synchronize(struct CUevent_st *event)
 {
     struct CUstream_st *stream;
     uint64_t seq;
-    if (!get_place(event, &stream, &seq))
+    if (!get_place(event, &stream, &seq)) {
         return;
+    }
     gsh_stream_wait(stream, seq);
     gsh_stream_unref(stream);
 }
@@ -102,8 +107,9 @@ int gshmemx_cpu_event_is_done(struct CUevent_st *event)
 {
     struct CUstream_st *stream;
     uint64_t seq;
-    if (!get_place(event, &stream, &seq))
+    if (!get_place(event, &stream, &seq)) {
         return 1;
+    }
     gsh_stream_unref(stream);
     return 0;
 }
@@ -120,8 +126,9 @@ int gshmemx_cpu_stream_wait_event(struct CUstream_st *stream, struct CUevent_st 
 {
     struct CUstream_st *other;
     uint64_t seq;
-    if (!get_place(event, &other, &seq))
+    if (!get_place(event, &other, &seq)) {
         return GSH_CPU_OK;
+    }
     int r = gsh_stream_wait_for(stream, other, seq);
     gsh_stream_unref(other);
     return r;

@@ -185,7 +185,7 @@ GSH_NO_TSAN void gsh_fiber_switch(struct gsh_fiber *from, struct gsh_fiber *to, 
 void gsh_fiber_init_thread(struct gsh_fiber *self)
 {
     pthread_attr_t attr;
-    memset(self, 0, sizeof *self);
+    memset(self, 0, sizeof(*self));
     self->tsan = gsh_tsan_current();
     /* Only the address sanitizer asks for the bounds. */
     if (gsh_asan_is_on() && pthread_getattr_np(pthread_self(), &attr) == 0) {
@@ -206,11 +206,20 @@ static void *map_stack(size_t bytes)
 #endif
 }
 
+/* An address for the thread sanitizer, see gsh_fiber_end_thread. */
+static char tsan_ended;
+
+void gsh_fiber_end_thread(void)
+{
+    gsh_tsan_release(&tsan_ended);
+}
+
 static bool add_guard(char *stack, size_t page)
 {
     if (__atomic_add_fetch(&n_guards, 1, __ATOMIC_RELAXED) <= MAX_GUARDS &&
-        mprotect(stack, page, PROT_NONE) == 0)
+        mprotect(stack, page, PROT_NONE) == 0) {
         return true;
+    }
     __atomic_sub_fetch(&n_guards, 1, __ATOMIC_RELAXED);
     return false;
 }
@@ -220,14 +229,16 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
     static unsigned n_created;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t bytes = (stack_bytes + page - 1) / page * page;
-    struct gsh_fiber *fiber = calloc(1, sizeof *fiber);
-    if (!fiber)
+    struct gsh_fiber *fiber = calloc(1, sizeof(*fiber));
+    if (!fiber) {
         return NULL;
+    }
     char *stack = map_stack(page + bytes);
     fiber->tsan = stack == MAP_FAILED ? NULL : gsh_tsan_create();
     if (stack == MAP_FAILED || (gsh_tsan_is_on() && !fiber->tsan)) {
-        if (stack != MAP_FAILED)
+        if (stack != MAP_FAILED) {
             munmap(stack, page + bytes);
+        }
         free(fiber);
         return NULL;
     }
@@ -239,6 +250,7 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
     fiber->main = main;
     /* The tops of all stacks would fall into one set of the cache: spread them over a page. */
     unsigned colour = __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED) * 5 % 32;
+    gsh_tsan_acquire(&tsan_ended);
     prepare(fiber, stack + page + bytes - colour * 64);
     gsh_tsan_release(&fiber->tsan_made);
     return fiber;
@@ -246,10 +258,12 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
 
 void gsh_fiber_destroy(struct gsh_fiber *fiber)
 {
-    if (!fiber)
+    if (!fiber) {
         return;
-    if (fiber->has_guard)
+    }
+    if (fiber->has_guard) {
         __atomic_sub_fetch(&n_guards, 1, __ATOMIC_RELAXED);
+    }
     /* The addresses may come back as something else: no trace of old frames may remain. */
     gsh_asan_unpoison(fiber->stack, fiber->stack_bytes);
     gsh_tsan_destroy(fiber->tsan);

@@ -55,13 +55,16 @@ static void work(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
 {
     for (;;) {
         uint64_t i = __atomic_fetch_add(&run->next_block, 1, __ATOMIC_RELAXED);
-        if (i >= run->n_blocks)
+        if (i >= run->n_blocks) {
             return;
+        }
         gsh_block_run(block, run, block_index(run, i));
-        if (run->launch.is_cooperative)
+        if (run->launch.is_cooperative) {
             leave_cooperative(run);
-        if (run->is_one_block_each)
+        }
+        if (run->is_one_block_each) {
             return;
+        }
     }
 }
 
@@ -85,8 +88,9 @@ static void *worker_main(void *arg)
         w->run = NULL;
         w->next_idle = device->pool.idle;
         device->pool.idle = w;
-        if (--run->n_workers == 0)
+        if (--run->n_workers == 0) {
             pthread_cond_signal(&run->left);
+        }
     }
     pthread_mutex_unlock(&device->lock);
     gsh_block_finish(&block);
@@ -96,9 +100,10 @@ static void *worker_main(void *arg)
 /* NULL: no memory or no thread. Under the lock. */
 static struct gsh_cpu_worker *create_worker(struct gsh_cpu_device *device, struct gsh_cpu_run *run)
 {
-    struct gsh_cpu_worker *w = calloc(1, sizeof *w);
-    if (!w)
+    struct gsh_cpu_worker *w = calloc(1, sizeof(*w));
+    if (!w) {
         return NULL;
+    }
     w->device = device;
     w->run = run;
     pthread_cond_init(&w->wake, NULL);
@@ -119,8 +124,9 @@ static uint64_t add_workers(struct gsh_cpu_run *run, uint64_t n)
     uint64_t limit = run->n_blocks < MAX_RESIDENT ? run->n_blocks : MAX_RESIDENT;
     for (uint64_t i = 0; i < n; i++) {
         struct gsh_cpu_worker *w = pool->idle;
-        if (run->n_workers >= limit)
+        if (run->n_workers >= limit) {
             return i;
+        }
         if (w) {
             pool->idle = w->next_idle;
             w->run = run;
@@ -138,8 +144,9 @@ void gsh_pool_finish(struct gsh_cpu_device *device)
 {
     pthread_mutex_lock(&device->lock);
     device->pool.is_closing = true;
-    for (struct gsh_cpu_worker *w = device->pool.all; w; w = w->next)
+    for (struct gsh_cpu_worker *w = device->pool.all; w; w = w->next) {
         pthread_cond_signal(&w->wake);
+    }
     pthread_mutex_unlock(&device->lock);
     while (device->pool.all) {
         struct gsh_cpu_worker *w = device->pool.all;
@@ -160,8 +167,9 @@ static uint64_t blocks_left(const struct gsh_cpu_run *run)
 
 void gsh_run_want_block(struct gsh_cpu_run *run)
 {
-    if (blocks_left(run) == 0)
+    if (blocks_left(run) == 0) {
         return;
+    }
     pthread_mutex_lock(&run->device->lock);
     add_workers(run, 1);
     pthread_mutex_unlock(&run->device->lock);
@@ -173,10 +181,12 @@ static uint64_t first_workers(const struct gsh_cpu_run *run)
     const struct gsh_cpu_uint3 *dim = &run->launch.block;
     uint64_t n_threads = (uint64_t)dim->x * dim->y * dim->z;
     uint64_t n_cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-    if (run->is_one_block_each)
+    if (run->is_one_block_each) {
         return run->n_blocks;
-    if (gsh_tsan_is_on())
+    }
+    if (gsh_tsan_is_on()) {
         n_cores = (MAX_TSAN_THREADS + n_threads - 1) / n_threads;
+    }
     return n_cores < run->n_blocks ? n_cores : run->n_blocks;
 }
 
@@ -193,13 +203,15 @@ static void watch(struct gsh_cpu_run *run)
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += LOOK_EVERY_NS;
-        if (gsh_tsan_is_on())
+        if (gsh_tsan_is_on()) {
             until.tv_sec += LOOK_EVERY_TSAN_S;
+        }
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         if (pthread_cond_timedwait(&run->left, &run->device->lock, &until) == ETIMEDOUT &&
-            blocks_left(run) == left && seen == left)
+            blocks_left(run) == left && seen == left) {
             add_workers(run, left < run->n_started ? left : run->n_started);
+        }
         seen = left;
     }
 }
@@ -215,12 +227,13 @@ static void execute_wide(struct gsh_cpu_run *run)
     pthread_mutex_lock(&run->device->lock);
     uint64_t wanted = first_workers(run), got = add_workers(run, wanted);
     bool is_enough = run->is_one_block_each ? got == wanted : got > 0;
-    if (is_enough)
+    if (is_enough) {
         watch(run);
+    }
     pthread_mutex_unlock(&run->device->lock);
     if (!is_enough) {
         char text[120];
-        snprintf(text, sizeof text, "the system gave only %llu of the %llu threads of a launch",
+        snprintf(text, sizeof(text), "the system gave only %llu of the %llu threads of a launch",
                  (unsigned long long)got, (unsigned long long)wanted);
         gsh_device_fatal(&run->device->config, text);
     }
@@ -253,8 +266,9 @@ void gsh_run_execute(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
 
 void gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
 {
-    if (run->n_blocks == 1)
+    if (run->n_blocks == 1) {
         return;
+    }
     pthread_mutex_lock(&run->device->lock);
     uint64_t lap = run->sync_lap;
     if (++run->n_at_sync == run->n_blocks) {
@@ -263,15 +277,17 @@ void gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
         pthread_cond_broadcast(&run->synced);
     }
     /* A block that has left will never come. */
-    while (run->sync_lap == lap && run->n_left_blocks == 0)
+    while (run->sync_lap == lap && run->n_left_blocks == 0) {
         pthread_cond_wait(&run->synced, &run->device->lock);
+    }
     bool is_synced = run->sync_lap != lap;
     uint64_t n_at_sync = run->n_at_sync, n_left = run->n_left_blocks;
     pthread_mutex_unlock(&run->device->lock);
-    if (!is_synced)
+    if (!is_synced) {
         gsh_block_fatal(block,
                         "%llu of %llu blocks wait at this_grid().sync() while %llu have "
                         "exited",
                         (unsigned long long)n_at_sync, (unsigned long long)run->n_blocks,
                         (unsigned long long)n_left);
+    }
 }

@@ -33,8 +33,9 @@ static uintptr_t stack_pointer(const ucontext_t *u)
 static bool is_overflow(const struct gsh_fiber *fiber, uintptr_t address, uintptr_t sp)
 {
     uintptr_t bottom = (uintptr_t)fiber->stack, guard = (uintptr_t)fiber->mapping;
-    if (address >= bottom || !fiber->mapping)
+    if (address >= bottom || !fiber->mapping) {
         return false;
+    }
     return (fiber->has_guard && address >= guard) || (sp < bottom && address + 4096 > sp);
 }
 
@@ -47,8 +48,9 @@ static void pass_on(int sig, siginfo_t *info, void *context)
     } else {
         /* As if we had not been here: the fault comes again, or the signal that somebody sent. */
         signal(sig, SIG_DFL);
-        if (info->si_code <= 0)
+        if (info->si_code <= 0) {
             raise(sig);
+        }
     }
 }
 
@@ -57,53 +59,61 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     const struct gsh_cpu_thread *self = gshmem_cpu_self;
     const struct gsh_fiber *fiber = self ? self->block->running : NULL;
     /* The kernel's own code has faulted, so no lock of the library is held. */
-    if (fiber && is_overflow(fiber, (uintptr_t)info->si_addr, stack_pointer(context)))
+    if (fiber && is_overflow(fiber, (uintptr_t)info->si_addr, stack_pointer(context))) {
         gsh_block_fatal(self->block,
                         "stack overflow in a CPU-device kernel thread, which has %zu bytes; raise "
                         "GSHMEM_CPU_STACK",
                         fiber->stack_bytes);
+    }
     pass_on(sig, info, context);
 }
 
 static void give_signal_stack(void)
 {
     stack_t now, own = {.ss_size = SIGNAL_STACK_BYTES};
-    if (sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE))
+    if (sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE)) {
         return;
+    }
     own.ss_sp = mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (own.ss_sp == MAP_FAILED)
+    if (own.ss_sp == MAP_FAILED) {
         return; /* an overflow is signal 11, then */
-    if (sigaltstack(&own, NULL) == 0)
+    }
+    if (sigaltstack(&own, NULL) == 0) {
         signal_stack = own.ss_sp;
-    else
+    } else {
         munmap(own.ss_sp, SIGNAL_STACK_BYTES);
+    }
 }
 
 void gsh_overflow_enter_thread(void)
 {
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
-    if (gsh_asan_is_on() || gsh_tsan_is_on())
+    if (gsh_asan_is_on() || gsh_tsan_is_on()) {
         return;
+    }
     action.sa_sigaction = on_fault;
     sigemptyset(&action.sa_mask);
     give_signal_stack();
     pthread_mutex_lock(&lock);
-    if (n_threads++ == 0 && !is_kept && sigaction(SIGSEGV, NULL, &earlier) == 0)
+    if (n_threads++ == 0 && !is_kept && sigaction(SIGSEGV, NULL, &earlier) == 0) {
         (void)sigaction(SIGSEGV, &action, NULL);
+    }
     pthread_mutex_unlock(&lock);
 }
 
 void gsh_overflow_leave_thread(void)
 {
     struct sigaction now;
-    if (gsh_asan_is_on() || gsh_tsan_is_on())
+    if (gsh_asan_is_on() || gsh_tsan_is_on()) {
         return;
+    }
     pthread_mutex_lock(&lock);
     if (--n_threads == 0 && !is_kept && sigaction(SIGSEGV, NULL, &now) == 0) {
         is_kept = now.sa_sigaction != on_fault;
-        if (!is_kept)
+        if (!is_kept) {
             (void)sigaction(SIGSEGV, &earlier, NULL);
+        }
     }
     pthread_mutex_unlock(&lock);
     if (signal_stack) {

@@ -24,8 +24,8 @@ static const char *const warp_name[] = {
     [GSH_CPU_MATCH_ALL] = "__match_all_sync", [GSH_CPU_REDUCE] = "__reduce_sync",
 };
 
-#define N_BARRIERS (sizeof barrier_name / sizeof barrier_name[0])
-#define N_WARP     (sizeof warp_name / sizeof warp_name[0])
+#define N_BARRIERS (sizeof(barrier_name) / sizeof(barrier_name[0]))
+#define N_WARP     (sizeof(warp_name) / sizeof(warp_name[0]))
 
 struct text {
     char bytes[1024];
@@ -36,11 +36,12 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *text, const c
 {
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(text->bytes + text->used, sizeof text->bytes - text->used, format, args);
+    int n = vsnprintf(text->bytes + text->used, sizeof(text->bytes) - text->used, format, args);
     va_end(args);
     text->used += n > 0 ? (size_t)n : 0;
-    if (text->used >= sizeof text->bytes)
-        text->used = sizeof text->bytes - 1;
+    if (text->used >= sizeof(text->bytes)) {
+        text->used = sizeof(text->bytes) - 1;
+    }
 }
 
 /* "kernel jacobi" where the program's symbols can be asked, else what addr2line understands. */
@@ -68,15 +69,20 @@ static void add_block(struct text *text, const struct gsh_cpu_block *b)
 
 GSH_NO_TSAN bool gsh_block_is_stuck(const struct gsh_cpu_block *b)
 {
-    if (b->n_exited == 0)
+    if (b->n_exited == 0) {
         return false;
+    }
     for (uint32_t i = 0; i < b->n_threads; i++) {
         const struct gsh_block_thread *t = &b->threads[i];
-        if (t->state == GSH_THREAD_AT_BARRIER)
+        if (t->state == GSH_THREAD_AT_BARRIER) {
             return true;
-        for (uint32_t left = t->state == GSH_THREAD_AT_WARP ? t->mask : 0; left; left &= left - 1)
-            if (b->threads[i / 32 * 32 + (uint32_t)__builtin_ctz(left)].state == GSH_THREAD_EXITED)
+        }
+        for (uint32_t left = t->state == GSH_THREAD_AT_WARP ? t->mask : 0; left; left &= left - 1) {
+            if (b->threads[i / 32 * 32 + (uint32_t)__builtin_ctz(left)].state ==
+                GSH_THREAD_EXITED) {
                 return true;
+            }
+        }
     }
     return false;
 }
@@ -87,7 +93,7 @@ GSH_NO_TSAN void gsh_block_fatal(struct gsh_cpu_block *b, const char *format, ..
     char message[512];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     add_block(&text, b);
     add(&text, "%s", message);
@@ -98,12 +104,14 @@ GSH_NO_TSAN void gsh_block_fatal(struct gsh_cpu_block *b, const char *format, ..
 static void add_waiting(struct text *text, unsigned n, unsigned n_threads, const char *call,
                         int *n_clauses)
 {
-    if (n == 0)
+    if (n == 0) {
         return;
-    if ((*n_clauses)++ == 0)
+    }
+    if ((*n_clauses)++ == 0) {
         add(text, "%u of %u threads wait at %s", n, n_threads, call);
-    else
+    } else {
         add(text, ", %u at %s", n, call);
+    }
 }
 
 GSH_NO_TSAN void gsh_block_fatal_stuck(struct gsh_cpu_block *b)
@@ -113,28 +121,34 @@ GSH_NO_TSAN void gsh_block_fatal_stuck(struct gsh_cpu_block *b)
     int n_clauses = 0;
     for (uint32_t i = 0; i < b->n_threads; i++) {
         const struct gsh_block_thread *t = &b->threads[i];
-        if (t->state == GSH_THREAD_AT_BARRIER)
+        if (t->state == GSH_THREAD_AT_BARRIER) {
             at_barrier[t->kind]++;
-        else if (t->state == GSH_THREAD_AT_WARP)
+        } else if (t->state == GSH_THREAD_AT_WARP) {
             at_warp[t->kind]++;
-        else if (t->state != GSH_THREAD_EXITED)
+        } else if (t->state != GSH_THREAD_EXITED) {
             n_running++;
+        }
     }
     add_block(&text, b);
-    for (size_t k = 0; k < N_BARRIERS; k++)
+    for (size_t k = 0; k < N_BARRIERS; k++) {
         add_waiting(&text, at_barrier[k], b->n_threads, barrier_name[k], &n_clauses);
-    for (size_t k = 0; k < N_WARP; k++)
+    }
+    for (size_t k = 0; k < N_WARP; k++) {
         add_waiting(&text, at_warp[k], b->n_threads, warp_name[k], &n_clauses);
-    if (b->n_exited > 0)
+    }
+    if (b->n_exited > 0) {
         add(&text, " while %u have exited", b->n_exited);
-    if (n_running > 0)
+    }
+    if (n_running > 0) {
         add(&text, "%s %u still run", b->n_exited > 0 ? " and" : " while", n_running);
+    }
     gsh_device_fatal(b->config, text.bytes);
 }
 
 void gshmemx_cpu_report(void)
 {
     const struct gsh_cpu_config *config = gshmem_cpu_self->block->config;
-    if (config->report)
+    if (config->report) {
         config->report(config->context);
+    }
 }

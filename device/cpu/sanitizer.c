@@ -32,8 +32,9 @@ bool gsh_tsan_is_on(void)
 
 void *gsh_tsan_create(void)
 {
-    if (!gsh_tsan_is_on())
+    if (!gsh_tsan_is_on()) {
         return NULL;
+    }
     if (__atomic_add_fetch(&n_tsan_contexts, 1, __ATOMIC_RELAXED) > MAX_TSAN_CONTEXTS) {
         __atomic_sub_fetch(&n_tsan_contexts, 1, __ATOMIC_RELAXED);
         return NULL;
@@ -43,8 +44,9 @@ void *gsh_tsan_create(void)
 
 void gsh_tsan_destroy(void *context)
 {
-    if (!context)
+    if (!context) {
         return;
+    }
     __tsan_destroy_fiber(context);
     __atomic_sub_fetch(&n_tsan_contexts, 1, __ATOMIC_RELAXED);
 }
@@ -56,20 +58,23 @@ void *gsh_tsan_current(void)
 
 GSH_NO_TSAN void gsh_tsan_become(void *context)
 {
-    if (context)
+    if (context) {
         __tsan_switch_to_fiber(context, TSAN_NO_SYNC);
+    }
 }
 
 GSH_NO_TSAN void gsh_tsan_acquire(void *address)
 {
-    if (__tsan_acquire)
+    if (__tsan_acquire) {
         __tsan_acquire(address);
+    }
 }
 
 GSH_NO_TSAN void gsh_tsan_release(void *address)
 {
-    if (__tsan_release)
+    if (__tsan_release) {
         __tsan_release(address);
+    }
 }
 
 bool gsh_asan_is_on(void)
@@ -79,24 +84,28 @@ bool gsh_asan_is_on(void)
 
 void gsh_asan_poison(void *p, size_t bytes)
 {
-    if (gsh_asan_is_on() && bytes > 0)
+    if (gsh_asan_is_on() && bytes > 0) {
         __asan_poison_memory_region(p, bytes);
+    }
 }
 
 void gsh_asan_unpoison(void *p, size_t bytes)
 {
-    if (gsh_asan_is_on() && bytes > 0)
+    if (gsh_asan_is_on() && bytes > 0) {
         __asan_unpoison_memory_region(p, bytes);
+    }
 }
 
 GSH_NO_TSAN void gsh_asan_start_switch(void **fake, const void *bottom, size_t bytes)
 {
-    if (__sanitizer_start_switch_fiber)
+    if (__sanitizer_start_switch_fiber) {
         __sanitizer_start_switch_fiber(fake, bottom, bytes);
+    }
 }
 
 GSH_NO_TSAN void gsh_asan_finish_switch(void *fake)
 {
-    if (__sanitizer_finish_switch_fiber)
+    if (__sanitizer_finish_switch_fiber) {
         __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+    }
 }

@@ -40,8 +40,9 @@ static struct CUstream_st *ref(struct CUstream_st *s)
 /* Needs no lock. */
 static void unref(struct CUstream_st *s)
 {
-    if (!s || __atomic_sub_fetch(&s->n_refs, 1, __ATOMIC_ACQ_REL) > 0)
+    if (!s || __atomic_sub_fetch(&s->n_refs, 1, __ATOMIC_ACQ_REL) > 0) {
         return;
+    }
     pthread_cond_destroy(&s->work);
     pthread_cond_destroy(&s->done);
     free(s);
@@ -52,8 +53,9 @@ static void wait_done(struct CUstream_st *s, uint64_t seq)
 {
     ref(s);
     s->n_waiters++;
-    while (s->n_done < seq)
+    while (s->n_done < seq) {
         pthread_cond_wait(&s->done, &s->device->lock);
+    }
     s->n_waiters--;
     unref(s);
 }
@@ -72,16 +74,18 @@ static void *stream_main(void *arg)
             continue;
         }
         s->head = item->next;
-        if (!s->head)
+        if (!s->head) {
             s->tail = &s->head;
+        }
         pthread_mutex_unlock(&device->lock);
         item->function(item->arg);
         free(item);
         pthread_mutex_lock(&device->lock);
         /* Pairs with the acquire in event_is_done: what the item wrote can be read after it. */
         __atomic_store_n(&s->n_done, s->n_done + 1, __ATOMIC_RELEASE);
-        if (s->n_waiters > 0)
+        if (s->n_waiters > 0) {
             pthread_cond_broadcast(&s->done);
+        }
     }
     pthread_mutex_unlock(&device->lock);
     gsh_block_finish(&s->block);
@@ -91,28 +95,32 @@ static void *stream_main(void *arg)
 /* arg NULL: the bytes are the caller's to fill. */
 static struct item *create_item(void (*function)(void *), const void *arg, size_t bytes)
 {
-    struct item *item = aligned_alloc(16, (sizeof *item + bytes + 15) / 16 * 16);
-    if (!item)
+    struct item *item = aligned_alloc(16, (sizeof(*item) + bytes + 15) / 16 * 16);
+    if (!item) {
         return NULL;
+    }
     item->next = NULL;
     item->function = function;
-    if (arg && bytes > 0)
+    if (arg && bytes > 0) {
         memcpy(item->arg, arg, bytes);
+    }
     return item;
 }
 
 static int append(struct CUstream_st *s, struct item *item)
 {
     if (!s->has_started) {
-        if (pthread_create(&s->thread, NULL, stream_main, s) != 0)
+        if (pthread_create(&s->thread, NULL, stream_main, s) != 0) {
             return GSH_CPU_ERR_NOMEM;
+        }
         s->has_started = true;
         ref(s);
     }
     *s->tail = item;
     s->tail = &item->next;
-    if (s->head == item)
+    if (s->head == item) {
         pthread_cond_signal(&s->work);
+    }
     s->n_enqueued++;
     return GSH_CPU_OK;
 }
@@ -136,12 +144,13 @@ static void run_wait(void *arg)
 static int append_wait(struct CUstream_st *s, struct CUstream_st *other, uint64_t seq)
 {
     struct wait w = {other, seq};
-    struct item *item = create_item(run_wait, &w, sizeof w);
+    struct item *item = create_item(run_wait, &w, sizeof(w));
     int r = item ? append(s, item) : GSH_CPU_ERR_NOMEM;
-    if (r != GSH_CPU_OK)
+    if (r != GSH_CPU_OK) {
         free(item);
-    else
+    } else {
         ref(other);
+    }
     return r;
 }
 
@@ -161,8 +170,9 @@ static int append_default_waits(struct CUstream_st *s)
     }
     for (struct CUstream_st *o = device->streams; o && r == GSH_CPU_OK; o = o->next) {
         if (o == def || o->is_nonblocking || o->n_done == o->n_enqueued ||
-            o->seen_by_default == o->n_enqueued)
+            o->seen_by_default == o->n_enqueued) {
             continue;
+        }
         r = append_wait(def, o, o->n_enqueued);
         o->seen_by_default = o->n_enqueued;
     }
@@ -171,9 +181,10 @@ static int append_default_waits(struct CUstream_st *s)
 
 static struct CUstream_st *create_stream(struct gsh_cpu_device *device, bool is_nonblocking)
 {
-    struct CUstream_st *s = calloc(1, sizeof *s);
-    if (!s)
+    struct CUstream_st *s = calloc(1, sizeof(*s));
+    if (!s) {
         return NULL;
+    }
     s->device = device;
     s->is_nonblocking = is_nonblocking;
     s->n_refs = 1;
@@ -210,16 +221,19 @@ static void reap(struct gsh_cpu_device *device, bool all)
 /* CUDA's handles for its default streams are 0, 1 and 2. Not under the lock. */
 static struct CUstream_st *resolve(struct CUstream_st *stream)
 {
-    if ((uintptr_t)stream > 2)
+    if ((uintptr_t)stream > 2) {
         return stream;
+    }
     struct gsh_cpu_device *device = gshmemx_cpu_device_current();
     pthread_mutex_lock(&device->lock);
-    if (!device->default_stream)
+    if (!device->default_stream) {
         device->default_stream = create_stream(device, false);
+    }
     stream = device->default_stream;
     pthread_mutex_unlock(&device->lock);
-    if (!stream)
+    if (!stream) {
         gsh_device_fatal(&device->config, "no memory for the default stream");
+    }
     return stream;
 }
 
@@ -235,8 +249,9 @@ struct CUstream_st *gshmemx_cpu_stream_create(int is_nonblocking)
 
 void gshmemx_cpu_stream_destroy(struct CUstream_st *stream)
 {
-    if ((uintptr_t)stream <= 2)
+    if ((uintptr_t)stream <= 2) {
         return;
+    }
     struct gsh_cpu_device *device = stream->device;
     pthread_mutex_lock(&device->lock);
     stream->is_closing = true;
@@ -249,17 +264,21 @@ void gshmemx_cpu_stream_destroy(struct CUstream_st *stream)
  */
 static int enqueue(struct CUstream_st *s, struct item *item, uint64_t *seq)
 {
-    if (!item)
+    if (!item) {
         return GSH_CPU_ERR_NOMEM;
+    }
     pthread_mutex_lock(&s->device->lock);
     int r = append_default_waits(s);
-    if (r == GSH_CPU_OK)
+    if (r == GSH_CPU_OK) {
         r = append(s, item);
-    if (r == GSH_CPU_OK && seq)
+    }
+    if (r == GSH_CPU_OK && seq) {
         *seq = s->n_enqueued;
+    }
     pthread_mutex_unlock(&s->device->lock);
-    if (r != GSH_CPU_OK)
+    if (r != GSH_CPU_OK) {
         free(item);
+    }
     return r;
 }
 
@@ -272,11 +291,14 @@ int gshmemx_cpu_stream_enqueue(struct CUstream_st *stream, void (*function)(void
 /* The default stream is done when the blocking ones are, too. */
 static bool is_done(const struct CUstream_st *s)
 {
-    if (s->n_done < s->n_enqueued || s != s->device->default_stream)
+    if (s->n_done < s->n_enqueued || s != s->device->default_stream) {
         return s->n_done == s->n_enqueued;
-    for (struct CUstream_st *o = s->device->streams; o; o = o->next)
-        if (!o->is_nonblocking && o->n_done < o->n_enqueued)
+    }
+    for (struct CUstream_st *o = s->device->streams; o; o = o->next) {
+        if (!o->is_nonblocking && o->n_done < o->n_enqueued) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -292,8 +314,9 @@ void gshmemx_cpu_stream_synchronize(struct CUstream_st *stream)
     if (s == s->device->default_stream && !is_done(s)) {
         /* Comes after all the blocking streams hold now. Without memory: the default's own part. */
         struct item *item = create_item(do_nothing, NULL, 0);
-        if (item && (append_default_waits(s) != GSH_CPU_OK || append(s, item) != GSH_CPU_OK))
+        if (item && (append_default_waits(s) != GSH_CPU_OK || append(s, item) != GSH_CPU_OK)) {
             free(item);
+        }
     }
     wait_done(s, s->n_enqueued);
     pthread_mutex_unlock(&s->device->lock);
@@ -334,31 +357,36 @@ static int check_launch(const struct gsh_cpu_launch *l)
     if (g->x == 0 || g->y == 0 || g->z == 0 || b->x == 0 || b->y == 0 || b->z == 0 ||
         g->x > 0x7fffffffu || g->y > 65535 || g->z > 65535 || b->x > GSH_CPU_MAX_THREADS ||
         b->y > GSH_CPU_MAX_THREADS || b->z > 64 || b->x * b->y * b->z > GSH_CPU_MAX_THREADS ||
-        l->shared_bytes > GSH_CPU_MAX_SHARED)
+        l->shared_bytes > GSH_CPU_MAX_SHARED) {
         return GSH_CPU_ERR_ARG;
-    if (l->is_cooperative && (uint64_t)g->x * g->y * g->z > GSH_CPU_MAX_COOPERATIVE)
+    }
+    if (l->is_cooperative && (uint64_t)g->x * g->y * g->z > GSH_CPU_MAX_COOPERATIVE) {
         return GSH_CPU_ERR_TOO_LARGE;
+    }
     return GSH_CPU_OK;
 }
 
 int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *stream)
 {
     int r = check_launch(launch);
-    if (r != GSH_CPU_OK)
+    if (r != GSH_CPU_OK) {
         return r;
+    }
     struct CUstream_st *s = resolve(stream);
     struct item *item =
         create_item(run_launch, NULL, sizeof(struct launch_item) + launch->args_bytes);
-    if (!item)
+    if (!item) {
         return GSH_CPU_ERR_NOMEM;
+    }
     struct launch_item *l = (struct launch_item *)(void *)item->arg;
-    memset(l, 0, sizeof *l);
+    memset(l, 0, sizeof(*l));
     l->run.launch = *launch;
     l->run.device = s->device;
     l->run.state = __atomic_load_n(&s->device->state, __ATOMIC_ACQUIRE);
     l->stream = s;
-    if (launch->args_bytes > 0)
+    if (launch->args_bytes > 0) {
         memcpy(l->args, launch->args, launch->args_bytes);
+    }
     return enqueue(s, item, NULL);
 }
 
@@ -369,8 +397,9 @@ int gsh_stream_mark(struct CUstream_st **stream, void (*function)(void *arg), co
 {
     struct CUstream_st *s = resolve(*stream);
     int r = enqueue(s, create_item(function, arg, arg_bytes), seq);
-    if (r == GSH_CPU_OK)
+    if (r == GSH_CPU_OK) {
         *stream = ref(s);
+    }
     return r;
 }
 
@@ -392,9 +421,10 @@ int gsh_stream_wait_for(struct CUstream_st *stream, struct CUstream_st *other, u
     struct CUstream_st *s = resolve(stream);
     struct wait w = {other, seq};
     ref(other);
-    int r = enqueue(s, create_item(run_wait, &w, sizeof w), NULL);
-    if (r != GSH_CPU_OK)
+    int r = enqueue(s, create_item(run_wait, &w, sizeof(w)), NULL);
+    if (r != GSH_CPU_OK) {
         unref(other);
+    }
     return r;
 }
 

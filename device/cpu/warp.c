@@ -21,12 +21,14 @@ static uint32_t existing_lanes(const struct gsh_cpu_block *b, uint32_t first)
 
 GSH_NO_TSAN static bool is_complete(const struct call *c)
 {
-    if (c->mask & ~*c->waiting)
+    if (c->mask & ~*c->waiting) {
         return false;
+    }
     for (uint32_t left = c->mask; left; left &= left - 1) {
         const struct gsh_block_thread *t = &c->lane[__builtin_ctz(left)];
-        if (t->mask != c->mask || t->kind != c->kind)
+        if (t->mask != c->mask || t->kind != c->kind) {
             return false;
+        }
     }
     return true;
 }
@@ -60,21 +62,25 @@ GSH_NO_TSAN static uint64_t result_of(const struct call *c, const uint64_t value
 {
     uint32_t first = (uint32_t)__builtin_ctz(c->mask), arg = c->lane[i].arg;
     uint32_t lanes = 0, sum = (uint32_t)value[first];
-    if (c->kind == GSH_CPU_SHFL)
+    if (c->kind == GSH_CPU_SHFL) {
         return value[arg < WARP_SIZE && (c->mask >> arg & 1) ? arg : i];
+    }
     for (uint32_t left = c->mask; left; left &= left - 1) {
         uint32_t j = (uint32_t)__builtin_ctz(left);
         bool is_in = c->kind == GSH_CPU_BALLOT      ? value[j] != 0
                      : c->kind == GSH_CPU_MATCH_ANY ? value[j] == value[i]
                                                     : value[j] == value[first];
         lanes |= (uint32_t)is_in << j;
-        if (c->kind == GSH_CPU_REDUCE && j != first)
+        if (c->kind == GSH_CPU_REDUCE && j != first) {
             sum = reduce((enum gsh_cpu_reduce)arg, sum, (uint32_t)value[j]);
+        }
     }
-    if (c->kind == GSH_CPU_REDUCE)
+    if (c->kind == GSH_CPU_REDUCE) {
         return sum;
-    if (c->kind == GSH_CPU_MATCH_ALL)
+    }
+    if (c->kind == GSH_CPU_MATCH_ALL) {
         return lanes == c->mask ? lanes : 0;
+    }
     return lanes;
 }
 
@@ -91,13 +97,15 @@ GSH_NO_TSAN static void finish(const struct call *c, struct gsh_block_thread *la
         uint32_t i = (uint32_t)__builtin_ctz(left);
         value[i] = c->lane[i].value;
     }
-    if (is_uniform(c->kind) && c->kind != GSH_CPU_SYNCWARP)
+    if (is_uniform(c->kind) && c->kind != GSH_CPU_SYNCWARP) {
         result = result_of(c, value, (uint32_t)__builtin_ctz(c->mask));
+    }
     for (uint32_t left = c->mask; left; left &= left - 1) {
         uint32_t i = (uint32_t)__builtin_ctz(left);
         c->lane[i].value = is_uniform(c->kind) ? result : result_of(c, value, i);
-        if (&c->lane[i] != last)
+        if (&c->lane[i] != last) {
             gsh_block_wake(c->block, &c->lane[i]);
+        }
     }
     *c->waiting &= ~c->mask;
 }
@@ -111,15 +119,17 @@ GSH_NO_TSAN uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uin
     uint32_t lane = t->self.rank % WARP_SIZE, first = t->self.rank - lane;
     struct call c = {b, t - lane, &b->warp_waiting[first / WARP_SIZE], kind,
                      mask & existing_lanes(b, first)};
-    if (!(c.mask >> lane & 1))
+    if (!(c.mask >> lane & 1)) {
         gsh_block_fatal(b, "thread %u made a warp call whose mask 0x%08x does not name it",
                         t->self.rank, mask);
+    }
     /* Of these calls only __syncwarp orders memory. In turns, as for barriers; the lowest lane
      * keeps the turn, so that all lanes of a mask agree. */
     struct gsh_block_thread *lowest = &c.lane[__builtin_ctz(c.mask)];
     char *sync = kind == GSH_CPU_SYNCWARP ? &lowest->tsan_sync[lowest->sync_parity] : NULL;
-    if (sync)
+    if (sync) {
         gsh_tsan_release(sync);
+    }
     t->kind = (uint8_t)kind;
     t->mask = c.mask;
     t->arg = arg;
@@ -132,7 +142,8 @@ GSH_NO_TSAN uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uin
     } else {
         gsh_block_wait(b, t, GSH_THREAD_AT_WARP);
     }
-    if (sync)
+    if (sync) {
         gsh_tsan_acquire(sync);
+    }
     return t->value;
 }

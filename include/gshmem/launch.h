@@ -78,11 +78,13 @@ inline int gshmemx_collective_launch(const void *func, dim3 grid, dim3 block, vo
                                      size_t smem, cudaStream_t stream)
 {
     int r = gshmem::detail::setup_for_launch();
-    if (r != 0)
+    if (r != 0) {
         return r;
+    }
     cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream);
-    if (error == cudaSuccess)
+    if (error == cudaSuccess) {
         return GSHMEMX_SUCCESS;
+    }
     return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
                    error == cudaErrorInvalidDeviceFunction
                ? GSHMEMX_ERROR_INVALID_VALUE
@@ -106,8 +108,9 @@ inline int gshmemx_collective_launch_query_gridsize(const void *func, dim3 block
         cudaDeviceGetAttribute(&n_multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
             cudaSuccess ||
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &n_blocks, func, (int)(block.x * block.y * block.z), smem) != cudaSuccess)
+            &n_blocks, func, (int)(block.x * block.y * block.z), smem) != cudaSuccess) {
         return GSHMEMX_ERROR_INVALID_VALUE;
+    }
     *gridsize = n_blocks * n_multiprocessors;
     return GSHMEMX_SUCCESS;
 }
@@ -136,8 +139,9 @@ inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block
                                      size_t smem, gshmemx_stream_t stream)
 {
     int r = gshmem::detail::setup_for_launch();
-    if (r != 0)
+    if (r != 0) {
         return r;
+    }
     r = gshmem::cpu::packed<P...>::launch(kernel, grid, block, args, smem, stream, true);
     return r == GSH_CPU_OK        ? GSHMEMX_SUCCESS
            : r == GSH_CPU_ERR_ARG ? GSHMEMX_ERROR_INVALID_VALUE
@@ -152,8 +156,9 @@ inline int gshmemx_collective_launch_query_gridsize(void (*)(P...), dim3 block, 
     (void)args;
     if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, (const void *)nullptr,
                                                       (int)(block.x * block.y * block.z),
-                                                      smem) != cudaSuccess)
+                                                      smem) != cudaSuccess) {
         return GSHMEMX_ERROR_INVALID_VALUE;
+    }
     *gridsize = n_blocks * gshmem::cpu::n_cores();
     return GSHMEMX_SUCCESS;
 }

@@ -40,13 +40,15 @@ template <class T> static __global__ void dynamic(T *sum, unsigned count)
     unsigned n = blockDim.x * blockDim.y * blockDim.z;
     unsigned rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     CHECK_EQ((uintptr_t)a % 16, 0);
-    for (unsigned i = rank; i < count; i += n)
+    for (unsigned i = rank; i < count; i += n) {
         a[i] = (T)i;
+    }
     __syncthreads();
     if (rank == 0) {
         *sum = 0;
-        for (unsigned i = 0; i < count; i++)
+        for (unsigned i = 0; i < count; i++) {
             *sum += a[i];
+        }
     }
 }
 
@@ -55,12 +57,15 @@ static __global__ void deep_stacks()
 {
     volatile unsigned char mine[4096];
     unsigned rank = threadIdx.x;
-    for (unsigned i = 0; i < sizeof mine; i += 64)
+    for (unsigned i = 0; i < sizeof mine; i += 64) {
         mine[i] = (unsigned char)rank;
-    for (int round = 0; round < 3; round++)
+    }
+    for (int round = 0; round < 3; round++) {
         __syncthreads();
-    for (unsigned i = 0; i < sizeof mine; i += 64)
+    }
+    for (unsigned i = 0; i < sizeof mine; i += 64) {
         CHECK_EQ(mine[i], rank % 256);
+    }
 }
 
 static __global__ void grid_rounds(int *slot, int rounds)
@@ -84,8 +89,9 @@ static __global__ void tiles()
     CHECK_EQ(tile.shfl(rank, 3), 3);
     CHECK_EQ(tile.ballot(rank < 2), 3);
     CHECK_EQ(tile.meta_group_rank(), threadIdx.x / 8);
-    if (tile.meta_group_rank() % 2)
+    if (tile.meta_group_rank() % 2) {
         tile.sync();
+    }
     CHECK_EQ(tile.any(rank == 7), 1);
 }
 
@@ -121,8 +127,9 @@ int main()
         unsigned n = volume(shape) * 12;
         std::vector<unsigned> seen(n);
         run(indices, dim3(2, 3, 2), shape, 0, seen.data());
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < n; i++) {
             CHECK_EQ(seen[i], 1);
+        }
         run(barriers, dim3(3), shape, 0, 5);
         double sum = 0;
         run(dynamic<double>, dim3(1), shape, 3000 * sizeof(double), &sum, 3000);

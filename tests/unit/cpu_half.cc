@@ -13,14 +13,16 @@ static void test_every_half()
     for (unsigned bits = 0; bits < 65536; bits++) {
         __half h = __ushort_as_half((unsigned short)bits);
         float v = __half2float(h);
-        if (v != v)
+        if (v != v) {
             CHECK((bits & 0x7c00) == 0x7c00 && __half2float(__float2half(v)) != v);
-        else
+        } else {
             CHECK_EQ(__half_as_ushort(__float2half(v)), bits);
+        }
         /* Half way to the next one goes to the even one; a little more or less does not. */
         float next = __half2float(__ushort_as_half((unsigned short)(bits + 1)));
-        if ((bits & 0x7fff) >= 0x7bff || v != v)
+        if ((bits & 0x7fff) >= 0x7bff || v != v) {
             continue;
+        }
         float middle = v + (next - v) / 2;
         CHECK_EQ(__half_as_ushort(__float2half(middle)), bits + (bits & 1));
         CHECK_EQ(__half_as_ushort(__float2half(nextafterf(middle, v))), bits);
@@ -35,8 +37,9 @@ static void test_every_bfloat16()
 {
     for (unsigned bits = 0; bits < 65536; bits++) {
         float v = __bfloat162float(__ushort_as_bfloat16((unsigned short)bits));
-        if (v == v)
+        if (v == v) {
             CHECK_EQ(__bfloat16_as_ushort(__float2bfloat16(v)), bits);
+        }
     }
     CHECK_EQ(__bfloat16_as_ushort(__float2bfloat16(1.00390625f)), 0x3f80); /* half way, to even */
     CHECK_EQ(__bfloat16_as_ushort(__float2bfloat16(1.01171875f)), 0x3f82); /* half way, to even */

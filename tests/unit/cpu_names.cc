@@ -3,7 +3,10 @@
  * built-in variables and local ones of the same names, devices by number, versions, kernels
  * launched by a cast address, min and max of mixed types, intrinsics, attributes. */
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cuda/atomic>
 #include <limits.h>
+#include <pthread.h>
 #include <type_traits>
 #include "tests/unit/cpu_test.h"
 
@@ -230,6 +233,75 @@ static void test_host_calls()
     CHECK_STR(cudaGetErrorName(cudaErrorLaunchOutOfResources), "cudaErrorLaunchOutOfResources");
 }
 
+/* ---- atomics and groups ---- */
+
+/* Thread by thread a turn each, within the block and across blocks. */
+static __global__ void take_turns(unsigned *turn,
+                                  cuda::atomic<unsigned, cuda::thread_scope_device> *n)
+{
+    namespace cg = cooperative_groups;
+    cuda::atomic_ref<unsigned, cuda::thread_scope_system> now(*turn);
+    unsigned mine = threadIdx.x + blockIdx.x * blockDim.x;
+    while (now.load(cuda::memory_order_acquire) != mine) {
+    }
+    unsigned before = n->fetch_add(1, cuda::std::memory_order_relaxed);
+    CHECK_EQ(before, mine);
+    now.store(mine + 1, cuda::memory_order_release);
+    unsigned expected = UINT_MAX;
+    CHECK(!now.compare_exchange_strong(expected, 7u) && expected > mine);
+    auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    unsigned first = threadIdx.x / 8 * 8;
+    CHECK_EQ(cg::reduce(tile, threadIdx.x, cg::plus<unsigned>()), first * 8 + 28);
+    CHECK_EQ(cg::reduce(tile, threadIdx.x, cg::greater<unsigned>()), first + 7);
+    now.fetch_max(mine, cuda::memory_order_relaxed);
+    cuda::atomic_thread_fence(cuda::memory_order_seq_cst, cuda::thread_scope_device);
+}
+
+static void test_atomics()
+{
+    unsigned turn = 0;
+    cuda::atomic<unsigned, cuda::thread_scope_device> n(0u);
+    run(take_turns, 2, 32, 0, &turn, &n);
+    CHECK_EQ(turn, 64);
+    CHECK_EQ(n, 64);
+}
+
+/* ---- the usual choice of a device ---- */
+
+enum { N_PES = 3 };
+
+static void *choose_device(void *rank)
+{
+    static const int key = 0;
+    gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
+    int count = 0, device = -1;
+    CHECK_EQ(gshmemx_set_attr_thread_args((int)(intptr_t)rank, N_PES, &key, &attr), 0);
+    CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr), 0);
+    int mine = gshmem_team_my_pe(GSHMEMX_TEAM_NODE);
+    CHECK_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+    CHECK_EQ(count, N_PES);
+    CHECK_EQ(cudaSetDevice(mine), cudaSuccess);
+    CHECK_EQ(cudaGetDevice(&device), cudaSuccess);
+    CHECK_EQ(device, mine);
+    void *memory = gshmem_malloc(64);
+    CHECK(memory != NULL);
+    gshmem_free(memory);
+    gshmem_finalize();
+    return NULL;
+}
+
+static void test_device_of_pe()
+{
+    pthread_t thread[N_PES];
+    unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    for (intptr_t i = 0; i < N_PES; i++) {
+        CHECK_EQ(pthread_create(&thread[i], NULL, choose_device, (void *)i), 0);
+    }
+    for (pthread_t t : thread) {
+        pthread_join(t, NULL);
+    }
+}
+
 int main()
 {
     test_local_names();
@@ -238,5 +310,7 @@ int main()
     test_launches();
     test_numbers();
     test_host_calls();
+    test_atomics();
+    test_device_of_pe();
     return test_result();
 }

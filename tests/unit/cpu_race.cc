@@ -21,8 +21,9 @@ template <bool IsRight> static __global__ void neighbours(int *out)
 {
     __shared__ int slot[64];
     slot[threadIdx.x] = (int)threadIdx.x;
-    if (IsRight)
+    if (IsRight) {
         __syncthreads();
+    }
     out[blockIdx.x * blockDim.x + threadIdx.x] = slot[(threadIdx.x + 1) % blockDim.x];
 }
 
@@ -30,10 +31,11 @@ template <bool IsRight> static __global__ void lanes(int *out)
 {
     __shared__ int slot[64];
     slot[threadIdx.x] = (int)threadIdx.x;
-    if (IsRight)
+    if (IsRight) {
         __syncwarp();
-    else
+    } else {
         __shfl_sync(0xffffffffu, 0, 0); /* orders no memory */
+    }
     out[threadIdx.x] = slot[threadIdx.x ^ 1];
 }
 
@@ -41,14 +43,16 @@ template <bool IsRight> static __global__ void handed_over(int *data, unsigned *
 {
     if (blockIdx.x == 0) {
         *data = 1;
-        if (IsRight)
+        if (IsRight) {
             __threadfence();
+        }
         atomicExch(flag, 1u);
     } else {
         while (atomicAdd(flag, 0u) == 0) {
         }
-        if (IsRight)
+        if (IsRight) {
             __threadfence();
+        }
         *data += 1;
     }
 }
@@ -62,8 +66,9 @@ static __global__ void write_word(int *word)
 static __global__ void uses_stack(int *out)
 {
     volatile int local[256];
-    for (int i = 0; i < 256; i++)
+    for (int i = 0; i < 256; i++) {
         local[i] = i + (int)threadIdx.x;
+    }
     __syncthreads();
     out[blockIdx.x * blockDim.x + threadIdx.x] = local[255];
 }
@@ -90,10 +95,12 @@ template <class F> static void expect(bool is_race, const char *function, F f)
     }
     CHECK_EQ(is_reported, is_race);
     CHECK_EQ(status, is_race ? 66 : 0); /* the sanitizer's exit status */
-    if (is_race)
+    if (is_race) {
         CHECK(got.find(function) != std::string::npos && got.find("Previous") != std::string::npos);
-    if (is_reported != is_race)
+    }
+    if (is_reported != is_race) {
         fprintf(stderr, "%s: %.3000s\n", function, got.c_str());
+    }
 }
 
 int main()

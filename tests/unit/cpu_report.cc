@@ -18,32 +18,36 @@
 
 static __global__ void exits()
 {
-    if (threadIdx.x < 3)
+    if (threadIdx.x < 3) {
         __syncthreads();
+    }
 }
 
 static __global__ void parts()
 {
-    if (threadIdx.x < 5)
+    if (threadIdx.x < 5) {
         __syncthreads();
-    else
+    } else {
         __syncwarp();
+    }
 }
 
 static __global__ void mixes()
 {
-    if (threadIdx.x % 2)
+    if (threadIdx.x % 2) {
         __syncthreads();
-    else
+    } else {
         __syncthreads_or(1);
+    }
 }
 
 static __global__ void other_masks()
 {
-    if (threadIdx.x < 4)
+    if (threadIdx.x < 4) {
         __shfl_sync(0xffu, 1, 0);
-    else
+    } else {
         __shfl_sync(0xf0u, 1, 4);
+    }
 }
 
 static __global__ void not_in_mask()
@@ -53,12 +57,15 @@ static __global__ void not_in_mask()
 
 static __global__ void spins_while_one_left(unsigned *flag)
 {
-    if (threadIdx.x == 1)
+    if (threadIdx.x == 1) {
         return;
-    if (threadIdx.x == 2)
+    }
+    if (threadIdx.x == 2) {
         __syncthreads();
-    while (__atomic_load_n(flag, __ATOMIC_RELAXED) == 0)
+    }
+    while (__atomic_load_n(flag, __ATOMIC_RELAXED) == 0) {
         gshmemx_cpu_yield();
+    }
 }
 
 static __global__ void grid_sync()
@@ -68,19 +75,22 @@ static __global__ void grid_sync()
 
 static __global__ void grid_sync_by_one()
 {
-    if (blockIdx.x == 1)
+    if (blockIdx.x == 1) {
         cooperative_groups::this_grid().sync();
+    }
 }
 
 [[maybe_unused]] static __global__ void overflows(volatile char *p, int depth)
 {
-    if (blockIdx.x > 0)
+    if (blockIdx.x > 0) {
         return;
+    }
     volatile char big[512];
     big[0] = 1;
     p[0] = big[0];
-    if (depth > 0)
+    if (depth > 0) {
         overflows(big, depth - 1);
+    }
     p[1] = big[0];
 }
 
@@ -88,8 +98,9 @@ static __global__ void grid_sync_by_one()
 [[maybe_unused]] static __global__ void overflows_at_once(volatile char *p)
 {
     volatile char big[4 << 20];
-    for (unsigned i = 0; i < sizeof big; i += 4096)
+    for (unsigned i = 0; i < sizeof big; i += 4096) {
         big[i] = p[0];
+    }
     p[1] = big[4096];
 }
 
@@ -111,8 +122,9 @@ static void expect(const char *text, void (*kernel)(P...), dim3 grid, dim3 block
     CHECK_EQ(status, 1);
     bool is_there = got.find("gshmem: kernel ") != std::string::npos &&
                     got.find(text) != std::string::npos && got.find('\n') == got.size() - 1;
-    if (!CHECK(is_there))
+    if (!CHECK(is_there)) {
         fprintf(stderr, "expected: %s\ngot: %s\n", text, got.c_str());
+    }
 }
 
 static void stop(void *context, const char *message)

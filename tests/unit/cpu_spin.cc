@@ -14,8 +14,9 @@ constexpr unsigned N_BLOCKS = 64, N_ROUNDS = 10;
 
 static __device__ void wait_for(const unsigned *flag, unsigned value)
 {
-    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != value)
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != value) {
         gshmemx_cpu_yield();
+    }
     gshmemx_cpu_progress();
 }
 
@@ -23,8 +24,9 @@ static __device__ void wait_for(const unsigned *flag, unsigned value)
 static __global__ void chain(unsigned *flag)
 {
     unsigned i = threadIdx.x;
-    if (i + 1 < blockDim.x)
+    if (i + 1 < blockDim.x) {
         wait_for(&flag[i + 1], 1);
+    }
     __atomic_store_n(&flag[i], 1u, __ATOMIC_RELEASE);
 }
 
@@ -34,8 +36,9 @@ static __global__ void ring(unsigned *flag, unsigned *data, unsigned rounds)
     unsigned me = blockIdx.x, next = (me + 1) % gridDim.x;
     for (unsigned r = 1; r <= rounds; r++) {
         if (threadIdx.x == 0) {
-            if (me != 0 || r > 1)
+            if (me != 0 || r > 1) {
                 wait_for(&flag[me], me == 0 ? r - 1 : r);
+            }
             ++*data;
             __atomic_store_n(&flag[next], r, __ATOMIC_RELEASE);
         }
@@ -46,11 +49,13 @@ static __global__ void ring(unsigned *flag, unsigned *data, unsigned rounds)
 static __global__ void ping_pong(unsigned *mine, unsigned *other, unsigned rounds, unsigned first)
 {
     for (unsigned r = 1; r <= rounds; r++) {
-        if (first)
+        if (first) {
             __atomic_store_n(other, r, __ATOMIC_RELEASE);
+        }
         wait_for(mine, r);
-        if (!first)
+        if (!first) {
             __atomic_store_n(other, r, __ATOMIC_RELEASE);
+        }
     }
 }
 
@@ -99,11 +104,13 @@ struct helper {
 static bool help(void *context)
 {
     helper *h = (helper *)context;
-    if (gsh_cpu_self)
+    if (gsh_cpu_self) {
         __atomic_fetch_add(&h->n_in_kernel, 1u, __ATOMIC_RELAXED);
+    }
     gshmemx_cpu_yield(); /* the core: it is host code */
-    if (__atomic_add_fetch(&h->n_calls, 1u, __ATOMIC_RELAXED) == 10)
+    if (__atomic_add_fetch(&h->n_calls, 1u, __ATOMIC_RELAXED) == 10) {
         __atomic_store_n(&h->flag, 1u, __ATOMIC_RELEASE);
+    }
     return true;
 }
 
@@ -152,8 +159,9 @@ int main()
     run(chain, dim3(1), dim3(N_BLOCKS * 4), 0, flag.data());
     CHECK_EQ(flag[0], 1);
     pthread_t pe[4];
-    for (uintptr_t i = 0; i < 4; i++)
+    for (uintptr_t i = 0; i < 4; i++) {
         CHECK_EQ(pthread_create(&pe[i], nullptr, pe_main, (void *)i), 0);
+    }
     for (unsigned i = 0; i < 4; i++) {
         pthread_join(pe[i], nullptr);
         CHECK_EQ(ring_data[i], N_BLOCKS * N_ROUNDS);

@@ -13,8 +13,9 @@ static __global__ void append(int *list, int *count, int value)
 
 static __global__ void hold(const unsigned *gate)
 {
-    while (__atomic_load_n(gate, __ATOMIC_ACQUIRE) == 0)
+    while (__atomic_load_n(gate, __ATOMIC_ACQUIRE) == 0) {
         gshmemx_cpu_yield();
+    }
 }
 
 static void open_gate(unsigned *gate)
@@ -29,8 +30,9 @@ static void test_order()
     cudaStream_t s;
     CHECK_EQ(cudaStreamCreate(&s), cudaSuccess);
     CHECK_EQ(gshmem_launch(hold, 1, 1, 0, s, &gate), cudaSuccess);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         CHECK_EQ(gshmem_launch(append, 1, 1, 0, s, list, &count, i), cudaSuccess);
+    }
     CHECK_EQ(cudaMemcpyAsync(copy, list, sizeof list, cudaMemcpyDefault, s), cudaSuccess);
     CHECK_EQ(cudaMemsetAsync(list, 0xff, sizeof list, s), cudaSuccess);
     CHECK_EQ(cudaLaunchHostFunc(
@@ -77,8 +79,9 @@ static void test_events()
     CHECK_EQ(cudaEventElapsedTime(&ms, first, second), cudaSuccess);
     CHECK(ms >= 0);
     CHECK_EQ(cudaStreamSynchronize(a), cudaSuccess);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         CHECK_EQ(list[i], i + 1);
+    }
     /* An event outlives its stream, and a record its event. */
     CHECK_EQ(cudaEventRecord(first, a), cudaSuccess);
     CHECK_EQ(cudaStreamDestroy(a), cudaSuccess);
@@ -105,8 +108,9 @@ static void test_default_stream()
     open_gate(&gate);
     int seen[4];
     CHECK_EQ(cudaMemcpy(seen, list, sizeof seen, cudaMemcpyDeviceToHost), cudaSuccess);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         CHECK_EQ(seen[i], i + 1);
+    }
     /* A synchronous copy waits for work in blocking streams. */
     gshmem_launch(append, 1, 1, 0, b, list, &count, 5);
     CHECK_EQ(cudaMemcpy(seen, list + 4, 4, cudaMemcpyDeviceToHost), cudaSuccess);
@@ -175,8 +179,9 @@ static void test_many_streams()
         CHECK_EQ(cudaStreamDestroy(s), cudaSuccess); /* the work still runs */
     }
     CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    for (int i = 0; i < 50; i++)
+    for (int i = 0; i < 50; i++) {
         CHECK_EQ(count[i], 1);
+    }
 }
 
 static void test_devices()
@@ -188,8 +193,9 @@ static void test_devices()
     cudaStream_t s;
     CHECK_EQ(cudaStreamCreate(&s), cudaSuccess);
     CHECK(gshmemx_cpu_stream_device(s) == d);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         gshmem_launch(append, 1, 1, 0, s, list, &count, i);
+    }
     gshmemx_cpu_device_destroy(d); /* waits for the work, takes the stream along */
     CHECK_EQ(count, 10);
     CHECK(gshmemx_cpu_device_current() != d);

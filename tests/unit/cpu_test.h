@@ -36,8 +36,9 @@ static void run(void (*kernel)(P...), dim3 grid, dim3 block, size_t smem, A &&..
 template <class F> static int in_child(F f, std::string *text)
 {
     int fds[2];
-    if (pipe(fds) != 0)
+    if (pipe(fds) != 0) {
         return -2;
+    }
     pid_t pid = fork();
     if (pid == 0) {
         dup2(fds[1], STDERR_FILENO);
@@ -48,8 +49,9 @@ template <class F> static int in_child(F f, std::string *text)
     close(fds[1]);
     char buffer[4096];
     ssize_t n;
-    while ((n = read(fds[0], buffer, sizeof buffer)) > 0)
+    while ((n = read(fds[0], buffer, sizeof buffer)) > 0) {
         text->append(buffer, (size_t)n);
+    }
     close(fds[0]);
     int status = 0;
     waitpid(pid, &status, 0);

@@ -82,8 +82,9 @@ static __global__ void diverge(int *sum)
             CHECK_EQ(from, i);
         }
     } else {
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
             CHECK_EQ(__ballot_sync(mine, 1), mine);
+        }
         __nanosleep(100);
     }
     __syncwarp();

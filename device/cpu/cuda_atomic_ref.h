@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cuda::atomic_ref, cuda::atomic and fences of <cuda/atomic> for the CPU device. All scopes are the
+ * same here. A load, and an exchange that changed nothing, is taken for a turn of a spin and runs
+ * the block's other threads. */
+#ifndef GSHMEM_CUDA_ATOMIC_REF_H
+#define GSHMEM_CUDA_ATOMIC_REF_H
+
+#include <atomic>
+#include "cuda_names.h"
+
+namespace cuda
+{
+
+enum thread_scope {
+    thread_scope_system,
+    thread_scope_device,
+    thread_scope_block,
+    thread_scope_thread,
+};
+
+/* Inside this namespace std is CUDA's. */
+namespace std
+{
+using ::std::memory_order;
+using ::std::memory_order_acq_rel;
+using ::std::memory_order_acquire;
+using ::std::memory_order_consume;
+using ::std::memory_order_relaxed;
+using ::std::memory_order_release;
+using ::std::memory_order_seq_cst;
+} // namespace std
+using std::memory_order;
+using std::memory_order_acq_rel;
+using std::memory_order_acquire;
+using std::memory_order_consume;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+using std::memory_order_seq_cst;
+
+template <class T, thread_scope Scope = thread_scope_system> class atomic_ref
+{
+    static_assert(sizeof(T) <= 8, "an atomic has at most 8 bytes");
+    T *const p_;
+
+    static constexpr int order_of(memory_order order) { return static_cast<int>(order); }
+
+    /* For compare_exchange's failure, where there is nothing to release. */
+    static constexpr memory_order without_release(memory_order order)
+    {
+        return order == memory_order_acq_rel   ? memory_order_acquire
+               : order == memory_order_release ? memory_order_relaxed
+                                               : order;
+    }
+
+    template <class F> T update(F f, memory_order order) const
+    {
+        T old, desired;
+        __atomic_load(p_, &old, __ATOMIC_RELAXED);
+        do {
+            desired = f(old);
+        } while (!__atomic_compare_exchange(p_, &old, &desired, true, order_of(order),
+                                            __ATOMIC_RELAXED));
+        gshmemx_cpu_progress();
+        return old;
+    }
+
+  public:
+    using value_type = T;
+    explicit atomic_ref(T &object) : p_(&object) {}
+
+    T load(memory_order order = memory_order_seq_cst) const
+    {
+        T value;
+        __atomic_load(p_, &value, order_of(order));
+        if (gshmem_cpu_self != nullptr) {
+            uint64_t bits = 0;
+            memcpy(&bits, &value, sizeof(value));
+            gshmemx_cpu_look(bits ^ reinterpret_cast<uintptr_t>(p_));
+            gshmemx_cpu_yield();
+        }
+        return value;
+    }
+    operator T() const { return load(); }
+
+    void store(T value, memory_order order = memory_order_seq_cst) const
+    {
+        __atomic_store(p_, &value, order_of(order));
+        gshmemx_cpu_progress();
+    }
+    T operator=(T value) const
+    {
+        store(value);
+        return value;
+    }
+
+    T exchange(T value, memory_order order = memory_order_seq_cst) const
+    {
+        T old;
+        __atomic_exchange(p_, &value, &old, order_of(order));
+        gshmem::cpu::atomic_done(memcmp(&old, &value, sizeof(T)) != 0);
+        return old;
+    }
+    bool compare_exchange_strong(T &expected, T value, memory_order success,
+                                 memory_order failure) const
+    {
+        bool is_equal = __atomic_compare_exchange(p_, &expected, &value, false, order_of(success),
+                                                  order_of(failure));
+        gshmem::cpu::atomic_done(is_equal);
+        return is_equal;
+    }
+    bool compare_exchange_strong(T &expected, T value,
+                                 memory_order order = memory_order_seq_cst) const
+    {
+        return compare_exchange_strong(expected, value, order, without_release(order));
+    }
+    bool compare_exchange_weak(T &expected, T value, memory_order success,
+                               memory_order failure) const
+    {
+        return compare_exchange_strong(expected, value, success, failure);
+    }
+    bool compare_exchange_weak(T &expected, T value,
+                               memory_order order = memory_order_seq_cst) const
+    {
+        return compare_exchange_strong(expected, value, order);
+    }
+
+    T fetch_add(T v, memory_order order = memory_order_seq_cst) const
+    {
+        return update([v](T old) { return static_cast<T>(old + v); }, order);
+    }
+    T fetch_sub(T v, memory_order order = memory_order_seq_cst) const
+    {
+        return update([v](T old) { return static_cast<T>(old - v); }, order);
+    }
+    T fetch_and(T v, memory_order order = memory_order_seq_cst) const
+    {
+        return update([v](T old) { return static_cast<T>(old & v); }, order);
+    }
+    T fetch_or(T v, memory_order order = memory_order_seq_cst) const
+    {
+        return update([v](T old) { return static_cast<T>(old | v); }, order);
+    }
+    T fetch_xor(T v, memory_order order = memory_order_seq_cst) const
+    {
+        return update([v](T old) { return static_cast<T>(old ^ v); }, order);
+    }
+    T fetch_min(T v, memory_order order = memory_order_seq_cst) const
+    {
+        return update([v](T old) { return v < old ? v : old; }, order);
+    }
+    T fetch_max(T v, memory_order order = memory_order_seq_cst) const
+    {
+        return update([v](T old) { return old < v ? v : old; }, order);
+    }
+    T operator++() const { return static_cast<T>(fetch_add(1) + 1); }
+    T operator--() const { return static_cast<T>(fetch_sub(1) - 1); }
+    T operator++(int) const { return fetch_add(1); }
+    T operator--(int) const { return fetch_sub(1); }
+    T operator+=(T v) const { return static_cast<T>(fetch_add(v) + v); }
+    T operator-=(T v) const { return static_cast<T>(fetch_sub(v) - v); }
+
+    /* Returns when the value is not `old`. */
+    void wait(T old, memory_order order = memory_order_seq_cst) const
+    {
+        while (load(order) == old) {
+        }
+    }
+    void notify_one() const {}
+    void notify_all() const {}
+};
+
+template <class T, thread_scope Scope = thread_scope_system> class atomic
+{
+    mutable T value_;
+    using ref = atomic_ref<T, Scope>;
+
+  public:
+    using value_type = T;
+    atomic() = default;
+    constexpr atomic(T value) : value_(value) {}
+    atomic(const atomic &) = delete;
+    atomic &operator=(const atomic &) = delete;
+
+    T load(memory_order order = memory_order_seq_cst) const { return ref(value_).load(order); }
+    operator T() const { return load(); }
+    void store(T v, memory_order order = memory_order_seq_cst) { ref(value_).store(v, order); }
+    T operator=(T v) { return ref(value_) = v; }
+    T exchange(T v, memory_order order = memory_order_seq_cst)
+    {
+        return ref(value_).exchange(v, order);
+    }
+    template <class... Orders> bool compare_exchange_strong(T &expected, T v, Orders... orders)
+    {
+        return ref(value_).compare_exchange_strong(expected, v, orders...);
+    }
+    template <class... Orders> bool compare_exchange_weak(T &expected, T v, Orders... orders)
+    {
+        return ref(value_).compare_exchange_strong(expected, v, orders...);
+    }
+#define GSHMEM_CUDA_ATOMIC_FETCH(NAME)                     \
+    T NAME(T v, memory_order order = memory_order_seq_cst) \
+    {                                                      \
+        return ref(value_).NAME(v, order);                 \
+    }
+    GSHMEM_CUDA_ATOMIC_FETCH(fetch_add)
+    GSHMEM_CUDA_ATOMIC_FETCH(fetch_sub)
+    GSHMEM_CUDA_ATOMIC_FETCH(fetch_and)
+    GSHMEM_CUDA_ATOMIC_FETCH(fetch_or)
+    GSHMEM_CUDA_ATOMIC_FETCH(fetch_xor)
+    GSHMEM_CUDA_ATOMIC_FETCH(fetch_min)
+    GSHMEM_CUDA_ATOMIC_FETCH(fetch_max)
+#undef GSHMEM_CUDA_ATOMIC_FETCH
+    T operator++()
+    {
+        return ++ref(value_);
+    }
+    T operator--()
+    {
+        return --ref(value_);
+    }
+    T operator++(int)
+    {
+        return ref(value_)++;
+    }
+    T operator--(int)
+    {
+        return ref(value_)--;
+    }
+    T operator+=(T v)
+    {
+        return ref(value_) += v;
+    }
+    T operator-=(T v)
+    {
+        return ref(value_) -= v;
+    }
+    void wait(T old, memory_order order = memory_order_seq_cst) const
+    {
+        ref(value_).wait(old, order);
+    }
+    void notify_one() {}
+    void notify_all() {}
+};
+
+inline void atomic_thread_fence(memory_order order, thread_scope = thread_scope_system)
+{
+    if (order != memory_order_relaxed) {
+        __threadfence();
+    }
+}
+
+} // namespace cuda
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cooperative_groups::reduce over a full tile, for the CPU device. All threads get the same bits.
+ */
+#ifndef GSHMEM_COOPERATIVE_GROUPS_REDUCE_H
+#define GSHMEM_COOPERATIVE_GROUPS_REDUCE_H
+
+#include "../cooperative_groups.h"
+
+namespace cooperative_groups
+{
+
+#define OPERATION(NAME, RESULT)                                            \
+    template <class T = void> struct NAME {                                \
+        template <class V> V operator()(V a, V b) const { return RESULT; } \
+    };
+OPERATION(plus, a + b)
+OPERATION(less, b < a ? b : a)
+OPERATION(greater, a < b ? b : a)
+OPERATION(bit_and, (a & b))
+OPERATION(bit_or, a | b)
+OPERATION(bit_xor, a ^ b)
+#undef OPERATION
+
+template <unsigned Size, class Parent, class T, class Operation>
+inline T reduce(const thread_block_tile<Size, Parent> &tile, T value, Operation operation)
+{
+    for (unsigned distance = Size / 2; distance > 0; distance /= 2) {
+        T other = tile.shfl_xor(value, distance);
+        value = tile.thread_rank() & distance ? operation(other, value) : operation(value, other);
+    }
+    return value;
+}
+
+} // namespace cooperative_groups
+
+#endif
