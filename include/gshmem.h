@@ -64,6 +64,7 @@ void gshmem_init(void);
 /* As gshmem_init; *provided is GSHMEM_THREAD_MULTIPLE on success, for a PE that is a process.
  * Returns 0 or an error. */
 int gshmem_init_thread(int requested, int *provided);
+/* The level that init gave. */
 void gshmem_query_thread(int *provided);
 /* Collective: waits for this PE's kernels and stream calls, then a barrier, then gives everything
  * back. Unfreed memory is freed. The PE may init again. To be called by the thread that called
@@ -80,6 +81,7 @@ void gshmem_finalize(void);
  * is 0; PE 0 prints why. Contents are
  * undefined (calloc: zero). No PE returns before all may use it. */
 void *gshmem_malloc(size_t size);
+/* count elements of `size` bytes each. */
 void *gshmem_calloc(size_t count, size_t size);
 /* alignment: any power of two up to the heap's range. */
 void *gshmem_align(size_t alignment, size_t size);
@@ -126,20 +128,22 @@ GSHMEM_HD_BEGIN
 
 int gshmem_my_pe(void); /* before init: -1 and one line on stderr */
 int gshmem_n_pes(void);
+/* The version of OpenSHMEM; callable before init, as the next two. */
 void gshmem_info_get_version(int *major, int *minor);
 void gshmem_info_get_name(char *name); /* at least GSHMEM_MAX_NAME_LEN bytes */
-void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
-/* Ends all PEs with this exit status, from any of them; does not return. */
+void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch); /* gshmem's own */
+/* Ends all PEs with this exit status, from any of them; does not return. Not collective. */
 void gshmem_global_exit(int status);
 /* Where PE's copy of the symmetric object at dest can be loaded and stored from here; NULL when
- * it cannot. On the host the address is usable by the host only on the CPU device. */
+ * it cannot, or dest is not symmetric, or there is no such PE. On the host the address is usable by
+ * the host only on the CPU device. */
 void *gshmem_ptr(const void *dest, int pe);
 
 /* ---- teams (9.4) [hd] --------------------------------------------------------------------------
  */
 
 int gshmem_team_my_pe(gshmem_team_t team); /* -1: not a member, or no such team */
-int gshmem_team_n_pes(gshmem_team_t team);
+int gshmem_team_n_pes(gshmem_team_t team); /* -1 likewise */
 /* The number in dest_team of the PE that is src_pe in src_team; -1: none. */
 int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team);
 /* As gshmem_ptr for member pe of the team; NULL also when there is no such member. */
@@ -148,6 +152,8 @@ void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
 /* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h -
  */
 
+/* Copy `bytes` bytes to (put) or from (get) that PE; 0 bytes: nothing happens. dest and source may
+ * be the same, but must not overlap otherwise. When what holds: the table above. */
 void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe);
@@ -156,14 +162,16 @@ void gshmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe);
 /* ---- signals (9.8) [hd]: a signal is a symmetric uint64_t --------------------------------------
  */
 
-/* Puts the bytes, then changes the signal on the same PE by sig_op (GSHMEM_SIGNAL_SET or _ADD). */
+/* Puts the bytes, then changes the signal on the same PE by sig_op (GSHMEM_SIGNAL_SET or _ADD); of
+ * 0 bytes the signal alone. The _nbi form: source may be changed after quiet. */
 void gshmem_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
                           uint64_t signal, int sig_op, int pe);
 void gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
                               uint64_t signal, int sig_op, int pe);
 /* This PE's own signal, read atomically. */
 uint64_t gshmem_signal_fetch(const uint64_t *sig_addr);
-/* Waits for this PE's own signal; returns the value that satisfied the comparison. */
+/* Waits until this PE's own signal compares so with cmp_value; cmp: a GSHMEM_CMP_. Returns the
+ * value that satisfied the comparison. */
 uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
 /* Changes the signal on pe, like an AMO: fence first to order it after earlier puts, or use
  * putmem_signal. */
@@ -172,6 +180,7 @@ void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 /* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------
  */
 
+/* Not collective. fence orders, quiet completes: the table above. */
 void gshmem_fence(void);
 void gshmem_quiet(void);
 /* Collective over the team. Host calls meet host calls, device calls meet device and stream calls;

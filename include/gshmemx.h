@@ -25,8 +25,11 @@ int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr);
 /* One of GSHMEM_STATUS_. Callable at any time. */
 int gshmemx_init_status(void);
 /* Makes an id and serves its rendezvous in the background until all PEs have come or the start-up
- * time limit is over. Callable before init, in one process of the job. */
+ * time limit is over. Callable before init, in one process of the job. Returns 0 or an error. */
 int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id);
+/* The next three fill in what init_attr takes with their flag, for PE my_pe of n_pes, and look at
+ * nothing: init_attr does. They return 0, or an error when attr is NULL. The id must live until
+ * init_attr returns. */
 int gshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, const gshmemx_uniqueid_t *id,
                                    gshmemx_init_attr_t *attr);
 /* mpi_comm: an MPI_Comm *, any communicator; its ranks become the PE numbers. */
@@ -40,10 +43,12 @@ int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
 /* What an int result means; for the calling thread's latest failure with that result, the reason
  * in full. Valid until the thread's next failure. */
 const char *gshmemx_error_string(int error);
-/* The heap of this PE as it is now. Not collective. */
+/* The heap of this PE as it is now, in bytes. Not collective, once the device is set up; before, it
+ * completes that. Returns 0 or an error. */
 int gshmemx_heap_info(gshmemx_heap_info_t *info);
 /* What joins this PE and pe: "self", "thread" (same process), "memory" (host memory), "nvlink",
- * "pcie"; for a far PE the transport, "ucx" or "loop"; NULL for no such PE. */
+ * "pcie"; for a far PE the transport, "ucx" or "loop"; NULL for no such PE. Completes device set-up
+ * first, which is collective. */
 const char *gshmemx_route_name(int pe);
 /* The name of the device this PE's kernels run on: "cpu" or the GPU's; NULL before set-up. */
 const char *gshmemx_device_name(void);
@@ -62,7 +67,8 @@ int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *c
 /* gshmem_launch, gshmemx_collective_launch and gshmemx_collective_launch_query_gridsize are C++ and
  * stand in gshmem/launch.h, which this header includes where kernels are compiled. */
 
-/* Completes device set-up now rather than at the first call that needs it. Collective. */
+/* Completes device set-up now rather than at the first call that needs it. Collective; later calls
+ * return at once. Returns 0 or an error. */
 int gshmemx_device_setup(void);
 
 /* Called by the constructor in the device headers; not for users. */
@@ -72,7 +78,8 @@ void gshmemx_module_unregister(struct gsh_module *module);
 
 /* Makes a module (CUmodule) or library (CUlibrary) loaded through the driver usable: fills its
  * constant block. The module must have been compiled with the device headers. Device set-up must
- * be done. finalize is the counterpart; it may be left out when the module is unloaded first. */
+ * be done. finalize is the counterpart; it may be left out when the module is unloaded first. They
+ * return 0 or an error: GSHMEMX_ERROR_NOT_SUPPORTED on the CPU device. Not collective. */
 int gshmemx_cumodule_init(void *cumodule);
 int gshmemx_cumodule_finalize(void *cumodule);
 int gshmemx_culibrary_init(void *culibrary);
@@ -81,6 +88,8 @@ int gshmemx_culibrary_finalize(void *culibrary);
 /* ---- on a stream: by bytes ---------------------------------------------------------------------
  */
 
+/* As the calls of gshmem.h without _on_stream, made when their turn comes. stream: one of this PE's
+ * device; NULL: its default stream. */
 void gshmemx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                               gshmemx_stream_t stream);
 void gshmemx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
@@ -101,6 +110,8 @@ void gshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t c
                                          gshmemx_stream_t stream);
 /* Completes this PE's earlier nbi calls on that stream. */
 void gshmemx_quiet_on_stream(gshmemx_stream_t stream);
+/* Collective over the team; they meet the device's calls too. Return 0, or an error when the team
+ * is invalid, with nothing enqueued. */
 int gshmemx_barrier_on_stream(gshmem_team_t team, gshmemx_stream_t stream);
 void gshmemx_barrier_all_on_stream(gshmemx_stream_t stream);
 int gshmemx_team_sync_on_stream(gshmem_team_t team, gshmemx_stream_t stream);

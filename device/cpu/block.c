@@ -400,7 +400,6 @@ void gsh_block_finish(struct gsh_cpu_block *b)
     free(b->queue);
     free(b->warp_waiting);
     memset(b, 0, sizeof(*b));
-    gsh_fiber_end_thread();
 }
 
 GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,

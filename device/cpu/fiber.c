@@ -195,23 +195,28 @@ void gsh_fiber_init_thread(struct gsh_fiber *self)
 }
 
 /* Not by the C library's mmap, which the thread sanitizer watches: it would mark each byte. */
-static void *map_stack(size_t bytes)
+static void *map_unwatched(void *hint, size_t bytes)
 {
 #ifdef SYS_mmap
-    return (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+    return (void *)syscall(SYS_mmap, hint, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0L);
 #else
-    return mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+    return mmap(hint, bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 #endif
 }
 
-/* An address for the thread sanitizer, see gsh_fiber_end_thread. */
-static char tsan_ended;
-
-void gsh_fiber_end_thread(void)
+/* Where the stack of an OS thread was that has ended, the sanitizer still remembers its writes; at
+ * the C library's munmap it forgets them. */
+static void *map_stack(size_t bytes)
 {
-    gsh_tsan_release(&tsan_ended);
+    void *stack = map_unwatched(NULL, bytes), *before = NULL;
+    while (gsh_tsan_is_on() && stack != MAP_FAILED && stack != before) {
+        before = stack;
+        munmap(stack, bytes);
+        stack = map_unwatched(before, bytes);
+    }
+    return stack;
 }
 
 static bool add_guard(char *stack, size_t page)
@@ -250,7 +255,6 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
     fiber->main = main;
     /* The tops of all stacks would fall into one set of the cache: spread them over a page. */
     unsigned colour = __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED) * 5 % 32;
-    gsh_tsan_acquire(&tsan_ended);
     prepare(fiber, stack + page + bytes - colour * 64);
     gsh_tsan_release(&fiber->tsan_made);
     return fiber;

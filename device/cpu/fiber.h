@@ -39,9 +39,6 @@ struct gsh_fiber {
 
 /* Describes the calling OS thread, so that fibers can switch back to it. */
 void gsh_fiber_init_thread(struct gsh_fiber *self);
-/* The last that the calling OS thread does with fibers. The system may give its stack's addresses
- * to a fiber made later, whose writes then come after this for the thread sanitizer. */
-void gsh_fiber_end_thread(void);
 
 /* Makes a fiber that calls main when first switched to; main must not return. NULL: out of memory.
  * Memory is taken page by page as the stack is used; a page below it faults. */

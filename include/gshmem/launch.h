@@ -24,7 +24,9 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
 
 /* gshmem_launch(kernel, grid, block, smem, stream, args...) is kernel<<<grid, block, smem,
  * stream>>>(args...): args are converted to the kernel's parameter types. Returns cudaSuccess or
- * why the launch was refused.
+ * why the launch was refused. For any thread of the host; smem is the block's dynamic shared memory
+ * in bytes. Not collective, and it completes no device set-up: a kernel that makes gshmem's calls
+ * is launched after that.
  *
  * gshmemx_collective_launch launches a kernel that synchronises across the grid or across PEs: all
  * its blocks run at the same time. Called by each PE that takes part, with its own arguments;
