@@ -143,6 +143,15 @@ template <class C> __device__ __forceinline__ gsh_control *control_of(const C &c
 
 /* ---- calls that are not inlined -------------------------------------------------------------- */
 
+/* The same function, about which the compiler knows nothing. */
+template <class F> __device__ __forceinline__ F *unknown(F *f)
+{
+#if defined(__CUDACC__)
+    asm("" : "+l"(f));
+#endif
+    return f;
+}
+
 /* A function over a context that is to be called by apart() or out_of_line() only. */
 #if defined(__CUDACC__)
 #define GSHMEM_APART __forceinline__
@@ -153,13 +162,6 @@ template <auto f, class R, class C, class... P> struct frame<f, R (*)(const C &,
     static __device__ __noinline__ R in_unit(P... p) { return f(unit_context(), p...); }
     static __device__ __noinline__ R in_context(context c, P... p) { return f(c, p...); }
 };
-
-/* The same function, about which the compiler knows nothing. */
-template <class F> __device__ __forceinline__ F *unknown(F *f)
-{
-    asm("" : "+l"(f));
-    return f;
-}
 
 /* Calls f, which is not inlined. */
 template <auto f, class... A> __device__ __forceinline__ auto apart(unit_context, A... a)

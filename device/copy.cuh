@@ -68,6 +68,7 @@ template <local_side N> __device__ __forceinline__ vec16 load_local(const char *
 /* The lowest n (1 to 3) bytes. */
 __device__ __forceinline__ void store_local_bytes(char *p, uint32_t v, unsigned n)
 {
+    GSHMEM_NO_UNROLL
     for (unsigned i = 0; i < n; i++)
         p[i] = (char)(v >> (8 * i));
 }
@@ -145,15 +146,19 @@ __device__ __forceinline__ void store_vector(char *dest, vec16 v, unsigned shift
 /* U vectors that are step bytes apart. The addresses run instead of being indexed: on a GPU an
  * address takes two registers. */
 template <direction D, local_side N, int U>
-__device__ __forceinline__ void copy_batch(char *dest, const char *source, size_t step,
+__device__ __forceinline__ void load_batch(vec16 *v, const char *source, size_t step,
                                            unsigned shift)
 {
-    vec16 v[U];
     GSHMEM_UNROLL
     for (int u = 0; u < U; u++) {
         v[u] = load_vector<D, N>(source, shift);
         source += step;
     }
+}
+
+template <direction D, local_side N, int U>
+__device__ __forceinline__ void store_batch(char *dest, const vec16 *v, size_t step, unsigned shift)
+{
     GSHMEM_UNROLL
     for (int u = 0; u < U; u++) {
         store_vector<D, N>(dest, v[u], shift);
@@ -161,39 +166,63 @@ __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_
     }
 }
 
-/* As many batches of U vectors, rank, rank + size and so on, as there are; returns where it
- * ended. */
 template <direction D, local_side N, int U>
-__device__ __forceinline__ size_t copy_batches(size_t i, size_t size, char *dest,
-                                               const char *source, size_t nvectors, unsigned shift)
+__device__ __forceinline__ void copy_batch(char *dest, const char *source, size_t step,
+                                           unsigned shift)
 {
-    for (; i + (U - 1) * size < nvectors; i += U * size)
-        copy_batch<D, N, U>(dest + 16 * i, source + 16 * i, 16 * size, shift);
-    return i;
+    vec16 v[U];
+    load_batch<D, N, U>(v, source, step, shift);
+    store_batch<D, N, U>(dest, v, step, shift);
 }
 
-/* At most U - 1 vectors: what no batch of this thread took. */
-template <direction D, local_side N, int U>
-__device__ __forceinline__ void copy_rest(size_t i, size_t size, char *dest, const char *source,
-                                          size_t nvectors, unsigned shift)
-{
-    vec16 v[U] = {};
-    GSHMEM_UNROLL
-    for (int u = 0; u < U - 1; u++)
-        if (i + u * size < nvectors)
-            v[u] = load_vector<D, N>(source + 16 * (i + u * size), shift);
-    GSHMEM_UNROLL
-    for (int u = 0; u < U - 1; u++)
-        if (i + u * size < nvectors)
-            store_vector<D, N>(dest + 16 * (i + u * size), v[u], shift);
-}
+/* Vectors in flight for each thread where the sides are not aligned alike: fewer, since a vector
+ * takes more registers then. */
+constexpr int words_in_flight = 4;
+template <direction D> constexpr int bytes_in_flight = D == direction::put ? 2 : 3;
 
+/* A copy that is not of whole vectors on both sides, in the caller's local memory: so that what one
+ * of its parts takes in registers is not kept there beside the other's. */
+struct ragged_copy {
+    char *dest;
+    const char *source;
+    uint32_t rank, size;
+    unsigned head, tail; /* bytes of the edges */
+    unsigned shift;
+    bool is_alike;   /* both sides agree in their last four address bits */
+    size_t nvectors; /* between the edges */
+};
+
+/* The vectors, U in flight for each thread: rank, rank + size and so on. All loads of a turn come
+ * first. Addresses and counts run, pinned: worked out before the loop, as the compiler would, each
+ * takes registers for itself. */
 template <direction D, local_side N, int U>
-__device__ __forceinline__ void copy_body(size_t rank, size_t size, char *dest, const char *source,
-                                          size_t nvectors, unsigned shift)
+__device__ __noinline__ void copy_body(const ragged_copy *r)
 {
-    size_t i = copy_batches<D, N, U>(rank, size, dest, source, nvectors, shift);
-    copy_rest<D, N, U>(i, size, dest, source, nvectors, shift);
+    const uint32_t size = r->size, rank = r->rank, shift = r->shift, step = 16 * size;
+    char *dest = r->dest + r->head + (size_t)16 * rank;
+    const char *source = r->source + r->head + (size_t)16 * rank;
+    ptrdiff_t left = (ptrdiff_t)(r->nvectors - rank);
+    GSHMEM_NO_UNROLL
+    while (left > 0) {
+        vec16 v[U] = {}; /* else what they held before is kept across the loads, in local memory */
+        uint32_t now = left < U * (ptrdiff_t)size ? (uint32_t)left : U * size, n = now;
+        GSHMEM_UNROLL
+        for (int u = 0; u < U; u++) {
+            if ((int)n > 0)
+                v[u] = load_vector<D, N>(source, shift);
+            source = pinned(source + step);
+            n = pinned(n - size);
+        }
+        n = now;
+        GSHMEM_UNROLL
+        for (int u = 0; u < U; u++) {
+            if ((int)n > 0)
+                store_vector<D, N>(dest, v[u], shift);
+            dest = pinned(dest + step);
+            n = pinned(n - size);
+        }
+        left -= U * (ptrdiff_t)size;
+    }
 }
 
 /* ---- the edges: less than 16 bytes before and after the body --------------------------------- */
@@ -202,25 +231,24 @@ __device__ __forceinline__ void copy_body(size_t rank, size_t size, char *dest, 
  * remote side. Piece 0 to 4 of the head: a byte, a half, three words, so that each is aligned; 5 to
  * 9 of the tail: three words, a half, a byte. */
 struct edge_piece {
-    size_t off;
+    unsigned off;   /* in the head, or in the tail */
     unsigned bytes; /* 0: there is none */
 };
-constexpr unsigned edge_pieces = 10;
+constexpr unsigned head_pieces = 5, edge_pieces = 10;
 
-__device__ __forceinline__ edge_piece find_piece(unsigned i, unsigned head, size_t tail_off,
-                                                 unsigned tail)
+__device__ __forceinline__ edge_piece find_piece(unsigned i, unsigned head, unsigned tail)
 {
     if (i == 0)
         return {0, head & 1};
     if (i == 1)
         return {head & 1, head & 2};
-    if (i < 5)
+    if (i < head_pieces)
         return {(head & 3) + 4 * (i - 2), i - 2 < head / 4 ? 4u : 0u};
     if (i < 8)
-        return {tail_off + 4 * (i - 5), i - 5 < tail / 4 ? 4u : 0u};
+        return {4 * (i - 5), i - 5 < tail / 4 ? 4u : 0u};
     if (i == 8)
-        return {tail_off + (tail & ~3u), tail & 2};
-    return {tail_off + (tail & ~1u), tail & 1};
+        return {tail & ~3u, tail & 2};
+    return {tail & ~1u, tail & 1};
 }
 
 template <direction D> __device__ __forceinline__ uint32_t load_piece(const char *p, unsigned bytes)
@@ -242,34 +270,49 @@ __device__ __forceinline__ void store_piece(char *p, uint32_t v, unsigned bytes)
         *reinterpret_cast<uint8_t *>(p) = (uint8_t)v;
 }
 
-template <direction D>
-__device__ __forceinline__ void copy_edges(size_t rank, size_t size, char *dest, const char *source,
-                                           unsigned head, size_t tail_off, unsigned tail)
+/* A thread alone loads n pieces before it stores: they take one latency. */
+template <direction D, bool are_words>
+__device__ __noinline__ void copy_edges_alone(const ragged_copy *r)
 {
-    if (size >= edge_pieces) {
-        if (rank < edge_pieces) {
-            edge_piece e = find_piece((unsigned)rank, head, tail_off, tail);
-            store_piece(dest + e.off, load_piece<D>(source + e.off, e.bytes), e.bytes);
-        }
-    } else if (rank == 0) { /* all loads first: they take one latency, not ten */
-        uint32_t v[edge_pieces];
-        GSHMEM_UNROLL
-        for (unsigned i = 0; i < edge_pieces; i++) {
-            edge_piece e = find_piece(i, head, tail_off, tail);
-            v[i] = load_piece<D>(source + e.off, e.bytes);
-        }
-        GSHMEM_UNROLL
-        for (unsigned i = 0; i < edge_pieces; i++) {
-            edge_piece e = find_piece(i, head, tail_off, tail);
-            store_piece(dest + e.off, v[i], e.bytes);
+    constexpr unsigned n = are_words ? 6 : 4;
+    const unsigned head = r->head, tail = r->tail;
+    const size_t tail_off = head + 16 * r->nvectors;
+    auto piece = [&](unsigned k) { return are_words ? k + 2 : k < 2 ? k : k + 6; };
+    uint32_t v[n];
+    GSHMEM_UNROLL
+    for (unsigned k = 0; k < n; k++) {
+        edge_piece e = find_piece(piece(k), head, tail);
+        v[k] = load_piece<D>(r->source + e.off + (k < n / 2 ? 0 : tail_off), e.bytes);
+    }
+    GSHMEM_UNROLL
+    for (unsigned k = 0; k < n; k++) {
+        edge_piece e = find_piece(piece(k), head, tail);
+        store_piece(r->dest + e.off + (k < n / 2 ? 0 : tail_off), v[k], e.bytes);
+    }
+}
+
+template <direction D, class G> __device__ __forceinline__ void copy_edges(const ragged_copy *r)
+{
+    if constexpr (manner<G>::row == 1) {
+        copy_edges_alone<D, true>(r);
+        if (((r->head | r->tail) & 3) != 0)
+            copy_edges_alone<D, false>(r);
+    } else {
+        const size_t tail_off = r->head + 16 * r->nvectors;
+        GSHMEM_NO_UNROLL
+        for (unsigned i = r->rank; i < edge_pieces; i += r->size) {
+            edge_piece e = find_piece(i, r->head, r->tail);
+            size_t off = e.off + (i < head_pieces ? 0 : tail_off);
+            store_piece(r->dest + off, load_piece<D>(r->source + off, e.bytes), e.bytes);
         }
     }
 }
 
 template <direction D, class W>
-__device__ __forceinline__ void copy_elements(size_t rank, size_t size, char *dest,
+__device__ __forceinline__ void copy_elements(uint32_t rank, uint32_t size, char *dest,
                                               const char *source, size_t bytes)
 {
+    GSHMEM_NO_UNROLL
     for (size_t i = rank; i < bytes / sizeof(W); i += size)
         move_one<D, W>(dest + i * sizeof(W), source + i * sizeof(W));
 }
@@ -278,8 +321,8 @@ __device__ __forceinline__ void copy_elements(size_t rank, size_t size, char *de
 
 /* At most 16 bytes, by the widest accesses the alignment allows. */
 template <direction D>
-__device__ __forceinline__ void copy_small(size_t rank, size_t size, char *dest, const char *source,
-                                           size_t bytes)
+__device__ __forceinline__ void copy_small(uint32_t rank, uint32_t size, char *dest,
+                                           const char *source, size_t bytes)
 {
     unsigned bits =
         (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source) | bytes);
@@ -291,29 +334,6 @@ __device__ __forceinline__ void copy_small(size_t rank, size_t size, char *dest,
         copy_elements<D, uint16_t>(rank, size, dest, source, bytes);
     else
         copy_elements<D, uint8_t>(rank, size, dest, source, bytes);
-}
-
-/* Both sides agree in their last two address bits; is_alike: in the last four. */
-template <direction D, class G>
-__device__ __forceinline__ void copy_words(size_t rank, size_t size, char *dest, const char *source,
-                                           size_t bytes, bool is_alike)
-{
-    constexpr int U = manner<G>::in_flight;
-    constexpr size_t bulk_from = manner<G>::template bulk_from<D>;
-    const char *remote = D == direction::put ? dest : source;
-    unsigned head = (unsigned)-reinterpret_cast<uintptr_t>(remote) & 15u;
-    size_t nvectors = (bytes - head) / 16;
-    size_t tail_off = head + 16 * nvectors;
-    unsigned tail = (unsigned)(bytes - tail_off);
-    if (head + tail > 0)
-        copy_edges<D>(rank, size, dest, source, head, tail_off, tail);
-    dest += head;
-    source += head;
-    if (!is_alike)
-        copy_body<D, local_side::words, U>(rank, size, dest, source, nvectors, 0);
-    else if (bulk_from == SIZE_MAX || 16 * nvectors < bulk_from ||
-             !bulk_copy((uint32_t)rank, (uint32_t)size, dest, source, 16 * nvectors))
-        copy_body<D, local_side::aligned, U>(rank, size, dest, source, nvectors, 0);
 }
 
 /* Where the vectors begin of which a thread has U in flight, a row apart: each row of threads has U
@@ -347,65 +367,98 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
 {
     constexpr int row = manner<G>::row;
     uint32_t first = first_vector<G, U>(rank);
-    int step = U * (int)size, left = nvectors - (int)first;
+    int left = nvectors - (int)first;
     dest += (size_t)16 * first;
     source += (size_t)16 * first;
     GSHMEM_NO_UNROLL
-    for (; left > (U - 1) * row; left -= step) {
-        copy_batch<D, local_side::aligned, U>(dest, source, 16 * row, 0);
-        if (is_once)
+    while (left > (U - 1) * row) {
+        if (is_once) {
+            copy_batch<D, local_side::aligned, U>(dest, source, 16 * row, 0);
             return;
-        dest += 16 * (uint32_t)step;
-        source += 16 * (uint32_t)step;
+        }
+        /* Each address takes the place of the one before, and size is enough for the step: what is
+         * worked out beside them takes registers. */
+        vec16 v[U];
+        load_batch<D, local_side::aligned, U>(v, source, 16 * row, 0);
+        left -= (int)(U * pinned(size));
+        source += (size_t)16 * U * pinned(size);
+        store_batch<D, local_side::aligned, U>(dest, v, 16 * row, 0);
+        dest += (size_t)16 * U * pinned(size);
     }
+    /* Not all that is left at once: that would take more registers than the loop. */
+    constexpr int rest = U - 1, first_rest = rest < 4 ? rest : 4;
     if (left > 0)
-        copy_few<D, G, U - 1>(left, dest, source);
+        copy_few<D, G, first_rest>(left, dest, source);
+    if constexpr (rest > first_rest) {
+        constexpr int gone = first_rest * row;
+        if (left > gone)
+            copy_few<D, G, rest - first_rest>(left - gone, dest + 16 * gone, source + 16 * gone);
+    }
 }
 
 /* At most 32 GiB in whole vectors, both sides aligned, by whole rows of threads: what most copies
  * are. */
 template <direction D, class G>
 __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *dest,
-                                          const char *source, size_t bytes)
+                                          const char *source, int nvectors)
 {
     constexpr int U = manner<G>::in_flight, long_U = manner<G>::template long_in_flight<D>;
     constexpr size_t bulk_from = manner<G>::template bulk_from<D>;
-    if (bulk_from != SIZE_MAX && bytes >= bulk_from && bulk_copy(rank, size, dest, source, bytes))
+    if (bulk_from != SIZE_MAX && 16 * (size_t)nvectors >= bulk_from &&
+        bulk_copy(rank, size, dest, source, 16 * (size_t)nvectors))
         return;
-    int nvectors = (int)(bytes / 16);
     if (long_U > U && nvectors >= long_U * (int)size)
         copy_rows<D, G, long_U, false>(rank, size, dest, source, nvectors);
     else
         copy_rows<D, G, U, false>(rank, size, dest, source, nvectors);
 }
 
+/* Both sides agree in their last two address bits. */
+template <direction D, class G>
+__device__ __forceinline__ void copy_words(ragged_copy *r, size_t bytes)
+{
+    const char *remote = D == direction::put ? r->dest : r->source;
+    r->head = (unsigned)-reinterpret_cast<uintptr_t>(remote) & 15u;
+    r->nvectors = (bytes - r->head) / 16;
+    r->tail = (unsigned)(bytes - r->head) & 15u;
+    r->shift = 0;
+    if (r->head + r->tail > 0)
+        copy_edges<D, G>(r);
+    if (r->is_alike && r->size % manner<G>::row == 0 && r->nvectors >> 31 == 0)
+        copy_aligned<D, G>(r->rank, r->size, r->dest + r->head, r->source + r->head,
+                           (int)r->nvectors);
+    else
+        copy_body<D, local_side::words, words_in_flight>(r);
+}
+
 /* They differ there. The edges grow to at least 3 bytes, so that whole words can be read. */
 template <direction D, class G>
-__device__ __forceinline__ void copy_bytes(size_t rank, size_t size, char *dest, const char *source,
-                                           size_t bytes)
+__device__ __forceinline__ void copy_bytes(ragged_copy *r, size_t bytes)
 {
-    const char *remote = D == direction::put ? dest : source;
-    const char *local = D == direction::put ? source : dest;
-    size_t head = (unsigned)-reinterpret_cast<uintptr_t>(remote) & 15u;
+    const char *remote = D == direction::put ? r->dest : r->source;
+    const char *local = D == direction::put ? r->source : r->dest;
+    unsigned head = (unsigned)-reinterpret_cast<uintptr_t>(remote) & 15u;
     if (head < 3)
         head += 16;
     size_t nvectors = bytes < head + 3 + 16 ? 0 : (bytes - head - 3) / 16;
     if (nvectors == 0)
         head = 0;
-    unsigned shift = (unsigned)(reinterpret_cast<uintptr_t>(local) + head) & 3u;
     size_t tail_off = head + 16 * nvectors;
-    copy_elements<D, uint8_t>(rank, size, dest, source, head);
-    copy_elements<D, uint8_t>(rank, size, dest + tail_off, source + tail_off, bytes - tail_off);
+    copy_elements<D, uint8_t>(r->rank, r->size, r->dest, r->source, head);
+    copy_elements<D, uint8_t>(r->rank, r->size, r->dest + tail_off, r->source + tail_off,
+                              bytes - tail_off);
+    r->head = head;
+    r->nvectors = nvectors;
+    r->shift = (unsigned)(reinterpret_cast<uintptr_t>(local) + head) & 3u;
     if (nvectors > 0)
-        copy_body<D, local_side::bytes, manner<G>::in_flight>(rank, size, dest + head,
-                                                              source + head, nvectors, shift);
+        copy_body<D, local_side::bytes, bytes_in_flight<D>>(r);
 }
 
 /* Not inlined: a call costs little beside the copy, and its code is long. has_words: the caller
  * knows that both addresses are multiples of 4. */
 template <direction D, bool has_words, class G>
-__device__ __noinline__ void copy_ragged(size_t rank, size_t size, char *dest, const char *source,
-                                         size_t bytes)
+__device__ __noinline__ void copy_ragged(uint32_t rank, uint32_t size, char *dest,
+                                         const char *source, size_t bytes)
 {
     unsigned unlike =
         (unsigned)(reinterpret_cast<uintptr_t>(dest) ^ reinterpret_cast<uintptr_t>(source));
@@ -413,12 +466,16 @@ __device__ __noinline__ void copy_ragged(size_t rank, size_t size, char *dest, c
         dest = as_global(dest);
     else
         source = as_global(source);
-    if (bytes <= 16)
+    if (bytes <= 16) {
         copy_small<D>(rank, size, dest, source, bytes);
-    else if (has_words || (unlike & 3) == 0)
-        copy_words<D, G>(rank, size, dest, source, bytes, (unlike & 15) == 0);
+        return;
+    }
+    ragged_copy memory = {dest, source, rank, size, 0, 0, 0, (unlike & 15) == 0, 0},
+                *r = opaque(&memory);
+    if (has_words || (unlike & 3) == 0)
+        copy_words<D, G>(r, bytes);
     else
-        copy_bytes<D, G>(rank, size, dest, source, bytes);
+        copy_bytes<D, G>(r, bytes);
 }
 
 /* 0: whole vectors, both sides aligned, less than 32 GiB. */
@@ -430,10 +487,30 @@ __device__ __forceinline__ unsigned unlike_vectors(const void *dest, const void 
     return ((bits | (unsigned)bytes) & 15) | (unsigned)(bytes >> 35);
 }
 
-/* Such bytes, by whole rows of threads. As many vectors as are copied at once need no call. */
+/* Such bytes, by whole rows of threads, if they are few enough to be copied at once, which needs no
+ * call; else copies nothing. dest and source are as in copy_aligned. */
 template <direction D, class G>
-__device__ __forceinline__ void copy_vectors(place at, void *dest_address,
-                                             const void *source_address, size_t bytes)
+__device__ __forceinline__ bool copy_few_vectors(place at, char *dest, const char *source,
+                                                 int nvectors)
+{
+    constexpr int at_once = manner<G>::at_once;
+    if (nvectors <= (int)at.size) {
+        if ((int)at.rank < nvectors)
+            copy_batch<D, local_side::aligned, 1>(dest + (size_t)16 * at.rank,
+                                                  source + (size_t)16 * at.rank, 0, 0);
+    } else if (nvectors > at_once * (int)at.size) {
+        return false;
+    } else if constexpr (at_once > 1) {
+        copy_rows<D, G, at_once, true>(at.rank, at.size, dest, source, nvectors);
+    }
+    return true;
+}
+
+/* Any number of them. around is called with what calls the function that copies many: it can put
+ * into memory what its caller would have to keep in registers meanwhile. */
+template <direction D, class G, class Around>
+__device__ __forceinline__ void
+copy_vectors(place at, void *dest_address, const void *source_address, size_t bytes, Around around)
 {
     char *dest = static_cast<char *>(dest_address);
     const char *source = static_cast<const char *>(source_address);
@@ -441,18 +518,15 @@ __device__ __forceinline__ void copy_vectors(place at, void *dest_address,
         dest = as_global(dest);
     else
         source = as_global(source);
-    constexpr int at_once = manner<G>::at_once;
-    int nvectors = (int)(bytes / 16);
-    if (nvectors <= (int)at.size) {
-        if ((int)at.rank < nvectors)
-            copy_batch<D, local_side::aligned, 1>(dest + (size_t)16 * at.rank,
-                                                  source + (size_t)16 * at.rank, 0, 0);
-    } else if (nvectors > at_once * (int)at.size) {
-        copy_aligned<D, G>(at.rank, at.size, dest, source, bytes);
-    } else if constexpr (at_once > 1) {
-        copy_rows<D, G, at_once, true>(at.rank, at.size, dest, source, nvectors);
-    }
+    const int nvectors = (int)(bytes / 16);
+    if (!copy_few_vectors<D, G>(at, dest, source, nvectors))
+        around([&] { copy_aligned<D, G>(at.rank, at.size, dest, source, nvectors); });
 }
+
+/* Nothing to put away. */
+struct keep_nothing {
+    template <class F> __device__ __forceinline__ void operator()(F call) const { call(); }
+};
 
 /* 8 or 4 bytes that are one word, by one thread. */
 template <size_t align>
@@ -482,7 +556,7 @@ __device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *
                                               size_t bytes)
 {
     if (unlike_vectors(dest, source, bytes) == 0 && at.size % manner<G>::row == 0)
-        copy_vectors<D, G>(at, dest, source, bytes);
+        copy_vectors<D, G>(at, dest, source, bytes, keep_nothing());
     else
         copy_ragged<D, has_words, G>(at.rank, at.size, static_cast<char *>(dest),
                                      static_cast<const char *>(source), bytes);
@@ -491,11 +565,11 @@ __device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *
 /* copy_vectors and copy_dispatch on a GPU; on the CPU device each thread moves one contiguous part,
  * in whole cache lines. */
 #if defined(__CUDACC__)
-template <direction D, class G>
+template <direction D, class G, class Around = keep_nothing>
 __device__ __forceinline__ void copy_whole_vectors(place at, void *dest, const void *source,
-                                                   size_t bytes)
+                                                   size_t bytes, Around around = Around())
 {
-    copy_vectors<D, G>(at, dest, source, bytes);
+    copy_vectors<D, G>(at, dest, source, bytes, around);
 }
 
 template <direction D, bool has_words, class G>
@@ -504,8 +578,9 @@ __device__ __forceinline__ void copy(place at, void *dest, const void *source, s
     copy_dispatch<D, has_words, G>(at, dest, source, bytes);
 }
 #else
-template <direction D, class G>
-inline void copy_whole_vectors(place at, void *dest, const void *source, size_t bytes)
+template <direction D, class G, class Around = keep_nothing>
+inline void copy_whole_vectors(place at, void *dest, const void *source, size_t bytes,
+                               Around = Around())
 {
     size_t part = ((bytes + at.size - 1) / at.size + 63) & ~(size_t)63;
     size_t off = part * at.rank;

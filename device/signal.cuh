@@ -53,16 +53,30 @@ __device__ __forceinline__ void store_beside(const void *source, uint64_t *mappe
                         {is_high ? word : signal, is_high ? signal : word});
 }
 
+/* A signal that is sent when the data is stored. */
+struct pending_signal {
+    uint64_t *mapped, value;
+    int op;
+    bool is_first; /* this thread sends it */
+};
+
+/* Calls call, across which the signal is kept in memory and not in registers. */
+template <class F> __device__ __forceinline__ void put_away(pending_signal *s, F call)
+{
+    pending_signal memory = *s;
+    (void)opaque(&memory);
+    call();
+    *s = *opaque(&memory);
+}
+
 /* When the group has stored: its synchronisation brings all stores before the fence, which serves
  * "signal seen implies that the data is seen". */
-template <class G>
-__device__ __forceinline__ void finish_put_signal(G g, bool is_first, uint64_t *mapped_signal,
-                                                  uint64_t signal, int sig_op)
+template <class G> __device__ __forceinline__ void finish_put_signal(G g, const pending_signal &s)
 {
     g.sync();
-    if (is_first) {
+    if (s.is_first) {
         fence_release();
-        send_signal(mapped_signal, signal, sig_op);
+        send_signal(s.mapped, s.value, s.op);
     }
 }
 
@@ -76,10 +90,12 @@ __device__ GSHMEM_APART void put_signal_general(const C &c, void *dest, const vo
     route(
         c, dest, pe,
         [&](void *mapped) {
-            uint64_t *mapped_signal = peer_address(c, sig_addr, pe);
+            pending_signal s = {peer_address(c, sig_addr, pe), signal, sig_op, g.rank() == 0};
             g.sync();
-            copy<direction::put, has_words, G>({g.rank(), g.size()}, mapped, source, bytes);
-            finish_put_signal(g, g.rank() == 0, mapped_signal, signal, sig_op);
+            put_away(&s, [&] {
+                copy<direction::put, has_words, G>({g.rank(), g.size()}, mapped, source, bytes);
+            });
+            finish_put_signal(g, s);
         },
         [&] {
             far_put_signal(c, g, dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking,
@@ -99,9 +115,11 @@ put_signal_dispatch(const C &c, G g, T *dest, const T *source, size_t nelems, ui
     check_local(c, call, source, bytes_of<T>(nelems), pe);
     if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
+        pending_signal s = {address_in_run(c, sig_addr, number), signal, sig_op, at.rank == 0};
         g.sync();
-        copy_whole_vectors<direction::put, G>(at, address_in_run(c, dest, number), source, bytes);
-        finish_put_signal(g, at.rank == 0, address_in_run(c, sig_addr, number), signal, sig_op);
+        copy_whole_vectors<direction::put, G>(at, address_in_run(c, dest, number), source, bytes,
+                                              [&](auto copies) { put_away(&s, copies); });
+        finish_put_signal(g, s);
     } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
         bool is_first = g.rank() == 0;
         g.sync();
@@ -113,7 +131,7 @@ put_signal_dispatch(const C &c, G g, T *dest, const T *source, size_t nelems, ui
         }
         if (is_first)
             copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
-        finish_put_signal(g, is_first, address_in_run(c, sig_addr, number), signal, sig_op);
+        finish_put_signal(g, {address_in_run(c, sig_addr, number), signal, sig_op, is_first});
     } else {
         apart<put_signal_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(
             c, dest, source, bytes, sig_addr, signal, sig_op, pe, call);

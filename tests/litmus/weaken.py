@@ -27,10 +27,10 @@ def acquire(function):
     return [(function, "load_awaited(", "load_relaxed("), (function, "acquire_awaited();", ";")]
 
 
-def before(call):
+def before(call, general="copy<"):
     """The group's synchronisation before a copy: in the usual way, and in the one for all else."""
     return [(f"{call}_dispatch(const C", "g.sync();\n        copy_whole_vectors", "copy_whole_vectors"),
-            (f"{call}_general(const C", "g.sync();\n            copy<", "copy<")]
+            (f"{call}_general(const C", f"g.sync();\n            {general}", general)]
 
 
 def after(call):
@@ -54,10 +54,10 @@ WEAKENED = {
                    "signal_8,signal_1k,signal_64k,signal_8_each,signal_1k_each,signal_1k_warp,"
                    "signal_64k_warp,signal_1k_block,signal_64k_block,signal_odd,signal_odd_block"),
     "put_signal_sync": ("signal.cuh", [("void finish_put_signal(",
-                                        "g.sync();\n    if (is_first", "if (is_first")],
+                                        "g.sync();\n    if (s.is_first", "if (s.is_first")],
                         "signal_1k_warp,signal_64k_warp,signal_1k_block,signal_64k_block,"
                         "signal_odd_block"),
-    "put_signal_source": ("signal.cuh", [*before("put_signal"),
+    "put_signal_source": ("signal.cuh", [*before("put_signal", "put_away("),
                                          ("put_signal_dispatch(const C",
                                           "g.sync();\n        if (is_beside", "if (is_beside")],
                           "signal_8_block,signal_beside_block,signal_1k_block,signal_64k_block,"

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels as users write them, for tests/unit/registers.py, which looks how many registers ptxas
+ * gives them: alone_* make one kind of call, mix_* two or three kinds in a loop. Nothing runs. */
+#include <gshmem_device.cuh>
+
+/* What kernels are about, whatever the call. */
+#define operands                                                                                   \
+    float *dest, const float *source, size_t n, int pe, uint64_t *signal, uint64_t value, int cmp, \
+        int *status, size_t *out
+
+#define ALONE(NAME, ...)                              \
+    extern "C" __global__ void alone_##NAME(operands) \
+    {                                                 \
+        __VA_ARGS__;                                  \
+    }
+
+/* ---- remote memory access -------------------------------------------------------------------- */
+
+#define COPY(CALL)                                                       \
+    ALONE(CALL##_thread, gshmem_float_##CALL(dest, source, n, pe))       \
+    ALONE(CALL##_warp, gshmemx_float_##CALL##_warp(dest, source, n, pe)) \
+    ALONE(CALL##_block, gshmemx_float_##CALL##_block(dest, source, n, pe))
+COPY(put)
+COPY(get)
+#undef COPY
+#define COPY(CALL)                                                 \
+    ALONE(CALL##_thread, gshmem_##CALL(dest, source, n, pe))       \
+    ALONE(CALL##_warp, gshmemx_##CALL##_warp(dest, source, n, pe)) \
+    ALONE(CALL##_block, gshmemx_##CALL##_block(dest, source, n, pe))
+COPY(putmem)
+COPY(getmem)
+COPY(put128)
+COPY(get128)
+#undef COPY
+#define STRIDED(CALL)                                                              \
+    ALONE(CALL##_thread, gshmem_float_##CALL(dest, source, cmp, cmp, n, pe))       \
+    ALONE(CALL##_warp, gshmemx_float_##CALL##_warp(dest, source, cmp, cmp, n, pe)) \
+    ALONE(CALL##_block, gshmemx_float_##CALL##_block(dest, source, cmp, cmp, n, pe))
+STRIDED(iput)
+STRIDED(iget)
+#undef STRIDED
+#define STRIDED(CALL)                                                        \
+    ALONE(CALL##_thread, gshmem_##CALL(dest, source, cmp, cmp, n, pe))       \
+    ALONE(CALL##_warp, gshmemx_##CALL##_warp(dest, source, cmp, cmp, n, pe)) \
+    ALONE(CALL##_block, gshmemx_##CALL##_block(dest, source, cmp, cmp, n, pe))
+STRIDED(iput128)
+STRIDED(iget128)
+#undef STRIDED
+ALONE(p, gshmem_float_p(dest, 1.0f, pe))
+ALONE(p_double, gshmem_double_p((double *)dest, 1.0, pe))
+ALONE(p_char, gshmem_char_p((char *)dest, 1, pe))
+ALONE(g, *dest = gshmem_float_g(source, pe))
+ALONE(g_double, *(double *)dest = gshmem_double_g((const double *)source, pe))
+ALONE(ptr, *out = (size_t)gshmem_ptr(dest, pe))
+
+/* ---- signals and order ----------------------------------------------------------------------- */
+
+#define SIGNALLED(CALL)                                                                      \
+    ALONE(CALL##_thread, gshmem_float_##CALL(dest, source, n, signal, value, cmp, pe))       \
+    ALONE(CALL##_warp, gshmemx_float_##CALL##_warp(dest, source, n, signal, value, cmp, pe)) \
+    ALONE(CALL##_block, gshmemx_float_##CALL##_block(dest, source, n, signal, value, cmp, pe))
+SIGNALLED(put_signal)
+#undef SIGNALLED
+#define SIGNALLED(CALL)                                                                \
+    ALONE(CALL##_thread, gshmem_##CALL(dest, source, n, signal, value, cmp, pe))       \
+    ALONE(CALL##_warp, gshmemx_##CALL##_warp(dest, source, n, signal, value, cmp, pe)) \
+    ALONE(CALL##_block, gshmemx_##CALL##_block(dest, source, n, signal, value, cmp, pe))
+SIGNALLED(putmem_signal)
+#undef SIGNALLED
+ALONE(signal_op, gshmemx_signal_op(signal, value, cmp, pe))
+ALONE(signal_fetch, *out = gshmem_signal_fetch(signal))
+ALONE(signal_wait, *out = gshmem_signal_wait_until(signal, cmp, value))
+ALONE(signal_wait_ge, *out = gshmem_signal_wait_until(signal, GSHMEM_CMP_GE, value))
+ALONE(fence, gshmem_fence())
+ALONE(quiet, gshmem_quiet())
+
+/* ---- atomics --------------------------------------------------------------------------------- */
+
+#define AMO(NAME, T)                                                                         \
+    ALONE(fetch_##NAME, *out = (size_t)gshmem_##NAME##_atomic_fetch((T *)dest, pe))          \
+    ALONE(set_##NAME, gshmem_##NAME##_atomic_set((T *)dest, (T)value, pe))                   \
+    ALONE(swap_##NAME, *out = (size_t)gshmem_##NAME##_atomic_swap((T *)dest, (T)value, pe))  \
+    ALONE(compare_swap_##NAME,                                                               \
+          *out = (size_t)gshmem_##NAME##_atomic_compare_swap((T *)dest, (T)n, (T)value, pe)) \
+    ALONE(fetch_inc_##NAME, *out = (size_t)gshmem_##NAME##_atomic_fetch_inc((T *)dest, pe))  \
+    ALONE(inc_##NAME, gshmem_##NAME##_atomic_inc((T *)dest, pe))                             \
+    ALONE(fetch_add_##NAME,                                                                  \
+          *out = (size_t)gshmem_##NAME##_atomic_fetch_add((T *)dest, (T)value, pe))          \
+    ALONE(add_##NAME, gshmem_##NAME##_atomic_add((T *)dest, (T)value, pe))                   \
+    ALONE(fetch_xor_##NAME,                                                                  \
+          *out = (size_t)gshmem_##NAME##_atomic_fetch_xor((T *)dest, (T)value, pe))          \
+    ALONE(xor_##NAME, gshmem_##NAME##_atomic_xor((T *)dest, (T)value, pe))
+AMO(uint64, uint64_t)
+#undef AMO
+
+/* ---- waits ----------------------------------------------------------------------------------- */
+
+#define WAIT(NAME, T)                                                                              \
+    ALONE(wait_##NAME, gshmem_##NAME##_wait_until((T *)signal, cmp, (T)value))                     \
+    ALONE(test_##NAME, *out = (size_t)gshmem_##NAME##_test((T *)signal, cmp, (T)value))            \
+    ALONE(wait_all_##NAME, gshmem_##NAME##_wait_until_all((T *)signal, n, status, cmp, (T)value))  \
+    ALONE(wait_any_##NAME,                                                                         \
+          *out = gshmem_##NAME##_wait_until_any((T *)signal, n, status, cmp, (T)value))            \
+    ALONE(wait_some_##NAME,                                                                        \
+          *out = gshmem_##NAME##_wait_until_some((T *)signal, n, out, status, cmp, (T)value))      \
+    ALONE(test_all_##NAME,                                                                         \
+          *out = (size_t)gshmem_##NAME##_test_all((T *)signal, n, status, cmp, (T)value))          \
+    ALONE(test_any_##NAME, *out = gshmem_##NAME##_test_any((T *)signal, n, status, cmp, (T)value)) \
+    ALONE(test_some_##NAME,                                                                        \
+          *out = gshmem_##NAME##_test_some((T *)signal, n, out, status, cmp, (T)value))            \
+    ALONE(wait_all_vector_##NAME,                                                                  \
+          gshmem_##NAME##_wait_until_all_vector((T *)signal, n, status, cmp, (T *)dest))           \
+    ALONE(wait_any_vector_##NAME,                                                                  \
+          *out = gshmem_##NAME##_wait_until_any_vector((T *)signal, n, status, cmp, (T *)dest))    \
+    ALONE(wait_some_vector_##NAME, *out = gshmem_##NAME##_wait_until_some_vector(                  \
+                                       (T *)signal, n, out, status, cmp, (T *)dest))
+WAIT(uint64, uint64_t)
+#undef WAIT
+
+/* ---- teams ----------------------------------------------------------------------------------- */
+
+ALONE(barrier_all_thread, gshmem_barrier_all())
+ALONE(barrier_all_warp, gshmemx_barrier_all_warp())
+ALONE(barrier_all_block, gshmemx_barrier_all_block())
+ALONE(sync_all_thread, gshmem_sync_all())
+ALONE(sync_all_warp, gshmemx_sync_all_warp())
+ALONE(sync_all_block, gshmemx_sync_all_block())
+ALONE(barrier_thread, *out = (size_t)gshmem_barrier(cmp))
+ALONE(barrier_warp, *out = (size_t)gshmemx_barrier_warp(cmp))
+ALONE(barrier_block, *out = (size_t)gshmemx_barrier_block(cmp))
+ALONE(team_sync_thread, *out = (size_t)gshmem_team_sync(cmp))
+ALONE(team_sync_warp, *out = (size_t)gshmemx_team_sync_warp(cmp))
+ALONE(team_sync_block, *out = (size_t)gshmemx_team_sync_block(cmp))
+ALONE(translate, *out = (size_t)gshmem_team_translate_pe(cmp, pe, 1))
+
+/* ---- two or three of them in a loop, with a little work -------------------------------------- */
+
+#define MIX(NAME, ...)                              \
+    extern "C" __global__ void mix_##NAME(operands) \
+    {                                               \
+        for (size_t i = 0; i < n; i++) {            \
+            __VA_ARGS__;                            \
+        }                                           \
+    }
+#define WORK(i) dest[threadIdx.x + (i)] = source[threadIdx.x + (i)] * 0.5f + dest[threadIdx.x]
+
+MIX(put_warp_wait, gshmemx_float_put_warp(dest + 32 * i, source + 32 * i, n, pe); gshmem_fence();
+    gshmemx_signal_op(signal, i, GSHMEM_SIGNAL_SET, pe);
+    gshmem_signal_wait_until(signal + 1, GSHMEM_CMP_GE, i))
+MIX(put_thread_wait, gshmem_float_put(dest + i, source + i, n, pe); gshmem_uint64_p(signal, i, pe);
+    gshmem_uint64_wait_until(signal + 1, GSHMEM_CMP_GE, i))
+MIX(put_block_barrier, gshmemx_float_put_block(dest + i * blockDim.x, source, n, pe);
+    gshmemx_barrier_all_block(); WORK(i))
+MIX(get_put_barrier, gshmemx_float_get_block(dest, source + i * blockDim.x, n, pe); WORK(0);
+    gshmemx_float_put_block(dest + n, source, n, pe); gshmemx_barrier_all_block())
+MIX(get_warp_put_warp, gshmemx_float_get_warp(dest, source + i, n, pe); WORK(0);
+    gshmemx_float_put_warp(dest + n, source, n, pe + 1); gshmemx_barrier_warp(0))
+MIX(get_thread_put_thread, gshmem_float_get(dest, source + i, n, pe);
+    gshmem_float_put(dest + n, source, n, pe); gshmem_quiet())
+MIX(
+    put_signal_wait_amo,
+    gshmemx_float_put_signal_block(dest + i, source, n, signal, i, GSHMEM_SIGNAL_SET, pe);
+    if (threadIdx.x == 0) {
+        gshmem_uint64_wait_until(signal + 1, GSHMEM_CMP_GE, i);
+        gshmem_uint64_atomic_add(signal + 2, 1, pe);
+    } __syncthreads();
+    WORK(i))
+MIX(put_signal_warp_wait,
+    gshmemx_float_put_signal_nbi_warp(dest + i, source, n, signal, 1, GSHMEM_SIGNAL_ADD, pe);
+    gshmem_signal_wait_until(signal + 1, GSHMEM_CMP_GE, i); WORK(i))
+MIX(put_signal_thread_wait,
+    gshmem_float_put_signal(dest + i, source, n, signal, i, GSHMEM_SIGNAL_SET, pe);
+    gshmem_signal_wait_until(signal + 1, GSHMEM_CMP_EQ, i); WORK(i))
+MIX(p_quiet_wait, gshmem_float_p(dest + i, source[i], pe); gshmem_quiet();
+    gshmem_int_wait_until(status, GSHMEM_CMP_NE, 0))
+MIX(g_p_amo, float v = gshmem_float_g(source + i, pe); gshmem_float_p(dest + i, v, pe);
+    gshmem_uint64_atomic_inc(signal, pe))
+MIX(amo_lock, while (gshmem_uint64_atomic_compare_swap(signal, 0, 1, 0) != 0){}; gshmem_fence();
+    WORK(i); gshmem_quiet(); gshmem_uint64_atomic_set(signal, 0, 0))
+MIX(fetch_add_put_warp, size_t at = gshmem_uint64_atomic_fetch_add(signal, n, pe);
+    gshmemx_float_put_nbi_warp(dest + at, source, n, pe))
+MIX(iput_barrier, gshmemx_float_iput_block(dest, source, 2, 1, n, pe); gshmemx_barrier_all_block();
+    WORK(i))
+MIX(wait_any_get, size_t k = gshmem_uint64_wait_until_any(signal, n, status, GSHMEM_CMP_GE, i);
+    gshmem_float_get(dest + k, source + k, 1, pe); status[k] = 1)
+MIX(test_some_put, size_t k = gshmem_uint64_test_some(signal, n, out, status, GSHMEM_CMP_GE, i);
+    gshmemx_float_put_warp(dest + k, source + k, n, pe))
+MIX(sync_get_sync, gshmemx_sync_all_block(); gshmemx_float_get_block(dest, source + i, n, pe);
+    gshmemx_sync_all_block())
+MIX(sizes, gshmemx_putmem_nbi_warp(dest, source, n, pe);
+    gshmemx_getmem_nbi_block(dest, source, n, pe); gshmem_quiet())
