@@ -128,7 +128,8 @@ def build(name, root, overlay, command):
     (folder / "device").mkdir(parents=True, exist_ok=True)
     (folder / "device" / header).write_text(text)
     # First of all -I, for every #include "device/..." of every file.
-    return subprocess.call([command[0], f"-I{folder}"] + command[1:])
+    first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
+    return subprocess.call(command[:first_option] + [f"-I{folder}"] + command[first_option:])
 
 
 def shapes_of(name):
