@@ -3,7 +3,7 @@
  * to nearest even, at the borders of subnormal and infinite too. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 static void test_every_half()
 {
