@@ -5,7 +5,7 @@
 #ifndef GSH_TEST_CALLS_CUH
 #define GSH_TEST_CALLS_CUH
 
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum op {
     op_put,

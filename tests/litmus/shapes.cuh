@@ -9,7 +9,7 @@
 #ifndef GSH_TEST_LITMUS_SHAPES_CUH
 #define GSH_TEST_LITMUS_SHAPES_CUH
 
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum { n_slots = 4, line_words = 16, apart_bytes = 512 };
 

@@ -5,7 +5,7 @@
 #define GSH_TEST_AMO_CALLS_CUH
 
 #include <type_traits>
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 /* clang-format off */
 #define AMO_OPS(M)                                                                                 \

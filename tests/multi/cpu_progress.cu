@@ -5,7 +5,7 @@
  * gets of any kind within one.
  *
  *     cpu_progress [--count=ROUNDS] */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum { blocks = 64, threads = 4 };
 

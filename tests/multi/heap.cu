@@ -4,7 +4,7 @@
  * heap as it was; what free keeps; the numbers of heap_info; gshmem_ptr; and the library's own part
  * of GPU memory.
  * The allocator's arithmetic is tested in unit. */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum { n_blocks = 24, overhead_limit = 16 << 20, keep = 8 << 20 /* GSHMEM_HEAP_KEEP */ };
 

@@ -4,7 +4,7 @@
  * the test; where the model allows a surprising one, it is counted and printed.
  *
  *     order [--count=ROUNDS] */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum { window = 16, words = 4, apart = 16, bulk = 1024, threads = 64 };
 

@@ -4,7 +4,7 @@
  * next and receives from the previous one, on a stream each.
  *
  *     order_stream [--count=ROUNDS] */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 /* A sheet is more than the library copies by a kernel; a note is less. Each word that the thread
  * sanitizer reports takes it longer than the one before. */

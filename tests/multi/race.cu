@@ -3,7 +3,7 @@
  * PEs that are threads: race.sh runs it and expects a report for each mistake and none without one.
  *
  *     race good | no_wait | no_fence | no_barrier */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum { count = 64 };
 

@@ -5,7 +5,7 @@
  * from kernels, hosts and streams of all PEs at once.
  *
  *     routes [--count=ROUNDS] */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum { window = 4, threads = 64, large = 128 << 10 /* longs, a MiB */ };
 

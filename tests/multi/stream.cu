@@ -4,7 +4,7 @@
  * CUDA graph and replayed. That each call moves the right bytes is the business of check.
  *
  *     stream [--count=REPLAYS] */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum { count = 1000, n_scalars = 50, threads = 64 };
 

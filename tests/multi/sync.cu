@@ -4,7 +4,7 @@
  * every PE; nobody leaves a sync before everybody has come; and device and stream forms meet.
  *
  *     sync [--count=ROUNDS] */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum { threads = 64 };
 enum scope { by_thread, by_warp, by_block, n_scopes };

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 enum kernel_case {
     k_wait,

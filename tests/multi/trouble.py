@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves that bad input and death end a job soon, with one clear line and nothing left behind.
 
-    trouble.py GSHMEMRUN PROGRAM [--checks] [--pes N] [--node-pes N] [CASE ...]
+    trouble.py GSHMEMRUN PROGRAM [--checks] [--pes N] [--node-pes N] [--alone | --together] [CASE ...]
 
 Each case is one run of the program trouble. It must end by itself within the limit, with the
 wanted status; exactly one line from gshmem must say why, in the wanted words; and afterwards no
-process of the job, no file in /dev/shm and no gshmem socket that was not there before."""
+process of the job, no file in /dev/shm and no gshmem socket that was not there before.
+
+Cases in which a PE dies or a wait reaches its limit want the machine for themselves: --alone runs only
+these, --together only the others, beside jobs of other tests."""
 
 import argparse
 import glob
@@ -148,6 +151,10 @@ PLAYED = {**{name: "none" for name in FAR},
           "bad_bootstrap": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
+# Cases whose time counts; those before init end by a time limit of their own.
+ALONE = re.compile(r"(threads_)?(die|uid|stuck)_(?!before_init)|staged_puts")
+# What others leave for a while, when they run beside: longer than any of their jobs.
+PATIENCE = 300.0
 # What the program has printed, which must not be lost.
 SAID = {"printed": "what PE 0 has printed before"}
 
@@ -189,8 +196,18 @@ def settled(get):
     return get()
 
 
-def run(options, name, case):
-    """Returns the list of what is wrong."""
+def lasting(suspects):
+    """Of what was there after a case, (name, leftovers), what stays: other tests' jobs take theirs away."""
+    end = time.monotonic() + PATIENCE
+    while suspects and time.monotonic() < end:
+        now = leftovers()
+        suspects = [(name, left & now) for name, left in suspects if left & now]
+        time.sleep(0.2 if suspects else 0)
+    return suspects
+
+
+def run(options, name, case, suspects):
+    """Returns the list of what is wrong; adds to the suspects what may be another test's."""
     words, status, environment, start = case
     played = PLAYED.get(name, name.replace("uid_", "die_") if start == "uid" else name)
     played = played.replace("threads_", "")
@@ -248,8 +265,11 @@ def run(options, name, case):
     if settled(lambda: processes(mark)):
         wrong.append("processes left: %s" % processes(mark))
         end_all(mark)
-    if settled(lambda: leftovers() - before):
-        wrong.append("left behind: %s" % sorted(leftovers() - before))
+    left = settled(lambda: leftovers() - before)
+    if left and options.together:
+        suspects.append((name, left))
+    elif left:
+        wrong.append("left behind: %s" % sorted(left))
     if wrong:
         wrong.append("output:\n" + "".join("        %s\n" % line for line in output.splitlines()[-12:]))
     return wrong
@@ -263,18 +283,26 @@ def main():
     parser.add_argument("--checks", action="store_true", help="the library was built with them")
     parser.add_argument("--pes", type=int, default=3)
     parser.add_argument("--node-pes", type=int, help="pretend nodes of so many")
+    parser.add_argument("--alone", action="store_true", help="only cases whose time counts")
+    parser.add_argument("--together", action="store_true", help="only the others; other tests run beside")
     options = parser.parse_args()
     cases = dict(CASES, **WARNINGS)
     if options.checks:
         cases.update(CHECKS)
     if options.node_pes:
         cases.update(FAR)
+    names = [name for name in options.cases or cases
+             if not (options.together if ALONE.match(name) else options.alone)]
     failed = 0
-    for name in options.cases or cases:
-        wrong = run(options, name, cases[name])
+    suspects = []
+    for name in names:
+        wrong = run(options, name, cases[name], suspects)
         print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)
         failed += bool(wrong)
-    print("%d of %d cases failed" % (failed, len(options.cases or cases)))
+    for name, left in lasting(suspects):
+        print("%-24s FAILED: left behind: %s" % (name, sorted(left)))
+        failed += 1
+    print("%d of %d cases failed" % (failed, len(names)))
     return 1 if failed else 0
 
 

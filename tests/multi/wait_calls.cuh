@@ -4,7 +4,7 @@
 #ifndef GSH_TEST_WAIT_CALLS_CUH
 #define GSH_TEST_WAIT_CALLS_CUH
 
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 /* clang-format off */
 #define TYPE(NAME, T)                                                                              \

@@ -9,7 +9,7 @@
  *     grow      the heap grows and shrinks, with puts into what is new
  *     large     megabytes between all PEs at once, by a kernel's put_signal and the host's gets:
  * many pieces each, where data are staged */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 namespace
 {

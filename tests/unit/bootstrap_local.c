@@ -3,35 +3,25 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
-#include "bootstrap_conform.h"
+#include "tests/rig/bootstrap_conform.h"
 
 #define MAX_THREADS 8
-
-struct thread {
-    pthread_t id;
-    void (*f)(int rank, int n);
-    int rank, n;
-};
 
 static int key, other_key;
 static pthread_barrier_t others_gave_up;
 
-static void *run(void *arg)
+/* What a rank of n does. */
+typedef void rank_main(int rank, int n);
+
+static void call(int rank, int n, void *arg)
 {
-    struct thread *t = arg;
-    t->f(t->rank, t->n);
-    return NULL;
+    rank_main **f = arg;
+    (*f)(rank, n);
 }
 
-static void on_threads(int n, void (*f)(int rank, int n))
+static void on_threads(int n, rank_main *f)
 {
-    struct thread threads[MAX_THREADS];
-    for (int i = 0; i < n; i++) {
-        threads[i] = (struct thread){.f = f, .rank = i, .n = n};
-        pthread_create(&threads[i].id, NULL, run, &threads[i]);
-    }
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i].id, NULL);
+    test_on_threads(n, call, &f);
 }
 
 static struct gsh_bootstrap *join(const void *k, int rank, int n)

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
 
-#include "bootstrap_conform.h"
+#include "tests/rig/bootstrap_conform.h"
 #include "runtime/base/log.h"
 
 static uint64_t timeout_ns = 60 * SECOND;

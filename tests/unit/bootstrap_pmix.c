@@ -1,7 +1,7 @@
 /* Proves that a program not linked to MPI exchanges blobs through its launcher's PMIx server, in
  * several jobs one after another, and says so when there is no launcher. Starts itself by mpirun.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "bootstrap_conform.h"
+#include "tests/rig/bootstrap_conform.h"
 #include "runtime/base/log.h"
 
 static void test_no_launcher(void)

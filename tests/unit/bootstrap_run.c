@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "bootstrap/uid.h"
-#include "bootstrap_conform.h"
+#include "tests/rig/bootstrap_conform.h"
 
 static const char *launcher = "gshmemrun";
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves: CUDA's atomics and bit and number intrinsics have CUDA's results on the CPU device,
  * atomics also between blocks, and a lock taken by all threads of a block makes progress. */
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 /* A compiler that may join a product and a sum does so where it can. */

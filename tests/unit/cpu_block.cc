@@ -2,7 +2,7 @@
  * Proves: indices, barriers with and without a result, static and dynamic shared memory, tiles and
  * the grid's barrier of the CPU device, for blocks and grids of all shapes. */
 #include <cooperative_groups.h>
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 namespace cg = cooperative_groups;
 

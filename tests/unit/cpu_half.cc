@@ -6,7 +6,7 @@
 #include <cuda_fp16.h>
 #include <limits.h>
 #include <type_traits>
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 static void test_every_half()
 {

@@ -3,7 +3,7 @@
  * of a block, between warps, between blocks or between devices are reported with both stacks, and
  * correct ones, also with shared memory and stacks used again, are not. Elsewhere: skipped. */
 #include <pthread.h>
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 #ifndef GSHMEM_CPU_TSAN
 

@@ -3,7 +3,7 @@
  * absent thread, or whose stack overflows, ends the process with one line that says what is wrong;
  * none hangs. */
 #include <cooperative_groups.h>
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TEST_ASAN 1

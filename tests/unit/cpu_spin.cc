@@ -4,7 +4,7 @@
  * launches on two streams, and blocks whose spin tells nobody; that a block that only spins calls
  * the device's help, outside of its CUDA threads; and which looks are news. */
 #include <pthread.h>
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 #ifdef GSHMEM_CPU_TSAN
 constexpr unsigned N_BLOCKS = 24, N_ROUNDS = 2;

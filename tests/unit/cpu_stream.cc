@@ -2,7 +2,7 @@
  * Proves: streams of the CPU device run their work in order, events and the default stream order
  * it between streams, arguments and pageable sources are taken at the call, refused calls say why,
  * and streams can be destroyed with work in them. */
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 constexpr int N = 200;
 

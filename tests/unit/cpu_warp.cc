@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves: shuffles, votes, matches, reductions and __syncwarp of the CPU device give CUDA's results
  * for full, partial and several disjoint masks, in blocks of all shapes. */
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 static __device__ unsigned rank_of_thread()
 {

@@ -5,7 +5,7 @@
 
 #include <sys/wait.h>
 #include <unistd.h>
-#include "tests/unit/device_pes.h"
+#include "tests/rig/device_pes.h"
 
 enum program {
     FENCED,            /* data, fence, flag */

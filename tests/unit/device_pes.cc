@@ -4,7 +4,7 @@
 #include <gshmem_device.cuh>
 
 #include <vector>
-#include "tests/unit/device_pes.h"
+#include "tests/rig/device_pes.h"
 
 static const int rounds = 10, n = 1000;
 

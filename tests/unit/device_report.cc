@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "tests/unit/device_pes.h"
+#include "tests/rig/device_pes.h"
 
 enum mistake {
     WAITS_FOR_EVER,

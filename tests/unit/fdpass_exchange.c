@@ -7,7 +7,7 @@
 #include <sys/un.h>
 
 #include "bootstrap/fdpass.h"
-#include "bootstrap_conform.h"
+#include "tests/rig/bootstrap_conform.h"
 #include "runtime/base/log.h"
 
 #define N_RANKS 8
@@ -63,7 +63,7 @@ static bool gives(int rank, uint64_t tag)
 static void many(int rank, int n, void *arg)
 {
     struct gsh_fdpass *f = open_end(rank, 60 * SECOND);
-    int n_fds = conform_count_fds(), fds[N_RANKS];
+    int n_fds = test_count_fds(), fds[N_RANKS];
     (void)arg;
     for (uint64_t tag = 0; tag < 300; tag++) {
         int mine = gives(rank, tag) ? make_file(rank, tag) : -1;
@@ -78,7 +78,7 @@ static void many(int rank, int n, void *arg)
         close(mine);
     }
     gsh_fdpass_destroy(&f);
-    CHECK_EQ(conform_count_fds(), n_fds - 1);
+    CHECK_EQ(test_count_fds(), n_fds - 1);
 }
 
 /* Rank 0 runs several exchanges ahead with rank 1 while rank 2 has not begun, and so on. */
@@ -105,7 +105,7 @@ static void pairs(int rank, int n, void *arg)
 static void one_dies(int rank, int n, void *arg)
 {
     struct gsh_fdpass *f = open_end(rank, 60 * SECOND);
-    int fds[N_RANKS], n_fds = conform_count_fds();
+    int fds[N_RANKS], n_fds = test_count_fds();
     int mine = make_file(rank, 0);
     (void)arg;
     CHECK_EQ(gsh_fdpass_exchange(f, everybody, n, 0, mine, fds), GSH_OK);
@@ -119,19 +119,19 @@ static void one_dies(int rank, int n, void *arg)
     close(mine);
     for (int i = 0; i < n; i++)
         CHECK_EQ(fds[i], -1);
-    CHECK_EQ(conform_count_fds(), n_fds);
+    CHECK_EQ(test_count_fds(), n_fds);
     gsh_fdpass_destroy(&f);
 }
 
 static void test_timeout(void)
 {
     struct gsh_fdpass *f = open_end(0, SECOND / 20);
-    int n_fds = conform_count_fds(), ranks[2] = {1, 0}, fds[2] = {77, 77};
+    int n_fds = test_count_fds(), ranks[2] = {1, 0}, fds[2] = {77, 77};
     CHECK_EQ(gsh_fdpass_exchange(f, ranks, 2, 0, -1, fds), GSH_ERR_TIMEOUT);
     CHECK(strstr(gsh_last_error(), "PE 1"));
     CHECK_EQ(fds[0], -1);
     CHECK_EQ(fds[1], -1);
-    CHECK_EQ(conform_count_fds(), n_fds);
+    CHECK_EQ(test_count_fds(), n_fds);
     gsh_fdpass_destroy(&f);
     gsh_fdpass_destroy(&f);
 }
@@ -165,7 +165,7 @@ static void test_strangers(void)
 {
     struct gsh_fdpass *a = open_end(4000, 60 * SECOND), *b = open_end(4001, 60 * SECOND);
     struct sockaddr_un address;
-    int stranger = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), n_fds = conform_count_fds();
+    int stranger = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), n_fds = test_count_fds();
     struct {
         uint8_t job[16];
         int32_t from;
@@ -189,7 +189,7 @@ static void test_strangers(void)
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     close(mine);
-    CHECK_EQ(conform_count_fds(), n_fds);
+    CHECK_EQ(test_count_fds(), n_fds);
     close(stranger);
     gsh_fdpass_destroy(&a);
     gsh_fdpass_destroy(&b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that collective malloc and free keep pointers, data and every PE's view of every other
  * while the heap grows and shrinks; with PEs as threads, as processes, and mixed. */
-#include "tests/unit/heap_pes.h"
+#include "tests/rig/heap_pes.h"
 
 static struct gsh_heap *create(struct pes *pe)
 {

@@ -3,7 +3,7 @@
  * same error on all, names the PE, and leaves heap, descriptors and mappings as they were. */
 #include <sys/resource.h>
 #include "runtime/base/fault.h"
-#include "tests/unit/heap_pes.h"
+#include "tests/rig/heap_pes.h"
 
 #define N_FAULTS_MAX 100
 
@@ -274,10 +274,10 @@ static void repeat_main(struct pes *pe)
 /* In processes: what one holds after `repeat` is what it held before. */
 static void process_leak_main(struct pes *pe)
 {
-    int n_fds = pes_count_fds(), n_maps = pes_count_maps();
+    int n_fds = test_count_fds(), n_maps = pes_count_maps();
     uint64_t addresses = pes_count_address_bytes();
     repeat_main(pe);
-    CHECK_EQ(pes_count_fds(), n_fds);
+    CHECK_EQ(test_count_fds(), n_fds);
     CHECK_EQ(pes_count_maps(), n_maps);
     CHECK(pes_count_address_bytes() < addresses + PES_RANGE);
     pes_barrier(pe);
@@ -286,20 +286,20 @@ static void process_leak_main(struct pes *pe)
 /* The same after failures. */
 static void fault_leak_main(struct pes *pe)
 {
-    int n_fds = pes_count_fds();
+    int n_fds = test_count_fds();
     create_main(pe);
     grow_main(pe);
-    CHECK_EQ(pes_count_fds(), n_fds);
+    CHECK_EQ(test_count_fds(), n_fds);
     pes_barrier(pe);
 }
 
 static void check_thread_leaks(void (*pe_main)(struct pes *pe))
 {
     pes_run(PES_HOST, 3, 1, pe_main); /* the C library takes what it keeps */
-    int n_fds = pes_count_fds(), n_maps = pes_count_maps();
+    int n_fds = test_count_fds(), n_maps = pes_count_maps();
     uint64_t addresses = pes_count_address_bytes();
     pes_run(PES_HOST, 3, 1, pe_main);
-    CHECK_EQ(pes_count_fds(), n_fds);
+    CHECK_EQ(test_count_fds(), n_fds);
     CHECK_EQ(pes_count_maps(), n_maps);
     CHECK(pes_count_address_bytes() < addresses + PES_RANGE);
 }

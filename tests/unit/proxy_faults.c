@@ -2,7 +2,7 @@
  * Proves that trouble is told once, in one line that names the peer and the operation, and ends
  * every call; that messages of the runtime come in order, by tag, and of the length asked for; and
  * that nothing is left behind when requests are under way at the end. */
-#include "tests/unit/proxy_pes.h"
+#include "tests/rig/proxy_pes.h"
 
 static bool has_failed(struct pe *pe)
 {

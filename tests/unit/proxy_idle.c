@@ -3,7 +3,7 @@
  * could wake it, and that no request is lost on the way into sleep, whoever brings it. Counts
  * wakeups, not time. */
 #include <time.h>
-#include "tests/unit/proxy_pes.h"
+#include "tests/rig/proxy_pes.h"
 
 #define WORD    0
 #define COUNTER 8

@@ -3,7 +3,7 @@
  * and through rings, on host memory and on memory that only lanes reach, whatever the order in
  * which transport and lanes complete; and that fences and quiets suffice where operations overlap.
  */
-#include "tests/unit/proxy_pes.h"
+#include "tests/rig/proxy_pes.h"
 
 #define SLICE 40960 /* of each target's heap, for each asker; the third spans both regions */
 #define SLACK 64    /* of a source, beyond its longest element run */

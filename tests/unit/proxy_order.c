@@ -3,7 +3,7 @@
  * before its signal whatever its size, everything before the end of a quiet; that requests of a
  * kernel and of the host to one word are atomic together, and with the target's own; and that a
  * peer that does not answer holds up nobody else's traffic. */
-#include "tests/unit/proxy_pes.h"
+#include "tests/rig/proxy_pes.h"
 
 #define ROUNDS  60
 #define WORDS   5000 /* 40000 bytes: more than a message */

@@ -2,7 +2,7 @@
  * Proves how rings are served: every request once and in order of completion, more requests than
  * the window holds, values to the right cells, several rings and several producers at once, a
  * malformed request reported. */
-#include "tests/unit/proxy_pes.h"
+#include "tests/rig/proxy_pes.h"
 
 #define SUM       0
 #define WORDS     4096

@@ -4,7 +4,7 @@
  * after all of its data; that the buffers of a PE which stages no more are there for late puts; and
  * that buffers which cannot be had, or are not alike, give one error that says so. */
 #include "runtime/base/fault.h"
-#include "tests/unit/proxy_pes.h"
+#include "tests/rig/proxy_pes.h"
 
 #define ROUNDS 12
 #define BYTES  50000 /* of each asker; several chunks */

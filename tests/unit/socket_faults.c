@@ -9,7 +9,7 @@
 #include <sched.h>
 
 #include "bootstrap/uid.h"
-#include "bootstrap_conform.h"
+#include "tests/rig/bootstrap_conform.h"
 #include "runtime/base/log.h"
 
 #define LARGE_BYTES (8u << 20)
@@ -178,7 +178,7 @@ static void test_id_faults(void)
 int main(void)
 {
     gsh_log_setup(GSH_LOG_NONE, 0, NULL);
-    int n_fds = conform_count_fds();
+    int n_fds = test_count_fds();
     test_exchange();
     test_limits();
     test_refused();
@@ -186,10 +186,10 @@ int main(void)
     test_start_up_faults();
     /* The threads that serve ids end by themselves. */
     for (uint64_t end = gsh_now_ns() + 20 * SECOND; gsh_now_ns() < end;) {
-        if (conform_count_fds() == n_fds)
+        if (test_count_fds() == n_fds)
             break;
         sched_yield();
     }
-    CHECK_EQ(conform_count_fds(), n_fds);
+    CHECK_EQ(test_count_fds(), n_fds);
     return test_result();
 }

@@ -1,7 +1,7 @@
 /* Every transport keeps its contract: puts and gets of all sizes across regions, flush before a
  * message, messages in order, regions that come and go, sleeping, taking leave.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/transport_rig.h"
+#include "tests/rig/transport_rig.h"
 
 enum kind { CHECK_RANGE, VERDICT, NUMBERED, POKE };
 

@@ -2,7 +2,7 @@
  * with it and to one that sleeps; their operations end, and the survivors go on. One that takes
  * leave in good order is no loss.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/transport_rig.h"
+#include "tests/rig/transport_rig.h"
 
 enum { VICTIM = 2, N_OPS = 24 };
 

@@ -6,7 +6,7 @@
 
 #include "bootstrap/socket.h"
 #include "bootstrap/uid_wire.h"
-#include "bootstrap_conform.h"
+#include "tests/rig/bootstrap_conform.h"
 #include "runtime/base/log.h"
 
 static struct gsh_uid_options options = {

@@ -6,38 +6,28 @@
 #include <sched.h>
 
 #include "bootstrap/uid.h"
-#include "bootstrap_conform.h"
+#include "tests/rig/bootstrap_conform.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 
 #define MAX_THREADS 9
 
-struct thread {
-    pthread_t id;
-    void (*f)(int rank, int n);
-    int rank, n;
-};
-
 static struct gsh_uid_options options = {
     .ifname = "lo", .family = "ipv4", .timeout_ns = 60 * SECOND};
 static struct gsh_uid id;
 
-static void *run(void *arg)
+/* What a rank of n does. */
+typedef void rank_main(int rank, int n);
+
+static void call(int rank, int n, void *arg)
 {
-    struct thread *t = arg;
-    t->f(t->rank, t->n);
-    return NULL;
+    rank_main **f = arg;
+    (*f)(rank, n);
 }
 
-static void on_threads(int n, void (*f)(int rank, int n))
+static void on_threads(int n, rank_main *f)
 {
-    struct thread threads[MAX_THREADS];
-    for (int i = 0; i < n; i++) {
-        threads[i] = (struct thread){.f = f, .rank = i, .n = n};
-        pthread_create(&threads[i].id, NULL, run, &threads[i]);
-    }
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i].id, NULL);
+    test_on_threads(n, call, &f);
 }
 
 static void with_new_id(int n, void (*f)(int rank, int n))
@@ -163,17 +153,17 @@ static void test_missing_within(uint64_t limit_ns)
 static void expect_nothing_left(int n_fds)
 {
     for (uint64_t end = gsh_now_ns() + 20 * SECOND; gsh_now_ns() < end;) {
-        if (conform_count_fds() == n_fds)
+        if (test_count_fds() == n_fds)
             return;
         sched_yield();
     }
-    CHECK_EQ(conform_count_fds(), n_fds);
+    CHECK_EQ(test_count_fds(), n_fds);
 }
 
 int main(void)
 {
     gsh_log_setup(GSH_LOG_NONE, 0, NULL);
-    int n_fds = conform_count_fds();
+    int n_fds = test_count_fds();
     for (int n = 1; n <= MAX_THREADS; n += n < 4 ? 1 : 4)
         with_new_id(n, test_exchange);
     with_new_id(8, test_one_leaves);

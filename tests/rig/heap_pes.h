@@ -5,19 +5,15 @@
 #ifndef GSH_TEST_HEAP_PES_H
 #define GSH_TEST_HEAP_PES_H
 
-#include <dirent.h>
-#include <pthread.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/fdpass.h"
 #include "bootstrap/shm.h"
 #include "heap/heap.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
-#include "tests/unit/cuda_model.h"
-#include "tests/test.h"
+#include "tests/rig/cuda_model.h"
+#include "tests/rig/pes.h"
 
 #define PES_MAX   8
 #define PES_KIB   ((uint64_t)1 << 10)
@@ -215,28 +211,36 @@ static void pes_set_up(struct pes *pe)
     pes_choose_memory(pe);
 }
 
-static void *pes_thread(void *arg)
+/* The PEs of one process. */
+struct pes_process {
+    struct pes *pes;
+    int first;
+};
+
+static void pes_thread(int thread, int n_threads, void *arg)
 {
-    struct pes *pe = arg;
+    const struct pes_process *process = arg;
+    struct pes *pe = &process->pes[process->first + thread];
+    (void)n_threads;
     pes_set_up(pe);
     pe->main(pe);
     gsh_fdpass_destroy(&pe->fdpass);
     pe->bootstrap->ops->destroy(pe->bootstrap);
-    return NULL;
 }
 
-static void pes_run_process(struct pes *pes, int process)
+static void pes_run_process(int process, int n_processes, void *arg)
 {
-    pthread_t threads[PES_MAX];
-    pes_install(pes->kind);
-    for (int i = 0; i < pes->n; i++) {
-        if (pes_process(pes, i) == process)
-            CHECK(pthread_create(&threads[i], NULL, pes_thread, &pes[i]) == 0);
+    struct pes_process of = {.pes = arg};
+    int end = 0;
+    (void)n_processes;
+    pes_install(of.pes->kind);
+    while (pes_process(of.pes, of.first) < process) {
+        of.first++;
     }
-    for (int i = 0; i < pes->n; i++) {
-        if (pes_process(pes, i) == process)
-            CHECK(pthread_join(threads[i], NULL) == 0);
+    for (end = of.first; end < of.pes->n && pes_process(of.pes, end) == process;) {
+        end++;
     }
+    test_on_threads(end - of.first, pes_thread, &of);
     pes_check_released();
 }
 
@@ -244,9 +248,8 @@ static void pes_run_process(struct pes *pes, int process)
 static void pes_run(enum pes_kind kind, int n, int n_processes, void (*pe_main)(struct pes *pe))
 {
     struct pes_shared *shared =
-        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct pes pes[PES_MAX] = {{0}};
-    pid_t children[PES_MAX];
     if (!CHECK(shared != MAP_FAILED))
         return;
     for (int i = 0; i < n; i++)
@@ -258,26 +261,12 @@ static void pes_run(enum pes_kind kind, int n, int n_processes, void (*pe_main)(
                               .main = pe_main};
     /* Failures are wanted here; what they say is checked, not printed. */
     gsh_log_setup(getenv("GSHMEM_DEBUG") ? GSH_LOG_TRACE : GSH_LOG_NONE, GSH_LOG_ALL, NULL);
-    fflush(NULL);
     /* The driver does not survive a fork, so this process never opens it. */
-    bool is_forked = n_processes > 1 || kind == PES_GPU;
-    for (int p = 0; is_forked && p < n_processes; p++) {
-        children[p] = fork();
-        if (children[p] == 0) {
-            pes_run_process(pes, p);
-            exit(test_result());
-        }
-    }
-    if (!is_forked)
-        pes_run_process(pes, 0);
-    for (int p = 0; is_forked && p < n_processes; p++) {
-        int status = -1;
-        CHECK(waitpid(children[p], &status, 0) == children[p]);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-            test_skip("a PE found no GPU");
-        CHECK_EQ(status, 0);
-    }
-    munmap(shared, sizeof *shared);
+    if (n_processes > 1 || kind == PES_GPU)
+        test_in_processes(n_processes, pes_run_process, pes);
+    else
+        pes_run_process(0, 1, pes);
+    munmap(shared, sizeof(*shared));
 }
 
 /* As threads of one process, as processes, and mixed. */
@@ -305,18 +294,6 @@ __attribute__((unused)) static void pes_run_all(void (*pe_main)(struct pes *pe))
 }
 
 /* ---- what a process holds ---- */
-
-__attribute__((unused)) static int pes_count_fds(void)
-{
-    int n = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    if (!CHECK(dir != NULL))
-        return -1;
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
 
 /* Mappings of heap memory. */
 __attribute__((unused)) static int pes_count_maps(void)

@@ -7,17 +7,13 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "proxy/transport.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
-#include "tests/test.h"
+#include "tests/rig/pes.h"
 
 #define RIG_MAX_PES  8
 #define RIG_REGIONS  3
@@ -311,80 +307,58 @@ static inline bool rig_run_pe(const struct rig_job *job, int me, int line)
 
 /* ---- a job ---- */
 
-struct rig_thread {
+struct rig_lines {
     const struct rig_job *job;
-    int me, line;
+    int (*lines)[2]; /* the test program's end, the PE's */
 };
 
-static inline void *rig_thread_main(void *arg)
+static inline void rig_thread(int me, int n, void *arg)
 {
-    struct rig_thread *t = arg;
-    (void)rig_run_pe(t->job, t->me, t->line);
-    close(t->line);
-    return NULL;
+    const struct rig_lines *of = arg;
+    (void)n;
+    (void)rig_run_pe(of->job, me, of->lines[me][1]);
+    close(of->lines[me][1]);
 }
 
-static inline void rig_run_threads(const struct rig_job *job, int lines[][2])
+static inline void rig_process(int me, int n, void *arg)
 {
-    struct rig_thread threads[RIG_MAX_PES];
-    pthread_t ids[RIG_MAX_PES];
-    int ours[RIG_MAX_PES];
-    for (int i = 0; i < job->n; i++) {
-        threads[i] = (struct rig_thread){job, i, lines[i][1]};
-        ours[i] = lines[i][0];
-        CHECK_EQ(pthread_create(&ids[i], NULL, rig_thread_main, &threads[i]), 0);
+    const struct rig_lines *of = arg;
+    for (int i = 0; i < n; i++) {
+        close(of->lines[i][0]);
+        if (i != me)
+            close(of->lines[i][1]);
     }
-    rig_serve(ours, job->n);
-    for (int i = 0; i < job->n; i++) {
-        pthread_join(ids[i], NULL);
-        close(ours[i]);
-    }
-}
-
-/* A PE that SIGKILL has ended is taken as one that was to die. */
-static inline void rig_run_processes(const struct rig_job *job, int lines[][2])
-{
-    pid_t children[RIG_MAX_PES];
-    int ours[RIG_MAX_PES];
-    for (int i = 0; i < job->n; i++) {
+    if (rig_run_pe(of->job, me, of->lines[me][1])) {
         fflush(NULL);
-        children[i] = fork();
-        if (children[i] == 0) {
-            for (int k = 0; k < job->n; k++) {
-                close(lines[k][0]);
-                if (k != i)
-                    close(lines[k][1]);
-            }
-            test_failed_checks = 0;
-            bool has_lost = rig_run_pe(job, i, lines[i][1]);
-            fflush(NULL);
-            if (has_lost)
-                _exit(test_result()); /* UCX was not closed, as in a job's end: no leak check */
-            exit(test_result());      /* with the leak check of the address sanitizer */
-        }
-        ours[i] = lines[i][0];
-    }
-    for (int i = 0; i < job->n; i++)
-        close(lines[i][1]);
-    rig_serve(ours, job->n);
-    for (int i = 0; i < job->n; i++) {
-        int status = -1;
-        CHECK(waitpid(children[i], &status, 0) == children[i]);
-        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-            CHECK_EQ(status, 0);
-        close(ours[i]);
+        _exit(test_result()); /* UCX was not closed, as in a job's end: no leak check */
     }
 }
 
 static inline void rig_run(const struct rig_job *job)
 {
-    int lines[RIG_MAX_PES][2];
-    for (int i = 0; i < job->n; i++)
+    int lines[RIG_MAX_PES][2], ours[RIG_MAX_PES];
+    struct test_thread threads[RIG_MAX_PES];
+    pid_t children[RIG_MAX_PES];
+    struct rig_lines of = {.job = job, .lines = lines};
+    bool is_loop = strcmp(job->name, "loop") == 0;
+    for (int i = 0; i < job->n; i++) {
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, lines[i]), 0);
-    if (strcmp(job->name, "loop") == 0)
-        rig_run_threads(job, lines);
+        ours[i] = lines[i][0];
+    }
+    if (is_loop) {
+        test_start_threads(job->n, rig_thread, &of, threads);
+    } else {
+        test_start_processes(job->n, rig_process, &of, children);
+        for (int i = 0; i < job->n; i++)
+            close(lines[i][1]);
+    }
+    rig_serve(ours, job->n);
+    if (is_loop)
+        test_join_threads(job->n, threads);
     else
-        rig_run_processes(job, lines);
+        test_join_processes(job->n, children);
+    for (int i = 0; i < job->n; i++)
+        close(ours[i]);
 }
 
 /* Ways in which UCX may go here; NULL-terminated pairs of UCX_TLS and what that is.

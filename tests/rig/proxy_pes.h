@@ -12,7 +12,7 @@
 #include "proxy/engine/state.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
-#include "tests/test.h"
+#include "tests/rig/pes.h"
 
 #define PES_MAX   4
 #define HEAP      (256 * 1024)
@@ -162,9 +162,9 @@ static void pes_settle(struct pe *pe)
         CHECK_EQ(gsh_proxy_run(pe->proxy, &quiet), GSH_OK);
 }
 
-static void *pes_thread(void *arg)
+static void pes_thread(int rank, int n, void *arg)
 {
-    struct pe *pe = arg;
+    struct pe *pe = (struct pe *)arg + rank;
     const char *plugin = getenv("TEST_UCX_PLUGIN");
     struct gsh_proxy_options options = {
         .my_pe = pe->me,
@@ -186,6 +186,7 @@ static void *pes_thread(void *arg)
                                       .copy_out = test_copy_out,
                                       .lane_ops =
                                           pe->options.is_device ? &gsh_late_lane_ops : NULL};
+    (void)n;
     gsh_log_set_pe(pe->me);
     pe->random = pe->options.seed * 100 + (uint64_t)pe->me;
     pe->heap = aligned_alloc(64, HEAP);
@@ -212,14 +213,12 @@ static void *pes_thread(void *arg)
     gsh_late_lanes_destroy(pe->lanes);
     pes_barrier(pe);
     free(pe->heap);
-    return NULL;
 }
 
 /* Calls main on each of n PEs. */
 static void pes_run(struct pes_options options, void (*pe_main)(struct pe *pe))
 {
     pthread_barrier_t barrier;
-    pthread_t threads[PES_MAX];
     struct pe *pes = calloc((size_t)options.n, sizeof *pes);
     gsh_log_setup(getenv("GSHMEM_DEBUG") ? GSH_LOG_TRACE : GSH_LOG_NONE, GSH_LOG_ALL, NULL);
     pthread_barrier_init(&barrier, NULL, (unsigned)options.n);
@@ -232,10 +231,7 @@ static void pes_run(struct pes_options options, void (*pe_main)(struct pe *pe))
                              .main = pe_main,
                              .fail_pe = -1};
     }
-    for (int i = 0; i < options.n; i++)
-        CHECK(pthread_create(&threads[i], NULL, pes_thread, &pes[i]) == 0);
-    for (int i = 0; i < options.n; i++)
-        pthread_join(threads[i], NULL);
+    test_on_threads(options.n, pes_thread, pes);
     pthread_barrier_destroy(&barrier);
     free(pes);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every bootstrap must do, for the tests of each kind; and ranks as forked processes. */
+ * What every bootstrap must do, for the tests of each kind. */
 #ifndef BOOTSTRAP_CONFORM_H
 #define BOOTSTRAP_CONFORM_H
 
-#include <dirent.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "bootstrap/bootstrap.h"
-#include "tests/test.h"
+#include "tests/rig/pes.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -50,35 +45,25 @@ static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_byte
     }
 }
 
-static inline int conform_count_fds(void)
+struct conform_child {
+    test_pe_main *main;
+    void *arg;
+};
+
+static inline void conform_child(int rank, int n, void *arg)
 {
-    int n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
+    const struct conform_child *child = arg;
+    child->main(rank, n, child->arg);
+    fflush(NULL);
+    _exit(test_result());
 }
 
-/* Runs f(rank, n, arg) in n forked processes; each fails the test when its checks fail. A process
- * that kills itself with SIGKILL has done what f wanted. */
-static inline void conform_fork(int n, void (*f)(int rank, int n, void *arg), void *arg)
+/* In forked processes, when this one may have threads: the look for leaks at exit would wait for
+ * locks that they held. */
+static inline void conform_fork(int n, test_pe_main *f, void *arg)
 {
-    pid_t children[64];
-    for (int rank = 0; rank < n; rank++) {
-        children[rank] = fork();
-        if (children[rank] == 0) {
-            test_failed_checks = 0;
-            f(rank, n, arg);
-            _exit(test_result());
-        }
-    }
-    for (int rank = 0; rank < n; rank++) {
-        int status = -1;
-        CHECK(waitpid(children[rank], &status, 0) == children[rank]);
-        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-            CHECK_EQ(status, 0);
-    }
+    struct conform_child child = {.main = f, .arg = arg};
+    test_in_processes(n, conform_child, &child);
 }
 
 #endif
