@@ -4,7 +4,7 @@
  * handles that come again, and calls that must fail on all PEs and change nothing.
  *
  *     teams [--count=TEAMS MADE AND DESTROYED] */
-#include "tests/multi/pe.cuh"
+#include "tests/rig/pe.cuh"
 
 /* What a team of PEs first, first + stride, ... must look like from here. */
 static void check_members(const test_pe *pe, gshmem_team_t team, int first, int stride, int n)

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <type_traits>
-#include "tests/unit/cpu_test.h"
+#include "tests/rig/cpu_test.h"
 
 /* ---- built-in variables ---- */
 
