@@ -39,12 +39,12 @@ struct plan {
 /* ---- create and destroy ---- */
 
 /* What PEs tell each other once. */
-struct seat {
+struct entry {
     uint64_t space; /* the leader's gsh_space; a pointer, of use in its process only */
     uint64_t align; /* of the address range */
     uint64_t device;
 };
-_Static_assert(sizeof(struct seat) == sizeof(struct gsh_vote), "seats travel in votes' room");
+_Static_assert(sizeof(struct entry) == sizeof(struct gsh_vote), "entries travel in votes' room");
 
 static const struct gsh_memory_ops *ops_of(const struct gsh_heap_options *options)
 {
@@ -92,13 +92,13 @@ static struct gsh_vote create_vote(const struct gsh_heap_options *o, enum gsh_re
 
 /* Devices of the members of this process, each once. */
 static void collect_devices(struct gsh_peers *peers, const struct gsh_heap_options *o,
-                            const struct seat *seats)
+                            const struct entry *entries)
 {
     for (int s = 0; s < o->n_slots; s++) {
         if (s != o->my_slot && !o->is_same_process[s]) {
             continue;
         }
-        CUdevice device = (CUdevice)seats[o->pe_of_slot[s]].device;
+        CUdevice device = (CUdevice)entries[o->pe_of_slot[s]].device;
         int i = 0;
         while (i < peers->n_devices && peers->devices[i] != device) {
             i++;
@@ -109,26 +109,26 @@ static void collect_devices(struct gsh_peers *peers, const struct gsh_heap_optio
     }
 }
 
-static enum gsh_result take_seats(struct gsh_heap *heap, const struct gsh_heap_options *o)
+static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_heap_options *o)
 {
     struct gsh_peers *peers = &heap->physical.peers;
     struct gsh_bootstrap *b = o->bootstrap;
-    struct seat mine = {
+    struct entry mine = {
         .space = gsh_peers_publish(peers),
         .align = peers->is_leader ? peers->space->range.align : UINT64_MAX,
         .device = (uint64_t)o->cuda_device,
     };
-    struct seat *seats = (struct seat *)heap->physical.agreement.votes;
-    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), seats);
+    struct entry *entries = (struct entry *)heap->physical.agreement.votes;
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), entries);
     if (r != GSH_OK) {
         return r;
     }
     heap->max_align = o->stride_bytes & -o->stride_bytes;
     for (int pe = 0; pe < b->size; pe++) {
-        heap->max_align = gsh_min_u64(heap->max_align, seats[pe].align);
+        heap->max_align = gsh_min_u64(heap->max_align, entries[pe].align);
     }
-    collect_devices(peers, o, seats);
-    return gsh_peers_join(peers, seats[peers->leader_pe].space, o);
+    collect_devices(peers, o, entries);
+    return gsh_peers_join(peers, entries[peers->leader_pe].space, o);
 }
 
 /* The largest chunk that a growth of so many bytes should take. */
@@ -260,7 +260,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
     heap->keep_bytes = o->keep_bytes;
     heap->room_bytes = o->room_bytes;
     heap->large_bytes = o->large_bytes;
-    r = take_seats(heap, o);
+    r = exchange_entries(heap, o);
     if (r == GSH_OK) {
         heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);
         r = make_parts(heap, o);

@@ -192,6 +192,8 @@ void gsh_put_signal_on_stream(const char *call, void *dest, const void *source, 
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     if (s.address == NULL) {
         put_signal_far(pe, call, dest, source, bytes, sig_addr, signal, sig_op, target, stream);
+    } else if (bytes == 0) {
+        gsh_require(pe, call, pe->device_ops->stream_signal(pe, s, stream));
     } else {
         gsh_require(pe, call, pe->device_ops->stream_copy(pe, remote, source, bytes, s, stream));
     }
@@ -257,7 +259,7 @@ void gshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op
     if (s.address == NULL) {
         put_signal_far(self, call, NULL, NULL, 0, sig_addr, signal, sig_op, pe, stream);
     } else {
-        gsh_require(self, call, self->device_ops->stream_copy(self, NULL, NULL, 0, s, stream));
+        gsh_require(self, call, self->device_ops->stream_signal(self, s, stream));
     }
 }
 

@@ -137,9 +137,11 @@ struct gsh_device_ops {
     /* The same without waiting, until finish; its context is pe. NULL: the memory is the host's. */
     const struct gsh_lane_ops *proxy_lanes;
 
-    /* on a stream */
+    /* On a stream. A copy has at least one byte; its signal may be none. */
     enum gsh_result (*stream_copy)(struct gsh_instance *pe, void *dest, const void *source,
                                    size_t bytes, struct gsh_signal_arg signal, gsh_stream stream);
+    enum gsh_result (*stream_signal)(struct gsh_instance *pe, struct gsh_signal_arg signal,
+                                     gsh_stream stream);
     enum gsh_result (*stream_copy_strided)(struct gsh_instance *pe, void *dest, const void *source,
                                            ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
                                            size_t nelems, gsh_stream stream);

@@ -282,6 +282,7 @@ static const struct gsh_device_ops cpu_ops = {
     .proxy_copy = cpu_copy,
     .proxy_amo = cpu_amo,
     .stream_copy = gsh_cpu_stream_copy,
+    .stream_signal = gsh_cpu_stream_signal,
     .stream_copy_strided = gsh_cpu_stream_copy_strided,
     .stream_store = gsh_cpu_stream_store,
     .stream_wait = gsh_cpu_stream_wait,

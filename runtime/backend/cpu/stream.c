@@ -51,16 +51,19 @@ struct copy_closure {
     struct gsh_signal_arg signal;
 };
 
+/* Its release pairs with the acquire of whoever waits for the signal. */
+static void send_signal(struct gsh_instance *pe, const struct gsh_signal_arg *s)
+{
+    (void)pe->device_ops->amo(pe, gsh_amo_of_signal(s->op), s->address, sizeof(*s->address),
+                              s->value, 0, NULL);
+}
+
 static void run_copy(void *arg)
 {
     const struct copy_closure *c = arg;
-    if (c->bytes > 0) {
-        (void)c->pe->device_ops->copy(c->pe, c->dest, c->source, c->bytes);
-    }
-    /* Its release pairs with the acquire of whoever waits for the signal. */
+    (void)c->pe->device_ops->copy(c->pe, c->dest, c->source, c->bytes);
     if (c->signal.address != NULL) {
-        (void)c->pe->device_ops->amo(c->pe, gsh_amo_of_signal(c->signal.op), c->signal.address,
-                                     sizeof(*c->signal.address), c->signal.value, 0, NULL);
+        send_signal(c->pe, &c->signal);
     }
 }
 
@@ -69,6 +72,24 @@ enum gsh_result gsh_cpu_stream_copy(struct gsh_instance *pe, void *dest, const v
 {
     struct copy_closure c = {pe, dest, source, bytes, signal};
     return enqueue(stream, run_copy, &c, sizeof(c));
+}
+
+struct signal_closure {
+    struct gsh_instance *pe;
+    struct gsh_signal_arg signal;
+};
+
+static void run_signal(void *arg)
+{
+    const struct signal_closure *c = arg;
+    send_signal(c->pe, &c->signal);
+}
+
+enum gsh_result gsh_cpu_stream_signal(struct gsh_instance *pe, struct gsh_signal_arg signal,
+                                      gsh_stream stream)
+{
+    struct signal_closure c = {pe, signal};
+    return enqueue(stream, run_signal, &c, sizeof(c));
 }
 
 struct strided_closure {

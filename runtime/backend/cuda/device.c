@@ -382,6 +382,7 @@ static const struct gsh_device_ops cuda_ops = {
     .proxy_amo = gsh_cuda_proxy_amo,
     .proxy_lanes = &gsh_cuda_proxy_lanes,
     .stream_copy = gsh_cuda_stream_copy,
+    .stream_signal = gsh_cuda_stream_signal,
     .stream_copy_strided = gsh_cuda_stream_copy_strided,
     .stream_store = gsh_cuda_stream_store,
     .stream_wait = gsh_cuda_stream_wait,

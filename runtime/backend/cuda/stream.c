@@ -32,7 +32,7 @@ static bool is_captured(const struct gsh_cuda_device *d, CUstream stream)
 
 /* ---- copies ---- */
 
-/* A copy of bytes (there may be none), and a signal where there is one. */
+/* A copy of at least one byte, and a signal where there is one. */
 struct stream_copy {
     void *dest;
     const void *source;
@@ -58,49 +58,60 @@ static bool suits_kernel(const struct gsh_instance *pe, const struct stream_copy
                     : c->signal.op == GSHMEM_SIGNAL_ADD && c->bytes <= KERNEL_SIGNAL_MAX_BYTES;
 }
 
+static enum gsh_result launch_put_signal(struct gsh_instance *pe, uint64_t dest, uint64_t source,
+                                         size_t bytes, struct gsh_signal_arg signal,
+                                         CUstream stream)
+{
+    struct gsh_kernel_put_signal_args args = {
+        .dest = dest,
+        .source = source,
+        .bytes = bytes,
+        .signal = (uint64_t)(uintptr_t)signal.address,
+        .value = signal.value,
+        .op = (uint64_t)signal.op,
+    };
+    /* one thread for each 16 bytes */
+    unsigned threads = bytes == 0 ? 1 : bytes <= 512 ? 32 : bytes <= 4096 ? 256 : 1024;
+    return gsh_cuda_launch(pe->device, GSH_KERNEL_PUT_SIGNAL, 1, threads, &args, stream);
+}
+
 /* By a kernel, if it reaches all of the memory; else *is_done stays false. */
 static enum gsh_result copy_by_kernel(struct gsh_instance *pe, const struct stream_copy *c,
                                       CUstream stream, bool *is_done)
 {
-    struct gsh_kernel_put_signal_args args = {
-        .dest = c->bytes > 0 ? gsh_cuda_kernel_address(pe, c->dest) : 0,
-        .source = c->bytes > 0 ? gsh_cuda_kernel_address(pe, c->source) : 0,
-        .bytes = c->bytes,
-        .signal = (uint64_t)(uintptr_t)c->signal.address,
-        .value = c->signal.value,
-        .op = (uint64_t)c->signal.op,
-    };
-    if (c->bytes > 0 && (args.dest == 0 || args.source == 0)) {
+    uint64_t dest = gsh_cuda_kernel_address(pe, c->dest);
+    uint64_t source = gsh_cuda_kernel_address(pe, c->source);
+    if (dest == 0 || source == 0) {
         return GSH_OK;
     }
     *is_done = true;
-    /* one thread for each 16 bytes */
-    unsigned threads = c->bytes == 0 ? 1 : c->bytes <= 512 ? 32 : c->bytes <= 4096 ? 256 : 1024;
-    return gsh_cuda_launch(pe->device, GSH_KERNEL_PUT_SIGNAL, 1, threads, &args, stream);
+    return launch_put_signal(pe, dest, source, c->bytes, c->signal, stream);
 }
 
-/* By the copy engine, and a word of the stream's behind it if that can be. */
+/* A word of the stream's where that can be, else a kernel. */
+static enum gsh_result send_signal(struct gsh_instance *pe, struct gsh_signal_arg signal,
+                                   bool by_kernel, CUstream stream)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    if (signal.op == GSHMEM_SIGNAL_SET && d->can_write_values && !by_kernel) {
+        /* behind a memory barrier: what the stream has done before is seen with it */
+        return gsh_cuda_write_word(d, signal.address, 8, signal.value, stream);
+    }
+    return launch_put_signal(pe, 0, 0, 0, signal, stream);
+}
+
 static enum gsh_result copy_by_engine(struct gsh_instance *pe, const struct stream_copy *c,
                                       CUstream stream)
 {
     const struct gsh_cuda_device *d = pe->device;
-    struct stream_copy rest = {.signal = c->signal};
-    bool is_done = false;
-    enum gsh_result r = GSH_OK;
-    if (c->bytes > 0) {
-        r = gsh_cuda_result(d->cuda->MemcpyAsync((CUdeviceptr)(uintptr_t)c->dest,
-                                                 (CUdeviceptr)(uintptr_t)c->source, c->bytes,
-                                                 stream),
-                            "cuMemcpyAsync");
-    }
+    enum gsh_result r =
+        gsh_cuda_result(d->cuda->MemcpyAsync((CUdeviceptr)(uintptr_t)c->dest,
+                                             (CUdeviceptr)(uintptr_t)c->source, c->bytes, stream),
+                        "cuMemcpyAsync");
     if (r != GSH_OK || c->signal.address == NULL) {
         return r;
     }
-    if (c->signal.op == GSHMEM_SIGNAL_SET && d->can_write_values) {
-        /* behind a memory barrier: what the stream has done before is seen with it */
-        return gsh_cuda_write_word(d, c->signal.address, 8, c->signal.value, stream);
-    }
-    return copy_by_kernel(pe, &rest, stream, &is_done);
+    return send_signal(pe, c->signal, false, stream);
 }
 
 enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest, const void *source,
@@ -116,6 +127,17 @@ enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest, const 
     if (r == GSH_OK && !is_done) {
         r = copy_by_engine(pe, &copy, stream);
     }
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
+/* In a graph a kernel is faster than a word of the stream's. */
+enum gsh_result gsh_cuda_stream_signal(struct gsh_instance *pe, struct gsh_signal_arg signal,
+                                       gsh_stream stream)
+{
+    struct gsh_cuda_device *d = pe->device;
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = send_signal(pe, signal, is_captured(d, stream), stream);
     gsh_cuda_leave(d, entered);
     return r;
 }
