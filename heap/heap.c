@@ -397,7 +397,7 @@ static enum gsh_result prepare(struct gsh_heap *heap, uint64_t bytes, uint64_t a
 {
     struct gsh_physical *p = &heap->physical;
     if (bytes == 0) {
-        return gsh_note(GSH_ERR_ARG, "the size is 0");
+        return GSH_OK;
     }
     if (!gsh_is_pow2(align)) {
         return gsh_note(GSH_ERR_ARG, "alignment %" PRIu64 " is not a power of two", align);
@@ -450,7 +450,7 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
     if (r == GSH_OK && plan.exact > 0) {
         r = grow(heap, &plan, flags & GENEROUS_ADMITTED, 0, what);
     }
-    if (r != GSH_OK) {
+    if (r != GSH_OK || bytes == 0) {
         return r;
     }
     r = gsh_offset_alloc(heap->offset, bytes, align, &off); /* prepared: cannot fail */

@@ -11,13 +11,13 @@
 
 static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignment, size_t bytes)
 {
-    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_instance *pe = gsh_instance_set_up(call);
     void *p = NULL;
     enum gsh_result r = gsh_heap_alloc(pe->heap, kind, bytes, alignment, &p);
     if (gsh_is_loss(r)) {
         gsh_require(pe, call, r);
     }
-    if (r != GSH_OK || gsh_setup_publish_allocations(pe) != GSH_OK) {
+    if (r != GSH_OK || p == NULL || gsh_setup_publish_allocations(pe) != GSH_OK) {
         return NULL;
     }
     if (kind == GSH_HEAP_CALLOC) {
@@ -49,10 +49,11 @@ void *gshmem_calloc(size_t count, size_t size)
 
 void gshmem_free(void *ptr)
 {
-    struct gsh_instance *pe = gsh_instance_need_device("gshmem_free");
     if (ptr == NULL) {
+        gsh_instance_need("gshmem_free");
         return;
     }
+    struct gsh_instance *pe = gsh_instance_set_up("gshmem_free");
     gsh_require(pe, "gshmem_free", pe->device_ops->quiet(pe));
     gsh_far_quiet(pe, GSH_CONTEXT_DEFAULT, "gshmem_free");
     gsh_require(pe, "gshmem_free", gsh_heap_free(pe->heap, ptr));
@@ -62,8 +63,8 @@ void gshmem_free(void *ptr)
 void *gshmem_ptr(const void *dest, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmem_ptr");
-    if (target < 0 || target >= pe->n_pes || !gsh_heap_contains(pe->heap, dest, 1) ||
-        gsh_is_far(pe, target)) {
+    if (!pe->is_device_ready || target < 0 || target >= pe->n_pes ||
+        !gsh_heap_contains(pe->heap, dest, 1) || gsh_is_far(pe, target)) {
         return NULL;
     }
     return gsh_peer_address(pe, "gshmem_ptr", dest, 0, target);
@@ -75,6 +76,10 @@ int gshmemx_heap_info(gshmemx_heap_info_t *info)
     struct gsh_heap_stats s;
     if (info == NULL) {
         return gsh_public_error(gsh_fail(GSH_ERR_ARG, "gshmemx_heap_info: the info is NULL"));
+    }
+    if (!pe->is_device_ready) {
+        *info = (gshmemx_heap_info_t){0};
+        return 0;
     }
     gsh_heap_stats_get(pe->heap, &s);
     *info = (gshmemx_heap_info_t){.range = s.range,
