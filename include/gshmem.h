@@ -56,10 +56,14 @@ extern "C" {
  */
 
 /* Makes the calling process (or thread, under gshmemx_run or gshmemrun --threads) a PE of the job
- * the launcher started; without a launcher, the only PE. Collective. Afterwards my_pe, n_pes and
- * the teams work; the device is chosen and set up at the first call that needs it (malloc, any
- * barrier, any call on a stream): the current CUDA device, else one by PE number. Ends the process
- * with one line when it fails; gshmemx_init_attr returns instead. */
+ * the launcher started; without a launcher, the only PE. Collective. Afterwards any call may be
+ * made by one PE alone that is not collective by its own contract. Where the device is the CPU on
+ * all PEs, whatever the program does next (GSHMEM_DEVICE, its kernels, or no CUDA driver), it is
+ * set up here. Else my_pe, n_pes and the teams work, and the device, the current CUDA device or
+ * else one by PE number, is chosen and set up at the first call that is collective over all PEs and
+ * needs it (malloc, barrier_all and sync_all, also on a stream; gshmemx_device_setup); until then
+ * there is no symmetric memory. Ends the process with one line when it fails; gshmemx_init_attr
+ * returns instead. */
 void gshmem_init(void);
 /* As gshmem_init; *provided is GSHMEM_THREAD_MULTIPLE on success, for a PE that is a process.
  * Returns 0 or an error. */
@@ -76,10 +80,10 @@ void gshmem_finalize(void);
 /* ---- symmetric heap (9.3): collective over all PEs, with the same arguments -------------------
  */
 
-/* Symmetric memory of `size` bytes, aligned to 512 bytes; NULL on all PEs, with the heap as it was,
- * when the PEs make different calls or give different arguments, memory runs out anywhere, or size
- * is 0; PE 0 prints why. Contents are
- * undefined (calloc: zero). No PE returns before all may use it. */
+/* Symmetric memory of `size` bytes, aligned to 512 bytes; contents are undefined (calloc: zero). No
+ * PE returns before all may use it. NULL, with the heap as it was, if size is 0; and on all PEs,
+ * PE 0 printing why, when they make different calls or give different arguments, or memory runs
+ * out on any. */
 void *gshmem_malloc(size_t size);
 /* count elements of `size` bytes each. */
 void *gshmem_calloc(size_t count, size_t size);

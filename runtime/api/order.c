@@ -64,7 +64,7 @@ int gshmem_team_sync(gshmem_team_t team)
 void gshmem_barrier_all(void)
 {
     static const char call[] = "gshmem_barrier_all";
-    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_instance *pe = gsh_instance_set_up(call);
     quiet(pe, GSH_CONTEXT_DEFAULT, call);
     gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }
@@ -72,6 +72,6 @@ void gshmem_barrier_all(void)
 void gshmem_sync_all(void)
 {
     static const char call[] = "gshmem_sync_all";
-    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_instance *pe = gsh_instance_set_up(call);
     gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }

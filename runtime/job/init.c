@@ -38,6 +38,7 @@ struct hello {
     uint32_t library_version, state_version;
     int32_t pid;
     int32_t node_pes;     /* GSHMEM_NODE_PES */
+    uint64_t is_cpu;      /* gsh_setup_is_cpu */
     uint64_t team_memory; /* GSHMEM_TEAM_MEMORY */
     uint64_t host_hash;
     uint64_t instance;
@@ -148,6 +149,7 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     }
     enum gsh_result r = GSH_OK;
     pe->is_one_process = true;
+    pe->needs_no_choice = true;
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         struct gsh_peer *p = &pe->peers[i];
         r = check_hello(all, i);
@@ -156,6 +158,7 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
         p->cuda_ordinal = -1;
         p->is_same_process = p->pid == getpid() && p->host_hash == all[pe->my_pe].host_hash;
         pe->is_one_process = pe->is_one_process && p->is_same_process;
+        pe->needs_no_choice = pe->needs_no_choice && all[i].is_cpu;
     }
     number_nodes(pe, hosts, all[0].node_pes);
     if (r == GSH_OK && pe->n_nodes > 1) {
@@ -176,6 +179,7 @@ static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
                          .state_version = GSH_STATE_VERSION,
                          .pid = getpid(),
                          .node_pes = pe->env.node_pes,
+                         .is_cpu = gsh_setup_is_cpu(pe),
                          .team_memory = pe->env.team_memory_bytes,
                          .host_hash = host_hash(),
                          .instance = (uint64_t)(uintptr_t)pe,
@@ -364,6 +368,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     }
     if (r == GSH_OK) {
         r = gsh_setup_prepare(pe);
+    }
+    if (r == GSH_OK && pe->needs_no_choice) {
+        r = gsh_setup_device(pe);
     }
     return r;
 }

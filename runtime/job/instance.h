@@ -44,6 +44,7 @@ struct gsh_instance {
     int my_pe, n_pes;
     int n_nodes;
     bool is_one_process;        /* all PEs are threads of this process */
+    bool needs_no_choice;       /* of a device: all are CPUs, so that init sets them up */
     struct gsh_peer *peers;     /* [n_pes] */
     struct gsh_fdpass *fdpass;  /* NULL when the whole job is this process */
     struct gsh_host_page *page; /* own shared page: control, host sync */

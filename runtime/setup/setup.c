@@ -67,6 +67,14 @@ static enum gsh_result choose_device(struct gsh_instance *pe)
     return is_cuda ? gsh_device_cuda_init(pe) : gsh_device_cpu_init(pe);
 }
 
+bool gsh_setup_is_cpu(const struct gsh_instance *pe)
+{
+    if (strcmp(pe->env.device, "auto") != 0) {
+        return strcmp(pe->env.device, "cpu") == 0;
+    }
+    return gsh_modules_have_cuda() ? false : gsh_modules_have_cpu() || !gsh_cuda_is_installed();
+}
+
 enum gsh_result gsh_setup_prepare(struct gsh_instance *pe)
 {
     bool is_cpu_only = gsh_modules_have_cpu() && !gsh_modules_have_cuda();
@@ -307,7 +315,18 @@ void gsh_setup_undo(struct gsh_instance *pe)
 struct gsh_instance *gsh_instance_complete(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_need(call);
-    gsh_require(pe, call, pe->is_device_ready ? gsh_modules_refresh(pe) : gsh_setup_device(pe));
+    if (pe->is_device_ready) {
+        gsh_require(pe, call, gsh_modules_refresh(pe));
+    }
+    return pe;
+}
+
+struct gsh_instance *gsh_instance_set_up(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if (!pe->is_device_ready) {
+        gsh_require(pe, call, gsh_setup_device(pe));
+    }
     return pe;
 }
 
