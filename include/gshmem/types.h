@@ -162,6 +162,17 @@ typedef struct {
 #define GSHMEM_TEAM_NUM_CONTEXTS 1L
 #define GSHMEMX_TEAM_NUM_LANES   2L
 
+/* A communication context (OpenSHMEM 1.5, 9.5): puts, gets and atomics that are ordered and
+ * completed apart from those of other contexts. A value, which host code and kernels copy freely.
+ */
+typedef struct gshmem_ctx *gshmem_ctx_t;
+#define GSHMEM_CTX_DEFAULT ((gshmem_ctx_t)0) /* of the calls without a context; on all PEs */
+#define GSHMEM_CTX_INVALID ((gshmem_ctx_t)(intptr_t)-1)
+/* Options, which promise something: */
+#define GSHMEM_CTX_SERIALIZED 1L /* the program's threads use the context one at a time */
+#define GSHMEM_CTX_PRIVATE    2L /* the thread that makes it alone uses it */
+#define GSHMEM_CTX_NOSTORE    4L /* quiet and fence are not called on it, except by destroy */
+
 /* gshmemx_init_status. */
 enum {
     GSHMEM_STATUS_NOT_INITIALIZED = 0,

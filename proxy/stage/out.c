@@ -24,13 +24,6 @@ static struct gsh_stage_out *remote_of(struct gsh_link *link)
     return GSH_HOLDER(struct gsh_stage_out, remote, link);
 }
 
-bool gsh_stage_is_sent(const struct gsh_engine_peer *peer, uint64_t number)
-{
-    const struct gsh_link *puts = &peer->stage.puts;
-    return gsh_link_is_alone(puts) ||
-           GSH_HOLDER(struct gsh_stage_out, order, puts->next)->number > number;
-}
-
 /* ---- the end ---- */
 
 static void free_buffer(struct gsh_stage_out *out)

@@ -201,7 +201,8 @@ static void pes_thread(int rank, int n, void *arg)
     CHECK(gsh_proxy_set_memory(pe->proxy, &memory, pe->heap) == GSH_OK);
     for (int r = 0; r < pe->options.n_rings; r++) {
         pe->rings[r].wake = gsh_proxy_ring_wake(pe->proxy);
-        CHECK(gsh_proxy_add_ring(pe->proxy, pe->rings[r].slots, RING, &pe->rings[r].cpu) == GSH_OK);
+        CHECK(gsh_proxy_add_ring(pe->proxy, GSH_CONTEXT_DEFAULT, pe->rings[r].slots, RING,
+                                 &pe->rings[r].cpu) == GSH_OK);
     }
     pes_barrier(pe);
     pes_connect(pe);
