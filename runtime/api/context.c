@@ -3,6 +3,7 @@
 #include "runtime/api/context.h"
 
 #include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/context/context.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/end.h"
@@ -79,6 +80,7 @@ void gsh_context_check(uint64_t handle, const char *call)
                                             : "the context does not exist, or has been destroyed");
     }
     if (!gsh_context_is_ours(pe, handle)) {
+        gsh_log_set_pe(pe->my_pe); /* this thread may never have made a call before */
         gsh_abort(
             pe, 1,
             "%s: the context is private (GSHMEM_CTX_PRIVATE) to another thread, which made it",
