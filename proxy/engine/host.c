@@ -278,7 +278,8 @@ static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task
     proxy->n_posted[peer->ctx] +=
         is_posted; /* these first, for done may come from within the call */
     proxy->n_pending++;
-    enum gsh_result r = t->ops->put(t, peer->pe, remote_off, local, bytes, &task->op, &is_pending);
+    enum gsh_result r =
+        t->ops->put(t, peer->pe, peer->ctx, remote_off, local, bytes, &task->op, &is_pending);
     if (r == GSH_OK && !is_pending) {
         proxy->n_posted[peer->ctx] -= is_posted;
         proxy->n_pending--;

@@ -63,8 +63,8 @@ static void issue_native(struct gsh_engine_peer *peer, struct gsh_task *task)
         }
     } else if (bytes > 0) {
         peer->puts_posted++;
-        r = t->ops->put(t, peer->pe, request->remote_off, source_of(request), bytes, &task->op,
-                        &is_pending);
+        r = t->ops->put(t, peer->pe, peer->ctx, request->remote_off, source_of(request), bytes,
+                        &task->op, &is_pending);
     }
     if (r != GSH_OK || !is_pending) {
         gsh_issue_native_done(&task->op, r);

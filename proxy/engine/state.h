@@ -21,6 +21,8 @@ enum {
     GSH_TASK_SIGNAL /* amo_op, remote_off, operand: of a put_signal whose put went before */
 };
 
+_Static_assert(GSH_CONTEXTS <= GSH_TRANSPORT_PATHS, "a path for each");
+
 #define GSH_ENGINE_RINGS_MAX (GSH_RING_MAX_RINGS + GSH_CONTEXTS)
 #define GSH_SOURCE_HOST      GSH_ENGINE_RINGS_MAX /* other sources: the ring's number */
 

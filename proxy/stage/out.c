@@ -91,8 +91,8 @@ static void place(struct gsh_stage_out *out)
         gsh_link_append(&proxy->stage.flushing, &peer->stage.flushing);
     }
     proxy->n_pending++; /* first, for done may come from within the call */
-    enum gsh_result r = t->ops->put(t, peer->pe, GSH_STAGE_OFF + out->slot, out->buffer, out->bytes,
-                                    &out->op, &is_pending);
+    enum gsh_result r = t->ops->put(t, peer->pe, peer->ctx, GSH_STAGE_OFF + out->slot, out->buffer,
+                                    out->bytes, &out->op, &is_pending);
     if (r != GSH_OK || !is_pending) {
         put_done(&out->op, r);
     }
