@@ -127,11 +127,11 @@ void gshmem_team_destroy(gshmem_team_t team);
  * default context's, too. A context's calls are not ordered with those of others.
  *
  * To far PEs up to GSHMEM_CONTEXTS contexts at a time have a stream of requests of their own; the
- * next ones share it with one of these, and a quiet or fence of one is then one of both. A quiet
- * waits for no other context's traffic to other PEs, nor for what others ask of the same PE after
- * its own last call; what they asked of it before may have to be there first, where the network
- * brings one after the other. On near PEs the host's non-blocking copies by a GPU are complete
- * together. */
+ * next ones share one with another, and a quiet or fence of one is then one of both. All contexts'
+ * small messages to one PE (atomics, puts with a signal, strided puts) are carried out in order, so
+ * that the last of them waits for those before it; so are all puts where data are staged, or where
+ * UCX has no shared memory that it reaches. Host copies by a GPU to near PEs that do not block are
+ * complete together. */
 
 /* A context on all PEs, or on the team, of which this PE is a member: *ctx. Not collective, and the
  * PEs' contexts have nothing to do with each other. options: GSHMEM_CTX_..., ORed; 0: any thread.
