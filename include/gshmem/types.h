@@ -154,7 +154,7 @@ typedef int32_t gshmem_team_t;
 /* What a team is to have besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that
  * count; the others have their defaults. */
 typedef struct {
-    int num_contexts; /* contexts that may be made on it; default 0 */
+    int num_contexts; /* that the program wants on it at a time: a wish, not a limit; default 0 */
     /* Lanes, up to 1024: barriers and collectives of the team that may be under way at the same
      * time, in blocks of one kernel or on streams; default 1. */
     int num_lanes;
