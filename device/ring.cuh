@@ -345,7 +345,8 @@ __device__ __forceinline__ request token(const C &c, uint32_t ring, gsh_ring_op 
 
 template <class C> __device__ GSHMEM_APART void write_fences(const C &c)
 {
-    request r = token(c, first_ring(c), GSH_RING_FENCE, "gshmem_fence");
+    request r = token(c, first_ring(c), GSH_RING_FENCE,
+                      number_of(c) == 0 ? "gshmem_fence" : "gshmem_ctx_fence");
     for (; r.ring < end_ring(c); r.ring++) {
         gsh_ring *ring = ring_of(c, &r);
         if (load_relaxed(&ring->gpu_head) != load_relaxed(&ring->gpu_fenced)) {
@@ -386,7 +387,8 @@ template <class C> __device__ __forceinline__ uint64_t start_quiet(const C &c, r
 template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
 {
     uint64_t ends[GSH_RING_MAX_RINGS];
-    request r = token(c, first_ring(c), GSH_RING_QUIET, "gshmem_quiet");
+    request r = token(c, first_ring(c), GSH_RING_QUIET,
+                      number_of(c) == 0 ? "gshmem_quiet" : "gshmem_ctx_quiet");
     for (; r.ring < end_ring(c); r.ring++)
         ends[r.ring - first_ring(c)] = start_quiet(c, &r);
     for (r.ring = first_ring(c); r.ring < end_ring(c); r.ring++) {
