@@ -55,7 +55,7 @@ void gshmem_free(void *ptr)
     }
     struct gsh_instance *pe = gsh_instance_set_up("gshmem_free");
     gsh_require(pe, "gshmem_free", pe->device_ops->quiet(pe));
-    gsh_far_quiet(pe, GSH_CONTEXT_DEFAULT, "gshmem_free");
+    gsh_far_quiet_all(pe, "gshmem_free");
     gsh_require(pe, "gshmem_free", gsh_heap_free(pe->heap, ptr));
     gsh_require(pe, "gshmem_free", gsh_setup_publish_allocations(pe));
 }

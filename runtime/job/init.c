@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "bootstrap/shm.h"
 #include "gshmemx.h"
+#include "runtime/context/context.h"
 #include "runtime/base/flush.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
@@ -307,6 +308,7 @@ static void destroy(struct gsh_instance *pe)
     if (pe->page_fd >= 0) {
         close(pe->page_fd);
     }
+    gsh_contexts_destroy(pe);
     gsh_teams_destroy(pe);
     free(pe->peers);
     if (pe->bootstrap != NULL) {
@@ -365,6 +367,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     }
     if (r == GSH_OK) {
         r = gsh_teams_create(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_contexts_create(pe);
     }
     if (r == GSH_OK) {
         r = gsh_setup_prepare(pe);
@@ -455,7 +460,7 @@ void gshmem_finalize(void)
         /* what still runs may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));
         gsh_require(pe, call, pe->device_ops->quiet(pe));
-        gsh_far_quiet(pe, GSH_CONTEXT_DEFAULT, call);
+        gsh_far_quiet_all(pe, call);
     }
     /* nobody uses this PE's memory, page or messages after the last round: see the two steps in
      * order */
