@@ -121,3 +121,26 @@ GSHMEM_SIGNALLED(putmem_signal_nbi, put_signal_nbi, void, unsigned char)
 #undef GSHMEM_COPY
 #undef GSHMEM_STRIDED
 #undef GSHMEM_SIGNALLED
+
+/* ---- blocks of elements ---------------------------------------------------------------------- */
+
+#define GSHMEM_BLOCKS(CALL, OP, TO, E)                                                             \
+    GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source, ptrdiff_t dst,        \
+                                     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)          \
+    {                                                                                              \
+        GSHMEM_EITHER(                                                                             \
+            OP(GSHMEM_HERE, gshmem::group_thread(), (E *)dest, (const E *)source, dst, sst, bsize, \
+               nblocks, GSHMEM_TO(CALL)),                                                          \
+            GSHMEM_CALL(CALL)(GSHMEM_CTX_ARG dest, source, dst, sst, bsize, nblocks, pe));         \
+    }
+#define GSHMEM_RMA(NAME, T)                  \
+    GSHMEM_BLOCKS(NAME##_ibput, ibput, T, T) \
+    GSHMEM_BLOCKS(NAME##_ibget, ibget, T, T)
+GSHMEM_TYPES_RMA(GSHMEM_RMA)
+#undef GSHMEM_RMA
+#define GSHMEM_SIZED(BITS, BYTES)                                           \
+    GSHMEM_BLOCKS(ibput##BITS, ibput, void, gshmem::detail::element<BYTES>) \
+    GSHMEM_BLOCKS(ibget##BITS, ibget, void, gshmem::detail::element<BYTES>)
+GSHMEM_SIZES(GSHMEM_SIZED)
+#undef GSHMEM_SIZED
+#undef GSHMEM_BLOCKS

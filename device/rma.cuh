@@ -297,6 +297,30 @@ __device__ __forceinline__ void iget(const C &c, G g, T *dest, const T *source, 
         [&] { detail::far_iget(c, g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
 }
 
+/* Block i, of bsize elements, from source + i * sst to dest + i * dst on pe. */
+template <class G, class T, class C>
+__device__ __forceinline__ void ibput(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
+                                      ptrdiff_t sst, size_t bsize, size_t nblocks, int pe,
+                                      const char *call = "gshmem::ibput")
+{
+    detail::check_strides(c, call, dst, sst, pe);
+    GSHMEM_NO_UNROLL
+    for (size_t i = 0; i < nblocks; i++)
+        put(c, g, dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, bsize, pe, call);
+}
+
+/* Block i, of bsize elements, from source + i * sst on pe to dest + i * dst. */
+template <class G, class T, class C>
+__device__ __forceinline__ void ibget(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
+                                      ptrdiff_t sst, size_t bsize, size_t nblocks, int pe,
+                                      const char *call = "gshmem::ibget")
+{
+    detail::check_strides(c, call, dst, sst, pe);
+    GSHMEM_NO_UNROLL
+    for (size_t i = 0; i < nblocks; i++)
+        get(c, g, dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, bsize, pe, call);
+}
+
 } // namespace gshmem
 
 #endif

@@ -325,6 +325,15 @@ bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_
                           gsh_range_fits(off - block.off, bytes, block.bytes));
 }
 
+uint64_t gsh_heap_size_of(const struct gsh_heap *heap, const void *ptr)
+{
+    struct gsh_offset_block block;
+    uint64_t off = (uint64_t)(uintptr_t)ptr - heap->base;
+    bool starts_here = gsh_heap_contains(heap, ptr, 1) && off >= heap->internal_bytes &&
+                       gsh_offset_containing(heap->offset, off, &block) && block.off == off;
+    return starts_here ? block.bytes : 0;
+}
+
 enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr, uint64_t bytes)
 {
     struct gsh_memory *memory = heap->physical.memory;
@@ -429,6 +438,7 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
         [GSH_HEAP_MALLOC] = GSH_VOTE_MALLOC,
         [GSH_HEAP_CALLOC] = GSH_VOTE_CALLOC,
         [GSH_HEAP_ALIGN] = GSH_VOTE_ALIGN,
+        [GSH_HEAP_REALLOC] = GSH_VOTE_REALLOC,
     };
     struct plan plan = {0};
     char what[64];

@@ -71,6 +71,10 @@ void gshmem_init(void);
 int gshmem_init_thread(int requested, int *provided);
 /* The level that init gave. */
 void gshmem_query_thread(int *provided);
+/* *initialized is 1 from init to finalize, else 0; any thread, at any time (OpenSHMEM 1.6). */
+void gshmem_query_initialized(int *initialized);
+/* For profilers that put their own in its place; does nothing. */
+void gshmem_pcontrol(int level, ...);
 /* Collective: waits for this PE's kernels and stream calls, then a barrier, then gives everything
  * back. Unfreed memory is freed. The PE may init again. To be called by the thread that called
  * init; from another it prints one line and ends the job. A PE of several whose process exits, or
@@ -90,6 +94,12 @@ void *gshmem_malloc(size_t size);
 void *gshmem_calloc(size_t count, size_t size);
 /* alignment: any power of two up to the heap's range. */
 void *gshmem_align(size_t alignment, size_t size);
+/* As malloc; hints: what the memory is for (GSHMEM_MALLOC_), or 0. An unknown hint is an error. */
+void *gshmem_malloc_with_hints(size_t size, long hints);
+/* Another allocation of `size` bytes with the contents of the one at ptr, as far as both go, which
+ * is freed as by gshmem_free. NULL with ptr as it was, when there is no memory. ptr NULL: as
+ * malloc; size 0: as free, and NULL. */
+void *gshmem_realloc(void *ptr, size_t size);
 /* Waits for all PEs first (and for this PE's outstanding host calls). NULL is ignored. Memory
  * behind the last allocation goes back to the device, in the pieces in which it came, but for
  * pieces of up to GSHMEM_HEAP_KEEP bytes together (4 GiB; on the CPU device at most 64 MiB), which
@@ -159,6 +169,10 @@ GSHMEM_HD_BEGIN
 
 int gshmem_my_pe(void); /* before init: -1 and one line on stderr */
 int gshmem_n_pes(void);
+/* 1: pe can be reached from here, and its copy of the object at addr, which is symmetric; else 0.
+ */
+int gshmem_pe_accessible(int pe);
+int gshmem_addr_accessible(const void *addr, int pe);
 /* The version of OpenSHMEM; callable before init, as the next two. */
 void gshmem_info_get_version(int *major, int *minor);
 void gshmem_info_get_name(char *name); /* at least GSHMEM_MAX_NAME_LEN bytes */
@@ -218,6 +232,9 @@ uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_valu
 /* Changes the signal on pe, like an AMO: fence first to order it after earlier puts, or use
  * putmem_signal. */
 void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+/* The same with GSHMEM_SIGNAL_ADD and _SET (OpenSHMEM 1.6). */
+void gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
+void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 
 /* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------
  */
@@ -227,6 +244,10 @@ void gshmem_fence(void);
 void gshmem_quiet(void);
 void gshmem_ctx_fence(gshmem_ctx_t ctx);
 void gshmem_ctx_quiet(gshmem_ctx_t ctx);
+/* quiet as far as these PEs are concerned, as the context numbers them; it may wait for others, too
+ * (OpenSHMEM 1.6). */
+void gshmem_pe_quiet(const int *target_pes, size_t npes);
+void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes);
 /* Collective over the team. Host calls meet host calls, device calls meet device and stream calls;
  * in a kernel: one thread (or warp or block, in the suffixed forms) of each PE. Returns 0, or an
  * error when the team is invalid. */

@@ -130,6 +130,10 @@ enum {
     GSHMEM_CMP_GE = 5,
 };
 
+/* What memory is for, ORed: gshmem_malloc_with_hints. */
+#define GSHMEM_MALLOC_ATOMICS_REMOTE 1L
+#define GSHMEM_MALLOC_SIGNAL_REMOTE  2L
+
 /* How a signal is changed. */
 enum { GSHMEM_SIGNAL_SET = 9, GSHMEM_SIGNAL_ADD = 10 };
 
