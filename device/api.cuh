@@ -12,6 +12,7 @@
 #include "device/amo.cuh"
 #include "device/ctx.cuh"
 #include "device/default.cuh"
+#include "device/lock.cuh"
 #include "device/order.cuh"
 #include "device/rma.cuh"
 #include "device/signal.cuh"
@@ -186,6 +187,19 @@ GSHMEM_HD void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)
     GSHMEM_EITHER(
         signal_op(GSHMEM_HERE, sig_addr, signal, GSHMEM_SIGNAL_SET, pe, "gshmem_signal_set"),
         gshmem_signal_set(sig_addr, signal, pe));
+}
+
+GSHMEM_HD void gshmem_set_lock(long *lock)
+{
+    GSHMEM_EITHER(set_lock(GSHMEM_HERE, lock, "gshmem_set_lock"), gshmem_set_lock(lock));
+}
+GSHMEM_HD int gshmem_test_lock(long *lock)
+{
+    return GSHMEM_EITHER(test_lock(GSHMEM_HERE, lock, "gshmem_test_lock"), gshmem_test_lock(lock));
+}
+GSHMEM_HD void gshmem_clear_lock(long *lock)
+{
+    GSHMEM_EITHER(clear_lock(GSHMEM_HERE, lock, "gshmem_clear_lock"), gshmem_clear_lock(lock));
 }
 
 GSHMEM_HD int gshmem_barrier(gshmem_team_t team)

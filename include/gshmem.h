@@ -256,6 +256,20 @@ void gshmem_barrier_all(void);
 int gshmem_team_sync(gshmem_team_t team);
 void gshmem_sync_all(void);
 
+/* ---- locks (9.11) [hd]: a lock is a symmetric long, 0 on all PEs before its first use ----------
+ *
+ * A PE at a time holds it, one thread of that PE, from a return of set_lock, or of test_lock with
+ * 0, until that PE's clear_lock; in kernels a thread makes the calls. Who sets a lock that is held
+ * waits at its own memory, and gets it in the order of asking; a PE's own threads in any order.
+ * Without contention set_lock and clear_lock are one atomic each, at a PE that the library chooses
+ * by the lock's place. The words of the long are the library's. */
+
+void gshmem_set_lock(long *lock);
+/* 0: this PE holds the lock now; not 0: another does, or a thread of this PE. */
+int gshmem_test_lock(long *lock);
+/* quiet, then whoever waits longest has the lock. Ends the job when this PE does not hold it. */
+void gshmem_clear_lock(long *lock);
+
 GSHMEM_HD_END
 
 #define gshmem_sync(team) gshmem_team_sync(team)

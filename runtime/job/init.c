@@ -456,6 +456,11 @@ void gshmem_finalize(void)
         gsh_log_set_pe(pe->my_pe);
         gsh_abort(pe, 1, "%s: called by another thread than the one that called init", call);
     }
+    int n_held = __atomic_load_n(&pe->n_locks_held, __ATOMIC_RELAXED);
+    if (n_held > 0) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_ALL, "%s: %d lock%s still held", call, n_held,
+                n_held == 1 ? " is" : "s are");
+    }
     if (pe->is_device_ready) {
         /* what still runs may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));

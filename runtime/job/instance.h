@@ -58,6 +58,7 @@ struct gsh_instance {
     struct gsh_teams *teams;             /* team/team.h */
     struct gsh_contexts *contexts;       /* context/context.h */
     int thread_level;
+    int n_locks_held;                     /* by set_lock and test_lock of the host; atomic */
     struct gsh_instance *next_in_process; /* binding.c's */
 
     /* two-stage: from here on made by gsh_instance_setup_device */
