@@ -143,7 +143,7 @@ void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
     void gshmemx_##NAME##_put_signal_nbi_on_stream(T *dest, const T *source, size_t nelems,      \
                                                    uint64_t *sig_addr, uint64_t signal,          \
                                                    int sig_op, int pe, gshmemx_stream_t stream);
-GSHMEM_TYPES_RMA(RMA)
+GSHMEM_TYPES_GPU(RMA)
 #undef RMA
 
 #define SIZED(BITS, BYTES)                                                                         \

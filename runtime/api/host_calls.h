@@ -32,7 +32,7 @@ void gsh_ibput(gsh_context ctx, const char *call, void *dest, const void *source
                ptrdiff_t sst, size_t bsize, size_t nblocks, size_t elem_bytes, int target);
 void gsh_ibget(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
                ptrdiff_t sst, size_t bsize, size_t nblocks, size_t elem_bytes, int target);
-/* One element of 1, 2, 4 or 8 bytes. */
+/* One element of 1, 2, 4, 8 or 16 bytes. */
 void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, size_t bytes,
            int target);
 void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, size_t bytes,

@@ -239,6 +239,10 @@ void gsh_ibget(gsh_context ctx, const char *call, void *dest, const void *source
 void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, size_t bytes,
            int target)
 {
+    if (bytes > sizeof(uint64_t)) {
+        gsh_put(ctx, call, dest, value, 1, bytes, target);
+        return;
+    }
     struct gsh_instance *pe = gsh_instance_need_device(call);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     uint64_t bits = 0;
@@ -253,6 +257,10 @@ void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, siz
 void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, size_t bytes,
            int target)
 {
+    if (bytes > sizeof(uint64_t)) {
+        gsh_get(ctx, call, value, source, 1, bytes, target);
+        return;
+    }
     struct gsh_instance *pe = gsh_instance_need_device(call);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (gsh_is_far(pe, target)) {

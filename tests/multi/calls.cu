@@ -14,6 +14,7 @@ enum { n_elems = 64, n_words = 8, n_blocks = 4, to_step = 5, from_step = 3, bloc
 struct board {
     long *source, *dest, *back, *words, *old;
     uint64_t *signals;
+    void *wide;
 };
 
 static HD void move_blocks(const board &b, int next, int last)
@@ -50,9 +51,32 @@ static HD void signal(const board &b, int next)
     gshmem_fence();
     gshmem_signal_add(b.signals, 2, next);
     gshmem_signal_add(b.signals, 3, next);
-    gshmem_signal_wait_until(b.signals, GSHMEM_CMP_EQ, 5);
+    gshmem_signal_wait_until(b.signals, GSHMEM_CMP_EQ, 6);
     gshmem_signal_wait_until(b.signals + 1, GSHMEM_CMP_EQ, 7);
 }
+
+/* Of a type that GPUs do not have: 3.25, 4.25, ... and their places in dest. */
+#ifndef __CUDACC__
+static HD void move_long_doubles(const board &b, int next)
+{
+    long double *dest = (long double *)b.wide, *source = dest + 16, *back = dest + 24;
+    gshmem_longdouble_put(dest, source, 2, next);
+    gshmem_longdouble_p(dest + 2, 5.25L, next);
+    gshmem_ctx_longdouble_iput(GSHMEM_CTX_DEFAULT, dest + 3, source + 3, 2, 1, 2, next);
+    gshmem_longdouble_put_nbi(dest + 6, source + 6, 1, next);
+    gshmem_quiet();
+    back[0] = gshmem_longdouble_g(dest + 1, next);
+    gshmem_longdouble_get(back + 1, dest + 2, 2, next);
+    gshmem_put_signal(dest + 7, source + 7, 1, b.signals, 1, GSHMEM_SIGNAL_ADD, next);
+    gshmem_get_nbi(back + 3, dest + 5, 2, next);
+    gshmem_quiet();
+}
+#else
+static HD void move_long_doubles(const board &b, int next)
+{
+    gshmem_signal_add(b.signals, 1, next);
+}
+#endif
 
 static HD int answers(const board &b, int n)
 {
@@ -66,6 +90,7 @@ static HD void do_all(const board &b, int next, int n, long *result)
 {
     move_blocks(b, next, n - 1);
     fetch(b, next);
+    move_long_doubles(b, next);
     signal(b, next);
     *result = answers(b, n);
 }
@@ -123,6 +148,29 @@ static void check_blocks(const board &b, const test_pe *pe)
     }
 }
 
+#ifndef __CUDACC__
+static void fill_long_doubles(const board &b)
+{
+    long double *source = (long double *)b.wide + 16;
+    for (int i = 0; i < 8; i++)
+        source[i] = 3.25L + i;
+}
+
+static void check_long_doubles(const board &b)
+{
+    const long double *dest = (const long double *)b.wide, *back = dest + 24;
+    const long double wanted[8] = {3.25L, 4.25L, 5.25L, 6.25L, 0, 7.25L, 9.25L, 10.25L};
+    const long double wanted_back[5] = {4.25L, 5.25L, 6.25L, 7.25L, 9.25L};
+    for (int i = 0; i < 8; i++)
+        CHECK(dest[i] == wanted[i]);
+    for (int i = 0; i < 5; i++)
+        CHECK(back[i] == wanted_back[i]);
+}
+#else
+static void fill_long_doubles(const board &) {}
+static void check_long_doubles(const board &) {}
+#endif
+
 static void check_fetched(const board &b)
 {
     long old[n_words], words[n_words];
@@ -140,8 +188,10 @@ static void test_calls(const test_pe *pe, bool in_kernel)
     board b = {
         (long *)test_heap(n_elems * sizeof(long)), (long *)test_heap(n_elems * sizeof(long)),
         (long *)test_heap(n_elems * sizeof(long)), (long *)test_heap(n_words * sizeof(long)),
-        (long *)test_heap(n_words * sizeof(long)), (uint64_t *)test_heap(2 * sizeof(uint64_t))};
+        (long *)test_heap(n_words * sizeof(long)), (uint64_t *)test_heap(2 * sizeof(uint64_t)),
+        test_heap(32 * sizeof(long double))};
     long *result = (long *)test_heap(sizeof *result), answer = 0;
+    fill_long_doubles(b);
     prepare(b, pe);
     if (in_kernel) {
         test_collective(pe, all_kernel, 1, 1, b, pe->next, pe->n, result);
@@ -154,7 +204,9 @@ static void test_calls(const test_pe *pe, bool in_kernel)
     CHECK_EQ(answer, 1);
     check_blocks(b, pe);
     check_fetched(b);
+    check_long_doubles(b);
     gshmem_free(result);
+    gshmem_free(b.wide);
     gshmem_free(b.signals);
     gshmem_free(b.old);
     gshmem_free(b.words);

@@ -9,7 +9,7 @@
  */
 /* clang-format off */
 #define RMA_TYPES(M)                                                                               \
-    AMO_FLOATS(M) WAIT_TYPES(M) M(gshmem_bfloat16_t) M(gshmem_half_t) M(char) M(signed char)       \
+    AMO_FLOATS(M) WAIT_TYPES(M) M(long double) M(gshmem_bfloat16_t) M(gshmem_half_t) M(char) M(signed char)       \
     M(unsigned char) M(int8_t) M(uint8_t)
 #define WAIT_TYPES(M) AMO_TYPES(M) M(short) M(unsigned short) M(int16_t) M(uint16_t)
 #define AMO_TYPES(M) BIT_TYPES(M) M(int) M(long) M(long long) M(size_t) M(ptrdiff_t)
