@@ -3,12 +3,14 @@
  * whose contracts hold, are defined here for both sides: a kernel gets the templates of the other
  * device headers, the host the library's functions. Then the calls that only kernels have:
  *     gshmemx_NAME_{put,get,iput,iget,put_nbi,get_nbi,put_signal,put_signal_nbi}_{warp,block}
- * and the same for the sizes and for mem, and the barriers and syncs of a warp and of a block. All
- * threads of the warp or block make the call, with the same arguments. */
+ * the same with a context, gshmemx_ctx_NAME_..., and for the sizes and for mem, and the barriers
+ * and syncs of a warp and of a block. All threads of the warp or block make the call, with the same
+ * arguments. */
 #ifndef GSHMEM_API_CUH
 #define GSHMEM_API_CUH
 
 #include "device/amo.cuh"
+#include "device/ctx.cuh"
 #include "device/default.cuh"
 #include "device/order.cuh"
 #include "device/rma.cuh"
@@ -212,8 +214,57 @@ GSHMEM_GROUP(warp)
 GSHMEM_GROUP(block)
 #undef GSHMEM_GROUP
 
+/* ---- what exists with a context and without one ---------------------------------------------- */
+
+/* The names; the first parameter and argument; pe as the template wants it, and the call's name. */
+#define GSHMEM_CALL(name)       gshmem_##name
+#define GSHMEM_GROUP_CALL(name) gshmemx_##name
+#define GSHMEM_CTX
+#define GSHMEM_CTX_ARG
+#define GSHMEM_TO(name)       pe, "gshmem_" #name
+#define GSHMEM_GROUP_TO(name) pe, "gshmemx_" #name
 #include "device/api_rma.cuh"
+#include "device/api_amo.cuh"
+#undef GSHMEM_CALL
+#undef GSHMEM_GROUP_CALL
+#undef GSHMEM_CTX
+#undef GSHMEM_CTX_ARG
+#undef GSHMEM_TO
+#undef GSHMEM_GROUP_TO
+
 #include "device/api_words.cuh"
+
+#undef GSHMEM_HERE
+#define GSHMEM_HERE             gshmem::detail::in_ctx(ctx)
+#define GSHMEM_CALL(name)       gshmem_ctx_##name
+#define GSHMEM_GROUP_CALL(name) gshmemx_ctx_##name
+#define GSHMEM_CTX              gshmem_ctx_t ctx,
+#define GSHMEM_CTX_ARG          ctx,
+#define GSHMEM_TO(name)         gshmem::detail::pe_in_ctx(ctx, pe, "gshmem_ctx_" #name), "gshmem_ctx_" #name
+#define GSHMEM_GROUP_TO(name) \
+    gshmem::detail::pe_in_ctx(ctx, pe, "gshmemx_ctx_" #name), "gshmemx_ctx_" #name
+#include "device/api_rma.cuh"
+#include "device/api_amo.cuh"
+#undef GSHMEM_CALL
+#undef GSHMEM_GROUP_CALL
+#undef GSHMEM_CTX
+#undef GSHMEM_CTX_ARG
+#undef GSHMEM_TO
+#undef GSHMEM_GROUP_TO
+
+GSHMEM_HD void gshmem_ctx_fence(gshmem_ctx_t ctx)
+{
+    GSHMEM_EITHER(detail::ctx_fence(ctx, "gshmem_ctx_fence"), gshmem_ctx_fence(ctx));
+}
+GSHMEM_HD void gshmem_ctx_quiet(gshmem_ctx_t ctx)
+{
+    GSHMEM_EITHER(detail::ctx_quiet(ctx, "gshmem_ctx_quiet"), gshmem_ctx_quiet(ctx));
+}
+GSHMEM_HD int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team)
+{
+    return GSHMEM_EITHER(detail::ctx_get_team(ctx, team, "gshmem_ctx_get_team"),
+                         gshmem_ctx_get_team(ctx, team));
+}
 
 #undef GSHMEM_EITHER
 #undef GSHMEM_HERE

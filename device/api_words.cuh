@@ -1,70 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of api.cuh: atomics, waits and tests by type [hd]. */
+ * Part of api.cuh: waits and tests by type [hd]. */
 #ifndef GSHMEM_API_WORDS_CUH
 #define GSHMEM_API_WORDS_CUH
-
-/* ---- atomics --------------------------------------------------------------------------------- */
-
-#define GSHMEM_FETCH(OP, NAME, T)                                                      \
-    GSHMEM_HD T gshmem_##NAME##_atomic_##OP(T *dest, T value, int pe)                  \
-    {                                                                                  \
-        return GSHMEM_EITHER(                                                          \
-            atomic_##OP(GSHMEM_HERE, dest, value, pe, "gshmem_" #NAME "_atomic_" #OP), \
-            gshmem_##NAME##_atomic_##OP(dest, value, pe));                             \
-    }
-#define GSHMEM_CHANGE(OP, NAME, T)                                                               \
-    GSHMEM_HD void gshmem_##NAME##_atomic_##OP(T *dest, T value, int pe)                         \
-    {                                                                                            \
-        GSHMEM_EITHER(atomic_##OP(GSHMEM_HERE, dest, value, pe, "gshmem_" #NAME "_atomic_" #OP), \
-                      gshmem_##NAME##_atomic_##OP(dest, value, pe));                             \
-    }
-
-#define GSHMEM_AMO(NAME, T)                                                               \
-    GSHMEM_FETCH(fetch_add, NAME, T)                                                      \
-    GSHMEM_CHANGE(add, NAME, T)                                                           \
-    GSHMEM_HD T gshmem_##NAME##_atomic_compare_swap(T *dest, T cond, T value, int pe)     \
-    {                                                                                     \
-        return GSHMEM_EITHER(atomic_compare_swap(GSHMEM_HERE, dest, cond, value, pe,      \
-                                                 "gshmem_" #NAME "_atomic_compare_swap"), \
-                             gshmem_##NAME##_atomic_compare_swap(dest, cond, value, pe)); \
-    }                                                                                     \
-    GSHMEM_HD T gshmem_##NAME##_atomic_fetch_inc(T *dest, int pe)                         \
-    {                                                                                     \
-        return GSHMEM_EITHER(                                                             \
-            atomic_fetch_inc(GSHMEM_HERE, dest, pe, "gshmem_" #NAME "_atomic_fetch_inc"), \
-            gshmem_##NAME##_atomic_fetch_inc(dest, pe));                                  \
-    }                                                                                     \
-    GSHMEM_HD void gshmem_##NAME##_atomic_inc(T *dest, int pe)                            \
-    {                                                                                     \
-        GSHMEM_EITHER(atomic_inc(GSHMEM_HERE, dest, pe, "gshmem_" #NAME "_atomic_inc"),   \
-                      gshmem_##NAME##_atomic_inc(dest, pe));                              \
-    }
-GSHMEM_TYPES_AMO_STD(GSHMEM_AMO)
-#undef GSHMEM_AMO
-
-#define GSHMEM_AMO(NAME, T)                                                         \
-    GSHMEM_FETCH(swap, NAME, T)                                                     \
-    GSHMEM_CHANGE(set, NAME, T)                                                     \
-    GSHMEM_HD T gshmem_##NAME##_atomic_fetch(const T *source, int pe)               \
-    {                                                                               \
-        return GSHMEM_EITHER(                                                       \
-            atomic_fetch(GSHMEM_HERE, source, pe, "gshmem_" #NAME "_atomic_fetch"), \
-            gshmem_##NAME##_atomic_fetch(source, pe));                              \
-    }
-GSHMEM_TYPES_AMO_EXT(GSHMEM_AMO)
-#undef GSHMEM_AMO
-
-#define GSHMEM_AMO(NAME, T)          \
-    GSHMEM_FETCH(fetch_and, NAME, T) \
-    GSHMEM_CHANGE(and, NAME, T)      \
-    GSHMEM_FETCH(fetch_or, NAME, T)  \
-    GSHMEM_CHANGE(or, NAME, T)       \
-    GSHMEM_FETCH(fetch_xor, NAME, T) \
-    GSHMEM_CHANGE(xor, NAME, T)
-GSHMEM_TYPES_AMO_BIT(GSHMEM_AMO)
-#undef GSHMEM_AMO
-#undef GSHMEM_FETCH
-#undef GSHMEM_CHANGE
 
 /* ---- waits and tests ------------------------------------------------------------------------- */
 

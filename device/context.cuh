@@ -111,6 +111,16 @@ struct unit_context {
 typedef context unit_context;
 #endif
 
+/* Another context of that PE, by its number. On a GPU a type of its own for the same reason. */
+#if defined(__CUDACC__)
+struct numbered_context {
+    uint32_t id;
+    __device__ __forceinline__ operator context() const { return {detail::unit_state(), id}; }
+};
+#else
+typedef context numbered_context;
+#endif
+
 __device__ __forceinline__ unit_context default_context()
 {
 #if defined(__CUDACC__)
@@ -123,7 +133,16 @@ __device__ __forceinline__ unit_context default_context()
 namespace detail
 {
 
-/* For templates over the context's type, which is one of these two. */
+__device__ __forceinline__ numbered_context numbered(uint32_t id)
+{
+#if defined(__CUDACC__)
+    return {id};
+#else
+    return {unit_state(), id};
+#endif
+}
+
+/* For templates over the context's type, which is one of these. */
 __device__ __forceinline__ const gsh_state &state_of(const context &c)
 {
     return c.state;
@@ -133,6 +152,28 @@ __device__ __forceinline__ const gsh_state &state_of(const context &c)
 __device__ __forceinline__ const gsh_state &state_of(unit_context)
 {
     return unit_state();
+}
+
+__device__ __forceinline__ const gsh_state &state_of(numbered_context)
+{
+    return unit_state();
+}
+#endif
+
+__device__ __forceinline__ uint32_t number_of(const context &c)
+{
+    return c.id;
+}
+
+#if defined(__CUDACC__)
+__device__ __forceinline__ uint32_t number_of(unit_context)
+{
+    return 0;
+}
+
+__device__ __forceinline__ uint32_t number_of(numbered_context c)
+{
+    return c.id;
 }
 #endif
 
@@ -160,6 +201,7 @@ template <class F> __device__ __forceinline__ F *unknown(F *f)
 template <auto f, class F = decltype(f)> struct frame;
 template <auto f, class R, class C, class... P> struct frame<f, R (*)(const C &, P...)> {
     static __device__ __noinline__ R in_unit(P... p) { return f(unit_context(), p...); }
+    static __device__ __noinline__ R in_number(numbered_context c, P... p) { return f(c, p...); }
     static __device__ __noinline__ R in_context(context c, P... p) { return f(c, p...); }
 };
 
@@ -167,6 +209,11 @@ template <auto f, class R, class C, class... P> struct frame<f, R (*)(const C &,
 template <auto f, class... A> __device__ __forceinline__ auto apart(unit_context, A... a)
 {
     return frame<f>::in_unit(a...);
+}
+
+template <auto f, class... A> __device__ __forceinline__ auto apart(numbered_context c, A... a)
+{
+    return frame<f>::in_number(c, a...);
 }
 
 template <auto f, class... A> __device__ __forceinline__ auto apart(const context &c, A... a)
@@ -180,6 +227,12 @@ template <auto f, class... A> __device__ __forceinline__ auto apart(const contex
 template <auto f, class... A> __device__ __forceinline__ auto out_of_line(unit_context, A... a)
 {
     return unknown(&frame<f>::in_unit)(a...);
+}
+
+template <auto f, class... A>
+__device__ __forceinline__ auto out_of_line(numbered_context c, A... a)
+{
+    return unknown(&frame<f>::in_number)(c, a...);
 }
 
 template <auto f, class... A> __device__ __forceinline__ auto out_of_line(const context &c, A... a)

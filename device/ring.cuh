@@ -345,8 +345,9 @@ __device__ __forceinline__ request token(const C &c, uint32_t ring, gsh_ring_op 
 
 template <class C> __device__ GSHMEM_APART void write_fences(const C &c)
 {
-    request r = token(c, 0, GSH_RING_FENCE, "gshmem_fence");
-    for (; r.ring < (uint32_t)state_of(c).n_rings; r.ring++) {
+    request r = token(c, first_ring(c), GSH_RING_FENCE,
+                      number_of(c) == 0 ? "gshmem_fence" : "gshmem_ctx_fence");
+    for (; r.ring < end_ring(c); r.ring++) {
         gsh_ring *ring = ring_of(c, &r);
         if (load_relaxed(&ring->gpu_head) != load_relaxed(&ring->gpu_fenced)) {
             uint64_t end = out_of_line<ask<C>>(c, &r);
@@ -360,7 +361,7 @@ template <class C> __device__ GSHMEM_APART void write_fences(const C &c)
 template <class C> __device__ GSHMEM_APART void ring_fence(const C &c)
 {
     bool is_fenced = true;
-    for (uint32_t i = 0; i < (uint32_t)state_of(c).n_rings; i++)
+    for (uint32_t i = first_ring(c); i < end_ring(c); i++)
         is_fenced &=
             load_relaxed(&ring_at(c, i)->gpu_head) == load_relaxed(&ring_at(c, i)->gpu_fenced);
     if (!is_fenced)
@@ -386,17 +387,19 @@ template <class C> __device__ __forceinline__ uint64_t start_quiet(const C &c, r
 template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
 {
     uint64_t ends[GSH_RING_MAX_RINGS];
-    request r = token(c, 0, GSH_RING_QUIET, "gshmem_quiet");
-    for (; r.ring < (uint32_t)state_of(c).n_rings; r.ring++)
-        ends[r.ring] = start_quiet(c, &r);
-    for (r.ring = 0; r.ring < (uint32_t)state_of(c).n_rings; r.ring++) {
-        if (ends[r.ring] == 0)
+    request r = token(c, first_ring(c), GSH_RING_QUIET,
+                      number_of(c) == 0 ? "gshmem_quiet" : "gshmem_ctx_quiet");
+    for (; r.ring < end_ring(c); r.ring++)
+        ends[r.ring - first_ring(c)] = start_quiet(c, &r);
+    for (r.ring = first_ring(c); r.ring < end_ring(c); r.ring++) {
+        uint64_t *end = &ends[r.ring - first_ring(c)];
+        if (*end == 0)
             continue;
-        apart<await_word<C>>(c, &proxy_words(ring_of(c, &r))->cpu_done, ends[r.ring], &r);
+        apart<await_word<C>>(c, &proxy_words(ring_of(c, &r))->cpu_done, *end, &r);
         /* Only now: a quiet under way does not hold back what comes behind it. */
-        store_relaxed(&ring_of(c, &r)->gpu_fenced, ends[r.ring]);
+        store_relaxed(&ring_of(c, &r)->gpu_fenced, *end);
         /* pairs with the loads of gpu_quieted and the fence that follows ring_quiet */
-        store_release(&ring_of(c, &r)->gpu_quieted, ends[r.ring]);
+        store_release(&ring_of(c, &r)->gpu_quieted, *end);
     }
 }
 
@@ -404,7 +407,7 @@ template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
 template <class C> __device__ GSHMEM_APART void ring_quiet(const C &c)
 {
     bool is_quiet = true;
-    for (uint32_t i = 0; i < (uint32_t)state_of(c).n_rings; i++)
+    for (uint32_t i = first_ring(c); i < end_ring(c); i++)
         is_quiet &=
             load_relaxed(&ring_at(c, i)->gpu_head) == atomic_load(&ring_at(c, i)->gpu_quieted);
     if (!is_quiet)

@@ -77,6 +77,30 @@ GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is
  * peer is mapped a kernel's barrier_all reads no team from memory before its flags can leave. */
 #define GSH_WORLD_SYNC_OFF 0u
 
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+/* A context's handle holds what its calls need to know:
+ *   bits 0-7 its number, 8-31 its team, 32-45 its place in the host's table, 46-62 how often that
+ *   place has been given away.
+ * The number says which stream of requests to far PEs its calls go into; contexts may share one. 0
+ * is the default context's, of which all other bits are 0, too. GSHMEM_CTX_INVALID has bit 63. */
+#define GSH_CTX_AT_TEAM        8
+#define GSH_CTX_AT_PLACE       32
+#define GSH_CTX_AT_TURN        46
+#define GSH_CTX_PLACES         ((uint32_t)1 << (GSH_CTX_AT_TURN - GSH_CTX_AT_PLACE))
+#define GSH_CTX_TURNS          ((uint32_t)1 << (63 - GSH_CTX_AT_TURN))
+#define GSH_CTX_NUMBER(handle) ((uint32_t)((handle)&255))
+#define GSH_CTX_TEAM(handle)   ((int32_t)((handle) >> GSH_CTX_AT_TEAM & 0xffffff))
+#define GSH_CTX_PLACE(handle)  ((uint32_t)((handle) >> GSH_CTX_AT_PLACE & (GSH_CTX_PLACES - 1)))
+#define GSH_CTX_INVALID        (~(uint64_t)0)
+
+/* One place; the table's first is never used. Written by the host's threads, under a lock. */
+struct gsh_ctx_record {
+    uint64_t handle; /* of the context that is there; 0: none. Read without the lock */
+    uint64_t owner;  /* PRIVATE: the thread that may use it, else 0 */
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_ctx_record) == 16, "gsh_ctx_record is wire");
+
 /* ---- operations and reports ------------------------------------------------------------------ */
 
 /* Operations on a word of 4 or 8 bytes. The fetching forms return the value before. */
@@ -125,6 +149,8 @@ enum gsh_report_kind {
     GSH_REPORT_BAD_CMP,       /* checks: cmp, in `seen`, is not a comparison */
     GSH_REPORT_MISALIGNED,    /* checks: address is not a multiple of bytes */
     GSH_REPORT_NULL_LOCAL,    /* checks: this PE's side of a copy of bytes is NULL */
+    GSH_REPORT_BAD_CTX,       /* checks: the context, its handle in `seen`, does not exist */
+    GSH_REPORT_BAD_MEMBER,    /* checks: pe is no member of a context.s team, of `expected` PEs */
 };
 
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */
@@ -138,7 +164,9 @@ struct gsh_control {
      * collective malloc and free, when no kernel may use what changes; read by its kernels. */
     uint64_t alloc_table; /* const struct gsh_alloc_range[], device-readable; 0: no checks */
     uint64_t n_allocs;
-    uint64_t reserved2[6];
+    uint64_t ctx_table; /* const struct gsh_ctx_record[GSH_CTX_PLACES], device-readable; 0: no
+                         * checks */
+    uint64_t reserved2[5];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256, "gsh_control is wire");
 
@@ -188,8 +216,8 @@ struct gsh_state {
     uint64_t control;         /* struct gsh_control of this PE, device-writable */
     uint64_t wait_timeout_ns; /* 0: none */
     uint64_t user_off;        /* the first byte of the heap the user can own */
-    uint64_t rings;           /* struct gsh_ring[n_rings] (proxy/ring.h); 0: every peer is mapped */
-    uint64_t n_rings;         /* a power of two */
+    uint64_t rings;           /* struct gsh_ring[] (proxy/ring.h); 0: every peer is mapped */
+    uint64_t n_rings;         /* of the default context, a power of two; the others' come behind */
     uint64_t n_team_units;
     uint64_t reserved1[1];
 };

@@ -38,7 +38,8 @@
  *  sync                     everybody arrived, nothing about data               one flag per peer
  *
  * fence and quiet order what the calling side issued: on the host the host's calls of this PE,
- * in a kernel the calling thread's. */
+ * in a kernel the calling thread's; in the default context, and gshmem_ctx_fence and _quiet in
+ * theirs. */
 #ifndef GSHMEM_H
 #define GSHMEM_H
 
@@ -113,9 +114,35 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
                          long yaxis_mask, gshmem_team_t *yaxis_team);
 /* The fields of config that the mask names. 0, or an error. */
 int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_config_t *config);
-/* Collective over the team, whose kernels and stream calls are complete. Predefined teams stay,
- * with a message; GSHMEM_TEAM_INVALID is ignored. */
+/* Collective over the team, whose kernels and stream calls are complete; its contexts end.
+ * Predefined teams stay, with a message; GSHMEM_TEAM_INVALID is ignored. */
 void gshmem_team_destroy(gshmem_team_t team);
+
+/* ---- making contexts (9.5): host only, before device set-up as well; any thread --------------
+ *
+ * The calls gshmem_ctx_...(ctx, ...) do what those without ctx do, with two differences: PEs are
+ * numbered as in the context's team; and fence and quiet of a context are about its own calls, from
+ * the host and from kernels alike. What is outstanding in other contexts holds up neither
+ * gshmem_ctx_quiet nor gshmem_quiet, which is the default context's; the barriers' quiet is the
+ * default context's, too. A context's calls are not ordered with those of others.
+ *
+ * To far PEs up to GSHMEM_CONTEXTS contexts at a time have a stream of requests of their own; the
+ * next ones share one with another, and a quiet or fence of one is then one of both. All contexts'
+ * small messages to one PE (atomics, puts with a signal, strided puts) are carried out in order, so
+ * that the last of them waits for those before it; so are all puts where data are staged, or where
+ * UCX has no shared memory that it reaches. Host copies by a GPU to near PEs that do not block are
+ * complete together. */
+
+/* A context on all PEs, or on the team, of which this PE is a member: *ctx. Not collective, and the
+ * PEs' contexts have nothing to do with each other. options: GSHMEM_CTX_..., ORed; 0: any thread.
+ * Returns 0; else an error, and *ctx is GSHMEM_CTX_INVALID: no such team or option, or 16383
+ * contexts exist. */
+int gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
+int gshmem_team_create_ctx(gshmem_team_t team, long options, gshmem_ctx_t *ctx);
+/* quiet, and the context is no more. No call of another thread or kernel is in it.
+ * GSHMEM_CTX_INVALID is ignored; the default context stays, with a message. Contexts that are left
+ * end with their team and in finalize. */
+void gshmem_ctx_destroy(gshmem_ctx_t ctx);
 
 #ifdef __cplusplus
 }
@@ -148,6 +175,9 @@ int gshmem_team_n_pes(gshmem_team_t team); /* -1 likewise */
 int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team);
 /* As gshmem_ptr for member pe of the team; NULL also when there is no such member. */
 void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
+/* The team on which ctx was made; for the default context all PEs. 0; of GSHMEM_CTX_INVALID an
+ * error and GSHMEM_TEAM_INVALID. */
+int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
 
 /* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h -
  */
@@ -158,6 +188,10 @@ void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe);
+void gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe);
+void gshmem_ctx_getmem(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe);
+void gshmem_ctx_putmem_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe);
+void gshmem_ctx_getmem_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe);
 
 /* ---- signals (9.8) [hd]: a signal is a symmetric uint64_t --------------------------------------
  */
@@ -168,6 +202,10 @@ void gshmem_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t
                           uint64_t signal, int sig_op, int pe);
 void gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
                               uint64_t signal, int sig_op, int pe);
+void gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                              uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                                  uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 /* This PE's own signal, read atomically. */
 uint64_t gshmem_signal_fetch(const uint64_t *sig_addr);
 /* Waits until this PE's own signal compares so with cmp_value; cmp: a GSHMEM_CMP_. Returns the
@@ -183,6 +221,8 @@ void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 /* Not collective. fence orders, quiet completes: the table above. */
 void gshmem_fence(void);
 void gshmem_quiet(void);
+void gshmem_ctx_fence(gshmem_ctx_t ctx);
+void gshmem_ctx_quiet(gshmem_ctx_t ctx);
 /* Collective over the team. Host calls meet host calls, device calls meet device and stream calls;
  * in a kernel: one thread (or warp or block, in the suffixed forms) of each PE. Returns 0, or an
  * error when the team is invalid. */

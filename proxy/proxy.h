@@ -118,9 +118,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *pro
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe,
                                                               uint64_t off);
 
-/* Ring r's host memory: n_slots slots and the words, both zeroed by the caller, freed by it after
- * destroy. The thread drains it from now on. */
-GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy,
+/* A ring's host memory: n_slots slots and the words, both zeroed by the caller, freed by it after
+ * destroy. The thread drains it from now on; its requests are the context's. */
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, gsh_context ctx,
                                                     struct gsh_ring_slot *slots, uint64_t n_slots,
                                                     struct gsh_ring_cpu *cpu);
 /* For gsh_ring.wake. */
@@ -129,7 +129,7 @@ const struct gsh_ring_wake *gsh_proxy_ring_wake(struct gsh_proxy *proxy);
 /* ---- requests of host threads; any thread, at any time after set-up ---- */
 
 /* Carries out the request and returns when it is complete in its own sense; results are in it.
- * FENCE and QUIET are about those of host threads, and of kernels as far as
+ * FENCE and QUIET are about those in the same context, of host threads, and of kernels as far as
  * they have been taken from the rings (cpu_tail). */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy,
                                                struct gsh_request *request);
@@ -138,12 +138,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy,
                                                 const struct gsh_request *request);
 /* Either of them for a PUT, which is the most frequent request by far. pe is one of the job's,
  * bytes are not 0. */
-GSH_CHECK_RESULT enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
-                                               uint64_t remote_off, const void *local,
-                                               uint64_t bytes, bool is_posted);
-/* How many of them, FENCE and QUIET aside, there were so far: acquire, what they ask for has been
- * handed over. */
-uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy);
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, gsh_context ctx,
+                                               const char *call, int pe, uint64_t remote_off,
+                                               const void *local, uint64_t bytes, bool is_posted);
+/* How many of them in the context, FENCE and QUIET aside, there were so far: acquire, what they ask
+ * for has been handed over. */
+uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy, gsh_context ctx);
 /* Some progress if nobody else is at it: for threads that wait for memory to change (host waits,
  * the CPU device's spins). Cheap. */
 void gsh_proxy_help(struct gsh_proxy *proxy);

@@ -12,9 +12,12 @@
 
 #define GSH_REQUEST_INLINE_MAX 104 /* bytes; a ring's requests bring no more (ring.h) */
 
-/* Operations of one context are ordered by its fence and quiet. 0: GSHMEM_CTX_DEFAULT's. */
+/* The number of a context, below GSH_CONTEXTS: operations of one number are ordered and completed
+ * by its fence and quiet, apart from those of others. Several of the user's contexts may have the
+ * same. 0: GSHMEM_CTX_DEFAULT's. */
 typedef uint32_t gsh_context;
 #define GSH_CONTEXT_DEFAULT 0u
+#define GSH_CONTEXTS        16u
 
 struct gsh_request {
     uint8_t op;         /* enum gsh_far_op */
@@ -23,8 +26,8 @@ struct gsh_request {
     uint8_t sig_op;     /* PUT_SIGNAL, and an AMO on a stream: GSHMEM_SIGNAL_SET or _ADD */
     bool is_fetch;      /* AMO: the old value is asked for; G: always */
     int32_t pe;         /* target */
-    gsh_context ctx;    /* the proxy orders all contexts as one */
-    const char *call;   /* the public name of what a host thread called, for reports; or NULL */
+    gsh_context ctx;
+    const char *call; /* the public name of what a host thread called, for reports; or NULL */
     uint64_t remote_off;
     /* Source of puts, dest of gets; this PE's address space. P, and PUT_SIGNAL of few bytes: NULL
      * when the bytes are in inline_data. */

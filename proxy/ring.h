@@ -21,8 +21,9 @@
  *   their own sense (put: the source may be reused; get: the data is there; quiet: everything
  *   before it in this ring is seen at its PE). Both are written by the proxy with release, never
  *   decrease; kernels read them with acquire.
- * - All requests of one PE's kernels to one target go through ring target % n_rings, so that a
- *   fence or quiet entry of each ring with traffic orders all of it.
+ * - All requests of one PE's kernels to one target, in one context, go through one ring, so that a
+ *   fence or quiet entry of each ring with traffic orders all of it: ring target % n_rings in the
+ *   default context, ring n_rings - 1 + i in context i.
  * - A value that comes back (g, fetching AMOs) goes to a reply cell. A thread takes ticket t, waits
  *   until cell t % GSH_RING_REPLIES has turn t / GSH_RING_REPLIES, asks, waits until both words of
  *   the cell carry GSH_RING_REPLY_MARK(t), and passes the turn on: +1. Only the turn's holder has a
@@ -45,7 +46,7 @@
 #define GSH_RING_SIGNAL_MAX 88  /* bytes of an inline put with signal: three values come first */
 #define GSH_RING_MIN_SLOTS  256 /* a warp's largest requests at once */
 #define GSH_RING_REPLIES    256
-#define GSH_RING_MAX_RINGS  16
+#define GSH_RING_MAX_RINGS  16 /* of the default context; the others have one each */
 #define GSH_RING_LAP        (1ull << 63)
 
 /* Kernels move both words at once. */

@@ -4,10 +4,11 @@
  * blocks. Transports know nothing of rings, heaps, teams, or of the order between operations beyond
  * what is said here.
  *
- * Order: put and get are unordered. flush(pe) completes when every put to pe that was posted before
- * it is visible at pe to its CPU, and to everything that its CPU then tells. Messages from one PE
- * to one other arrive in the order in which they were sent; they are not ordered with put and get.
- */
+ * Order: put and get are unordered. flush(pe, path) completes when every put to pe on that path
+ * that was posted before it is visible at pe to its CPU, and to everything that its CPU then tells;
+ * it need not wait for puts on other paths, which are numbers below GSH_TRANSPORT_PATHS. Messages
+ * from one PE to one other arrive in the order in which they were sent; they are not ordered with
+ * put and get. */
 #ifndef GSH_TRANSPORT_H
 #define GSH_TRANSPORT_H
 
@@ -46,6 +47,7 @@ struct gsh_transport_options {
     struct gsh_transport_events events;
 };
 
+#define GSH_TRANSPORT_PATHS      16
 #define GSH_TRANSPORT_HEADER_MAX 256 /* bytes of a message's header */
 
 struct gsh_transport_ops {
@@ -77,11 +79,12 @@ struct gsh_transport_ops {
 
     /* *is_pending false: complete already, done is not called. put: source may be reused. get: data
      * is there. An offset outside pe's regions is GSH_ERR_ARG. */
-    enum gsh_result (*put)(struct gsh_transport *t, int pe, uint64_t off, const void *source,
-                           uint64_t bytes, struct gsh_op *op, bool *is_pending);
+    enum gsh_result (*put)(struct gsh_transport *t, int pe, unsigned path, uint64_t off,
+                           const void *source, uint64_t bytes, struct gsh_op *op, bool *is_pending);
     enum gsh_result (*get)(struct gsh_transport *t, int pe, uint64_t off, void *dest,
                            uint64_t bytes, struct gsh_op *op, bool *is_pending);
-    enum gsh_result (*flush)(struct gsh_transport *t, int pe, struct gsh_op *op, bool *is_pending);
+    enum gsh_result (*flush)(struct gsh_transport *t, int pe, unsigned path, struct gsh_op *op,
+                             bool *is_pending);
     /* Complete: header and data may be reused. It need not have arrived. */
     enum gsh_result (*send)(struct gsh_transport *t, int pe, const void *header,
                             size_t header_bytes, const void *data, size_t bytes, struct gsh_op *op,

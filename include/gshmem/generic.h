@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The generic interfaces of OpenSHMEM 1.5: gshmem_put(dest, source, nelems, pe) and the rest choose
  * the typed call (gshmem/typed.h has the contracts) by what dest, source or ivar points to: with
- * _Generic in C11, by overloads in C++, there in kernels, too. */
+ * _Generic in C11, by overloads in C++, there in kernels, too. All but the waits and tests take a
+ * context in front: gshmem_put(ctx, dest, source, nelems, pe). */
 #ifndef GSHMEM_GENERIC_H
 #define GSHMEM_GENERIC_H
 
@@ -41,123 +42,21 @@
 #define GSHMEM_OVERLOAD static inline
 #endif
 
-#define GSHMEM_OVERLOADS(NAME, T)                                                               \
-    GSHMEM_OVERLOAD void gshmem_p(T *dest, T value, int pe)                                     \
-    {                                                                                           \
-        gshmem_##NAME##_p(dest, value, pe);                                                     \
-    }                                                                                           \
-    GSHMEM_OVERLOAD T gshmem_g(const T *source, int pe)                                         \
-    {                                                                                           \
-        return gshmem_##NAME##_g(source, pe);                                                   \
-    }                                                                                           \
-    GSHMEM_OVERLOAD void gshmem_put(T *dest, const T *source, size_t nelems, int pe)            \
-    {                                                                                           \
-        gshmem_##NAME##_put(dest, source, nelems, pe);                                          \
-    }                                                                                           \
-    GSHMEM_OVERLOAD void gshmem_get(T *dest, const T *source, size_t nelems, int pe)            \
-    {                                                                                           \
-        gshmem_##NAME##_get(dest, source, nelems, pe);                                          \
-    }                                                                                           \
-    GSHMEM_OVERLOAD void gshmem_put_nbi(T *dest, const T *source, size_t nelems, int pe)        \
-    {                                                                                           \
-        gshmem_##NAME##_put_nbi(dest, source, nelems, pe);                                      \
-    }                                                                                           \
-    GSHMEM_OVERLOAD void gshmem_get_nbi(T *dest, const T *source, size_t nelems, int pe)        \
-    {                                                                                           \
-        gshmem_##NAME##_get_nbi(dest, source, nelems, pe);                                      \
-    }                                                                                           \
-    GSHMEM_OVERLOAD void gshmem_iput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,    \
-                                     size_t nelems, int pe)                                     \
-    {                                                                                           \
-        gshmem_##NAME##_iput(dest, source, dst, sst, nelems, pe);                               \
-    }                                                                                           \
-    GSHMEM_OVERLOAD void gshmem_iget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,    \
-                                     size_t nelems, int pe)                                     \
-    {                                                                                           \
-        gshmem_##NAME##_iget(dest, source, dst, sst, nelems, pe);                               \
-    }                                                                                           \
-    GSHMEM_OVERLOAD void gshmem_put_signal(T *dest, const T *source, size_t nelems,             \
-                                           uint64_t *sig_addr, uint64_t signal, int sig_op,     \
-                                           int pe)                                              \
-    {                                                                                           \
-        gshmem_##NAME##_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe);         \
-    }                                                                                           \
-    GSHMEM_OVERLOAD void gshmem_put_signal_nbi(T *dest, const T *source, size_t nelems,         \
-                                               uint64_t *sig_addr, uint64_t signal, int sig_op, \
-                                               int pe)                                          \
-    {                                                                                           \
-        gshmem_##NAME##_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe);     \
-    }
-GSHMEM_GENERIC_RMA(GSHMEM_OVERLOADS)
-#undef GSHMEM_OVERLOADS
+#define GSHMEM_CALL(name) gshmem_##name
+#define GSHMEM_CTX
+#define GSHMEM_CTX_ARG
+#include "gshmem/overloads.h"
+#undef GSHMEM_CALL
+#undef GSHMEM_CTX
+#undef GSHMEM_CTX_ARG
 
-#define GSHMEM_OVERLOADS(NAME, T)                                    \
-    GSHMEM_OVERLOAD T gshmem_atomic_fetch(const T *source, int pe)   \
-    {                                                                \
-        return gshmem_##NAME##_atomic_fetch(source, pe);             \
-    }                                                                \
-    GSHMEM_OVERLOAD void gshmem_atomic_set(T *dest, T value, int pe) \
-    {                                                                \
-        gshmem_##NAME##_atomic_set(dest, value, pe);                 \
-    }                                                                \
-    GSHMEM_OVERLOAD T gshmem_atomic_swap(T *dest, T value, int pe)   \
-    {                                                                \
-        return gshmem_##NAME##_atomic_swap(dest, value, pe);         \
-    }
-GSHMEM_GENERIC_EXT(GSHMEM_OVERLOADS)
-#undef GSHMEM_OVERLOADS
-
-#define GSHMEM_OVERLOADS(NAME, T)                                                  \
-    GSHMEM_OVERLOAD T gshmem_atomic_compare_swap(T *dest, T cond, T value, int pe) \
-    {                                                                              \
-        return gshmem_##NAME##_atomic_compare_swap(dest, cond, value, pe);         \
-    }                                                                              \
-    GSHMEM_OVERLOAD T gshmem_atomic_fetch_inc(T *dest, int pe)                     \
-    {                                                                              \
-        return gshmem_##NAME##_atomic_fetch_inc(dest, pe);                         \
-    }                                                                              \
-    GSHMEM_OVERLOAD void gshmem_atomic_inc(T *dest, int pe)                        \
-    {                                                                              \
-        gshmem_##NAME##_atomic_inc(dest, pe);                                      \
-    }                                                                              \
-    GSHMEM_OVERLOAD T gshmem_atomic_fetch_add(T *dest, T value, int pe)            \
-    {                                                                              \
-        return gshmem_##NAME##_atomic_fetch_add(dest, value, pe);                  \
-    }                                                                              \
-    GSHMEM_OVERLOAD void gshmem_atomic_add(T *dest, T value, int pe)               \
-    {                                                                              \
-        gshmem_##NAME##_atomic_add(dest, value, pe);                               \
-    }
-GSHMEM_GENERIC_STD(GSHMEM_OVERLOADS)
-#undef GSHMEM_OVERLOADS
-
-#define GSHMEM_OVERLOADS(NAME, T)                                       \
-    GSHMEM_OVERLOAD T gshmem_atomic_fetch_and(T *dest, T value, int pe) \
-    {                                                                   \
-        return gshmem_##NAME##_atomic_fetch_and(dest, value, pe);       \
-    }                                                                   \
-    GSHMEM_OVERLOAD void gshmem_atomic_and(T *dest, T value, int pe)    \
-    {                                                                   \
-        gshmem_##NAME##_atomic_and(dest, value, pe);                    \
-    }                                                                   \
-    GSHMEM_OVERLOAD T gshmem_atomic_fetch_or(T *dest, T value, int pe)  \
-    {                                                                   \
-        return gshmem_##NAME##_atomic_fetch_or(dest, value, pe);        \
-    }                                                                   \
-    GSHMEM_OVERLOAD void gshmem_atomic_or(T *dest, T value, int pe)     \
-    {                                                                   \
-        gshmem_##NAME##_atomic_or(dest, value, pe);                     \
-    }                                                                   \
-    GSHMEM_OVERLOAD T gshmem_atomic_fetch_xor(T *dest, T value, int pe) \
-    {                                                                   \
-        return gshmem_##NAME##_atomic_fetch_xor(dest, value, pe);       \
-    }                                                                   \
-    GSHMEM_OVERLOAD void gshmem_atomic_xor(T *dest, T value, int pe)    \
-    {                                                                   \
-        gshmem_##NAME##_atomic_xor(dest, value, pe);                    \
-    }
-GSHMEM_GENERIC_BIT(GSHMEM_OVERLOADS)
-#undef GSHMEM_OVERLOADS
+#define GSHMEM_CALL(name) gshmem_ctx_##name
+#define GSHMEM_CTX        gshmem_ctx_t ctx,
+#define GSHMEM_CTX_ARG    ctx,
+#include "gshmem/overloads.h"
+#undef GSHMEM_CALL
+#undef GSHMEM_CTX
+#undef GSHMEM_CTX_ARG
 
 #define GSHMEM_OVERLOADS(NAME, T)                                                                  \
     GSHMEM_OVERLOAD void gshmem_wait_until(T *ivar, int cmp, T cmp_value)                          \
@@ -243,81 +142,109 @@ GSHMEM_GENERIC_WAIT(GSHMEM_OVERLOADS)
 struct gshmem_no_type {
     char unused;
 };
-#define GSHMEM_CHOOSE(pointer, SET, ARM) _Generic(*(pointer), struct gshmem_no_type : 0 SET(ARM))
+#define GSHMEM_CHOOSE(pointer, SET, ARM)      _Generic(*(pointer), struct gshmem_no_type : 0 SET(ARM))
 
-#define GSHMEM_ARM_p(NAME, T) , T : gshmem_##NAME##_p
-#define gshmem_p(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_RMA, GSHMEM_ARM_p)(dest, value, pe)
-#define GSHMEM_ARM_g(NAME, T)   , T : gshmem_##NAME##_g
-#define gshmem_g(source, pe)    GSHMEM_CHOOSE(source, GSHMEM_GENERIC_RMA, GSHMEM_ARM_g)(source, pe)
-#define GSHMEM_ARM_put(NAME, T) , T : gshmem_##NAME##_put
-#define gshmem_put(dest, source, nelems, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_RMA, GSHMEM_ARM_put)(dest, source, nelems, pe)
-#define GSHMEM_ARM_get(NAME, T) , T : gshmem_##NAME##_get
-#define gshmem_get(dest, source, nelems, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_RMA, GSHMEM_ARM_get)(dest, source, nelems, pe)
-#define GSHMEM_ARM_put_nbi(NAME, T) , T : gshmem_##NAME##_put_nbi
-#define gshmem_put_nbi(dest, source, nelems, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_RMA, GSHMEM_ARM_put_nbi)(dest, source, nelems, pe)
-#define GSHMEM_ARM_get_nbi(NAME, T) , T : gshmem_##NAME##_get_nbi
-#define gshmem_get_nbi(dest, source, nelems, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_RMA, GSHMEM_ARM_get_nbi)(dest, source, nelems, pe)
-#define GSHMEM_ARM_iput(NAME, T) , T : gshmem_##NAME##_iput
-#define gshmem_iput(dest, source, dst, sst, nelems, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_RMA, GSHMEM_ARM_iput)(dest, source, dst, sst, nelems, pe)
-#define GSHMEM_ARM_iget(NAME, T) , T : gshmem_##NAME##_iget
-#define gshmem_iget(dest, source, dst, sst, nelems, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_RMA, GSHMEM_ARM_iget)(dest, source, dst, sst, nelems, pe)
-#define GSHMEM_ARM_put_signal(NAME, T) , T : gshmem_##NAME##_put_signal
-#define gshmem_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_RMA, GSHMEM_ARM_put_signal)            \
-    (dest, source, nelems, sig_addr, signal, sig_op, pe)
-#define GSHMEM_ARM_put_signal_nbi(NAME, T) , T : gshmem_##NAME##_put_signal_nbi
-#define gshmem_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_RMA, GSHMEM_ARM_put_signal_nbi)            \
-    (dest, source, nelems, sig_addr, signal, sig_op, pe)
-#define GSHMEM_ARM_atomic_fetch(NAME, T) , T : gshmem_##NAME##_atomic_fetch
-#define gshmem_atomic_fetch(source, pe) \
-    GSHMEM_CHOOSE(source, GSHMEM_GENERIC_EXT, GSHMEM_ARM_atomic_fetch)(source, pe)
-#define GSHMEM_ARM_atomic_set(NAME, T) , T : gshmem_##NAME##_atomic_set
-#define gshmem_atomic_set(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_EXT, GSHMEM_ARM_atomic_set)(dest, value, pe)
-#define GSHMEM_ARM_atomic_swap(NAME, T) , T : gshmem_##NAME##_atomic_swap
-#define gshmem_atomic_swap(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_EXT, GSHMEM_ARM_atomic_swap)(dest, value, pe)
-#define GSHMEM_ARM_atomic_compare_swap(NAME, T) , T : gshmem_##NAME##_atomic_compare_swap
-#define gshmem_atomic_compare_swap(dest, cond, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_STD, GSHMEM_ARM_atomic_compare_swap)(dest, cond, value, pe)
-#define GSHMEM_ARM_atomic_fetch_inc(NAME, T) , T : gshmem_##NAME##_atomic_fetch_inc
-#define gshmem_atomic_fetch_inc(dest, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_STD, GSHMEM_ARM_atomic_fetch_inc)(dest, pe)
-#define GSHMEM_ARM_atomic_inc(NAME, T) , T : gshmem_##NAME##_atomic_inc
-#define gshmem_atomic_inc(dest, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_STD, GSHMEM_ARM_atomic_inc)(dest, pe)
-#define GSHMEM_ARM_atomic_fetch_add(NAME, T) , T : gshmem_##NAME##_atomic_fetch_add
-#define gshmem_atomic_fetch_add(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_STD, GSHMEM_ARM_atomic_fetch_add)(dest, value, pe)
-#define GSHMEM_ARM_atomic_add(NAME, T) , T : gshmem_##NAME##_atomic_add
-#define gshmem_atomic_add(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_STD, GSHMEM_ARM_atomic_add)(dest, value, pe)
-#define GSHMEM_ARM_atomic_fetch_and(NAME, T) , T : gshmem_##NAME##_atomic_fetch_and
-#define gshmem_atomic_fetch_and(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_BIT, GSHMEM_ARM_atomic_fetch_and)(dest, value, pe)
-#define GSHMEM_ARM_atomic_and(NAME, T) , T : gshmem_##NAME##_atomic_and
-#define gshmem_atomic_and(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_BIT, GSHMEM_ARM_atomic_and)(dest, value, pe)
-#define GSHMEM_ARM_atomic_fetch_or(NAME, T) , T : gshmem_##NAME##_atomic_fetch_or
-#define gshmem_atomic_fetch_or(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_BIT, GSHMEM_ARM_atomic_fetch_or)(dest, value, pe)
-#define GSHMEM_ARM_atomic_or(NAME, T) , T : gshmem_##NAME##_atomic_or
-#define gshmem_atomic_or(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_BIT, GSHMEM_ARM_atomic_or)(dest, value, pe)
-#define GSHMEM_ARM_atomic_fetch_xor(NAME, T) , T : gshmem_##NAME##_atomic_fetch_xor
-#define gshmem_atomic_fetch_xor(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_BIT, GSHMEM_ARM_atomic_fetch_xor)(dest, value, pe)
-#define GSHMEM_ARM_atomic_xor(NAME, T) , T : gshmem_##NAME##_atomic_xor
-#define gshmem_atomic_xor(dest, value, pe) \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_BIT, GSHMEM_ARM_atomic_xor)(dest, value, pe)
+/* With a context in front, which the number of arguments tells: a form for calls of 2, 3, ... */
+#define GSHMEM_PLAIN(CALL, SET, pointer, ...) GSHMEM_CHOOSE(pointer, SET, GSHMEM_ARM_##CALL)
+#define GSHMEM_WITH_CTX(CALL, SET, ctx, pointer, ...) \
+    GSHMEM_CHOOSE(pointer, SET, GSHMEM_CTX_ARM_##CALL)
+#define GSHMEM_FORM_2(a, b, c, form, ...)                form
+#define GSHMEM_FORM_3(a, b, c, d, form, ...)             form
+#define GSHMEM_FORM_4(a, b, c, d, e, form, ...)          form
+#define GSHMEM_FORM_6(a, b, c, d, e, f, g, form, ...)    form
+#define GSHMEM_FORM_7(a, b, c, d, e, f, g, h, form, ...) form
+/* FORM is one of these. */
+#define GSHMEM_GENERIC(CALL, SET, FORM, ...) \
+    FORM(__VA_ARGS__, GSHMEM_WITH_CTX, GSHMEM_PLAIN, 0)(CALL, SET, __VA_ARGS__)(__VA_ARGS__)
+
+#define GSHMEM_ARM_p(NAME, T)              , T : gshmem_##NAME##_p
+#define GSHMEM_CTX_ARM_p(NAME, T)          , T : gshmem_ctx_##NAME##_p
+#define gshmem_p(...)                      GSHMEM_GENERIC(p, GSHMEM_GENERIC_RMA, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_g(NAME, T)              , T : gshmem_##NAME##_g
+#define GSHMEM_CTX_ARM_g(NAME, T)          , T : gshmem_ctx_##NAME##_g
+#define gshmem_g(...)                      GSHMEM_GENERIC(g, GSHMEM_GENERIC_RMA, GSHMEM_FORM_2, __VA_ARGS__)
+#define GSHMEM_ARM_put(NAME, T)            , T : gshmem_##NAME##_put
+#define GSHMEM_CTX_ARM_put(NAME, T)        , T : gshmem_ctx_##NAME##_put
+#define gshmem_put(...)                    GSHMEM_GENERIC(put, GSHMEM_GENERIC_RMA, GSHMEM_FORM_4, __VA_ARGS__)
+#define GSHMEM_ARM_get(NAME, T)            , T : gshmem_##NAME##_get
+#define GSHMEM_CTX_ARM_get(NAME, T)        , T : gshmem_ctx_##NAME##_get
+#define gshmem_get(...)                    GSHMEM_GENERIC(get, GSHMEM_GENERIC_RMA, GSHMEM_FORM_4, __VA_ARGS__)
+#define GSHMEM_ARM_put_nbi(NAME, T)        , T : gshmem_##NAME##_put_nbi
+#define GSHMEM_CTX_ARM_put_nbi(NAME, T)    , T : gshmem_ctx_##NAME##_put_nbi
+#define gshmem_put_nbi(...)                GSHMEM_GENERIC(put_nbi, GSHMEM_GENERIC_RMA, GSHMEM_FORM_4, __VA_ARGS__)
+#define GSHMEM_ARM_get_nbi(NAME, T)        , T : gshmem_##NAME##_get_nbi
+#define GSHMEM_CTX_ARM_get_nbi(NAME, T)    , T : gshmem_ctx_##NAME##_get_nbi
+#define gshmem_get_nbi(...)                GSHMEM_GENERIC(get_nbi, GSHMEM_GENERIC_RMA, GSHMEM_FORM_4, __VA_ARGS__)
+#define GSHMEM_ARM_iput(NAME, T)           , T : gshmem_##NAME##_iput
+#define GSHMEM_CTX_ARM_iput(NAME, T)       , T : gshmem_ctx_##NAME##_iput
+#define gshmem_iput(...)                   GSHMEM_GENERIC(iput, GSHMEM_GENERIC_RMA, GSHMEM_FORM_6, __VA_ARGS__)
+#define GSHMEM_ARM_iget(NAME, T)           , T : gshmem_##NAME##_iget
+#define GSHMEM_CTX_ARM_iget(NAME, T)       , T : gshmem_ctx_##NAME##_iget
+#define gshmem_iget(...)                   GSHMEM_GENERIC(iget, GSHMEM_GENERIC_RMA, GSHMEM_FORM_6, __VA_ARGS__)
+#define GSHMEM_ARM_put_signal(NAME, T)     , T : gshmem_##NAME##_put_signal
+#define GSHMEM_CTX_ARM_put_signal(NAME, T) , T : gshmem_ctx_##NAME##_put_signal
+#define gshmem_put_signal(...) \
+    GSHMEM_GENERIC(put_signal, GSHMEM_GENERIC_RMA, GSHMEM_FORM_7, __VA_ARGS__)
+#define GSHMEM_ARM_put_signal_nbi(NAME, T)     , T : gshmem_##NAME##_put_signal_nbi
+#define GSHMEM_CTX_ARM_put_signal_nbi(NAME, T) , T : gshmem_ctx_##NAME##_put_signal_nbi
+#define gshmem_put_signal_nbi(...) \
+    GSHMEM_GENERIC(put_signal_nbi, GSHMEM_GENERIC_RMA, GSHMEM_FORM_7, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch(NAME, T)     , T : gshmem_##NAME##_atomic_fetch
+#define GSHMEM_CTX_ARM_atomic_fetch(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch
+#define gshmem_atomic_fetch(...) \
+    GSHMEM_GENERIC(atomic_fetch, GSHMEM_GENERIC_EXT, GSHMEM_FORM_2, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_set(NAME, T)     , T : gshmem_##NAME##_atomic_set
+#define GSHMEM_CTX_ARM_atomic_set(NAME, T) , T : gshmem_ctx_##NAME##_atomic_set
+#define gshmem_atomic_set(...) \
+    GSHMEM_GENERIC(atomic_set, GSHMEM_GENERIC_EXT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_swap(NAME, T)     , T : gshmem_##NAME##_atomic_swap
+#define GSHMEM_CTX_ARM_atomic_swap(NAME, T) , T : gshmem_ctx_##NAME##_atomic_swap
+#define gshmem_atomic_swap(...) \
+    GSHMEM_GENERIC(atomic_swap, GSHMEM_GENERIC_EXT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_compare_swap(NAME, T)     , T : gshmem_##NAME##_atomic_compare_swap
+#define GSHMEM_CTX_ARM_atomic_compare_swap(NAME, T) , T : gshmem_ctx_##NAME##_atomic_compare_swap
+#define gshmem_atomic_compare_swap(...) \
+    GSHMEM_GENERIC(atomic_compare_swap, GSHMEM_GENERIC_STD, GSHMEM_FORM_4, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_inc(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_inc
+#define GSHMEM_CTX_ARM_atomic_fetch_inc(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_inc
+#define gshmem_atomic_fetch_inc(...) \
+    GSHMEM_GENERIC(atomic_fetch_inc, GSHMEM_GENERIC_STD, GSHMEM_FORM_2, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_inc(NAME, T)     , T : gshmem_##NAME##_atomic_inc
+#define GSHMEM_CTX_ARM_atomic_inc(NAME, T) , T : gshmem_ctx_##NAME##_atomic_inc
+#define gshmem_atomic_inc(...) \
+    GSHMEM_GENERIC(atomic_inc, GSHMEM_GENERIC_STD, GSHMEM_FORM_2, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_add(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_add
+#define GSHMEM_CTX_ARM_atomic_fetch_add(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_add
+#define gshmem_atomic_fetch_add(...) \
+    GSHMEM_GENERIC(atomic_fetch_add, GSHMEM_GENERIC_STD, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_add(NAME, T)     , T : gshmem_##NAME##_atomic_add
+#define GSHMEM_CTX_ARM_atomic_add(NAME, T) , T : gshmem_ctx_##NAME##_atomic_add
+#define gshmem_atomic_add(...) \
+    GSHMEM_GENERIC(atomic_add, GSHMEM_GENERIC_STD, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_and(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_and
+#define GSHMEM_CTX_ARM_atomic_fetch_and(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_and
+#define gshmem_atomic_fetch_and(...) \
+    GSHMEM_GENERIC(atomic_fetch_and, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_and(NAME, T)     , T : gshmem_##NAME##_atomic_and
+#define GSHMEM_CTX_ARM_atomic_and(NAME, T) , T : gshmem_ctx_##NAME##_atomic_and
+#define gshmem_atomic_and(...) \
+    GSHMEM_GENERIC(atomic_and, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_or(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_or
+#define GSHMEM_CTX_ARM_atomic_fetch_or(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_or
+#define gshmem_atomic_fetch_or(...) \
+    GSHMEM_GENERIC(atomic_fetch_or, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_or(NAME, T)     , T : gshmem_##NAME##_atomic_or
+#define GSHMEM_CTX_ARM_atomic_or(NAME, T) , T : gshmem_ctx_##NAME##_atomic_or
+#define gshmem_atomic_or(...) \
+    GSHMEM_GENERIC(atomic_or, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_xor(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_xor
+#define GSHMEM_CTX_ARM_atomic_fetch_xor(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_xor
+#define gshmem_atomic_fetch_xor(...) \
+    GSHMEM_GENERIC(atomic_fetch_xor, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_xor(NAME, T)     , T : gshmem_##NAME##_atomic_xor
+#define GSHMEM_CTX_ARM_atomic_xor(NAME, T) , T : gshmem_ctx_##NAME##_atomic_xor
+#define gshmem_atomic_xor(...) \
+    GSHMEM_GENERIC(atomic_xor, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
 #define GSHMEM_ARM_wait_until(NAME, T) , T : gshmem_##NAME##_wait_until
 #define gshmem_wait_until(ivar, cmp, cmp_value) \
     GSHMEM_CHOOSE(ivar, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_wait_until)(ivar, cmp, cmp_value)

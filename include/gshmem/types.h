@@ -154,13 +154,24 @@ typedef int32_t gshmem_team_t;
 /* What a team is to have besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that
  * count; the others have their defaults. */
 typedef struct {
-    int num_contexts; /* contexts that may be made on it; default 0 */
+    int num_contexts; /* that the program wants on it at a time: a wish, not a limit; default 0 */
     /* Lanes, up to 1024: barriers and collectives of the team that may be under way at the same
      * time, in blocks of one kernel or on streams; default 1. */
     int num_lanes;
 } gshmem_team_config_t;
 #define GSHMEM_TEAM_NUM_CONTEXTS 1L
 #define GSHMEMX_TEAM_NUM_LANES   2L
+
+/* A communication context (OpenSHMEM 1.5, 9.5): puts, gets and atomics that are ordered and
+ * completed apart from those of other contexts. A value, which host code and kernels copy freely.
+ */
+typedef struct gshmem_ctx *gshmem_ctx_t;
+#define GSHMEM_CTX_DEFAULT ((gshmem_ctx_t)0) /* of the calls without a context; on all PEs */
+#define GSHMEM_CTX_INVALID ((gshmem_ctx_t)(intptr_t)-1)
+/* Options, which promise something: */
+#define GSHMEM_CTX_SERIALIZED 1L /* the program's threads use the context one at a time */
+#define GSHMEM_CTX_PRIVATE    2L /* the thread that makes it alone uses it */
+#define GSHMEM_CTX_NOSTORE    4L /* quiet and fence are not called on it, except by destroy */
 
 /* gshmemx_init_status. */
 enum {

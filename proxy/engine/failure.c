@@ -87,7 +87,7 @@ void gsh_engine_report_lost(struct gsh_proxy *proxy)
 {
     char operation[80];
     int pe = proxy->lost_pe;
-    const struct gsh_engine_peer *peer = proxy->peers[pe];
+    const struct gsh_engine_peer *peer = proxy->peers[GSH_CONTEXT_DEFAULT][pe];
     unsigned op = peer != NULL ? peer->last_op : GSH_FAR_NONE;
     if (op == GSH_FAR_NONE) {
         snprintf(operation, sizeof(operation), "the connection");

@@ -32,14 +32,14 @@ static void note_call(struct gsh_proxy *proxy)
 }
 
 /* Release: whoever sees the number sees the request to be the engine's, too. */
-static void count_request(struct gsh_proxy *proxy)
+static void count_request(struct gsh_proxy *proxy, gsh_context ctx)
 {
-    gsh_store_release_u64(&proxy->n_requests, proxy->n_requests + 1);
+    gsh_store_release_u64(&proxy->n_requests[ctx], proxy->n_requests[ctx] + 1);
 }
 
-uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy)
+uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy, gsh_context ctx)
 {
-    return gsh_load_acquire_u64(&proxy->n_requests); /* pairs with count_request */
+    return gsh_load_acquire_u64(&proxy->n_requests[ctx]); /* pairs with count_request */
 }
 
 static void enter(struct gsh_proxy *proxy)
@@ -100,7 +100,7 @@ static void host_task_done(struct gsh_request *request)
     struct gsh_proxy *proxy = task->proxy;
     gsh_link_remove(&task->flight);
     if (task->is_posted) {
-        proxy->n_posted--;
+        proxy->n_posted[request->ctx]--;
         gsh_pool_give(&proxy->tasks, task);
     }
     task->is_done = true; /* a pool's objects stay memory */
@@ -135,21 +135,26 @@ static void submit(struct gsh_task *task, const struct gsh_request *request)
     }
     task->request.done = host_task_done;
     if (task->is_posted) {
-        proxy->n_posted++;
+        proxy->n_posted[request->ctx]++;
     }
     if (request->op != GSH_FAR_QUIET) {
-        gsh_link_append(&proxy->flight, &task->flight);
+        gsh_link_append(&proxy->flight[request->ctx], &task->flight);
     }
     gsh_order_submit(proxy, task);
 }
 
-/* A quiet is also about gets, and about sources of puts: about every earlier task. */
+/* A quiet is also about gets, and about sources of puts: about every earlier task of its context.
+ */
 static bool is_over(const struct gsh_proxy *proxy, const struct gsh_task *task)
 {
-    if (!task->is_done || task->request.op != GSH_FAR_QUIET || gsh_link_is_alone(&proxy->flight)) {
+    if (!task->is_done || task->request.op != GSH_FAR_QUIET) {
         return task->is_done;
     }
-    const struct gsh_task *oldest = GSH_HOLDER(struct gsh_task, flight, proxy->flight.next);
+    const struct gsh_link *flight = &proxy->flight[task->request.ctx];
+    if (gsh_link_is_alone(flight)) {
+        return true;
+    }
+    const struct gsh_task *oldest = GSH_HOLDER(struct gsh_task, flight, flight->next);
     return oldest->flight_sequence > task->flight_sequence;
 }
 
@@ -186,16 +191,16 @@ static void round_now_and_then(struct gsh_proxy *proxy)
     gsh_engine_round(proxy, 1);
 }
 
-/* A quiet, its own tasks apart: what the rings had given out before it is complete, gets as well.
- */
+/* A quiet, its own tasks apart: what the context's rings had given out before it is complete, gets
+ * as well. */
 static enum gsh_result run_quiet(struct gsh_proxy *proxy, struct gsh_task *task,
                                  struct gsh_request *request)
 {
-    uint64_t tails[GSH_RING_MAX_RINGS];
+    uint64_t tails[GSH_ENGINE_RINGS_MAX];
     int n_rings = proxy->n_rings;
     unsigned turn = 0;
     for (int r = 0; r < n_rings; r++) {
-        tails[r] = proxy->rings[r]->tail;
+        tails[r] = proxy->rings[r]->ctx == request->ctx ? proxy->rings[r]->tail : 0;
     }
     submit(task, request);
     enum gsh_result result = await(proxy, task, &request->value);
@@ -218,7 +223,7 @@ enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *reque
     } else if (task != NULL) {
         submit(task, request);
         if (request->op != GSH_FAR_FENCE) {
-            count_request(proxy);
+            count_request(proxy, request->ctx);
         }
         r = await(proxy, task, &request->value);
         round_now_and_then(proxy);
@@ -236,13 +241,13 @@ enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request
         return gsh_fail(GSH_ERR_ARG, "operation %u cannot be posted", request->op);
     }
     enter(proxy);
-    while (proxy->n_posted >= GSH_POSTED_MAX && proxy->failure == GSH_OK) {
+    while (proxy->n_posted[request->ctx] >= GSH_POSTED_MAX && proxy->failure == GSH_OK) {
         wait_turn(proxy, &turn);
     }
     struct gsh_task *task = proxy->failure == GSH_OK ? take_task(proxy, true) : NULL;
     if (task != NULL) {
         submit(task, request);
-        count_request(proxy);
+        count_request(proxy, request->ctx);
         round_now_and_then(proxy);
     }
     enum gsh_result r = proxy->failure;
@@ -261,19 +266,22 @@ static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task
     uint64_t unused;
     task->request.op = GSH_FAR_PUT;
     task->request.pe = peer->pe;
+    task->request.ctx = peer->ctx;
     task->request.call = call;
     task->request.remote_off = remote_off;
     task->request.bytes = bytes;
     task->request.done = host_task_done;
     task->op.done = gsh_issue_native_done;
     gsh_engine_peer_activate(peer, GSH_SOURCE_HOST);
-    peer->last_op = GSH_FAR_PUT;
+    peer->main->last_op = GSH_FAR_PUT;
     peer->puts_posted++;
-    proxy->n_posted += is_posted; /* these first, for done may come from within the call */
+    proxy->n_posted[peer->ctx] +=
+        is_posted; /* these first, for done may come from within the call */
     proxy->n_pending++;
-    enum gsh_result r = t->ops->put(t, peer->pe, remote_off, local, bytes, &task->op, &is_pending);
+    enum gsh_result r =
+        t->ops->put(t, peer->pe, peer->ctx, remote_off, local, bytes, &task->op, &is_pending);
     if (r == GSH_OK && !is_pending) {
-        proxy->n_posted -= is_posted;
+        proxy->n_posted[peer->ctx] -= is_posted;
         proxy->n_pending--;
         gsh_pool_give(&proxy->tasks, task);
         return GSH_OK;
@@ -281,24 +289,24 @@ static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task
     if (r != GSH_OK) {
         gsh_issue_native_done(&task->op, r);
     } else if (!task->is_done) {
-        gsh_link_append(&proxy->flight, &task->flight);
+        gsh_link_append(&proxy->flight[peer->ctx], &task->flight);
     }
     return is_posted ? proxy->failure : await(proxy, task, &unused);
 }
 
-enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
+enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, gsh_context ctx, const char *call, int pe,
                               uint64_t remote_off, const void *local, uint64_t bytes,
                               bool is_posted)
 {
     enter(proxy);
-    struct gsh_engine_peer *peer = proxy->peers[pe];
+    struct gsh_engine_peer *peer = gsh_engine_peer_find(proxy, pe, ctx);
     bool is_open = proxy->failure == GSH_OK && proxy->is_native && peer != NULL &&
-                   gsh_engine_peer_is_open(peer) && proxy->n_posted < GSH_POSTED_MAX &&
+                   gsh_engine_peer_is_open(peer) && proxy->n_posted[ctx] < GSH_POSTED_MAX &&
                    gsh_proxy_is_in_heap(proxy, remote_off, bytes);
     struct gsh_task *task = is_open ? take_task(proxy, is_posted) : NULL;
     if (task != NULL) {
         enum gsh_result r = put_at_once(peer, task, call, remote_off, local, bytes);
-        count_request(proxy);
+        count_request(proxy, ctx);
         round_now_and_then(proxy);
         leave(proxy);
         return r;
@@ -306,6 +314,7 @@ enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, const char *call, int pe,
     leave(proxy);
     struct gsh_request request = {.op = GSH_FAR_PUT,
                                   .pe = pe,
+                                  .ctx = ctx,
                                   .call = call,
                                   .remote_off = remote_off,
                                   .local = (void *)(uintptr_t)local,
@@ -334,10 +343,11 @@ size_t gsh_proxy_message_max(const struct gsh_proxy *proxy)
 static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *data, size_t bytes)
 {
     struct gsh_proxy *proxy = task->proxy;
-    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, pe);
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, pe, GSH_CONTEXT_DEFAULT);
     struct gsh_out *out = peer != NULL ? gsh_out_take(proxy, false, true) : NULL;
     task->request.op = GSH_FAR_NONE;
     task->request.pe = pe;
+    task->request.ctx = GSH_CONTEXT_DEFAULT;
     task->request.done = host_task_done;
     if (out == NULL) {
         return;
@@ -386,7 +396,7 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
         return;
     }
     enter(proxy);
-    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, pe);
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, pe, GSH_CONTEXT_DEFAULT);
     struct gsh_out *out = peer != NULL ? gsh_out_take(proxy, true, true) : NULL;
     if (out != NULL) {
         out->header = (struct gsh_message){.kind = GSH_MESSAGE_NOTICE};

@@ -181,7 +181,7 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
 {
     struct gsh_proxy *proxy = context;
     struct gsh_message m;
-    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, from_pe);
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, from_pe, GSH_CONTEXT_DEFAULT);
     if (peer == NULL) {
         return;
     }
@@ -192,7 +192,7 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
     memcpy(&m, header, sizeof(m)); /* transports promise no alignment */
     peer->acked += m.acks;
     if (m.acks > 0) {
-        gsh_engine_peer_settle(peer);
+        gsh_engine_peer_settle_all(peer);
     }
     if (m.kind == GSH_MESSAGE_NOTICE && proxy->options.notice != NULL) {
         proxy->options.notice(proxy->options.context, from_pe, data, bytes);

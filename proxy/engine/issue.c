@@ -63,8 +63,8 @@ static void issue_native(struct gsh_engine_peer *peer, struct gsh_task *task)
         }
     } else if (bytes > 0) {
         peer->puts_posted++;
-        r = t->ops->put(t, peer->pe, request->remote_off, source_of(request), bytes, &task->op,
-                        &is_pending);
+        r = t->ops->put(t, peer->pe, peer->ctx, request->remote_off, source_of(request), bytes,
+                        &task->op, &is_pending);
     }
     if (r != GSH_OK || !is_pending) {
         gsh_issue_native_done(&task->op, r);
@@ -86,7 +86,7 @@ static bool signal_later(struct gsh_engine_peer *peer, const struct gsh_task *ta
     signal->request.remote_off = task->request.sig_off;
     signal->request.operand = task->request.signal;
     signal->needed = gsh_task_is_native(task) ? peer->puts_posted + 1 : 0;
-    signal->needed_staged = peer->stage.n_begun;
+    signal->needed_staged = peer->newest_staged;
     gsh_queue_push(&peer->flush_wait, &signal->request);
     return true;
 }
@@ -197,7 +197,7 @@ static bool ask_get_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
     while (task->at < total) {
         uint64_t bytes = gsh_stage_piece(task->proxy, total, total - task->at);
         struct gsh_out *out =
-            peer->n_gets < GSH_GETS_MAX ? take_out(task, GSH_MESSAGE_GET, false) : NULL;
+            peer->main->n_gets < GSH_GETS_MAX ? take_out(task, GSH_MESSAGE_GET, false) : NULL;
         if (out == NULL) {
             return false;
         }
@@ -206,7 +206,7 @@ static bool ask_get_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
         out->header.bytes = bytes;
         task->at += bytes;
         task->outstanding++;
-        peer->n_gets++;
+        peer->main->n_gets++;
         gsh_out_send(peer, out, NULL, 0);
     }
     if (task->outstanding == 0) {
@@ -222,7 +222,7 @@ static bool ask_iget_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
     while (task->at < request->nelems) {
         uint64_t n = gsh_min_u64(request->nelems - task->at, task->proxy->data_max / size);
         struct gsh_out *out =
-            peer->n_gets < GSH_GETS_MAX ? take_out(task, GSH_MESSAGE_IGET, false) : NULL;
+            peer->main->n_gets < GSH_GETS_MAX ? take_out(task, GSH_MESSAGE_IGET, false) : NULL;
         if (out == NULL) {
             return false;
         }
@@ -233,7 +233,7 @@ static bool ask_iget_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
         out->header.strided.stride = request->remote_stride;
         task->at += n;
         task->outstanding++;
-        peer->n_gets++;
+        peer->main->n_gets++;
         gsh_out_send(peer, out, NULL, 0);
     }
     if (task->outstanding == 0) {
@@ -242,7 +242,14 @@ static bool ask_iget_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
     return true;
 }
 
-/* ---- staged ---- */
+/* ---- staged: the main peer's, whatever the context ---- */
+
+/* What has been begun of a task is the newest that the context has there. */
+static bool note_staged(struct gsh_engine_peer *peer, bool is_issued)
+{
+    peer->newest_staged = peer->main->stage.n_begun;
+    return is_issued;
+}
 
 static bool stage_put(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
@@ -252,7 +259,7 @@ static bool stage_put(struct gsh_engine_peer *peer, struct gsh_task *task)
     if (task->request.bytes == 0) {
         gsh_task_done(task);
     }
-    return gsh_stage_put(peer, task);
+    return note_staged(peer, gsh_stage_put(peer->main, task));
 }
 
 static bool stage_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task)
@@ -261,9 +268,10 @@ static bool stage_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task
         return send_put_signal(peer, task);
     }
     if (gsh_task_fits_message(task)) {
-        return gsh_stage_put_signal(peer, task, gsh_amo_of_signal(task->request.sig_op));
+        return note_staged(
+            peer, gsh_stage_put_signal(peer->main, task, gsh_amo_of_signal(task->request.sig_op)));
     }
-    if (!gsh_stage_put(peer, task)) {
+    if (!note_staged(peer, gsh_stage_put(peer->main, task))) {
         return false;
     }
     (void)signal_later(peer, task); /* its failure has stopped the proxy */
@@ -277,7 +285,7 @@ static bool issue_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task
 
 bool gsh_task_issue(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
-    peer->last_op = task->request.op;
+    peer->main->last_op = task->request.op;
     if (gsh_task_is_native(task)) {
         if (task->request.op != GSH_FAR_PUT_SIGNAL || signal_later(peer, task)) {
             issue_native(peer, task);
@@ -291,7 +299,8 @@ bool gsh_task_issue(struct gsh_engine_peer *peer, struct gsh_task *task)
     case GSH_FAR_PUT_SIGNAL:
         return issue_put_signal(peer, task);
     case GSH_FAR_IPUT:
-        return is_staged(task->proxy) ? gsh_stage_iput(peer, task) : send_iput_parts(peer, task);
+        return is_staged(task->proxy) ? note_staged(peer, gsh_stage_iput(peer->main, task))
+                                      : send_iput_parts(peer, task);
     case GSH_FAR_IGET:
         return ask_iget_parts(peer, task);
     case GSH_FAR_PUT:

@@ -29,13 +29,14 @@ static void mark_done(struct gsh_task *mark)
 /* False: it stays where it is. True: it has gone on, and is no more in its queue. */
 static bool leave_flush_wait(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
-    if (task->needed > peer->puts_flushed || !gsh_stage_is_sent(peer, task->needed_staged)) {
+    if (task->needed > peer->puts_flushed ||
+        !gsh_stage_is_sent(&peer->main->stage, task->needed_staged)) {
         return false;
     }
     if (task->request.op == GSH_TASK_SIGNAL) {
         return gsh_task_issue(peer, task);
     }
-    task->needed = peer->sent;
+    task->needed = gsh_engine_peer_newest(peer);
     gsh_queue_push(&peer->ack_wait, &task->request);
     return true;
 }
@@ -45,13 +46,13 @@ static bool may_pass_fence(struct gsh_engine_peer *peer, struct gsh_task *task)
     if (task->needs_fence) {
         /* flush_wait: signals whose puts are flushed, which the transport has not taken yet. */
         if (peer->puts_flushed != peer->puts_posted || peer->flush_wait.head != NULL ||
-            peer->stage.n_puts > 0) {
+            !gsh_stage_is_sent(&peer->main->stage, peer->newest_staged)) {
             return false;
         }
-        peer->native_after = peer->sent;
+        peer->native_after = gsh_engine_peer_newest(peer);
         task->needs_fence = false;
     }
-    return peer->acked >= peer->native_after || !gsh_task_is_native(task);
+    return peer->main->acked >= peer->native_after || !gsh_task_is_native(task);
 }
 
 static bool leave_queue(struct gsh_engine_peer *peer, struct gsh_task *task)
@@ -63,7 +64,7 @@ static bool leave_queue(struct gsh_engine_peer *peer, struct gsh_task *task)
         return gsh_task_issue(peer, task);
     }
     task->needed = peer->puts_posted;
-    task->needed_staged = peer->stage.n_begun;
+    task->needed_staged = peer->newest_staged;
     gsh_queue_push(&peer->flush_wait, &task->request);
     return true;
 }
@@ -88,7 +89,7 @@ static void drain(struct gsh_engine_peer *peer, struct gsh_queue *queue,
 
 static bool leave_ack_wait(struct gsh_engine_peer *peer, struct gsh_task *mark)
 {
-    if (mark->needed > peer->acked) {
+    if (mark->needed > peer->main->acked) {
         return false;
     }
     mark_done(mark);
@@ -141,18 +142,19 @@ static void enqueue(struct gsh_engine_peer *peer, struct gsh_task *task)
     }
 }
 
-/* Whose requests a FENCE or QUIET is about: a host thread's is about those of kernels, too, which
- * the rings have given out before. */
-static uint32_t sources_of(const struct gsh_task *task)
+/* Whether a FENCE or QUIET is about requests to the peer: those of its context and its source. A
+ * host thread's is about those of kernels, too, which the rings have given out before. */
+static bool is_about(const struct gsh_task *task, const struct gsh_engine_peer *peer)
 {
-    return task->source == GSH_SOURCE_HOST ? UINT32_MAX : 1u << task->source;
+    uint64_t sources = task->source == GSH_SOURCE_HOST ? UINT64_MAX : UINT64_C(1) << task->source;
+    return peer->ctx == task->request.ctx && (peer->sources & sources) != 0;
 }
 
 static void submit_fence(struct gsh_proxy *proxy, struct gsh_task *task)
 {
     for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = at->next) {
         struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, active, at);
-        if (peer->sources & sources_of(task)) {
+        if (is_about(task, peer)) {
             peer->needs_fence = true;
         }
     }
@@ -182,7 +184,7 @@ static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
     for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = next) {
         struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, active, at);
         next = at->next;
-        if (peer->sources & sources_of(quiet)) {
+        if (is_about(quiet, peer)) {
             submit_mark(peer, quiet);
         }
     }
@@ -248,7 +250,7 @@ void gsh_order_submit(struct gsh_proxy *proxy, struct gsh_task *task)
         gsh_task_execute(task);
         return;
     }
-    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, request->pe);
+    struct gsh_engine_peer *peer = gsh_engine_peer(proxy, request->pe, request->ctx);
     if (peer == NULL) {
         return;
     }

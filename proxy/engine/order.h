@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Order among tasks, for each peer by itself.
+ * Order among tasks, for each peer by itself, which is a PE in one context: contexts share neither
+ * queues nor puts, and of the messages to a PE, which are one sequence, each waits for its own.
  *
  * A task is a request on its way: submitted, then in its peer's queue while something holds it up,
  * then issued, then done. Order is kept for each peer by counters:

@@ -74,14 +74,15 @@ void gsh_out_send(struct gsh_engine_peer *peer, struct gsh_out *out, const void 
 {
     struct gsh_proxy *proxy = out->proxy;
     struct gsh_transport *t = proxy->transport;
+    struct gsh_engine_peer *main = peer->main;
     bool is_pending = false;
     out->pe = peer->pe;
     out->op.done = out_done;
-    out->header.acks = peer->to_ack;
-    peer->to_ack = 0;
-    gsh_link_remove(&peer->acking);
+    out->header.acks = main->to_ack;
+    main->to_ack = 0;
+    gsh_link_remove(&main->acking);
     if (gsh_message_changes_memory(out->header.kind)) {
-        peer->sent++;
+        peer->newest_sent = ++main->sent;
     }
     proxy->n_pending++; /* first, for done may come from within the call */
     proxy->n_outs++;

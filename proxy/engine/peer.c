@@ -5,37 +5,66 @@
 #include <stdlib.h>
 #include "proxy/engine/failure.h"
 
-struct gsh_engine_peer *gsh_engine_peer(struct gsh_proxy *proxy, int pe)
+static struct gsh_engine_peer *make(struct gsh_proxy *proxy, int pe, gsh_context ctx,
+                                    struct gsh_engine_peer *main)
 {
-    struct gsh_engine_peer *peer = proxy->peers[pe];
-    if (peer != NULL) {
-        return peer;
+    if (proxy->peers[ctx] == NULL) {
+        proxy->peers[ctx] = calloc((size_t)proxy->options.n_pes, sizeof(*proxy->peers[ctx]));
     }
-    peer = calloc(1, sizeof(*peer));
-    if (peer == NULL) {
+    struct gsh_engine_peer *peer = calloc(1, sizeof(*peer));
+    if (peer == NULL || proxy->peers[ctx] == NULL) {
+        free(peer);
         gsh_engine_fail(proxy, pe, GSH_ERR_NOMEM, "the connection", "no memory");
         return NULL;
     }
     peer->pe = pe;
+    peer->ctx = ctx;
     peer->proxy = proxy;
+    peer->main = peer;
+    if (main != NULL) {
+        peer->main = main;
+        peer->sibling = main->sibling;
+        main->sibling = peer;
+    }
     gsh_link_init(&peer->active);
     gsh_link_init(&peer->waiting);
     gsh_link_init(&peer->acking);
     gsh_stage_peer_init(&peer->stage);
-    proxy->peers[pe] = peer;
+    proxy->peers[ctx][pe] = peer;
     return peer;
+}
+
+struct gsh_engine_peer *gsh_engine_peer(struct gsh_proxy *proxy, int pe, gsh_context ctx)
+{
+    struct gsh_engine_peer *peer = gsh_engine_peer_find(proxy, pe, ctx);
+    if (peer != NULL) {
+        return peer;
+    }
+    if (ctx == GSH_CONTEXT_DEFAULT) {
+        return make(proxy, pe, ctx, NULL);
+    }
+    struct gsh_engine_peer *main = gsh_engine_peer(proxy, pe, GSH_CONTEXT_DEFAULT);
+    return main != NULL ? make(proxy, pe, ctx, main) : NULL;
 }
 
 void gsh_engine_peer_settle(struct gsh_engine_peer *peer)
 {
     if (gsh_engine_peer_is_waiting(peer) || peer->puts_flushed != peer->puts_posted ||
-        peer->acked != peer->sent || peer->stage.n_puts > 0) {
+        peer->main->acked < gsh_engine_peer_newest(peer) ||
+        !gsh_stage_is_sent(&peer->main->stage, peer->newest_staged)) {
         return;
     }
     /* Nothing is left for a fence to order. */
     peer->needs_fence = false;
     peer->sources = 0;
     gsh_link_remove(&peer->active);
+}
+
+void gsh_engine_peer_settle_all(struct gsh_engine_peer *peer)
+{
+    for (peer = peer->main; peer != NULL; peer = peer->sibling) {
+        gsh_engine_peer_settle(peer);
+    }
 }
 
 /* ---- flushes ---- */
@@ -66,7 +95,7 @@ bool gsh_engine_peer_flush(struct gsh_engine_peer *peer)
     peer->flush_target = peer->puts_posted;
     peer->flush_op.done = flush_done;
     proxy->n_pending++; /* first, for done may come from within the call */
-    enum gsh_result r = t->ops->flush(t, peer->pe, &peer->flush_op, &is_pending);
+    enum gsh_result r = t->ops->flush(t, peer->pe, peer->ctx, &peer->flush_op, &is_pending);
     if (r != GSH_OK || !is_pending) {
         flush_done(&peer->flush_op, r);
     }

@@ -48,8 +48,9 @@ static enum gsh_result create_transport(struct gsh_proxy *proxy)
 
 static enum gsh_result build(struct gsh_proxy *proxy)
 {
-    proxy->peers = calloc((size_t)proxy->options.n_pes, sizeof(*proxy->peers));
-    if (proxy->peers == NULL) {
+    proxy->peers[GSH_CONTEXT_DEFAULT] =
+        calloc((size_t)proxy->options.n_pes, sizeof(*proxy->peers[0]));
+    if (proxy->peers[GSH_CONTEXT_DEFAULT] == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no memory for %d far PEs", proxy->options.n_pes);
     }
     enum gsh_result r = gsh_thread_create_event(proxy);
@@ -79,7 +80,9 @@ enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct
     gsh_link_init(&proxy->active);
     gsh_link_init(&proxy->waiting);
     gsh_link_init(&proxy->acking);
-    gsh_link_init(&proxy->flight);
+    for (gsh_context ctx = 0; ctx < GSH_CONTEXTS; ctx++) {
+        gsh_link_init(&proxy->flight[ctx]);
+    }
     gsh_stage_init(&proxy->stage);
     enum gsh_result r = build(proxy);
     if (r != GSH_OK) {
@@ -120,10 +123,12 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_thread_destroy_event(proxy);
     gsh_rings_destroy(proxy);
     gsh_mailbox_finish(&proxy->mailbox);
-    for (int pe = 0; proxy->peers != NULL && pe < proxy->options.n_pes; pe++) {
-        free(proxy->peers[pe]);
+    for (gsh_context ctx = 0; ctx < GSH_CONTEXTS; ctx++) {
+        for (int pe = 0; proxy->peers[ctx] != NULL && pe < proxy->options.n_pes; pe++) {
+            free(proxy->peers[ctx][pe]);
+        }
+        free(proxy->peers[ctx]);
     }
-    free(proxy->peers);
     gsh_pool_empty(&proxy->tasks);
     gsh_pool_empty(&proxy->small_outs);
     gsh_pool_empty(&proxy->large_outs);
@@ -272,11 +277,12 @@ enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe, ui
     return r;
 }
 
-enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, struct gsh_ring_slot *slots,
-                                   uint64_t n_slots, struct gsh_ring_cpu *cpu)
+enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, gsh_context ctx,
+                                   struct gsh_ring_slot *slots, uint64_t n_slots,
+                                   struct gsh_ring_cpu *cpu)
 {
     gsh_lock_take(&proxy->lock);
-    enum gsh_result r = gsh_rings_add(proxy, slots, n_slots, cpu);
+    enum gsh_result r = gsh_rings_add(proxy, ctx, slots, n_slots, cpu);
     gsh_lock_give(&proxy->lock);
     if (r == GSH_OK) {
         gsh_thread_wake(proxy);

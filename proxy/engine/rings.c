@@ -44,6 +44,7 @@ static unsigned drain_ring(struct gsh_proxy *proxy, struct gsh_ring_window *wind
         task->proxy = proxy;
         task->source = (uint8_t)source;
         task->is_done = false;
+        task->request.ctx = window->ctx;
         task->request.done = ring_task_done;
         gsh_order_submit(proxy, task);
     }
@@ -87,11 +88,11 @@ unsigned gsh_rings_retire(struct gsh_proxy *proxy)
     return n;
 }
 
-enum gsh_result gsh_rings_add(struct gsh_proxy *proxy, struct gsh_ring_slot *slots,
+enum gsh_result gsh_rings_add(struct gsh_proxy *proxy, gsh_context ctx, struct gsh_ring_slot *slots,
                               uint64_t n_slots, struct gsh_ring_cpu *cpu)
 {
-    if (proxy->n_rings == GSH_RING_MAX_RINGS) {
-        return gsh_fail(GSH_ERR_ARG, "more than %d rings", GSH_RING_MAX_RINGS);
+    if (proxy->n_rings == GSH_ENGINE_RINGS_MAX) {
+        return gsh_fail(GSH_ERR_ARG, "more than %u rings", GSH_ENGINE_RINGS_MAX);
     }
     struct gsh_ring_window *window = calloc(1, sizeof(*window));
     uint64_t n = gsh_min_u64(n_slots, WINDOW_MAX);
@@ -110,6 +111,7 @@ enum gsh_result gsh_rings_add(struct gsh_proxy *proxy, struct gsh_ring_slot *slo
     }
     window->entry = entry;
     window->n_entries = n;
+    window->ctx = ctx;
     proxy->rings[proxy->n_rings++] = window;
     return GSH_OK;
 }

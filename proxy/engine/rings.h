@@ -17,11 +17,13 @@ struct gsh_ring_window {
     struct gsh_ring_reader reader;
     struct gsh_ring_entry *entry; /* requests [head, tail), at i % n_entries */
     uint64_t n_entries, head, tail;
+    gsh_context ctx; /* of its requests */
 };
 
 /* As gsh_proxy_add_ring, under the lock. */
-GSH_CHECK_RESULT enum gsh_result gsh_rings_add(struct gsh_proxy *proxy, struct gsh_ring_slot *slots,
-                                               uint64_t n_slots, struct gsh_ring_cpu *cpu);
+GSH_CHECK_RESULT enum gsh_result gsh_rings_add(struct gsh_proxy *proxy, gsh_context ctx,
+                                               struct gsh_ring_slot *slots, uint64_t n_slots,
+                                               struct gsh_ring_cpu *cpu);
 /* Submits what kernels have asked for; how much that was. */
 unsigned gsh_rings_drain(struct gsh_proxy *proxy);
 /* Tells the kernels what is done; how much that was. */

@@ -21,7 +21,10 @@ enum {
     GSH_TASK_SIGNAL /* amo_op, remote_off, operand: of a put_signal whose put went before */
 };
 
-#define GSH_SOURCE_HOST GSH_RING_MAX_RINGS /* other sources: the ring's number */
+_Static_assert(GSH_CONTEXTS <= GSH_TRANSPORT_PATHS, "a path for each");
+
+#define GSH_ENGINE_RINGS_MAX (GSH_RING_MAX_RINGS + GSH_CONTEXTS)
+#define GSH_SOURCE_HOST      GSH_ENGINE_RINGS_MAX /* other sources: the ring's number */
 
 /* Messages to one peer that it has not acknowledged; bounds what it must hold. */
 #define GSH_UNACKED_MAX 1024
@@ -51,24 +54,33 @@ struct gsh_task {
     uint64_t flight_sequence; /* host's: grows */
 };
 
+/* A PE in one context: each has its own queues and puts, and nothing waits for another's. Messages,
+ * staging and what the PE asks of this one are the main one's, that of the default context. */
 struct gsh_engine_peer {
     int pe;
-    uint8_t last_op;  /* the newest issued, for reports */
+    gsh_context ctx;
     bool needs_fence; /* the next task to it does */
     bool is_flushing; /* flush_op is the transport's */
-    uint32_t sources; /* bit s: source s may have traffic to it */
-    uint32_t to_ack;  /* its messages carried out here, of which it has not been told */
-    uint32_t n_gets;  /* GET and IGET messages not answered */
+    uint64_t sources; /* bit s: source s may have traffic to it */
     uint64_t puts_posted, puts_flushed, flush_target;
-    uint64_t sent, acked;
-    uint64_t native_after; /* native tasks wait until so many messages are acknowledged */
+    uint64_t newest_sent;   /* the number, by main's `sent`, of its newest message */
+    uint64_t newest_staged; /* the number, by main's stage.n_begun, of its newest put of staging */
+    uint64_t native_after;  /* native tasks wait until so many messages are acknowledged */
     struct gsh_queue queue, flush_wait, ack_wait;
     struct gsh_op flush_op;
-    struct gsh_stage_peer stage;
     struct gsh_proxy *proxy;
     struct gsh_link active;  /* in proxy.active: something here is not known to be seen there */
     struct gsh_link waiting; /* in proxy.waiting: a queue is not empty */
-    struct gsh_link acking;  /* in proxy.acking: to_ack > 0 */
+    struct gsh_engine_peer *main;    /* perhaps itself */
+    struct gsh_engine_peer *sibling; /* the next context's, in no order; main is the first */
+
+    /* ---- of the main one ---- */
+    uint8_t last_op; /* the newest issued, for reports */
+    uint32_t to_ack; /* its messages carried out here, of which it has not been told */
+    uint32_t n_gets; /* GET and IGET messages not answered */
+    uint64_t sent, acked;
+    struct gsh_stage_peer stage;
+    struct gsh_link acking; /* in proxy.acking: to_ack > 0 */
 };
 
 struct gsh_proxy {
@@ -82,20 +94,21 @@ struct gsh_proxy {
     uint64_t heap_bytes; /* the same on every PE */
     size_t data_max;     /* of a message */
 
-    struct gsh_engine_peer **peers; /* [n_pes], made at the first need */
+    /* By context, made at the first need but for the default one's: [n_pes], likewise. */
+    struct gsh_engine_peer **peers[GSH_CONTEXTS];
     struct gsh_link active, waiting, acking;
     unsigned n_pending; /* operations that the transport has not completed */
     unsigned n_outs;    /* messages among them */
     struct gsh_pool tasks, small_outs, large_outs, stage_outs, stage_ins;
     struct gsh_stage stage;
 
-    struct gsh_ring_window *rings[GSH_RING_MAX_RINGS];
+    struct gsh_ring_window *rings[GSH_ENGINE_RINGS_MAX];
     int n_rings;
     unsigned n_ring_tasks; /* in their windows */
 
-    struct gsh_link flight; /* tasks of the host, by flight_sequence */
+    struct gsh_link flight[GSH_CONTEXTS]; /* tasks of the host, by flight_sequence */
     uint64_t flight_sequence;
-    unsigned n_posted; /* tasks in it whose thread does not wait */
+    unsigned n_posted[GSH_CONTEXTS]; /* tasks in it whose thread does not wait */
     unsigned n_calls_until_round;
 
     struct gsh_mailbox mailbox;
@@ -115,7 +128,8 @@ struct gsh_proxy {
     /* Calls of host threads, and their rounds in which something happened; written under the lock,
      * read without. */
     uint32_t n_host_calls;
-    uint64_t n_requests;       /* of host threads, tokens aside, that the engine has; likewise */
+    uint64_t n_requests[GSH_CONTEXTS]; /* of host threads, tokens aside, that the engine has;
+                                        * likewise */
     uint32_t n_waiting;        /* host threads that make rounds until something is done; likewise */
     uint64_t n_sleeps, n_naps; /* the thread's, for tests */
 };

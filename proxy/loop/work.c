@@ -91,7 +91,7 @@ static bool is_flushed(struct gsh_loop *loop, const struct gsh_loop_work *flush)
 {
     for (struct gsh_link *at = loop->works.next; at != &loop->works; at = at->next) {
         const struct gsh_loop_work *work = GSH_HOLDER(struct gsh_loop_work, link, at);
-        if (work->kind == GSH_LOOP_PUT && work->pe == flush->pe &&
+        if (work->kind == GSH_LOOP_PUT && work->pe == flush->pe && work->path == flush->path &&
             work->sequence < flush->sequence) {
             return false;
         }
@@ -173,11 +173,16 @@ static enum gsh_result begin_rma(struct gsh_transport *t, struct gsh_loop_work m
     return GSH_OK;
 }
 
-enum gsh_result gsh_loop_put(struct gsh_transport *t, int pe, uint64_t off, const void *source,
-                             uint64_t bytes, struct gsh_op *op, bool *is_pending)
+enum gsh_result gsh_loop_put(struct gsh_transport *t, int pe, unsigned path, uint64_t off,
+                             const void *source, uint64_t bytes, struct gsh_op *op,
+                             bool *is_pending)
 {
-    struct gsh_loop_work put = {
-        .kind = GSH_LOOP_PUT, .pe = pe, .op = op, .local = (uint8_t *)source, .bytes = bytes};
+    struct gsh_loop_work put = {.kind = GSH_LOOP_PUT,
+                                .pe = pe,
+                                .path = path,
+                                .op = op,
+                                .local = (uint8_t *)source,
+                                .bytes = bytes};
     return begin_rma(t, put, off, is_pending);
 }
 
@@ -189,9 +194,10 @@ enum gsh_result gsh_loop_get(struct gsh_transport *t, int pe, uint64_t off, void
     return begin_rma(t, get, off, is_pending);
 }
 
-enum gsh_result gsh_loop_flush(struct gsh_transport *t, int pe, struct gsh_op *op, bool *is_pending)
+enum gsh_result gsh_loop_flush(struct gsh_transport *t, int pe, unsigned path, struct gsh_op *op,
+                               bool *is_pending)
 {
-    struct gsh_loop_work flush = {.kind = GSH_LOOP_FLUSH, .pe = pe, .op = op};
+    struct gsh_loop_work flush = {.kind = GSH_LOOP_FLUSH, .pe = pe, .path = path, .op = op};
     return begin_rma(t, flush, 0, is_pending);
 }
 

@@ -21,9 +21,10 @@ struct gsh_loop_work {
     struct gsh_link link;
     enum gsh_loop_kind kind;
     int pe;
+    unsigned path;     /* PUT, FLUSH */
     struct gsh_op *op; /* NULL: has been told that it is complete */
     enum gsh_result result;
-    uint64_t sequence; /* flush: waits for puts before it */
+    uint64_t sequence; /* flush: waits for puts before it on its path */
     unsigned delay;    /* calls of progress that still pass it over */
     uint8_t *remote, *local;
     uint64_t bytes;
@@ -58,11 +59,12 @@ static inline struct gsh_loop *gsh_loop_of(struct gsh_transport *t)
 }
 
 /* Rows of struct gsh_transport_ops. */
-enum gsh_result gsh_loop_put(struct gsh_transport *t, int pe, uint64_t off, const void *source,
-                             uint64_t bytes, struct gsh_op *op, bool *is_pending);
+enum gsh_result gsh_loop_put(struct gsh_transport *t, int pe, unsigned path, uint64_t off,
+                             const void *source, uint64_t bytes, struct gsh_op *op,
+                             bool *is_pending);
 enum gsh_result gsh_loop_get(struct gsh_transport *t, int pe, uint64_t off, void *dest,
                              uint64_t bytes, struct gsh_op *op, bool *is_pending);
-enum gsh_result gsh_loop_flush(struct gsh_transport *t, int pe, struct gsh_op *op,
+enum gsh_result gsh_loop_flush(struct gsh_transport *t, int pe, unsigned path, struct gsh_op *op,
                                bool *is_pending);
 enum gsh_result gsh_loop_send(struct gsh_transport *t, int pe, const void *header,
                               size_t header_bytes, const void *data, size_t bytes,

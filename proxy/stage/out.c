@@ -24,13 +24,6 @@ static struct gsh_stage_out *remote_of(struct gsh_link *link)
     return GSH_HOLDER(struct gsh_stage_out, remote, link);
 }
 
-bool gsh_stage_is_sent(const struct gsh_engine_peer *peer, uint64_t number)
-{
-    const struct gsh_link *puts = &peer->stage.puts;
-    return gsh_link_is_alone(puts) ||
-           GSH_HOLDER(struct gsh_stage_out, order, puts->next)->number > number;
-}
-
 /* ---- the end ---- */
 
 static void free_buffer(struct gsh_stage_out *out)
@@ -98,8 +91,8 @@ static void place(struct gsh_stage_out *out)
         gsh_link_append(&proxy->stage.flushing, &peer->stage.flushing);
     }
     proxy->n_pending++; /* first, for done may come from within the call */
-    enum gsh_result r = t->ops->put(t, peer->pe, GSH_STAGE_OFF + out->slot, out->buffer, out->bytes,
-                                    &out->op, &is_pending);
+    enum gsh_result r = t->ops->put(t, peer->pe, peer->ctx, GSH_STAGE_OFF + out->slot, out->buffer,
+                                    out->bytes, &out->op, &is_pending);
     if (r != GSH_OK || !is_pending) {
         put_done(&out->op, r);
     }

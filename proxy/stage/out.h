@@ -15,8 +15,6 @@ bool gsh_stage_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task, i
 uint64_t gsh_stage_piece(const struct gsh_proxy *proxy, uint64_t total, uint64_t left);
 /* To GET and IGET. */
 void gsh_stage_answer(struct gsh_engine_peer *peer, const struct gsh_message *m);
-/* Whether puts up to this number have been sent to the peer. */
-bool gsh_stage_is_sent(const struct gsh_engine_peer *peer, uint64_t number);
 void gsh_stage_granted(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *key,
                        size_t key_bytes);
 /* What can go on; how much happened. */

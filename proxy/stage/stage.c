@@ -173,7 +173,7 @@ void gsh_stage_destroy(struct gsh_proxy *proxy)
     drain(stage);
     free_queued_ins(stage);
     for (int pe = 0; pe < proxy->options.n_pes; pe++) {
-        struct gsh_engine_peer *peer = proxy->peers[pe];
+        struct gsh_engine_peer *peer = proxy->peers[GSH_CONTEXT_DEFAULT][pe];
         if (peer != NULL && peer->stage.slots_here != NULL) {
             stage->ops->unpin(stage->lanes, peer->stage.slots_here);
             peer->stage.slots_here = NULL;

@@ -108,4 +108,11 @@ static inline void gsh_stage_peer_init(struct gsh_stage_peer *peer)
     gsh_link_init(&peer->wanting);
 }
 
+/* Whether puts up to this number have been sent to the peer. */
+static inline bool gsh_stage_is_sent(const struct gsh_stage_peer *peer, uint64_t number)
+{
+    return gsh_link_is_alone(&peer->puts) ||
+           GSH_HOLDER(struct gsh_stage_out, order, peer->puts.next)->number > number;
+}
+
 #endif

@@ -61,6 +61,7 @@ struct gsh_ucx_call *gsh_ucx_begin(struct gsh_ucx_pool *pool, struct gsh_ucx_pee
     call->peer = peer;
     call->op = op;
     call->is_flush = call->is_piece = false;
+    call->path = 0;
     return call;
 }
 
@@ -102,7 +103,7 @@ void gsh_ucx_op_end(struct gsh_op *op, size_t n, enum gsh_result r)
 static void enlist(struct gsh_ucx_call *call, bool is_with_ucx)
 {
     call->is_with_ucx = is_with_ucx;
-    call->peer->n_flushes += call->is_flush;
+    call->peer->paths[call->path].n_flushes += call->is_flush;
     call->peer->n_pieces += call->is_piece;
     append(&call->peer->calls, call);
 }
@@ -110,7 +111,7 @@ static void enlist(struct gsh_ucx_call *call, bool is_with_ucx)
 static void delist(struct gsh_ucx_call *call)
 {
     unlink_call(call);
-    call->peer->n_flushes -= call->is_flush;
+    call->peer->paths[call->path].n_flushes -= call->is_flush;
     call->peer->n_pieces -= call->is_piece;
     call->is_flush = call->is_piece = false;
 }

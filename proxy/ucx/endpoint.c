@@ -147,7 +147,8 @@ static enum gsh_result add_used(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
     return GSH_OK;
 }
 
-static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
+/* NULL: the peer is broken. */
+static ucp_ep_h connect_endpoint(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 {
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
@@ -156,6 +157,19 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {.cb = on_error, .arg = peer},
     };
+    ucp_ep_h ep;
+    ucs_status_t status = ucp_ep_create(u->worker, &params, &ep);
+    if (status != UCS_OK) {
+        char settings[GSH_UCX_SETTINGS_MAX];
+        gsh_ucx_break(peer, "cannot connect: %s%s", ucs_status_string(status),
+                      gsh_ucx_settings(settings));
+        return NULL;
+    }
+    return ep;
+}
+
+static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
+{
     if (peer->address == NULL) {
         return u->core->fail(GSH_ERR_STATE, "far PEs over UCX: the address of PE %d is not known",
                              peer->pe);
@@ -165,12 +179,8 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
         return r;
     }
     peer->state = GSH_UCX_USED;
-    ucs_status_t status = ucp_ep_create(u->worker, &params, &peer->ep);
-    if (status != UCS_OK) {
-        peer->ep = NULL;
-        char settings[GSH_UCX_SETTINGS_MAX];
-        gsh_ucx_break(peer, "cannot connect: %s%s", ucs_status_string(status),
-                      gsh_ucx_settings(settings));
+    peer->ep = connect_endpoint(u, peer);
+    if (peer->ep == NULL) {
         return GSH_OK;
     }
     look_at_lanes(u, peer);
@@ -190,4 +200,15 @@ enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out
         return GSH_ERR_PEER;
     }
     return peer->state == GSH_UCX_UNUSED ? connect_peer(u, peer) : GSH_OK;
+}
+
+ucp_ep_h gsh_ucx_use_path(struct gsh_ucx_peer *peer, unsigned path)
+{
+    if (path == 0 || peer->ep == NULL) {
+        return peer->ep;
+    }
+    if (peer->paths[path].ep == NULL) {
+        peer->paths[path].ep = connect_endpoint(peer->ucx, peer);
+    }
+    return peer->paths[path].ep;
 }

@@ -9,6 +9,8 @@
 struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe);
 /* The peer, ready to be sent to. GSH_ERR_PEER: lost, and told. GSH_OK with a NULL ep: broken. */
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out);
+/* The endpoint of the path, made at the first use; NULL: the peer is broken. */
+ucp_ep_h gsh_ucx_use_path(struct gsh_ucx_peer *peer, unsigned path);
 enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
 
 /* What the user has said about networks, for reports: "" or ", with UCX_TLS=..." */

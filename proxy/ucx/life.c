@@ -39,9 +39,12 @@ static void close_by_force(struct gsh_ucx_peer *peer)
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags = UCP_EP_CLOSE_FLAG_FORCE};
     gsh_ucx_free_remotes(peer);
-    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
-    if (UCS_PTR_IS_PTR(request)) {
-        ucp_request_free(request);
+    for (unsigned path = 0; path < GSH_TRANSPORT_PATHS; path++) {
+        ucp_ep_h ep = path == 0 ? peer->ep : peer->paths[path].ep;
+        ucs_status_ptr_t request = ep != NULL ? ucp_ep_close_nbx(ep, &param) : NULL;
+        if (UCS_PTR_IS_PTR(request)) {
+            ucp_request_free(request);
+        }
     }
 }
 
@@ -61,6 +64,9 @@ void gsh_ucx_bury(struct gsh_ucx *u)
             close_by_force(peer);
         }
         peer->ep = NULL;
+        for (unsigned path = 0; path < GSH_TRANSPORT_PATHS; path++) {
+            peer->paths[path].ep = NULL;
+        }
         gsh_ucx_end_transfers(peer);
         gsh_ucx_end_calls(peer);
     }
@@ -134,18 +140,15 @@ static void say_bye(struct gsh_ucx *u, uint64_t deadline_ns)
     }
 }
 
-/* Those that did not answer are not waited for again. */
-static void close_endpoint(struct gsh_ucx *u, struct gsh_ucx_peer *peer, uint64_t deadline_ns)
+static void close_endpoint(struct gsh_ucx *u, ucp_ep_h *ep, bool is_healthy, uint64_t deadline_ns)
 {
-    bool is_healthy = peer->is_bye_answered || peer->state == GSH_UCX_LEFT;
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags = is_healthy ? 0 : UCP_EP_CLOSE_FLAG_FORCE};
-    gsh_ucx_free_remotes(peer);
-    if (peer->ep == NULL) {
+    if (*ep == NULL) {
         return;
     }
-    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
-    peer->ep = NULL;
+    ucs_status_ptr_t request = ucp_ep_close_nbx(*ep, &param);
+    *ep = NULL;
     if (!UCS_PTR_IS_PTR(request)) {
         return;
     }
@@ -155,6 +158,17 @@ static void close_endpoint(struct gsh_ucx *u, struct gsh_ucx_peer *peer, uint64_
     ucp_request_free(request);
 }
 
+/* Those that did not answer are not waited for again. */
+static void close_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer, uint64_t deadline_ns)
+{
+    bool is_healthy = peer->is_bye_answered || peer->state == GSH_UCX_LEFT;
+    gsh_ucx_free_remotes(peer);
+    for (unsigned path = 1; path < GSH_TRANSPORT_PATHS; path++) {
+        close_endpoint(u, &peer->paths[path].ep, is_healthy, deadline_ns);
+    }
+    close_endpoint(u, &peer->ep, is_healthy, deadline_ns);
+}
+
 void gsh_ucx_leave(struct gsh_ucx *u)
 {
     uint64_t deadline_ns = gsh_now_ns() + LEAVE_NS;
@@ -162,7 +176,7 @@ void gsh_ucx_leave(struct gsh_ucx *u)
     gsh_ucx_bury(u);
     say_bye(u, deadline_ns);
     for (size_t i = 0; i < u->n_used; i++) {
-        close_endpoint(u, u->used[i], deadline_ns);
+        close_peer(u, u->used[i], deadline_ns);
     }
     u->n_used = 0;
 }

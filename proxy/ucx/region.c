@@ -257,9 +257,12 @@ enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_
 
 static void free_remote(const struct gsh_ucx_remote *remote)
 {
-    if (remote->rkey != NULL) {
-        ucp_rkey_destroy(remote->rkey);
+    for (unsigned path = 0; path < GSH_TRANSPORT_PATHS; path++) {
+        if (gsh_ucx_rkey(remote, path) != NULL) {
+            ucp_rkey_destroy(gsh_ucx_rkey(remote, path));
+        }
     }
+    free(remote->path_rkeys);
     free(remote->key);
 }
 
@@ -283,16 +286,25 @@ enum gsh_result gsh_ucx_remove_peer_region(struct gsh_transport *t, int pe, uint
     return GSH_OK;
 }
 
-bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote)
+bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, ucp_ep_h ep, unsigned path,
+                      struct gsh_ucx_remote *remote)
 {
-    if (remote->rkey != NULL || peer->ep == NULL) {
-        return remote->rkey != NULL;
+    if (gsh_ucx_rkey(remote, path) != NULL || ep == NULL) {
+        return ep != NULL;
     }
-    ucs_status_t status = ucp_ep_rkey_unpack(peer->ep, remote->key, &remote->rkey);
+    if (path != 0 && remote->path_rkeys == NULL) {
+        remote->path_rkeys = calloc(GSH_TRANSPORT_PATHS, sizeof(*remote->path_rkeys));
+        if (remote->path_rkeys == NULL) {
+            gsh_ucx_break(peer, "no memory for a key to its memory");
+            return false;
+        }
+    }
+    ucp_rkey_h *rkey = path == 0 ? &remote->rkey : &remote->path_rkeys[path];
+    ucs_status_t status = ucp_ep_rkey_unpack(ep, remote->key, rkey);
     if (status == UCS_OK) {
         return true;
     }
-    remote->rkey = NULL;
+    *rkey = NULL;
     gsh_ucx_break(peer, "cannot open a key to its memory: %s", ucs_status_string(status));
     return false;
 }
@@ -307,7 +319,7 @@ void *gsh_ucx_map_peer_region(struct gsh_transport *t, int pe, uint64_t off)
         return NULL;
     }
     struct gsh_ucx_remote *remote = gsh_ucx_find_remote(peer, off);
-    if (remote == NULL || !gsh_ucx_open_key(peer, remote)) {
+    if (remote == NULL || !gsh_ucx_open_key(peer, peer->ep, 0, remote)) {
         return NULL;
     }
     return ucp_rkey_ptr(remote->rkey, remote->address, &here) == UCS_OK ? here : NULL;

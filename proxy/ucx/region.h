@@ -31,8 +31,14 @@ GSH_CHECK_RESULT enum gsh_result gsh_ucx_check_remote(struct gsh_ucx_peer *peer,
                                                       uint64_t bytes);
 /* This PE's memory at off, and how much of it there is in one piece; NULL: none. */
 uint8_t *gsh_ucx_find_own(const struct gsh_ucx *u, uint64_t off, uint64_t *bytes);
-/* remote->rkey is there; false: the peer is broken. */
-bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, struct gsh_ucx_remote *remote);
+/* NULL: not opened yet. */
+static inline ucp_rkey_h gsh_ucx_rkey(const struct gsh_ucx_remote *remote, unsigned path)
+{
+    return path == 0 ? remote->rkey : remote->path_rkeys != NULL ? remote->path_rkeys[path] : NULL;
+}
+/* gsh_ucx_rkey is there; false: the peer is broken. ep is the path's, or NULL. */
+bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, ucp_ep_h ep, unsigned path,
+                      struct gsh_ucx_remote *remote);
 void gsh_ucx_free_remotes(struct gsh_ucx_peer *peer);
 void gsh_ucx_free_regions(struct gsh_ucx *u);
 

@@ -42,19 +42,21 @@ static size_t count_pieces(struct gsh_ucx_peer *peer, uint64_t off, uint64_t byt
     return n;
 }
 
-/* Opens the keys that [off, off + bytes) needs; false: the peer is broken. */
-static bool open_keys(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes)
+/* Connects the path, and opens the keys that [off, off + bytes) needs; false: the peer is broken.
+ */
+static bool open_keys(struct gsh_ucx_peer *peer, unsigned path, uint64_t off, uint64_t bytes)
 {
-    while (bytes > 0 && peer->ep != NULL) {
+    ucp_ep_h ep = gsh_ucx_use_path(peer, path);
+    while (bytes > 0 && ep != NULL) {
         struct gsh_ucx_remote *remote;
         uint64_t piece = next_piece(peer, off, bytes, &remote);
-        if (!gsh_ucx_open_key(peer, remote)) {
+        if (!gsh_ucx_open_key(peer, ep, path, remote)) {
             return false;
         }
         off += piece;
         bytes -= piece;
     }
-    return peer->ep != NULL;
+    return ep != NULL;
 }
 
 /* An operation to a peer that is broken: it ends in the next progress, when the loss has been
@@ -72,19 +74,23 @@ static enum gsh_result post_to_broken(struct gsh_ucx_peer *peer, struct gsh_op *
     return GSH_OK;
 }
 
-static ucs_status_ptr_t post_piece(bool is_put, struct gsh_ucx_peer *peer,
+/* The path's endpoint and the key are there. */
+static ucs_status_ptr_t post_piece(bool is_put, struct gsh_ucx_peer *peer, unsigned path,
                                    const struct gsh_ucx_remote *remote, uint64_t off, char *local,
                                    uint64_t bytes, struct gsh_ucx_call *call)
 {
+    ucp_ep_h ep = path == 0 ? peer->ep : peer->paths[path].ep;
+    ucp_rkey_h rkey = gsh_ucx_rkey(remote, path);
     ucp_request_param_t param;
     uint64_t address = remote->address + (off - remote->off);
     set_param(&param, call);
-    return is_put ? ucp_put_nbx(peer->ep, local, bytes, address, remote->rkey, &param)
-                  : ucp_get_nbx(peer->ep, local, bytes, address, remote->rkey, &param);
+    return is_put ? ucp_put_nbx(ep, local, bytes, address, rkey, &param)
+                  : ucp_get_nbx(ep, local, bytes, address, rkey, &param);
 }
 
-static enum gsh_result post_pieces(bool is_put, struct gsh_ucx_peer *peer, uint64_t off,
-                                   char *local, uint64_t bytes, struct gsh_op *op, bool *is_pending)
+static enum gsh_result post_pieces(bool is_put, struct gsh_ucx_peer *peer, unsigned path,
+                                   uint64_t off, char *local, uint64_t bytes, struct gsh_op *op,
+                                   bool *is_pending)
 {
     struct gsh_ucx *u = peer->ucx;
     struct gsh_ucx_remote *remote;
@@ -98,7 +104,7 @@ static enum gsh_result post_pieces(bool is_put, struct gsh_ucx_peer *peer, uint6
     if (r != GSH_OK) {
         return r;
     }
-    if (!open_keys(peer, off, bytes)) {
+    if (!open_keys(peer, path, off, bytes)) {
         return post_to_broken(peer, op, is_pending);
     }
     gsh_ucx_op_start(op, n + 1); /* one for this function */
@@ -106,7 +112,7 @@ static enum gsh_result post_pieces(bool is_put, struct gsh_ucx_peer *peer, uint6
         uint64_t piece = next_piece(peer, off, bytes, &remote);
         struct gsh_ucx_call *call = gsh_ucx_begin(&u->calls, peer, op);
         n_complete +=
-            !gsh_ucx_posted(call, post_piece(is_put, peer, remote, off, local, piece, call));
+            !gsh_ucx_posted(call, post_piece(is_put, peer, path, remote, off, local, piece, call));
         off += piece;
         local += piece;
         bytes -= piece;
@@ -129,8 +135,9 @@ static enum gsh_result carry(bool is_put, struct gsh_ucx_peer *peer, uint64_t of
                   : gsh_ucx_carry_get(peer, off, local, bytes, op, is_pending);
 }
 
-static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, uint64_t off, char *local,
-                            uint64_t bytes, struct gsh_op *op, bool *is_pending)
+/* Gets go by path 0. */
+static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, unsigned path, uint64_t off,
+                            char *local, uint64_t bytes, struct gsh_op *op, bool *is_pending)
 {
     struct gsh_ucx_peer *peer;
     struct gsh_ucx_remote *remote;
@@ -139,14 +146,15 @@ static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, uint64_t off
     if (r != GSH_OK || bytes == 0) {
         return r;
     }
-    peer->is_unflushed |= is_put;
+    path = peer->is_carried ? 0 : path;
+    peer->paths[path].is_unflushed |= is_put;
     if (peer->is_carried) {
         return carry(is_put, peer, off, local, bytes, op, is_pending);
     }
     /* The usual case: one piece, whose key is open. */
-    if (next_piece(peer, off, bytes, &remote) != bytes || remote->rkey == NULL ||
+    if (next_piece(peer, off, bytes, &remote) != bytes || gsh_ucx_rkey(remote, path) == NULL ||
         peer->ep == NULL) {
-        return post_pieces(is_put, peer, off, local, bytes, op, is_pending);
+        return post_pieces(is_put, peer, path, off, local, bytes, op, is_pending);
     }
     r = gsh_ucx_reserve_one(u, &u->calls);
     if (r != GSH_OK) {
@@ -154,24 +162,26 @@ static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, uint64_t off
     }
     struct gsh_ucx_call *call = gsh_ucx_begin(&u->calls, peer, op);
     gsh_ucx_op_start(op, 1);
-    *is_pending = gsh_ucx_posted(call, post_piece(is_put, peer, remote, off, local, bytes, call));
+    *is_pending =
+        gsh_ucx_posted(call, post_piece(is_put, peer, path, remote, off, local, bytes, call));
     return GSH_OK;
 }
 
-enum gsh_result gsh_ucx_put(struct gsh_transport *t, int pe, uint64_t off, const void *source,
-                            uint64_t bytes, struct gsh_op *op, bool *is_pending)
+enum gsh_result gsh_ucx_put(struct gsh_transport *t, int pe, unsigned path, uint64_t off,
+                            const void *source, uint64_t bytes, struct gsh_op *op, bool *is_pending)
 {
-    return post(true, (struct gsh_ucx *)t, pe, off, (char *)(uintptr_t)source, bytes, op,
+    return post(true, (struct gsh_ucx *)t, pe, path, off, (char *)(uintptr_t)source, bytes, op,
                 is_pending);
 }
 
 enum gsh_result gsh_ucx_get(struct gsh_transport *t, int pe, uint64_t off, void *dest,
                             uint64_t bytes, struct gsh_op *op, bool *is_pending)
 {
-    return post(false, (struct gsh_ucx *)t, pe, off, dest, bytes, op, is_pending);
+    return post(false, (struct gsh_ucx *)t, pe, 0, off, dest, bytes, op, is_pending);
 }
 
-enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op, bool *is_pending)
+enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, unsigned path, struct gsh_op *op,
+                              bool *is_pending)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     struct gsh_ucx_peer *peer;
@@ -181,10 +191,12 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op
     if (r != GSH_OK) {
         return r;
     }
-    if (!peer->is_unflushed && peer->n_flushes == 0) {
+    path = peer->is_carried ? 0 : path;
+    if (!peer->paths[path].is_unflushed && peer->paths[path].n_flushes == 0) {
         return GSH_OK; /* nothing was put since the last one, which is complete */
     }
-    if (peer->ep == NULL) {
+    ucp_ep_h ep = gsh_ucx_use_path(peer, path);
+    if (ep == NULL) {
         return post_to_broken(peer, op, is_pending);
     }
     if (peer->is_carried) {
@@ -196,9 +208,10 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, struct gsh_op *op
     }
     struct gsh_ucx_call *call = gsh_ucx_begin(&u->calls, peer, op);
     call->is_flush = true;
+    call->path = (uint8_t)path;
     set_param(&param, call);
     gsh_ucx_op_start(op, 1);
-    peer->is_unflushed = false;
-    *is_pending = gsh_ucx_posted(call, ucp_ep_flush_nbx(peer->ep, &param));
+    peer->paths[path].is_unflushed = false;
+    *is_pending = gsh_ucx_posted(call, ucp_ep_flush_nbx(ep, &param));
     return GSH_OK;
 }

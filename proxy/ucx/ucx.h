@@ -45,6 +45,7 @@ struct gsh_ucx_call {
     struct gsh_ucx_peer *peer;
     struct gsh_op *op; /* NULL: nobody waits */
     bool is_flush;
+    uint8_t path;     /* of a flush */
     bool is_piece;    /* of carry.h */
     bool is_with_ucx; /* its callback will come; else the peer's answer, or its end */
     uint8_t *dest;    /* of a get by messages, and the bytes that have not come */
@@ -60,9 +61,10 @@ struct gsh_ucx_message {
 /* A region of a peer. */
 struct gsh_ucx_remote {
     uint64_t off, bytes;
-    uint64_t address; /* there */
-    ucp_rkey_h rkey;  /* NULL until the first use */
-    void *key;        /* as it came: packed by UCX */
+    uint64_t address;       /* there */
+    ucp_rkey_h rkey;        /* NULL until the first use */
+    ucp_rkey_h *path_rkeys; /* [GSH_TRANSPORT_PATHS], likewise, of endpoints of paths; or NULL */
+    void *key;              /* as it came: packed by UCX */
 };
 
 /* A region of this PE. */
@@ -82,6 +84,13 @@ struct gsh_ucx_early {
     _Alignas(max_align_t) uint8_t content[]; /* header, then data */
 };
 
+/* Puts that are flushed by themselves: what the network brings is known for each endpoint only. */
+struct gsh_ucx_path {
+    ucp_ep_h ep;       /* NULL: none yet; path 0 has the peer's */
+    bool is_unflushed; /* put to since the last flush was posted */
+    unsigned n_flushes;
+};
+
 struct gsh_ucx_peer {
     struct gsh_ucx *ucx;
     int pe;
@@ -95,8 +104,7 @@ struct gsh_ucx_peer {
 
     struct gsh_ucx_remote *remotes; /* by off */
     size_t n_remotes, remotes_room, last_remote;
-    bool is_unflushed; /* put to since the last flush was posted */
-    unsigned n_flushes;
+    struct gsh_ucx_path paths[GSH_TRANSPORT_PATHS];
     struct gsh_ucx_link calls;
 
     uint64_t send_sequence, receive_sequence; /* of the next message */

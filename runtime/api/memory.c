@@ -54,7 +54,7 @@ void gshmem_free(void *ptr)
         return;
     }
     gsh_require(pe, "gshmem_free", pe->device_ops->quiet(pe));
-    gsh_far_quiet(pe, GSH_CONTEXT_DEFAULT, "gshmem_free");
+    gsh_far_quiet_all(pe, "gshmem_free");
     gsh_require(pe, "gshmem_free", gsh_heap_free(pe->heap, ptr));
     gsh_require(pe, "gshmem_free", gsh_setup_publish_allocations(pe));
 }

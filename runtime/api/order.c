@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host fence, quiet, barrier and sync. What the flags of a host sync look like is job/page.h's. */
 #include "gshmem.h"
+#include "runtime/api/context.h"
 #include "runtime/api/host_calls.h"
+#include "runtime/context/context.h"
 #include "runtime/team/team.h"
 #include "runtime/far/far.h"
 #include "runtime/job/binding.h"
@@ -10,14 +12,6 @@
 #include "runtime/setup/setup.h"
 
 /* Before device set-up nothing can be outstanding, and set-up is collective: do not start it. */
-static void quiet(struct gsh_instance *pe, gsh_context ctx, const char *call)
-{
-    if (pe->is_device_ready) {
-        gsh_require(pe, call, pe->device_ops->quiet(pe));
-        gsh_far_quiet(pe, ctx, call);
-    }
-}
-
 static void fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
     if (pe->is_device_ready) {
@@ -33,7 +27,40 @@ void gshmem_fence(void)
 
 void gshmem_quiet(void)
 {
-    quiet(gsh_instance_need("gshmem_quiet"), GSH_CONTEXT_DEFAULT, "gshmem_quiet");
+    gsh_context_quiet(gsh_instance_need("gshmem_quiet"), GSH_CONTEXT_DEFAULT, "gshmem_quiet");
+}
+
+/* The context's number; false: it is none, and there is nothing to do. */
+static bool find_number(gshmem_ctx_t ctx, const char *call, gsh_context *number)
+{
+    if (ctx == GSHMEM_CTX_INVALID) {
+        return false;
+    }
+    if (GSH_CHECKS && ctx != GSHMEM_CTX_DEFAULT) {
+        gsh_context_check(gsh_context_handle(ctx), call);
+    }
+    *number = GSH_CTX_NUMBER(gsh_context_handle(ctx));
+    return true;
+}
+
+void gshmem_ctx_fence(gshmem_ctx_t ctx)
+{
+    static const char call[] = "gshmem_ctx_fence";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    gsh_context number;
+    if (find_number(ctx, call, &number)) {
+        fence(pe, number, call);
+    }
+}
+
+void gshmem_ctx_quiet(gshmem_ctx_t ctx)
+{
+    static const char call[] = "gshmem_ctx_quiet";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    gsh_context number;
+    if (find_number(ctx, call, &number)) {
+        gsh_context_quiet(pe, number, call);
+    }
 }
 
 int gshmem_barrier(gshmem_team_t team)
@@ -43,7 +70,7 @@ int gshmem_barrier(gshmem_team_t team)
     struct gsh_team *t;
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
-        quiet(pe, GSH_CONTEXT_DEFAULT, call);
+        gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
         gsh_host_sync(pe, t, call);
     }
     return gsh_public_error(r);
@@ -65,7 +92,7 @@ void gshmem_barrier_all(void)
 {
     static const char call[] = "gshmem_barrier_all";
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    quiet(pe, GSH_CONTEXT_DEFAULT, call);
+    gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
     gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }
 

@@ -219,40 +219,6 @@ void gsh_put_signal_nbi(gsh_context ctx, const char *call, void *dest, const voi
     gsh_put_signal(ctx, call, dest, source, nelems, elem_bytes, sig_addr, signal, sig_op, target);
 }
 
-void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe)
-{
-    gsh_put(GSH_CONTEXT_DEFAULT, "gshmem_putmem", dest, source, bytes, 1, pe);
-}
-
-void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe)
-{
-    gsh_get(GSH_CONTEXT_DEFAULT, "gshmem_getmem", dest, source, bytes, 1, pe);
-}
-
-void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe)
-{
-    gsh_put_nbi(GSH_CONTEXT_DEFAULT, "gshmem_putmem_nbi", dest, source, bytes, 1, pe);
-}
-
-void gshmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe)
-{
-    gsh_get_nbi(GSH_CONTEXT_DEFAULT, "gshmem_getmem_nbi", dest, source, bytes, 1, pe);
-}
-
-void gshmem_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
-                          uint64_t signal, int sig_op, int pe)
-{
-    gsh_put_signal(GSH_CONTEXT_DEFAULT, "gshmem_putmem_signal", dest, source, bytes, 1, sig_addr,
-                   signal, sig_op, pe);
-}
-
-void gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
-                              uint64_t signal, int sig_op, int pe)
-{
-    gsh_put_signal_nbi(GSH_CONTEXT_DEFAULT, "gshmem_putmem_signal_nbi", dest, source, bytes, 1,
-                       sig_addr, signal, sig_op, pe);
-}
-
 void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
     static const char call[] = "gshmemx_signal_op";

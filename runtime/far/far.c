@@ -43,9 +43,8 @@ void gsh_far_post(struct gsh_instance *pe, gsh_context ctx, const char *call,
 void gsh_far_put(struct gsh_instance *pe, gsh_context ctx, const char *call, void *symmetric,
                  const void *source, uint64_t bytes, int target, bool is_nbi)
 {
-    (void)ctx; /* the proxy covers it by the fence and quiet of any context */
     uint64_t off = (uint64_t)(uintptr_t)symmetric - pe->state.base;
-    enum gsh_result r = gsh_proxy_put(pe->proxy, call, target, off, source, bytes, is_nbi);
+    enum gsh_result r = gsh_proxy_put(pe->proxy, ctx, call, target, off, source, bytes, is_nbi);
     gsh_require_far(pe, call, r);
 }
 
@@ -74,11 +73,23 @@ static uint64_t taken(const struct gsh_far_ring *ring)
     return gsh_load_acquire_u64(&ring->cpu->cpu_tail); /* pairs with the proxy's release */
 }
 
-/* Whether a ring has had requests that the host's last fence or quiet, of which `covered` is the
- * note, does not cover. Two loads for each ring. */
-static bool have_kernels_asked(const struct gsh_far *far, size_t covered)
+/* A context's rings. */
+struct span {
+    int first, end;
+};
+
+static struct span rings_of(const struct gsh_far *far, gsh_context ctx)
 {
-    for (int i = 0; i < far->n_rings; i++) {
+    int own = far->n_rings + (int)ctx - 1;
+    return ctx == GSH_CONTEXT_DEFAULT ? (struct span){0, far->n_rings}
+                                      : (struct span){own, own + 1};
+}
+
+/* Whether one of the rings has had requests that the host's last fence or quiet, of which `covered`
+ * is the note, does not cover. Two loads for each ring. */
+static bool have_kernels_asked(const struct gsh_far *far, struct span rings, size_t covered)
+{
+    for (int i = rings.first; i < rings.end; i++) {
         const struct gsh_far_ring *ring = &far->rings[i];
         const uint64_t *note = (const uint64_t *)((const char *)ring + covered);
         uint64_t tail = taken(ring);
@@ -117,29 +128,30 @@ static void order(struct gsh_instance *pe, gsh_context ctx, const char *call, in
                   uint64_t *n_covered, size_t covered)
 {
     struct gsh_far *far = pe->far;
+    struct span rings = rings_of(far, ctx);
     uint64_t tails[GSH_RING_MAX_RINGS];
-    uint64_t n_asked = gsh_proxy_n_requests(pe->proxy);
+    uint64_t n_asked = gsh_proxy_n_requests(pe->proxy, ctx);
     /* acquire: pairs with note_most(), so that who finds nothing to do has what the other thread's
      * quiet brought */
     bool is_covered = __atomic_load_n(n_covered, __ATOMIC_ACQUIRE) >= n_asked;
-    if (is_covered && !have_kernels_asked(far, covered)) {
+    if (is_covered && !have_kernels_asked(far, rings, covered)) {
         return;
     }
-    for (int i = 0; i < far->n_rings; i++) {
-        tails[i] = await_taken(pe, &far->rings[i]);
+    for (int i = rings.first; i < rings.end; i++) {
+        tails[i - rings.first] = await_taken(pe, &far->rings[i]);
     }
     struct gsh_request request = {.op = (uint8_t)op, .ctx = ctx};
     gsh_require_far(pe, call, gsh_proxy_run(pe->proxy, &request));
     note_most(n_covered, n_asked);
-    for (int i = 0; i < far->n_rings; i++) {
-        note_most((uint64_t *)((char *)&far->rings[i] + covered), tails[i]);
+    for (int i = rings.first; i < rings.end; i++) {
+        note_most((uint64_t *)((char *)&far->rings[i] + covered), tails[i - rings.first]);
     }
 }
 
 void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
     if (pe->far != NULL) {
-        order(pe, ctx, call, GSH_FAR_FENCE, &pe->far->n_fenced,
+        order(pe, ctx, call, GSH_FAR_FENCE, &pe->far->n_fenced[ctx],
               offsetof(struct gsh_far_ring, fenced));
     }
 }
@@ -147,7 +159,15 @@ void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
     if (pe->far != NULL) {
-        order(pe, ctx, call, GSH_FAR_QUIET, &pe->far->n_quieted,
+        order(pe, ctx, call, GSH_FAR_QUIET, &pe->far->n_quieted[ctx],
               offsetof(struct gsh_far_ring, quieted));
+    }
+}
+
+void gsh_far_quiet_all(struct gsh_instance *pe, const char *call)
+{
+    gsh_context n = pe->far != NULL ? 1 + (gsh_context)pe->env.contexts : 0;
+    for (gsh_context ctx = 0; ctx < n; ctx++) {
+        gsh_far_quiet(pe, ctx, call);
     }
 }

@@ -30,6 +30,11 @@ void gsh_far_store(struct gsh_instance *pe, gsh_context ctx, const char *call, v
  * kernels are complete. Both return at once when there were none since the last time. */
 void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call);
 void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call);
+/* In all contexts. */
+void gsh_far_quiet_all(struct gsh_instance *pe, const char *call);
+/* The proxy reads the ring of a context with this number, which is not 0, from now on, if the
+ * device is set up. Not by two threads at once. */
+GSH_CHECK_RESULT enum gsh_result gsh_far_open(struct gsh_instance *pe, gsh_context ctx);
 
 /* ---- set-up; far_memory.c ---- */
 
@@ -49,8 +54,9 @@ struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe);
 /* The rings' words in this PE's device memory, and what they are at first. */
 uint64_t gsh_far_rings_bytes(const struct gsh_instance *pe);
 void gsh_far_rings_fill(const struct gsh_instance *pe, void *rings);
+/* Of the default context. */
 int gsh_far_n_rings(const struct gsh_instance *pe);
-/* After the rings' words are written: the proxy reads the rings from now on. */
+/* After the rings' words are written: the proxy reads the default context's rings from now on. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_start(struct gsh_instance *pe);
 
 /* Private to far*.c */
@@ -59,20 +65,22 @@ struct gsh_far_ring {
     struct gsh_ring_cpu *cpu;
     uint64_t quieted; /* positions before it were covered by a quiet of the host; atomic */
     uint64_t fenced;  /* the same of a fence */
+    bool is_read;     /* by the proxy */
 };
 
 struct gsh_far {
     struct gsh_instance *pe;
-    /* How many requests of host threads (gsh_proxy_n_requests) a fence or a quiet came after;
-     * atomic. */
-    uint64_t n_fenced, n_quieted;
-    int n_rings;
+    /* By context: how many requests of host threads (gsh_proxy_n_requests) a fence or a quiet came
+     * after; atomic. */
+    uint64_t n_fenced[GSH_CONTEXTS], n_quieted[GSH_CONTEXTS];
+    int n_rings;     /* of the default context */
+    int n_all_rings; /* behind those: one of each other context, by number */
     uint64_t n_slots;
     void *memory; /* of all rings; host memory, mapped for the device */
     size_t memory_bytes;
     uint64_t device_memory; /* as the device sees it */
-    struct gsh_far_ring rings[GSH_RING_MAX_RINGS];
-    bool is_read;                /* the proxy reads the rings */
+    struct gsh_far_ring rings[GSH_RING_MAX_RINGS + GSH_CONTEXTS];
+    bool is_read;                /* the proxy reads rings */
     struct gsh_late_lanes *late; /* stand in for a GPU's lanes; or NULL */
     uint64_t alone_off; /* a region that the other PEs have not heard of; UINT64_MAX: none */
 };

@@ -221,15 +221,15 @@ enum gsh_result gsh_far_check(const struct gsh_instance *pe)
 
 static enum gsh_result make_rings(struct gsh_far *far)
 {
-    size_t bytes = ring_bytes(far->n_slots) * (size_t)far->n_rings;
+    size_t bytes = ring_bytes(far->n_slots) * (size_t)far->n_all_rings;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
         return gsh_fail_errno(GSH_ERR_NOMEM, "init: no memory for %d rings of %llu slots",
-                              far->n_rings, (unsigned long long)far->n_slots);
+                              far->n_all_rings, (unsigned long long)far->n_slots);
     }
     far->memory = p;
     far->memory_bytes = bytes;
-    for (int i = 0; i < far->n_rings; i++) {
+    for (int i = 0; i < far->n_all_rings; i++) {
         uint8_t *ring = (uint8_t *)p + (size_t)i * ring_bytes(far->n_slots);
         far->rings[i].slots = (struct gsh_ring_slot *)ring;
         far->rings[i].cpu =
@@ -249,6 +249,7 @@ enum gsh_result gsh_far_create(struct gsh_instance *pe)
         pe->far->pe = pe;
         pe->far->alone_off = UINT64_MAX;
         pe->far->n_rings = pe->env.proxy_rings;
+        pe->far->n_all_rings = pe->env.proxy_rings + pe->env.contexts;
         pe->far->n_slots = (uint64_t)pe->env.proxy_ring_slots;
         r = make_rings(pe->far);
     }
@@ -290,14 +291,14 @@ int gsh_far_n_rings(const struct gsh_instance *pe)
 
 uint64_t gsh_far_rings_bytes(const struct gsh_instance *pe)
 {
-    return (uint64_t)gsh_far_n_rings(pe) * sizeof(struct gsh_ring);
+    return pe->far != NULL ? (uint64_t)pe->far->n_all_rings * sizeof(struct gsh_ring) : 0;
 }
 
 void gsh_far_rings_fill(const struct gsh_instance *pe, void *rings)
 {
     const struct gsh_far *far = pe->far;
     bool can_wake = far != NULL && pe->device_ops->can_wake;
-    for (int i = 0; i < gsh_far_n_rings(pe); i++) {
+    for (int i = 0; far != NULL && i < far->n_all_rings; i++) {
         uint64_t slots = far->device_memory + (uint64_t)i * ring_bytes(far->n_slots);
         ((struct gsh_ring *)rings)[i] = (struct gsh_ring){
             .slots = slots,
@@ -308,12 +309,30 @@ void gsh_far_rings_fill(const struct gsh_instance *pe, void *rings)
     }
 }
 
+static enum gsh_result read_ring(struct gsh_instance *pe, gsh_context ctx,
+                                 struct gsh_far_ring *ring)
+{
+    enum gsh_result r = GSH_OK;
+    if (!ring->is_read) {
+        r = gsh_proxy_add_ring(pe->proxy, ctx, ring->slots, pe->far->n_slots, ring->cpu);
+        ring->is_read = r == GSH_OK;
+    }
+    return r;
+}
+
+enum gsh_result gsh_far_open(struct gsh_instance *pe, gsh_context ctx)
+{
+    struct gsh_far *far = pe->far;
+    bool is_set_up = far != NULL && far->is_read;
+    return is_set_up ? read_ring(pe, ctx, &far->rings[far->n_rings + (int)ctx - 1]) : GSH_OK;
+}
+
 enum gsh_result gsh_far_start(struct gsh_instance *pe)
 {
     struct gsh_far *far = pe->far;
     enum gsh_result r = GSH_OK;
-    for (int i = 0; far != NULL && !far->is_read && r == GSH_OK && i < far->n_rings; i++) {
-        r = gsh_proxy_add_ring(pe->proxy, far->rings[i].slots, far->n_slots, far->rings[i].cpu);
+    for (int i = 0; far != NULL && r == GSH_OK && i < far->n_rings; i++) {
+        r = read_ring(pe, GSH_CONTEXT_DEFAULT, &far->rings[i]);
     }
     if (far != NULL) {
         far->is_read = true;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "bootstrap/shm.h"
 #include "gshmemx.h"
+#include "runtime/context/context.h"
 #include "runtime/base/flush.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
@@ -29,9 +30,10 @@
 #include "runtime/team/team.h"
 
 /* The settings that all PEs of a job with far PEs share. */
-enum { N_FAR_SETTINGS = 4 };
-static const char *const far_settings[N_FAR_SETTINGS] = {
-    "GSHMEM_PROXY_RINGS", "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE", "GSHMEM_STAGE_CHUNK"};
+enum { N_FAR_SETTINGS = 5 };
+static const char *const far_settings[N_FAR_SETTINGS] = {"GSHMEM_PROXY_RINGS",
+                                                         "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE",
+                                                         "GSHMEM_STAGE_CHUNK", "GSHMEM_CONTEXTS"};
 
 /* What each PE tells all others first. */
 struct hello {
@@ -181,7 +183,8 @@ static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
                          .instance = (uint64_t)(uintptr_t)pe,
                          .far_settings = {(uint64_t)pe->env.proxy_rings,
                                           (uint64_t)pe->env.proxy_ring_slots,
-                                          gsh_far_stages_always(pe), pe->env.stage_chunk_bytes}};
+                                          gsh_far_stages_always(pe), pe->env.stage_chunk_bytes,
+                                          (uint64_t)pe->env.contexts}};
     if (getrandom(mine.job, sizeof(mine.job), 0) != (ssize_t)sizeof(mine.job)) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
     }
@@ -303,6 +306,7 @@ static void destroy(struct gsh_instance *pe)
     if (pe->page_fd >= 0) {
         close(pe->page_fd);
     }
+    gsh_contexts_destroy(pe);
     gsh_teams_destroy(pe);
     free(pe->peers);
     if (pe->bootstrap != NULL) {
@@ -361,6 +365,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     }
     if (r == GSH_OK) {
         r = gsh_teams_create(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_contexts_create(pe);
     }
     if (r == GSH_OK) {
         r = gsh_setup_prepare(pe);
@@ -448,7 +455,7 @@ void gshmem_finalize(void)
         /* what still runs may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));
         gsh_require(pe, call, pe->device_ops->quiet(pe));
-        gsh_far_quiet(pe, GSH_CONTEXT_DEFAULT, call);
+        gsh_far_quiet_all(pe, call);
     }
     /* nobody uses this PE's memory, page or messages after the last round: see the two steps in
      * order */

@@ -14,6 +14,7 @@
 #include "runtime/backend/device.h"
 #include "runtime/base/env.h"
 
+struct gsh_contexts;
 struct gsh_far;
 struct gsh_host_page;
 struct gsh_net;
@@ -54,6 +55,7 @@ struct gsh_instance {
     struct gsh_shm_area **page_areas;    /* [n_pes], for a job_bootstrap over pages */
     struct gsh_watch *watch;             /* death of other processes; NULL when nothing to watch */
     struct gsh_teams *teams;             /* team/team.h */
+    struct gsh_contexts *contexts;       /* context/context.h */
     int thread_level;
     struct gsh_instance *next_in_process; /* binding.c's */
 

@@ -69,6 +69,15 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
         snprintf(out, bytes, "the local address of %" PRIu64 " bytes is NULL, with PE %d", r->bytes,
                  r->pe);
         break;
+    case GSH_REPORT_BAD_CTX:
+        snprintf(out, bytes, "%s",
+                 r->seen == GSH_CTX_INVALID ? "the context is GSHMEM_CTX_INVALID"
+                                            : "the context does not exist, or has been destroyed");
+        break;
+    case GSH_REPORT_BAD_MEMBER:
+        snprintf(out, bytes, "PE %d is out of range: the context's team has PEs 0 to %" PRIu64,
+                 r->pe, r->expected - 1);
+        break;
     default:
         snprintf(out, bytes, "report of unknown kind %u", r->kind);
     }

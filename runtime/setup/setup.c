@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "gshmemx.h"
+#include "runtime/context/context.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
@@ -163,7 +164,12 @@ static enum gsh_result make_alloc_table(struct gsh_instance *pe)
         return gsh_fail_errno(GSH_ERR_NOMEM, "init: no memory for the checks' table");
     }
     pe->alloc_table = p;
+    size_t ctx_bytes;
+    void *contexts = gsh_contexts_table(pe, &ctx_bytes);
     enum gsh_result r = pe->device_ops->map_host(pe, p, bytes, &pe->page->control.alloc_table);
+    if (r == GSH_OK) {
+        r = pe->device_ops->map_host(pe, contexts, ctx_bytes, &pe->page->control.ctx_table);
+    }
     return r == GSH_OK ? gsh_setup_publish_allocations(pe) : r;
 }
 
@@ -264,6 +270,9 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
         r = gsh_far_start(pe);
     }
     if (r == GSH_OK) {
+        r = gsh_contexts_open(pe);
+    }
+    if (r == GSH_OK) {
         gsh_place_proxy(pe);
     }
     if (r == GSH_OK) {
@@ -284,6 +293,10 @@ void gsh_setup_undo(struct gsh_instance *pe)
     if (pe->device_ops != NULL) {
         pe->device_ops->unmap_host(pe, pe->page);
         pe->device_ops->unmap_host(pe, pe->alloc_table);
+        if (GSH_CHECKS && pe->contexts != NULL) {
+            size_t bytes;
+            pe->device_ops->unmap_host(pe, gsh_contexts_table(pe, &bytes));
+        }
     }
     if (pe->alloc_table != NULL) {
         munmap(pe->alloc_table, ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range));

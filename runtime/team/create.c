@@ -8,6 +8,7 @@
 #include <string.h>
 #include "gshmem.h"
 #include "gshmemx.h"
+#include "runtime/context/context.h"
 #include "runtime/base/util.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/end.h"
@@ -382,6 +383,7 @@ void gshmem_team_destroy(gshmem_team_t team)
         gsh_fail(GSH_ERR_ARG, "%s: team %d is predefined and stays", call, (int)team);
         return;
     }
+    gsh_contexts_end(pe, team, call);
     gsh_host_sync(pe, t, call);
     if (pe->is_device_ready) {
         gsh_require(pe, call, gsh_team_withdraw(pe, t));

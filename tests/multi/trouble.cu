@@ -79,6 +79,12 @@ __global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
     gshmem_quiet();
 }
 
+__global__ void ctx_kernel(gshmem_ctx_t ctx, long *word, int pe)
+{
+    gshmem_ctx_long_p(ctx, word, 1, pe);
+    gshmem_ctx_quiet(ctx);
+}
+
 struct scene {
     test_pe pe;
     const char *name;
@@ -103,17 +109,17 @@ __attribute__((noreturn)) static void die(void)
 }
 
 /* Everybody puts megabytes to everybody, without end; PE 1 dies in the middle of some. */
-static void death_in_puts(const scene *s)
+static void death_in_puts(const scene *s, gshmem_ctx_t ctx)
 {
     const size_t bytes = 6 << 20;
     char *dest = (char *)test_heap((size_t)s->pe.n * bytes), *source = (char *)test_heap(bytes);
     for (int round = 0;; round++) {
         for (int k = 1; k < s->pe.n; k++)
-            gshmem_putmem_nbi(dest + (size_t)s->pe.me * bytes, source, bytes,
-                              (s->pe.me + k) % s->pe.n);
+            gshmem_ctx_putmem_nbi(ctx, dest + (size_t)s->pe.me * bytes, source, bytes,
+                                  (s->pe.me + k) % s->pe.n);
         if (s->pe.me == 1 && round == 20)
             die();
-        gshmem_quiet();
+        gshmem_ctx_quiet(ctx);
     }
 }
 
@@ -121,8 +127,11 @@ static void death_in_puts(const scene *s)
 static void death(const scene *s)
 {
     const bool dies = s->pe.me == 1;
+    gshmem_ctx_t ctx = GSHMEM_CTX_DEFAULT;
     if (is(s, "die_in_puts"))
-        death_in_puts(s);
+        death_in_puts(s, ctx);
+    if (is(s, "die_in_ctx_puts") && gshmem_ctx_create(0, &ctx) == 0)
+        death_in_puts(s, ctx);
     /* The victim lets the others reach their call: they cannot tell it from inside. */
     if (dies)
         usleep(300000);
@@ -179,6 +188,38 @@ static void host_mistake(const scene *s)
         std::thread(gshmem_finalize).join();
     if (is(s, "exit"))
         gshmem_global_exit(7);
+}
+
+/* Contexts that have ended, or never were, or are another thread's, and PEs that are not in them.
+ */
+static void ctx_mistake(const scene *s)
+{
+    gshmem_ctx_t ended = GSHMEM_CTX_INVALID, node = GSHMEM_CTX_INVALID, own = GSHMEM_CTX_INVALID;
+    if (gshmem_ctx_create(0, &ended) != 0 ||
+        gshmem_team_create_ctx(GSHMEMX_TEAM_NODE, 0, &node) != 0 ||
+        gshmem_ctx_create(GSHMEM_CTX_PRIVATE, &own) != 0)
+        exit(3);
+    gshmem_ctx_destroy(ended);
+    const int beyond = gshmem_team_n_pes(GSHMEMX_TEAM_NODE);
+    if (is(s, "ctx_ended"))
+        gshmem_ctx_long_p(ended, s->word, 1, 0);
+    if (is(s, "ctx_ended_quiet"))
+        gshmem_ctx_quiet(ended);
+    if (is(s, "ctx_ended_twice"))
+        gshmem_ctx_destroy(ended);
+    if (is(s, "ctx_invalid"))
+        gshmem_ctx_long_p(GSHMEM_CTX_INVALID, s->word, 1, 0);
+    if (is(s, "ctx_member"))
+        gshmem_ctx_long_p(node, s->word, 1, beyond);
+    if (is(s, "ctx_default"))
+        gshmem_ctx_destroy(GSHMEM_CTX_DEFAULT);
+    if (is(s, "ctx_private"))
+        std::thread([&] { gshmem_ctx_long_p(own, s->word, 1, 0); }).join();
+    if (is(s, "ctx_kernel_ended"))
+        test_collective(&s->pe, ctx_kernel, 1, 1, ended, s->word, 0);
+    if (is(s, "ctx_kernel_member"))
+        test_collective(&s->pe, ctx_kernel, 1, 1, node, s->word, beyond);
+    test_sync(&s->pe);
 }
 
 /* PE 1 makes another collective call than the others. */
@@ -255,6 +296,8 @@ static void play(const scene *s)
         if (strncmp(s->name, "stuck_", 6) == 0 && !is(s, "stuck_kernel_late"))
             pause(); /* does not come to PE 0's barrier; is ended by PE 0's report */
         gshmem_barrier_all();
+    } else if (strncmp(s->name, "ctx_", 4) == 0) {
+        ctx_mistake(s);
     } else {
         host_mistake(s);
         stuck(s);

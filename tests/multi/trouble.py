@@ -38,6 +38,15 @@ CASES = {
     "misaligned": (r"PE 0.*gshmem_signal_fetch.*0x[0-9a-f]+4 is not a multiple of 8", None, {},
                    "run"),
     "finalized_elsewhere": (r"PE 0.*gshmem_finalize.*thread", None, {}, "run"),
+    "ctx_ended_twice": (r"PE 0.*gshmem_ctx_destroy: the context does not exist, or has been", None, {},
+                        "run"),
+    "ctx_invalid": (r"PE 0.*gshmem_ctx_long_p: the context is GSHMEM_CTX_INVALID", None, {}, "run"),
+    "ctx_member": (r"PE 0.*gshmem_ctx_long_p: PE \d is out of range: the context's team has PEs 0 to",
+                   None, {}, "run"),
+    "ctx_default": (r"PE 0.*gshmem_ctx_destroy: the default context stays", 0, {}, "run"),
+    "ctx_kernel_member": (r"PE 0.*gshmem_ctx_long_p.*kernel.*PE \d is out of range: the context's team",
+                          None, {}, "run"),
+    "bad_contexts": (r"GSHMEM_CONTEXTS=16 is more than 15", 1, {"GSHMEM_CONTEXTS": "16"}, "single"),
     "exit": (None, 7, {}, "run"),
     "kernel_exit": (None, 7, {}, "run"),
     "die_before_init": (r"PE 1\b", None, {"GSHMEM_BOOTSTRAP_TIMEOUT": "5"}, "run"),
@@ -48,6 +57,7 @@ CASES = {
     "die_in_kernel_barrier": (DEAD, None, {}, "run"),
     "die_in_stream": (DEAD, None, {}, "run"),
     "die_in_finalize": (DEAD, None, {}, "run"),
+    "die_in_ctx_puts": (DEAD, None, {}, "run"),
     "uid_before_init": (r"missing: 1", None, {"GSHMEM_BOOTSTRAP_TIMEOUT": "5"}, "uid"),
     "uid_in_barrier": (DEAD, None, {}, "uid"),
     "uid_in_malloc": (DEAD, None, {}, "uid"),
@@ -96,6 +106,13 @@ CASES = {
     "unknown_launcher": (r"launcher.*PMI_SIZE", None, {"PMI_SIZE": "4", "PMI_RANK": "0"}, "single"),
 }
 CHECKS = {
+    "ctx_ended": (r"PE 0.*gshmem_ctx_long_p: the context does not exist, or has been destroyed", None, {},
+                  "run"),
+    "ctx_ended_quiet": (r"PE 0.*gshmem_ctx_quiet: the context does not exist, or has been", None, {},
+                        "run"),
+    "ctx_private": (r"PE 0.*gshmem_ctx_long_p: the context is private .*to another thread", None, {}, "run"),
+    "ctx_kernel_ended": (r"PE 0.*gshmem_ctx_long_p.*kernel.*the context does not exist, or has", None, {},
+                         "run"),
     "kernel_bad_pe": (r"PE 0.*gshmem_long_p.*kernel.*PE [234] is out of range", None, {}, "run"),
     "stack": (r"PE 0.*gshmem_long_p.*symmetric", None, {}, "run"),
     "freed": (r"PE 0.*gshmem_long_p.*alloc", None, {}, "run"),
@@ -148,7 +165,7 @@ WARNINGS = {
 }
 # What the program is told; the rest is its own name.
 PLAYED = {**{name: "none" for name in FAR},
-          "bad_bootstrap": "none", "bad_number": "none", "unknown_launcher": "none",
+          "bad_bootstrap": "none", "bad_contexts": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
 # Cases whose time counts; those before init end by a time limit of their own.

@@ -30,6 +30,7 @@ struct ring {
 struct pes_options {
     int n, n_rings;
     uint64_t seed, spin_ns;
+    bool has_contexts;  /* ring r is context r's; else all are the default one's */
     bool is_device;     /* memory that only lanes may touch, and no network */
     bool is_reached;    /* which the network reaches, however */
     bool is_uneven;     /* PE 0 stages larger pieces than the others */
@@ -201,7 +202,9 @@ static void pes_thread(int rank, int n, void *arg)
     CHECK(gsh_proxy_set_memory(pe->proxy, &memory, pe->heap) == GSH_OK);
     for (int r = 0; r < pe->options.n_rings; r++) {
         pe->rings[r].wake = gsh_proxy_ring_wake(pe->proxy);
-        CHECK(gsh_proxy_add_ring(pe->proxy, pe->rings[r].slots, RING, &pe->rings[r].cpu) == GSH_OK);
+        gsh_context ctx = pe->options.has_contexts ? (gsh_context)r : GSH_CONTEXT_DEFAULT;
+        CHECK(gsh_proxy_add_ring(pe->proxy, ctx, pe->rings[r].slots, RING, &pe->rings[r].cpu) ==
+              GSH_OK);
     }
     pes_barrier(pe);
     pes_connect(pe);

@@ -91,7 +91,7 @@ static inline enum gsh_result rig_put(struct rig_pe *pe, int to, uint64_t off, c
     struct rig_op o = RIG_OP;
     bool pending = false;
     enum gsh_result r =
-        pe->transport->ops->put(pe->transport, to, off, source, bytes, &o.op, &pending);
+        pe->transport->ops->put(pe->transport, to, 0, off, source, bytes, &o.op, &pending);
     return rig_finish(pe, &o, r, pending);
 }
 
@@ -109,7 +109,7 @@ static inline enum gsh_result rig_flush(struct rig_pe *pe, int to)
 {
     struct rig_op o = RIG_OP;
     bool pending = false;
-    enum gsh_result r = pe->transport->ops->flush(pe->transport, to, &o.op, &pending);
+    enum gsh_result r = pe->transport->ops->flush(pe->transport, to, 0, &o.op, &pending);
     return rig_finish(pe, &o, r, pending);
 }
 

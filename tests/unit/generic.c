@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that every generic name chooses a typed call for every type it stands for, in C11 and (as
- * generic_cxx.cc) in C++, and that the choice is the right one. Makes no call. */
+ * Proves that every generic name chooses a typed call for every type it stands for, with a context
+ * in front and without, in C11 and (as generic_cxx.cc) in C++, and that the choice is the right
+ * one. Makes no call. */
 #include <gshmem.h>
 #include "tests/test.h"
 
@@ -24,50 +25,56 @@ static volatile int is_called;
 static uint64_t signal_word;
 static size_t found[4];
 static int status[4];
+static gshmem_ctx_t ctx;
+#define WITH_CTX ctx,
 
-#define RMA(T)                                                                         \
-    if (is_called) {                                                                   \
-        static T dest[4];                                                              \
-        const T *source = dest;                                                        \
-        gshmem_p(dest, source[0], 0);                                                  \
-        dest[1] = gshmem_g(source, 0);                                                 \
-        gshmem_p(dest, gshmem_g(source + 1, gshmem_my_pe()), 0);                       \
-        gshmem_put(dest, source, 4, 0);                                                \
-        gshmem_get(dest, source, 4, 0);                                                \
-        gshmem_put_nbi(dest, source, 4, 0);                                            \
-        gshmem_get_nbi(dest, source, 4, 0);                                            \
-        gshmem_iput(dest, source, 1, 2, 2, 0);                                         \
-        gshmem_iget(dest, source, 1, 2, 2, 0);                                         \
-        gshmem_put_signal(dest, source, 4, &signal_word, 1, GSHMEM_SIGNAL_SET, 0);     \
-        gshmem_put_signal_nbi(dest, source, 4, &signal_word, 1, GSHMEM_SIGNAL_ADD, 0); \
+#define RMA_IN(CTX, T)                                                                     \
+    if (is_called) {                                                                       \
+        static T dest[4];                                                                  \
+        const T *source = dest;                                                            \
+        gshmem_p(CTX dest, source[0], 0);                                                  \
+        dest[1] = gshmem_g(CTX source, 0);                                                 \
+        gshmem_p(CTX dest, gshmem_g(CTX source + 1, gshmem_my_pe()), 0);                   \
+        gshmem_put(CTX dest, source, 4, 0);                                                \
+        gshmem_get(CTX dest, source, 4, 0);                                                \
+        gshmem_put_nbi(CTX dest, source, 4, 0);                                            \
+        gshmem_get_nbi(CTX dest, source, 4, 0);                                            \
+        gshmem_iput(CTX dest, source, 1, 2, 2, 0);                                         \
+        gshmem_iget(CTX dest, source, 1, 2, 2, 0);                                         \
+        gshmem_put_signal(CTX dest, source, 4, &signal_word, 1, GSHMEM_SIGNAL_SET, 0);     \
+        gshmem_put_signal_nbi(CTX dest, source, 4, &signal_word, 1, GSHMEM_SIGNAL_ADD, 0); \
     }
-#define AMO(T)                                               \
-    if (is_called) {                                         \
-        T word[2] = {0, 0};                                  \
-        word[1] = gshmem_atomic_compare_swap(word, 1, 2, 0); \
-        word[1] = gshmem_atomic_fetch_inc(word, 0);          \
-        gshmem_atomic_inc(word, 0);                          \
-        word[1] = gshmem_atomic_fetch_add(word, 1, 0);       \
-        gshmem_atomic_add(word, 1, 0);                       \
+#define RMA(T) RMA_IN(, T) RMA_IN(WITH_CTX, T)
+#define AMO_IN(CTX, T)                                           \
+    if (is_called) {                                             \
+        T word[2] = {0, 0};                                      \
+        word[1] = gshmem_atomic_compare_swap(CTX word, 1, 2, 0); \
+        word[1] = gshmem_atomic_fetch_inc(CTX word, 0);          \
+        gshmem_atomic_inc(CTX word, 0);                          \
+        word[1] = gshmem_atomic_fetch_add(CTX word, 1, 0);       \
+        gshmem_atomic_add(CTX word, 1, 0);                       \
     }
-#define EXT(T)                                    \
-    if (is_called) {                              \
-        T word[2] = {0, 0};                       \
-        const T *source = word;                   \
-        word[1] = gshmem_atomic_fetch(source, 0); \
-        gshmem_atomic_set(word, 1, 0);            \
-        word[1] = gshmem_atomic_swap(word, 1, 0); \
+#define AMO(T) AMO_IN(, T) AMO_IN(WITH_CTX, T)
+#define EXT_IN(CTX, T)                                \
+    if (is_called) {                                  \
+        T word[2] = {0, 0};                           \
+        const T *source = word;                       \
+        word[1] = gshmem_atomic_fetch(CTX source, 0); \
+        gshmem_atomic_set(CTX word, 1, 0);            \
+        word[1] = gshmem_atomic_swap(CTX word, 1, 0); \
     }
-#define BIT(T)                                         \
-    if (is_called) {                                   \
-        T word[2] = {0, 0};                            \
-        word[1] = gshmem_atomic_fetch_and(word, 1, 0); \
-        gshmem_atomic_and(word, 1, 0);                 \
-        word[1] = gshmem_atomic_fetch_or(word, 1, 0);  \
-        gshmem_atomic_or(word, 1, 0);                  \
-        word[1] = gshmem_atomic_fetch_xor(word, 1, 0); \
-        gshmem_atomic_xor(word, 1, 0);                 \
+#define EXT(T) EXT_IN(, T) EXT_IN(WITH_CTX, T)
+#define BIT_IN(CTX, T)                                     \
+    if (is_called) {                                       \
+        T word[2] = {0, 0};                                \
+        word[1] = gshmem_atomic_fetch_and(CTX word, 1, 0); \
+        gshmem_atomic_and(CTX word, 1, 0);                 \
+        word[1] = gshmem_atomic_fetch_or(CTX word, 1, 0);  \
+        gshmem_atomic_or(CTX word, 1, 0);                  \
+        word[1] = gshmem_atomic_fetch_xor(CTX word, 1, 0); \
+        gshmem_atomic_xor(CTX word, 1, 0);                 \
     }
+#define BIT(T) BIT_IN(, T) BIT_IN(WITH_CTX, T)
 #define WAIT(T)                                                                                    \
     if (is_called) {                                                                               \
         T words[4] = {0, 0, 0, 0}, values[4] = {0, 0, 0, 0};                                       \
@@ -110,5 +117,6 @@ int main(void)
     /* the type of g is the type of what its argument points to */
     CHECK_EQ(sizeof(gshmem_g(&f, 0)), sizeof(float));
     CHECK_EQ(sizeof(gshmem_g(&u, 0)), sizeof(unsigned short));
+    CHECK_EQ(sizeof(gshmem_g(ctx, &u, 0)), sizeof(unsigned short));
     return test_result();
 }

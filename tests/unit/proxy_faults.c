@@ -124,9 +124,9 @@ static void ask_beyond_memory(struct pe *pe)
     q.elem_bytes = 8;
     if (pe->me == 0) {
         snprintf(address, sizeof address, " at %p ", (void *)(pe->heap + q.remote_off));
-        enum gsh_result r =
-            by_put ? gsh_proxy_put(pe->proxy, "the_call", 1, q.remote_off, words, q.bytes, false)
-                   : gsh_proxy_run(pe->proxy, &q);
+        enum gsh_result r = by_put ? gsh_proxy_put(pe->proxy, GSH_CONTEXT_DEFAULT, "the_call", 1,
+                                                   q.remote_off, words, q.bytes, false)
+                                   : gsh_proxy_run(pe->proxy, &q);
         CHECK_EQ(r, GSH_ERR_ARG);
         CHECK(strstr(pe->fail_text, "PE 1") != NULL);
         CHECK(strstr(pe->fail_text, by_put ? "the_call of 16 bytes" : beyond[which].name) != NULL);
@@ -141,7 +141,8 @@ static void ask_beyond_memory(struct pe *pe)
 static void put_beyond_memory(struct pe *pe)
 {
     if (pe->me == 0)
-        CHECK_EQ(gsh_proxy_put(pe->proxy, "first", 1, 64, words, 8, false), GSH_OK);
+        CHECK_EQ(gsh_proxy_put(pe->proxy, GSH_CONTEXT_DEFAULT, "first", 1, 64, words, 8, false),
+                 GSH_OK);
     ask_beyond_memory(pe);
 }
 

@@ -142,8 +142,8 @@ static void run_late(struct pe *pe, const void *bytes, uint64_t n_bytes)
     unsigned turn = 0;
     gsh_lock_take(&pe->proxy->lock);
     enum gsh_result r =
-        bytes ? t->ops->put(t, 0, GSH_STAGE_OFF, bytes, n_bytes, &late.op, &is_pending)
-              : t->ops->flush(t, 0, &late.op, &is_pending);
+        bytes ? t->ops->put(t, 0, 0, GSH_STAGE_OFF, bytes, n_bytes, &late.op, &is_pending)
+              : t->ops->flush(t, 0, 0, &late.op, &is_pending);
     CHECK_EQ(r, GSH_OK);
     is_done = !is_pending;
     gsh_lock_give(&pe->proxy->lock);

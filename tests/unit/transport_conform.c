@@ -175,7 +175,7 @@ static void test_many_to_one(struct rig_pe *pe)
         for (int i = 0; i < N; i++) {
             bool pending = false;
             ops[i] = (struct rig_op)RIG_OP;
-            CHECK_EQ(pe->transport->ops->put(pe->transport, 0, base + (uint64_t)i * BYTES,
+            CHECK_EQ(pe->transport->ops->put(pe->transport, 0, 0, base + (uint64_t)i * BYTES,
                                              local + i * BYTES, BYTES, &ops[i].op, &pending),
                      GSH_OK);
             if (!pending)

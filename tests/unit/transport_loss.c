@@ -48,14 +48,14 @@ static enum gsh_result start(struct rig_pe *pe, struct busy *b, int i, bool *pen
     uint64_t bytes = i % 3 == 0 ? UINT64_C(1) << 20 : 100;
     switch (i % 4) {
     case 0:
-        return ops->put(pe->transport, VICTIM, 0, b->local, bytes, &b->ops[i].op, pending);
+        return ops->put(pe->transport, VICTIM, 0, 0, b->local, bytes, &b->ops[i].op, pending);
     case 1:
         return ops->get(pe->transport, VICTIM, 0, b->local + ((size_t)i << 20), bytes,
                         &b->ops[i].op, pending);
     case 2:
         return ops->send(pe->transport, VICTIM, "x", 1, b->local, 5000, &b->ops[i].op, pending);
     default:
-        return ops->flush(pe->transport, VICTIM, &b->ops[i].op, pending);
+        return ops->flush(pe->transport, VICTIM, 0, &b->ops[i].op, pending);
     }
 }
 
@@ -111,9 +111,9 @@ static void storm_until(struct rig_pe *pe, const unsigned *count, unsigned limit
         bool pending = false;
         if (!ops[i].is_pending) {
             ops[i] = (struct rig_op)RIG_OP;
-            enum gsh_result r = i % 4 == 0
-                                    ? t->ops->get(t, i % 2, 64, &words[i], 8, &ops[i].op, &pending)
-                                    : t->ops->put(t, i % 2, 64, &words[i], 8, &ops[i].op, &pending);
+            enum gsh_result r =
+                i % 4 == 0 ? t->ops->get(t, i % 2, 64, &words[i], 8, &ops[i].op, &pending)
+                           : t->ops->put(t, i % 2, 0, 64, &words[i], 8, &ops[i].op, &pending);
             CHECK_EQ(r, GSH_OK);
             ops[i].is_pending = pending;
         }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The prototypes that exist with a context and without one: gshmem/typed.h includes this for each,
+ * after it has said what the names are, GSHMEM_CALL, and what the first parameter is, GSHMEM_CTX.
+ * NAME ranges over the type table's names, BITS over 8 16 32 64 128. */
+
+/* NAME_{p,g,put,get,iput,iget,put_nbi,get_nbi,put_signal,put_signal_nbi} (9.5, 9.8).
+ * iput, iget: element i goes from source[i * sst] to dest[i * dst]; strides of at least 1. */
+#define RMA(NAME, T)                                                                               \
+    void GSHMEM_CALL(NAME##_p)(GSHMEM_CTX T * dest, T value, int pe);                              \
+    T GSHMEM_CALL(NAME##_g)(GSHMEM_CTX const T *source, int pe);                                   \
+    void GSHMEM_CALL(NAME##_put)(GSHMEM_CTX T * dest, const T *source, size_t nelems, int pe);     \
+    void GSHMEM_CALL(NAME##_get)(GSHMEM_CTX T * dest, const T *source, size_t nelems, int pe);     \
+    void GSHMEM_CALL(NAME##_put_nbi)(GSHMEM_CTX T * dest, const T *source, size_t nelems, int pe); \
+    void GSHMEM_CALL(NAME##_get_nbi)(GSHMEM_CTX T * dest, const T *source, size_t nelems, int pe); \
+    void GSHMEM_CALL(NAME##_iput)(GSHMEM_CTX T * dest, const T *source, ptrdiff_t dst,             \
+                                  ptrdiff_t sst, size_t nelems, int pe);                           \
+    void GSHMEM_CALL(NAME##_iget)(GSHMEM_CTX T * dest, const T *source, ptrdiff_t dst,             \
+                                  ptrdiff_t sst, size_t nelems, int pe);                           \
+    void GSHMEM_CALL(NAME##_put_signal)(GSHMEM_CTX T * dest, const T *source, size_t nelems,       \
+                                        uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);  \
+    void GSHMEM_CALL(NAME##_put_signal_nbi)(GSHMEM_CTX T * dest, const T *source, size_t nelems,   \
+                                            uint64_t *sig_addr, uint64_t signal, int sig_op,       \
+                                            int pe);
+GSHMEM_TYPES_RMA(RMA)
+#undef RMA
+
+/* The same by element size; elements need only the alignment of a byte. */
+#define SIZED(BITS, BYTES)                                                                         \
+    void GSHMEM_CALL(put##BITS)(GSHMEM_CTX void *dest, const void *source, size_t nelems, int pe); \
+    void GSHMEM_CALL(get##BITS)(GSHMEM_CTX void *dest, const void *source, size_t nelems, int pe); \
+    void GSHMEM_CALL(put##BITS##_nbi)(GSHMEM_CTX void *dest, const void *source, size_t nelems,    \
+                                      int pe);                                                     \
+    void GSHMEM_CALL(get##BITS##_nbi)(GSHMEM_CTX void *dest, const void *source, size_t nelems,    \
+                                      int pe);                                                     \
+    void GSHMEM_CALL(iput##BITS)(GSHMEM_CTX void *dest, const void *source, ptrdiff_t dst,         \
+                                 ptrdiff_t sst, size_t nelems, int pe);                            \
+    void GSHMEM_CALL(iget##BITS)(GSHMEM_CTX void *dest, const void *source, ptrdiff_t dst,         \
+                                 ptrdiff_t sst, size_t nelems, int pe);                            \
+    void GSHMEM_CALL(put##BITS##_signal)(GSHMEM_CTX void *dest, const void *source, size_t nelems, \
+                                         uint64_t *sig_addr, uint64_t signal, int sig_op, int pe); \
+    void GSHMEM_CALL(put##BITS##_signal_nbi)(GSHMEM_CTX void *dest, const void *source,            \
+                                             size_t nelems, uint64_t *sig_addr, uint64_t signal,   \
+                                             int sig_op, int pe);
+GSHMEM_SIZES(SIZED)
+#undef SIZED
+
+/* Atomics (9.7): on the word at the symmetric address, on pe; aligned to its size. The fetching
+ * forms return the value before. */
+#define AMO(NAME, T)                                                                         \
+    T GSHMEM_CALL(NAME##_atomic_compare_swap)(GSHMEM_CTX T * dest, T cond, T value, int pe); \
+    T GSHMEM_CALL(NAME##_atomic_fetch_inc)(GSHMEM_CTX T * dest, int pe);                     \
+    void GSHMEM_CALL(NAME##_atomic_inc)(GSHMEM_CTX T * dest, int pe);                        \
+    T GSHMEM_CALL(NAME##_atomic_fetch_add)(GSHMEM_CTX T * dest, T value, int pe);            \
+    void GSHMEM_CALL(NAME##_atomic_add)(GSHMEM_CTX T * dest, T value, int pe);
+GSHMEM_TYPES_AMO_STD(AMO)
+#undef AMO
+#define AMO(NAME, T)                                                           \
+    T GSHMEM_CALL(NAME##_atomic_fetch)(GSHMEM_CTX const T *source, int pe);    \
+    void GSHMEM_CALL(NAME##_atomic_set)(GSHMEM_CTX T * dest, T value, int pe); \
+    T GSHMEM_CALL(NAME##_atomic_swap)(GSHMEM_CTX T * dest, T value, int pe);
+GSHMEM_TYPES_AMO_EXT(AMO)
+#undef AMO
+#define AMO(NAME, T)                                                              \
+    T GSHMEM_CALL(NAME##_atomic_fetch_and)(GSHMEM_CTX T * dest, T value, int pe); \
+    void GSHMEM_CALL(NAME##_atomic_and)(GSHMEM_CTX T * dest, T value, int pe);    \
+    T GSHMEM_CALL(NAME##_atomic_fetch_or)(GSHMEM_CTX T * dest, T value, int pe);  \
+    void GSHMEM_CALL(NAME##_atomic_or)(GSHMEM_CTX T * dest, T value, int pe);     \
+    T GSHMEM_CALL(NAME##_atomic_fetch_xor)(GSHMEM_CTX T * dest, T value, int pe); \
+    void GSHMEM_CALL(NAME##_atomic_xor)(GSHMEM_CTX T * dest, T value, int pe);
+GSHMEM_TYPES_AMO_BIT(AMO)
+#undef AMO

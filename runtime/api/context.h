@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a host call in a context does first. The handle says all that it needs (device/state.h). */
+#ifndef GSH_API_CONTEXT_H
+#define GSH_API_CONTEXT_H
+
+#include "device/state.h"
+#include "gshmem/types.h"
+#include "proxy/request.h"
+#include "runtime/setup/setup.h"
+
+/* The rare parts of the next. */
+void gsh_context_check(uint64_t handle, const char *call);
+int gsh_context_member(uint64_t handle, const char *call, int target);
+
+static inline uint64_t gsh_context_handle(gshmem_ctx_t ctx)
+{
+    return (uint64_t)(uintptr_t)ctx;
+}
+
+/* What a call in ctx does first: *target becomes the number of that PE in the job. Returns the
+ * context's number. Ends the job when target is not in the team; in checking builds also when there
+ * is no such context, or it is another thread's. */
+static inline gsh_context gsh_context_use(gshmem_ctx_t ctx, const char *call, int *target)
+{
+    uint64_t handle = gsh_context_handle(ctx);
+    if (GSH_CHECKS && handle != 0) {
+        gsh_context_check(handle, call);
+    }
+    if (GSH_CTX_TEAM(handle) != GSHMEM_TEAM_WORLD) {
+        *target = gsh_context_member(handle, call, *target);
+    }
+    return GSH_CTX_NUMBER(handle);
+}
+
+#endif
