@@ -33,8 +33,7 @@ template <class C> __device__ __forceinline__ gsh_ring *ring_at(const C &c, uint
 /* The context's rings are from the first to before the end. */
 template <class C> __device__ __forceinline__ uint32_t first_ring(const C &c)
 {
-    uint32_t n = number_of(c);
-    return n == 0 ? 0 : (uint32_t)state_of(c).n_rings - 1 + n;
+    return number_of(c) == 0 ? 0 : (uint32_t)state_of(c).n_rings - 1 + number_of(c);
 }
 
 template <class C> __device__ __forceinline__ uint32_t end_ring(const C &c)
@@ -45,9 +44,8 @@ template <class C> __device__ __forceinline__ uint32_t end_ring(const C &c)
 /* Of the ring for everything to pe. */
 template <class C> __device__ __forceinline__ uint32_t ring_index(const C &c, int pe)
 {
-    if (number_of(c) != 0)
-        return first_ring(c);
-    return (uint32_t)pe & ((uint32_t)state_of(c).n_rings - 1);
+    uint32_t by_pe = (uint32_t)pe & ((uint32_t)state_of(c).n_rings - 1);
+    return number_of(c) == 0 ? by_pe : first_ring(c);
 }
 
 __device__ __forceinline__ gsh_ring_cpu *proxy_words(const gsh_ring *ring)

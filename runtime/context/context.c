@@ -101,14 +101,12 @@ static uint64_t make_locked(struct gsh_instance *pe, gshmem_team_t team, bool is
         return 0;
     }
     gsh_context number = take_number(contexts);
-    if (number != 0 && !contexts->is_known[number]) {
-        if (pe->is_device_ready && gsh_far_open(pe, number) != GSH_OK) {
-            contexts->n_users[number]--;
-            give_place(contexts, place);
-            return 0;
-        }
-        contexts->is_known[number] = true;
+    if (number != 0 && gsh_far_open(pe, number) != GSH_OK) {
+        contexts->n_users[number]--;
+        give_place(contexts, place);
+        return 0;
     }
+    contexts->is_known[number] = true; /* for set-up, if it is still to come */
     struct gsh_ctx_record *record = &contexts->records[place];
     uint64_t turn = contexts->turn[place]++ % GSH_CTX_TURNS;
     uint64_t handle = number | (uint64_t)(uint32_t)team << GSH_CTX_AT_TEAM |

@@ -32,8 +32,8 @@ void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call);
 void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call);
 /* In all contexts. */
 void gsh_far_quiet_all(struct gsh_instance *pe, const char *call);
-/* The proxy reads the ring of a context with this number, which is not 0, from now on; the device
- * is set up. Not by two threads at once. */
+/* The proxy reads the ring of a context with this number, which is not 0, from now on, if the
+ * device is set up. Not by two threads at once. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_open(struct gsh_instance *pe, gsh_context ctx);
 
 /* ---- set-up; far_memory.c ---- */

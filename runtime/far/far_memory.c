@@ -323,7 +323,8 @@ static enum gsh_result read_ring(struct gsh_instance *pe, gsh_context ctx,
 enum gsh_result gsh_far_open(struct gsh_instance *pe, gsh_context ctx)
 {
     struct gsh_far *far = pe->far;
-    return far != NULL ? read_ring(pe, ctx, &far->rings[far->n_rings + (int)ctx - 1]) : GSH_OK;
+    bool is_set_up = far != NULL && far->is_read;
+    return is_set_up ? read_ring(pe, ctx, &far->rings[far->n_rings + (int)ctx - 1]) : GSH_OK;
 }
 
 enum gsh_result gsh_far_start(struct gsh_instance *pe)

@@ -30,9 +30,10 @@
 #include "runtime/team/team.h"
 
 /* The settings that all PEs of a job with far PEs share. */
-enum { N_FAR_SETTINGS = 4 };
-static const char *const far_settings[N_FAR_SETTINGS] = {
-    "GSHMEM_PROXY_RINGS", "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE", "GSHMEM_STAGE_CHUNK"};
+enum { N_FAR_SETTINGS = 5 };
+static const char *const far_settings[N_FAR_SETTINGS] = {"GSHMEM_PROXY_RINGS",
+                                                         "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE",
+                                                         "GSHMEM_STAGE_CHUNK", "GSHMEM_CONTEXTS"};
 
 /* What each PE tells all others first. */
 struct hello {
@@ -186,7 +187,8 @@ static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
                          .instance = (uint64_t)(uintptr_t)pe,
                          .far_settings = {(uint64_t)pe->env.proxy_rings,
                                           (uint64_t)pe->env.proxy_ring_slots,
-                                          gsh_far_stages_always(pe), pe->env.stage_chunk_bytes}};
+                                          gsh_far_stages_always(pe), pe->env.stage_chunk_bytes,
+                                          (uint64_t)pe->env.contexts}};
     if (getrandom(mine.job, sizeof(mine.job), 0) != (ssize_t)sizeof(mine.job)) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
     }

@@ -117,17 +117,17 @@ __attribute__((noreturn)) static void die(void)
 }
 
 /* Everybody puts megabytes to everybody, without end; PE 1 dies in the middle of some. */
-static void death_in_puts(const scene *s)
+static void death_in_puts(const scene *s, gshmem_ctx_t ctx)
 {
     const size_t bytes = 6 << 20;
     char *dest = (char *)test_heap((size_t)s->pe.n * bytes), *source = (char *)test_heap(bytes);
     for (int round = 0;; round++) {
         for (int k = 1; k < s->pe.n; k++)
-            gshmem_putmem_nbi(dest + (size_t)s->pe.me * bytes, source, bytes,
-                              (s->pe.me + k) % s->pe.n);
+            gshmem_ctx_putmem_nbi(ctx, dest + (size_t)s->pe.me * bytes, source, bytes,
+                                  (s->pe.me + k) % s->pe.n);
         if (s->pe.me == 1 && round == 20)
             die();
-        gshmem_quiet();
+        gshmem_ctx_quiet(ctx);
     }
 }
 
@@ -135,8 +135,11 @@ static void death_in_puts(const scene *s)
 static void death(const scene *s)
 {
     const bool dies = s->pe.me == 1;
+    gshmem_ctx_t ctx = GSHMEM_CTX_DEFAULT;
     if (is(s, "die_in_puts"))
-        death_in_puts(s);
+        death_in_puts(s, ctx);
+    if (is(s, "die_in_ctx_puts") && gshmem_ctx_create(0, &ctx) == 0)
+        death_in_puts(s, ctx);
     /* The victim lets the others reach their call: they cannot tell it from inside. */
     if (strstr(s->name, "_lock") != NULL) {
         if (dies)

@@ -59,6 +59,7 @@ CASES = {
     "die_in_lock": (DEAD, None, {}, "run"),
     "die_in_kernel_lock": (DEAD, None, {}, "run"),
     "die_in_finalize": (DEAD, None, {}, "run"),
+    "die_in_ctx_puts": (DEAD, None, {}, "run"),
     "uid_before_init": (r"missing: 1", None, {"GSHMEM_BOOTSTRAP_TIMEOUT": "5"}, "uid"),
     "uid_in_barrier": (DEAD, None, {}, "uid"),
     "uid_in_malloc": (DEAD, None, {}, "uid"),
