@@ -66,8 +66,8 @@ extern "C" {
  * there is no symmetric memory. Ends the process with one line when it fails; gshmemx_init_attr
  * returns instead. */
 void gshmem_init(void);
-/* As gshmem_init; *provided is GSHMEM_THREAD_MULTIPLE on success, for a PE that is a process.
- * Returns 0 or an error. */
+/* As gshmem_init; *provided is GSHMEM_THREAD_MULTIPLE for a PE that is a process, whatever was
+ * requested, and GSHMEM_THREAD_FUNNELED for a thread beside others. Returns 0 or an error. */
 int gshmem_init_thread(int requested, int *provided);
 /* The level that init gave. */
 void gshmem_query_thread(int *provided);

@@ -150,6 +150,7 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
     enum gsh_result r = GSH_OK;
+    pe->thread_level = GSHMEM_THREAD_MULTIPLE;
     pe->is_one_process = true;
     pe->needs_no_choice = true;
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
@@ -169,6 +170,9 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     for (int i = 0; i < pe->n_pes; i++) {
         if (pe->peers[i].is_same_process && pe->peers[i].node == pe->peers[pe->my_pe].node) {
             pe->peers[i].instance = (struct gsh_instance *)(uintptr_t)all[i].instance;
+        }
+        if (i != pe->my_pe && pe->peers[i].is_same_process) {
+            pe->thread_level = GSHMEM_THREAD_FUNNELED; /* a thread is the PE */
         }
     }
     free(hosts);
@@ -389,7 +393,6 @@ static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory");
     }
     pe->page_fd = -1;
-    pe->thread_level = GSHMEM_THREAD_MULTIPLE;
     enum gsh_result r = bring_up(pe, flags, attr);
     if (r != GSH_OK) {
         destroy(pe);
@@ -430,7 +433,7 @@ int gshmem_init_thread(int requested, int *provided)
     }
     int error = gshmemx_init_attr(0, NULL);
     if (error == 0 && provided != NULL) {
-        *provided = GSHMEM_THREAD_MULTIPLE;
+        gshmem_query_thread(provided);
     }
     return error;
 }
