@@ -211,6 +211,9 @@ enum {
     GSHMEMX_INIT_THREAD_PES = 1,
     GSHMEMX_INIT_WITH_MPI_COMM = 2,
     GSHMEMX_INIT_WITH_UNIQUEID = 8,
+    /* Beside a start-up flag or alone: the program's host code loads and stores symmetric memory, so
+     * the device is the CPU unless GSHMEM_DEVICE or CUDA kernels in the program say otherwise. */
+    GSHMEMX_INIT_STATIC_DATA = 256,
 };
 
 /* Filled by gshmemx_get_uniqueid in one process, carried to the others by the user. */

@@ -393,6 +393,8 @@ static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory");
     }
     pe->page_fd = -1;
+    pe->wants_static_data = (flags & GSHMEMX_INIT_STATIC_DATA) != 0;
+    flags &= ~(unsigned)GSHMEMX_INIT_STATIC_DATA;
     enum gsh_result r = bring_up(pe, flags, attr);
     if (r != GSH_OK) {
         destroy(pe);
