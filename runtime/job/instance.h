@@ -57,7 +57,7 @@ struct gsh_instance {
     struct gsh_watch *watch;             /* death of other processes; NULL when nothing to watch */
     struct gsh_teams *teams;             /* team/team.h */
     struct gsh_contexts *contexts;       /* context/context.h */
-    bool wants_static_data; /* GSHMEMX_INIT_STATIC_DATA */
+    bool wants_static_data;              /* GSHMEMX_INIT_STATIC_DATA */
     int thread_level;
     int n_locks_held;                     /* by set_lock and test_lock of the host; atomic */
     struct gsh_instance *next_in_process; /* binding.c's */
