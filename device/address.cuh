@@ -57,12 +57,29 @@ template <class C> __device__ __forceinline__ bool is_near(const C &c, int pe)
     return route_of(c, pe).route == GSH_ROUTE_NEAR;
 }
 
+/* Where a symmetric object lies in this PE's heap: on the CPU device the address may be a global of
+ * the program, which is there, too. */
+template <class C>
+__device__ __forceinline__ uint64_t address_in_heap(const C &c, const void *symmetric)
+{
+    uint64_t address = reinterpret_cast<uint64_t>(symmetric);
+    if constexpr (is_cpu_device) {
+        const gsh_state &s = state_of(c);
+        if (__builtin_expect(address - s.base >= s.stride && s.statics != 0, 0)) {
+            const gsh_static_data *d = reinterpret_cast<const gsh_static_data *>(s.statics);
+            if (address - d->base < d->bytes)
+                address += s.base + d->off - d->base;
+        }
+    }
+    return address;
+}
+
 /* The address rule of state.h. */
 template <class T, class C>
 __device__ __forceinline__ T *address_in_slot(const C &c, T *symmetric, int32_t at)
 {
     const gsh_state &s = state_of(c);
-    uint64_t mapped = reinterpret_cast<uint64_t>(symmetric);
+    uint64_t mapped = address_in_heap(c, symmetric);
     if constexpr (is_cpu_device) {
         mapped += (uint64_t)((int64_t)(at - s.my_slot) * (int64_t)s.stride);
     } else { /* the low half of the stride is 0, so one instruction is enough */
@@ -142,7 +159,7 @@ __device__ __forceinline__ auto route_word(const C &c, T *symmetric, int pe, Nea
 /* Whether the address lies in this PE's range of the heap. */
 template <class C> __device__ __forceinline__ bool is_symmetric(const C &c, const void *address)
 {
-    return reinterpret_cast<uint64_t>(address) - state_of(c).base < state_of(c).stride;
+    return address_in_heap(c, address) - state_of(c).base < state_of(c).stride;
 }
 
 /* The value of an element, at which the caller's loop may be looking until it changes. */
@@ -201,7 +218,7 @@ __device__ GSHMEM_APART void report_range(const C &c, const char *call, const vo
     uint64_t value = reinterpret_cast<uint64_t>(address);
     if (!is_symmetric(c, address))
         report(c, GSH_REPORT_NOT_SYMMETRIC, call, pe, 0, value, 0, 0, bytes);
-    else if (!is_allocated(c, value - state_of(c).base, bytes))
+    else if (!is_allocated(c, address_in_heap(c, address) - state_of(c).base, bytes))
         report(c, GSH_REPORT_NOT_ALLOCATED, call, pe, 0, value, 0, 0, bytes);
 }
 

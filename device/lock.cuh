@@ -26,7 +26,7 @@ __device__ __forceinline__ lock_words words_of(const C &c, long *lock, const cha
     check_words(c, call, lock, 1, s.my_pe);
     uint32_t *words = reinterpret_cast<uint32_t *>(lock);
     return {words + GSH_LOCK_TAIL, words + GSH_LOCK_NODE, s.my_pe,
-            gsh_lock_home(reinterpret_cast<uint64_t>(lock) - s.base, s.n_pes)};
+            gsh_lock_home(address_in_heap(c, lock) - s.base, s.n_pes)};
 }
 
 /* Until this PE's node has one of the bits, or (wants_any false) none of them. */

@@ -15,7 +15,7 @@ namespace detail
 /* From a heap's base, the same on all PEs. */
 template <class C> __device__ __forceinline__ uint64_t offset_of(const C &c, const void *symmetric)
 {
-    return reinterpret_cast<uint64_t>(symmetric) - state_of(c).base;
+    return address_in_heap(c, symmetric) - state_of(c).base;
 }
 
 /* Whether the proxy can be told this side's address. It reads and writes the heap, and on the CPU

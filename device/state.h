@@ -196,6 +196,12 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_peer_route) == 8, "gsh_peer_route is wire");
 
 #define GSH_GPU_STRIDE_UNIT ((uint64_t)1 << 32)
 
+/* CPU device: the program's globals and statics, which lie in the heap, too. */
+struct gsh_static_data {
+    uint64_t base, bytes; /* where the program has them */
+    uint64_t off;         /* from the heap's base */
+};
+
 /* The constant block of every translation unit with kernels. Nothing in it changes after device
  * set-up, also not when the heap grows.
  *
@@ -221,7 +227,7 @@ struct gsh_state {
     uint64_t rings;           /* struct gsh_ring[] (proxy/ring.h); 0: every peer is mapped */
     uint64_t n_rings;         /* of the default context, a power of two; the others' come behind */
     uint64_t n_team_units;
-    uint64_t reserved1[1];
+    uint64_t statics; /* CPU device: const struct gsh_static_data; 0: they are not symmetric */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 136, "gsh_state is wire");
 GSH_STATIC_ASSERT(offsetof(struct gsh_state, routes) == 64, "gsh_state is wire");

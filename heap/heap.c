@@ -435,10 +435,9 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
                                uint64_t align, void **out)
 {
     static const enum gsh_vote_call votes[] = {
-        [GSH_HEAP_MALLOC] = GSH_VOTE_MALLOC,
-        [GSH_HEAP_CALLOC] = GSH_VOTE_CALLOC,
-        [GSH_HEAP_ALIGN] = GSH_VOTE_ALIGN,
-        [GSH_HEAP_REALLOC] = GSH_VOTE_REALLOC,
+        [GSH_HEAP_MALLOC] = GSH_VOTE_MALLOC,   [GSH_HEAP_CALLOC] = GSH_VOTE_CALLOC,
+        [GSH_HEAP_ALIGN] = GSH_VOTE_ALIGN,     [GSH_HEAP_REALLOC] = GSH_VOTE_REALLOC,
+        [GSH_HEAP_STATICS] = GSH_VOTE_STATICS,
     };
     struct plan plan = {0};
     char what[64];

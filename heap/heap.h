@@ -74,7 +74,13 @@ bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_
 uint64_t gsh_heap_size_of(const struct gsh_heap *heap, const void *ptr);
 
 /* The public calls that allocate; the PEs tell each other which it is. */
-enum gsh_heap_call { GSH_HEAP_MALLOC, GSH_HEAP_CALLOC, GSH_HEAP_ALIGN, GSH_HEAP_REALLOC };
+enum gsh_heap_call {
+    GSH_HEAP_MALLOC,
+    GSH_HEAP_CALLOC,
+    GSH_HEAP_ALIGN,
+    GSH_HEAP_REALLOC,
+    GSH_HEAP_STATICS
+};
 
 /* Collective. All PEs get the same result; on any failure the heap is as it was. Different calls,
  * sizes or alignments: GSH_ERR_SYMMETRY naming two PEs and what they ask for; bad alignment:

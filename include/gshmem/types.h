@@ -211,8 +211,11 @@ enum {
     GSHMEMX_INIT_THREAD_PES = 1,
     GSHMEMX_INIT_WITH_MPI_COMM = 2,
     GSHMEMX_INIT_WITH_UNIQUEID = 8,
-    /* Beside a start-up flag or alone: the program's host code loads and stores symmetric memory, so
-     * the device is the CPU unless GSHMEM_DEVICE or CUDA kernels in the program say otherwise. */
+    /* Beside a start-up flag or alone: the program's host code loads and stores symmetric memory.
+     * The device is the CPU unless GSHMEM_DEVICE or CUDA kernels in the program say otherwise.
+     * There, where PEs are processes, the globals and statics of the program itself (not of its
+     * libraries) are symmetric from the end of init to finalize: the same program on all PEs. No
+     * thread may write them during either, and a forked child shares them. */
     GSHMEMX_INIT_STATIC_DATA = 256,
 };
 

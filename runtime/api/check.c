@@ -7,13 +7,25 @@
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/setup/setup.h"
+#include "runtime/setup/statics.h"
+
+__attribute__((noreturn)) static void not_symmetric(struct gsh_instance *pe, const char *call,
+                                                    const void *address, uint64_t bytes)
+{
+    const char *hint = "";
+    if (gsh_statics_contain(address)) {
+        hint = ": it is a global or static of the program, which is symmetric only on the CPU "
+               "device, between processes, and if init was asked for it";
+    }
+    gsh_abort(pe, 1, "%s: [%p, %p + %" PRIu64 ") is not symmetric: outside this PE's heap%s", call,
+              address, address, bytes, hint);
+}
 
 static void check_range(struct gsh_instance *pe, const char *call, const void *symmetric,
                         uint64_t bytes)
 {
     if (!gsh_heap_contains(pe->heap, symmetric, bytes)) {
-        gsh_abort(pe, 1, "%s: [%p, %p + %" PRIu64 ") is not symmetric: outside this PE's heap",
-                  call, symmetric, symmetric, bytes);
+        not_symmetric(pe, call, symmetric, bytes);
     }
     bool is_users = (uint64_t)symmetric - pe->state.base >= pe->state.user_off;
     if (!is_users || !gsh_heap_is_allocated(pe->heap, symmetric, bytes)) {
@@ -43,18 +55,22 @@ void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *sy
         }
         return NULL;
     }
+    uint64_t off = gsh_symmetric_off(pe, symmetric);
     if (bytes > pe->state.stride) {
         gsh_abort(pe, 1, "%s: %" PRIu64 " bytes are more than the heap's range of %" PRIu64, call,
                   bytes, pe->state.stride);
     }
+    if (__builtin_expect(off >= pe->state.stride, 0) && bytes > 0) {
+        not_symmetric(pe, call, symmetric, bytes);
+    }
     if (GSH_CHECKS && bytes > 0) {
-        check_range(pe, call, symmetric, bytes);
+        check_range(pe, call, (const void *)(uintptr_t)(pe->state.base + off), bytes);
     }
     if (gsh_is_far(pe, target)) {
         return NULL;
     }
     int slots = pe->slot_of[target] - pe->my_slot;
-    return (void *)((uint64_t)symmetric + (uint64_t)((int64_t)slots * (int64_t)pe->state.stride));
+    return (void *)(pe->state.base + off + (uint64_t)((int64_t)slots * (int64_t)pe->state.stride));
 }
 
 uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelems,

@@ -113,9 +113,11 @@ void gshmem_free(void *ptr)
 void *gshmem_ptr(const void *dest, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmem_ptr");
-    if (!pe->is_device_ready || target < 0 || target >= pe->n_pes ||
-        !gsh_heap_contains(pe->heap, dest, 1) || gsh_is_far(pe, target)) {
+    if (!gshmem_addr_accessible(dest, target) || gsh_is_far(pe, target)) {
         return NULL;
+    }
+    if (target == pe->my_pe) {
+        return (void *)(uintptr_t)dest;
     }
     return gsh_peer_address(pe, "gshmem_ptr", dest, 0, target);
 }
@@ -124,7 +126,7 @@ int gshmem_addr_accessible(const void *addr, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmem_addr_accessible");
     return pe->is_device_ready && target >= 0 && target < pe->n_pes &&
-           gsh_heap_contains(pe->heap, addr, 1);
+           gsh_symmetric_off(pe, addr) < pe->state.stride;
 }
 
 int gshmemx_heap_info(gshmemx_heap_info_t *info)

@@ -63,7 +63,7 @@ static void far_put_signal(struct gsh_instance *pe, gsh_context ctx, const char 
     }
     struct gsh_request request = far_copy(pe, GSH_FAR_PUT_SIGNAL, dest, source, bytes, target);
     request.sig_op = (uint8_t)signal.op;
-    request.sig_off = (uint64_t)(uintptr_t)sig_addr - pe->state.base;
+    request.sig_off = gsh_symmetric_off(pe, sig_addr);
     request.signal = signal.value;
     gsh_far_run(pe, ctx, call, &request);
 }

@@ -18,7 +18,7 @@ static const struct gsh_signal_arg no_signal;
 
 static uint64_t offset_of(const struct gsh_instance *pe, const void *symmetric)
 {
-    return (uint64_t)(uintptr_t)symmetric - pe->state.base;
+    return gsh_symmetric_off(pe, symmetric);
 }
 
 static void enqueue_far(struct gsh_instance *pe, const char *call,

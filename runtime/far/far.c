@@ -18,7 +18,7 @@ struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const 
     return (struct gsh_request){
         .op = (uint8_t)op,
         .pe = target,
-        .remote_off = (uint64_t)(uintptr_t)symmetric - pe->state.base,
+        .remote_off = gsh_symmetric_off(pe, symmetric),
     };
 }
 
@@ -43,7 +43,7 @@ void gsh_far_post(struct gsh_instance *pe, gsh_context ctx, const char *call,
 void gsh_far_put(struct gsh_instance *pe, gsh_context ctx, const char *call, void *symmetric,
                  const void *source, uint64_t bytes, int target, bool is_nbi)
 {
-    uint64_t off = (uint64_t)(uintptr_t)symmetric - pe->state.base;
+    uint64_t off = gsh_symmetric_off(pe, symmetric);
     enum gsh_result r = gsh_proxy_put(pe->proxy, ctx, call, target, off, source, bytes, is_nbi);
     gsh_require_far(pe, call, r);
 }

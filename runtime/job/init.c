@@ -27,6 +27,7 @@
 #include "runtime/job/turn.h"
 #include "runtime/job/watch.h"
 #include "runtime/setup/setup.h"
+#include "runtime/setup/statics.h"
 #include "runtime/team/team.h"
 
 /* The settings that all PEs of a job with far PEs share. */
@@ -296,6 +297,7 @@ static enum gsh_result make_job_bootstrap(struct gsh_instance *pe)
 static void destroy(struct gsh_instance *pe)
 {
     gsh_net_destroy(pe); /* first: it uses this PE's memory */
+    gsh_statics_unshare(pe);
     gsh_setup_undo(pe);
     gsh_watch_destroy(&pe->watch);
     if (pe->job_bootstrap != NULL) {
@@ -382,6 +384,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     }
     if (r == GSH_OK && pe->needs_no_choice) {
         r = gsh_setup_device(pe);
+    }
+    if (r == GSH_OK && pe->wants_static_data) {
+        r = gsh_statics_share(pe);
     }
     return r;
 }

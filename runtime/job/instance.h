@@ -58,6 +58,7 @@ struct gsh_instance {
     struct gsh_teams *teams;             /* team/team.h */
     struct gsh_contexts *contexts;       /* context/context.h */
     bool wants_static_data;              /* GSHMEMX_INIT_STATIC_DATA */
+    struct gsh_static_data statics;      /* zeroes: not symmetric */
     int thread_level;
     int n_locks_held;                     /* by set_lock and test_lock of the host; atomic */
     struct gsh_instance *next_in_process; /* binding.c's */
@@ -82,6 +83,20 @@ struct gsh_instance {
 static inline bool gsh_is_far(const struct gsh_instance *pe, int target)
 {
     return pe->route_of[target] != GSH_ROUTE_NEAR;
+}
+
+/* The rest of the next: an address that is not in the heap. */
+static inline uint64_t gsh_statics_off(const struct gsh_instance *pe, uint64_t address)
+{
+    uint64_t inside = address - pe->statics.base;
+    return inside < pe->statics.bytes ? pe->statics.off + inside : address - pe->state.base;
+}
+/* From the heap's base to the object at a symmetric address, in the heap or a global of the
+ * program; at least the stride when the address is not symmetric. */
+static inline uint64_t gsh_symmetric_off(const struct gsh_instance *pe, const void *symmetric)
+{
+    uint64_t address = (uint64_t)(uintptr_t)symmetric, off = address - pe->state.base;
+    return __builtin_expect(off < pe->state.stride, 1) ? off : gsh_statics_off(pe, address);
 }
 
 #endif

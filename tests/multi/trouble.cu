@@ -201,6 +201,10 @@ static void host_mistake(const scene *s)
         printf("what PE 0 has printed before\n");
         gshmem_long_p(s->word, 1, s->pe.n);
     }
+    if (is(s, "global")) {
+        static long global;
+        gshmem_long_p(&global, 1, 0);
+    }
     if (is(s, "lock_not_held"))
         gshmem_clear_lock(s->stuck);
     if (is(s, "lock_left") && gshmem_test_lock(s->stuck) != 0)

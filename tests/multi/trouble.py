@@ -81,6 +81,8 @@ CASES = {
                    TIMED, "run"),
     "stuck_kernel_lock": (r"PE 0.*gshmem_set_lock.*kernel.*waited 1\.0 s for the lock at 0x[0-9a-f]+", None,
                           TIMED, "run"),
+    "global": (r"PE 0.*gshmem_long_p.*is not symmetric.*a global or static of the program.*if init was asked",
+               None, {}, "run"),
     "lock_not_held": (r"PE 0.*gshmem_clear_lock: this PE does not hold the lock at 0x[0-9a-f]+", None, {},
                       "run"),
     "kernel_lock_not_held": (r"PE 0.*gshmem_clear_lock.*kernel.*this PE does not hold the lock at 0x", None,

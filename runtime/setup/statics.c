@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds the program's writable segment and maps heap memory over it. */
+#include "runtime/setup/statics.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/setup/setup.h"
+
+struct segment {
+    uint64_t start, end;
+};
+
+static uint64_t page_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The first object is the program. What the dynamic linker has made read-only stays apart. */
+static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+    struct segment *s = argument;
+    uint64_t page = page_bytes(), read_only_end = 0;
+    (void)bytes;
+    *s = (struct segment){.start = UINT64_MAX};
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + h->p_vaddr, end = start + h->p_memsz;
+        if (h->p_type == PT_LOAD && (h->p_flags & PF_W) != 0) {
+            s->start = gsh_min_u64(s->start, start & -page);
+            s->end = gsh_max_u64(s->end, gsh_align_up(end, page));
+        } else if (h->p_type == PT_GNU_RELRO) {
+            read_only_end = end & -page;
+        }
+    }
+    s->start = gsh_max_u64(s->start, read_only_end);
+    return 1;
+}
+
+static struct segment find_segment(void)
+{
+    struct segment s = {0};
+    dl_iterate_phdr(look_at, &s);
+    return s.start < s.end ? s : (struct segment){0};
+}
+
+bool gsh_statics_contain(const void *address)
+{
+    struct segment s = find_segment();
+    return (uint64_t)(uintptr_t)address - s.start < s.end - s.start;
+}
+
+/* Why the globals cannot be symmetric; NULL: they can. */
+static const char *obstacle(const struct gsh_instance *pe)
+{
+    if (!pe->is_device_ready || !pe->device_ops->is_memory_host) {
+        return "the device is a GPU, or has yet to be chosen";
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (i != pe->my_pe && pe->peers[i].is_same_process) {
+            return "PEs are threads of one process";
+        }
+    }
+    return NULL;
+}
+
+/* The system's own: libraries that put theirs in its place, as UCX does, lose the last argument. */
+static bool remap(void *from, uint64_t from_bytes, void *to, uint64_t bytes)
+{
+    return syscall(SYS_mremap, from, from_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+           (long)(intptr_t)to;
+}
+
+/* Maps the block over the segment, in one step: nobody sees it empty. */
+static enum gsh_result map_over(const struct segment *s, void *block)
+{
+    void *there = (void *)(uintptr_t)s->start;
+    memcpy(block, there, s->end - s->start);
+    /* An old size of 0 makes a second mapping of shared pages. */
+    return remap(block, 0, there, s->end - s->start)
+               ? GSH_OK
+               : gsh_fail_errno(GSH_ERR_SYSTEM, "init: the program's globals and statics cannot be "
+                                                "mapped into the heap");
+}
+
+enum gsh_result gsh_statics_share(struct gsh_instance *pe)
+{
+    const char *why_not = obstacle(pe);
+    if (why_not != NULL) {
+        if (pe->my_pe == 0) {
+            gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP,
+                    "the program's globals and statics are not symmetric: %s", why_not);
+        }
+        return GSH_OK;
+    }
+    struct segment s = find_segment();
+    void *block = NULL;
+    enum gsh_result r =
+        gsh_heap_alloc(pe->heap, GSH_HEAP_STATICS, s.end - s.start, page_bytes(), &block);
+    if (r == GSH_OK && block != NULL) {
+        r = map_over(&s, block);
+    }
+    if (r != GSH_OK || block == NULL) {
+        return r;
+    }
+    pe->statics = (struct gsh_static_data){
+        .base = s.start,
+        .bytes = s.end - s.start,
+        .off = (uint64_t)(uintptr_t)block - pe->state.base,
+    };
+    pe->state.statics = (uint64_t)(uintptr_t)&pe->statics;
+    r = gsh_setup_publish_allocations(pe);
+    if (r == GSH_OK) {
+        r = pe->device_ops->upload(pe, &pe->state);
+    }
+    return r == GSH_OK ? pe->job_bootstrap->ops->barrier(pe->job_bootstrap) : r;
+}
+
+void gsh_statics_unshare(struct gsh_instance *pe)
+{
+    struct gsh_static_data d = pe->statics;
+    if (d.bytes == 0) {
+        return;
+    }
+    pe->statics = (struct gsh_static_data){0};
+    pe->state.statics = 0;
+    void *there = (void *)(uintptr_t)d.base;
+    void *copy = mmap(NULL, d.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP,
+                "finalize: no memory for the program's globals: they stay in shared pages");
+        return;
+    }
+    memcpy(copy, there, d.bytes);
+    if (!remap(copy, d.bytes, there, d.bytes)) {
+        munmap(copy, d.bytes);
+    }
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Globals and statics of an OpenSHMEM program are symmetric, initialised or not, in every kind of
+ * call, as source and as dest; their contents are as they were before init, and stay after
+ * finalize; and a second init shares them anew. pSync is static, as in most programs. */
+#include <shmem.h>
+#include "tests/test.h"
+
+enum { N = 1000 };
+
+static long counter = 7;
+static long cleared[N];
+long target[N];
+static uint64_t signal_word;
+static long lock;
+static int flag;
+static long sync_words[SHMEM_REDUCE_SYNC_SIZE];
+static double sum_work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+static double sums[3], parts[3] = {1, 2, 3};
+static char far_away[3 << 20]; /* many pages */
+static long *const here = &counter;
+
+static void check_once(int round)
+{
+    static long local_static = 40;
+    const int me = shmem_my_pe(), n = shmem_n_pes(), next = (me + 1) % n,
+              previous = (me + n - 1) % n;
+    long source[N];
+    CHECK_EQ(counter, round == 0 ? 7 : 100 + round);
+    for (int i = 0; i < N; i++) {
+        source[i] = 1000 * me + i + round;
+        CHECK_EQ(cleared[i], round == 0 ? 0 : 5);
+        cleared[i] = 5;
+        target[i] = -1;
+    }
+    for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; i++) {
+        sync_words[i] = SHMEM_SYNC_VALUE;
+    }
+    flag = 0;
+    local_static = 40;
+    signal_word = 0;
+    far_away[sizeof(far_away) - 1] = 0;
+    CHECK(shmem_addr_accessible(target, next) && shmem_ptr(target, me) == target);
+    if (shmem_ptr(target, next) != NULL && next != me) {
+        CHECK(shmem_ptr(target, next) != target);
+    }
+    shmem_barrier_all();
+    shmem_put(target, source, N / 2, next);
+    shmem_put_nbi(target + N / 2, source + N / 2, N / 2, next);
+    shmem_atomic_inc(here, 0);
+    shmem_p(&local_static, 41L, next);
+    shmem_char_p(far_away + sizeof(far_away) - 1, (char)(me + 1), next);
+    shmem_quiet();
+    shmem_putmem_signal(target, source, sizeof(long), &signal_word, 9, SHMEM_SIGNAL_SET, next);
+    shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 9);
+    shmem_int_p(&flag, 3, next);
+    shmem_wait_until(&flag, SHMEM_CMP_EQ, 3);
+    shmem_barrier_all();
+    for (int i = 0; i < N; i++) {
+        CHECK_EQ(target[i], 1000 * previous + i + round);
+    }
+    CHECK_EQ(local_static, 41);
+    CHECK_EQ(far_away[sizeof(far_away) - 1], previous + 1);
+    CHECK_EQ(shmem_long_atomic_fetch(&counter, 0), (round == 0 ? 7 : 100 + round) + n);
+    shmem_iget(source, target, 2, 3, 10, next);
+    CHECK_EQ(source[2], 1000 * me + 3 + round);
+    shmem_barrier_all();
+    shmem_set_lock(&lock);
+    shmem_long_p(&counter, shmem_long_g(&counter, 0) + 1, 0);
+    shmem_clear_lock(&lock);
+    shmem_double_sum_to_all(sums, parts, 3, 0, 0, n, sum_work, sync_words);
+    CHECK(sums[2] == 3 * n);
+    shmem_barrier_all();
+    CHECK_EQ(shmem_long_g(&counter, 0), (round == 0 ? 7 : 100 + round) + 2 * n);
+    shmem_barrier_all();
+    counter = 101 + round;
+}
+
+int main(void)
+{
+    for (int round = 0; round < 3; round++) {
+        shmem_init();
+        check_once(round);
+        shmem_finalize();
+        CHECK_EQ(counter, 101 + round);
+        CHECK_EQ(cleared[N - 1], 5);
+    }
+    return test_result();
+}
