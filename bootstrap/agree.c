@@ -31,13 +31,10 @@ void gsh_agreement_finish(struct gsh_agreement *a)
 const char *gsh_vote_name(enum gsh_vote_call call)
 {
     static const char *const names[] = {
-        [GSH_VOTE_CREATE] = "the set-up of the heap",
-        [GSH_VOTE_MALLOC] = "gshmem_malloc",
-        [GSH_VOTE_CALLOC] = "gshmem_calloc",
-        [GSH_VOTE_ALIGN] = "gshmem_align",
-        [GSH_VOTE_FREE] = "gshmem_free",
-        [GSH_VOTE_FINALIZE] = "gshmem_finalize",
-        [GSH_VOTE_STEP] = "a step of an allocation",
+        [GSH_VOTE_CREATE] = "the set-up of the heap", [GSH_VOTE_MALLOC] = "gshmem_malloc",
+        [GSH_VOTE_CALLOC] = "gshmem_calloc",          [GSH_VOTE_ALIGN] = "gshmem_align",
+        [GSH_VOTE_REALLOC] = "gshmem_realloc",        [GSH_VOTE_FREE] = "gshmem_free",
+        [GSH_VOTE_FINALIZE] = "gshmem_finalize",      [GSH_VOTE_STEP] = "a step of an allocation",
     };
     return call <= GSH_VOTE_STEP ? names[call] : "another call";
 }

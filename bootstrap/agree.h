@@ -10,9 +10,10 @@
 
 enum gsh_vote_call {
     GSH_VOTE_CREATE, /* args: range, internal bytes */
-    GSH_VOTE_MALLOC, /* args: bytes, alignment; the next two also */
+    GSH_VOTE_MALLOC, /* args: bytes, alignment; the next three also */
     GSH_VOTE_CALLOC,
     GSH_VOTE_ALIGN,
+    GSH_VOTE_REALLOC,
     GSH_VOTE_FREE,     /* args: offset or one of GSH_VOTE_FREE_ */
     GSH_VOTE_FINALIZE, /* no args */
     GSH_VOTE_STEP,     /* within one of the above; args: which, in order */

@@ -12,6 +12,7 @@
 #include "device/amo.cuh"
 #include "device/ctx.cuh"
 #include "device/default.cuh"
+#include "device/lock.cuh"
 #include "device/order.cuh"
 #include "device/rma.cuh"
 #include "device/signal.cuh"
@@ -63,6 +64,17 @@ __device__ inline void vendor_name(char *name)
         name[i] = text[i];
 }
 
+template <class C> __device__ __forceinline__ bool is_pe(const C &c, int pe)
+{
+    return pe >= 0 && pe < state_of(c).n_pes;
+}
+
+/* Where a value that was fetched goes. */
+template <class T> __device__ __forceinline__ void keep(T *fetch, T value)
+{
+    *fetch = value;
+}
+
 /* NULL: no such team, no such member, or as gshmem_ptr. */
 template <class C>
 __device__ __forceinline__ void *team_pointer(const C &c, gshmem_team_t team, const void *dest,
@@ -104,6 +116,16 @@ GSHMEM_HD void *gshmem_ptr(const void *dest, int pe)
 {
     return GSHMEM_EITHER(ptr(GSHMEM_HERE, dest, pe), gshmem_ptr(dest, pe));
 }
+GSHMEM_HD int gshmem_pe_accessible(int pe)
+{
+    return GSHMEM_EITHER(detail::is_pe(GSHMEM_HERE, pe), gshmem_pe_accessible(pe));
+}
+GSHMEM_HD int gshmem_addr_accessible(const void *addr, int pe)
+{
+    return GSHMEM_EITHER(detail::is_pe(GSHMEM_HERE, pe) &&
+                             gshmem::detail::is_symmetric(GSHMEM_HERE, addr),
+                         gshmem_addr_accessible(addr, pe));
+}
 GSHMEM_HD int gshmem_team_my_pe(gshmem_team_t team)
 {
     return GSHMEM_EITHER(team_my_pe(GSHMEM_HERE, team), gshmem_team_my_pe(team));
@@ -133,6 +155,10 @@ GSHMEM_HD void gshmem_quiet(void)
 {
     GSHMEM_EITHER(quiet(GSHMEM_HERE), gshmem_quiet());
 }
+GSHMEM_HD void gshmem_pe_quiet(const int *target_pes, size_t npes)
+{
+    GSHMEM_EITHER(quiet(GSHMEM_HERE), gshmem_pe_quiet(target_pes, npes));
+}
 GSHMEM_HD uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 {
     return GSHMEM_EITHER(signal_fetch(GSHMEM_HERE, sig_addr, "gshmem_signal_fetch"),
@@ -148,6 +174,32 @@ GSHMEM_HD void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op
 {
     GSHMEM_EITHER(signal_op(GSHMEM_HERE, sig_addr, signal, sig_op, pe, "gshmemx_signal_op"),
                   gshmemx_signal_op(sig_addr, signal, sig_op, pe));
+}
+
+GSHMEM_HD void gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    GSHMEM_EITHER(
+        signal_op(GSHMEM_HERE, sig_addr, signal, GSHMEM_SIGNAL_ADD, pe, "gshmem_signal_add"),
+        gshmem_signal_add(sig_addr, signal, pe));
+}
+GSHMEM_HD void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    GSHMEM_EITHER(
+        signal_op(GSHMEM_HERE, sig_addr, signal, GSHMEM_SIGNAL_SET, pe, "gshmem_signal_set"),
+        gshmem_signal_set(sig_addr, signal, pe));
+}
+
+GSHMEM_HD void gshmem_set_lock(long *lock)
+{
+    GSHMEM_EITHER(set_lock(GSHMEM_HERE, lock, "gshmem_set_lock"), gshmem_set_lock(lock));
+}
+GSHMEM_HD int gshmem_test_lock(long *lock)
+{
+    return GSHMEM_EITHER(test_lock(GSHMEM_HERE, lock, "gshmem_test_lock"), gshmem_test_lock(lock));
+}
+GSHMEM_HD void gshmem_clear_lock(long *lock)
+{
+    GSHMEM_EITHER(clear_lock(GSHMEM_HERE, lock, "gshmem_clear_lock"), gshmem_clear_lock(lock));
 }
 
 GSHMEM_HD int gshmem_barrier(gshmem_team_t team)
@@ -259,6 +311,11 @@ GSHMEM_HD void gshmem_ctx_fence(gshmem_ctx_t ctx)
 GSHMEM_HD void gshmem_ctx_quiet(gshmem_ctx_t ctx)
 {
     GSHMEM_EITHER(detail::ctx_quiet(ctx, "gshmem_ctx_quiet"), gshmem_ctx_quiet(ctx));
+}
+GSHMEM_HD void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes)
+{
+    GSHMEM_EITHER(detail::ctx_quiet(ctx, "gshmem_ctx_pe_quiet"),
+                  gshmem_ctx_pe_quiet(ctx, target_pes, npes));
 }
 GSHMEM_HD int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team)
 {

@@ -86,15 +86,15 @@ GSHMEM_TYPES_RMA(GSHMEM_RMA)
                    sig_addr, signal, sig_op, GSHMEM_GROUP_TO(CALL##_block));                       \
     }
 
-#define GSHMEM_RMA(NAME, T)                               \
-    GSHMEM_COPY(NAME##_put, put, T, T)                    \
-    GSHMEM_COPY(NAME##_get, get, T, T)                    \
-    GSHMEM_COPY(NAME##_put_nbi, put_nbi, T, T)            \
-    GSHMEM_COPY(NAME##_get_nbi, get_nbi, T, T)            \
-    GSHMEM_STRIDED(NAME##_iput, iput, T, T)               \
-    GSHMEM_STRIDED(NAME##_iget, iget, T, T)               \
-    GSHMEM_SIGNALLED(NAME##_put_signal, put_signal, T, T) \
-    GSHMEM_SIGNALLED(NAME##_put_signal_nbi, put_signal_nbi, T, T)
+#define GSHMEM_RMA(NAME, T)                                                         \
+    GSHMEM_COPY(NAME##_put, put, T, gshmem::detail::moved_as<T>)                    \
+    GSHMEM_COPY(NAME##_get, get, T, gshmem::detail::moved_as<T>)                    \
+    GSHMEM_COPY(NAME##_put_nbi, put_nbi, T, gshmem::detail::moved_as<T>)            \
+    GSHMEM_COPY(NAME##_get_nbi, get_nbi, T, gshmem::detail::moved_as<T>)            \
+    GSHMEM_STRIDED(NAME##_iput, iput, T, gshmem::detail::moved_as<T>)               \
+    GSHMEM_STRIDED(NAME##_iget, iget, T, gshmem::detail::moved_as<T>)               \
+    GSHMEM_SIGNALLED(NAME##_put_signal, put_signal, T, gshmem::detail::moved_as<T>) \
+    GSHMEM_SIGNALLED(NAME##_put_signal_nbi, put_signal_nbi, T, gshmem::detail::moved_as<T>)
 GSHMEM_TYPES_RMA(GSHMEM_RMA)
 #undef GSHMEM_RMA
 
@@ -121,3 +121,26 @@ GSHMEM_SIGNALLED(putmem_signal_nbi, put_signal_nbi, void, unsigned char)
 #undef GSHMEM_COPY
 #undef GSHMEM_STRIDED
 #undef GSHMEM_SIGNALLED
+
+/* ---- blocks of elements ---------------------------------------------------------------------- */
+
+#define GSHMEM_BLOCKS(CALL, OP, TO, E)                                                             \
+    GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source, ptrdiff_t dst,        \
+                                     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)          \
+    {                                                                                              \
+        GSHMEM_EITHER(                                                                             \
+            OP(GSHMEM_HERE, gshmem::group_thread(), (E *)dest, (const E *)source, dst, sst, bsize, \
+               nblocks, GSHMEM_TO(CALL)),                                                          \
+            GSHMEM_CALL(CALL)(GSHMEM_CTX_ARG dest, source, dst, sst, bsize, nblocks, pe));         \
+    }
+#define GSHMEM_RMA(NAME, T)                                            \
+    GSHMEM_BLOCKS(NAME##_ibput, ibput, T, gshmem::detail::moved_as<T>) \
+    GSHMEM_BLOCKS(NAME##_ibget, ibget, T, gshmem::detail::moved_as<T>)
+GSHMEM_TYPES_RMA(GSHMEM_RMA)
+#undef GSHMEM_RMA
+#define GSHMEM_SIZED(BITS, BYTES)                                           \
+    GSHMEM_BLOCKS(ibput##BITS, ibput, void, gshmem::detail::element<BYTES>) \
+    GSHMEM_BLOCKS(ibget##BITS, ibget, void, gshmem::detail::element<BYTES>)
+GSHMEM_SIZES(GSHMEM_SIZED)
+#undef GSHMEM_SIZED
+#undef GSHMEM_BLOCKS

@@ -73,6 +73,18 @@ GSHMEM_STRIDED(iput)
 GSHMEM_STRIDED(iget)
 #undef GSHMEM_STRIDED
 
+#define GSHMEM_BLOCKS(CALL)                                                                   \
+    template <class G, class T>                                                               \
+    __device__ __forceinline__ void CALL(G g, T *dest, const T *source, ptrdiff_t dst,        \
+                                         ptrdiff_t sst, size_t bsize, size_t nblocks, int pe, \
+                                         const char *call = "gshmem::" #CALL)                 \
+    {                                                                                         \
+        CALL(default_context(), g, dest, source, dst, sst, bsize, nblocks, pe, call);         \
+    }
+GSHMEM_BLOCKS(ibput)
+GSHMEM_BLOCKS(ibget)
+#undef GSHMEM_BLOCKS
+
 template <class T>
 __device__ __forceinline__ void p(T *dest, T value, int pe, const char *call = "gshmem::p")
 {

@@ -18,6 +18,23 @@ namespace gshmem
 namespace detail
 {
 
+/* An element of which only the size is known: any alignment. */
+template <size_t size_bytes> struct element {
+    unsigned char bytes[size_bytes];
+};
+
+/* What the copies of elements of type T take them for: of long double not each byte is part of the
+ * value. */
+template <class T> struct moved {
+    typedef T type;
+};
+#if !defined(__CUDACC__)
+template <> struct moved<long double> {
+    typedef element<sizeof(long double)> type;
+};
+#endif
+template <class T> using moved_as = typename moved<T>::type;
+
 /* A put or get whatever the peer, the group and the bytes. Out of line, and not through a pointer:
  * copy_aligned, which both ways call, would keep registers in local memory then. is_far_possible is
  * may_be_far: files where it differs can be linked together. */
@@ -198,6 +215,28 @@ __device__ __forceinline__ T g(const C &c, const T *source, int pe, const char *
                     [&] { return detail::apart<detail::g_elsewhere<T, C>>(c, source, pe, call); }));
 }
 
+#if !defined(__CUDACC__)
+/* Of long double, too large for one access. */
+template <class C>
+inline void p(const C &c, long double *dest, long double value, int pe,
+              const char *call = "gshmem::p")
+{
+    typedef detail::moved_as<long double> E;
+    put(c, group_thread(), reinterpret_cast<E *>(dest), reinterpret_cast<const E *>(&value), 1, pe,
+        call);
+}
+
+template <class C>
+inline long double g(const C &c, const long double *source, int pe, const char *call = "gshmem::g")
+{
+    typedef detail::moved_as<long double> E;
+    long double value;
+    get(c, group_thread(), reinterpret_cast<E *>(&value), reinterpret_cast<const E *>(source), 1,
+        pe, call);
+    return value;
+}
+#endif
+
 namespace detail
 {
 
@@ -248,11 +287,6 @@ __device__ __forceinline__ void move_strided(G g, T *dest, const T *source, ptrd
     g.sync();
 }
 
-/* An element of which only the size is known: any alignment. */
-template <size_t size_bytes> struct element {
-    unsigned char bytes[size_bytes];
-};
-
 template <class C>
 __device__ __forceinline__ void check_strides(const C &c, const char *call, ptrdiff_t dst,
                                               ptrdiff_t sst, int pe)
@@ -295,6 +329,30 @@ __device__ __forceinline__ void iget(const C &c, G g, T *dest, const T *source, 
             detail::move_strided<detail::direction::get>(g, dest, mapped, dst, sst, nelems);
         },
         [&] { detail::far_iget(c, g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
+}
+
+/* Block i, of bsize elements, from source + i * sst to dest + i * dst on pe. */
+template <class G, class T, class C>
+__device__ __forceinline__ void ibput(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
+                                      ptrdiff_t sst, size_t bsize, size_t nblocks, int pe,
+                                      const char *call = "gshmem::ibput")
+{
+    detail::check_strides(c, call, dst, sst, pe);
+    GSHMEM_NO_UNROLL
+    for (size_t i = 0; i < nblocks; i++)
+        put(c, g, dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, bsize, pe, call);
+}
+
+/* Block i, of bsize elements, from source + i * sst on pe to dest + i * dst. */
+template <class G, class T, class C>
+__device__ __forceinline__ void ibget(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
+                                      ptrdiff_t sst, size_t bsize, size_t nblocks, int pe,
+                                      const char *call = "gshmem::ibget")
+{
+    detail::check_strides(c, call, dst, sst, pe);
+    GSHMEM_NO_UNROLL
+    for (size_t i = 0; i < nblocks; i++)
+        get(c, g, dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, bsize, pe, call);
 }
 
 } // namespace gshmem

@@ -151,6 +151,8 @@ enum gsh_report_kind {
     GSH_REPORT_NULL_LOCAL,    /* checks: this PE's side of a copy of bytes is NULL */
     GSH_REPORT_BAD_CTX,       /* checks: the context, its handle in `seen`, does not exist */
     GSH_REPORT_BAD_MEMBER,    /* checks: pe is no member of a context.s team, of `expected` PEs */
+    GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
+    GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
 };
 
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */

@@ -328,6 +328,15 @@ bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_
                           gsh_range_fits(off - block.off, bytes, block.bytes));
 }
 
+uint64_t gsh_heap_size_of(const struct gsh_heap *heap, const void *ptr)
+{
+    struct gsh_offset_block block;
+    uint64_t off = (uint64_t)(uintptr_t)ptr - heap->base;
+    bool starts_here = gsh_heap_contains(heap, ptr, 1) && off >= heap->internal_bytes &&
+                       gsh_offset_containing(heap->offset, off, &block) && block.off == off;
+    return starts_here ? block.bytes : 0;
+}
+
 enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr, uint64_t bytes)
 {
     struct gsh_memory *memory = heap->physical.memory;
@@ -401,7 +410,7 @@ static enum gsh_result prepare(struct gsh_heap *heap, uint64_t bytes, uint64_t a
 {
     struct gsh_physical *p = &heap->physical;
     if (bytes == 0) {
-        return gsh_note(GSH_ERR_ARG, "the size is 0");
+        return GSH_OK;
     }
     if (!gsh_is_pow2(align)) {
         return gsh_note(GSH_ERR_ARG, "alignment %" PRIu64 " is not a power of two", align);
@@ -433,6 +442,7 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
         [GSH_HEAP_MALLOC] = GSH_VOTE_MALLOC,
         [GSH_HEAP_CALLOC] = GSH_VOTE_CALLOC,
         [GSH_HEAP_ALIGN] = GSH_VOTE_ALIGN,
+        [GSH_HEAP_REALLOC] = GSH_VOTE_REALLOC,
     };
     struct plan plan = {0};
     char what[64];
@@ -454,7 +464,7 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
     if (r == GSH_OK && plan.exact > 0) {
         r = grow(heap, &plan, flags & GENEROUS_ADMITTED, 0, what);
     }
-    if (r != GSH_OK) {
+    if (r != GSH_OK || bytes == 0) {
         return r;
     }
     r = gsh_offset_alloc(heap->offset, bytes, align, &off); /* prepared: cannot fail */

@@ -70,14 +70,18 @@ bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t by
 /* Whether it lies in one live allocation (or the internal part); true for no bytes at all. */
 bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_t bytes);
 
+/* The bytes of the live allocation that starts at ptr; 0: none does. */
+uint64_t gsh_heap_size_of(const struct gsh_heap *heap, const void *ptr);
+
 /* The public calls that allocate; the PEs tell each other which it is. */
-enum gsh_heap_call { GSH_HEAP_MALLOC, GSH_HEAP_CALLOC, GSH_HEAP_ALIGN };
+enum gsh_heap_call { GSH_HEAP_MALLOC, GSH_HEAP_CALLOC, GSH_HEAP_ALIGN, GSH_HEAP_REALLOC };
 
 /* Collective. All PEs get the same result; on any failure the heap is as it was. Different calls,
- * sizes or alignments: GSH_ERR_SYMMETRY naming two PEs and what they ask for; zero size or bad
- * alignment: GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align is any power of
+ * sizes or alignments: GSH_ERR_SYMMETRY naming two PEs and what they ask for; bad alignment:
+ * GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align is any power of
  * two that divides the stride; 0 is the default, 512, but of GSH_HEAP_ALIGN, where it is an error.
- * A failure is printed by PE 0 and is the last error of all. */
+ * A failure is printed by PE 0 and is the last error of all. No bytes are no failure: *out stays as
+ * it was. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call,
                                                 uint64_t bytes, uint64_t align, void **out);
 /* Collective. GSH_ERR_ARG when ptr is not a live allocation, GSH_ERR_SYMMETRY when PEs free

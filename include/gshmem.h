@@ -57,16 +57,24 @@ extern "C" {
  */
 
 /* Makes the calling process (or thread, under gshmemx_run or gshmemrun --threads) a PE of the job
- * the launcher started; without a launcher, the only PE. Collective. Afterwards my_pe, n_pes and
- * the teams work; the device is chosen and set up at the first call that needs it (malloc, any
- * barrier, any call on a stream): the current CUDA device, else one by PE number. Ends the process
- * with one line when it fails; gshmemx_init_attr returns instead. */
+ * the launcher started; without a launcher, the only PE. Collective. Afterwards any call may be
+ * made by one PE alone that is not collective by its own contract. Where the device is the CPU on
+ * all PEs, whatever the program does next (GSHMEM_DEVICE, its kernels, or no CUDA driver), it is
+ * set up here. Else my_pe, n_pes and the teams work, and the device, the current CUDA device or
+ * else one by PE number, is chosen and set up at the first call that is collective over all PEs and
+ * needs it (malloc, barrier_all and sync_all, also on a stream; gshmemx_device_setup); until then
+ * there is no symmetric memory. Ends the process with one line when it fails; gshmemx_init_attr
+ * returns instead. */
 void gshmem_init(void);
-/* As gshmem_init; *provided is GSHMEM_THREAD_MULTIPLE on success, for a PE that is a process.
- * Returns 0 or an error. */
+/* As gshmem_init; *provided is GSHMEM_THREAD_MULTIPLE for a PE that is a process, whatever was
+ * requested, and GSHMEM_THREAD_FUNNELED for a thread beside others. Returns 0 or an error. */
 int gshmem_init_thread(int requested, int *provided);
 /* The level that init gave. */
 void gshmem_query_thread(int *provided);
+/* *initialized is 1 from init to finalize, else 0; any thread, at any time (OpenSHMEM 1.6). */
+void gshmem_query_initialized(int *initialized);
+/* For profilers that put their own in its place; does nothing. */
+void gshmem_pcontrol(int level, ...);
 /* Collective: waits for this PE's kernels and stream calls, then a barrier, then gives everything
  * back. Unfreed memory is freed. The PE may init again. To be called by the thread that called
  * init; from another it prints one line and ends the job. A PE of several whose process exits, or
@@ -77,15 +85,21 @@ void gshmem_finalize(void);
 /* ---- symmetric heap (9.3): collective over all PEs, with the same arguments -------------------
  */
 
-/* Symmetric memory of `size` bytes, aligned to 512 bytes; NULL on all PEs, with the heap as it was,
- * when the PEs make different calls or give different arguments, memory runs out anywhere, or size
- * is 0; PE 0 prints why. Contents are
- * undefined (calloc: zero). No PE returns before all may use it. */
+/* Symmetric memory of `size` bytes, aligned to 512 bytes; contents are undefined (calloc: zero). No
+ * PE returns before all may use it. NULL, with the heap as it was, if size is 0; and on all PEs,
+ * PE 0 printing why, when they make different calls or give different arguments, or memory runs
+ * out on any. */
 void *gshmem_malloc(size_t size);
 /* count elements of `size` bytes each. */
 void *gshmem_calloc(size_t count, size_t size);
 /* alignment: any power of two up to the heap's range. */
 void *gshmem_align(size_t alignment, size_t size);
+/* As malloc; hints: what the memory is for (GSHMEM_MALLOC_), or 0. An unknown hint is an error. */
+void *gshmem_malloc_with_hints(size_t size, long hints);
+/* Another allocation of `size` bytes with the contents of the one at ptr, as far as both go, which
+ * is freed as by gshmem_free. NULL with ptr as it was, when there is no memory. ptr NULL: as
+ * malloc; size 0: as free, and NULL. */
+void *gshmem_realloc(void *ptr, size_t size);
 /* Waits for all PEs first (and for this PE's outstanding host calls). NULL is ignored. Memory
  * behind the last allocation goes back to the device, in the pieces in which it came, but for
  * pieces of up to GSHMEM_HEAP_KEEP bytes together (4 GiB; on the CPU device at most 64 MiB), which
@@ -156,6 +170,10 @@ GSHMEM_HD_BEGIN
 
 int gshmem_my_pe(void); /* before init: -1 and one line on stderr */
 int gshmem_n_pes(void);
+/* 1: pe can be reached from here, and its copy of the object at addr, which is symmetric; else 0.
+ */
+int gshmem_pe_accessible(int pe);
+int gshmem_addr_accessible(const void *addr, int pe);
 /* The version of OpenSHMEM; callable before init, as the next two. */
 void gshmem_info_get_version(int *major, int *minor);
 void gshmem_info_get_name(char *name); /* at least GSHMEM_MAX_NAME_LEN bytes */
@@ -215,6 +233,9 @@ uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_valu
 /* Changes the signal on pe, like an AMO: fence first to order it after earlier puts, or use
  * putmem_signal. */
 void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+/* The same with GSHMEM_SIGNAL_ADD and _SET (OpenSHMEM 1.6). */
+void gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
+void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 
 /* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------
  */
@@ -224,6 +245,10 @@ void gshmem_fence(void);
 void gshmem_quiet(void);
 void gshmem_ctx_fence(gshmem_ctx_t ctx);
 void gshmem_ctx_quiet(gshmem_ctx_t ctx);
+/* quiet as far as these PEs are concerned, as the context numbers them; it may wait for others, too
+ * (OpenSHMEM 1.6). */
+void gshmem_pe_quiet(const int *target_pes, size_t npes);
+void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes);
 /* Collective over the team. Host calls meet host calls, device calls meet device and stream calls;
  * in a kernel: one thread (or warp or block, in the suffixed forms) of each PE. Returns 0, or an
  * error when the team is invalid. */
@@ -231,6 +256,20 @@ int gshmem_barrier(gshmem_team_t team);
 void gshmem_barrier_all(void);
 int gshmem_team_sync(gshmem_team_t team);
 void gshmem_sync_all(void);
+
+/* ---- locks (9.11) [hd]: a lock is a symmetric long, 0 on all PEs before its first use ----------
+ *
+ * A PE at a time holds it, one thread of that PE, from a return of set_lock, or of test_lock with
+ * 0, until that PE's clear_lock; in kernels a thread makes the calls. Who sets a lock that is held
+ * waits at its own memory, and gets it in the order of asking; a PE's own threads in any order.
+ * Without contention set_lock and clear_lock are one atomic each, at a PE that the library chooses
+ * by the lock's place. The words of the long are the library's. */
+
+void gshmem_set_lock(long *lock);
+/* 0: this PE holds the lock now; not 0: another does, or a thread of this PE. */
+int gshmem_test_lock(long *lock);
+/* quiet, then whoever waits longest has the lock. Ends the job when this PE does not hold it. */
+void gshmem_clear_lock(long *lock);
 
 GSHMEM_HD_END
 

@@ -43,12 +43,11 @@ int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
 /* What an int result means; for the calling thread's latest failure with that result, the reason
  * in full. Valid until the thread's next failure. */
 const char *gshmemx_error_string(int error);
-/* The heap of this PE as it is now, in bytes. Not collective, once the device is set up; before, it
- * completes that. Returns 0 or an error. */
+/* The heap of this PE as it is now, in bytes; all 0 before device set-up. Returns 0 or an error. */
 int gshmemx_heap_info(gshmemx_heap_info_t *info);
 /* What joins this PE and pe: "self", "thread" (same process), "memory" (host memory), "nvlink",
- * "pcie"; for a far PE the transport, "ucx" or "loop"; NULL for no such PE. Completes device set-up
- * first, which is collective. */
+ * "pcie"; for a far PE the transport, "ucx" or "loop"; NULL for no such PE and before device
+ * set-up. */
 const char *gshmemx_route_name(int pe);
 /* The name of the device this PE's kernels run on: "cpu" or the GPU's; NULL before set-up. */
 const char *gshmemx_device_name(void);
@@ -67,8 +66,8 @@ int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *c
 /* gshmem_launch, gshmemx_collective_launch and gshmemx_collective_launch_query_gridsize are C++ and
  * stand in gshmem/launch.h, which this header includes where kernels are compiled. */
 
-/* Completes device set-up now rather than at the first call that needs it. Collective; later calls
- * return at once. Returns 0 or an error. */
+/* Completes device set-up now, if init has not, rather than at the first call that needs it.
+ * Collective; later calls return at once. Returns 0 or an error. */
 int gshmemx_device_setup(void);
 
 /* Called by the constructor in the device headers; not for users. */
@@ -144,7 +143,7 @@ void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
     void gshmemx_##NAME##_put_signal_nbi_on_stream(T *dest, const T *source, size_t nelems,      \
                                                    uint64_t *sig_addr, uint64_t signal,          \
                                                    int sig_op, int pe, gshmemx_stream_t stream);
-GSHMEM_TYPES_RMA(RMA)
+GSHMEM_TYPES_GPU(RMA)
 #undef RMA
 
 #define SIZED(BITS, BYTES)                                                                         \

@@ -151,6 +151,7 @@ struct gshmem_no_type {
 #define GSHMEM_FORM_2(a, b, c, form, ...)                form
 #define GSHMEM_FORM_3(a, b, c, d, form, ...)             form
 #define GSHMEM_FORM_4(a, b, c, d, e, form, ...)          form
+#define GSHMEM_FORM_5(a, b, c, d, e, f, form, ...)       form
 #define GSHMEM_FORM_6(a, b, c, d, e, f, g, form, ...)    form
 #define GSHMEM_FORM_7(a, b, c, d, e, f, g, h, form, ...) form
 /* FORM is one of these. */
@@ -245,6 +246,45 @@ struct gshmem_no_type {
 #define GSHMEM_CTX_ARM_atomic_xor(NAME, T) , T : gshmem_ctx_##NAME##_atomic_xor
 #define gshmem_atomic_xor(...) \
     GSHMEM_GENERIC(atomic_xor, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_ibput(NAME, T)                , T : gshmem_##NAME##_ibput
+#define GSHMEM_CTX_ARM_ibput(NAME, T)            , T : gshmem_ctx_##NAME##_ibput
+#define gshmem_ibput(...)                        GSHMEM_GENERIC(ibput, GSHMEM_GENERIC_RMA, GSHMEM_FORM_7, __VA_ARGS__)
+#define GSHMEM_ARM_ibget(NAME, T)                , T : gshmem_##NAME##_ibget
+#define GSHMEM_CTX_ARM_ibget(NAME, T)            , T : gshmem_ctx_##NAME##_ibget
+#define gshmem_ibget(...)                        GSHMEM_GENERIC(ibget, GSHMEM_GENERIC_RMA, GSHMEM_FORM_7, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_nbi
+#define GSHMEM_CTX_ARM_atomic_fetch_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_nbi
+#define gshmem_atomic_fetch_nbi(...) \
+    GSHMEM_GENERIC(atomic_fetch_nbi, GSHMEM_GENERIC_EXT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_swap_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_swap_nbi
+#define GSHMEM_CTX_ARM_atomic_swap_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_swap_nbi
+#define gshmem_atomic_swap_nbi(...) \
+    GSHMEM_GENERIC(atomic_swap_nbi, GSHMEM_GENERIC_EXT, GSHMEM_FORM_4, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_compare_swap_nbi(NAME, T) , T : gshmem_##NAME##_atomic_compare_swap_nbi
+#define GSHMEM_CTX_ARM_atomic_compare_swap_nbi(NAME, T) \
+    , T : gshmem_ctx_##NAME##_atomic_compare_swap_nbi
+#define gshmem_atomic_compare_swap_nbi(...) \
+    GSHMEM_GENERIC(atomic_compare_swap_nbi, GSHMEM_GENERIC_STD, GSHMEM_FORM_5, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_inc_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_inc_nbi
+#define GSHMEM_CTX_ARM_atomic_fetch_inc_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_inc_nbi
+#define gshmem_atomic_fetch_inc_nbi(...) \
+    GSHMEM_GENERIC(atomic_fetch_inc_nbi, GSHMEM_GENERIC_STD, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_add_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_add_nbi
+#define GSHMEM_CTX_ARM_atomic_fetch_add_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_add_nbi
+#define gshmem_atomic_fetch_add_nbi(...) \
+    GSHMEM_GENERIC(atomic_fetch_add_nbi, GSHMEM_GENERIC_STD, GSHMEM_FORM_4, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_and_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_and_nbi
+#define GSHMEM_CTX_ARM_atomic_fetch_and_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_and_nbi
+#define gshmem_atomic_fetch_and_nbi(...) \
+    GSHMEM_GENERIC(atomic_fetch_and_nbi, GSHMEM_GENERIC_BIT, GSHMEM_FORM_4, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_or_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_or_nbi
+#define GSHMEM_CTX_ARM_atomic_fetch_or_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_or_nbi
+#define gshmem_atomic_fetch_or_nbi(...) \
+    GSHMEM_GENERIC(atomic_fetch_or_nbi, GSHMEM_GENERIC_BIT, GSHMEM_FORM_4, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_xor_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_xor_nbi
+#define GSHMEM_CTX_ARM_atomic_fetch_xor_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_xor_nbi
+#define gshmem_atomic_fetch_xor_nbi(...) \
+    GSHMEM_GENERIC(atomic_fetch_xor_nbi, GSHMEM_GENERIC_BIT, GSHMEM_FORM_4, __VA_ARGS__)
 #define GSHMEM_ARM_wait_until(NAME, T) , T : gshmem_##NAME##_wait_until
 #define gshmem_wait_until(ivar, cmp, cmp_value) \
     GSHMEM_CHOOSE(ivar, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_wait_until)(ivar, cmp, cmp_value)

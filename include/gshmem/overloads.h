@@ -124,3 +124,53 @@ GSHMEM_GENERIC_STD(GSHMEM_OVERLOADS)
     }
 GSHMEM_GENERIC_BIT(GSHMEM_OVERLOADS)
 #undef GSHMEM_OVERLOADS
+
+#define GSHMEM_OVERLOADS(NAME, T)                                                             \
+    GSHMEM_OVERLOAD void gshmem_ibput(GSHMEM_CTX T *dest, const T *source, ptrdiff_t dst,     \
+                                      ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)    \
+    {                                                                                         \
+        GSHMEM_CALL(NAME##_ibput)(GSHMEM_CTX_ARG dest, source, dst, sst, bsize, nblocks, pe); \
+    }                                                                                         \
+    GSHMEM_OVERLOAD void gshmem_ibget(GSHMEM_CTX T *dest, const T *source, ptrdiff_t dst,     \
+                                      ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)    \
+    {                                                                                         \
+        GSHMEM_CALL(NAME##_ibget)(GSHMEM_CTX_ARG dest, source, dst, sst, bsize, nblocks, pe); \
+    }
+GSHMEM_GENERIC_RMA(GSHMEM_OVERLOADS)
+#undef GSHMEM_OVERLOADS
+
+#define GSHMEM_FETCH(OP, NAME, T)                                                                \
+    GSHMEM_OVERLOAD void gshmem_atomic_##OP##_nbi(GSHMEM_CTX T *fetch, T *dest, T value, int pe) \
+    {                                                                                            \
+        GSHMEM_CALL(NAME##_atomic_##OP##_nbi)(GSHMEM_CTX_ARG fetch, dest, value, pe);            \
+    }
+#define GSHMEM_OVERLOADS(NAME, T)                                                              \
+    GSHMEM_OVERLOAD void gshmem_atomic_fetch_nbi(GSHMEM_CTX T *fetch, const T *source, int pe) \
+    {                                                                                          \
+        GSHMEM_CALL(NAME##_atomic_fetch_nbi)(GSHMEM_CTX_ARG fetch, source, pe);                \
+    }                                                                                          \
+    GSHMEM_FETCH(swap, NAME, T)
+GSHMEM_GENERIC_EXT(GSHMEM_OVERLOADS)
+#undef GSHMEM_OVERLOADS
+
+#define GSHMEM_OVERLOADS(NAME, T)                                                                 \
+    GSHMEM_OVERLOAD void gshmem_atomic_compare_swap_nbi(GSHMEM_CTX T *fetch, T *dest, T cond,     \
+                                                        T value, int pe)                          \
+    {                                                                                             \
+        GSHMEM_CALL(NAME##_atomic_compare_swap_nbi)(GSHMEM_CTX_ARG fetch, dest, cond, value, pe); \
+    }                                                                                             \
+    GSHMEM_OVERLOAD void gshmem_atomic_fetch_inc_nbi(GSHMEM_CTX T *fetch, T *dest, int pe)        \
+    {                                                                                             \
+        GSHMEM_CALL(NAME##_atomic_fetch_inc_nbi)(GSHMEM_CTX_ARG fetch, dest, pe);                 \
+    }                                                                                             \
+    GSHMEM_FETCH(fetch_add, NAME, T)
+GSHMEM_GENERIC_STD(GSHMEM_OVERLOADS)
+#undef GSHMEM_OVERLOADS
+
+#define GSHMEM_OVERLOADS(NAME, T)    \
+    GSHMEM_FETCH(fetch_and, NAME, T) \
+    GSHMEM_FETCH(fetch_or, NAME, T)  \
+    GSHMEM_FETCH(fetch_xor, NAME, T)
+GSHMEM_GENERIC_BIT(GSHMEM_OVERLOADS)
+#undef GSHMEM_OVERLOADS
+#undef GSHMEM_FETCH

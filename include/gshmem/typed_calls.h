@@ -44,6 +44,23 @@ GSHMEM_TYPES_RMA(RMA)
 GSHMEM_SIZES(SIZED)
 #undef SIZED
 
+/* Blocks (OpenSHMEM 1.6): nblocks of bsize elements each; block i goes from source + i * sst to
+ * dest + i * dst, strides in elements and at least 1. */
+#define BLOCKS(NAME, T)                                                                  \
+    void GSHMEM_CALL(NAME##_ibput)(GSHMEM_CTX T * dest, const T *source, ptrdiff_t dst,  \
+                                   ptrdiff_t sst, size_t bsize, size_t nblocks, int pe); \
+    void GSHMEM_CALL(NAME##_ibget)(GSHMEM_CTX T * dest, const T *source, ptrdiff_t dst,  \
+                                   ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+GSHMEM_TYPES_RMA(BLOCKS)
+#undef BLOCKS
+#define SIZED(BITS, BYTES)                                                                  \
+    void GSHMEM_CALL(ibput##BITS)(GSHMEM_CTX void *dest, const void *source, ptrdiff_t dst, \
+                                  ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);     \
+    void GSHMEM_CALL(ibget##BITS)(GSHMEM_CTX void *dest, const void *source, ptrdiff_t dst, \
+                                  ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+GSHMEM_SIZES(SIZED)
+#undef SIZED
+
 /* Atomics (9.7): on the word at the symmetric address, on pe; aligned to its size. The fetching
  * forms return the value before. */
 #define AMO(NAME, T)                                                                         \
@@ -69,3 +86,27 @@ GSHMEM_TYPES_AMO_EXT(AMO)
     void GSHMEM_CALL(NAME##_atomic_xor)(GSHMEM_CTX T * dest, T value, int pe);
 GSHMEM_TYPES_AMO_BIT(AMO)
 #undef AMO
+
+/* The fetching forms without waiting (9.7.2): the value before is in *fetch, any memory of this PE,
+ * after quiet. They may wait all the same. */
+#define FETCH(OP, NAME, T) \
+    void GSHMEM_CALL(NAME##_atomic_##OP##_nbi)(GSHMEM_CTX T * fetch, T * dest, T value, int pe);
+#define AMO(NAME, T)                                                                         \
+    void GSHMEM_CALL(NAME##_atomic_compare_swap_nbi)(GSHMEM_CTX T * fetch, T * dest, T cond, \
+                                                     T value, int pe);                       \
+    void GSHMEM_CALL(NAME##_atomic_fetch_inc_nbi)(GSHMEM_CTX T * fetch, T * dest, int pe);   \
+    FETCH(fetch_add, NAME, T)
+GSHMEM_TYPES_AMO_STD(AMO)
+#undef AMO
+#define AMO(NAME, T)                                                                          \
+    void GSHMEM_CALL(NAME##_atomic_fetch_nbi)(GSHMEM_CTX T * fetch, const T *source, int pe); \
+    FETCH(swap, NAME, T)
+GSHMEM_TYPES_AMO_EXT(AMO)
+#undef AMO
+#define AMO(NAME, T)          \
+    FETCH(fetch_and, NAME, T) \
+    FETCH(fetch_or, NAME, T)  \
+    FETCH(fetch_xor, NAME, T)
+GSHMEM_TYPES_AMO_BIT(AMO)
+#undef AMO
+#undef FETCH

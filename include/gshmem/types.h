@@ -71,8 +71,17 @@ typedef struct CUstream_st *gshmemx_stream_t;
  *   ext       atomics: fetch set swap
  *   bit       atomics: and or xor
  *   wait      wait_until and test
- * Every row is an RMA type. A set is chosen by GSHMEM_TYPES_<SET>(M), which calls M(NAME, type). */
+ * Every row is an RMA type. A set is chosen by GSHMEM_TYPES_<SET>(M), which calls M(NAME, type).
+ * GPUs have no long double: it is there on the host and on the CPU device, in files that nvcc does
+ * not compile, and not on streams. */
+#if defined(__CUDACC__) && !defined(GSHMEM_HOST_ONLY)
+#define GSHMEM_TYPE_TABLE(R, M) GSHMEM_TYPE_TABLE_GPU(R, M)
+#else
 #define GSHMEM_TYPE_TABLE(R, M)                          \
+    R(M, 1, 0, 0, 0, 0, longdouble, long double)         \
+    GSHMEM_TYPE_TABLE_GPU(R, M)
+#endif
+#define GSHMEM_TYPE_TABLE_GPU(R, M)                      \
     /*   distinct std ext bit wait  name    type */      \
     R(M, 1, 0, 0, 0, 0, bfloat16,  gshmem_bfloat16_t)    \
     R(M, 1, 0, 0, 0, 0, half,      gshmem_half_t)        \
@@ -111,6 +120,7 @@ typedef struct CUstream_st *gshmemx_stream_t;
 
 /* The sets. M(NAME, type) is called once per row. */
 #define GSHMEM_TYPES_RMA(M)      GSHMEM_TYPE_TABLE(GSHMEM_SEL_RMA, M)
+#define GSHMEM_TYPES_GPU(M)      GSHMEM_TYPE_TABLE_GPU(GSHMEM_SEL_RMA, M)
 #define GSHMEM_TYPES_DISTINCT(M) GSHMEM_TYPE_TABLE(GSHMEM_SEL_DISTINCT, M)
 #define GSHMEM_TYPES_AMO_STD(M)  GSHMEM_TYPE_TABLE(GSHMEM_SEL_STD, M)
 #define GSHMEM_TYPES_AMO_EXT(M)  GSHMEM_TYPE_TABLE(GSHMEM_SEL_EXT, M)
@@ -129,6 +139,10 @@ enum {
     GSHMEM_CMP_LT = 4,
     GSHMEM_CMP_GE = 5,
 };
+
+/* What memory is for, ORed: gshmem_malloc_with_hints. */
+#define GSHMEM_MALLOC_ATOMICS_REMOTE 1L
+#define GSHMEM_MALLOC_SIGNAL_REMOTE  2L
 
 /* How a signal is changed. */
 enum { GSHMEM_SIGNAL_SET = 9, GSHMEM_SIGNAL_ADD = 10 };
@@ -197,6 +211,9 @@ enum {
     GSHMEMX_INIT_THREAD_PES = 1,
     GSHMEMX_INIT_WITH_MPI_COMM = 2,
     GSHMEMX_INIT_WITH_UNIQUEID = 8,
+    /* Beside a start-up flag or alone: the program's host code loads and stores symmetric memory, so
+     * the device is the CPU unless GSHMEM_DEVICE or CUDA kernels in the program say otherwise. */
+    GSHMEMX_INIT_STATIC_DATA = 256,
 };
 
 /* Filled by gshmemx_get_uniqueid in one process, carried to the others by the user. */

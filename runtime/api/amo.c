@@ -51,3 +51,13 @@ void gsh_amo(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *
         memcpy(old, &before, bytes);
     }
 }
+
+void gsh_amo_nbi(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *dest,
+                 size_t bytes, const void *value, const void *cond, void *fetch, int target)
+{
+    uint64_t old = 0;
+    gsh_amo(ctx, call, op, dest, bytes, value, cond, &old, target);
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_check_local(pe, call, fetch, 1, bytes);
+    gsh_require(pe, call, pe->device_ops->copy(pe, fetch, &old, bytes));
+}

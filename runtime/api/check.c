@@ -22,12 +22,26 @@ static void check_range(struct gsh_instance *pe, const char *call, const void *s
     }
 }
 
-void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *symmetric,
-                       uint64_t bytes, int target)
+void gsh_check_pe(struct gsh_instance *pe, const char *call, int target)
 {
     if (target < 0 || target >= pe->n_pes) {
         gsh_abort(pe, 1, "%s: PE %d is out of range: the job has PEs 0 to %d", call, target,
                   pe->n_pes - 1);
+    }
+}
+
+void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *symmetric,
+                       uint64_t bytes, int target)
+{
+    gsh_check_pe(pe, call, target);
+    if (!pe->is_device_ready) {
+        if (bytes > 0) {
+            gsh_abort(pe, 1,
+                      "%s: there is no symmetric memory yet: neither gshmem_malloc nor "
+                      "gshmemx_device_setup has been called",
+                      call);
+        }
+        return NULL;
     }
     if (bytes > pe->state.stride) {
         gsh_abort(pe, 1, "%s: %" PRIu64 " bytes are more than the heap's range of %" PRIu64, call,

@@ -9,6 +9,8 @@
 #include "runtime/backend/device.h"
 #include "runtime/job/instance.h"
 
+void gsh_check_pe(struct gsh_instance *pe, const char *call, int target);
+
 /* Where target's copy of `symmetric` is mapped; NULL: target is far. Also checks target, and in
  * checking builds the range. */
 void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *symmetric,

@@ -27,7 +27,12 @@ void gsh_iput(gsh_context ctx, const char *call, void *dest, const void *source,
               ptrdiff_t sst, size_t nelems, size_t elem_bytes, int target);
 void gsh_iget(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
               ptrdiff_t sst, size_t nelems, size_t elem_bytes, int target);
-/* One element of 1, 2, 4 or 8 bytes. */
+/* nblocks of bsize elements, strides in elements. */
+void gsh_ibput(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
+               ptrdiff_t sst, size_t bsize, size_t nblocks, size_t elem_bytes, int target);
+void gsh_ibget(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
+               ptrdiff_t sst, size_t bsize, size_t nblocks, size_t elem_bytes, int target);
+/* One element of 1, 2, 4, 8 or 16 bytes. */
 void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, size_t bytes,
            int target);
 void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, size_t bytes,
@@ -42,6 +47,10 @@ void gsh_put_signal_nbi(gsh_context ctx, const char *call, void *dest, const voi
 /* ---- amo.c: a word of 4 or 8 bytes; cond and old may be NULL ---- */
 void gsh_amo(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,
              const void *value, const void *cond, void *old, int target);
+
+/* The value before goes to fetch, which may be any memory of this PE. */
+void gsh_amo_nbi(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *dest,
+                 size_t bytes, const void *value, const void *cond, void *fetch, int target);
 
 /* ---- wait.c ---- */
 

@@ -11,13 +11,13 @@
 
 static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignment, size_t bytes)
 {
-    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_instance *pe = gsh_instance_set_up(call);
     void *p = NULL;
     enum gsh_result r = gsh_heap_alloc(pe->heap, kind, bytes, alignment, &p);
     if (gsh_is_loss(r)) {
         gsh_require(pe, call, r);
     }
-    if (r != GSH_OK || gsh_setup_publish_allocations(pe) != GSH_OK) {
+    if (r != GSH_OK || p == NULL || gsh_setup_publish_allocations(pe) != GSH_OK) {
         return NULL;
     }
     if (kind == GSH_HEAP_CALLOC) {
@@ -47,14 +47,65 @@ void *gshmem_calloc(size_t count, size_t size)
     return allocate(GSH_HEAP_CALLOC, "gshmem_calloc", 0, bytes);
 }
 
+void *gshmem_malloc_with_hints(size_t size, long hints)
+{
+    static const char call[] = "gshmem_malloc_with_hints";
+    const long known = GSHMEM_MALLOC_ATOMICS_REMOTE | GSHMEM_MALLOC_SIGNAL_REMOTE;
+    if ((hints & ~known) != 0) { /* on all PEs alike */
+        gsh_instance_need(call);
+        gsh_fail(GSH_ERR_ARG, "%s: there are no such hints: %#lx", call,
+                 (unsigned long)(hints & ~known));
+        return NULL;
+    }
+    return allocate(GSH_HEAP_MALLOC, call, 0, size);
+}
+
+/* What this PE and its kernels have asked for is done. */
+static void quiet_all(struct gsh_instance *pe, const char *call)
+{
+    gsh_require(pe, call, pe->device_ops->quiet(pe));
+    gsh_far_quiet_all(pe, call);
+}
+
+void *gshmem_realloc(void *ptr, size_t size)
+{
+    static const char call[] = "gshmem_realloc";
+    if (ptr == NULL) {
+        return allocate(GSH_HEAP_REALLOC, call, 0, size);
+    }
+    if (size == 0) {
+        gshmem_free(ptr);
+        return NULL;
+    }
+    struct gsh_instance *pe = gsh_instance_set_up(call);
+    uint64_t before = gsh_heap_size_of(pe->heap, ptr);
+    if (before == 0) {
+        gsh_abort(pe, 1, "%s: no allocation starts at %p", call, ptr);
+    }
+    quiet_all(pe, call); /* and the others' before they agree: then the contents stand still */
+    void *p = NULL;
+    enum gsh_result r = gsh_heap_alloc(pe->heap, GSH_HEAP_REALLOC, size, 0, &p);
+    if (gsh_is_loss(r)) {
+        gsh_require(pe, call, r);
+    }
+    if (r != GSH_OK) {
+        return NULL;
+    }
+    gsh_require(pe, call, pe->device_ops->copy(pe, p, ptr, gsh_min_u64(before, size)));
+    gsh_require(pe, call, gsh_heap_free(pe->heap, ptr)); /* finds different pointers */
+    gsh_require(pe, call, gsh_setup_publish_allocations(pe));
+    gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
+    return p;
+}
+
 void gshmem_free(void *ptr)
 {
-    struct gsh_instance *pe = gsh_instance_need_device("gshmem_free");
     if (ptr == NULL) {
+        gsh_instance_need("gshmem_free");
         return;
     }
-    gsh_require(pe, "gshmem_free", pe->device_ops->quiet(pe));
-    gsh_far_quiet_all(pe, "gshmem_free");
+    struct gsh_instance *pe = gsh_instance_set_up("gshmem_free");
+    quiet_all(pe, "gshmem_free");
     gsh_require(pe, "gshmem_free", gsh_heap_free(pe->heap, ptr));
     gsh_require(pe, "gshmem_free", gsh_setup_publish_allocations(pe));
 }
@@ -62,11 +113,18 @@ void gshmem_free(void *ptr)
 void *gshmem_ptr(const void *dest, int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmem_ptr");
-    if (target < 0 || target >= pe->n_pes || !gsh_heap_contains(pe->heap, dest, 1) ||
-        gsh_is_far(pe, target)) {
+    if (!pe->is_device_ready || target < 0 || target >= pe->n_pes ||
+        !gsh_heap_contains(pe->heap, dest, 1) || gsh_is_far(pe, target)) {
         return NULL;
     }
     return gsh_peer_address(pe, "gshmem_ptr", dest, 0, target);
+}
+
+int gshmem_addr_accessible(const void *addr, int target)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmem_addr_accessible");
+    return pe->is_device_ready && target >= 0 && target < pe->n_pes &&
+           gsh_heap_contains(pe->heap, addr, 1);
 }
 
 int gshmemx_heap_info(gshmemx_heap_info_t *info)
@@ -75,6 +133,10 @@ int gshmemx_heap_info(gshmemx_heap_info_t *info)
     struct gsh_heap_stats s;
     if (info == NULL) {
         return gsh_public_error(gsh_fail(GSH_ERR_ARG, "gshmemx_heap_info: the info is NULL"));
+    }
+    if (!pe->is_device_ready) {
+        *info = (gshmemx_heap_info_t){0};
+        return 0;
     }
     gsh_heap_stats_get(pe->heap, &s);
     *info = (gshmemx_heap_info_t){.range = s.range,

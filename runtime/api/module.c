@@ -11,6 +11,10 @@ static int module_init(const char *call, void *module, bool is_library)
     if (module == NULL) {
         return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: the module is NULL", call));
     }
+    if (!pe->is_device_ready) {
+        return gsh_public_error(
+            gsh_fail(GSH_ERR_STATE, "%s: called before gshmemx_device_setup", call));
+    }
     return gsh_public_error(pe->device_ops->module_init(pe, module, is_library));
 }
 

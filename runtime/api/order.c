@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host fence, quiet, barrier and sync. What the flags of a host sync look like is job/page.h's. */
 #include "gshmem.h"
+#include "runtime/api/check.h"
 #include "runtime/api/context.h"
 #include "runtime/api/host_calls.h"
 #include "runtime/context/context.h"
@@ -63,6 +64,33 @@ void gshmem_ctx_quiet(gshmem_ctx_t ctx)
     }
 }
 
+/* Nothing counts what is outstanding to one PE. */
+void gshmem_pe_quiet(const int *target_pes, size_t npes)
+{
+    static const char call[] = "gshmem_pe_quiet";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    for (size_t i = 0; i < npes; i++) {
+        gsh_check_pe(pe, call, target_pes[i]);
+    }
+    gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
+}
+
+void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes)
+{
+    static const char call[] = "gshmem_ctx_pe_quiet";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    gsh_context number;
+    if (!find_number(ctx, call, &number)) {
+        return;
+    }
+    for (size_t i = 0; i < npes; i++) {
+        int target = target_pes[i];
+        gsh_context_use(ctx, call, &target);
+        gsh_check_pe(pe, call, target);
+    }
+    gsh_context_quiet(pe, number, call);
+}
+
 int gshmem_barrier(gshmem_team_t team)
 {
     static const char call[] = "gshmem_barrier";
@@ -91,7 +119,7 @@ int gshmem_team_sync(gshmem_team_t team)
 void gshmem_barrier_all(void)
 {
     static const char call[] = "gshmem_barrier_all";
-    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_instance *pe = gsh_instance_set_up(call);
     gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
     gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }
@@ -99,6 +127,6 @@ void gshmem_barrier_all(void)
 void gshmem_sync_all(void)
 {
     static const char call[] = "gshmem_sync_all";
-    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_instance *pe = gsh_instance_set_up(call);
     gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }

@@ -29,6 +29,21 @@ int gshmem_n_pes(void)
     return pe->n_pes;
 }
 
+int gshmem_pe_accessible(int pe)
+{
+    return pe >= 0 && pe < gsh_instance_need("gshmem_pe_accessible")->n_pes;
+}
+
+void gshmem_query_initialized(int *initialized)
+{
+    *initialized = gsh_instance_current() != NULL;
+}
+
+void gshmem_pcontrol(int level, ...)
+{
+    (void)level;
+}
+
 const char *gshmemx_route_name(int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmemx_route_name");

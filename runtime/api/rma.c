@@ -158,9 +158,91 @@ void gsh_iget(gsh_context ctx, const char *call, void *dest, const void *source,
     }
 }
 
+/* ---- blocks ---- */
+
+/* The bytes from the first to behind the last block; 0: there is none. */
+static uint64_t check_blocks(struct gsh_instance *pe, const char *call, ptrdiff_t stride,
+                             size_t bsize, size_t nblocks, size_t elem_bytes)
+{
+    if (bsize == 0 || nblocks == 0) {
+        return 0;
+    }
+    uint64_t starts = gsh_check_span(pe, call, stride, nblocks, 1), elems;
+    if (__builtin_add_overflow(starts - 1, bsize, &elems)) {
+        gsh_abort(pe, 1, "%s: %zu blocks of %zu elements with stride %td are more than any memory",
+                  call, nblocks, bsize, stride);
+    }
+    return gsh_check_bytes(pe, call, elems, elem_bytes);
+}
+
+/* One copy for each block: to near PEs they are under way together. */
+static void copy_blocks(struct gsh_instance *pe, const char *call, char *dest, const char *source,
+                        size_t dest_step, size_t source_step, size_t block_bytes, size_t nblocks)
+{
+    for (size_t i = 0; i < nblocks; i++) {
+        gsh_require(pe, call,
+                    pe->device_ops->copy_nbi(pe, dest + i * dest_step, source + i * source_step,
+                                             block_bytes));
+    }
+    gsh_require(pe, call, pe->device_ops->quiet(pe));
+}
+
+void gsh_ibput(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
+               ptrdiff_t sst, size_t bsize, size_t nblocks, size_t elem_bytes, int target)
+{
+    if (bsize == 1) {
+        gsh_iput(ctx, call, dest, source, dst, sst, nblocks, elem_bytes, target);
+        return;
+    }
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_check_local(pe, call, source, bsize, nblocks);
+    check_blocks(pe, call, sst, bsize, nblocks, elem_bytes);
+    uint64_t bytes = check_blocks(pe, call, dst, bsize, nblocks, elem_bytes);
+    char *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    size_t to = (size_t)dst * elem_bytes, from = (size_t)sst * elem_bytes;
+    if (bytes > 0 && !gsh_is_far(pe, target)) {
+        copy_blocks(pe, call, remote, source, to, from, bsize * elem_bytes, nblocks);
+        return;
+    }
+    for (size_t i = 0; bytes > 0 && i < nblocks; i++) {
+        gsh_far_put(pe, ctx, call, (char *)dest + i * to, (const char *)source + i * from,
+                    bsize * elem_bytes, target, false);
+    }
+}
+
+void gsh_ibget(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
+               ptrdiff_t sst, size_t bsize, size_t nblocks, size_t elem_bytes, int target)
+{
+    if (bsize == 1) {
+        gsh_iget(ctx, call, dest, source, dst, sst, nblocks, elem_bytes, target);
+        return;
+    }
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_check_local(pe, call, dest, bsize, nblocks);
+    check_blocks(pe, call, dst, bsize, nblocks, elem_bytes);
+    uint64_t bytes = check_blocks(pe, call, sst, bsize, nblocks, elem_bytes);
+    const char *remote = gsh_peer_address(pe, call, source, bytes, target);
+    size_t to = (size_t)dst * elem_bytes, from = (size_t)sst * elem_bytes;
+    if (bytes > 0 && !gsh_is_far(pe, target)) {
+        copy_blocks(pe, call, dest, remote, to, from, bsize * elem_bytes, nblocks);
+        return;
+    }
+    for (size_t i = 0; bytes > 0 && i < nblocks; i++) {
+        struct gsh_request request = far_copy(pe, GSH_FAR_GET, (const char *)source + i * from,
+                                              (char *)dest + i * to, bsize * elem_bytes, target);
+        gsh_far_run(pe, ctx, call, &request);
+    }
+}
+
+/* ---- single elements and signals ---- */
+
 void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, size_t bytes,
            int target)
 {
+    if (bytes > sizeof(uint64_t)) {
+        gsh_put(ctx, call, dest, value, 1, bytes, target);
+        return;
+    }
     struct gsh_instance *pe = gsh_instance_need_device(call);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     uint64_t bits = 0;
@@ -175,6 +257,10 @@ void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, siz
 void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, size_t bytes,
            int target)
 {
+    if (bytes > sizeof(uint64_t)) {
+        gsh_get(ctx, call, value, source, 1, bytes, target);
+        return;
+    }
     struct gsh_instance *pe = gsh_instance_need_device(call);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (gsh_is_far(pe, target)) {
@@ -219,9 +305,8 @@ void gsh_put_signal_nbi(gsh_context ctx, const char *call, void *dest, const voi
     gsh_put_signal(ctx, call, dest, source, nelems, elem_bytes, sig_addr, signal, sig_op, target);
 }
 
-void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+static void change_signal(const char *call, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
-    static const char call[] = "gshmemx_signal_op";
     struct gsh_instance *self = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(self, call, sig_addr, signal, sig_op, pe);
     if (gsh_is_far(self, pe)) {
@@ -229,4 +314,19 @@ void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
     } else {
         signal_after_copy(self, call, s);
     }
+}
+
+void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+{
+    change_signal("gshmemx_signal_op", sig_addr, signal, sig_op, pe);
+}
+
+void gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    change_signal("gshmem_signal_add", sig_addr, signal, GSHMEM_SIGNAL_ADD, pe);
+}
+
+void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    change_signal("gshmem_signal_set", sig_addr, signal, GSHMEM_SIGNAL_SET, pe);
 }

@@ -275,12 +275,14 @@ void gshmemx_quiet_on_stream(gshmemx_stream_t stream)
 {
     static const char call[] = "gshmemx_quiet_on_stream";
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    gsh_require(pe, call, pe->device_ops->stream_quiet(pe, stream));
+    if (pe->is_device_ready) { /* before, nothing can be outstanding */
+        gsh_require(pe, call, pe->device_ops->stream_quiet(pe, stream));
+    }
 }
 
 static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshmemx_stream_t stream)
 {
-    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_instance *pe = gsh_instance_set_up(call);
     struct gsh_team *t;
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
@@ -291,7 +293,7 @@ static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshm
 
 static void sync_all(const char *call, bool is_barrier, gshmemx_stream_t stream)
 {
-    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_instance *pe = gsh_instance_set_up(call);
     gsh_require(
         pe, call,
         pe->device_ops->stream_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), is_barrier, stream));

@@ -111,6 +111,40 @@ GSHMEM_TYPES_RMA(STRIDED)
 GSHMEM_SIZES(SIZED)
 #undef SIZED
 
+/* ---- blocks ---- */
+
+#define BLOCKS(NAME, T)                                                                  \
+    void CALL(NAME##_ibput)(CTX T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+                            size_t bsize, size_t nblocks, int pe)                        \
+    {                                                                                    \
+        ENTER(NAME##_ibput);                                                             \
+        gsh_ibput(HERE, dest, source, dst, sst, bsize, nblocks, sizeof(T), pe);          \
+    }                                                                                    \
+    void CALL(NAME##_ibget)(CTX T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+                            size_t bsize, size_t nblocks, int pe)                        \
+    {                                                                                    \
+        ENTER(NAME##_ibget);                                                             \
+        gsh_ibget(HERE, dest, source, dst, sst, bsize, nblocks, sizeof(T), pe);          \
+    }
+GSHMEM_TYPES_RMA(BLOCKS)
+#undef BLOCKS
+
+#define SIZED(BITS, BYTES)                                                                   \
+    void CALL(ibput##BITS)(CTX void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, \
+                           size_t bsize, size_t nblocks, int pe)                             \
+    {                                                                                        \
+        ENTER(ibput##BITS);                                                                  \
+        gsh_ibput(HERE, dest, source, dst, sst, bsize, nblocks, BYTES, pe);                  \
+    }                                                                                        \
+    void CALL(ibget##BITS)(CTX void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, \
+                           size_t bsize, size_t nblocks, int pe)                             \
+    {                                                                                        \
+        ENTER(ibget##BITS);                                                                  \
+        gsh_ibget(HERE, dest, source, dst, sst, bsize, nblocks, BYTES, pe);                  \
+    }
+GSHMEM_SIZES(SIZED)
+#undef SIZED
+
 /* ---- put with signal ---- */
 
 #define PUT_SIGNAL(NAME, T)                                                                        \
@@ -202,6 +236,46 @@ GSHMEM_TYPES_AMO_BIT(AMO)
 #undef AMO
 #undef VALUE
 #undef SEND
+#undef FETCH
+
+/* The value before goes to *fetch. */
+#define FETCH(NAME, T, OP, AMO_OP)                                                \
+    void CALL(NAME##_atomic_##OP##_nbi)(CTX T * fetch, T * dest, T value, int pe) \
+    {                                                                             \
+        ENTER(NAME##_atomic_##OP##_nbi);                                          \
+        gsh_amo_nbi(HERE, AMO_OP, dest, sizeof(T), &value, NULL, fetch, pe);      \
+    }
+#define AMO(NAME, T)                                                                            \
+    void CALL(NAME##_atomic_compare_swap_nbi)(CTX T * fetch, T * dest, T cond, T value, int pe) \
+    {                                                                                           \
+        ENTER(NAME##_atomic_compare_swap_nbi);                                                  \
+        gsh_amo_nbi(HERE, GSH_AMO_CSWAP, dest, sizeof(T), &value, &cond, fetch, pe);            \
+    }                                                                                           \
+    void CALL(NAME##_atomic_fetch_inc_nbi)(CTX T * fetch, T * dest, int pe)                     \
+    {                                                                                           \
+        ENTER(NAME##_atomic_fetch_inc_nbi);                                                     \
+        gsh_amo_nbi(HERE, GSH_AMO_ADD, dest, sizeof(T), &(T){1}, NULL, fetch, pe);              \
+    }                                                                                           \
+    FETCH(NAME, T, fetch_add, GSH_AMO_ADD)
+GSHMEM_TYPES_AMO_STD(AMO)
+#undef AMO
+
+#define AMO(NAME, T)                                                                \
+    void CALL(NAME##_atomic_fetch_nbi)(CTX T * fetch, const T *source, int pe)      \
+    {                                                                               \
+        ENTER(NAME##_atomic_fetch_nbi);                                             \
+        gsh_amo_nbi(HERE, GSH_AMO_FETCH, source, sizeof(T), NULL, NULL, fetch, pe); \
+    }                                                                               \
+    FETCH(NAME, T, swap, GSH_AMO_SWAP)
+GSHMEM_TYPES_AMO_EXT(AMO)
+#undef AMO
+
+#define AMO(NAME, T)                       \
+    FETCH(NAME, T, fetch_and, GSH_AMO_AND) \
+    FETCH(NAME, T, fetch_or, GSH_AMO_OR)   \
+    FETCH(NAME, T, fetch_xor, GSH_AMO_XOR)
+GSHMEM_TYPES_AMO_BIT(AMO)
+#undef AMO
 #undef FETCH
 
 /* ---- by bytes ---- */

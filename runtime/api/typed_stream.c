@@ -43,7 +43,7 @@
     STRIDED(gshmemx_##NAME##_iget_on_stream, gsh_iget_on_stream, T, sizeof(T))                   \
     SIGNAL(gshmemx_##NAME##_put_signal_on_stream, T, sizeof(T))                                  \
     SIGNAL(gshmemx_##NAME##_put_signal_nbi_on_stream, T, sizeof(T))
-GSHMEM_TYPES_RMA(RMA)
+GSHMEM_TYPES_GPU(RMA)
 #undef RMA
 
 #define SIZED(BITS, BYTES)                                                   \

@@ -34,15 +34,45 @@ void gsh_wait_all(const struct gsh_wait_arg *wait)
     gsh_wait_all_checked(enter(wait), wait);
 }
 
-/* Sweeps until something holds, or nothing is watched. */
-static struct gsh_poll wait_for_one(const struct gsh_wait_arg *w, enum gsh_poll_stop stop,
-                                    size_t *indices)
+/* Where a sweep for any begins: anywhere, so that in a series of calls each element that satisfies
+ * its comparison is found, whatever pattern the calls have. */
+static size_t sweep_start(size_t nelems)
+{
+    static _Thread_local uint32_t random;
+    if (nelems < 2) {
+        return 0;
+    }
+    random = random * 1664525u + 1013904223u;
+    return (size_t)((uint64_t)random * (uint32_t)nelems >> 32);
+}
+
+/* One sweep over all elements, which ends at the first that holds. */
+static struct gsh_poll sweep_for_any(struct gsh_instance *pe, const struct gsh_wait_arg *w)
+{
+    size_t from = sweep_start(w->nelems);
+    struct gsh_poll s = gsh_poll(pe, w, from, GSH_POLL_AT_HELD, NULL);
+    if (s.held != SIZE_MAX || from == 0) {
+        return s;
+    }
+    struct gsh_wait_arg rest = *w;
+    rest.nelems = from;
+    struct gsh_poll before = gsh_poll(pe, &rest, 0, GSH_POLL_AT_HELD, NULL);
+    if (before.unmet == SIZE_MAX) {
+        before.unmet = s.unmet;
+        before.unmet_seen = s.unmet_seen;
+    }
+    return before;
+}
+
+/* Sweeps until something holds, or nothing is watched. indices: for all that hold; NULL: any. */
+static struct gsh_poll wait_for_one(const struct gsh_wait_arg *w, size_t *indices)
 {
     struct gsh_instance *pe = enter(w);
     unsigned turn = 0;
     uint64_t start_ns = 0;
     for (;;) {
-        struct gsh_poll s = gsh_poll(pe, w, 0, stop, indices);
+        struct gsh_poll s =
+            indices != NULL ? gsh_poll(pe, w, 0, GSH_POLL_NEVER, indices) : sweep_for_any(pe, w);
         if (s.held != SIZE_MAX || s.unmet == SIZE_MAX) {
             return s;
         }
@@ -54,12 +84,12 @@ static struct gsh_poll wait_for_one(const struct gsh_wait_arg *w, enum gsh_poll_
 
 size_t gsh_wait_any(const struct gsh_wait_arg *wait)
 {
-    return wait_for_one(wait, GSH_POLL_AT_HELD, NULL).held;
+    return wait_for_one(wait, NULL).held;
 }
 
 size_t gsh_wait_some(const struct gsh_wait_arg *wait, size_t *indices)
 {
-    return wait_for_one(wait, GSH_POLL_NEVER, indices).n_held;
+    return wait_for_one(wait, indices).n_held;
 }
 
 int gsh_test_all(const struct gsh_wait_arg *wait)
@@ -69,7 +99,7 @@ int gsh_test_all(const struct gsh_wait_arg *wait)
 
 size_t gsh_test_any(const struct gsh_wait_arg *wait)
 {
-    return gsh_poll(enter(wait), wait, 0, GSH_POLL_AT_HELD, NULL).held;
+    return sweep_for_any(enter(wait), wait).held;
 }
 
 size_t gsh_test_some(const struct gsh_wait_arg *wait, size_t *indices)
@@ -95,5 +125,5 @@ uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_valu
 {
     const struct gsh_wait_arg wait =
         gsh_wait_for_signal("gshmem_signal_wait_until", sig_addr, cmp, cmp_value);
-    return wait_for_one(&wait, GSH_POLL_AT_HELD, NULL).held_seen;
+    return wait_for_one(&wait, NULL).held_seen;
 }

@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct gsh_cuda driver; /* written inside once */
-static char reason[256];       /* why there is no driver; "" when there is; likewise */
+static pthread_once_t opened = PTHREAD_ONCE_INIT, used = PTHREAD_ONCE_INIT;
+static void *library;          /* written inside opened */
+static struct gsh_cuda driver; /* written inside used */
+static char reason[256]; /* why there is no driver; "" when there is; likewise, or in opened */
 static const struct gsh_cuda *override_table;
 
 /* The macros of cuda.h map a name to the version the headers were made for; so the name is taken
@@ -20,7 +21,7 @@ static const struct gsh_cuda *override_table;
 #define NAME_(symbol) #symbol
 #define NAME(symbol)  NAME_(symbol)
 
-static void look_up(void *library)
+static void look_up(void)
 {
     /* A function pointer is read from dlsym's object pointer by its bytes, as POSIX allows. */
     void *entry;
@@ -56,15 +57,31 @@ static void start_driver(void)
 
 static void open_driver(void)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         snprintf(reason, sizeof(reason), "no CUDA driver: %.200s", dlerror());
-        return;
     }
-    look_up(library);
+}
+
+static void use_driver(void)
+{
+    pthread_once(&opened, open_driver);
+    if (library != NULL) {
+        look_up();
+    }
     if (!reason[0]) {
         start_driver();
     }
+}
+
+bool gsh_cuda_is_installed(void)
+{
+    /* Pairs with the release in gsh_cuda_override. */
+    if (__atomic_load_n(&override_table, __ATOMIC_ACQUIRE) != NULL) {
+        return true;
+    }
+    pthread_once(&opened, open_driver);
+    return library != NULL;
 }
 
 const struct gsh_cuda *gsh_cuda(void)
@@ -74,7 +91,7 @@ const struct gsh_cuda *gsh_cuda(void)
     if (table != NULL) {
         return table;
     }
-    pthread_once(&once, open_driver);
+    pthread_once(&used, use_driver);
     if (!reason[0]) {
         return &driver;
     }
@@ -129,6 +146,11 @@ const struct gsh_cuda *gsh_cuda(void)
 {
     (void)gsh_note(GSH_ERR_UNSUPPORTED, "this library was built without CUDA");
     return NULL;
+}
+
+bool gsh_cuda_is_installed(void)
+{
+    return false;
 }
 
 void gsh_cuda_override(const struct gsh_cuda *table)

@@ -40,6 +40,7 @@ struct hello {
     uint32_t library_version, state_version;
     int32_t pid;
     int32_t node_pes;     /* GSHMEM_NODE_PES */
+    uint64_t is_cpu;      /* gsh_setup_is_cpu */
     uint64_t team_memory; /* GSHMEM_TEAM_MEMORY */
     uint64_t host_hash;
     uint64_t instance;
@@ -149,7 +150,9 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
     enum gsh_result r = GSH_OK;
+    pe->thread_level = GSHMEM_THREAD_MULTIPLE;
     pe->is_one_process = true;
+    pe->needs_no_choice = true;
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         struct gsh_peer *p = &pe->peers[i];
         r = check_hello(all, i);
@@ -158,6 +161,7 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
         p->cuda_ordinal = -1;
         p->is_same_process = p->pid == getpid() && p->host_hash == all[pe->my_pe].host_hash;
         pe->is_one_process = pe->is_one_process && p->is_same_process;
+        pe->needs_no_choice = pe->needs_no_choice && all[i].is_cpu;
     }
     number_nodes(pe, hosts, all[0].node_pes);
     if (r == GSH_OK && pe->n_nodes > 1) {
@@ -166,6 +170,9 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     for (int i = 0; i < pe->n_pes; i++) {
         if (pe->peers[i].is_same_process && pe->peers[i].node == pe->peers[pe->my_pe].node) {
             pe->peers[i].instance = (struct gsh_instance *)(uintptr_t)all[i].instance;
+        }
+        if (i != pe->my_pe && pe->peers[i].is_same_process) {
+            pe->thread_level = GSHMEM_THREAD_FUNNELED; /* a thread is the PE */
         }
     }
     free(hosts);
@@ -178,6 +185,7 @@ static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
                          .state_version = GSH_STATE_VERSION,
                          .pid = getpid(),
                          .node_pes = pe->env.node_pes,
+                         .is_cpu = gsh_setup_is_cpu(pe),
                          .team_memory = pe->env.team_memory_bytes,
                          .host_hash = host_hash(),
                          .instance = (uint64_t)(uintptr_t)pe,
@@ -372,6 +380,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     if (r == GSH_OK) {
         r = gsh_setup_prepare(pe);
     }
+    if (r == GSH_OK && pe->needs_no_choice) {
+        r = gsh_setup_device(pe);
+    }
     return r;
 }
 
@@ -382,7 +393,8 @@ static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory");
     }
     pe->page_fd = -1;
-    pe->thread_level = GSHMEM_THREAD_MULTIPLE;
+    pe->wants_static_data = (flags & GSHMEMX_INIT_STATIC_DATA) != 0;
+    flags &= ~(unsigned)GSHMEMX_INIT_STATIC_DATA;
     enum gsh_result r = bring_up(pe, flags, attr);
     if (r != GSH_OK) {
         destroy(pe);
@@ -423,7 +435,7 @@ int gshmem_init_thread(int requested, int *provided)
     }
     int error = gshmemx_init_attr(0, NULL);
     if (error == 0 && provided != NULL) {
-        *provided = GSHMEM_THREAD_MULTIPLE;
+        gshmem_query_thread(provided);
     }
     return error;
 }
@@ -450,6 +462,11 @@ void gshmem_finalize(void)
         /* the thread that called init would go on with a PE, and a device, that are gone */
         gsh_log_set_pe(pe->my_pe);
         gsh_abort(pe, 1, "%s: called by another thread than the one that called init", call);
+    }
+    int n_held = __atomic_load_n(&pe->n_locks_held, __ATOMIC_RELAXED);
+    if (n_held > 0) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_ALL, "%s: %d lock%s still held", call, n_held,
+                n_held == 1 ? " is" : "s are");
     }
     if (pe->is_device_ready) {
         /* what still runs may use the heap */

@@ -45,6 +45,7 @@ struct gsh_instance {
     int my_pe, n_pes;
     int n_nodes;
     bool is_one_process;        /* all PEs are threads of this process */
+    bool needs_no_choice;       /* of a device: all are CPUs, so that init sets them up */
     struct gsh_peer *peers;     /* [n_pes] */
     struct gsh_fdpass *fdpass;  /* NULL when the whole job is this process */
     struct gsh_host_page *page; /* own shared page: control, host sync */
@@ -56,7 +57,9 @@ struct gsh_instance {
     struct gsh_watch *watch;             /* death of other processes; NULL when nothing to watch */
     struct gsh_teams *teams;             /* team/team.h */
     struct gsh_contexts *contexts;       /* context/context.h */
+    bool wants_static_data;              /* GSHMEMX_INIT_STATIC_DATA */
     int thread_level;
+    int n_locks_held;                     /* by set_lock and test_lock of the host; atomic */
     struct gsh_instance *next_in_process; /* binding.c's */
 
     /* two-stage: from here on made by gsh_setup_device */

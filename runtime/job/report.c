@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "device/lock.h"
 #include "runtime/base/atomic.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
@@ -77,6 +78,15 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
     case GSH_REPORT_BAD_MEMBER:
         snprintf(out, bytes, "PE %d is out of range: the context's team has PEs 0 to %" PRIu64,
                  r->pe, r->expected - 1);
+        break;
+    case GSH_REPORT_LOCK_TIMEOUT:
+        snprintf(out, bytes,
+                 "waited %.1f s for the lock at 0x%" PRIx64 " (heap offset 0x%" PRIx64 ")", limit,
+                 r->address - GSH_LOCK_NODE * sizeof(uint32_t),
+                 r->address - GSH_LOCK_NODE * sizeof(uint32_t) - pe->state.base);
+        break;
+    case GSH_REPORT_LOCK_NOT_HELD:
+        snprintf(out, bytes, "this PE does not hold the lock at 0x%" PRIx64, r->address);
         break;
     default:
         snprintf(out, bytes, "report of unknown kind %u", r->kind);

@@ -40,9 +40,10 @@ static struct layout make_layout(const struct gsh_instance *pe)
 
 static enum gsh_result choose_device(struct gsh_instance *pe)
 {
-    bool wants_cpu = strcmp(pe->env.device, "cpu") == 0;
     bool wants_cuda = strcmp(pe->env.device, "cuda") == 0;
     bool has_cpu_kernels = gsh_modules_have_cpu(), has_cuda_kernels = gsh_modules_have_cuda();
+    bool wants_cpu = strcmp(pe->env.device, "cpu") == 0 ||
+                     (!wants_cuda && pe->wants_static_data && !has_cuda_kernels);
     if (wants_cuda && has_cpu_kernels && !has_cuda_kernels) {
         return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_DEVICE=cuda, but the program's kernels were "
                                      "compiled for the CPU device");
@@ -66,6 +67,17 @@ static enum gsh_result choose_device(struct gsh_instance *pe)
         return gsh_fail(GSH_ERR_UNSUPPORTED, "init: GSHMEM_DEVICE=cuda: %s", gsh_last_error());
     }
     return is_cuda ? gsh_device_cuda_init(pe) : gsh_device_cpu_init(pe);
+}
+
+bool gsh_setup_is_cpu(const struct gsh_instance *pe)
+{
+    if (strcmp(pe->env.device, "auto") != 0) {
+        return strcmp(pe->env.device, "cpu") == 0;
+    }
+    if (gsh_modules_have_cuda()) {
+        return false;
+    }
+    return pe->wants_static_data || gsh_modules_have_cpu() || !gsh_cuda_is_installed();
 }
 
 enum gsh_result gsh_setup_prepare(struct gsh_instance *pe)
@@ -320,7 +332,18 @@ void gsh_setup_undo(struct gsh_instance *pe)
 struct gsh_instance *gsh_instance_complete(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_need(call);
-    gsh_require(pe, call, pe->is_device_ready ? gsh_modules_refresh(pe) : gsh_setup_device(pe));
+    if (pe->is_device_ready) {
+        gsh_require(pe, call, gsh_modules_refresh(pe));
+    }
+    return pe;
+}
+
+struct gsh_instance *gsh_instance_set_up(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if (!pe->is_device_ready) {
+        gsh_require(pe, call, gsh_setup_device(pe));
+    }
     return pe;
 }
 

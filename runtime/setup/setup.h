@@ -14,9 +14,9 @@
 
 /* The rare half of the next. */
 struct gsh_instance *gsh_instance_complete(const char *call);
-/* As gsh_instance_need, and completes device set-up (collective at the first such call). Part of
- * every host call: three loads once set up, for libraries with kernels may have been loaded since.
- */
+/* As gsh_instance_need, and fills what has been loaded since the last call. Part of every host call
+ * that is not collective: three loads. Where set-up waits for the program to choose a GPU, the
+ * device may not be ready yet: then nothing is symmetric, and gsh_peer_address says so. */
 static inline struct gsh_instance *gsh_instance_need_device(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_current();
@@ -24,6 +24,12 @@ static inline struct gsh_instance *gsh_instance_need_device(const char *call)
     return __builtin_expect(is_ready, 1) ? pe : gsh_instance_complete(call);
 }
 
+/* The same for calls that are collective over all PEs: completes device set-up. */
+struct gsh_instance *gsh_instance_set_up(const char *call);
+
+/* Whether this PE's device is the CPU, whatever comes: then set-up need not wait for a choice, and
+ * is part of init if all PEs say so. */
+bool gsh_setup_is_cpu(const struct gsh_instance *pe);
 /* First stage: where all kernels are for the CPU device, its executor is there at once, so that
  * streams made before device set-up belong to this PE. Not collective. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_prepare(struct gsh_instance *pe);

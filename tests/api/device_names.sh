@@ -12,7 +12,7 @@ trap 'rm -rf "$dir"' EXIT
     echo '#include <gshmemx.h>'
     # Taking each name in a kernel, unevaluated: it is there, and means one function.
     echo '__global__ void take_all() {'
-    awk '!/^#/ && $2 ~ /device/ { print "static_assert(sizeof(decltype(&" $1 ")) > 0, \"\");" }' "$names"
+    awk -v suffix="$suffix" '!/^#/ && ($2 ~ /device/ || (suffix == "cc" && $2 ~ /plain/)) { print "static_assert(sizeof(decltype(&" $1 ")) > 0, \"\");" }' "$names"
     echo '}'
     awk '!/^#/ && $2 ~ /host/ { print "static_assert(sizeof(decltype(&" $1 ")) > 0, \"\");" }' "$names"
 } >"$dir/names.$suffix"

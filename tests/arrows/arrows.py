@@ -52,6 +52,7 @@ ARROWS = {
     "runtime/setup/": RUNTIME + ["runtime/setup/", "runtime/job/", "runtime/far/far.h", "runtime/context/", "proxy/proxy.h"],
     "runtime/api/": RUNTIME + ["runtime/api/", "runtime/setup/", "runtime/job/", "runtime/far/far.h", "runtime/context/",
                                "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
+    "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmemx_calls.h"],
     "examples/": PUBLIC + ["examples/"],
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything

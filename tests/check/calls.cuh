@@ -127,7 +127,7 @@ static inline HD bool op_has_signal(int op)
         NAME##_p, NAME##_g)
 #define SIZED(BITS, BYTES)                                                                         \
     ROW(bits##BITS, void, BYTES, put##BITS, get##BITS, STRIDED, iput##BITS, iget##BITS, NO_ARMS, , )
-GSHMEM_TYPES_RMA(TYPED)
+GSHMEM_TYPES_GPU(TYPED)
 GSHMEM_SIZES(SIZED)
 ROW(mem, void, 1, putmem, getmem, NO_ARMS, , , NO_ARMS, , )
 #undef TYPED
@@ -200,7 +200,7 @@ static const type_row type_rows[] = {
      bits##BITS##_calls::thread,    \
      bits##BITS##_calls::on_stream, \
      launch_calls<bits##BITS##_calls>},
-    GSHMEM_TYPES_RMA(TYPED) GSHMEM_SIZES(SIZED)
+    GSHMEM_TYPES_GPU(TYPED) GSHMEM_SIZES(SIZED)
 #undef TYPED
 #undef SIZED
         {"mem", 1, 1, false, false, mem_calls::thread, mem_calls::on_stream,

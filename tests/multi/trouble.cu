@@ -22,6 +22,8 @@ enum kernel_case {
     k_cmp,
     k_misaligned,
     k_null,
+    k_lock,
+    k_unlock,
     k_long,
     k_exit
 };
@@ -64,6 +66,12 @@ __global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
         break;
     case k_misaligned:
         gshmem_long_atomic_inc((long *)((char *)word + 4), 1);
+        break;
+    case k_lock:
+        gshmem_set_lock(stuck);
+        break;
+    case k_unlock:
+        gshmem_clear_lock(stuck);
         break;
     case k_null:
         gshmem_long_get(NULL, word, 3, 1);
@@ -133,10 +141,19 @@ static void death(const scene *s)
     if (is(s, "die_in_ctx_puts") && gshmem_ctx_create(0, &ctx) == 0)
         death_in_puts(s, ctx);
     /* The victim lets the others reach their call: they cannot tell it from inside. */
+    if (strstr(s->name, "_lock") != NULL) {
+        if (dies)
+            gshmem_set_lock(s->stuck);
+        gshmem_barrier_all();
+    }
     if (dies)
         usleep(300000);
     if (dies)
         die();
+    if (is(s, "die_in_lock"))
+        gshmem_set_lock(s->stuck);
+    if (is(s, "die_in_kernel_lock"))
+        run_kernel(s, k_lock);
     if (is(s, "die_in_barrier"))
         gshmem_barrier_all();
     if (is(s, "die_in_malloc"))
@@ -184,6 +201,10 @@ static void host_mistake(const scene *s)
         printf("what PE 0 has printed before\n");
         gshmem_long_p(s->word, 1, s->pe.n);
     }
+    if (is(s, "lock_not_held"))
+        gshmem_clear_lock(s->stuck);
+    if (is(s, "lock_left") && gshmem_test_lock(s->stuck) != 0)
+        exit(3);
     if (is(s, "finalized_elsewhere"))
         std::thread(gshmem_finalize).join();
     if (is(s, "exit"))
@@ -256,6 +277,13 @@ static void stuck(const scene *s)
     }
     if (is(s, "stuck_wait"))
         gshmem_long_wait_until(s->stuck, GSHMEM_CMP_EQ, 42);
+    if (is(s, "stuck_lock") || is(s, "stuck_kernel_lock"))
+        while (gshmem_test_lock(s->stuck) == 0) /* PE 1 is about to set it */
+            gshmem_clear_lock(s->stuck);
+    if (is(s, "stuck_lock"))
+        gshmem_set_lock(s->stuck);
+    if (is(s, "stuck_kernel_lock"))
+        run_kernel(s, k_lock);
     if (is(s, "stuck_barrier"))
         gshmem_barrier_all();
     if (is(s, "stuck_kernel"))
@@ -281,6 +309,7 @@ static const struct {
                     {"kernel_cmp", k_cmp},
                     {"kernel_misaligned", k_misaligned},
                     {"kernel_null", k_null},
+                    {"kernel_lock_not_held", k_unlock},
                     {"kernel_exit", k_exit}};
 
 /* The others of a case that only PE 0 plays: they sleep in a barrier, to be ended by it. */
@@ -293,6 +322,8 @@ static void play(const scene *s)
     } else if (strncmp(s->name, "alike_", 6) == 0) {
         alike(s);
     } else if (s->pe.me != 0) {
+        if (s->pe.me == 1 && strstr(s->name, "_lock") != NULL)
+            gshmem_set_lock(s->stuck);
         if (strncmp(s->name, "stuck_", 6) == 0 && !is(s, "stuck_kernel_late"))
             pause(); /* does not come to PE 0's barrier; is ended by PE 0's report */
         gshmem_barrier_all();

@@ -9,7 +9,7 @@
  */
 /* clang-format off */
 #define RMA_TYPES(M)                                                                               \
-    AMO_FLOATS(M) WAIT_TYPES(M) M(gshmem_bfloat16_t) M(gshmem_half_t) M(char) M(signed char)       \
+    AMO_FLOATS(M) WAIT_TYPES(M) M(long double) M(gshmem_bfloat16_t) M(gshmem_half_t) M(char) M(signed char)       \
     M(unsigned char) M(int8_t) M(uint8_t)
 #define WAIT_TYPES(M) AMO_TYPES(M) M(short) M(unsigned short) M(int16_t) M(uint16_t)
 #define AMO_TYPES(M) BIT_TYPES(M) M(int) M(long) M(long long) M(size_t) M(ptrdiff_t)
@@ -41,6 +41,8 @@ static gshmem_ctx_t ctx;
         gshmem_get_nbi(CTX dest, source, 4, 0);                                            \
         gshmem_iput(CTX dest, source, 1, 2, 2, 0);                                         \
         gshmem_iget(CTX dest, source, 1, 2, 2, 0);                                         \
+        gshmem_ibput(CTX dest, source, 2, 2, 2, 1, 0);                                     \
+        gshmem_ibget(CTX dest, source, 2, 2, 2, 1, 0);                                     \
         gshmem_put_signal(CTX dest, source, 4, &signal_word, 1, GSHMEM_SIGNAL_SET, 0);     \
         gshmem_put_signal_nbi(CTX dest, source, 4, &signal_word, 1, GSHMEM_SIGNAL_ADD, 0); \
     }
@@ -50,6 +52,9 @@ static gshmem_ctx_t ctx;
         T word[2] = {0, 0};                                      \
         word[1] = gshmem_atomic_compare_swap(CTX word, 1, 2, 0); \
         word[1] = gshmem_atomic_fetch_inc(CTX word, 0);          \
+        gshmem_atomic_compare_swap_nbi(CTX word, word, 1, 2, 0); \
+        gshmem_atomic_fetch_inc_nbi(CTX word, word, 0);          \
+        gshmem_atomic_fetch_add_nbi(CTX word, word, 1, 0);       \
         gshmem_atomic_inc(CTX word, 0);                          \
         word[1] = gshmem_atomic_fetch_add(CTX word, 1, 0);       \
         gshmem_atomic_add(CTX word, 1, 0);                       \
@@ -62,6 +67,8 @@ static gshmem_ctx_t ctx;
         word[1] = gshmem_atomic_fetch(CTX source, 0); \
         gshmem_atomic_set(CTX word, 1, 0);            \
         word[1] = gshmem_atomic_swap(CTX word, 1, 0); \
+        gshmem_atomic_fetch_nbi(CTX word, source, 0); \
+        gshmem_atomic_swap_nbi(CTX word, word, 1, 0); \
     }
 #define EXT(T) EXT_IN(, T) EXT_IN(WITH_CTX, T)
 #define BIT_IN(CTX, T)                                     \
@@ -73,6 +80,9 @@ static gshmem_ctx_t ctx;
         gshmem_atomic_or(CTX word, 1, 0);                  \
         word[1] = gshmem_atomic_fetch_xor(CTX word, 1, 0); \
         gshmem_atomic_xor(CTX word, 1, 0);                 \
+        gshmem_atomic_fetch_and_nbi(CTX word, word, 1, 0); \
+        gshmem_atomic_fetch_or_nbi(CTX word, word, 1, 0);  \
+        gshmem_atomic_fetch_xor_nbi(CTX word, word, 1, 0); \
     }
 #define BIT(T) BIT_IN(, T) BIT_IN(WITH_CTX, T)
 #define WAIT(T)                                                                                    \

@@ -233,12 +233,25 @@ static void expect(struct gsh_heap *heap, enum gsh_result want, uint64_t bytes, 
     CHECK(memcmp(&before, &after, sizeof before) == 0);
 }
 
+/* No bytes: no memory, and no failure. */
+static void expect_nothing(struct gsh_heap *heap, enum gsh_heap_call call, uint64_t align)
+{
+    struct gsh_heap_stats before = stats(heap), after;
+    void *ptr = NULL;
+    CHECK_EQ(gsh_heap_alloc(heap, call, 0, align, &ptr), GSH_OK);
+    CHECK(ptr == NULL);
+    after = stats(heap);
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+}
+
 static void bad_input_main(struct pes *pe)
 {
     struct gsh_heap *heap = create(pe);
     int last = pe->rank == pe->n - 1;
     char words[128];
-    expect(heap, GSH_ERR_ARG, 0, 0, "size is 0");
+    expect_nothing(heap, GSH_HEAP_MALLOC, 0);
+    expect_nothing(heap, GSH_HEAP_CALLOC, 0);
+    expect_nothing(heap, GSH_HEAP_ALIGN, 64);
     expect(heap, GSH_ERR_ARG, 8, 24, "24 is not a power of two");
     expect(heap, GSH_ERR_ARG, 8, 4 * PES_RANGE, "alignment");
     expect(heap, GSH_ERR_NOMEM, PES_RANGE, 0, "GSHMEM_HEAP_RANGE");

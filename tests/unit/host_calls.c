@@ -153,6 +153,33 @@ static void wait_forms(struct shared *s, int me, int other)
     gshmem_short_wait_until_all(s->flags, 0, NULL, GSHMEM_CMP_EQ, 99);
 }
 
+/* Of several that hold each is found by a series of calls, whatever comes between them. */
+static void any_finds_each(struct shared *s, int me)
+{
+    enum { HELD = 5, CALLS = 2000 };
+    const short wanted[HELD] = {1, 1, 1, 1, 1};
+    const int status[HELD] = {0, 0, 1, 0, 0};
+    int hits[4][HELD] = {{0}};
+    clear(s);
+    for (int i = 0; i < HELD; i++) {
+        gshmem_short_p(&s->flags[i], i != 1, me);
+    }
+    gshmem_quiet();
+    for (int i = 0; i < CALLS; i++) {
+        hits[0][gshmem_short_test_any(s->flags, HELD, status, GSHMEM_CMP_EQ, 1)]++;
+        hits[1][gshmem_short_wait_until_any(s->flags, HELD, status, GSHMEM_CMP_EQ, 1)]++;
+        hits[2][gshmem_short_test_any_vector(s->flags, HELD, status, GSHMEM_CMP_EQ,
+                                             (short *)wanted)]++;
+        hits[3][gshmem_short_wait_until_any_vector(s->flags, HELD, status, GSHMEM_CMP_EQ,
+                                                   (short *)wanted)]++;
+    }
+    for (int form = 0; form < 4; form++) {
+        for (int i = 0; i < HELD; i++) {
+            CHECK_EQ(hits[form][i] > CALLS / 20, i != 1 && i != 2);
+        }
+    }
+}
+
 /* The same exchange with everything enqueued: data, signal, wait, barrier; scalars are reused at
  * once, so the calls must have copied them. */
 static void on_stream(struct shared *s, int me, int other)
@@ -199,6 +226,7 @@ static void *pe_main(void *arg)
     atomics(&s, me);
     ping_pong(&s, me, other);
     wait_forms(&s, me, other);
+    any_finds_each(&s, me);
     on_stream(&s, me, other);
     gshmem_free(s.numbers);
     gshmem_finalize();

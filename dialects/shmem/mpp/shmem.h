@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where older programs look for it. */
+#include "../shmem.h"

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Init and finalize under OpenSHMEM's names, and the calls that do nothing. */
+#include <gshmemx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "active_set.h"
+#include "shmem.h"
+
+/* The program loads and stores symmetric memory, its globals among it. */
+static int init(void)
+{
+    int error = gshmemx_init_attr(GSHMEMX_INIT_STATIC_DATA, NULL);
+    if (error == 0) {
+        gsh_sets_start();
+    }
+    return error;
+}
+
+void pshmem_init(void)
+{
+    if (init() != 0) {
+        fflush(stdout);
+        _exit(1); /* the reason has been printed; the launcher ends the others */
+    }
+}
+
+int pshmem_init_thread(int requested, int *provided)
+{
+    if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
+        fprintf(stderr, "shmem: error: shmem_init_thread: there is no thread level %d\n",
+                requested);
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    }
+    int error = init();
+    if (error == 0 && provided != NULL) {
+        gshmem_query_thread(provided);
+    }
+    return error;
+}
+
+void pshmem_finalize(void)
+{
+    gsh_sets_end();
+    gshmem_finalize();
+}
+
+void pshmem_pcontrol(int level, ...)
+{
+    (void)level;
+}
+
+void pshmem_ctx_session_start(shmem_ctx_t ctx, long options,
+                              const shmem_ctx_session_config_t *config, long config_mask)
+{
+    (void)ctx;
+    (void)options;
+    (void)config;
+    (void)config_mask;
+}
+
+void pshmem_ctx_session_stop(shmem_ctx_t ctx)
+{
+    (void)ctx;
+}
+
+#define WEAK(NAME) __attribute__((weak, alias("pshmem_" #NAME)))
+void shmem_init(void) WEAK(init);
+int shmem_init_thread(int requested, int *provided) WEAK(init_thread);
+void shmem_finalize(void) WEAK(finalize);
+void shmem_pcontrol(int level, ...) WEAK(pcontrol);
+void shmem_ctx_session_start(shmem_ctx_t ctx, long options,
+                             const shmem_ctx_session_config_t *config, long config_mask)
+    WEAK(ctx_session_start);
+void shmem_ctx_session_stop(shmem_ctx_t ctx) WEAK(ctx_session_stop);
+
+/* ---- deprecated ---- */
+
+static void finalize_at_exit(void)
+{
+    int is_initialized = 0;
+    gshmem_query_initialized(&is_initialized);
+    if (is_initialized) {
+        shmem_finalize();
+    }
+}
+
+void start_pes(int npes)
+{
+    int is_initialized = 0;
+    (void)npes;
+    gshmem_query_initialized(&is_initialized);
+    if (!is_initialized) {
+        shmem_init();
+        atexit(finalize_at_exit);
+    }
+}
+
+int _my_pe(void)
+{
+    return shmem_my_pe();
+}
+
+int _num_pes(void)
+{
+    return shmem_n_pes();
+}
+
+void *shmalloc(size_t size)
+{
+    return shmem_malloc(size);
+}
+
+void shfree(void *ptr)
+{
+    shmem_free(ptr);
+}
+
+void *shrealloc(void *ptr, size_t size)
+{
+    return shmem_realloc(ptr, size);
+}
+
+void *shmemalign(size_t alignment, size_t size)
+{
+    return shmem_align(alignment, size);
+}
+
+void shmem_set_cache_inv(void) {}
+void shmem_clear_cache_inv(void) {}
+void shmem_udcflush(void) {}
+
+void shmem_set_cache_line_inv(void *dest)
+{
+    (void)dest;
+}
+
+void shmem_clear_cache_line_inv(void *dest)
+{
+    (void)dest;
+}
+
+void shmem_udcflush_line(void *dest)
+{
+    (void)dest;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * OpenSHMEM 1.5 (and of 1.6 what its names say) over gshmem: the standard's own names for host
+ * programs in C and C++, with the profiling interface, pshmem_. The contracts are those of gshmem.h
+ * under the prefix gshmem_; the calls that the standard deprecates are in shmem_old.h, which this
+ * header includes. Programs link libgshmem_shmem and libgshmem: oshcc, oshc++, or pkg-config
+ * gshmem-shmem. */
+#ifndef SHMEM_H
+#define SHMEM_H
+
+#include "gshmem/types.h"
+#include "gshmem/version.h"
+#if defined(__cplusplus)
+#include <complex>
+#endif
+
+/* ---- types and constants ---------------------------------------------------------------------
+ */
+
+typedef gshmem_team_t shmem_team_t;
+typedef gshmem_team_config_t shmem_team_config_t;
+typedef gshmem_ctx_t shmem_ctx_t;
+
+#if defined(__cplusplus)
+typedef std::complex<float> shmem_complexf_t;
+typedef std::complex<double> shmem_complexd_t;
+#else
+typedef float _Complex shmem_complexf_t;
+typedef double _Complex shmem_complexd_t;
+#endif
+
+/* What a session announces (1.6); all of it is a hint. */
+typedef struct {
+    size_t total_ops;
+} shmem_ctx_session_config_t;
+#define SHMEM_CTX_SESSION_TOTAL_OPS 1L
+#define SHMEM_CTX_SESSION_BATCH     1L
+#define SHMEM_CTX_SESSION_SAME_AMO  2L
+
+#define SHMEM_MAJOR_VERSION        GSHMEM_MAJOR_VERSION
+#define SHMEM_MINOR_VERSION        GSHMEM_MINOR_VERSION
+#define SHMEM_MAX_NAME_LEN         GSHMEM_MAX_NAME_LEN
+#define SHMEM_VENDOR_STRING        GSHMEM_VENDOR_STRING
+#define SHMEM_VENDOR_MAJOR_VERSION GSHMEM_VENDOR_MAJOR_VERSION
+#define SHMEM_VENDOR_MINOR_VERSION GSHMEM_VENDOR_MINOR_VERSION
+#define SHMEM_VENDOR_PATCH_VERSION GSHMEM_VENDOR_PATCH_VERSION
+
+#define SHMEM_THREAD_SINGLE     GSHMEM_THREAD_SINGLE
+#define SHMEM_THREAD_FUNNELED   GSHMEM_THREAD_FUNNELED
+#define SHMEM_THREAD_SERIALIZED GSHMEM_THREAD_SERIALIZED
+#define SHMEM_THREAD_MULTIPLE   GSHMEM_THREAD_MULTIPLE
+
+#define SHMEM_TEAM_WORLD        GSHMEM_TEAM_WORLD
+#define SHMEM_TEAM_SHARED       GSHMEM_TEAM_SHARED
+#define SHMEM_TEAM_INVALID      GSHMEM_TEAM_INVALID
+#define SHMEM_TEAM_NUM_CONTEXTS GSHMEM_TEAM_NUM_CONTEXTS
+
+#define SHMEM_CTX_DEFAULT    GSHMEM_CTX_DEFAULT
+#define SHMEM_CTX_INVALID    GSHMEM_CTX_INVALID
+#define SHMEM_CTX_SERIALIZED GSHMEM_CTX_SERIALIZED
+#define SHMEM_CTX_PRIVATE    GSHMEM_CTX_PRIVATE
+#define SHMEM_CTX_NOSTORE    GSHMEM_CTX_NOSTORE
+
+#define SHMEM_MALLOC_ATOMICS_REMOTE GSHMEM_MALLOC_ATOMICS_REMOTE
+#define SHMEM_MALLOC_SIGNAL_REMOTE  GSHMEM_MALLOC_SIGNAL_REMOTE
+
+#define SHMEM_CMP_EQ GSHMEM_CMP_EQ
+#define SHMEM_CMP_NE GSHMEM_CMP_NE
+#define SHMEM_CMP_GT GSHMEM_CMP_GT
+#define SHMEM_CMP_LE GSHMEM_CMP_LE
+#define SHMEM_CMP_LT GSHMEM_CMP_LT
+#define SHMEM_CMP_GE GSHMEM_CMP_GE
+
+#define SHMEM_SIGNAL_SET GSHMEM_SIGNAL_SET
+#define SHMEM_SIGNAL_ADD GSHMEM_SIGNAL_ADD
+
+/* ---- calls -----------------------------------------------------------------------------------
+ */
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As gshmem_init, and where the device is the CPU and PEs are processes, the program's globals and
+ * statics are symmetric from then on until shmem_finalize. */
+void shmem_init(void);
+int shmem_init_thread(int requested, int *provided);
+void shmem_finalize(void);
+void shmem_pcontrol(int level, ...);
+
+void pshmem_init(void);
+int pshmem_init_thread(int requested, int *provided);
+void pshmem_finalize(void);
+void pshmem_pcontrol(int level, ...);
+
+/* Announces what is to come in a context (1.6). Nothing depends on it. */
+void shmem_ctx_session_start(shmem_ctx_t ctx, long options,
+                             const shmem_ctx_session_config_t *config, long config_mask);
+void shmem_ctx_session_stop(shmem_ctx_t ctx);
+void pshmem_ctx_session_start(shmem_ctx_t ctx, long options,
+                              const shmem_ctx_session_config_t *config, long config_mask);
+void pshmem_ctx_session_stop(shmem_ctx_t ctx);
+
+#include "shmem_calls.h"
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#include "shmem_generic.h"
+
+#include "shmem_old.h"
+
+#endif

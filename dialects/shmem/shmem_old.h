@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of shmem.h: what the standard deprecates and programs still use.
+ *
+ * Collectives over an active set: the PEs PE_start, PE_start + 2^logPE_stride, ..., PE_size of
+ * them. Each set becomes a team at its first use, which stays until shmem_finalize; so pSync and
+ * pWrk are taken and not used, of whatever size, and nothing need be in them. */
+#ifndef SHMEM_OLD_H
+#define SHMEM_OLD_H
+
+/* ---- constants ---- */
+
+#define SHMEM_SYNC_VALUE              0L
+#define SHMEM_SYNC_SIZE               32L
+#define SHMEM_BARRIER_SYNC_SIZE       SHMEM_SYNC_SIZE
+#define SHMEM_BCAST_SYNC_SIZE         SHMEM_SYNC_SIZE
+#define SHMEM_COLLECT_SYNC_SIZE       SHMEM_SYNC_SIZE
+#define SHMEM_REDUCE_SYNC_SIZE        SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALL_SYNC_SIZE      SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALLS_SYNC_SIZE     SHMEM_SYNC_SIZE
+#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 1L
+
+#define _SHMEM_MAJOR_VERSION           SHMEM_MAJOR_VERSION
+#define _SHMEM_MINOR_VERSION           SHMEM_MINOR_VERSION
+#define _SHMEM_MAX_NAME_LEN            SHMEM_MAX_NAME_LEN
+#define _SHMEM_VENDOR_STRING           SHMEM_VENDOR_STRING
+#define _SHMEM_SYNC_VALUE              SHMEM_SYNC_VALUE
+#define _SHMEM_BARRIER_SYNC_SIZE       SHMEM_BARRIER_SYNC_SIZE
+#define _SHMEM_BCAST_SYNC_SIZE         SHMEM_BCAST_SYNC_SIZE
+#define _SHMEM_COLLECT_SYNC_SIZE       SHMEM_COLLECT_SYNC_SIZE
+#define _SHMEM_REDUCE_SYNC_SIZE        SHMEM_REDUCE_SYNC_SIZE
+#define _SHMEM_ALLTOALL_SYNC_SIZE      SHMEM_ALLTOALL_SYNC_SIZE
+#define _SHMEM_ALLTOALLS_SYNC_SIZE     SHMEM_ALLTOALLS_SYNC_SIZE
+#define _SHMEM_REDUCE_MIN_WRKDATA_SIZE SHMEM_REDUCE_MIN_WRKDATA_SIZE
+#define _SHMEM_CMP_EQ                  SHMEM_CMP_EQ
+#define _SHMEM_CMP_NE                  SHMEM_CMP_NE
+#define _SHMEM_CMP_GT                  SHMEM_CMP_GT
+#define _SHMEM_CMP_LE                  SHMEM_CMP_LE
+#define _SHMEM_CMP_LT                  SHMEM_CMP_LT
+#define _SHMEM_CMP_GE                  SHMEM_CMP_GE
+
+/* ---- the types of the old calls ---- */
+
+/* M(NAME, type) of those that had atomics, that could be waited for, that could be reduced. */
+#define SHMEM_OLD_AMO(M)   M(int, int) M(long, long) M(longlong, long long)
+#define SHMEM_OLD_SWAP(M)  SHMEM_OLD_AMO(M) M(float, float) M(double, double)
+#define SHMEM_OLD_WAIT(M)  SHMEM_OLD_AMO(M) M(short, short)
+#define SHMEM_OLD_LOGIC(M) M(short, short) SHMEM_OLD_AMO(M)
+#define SHMEM_OLD_ORDERED(M) \
+    SHMEM_OLD_LOGIC(M) M(float, float) M(double, double) M(longdouble, long double)
+#define SHMEM_OLD_ADDED(M) \
+    SHMEM_OLD_ORDERED(M) M(complexf, shmem_complexf_t) M(complexd, shmem_complexd_t)
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- set-up, heap, caches ---- */
+
+/* As shmem_init; at the process's end it finalizes, if the program has not. */
+void start_pes(int npes);
+int _my_pe(void);
+int _num_pes(void);
+void *shmalloc(size_t size);
+void shfree(void *ptr);
+void *shrealloc(void *ptr, size_t size);
+void *shmemalign(size_t alignment, size_t size);
+/* Nothing is to be done. */
+void shmem_set_cache_inv(void);
+void shmem_clear_cache_inv(void);
+void shmem_set_cache_line_inv(void *dest);
+void shmem_clear_cache_line_inv(void *dest);
+void shmem_udcflush(void);
+void shmem_udcflush_line(void *dest);
+
+/* ---- atomics and waits ---- */
+
+#define AMO(NAME, T)                                          \
+    T shmem_##NAME##_cswap(T *dest, T cond, T value, int pe); \
+    T shmem_##NAME##_finc(T *dest, int pe);                   \
+    void shmem_##NAME##_inc(T *dest, int pe);                 \
+    T shmem_##NAME##_fadd(T *dest, T value, int pe);          \
+    void shmem_##NAME##_add(T *dest, T value, int pe);
+SHMEM_OLD_AMO(AMO)
+#undef AMO
+#define AMO(NAME, T)                                   \
+    T shmem_##NAME##_fetch(const T *source, int pe);   \
+    void shmem_##NAME##_set(T *dest, T value, int pe); \
+    T shmem_##NAME##_swap(T *dest, T value, int pe);
+SHMEM_OLD_SWAP(AMO)
+#undef AMO
+/* Until *ivar is no longer value. */
+#define WAIT(NAME, T) void shmem_##NAME##_wait(T *ivar, T value);
+SHMEM_OLD_WAIT(WAIT)
+#undef WAIT
+void shmem_wait(long *ivar, long value);
+
+/* ---- over an active set ---- */
+
+/* In C and C++ shmem_barrier and shmem_sync also take a team (below); shmem_barrier's quiet is that
+ * of the default context. */
+void shmem_barrier(int PE_start, int logPE_stride, int PE_size, long *pSync);
+void shmem_sync(int PE_start, int logPE_stride, int PE_size, long *pSync);
+int shmem_team_barrier(shmem_team_t team);
+
+/* Elements of 32 or 64 bits. broadcast leaves the dest of PE_root, a number in the set, as it is.
+ */
+#define MOVE(BITS)                                                                           \
+    void shmem_broadcast##BITS(void *dest, const void *source, size_t nelems, int PE_root,   \
+                               int PE_start, int logPE_stride, int PE_size, long *pSync);    \
+    void shmem_collect##BITS(void *dest, const void *source, size_t nelems, int PE_start,    \
+                             int logPE_stride, int PE_size, long *pSync);                    \
+    void shmem_fcollect##BITS(void *dest, const void *source, size_t nelems, int PE_start,   \
+                              int logPE_stride, int PE_size, long *pSync);                   \
+    void shmem_alltoall##BITS(void *dest, const void *source, size_t nelems, int PE_start,   \
+                              int logPE_stride, int PE_size, long *pSync);                   \
+    void shmem_alltoalls##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, \
+                               size_t nelems, int PE_start, int logPE_stride, int PE_size,   \
+                               long *pSync);
+MOVE(32)
+MOVE(64)
+#undef MOVE
+
+/* dest may be source. The same bits on all PEs. */
+#define REDUCE(NAME, T, OP)                                                                \
+    void shmem_##NAME##_##OP##_to_all(T *dest, const T *source, int nreduce, int PE_start, \
+                                      int logPE_stride, int PE_size, T *pWrk, long *pSync);
+#define LOGIC(NAME, T)   REDUCE(NAME, T, and) REDUCE(NAME, T, or) REDUCE(NAME, T, xor)
+#define ORDERED(NAME, T) REDUCE(NAME, T, min) REDUCE(NAME, T, max)
+#define ADDED(NAME, T)   REDUCE(NAME, T, sum) REDUCE(NAME, T, prod)
+SHMEM_OLD_LOGIC(LOGIC)
+SHMEM_OLD_ORDERED(ORDERED)
+SHMEM_OLD_ADDED(ADDED)
+#undef ADDED
+#undef ORDERED
+#undef LOGIC
+#undef REDUCE
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+/* ---- by number or type of arguments ---- */
+
+#if defined(__cplusplus)
+static inline int shmem_barrier(shmem_team_t team)
+{
+    return shmem_team_barrier(team);
+}
+static inline int shmem_sync(shmem_team_t team)
+{
+    return shmem_team_sync(team);
+}
+#define OLD(NAME, T)                                              \
+    static inline T shmem_cswap(T *dest, T cond, T value, int pe) \
+    {                                                             \
+        return shmem_##NAME##_cswap(dest, cond, value, pe);       \
+    }                                                             \
+    static inline T shmem_finc(T *dest, int pe)                   \
+    {                                                             \
+        return shmem_##NAME##_finc(dest, pe);                     \
+    }                                                             \
+    static inline void shmem_inc(T *dest, int pe)                 \
+    {                                                             \
+        shmem_##NAME##_inc(dest, pe);                             \
+    }                                                             \
+    static inline T shmem_fadd(T *dest, T value, int pe)          \
+    {                                                             \
+        return shmem_##NAME##_fadd(dest, value, pe);              \
+    }                                                             \
+    static inline void shmem_add(T *dest, T value, int pe)        \
+    {                                                             \
+        shmem_##NAME##_add(dest, value, pe);                      \
+    }
+SHMEM_OLD_AMO(OLD)
+#undef OLD
+#define OLD(NAME, T)                                       \
+    static inline T shmem_fetch(const T *source, int pe)   \
+    {                                                      \
+        return shmem_##NAME##_fetch(source, pe);           \
+    }                                                      \
+    static inline void shmem_set(T *dest, T value, int pe) \
+    {                                                      \
+        shmem_##NAME##_set(dest, value, pe);               \
+    }                                                      \
+    static inline T shmem_swap(T *dest, T value, int pe)   \
+    {                                                      \
+        return shmem_##NAME##_swap(dest, value, pe);       \
+    }
+SHMEM_OLD_SWAP(OLD)
+#undef OLD
+#else
+#define GSH_OLD_COUNT(a, b, c, d, form, ...) form
+#define shmem_barrier(...) \
+    GSH_OLD_COUNT(__VA_ARGS__, shmem_barrier, , , shmem_team_barrier, )(__VA_ARGS__)
+#define shmem_sync(...) GSH_OLD_COUNT(__VA_ARGS__, shmem_sync, , , shmem_team_sync, )(__VA_ARGS__)
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define GSH_OLD_ARM(NAME, T, CALL) , T : shmem_##NAME##_##CALL
+#define GSH_OLD_NO_TYPE            struct gsh_old_no_type
+struct gsh_old_no_type {
+    char unused;
+};
+#define GSH_OLD_AMO(pointer, CALL)                                       \
+    _Generic(*(pointer), GSH_OLD_NO_TYPE : 0 GSH_OLD_ARM(int, int, CALL) \
+                             GSH_OLD_ARM(long, long, CALL) GSH_OLD_ARM(longlong, long long, CALL))
+#define GSH_OLD_SWAP(pointer, CALL)                                                        \
+    _Generic(*(pointer),                                                                   \
+             GSH_OLD_NO_TYPE : 0 GSH_OLD_ARM(int, int, CALL) GSH_OLD_ARM(long, long, CALL) \
+                 GSH_OLD_ARM(longlong, long long, CALL) GSH_OLD_ARM(float, float, CALL)    \
+                     GSH_OLD_ARM(double, double, CALL))
+#define shmem_cswap(dest, cond, value, pe) GSH_OLD_AMO(dest, cswap)(dest, cond, value, pe)
+#define shmem_finc(dest, pe)               GSH_OLD_AMO(dest, finc)(dest, pe)
+#define shmem_inc(dest, pe)                GSH_OLD_AMO(dest, inc)(dest, pe)
+#define shmem_fadd(dest, value, pe)        GSH_OLD_AMO(dest, fadd)(dest, value, pe)
+#define shmem_add(dest, value, pe)         GSH_OLD_AMO(dest, add)(dest, value, pe)
+#define shmem_fetch(source, pe)            GSH_OLD_SWAP(source, fetch)(source, pe)
+#define shmem_set(dest, value, pe)         GSH_OLD_SWAP(dest, set)(dest, value, pe)
+#define shmem_swap(dest, value, pe)        GSH_OLD_SWAP(dest, swap)(dest, value, pe)
+#endif
+#endif
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gshmem's extensions under the prefix shmemx_; contracts in gshmemx.h. */
+#ifndef SHMEMX_H
+#define SHMEMX_H
+
+#include "shmem.h"
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "shmemx_calls.h"
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+/* Extensions of others that became 1.6's calls. */
+#define shmemx_signal_add        shmem_signal_add
+#define shmemx_signal_set        shmem_signal_set
+#define shmemx_pe_quiet          shmem_pe_quiet
+#define shmemx_ctx_pe_quiet      shmem_ctx_pe_quiet
+#define shmemx_team_ptr          shmem_team_ptr
+#define shmemx_query_initialized shmem_query_initialized
+#define shmemx_ctx_session_start shmem_ctx_session_start
+#define shmemx_ctx_session_stop  shmem_ctx_session_stop
+#define shmemx_session_start     shmem_ctx_session_start
+#define shmemx_session_stop      shmem_ctx_session_stop
+
+#endif

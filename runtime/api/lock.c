@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Distributed locks on the host. What a lock holds, and how PEs queue, is device/lock.h's. */
+#include <inttypes.h>
+#include "device/lock.h"
+#include "gshmem.h"
+#include "runtime/api/check.h"
+#include "runtime/api/host_calls.h"
+#include "runtime/base/util.h"
+#include "runtime/context/context.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/turn.h"
+#include "runtime/setup/setup.h"
+
+/* One call on a lock. */
+struct lock {
+    struct gsh_instance *pe;
+    const char *call;
+    uint32_t *tail, *node; /* symmetric */
+    uint32_t *own;         /* this PE's node, as it is mapped */
+    int home;
+};
+
+static struct lock enter(const char *call, long *symmetric)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if ((uintptr_t)symmetric % sizeof(uint64_t) != 0) {
+        gsh_abort(pe, 1, "%s: address %p is not a multiple of 8", call, (void *)symmetric);
+    }
+    uint32_t *own = gsh_peer_address(pe, call, symmetric, sizeof(uint64_t), pe->my_pe);
+    uint32_t *words = (uint32_t *)symmetric;
+    return (struct lock){
+        .pe = pe,
+        .call = call,
+        .tail = words + GSH_LOCK_TAIL,
+        .node = words + GSH_LOCK_NODE,
+        .own = own + GSH_LOCK_NODE,
+        .home = gsh_lock_home((uint64_t)(uintptr_t)own - pe->state.base, pe->n_pes),
+    };
+}
+
+static uint32_t change(const struct lock *l, enum gsh_amo_op op, uint32_t *word, uint32_t value,
+                       uint32_t cond, int target)
+{
+    uint32_t before = 0;
+    gsh_amo(GSH_CONTEXT_DEFAULT, l->call, op, word, sizeof(*word), &value, &cond, &before, target);
+    return before;
+}
+
+/* The same without an answer. */
+static void send(const struct lock *l, enum gsh_amo_op op, uint32_t *word, uint32_t value,
+                 int target)
+{
+    gsh_amo(GSH_CONTEXT_DEFAULT, l->call, op, word, sizeof(*word), &value, NULL, NULL, target);
+}
+
+static uint32_t look(const struct lock *l)
+{
+    uint32_t seen = 0;
+    gsh_require(l->pe, l->call, l->pe->device_ops->load(l->pe, l->own, sizeof(seen), 1, &seen));
+    return seen;
+}
+
+/* Until this PE's node has one of the bits, or (wants_any false) none of them. whom: the PE that is
+ * waited for; -1: another thread of this one. */
+static uint32_t wait_for(const struct lock *l, uint32_t bits, bool wants_any, int whom)
+{
+    unsigned turn = 0;
+    uint64_t start_ns = 0;
+    uint32_t seen;
+    while (seen = look(l), ((seen & bits) != 0) != wants_any) {
+        if (gsh_host_wait_turn(l->pe, &turn, &start_ns)) {
+            gsh_abort(l->pe, 1,
+                      "%s: waited %.1f s for the lock at %p (heap offset 0x%" PRIx64
+                      "), behind PE %d",
+                      l->call, (double)l->pe->env.wait_timeout_ns / 1e9, (void *)l->tail,
+                      (uint64_t)(uintptr_t)(l->own - GSH_LOCK_NODE) - l->pe->state.base,
+                      whom < 0 ? l->pe->my_pe : whom);
+        }
+    }
+    return seen;
+}
+
+static uint32_t my_name(const struct lock *l)
+{
+    return (uint32_t)l->pe->my_pe + 1;
+}
+
+/* Whether this thread is now the one of this PE that may join the queue. */
+static bool take(const struct lock *l)
+{
+    return (change(l, GSH_AMO_OR, l->node, GSH_LOCK_TAKEN, 0, l->pe->my_pe) & GSH_LOCK_TAKEN) == 0;
+}
+
+static void has_set(const struct lock *l)
+{
+    __atomic_fetch_add(&l->pe->n_locks_held, 1, __ATOMIC_RELAXED);
+}
+
+void gshmem_set_lock(long *lock)
+{
+    const struct lock l = enter("gshmem_set_lock", lock);
+    while (!take(&l)) {
+        wait_for(&l, GSH_LOCK_TAKEN, false, -1);
+    }
+    uint32_t front = change(&l, GSH_AMO_SWAP, l.tail, my_name(&l), 0, l.home);
+    if (front != 0) {
+        send(&l, GSH_AMO_OR, l.node, my_name(&l), (int)front - 1);
+        wait_for(&l, GSH_LOCK_GRANTED, true, (int)front - 1);
+        send(&l, GSH_AMO_AND, l.node, ~GSH_LOCK_GRANTED, l.pe->my_pe);
+    }
+    has_set(&l);
+}
+
+int gshmem_test_lock(long *lock)
+{
+    const struct lock l = enter("gshmem_test_lock", lock);
+    if (!take(&l)) {
+        return 1;
+    }
+    if (change(&l, GSH_AMO_CSWAP, l.tail, my_name(&l), 0, l.home) != 0) {
+        send(&l, GSH_AMO_AND, l.node, ~GSH_LOCK_TAKEN, l.pe->my_pe);
+        return 1;
+    }
+    has_set(&l);
+    return 0;
+}
+
+void gshmem_clear_lock(long *lock)
+{
+    const struct lock l = enter("gshmem_clear_lock", lock);
+    gsh_context_quiet(l.pe, GSH_CONTEXT_DEFAULT, l.call);
+    uint32_t node = look(&l);
+    if ((node & GSH_LOCK_TAKEN) == 0) {
+        gsh_abort(l.pe, 1, "%s: this PE does not hold the lock at %p", l.call, (void *)lock);
+    }
+    if ((node & GSH_LOCK_BEHIND) == 0) {
+        if (change(&l, GSH_AMO_CSWAP, l.tail, 0, my_name(&l), l.home) == my_name(&l)) {
+            send(&l, GSH_AMO_AND, l.node, ~GSH_LOCK_TAKEN, l.pe->my_pe);
+            __atomic_fetch_sub(&l.pe->n_locks_held, 1, __ATOMIC_RELAXED);
+            return;
+        }
+        node = wait_for(&l, GSH_LOCK_BEHIND, true, l.home);
+    }
+    /* The next owner's first use of this node comes after our grant, or after another thread of
+     * this PE has taken the place: either finds it empty. */
+    change(&l, GSH_AMO_SWAP, l.node, 0, 0, l.pe->my_pe);
+    send(&l, GSH_AMO_OR, l.node, GSH_LOCK_GRANTED, (int)(node & GSH_LOCK_BEHIND) - 1);
+    __atomic_fetch_sub(&l.pe->n_locks_held, 1, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The profiling interface: a program's own shmem_putmem and shmem_long_p replace the library's, are
+ * what the generic interfaces call, and go on by the pshmem_ names. */
+#include <shmem.h>
+#include "tests/test.h"
+
+static int n_puts, n_ps;
+
+void shmem_putmem(void *dest, const void *source, size_t nelems, int pe)
+{
+    n_puts++;
+    pshmem_putmem(dest, source, nelems, pe);
+}
+
+void shmem_long_p(long *dest, long value, int pe)
+{
+    n_ps++;
+    pshmem_long_p(dest, value, pe);
+}
+
+int main(void)
+{
+    shmem_init();
+    int me = shmem_my_pe();
+    long *word = shmem_calloc(1, sizeof(long)), value = 5;
+    shmem_putmem(word, &value, sizeof(value), me);
+    CHECK_EQ(*word, 5);
+    shmem_p(word, 6L, me);
+    shmem_quiet();
+    CHECK_EQ(*word, 6);
+    CHECK_EQ(n_puts, 1);
+    CHECK_EQ(n_ps, 1);
+    shmem_finalize();
+    return test_result();
+}

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# An installation that has been moved compiles and runs OpenSHMEM programs: by oshcc, oshc++ and oshrun,
+# and by pkg-config: wrappers.sh BUILD_DIR PROGRAMS_DIR SOURCE_DIR
+set -eu
+build=$1 programs=$2 source=$3
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+meson install -C "$build" --no-rebuild --quiet --destdir "$dir/root"
+pc=$(find "$dir/root" -name gshmem-shmem.pc)
+prefix=$(cd "$(dirname "$(find "$dir/root" -name oshcc)")/.." && pwd)
+mv "$prefix" "$dir/moved"
+bin=$dir/moved/bin
+flags="-Wall -Wextra -Werror -I$source"
+# shellcheck disable=SC2086
+for standard in c11 gnu17; do
+    "$bin/oshcc" -std=$standard $flags -D_GNU_SOURCE "$programs/basic.c" -o "$dir/basic"
+    "$bin/oshrun" -n 2 "$dir/basic"
+done
+# shellcheck disable=SC2086
+"$bin/oshcc" -std=gnu99 $flags -c "$programs/old.c" -o "$dir/old.o"
+"$bin/oshcc" "$dir/old.o" -o "$dir/old"
+"$bin/oshrun" -np 3 "$dir/old"
+# shellcheck disable=SC2086
+"$bin/oshc++" $flags "$programs/cxx.cc" -o "$dir/cxx"
+"$bin/oshrun" -np 2 "$dir/cxx"
+"$bin/oshcc" --showme -c x.c | grep -q gshmem/shmem
+export PKG_CONFIG_PATH="$dir/moved${pc#"$prefix"}"
+PKG_CONFIG_PATH=${PKG_CONFIG_PATH%/*}
+# shellcheck disable=SC2046,SC2086
+cc $flags -D_GNU_SOURCE "$programs/basic.c" -o "$dir/basic" $(pkg-config --cflags --libs gshmem-shmem)
+"$bin/oshrun" -n 2 "$dir/basic"
