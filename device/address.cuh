@@ -5,6 +5,7 @@
 #define GSHMEM_ADDRESS_CUH
 
 #include "device/context.cuh"
+#include "device/far_op.h"
 #include "device/memory.cuh"
 #include "device/state.h"
 #include "gshmem/types.h"
