@@ -16,7 +16,7 @@ enum gsh_result gsh_agreement_init(struct gsh_agreement *a, struct gsh_bootstrap
     a->bootstrap = bootstrap;
     a->votes = calloc((size_t)bootstrap->size, sizeof(*a->votes));
     if (a->votes == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "heap: no host memory for the votes of %d PEs",
+        return gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the votes of %d PEs",
                         bootstrap->size);
     }
     return GSH_OK;
@@ -136,7 +136,7 @@ enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const c
     if (failed >= 0) {
         enum gsh_result outcome = (enum gsh_result)a->votes[failed].outcome;
         if (what == NULL) {
-            return gsh_note(outcome, "heap: a step failed on PE %d", failed);
+            return gsh_note(outcome, "votes: a step failed on PE %d", failed);
         }
         return fail_everywhere(a, words, failed, outcome, what);
     }

@@ -27,8 +27,9 @@ bool gsh_socket_fail_at(unsigned call)
 
 static bool is_made_to_fail(void)
 {
-    if (calls_left == 0 || --calls_left > 0)
+    if (calls_left == 0 || --calls_left > 0) {
         return false;
+    }
     errno = EIO;
     return true;
 }

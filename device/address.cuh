@@ -5,6 +5,7 @@
 #define GSHMEM_ADDRESS_CUH
 
 #include "device/context.cuh"
+#include "device/far_op.h"
 #include "device/memory.cuh"
 #include "device/state.h"
 #include "gshmem/types.h"
@@ -177,7 +178,7 @@ template <class T> __device__ __forceinline__ T seen(const T *symmetric, T value
 /* The atomic that a signal is: sig_op is SET or ADD. */
 __device__ __forceinline__ gsh_amo_op amo_of_signal(int sig_op)
 {
-    return sig_op == GSHMEM_SIGNAL_ADD ? GSH_AMO_ADD : GSH_AMO_SET;
+    return gsh_amo_of_signal(sig_op);
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Wire structs between the host library and the kernels it launches itself (kernels.cu): one struct
- * by value for each kernel. Compiles as C17 and CUDA; C standard headers only. Addresses are
+ * by value for each kernel. Compiles as C17, C++17 and CUDA; C standard headers only. Addresses are
  * mapped addresses on the launching PE, where nothing else is said. */
 #ifndef GSHMEM_KERNELS_H
 #define GSHMEM_KERNELS_H

@@ -56,6 +56,9 @@ static enum gsh_result check_options(const struct gsh_heap_options *o)
     if (ops_of(o) == NULL) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "this library was built without CUDA");
     }
+    if (o->n_subscribers < 0 || o->n_subscribers > GSH_HEAP_SUBSCRIBERS_MAX) {
+        return gsh_note(GSH_ERR_ARG, "%d subscribers", o->n_subscribers);
+    }
     if (o->n_slots < 1 || o->my_slot < 0 || o->my_slot >= o->n_slots) {
         return gsh_note(GSH_ERR_ARG, "slot %d of %d", o->my_slot, o->n_slots);
     }
@@ -369,8 +372,9 @@ uint64_t gsh_heap_allocations(const struct gsh_heap *heap, struct gsh_alloc_rang
 static enum gsh_result check_walk(const struct gsh_heap *heap)
 {
 #ifdef GSHMEM_CHECKS
-    if (gsh_offset_check(heap->offset) != GSH_OK)
+    if (gsh_offset_check(heap->offset) != GSH_OK) {
         return gsh_fail(GSH_ERR_BUG, "%s", gsh_last_error());
+    }
 #endif
     (void)heap;
     return GSH_OK;

@@ -71,7 +71,7 @@ uint64_t gsh_offset_list(const struct gsh_offset *o, uint64_t from, uint64_t (*p
 
 void gsh_offset_stats_get(const struct gsh_offset *o, struct gsh_offset_stats *out);
 
-/* Walks everything and compares it with the invariants stated in offset.c: GSH_ERR_BUG, noted,
+/* Walks everything and compares it with the invariants stated in offset_impl.h: GSH_ERR_BUG, noted,
  * naming the first that does not hold. */
 GSH_CHECK_RESULT enum gsh_result gsh_offset_check(const struct gsh_offset *o);
 

@@ -111,8 +111,9 @@ void gshmem_free(void *ptr);
  * A new team's members are numbered in the order named here; its handle is the same on all of them.
  * Teams may overlap. The calls are collective over the parent team, with the same arguments on all
  * of its PEs, and one thread of a PE makes teams at a time. They return 0, also on PEs that are not
- * members of the new team and get GSHMEM_TEAM_INVALID; else all PEs of the parent get
- * GSHMEM_TEAM_INVALID and an error, one of them prints why, and nothing has changed. config: NULL
+ * members of the new team and get GSHMEM_TEAM_INVALID; else the new team's members, or, where the
+ * arguments are at fault, all PEs of the parent, get GSHMEM_TEAM_INVALID and an error, one of them
+ * prints why, and nothing has changed. config: NULL
  * for the defaults. A team takes some 1 KiB of GSHMEM_TEAM_MEMORY, and no other memory. */
 
 /* PEs start, start + stride, ..., size of them, by their numbers in the parent. stride may be

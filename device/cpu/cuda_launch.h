@@ -16,10 +16,7 @@
  * the first one, if there are any and more follows them. An address that was cast before is refused
  * by the compiler. */
 #define GSHMEM_CPU_EAT(...)
-#define GSHMEM_CPU_PROBE(...)          ~, 1
 #define GSHMEM_CPU_COMMA(...)          ,
-#define GSHMEM_CPU_FIRST(a, ...)       a
-#define GSHMEM_CPU_SECOND(a, b, ...)   b
 #define GSHMEM_CPU_THIRD(a, b, c, ...) c
 #define GSHMEM_CPU_CALL(macro, ...)    macro(__VA_ARGS__)
 #define GSHMEM_CPU_JOIN_(a, b, c)      a##b##c

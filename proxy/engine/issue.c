@@ -258,6 +258,7 @@ static bool stage_put(struct gsh_engine_peer *peer, struct gsh_task *task)
     }
     if (task->request.bytes == 0) {
         gsh_task_done(task);
+        return true;
     }
     return note_staged(peer, gsh_stage_put(peer->main, task));
 }

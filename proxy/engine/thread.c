@@ -33,8 +33,8 @@ void gsh_thread_wake(struct gsh_proxy *proxy)
     if (__atomic_exchange_n(&proxy->is_asleep, 0, __ATOMIC_ACQ_REL) == 0) {
         return;
     }
-    while (write(proxy->event_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    while (write(proxy->event_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
 }
 
 static void wake_from_ring(void *context)
@@ -76,8 +76,8 @@ static void go_to_sleep(struct gsh_proxy *proxy)
         return;
     }
     /* Somebody else cleared it, and has written or is about to. */
-    while (read(proxy->event_fd, &count, sizeof(count)) < 0 && errno == EINTR)
-        ;
+    while (read(proxy->event_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
+    }
 }
 
 /* Whether host threads have made calls, or progress, since the last look. */

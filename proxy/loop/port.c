@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See loop.h. The lock of the messages and the lock of a PE's life are two, so that copies, which
+ * See port.h. The lock of the messages and the lock of a PE's life are two, so that copies, which
  * take only the second, and shared, are ordered with nothing by the way they are made. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See loop.h. A heap has few regions, so a list will do. */
+ * See region.h. A heap has few regions, so a list will do. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "proxy/loop/region.h"

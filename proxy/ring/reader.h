@@ -2,8 +2,8 @@
  * The proxy's side of one ring: takes requests out, checks and decodes them, and tells the kernels
  * what may be written again, what is complete, and what comes back. One thread at a time. What a
  * request means and when it is complete is its user's business. */
-#ifndef GSH_RING_HOST_H
-#define GSH_RING_HOST_H
+#ifndef GSH_READER_H
+#define GSH_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>

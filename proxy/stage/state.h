@@ -87,7 +87,6 @@ struct gsh_stage {
     const void *key;
     size_t key_bytes;
     uint8_t *small; /* of the lanes */
-    size_t small_bytes;
     uint8_t *free_slots[GSH_PROXY_STAGE_BUFFERS_MAX], *free_chunks[GSH_PROXY_STAGE_BUFFERS_MAX];
     uint8_t *free_outs[GSH_STAGE_SMALL_OUTS], *free_ins[GSH_STAGE_SMALL_INS];
     unsigned n_free_slots, n_free_chunks, n_free_outs, n_free_ins;

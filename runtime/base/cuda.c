@@ -160,15 +160,17 @@ void gsh_cuda_override(const struct gsh_cuda *table)
 
 enum gsh_result gsh_cuda_result(CUresult code, const char *what)
 {
-    if (code == 0)
+    if (code == 0) {
         return GSH_OK;
+    }
     return gsh_fail(GSH_ERR_CUDA, "%s: CUDA error %d", what, (int)code);
 }
 
 enum gsh_result gsh_cuda_note(CUresult code, const char *what)
 {
-    if (code == 0)
+    if (code == 0) {
         return GSH_OK;
+    }
     return gsh_note(GSH_ERR_CUDA, "%s: CUDA error %d", what, (int)code);
 }
 

@@ -63,7 +63,7 @@ struct gsh_instance {
     int n_locks_held;                     /* by set_lock and test_lock of the host; atomic */
     struct gsh_instance *next_in_process; /* binding.c's */
 
-    /* two-stage: from here on made by gsh_instance_setup_device */
+    /* two-stage: from here on made by gsh_setup_device */
     bool is_device_ready;
     const struct gsh_device_ops *device_ops;
     void *device;               /* the row's own state */

@@ -9,19 +9,21 @@
 static void leave_out(hwloc_topology_t topology)
 {
     static const char *const components[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"};
-    for (size_t i = 0; i < sizeof(components) / sizeof(components[0]); i++)
+    for (size_t i = 0; i < sizeof(components) / sizeof(components[0]); i++) {
         (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                             components[i]);
+    }
 }
 
 static hwloc_obj_t find(hwloc_topology_t topology, const char *device)
 {
     hwloc_obj_t object = hwloc_get_pcidev_by_busidstring(topology, device);
-    if (object)
+    if (object != NULL) {
         return object;
-    do
+    }
+    do {
         object = hwloc_get_next_osdev(topology, object);
-    while (object && (!object->name || strcmp(object->name, device) != 0));
+    } while (object != NULL && (object->name == NULL || strcmp(object->name, device) != 0));
     return object;
 }
 
@@ -29,15 +31,16 @@ static bool near_device(const char *device, char *text, size_t room)
 {
     hwloc_topology_t topology;
     bool is_known = false;
-    if (hwloc_topology_init(&topology) != 0)
+    if (hwloc_topology_init(&topology) != 0) {
         return false;
+    }
     leave_out(topology);
     (void)hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
     /* The whole machine: what of it the process may use, is not hwloc's to decide. */
     (void)hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     if (hwloc_topology_load(topology) == 0) {
         hwloc_obj_t object = find(topology, device);
-        hwloc_obj_t near = object ? hwloc_get_non_io_ancestor_obj(topology, object) : NULL;
+        hwloc_obj_t near = object != NULL ? hwloc_get_non_io_ancestor_obj(topology, object) : NULL;
         int n = near && near->cpuset ? hwloc_bitmap_list_snprintf(text, room, near->cpuset) : 0;
         is_known = n > 0 && (size_t)n < room;
     }

@@ -133,6 +133,7 @@ void gsh_team_agree(struct gsh_instance *pe, const char *call, const int *pes, i
     struct exchange x = {.pe = pe, .call = call};
     for (int distance = 1; distance < n; distance *= 2) {
         int to = pes[(me + distance) % n], from = pes[(me - distance + n) % n];
+        x.start_ns = 0;
         if (pe->peers[to].page != NULL) {
             send_near(&x, to, ballot);
         } else {

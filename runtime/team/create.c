@@ -125,8 +125,13 @@ static enum gsh_result agree_on(struct gsh_instance *pe, const struct gsh_team *
         int64_t one = (int64_t)ballot.max[1 + 2 * i], other = (int64_t)~ballot.max[2 + 2 * i];
         if (one != other) {
             char text[160];
-            snprintf(text, sizeof(text), "%s is %" PRId64 " on one PE and %" PRId64 " on another",
-                     wish->names[i] == NULL ? "the call" : wish->names[i], other, one);
+            if (wish->names[i] == NULL) {
+                snprintf(text, sizeof(text), "the PEs make different calls");
+            } else {
+                snprintf(text, sizeof(text),
+                         "%s is %" PRId64 " on one PE and %" PRId64 " on another", wish->names[i],
+                         other, one);
+            }
             return say(is_speaker, GSH_ERR_SYMMETRY, wish->call, text);
         }
     }
@@ -351,17 +356,23 @@ int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *c
     }
     *new_team = GSHMEM_TEAM_INVALID;
     enum gsh_result r = check_list(pe, call, pes, n_pes, &me);
-    if (r == GSH_OK) {
-        r = check_config(call, me == 0, &wanted);
+    if (r == GSH_ERR_NOMEM) { /* the others would wait */
+        gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, n_pes);
     }
     if (r != GSH_OK) {
         return gsh_public_error(r);
     }
-    uint64_t hash = hash_list(pes, n_pes) ^ (uint64_t)wanted.num_lanes << 32;
-    struct gsh_ballot ballot = {.max = {[BALLOT_A] = hash, [BALLOT_NOT_A] = ~hash}};
+    /* Who gives another configuration, or one of no use, still comes to the vote. */
+    r = check_config(call, me == 0, &wanted);
+    uint64_t hash = hash_list(pes, n_pes) ^ (uint64_t)wanted.num_lanes << 32 ^
+                    (uint64_t)wanted.num_contexts << 16;
+    struct gsh_ballot ballot = {
+        .max = {[BALLOT_RESULT] = r, [BALLOT_A] = hash, [BALLOT_NOT_A] = ~hash}};
     gsh_team_agree(pe, call, pes, n_pes, me, &ballot);
     if (ballot.max[BALLOT_A] != ~ballot.max[BALLOT_NOT_A]) {
-        r = say(me == 0, GSH_ERR_SYMMETRY, call, "the PEs' lists or num_lanes differ");
+        r = say(me == 0, GSH_ERR_SYMMETRY, call, "the PEs' lists or configurations differ");
+    } else if (r == GSH_OK && ballot.max[BALLOT_RESULT] != GSH_OK) {
+        r = say(me == 0, GSH_ERR_ARG, call, "a PE's configuration is of no use");
     }
     if (r == GSH_OK) {
         r = make_on(pe, call, pes, n_pes, me, &wanted, new_team);

@@ -117,7 +117,13 @@ enum gsh_result gsh_teams_plan(struct gsh_instance *pe)
     for (gshmem_team_t t = 0; t < GSH_TEAM_N_PREDEFINED; t++) {
         n_own += predefined_layout(pe, t).n_units;
     }
-    teams->n_units = (uint32_t)gsh_align_up(n_own + pe->env.team_memory_bytes / GSH_TEAM_UNIT, 64);
+    uint64_t n_units = gsh_align_up(n_own + pe->env.team_memory_bytes / GSH_TEAM_UNIT, 64);
+    if (n_units > GSH_TEAM_UNITS_MAX) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "init: GSHMEM_TEAM_MEMORY is more than the %u MiB that there can be",
+                        GSH_TEAM_UNITS_MAX / 2048 - 1);
+    }
+    teams->n_units = (uint32_t)n_units;
     teams->used = calloc(teams->n_units / 64, sizeof(*teams->used));
     teams->of_unit = calloc(teams->n_units, sizeof(*teams->of_unit));
     teams->message = calloc(1, gsh_ballot_bytes(teams));

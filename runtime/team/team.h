@@ -62,6 +62,8 @@ struct gsh_teams {
 /* ---- pool.c ---- */
 
 #define GSH_TEAM_LANES_MAX 1024
+/* A handle has 16 bits in the tags of messages (job/net.h). */
+#define GSH_TEAM_UNITS_MAX (1u << 16)
 
 /* After the nodes are known: makes pe->teams, without a team in it. The pool is the same on all
  * PEs. */

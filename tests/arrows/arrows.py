@@ -39,8 +39,6 @@ ARROWS = {
     "proxy/loop/": HOST + ["proxy/loop/", "proxy/copy.h", "proxy/list.h", "proxy/transport.h"],
     "proxy/ucx/": HOST + ["proxy/ucx/", "proxy/copy.h", "proxy/transport.h"],
     "runtime/": HOST + WIRE + ["runtime/", "heap/", "proxy/", "bootstrap/", "device/"],
-    "runtime/far/": HOST + WIRE + PROXY + ["runtime/"],
-    "proxy/": HOST + WIRE + ["proxy/", "bootstrap/bootstrap.h"],
     # A PE's state and its end lie below what sets it up; init.c, net.c stand on more than their folder.
     "runtime/job/": JOB,
     "runtime/job/net.c": JOB + ["runtime/far/far.h"],
@@ -163,6 +161,7 @@ def self_test():
     assert judge("heap/heap.c", "bootstrap/uid.h")
     assert judge("heap/heap.c", "proxy/proxy.h")
     assert judge("heap/heap.c", "runtime/job/instance.h")
+    assert judge("proxy/copy.h", "proxy/engine/state.h")
     assert judge("bootstrap/uid.c", "heap/heap.h")
     assert judge("device/state.h", "include/gshmem/types.h")
     assert judge("runtime/job/init.c", "heap/heap.h") is None

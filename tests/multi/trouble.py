@@ -325,6 +325,8 @@ def main():
              if not (options.together if ALONE.match(name) else options.alone)]
     failed = 0
     suspects = []
+    if not names:
+        parser.error("no case is left to run")
     for name in names:
         wrong = run(options, name, cases[name], suspects)
         print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)

@@ -9,9 +9,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_copy(struct gsh_instance *pe, vo
                                                      const void *source, size_t bytes,
                                                      struct gsh_signal_arg signal,
                                                      gsh_stream stream);
-GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_signal(struct gsh_instance *pe,
-                                                       struct gsh_signal_arg signal,
-                                                       gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result
+gsh_cpu_stream_signal(struct gsh_instance *pe, struct gsh_signal_arg signal, gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_copy_strided(struct gsh_instance *pe, void *dest,
                                                              const void *source, ptrdiff_t dst,
                                                              ptrdiff_t sst, size_t elem_bytes,

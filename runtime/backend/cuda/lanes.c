@@ -4,8 +4,6 @@
  * the stream's. Of the lanes' calls none waits: a stream writes into host memory how far it is. */
 #include "runtime/backend/cuda/device.h"
 
-#ifdef GSH_HAVE_CUDA
-
 #include <string.h>
 #include "proxy/copy.h"
 #include "runtime/base/atomic.h"
@@ -321,9 +319,3 @@ const struct gsh_lane_ops gsh_cuda_proxy_lanes = {
     .amo = lanes_amo,
     .poll = lanes_poll,
 };
-
-#else
-
-typedef int gsh_proxy_cuda_is_empty;
-
-#endif

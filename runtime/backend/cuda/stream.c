@@ -206,8 +206,7 @@ enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const struct gsh_t
                                      bool is_barrier, gsh_stream stream)
 {
     struct gsh_kernel_sync_args args = {team->handle, is_barrier};
-    unsigned threads = team->n_pes <= 32 ? 32 : 256;
-    return launch(pe, GSH_KERNEL_SYNC, threads, &args, stream);
+    return launch(pe, GSH_KERNEL_SYNC, 32, &args, stream);
 }
 
 /* A full launch queue (1022 launches) holds up every other call of CUDA's in this process, the
