@@ -5,7 +5,8 @@
  * calls marked [hd] then exist in kernels as well, with the same names and meaning.
  *
  * Words. PE: one participant, a process or a thread, numbered 0 .. n_pes - 1. Symmetric address:
- * an address in memory from gshmem_malloc; it names the same object on every PE. nelems counts
+ * an address in memory from gshmem_malloc (or of a global: GSHMEMX_INIT_STATIC_DATA); it names the
+ * same object on every PE. nelems counts
  * elements, not bytes. Unless stated otherwise a call may be made by any thread of a PE after init,
  * by several at once too, except that collective calls are made by one; `dest` of a put and
  * `source` of a get are symmetric, and the other side may be any memory the device can reach, on

@@ -4,7 +4,7 @@
 and its profiling name pshmem_, and the generic interfaces over those. So what the library has, the
 dialect has, with no second list.
 
-usage: generate.py GENERIC.H OVERLOADS.H CALLS.H XCALLS.H GENERIC_OUT.H CALLS.C COMPILER ARGS...
+usage: generate.py GENERIC.H CALLS.H XCALLS.H GENERIC_OUT.H CALLS.C COMPILER ARGS...
 
 COMPILER ARGS... preprocesses C; it is given the names of the public headers."""
 
@@ -69,22 +69,22 @@ def rename_generic(text):
     # Also the beginnings of names that are pasted together.
     text = re.sub(r"\bGSHMEM_\w+", lambda m: "GSH_OF_" + m[0][1:] if m[0] in macros or m[0].endswith("_")
                   and any(name.startswith(m[0]) for name in macros) else m[0], text)
-    text = re.sub(r"\bgshmem_(?!ctx_t\b|team_t\b|half_t\b|bfloat16_t\b|complex[fd]_t\b)", "shmem_", text)
+    text = re.sub(r"\bgshmem_(?!ctx_t\b|team_t\b|half_t\b|bfloat16_t\b)", "shmem_", text)
     return text
 
 
-def generic(generic_h, overloads_h):
-    outer = pathlib.Path(generic_h).read_text()
-    inner = pathlib.Path(overloads_h).read_text()
-    # Where generic.h includes its overloads they stand themselves.
-    outer = outer.replace('#include "gshmem/overloads.h"', inner)
-    outer = re.sub(r'#include "gshmem/typed.h"\n|#ifdef GSHMEM_DEVICE_CODE\n#include.*\n#endif\n', "", outer)
-    return rename_generic(outer)
+def generic(path):
+    """generic.h with the headers that are parts of it in their places, and without the prototypes."""
+    def part(match):
+        name = pathlib.Path(match[1]).name
+        return generic(path.parent / name) if name.startswith(("generic_", "overloads")) else ""
+    text = re.sub(r"#ifdef GSHMEM_DEVICE_CODE\n#include.*\n#endif\n", "", path.read_text())
+    return re.sub(r'#include "([^"]+)"\n', part, text)
 
 
 def main():
-    generic_h, overloads_h, calls_h, xcalls_h, generic_out, calls_c = sys.argv[1:7]
-    command = sys.argv[7:]
+    generic_h, calls_h, xcalls_h, generic_out, calls_c = sys.argv[1:6]
+    command = sys.argv[6:]
     calls = [c for c in prototypes(command, "gshmem.h") if c[1] == "gshmem" and c[2] not in BY_HAND]
     xcalls = [c for c in prototypes(command, "gshmemx.h") if c[1] == "gshmemx" and not NOT_OURS.search(c[2])]
     in_plain = {(c[1], c[2]) for c in prototypes(command, "gshmem.h")}
@@ -95,7 +95,7 @@ def main():
     note = "/* SPDX-License-Identifier: Apache-2.0\n * Made by generate.py. */\n"
     pathlib.Path(calls_h).write_text(note + "".join(map(declare, calls)))
     pathlib.Path(xcalls_h).write_text(note + "".join(map(declare, xcalls)))
-    pathlib.Path(generic_out).write_text(note + generic(generic_h, overloads_h))
+    pathlib.Path(generic_out).write_text(note + rename_generic(generic(pathlib.Path(generic_h))))
     pathlib.Path(calls_c).write_text(note + '#include <gshmemx.h>\n#include "shmemx.h"\n\n'
                                      + "".join(map(define, calls + xcalls)))
 
