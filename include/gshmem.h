@@ -16,9 +16,9 @@
  * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_; gshmemx_error_string (gshmemx.h)
  * says why; pointers are NULL. Calls without a result that are called before init, after finalize
  * or, on the host, with a PE, stride, sig_op or cmp that does not exist, or with a signal or a word
- * of an atomic or a wait that is not aligned, print one line and end the job; the other broken
- * promises (address not symmetric, range past its allocation), and in kernels all of these, are
- * found in checking builds (-Dchecks=true).
+ * of an atomic or a wait that is not aligned, or an address that is not symmetric, print one line
+ * and end the job; a range past its allocation, and in kernels all of these, are found in checking
+ * builds (-Dchecks=true).
  *
  * Memory model (a mapped peer is one reached by loads and stores):
  *

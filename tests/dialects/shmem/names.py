@@ -44,7 +44,8 @@ def undeclared(command, names, generics):
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "names.c"
         source.write_text("\n".join(lines) + "\n")
-        done = subprocess.run([*command, "-std=c11", "-fsyntax-only", "-w", str(source)], capture_output=True, text=True)
+        done = subprocess.run([*command, "-std=c11", "-fsyntax-only", "-w", str(source)],
+                              capture_output=True, text=True)
     found = set(re.findall(r"error: .*?[‘'`]shmem_(\w+)[’'`] undeclared", done.stderr))
     found |= set(re.findall(r"missing shmem_(\w+)", done.stderr))
     if done.returncode != 0 and not found:
