@@ -10,6 +10,7 @@
 #define GSHMEM_API_CUH
 
 #include "device/amo.cuh"
+#include "device/coll/coll.cuh"
 #include "device/ctx.cuh"
 #include "device/default.cuh"
 #include "device/lock.cuh"
@@ -285,6 +286,7 @@ GSHMEM_GROUP(block)
 #undef GSHMEM_GROUP_TO
 
 #include "device/api_words.cuh"
+#include "device/api_coll.cuh"
 
 #undef GSHMEM_HERE
 #define GSHMEM_HERE             gshmem::detail::in_ctx(ctx)

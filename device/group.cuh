@@ -62,6 +62,22 @@ __device__ __forceinline__ uint32_t lane()
 
 } // namespace detail
 
+/* What collectives ask of a group: its part in the calling block, which of its blocks that is, and
+ * of how many. */
+#define GSHMEM_ONE_BLOCK(GROUP)                          \
+    __device__ __forceinline__ GROUP block_part() const  \
+    {                                                    \
+        return *this;                                    \
+    }                                                    \
+    __device__ __forceinline__ uint32_t n_blocks() const \
+    {                                                    \
+        return 1;                                        \
+    }                                                    \
+    __device__ __forceinline__ uint32_t block() const    \
+    {                                                    \
+        return 0;                                        \
+    }
+
 /* The calling thread alone. */
 struct group_thread {
     __device__ __forceinline__ uint32_t rank() const { return 0; }
@@ -69,6 +85,7 @@ struct group_thread {
     __device__ __forceinline__ uint32_t irregular() const { return 0; }
     __device__ __forceinline__ detail::place early() const { return {0, 1}; }
     __device__ __forceinline__ void sync() const {}
+    GSHMEM_ONE_BLOCK(group_thread)
 };
 
 /* All threads of the calling warp: 32 consecutive ranks of the block, fewer in its last warp, whose
@@ -86,6 +103,7 @@ struct group_warp {
     __device__ __forceinline__ uint32_t irregular() const { return detail::block_size() % 32; }
     __device__ __forceinline__ detail::place early() const { return {detail::pinned(rank()), 32}; }
     __device__ __forceinline__ void sync() const { __syncwarp(); }
+    GSHMEM_ONE_BLOCK(group_warp)
 };
 
 /* All threads of the calling block. */
@@ -101,7 +119,9 @@ struct group_block {
         return {detail::pinned(threadIdx.x), detail::pinned(blockDim.x)};
     }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
+    GSHMEM_ONE_BLOCK(group_block)
 };
+#undef GSHMEM_ONE_BLOCK
 
 } // namespace gshmem
 

@@ -250,6 +250,12 @@ __device__ __forceinline__ void fence_acq_rel()
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
+/* The same among the threads of this GPU. */
+__device__ __forceinline__ void fence_gpu()
+{
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
 /* The first half of fence_acq_rel alone: for a relaxed store or atomic that tells others. */
 __device__ __forceinline__ void fence_release()
 {

@@ -253,6 +253,11 @@ inline void fence_acq_rel()
     gshmemx_cpu_progress();
 }
 
+inline void fence_gpu()
+{
+    fence_acq_rel();
+}
+
 inline void fence_release()
 {
     fence_acq_rel();

@@ -35,7 +35,8 @@
  *
  * Each lane of a team is a barrier of its own, for callers that synchronise the team independently
  * of each other, as the blocks of a kernel may. Invariants of a lane (device/sync.cuh):
- * - `epoch` counts this PE's device and stream barriers on the lane; only this PE writes it.
+ * - `epoch` counts this PE's arrivals on the lane, in barriers and collectives of kernels and
+ *   streams; only this PE writes it.
  * - One node: flag[i] of this PE's sync area is written by member i only, never decreases, and is
  *   i's epoch at its latest arrival.
  * - Several nodes: the same for the flags of a leader and i's number in its node; `released` of the
@@ -56,7 +57,14 @@ struct gsh_team_state {
     uint64_t near; /* const int32_t[n_near]: this PE's node, indexes in the team, leader first */
     int32_t n_nodes, my_node; /* my_node: in leaders */
     int32_t n_near, my_near;  /* my_near: in near; 0 for the leader */
-    uint64_t reserved[5];
+    /* Slots for data that carry flags (device/coll/flagged.cuh): for each lane two buffers with one
+     * slot for each near member. Lane 0's slots lie by themselves. 0 bytes: there are none. */
+    uint64_t wide_off, slots_off; /* from every PE's heap base: lane 0's, lane 1's */
+    uint32_t wide_slot_bytes, slot_bytes;
+    /* Teams with far members: for each lane two halves with a slot for each member (coll/far.cuh).
+     */
+    uint64_t work_off;
+    uint32_t work_slot_bytes, reserved1;
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 128, "gsh_team_state is wire");
 
@@ -66,7 +74,14 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 128, "gsh_team_state is wire"
  * node. All 0 when the team is made. */
 struct gsh_sync_area {
     uint64_t epoch;
-    uint64_t reserved[15];
+    /* Of collectives on this lane (device/coll/): this PE's kernels alone write them. */
+    uint64_t calls;        /* of those whose data carry flags */
+    uint64_t n_counted;    /* blocks that have read `calls`, of a call by several */
+    uint64_t own_flag;     /* arrivals of this PE's own blocks, in calls by several */
+    uint64_t own_epoch;    /* those of all calls that have ended */
+    uint64_t grid_arrived; /* blocks that wait for each other */
+    uint64_t grid_laps;    /* how often all of them have come */
+    uint64_t reserved[9];
     uint64_t released;
     uint64_t round[GSH_SYNC_ROUNDS];
     uint64_t flag[1];
@@ -149,8 +164,11 @@ enum gsh_report_kind {
     GSH_REPORT_BAD_CMP,       /* checks: cmp, in `seen`, is not a comparison */
     GSH_REPORT_MISALIGNED,    /* checks: address is not a multiple of bytes */
     GSH_REPORT_NULL_LOCAL,    /* checks: this PE's side of a copy of bytes is NULL */
+    /* checks: pe makes another collective, `seen` and not `expected`: see GSH_COLL_SIGNATURE; cmp
+     * is 1: with other sizes in bytes */
+    GSH_REPORT_COLL_DIFFERS,
     GSH_REPORT_BAD_CTX,       /* checks: the context, its handle in `seen`, does not exist */
-    GSH_REPORT_BAD_MEMBER,    /* checks: pe is no member of a context.s team, of `expected` PEs */
+    GSH_REPORT_BAD_MEMBER,    /* checks: pe is no member of a context's team, of `expected` PEs */
     GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
 };
@@ -228,8 +246,11 @@ struct gsh_state {
     uint64_t n_rings;         /* of the default context, a power of two; the others' come behind */
     uint64_t n_team_units;
     uint64_t statics; /* CPU device: const struct gsh_static_data; 0: they are not symmetric */
+    /* The most bytes that a member may send in all in a collective whose data carry flags, by the
+     * group that calls: thread, warp, block, several blocks. */
+    uint32_t flagged_max[4];
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 136, "gsh_state is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 152, "gsh_state is wire");
 GSH_STATIC_ASSERT(offsetof(struct gsh_state, routes) == 64, "gsh_state is wire");
 
 /* What a translation unit with kernels registers from a static constructor. `fill` copies the

@@ -277,6 +277,7 @@ GSHMEM_HD_END
 #define gshmem_sync(team) gshmem_team_sync(team)
 
 #include "gshmem/typed.h"
+#include "gshmem/collectives.h"
 
 #pragma GCC visibility pop
 

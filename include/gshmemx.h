@@ -186,6 +186,8 @@ GSHMEM_TYPES_WAIT(WAIT)
 }
 #endif
 
+#include "gshmem/collectives_stream.h"
+
 #pragma GCC visibility pop
 
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)

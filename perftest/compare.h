@@ -100,6 +100,30 @@
 #define gshmemx_sync_all_warp       nvshmemx_sync_all_warp
 #define gshmemx_sync_all_block      nvshmemx_sync_all_block
 
+/* ---- collectives ----------------------------------------------------------------------------- */
+
+#define gshmem_team_t                             nvshmem_team_t
+#define gshmem_float_sum_reduce                   nvshmem_float_sum_reduce
+#define gshmemx_float_sum_reduce_warp             nvshmemx_float_sum_reduce_warp
+#define gshmemx_float_sum_reduce_block            nvshmemx_float_sum_reduce_block
+#define gshmemx_float_sum_reduce_on_stream        nvshmemx_float_sum_reduce_on_stream
+#define gshmem_float_sum_reducescatter            nvshmem_float_sum_reducescatter
+#define gshmemx_float_sum_reducescatter_warp      nvshmemx_float_sum_reducescatter_warp
+#define gshmemx_float_sum_reducescatter_block     nvshmemx_float_sum_reducescatter_block
+#define gshmemx_float_sum_reducescatter_on_stream nvshmemx_float_sum_reducescatter_on_stream
+#define gshmem_float_fcollect                     nvshmem_float_fcollect
+#define gshmemx_float_fcollect_warp               nvshmemx_float_fcollect_warp
+#define gshmemx_float_fcollect_block              nvshmemx_float_fcollect_block
+#define gshmemx_float_fcollect_on_stream          nvshmemx_float_fcollect_on_stream
+#define gshmem_float_alltoall                     nvshmem_float_alltoall
+#define gshmemx_float_alltoall_warp               nvshmemx_float_alltoall_warp
+#define gshmemx_float_alltoall_block              nvshmemx_float_alltoall_block
+#define gshmemx_float_alltoall_on_stream          nvshmemx_float_alltoall_on_stream
+#define gshmem_float_broadcast                    nvshmem_float_broadcast
+#define gshmemx_float_broadcast_warp              nvshmemx_float_broadcast_warp
+#define gshmemx_float_broadcast_block             nvshmemx_float_broadcast_block
+#define gshmemx_float_broadcast_on_stream         nvshmemx_float_broadcast_on_stream
+
 /* ---- what NVSHMEM has no name for ------------------------------------------------------------ */
 
 template <class... P, class... A>

@@ -8,6 +8,7 @@
 #include "gshmem/types.h"
 #include "gshmem/version.h"
 #include "proxy/transport.h"
+#include "runtime/base/coll_table.h"
 #include "runtime/base/cuda.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
@@ -152,16 +153,36 @@ static void print_transports(void)
     }
 }
 
+/* The number of wrong variables. */
+static int print_collectives(void)
+{
+    static const struct {
+        const char *name;
+        const struct gsh_coll_table *table;
+    } devices[] = {{"CPU device", &gsh_coll_table_cpu}, {"GPUs", &gsh_coll_table_cuda}};
+    const char *text = getenv("GSHMEM_COLLECTIVES");
+    for (int i = 0; i < 2; i++) {
+        struct gsh_coll_table table = *devices[i].table;
+        if (text != NULL && gsh_coll_table_read(text, &table) != GSH_OK) {
+            return 1;
+        }
+        printf("%scollectives, %s, called by\n", i > 0 ? "\n" : "", devices[i].name);
+        gsh_coll_table_print(stdout, &table);
+    }
+    return 0;
+}
+
 static int usage(FILE *out)
 {
     fprintf(out, "usage: gshmem-info [OPTION]\n"
                  "Prints gshmem's version, how it was built, the devices, links and transports\n"
                  "of this machine, and every environment variable with its value and meaning.\n"
                  "Fails when one has a value that is not allowed, or is none of gshmem's.\n"
-                 "  --version    the version alone\n"
-                 "  --gpus       the number of usable GPUs alone\n"
-                 "  --variables  the variables alone\n"
-                 "  --help       this text\n");
+                 "  --version      the version alone\n"
+                 "  --gpus         the number of usable GPUs alone\n"
+                 "  --variables    the variables alone\n"
+                 "  --collectives  how collectives choose their algorithm\n"
+                 "  --help         this text\n");
     return out == stderr ? 2 : 0;
 }
 
@@ -179,6 +200,8 @@ int main(int argc, char **argv)
         printf("%d\n", count_gpus());
     } else if (strcmp(option, "--variables") == 0) {
         n_wrong = gsh_env_print(stdout);
+    } else if (strcmp(option, "--collectives") == 0) {
+        n_wrong = print_collectives();
     } else if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
         return usage(stdout);
     } else if (option[0] != '\0') {

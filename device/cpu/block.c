@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include "device/cpu/grid.h"
+#include "device/cpu/here.h"
 #include "device/cpu/stream.h"
 
 #define DEFAULT_STACK_BYTES (128u << 10)
@@ -308,6 +309,10 @@ GSH_NO_TSAN void gshmemx_cpu_yield(void)
         return;
     }
     struct gsh_cpu_block *b = self->block;
+    if (!b) {
+        gsh_here_yield(self);
+        return;
+    }
     if (self->worked) {
         self->worked = 0;
         gsh_block_progress(b);

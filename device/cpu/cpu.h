@@ -45,7 +45,7 @@ struct gsh_cpu_thread {
     uint32_t has_news;             /* see gshmemx_cpu_look */
     const struct gsh_state *state; /* of the PE that launched; NULL: no PE was initialised */
     void *dynamic_shared;          /* of the block, aligned to 128 bytes */
-    struct gsh_cpu_block *block;
+    struct gsh_cpu_block *block;   /* NULL: see here.h */
     uint64_t looks[GSH_CPU_LOOKS]; /* see gshmemx_cpu_look */
 };
 

@@ -57,7 +57,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
     const struct gsh_cpu_thread *self = gshmem_cpu_self;
-    const struct gsh_fiber *fiber = self ? self->block->running : NULL;
+    const struct gsh_fiber *fiber = self && self->block ? self->block->running : NULL;
     /* The kernel's own code has faulted, so no lock of the library is held. */
     if (fiber && is_overflow(fiber, (uintptr_t)info->si_addr, stack_pointer(context))) {
         gsh_block_fatal(self->block,

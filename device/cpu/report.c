@@ -2,6 +2,7 @@
  * Words what a kernel did wrong at a barrier: which threads of the block wait where, and which
  * have exited. */
 #include "device/cpu/block.h"
+#include "device/cpu/here.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -147,7 +148,8 @@ GSH_NO_TSAN void gsh_block_fatal_stuck(struct gsh_cpu_block *b)
 
 void gshmemx_cpu_report(void)
 {
-    const struct gsh_cpu_config *config = gshmem_cpu_self->block->config;
+    const struct gsh_cpu_config *config =
+        gshmem_cpu_self->block ? gshmem_cpu_self->block->config : gsh_here_config();
     if (config->report) {
         config->report(config->context);
     }

@@ -17,13 +17,13 @@
 #define GSHMEM_IF_01(M, name, type)
 #define GSHMEM_IF_10(M, name, type)
 #define GSHMEM_IF_11(M, name, type) M(name, type)
-#define GSHMEM_GENERIC_SEL_STD(M, distinct, std, ext, bit, wait, name, type) \
+#define GSHMEM_GENERIC_SEL_STD(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
     GSHMEM_IF_##distinct##std(M, name, type)
-#define GSHMEM_GENERIC_SEL_EXT(M, distinct, std, ext, bit, wait, name, type) \
+#define GSHMEM_GENERIC_SEL_EXT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
     GSHMEM_IF_##distinct##ext(M, name, type)
-#define GSHMEM_GENERIC_SEL_BIT(M, distinct, std, ext, bit, wait, name, type) \
+#define GSHMEM_GENERIC_SEL_BIT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
     GSHMEM_IF_##distinct##bit(M, name, type)
-#define GSHMEM_GENERIC_SEL_WAIT(M, distinct, std, ext, bit, wait, name, type) \
+#define GSHMEM_GENERIC_SEL_WAIT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
     GSHMEM_IF_##distinct##wait(M, name, type)
 #define GSHMEM_GENERIC_RMA(M)  GSHMEM_TYPES_DISTINCT(M)
 #define GSHMEM_GENERIC_STD(M)  GSHMEM_TYPE_TABLE(GSHMEM_GENERIC_SEL_STD, M)
@@ -341,5 +341,7 @@ struct gshmem_no_type {
     (ivars, nelems, indices, status, cmp, cmp_values)
 
 #endif
+
+#include "gshmem/generic_coll.h"
 
 #endif

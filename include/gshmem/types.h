@@ -71,6 +71,8 @@ typedef struct CUstream_st *gshmemx_stream_t;
  *   ext       atomics: fetch set swap
  *   bit       atomics: and or xor
  *   wait      wait_until and test
+ *   logic     reductions: and or xor
+ *   arith     reductions: min max sum prod; scans
  * Every row is an RMA type. A set is chosen by GSHMEM_TYPES_<SET>(M), which calls M(NAME, type).
  * GPUs have no long double: it is there on the host and on the CPU device, in files that nvcc does
  * not compile, and not on streams. */
@@ -78,45 +80,47 @@ typedef struct CUstream_st *gshmemx_stream_t;
 #define GSHMEM_TYPE_TABLE(R, M) GSHMEM_TYPE_TABLE_GPU(R, M)
 #else
 #define GSHMEM_TYPE_TABLE(R, M)                          \
-    R(M, 1, 0, 0, 0, 0, longdouble, long double)         \
+    R(M, 1, 0, 0, 0, 0, 0, 1, longdouble, long double)   \
     GSHMEM_TYPE_TABLE_GPU(R, M)
 #endif
-#define GSHMEM_TYPE_TABLE_GPU(R, M)                      \
-    /*   distinct std ext bit wait  name    type */      \
-    R(M, 1, 0, 0, 0, 0, bfloat16,  gshmem_bfloat16_t)    \
-    R(M, 1, 0, 0, 0, 0, half,      gshmem_half_t)        \
-    R(M, 1, 0, 1, 0, 0, float,     float)                \
-    R(M, 1, 0, 1, 0, 0, double,    double)               \
-    R(M, 1, 0, 0, 0, 0, char,      char)                 \
-    R(M, 1, 0, 0, 0, 1, short,     short)                \
-    R(M, 1, 0, 0, 0, 0, schar,     signed char)          \
-    R(M, 1, 1, 1, 0, 1, int,       int)                  \
-    R(M, 1, 1, 1, 0, 1, long,      long)                 \
-    R(M, 1, 1, 1, 0, 1, longlong,  long long)            \
-    R(M, 1, 0, 0, 0, 0, uchar,     unsigned char)        \
-    R(M, 1, 0, 0, 0, 1, ushort,    unsigned short)       \
-    R(M, 1, 1, 1, 1, 1, uint,      unsigned int)         \
-    R(M, 1, 1, 1, 1, 1, ulong,     unsigned long)        \
-    R(M, 1, 1, 1, 1, 1, ulonglong, unsigned long long)   \
-    R(M, 0, 0, 0, 0, 0, int8,      int8_t)               \
-    R(M, 0, 0, 0, 0, 0, int16,     int16_t)              \
-    R(M, 0, 1, 1, 1, 1, int32,     int32_t)              \
-    R(M, 0, 1, 1, 1, 1, int64,     int64_t)              \
-    R(M, 0, 0, 0, 0, 0, uint8,     uint8_t)              \
-    R(M, 0, 0, 0, 0, 0, uint16,    uint16_t)             \
-    R(M, 0, 1, 1, 1, 1, uint32,    uint32_t)             \
-    R(M, 0, 1, 1, 1, 1, uint64,    uint64_t)             \
-    R(M, 0, 1, 1, 0, 1, size,      size_t)               \
-    R(M, 0, 1, 1, 0, 1, ptrdiff,   ptrdiff_t)
+#define GSHMEM_TYPE_TABLE_GPU(R, M)                                \
+    /*   distinct std ext bit wait logic arith name type */        \
+    R(M, 1, 0, 0, 0, 0, 0, 1, bfloat16,  gshmem_bfloat16_t)        \
+    R(M, 1, 0, 0, 0, 0, 0, 1, half,      gshmem_half_t)            \
+    R(M, 1, 0, 1, 0, 0, 0, 1, float,     float)                    \
+    R(M, 1, 0, 1, 0, 0, 0, 1, double,    double)                   \
+    R(M, 1, 0, 0, 0, 0, 0, 1, char,      char)                     \
+    R(M, 1, 0, 0, 0, 1, 0, 1, short,     short)                    \
+    R(M, 1, 0, 0, 0, 0, 0, 1, schar,     signed char)              \
+    R(M, 1, 1, 1, 0, 1, 0, 1, int,       int)                      \
+    R(M, 1, 1, 1, 0, 1, 0, 1, long,      long)                     \
+    R(M, 1, 1, 1, 0, 1, 0, 1, longlong,  long long)                \
+    R(M, 1, 0, 0, 0, 0, 1, 1, uchar,     unsigned char)            \
+    R(M, 1, 0, 0, 0, 1, 1, 1, ushort,    unsigned short)           \
+    R(M, 1, 1, 1, 1, 1, 1, 1, uint,      unsigned int)             \
+    R(M, 1, 1, 1, 1, 1, 1, 1, ulong,     unsigned long)            \
+    R(M, 1, 1, 1, 1, 1, 1, 1, ulonglong, unsigned long long)       \
+    R(M, 0, 0, 0, 0, 0, 1, 1, int8,      int8_t)                   \
+    R(M, 0, 0, 0, 0, 0, 1, 1, int16,     int16_t)                  \
+    R(M, 0, 1, 1, 1, 1, 1, 1, int32,     int32_t)                  \
+    R(M, 0, 1, 1, 1, 1, 1, 1, int64,     int64_t)                  \
+    R(M, 0, 0, 0, 0, 0, 1, 1, uint8,     uint8_t)                  \
+    R(M, 0, 0, 0, 0, 0, 1, 1, uint16,    uint16_t)                 \
+    R(M, 0, 1, 1, 1, 1, 1, 1, uint32,    uint32_t)                 \
+    R(M, 0, 1, 1, 1, 1, 1, 1, uint64,    uint64_t)                 \
+    R(M, 0, 1, 1, 0, 1, 1, 1, size,      size_t)                   \
+    R(M, 0, 1, 1, 0, 1, 0, 1, ptrdiff,   ptrdiff_t)
 
 #define GSHMEM_IF_0(M, name, type)
 #define GSHMEM_IF_1(M, name, type) M(name, type)
-#define GSHMEM_SEL_RMA(M, distinct, std, ext, bit, wait, name, type)      M(name, type)
-#define GSHMEM_SEL_DISTINCT(M, distinct, std, ext, bit, wait, name, type) GSHMEM_IF_##distinct(M, name, type)
-#define GSHMEM_SEL_STD(M, distinct, std, ext, bit, wait, name, type)      GSHMEM_IF_##std(M, name, type)
-#define GSHMEM_SEL_EXT(M, distinct, std, ext, bit, wait, name, type)      GSHMEM_IF_##ext(M, name, type)
-#define GSHMEM_SEL_BIT(M, distinct, std, ext, bit, wait, name, type)      GSHMEM_IF_##bit(M, name, type)
-#define GSHMEM_SEL_WAIT(M, distinct, std, ext, bit, wait, name, type)     GSHMEM_IF_##wait(M, name, type)
+#define GSHMEM_SEL_RMA(M, distinct, std, ext, bit, wait, logic, arith, name, type)              M(name, type)
+#define GSHMEM_SEL_DISTINCT(M, distinct, std, ext, bit, wait, logic, arith, name, type)         GSHMEM_IF_##distinct(M, name, type)
+#define GSHMEM_SEL_STD(M, distinct, std, ext, bit, wait, logic, arith, name, type)              GSHMEM_IF_##std(M, name, type)
+#define GSHMEM_SEL_EXT(M, distinct, std, ext, bit, wait, logic, arith, name, type)              GSHMEM_IF_##ext(M, name, type)
+#define GSHMEM_SEL_BIT(M, distinct, std, ext, bit, wait, logic, arith, name, type)              GSHMEM_IF_##bit(M, name, type)
+#define GSHMEM_SEL_WAIT(M, distinct, std, ext, bit, wait, logic, arith, name, type)             GSHMEM_IF_##wait(M, name, type)
+#define GSHMEM_SEL_LOGIC(M, distinct, std, ext, bit, wait, logic, arith, name, type)            GSHMEM_IF_##logic(M, name, type)
+#define GSHMEM_SEL_ARITH(M, distinct, std, ext, bit, wait, logic, arith, name, type)            GSHMEM_IF_##arith(M, name, type)
 
 /* The sets. M(NAME, type) is called once per row. */
 #define GSHMEM_TYPES_RMA(M)      GSHMEM_TYPE_TABLE(GSHMEM_SEL_RMA, M)
@@ -126,6 +130,9 @@ typedef struct CUstream_st *gshmemx_stream_t;
 #define GSHMEM_TYPES_AMO_EXT(M)  GSHMEM_TYPE_TABLE(GSHMEM_SEL_EXT, M)
 #define GSHMEM_TYPES_AMO_BIT(M)  GSHMEM_TYPE_TABLE(GSHMEM_SEL_BIT, M)
 #define GSHMEM_TYPES_WAIT(M)     GSHMEM_TYPE_TABLE(GSHMEM_SEL_WAIT, M)
+#define GSHMEM_TYPES_LOGIC(M)    GSHMEM_TYPE_TABLE(GSHMEM_SEL_LOGIC, M)
+#define GSHMEM_TYPES_ARITH(M)    GSHMEM_TYPE_TABLE(GSHMEM_SEL_ARITH, M)
+#define GSHMEM_TYPES_GPU_ARITH(M) GSHMEM_TYPE_TABLE_GPU(GSHMEM_SEL_ARITH, M)
 /* Sizes in bits; M(bits, bytes). */
 #define GSHMEM_SIZES(M) M(8, 1) M(16, 2) M(32, 4) M(64, 8) M(128, 16)
 /* clang-format on */

@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "device/coll/coll.h"
 #include "device/kernels.h"
 #include "device/state.h"
 #include "heap/heap.h"
 #include "runtime/base/result.h"
+#include "runtime/base/coll_table.h"
 
 struct gsh_instance;
 struct gsh_lane_ops;
@@ -28,6 +30,15 @@ struct gsh_word_kind {
 };
 
 /* A put-with-signal's second half, or a signal alone. */
+/* A launch of one of the collectives' kernels. */
+struct gsh_coll_launch {
+    enum gsh_coll_kernel kernel;
+    const struct gsh_team *team;
+    uint64_t bytes; /* from each member to each other; the grid follows from it */
+    struct gsh_kernel_coll_args *args;
+};
+#define GSH_COLL_UNKNOWN_BYTES UINT64_MAX /* members differ */
+
 struct gsh_signal_arg {
     uint64_t *address; /* mapped; NULL: no signal */
     uint64_t value;
@@ -79,7 +90,8 @@ struct gsh_device_ops {
     bool reaches_node;
     /* Bytes; the most of GSHMEM_HEAP_KEEP that takes effect. UINT64_MAX: all of it. */
     uint64_t keep_limit_bytes;
-    uint64_t room_bytes, large_bytes; /* gsh_heap_options' */
+    uint64_t room_bytes, large_bytes;        /* gsh_heap_options' */
+    const struct gsh_coll_table *coll_table; /* before GSHMEM_COLLECTIVES changes it */
     /* Bytes, a power of two and at least 2 MiB: the stride of heaps is a multiple. */
     uint64_t stride_unit_bytes;
 
@@ -123,6 +135,8 @@ struct gsh_device_ops {
      * calls, non-blocking ones included, so it is also a put's signal. */
     enum gsh_result (*amo)(struct gsh_instance *pe, enum gsh_amo_op op, void *address, size_t bytes,
                            uint64_t operand, uint64_t cond, uint64_t *old);
+    /* Until it is complete. */
+    enum gsh_result (*coll)(struct gsh_instance *pe, const struct gsh_coll_launch *launch);
     enum gsh_result (*quiet)(struct gsh_instance *pe); /* also serves fence */
     /* Waits for this PE's kernels and for all that its streams were given. */
     enum gsh_result (*synchronize)(struct gsh_instance *pe);
@@ -152,6 +166,8 @@ struct gsh_device_ops {
     /* is_barrier: quiet first. */
     enum gsh_result (*stream_sync)(struct gsh_instance *pe, const struct gsh_team *team,
                                    bool is_barrier, gsh_stream stream);
+    enum gsh_result (*stream_coll)(struct gsh_instance *pe, const struct gsh_coll_launch *launch,
+                                   gsh_stream stream);
     enum gsh_result (*stream_quiet)(struct gsh_instance *pe, gsh_stream stream);
     /* An operation on a far PE, in the stream's order: it takes its turn behind all that the stream
      * asked of that PE before, and a put is seen there before the stream goes on; a signal may

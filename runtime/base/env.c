@@ -82,7 +82,7 @@ static bool parse_decimal(const char *text, double *out, const char **rest)
     return end != text && isfinite(*out) && *out >= 0;
 }
 
-static bool parse_size(const char *text, uint64_t *out)
+bool gsh_env_parse_size(const char *text, uint64_t *out)
 {
     static const char units[] = "KMGT";
     char *end;
@@ -166,7 +166,8 @@ static bool is_large_enough(const struct row *row, const struct gsh_env *env)
     int number, least_number, otherwise_number;
     if (row->kind == KIND_SIZE) {
         memcpy(&value, (const char *)env + row->offset, sizeof(value));
-        return parse_size(row->allowed, &least) && parse_size(row->default_text, &otherwise) &&
+        return gsh_env_parse_size(row->allowed, &least) &&
+               gsh_env_parse_size(row->default_text, &otherwise) &&
                (value >= least || value == otherwise);
     }
     memcpy(&number, (const char *)env + row->offset, sizeof(number));
@@ -182,7 +183,7 @@ static bool parse(const struct row *row, const char *text, struct gsh_env *env)
     case KIND_BOOL:
         return parse_bool(text, member);
     case KIND_SIZE:
-        return parse_size(text, member) && is_large_enough(row, env);
+        return gsh_env_parse_size(text, member) && is_large_enough(row, env);
     case KIND_SECONDS:
         return parse_seconds(text, member);
     case KIND_INT:

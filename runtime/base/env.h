@@ -30,4 +30,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_env_read(struct gsh_env *env);
  * the environment's have a value that is not allowed, or are none of ours. */
 int gsh_env_print(FILE *out);
 
+/* A number of bytes, as a SIZE row takes it. */
+bool gsh_env_parse_size(const char *text, uint64_t *out);
+
 #endif

@@ -37,6 +37,16 @@ static inline bool gsh_range_fits(uint64_t off, uint64_t bytes, uint64_t limit)
     return off <= limit && bytes <= limit - off;
 }
 
+/* As much of the name as there is room for, and a NUL. */
+static inline void gsh_copy_name(char *to, size_t room, const char *name)
+{
+    size_t i = 0;
+    for (; i + 1 < room && name[i] != '\0'; i++) {
+        to[i] = name[i];
+    }
+    to[i] = '\0';
+}
+
 static inline uint64_t gsh_now_ns(void)
 {
     struct timespec t;

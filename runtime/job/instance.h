@@ -13,6 +13,7 @@
 #include "heap/heap.h"
 #include "runtime/backend/device.h"
 #include "runtime/base/env.h"
+#include "runtime/base/coll_table.h"
 
 struct gsh_contexts;
 struct gsh_far;
@@ -74,6 +75,7 @@ struct gsh_instance {
     int n_slots, my_slot;
     struct gsh_far *far; /* what the proxy has of this PE's memory, and the rings; or NULL */
     struct gsh_heap *heap;
+    struct gsh_coll_table coll_table;
     struct gsh_state state;              /* as uploaded */
     struct gsh_alloc_range *alloc_table; /* checking builds; device-readable */
 };

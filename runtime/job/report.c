@@ -5,12 +5,55 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "device/coll/coll.h"
 #include "device/lock.h"
 #include "runtime/base/atomic.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
 
 static const char *const cmp_names[] = {"==", "!=", ">", "<=", "<", ">="};
+
+static const char *coll_name(uint64_t signature)
+{
+    static const char *const names[] = {
+        [GSH_COLL_BROADCAST] = "broadcast",
+        [GSH_COLL_COLLECT] = "collect",
+        [GSH_COLL_FCOLLECT] = "fcollect",
+        [GSH_COLL_ALLTOALL] = "alltoall",
+        [GSH_COLL_ALLTOALLS] = "alltoalls",
+        [GSH_COLL_REDUCE] = "reduce",
+        [GSH_COLL_REDUCESCATTER] = "reducescatter",
+        [GSH_COLL_INSCAN] = "inscan",
+        [GSH_COLL_EXSCAN] = "exscan",
+    };
+    unsigned coll = signature & 0xff;
+    return coll <= GSH_COLL_EXSCAN ? names[coll] : "?";
+}
+
+static const char *op_name(uint64_t signature)
+{
+    static const char *const names[] = {"and", "or", "xor", "min", "max", "sum", "prod"};
+    unsigned op = signature >> 8 & 0xff;
+    return op < GSH_REDUCE_COUNT ? names[op] : "none";
+}
+
+static void word_difference(const struct gsh_instance *pe, const struct gsh_report *r, char *out,
+                            size_t bytes)
+{
+    if (r->cmp == 1) {
+        snprintf(out, bytes,
+                 "the members' sizes differ: %" PRIu64 " bytes on PE %d, %" PRIu64 " on PE %d",
+                 r->expected, pe->my_pe, r->seen, r->pe);
+        return;
+    }
+    snprintf(
+        out, bytes,
+        "the members' calls differ: %s (operation %s, elements of %u bytes, root %u) on PE %d, "
+        "%s (%s, %u, %u) on PE %d",
+        coll_name(r->expected), op_name(r->expected), (unsigned)(r->expected >> 16 & 0xffff),
+        (unsigned)(r->expected >> 32), pe->my_pe, coll_name(r->seen), op_name(r->seen),
+        (unsigned)(r->seen >> 16 & 0xffff), (unsigned)(r->seen >> 32), r->pe);
+}
 
 static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out, size_t bytes)
 {
@@ -65,6 +108,9 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
     case GSH_REPORT_MISALIGNED:
         snprintf(out, bytes, "address 0x%" PRIx64 ", on PE %d, is not a multiple of %" PRIu64,
                  r->address, r->pe, r->bytes);
+        break;
+    case GSH_REPORT_COLL_DIFFERS:
+        word_difference(pe, r, out, bytes);
         break;
     case GSH_REPORT_NULL_LOCAL:
         snprintf(out, bytes, "the local address of %" PRIu64 " bytes is NULL, with PE %d", r->bytes,

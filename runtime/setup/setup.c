@@ -221,6 +221,11 @@ static void find_run(const struct gsh_instance *pe, struct gsh_state *state)
 
 static enum gsh_result upload_state(struct gsh_instance *pe)
 {
+    pe->coll_table = *pe->device_ops->coll_table;
+    enum gsh_result r = gsh_coll_table_read(pe->env.collectives, &pe->coll_table);
+    if (r != GSH_OK) {
+        return r;
+    }
     struct layout l = make_layout(pe);
     uint64_t base = gsh_heap_base(pe->heap);
     pe->state = (struct gsh_state){
@@ -241,9 +246,9 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .rings = pe->far != NULL ? base + l.rings_off : 0,
         .n_rings = (uint64_t)gsh_far_n_rings(pe),
     };
+    memcpy(pe->state.flagged_max, pe->coll_table.flagged_max, sizeof(pe->state.flagged_max));
     find_run(pe, &pe->state);
-    enum gsh_result r =
-        pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
+    r = pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
     if (r == GSH_OK) {
         r = make_alloc_table(pe);
     }

@@ -43,7 +43,14 @@ static enum gsh_result choose_units(struct gsh_instance *pe, const char *call,
     if (ballot.max[BALLOT_RESULT] != GSH_OK || ballot.max[BALLOT_A] != ~ballot.max[BALLOT_NOT_A]) {
         return say(me == 0, GSH_ERR_NOMEM, call, "a member of the new team has no memory for it");
     }
-    *unit = gsh_team_units_find(teams, teams->or_words, (uint32_t)n_units);
+    /* All members see the same bitmap, and come to the same. */
+    for (int plan = GSH_TEAM_PLAN_WIDE; plan <= GSH_TEAM_PLAN_BARE; plan++) {
+        gsh_team_plan(pe, team, team->layout.n_lanes, plan);
+        *unit = gsh_team_units_find(teams, teams->or_words, team->layout.n_units);
+        if (*unit < teams->n_units && gsh_team_plan_is_fair(teams, teams->or_words, plan)) {
+            break;
+        }
+    }
     return *unit < teams->n_units
                ? GSH_OK
                : say(me == 0, GSH_ERR_NOMEM, call,
@@ -79,7 +86,7 @@ static enum gsh_result make_on(struct gsh_instance *pe, const char *call, const 
     enum gsh_result r = gsh_team_make(pe, pes, n, &team);
     if (r == GSH_OK) {
         team->num_contexts = config->num_contexts;
-        gsh_team_plan(pe, team, config->num_lanes);
+        gsh_team_plan(pe, team, config->num_lanes, GSH_TEAM_PLAN_BARE);
     }
     r = choose_units(pe, call, team, r, pes, n, me, &unit);
     if (r == GSH_OK) {

@@ -12,16 +12,40 @@
 
 /* ---- layouts ---- */
 
+/* What a team has for data that carry flags, bytes of a slot of lane 0 and of the other lanes: at
+ * least one line, for the counts of a collect. For far members: bytes of each half of a lane's work
+ * area. */
+struct slots {
+    uint32_t wide_bytes, bytes, work_half_bytes;
+};
+
+static uint32_t work_slot_bytes(int n_pes, struct slots slots)
+{
+    uint64_t bytes = slots.work_half_bytes / (uint64_t)n_pes / 16 * 16;
+    return (uint32_t)(bytes > 4096 ? 4096 : bytes < 16 ? 16 : bytes);
+}
+
 /* n_near: the most members on one node. */
-static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_regular, int n_lanes)
+static struct gsh_team_layout layout_of(const struct gsh_instance *pe, int n_pes, int n_near,
+                                        bool is_regular, int n_lanes, struct slots slots)
 {
     /* Leaders: where set-up finds that a node's heaps cannot be mapped there may be one for each
      * member. */
     uint64_t n_words = (uint64_t)n_pes * (is_regular ? 1 : 2) + (uint64_t)n_near;
-    struct gsh_team_layout l = {.n_lanes = n_lanes, .tables_off = sizeof(struct gsh_team_state)};
+    struct gsh_team_layout l = {
+        .n_lanes = n_lanes,
+        .n_near = n_near,
+        .tables_off = sizeof(struct gsh_team_state),
+        .wide_slot_bytes = n_near > 1 ? slots.wide_bytes : 0,
+        .slot_bytes = n_near > 1 ? slots.bytes : 0,
+        .work_slot_bytes = pe->n_nodes > 1 ? work_slot_bytes(n_pes, slots) : 0,
+    };
     l.lanes_off = (uint32_t)gsh_align_up(l.tables_off + n_words * sizeof(int32_t), 128);
     l.lane_bytes = (uint32_t)gsh_align_up(GSH_SYNC_AREA_BYTES(n_near), 128);
-    uint64_t bytes = l.lanes_off + (uint64_t)n_lanes * l.lane_bytes;
+    l.wide_off = l.lanes_off + (uint32_t)n_lanes * l.lane_bytes;
+    l.slots_off = l.wide_off + 2 * (uint32_t)n_near * l.wide_slot_bytes;
+    l.work_off = l.slots_off + (uint32_t)(n_lanes - 1) * 2 * (uint32_t)n_near * l.slot_bytes;
+    uint64_t bytes = l.work_off + (uint64_t)n_lanes * 2 * (uint32_t)n_pes * l.work_slot_bytes;
     l.n_units = (uint32_t)(gsh_align_up(bytes, GSH_TEAM_UNIT) / GSH_TEAM_UNIT);
     return l;
 }
@@ -41,9 +65,17 @@ static int max_members_on_node(const struct gsh_instance *pe, const struct gsh_t
     return most;
 }
 
-void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes)
+void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes,
+                   enum gsh_team_plan plan)
 {
-    team->layout = layout_of(team->n_pes, max_members_on_node(pe, team), team->is_regular, n_lanes);
+    static const struct slots of_plan[] = {
+        [GSH_TEAM_PLAN_WIDE] = {16u << 10, 1024, 64u << 10},
+        [GSH_TEAM_PLAN_NARROW] = {1024, 1024, 16u << 10},
+        [GSH_TEAM_PLAN_BARE] = {16, 16, 256},
+    };
+    struct slots slots = of_plan[plan];
+    team->layout =
+        layout_of(pe, team->n_pes, max_members_on_node(pe, team), team->is_regular, n_lanes, slots);
 }
 
 void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit)
@@ -51,19 +83,30 @@ void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32
     uint64_t off = gsh_teams_pool_off(pe) + (uint64_t)first_unit * GSH_TEAM_UNIT;
     team->handle = (gshmem_team_t)first_unit;
     team->first_unit = first_unit;
-    team->tables_off = off + team->layout.tables_off;
+    team->first_off = off;
     team->lanes_off = off + team->layout.lanes_off;
+}
+
+/* The largest power of two with which two buffers take at most 2 MiB. */
+static uint32_t world_wide_bytes(int n_near)
+{
+    uint32_t bytes = 512u << 10;
+    while ((uint64_t)bytes * 2 * (uint32_t)n_near > 2u << 20) {
+        bytes /= 2;
+    }
+    return bytes;
 }
 
 /* As large as any PE's can be, so that all PEs agree on it. */
 static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, gshmem_team_t team)
 {
+    int n_near = pe->teams->max_node_pes;
     bool is_world = team == GSHMEM_TEAM_WORLD;
-    struct gsh_team_layout l = layout_of(pe->n_pes, pe->teams->max_node_pes, is_world,
-                                         is_world ? WORLD_LANES : PREDEFINED_LANES);
-    if (is_world) { /* whose lanes begin the heap */
-        l.n_units = (uint32_t)(gsh_align_up(l.lanes_off, GSH_TEAM_UNIT) / GSH_TEAM_UNIT);
-    }
+    struct slots slots = {.wide_bytes = is_world ? world_wide_bytes(n_near) : 1024,
+                          .bytes = 1024,
+                          .work_half_bytes = 64u << 10};
+    struct gsh_team_layout l = layout_of(pe, pe->n_pes, n_near, is_world,
+                                         is_world ? WORLD_LANES : PREDEFINED_LANES, slots);
     return l;
 }
 
@@ -117,11 +160,12 @@ enum gsh_result gsh_teams_plan(struct gsh_instance *pe)
     for (gshmem_team_t t = 0; t < GSH_TEAM_N_PREDEFINED; t++) {
         n_own += predefined_layout(pe, t).n_units;
     }
+    teams->n_own = n_own;
     uint64_t n_units = gsh_align_up(n_own + pe->env.team_memory_bytes / GSH_TEAM_UNIT, 64);
     if (n_units > GSH_TEAM_UNITS_MAX) {
         return gsh_fail(GSH_ERR_ARG,
                         "init: GSHMEM_TEAM_MEMORY is more than the %u MiB that there can be",
-                        GSH_TEAM_UNITS_MAX / 2048 - 1);
+                        (GSH_TEAM_UNITS_MAX - n_own) / 2048);
     }
     teams->n_units = (uint32_t)n_units;
     teams->used = calloc(teams->n_units / 64, sizeof(*teams->used));
@@ -136,6 +180,19 @@ enum gsh_result gsh_teams_plan(struct gsh_instance *pe)
         teams->used[u / 64] |= (uint64_t)1 << u % 64;
     }
     return GSH_OK;
+}
+
+bool gsh_team_plan_is_fair(const struct gsh_teams *teams, const uint64_t *used,
+                           enum gsh_team_plan plan)
+{
+    uint32_t n_free = 0;
+    for (uint32_t i = 0; i < teams->n_units / 64; i++) {
+        n_free += (uint32_t)__builtin_popcountll(~used[i]);
+    }
+    uint32_t n_users = teams->n_units - teams->n_own; /* what users' teams can have in all */
+    return plan == GSH_TEAM_PLAN_WIDE     ? n_free > n_users / 8 * 7
+           : plan == GSH_TEAM_PLAN_NARROW ? n_free > n_users / 4 * 3
+                                          : true;
 }
 
 uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used, uint32_t n_units)

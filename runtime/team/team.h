@@ -32,7 +32,10 @@ struct gsh_team_split {
 struct gsh_team_layout {
     uint32_t n_units;
     int n_lanes;
+    int n_near; /* the most members on one node: entries of what is there for near members */
     uint32_t tables_off, lanes_off, lane_bytes;
+    /* of collectives; sizes may be 0 */
+    uint32_t wide_off, wide_slot_bytes, slots_off, slot_bytes, work_off, work_slot_bytes;
 };
 
 struct gsh_team {
@@ -44,14 +47,19 @@ struct gsh_team {
     int num_contexts; /* as asked for */
     struct gsh_team_layout layout;
     uint32_t first_unit;
-    uint64_t tables_off, lanes_off; /* from the heap's base */
-    uint64_t host_epoch;            /* host syncs by this unit's words so far */
+    uint64_t first_off;  /* of the first unit, from the heap's base */
+    uint64_t lanes_off;  /* likewise; WORLD's begin the heap */
+    uint64_t host_epoch; /* host syncs by this unit's words so far */
     struct gsh_team_split nodes;
+    /* after device set-up */
+    struct gsh_team_state state; /* as kernels have it */
+    bool is_mapped;              /* every member's heap is */
 };
 
 /* A PE's teams. */
 struct gsh_teams {
     uint32_t n_units;
+    uint32_t n_own;            /* of them, the pool's own and the predefined teams' */
     int max_node_pes;          /* of the job's nodes */
     uint64_t *used;            /* bitmap [n_units / 64] of this PE's units */
     struct gsh_team **of_unit; /* [n_units]: by handle, NULL: no team of this PE */
@@ -75,8 +83,15 @@ uint64_t gsh_teams_bytes(const struct gsh_instance *pe);
  * first unit is given. */
 void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *team);
 void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit);
+/* What makes small collectives fast: as much of it as the pool has room for. */
+enum gsh_team_plan { GSH_TEAM_PLAN_WIDE, GSH_TEAM_PLAN_NARROW, GSH_TEAM_PLAN_BARE };
 /* n_lanes as asked for; fills the layout alone. */
-void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes);
+void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes,
+                   enum gsh_team_plan plan);
+/* Whether enough of the bitmap is free for a team of that plan: most of the pool's teams take no
+ * more than they must. */
+bool gsh_team_plan_is_fair(const struct gsh_teams *teams, const uint64_t *used,
+                           enum gsh_team_plan plan);
 /* The first of n_units units together that are 0 in the bitmap; the pool's n_units: none. */
 uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used, uint32_t n_units);
 /* In this PE's bitmap. */
@@ -129,8 +144,7 @@ void gsh_team_agree(struct gsh_instance *pe, const char *call, const int *pes, i
 
 /* ---- upload.c: a team's record and tables in this PE's own heap; after device set-up ---- */
 
-GSH_CHECK_RESULT enum gsh_result gsh_team_upload(struct gsh_instance *pe,
-                                                 const struct gsh_team *team);
+GSH_CHECK_RESULT enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team);
 /* Of every team, in set-up. */
 GSH_CHECK_RESULT enum gsh_result gsh_teams_upload(struct gsh_instance *pe);
 /* Kernels find it no more. */

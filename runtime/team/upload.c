@@ -28,7 +28,8 @@ static enum gsh_result write_heap(struct gsh_instance *pe, uint64_t off, const v
 static uint64_t add_table(const struct gsh_instance *pe, const struct gsh_team *team,
                           int32_t *tables, size_t *n_words, const int *values, int n)
 {
-    uint64_t at = gsh_heap_base(pe->heap) + team->tables_off + *n_words * sizeof(int32_t);
+    uint64_t at = gsh_heap_base(pe->heap) + team->first_off + team->layout.tables_off +
+                  *n_words * sizeof(int32_t);
     for (int i = 0; i < n; i++) {
         tables[(*n_words)++] = values[i];
     }
@@ -36,7 +37,7 @@ static uint64_t add_table(const struct gsh_instance *pe, const struct gsh_team *
 }
 
 /* Fills the state and, in `tables`, what it points to. */
-static enum gsh_result describe(const struct gsh_instance *pe, const struct gsh_team *team,
+static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *team,
                                 struct gsh_team_state *state, int32_t *tables)
 {
     struct gsh_team_split split;
@@ -46,6 +47,8 @@ static enum gsh_result describe(const struct gsh_instance *pe, const struct gsh_
         return r;
     }
     bool is_spread = split.n_groups > 1;
+    team->is_mapped = !is_spread;
+    const struct gsh_team_layout *l = &team->layout;
     *state = (struct gsh_team_state){
         .magic = GSH_TEAM_MAGIC,
         .handle = team->handle,
@@ -60,6 +63,12 @@ static enum gsh_result describe(const struct gsh_instance *pe, const struct gsh_
         .my_node = split.my_group,
         .n_near = split.n_near,
         .my_near = split.my_near,
+        .wide_off = team->first_off + l->wide_off,
+        .slots_off = team->first_off + l->slots_off,
+        .work_off = team->first_off + l->work_off,
+        .wide_slot_bytes = l->wide_slot_bytes,
+        .slot_bytes = l->slot_bytes,
+        .work_slot_bytes = l->work_slot_bytes,
     };
     state->pes =
         add_table(pe, team, tables, &n_words, team->pes, team->is_regular ? 0 : team->n_pes);
@@ -70,13 +79,15 @@ static enum gsh_result describe(const struct gsh_instance *pe, const struct gsh_
     return GSH_OK;
 }
 
-enum gsh_result gsh_team_upload(struct gsh_instance *pe, const struct gsh_team *team)
+enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
 {
     const struct gsh_team_layout *l = &team->layout;
     size_t lanes_bytes = (size_t)l->n_lanes * l->lane_bytes;
     size_t tables_bytes = l->lanes_off - l->tables_off;
+    size_t slots_bytes = l->work_off - l->wide_off;
+    size_t most = lanes_bytes > slots_bytes ? lanes_bytes : slots_bytes;
     struct gsh_team_state state;
-    uint8_t *zeroes = calloc(1, lanes_bytes);
+    uint8_t *zeroes = calloc(1, most);
     int32_t *tables = calloc(1, tables_bytes);
     enum gsh_result r = zeroes == NULL || tables == NULL
                             ? gsh_note(GSH_ERR_NOMEM, "no memory for a team's tables")
@@ -84,10 +95,14 @@ enum gsh_result gsh_team_upload(struct gsh_instance *pe, const struct gsh_team *
     if (r == GSH_OK) {
         r = write_heap(pe, team->lanes_off, zeroes, lanes_bytes);
     }
-    if (r == GSH_OK) {
-        r = write_heap(pe, team->tables_off, tables, tables_bytes);
+    if (r == GSH_OK && slots_bytes > 0) {
+        r = write_heap(pe, team->first_off + l->wide_off, zeroes, slots_bytes);
     }
     if (r == GSH_OK) {
+        r = write_heap(pe, team->first_off + l->tables_off, tables, tables_bytes);
+    }
+    if (r == GSH_OK) {
+        team->state = state;
         r = write_heap(pe, record_off(pe, team), &state, sizeof(state));
     }
     free(zeroes);

@@ -11,10 +11,13 @@ trap 'rm -rf "$dir"' EXIT
     echo '#include <gshmem_device.cuh>'
     echo '#include <gshmemx.h>'
     # Taking each name in a kernel, unevaluated: it is there, and means one function.
+    echo '#define TAKE(name) static_assert(sizeof(decltype(&name)) > 0, "");'
     echo '__global__ void take_all() {'
-    awk -v suffix="$suffix" '!/^#/ && ($2 ~ /device/ || (suffix == "cc" && $2 ~ /plain/)) { print "static_assert(sizeof(decltype(&" $1 ")) > 0, \"\");" }' "$names"
+    awk -v suffix="$suffix" '!/^#/ && ($2 ~ /device/ || (suffix == "cc" && $2 ~ /plain/)) {
+        print "TAKE(" $1 ($2 ~ /lazy/ ? "<>" : "") ")" }' "$names"
     echo '}'
-    awk '!/^#/ && $2 ~ /host/ { print "static_assert(sizeof(decltype(&" $1 ")) > 0, \"\");" }' "$names"
+    awk -v suffix="$suffix" '!/^#/ && $2 ~ /host/ && !(suffix == "cu" && $2 ~ /,c$/) {
+        print "TAKE(" $1 ($2 ~ /lazy/ ? "<>" : "") ")" }' "$names"
 } >"$dir/names.$suffix"
-grep -c static_assert "$dir/names.$suffix"
+grep -c '^TAKE' "$dir/names.$suffix"
 "$@" -c "$dir/names.$suffix" -o "$dir/names.o"

@@ -93,10 +93,19 @@ __global__ void ctx_kernel(gshmem_ctx_t ctx, long *word, int pe)
     gshmem_ctx_quiet(ctx);
 }
 
+__global__ void coll_kernel(long *dest, const long *source, size_t nelems, long rounds)
+{
+    for (long r = 0; r < rounds; r++)
+        gshmemx_long_sum_reduce_block(GSHMEM_TEAM_WORLD, dest, source, nelems);
+}
+
+enum { most_nelems = 3000 };
+
 struct scene {
     test_pe pe;
     const char *name;
     long *word, *freed, *stuck;
+    long *dest, *source; /* of collectives: most_nelems */
 };
 
 static bool is(const scene *s, const char *name)
@@ -131,6 +140,35 @@ static void death_in_puts(const scene *s, gshmem_ctx_t ctx)
     }
 }
 
+/* Reductions by whom the case names, in one flight or, "large", by more. */
+static void reduce(const scene *s, long rounds)
+{
+    const size_t nelems = strstr(s->name, "large") ? (size_t)most_nelems : 4;
+    if (strstr(s->name, "kernel"))
+        test_collective(&s->pe, coll_kernel, 1, 32, s->dest, (const long *)s->source, nelems,
+                        rounds);
+    for (long r = 0; r < rounds && !strstr(s->name, "kernel"); r++) {
+        if (strstr(s->name, "stream"))
+            gshmemx_long_sum_reduce_on_stream(GSHMEM_TEAM_WORLD, s->dest, s->source, nelems,
+                                              s->pe.stream);
+        else
+            gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, s->dest, s->source, nelems);
+    }
+    test_sync(&s->pe);
+}
+
+/* Everybody reduces without end; PE 1 is killed while it does. */
+static void death_in_reduce(const scene *s)
+{
+    if (s->pe.me == 1)
+        std::thread([] {
+            usleep(300000);
+            die();
+        }).detach();
+    for (;;)
+        reduce(s, strstr(s->name, "kernel") ? 1000000000 : 100);
+}
+
 /* PE 1 dies; the others are in some call then, which the case names. It waits for their word. */
 static void death(const scene *s)
 {
@@ -140,6 +178,8 @@ static void death(const scene *s)
         death_in_puts(s, ctx);
     if (is(s, "die_in_ctx_puts") && gshmem_ctx_create(0, &ctx) == 0)
         death_in_puts(s, ctx);
+    if (strstr(s->name, "_reduce"))
+        death_in_reduce(s);
     /* The victim lets the others reach their call: they cannot tell it from inside. */
     if (strstr(s->name, "_lock") != NULL) {
         if (dies)
@@ -247,10 +287,34 @@ static void ctx_mistake(const scene *s)
     test_sync(&s->pe);
 }
 
+/* One member's call is another one. */
+static void differ_in_reduce(const scene *s, bool is_odd)
+{
+    const gshmem_team_t world = GSHMEM_TEAM_WORLD;
+    if (is(s, "differ_reduce_size"))
+        gshmem_long_sum_reduce(world, s->dest, s->source, is_odd ? 5 : 4);
+    if (is(s, "differ_reduce_op") && is_odd)
+        gshmem_long_max_reduce(world, s->dest, s->source, 4);
+    else if (is(s, "differ_reduce_op"))
+        gshmem_long_sum_reduce(world, s->dest, s->source, 4);
+    if (is(s, "differ_reduce_root"))
+        gshmem_long_broadcast(world, s->dest, s->source, 4, is_odd ? 0 : 2);
+    if (is(s, "differ_reduce_call") && is_odd)
+        gshmem_long_fcollect(world, s->dest, s->source, 4);
+    else if (is(s, "differ_reduce_call"))
+        gshmem_long_alltoall(world, s->dest, s->source, 4);
+    if (is(s, "differ_reduce_kernel"))
+        test_collective(&s->pe, coll_kernel, 1, 32, s->dest, (const long *)s->source,
+                        (size_t)(is_odd ? most_nelems : 4), 1L);
+    test_sync(&s->pe);
+}
+
 /* PE 1 makes another collective call than the others. */
 static void differ(const scene *s)
 {
     const bool is_odd = s->pe.me == 1;
+    if (strstr(s->name, "_reduce"))
+        differ_in_reduce(s, is_odd);
     if (is(s, "differ_calloc") && (is_odd ? gshmem_calloc(1, 100) : gshmem_malloc(100)) != NULL)
         exit(3);
     if (is(s, "differ_free"))
@@ -290,6 +354,8 @@ static void stuck(const scene *s)
         run_kernel(s, k_lock);
     if (is(s, "stuck_barrier"))
         gshmem_barrier_all();
+    if (strncmp(s->name, "stuck_reduce", 12) == 0)
+        reduce(s, 1);
     if (is(s, "stuck_kernel"))
         run_kernel(s, k_wait);
     if (is(s, "stuck_kernel_barrier"))
@@ -393,6 +459,8 @@ static int pe_main(int argc, char **argv)
     }
     s.word = (long *)test_heap(64 * sizeof *s.word);
     s.stuck = (long *)test_heap(sizeof *s.stuck);
+    s.dest = (long *)test_heap(most_nelems * sizeof *s.dest);
+    s.source = (long *)test_heap(most_nelems * sizeof *s.source);
     s.freed = (long *)test_heap(sizeof *s.freed);
     gshmem_free(s.freed);
     gshmem_barrier_all();

@@ -15,7 +15,7 @@ struct operands {
 
 template <class T> __host__ __device__ T zero()
 {
-    uint64_t bits[2] = {0, 0};
+    const char bits[sizeof(T)] = {};
     T value;
     memcpy(static_cast<void *>(&value), bits, sizeof(T));
     return value;

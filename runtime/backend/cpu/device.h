@@ -23,11 +23,21 @@ gsh_cpu_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait, gs
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe,
                                                      const struct gsh_team *team, bool is_barrier,
                                                      gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_coll(struct gsh_instance *pe,
+                                              const struct gsh_coll_launch *launch);
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_coll(struct gsh_instance *pe,
+                                                     const struct gsh_coll_launch *launch,
+                                                     gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_quiet(struct gsh_instance *pe, gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_far(struct gsh_instance *pe, const char *call,
                                                     const struct gsh_request *request,
                                                     gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_synchronize(struct gsh_instance *pe,
                                                             gsh_stream stream);
+
+/* One thread of one of the library's kernels: enough, since a thread here is no slower than many.
+ */
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_launch_kernel(void (*entry)(void *), const void *args,
+                                                       size_t bytes, gsh_stream stream);
 
 #endif

@@ -23,10 +23,8 @@ static enum gsh_result enqueue(gsh_stream stream, void (*run)(void *), const voi
     return GSH_OK;
 }
 
-/* One thread of one of the library's kernels: enough, since a thread here is no slower than many.
- */
-static enum gsh_result launch_kernel(void (*entry)(void *), const void *args, size_t bytes,
-                                     gsh_stream stream)
+enum gsh_result gsh_cpu_launch_kernel(void (*entry)(void *), const void *args, size_t bytes,
+                                      gsh_stream stream)
 {
     const struct gsh_cpu_launch launch = {
         .entry = entry,
@@ -188,7 +186,7 @@ enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, const struct gsh_te
 {
     (void)pe;
     struct gsh_kernel_sync_args args = {team->handle, is_barrier};
-    return launch_kernel(gsh_kernel_sync_on_cpu, &args, sizeof(args), stream);
+    return gsh_cpu_launch_kernel(gsh_kernel_sync_on_cpu, &args, sizeof(args), stream);
 }
 
 /* ---- order ---- */

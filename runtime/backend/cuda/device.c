@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/base/log.h"
+#include "runtime/base/util.h"
 #include "runtime/job/instance.h"
 
 extern const unsigned char gsh_kernels_fatbin[]; /* kernels_fatbin.S */
@@ -332,9 +333,19 @@ static void cuda_finish(struct gsh_instance *pe)
     lane_finish(d, &d->poll);
     lane_finish(d, &d->proxy);
     lane_finish(d, &d->out);
+    if (d->coll_stream != NULL) {
+        d->cuda->StreamDestroy(d->coll_stream);
+    }
     if (d->module != NULL) {
         d->cuda->ModuleUnload(d->module);
     }
+    for (int i = 0; i < GSH_COLL_PARTS; i++) {
+        if (d->coll_modules[i] != NULL) {
+            d->cuda->ModuleUnload(d->coll_modules[i]);
+        }
+    }
+    pthread_mutex_destroy(&d->coll_lock);
+    pthread_mutex_destroy(&d->coll_call_lock);
     gsh_cuda_leave(d, entered);
     CUcontext current = NULL;
     if (d->is_context_ours && d->cuda->CtxGetCurrent(&current) == CUDA_SUCCESS &&
@@ -361,6 +372,7 @@ static const struct gsh_device_ops cuda_ops = {
     .keep_limit_bytes = UINT64_MAX,
     .room_bytes = ROOM,
     .large_bytes = LARGE,
+    .coll_table = &gsh_coll_table_cuda,
     .stride_unit_bytes = GSH_GPU_STRIDE_UNIT,
     .card = gsh_cuda_card,
     .route = gsh_cuda_route,
@@ -376,6 +388,7 @@ static const struct gsh_device_ops cuda_ops = {
     .store = cuda_store,
     .load = cuda_load,
     .amo = cuda_amo,
+    .coll = gsh_cuda_coll,
     .quiet = cuda_quiet,
     .synchronize = cuda_synchronize,
     .proxy_copy = gsh_cuda_proxy_copy,
@@ -387,6 +400,7 @@ static const struct gsh_device_ops cuda_ops = {
     .stream_store = gsh_cuda_stream_store,
     .stream_wait = gsh_cuda_stream_wait,
     .stream_sync = gsh_cuda_stream_sync,
+    .stream_coll = gsh_cuda_stream_coll,
     .stream_quiet = gsh_cuda_stream_quiet,
     .stream_far = gsh_cuda_stream_far,
     .stream_synchronize = gsh_cuda_stream_synchronize,
@@ -419,6 +433,8 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
     pthread_mutex_init(&d->poll.lock, NULL);
     pthread_mutex_init(&d->proxy.lock, NULL);
     pthread_mutex_init(&d->out.lock, NULL);
+    pthread_mutex_init(&d->coll_call_lock, NULL);
+    pthread_mutex_init(&d->coll_lock, NULL);
     pe->device = d;
     pe->device_ops = &cuda_ops;
     enum gsh_result r = choose(pe, d);
@@ -431,7 +447,7 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
         d->can_write_values = has_write_values != 0;
     }
     struct gsh_cuda_lane *lanes[] = {&d->work, &d->poll, &d->proxy, &d->out};
-    for (int i = 0; r == GSH_OK && i < 4; i++) {
+    for (size_t i = 0; r == GSH_OK && i < GSH_ARRAY_LEN(lanes); i++) {
         r = lane_init(d, lanes[i]);
     }
     if (r == GSH_OK) {

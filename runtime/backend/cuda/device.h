@@ -52,7 +52,12 @@ struct gsh_cuda_device {
     struct gsh_cuda_lane poll;  /* loads: never behind a kernel */
     struct gsh_cuda_lane proxy; /* what far PEs ask of this PE's memory: lane IN */
     struct gsh_cuda_lane out;   /* what the proxy copies out of it */
+    pthread_mutex_t coll_call_lock;
+    CUstream coll_stream; /* collectives of the host; NULL: there was none yet */
     struct gsh_cuda_jobs jobs[GSH_LANES];
+    pthread_mutex_t coll_lock; /* the next two, which are filled when they are first used */
+    CUmodule coll_modules[GSH_COLL_PARTS];
+    CUfunction coll_kernels[GSH_COLL_KERNEL_COUNT];
     uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
     bool has_pending; /* what no one has waited for since the last synchronisation; work.lock */
 };
@@ -114,9 +119,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, v
                                                       const void *source, size_t bytes,
                                                       struct gsh_signal_arg signal,
                                                       gsh_stream stream);
-GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_signal(struct gsh_instance *pe,
-                                                        struct gsh_signal_arg signal,
-                                                        gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result
+gsh_cuda_stream_signal(struct gsh_instance *pe, struct gsh_signal_arg signal, gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_copy_strided(struct gsh_instance *pe, void *dest,
                                                               const void *source, ptrdiff_t dst,
                                                               ptrdiff_t sst, size_t elem_bytes,
@@ -128,6 +132,11 @@ GSH_CHECK_RESULT enum gsh_result
 gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait, gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe,
                                                       const struct gsh_team *team, bool is_barrier,
+                                                      gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_coll(struct gsh_instance *pe,
+                                               const struct gsh_coll_launch *launch);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_coll(struct gsh_instance *pe,
+                                                      const struct gsh_coll_launch *launch,
                                                       gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_quiet(struct gsh_instance *pe, gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,

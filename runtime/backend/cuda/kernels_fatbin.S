@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels the library launches itself, as nvcc built them from device/kernels.cu. The build
- * gives the file's name. */
+ * The kernels the library launches itself, as nvcc built them from device/. The build gives the
+ * file's name, and that of the symbol. */
     .section .rodata
-    .globl gsh_kernels_fatbin
-    .hidden gsh_kernels_fatbin
-    .type gsh_kernels_fatbin, %object
+    .globl GSH_KERNELS_NAME
+    .hidden GSH_KERNELS_NAME
+    .type GSH_KERNELS_NAME, %object
     .balign 64
-gsh_kernels_fatbin:
+GSH_KERNELS_NAME:
     .incbin GSH_KERNELS_FATBIN
-    .size gsh_kernels_fatbin, . - gsh_kernels_fatbin
+    .size GSH_KERNELS_NAME, . - GSH_KERNELS_NAME
     .section .note.GNU-stack, "", %progbits

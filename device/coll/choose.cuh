@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which way a collective goes: by where the members are, the group that makes the call, and the
+ * bytes that each member gives each other. All members decide alike, from the same numbers. */
+#ifndef GSHMEM_COLL_CHOOSE_CUH
+#define GSHMEM_COLL_CHOOSE_CUH
+
+#include "device/coll/flagged.cuh"
+#include "device/coll/grid.cuh"
+#include "device/coll/team.cuh"
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* The row of gsh_state's limits. */
+template <class G> struct limit_of {
+    static constexpr int row = 3;
+};
+template <> struct limit_of<group_thread> {
+    static constexpr int row = 0;
+};
+template <> struct limit_of<group_warp> {
+    static constexpr int row = 1;
+};
+template <> struct limit_of<group_block> {
+    static constexpr int row = 2;
+};
+
+/* Every member's heap is mapped. */
+template <class C> __device__ __forceinline__ bool is_mapped(const coll_call<C> &k)
+{
+    return k.team->leaders == 0;
+}
+
+/* bytes: from each member to each other. */
+template <class G, class C>
+__device__ __forceinline__ bool is_flagged(const coll_call<C> &k, uint64_t bytes)
+{
+    return bytes <= state_of(k.c).flagged_max[limit_of<G>::row] && k.n > 1 && is_mapped(k) &&
+           flagged<C>::fits(*k.team, k.lane, bytes);
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What reductions compute with: operations, and the type in which a sequence of elements of another
+ * type is accumulated. half and bfloat16 are taken apart into float, and put together once, with
+ * the nearest even value, when all members' elements have been added. */
+#ifndef GSHMEM_ELEMENT_CUH
+#define GSHMEM_ELEMENT_CUH
+
+#include "device/coll/coll.h"
+#include "device/memory.cuh"
+#include "gshmem/types.h"
+
+namespace gshmem
+{
+
+/* An element of these types as the collectives see it, whatever the user's type is called. */
+struct half_bits {
+    uint16_t bits;
+};
+struct bfloat16_bits {
+    uint16_t bits;
+};
+
+/* Elements of which only the bits count. */
+struct raw_bits {
+    uint8_t bits;
+};
+template <class T> struct complex_of {
+    T re, im;
+};
+
+template <class T>
+__device__ __forceinline__ complex_of<T> operator*(complex_of<T> a, complex_of<T> b)
+{
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/* What an operation asks of elements. */
+enum class domain {
+    bits,    /* and, or, xor */
+    modular, /* sum, prod: integers wrap, signed ones as unsigned ones, whose overflow is defined */
+    ordered, /* min, max */
+};
+
+namespace detail
+{
+template <int bytes, bool is_signed> struct integer_of;
+#define GSHMEM_INTEGER(BYTES, BITS)               \
+    template <> struct integer_of<BYTES, true> {  \
+        typedef int##BITS##_t type;               \
+    };                                            \
+    template <> struct integer_of<BYTES, false> { \
+        typedef uint##BITS##_t type;              \
+    };
+GSHMEM_INTEGER(1, 8)
+GSHMEM_INTEGER(2, 16)
+GSHMEM_INTEGER(4, 32)
+GSHMEM_INTEGER(8, 64)
+#undef GSHMEM_INTEGER
+} // namespace detail
+
+/* The type that stands for a C type in a reduction, and how many of it for one element: few types
+ * compute for all. */
+template <class T, domain of> struct compute {
+    typedef
+        typename detail::integer_of<sizeof(T), of == domain::ordered && (T(-1) < T(0))>::type type;
+    static constexpr size_t count = 1;
+};
+template <class T> struct compute<T, domain::bits> {
+    typedef raw_bits type;
+    static constexpr size_t count = sizeof(T);
+};
+#define GSHMEM_COMPUTE(T, TYPE)                      \
+    template <> struct compute<T, domain::modular> { \
+        typedef TYPE type;                           \
+        static constexpr size_t count = 1;           \
+    };                                               \
+    template <> struct compute<T, domain::ordered> { \
+        typedef TYPE type;                           \
+        static constexpr size_t count = 1;           \
+    };
+GSHMEM_COMPUTE(gshmem_half_t, half_bits)
+GSHMEM_COMPUTE(gshmem_bfloat16_t, bfloat16_bits)
+GSHMEM_COMPUTE(half_bits, half_bits)
+GSHMEM_COMPUTE(bfloat16_bits, bfloat16_bits)
+GSHMEM_COMPUTE(float, float)
+GSHMEM_COMPUTE(double, double)
+#if !defined(__CUDACC__)
+GSHMEM_COMPUTE(long double, long double)
+#endif
+GSHMEM_COMPUTE(complex_of<float>, complex_of<float>)
+GSHMEM_COMPUTE(complex_of<double>, complex_of<double>)
+#undef GSHMEM_COMPUTE
+template <> struct compute<raw_bits, domain::bits> {
+    typedef raw_bits type;
+    static constexpr size_t count = 1;
+};
+
+namespace detail
+{
+
+/* ---- half and bfloat16 ----------------------------------------------------------------------- */
+
+__device__ __forceinline__ float to_float(bfloat16_bits x)
+{
+    return bit_cast<float>((uint32_t)x.bits << 16);
+}
+
+__device__ __forceinline__ bfloat16_bits to_bfloat16(float x)
+{
+    uint32_t bits = bit_cast<uint32_t>(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) /* not a number, and to stay none */
+        return {(uint16_t)(bits >> 16 | 0x40u)};
+    return {(uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
+}
+
+#if defined(__CUDACC__)
+__device__ __forceinline__ float to_float(half_bits x)
+{
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x.bits));
+    return f;
+}
+
+__device__ __forceinline__ half_bits to_half(float x)
+{
+    half_bits h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(x));
+    return h;
+}
+#else
+inline float to_float(half_bits x)
+{
+    uint32_t sign = (uint32_t)(x.bits & 0x8000u) << 16, rest = x.bits & 0x7fffu;
+    if (rest >= 0x7c00u) /* infinite, or not a number */
+        return bit_cast<float>(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+    if (rest < 0x400u) /* zero or subnormal: so many 2^-24 */
+        return bit_cast<float>(sign | bit_cast<uint32_t>((float)rest * 0x1p-24f));
+    return bit_cast<float>(sign | ((rest << 13) + ((127u - 15u) << 23)));
+}
+
+inline half_bits to_half(float x)
+{
+    uint32_t bits = bit_cast<uint32_t>(x), rest = bits & 0x7fffffffu;
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
+    if (rest > 0x7f800000u)
+        return {(uint16_t)(sign | 0x7e00u)};
+    if (rest >= 0x477ff000u) /* rounds to what is too large */
+        return {(uint16_t)(sign | 0x7c00u)};
+    if (rest < 0x38800000u) { /* subnormal: the addition rounds to so many 2^-24 */
+        float sum = bit_cast<float>(rest) + 0.5f;
+        return {(uint16_t)(sign | (uint16_t)(bit_cast<uint32_t>(sum) - 0x3f000000u))};
+    }
+    rest += 0xfffu + (rest >> 13 & 1u);
+    return {(uint16_t)(sign | (uint16_t)((rest - ((127u - 15u) << 23)) >> 13))};
+}
+#endif
+
+/* ---- accumulation ---------------------------------------------------------------------------- */
+
+/* Of elements T: the type in which they are added up. */
+template <class T> struct accumulator {
+    typedef T type;
+    static __device__ __forceinline__ T open(T x) { return x; }
+    static __device__ __forceinline__ T close(T x) { return x; }
+};
+template <> struct accumulator<half_bits> {
+    typedef float type;
+    static __device__ __forceinline__ float open(half_bits x) { return to_float(x); }
+    static __device__ __forceinline__ half_bits close(float x) { return to_half(x); }
+};
+template <> struct accumulator<raw_bits> {
+    typedef uint8_t type;
+    static __device__ __forceinline__ uint8_t open(raw_bits x) { return x.bits; }
+    static __device__ __forceinline__ raw_bits close(uint8_t x) { return {x}; }
+};
+template <> struct accumulator<bfloat16_bits> {
+    typedef float type;
+    static __device__ __forceinline__ float open(bfloat16_bits x) { return to_float(x); }
+    static __device__ __forceinline__ bfloat16_bits close(float x) { return to_bfloat16(x); }
+};
+
+/* sizeof(V) bytes of elements, V being a word or vector, added up element by element. */
+template <class T, class V> struct sum_of {
+    static constexpr int n = sizeof(V) / sizeof(T);
+    typedef accumulator<T> A;
+    struct elements {
+        T e[n];
+    };
+    typename A::type value[n];
+
+    __device__ __forceinline__ void open(V v)
+    {
+        elements of = bit_cast<elements>(v);
+        GSHMEM_UNROLL
+        for (int i = 0; i < n; i++)
+            value[i] = A::open(of.e[i]);
+    }
+    template <class Op> __device__ __forceinline__ void add(V v)
+    {
+        elements of = bit_cast<elements>(v);
+        GSHMEM_UNROLL
+        for (int i = 0; i < n; i++)
+            value[i] = Op::of(value[i], A::open(of.e[i]));
+    }
+    __device__ __forceinline__ V close() const
+    {
+        elements of;
+        GSHMEM_UNROLL
+        for (int i = 0; i < n; i++)
+            of.e[i] = A::close(value[i]);
+        return bit_cast<V>(of);
+    }
+};
+
+/* The same of bits: by words, whatever the elements are. */
+template <class V> struct sum_of<raw_bits, V> {
+    typedef typename integer_of<sizeof(V) < 8 ? sizeof(V) : 8, false>::type piece;
+    static constexpr int n = sizeof(V) / sizeof(piece);
+    struct pieces {
+        piece e[n];
+    } value;
+
+    __device__ __forceinline__ void open(V v) { value = bit_cast<pieces>(v); }
+    template <class Op> __device__ __forceinline__ void add(V v)
+    {
+        pieces of = bit_cast<pieces>(v);
+        GSHMEM_UNROLL
+        for (int i = 0; i < n; i++)
+            value.e[i] = Op::of(value.e[i], of.e[i]);
+    }
+    __device__ __forceinline__ V close() const { return bit_cast<V>(value); }
+};
+
+/* ---- elements in memory ---------------------------------------------------------------------- */
+
+/* An element where no vector can be had: by an access that its alignment allows. */
+template <class T> struct tail_word_of {
+    typedef word<T> type;
+};
+template <class T> struct tail_word_of<complex_of<T>> {
+    typedef complex_of<T> type;
+};
+#if !defined(__CUDACC__)
+template <> struct tail_word_of<long double> {
+    typedef long double type;
+};
+#endif
+template <class T> using tail_word = typename tail_word_of<T>::type;
+
+template <class V> __device__ __forceinline__ V load_element(const V *p)
+{
+    return load_plain(p);
+}
+template <class T> __device__ __forceinline__ complex_of<T> load_element(const complex_of<T> *p)
+{
+    return {load_plain(&p->re), load_plain(&p->im)};
+}
+
+/* Of another member's memory: not from this multiprocessor's cache, which may have it from before.
+ */
+template <class V> __device__ __forceinline__ V load_fresh(const V *p)
+{
+    if constexpr (is_cpu_device)
+        return load_plain(p);
+    else
+        return load_relaxed_word(p);
+}
+template <class T> __device__ __forceinline__ complex_of<T> load_fresh(const complex_of<T> *p)
+{
+    return {bit_cast<T>(load_fresh(reinterpret_cast<const word<T> *>(&p->re))),
+            bit_cast<T>(load_fresh(reinterpret_cast<const word<T> *>(&p->im)))};
+}
+
+template <class V> __device__ __forceinline__ void store_element(V *p, V v)
+{
+    store_plain(p, v);
+}
+template <class T> __device__ __forceinline__ void store_element(complex_of<T> *p, complex_of<T> v)
+{
+    store_plain(&p->re, v.re);
+    store_plain(&p->im, v.im);
+}
+
+/* Into another member's memory. */
+template <class V> __device__ __forceinline__ void store_out(V *p, V v)
+{
+    if constexpr (sizeof(V) <= 8)
+        store_global(reinterpret_cast<word<V> *>(p), bit_cast<word<V>>(v));
+    else
+        store_global(p, v);
+}
+template <class T> __device__ __forceinline__ void store_out(complex_of<T> *p, complex_of<T> v)
+{
+    store_element(p, v);
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+} // namespace detail
+
+#define GSHMEM_OPERATION(NAME, DOMAIN, EXPRESSION)                          \
+    struct op_##NAME {                                                      \
+        static constexpr int number = GSH_REDUCE_##NAME;                    \
+        static constexpr domain works_on = domain::DOMAIN;                  \
+        template <class T> static __device__ __forceinline__ T of(T a, T b) \
+        {                                                                   \
+            return (T)(EXPRESSION);                                         \
+        }                                                                   \
+    };
+GSHMEM_OPERATION(and, bits, a &b)
+GSHMEM_OPERATION(or, bits, a | b)
+GSHMEM_OPERATION(xor, bits, a ^ b)
+GSHMEM_OPERATION(min, ordered, b < a ? b : a)
+GSHMEM_OPERATION(max, ordered, a < b ? b : a)
+GSHMEM_OPERATION(sum, modular, a + b)
+#undef GSHMEM_OPERATION
+struct op_prod {
+    static constexpr int number = GSH_REDUCE_prod;
+    static constexpr domain works_on = domain::modular;
+    template <class T> static __device__ __forceinline__ T of(T a, T b) { return a * b; }
+    /* as unsigned: short ones would become int */
+    static __device__ __forceinline__ uint16_t of(uint16_t a, uint16_t b)
+    {
+        return (uint16_t)(1u * a * b);
+    }
+    static __device__ __forceinline__ uint8_t of(uint8_t a, uint8_t b)
+    {
+        return (uint8_t)(1u * a * b);
+    }
+};
+
+} // namespace gshmem
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Small collectives in one flight: each 4 bytes of data travel with a flag in one word of 8 bytes,
+ * which is seen whole or not at all. So there is no barrier before, no fence, and nothing to wait
+ * for but the data.
+ *
+ * Invariants
+ * - Each member has, for each lane, two buffers with a slot for every member. Call e on a lane uses
+ *   buffer e mod 2 of each receiver; its flag is e's low half. `calls` counts the lane's calls;
+ * only this PE writes it.
+ * - In each call every member sends every other at least one word, and waits for all that every
+ *   other sends it. So a member that has made call e knows that the others have begun it and have
+ *   made call e - 1: nobody looks at buffer (e + 1) mod 2 any more, and call e + 1 may write it.
+ * - Flags come again after 2^32 calls. A word that none of these has written may then be taken for
+ * a new one: the only case is a slot's line that was used last exactly 2^32 calls before.
+ */
+#ifndef GSHMEM_FLAGGED_CUH
+#define GSHMEM_FLAGGED_CUH
+
+#include "device/coll/element.cuh"
+#include "device/coll/grid.cuh"
+#include "device/coll/team.cuh"
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* The bytes of data in one line of a slot: two words of 4, each beside its flag. */
+constexpr uint32_t line_bytes = 8;
+
+__device__ __forceinline__ uint32_t lines_of(uint64_t bytes)
+{
+    return (uint32_t)((bytes + line_bytes - 1) / line_bytes);
+}
+
+/* 8 bytes at `bytes + 8 * line`, of which those behind the end are 0; by accesses that the
+ * alignment allows. */
+__device__ __forceinline__ uint64_t load_line(const void *from, uint64_t bytes, uint32_t line)
+{
+    const uint8_t *p = static_cast<const uint8_t *>(from) + (uint64_t)line * line_bytes;
+    uint64_t rest = bytes - (uint64_t)line * line_bytes, v = 0;
+    if (rest >= line_bytes && (reinterpret_cast<uint64_t>(p) & 7) == 0)
+        return load_plain(reinterpret_cast<const uint64_t *>(p));
+    if (rest >= line_bytes && (reinterpret_cast<uint64_t>(p) & 3) == 0)
+        return load_plain(reinterpret_cast<const uint32_t *>(p)) |
+               (uint64_t)load_plain(reinterpret_cast<const uint32_t *>(p) + 1) << 32;
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < line_bytes && i < rest; i++)
+        v |= (uint64_t)load_plain(p + i) << 8 * i;
+    return v;
+}
+
+__device__ __forceinline__ void store_line(void *to, uint64_t bytes, uint32_t line, uint64_t v)
+{
+    uint8_t *p = static_cast<uint8_t *>(to) + (uint64_t)line * line_bytes;
+    uint64_t rest = bytes - (uint64_t)line * line_bytes;
+    if (rest >= line_bytes && (reinterpret_cast<uint64_t>(p) & 7) == 0) {
+        store_plain(reinterpret_cast<uint64_t *>(p), v);
+        return;
+    }
+    if (rest >= line_bytes && (reinterpret_cast<uint64_t>(p) & 3) == 0) {
+        store_plain(reinterpret_cast<uint32_t *>(p), (uint32_t)v);
+        store_plain(reinterpret_cast<uint32_t *>(p) + 1, (uint32_t)(v >> 32));
+        return;
+    }
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < line_bytes && i < rest; i++)
+        store_plain(p + i, (uint8_t)(v >> 8 * i));
+}
+
+/* One call's view of the buffers. */
+template <class C> struct flagged {
+    const coll_call<C> &call;
+    uint32_t flag;
+    uint64_t calls;
+    words2 *own; /* slot 0 of this PE's buffer */
+    uint32_t slot_lines;
+
+    __device__ __forceinline__ explicit flagged(const coll_call<C> &k) : call(k)
+    {
+        const gsh_team_state &t = *k.team;
+        calls = load_plain(&k.area()->calls) + 1;
+        flag = (uint32_t)calls;
+        slot_lines = slot_bytes(t, k.lane) / (uint32_t)sizeof(words2);
+        uint64_t off =
+            slots_off(t, k.lane) + (calls & 1) * (uint64_t)t.n_near * slot_bytes(t, k.lane);
+        own = reinterpret_cast<words2 *>(state_of(k.c).base + off);
+    }
+
+    /* Lane 0 has slots of its own size, the others smaller ones. */
+    static __device__ __forceinline__ uint32_t slot_bytes(const gsh_team_state &t, int lane)
+    {
+        return lane == 0 ? t.wide_slot_bytes : t.slot_bytes;
+    }
+    static __device__ __forceinline__ uint64_t slots_off(const gsh_team_state &t, int lane)
+    {
+        return lane == 0 ? t.wide_off
+                         : t.slots_off + (uint64_t)(lane - 1) * 2 * t.n_near * t.slot_bytes;
+    }
+    /* Whether so many bytes fit into a slot of that lane. */
+    static __device__ __forceinline__ bool fits(const gsh_team_state &t, int lane, uint64_t bytes)
+    {
+        return bytes <= slot_bytes(t, lane) / 2;
+    }
+
+    __device__ __forceinline__ void send(int member, uint32_t line, uint64_t data) const
+    {
+        words2 v = {(uint32_t)data | (uint64_t)flag << 32, data >> 32 | (uint64_t)flag << 32};
+        store_relaxed_words(call.at(own + (uint64_t)call.me * slot_lines + line, member), v);
+    }
+    __device__ __forceinline__ words2 look(int member, uint32_t line) const
+    {
+        return load_relaxed_words(own + (uint64_t)member * slot_lines + line);
+    }
+    /* What a look has seen, or looks until it has come. Pairs with that member's send: the data are
+     * in the words that are waited for. */
+    __device__ __forceinline__ uint64_t receive(int member, uint32_t line, words2 v) const
+    {
+        if (!is_here(v)) {
+            const words2 *from = own + (uint64_t)member * slot_lines + line;
+            spin s;
+            do {
+                s.turn(call.c, GSH_REPORT_SYNC_TIMEOUT, call.name, call.pe(member), GSHMEM_CMP_EQ,
+                       &from->low, (uint64_t)flag, v.low >> 32);
+                v = load_relaxed_words(from);
+            } while (!is_here(v));
+            s.done();
+        }
+        return (uint32_t)v.low | v.high << 32;
+    }
+    __device__ __forceinline__ uint64_t receive(int member, uint32_t line) const
+    {
+        return receive(member, line, look(member, line));
+    }
+    __device__ __forceinline__ bool is_here(words2 v) const
+    {
+        return (uint32_t)(v.low >> 32) == flag && (uint32_t)(v.high >> 32) == flag;
+    }
+
+    /* Before the first line: the threads have the count, and have joined; who comes next finds the
+     * new one. */
+    template <class G> __device__ __forceinline__ void begin(G g) const
+    {
+        join_blocks(call.c, g, call.area(), call.name);
+        write_for_next(g, &call.area()->calls, calls, &call.area()->n_counted);
+    }
+    /* All lines are where they belong. */
+    template <class G> __device__ __forceinline__ void end(G g) const
+    {
+        join_blocks(call.c, g, call.area(), call.name);
+    }
+};
+
+/* ---- the calls; lines are shared out among the threads of the group ----------------------------
+ */
+
+/* How many lines a thread has on their way at a time: more where it has more to do. */
+template <class G> struct lines_ahead {
+    static constexpr int n = 2;
+};
+template <> struct lines_ahead<group_thread> {
+    static constexpr int n = 4;
+};
+
+/* body(unit) for the units of [0, n), a few of them at a time: load(a, unit) for each of them, then
+ * use(a, unit). */
+template <int n_ahead, class G, class Load, class Use>
+__device__ __forceinline__ void in_batches(G g, uint32_t n, Load load, Use use)
+{
+    GSHMEM_NO_UNROLL
+    for (uint32_t u = g.rank(); u < n; u += g.size() * n_ahead) {
+        GSHMEM_UNROLL
+        for (int a = 0; a < n_ahead; a++)
+            if (u + (uint32_t)a * g.size() < n)
+                load(a, u + (uint32_t)a * g.size());
+        GSHMEM_UNROLL
+        for (int a = 0; a < n_ahead; a++)
+            if (u + (uint32_t)a * g.size() < n)
+                use(a, u + (uint32_t)a * g.size());
+    }
+}
+
+/* Every member sends n_lines lines of outgoing(member, line) to each other. */
+template <class C, class G, class Out>
+__device__ __forceinline__ void flagged_send(const flagged<C> &f, G g, uint32_t n_lines,
+                                             Out outgoing)
+{
+    constexpr int n_ahead = lines_ahead<G>::n;
+    uint64_t data[n_ahead];
+    for (int i = 1; i < f.call.n; i++) {
+        const int member = f.call.after(i);
+        in_batches<n_ahead>(
+            g, n_lines, [&](int a, uint32_t line) { data[a] = outgoing(member, line); },
+            [&](int a, uint32_t line) { f.send(member, line, data[a]); });
+    }
+}
+
+/* Every member sends n_lines lines of outgoing(member, line) to each other, and gets as many, for
+ * each of which incoming(member, line, data) is called; for its own lines, too. */
+template <class C, class G, class Out, class In>
+__device__ __forceinline__ void flagged_exchange(const flagged<C> &f, G g, uint32_t n_lines,
+                                                 Out outgoing, In incoming)
+{
+    constexpr int n_ahead = lines_ahead<G>::n;
+    words2 seen[n_ahead];
+    flagged_send(f, g, n_lines, outgoing);
+    GSHMEM_NO_UNROLL
+    for (uint32_t line = g.rank(); line < n_lines; line += g.size())
+        incoming(f.call.me, line, outgoing(f.call.me, line));
+    for (int i = 1; i < f.call.n; i++) {
+        const int member = f.call.after(i);
+        in_batches<n_ahead>(
+            g, n_lines, [&](int a, uint32_t line) { seen[a] = f.look(member, line); },
+            [&](int a, uint32_t line) {
+                incoming(member, line, f.receive(member, line, seen[a]));
+            });
+    }
+}
+
+/* The same where all lines of a number belong together: those of the members [0, end) are added up
+ * in their order, and store(line, sum) is called once for each; 0 where there is no member. */
+template <class Op, class T, class C, class G, class Out, class Store>
+__device__ __forceinline__ void flagged_add(const flagged<C> &f, G g, uint32_t n_lines, int end,
+                                            Out outgoing, Store store)
+{
+    constexpr int n_ahead = lines_ahead<G>::n;
+    const int me = f.call.me;
+    flagged_send(f, g, n_lines, outgoing);
+    GSHMEM_NO_UNROLL
+    for (uint32_t u = g.rank(); u < n_lines; u += g.size() * n_ahead) {
+        sum_of<T, uint64_t> sum[n_ahead];
+        uint64_t own[n_ahead];
+        words2 seen[n_ahead];
+        auto each = [&](auto body) {
+            GSHMEM_UNROLL
+            for (int a = 0; a < n_ahead; a++)
+                if (u + (uint32_t)a * g.size() < n_lines)
+                    body(a, u + (uint32_t)a * g.size());
+        };
+        GSHMEM_UNROLL
+        for (int a = 0; a < n_ahead; a++)
+            own[a] = 0;
+        each([&](int a, uint32_t line) { own[a] = outgoing(me, line); });
+        GSHMEM_UNROLL
+        for (int a = 0; a < n_ahead; a++)
+            sum[a].open(0);
+        GSHMEM_NO_UNROLL
+        for (int m = 0; m < f.call.n; m++) {
+            if (m != me)
+                each([&](int a, uint32_t line) { seen[a] = f.look(m, line); });
+            each([&](int a, uint32_t line) {
+                const uint64_t its = m == me ? own[a] : f.receive(m, line, seen[a]);
+                if (m == 0)
+                    sum[a].open(its);
+                else if (m < end)
+                    sum[a].template add<Op>(its);
+            });
+        }
+        each([&](int a, uint32_t line) { store(line, end > 0 ? sum[a].close() : 0); });
+    }
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

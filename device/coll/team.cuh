@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a collective works on: a lane of a team, and the group of threads that make the call. Near
+ * members are those whose heaps are mapped; here all of them are. */
+#ifndef GSHMEM_COLL_TEAM_CUH
+#define GSHMEM_COLL_TEAM_CUH
+
+#include "device/address.cuh"
+#include "device/group.cuh"
+#include "device/sync.cuh"
+
+/* Collectives of more than one flight are code enough: one function for each, called. */
+#if defined(__CUDACC__)
+#define GSHMEM_OUT_OF_LINE __noinline__
+#else
+#define GSHMEM_OUT_OF_LINE __attribute__((noinline))
+#endif
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* A collective call: who, where. */
+template <class C> struct coll_call {
+    C c;
+    const gsh_team_state *team;
+    const char *name; /* public, for reports */
+    int n, me;
+    int lane;
+
+    __device__ __forceinline__ gsh_sync_area *area() const
+    {
+        return sync_area(c, lane_off(*team, lane));
+    }
+    __device__ __forceinline__ int pe(int member) const { return team_pe(*team, member); }
+    /* The member that comes i after this PE, once around: so that not all begin with the same. */
+    __device__ __forceinline__ int after(int i) const { return member_after(*team, i); }
+    template <class T> __device__ __forceinline__ T *at(T *symmetric, int member) const
+    {
+        return peer_address(c, symmetric, pe(member));
+    }
+};
+
+/* ---- arrivals, by the flags of the lane's barrier ---------------------------------------------
+ */
+
+/* Several blocks may make one call; each of them arrives by itself, so that a flag counts the
+ * arrivals of all blocks of a member, and the members' calls have the same number of them. Blocks
+ * of one PE hear of each other in the same way, by own_flag. */
+template <class C, class G> struct meeting {
+    coll_call<C> call;
+    G g;
+    uint64_t epoch, own; /* the counts at the latest arrival of all blocks */
+
+    __device__ __forceinline__ meeting(coll_call<C> k, G group)
+        : call(k), g(group), epoch(load_plain(&k.area()->epoch)),
+          own(load_plain(&k.area()->own_epoch))
+    {
+    }
+
+    /* All blocks of all members have come; what they did before is seen by this block. is_last: no
+     * other one follows in this call, and the next call on the lane goes on from here. */
+    __device__ GSHMEM_OUT_OF_LINE void meet(bool is_last = false)
+    {
+        auto b = g.block_part();
+        gsh_sync_area *area = call.area();
+        const int first = g.n_blocks() > 1 ? 0 : 1;
+        epoch += g.n_blocks();
+        own += g.n_blocks() > 1 ? g.n_blocks() : 0;
+        b.sync();
+        if (is_last && g.block() == 0 && b.rank() == 0) {
+            /* All have read them: they have met. */
+            store_plain(&area->epoch, epoch);
+            store_plain(&area->own_epoch, own);
+        }
+        for (int i = (int)b.rank() + first; i < call.n; i += (int)b.size()) {
+            /* Serves "a collective's effects are visible": what the block did comes before its
+             * flags, and pairs with the looks below, on the other members and in the other blocks.
+             */
+            fence_acq_rel();
+            reduce_add(i == 0 ? &area->own_flag : call.at(&area->flag[call.me], call.after(i)),
+                       (uint64_t)1);
+        }
+        for (int i = (int)b.rank() + first; i < call.n; i += (int)b.size()) {
+            const int member = call.after(i);
+            const uint64_t enough = i == 0 ? own : epoch;
+            spin_on(
+                call.c, i == 0 ? &area->own_flag : &area->flag[member],
+                [](const uint64_t *p) { return load_awaited(p); },
+                [=](uint64_t seen) { return seen >= enough; }, GSH_REPORT_SYNC_TIMEOUT, call.name,
+                call.pe(member), GSHMEM_CMP_GE, enough);
+            acquire_awaited();
+        }
+        b.sync();
+    }
+};
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

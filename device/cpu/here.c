@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A kernel's code as one CUDA thread on a host thread's own stack: for library calls that would
+ * wait for a launch in any case. It has no block: what a block would do for a thread that is alone
+ * in it is done here. */
+#include <sched.h>
+#include <time.h>
+#include "device/cpu/block.h"
+#include "device/cpu/here.h"
+#include "device/cpu/stream.h"
+
+/* Looks in vain: so many with a pause, so many more with a yield of the core; then it sleeps for a
+ * quarter of the time it has waited, within these limits. */
+#define PAUSE_ROUNDS 256u
+#define YIELD_ROUNDS 2000u
+#define MIN_SLEEP_NS 5000u
+#define MAX_SLEEP_NS 500000u
+
+static __thread unsigned n_rounds;
+static __thread uint64_t since_ns;
+static __thread struct gsh_cpu_device *device;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool help(const struct gsh_cpu_config *config, struct gsh_cpu_thread *self)
+{
+    if (!config->help) {
+        return false;
+    }
+    gshmem_cpu_self = NULL; /* what it does is not the kernel's */
+    bool has_work = config->help(config->context);
+    gshmem_cpu_self = self;
+    return has_work;
+}
+
+GSH_NO_TSAN void gsh_here_yield(struct gsh_cpu_thread *self)
+{
+    if (self->worked) {
+        self->worked = 0;
+        n_rounds = 0;
+    }
+    unsigned round = n_rounds++;
+    bool is_helped = help(&device->config, self);
+    if (round < PAUSE_ROUNDS) {
+        if (!is_helped) {
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#elif defined(__aarch64__)
+            __asm__ volatile("yield");
+#endif
+        }
+        return;
+    }
+    if (round == PAUSE_ROUNDS) {
+        since_ns = now_ns();
+    }
+    uint64_t sleep_ns = round < PAUSE_ROUNDS + YIELD_ROUNDS ? 0 : (now_ns() - since_ns) / 4;
+    if (sleep_ns < MIN_SLEEP_NS) {
+        sched_yield();
+        return;
+    }
+    struct timespec t = {0, (long)(sleep_ns < MAX_SLEEP_NS ? sleep_ns : MAX_SLEEP_NS)};
+    nanosleep(&t, NULL);
+}
+
+const struct gsh_cpu_config *gsh_here_config(void)
+{
+    return &device->config;
+}
+
+void gsh_cpu_execute(void (*entry)(void *args), void *args)
+{
+    static const struct gsh_cpu_uint3 one = {1, 1, 1}, zero = {0, 0, 0};
+    device = gshmemx_cpu_device_current();
+    struct gsh_cpu_thread self = {
+        /* pairs with the release in gshmemx_cpu_device_set_state */
+        .state = __atomic_load_n(&device->state, __ATOMIC_ACQUIRE),
+    };
+    n_rounds = 0;
+    gshmem_cpu_thread_idx = gshmem_cpu_block_idx = zero;
+    gshmem_cpu_block_dim = gshmem_cpu_grid_dim = one;
+    gshmem_cpu_self = &self;
+    entry(args);
+    gshmem_cpu_self = NULL;
+}

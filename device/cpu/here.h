@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CUDA threads that run on a host thread's own stack (here.c): their block is NULL. */
+#ifndef GSH_HERE_H
+#define GSH_HERE_H
+
+#include "device/cpu/cpu.h"
+
+/* Runs the kernel at once, as a grid of one thread, on the calling host thread's own stack, and
+ * returns when it has ended. The library's own kernels: without shared memory, and their calls of
+ * warps are of the whole one. */
+void gsh_cpu_execute(void (*entry)(void *args), void *args);
+
+/* gshmemx_cpu_yield of such a thread. */
+void gsh_here_yield(struct gsh_cpu_thread *self);
+/* Of the device for which it runs. */
+const struct gsh_cpu_config *gsh_here_config(void);
+
+#endif

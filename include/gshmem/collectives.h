@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives (OpenSHMEM 1.5, 9.11): prototypes stamped from the type table. NAME ranges over the
+ * table's names.
+ *
+ * Collective over the team: all members make the same calls on it in the same order, with the same
+ * nelems (but of collect), root and types. Calls on different teams may be under way at the same
+ * time, from other streams and blocks; calls on one team may not, unless kernels use its lanes.
+ * Host calls meet host calls and calls on a stream; calls in kernels meet calls in kernels, by the
+ * same kind of group. dest and source are symmetric, and do not overlap where nothing else is said.
+ *
+ * On return, or when the stream goes on, this PE's dest is complete and its source may be changed.
+ * Nothing is said about other members' calls or other puts: that is barrier's. Results have the
+ * same bits on every PE and in every run with the same team; half and bfloat16 are added up in
+ * float. They return 0, or an error, on all members, when the team or root does not exist. */
+#ifndef GSHMEM_COLLECTIVES_H
+#define GSHMEM_COLLECTIVES_H
+
+#include "gshmem/types.h"
+
+/* Complex numbers: sums and products, in host code, of a compiler that has C's complex types. */
+#if !defined(__CUDACC__) && (defined(__GNUC__) || !defined(__cplusplus))
+#define GSHMEM_HAS_COMPLEX 1
+#if defined(__cplusplus)
+__extension__ typedef __complex__ float gshmem_complexf_t;
+__extension__ typedef __complex__ double gshmem_complexd_t;
+#else
+typedef float _Complex gshmem_complexf_t;
+typedef double _Complex gshmem_complexd_t;
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(GSHMEM_HAS_COMPLEX)
+#define COMPLEX(NAME, T, OP)                                                               \
+    int gshmem_##NAME##_##OP##_reduce(gshmem_team_t team, T *dest, const T *source,        \
+                                      size_t nreduce);                                     \
+    int gshmem_##NAME##_##OP##_reducescatter(gshmem_team_t team, T *dest, const T *source, \
+                                             size_t nreduce);
+COMPLEX(complexf, gshmem_complexf_t, sum)
+COMPLEX(complexf, gshmem_complexf_t, prod)
+COMPLEX(complexd, gshmem_complexd_t, sum)
+COMPLEX(complexd, gshmem_complexd_t, prod)
+#undef COMPLEX
+#endif
+#ifdef __cplusplus
+}
+#endif
+
+GSHMEM_HD_BEGIN
+
+/* dest on every member becomes the root's source; PE_root is its number in the team. dest == source
+ * is allowed. */
+int gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source, size_t bytes,
+                        int PE_root);
+/* All members' sources, one after the other in the order of the team: as many elements as each
+ * gives (collect), or the same number from each (fcollect, where source may be this PE's place in
+ * dest). */
+int gshmem_collectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes);
+int gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes);
+/* Block j of member i's source becomes block i of member j's dest; blocks of so many bytes. */
+int gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source, size_t bytes);
+/* The same for elements (here bytes) that lie dst and sst elements apart, both at least 1. */
+int gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
+                        ptrdiff_t sst, size_t bytes);
+
+#define MOVE(NAME, T)                                                                          \
+    int gshmem_##NAME##_broadcast(gshmem_team_t team, T *dest, const T *source, size_t nelems, \
+                                  int PE_root);                                                \
+    int gshmem_##NAME##_collect(gshmem_team_t team, T *dest, const T *source, size_t nelems);  \
+    int gshmem_##NAME##_fcollect(gshmem_team_t team, T *dest, const T *source, size_t nelems); \
+    int gshmem_##NAME##_alltoall(gshmem_team_t team, T *dest, const T *source, size_t nelems); \
+    int gshmem_##NAME##_alltoalls(gshmem_team_t team, T *dest, const T *source, ptrdiff_t dst, \
+                                  ptrdiff_t sst, size_t nelems);
+GSHMEM_TYPES_RMA(MOVE)
+#undef MOVE
+
+/* gshmem_NAME_OP_reduce: dest[i] on every member is the reduction of all members' source[i]; dest
+ * == source is allowed. gshmem_NAME_OP_reducescatter: dest[i] on member m is the reduction of all
+ * members' source[m * nreduce + i]; dest may be this PE's place in source. */
+#define REDUCE(NAME, T, OP)                                                                \
+    int gshmem_##NAME##_##OP##_reduce(gshmem_team_t team, T *dest, const T *source,        \
+                                      size_t nreduce);                                     \
+    int gshmem_##NAME##_##OP##_reducescatter(gshmem_team_t team, T *dest, const T *source, \
+                                             size_t nreduce);
+/* gshmem_NAME_sum_inscan, _exscan: dest[i] on member m is the sum of source[i] of the members
+ * before m, with (in) or without (ex) m's own; dest == source is allowed. */
+#define SCAN(NAME, T)                                                                            \
+    int gshmem_##NAME##_sum_inscan(gshmem_team_t team, T *dest, const T *source, size_t nelems); \
+    int gshmem_##NAME##_sum_exscan(gshmem_team_t team, T *dest, const T *source, size_t nelems);
+#define LOGIC(NAME, T) REDUCE(NAME, T, and) REDUCE(NAME, T, or) REDUCE(NAME, T, xor)
+#define ARITH(NAME, T)   \
+    REDUCE(NAME, T, min) \
+    REDUCE(NAME, T, max) REDUCE(NAME, T, sum) REDUCE(NAME, T, prod) SCAN(NAME, T)
+GSHMEM_TYPES_LOGIC(LOGIC)
+GSHMEM_TYPES_ARITH(ARITH)
+#undef ARITH
+#undef LOGIC
+#undef SCAN
+#undef REDUCE
+
+GSHMEM_HD_END
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How long collectives of all PEs take, called again and again by a thread, a warp, a block, all
+ * blocks of a grid, on a stream (modes as in sync.cu) and by the host. `bytes` is what each PE
+ * gives to each other: the vector of a reduce, the source of an fcollect or broadcast, a block of
+ * an alltoall or reducescatter. Elements are floats; reductions are sums.
+ *
+ * With PERFTEST_NCCL the calls on a stream are NCCL's (nccl.h below), with PERFTEST_MPI the host's
+ * are MPI's, and there are no others. */
+#include "perftest/common.h"
+#include "perftest/stream.h"
+#if defined(PERFTEST_NCCL)
+#include "perftest/nccl.h"
+#elif defined(PERFTEST_MPI)
+#include "perftest/mpi_peer.h"
+#endif
+/* Another library's calls, of one kind. */
+#if defined(PERFTEST_NCCL) || defined(PERFTEST_MPI)
+#define HAS_PEER 1
+#else
+#define HAS_PEER 0
+#endif
+
+namespace
+{
+
+using namespace perftest;
+
+enum operation { REDUCE, REDUCESCATTER, FCOLLECT, ALLTOALL, BROADCAST };
+const char *const names[] = {"reduce", "reducescatter", "fcollect", "alltoall", "broadcast"};
+#if defined(PERFTEST_NVSHMEM)
+#define WORLD NVSHMEM_TEAM_WORLD
+#else
+#define WORLD GSHMEM_TEAM_WORLD
+#endif
+
+enum caller { BY_THREAD, BY_WARP, BY_BLOCK, BY_GRID };
+
+/* The five calls in the form of one caller. */
+#define CALLS(FORM, SUFFIX)                                             \
+    if constexpr (op == REDUCE)                                         \
+        FORM##_float_sum_reduce##SUFFIX(WORLD, dest, source, n);        \
+    else if constexpr (op == REDUCESCATTER)                             \
+        FORM##_float_sum_reducescatter##SUFFIX(WORLD, dest, source, n); \
+    else if constexpr (op == FCOLLECT)                                  \
+        FORM##_float_fcollect##SUFFIX(WORLD, dest, source, n);          \
+    else if constexpr (op == ALLTOALL)                                  \
+        FORM##_float_alltoall##SUFFIX(WORLD, dest, source, n);          \
+    else                                                                \
+        FORM##_float_broadcast##SUFFIX(WORLD, dest, source, n, 0);
+
+#if !HAS_PEER
+template <operation op, caller by>
+__device__ inline void call(float *dest, const float *source, size_t n)
+{
+    if constexpr (by == BY_THREAD) {
+        CALLS(gshmem, )
+    } else if constexpr (by == BY_WARP) {
+        CALLS(gshmemx, _warp)
+    } else if constexpr (by == BY_BLOCK) {
+        CALLS(gshmemx, _block)
+    } else {
+#if !defined(PERFTEST_NVSHMEM)
+        CALLS(gshmemx, _grid)
+#endif
+    }
+}
+
+constexpr int threads_of(caller by)
+{
+    return by == BY_THREAD ? 1 : by == BY_WARP ? 32 : is_cpu ? 64 : 512;
+}
+
+template <operation op, caller by>
+__global__ void __launch_bounds__(threads_of(by))
+    repeat(timing t, float *dest, const float *source, size_t n)
+{
+    for (int r = t.first(); r < t.rounds; r++) {
+        t.begin(r);
+        call<op, by>(dest, source, n);
+    }
+    t.end();
+}
+
+template <operation op> void call_by_host(const bench &, float *dest, const float *source, size_t n)
+{
+#if !defined(PERFTEST_NVSHMEM)
+    CALLS(gshmem, )
+#else
+    (void)dest, (void)source, (void)n;
+#endif
+}
+
+template <operation op>
+void call_on_stream(float *dest, const float *source, size_t n, cudaStream_t stream)
+{
+    if constexpr (op == REDUCE)
+        gshmemx_float_sum_reduce_on_stream(WORLD, dest, source, n, stream);
+    else if constexpr (op == REDUCESCATTER)
+        gshmemx_float_sum_reducescatter_on_stream(WORLD, dest, source, n, stream);
+    else if constexpr (op == FCOLLECT)
+        gshmemx_float_fcollect_on_stream(WORLD, dest, source, n, stream);
+    else if constexpr (op == ALLTOALL)
+        gshmemx_float_alltoall_on_stream(WORLD, dest, source, n, stream);
+    else
+        gshmemx_float_broadcast_on_stream(WORLD, dest, source, n, 0, stream);
+}
+#elif defined(PERFTEST_NCCL)
+template <operation op>
+void call_on_stream(float *dest, const float *source, size_t n, cudaStream_t stream)
+{
+    if constexpr (op == REDUCE)
+        nccl.all_reduce(dest, source, n, stream);
+    else if constexpr (op == REDUCESCATTER)
+        nccl.reduce_scatter(dest, source, n, stream);
+    else if constexpr (op == FCOLLECT)
+        nccl.all_gather(dest, source, n, stream);
+    else if constexpr (op == ALLTOALL)
+        nccl.all_to_all(dest, source, n, stream);
+    else
+        nccl.broadcast(dest, source, n, stream);
+}
+#else
+template <operation op>
+void call_by_host(const bench &b, float *dest, const float *source, size_t n)
+{
+    if constexpr (op == REDUCE)
+        mpi.all_reduce(dest, source, n);
+    else if constexpr (op == REDUCESCATTER)
+        mpi.reduce_scatter(dest, source, n);
+    else if constexpr (op == FCOLLECT)
+        mpi.all_gather(dest, source, n);
+    else if constexpr (op == ALLTOALL)
+        mpi.all_to_all(dest, source, n);
+    else
+        mpi.broadcast(b, dest, source, n);
+}
+#endif
+
+/* ---- data and proof -------------------------------------------------------------------------- */
+
+/* Element i of PE pe's source: small whole numbers, so that sums are exact. */
+__host__ __device__ inline float element(int pe, size_t i)
+{
+    return (float)((uint32_t)(i % 1021) + 7u * (uint32_t)pe + 1u);
+}
+
+__global__ void fill_floats(float *to, size_t n, int pe)
+{
+    const size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
+        to[i] = pe < 0 ? -1.0f : element(pe, i);
+}
+
+/* What dest[i] must be. */
+template <operation op>
+__host__ __device__ inline float expected(int me, int n_pes, size_t n, size_t i)
+{
+    if constexpr (op == REDUCE || op == REDUCESCATTER) {
+        const size_t at = op == REDUCE ? i : (size_t)me * n + i;
+        float sum = 0;
+        for (int pe = 0; pe < n_pes; pe++)
+            sum += element(pe, at);
+        return sum;
+    } else if constexpr (op == FCOLLECT) {
+        return element((int)(i / n), i % n);
+    } else if constexpr (op == ALLTOALL) {
+        return element((int)(i / n), (size_t)me * n + i % n);
+    } else {
+        return element(0, i);
+    }
+}
+
+template <operation op>
+__global__ void count_wrong_floats(const float *dest, size_t n, int me, int n_pes,
+                                   unsigned long long *n_wrong)
+{
+    const size_t step = (size_t)gridDim.x * blockDim.x;
+    const size_t all = op == FCOLLECT || op == ALLTOALL ? n * (size_t)n_pes : n;
+    unsigned long long mine = 0;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step)
+        mine += dest[i] != expected<op>(me, n_pes, n, i);
+    if (mine)
+        atomicAdd(n_wrong, mine);
+}
+
+/* The floats of each side that a call of n elements may touch. */
+size_t room(const bench &b, size_t n)
+{
+    return n * (size_t)b.n;
+}
+
+void prepare_floats(bench *b, size_t n)
+{
+    run(*b, fill_floats, detail::sweep_blocks(*b), detail::sweep_threads, (float *)b->source,
+        room(*b, n), b->me);
+    run(*b, fill_floats, detail::sweep_blocks(*b), detail::sweep_threads, (float *)b->dest,
+        room(*b, n), -1);
+    gshmem_barrier_all();
+}
+
+template <operation op> void verify_floats(bench *b, size_t n)
+{
+    gshmem_barrier_all();
+#if defined(PERFTEST_NVSHMEM) || defined(PERFTEST_MPI)
+    if (op == BROADCAST && b->me == 0)
+        return; /* whose dest these leave alone */
+#endif
+    verify_none(b, names[op], count_wrong_floats<op>, (const float *)b->dest, n, b->me, b->n);
+}
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+double guess(const bench &b, size_t bytes, caller by, int blocks)
+{
+    const double gb_per_s = is_cpu            ? 1
+                            : by == BY_THREAD ? 0.05
+                            : by == BY_WARP   ? 0.5
+                                              : std::min(15.0 * blocks, 200.0);
+    return (is_cpu ? 20 : 4) + (double)bytes * (b.n > 1 ? b.n - 1 : 1) / gb_per_s / 1e3;
+}
+
+void add(bench *b, operation op, const char *group, const char *mode, int blocks, size_t bytes,
+         const plan &p, const std::vector<double> &us)
+{
+    row r;
+    r.operation = names[op];
+    r.group = group;
+    r.mode = mode;
+    r.blocks = blocks;
+    r.bytes = bytes;
+    r.moved = (double)bytes;
+    r.made = p;
+    if (b->leads())
+        b->out.add(r, us);
+}
+
+std::vector<size_t> sizes_up_to(const bench &b, size_t most)
+{
+    std::vector<size_t> some;
+    for (size_t bytes : sizes(b, 8, most))
+        if (bytes <= most && bytes * (size_t)b.n <= b.bytes)
+            some.push_back(bytes);
+    return some;
+}
+
+#if !HAS_PEER
+template <operation op, caller by>
+void measure_kernel(bench *b, const char *name, int blocks, size_t most)
+{
+    for (size_t bytes : sizes_up_to(*b, most)) {
+        const size_t n = bytes / sizeof(float);
+        const plan p = make_plan(*b, guess(*b, bytes, by, blocks));
+        prepare_floats(b, n);
+        add(b, op, name, "kernel", blocks, bytes, p,
+            samples(*b, p, blocks, threads_of(by), repeat<op, by>, (float *)b->dest,
+                    (const float *)b->source, n));
+        verify_floats<op>(b, n);
+    }
+}
+
+template <operation op> void measure_kernels(bench *b)
+{
+    if (wants(*b, THREAD))
+        measure_kernel<op, BY_THREAD>(b, "thread", 1, 64u << 10);
+    if (wants(*b, WARP))
+        measure_kernel<op, BY_WARP>(b, "warp", 1, 1u << 20);
+    if (wants(*b, BLOCK))
+        measure_kernel<op, BY_BLOCK>(b, "block", 1, 16u << 20);
+#if !defined(PERFTEST_NVSHMEM)
+    if (b->o.groups.empty())
+        for (int blocks : block_counts(b, is_cpu ? std::vector<int>{2} : std::vector<int>{8, 32}))
+            measure_kernel<op, BY_GRID>(b, "grid", blocks, 256u << 20);
+#endif
+}
+
+#endif
+
+#if !defined(PERFTEST_NCCL) && !defined(PERFTEST_NVSHMEM)
+template <operation op> void measure_host(bench *b)
+{
+    for (size_t bytes : sizes_up_to(*b, (size_t)1 << 30)) {
+        const size_t n = bytes / sizeof(float);
+        const plan p =
+            make_plan(*b, is_cpu ? 1 + (double)bytes / 2000 : guess(*b, bytes, BY_GRID, 16));
+        prepare_floats(b, n);
+        add(b, op, "host", "host", 1, bytes, p, host_samples(p, [&](int rounds) {
+                for (int i = 0; i < rounds; i++)
+                    call_by_host<op>(*b, (float *)b->dest, (const float *)b->source, n);
+            }));
+        verify_floats<op>(b, n);
+    }
+}
+#endif
+
+#if !defined(PERFTEST_MPI)
+template <operation op> void measure_stream(bench *b)
+{
+    for (size_t bytes : sizes_up_to(*b, (size_t)1 << 30))
+        for (stream_mode mode : stream_modes) {
+            const size_t n = bytes / sizeof(float);
+            const plan p = make_plan(*b, guess(*b, bytes, BY_GRID, 16));
+            prepare_floats(b, n);
+            const std::vector<double> us = stream_samples(*b, p, mode, [&](cudaStream_t stream) {
+                call_on_stream<op>((float *)b->dest, (const float *)b->source, n, stream);
+            });
+            CUDA(cudaStreamSynchronize(b->stream));
+            if (us.empty())
+                continue;
+            add(b, op, "stream", stream_mode_names[mode], 1, bytes, p, us);
+            verify_floats<op>(b, n);
+        }
+}
+
+#endif
+
+template <operation op> void measure(bench *b)
+{
+    if (!wants(*b, names[op]))
+        return;
+#if !HAS_PEER
+    measure_kernels<op>(b);
+#endif
+    if (!b->o.groups.empty())
+        return;
+#if !defined(PERFTEST_MPI)
+    measure_stream<op>(b);
+#endif
+#if !defined(PERFTEST_NCCL) && !defined(PERFTEST_NVSHMEM)
+    measure_host<op>(b);
+#endif
+}
+
+/* --sizes are what one PE gives to another; the buffers hold that for all. */
+void make_room(bench *b)
+{
+    if (b->o.sizes.empty())
+        return;
+    gshmem_free(b->dest);
+    gshmem_free(b->source);
+    b->bytes *= (size_t)b->n;
+    b->source = (char *)gshmem_malloc(b->bytes);
+    b->dest = (char *)gshmem_malloc(b->bytes);
+    if (!b->source || !b->dest) {
+        fprintf(stderr, "perftest: no memory for two buffers of %zu bytes\n", b->bytes);
+        gshmem_global_exit(1);
+    }
+}
+
+int pe_main(int argc, char **argv)
+{
+    const program p = {
+        "coll",
+        "how long collectives take",
+        {names[REDUCE], names[REDUCESCATTER], names[FCOLLECT], names[ALLTOALL], names[BROADCAST]},
+        true,
+        true,
+        true};
+    bench b = {};
+    const int status = begin(&b, p, argc, argv, (size_t)2 << 30);
+    if (status >= 0)
+        return status;
+    make_room(&b);
+#if defined(PERFTEST_NCCL)
+    nccl.begin(&b);
+#elif defined(PERFTEST_MPI)
+    mpi.begin(&b);
+#endif
+    measure<REDUCE>(&b);
+    measure<REDUCESCATTER>(&b);
+    measure<FCOLLECT>(&b);
+    measure<ALLTOALL>(&b);
+    measure<BROADCAST>(&b);
+#if defined(PERFTEST_NCCL)
+    nccl.end(&b);
+#endif
+    const int result = end(&b);
+#if defined(PERFTEST_MPI)
+    mpi.end();
+#endif
+    return result;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    return gshmemx_run(pe_main, argc, argv);
+}

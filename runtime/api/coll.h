@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The bodies that the collectives of the host and on a stream come down to. */
+#ifndef GSH_API_COLL_H
+#define GSH_API_COLL_H
+
+#include <stdbool.h>
+#include "device/coll/coll.h"
+#include "gshmem/types.h"
+#include "runtime/backend/device.h"
+
+/* Where a collective's steps go: to a stream, or, one after the other, to the calling thread. */
+struct gsh_coll_place {
+    const char *call;
+    bool is_on_stream;
+    gsh_stream stream;
+};
+
+/* One that moves data; elem_bytes is 1 for the mem forms. Unused arguments are 0. */
+struct gsh_coll_move {
+    enum gsh_coll coll;
+    gshmem_team_t team;
+    void *dest;
+    const void *source;
+    size_t nelems, elem_bytes;
+    ptrdiff_t dst, sst;
+    int root;
+};
+
+/* One that computes. coll: REDUCE, REDUCESCATTER, INSCAN or EXSCAN. */
+struct gsh_coll_compute {
+    enum gsh_coll coll;
+    gshmem_team_t team;
+    void *dest;
+    const void *source;
+    size_t nelems;
+    enum gsh_reduce_op op;
+    enum gsh_element element;
+};
+
+/* The result for the public call. */
+int gsh_coll_move(struct gsh_coll_place place, const struct gsh_coll_move *m);
+int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute *c);
+
+#endif

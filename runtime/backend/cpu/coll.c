@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives of the CPU row: the library's kernels, as one thread. */
+#include "device/coll/coll.h"
+#include "device/cpu/here.h"
+#include "runtime/backend/cpu/device.h"
+
+static void (*const entries[GSH_COLL_KERNEL_COUNT])(void *) = {
+    [GSH_COLL_KERNEL_move] = gsh_kernel_coll_move_on_cpu,
+    [GSH_COLL_KERNEL_alltoalls] = gsh_kernel_coll_alltoalls_on_cpu,
+#define ENTRY(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = gsh_kernel_coll_##OP##_##NAME##_on_cpu,
+    GSH_REDUCE_KERNELS(ENTRY) GSH_SCAN_KERNELS(ENTRY) GSH_CPU_REDUCE_KERNELS(ENTRY)
+        GSH_CPU_SCAN_KERNELS(ENTRY)
+#undef ENTRY
+};
+
+/* On the caller's own stack: a launch would cost more than most collectives. */
+enum gsh_result gsh_cpu_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch)
+{
+    (void)pe;
+    gsh_cpu_execute(entries[launch->kernel], launch->args);
+    return GSH_OK;
+}
+
+enum gsh_result gsh_cpu_stream_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch,
+                                    gsh_stream stream)
+{
+    (void)pe;
+    return gsh_cpu_launch_kernel(entries[launch->kernel], launch->args, sizeof(*launch->args),
+                                 stream);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives of the CUDA row: the library's kernels, loaded when they are first used, since their
+ * code is much and a program uses few of them. */
+#include "runtime/backend/cuda/device.h"
+#include "runtime/job/instance.h"
+#include "runtime/team/team.h"
+
+/* Threads of a block. */
+#define THREADS 512u
+/* Data that carry flags: four lines of 8 bytes for each thread; a second block costs 1.2 us, since
+ * blocks must agree that all have read the number of the call. */
+#define FLAGGED_BYTES_PER_BLOCK (4u * 8u * THREADS)
+/* Where members differ in what they give, and must agree on the blocks. */
+#define AGREED_BLOCKS 16u
+
+extern const unsigned char gsh_coll_0_fatbin[], gsh_coll_1_fatbin[], gsh_coll_2_fatbin[],
+    gsh_coll_3_fatbin[], gsh_coll_4_fatbin[];
+
+/* Where each kernel is. */
+struct kernel_place {
+    const char *name;
+    int part;
+};
+
+static const struct kernel_place places[GSH_COLL_KERNEL_COUNT] = {
+    [GSH_COLL_KERNEL_move] = {"gsh_kernel_coll_move", 0},
+    [GSH_COLL_KERNEL_alltoalls] = {"gsh_kernel_coll_alltoalls", 0},
+#define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 1},
+    GSH_COLL_PART_1_KERNELS(ROW)
+#undef ROW
+#define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 2},
+        GSH_COLL_PART_2_KERNELS(ROW)
+#undef ROW
+#define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 3},
+            GSH_COLL_PART_3_KERNELS(ROW)
+#undef ROW
+#define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 4},
+                GSH_COLL_PART_4_KERNELS(ROW)
+#undef ROW
+};
+
+static const unsigned char *image_of(int part)
+{
+    const unsigned char *const images[GSH_COLL_PARTS] = {gsh_coll_0_fatbin, gsh_coll_1_fatbin,
+                                                         gsh_coll_2_fatbin, gsh_coll_3_fatbin,
+                                                         gsh_coll_4_fatbin};
+    return images[part];
+}
+
+/* The context is current; coll_lock is held. */
+static enum gsh_result load_part(struct gsh_instance *pe, int part)
+{
+    struct gsh_cuda_device *d = pe->device;
+    CUmodule *module = &d->coll_modules[part];
+    if (*module != NULL) {
+        return GSH_OK;
+    }
+    enum gsh_result r = gsh_cuda_result(d->cuda->ModuleLoadData(module, image_of(part)),
+                                        "the collectives' kernels");
+    return r == GSH_OK ? gsh_cuda_module_init(pe, *module, false) : r;
+}
+
+static enum gsh_result find_kernel(struct gsh_instance *pe, enum gsh_coll_kernel kernel,
+                                   CUfunction *function)
+{
+    struct gsh_cuda_device *d = pe->device;
+    enum gsh_result r = GSH_OK;
+    if (places[kernel].name == NULL) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED, "GPUs have no long double");
+    }
+    /* A graph of the caller's may be under construction; loading is no part of it. */
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    pthread_mutex_lock(&d->coll_lock);
+    if (d->coll_kernels[kernel] == NULL) {
+        d->cuda->ThreadExchangeStreamCaptureMode(&mode);
+        r = load_part(pe, places[kernel].part);
+        if (r == GSH_OK) {
+            r = gsh_cuda_result(d->cuda->ModuleGetFunction(&d->coll_kernels[kernel],
+                                                           d->coll_modules[places[kernel].part],
+                                                           places[kernel].name),
+                                places[kernel].name);
+        }
+        d->cuda->ThreadExchangeStreamCaptureMode(&mode);
+    }
+    *function = d->coll_kernels[kernel];
+    pthread_mutex_unlock(&d->coll_lock);
+    return r;
+}
+
+static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_launch *l)
+{
+    const struct gsh_coll_table *t = &pe->coll_table;
+    if (l->bytes == GSH_COLL_UNKNOWN_BYTES) {
+        return AGREED_BLOCKS;
+    }
+    uint64_t others = l->team->n_pes > 1 ? (uint64_t)l->team->n_pes - 1 : 1;
+    uint64_t blocks =
+        l->bytes <= t->flagged_max[GSH_GROUP_BLOCKS]
+            ? (l->bytes * others + FLAGGED_BYTES_PER_BLOCK - 1) / FLAGGED_BYTES_PER_BLOCK
+            : (l->bytes + t->bytes_per_block - 1) / t->bytes_per_block;
+    return blocks < 1 ? 1 : blocks < t->max_blocks ? (unsigned)blocks : t->max_blocks;
+}
+
+static unsigned threads_for(const struct gsh_coll_launch *l)
+{
+    return l->bytes <= 256 ? 64 : l->bytes <= 1024 ? 128 : THREADS;
+}
+
+enum gsh_result gsh_cuda_stream_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch,
+                                     gsh_stream stream)
+{
+    struct gsh_cuda_device *d = pe->device;
+    CUfunction function = NULL;
+    void *params[] = {launch->args};
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = find_kernel(pe, launch->kernel, &function);
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(d->cuda->LaunchKernel(function, blocks_for(pe, launch), 1, 1,
+                                                  threads_for(launch), 1, 1, 0, stream, params,
+                                                  NULL),
+                            "cuLaunchKernel");
+    }
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
+/* The context is current. */
+static enum gsh_result make_stream(struct gsh_cuda_device *d)
+{
+    return d->coll_stream != NULL
+               ? GSH_OK
+               : gsh_cuda_result(
+                     d->cuda->StreamCreateWithPriority(&d->coll_stream, CU_STREAM_NON_BLOCKING, -1),
+                     "cuStreamCreateWithPriority");
+}
+
+/* On a stream of its own: other host threads' calls may be what a member waits for. */
+enum gsh_result gsh_cuda_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch)
+{
+    struct gsh_cuda_device *d = pe->device;
+    pthread_mutex_lock(&d->coll_call_lock);
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = make_stream(d);
+    gsh_cuda_leave(d, entered);
+    if (r == GSH_OK) {
+        r = gsh_cuda_stream_coll(pe, launch, d->coll_stream);
+    }
+    if (r == GSH_OK) {
+        r = gsh_cuda_stream_synchronize(pe, d->coll_stream);
+    }
+    pthread_mutex_unlock(&d->coll_call_lock);
+    return r;
+}

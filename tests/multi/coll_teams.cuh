@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * For the tests of collectives: teams of every shape, and what calls to make by which of them. */
+#ifndef GSH_TEST_COLL_TEAMS_CUH
+#define GSH_TEST_COLL_TEAMS_CUH
+
+#include "tests/multi/coll_model.cuh"
+
+/* The team of which this PE is a member, of several that are made at once, as rows of a table are;
+ * all PEs call. */
+static inline gshmem_team_t coll_strided(int start, int stride, int size)
+{
+    gshmem_team_t team = GSHMEM_TEAM_INVALID;
+    CHECK_EQ(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, start, stride, size, NULL, 0, &team), 0);
+    return team;
+}
+
+/* From a list; INVALID for who is not in it. */
+static inline gshmem_team_t coll_listed(const test_pe *pe, const int *list, int n, int n_lanes)
+{
+    gshmem_team_t team = GSHMEM_TEAM_INVALID;
+    const gshmem_team_config_t config = {0, n_lanes};
+    for (int i = 0; i < n; i++)
+        if (list[i] == pe->me)
+            CHECK_EQ(gshmemx_team_create(list, n, &config, GSHMEMX_TEAM_NUM_LANES, &team), 0);
+    return team;
+}
+
+enum { n_coll_teams = 8, coll_lanes = 6 };
+enum { t_world, t_near, t_alone, t_strided, t_list, t_backwards, t_lanes, t_bare };
+
+/* One that finds so much of the pool taken that it has the least of everything. */
+static inline gshmem_team_t coll_bare(const test_pe *pe)
+{
+    enum { n_others = 64 };
+    gshmem_team_t others[n_others];
+    for (gshmem_team_t &t : others)
+        t = coll_strided(0, 1, pe->n);
+    const gshmem_team_t bare = coll_strided(0, 1, pe->n);
+    for (gshmem_team_t t : others)
+        gshmem_team_destroy(t);
+    return bare;
+}
+
+/* All PEs, the near ones, each PE by itself, every second one, most of them in no order that a
+ * stride can name, all of them backwards, and all of them with several lanes, or with little
+ * memory. */
+static inline void make_coll_teams(const test_pe *pe, coll_team *teams)
+{
+    int list[64], n = 0;
+    for (int i = 0; i < 3; i++)
+        for (int p = i; p < pe->n && n < 64; p += 3)
+            if (p % 5 != 1 || pe->n < 3)
+                list[n++] = pe->n - 1 - p;
+    teams[t_world] = coll_join(GSHMEM_TEAM_WORLD, "WORLD");
+    teams[t_near] = coll_join(GSHMEMX_TEAM_NEAR, "NEAR");
+    gshmem_team_t alone = GSHMEM_TEAM_INVALID, second = GSHMEM_TEAM_INVALID;
+    for (int i = 0; i < pe->n; i++) {
+        const gshmem_team_t t = coll_strided(i, 1, 1);
+        alone = i == pe->me ? t : alone;
+    }
+    for (int i = 0; i < 2 && i < pe->n; i++) {
+        const gshmem_team_t t = coll_strided(i, 2, (pe->n - i + 1) / 2);
+        second = i == pe->me % 2 ? t : second;
+    }
+    teams[t_alone] = coll_join(alone, "of one");
+    teams[t_strided] = coll_join(second, "strided");
+    teams[t_list] = coll_join(coll_listed(pe, list, n, 1), "from a list");
+    teams[t_backwards] = coll_join(coll_strided(pe->n - 1, -1, pe->n), "backwards");
+    for (int i = 0; i < pe->n; i++)
+        list[i] = (i + 1) % pe->n;
+    teams[t_lanes] = coll_join(coll_listed(pe, list, pe->n, coll_lanes), "with lanes");
+    teams[t_bare] = coll_join(coll_bare(pe), "with little memory");
+}
+
+static inline void free_coll_teams(coll_team *teams)
+{
+    for (int t = n_coll_teams; t-- > t_alone;)
+        gshmem_team_destroy(teams[t].handle);
+}
+
+/* Bytes around which ways of doing a call end or begin: a line of flagged data and several, the
+ * most that goes by flags in the tables, a line of the cache, half a slot, slots of the work area
+ * and pieces of as many, a root that shares its data out. */
+static const uint32_t coll_sizes[] = {1, 8, 16, 64, 128, 512, 1024, 4096, 8192, 16384, 20000};
+
+/* Around one of the sizes, of which `rank` chooses small, middle and large ones. With little memory
+ * large ones take hundreds of pieces, and prove no more. */
+static inline uint32_t coll_nelems(uint32_t elem_bytes, int rank, int team, uint64_t random)
+{
+    const uint32_t n_sizes = sizeof coll_sizes / sizeof *coll_sizes;
+    const uint32_t first = rank == 0 ? 0 : rank == 1 ? 3 : 7;
+    const uint32_t end = rank == 0 ? 4 : rank == 1 ? 8 : n_sizes - 2 * TEST_SANITIZED;
+    const uint32_t size = coll_sizes[first + random % (end - first)] / elem_bytes;
+    const uint32_t change = (uint32_t)(random >> 32) % 3;
+    const uint32_t nelems = size + change > 0 ? size + change - 1 : 0;
+    const uint32_t most = (TEST_SANITIZED ? 300 : 1100) / elem_bytes;
+    return team == t_bare && nelems > most ? most : nelems;
+}
+
+/* A call with what the random numbers choose; kind, op and elem are given. */
+static inline coll_call coll_random(coll_kind kind, coll_op op, coll_elem elem, int team, int n,
+                                    uint32_t nelems, uint64_t *state)
+{
+    coll_call c = {};
+    c.kind = kind;
+    c.op = op;
+    c.elem = elem;
+    c.team = team;
+    c.nelems = nelems;
+    c.root = (int)(test_random(state) % 64) % (n > 0 ? n : 1);
+    c.dst = 1 + (int)(test_random(state) % 3);
+    c.sst = 1 + (int)(test_random(state) % 3);
+    c.is_in_place = may_be_in_place(kind) && test_random(state) % 2;
+    c.seed = test_random(state);
+    return c;
+}
+
+#endif
