@@ -101,6 +101,24 @@ void pshmem_ctx_session_start(shmem_ctx_t ctx, long options,
                               const shmem_ctx_session_config_t *config, long config_mask);
 void pshmem_ctx_session_stop(shmem_ctx_t ctx);
 
+/* Sums of the members before this one, with it (in) or without (ex); collective over the team. */
+int shmem_complexf_sum_inscan(shmem_team_t team, shmem_complexf_t *dest,
+                              const shmem_complexf_t *source, size_t nelems);
+int pshmem_complexf_sum_inscan(shmem_team_t team, shmem_complexf_t *dest,
+                               const shmem_complexf_t *source, size_t nelems);
+int shmem_complexf_sum_exscan(shmem_team_t team, shmem_complexf_t *dest,
+                              const shmem_complexf_t *source, size_t nelems);
+int pshmem_complexf_sum_exscan(shmem_team_t team, shmem_complexf_t *dest,
+                               const shmem_complexf_t *source, size_t nelems);
+int shmem_complexd_sum_inscan(shmem_team_t team, shmem_complexd_t *dest,
+                              const shmem_complexd_t *source, size_t nelems);
+int pshmem_complexd_sum_inscan(shmem_team_t team, shmem_complexd_t *dest,
+                               const shmem_complexd_t *source, size_t nelems);
+int shmem_complexd_sum_exscan(shmem_team_t team, shmem_complexd_t *dest,
+                              const shmem_complexd_t *source, size_t nelems);
+int pshmem_complexd_sum_exscan(shmem_team_t team, shmem_complexd_t *dest,
+                               const shmem_complexd_t *source, size_t nelems);
+
 #include "shmem_calls.h"
 
 #ifdef __cplusplus

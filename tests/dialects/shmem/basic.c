@@ -121,6 +121,39 @@ static void teams(int me, int n)
     shmem_free(word);
 }
 
+static void collectives(int me, int n)
+{
+    long *source = shmem_malloc(4 * sizeof(long)),
+         *dest = shmem_malloc(4 * (size_t)n * sizeof(long));
+    long double *wide = shmem_malloc(sizeof(long double));
+    double _Complex *z = shmem_malloc(2 * sizeof(double _Complex));
+    long sum = 0;
+    for (int i = 0; i < 4; i++) {
+        source[i] = 10 * me + i;
+    }
+    for (int pe = 0; pe < n; pe++) {
+        sum += 10 * pe + 3;
+    }
+    *wide = me + 0.5L;
+    __real__ z[0] = 1;
+    __imag__ z[0] = me;
+    CHECK_EQ(shmem_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 4), 0);
+    CHECK_EQ(dest[3], sum);
+    CHECK_EQ(shmem_fcollect(SHMEM_TEAM_WORLD, dest, source, 4), 0);
+    CHECK_EQ(dest[4 * (n - 1) + 1], 10 * (n - 1) + 1);
+    CHECK_EQ(shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, source, 4, n - 1), 0);
+    CHECK_EQ(dest[2], 10 * (n - 1) + 2);
+    CHECK_EQ(shmem_max_reduce(SHMEM_TEAM_WORLD, wide, wide, 1), 0);
+    CHECK(*wide == n - 0.5L);
+    CHECK_EQ(shmem_complexd_sum_inscan(SHMEM_TEAM_WORLD, z + 1, z, 1), 0);
+    CHECK(__real__ z[1] == me + 1 && __imag__ z[1] == me * (me + 1) / 2);
+    shmem_barrier_all();
+    shmem_free(z);
+    shmem_free(wide);
+    shmem_free(dest);
+    shmem_free(source);
+}
+
 static void locks(int n)
 {
     long *lock = shmem_calloc(2, sizeof(long));
@@ -144,6 +177,7 @@ int main(void)
     atomics(me, n);
     signals((me + 1) % n);
     teams(me, n);
+    collectives(me, n);
     locks(n);
     shmem_finalize();
     return test_result();

@@ -4,7 +4,7 @@
 choose) and exported by the library, under its own name and as pshmem_; and the library exports no
 name that the headers do not declare.
 
-usage: names.py NAMES LIBRARY LIBGSHMEM HEADER... -- COMPILER ARGS..."""
+usage: names.py NAMES LIBRARY HEADER... -- COMPILER ARGS..."""
 
 import pathlib
 import re
@@ -12,8 +12,6 @@ import subprocess
 import sys
 import tempfile
 
-# Macros of the generic interfaces, without a function of the name.
-COLLECTIVES = re.compile(r"broadcast|collect|alltoall|_reduce$|scan$")
 ACTIVE_SET = re.compile(r"(broadcast|collect|alltoalls?)(32|64)$|_to_all$")
 
 
@@ -23,7 +21,6 @@ def exported(library):
 
 
 def wanted(path):
-    """The names, and whether each is deprecated."""
     for line in pathlib.Path(path).read_text().splitlines():
         if line and line[0] != "#":
             yield from line.split()
@@ -54,13 +51,12 @@ def undeclared(command, names, generics):
 
 
 def main():
-    names_path, library, libgshmem = sys.argv[1:4]
+    names_path, library = sys.argv[1:3]
     end = sys.argv.index("--")
-    headers, command = sys.argv[4:end], sys.argv[end + 1:]
-    has_collectives = "gshmem_broadcastmem" in exported(libgshmem)
+    headers, command = sys.argv[3:end], sys.argv[end + 1:]
     names = list(wanted(names_path))
     exports = exported(library)
-    wrong, left = [], []
+    wrong = []
     generics = [n for n in names if is_generic(n, set(names))]
     functions = [n for n in names if n not in set(generics)]
     missing = undeclared(command, functions, generics)
@@ -68,9 +64,7 @@ def main():
         profiling = name not in generics and not ACTIVE_SET.search(name) and name not in {"sync", "barrier"}
         is_there = name not in missing and (name in generics or f"shmem_{name}" in exports)
         is_there = is_there and (not profiling or f"pshmem_{name}" in exports)
-        if not is_there and not has_collectives and COLLECTIVES.search(name) and not ACTIVE_SET.search(name):
-            left.append(name)
-        elif not is_there:
+        if not is_there:
             wrong.append(f"missing: shmem_{name}")
     words = set(re.findall(r"\w+", "\n".join(pathlib.Path(h).read_text() for h in headers)))
     stamped = re.compile(r"^p?shmem_(int|long|longlong|short|float|double|longdouble|complex[fd])_|(32|64)$")
@@ -78,8 +72,7 @@ def main():
         if name not in words and not stamped.search(name):
             wrong.append(f"exported but not declared: {name}")
     print("\n".join(wrong))
-    print(f"{len(names)} names of the standard, {len(exports)} exported; {len(left)} collectives over teams are left "
-          "out, which libgshmem does not have yet" if left else f"{len(names)} names, {len(exports)} exported")
+    print(f"{len(names)} names of the standard, {len(exports)} exported")
     sys.exit(1 if wrong else 0)
 
 
