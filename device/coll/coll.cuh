@@ -62,12 +62,27 @@ __device__ __forceinline__ void by_far_way(const coll_call<C> &k, G g, F body)
 /* Checking builds: every member makes the same call. bytes: from each to each other, or 0 where
  * members may differ. */
 #if defined(GSHMEM_CHECKS)
+/* Every member sees that there is a difference. The first one says so; the others would say the
+ * same, and give it time. */
+template <class C>
+__device__ GSHMEM_OUT_OF_LINE void report_difference(coll_call<C> k, int member, bool is_size,
+                                                     uint64_t mine, uint64_t its)
+{
+    const uint64_t begin = clock_ns();
+    while (k.me != 0 && clock_ns() - begin < 2000000000u) {
+        spin_pause();
+        if (load_relaxed(&control_of(k.c)->abort_word) != 0)
+            await_end();
+    }
+    report(k.c, GSH_REPORT_COLL_DIFFERS, k.name, k.pe(member), is_size, 0, mine, its, 0);
+}
+
 template <class C>
 __device__ __forceinline__ void compare_calls(const coll_call<C> &k, int member, bool is_size,
                                               uint64_t mine, uint64_t its)
 {
     if (mine != its)
-        report(k.c, GSH_REPORT_COLL_DIFFERS, k.name, k.pe(member), is_size, 0, mine, its, 0);
+        report_difference(k, member, is_size, mine, its);
 }
 
 template <class C, class G>
