@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-ORDERED = re.compile(r"\b(fence_acq_rel|fence_release|fence_seq_cst|fence_proxy|load_acquire|acquire_awaited"
+ORDERED = re.compile(r"\b(fence_acq_rel|fence_release|fence_seq_cst|fence_gpu|fence_proxy|load_acquire|acquire_awaited"
                      r"|store_release|atomic_load|await_stores)\(")
 # A definition begins at the start of a line, or is a member: four spaces and __device__.
 DEFINITION = re.compile(r"^(?:    )?(?:template\b.*|__device__|__global__|inline|struct|#define)")
@@ -48,7 +48,7 @@ def documented(text):
 def main():
     root = pathlib.Path(sys.argv[1])
     library = set()
-    for path in sorted((root / "device").glob("*.cu*")):
+    for path in sorted([*(root / "device").glob("*.cu*"), *(root / "device/coll").glob("*.cu*")]):
         if path.name not in DEFINES_THEM:
             library |= found_in(path)
     if sys.argv[2:] == ["--list"]:

@@ -86,6 +86,9 @@ static const shape shapes[] = {
     {"barrier_block", barriers, block, 128, 1024, 0, with_p, then_nothing, flag_p, look_wait},
     {"barrier_bulk", barriers, block, 128, 64 * KiB, 0, with_put_nbi, then_nothing, flag_p,
      look_wait},
+    {"coll_block", collectives, block, 128, 64 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
+    {"coll_grid", collectives, block, 64, 64 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
+    {"coll_grid_small", collectives, block, 32, 128, 0, with_put, then_nothing, flag_p, look_wait},
     {"host", by_host, block, 64, KiB, 0, with_put_signal, then_nothing, flag_set, look_signal},
 };
 
@@ -218,6 +221,10 @@ static void run_kernels(run *r)
         test_collective(r->pe, free_running_kernel, 2 * r->lanes, 1, r->s, r->m, r->rounds, r->v);
     else if (r->s.kernel == barriers)
         test_collective(r->pe, barrier_kernel, 1, r->s.threads, r->s, r->m, r->rounds, r->v);
+    else if (r->s.kernel == collectives)
+        test_collective(r->pe, coll_kernel,
+                        strcmp(r->s.name, "coll_block") == 0 ? 1u : (unsigned)coll_blocks,
+                        r->s.threads, r->s, r->m, r->rounds, r->v);
     else
         test_collective(r->pe, message_kernel, (unsigned)roles * r->lanes, r->s.threads, r->s, r->m,
                         roles, r->rounds, r->v);
@@ -299,7 +306,7 @@ static long count_of(const test_pe *pe, const shape &s, long asked)
 static unsigned lanes_of(const test_pe *pe, const shape &s, unsigned wanted)
 {
     int most_blocks = 0;
-    if (s.kernel == barriers)
+    if (s.kernel == barriers || s.kernel == collectives)
         return 1;
     if (s.kernel == by_host) /* there and back */
         return 2;

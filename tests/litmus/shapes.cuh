@@ -13,7 +13,7 @@
 
 enum { n_slots = 4, line_words = 16, apart_bytes = 512 };
 
-enum shape_kernel { messages, chain, free_running, buffering, barriers, by_host };
+enum shape_kernel { messages, chain, free_running, buffering, barriers, collectives, by_host };
 enum shape_group { thread, warp, block };
 enum shape_data {
     with_p,
@@ -407,6 +407,30 @@ __global__ void barrier_kernel(shape s, mail m, long rounds, verdict *v)
         else
             gshmemx_barrier_all_block();
         check_values<uint64_t>(s, at, r, v);
+    }
+}
+
+/* Source written, collective, dest read, by all threads of one block or several: those that read
+ * are not those that wrote. Each member gives its part of as many values as a slot has. */
+enum { coll_blocks = 3 };
+__global__ void coll_kernel(shape s, mail m, long rounds, verdict *v)
+{
+    const int me = gshmem_my_pe(), n = gshmem_n_pes();
+    const size_t nelems = s.bytes / 8 / (size_t)n, first = (size_t)me * nelems;
+    const gshmem::group_blocks all = gshmem::group_grid();
+    for (long r = 1; r <= rounds; r++) {
+        const place at = place_of(s, m, 0, r);
+        uint64_t *dest = (uint64_t *)at.data, *source = (uint64_t *)at.source;
+        for (size_t i = all.rank(); i < nelems; i += all.size())
+            source[i] = value_of<uint64_t>(r, first + i);
+        if (gridDim.x == 1)
+            gshmemx_uint64_fcollect_block(GSHMEM_TEAM_WORLD, dest, source, nelems);
+        else
+            gshmemx_uint64_fcollect_grid(GSHMEM_TEAM_WORLD, dest, source, nelems);
+        for (size_t i = all.rank(); i < nelems * (size_t)n; i += all.size()) {
+            const size_t k = nelems * (size_t)n - 1 - i;
+            EXPECT_AT(v, dest[k], value_of<uint64_t>(r, k), r);
+        }
     }
 }
 

@@ -20,6 +20,7 @@ import sys
 
 FENCE = "fence_acq_rel();"
 RELEASE = "fence_release();"
+JOIN = "void join_blocks(const C &c, group_blocks g"
 
 
 def acquire(function):
@@ -94,6 +95,19 @@ WEAKENED = {
     "wait_all": ("wait.cuh", acquire("void wait_all(") + [("T look_until(", "load_awaited(",
                                                            "load_relaxed(")], "message_all"),
     "test": ("wait.cuh", acquire("int test_all("), "message_test"),
+    "coll_meet": ("coll/team.cuh", [("void meet(", FENCE, ";")], "coll_block,coll_grid"),
+    "coll_meet_acquire": ("coll/team.cuh", acquire("void meet("), "coll_block,coll_grid"),
+    "coll_meet_enter": ("coll/team.cuh", [("void meet(", "b.sync();\n        if (is_last", "if (is_last")],
+                        "coll_block,coll_grid"),
+    "coll_meet_leave": ("coll/team.cuh", [("void meet(", "        }\n        b.sync();", "        }")],
+                        "coll_block,coll_grid"),
+    "coll_join_arrive": ("coll/grid.cuh", [(JOIN, "fence_gpu();\n        if (atomic_add", "if (atomic_add")],
+                         "coll_grid_small"),
+    "coll_join_last": ("coll/grid.cuh", [(JOIN, "fence_gpu();\n            store_relaxed",
+                                          "store_relaxed")], "coll_grid_small"),
+    "coll_join_leave": ("coll/grid.cuh", [(JOIN, "load_awaited(", "load_relaxed("),
+                                          (JOIN, "        fence_gpu();\n    }", "    }")],
+                        "coll_grid_small"),
     "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "load_acquire(", "load_relaxed(")],
                      "message_free,signal_64k_block"),
 }
@@ -112,7 +126,9 @@ def weaken(text, function, old, new):
     if text.count(function) != 1:
         fail(f"{function}: found {text.count(function)} times")
     start = text.index(function)
-    end = text.index("\n}\n", start) + 3
+    line = text[text.rindex("\n", 0, start) + 1:]
+    brace = "\n" + line[:len(line) - len(line.lstrip())] + "}\n"
+    end = text.index(brace, start) + len(brace)
     body = text[start:end]
     if old not in body:
         fail(f"{function}: has no {old!r}")
@@ -125,8 +141,9 @@ def build(name, root, overlay, command):
     for change in changes:
         text = weaken(text, *change)
     folder = pathlib.Path(overlay)
-    (folder / "device").mkdir(parents=True, exist_ok=True)
-    (folder / "device" / header).write_text(text)
+    copy = folder / "device" / header
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text(text)
     # First of all -I, for every #include "device/..." of every file.
     first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
     return subprocess.call(command[:first_option] + [f"-I{folder}"] + command[first_option:])
