@@ -132,6 +132,9 @@ __global__ void __launch_bounds__(512)
     case 4:
         run_alltoalls<uint32_t>(a);
         break;
+    case 16:
+        run_alltoalls<detail::vec16>(a);
+        break;
     default:
         run_alltoalls<uint64_t>(a);
     }
