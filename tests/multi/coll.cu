@@ -473,8 +473,9 @@ static int pe_main(int argc, char **argv)
     if (test_option(argc, argv, "full"))
         test_full(&s, &state);
     for (int share = 0; share < n_coll_shares; share++)
-        test_shares(&s, (coll_share)share, 6 * count, &state);
-    soak(&s, test_number(argc, argv, "soak", 200 * (uint64_t)count), &state);
+        test_shares(&s, (coll_share)share, (TEST_SANITIZED ? 2 : 6) * count, &state);
+    const uint64_t n_soak = (TEST_SANITIZED ? 50 : 200) * (uint64_t)count;
+    soak(&s, test_number(argc, argv, "soak", n_soak), &state);
 
     CUDA(cudaFree(s.v));
     CUDA(cudaFree(s.calls));
