@@ -20,8 +20,8 @@ const struct gsh_state *gshmemx_layer_state(size_t *bytes);
 /* The CUDA device that this PE's kernels run on, by its number in this process; -1: the CPU device.
  */
 int gshmemx_layer_cuda_device(void);
-/* Waits until the stream, one of this PE's device, has done all that it was given. */
-void gshmemx_layer_stream_synchronize(gshmemx_stream_t stream);
+/* Waits until this PE's device has done all that its streams were given. */
+void gshmemx_layer_synchronize(void);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -19,9 +19,9 @@ int gshmemx_layer_cuda_device(void)
     return pe->peers[pe->my_pe].cuda_ordinal;
 }
 
-void gshmemx_layer_stream_synchronize(gshmemx_stream_t stream)
+void gshmemx_layer_synchronize(void)
 {
-    static const char call[] = "gshmemx_layer_stream_synchronize";
+    static const char call[] = "gshmemx_layer_synchronize";
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    gsh_require(pe, call, pe->device_ops->stream_synchronize(pe, stream));
+    gsh_require(pe, call, pe->device_ops->synchronize(pe));
 }

@@ -63,10 +63,11 @@ ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm)
     return ncclSuccess;
 }
 
+/* Of the whole device: the program may have destroyed the stream. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
 {
     if (comm->has_stream && comm->stream != stream) {
-        gshmemx_layer_stream_synchronize(comm->stream);
+        gshmemx_layer_synchronize();
     }
     comm->stream = stream;
     comm->has_stream = true;
@@ -345,7 +346,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
         return r;
     }
     if (comm->has_stream) {
-        gshmemx_layer_stream_synchronize(comm->stream);
+        gshmemx_layer_synchronize();
         comm->has_stream = false;
     }
     r = gsh_nccl_base(call, gshmem_barrier(comm->meet));

@@ -106,6 +106,9 @@ __device__ void move_piece(const gshmem::context &c, const gsh_nccl_rings &r,
     const int pe = r.pe_of[t.peer];
     char *mine = static_cast<char *>(t.buffer) + p.done_bytes;
     if (t.is_send) {
+        /* Far pieces could overtake each other; the put's synchronisation has the fence first. */
+        if (threadIdx.x == 0 && gshmem::detail::has_far(c))
+            gshmem::fence(c);
         gshmem::put_signal(c, gshmem::group_block(), slot_of(r, r.rank, p.piece),
                            static_cast<const char *>(mine), bytes, &r.arrived[r.rank], p.piece + 1,
                            GSHMEM_SIGNAL_SET, pe, "ncclSend");
