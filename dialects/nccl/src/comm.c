@@ -79,6 +79,7 @@ void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
 static void destroy(struct ncclComm *comm, bool is_abort)
 {
     gsh_nccl_windows_free(comm);
+    gsh_nccl_devcomms_free(comm);
     if (comm->range_bytes > 0) {
         gsh_nccl_give(comm->job, comm->range_off, comm->range_bytes);
     }

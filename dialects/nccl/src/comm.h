@@ -43,6 +43,7 @@ struct ncclComm {
     size_t scratch_bytes;
 
     struct gsh_nccl_window *windows;
+    struct gsh_nccl_devcomm *devcomms;
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
     cudaStream_t stream; /* of the latest call */
@@ -67,6 +68,12 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 
 /* memory.c: those that the program has left. */
 void gsh_nccl_windows_free(struct ncclComm *comm);
+/* A record for a window at the buffer, and its place among the job's. */
+ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
+                                   size_t bytes, int flags, int *place);
+void gsh_nccl_window_unplace(struct ncclComm *comm, int place);
+/* devcomm.c: likewise, those that the program has left. */
+void gsh_nccl_devcomms_free(struct ncclComm *comm);
 /* The symmetric window that holds these bytes, or NULL. */
 const struct gsh_nccl_window *gsh_nccl_window_of(const struct ncclComm *comm, const void *buffer,
                                                  size_t bytes);

@@ -109,30 +109,48 @@ static int free_place(const struct gsh_nccl_job *job)
     return -1;
 }
 
-static ncclResult_t run_register(const struct gsh_nccl_call *c)
+ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
+                                   size_t bytes, int flags, int *place)
 {
-    struct ncclComm *comm = c->comm;
     struct gsh_nccl_job *job = comm->job;
-    struct gsh_nccl_window *w = malloc(sizeof(*w));
-    int place = free_place(job);
-    if (w == NULL || place < 0) {
-        free(w);
-        return gsh_nccl_fail(ncclSystemError, "%s: no room: a rank has at most %d windows", c->name,
+    *place = free_place(job);
+    if (*place < 0) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no room: a rank has at most %d windows", call,
                              GSH_NCCL_N_WINDOWS);
     }
-    *w = (struct gsh_nccl_window){
-        .next = comm->windows, .buffer = c->dest, .bytes = c->count, .flags = c->a, .place = place};
     struct ncclWindow_vidmem record = {
-        .local = (uint64_t)(uintptr_t)c->dest,
-        .bytes = c->count,
+        .local = (uint64_t)(uintptr_t)buffer,
+        .bytes = bytes,
         .lsa_stride = comm->lsa_stride,
         .lsa_rank = comm->lsa_rank,
         .lsa_size = comm->lsa_size,
         .rank = comm->rank,
-        .flags = (uint32_t)c->a,
+        .flags = (uint32_t)flags,
     };
-    gsh_nccl_write(&job->windows[place], &record, sizeof(record));
-    job->is_window_used[place] = 1;
+    gsh_nccl_write(&job->windows[*place], &record, sizeof(record));
+    job->is_window_used[*place] = 1;
+    return ncclSuccess;
+}
+
+void gsh_nccl_window_unplace(struct ncclComm *comm, int place)
+{
+    comm->job->is_window_used[place] = 0;
+}
+
+static ncclResult_t run_register(const struct gsh_nccl_call *c)
+{
+    struct ncclComm *comm = c->comm;
+    struct gsh_nccl_window *w = malloc(sizeof(*w));
+    if (w == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
+    }
+    *w = (struct gsh_nccl_window){
+        .next = comm->windows, .buffer = c->dest, .bytes = c->count, .flags = c->a};
+    ncclResult_t r = gsh_nccl_window_place(c->name, comm, c->dest, c->count, c->a, &w->place);
+    if (r != ncclSuccess) {
+        free(w);
+        return r;
+    }
     comm->windows = w;
     *c->window = handle_of(comm, w);
     return ncclSuccess;
@@ -173,7 +191,7 @@ static void unlink_window(struct ncclComm *comm, struct gsh_nccl_window **p)
 {
     struct gsh_nccl_window *w = *p;
     *p = w->next;
-    comm->job->is_window_used[w->place] = 0;
+    gsh_nccl_window_unplace(comm, w->place);
     free(w);
 }
 
