@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Init, finalize and versions under NVSHMEM's names. */
+#include <dlfcn.h>
 #include <gshmemx.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,6 +51,36 @@ static int fill(unsigned int flags, const nvshmemx_init_attr_t *theirs, gshmemx_
     }
 }
 
+/* Makes that GPU the current one, which set-up takes. Programs for the CPU device need no driver.
+ */
+static int choose_gpu(int id)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (driver == NULL) {
+        return 0;
+    }
+    union {
+        void *address;
+        int (*init)(unsigned int);
+        int (*retain)(void **, int);
+        int (*set)(void *);
+    } init = {dlsym(driver, "cuInit")}, retain = {dlsym(driver, "cuDevicePrimaryCtxRetain")},
+      set = {dlsym(driver, "cuCtxSetCurrent")};
+    void *context = NULL;
+    bool is_chosen = init.address != NULL && retain.address != NULL && set.address != NULL &&
+                     init.init(0) == 0 && retain.retain(&context, id) == 0 && set.set(context) == 0;
+    return is_chosen ? 0 : refuse("args.cuda_device_id is no GPU of this process");
+}
+
+/* The member counts where the program has initialised the struct. */
+static int device_of(const nvshmemx_init_attr_t *theirs)
+{
+    const nvshmemx_init_attr_t fresh = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    bool is_known = theirs != NULL && theirs->version == fresh.version &&
+                    theirs->args.version == fresh.args.version;
+    return is_known ? theirs->args.cuda_device_id : -1;
+}
+
 int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
 {
     gshmemx_init_attr_t ours = GSHMEMX_INIT_ATTR_INITIALIZER;
@@ -61,6 +93,9 @@ int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
         return 0;
     }
     int error = fill(flags, attr, &ours);
+    if (error == 0 && device_of(attr) >= 0) {
+        error = choose_gpu(device_of(attr));
+    }
     return error != 0 ? error : gshmemx_init_attr(our_flags, &ours);
 }
 
