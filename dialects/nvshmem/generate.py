@@ -121,7 +121,8 @@ def main():
     if wrong:
         sys.exit("generate.py: gshmem has no call for " + ", ".join(wrong))
     includes = '#include <gshmemx.h>\n#include "nvshmem.h"\n\n'
-    for path, text in zip(outputs, (made["host"], made["both"], made["device"], made["absent"], includes + made["calls"])):
+    made["calls"] = includes + made["calls"]
+    for path, text in zip(outputs, made.values()):
         pathlib.Path(path).write_text(NOTE + text)
 
 
