@@ -53,6 +53,8 @@ ARROWS = {
     "runtime/api/": RUNTIME + ["runtime/api/", "runtime/setup/", "runtime/job/", "runtime/far/far.h", "runtime/context/",
                                "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
     "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmemx_calls.h"],
+    "dialects/nvshmem/": PUBLIC + ["dialects/nvshmem/", "nvshmem_host_calls.h", "nvshmem_both_calls.h",
+                                   "nvshmem_device_calls.h", "nvshmem_absent.h", "nvshmem.h"],
     "examples/": PUBLIC + ["examples/"],
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything
