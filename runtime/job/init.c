@@ -26,6 +26,7 @@
 #include "runtime/job/page.h"
 #include "runtime/job/turn.h"
 #include "runtime/job/watch.h"
+#include "runtime/setup/buffers.h"
 #include "runtime/setup/setup.h"
 #include "runtime/setup/statics.h"
 #include "runtime/team/team.h"
@@ -484,6 +485,7 @@ void gshmem_finalize(void)
     gsh_require(pe, call,
                 pe->is_device_ready ? gsh_heap_leave(pe->heap)
                                     : pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
+    gsh_buffers_end(pe);
     gsh_net_close(pe);
     gsh_watch_destroy(&pe->watch);
     gsh_require(pe, call, pe->bootstrap->ops->barrier(pe->bootstrap));
