@@ -43,6 +43,12 @@ int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
 /* What an int result means; for the calling thread's latest failure with that result, the reason
  * in full. Valid until the thread's next failure. */
 const char *gshmemx_error_string(int error);
+/* From now on this process's messages name calls PREFIX_... and PREFIXx_... instead of gshmem_...
+ * and gshmemx_...: for libraries that give the calls other names. At any time; the string stays. */
+void gshmemx_call_prefix(const char *prefix);
+/* 1: [addr, addr + bytes) lies inside one live symmetric object, an allocation, a registered
+ * buffer, or where they are symmetric the program's globals; else 0. Any thread. */
+int gshmemx_is_symmetric(const void *addr, size_t bytes);
 /* The heap of this PE as it is now, in bytes; all 0 before device set-up. Returns 0 or an error. */
 int gshmemx_heap_info(gshmemx_heap_info_t *info);
 /* What joins this PE and pe: "self", "thread" (same process), "memory" (host memory), "nvlink",
