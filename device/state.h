@@ -167,10 +167,10 @@ enum gsh_report_kind {
     /* checks: pe makes another collective, `seen` and not `expected`: see GSH_COLL_SIGNATURE; cmp
      * is 1: with other sizes in bytes */
     GSH_REPORT_COLL_DIFFERS,
-    GSH_REPORT_BAD_CTX,       /* checks: the context, its handle in `seen`, does not exist */
-    GSH_REPORT_BAD_MEMBER,    /* checks: pe is no member of a context's team, of `expected` PEs */
-    GSH_REPORT_BAD_TEAM,      /* of a call on a stream: the team, its handle in `seen`, is no more */
-    GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
+    GSH_REPORT_BAD_CTX,      /* checks: the context, its handle in `seen`, does not exist */
+    GSH_REPORT_BAD_MEMBER,   /* checks: pe is no member of a context's team, of `expected` PEs */
+    GSH_REPORT_BAD_TEAM,     /* of a call on a stream: the team, its handle in `seen`, is no more */
+    GSH_REPORT_LOCK_TIMEOUT, /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
 };
 
@@ -187,7 +187,11 @@ struct gsh_control {
     uint64_t n_allocs;
     uint64_t ctx_table; /* const struct gsh_ctx_record[GSH_CTX_PLACES], device-readable; 0: no
                          * checks */
-    uint64_t reserved2[5];
+    /* Locks that this PE's kernels have set less those that they have cleared: on the CPU device,
+     * and in checking builds of kernels. They write it by atomics; its host reads it in finalize.
+     */
+    uint64_t n_locks;
+    uint64_t reserved2[4];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256, "gsh_control is wire");
 
