@@ -319,7 +319,7 @@ enum gsh_result gsh_peers_prepare_pieces(struct gsh_peers *peers, int n)
     }
     bool has_room = peers->wires != NULL;
     int needed = peers->is_leader ? space->n_pieces + n : 0;
-    if (has_room && needed > space->n_pieces_room) {
+    if (has_room && peers->is_leader && needed > space->n_pieces_room) {
         int room = 2 * needed + 16;
         struct gsh_peer_piece *pieces =
             gsh_fault() ? NULL : realloc(space->pieces, (size_t)room * sizeof(*pieces));
