@@ -192,7 +192,11 @@ struct gsh_control {
     uint64_t n_allocs;
     uint64_t ctx_table; /* const struct gsh_ctx_record[GSH_CTX_PLACES], device-readable; 0: no
                          * checks */
-    uint64_t reserved2[5];
+    /* Locks that this PE's kernels have set less those that they have cleared: on the CPU device,
+     * and in checking builds of kernels. They write it by atomics; its host reads it in finalize.
+     */
+    uint64_t n_locks;
+    uint64_t reserved2[4];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256, "gsh_control is wire");
 
