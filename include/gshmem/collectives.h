@@ -11,7 +11,8 @@
  * On return, or when the stream goes on, this PE's dest is complete and its source may be changed.
  * Nothing is said about other members' calls or other puts: that is barrier's. Results have the
  * same bits on every PE and in every run with the same team; half and bfloat16 are added up in
- * float. They return 0, or an error, on all members, when the team or root does not exist. */
+ * float, and rounded once, or, in a long reduce over several nodes, once more for each node. They
+ * return 0, or an error, on all members, when the team or root does not exist. */
 #ifndef GSHMEM_COLLECTIVES_H
 #define GSHMEM_COLLECTIVES_H
 
