@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links in documents lead to files, and to headings, that exist; pictures have a text; lines are within 120 columns
 (rows of tables and blocks of messages, which cannot be broken, are not counted); no document is left out of the
-others.
+others; docs/pictures/ holds what its source draws.
 
     links.py ROOT"""
-import os, re, sys
+import os, re, subprocess, sys, tempfile
 
 root, failed = sys.argv[1], 0
 skipped = ('build', '.git', '.venv', 'reference')
@@ -55,9 +55,16 @@ for document, text in texts.items():
                 complain(f'{document}:{number}: {target} is not there')
             elif anchor and anchor not in anchors(texts.get(to, '')):
                 complain(f'{document}:{number}: {to} has no heading for #{anchor}')
-            linked.add(os.path.join(to, 'README.md') if os.path.isdir(os.path.join(root, to)) else to)
+            linked.add(to)
 for document in texts:
     if document.startswith('docs/') and document not in linked:
         complain(f'{document}: no other document links to it')
+with tempfile.TemporaryDirectory() as drawn:
+    subprocess.run([sys.executable, os.path.join(root, 'docs/pictures/draw.py'), drawn], check=True)
+    for name in os.listdir(drawn):
+        with open(os.path.join(drawn, name), encoding='utf-8') as new, \
+                open(os.path.join(root, 'docs/pictures', name), encoding='utf-8') as kept:
+            if new.read() != kept.read():
+                complain(f'docs/pictures/{name} is not what draw.py draws: run it')
 print(f'{len(texts)} documents')
 sys.exit(1 if failed or len(texts) < 10 else 0)
