@@ -72,17 +72,24 @@ __device__ __forceinline__ const gsh_state &unit_state()
     return gshmem_state_block;
 }
 #else
-/* A kernel was launched by a thread that is no PE. */
+extern "C" void gshmem_global_exit(int status); /* the host's */
+
+/* Outside a kernel, or in one whose launching thread is no PE. */
 [[noreturn]] inline void fail_without_state()
 {
-    fprintf(stderr,
-            "gshmem: a kernel made a gshmem call before gshmem_init or after gshmem_finalize\n");
+    if (gsh_cpu_self == nullptr) {
+        fprintf(stderr, "gshmem: error: a call that is for kernels alone was made by host code\n");
+        gshmem_global_exit(1);
+    }
+    fprintf(stderr, "gshmem: error: a kernel made a gshmem call before gshmem_init or after "
+                    "gshmem_finalize\n");
     exit(1);
 }
 
 inline const gsh_state &unit_state()
 {
-    const gsh_state *own = gsh_cpu_self->state;
+    const gsh_cpu_thread *self = gsh_cpu_self;
+    const gsh_state *own = self == nullptr ? nullptr : self->state;
     if (__builtin_expect(own == nullptr, 0))
         fail_without_state();
     return *own;

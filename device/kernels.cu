@@ -221,13 +221,17 @@ __global__ void __launch_bounds__(256) gsh_kernel_far(const __grid_constant__ gs
 __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
 {
     const bool is_world = a.team == GSHMEM_TEAM_WORLD; /* whose record need not be read first */
-    if (is_world && a.is_barrier)
-        barrier_all(group_block(), "gshmemx_barrier_all_on_stream");
-    else if (is_world)
-        sync_all(group_block(), "gshmemx_sync_all_on_stream");
-    else if (a.is_barrier)
-        barrier(group_block(), a.team, 0, "gshmemx_barrier_on_stream");
-    else
-        sync(group_block(), a.team, 0, "gshmemx_team_sync_on_stream");
+    if (is_world) {
+        if (a.is_barrier)
+            barrier_all(group_block(), "gshmemx_barrier_all_on_stream");
+        else
+            sync_all(group_block(), "gshmemx_sync_all_on_stream");
+        return;
+    }
+    const char *call = a.is_barrier ? "gshmemx_barrier_on_stream" : "gshmemx_team_sync_on_stream";
+    const int result = a.is_barrier ? barrier(group_block(), a.team, 0, call)
+                                    : sync(group_block(), a.team, 0, call);
+    if (result != 0 && group_block().rank() == 0)
+        report(default_context(), GSH_REPORT_BAD_TEAM, call, -1, 0, 0, 0, (uint64_t)a.team, 0);
 }
 }

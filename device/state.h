@@ -169,6 +169,7 @@ enum gsh_report_kind {
     GSH_REPORT_COLL_DIFFERS,
     GSH_REPORT_BAD_CTX,       /* checks: the context, its handle in `seen`, does not exist */
     GSH_REPORT_BAD_MEMBER,    /* checks: pe is no member of a context's team, of `expected` PEs */
+    GSH_REPORT_BAD_TEAM,      /* of a call on a stream: the team, its handle in `seen`, is no more */
     GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
 };

@@ -4,6 +4,7 @@
 #include "heap/heap.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,10 @@
 struct gsh_heap {
     struct gsh_physical physical;
     struct gsh_offset *offset; /* manages [0, physical.committed) */
+    /* Queries may come from any thread, beside the one in a collective call: they hold it shared,
+     * and that one holds it alone while it changes `offset`. Partner of each other; nothing else is
+     * under it. */
+    pthread_rwlock_t offset_lock;
     uint64_t base, stride;
     uint64_t max_align;      /* that every PE's base has */
     uint64_t internal_bytes; /* one allocation at offset 0 */
@@ -35,6 +40,48 @@ struct gsh_heap {
 struct plan {
     uint64_t exact, generous;
 };
+
+/* ---- the offset allocator, for the one thread in a collective call ---- */
+
+static enum gsh_result offset_prepare(struct gsh_heap *heap, uint64_t size)
+{
+    pthread_rwlock_wrlock(&heap->offset_lock);
+    enum gsh_result r = gsh_offset_prepare(heap->offset, size);
+    pthread_rwlock_unlock(&heap->offset_lock);
+    return r;
+}
+
+static enum gsh_result offset_grow(struct gsh_heap *heap)
+{
+    pthread_rwlock_wrlock(&heap->offset_lock);
+    enum gsh_result r = gsh_offset_grow(heap->offset, heap->physical.committed);
+    pthread_rwlock_unlock(&heap->offset_lock);
+    return r;
+}
+
+static enum gsh_result offset_alloc(struct gsh_heap *heap, uint64_t bytes, uint64_t align,
+                                    uint64_t *off)
+{
+    pthread_rwlock_wrlock(&heap->offset_lock);
+    enum gsh_result r = gsh_offset_alloc(heap->offset, bytes, align, off);
+    pthread_rwlock_unlock(&heap->offset_lock);
+    return r;
+}
+
+static enum gsh_result offset_free(struct gsh_heap *heap, uint64_t off)
+{
+    pthread_rwlock_wrlock(&heap->offset_lock);
+    enum gsh_result r = gsh_offset_free(heap->offset, off);
+    pthread_rwlock_unlock(&heap->offset_lock);
+    return r;
+}
+
+static void offset_shrink(struct gsh_heap *heap)
+{
+    pthread_rwlock_wrlock(&heap->offset_lock);
+    gsh_offset_shrink(heap->offset, heap->physical.committed);
+    pthread_rwlock_unlock(&heap->offset_lock);
+}
 
 /* ---- create and destroy ---- */
 
@@ -183,7 +230,7 @@ static enum gsh_result grow(struct gsh_heap *heap, const struct plan *plan, bool
         r = grow_by(heap, plan->exact, zero_bytes, what);
     }
     if (r == GSH_OK) {
-        r = gsh_offset_grow(heap->offset, heap->physical.committed);
+        r = offset_grow(heap);
     }
     if (r == GSH_OK) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_HEAP, "the heap has grown to %" PRIu64 " bytes",
@@ -217,7 +264,7 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
         r = gsh_offset_create(0, &heap->offset);
     }
     if (r == GSH_OK) {
-        r = gsh_offset_prepare(heap->offset, first_plan(heap, o->internal_bytes).generous);
+        r = offset_prepare(heap, first_plan(heap, o->internal_bytes).generous);
     }
     return r;
 }
@@ -232,7 +279,7 @@ static enum gsh_result place_internal(struct gsh_heap *heap, uint64_t bytes, con
     heap->internal_bytes = gsh_align_up(bytes, GSH_OFFSET_GRANULE);
     enum gsh_result r = grow(heap, &plan, true, heap->internal_bytes, what);
     if (r == GSH_OK) {
-        r = gsh_offset_alloc(heap->offset, heap->internal_bytes, 0, &off);
+        r = offset_alloc(heap, heap->internal_bytes, 0, &off);
     }
     return r;
 }
@@ -278,6 +325,7 @@ enum gsh_result gsh_heap_create(const struct gsh_heap_options *options, struct g
     if (heap == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no host memory for the heap");
     }
+    pthread_rwlock_init(&heap->offset_lock, NULL);
     enum gsh_result r = build(heap, options);
     if (r != GSH_OK) {
         gsh_heap_destroy(&heap);
@@ -296,6 +344,7 @@ void gsh_heap_destroy(struct gsh_heap **heap)
     }
     gsh_offset_destroy(&h->offset);
     gsh_physical_finish(&h->physical);
+    pthread_rwlock_destroy(&h->offset_lock);
     free(h);
 }
 
@@ -317,23 +366,32 @@ bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t by
     return address >= heap->base && gsh_range_fits(address - heap->base, bytes, heap->stride);
 }
 
-bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_t bytes)
+/* The live block that holds offset off. */
+static bool find_block(struct gsh_heap *heap, uint64_t off, struct gsh_offset_block *block)
+{
+    pthread_rwlock_rdlock(&heap->offset_lock);
+    bool found = gsh_offset_containing(heap->offset, off, block);
+    pthread_rwlock_unlock(&heap->offset_lock);
+    return found;
+}
+
+bool gsh_heap_is_allocated(struct gsh_heap *heap, const void *ptr, uint64_t bytes)
 {
     struct gsh_offset_block block;
     if (!gsh_heap_contains(heap, ptr, bytes)) {
         return false;
     }
     uint64_t off = (uint64_t)(uintptr_t)ptr - heap->base;
-    return bytes == 0 || (gsh_offset_containing(heap->offset, off, &block) &&
-                          gsh_range_fits(off - block.off, bytes, block.bytes));
+    return bytes == 0 ||
+           (find_block(heap, off, &block) && gsh_range_fits(off - block.off, bytes, block.bytes));
 }
 
-uint64_t gsh_heap_size_of(const struct gsh_heap *heap, const void *ptr)
+uint64_t gsh_heap_size_of(struct gsh_heap *heap, const void *ptr)
 {
     struct gsh_offset_block block;
     uint64_t off = (uint64_t)(uintptr_t)ptr - heap->base;
     bool starts_here = gsh_heap_contains(heap, ptr, 1) && off >= heap->internal_bytes &&
-                       gsh_offset_containing(heap->offset, off, &block) && block.off == off;
+                       find_block(heap, off, &block) && block.off == off;
     return starts_here ? block.bytes : 0;
 }
 
@@ -344,11 +402,13 @@ enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr, uint64_t bytes)
     return r == GSH_OK ? r : gsh_fail(r, "%s", gsh_last_error());
 }
 
-void gsh_heap_stats_get(const struct gsh_heap *heap, struct gsh_heap_stats *out)
+void gsh_heap_stats_get(struct gsh_heap *heap, struct gsh_heap_stats *out)
 {
     struct gsh_offset_stats s;
+    pthread_rwlock_rdlock(&heap->offset_lock);
     gsh_offset_stats_get(heap->offset, &s);
-    uint64_t committed = heap->physical.committed;
+    pthread_rwlock_unlock(&heap->offset_lock);
+    uint64_t committed = s.size;
     *out = (struct gsh_heap_stats){
         .range = heap->stride,
         .committed = committed,
@@ -359,11 +419,13 @@ void gsh_heap_stats_get(const struct gsh_heap *heap, struct gsh_heap_stats *out)
     };
 }
 
-uint64_t gsh_heap_allocations(const struct gsh_heap *heap, struct gsh_alloc_range *out,
-                              uint64_t max)
+uint64_t gsh_heap_allocations(struct gsh_heap *heap, struct gsh_alloc_range *out, uint64_t max)
 {
+    pthread_rwlock_rdlock(&heap->offset_lock);
     /* gsh_alloc_range is two uint64_t, offset and bytes. */
-    return gsh_offset_list(heap->offset, heap->internal_bytes, (uint64_t(*)[2])out, max);
+    uint64_t n = gsh_offset_list(heap->offset, heap->internal_bytes, (uint64_t(*)[2])out, max);
+    pthread_rwlock_unlock(&heap->offset_lock);
+    return n;
 }
 
 /* ---- malloc ---- */
@@ -423,7 +485,7 @@ static enum gsh_result prepare(struct gsh_heap *heap, uint64_t bytes, uint64_t a
     }
     enum gsh_result r = make_plan(heap, bytes, align, plan);
     if (r == GSH_OK) {
-        r = gsh_offset_prepare(heap->offset, p->committed + plan->generous);
+        r = offset_prepare(heap, p->committed + plan->generous);
     }
     if (r != GSH_OK || plan->exact == 0 || p->memory->ops->admit == NULL) {
         return r;
@@ -466,7 +528,7 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
     if (r != GSH_OK || bytes == 0) {
         return r;
     }
-    r = gsh_offset_alloc(heap->offset, bytes, align, &off); /* prepared: cannot fail */
+    r = offset_alloc(heap, bytes, align, &off); /* prepared: cannot fail */
     if (r == GSH_OK) {
         r = check_walk(heap);
     }
@@ -495,14 +557,14 @@ enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
         return gsh_agree_fail(agreement, GSH_ERR_ARG,
                               "gshmem_free: %p is not in the symmetric heap", ptr);
     }
-    if (off < heap->internal_bytes || gsh_offset_free(heap->offset, off) != GSH_OK) {
+    if (off < heap->internal_bytes || offset_free(heap, off) != GSH_OK) {
         return gsh_agree_fail(agreement, GSH_ERR_ARG, "gshmem_free: no allocation starts at %p",
                               ptr);
     }
     r = gsh_physical_shrink(&heap->physical,
                             gsh_align_up(gsh_offset_end(heap->offset), GSH_MEMORY_CHUNK),
                             heap->keep_bytes);
-    gsh_offset_shrink(heap->offset, heap->physical.committed);
+    offset_shrink(heap);
     return r == GSH_OK ? check_walk(heap) : r;
 }
 

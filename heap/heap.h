@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The symmetric heap of one PE: collective malloc and free over the offset allocator, a memory
- * kind, and the mapping of peers. All offsets count from a PE's heap base and are the same on all
- * PEs. Knows nothing of the proxy, teams or the public API. */
+ * kind, and the mapping of peers. One thread at a time makes collective calls; queries may come
+ * from any thread beside it. All offsets count from a PE's heap base and are the same on all PEs.
+ * Knows nothing of the proxy, teams or the public API. */
 #ifndef GSH_HEAP_H
 #define GSH_HEAP_H
 
@@ -68,10 +69,10 @@ uint64_t gsh_heap_stride(const struct gsh_heap *heap);
 /* Whether [ptr, ptr + bytes) lies in this PE's own slot. */
 bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t bytes);
 /* Whether it lies in one live allocation (or the internal part); true for no bytes at all. */
-bool gsh_heap_is_allocated(const struct gsh_heap *heap, const void *ptr, uint64_t bytes);
+bool gsh_heap_is_allocated(struct gsh_heap *heap, const void *ptr, uint64_t bytes);
 
 /* The bytes of the live allocation that starts at ptr; 0: none does. */
-uint64_t gsh_heap_size_of(const struct gsh_heap *heap, const void *ptr);
+uint64_t gsh_heap_size_of(struct gsh_heap *heap, const void *ptr);
 
 /* The public calls that allocate; the PEs tell each other which it is. */
 enum gsh_heap_call {
@@ -106,12 +107,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr,
 struct gsh_heap_stats {
     uint64_t range, committed, used, largest_free, high_water, overhead;
 };
-void gsh_heap_stats_get(const struct gsh_heap *heap, struct gsh_heap_stats *out);
+void gsh_heap_stats_get(struct gsh_heap *heap, struct gsh_heap_stats *out);
 
 /* The user's live allocations in order of offset, for the device's checks: at most max are written
  * to out (as pairs offset, bytes); returns how many there are. */
 struct gsh_alloc_range;
-uint64_t gsh_heap_allocations(const struct gsh_heap *heap, struct gsh_alloc_range *out,
-                              uint64_t max);
+uint64_t gsh_heap_allocations(struct gsh_heap *heap, struct gsh_alloc_range *out, uint64_t max);
 
 #endif

@@ -175,7 +175,7 @@ int gshmem_n_pes(void);
  */
 int gshmem_pe_accessible(int pe);
 int gshmem_addr_accessible(const void *addr, int pe);
-/* The version of OpenSHMEM; callable before init, as the next two. */
+/* The version of OpenSHMEM; callable before init, as the next two. NULL: not asked for. */
 void gshmem_info_get_version(int *major, int *minor);
 void gshmem_info_get_name(char *name); /* at least GSHMEM_MAX_NAME_LEN bytes */
 void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch); /* gshmem's own */

@@ -56,7 +56,9 @@ const char *gshmemx_device_name(void);
  */
 
 /* A team of these PEs, numbered as in the list, which names each once. Collective over the PEs of
- * the list alone, which call with the same list and config; otherwise as the calls that split. */
+ * the list alone, which call with the same list and config; otherwise as the calls that split. The
+ * same PEs in another order, or other configurations, fail on all of them. Lists of different PEs
+ * end the job, or, where no two PEs of one list meet, run into GSHMEM_WAIT_TIMEOUT. */
 int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
                         long config_mask, gshmem_team_t *new_team);
 

@@ -58,20 +58,32 @@ const char *gshmemx_device_name(void)
 
 void gshmem_info_get_version(int *major, int *minor)
 {
-    *major = GSHMEM_MAJOR_VERSION;
-    *minor = GSHMEM_MINOR_VERSION;
+    if (major != NULL) {
+        *major = GSHMEM_MAJOR_VERSION;
+    }
+    if (minor != NULL) {
+        *minor = GSHMEM_MINOR_VERSION;
+    }
 }
 
 void gshmem_info_get_name(char *name)
 {
-    snprintf(name, GSHMEM_MAX_NAME_LEN, "%s", GSHMEM_VENDOR_STRING);
+    if (name != NULL) {
+        snprintf(name, GSHMEM_MAX_NAME_LEN, "%s", GSHMEM_VENDOR_STRING);
+    }
 }
 
 void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
 {
-    *major = GSHMEM_VENDOR_MAJOR_VERSION;
-    *minor = GSHMEM_VENDOR_MINOR_VERSION;
-    *patch = GSHMEM_VENDOR_PATCH_VERSION;
+    if (major != NULL) {
+        *major = GSHMEM_VENDOR_MAJOR_VERSION;
+    }
+    if (minor != NULL) {
+        *minor = GSHMEM_VENDOR_MINOR_VERSION;
+    }
+    if (patch != NULL) {
+        *patch = GSHMEM_VENDOR_PATCH_VERSION;
+    }
 }
 
 void gshmem_global_exit(int status)

@@ -447,7 +447,10 @@ int gshmem_init_thread(int requested, int *provided)
 
 void gshmem_query_thread(int *provided)
 {
-    *provided = gsh_instance_need("gshmem_query_thread")->thread_level;
+    int level = gsh_instance_need("gshmem_query_thread")->thread_level;
+    if (provided != NULL) {
+        *provided = level;
+    }
 }
 
 int gshmemx_init_status(void)

@@ -125,6 +125,9 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
         snprintf(out, bytes, "PE %d is out of range: the context's team has PEs 0 to %" PRIu64,
                  r->pe, r->expected - 1);
         break;
+    case GSH_REPORT_BAD_TEAM:
+        snprintf(out, bytes, "team %d does not exist, or has been destroyed", (int)r->seen);
+        break;
     case GSH_REPORT_LOCK_TIMEOUT:
         snprintf(out, bytes,
                  "waited %.1f s for the lock at 0x%" PRIx64 " (heap offset 0x%" PRIx64 ")", limit,

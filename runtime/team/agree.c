@@ -17,21 +17,34 @@
 #include "runtime/job/turn.h"
 #include "runtime/team/team.h"
 
+/* A message: the list's hash, max, or_words. */
+enum { WORD_LIST, WORD_MAX, WORD_OR = WORD_MAX + GSH_BALLOT_MAX_WORDS };
+
 struct exchange {
     struct gsh_instance *pe;
     const char *call;
+    uint64_t list;
     uint64_t start_ns;
 };
 
 uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
 {
-    return GSH_BALLOT_MAX_WORDS * sizeof(uint64_t) + teams->n_units / 8;
+    return WORD_OR * sizeof(uint64_t) + teams->n_units / 8;
+}
+
+static uint64_t hash_list(const int *pes, int n)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int i = 0; i < n; i++) {
+        h = (h ^ (uint32_t)pes[i]) * 0x100000001b3u; /* FNV-1a */
+    }
+    return h;
 }
 
 __attribute__((noreturn)) static void timed_out(const struct exchange *x, int other)
 {
-    gsh_abort(x->pe, 1, "%s: waited %.1f s for PE %d", x->call, gsh_host_sync_limit_s(x->pe),
-              other);
+    gsh_abort(x->pe, 1, "%s: waited %.1f s for PE %d to make that call", x->call,
+              gsh_host_sync_limit_s(x->pe), other);
 }
 
 /* ---- on this node ---- */
@@ -48,21 +61,28 @@ static void await_word(struct exchange *x, const uint64_t *word, uint64_t expect
     }
 }
 
-static void put_words(uint64_t *to, const struct gsh_ballot *ballot)
+static void put_words(const struct exchange *x, uint64_t *to, const struct gsh_ballot *ballot)
 {
-    memcpy(to, ballot->max, sizeof(ballot->max));
+    to[WORD_LIST] = x->list;
+    memcpy(to + WORD_MAX, ballot->max, sizeof(ballot->max));
     if (ballot->n_or > 0) {
-        memcpy(to + GSH_BALLOT_MAX_WORDS, ballot->or_words, ballot->n_or * sizeof(uint64_t));
+        memcpy(to + WORD_OR, ballot->or_words, ballot->n_or * sizeof(uint64_t));
     }
 }
 
-static void add_words(struct gsh_ballot *ballot, const uint64_t *from)
+/* The PEs of two lists would wait for others in turn: who sees two ends the job. */
+static void add_words(const struct exchange *x, int other, struct gsh_ballot *ballot,
+                      const uint64_t *from)
 {
+    if (from[WORD_LIST] != x->list) {
+        gsh_abort(x->pe, 1, "%s: PE %d and PE %d give different lists of PEs", x->call,
+                  x->pe->my_pe, other);
+    }
     for (int i = 0; i < GSH_BALLOT_MAX_WORDS; i++) {
-        ballot->max[i] = gsh_max_u64(ballot->max[i], from[i]);
+        ballot->max[i] = gsh_max_u64(ballot->max[i], from[WORD_MAX + i]);
     }
     for (uint32_t i = 0; i < ballot->n_or; i++) {
-        ballot->or_words[i] |= from[GSH_BALLOT_MAX_WORDS + i];
+        ballot->or_words[i] |= from[WORD_OR + i];
     }
 }
 
@@ -71,7 +91,7 @@ static void send_near(struct exchange *x, int to, const struct gsh_ballot *ballo
     struct gsh_page_place *place = gsh_page_place(x->pe, to, x->pe->my_pe);
     uint64_t sent = place->sent;
     await_word(x, &place->taken, sent, to);
-    put_words(place->words, ballot);
+    put_words(x, place->words, ballot);
     /* release: pairs with the acquire in receive_near */
     gsh_store_release_u64(&place->sent, sent + 1);
 }
@@ -81,7 +101,7 @@ static void receive_near(struct exchange *x, int from, struct gsh_ballot *ballot
     struct gsh_page_place *place = gsh_page_place(x->pe, x->pe->my_pe, from);
     uint64_t taken = place->taken;
     await_word(x, &place->sent, taken + 1, from);
-    add_words(ballot, place->words);
+    add_words(x, from, ballot, place->words);
     /* release: pairs with the acquire in send_near; what was there may be written over */
     gsh_store_release_u64(&place->taken, taken + 1);
 }
@@ -99,14 +119,14 @@ static enum gsh_result message_turn(void *context, int from)
 
 static size_t message_bytes(const struct gsh_ballot *ballot)
 {
-    return (GSH_BALLOT_MAX_WORDS + (size_t)ballot->n_or) * sizeof(uint64_t);
+    return (WORD_OR + (size_t)ballot->n_or) * sizeof(uint64_t);
 }
 
 static void send_far(struct exchange *x, int to, const struct gsh_ballot *ballot, uint64_t *words)
 {
     struct gsh_proxy *proxy = x->pe->proxy;
     size_t bytes = message_bytes(ballot), max = gsh_proxy_message_max(proxy);
-    put_words(words, ballot);
+    put_words(x, words, ballot);
     for (size_t at = 0; at < bytes; at += max) {
         gsh_require_far(x->pe, x->call,
                         gsh_proxy_send(proxy, to, GSH_NET_TAG(GSH_NET_TEAM, 0, 0),
@@ -124,13 +144,13 @@ static void receive_far(struct exchange *x, int from, struct gsh_ballot *ballot,
                                           (uint8_t *)words + at, gsh_min_u64(bytes - at, max),
                                           message_turn, x));
     }
-    add_words(ballot, words);
+    add_words(x, from, ballot, words);
 }
 
 void gsh_team_agree(struct gsh_instance *pe, const char *call, const int *pes, int n, int me,
                     struct gsh_ballot *ballot)
 {
-    struct exchange x = {.pe = pe, .call = call};
+    struct exchange x = {.pe = pe, .call = call, .list = hash_list(pes, n)};
     for (int distance = 1; distance < n; distance *= 2) {
         int to = pes[(me + distance) % n], from = pes[(me - distance + n) % n];
         x.start_ns = 0;

@@ -19,7 +19,7 @@
 /* ---- the members ---- */
 
 /* What the ballots of this file hold. */
-enum { BALLOT_RESULT, BALLOT_A, BALLOT_NOT_A, BALLOT_REST };
+enum { BALLOT_RESULT, BALLOT_A, BALLOT_NOT_A };
 
 static enum gsh_result say(bool is_speaker, enum gsh_result r, const char *call, const char *text)
 {
@@ -116,12 +116,31 @@ struct wish {
     int64_t args[MAX_ARGS];
 };
 
-/* Collective over the parent: everybody asks for the same. r: whether this PE found its own
- * arguments to be of use at all. */
-static enum gsh_result agree_on(struct gsh_instance *pe, const struct gsh_team *parent,
-                                const struct wish *wish, enum gsh_result r)
+/* What a PE may find wrong with arguments that need not be the same on all; the first is the least.
+ */
+enum flaw { NO_FLAW, BAD_MASK, SAME_PLACE, NO_PLACE };
+
+static enum gsh_result say_flaw(bool is_speaker, const char *call, uint64_t flaw)
 {
-    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = r}};
+    static const char *const words[] = {
+        [BAD_MASK] = "a PE's mask names fields that there are not",
+        [SAME_PLACE] = "a PE gave one place for both teams",
+        [NO_PLACE] = "a PE gave NULL as the place of a new team",
+    };
+    return flaw == NO_FLAW ? GSH_OK : say(is_speaker, GSH_ERR_ARG, call, words[flaw]);
+}
+
+static enum flaw flaw_of(long masks, const gshmem_team_t *place)
+{
+    long known = GSHMEM_TEAM_NUM_CONTEXTS | GSHMEMX_TEAM_NUM_LANES;
+    return place == NULL ? NO_PLACE : (masks & ~known) != 0 ? BAD_MASK : NO_FLAW;
+}
+
+/* Collective over the parent: everybody asks for the same. */
+static enum gsh_result agree_on(struct gsh_instance *pe, const struct gsh_team *parent,
+                                const struct wish *wish, enum flaw flaw)
+{
+    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = flaw}};
     for (int i = 0; i < MAX_ARGS; i++) {
         ballot.max[1 + 2 * i] = (uint64_t)wish->args[i];
         ballot.max[2 + 2 * i] = ~(uint64_t)wish->args[i];
@@ -142,9 +161,7 @@ static enum gsh_result agree_on(struct gsh_instance *pe, const struct gsh_team *
             return say(is_speaker, GSH_ERR_SYMMETRY, wish->call, text);
         }
     }
-    return ballot.max[BALLOT_RESULT] == GSH_OK
-               ? GSH_OK
-               : say(is_speaker, GSH_ERR_ARG, wish->call, "a PE gave no place for the new team");
+    return say_flaw(is_speaker, wish->call, ballot.max[BALLOT_RESULT]);
 }
 
 /* Of a field that the mask does not name: its default. */
@@ -231,7 +248,7 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
     struct gsh_team *parent;
     enum gsh_result r = begin(pe, call, parent_team, new_team, &parent);
     if (r == GSH_OK) {
-        r = agree_on(pe, parent, &wish, new_team == NULL ? GSH_ERR_ARG : GSH_OK);
+        r = agree_on(pe, parent, &wish, flaw_of(config_mask, new_team));
     }
     if (r == GSH_OK) {
         r = check_strided(call, parent, start, stride, size);
@@ -283,7 +300,8 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
         return gsh_public_error(r);
     }
     bool is_speaker = parent->my_index == 0;
-    r = agree_on(pe, parent, &wish, x_team == NULL || y_team == NULL ? GSH_ERR_ARG : GSH_OK);
+    enum flaw flaw = flaw_of(x_mask | y_mask, x_team == NULL ? NULL : y_team);
+    r = agree_on(pe, parent, &wish, flaw == NO_FLAW && x_team == y_team ? SAME_PLACE : flaw);
     if (r == GSH_OK && xrange < 1) {
         r = say(is_speaker, GSH_ERR_ARG, call, "xrange is below 1");
     }
@@ -307,48 +325,87 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
 
 /* ---- from a list ---- */
 
-static uint64_t hash_list(const int *pes, int n)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (int i = 0; i < n; i++) {
-        h = (h ^ (uint32_t)pes[i]) * 0x100000001b3u; /* FNV-1a */
-    }
-    return h;
-}
-
-/* This PE's place in the list, when the list names PEs of the job, each once, and this one. */
-static enum gsh_result check_list(const struct gsh_instance *pe, const char *call, const int *pes,
-                                  int n, int *me)
+/* This PE's place in the list, when the list names PEs of the job, each once, and this one. The
+ * same list is as bad on all its PEs: the first that it names speaks. */
+static enum gsh_result check_list(struct gsh_instance *pe, const char *call, const int *pes, int n,
+                                  int *me)
 {
     if (n < 1 || n > pe->n_pes || pes == NULL) {
         return gsh_fail(GSH_ERR_ARG, "%s: %d PEs in a job of %d", call, n, pe->n_pes);
     }
     uint8_t *is_met = calloc((size_t)pe->n_pes, sizeof(*is_met));
-    if (is_met == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "%s: no memory for a list of %d PEs", call, n);
+    if (is_met == NULL) { /* the others would wait */
+        gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, n);
     }
-    int bad = -1;
+    int bad = -1, speaker = -1;
     *me = -1;
-    for (int i = 0; bad < 0 && i < n; i++) {
-        if (pes[i] < 0 || pes[i] >= pe->n_pes || is_met[pes[i]]) {
-            bad = i;
-        } else {
-            is_met[pes[i]] = 1;
-            *me = pes[i] == pe->my_pe ? i : *me;
+    for (int i = 0; i < n; i++) {
+        bool is_pe = pes[i] >= 0 && pes[i] < pe->n_pes;
+        if (!is_pe || is_met[pes[i]]) {
+            bad = bad < 0 ? i : bad;
+            continue;
         }
+        is_met[pes[i]] = 1;
+        speaker = speaker < 0 ? pes[i] : speaker;
+        *me = pes[i] == pe->my_pe ? i : *me;
     }
     free(is_met);
+    if (*me < 0) {
+        return gsh_fail(GSH_ERR_ARG, "%s: called by a PE that is not in the list", call);
+    }
     if (bad >= 0) {
-        bool is_speaker = pes[0] == pe->my_pe || bad == 0;
         char text[120];
         snprintf(text, sizeof(text),
-                 "PE %d, number %d of the list, is not in the job or is twice "
-                 "in the list",
+                 "PE %d, number %d of the list, is not in the job or is twice in the list",
                  pes[bad], bad);
-        return say(is_speaker, GSH_ERR_ARG, call, text);
+        return say(speaker == pe->my_pe, GSH_ERR_ARG, call, text);
     }
-    return *me >= 0 ? GSH_OK
-                    : gsh_fail(GSH_ERR_ARG, "%s: called by a PE that is not in the list", call);
+    return GSH_OK;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Collective over the PEs of the list, which agree in ascending order: that way lists with the same
+ * PEs in another order are found to differ, rather than waited for. */
+static enum gsh_result agree_on_list(struct gsh_instance *pe, const char *call, const int *pes,
+                                     int n, const gshmem_team_config_t *config, enum flaw flaw)
+{
+    int *sorted = calloc((size_t)n, sizeof(*sorted));
+    if (sorted == NULL) { /* the others would wait */
+        gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, n);
+    }
+    memcpy(sorted, pes, (size_t)n * sizeof(*sorted));
+    qsort(sorted, (size_t)n, sizeof(*sorted), compare_ints);
+    int me = 0;
+    uint64_t order = 0;
+    for (int i = 0; i < n; i++) {
+        me = sorted[i] == pe->my_pe ? i : me;
+        order = order * 0x100000001b3u + (uint32_t)pes[i];
+    }
+    const uint64_t args[] = {order, (uint64_t)config->num_contexts, (uint64_t)config->num_lanes};
+    static const char *const differ[] = {
+        "the PEs give their list in different orders",
+        "the PEs give different num_contexts",
+        "the PEs give different num_lanes",
+    };
+    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = flaw}};
+    for (int i = 0; i < 3; i++) {
+        ballot.max[1 + 2 * i] = args[i];
+        ballot.max[2 + 2 * i] = ~args[i];
+    }
+    gsh_team_agree(pe, call, sorted, n, me, &ballot);
+    bool is_speaker = sorted[0] == pe->my_pe;
+    free(sorted);
+    for (int i = 0; i < 3; i++) {
+        if (ballot.max[1 + 2 * i] != ~ballot.max[2 + 2 * i]) {
+            return say(is_speaker, GSH_ERR_SYMMETRY, call, differ[i]);
+        }
+    }
+    enum gsh_result r = say_flaw(is_speaker, call, ballot.max[BALLOT_RESULT]);
+    return r == GSH_OK ? check_config(call, is_speaker, config) : r;
 }
 
 int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
@@ -358,28 +415,12 @@ int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *c
     struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t wanted = wanted_config(config, config_mask);
     int me = -1;
-    if (new_team == NULL) {
-        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: new_team is NULL", call));
+    if (new_team != NULL) {
+        *new_team = GSHMEM_TEAM_INVALID;
     }
-    *new_team = GSHMEM_TEAM_INVALID;
     enum gsh_result r = check_list(pe, call, pes, n_pes, &me);
-    if (r == GSH_ERR_NOMEM) { /* the others would wait */
-        gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, n_pes);
-    }
-    if (r != GSH_OK) {
-        return gsh_public_error(r);
-    }
-    /* Who gives another configuration, or one of no use, still comes to the vote. */
-    r = check_config(call, me == 0, &wanted);
-    uint64_t hash = hash_list(pes, n_pes) ^ (uint64_t)wanted.num_lanes << 32 ^
-                    (uint64_t)wanted.num_contexts << 16;
-    struct gsh_ballot ballot = {
-        .max = {[BALLOT_RESULT] = r, [BALLOT_A] = hash, [BALLOT_NOT_A] = ~hash}};
-    gsh_team_agree(pe, call, pes, n_pes, me, &ballot);
-    if (ballot.max[BALLOT_A] != ~ballot.max[BALLOT_NOT_A]) {
-        r = say(me == 0, GSH_ERR_SYMMETRY, call, "the PEs' lists or configurations differ");
-    } else if (r == GSH_OK && ballot.max[BALLOT_RESULT] != GSH_OK) {
-        r = say(me == 0, GSH_ERR_ARG, call, "a PE's configuration is of no use");
+    if (r == GSH_OK) {
+        r = agree_on_list(pe, call, pes, n_pes, &wanted, flaw_of(config_mask, new_team));
     }
     if (r == GSH_OK) {
         r = make_on(pe, call, pes, n_pes, me, &wanted, new_team);

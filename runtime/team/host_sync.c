@@ -24,9 +24,10 @@ struct arrival {
 __attribute__((noreturn)) static void timed_out(const struct arrival *a, int member_pe,
                                                 uint64_t seen)
 {
-    gsh_abort(a->pe, 1,
-              "%s: waited %.1f s for PE %d: its arrivals expected %" PRIu64 ", seen %" PRIu64,
-              a->call, gsh_host_sync_limit_s(a->pe), member_pe, a->epoch, seen);
+    gsh_abort(
+        a->pe, 1,
+        "%s: waited %.1f s for PE %d of team %d: its arrivals expected %" PRIu64 ", seen %" PRIu64,
+        a->call, gsh_host_sync_limit_s(a->pe), member_pe, (int)a->team->handle, a->epoch, seen);
 }
 
 /* Until the word, written by a near member, has reached the epoch. */

@@ -138,7 +138,7 @@ struct gsh_ballot {
 /* Bytes of a message, for the pages' room. */
 uint64_t gsh_ballot_bytes(const struct gsh_teams *teams);
 /* Each PE of the list calls with the same list; me: its place there. In ceil(log2(n)) rounds; also
- * a barrier. Ends the job when a PE does not come in time. */
+ * a barrier. Ends the job when a PE does not come in time, or comes with another list. */
 void gsh_team_agree(struct gsh_instance *pe, const char *call, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
 

@@ -4,6 +4,8 @@
  * handles that come again, and calls that must fail on all PEs and change nothing.
  *
  *     teams [--count=TEAMS MADE AND DESTROYED] */
+#include <algorithm>
+#include <vector>
 #include "tests/rig/pe.cuh"
 
 /* What a team of PEs first, first + stride, ... must look like from here. */
@@ -279,7 +281,7 @@ static void test_failures(const test_pe *pe)
 {
     gshmem_team_t x, y;
     const gshmem_team_t world = GSHMEM_TEAM_WORLD;
-    const gshmem_team_config_t no_lane = {0, 0};
+    const gshmem_team_config_t no_lane = {0, 0}, two = {0, 2};
     FAILS(gshmem_team_split_strided(world, 0, 1, pe->n + 1, NULL, 0, &x), x);
     FAILS(gshmem_team_split_strided(world, 0, 1, 0, NULL, 0, &x), x);
     FAILS(gshmem_team_split_strided(world, -1, 1, 1, NULL, 0, &x), x);
@@ -294,7 +296,23 @@ static void test_failures(const test_pe *pe)
         const int twice[] = {0, 1, 0}, outside[] = {0, pe->n};
         FAILS(gshmemx_team_create(twice, 3, NULL, 0, &x), x);
         FAILS(gshmemx_team_create(outside, 2, NULL, 0, &x), x);
+        /* one PE's arguments are enough */
+        std::vector<int> all(pe->n);
+        for (int i = 0; i < pe->n; i++)
+            all[i] = pe->me == 1 ? pe->n - 1 - i : i;
+        FAILS(gshmemx_team_create(all.data(), pe->n, NULL, 0, &x), x);
+        CHECK(strstr(gshmemx_error_string(GSHMEMX_ERROR_SYMMETRY), "different orders") != NULL);
+        std::sort(all.begin(), all.end());
+        x = GSHMEM_TEAM_INVALID;
+        CHECK(gshmemx_team_create(all.data(), pe->n, NULL, 0, pe->me == 1 ? NULL : &x) != 0);
+        CHECK_EQ(x, GSHMEM_TEAM_INVALID);
+        FAILS(gshmemx_team_create(all.data(), pe->n, &two, pe->me == 1 ? 2 : 0, &x), x);
+        FAILS(gshmemx_team_create(all.data(), pe->n, NULL, pe->me == 1 ? 64 : 0, &x), x);
+        FAILS(gshmem_team_split_strided(world, 0, 1, pe->n, NULL, pe->me == 1 ? 64 : 0, &x), x);
     }
+    x = 77;
+    CHECK(gshmem_team_split_2d(world, 1, NULL, 0, &x, NULL, 0, &x) != 0);
+    CHECK_EQ(x, GSHMEM_TEAM_INVALID);
     FAILS(gshmemx_team_create(NULL, 1, NULL, 0, &x), x);
     gshmem_team_destroy(GSHMEM_TEAM_INVALID);
     gshmem_team_destroy(GSHMEM_TEAM_WORLD);

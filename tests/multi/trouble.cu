@@ -249,6 +249,20 @@ static void host_mistake(const scene *s)
         gshmem_clear_lock(s->stuck);
     if (is(s, "lock_left") && gshmem_test_lock(s->stuck) != 0)
         exit(3);
+    if (is(s, "stream_team_gone")) {
+        gshmem_team_t team;
+        if (gshmemx_team_create(&s->pe.me, 1, NULL, 0, &team) != 0)
+            exit(3);
+        gshmemx_long_wait_until_on_stream(s->word, GSHMEM_CMP_EQ, 42, s->pe.stream);
+        gshmemx_barrier_on_stream(team, s->pe.stream);
+        gshmem_team_destroy(team);
+        gshmem_long_p(s->word, 42, 0);
+        CUDA(cudaStreamSynchronize(s->pe.stream));
+    }
+#if !defined(__CUDACC__)
+    if (is(s, "outside_kernel"))
+        gshmemx_long_put_block(s->word, s->word, 1, 0);
+#endif
     if (is(s, "finalized_elsewhere"))
         std::thread(gshmem_finalize).join();
     if (is(s, "exit"))
@@ -441,6 +455,14 @@ static int pe_main(int argc, char **argv)
     }
     if (is(&s, "never_init"))
         return 0;
+    if (is(&s, "kernel_before_init")) {
+        int what = k_barrier;
+        long *none = NULL;
+        void *args[] = {&what, &none, &none, &none};
+        CUDA(cudaLaunchKernel((const void *)trouble_kernel, dim3(1), dim3(1), args, 0, 0));
+        CUDA(cudaDeviceSynchronize());
+        return 0;
+    }
     if (is(&s, "die_before_init") && is_second())
         die();
     if (is(&s, "leave_before_init") && is_second())

@@ -30,6 +30,10 @@ TIMED = {"GSHMEM_WAIT_TIMEOUT": "1"}
 CASES = {
     "before_init": (r"gshmem_long_p.*init", None, {}, "single"),
     "after_finalize": (r"gshmem_barrier_all.*(init|finalize)", None, {}, "single"),
+    "kernel_before_init": (r"a kernel made a gshmem call before gshmem_init", 1, {}, "single"),
+    "outside_kernel": (r"a call that is for kernels alone was made by host code", 1, {}, "run"),
+    "stream_team_gone": (r"PE 0.*gshmemx_barrier_on_stream.*team \d+ does not exist, or has been destroyed", None, {},
+                         "run"),
     "bad_pe": (r"PE 0.*gshmem_long_p.*PE [234] is out of range", None, {}, "run"),
     "negative_pe": (r"PE 0.*gshmem_long_g.*PE -1", None, {}, "run"),
     "stride": (r"PE 0.*gshmem_long_iget.*stride is 0;", None, {}, "run"),

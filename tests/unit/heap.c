@@ -11,7 +11,7 @@ static struct gsh_heap *create(struct pes *pe)
     return heap;
 }
 
-static struct gsh_heap_stats stats(const struct gsh_heap *heap)
+static struct gsh_heap_stats stats(struct gsh_heap *heap)
 {
     struct gsh_heap_stats s;
     gsh_heap_stats_get(heap, &s);
