@@ -216,7 +216,7 @@ __device__ __forceinline__ T g(const C &c, const T *source, int pe, const char *
 }
 
 #if !defined(__CUDACC__)
-/* Of long double, too large for one access. */
+/* For long double, which is too large for one access. */
 template <class C>
 inline void p(const C &c, long double *dest, long double value, int pe,
               const char *call = "gshmem::p")

@@ -98,7 +98,7 @@ GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is
  *   bits 0-7 its number, 8-31 its team, 32-45 its place in the host's table, 46-62 how often that
  *   place has been given away.
  * The number says which stream of requests to far PEs its calls go into; contexts may share one. 0
- * is the default context's, of which all other bits are 0, too. GSHMEM_CTX_INVALID has bit 63. */
+ * is the default context's, whose other bits are 0 as well. GSHMEM_CTX_INVALID has bit 63. */
 #define GSH_CTX_AT_TEAM        8
 #define GSH_CTX_AT_PLACE       32
 #define GSH_CTX_AT_TURN        46
@@ -167,10 +167,10 @@ enum gsh_report_kind {
     /* checks: pe makes another collective, `seen` and not `expected`: see GSH_COLL_SIGNATURE; cmp
      * is 1: with other sizes in bytes */
     GSH_REPORT_COLL_DIFFERS,
-    GSH_REPORT_BAD_CTX,       /* checks: the context, its handle in `seen`, does not exist */
-    GSH_REPORT_BAD_MEMBER,    /* checks: pe is no member of a context's team, of `expected` PEs */
-    GSH_REPORT_BAD_TEAM,      /* of a call on a stream: the team, its handle in `seen`, is no more */
-    GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
+    GSH_REPORT_BAD_CTX,      /* checks: the context, its handle in `seen`, does not exist */
+    GSH_REPORT_BAD_MEMBER,   /* checks: pe is no member of a context's team, of `expected` PEs */
+    GSH_REPORT_BAD_TEAM,     /* of a call on a stream: the team, its handle in `seen`, is no more */
+    GSH_REPORT_LOCK_TIMEOUT, /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
 };
 
@@ -215,7 +215,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_peer_route) == 8, "gsh_peer_route is wire");
 
 #define GSH_GPU_STRIDE_UNIT ((uint64_t)1 << 32)
 
-/* CPU device: the program's globals and statics, which lie in the heap, too. */
+/* CPU device: the program's globals and statics, which also lie in the heap. */
 struct gsh_static_data {
     uint64_t base, bytes; /* where the program has them */
     uint64_t off;         /* from the heap's base */

@@ -16,8 +16,8 @@ struct gsh_heap;
 
 enum gsh_memory_kind { GSH_MEMORY_HOST, GSH_MEMORY_CUDA };
 
-/* One who is told of this PE's own physical memory. Subscribers hear in order that memory has come,
- * and in reverse order that it goes. */
+/* A subscriber to changes of this PE's own physical memory. Subscribers hear in order that memory
+ * has come, and in reverse order that it goes. */
 struct gsh_heap_events {
     /* [off, off + bytes) has come, at address `memory`. All PEs are told in step, so the bootstrap
      * may be used. When it fails on any PE the memory goes again on all, and the subscribers after
@@ -48,9 +48,9 @@ struct gsh_heap_options {
     /* Committed with them for allocations, and by each growth at least, where there is memory; the
      * same on all PEs. */
     uint64_t room_bytes;
-    /* The first chunk of so many bytes, several times 2 MiB, costs so much that a growth takes
-     * smaller ones, unless there is such a chunk or they would be too many. 0: all sizes are alike.
-     * The same on all PEs. */
+    /* The first chunk of this many bytes, several times 2 MiB, is so expensive that a growth takes
+     * smaller ones, unless there is such a chunk already or there would be too many of them. 0: all
+     * sizes are alike. The same on all PEs. */
     uint64_t large_bytes;
     /* As many on all PEs, and of the same kinds in the same order. */
     int n_subscribers;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Says which kernel's stack overflowed, where else the process would die of signal 11 alone. The
- * handler is there while the executor has threads; other faults go to who handled them before, and
- * the sanitizers, which word a fault themselves, are left alone. */
+ * Says which kernel's stack overflowed, where the process would otherwise die of a bare signal 11.
+ * The handler is there while the executor has threads; other faults go to the handler that was
+ * there before, and the sanitizers, which report faults themselves, are left alone. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -29,7 +29,8 @@ static uintptr_t stack_pointer(const ucontext_t *u)
 #endif
 }
 
-/* A frame larger than the guard page may step over it: then the stack pointer lies below, too. */
+/* A frame larger than the guard page may step over it: then the stack pointer lies below it as
+ * well. */
 static bool is_overflow(const struct gsh_fiber *fiber, uintptr_t address, uintptr_t sp)
 {
     uintptr_t bottom = (uintptr_t)fiber->stack, guard = (uintptr_t)fiber->mapping;

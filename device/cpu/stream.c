@@ -288,7 +288,7 @@ int gshmemx_cpu_stream_enqueue(struct CUstream_st *stream, void (*function)(void
     return enqueue(resolve(stream), create_item(function, arg, arg_bytes), NULL);
 }
 
-/* The default stream is done when the blocking ones are, too. */
+/* The default stream is done when the blocking ones are done as well. */
 static bool is_done(const struct CUstream_st *s)
 {
     if (s->n_done < s->n_enqueued || s != s->device->default_stream) {
