@@ -60,7 +60,7 @@ struct exchange {
     int n_to_send, n_to_receive;
 };
 
-/* The name says nothing about the job's bytes: everybody on the host can read it. */
+/* The name says nothing about the job's bytes: anyone on the host can read it. */
 static socklen_t address_of(const uint8_t job[JOB_BYTES], int rank, struct sockaddr_un *out)
 {
     struct gsh_sha256 s;

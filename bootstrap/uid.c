@@ -142,8 +142,8 @@ static enum gsh_result check_frame(struct uid_bootstrap *u, const char *call, in
                     (unsigned long long)theirs->bytes, (unsigned long long)mine->bytes);
 }
 
-/* One round: sends `mine` with the out_bytes that stand behind it, receives a frame and in_bytes.
- * The whole frame is on its way before the partner's is judged, so that a notice may follow it. */
+/* One round: sends `mine` with the out_bytes that follow it, receives a frame and in_bytes. The
+ * whole frame is on its way before the partner's is judged, so that a notice may follow it. */
 static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k,
                                 struct frame *mine, size_t out_bytes, void *in_data,
                                 size_t in_bytes, uint64_t deadline_ns)
@@ -431,7 +431,7 @@ static enum gsh_result hear_answer(struct uid_bootstrap *u, int k, const struct 
 }
 
 /* Both directions at once: no rank may wait for one that waits for another's answer, and the death
- * of a partner shall end the wait. */
+ * of a partner must end the wait. */
 static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner *partners,
                                uint64_t deadline_ns)
 {

@@ -2,8 +2,8 @@
  * One PE's way to its far peers: it carries out requests (from kernels' rings, and from host
  * threads) over a transport, keeps OpenSHMEM's order among them, and acts for far PEs on this PE's
  * memory. Made only when some peer is not mapped. A thread of its own drains the rings and
- * progresses; host threads that wait here progress, too. Never meets the heap: the runtime hands
- * over ranges and a table of functions. */
+ * progresses; host threads that wait here make progress as well. Never meets the heap: the runtime
+ * hands over ranges and a table of functions. */
 #ifndef GSH_PROXY_H
 #define GSH_PROXY_H
 
@@ -29,7 +29,8 @@ struct gsh_proxy_memory {
                            uint64_t operand, uint64_t cond, uint64_t *old);
     enum gsh_result (*copy_in)(void *context, void *heap_dest, const void *source, size_t bytes);
     enum gsh_result (*copy_out)(void *context, void *dest, const void *heap_source, size_t bytes);
-    /* The same without waiting. NULL where is_host, unless all shall be staged; else a must. */
+    /* The same without waiting. May be NULL where is_host, unless everything is to be staged;
+     * required otherwise. */
     const struct gsh_lane_ops *lane_ops;
     void *lanes;
 };
@@ -103,8 +104,8 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy,
                                                       const struct gsh_proxy_memory *memory,
                                                       void *heap_base);
-/* The lanes are about to go: their jobs end, and the proxy lets go of them. Nothing is asked of it
- * any more. */
+/* The lanes are about to go: their jobs end, and the proxy lets go of them. No further calls are
+ * made on it. */
 void gsh_proxy_forget_lanes(struct gsh_proxy *proxy);
 /* The heap has grown by a region that begins where the last one ended, or shrunk by its last one:
  * own part, then every far PE's. See transport.h. */
@@ -129,8 +130,8 @@ const struct gsh_ring_wake *gsh_proxy_ring_wake(struct gsh_proxy *proxy);
 /* ---- requests of host threads; any thread, at any time after set-up ---- */
 
 /* Carries out the request and returns when it is complete in its own sense; results are in it.
- * FENCE and QUIET are about those in the same context, of host threads, and of kernels as far as
- * they have been taken from the rings (cpu_tail). */
+ * FENCE and QUIET cover the requests in the same context: those of host threads, and those of
+ * kernels that have been taken from the rings (cpu_tail). */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy,
                                                struct gsh_request *request);
 /* The same without waiting: complete after a QUIET. The request is copied. For puts, gets. */

@@ -108,7 +108,7 @@ struct gsh_transport {
 };
 
 /* The reference: memcpy between PEs of one process. Operations complete late and in an order
- * shuffled by `GSHMEM_LOOP_SEED`, so that whoever relies on more than is promised is caught. */
+ * shuffled by `GSHMEM_LOOP_SEED`, so that code which relies on more than the contract is caught. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_transport_loop_create(const struct gsh_transport_options *options, struct gsh_transport **out);
 

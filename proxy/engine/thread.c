@@ -75,7 +75,7 @@ static void go_to_sleep(struct gsh_proxy *proxy)
     if (__atomic_exchange_n(&proxy->is_asleep, 0, __ATOMIC_ACQ_REL) == 1) {
         return;
     }
-    /* Somebody else cleared it, and has written or is about to. */
+    /* Another thread cleared it, and has written or is about to. */
     while (read(proxy->event_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
     }
 }

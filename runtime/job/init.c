@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bring-up and teardown of one PE, first stage: bootstrap, who the others are, the shared page,
- * the watch, the teams. */
+ * Bring-up and teardown of one PE, first stage: bootstrap, facts about the other PEs, the shared
+ * page, the watch, the teams. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

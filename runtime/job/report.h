@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a kernel reported, in words. A report is taken once, by whoever comes first. */
+ * What a kernel reported, in words. A report is taken once, by the first thread that comes. */
 #ifndef GSH_REPORT_H
 #define GSH_REPORT_H
 

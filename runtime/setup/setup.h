@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The second stage of init: choose the device, decide who is reachable, make the heap, upload the
- * state. */
+ * The second stage of init: choose the device, decide which PEs are reachable, make the heap,
+ * upload the state. */
 #ifndef GSH_SETUP_H
 #define GSH_SETUP_H
 
