@@ -85,9 +85,9 @@ enum gsh_heap_call {
 
 /* Collective. All PEs get the same result; on any failure the heap is as it was. Different calls,
  * sizes or alignments: GSH_ERR_SYMMETRY naming two PEs and what they ask for; bad alignment:
- * GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align is any power of
- * two that divides the stride; 0 is the default, 512, but of GSH_HEAP_ALIGN, where it is an error.
- * A failure is printed by PE 0 and is the last error of all. No bytes are no failure: *out stays as
+ * GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align is any power of two that
+ * divides the stride; 0 is the default, 512, except for GSH_HEAP_ALIGN, where it is an error. A
+ * failure is printed by PE 0 and is the last error of all. No bytes are no failure: *out stays as
  * it was. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call,
                                                 uint64_t bytes, uint64_t align, void **out);

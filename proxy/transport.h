@@ -54,7 +54,7 @@ struct gsh_transport_ops {
     const char *name;
     size_t message_max; /* bytes of header and data of one message, together; at least 4096 */
 
-    /* This PE's address, to be carried to every other PE by whatever means; owned by t. */
+    /* This PE's address, to be carried to every other PE; owned by t. */
     enum gsh_result (*address)(struct gsh_transport *t, const void **blob, size_t *bytes);
     /* The address of another PE, copied. Connecting waits for the first operation. */
     enum gsh_result (*set_peer)(struct gsh_transport *t, int pe, const void *blob, size_t bytes);

@@ -97,7 +97,7 @@ template <class C> struct flagged {
         return lane == 0 ? t.wide_off
                          : t.slots_off + (uint64_t)(lane - 1) * 2 * t.n_near * t.slot_bytes;
     }
-    /* Whether so many bytes fit into a slot of that lane. */
+    /* Whether that many bytes fit into a slot of that lane. */
     static __device__ __forceinline__ bool fits(const gsh_team_state &t, int lane, uint64_t bytes)
     {
         return bytes <= slot_bytes(t, lane) / 2;
@@ -137,7 +137,7 @@ template <class C> struct flagged {
         return (uint32_t)(v.low >> 32) == flag && (uint32_t)(v.high >> 32) == flag;
     }
 
-    /* Before the first line: the threads have the count, and have joined; who comes next finds the
+    /* Before the first line: the threads have the count, and have joined; the next call finds the
      * new one. */
     template <class G> __device__ __forceinline__ void begin(G g) const
     {
@@ -196,7 +196,7 @@ __device__ __forceinline__ void flagged_send(const flagged<C> &f, G g, uint32_t 
 }
 
 /* Every member sends n_lines lines of outgoing(member, line) to each other, and gets as many, for
- * each of which incoming(member, line, data) is called; for its own lines, too. */
+ * each of which incoming(member, line, data) is called; for its own lines as well. */
 template <class C, class G, class Out, class In>
 __device__ __forceinline__ void flagged_exchange(const flagged<C> &f, G g, uint32_t n_lines,
                                                  Out outgoing, In incoming)

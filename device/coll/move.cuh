@@ -25,7 +25,7 @@ template <class T> __device__ __forceinline__ T *plus(T *p, uint64_t bytes)
     return reinterpret_cast<T *>(reinterpret_cast<uint64_t>(p) + bytes);
 }
 
-/* The calling block's share of so many bytes, in whole lines of the cache. */
+/* The calling block's share of that many bytes, in whole lines of the cache. */
 struct share {
     uint64_t begin, bytes;
 };

@@ -12,8 +12,8 @@
  *  put_nbi         source must not change, and
  *  get_nbi         dest must not be read, until quiet
  *  iput, iget      element i goes from source[i * sst] to dest[i * dst]; strides of at least 1
- *  put_signal      put, then change the signal at sig_addr on the same PE by sig_op; who sees the
- *                  signal sees these data, but not necessarily those of earlier calls
+ *  put_signal      put, then change the signal at sig_addr on the same PE by sig_op; a reader that
+ *                  sees the signal sees these data, but not necessarily those of earlier calls
  *  put_signal_nbi  the same, and source must not change until quiet
  *
  * A put that has returned has not necessarily arrived: fence orders, quiet completes. */
