@@ -339,7 +339,7 @@ static enum gsh_result send_all(struct gsh_fdpass *f, struct exchange *x, bool *
 }
 
 /* Whether ranks that have had a message but sent none are still there: an empty datagram, which
- * receivers drop, finds nobody at the address of one that has gone. */
+ * receivers drop, finds no receiver at the address of one that has gone. */
 static enum gsh_result probe_missing(const struct gsh_fdpass *f, const struct exchange *x)
 {
     for (int i = 0; i < x->n; i++) {

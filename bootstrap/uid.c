@@ -7,7 +7,8 @@
  * and they are what the receiver needs for its next 2^k. Barrier: the same with empty blobs.
  *
  * A rank that fails in a call sends a notice naming the culprit over all its links and closes its
- * sending side; whoever waits for it passes that on, so all ranks return within O(log n) hops. */
+ * sending side; a rank that waits for it passes that on, so all ranks return within O(log n) hops.
+ */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <stdlib.h>
@@ -224,7 +225,7 @@ static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
     return r;
 }
 
-/* Nobody here can end another process; its partners learn it at their next call. */
+/* No process here can end another; its partners learn it at their next call. */
 static void uid_abort(struct gsh_bootstrap *b, int status, const char *message)
 {
     struct uid_bootstrap *u = (struct uid_bootstrap *)b;

@@ -84,7 +84,7 @@ static void tell_failure(struct server *s, int *fd, const struct gsh_hello *hell
     part_with(s, fd);
 }
 
-/* From here on everybody is told this, instead of being waited for. */
+/* From here on every rank is told this instead of being waited for. */
 __attribute__((format(printf, 3, 4))) static void fail_job(struct server *s, enum gsh_result r,
                                                            const char *format, ...)
 {

@@ -106,7 +106,7 @@ __device__ __forceinline__ uint64_t of_first(uint32_t group, uint64_t value)
     return __shfl_sync(group, value, __ffs((int)group) - 1);
 }
 
-/* Nobody goes on before all of the group have come here. */
+/* No thread goes on before all of the group have come here. */
 __device__ __forceinline__ void meet(uint32_t group)
 {
     __syncwarp(group);

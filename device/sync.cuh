@@ -134,7 +134,7 @@ __device__ __forceinline__ void fly_flags(const C &c, W w, const gsh_team_state 
     /* The first flag's place is known before the fence, which takes long. */
     uint64_t *flag = pinned(flag_on(first < t.n_pes ? first : 0));
     if (is_barrier)
-        /* Serves barrier's "quiet, then everybody arrived": the puts and stores of every thread of
+        /* Serves barrier's "quiet, then all have arrived": the puts and stores of every thread of
          * the group (its synchronisation came first) are seen by every PE that sees the flags
          * below. One instruction for the warp. */
         fence_release();

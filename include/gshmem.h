@@ -36,8 +36,8 @@
  *  signal_wait_until        visible                                             system scope
  *  AMO                      atomic with every other gshmem AMO on that word,    atom, red at system
  *                           from any PE, host or device                         scope
- *  barrier                  quiet, then everybody arrived                       one flag per peer
- *  sync                     everybody arrived, nothing about data               one flag per peer
+ *  barrier                  quiet, then all have arrived                        one flag per peer
+ *  sync                     all have arrived, nothing about data                one flag per peer
  *
  * fence and quiet cover what the calling side issued in the default context: a host call covers the
  * host calls of this PE, a call in a kernel those of the calling thread. gshmem_ctx_fence and

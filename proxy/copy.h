@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies between memory that kernels and other PEs look at and memory of one's own. A word is
- * written and read whole, as networks do: somebody may be polling it. */
+ * written and read whole, as networks do, because a thread may be polling it. */
 #ifndef GSH_COPY_H
 #define GSH_COPY_H
 

@@ -93,7 +93,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int 
                                                    gsh_proxy_wait_fn wait, void *context);
 
 /* pe's options.notice is called with the bytes, at most GSH_PROXY_NOTICE_MAX of them, soon. Does
- * not wait, works as far as it can also after a failure, and whether it worked nobody hears. For
+ * not wait, works as far as it can also after a failure, and does not say whether it worked. For
  * news of the job's end. Any thread, but not under the proxy's lock. */
 #define GSH_PROXY_NOTICE_MAX 1024
 void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t bytes);
@@ -145,8 +145,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, gsh_cont
 /* How many of them in the context, FENCE and QUIET aside, there were so far: acquire, what they ask
  * for has been handed over. */
 uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy, gsh_context ctx);
-/* Some progress if nobody else is at it: for threads that wait for memory to change (host waits,
- * the CPU device's spins). Cheap. */
+/* Makes some progress unless another thread is doing so: for threads that wait for memory to change
+ * (host waits, the CPU device's spins). Cheap. */
 void gsh_proxy_help(struct gsh_proxy *proxy);
 
 #endif

@@ -96,7 +96,7 @@ struct gsh_transport_ops {
     /* Before sleeping on it: true when nothing is left to do now. */
     bool (*arm)(struct gsh_transport *t);
 
-    /* Nobody needs this PE any more (a barrier came first). Accepts a half-made transport. */
+    /* No PE needs this one any more (a barrier came first). Accepts a half-made transport. */
     void (*destroy)(struct gsh_transport *t);
 };
 

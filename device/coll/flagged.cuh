@@ -9,10 +9,9 @@
  * only this PE writes it.
  * - In each call every member sends every other at least one word, and waits for all that every
  *   other sends it. So a member that has made call e knows that the others have begun it and have
- *   made call e - 1: nobody looks at buffer (e + 1) mod 2 any more, and call e + 1 may write it.
+ *   made call e - 1: no member looks at buffer (e + 1) mod 2 any more, and call e + 1 may write it.
  * - Flags come again after 2^32 calls. A word that none of these has written may then be taken for
- * a new one: the only case is a slot's line that was used last exactly 2^32 calls before.
- */
+ * a new one: the only case is a slot's line that was used last exactly 2^32 calls before. */
 #ifndef GSHMEM_FLAGGED_CUH
 #define GSHMEM_FLAGGED_CUH
 

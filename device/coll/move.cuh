@@ -2,8 +2,8 @@
  * The collectives that only move data: broadcast, fcollect, collect, alltoall, alltoalls; by bytes.
  * Ways, of which choose.cuh takes one:
  * - flagged: one flight of data that carry their flags (flagged.cuh);
- * - direct: everybody has come; each member stores what it has straight into the others' dest; all
- *   have done so;
+ * - direct: all members have come; each stores what it has straight into the others' dest; all have
+ *   done so;
  * - far, where some member cannot be mapped: the same by puts, between barriers of the team. */
 #ifndef GSHMEM_COLL_MOVE_CUH
 #define GSHMEM_COLL_MOVE_CUH

@@ -275,7 +275,7 @@ GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
 {
     uint32_t round = b->idle_rounds++;
     b->idle_yields = 0;
-    /* Under the thread sanitizer it would write to the CUDA thread's stack as somebody else. */
+    /* Under the thread sanitizer it would write to the CUDA thread's stack as another thread. */
     bool is_helped = b->config->help && !gsh_tsan_is_on() && help(b);
     uint32_t first = is_helped ? HELP_ROUNDS : PAUSE_ROUNDS;
     if (round < first) {

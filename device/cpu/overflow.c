@@ -13,7 +13,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned n_threads;       /* under lock, as what follows */
-static bool is_kept;             /* somebody's handler stands above ours and may call it */
+static bool is_kept;             /* another handler was installed over ours and may call it */
 static struct sigaction earlier; /* read by the handler, which is not installed while it changes */
 static __thread void *signal_stack; /* the calling thread's, NULL: it has one of its own or none */
 
@@ -47,7 +47,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
     } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
         earlier.sa_handler(sig);
     } else {
-        /* As if we had not been here: the fault comes again, or the signal that somebody sent. */
+        /* As if we had not been here: the fault comes again, or the signal that was sent. */
         signal(sig, SIG_DFL);
         if (info->si_code <= 0) {
             raise(sig);

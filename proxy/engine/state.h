@@ -48,7 +48,7 @@ struct gsh_task {
                                * puts: copies to come */
     uint8_t source;           /* a ring's number, or GSH_SOURCE_HOST */
     bool needs_fence;         /* a FENCE came between it and the one before */
-    bool is_posted;           /* host's: nobody waits for it, it goes back to its pool */
+    bool is_posted;           /* host's: no thread waits for it, it goes back to its pool */
     bool is_done;             /* for the submitter */
     struct gsh_link flight;   /* host's: in proxy.flight until it is done */
     uint64_t flight_sequence; /* host's: grows */

@@ -482,7 +482,7 @@ void gshmem_finalize(void)
         gsh_require(pe, call, pe->device_ops->quiet(pe));
         gsh_far_quiet_all(pe, call);
     }
-    /* nobody uses this PE's memory, page or messages after the last round: see the two steps in
+    /* no PE uses this one's memory, page or messages after the last round: see the two steps in
      * order */
     gsh_require(pe, call,
                 pe->is_device_ready ? gsh_heap_leave(pe->heap)

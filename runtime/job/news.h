@@ -20,7 +20,7 @@ struct gsh_net {
     struct gsh_instance *pe;
     /* these are atomic */
     bool is_closed; /* the job has ended well */
-    bool is_ending; /* somebody sees to this PE's end */
+    bool is_ending; /* a thread carries out this PE's end */
     bool has_heard; /* from another PE */
     /* of the thread that carries out the end */
     bool is_found_here;
@@ -31,7 +31,7 @@ struct gsh_net {
 /* Tells the job that PE origin ends it, along the connections that collective calls use; PEs that
  * hear of it tell the next and end silently. Once per PE; nothing where there is no network. */
 void gsh_news_tell(struct gsh_instance *pe, int origin, int status, const char *text);
-/* Whether somebody sees to this PE's end. */
+/* Whether a thread carries out this PE's end. */
 bool gsh_news_is_ending(const struct gsh_net *net);
 
 /* For net.c: whether the caller is the one that carries out the end, and fills net->news. */

@@ -5,7 +5,7 @@
 
 struct gsh_instance;
 
-/* If the device has reported an error, and nobody has worded it, prints that: for a process that is
+/* If the device has reported an error that has not been printed, prints it: for a process that is
  * ending anyhow. */
 void gsh_report_print(struct gsh_instance *pe);
 

@@ -87,7 +87,7 @@ __attribute__((no_sanitize("address", "thread"))) static void copy_pages(void *t
     }
 }
 
-/* Maps the block over the segment, in one step: nobody sees it empty. */
+/* Maps the block over the segment in one step, so that no thread sees it empty. */
 static enum gsh_result map_over(const struct segment *s, void *block)
 {
     void *there = (void *)(uintptr_t)s->start;
