@@ -38,6 +38,8 @@ const char *gsh_vote_name(enum gsh_vote_call call)
         [GSH_VOTE_REALLOC] = "gshmem_realloc",
         [GSH_VOTE_STATICS] = "init with symmetric globals",
         [GSH_VOTE_FREE] = "gshmem_free",
+        [GSH_VOTE_REGISTER] = "gshmemx_buffer_register_symmetric",
+        [GSH_VOTE_UNREGISTER] = "gshmemx_buffer_unregister_symmetric",
         [GSH_VOTE_FINALIZE] = "gshmem_finalize",
         [GSH_VOTE_STEP] = "a step of an allocation",
     };
@@ -64,6 +66,11 @@ static void describe(const struct gsh_vote *v, char *text, size_t size)
         snprintf(text, size, "has a range of %llu bytes, %llu of them internal", a, b);
     } else if (v->call == GSH_VOTE_STEP) {
         snprintf(text, size, "is at step %llu", a);
+    } else if (v->call == GSH_VOTE_REGISTER) {
+        snprintf(text, size, "registers %llu bytes from %llu bytes behind the start of a page on",
+                 a, b);
+    } else if (v->call == GSH_VOTE_UNREGISTER) {
+        snprintf(text, size, "unregisters %llu bytes at heap offset %llu", a, b);
     } else if (v->call != GSH_VOTE_FREE) {
         snprintf(text, size, "asks for %llu bytes aligned to %llu", a, b);
     } else if (v->args[0] == GSH_VOTE_FREE_NULL) {

@@ -14,10 +14,12 @@ enum gsh_vote_call {
     GSH_VOTE_CALLOC,
     GSH_VOTE_ALIGN,
     GSH_VOTE_REALLOC,
-    GSH_VOTE_STATICS,  /* in init: the program's globals */
-    GSH_VOTE_FREE,     /* args: offset or one of GSH_VOTE_FREE_ */
-    GSH_VOTE_FINALIZE, /* no args */
-    GSH_VOTE_STEP,     /* within one of the above; args: which, in order */
+    GSH_VOTE_STATICS,    /* in init: the program's globals */
+    GSH_VOTE_FREE,       /* args: offset or one of GSH_VOTE_FREE_ */
+    GSH_VOTE_REGISTER,   /* args: bytes, bytes behind the last boundary of a page */
+    GSH_VOTE_UNREGISTER, /* args: bytes, offset */
+    GSH_VOTE_FINALIZE,   /* no args */
+    GSH_VOTE_STEP,       /* within one of the above; args: which, in order */
 };
 
 #define GSH_VOTE_FREE_NULL    UINT64_MAX       /* free(NULL) */

@@ -43,7 +43,9 @@ template <class Op, class T> struct compute_kernel {
         const T *source = pointer<const T>(a.source);
         const group_launch g = whole_launch();
         if (a.coll == GSH_COLL_ADD)
-            detail::add_slots<Op>(the_call(a), g, dest, a.nelems, a.root);
+            detail::add_slots<Op>(the_call(a), g, dest, a.nelems, a.root, (uint64_t)a.dst);
+        else if (a.coll == GSH_COLL_NEAR)
+            detail::add_near<Op>(the_call(a), g, dest, source, a.nelems);
         else if (a.coll == GSH_COLL_REDUCE)
             reduce<Op>(default_context(), g, &a.team, dest, source, a.nelems, a.lane, a.call);
         else
@@ -109,6 +111,15 @@ __global__ void __launch_bounds__(512)
         if (g.block() == 0)
             detail::scatter_far(the_call(a), g.block_part(), static_cast<const uint8_t *>(source),
                                 a.nelems, (uint64_t)a.dst, (uint64_t)a.sst);
+        break;
+    case GSH_COLL_MEET:
+        if (g.block() == 0)
+            detail::far_barrier(the_call(a), g.block_part());
+        break;
+    case GSH_COLL_RAILS:
+        if (g.block() == 0)
+            detail::rails_far(the_call(a), g.block_part(), static_cast<uint8_t *>(dest), a.nelems,
+                              (uint64_t)a.sst);
         break;
     case GSH_COLL_SPREAD:
         if (g.block() == 0)

@@ -40,6 +40,15 @@ __device__ __forceinline__ uint32_t wait_for_bits(const C &c, const lock_words &
         call, l.me, 0, bits);
 }
 
+/* For what finalize says of locks that are held; a GPU pays for it in checking builds alone. */
+template <class C> __device__ __forceinline__ void count_lock(const C &c, uint64_t change)
+{
+#if !defined(GSHMEM_CHECKS)
+    if constexpr (is_cpu_device)
+#endif
+        reduce_add(&control_of(c)->n_locks, change);
+}
+
 template <class C>
 __device__ __forceinline__ bool take_lock(const C &c, const lock_words &l, const char *call)
 {
@@ -58,6 +67,7 @@ template <class C> __device__ GSHMEM_APART void set_lock(const C &c, long *lock,
         atomic_and(c, l.node, ~GSH_LOCK_GRANTED, l.me, call);
     }
     fence_acq_rel(); /* pairs with quiet's fence in the clear_lock before */
+    count_lock(c, 1);
 }
 
 template <class C> __device__ GSHMEM_APART int test_lock(const C &c, long *lock, const char *call)
@@ -70,6 +80,7 @@ template <class C> __device__ GSHMEM_APART int test_lock(const C &c, long *lock,
         return 1;
     }
     fence_acq_rel(); /* as in set_lock */
+    count_lock(c, 1);
     return 0;
 }
 
@@ -82,6 +93,7 @@ template <class C> __device__ GSHMEM_APART void clear_lock(const C &c, long *loc
     if ((node & GSH_LOCK_TAKEN) == 0)
         report(c, GSH_REPORT_LOCK_NOT_HELD, call, l.me, 0, reinterpret_cast<uint64_t>(lock), 0, 0,
                0);
+    count_lock(c, ~(uint64_t)0);
     if ((node & GSH_LOCK_BEHIND) == 0) {
         if (atomic_compare_swap(c, l.tail, me, 0u, l.home, call) == me) {
             atomic_and(c, l.node, ~GSH_LOCK_TAKEN, l.me, call);

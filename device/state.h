@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 4u
+#define GSH_STATE_VERSION 5u
 
 #ifdef __cplusplus
 #define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
@@ -49,12 +49,15 @@ struct gsh_team_state {
     int32_t handle;
     int32_t n_pes, my_index;
     int32_t first_pe, pe_stride;
-    int32_t n_lanes, reserved0;
+    int32_t n_lanes;
+    int32_t n_rails;     /* the fewest members on one of its nodes */
     uint64_t pes;        /* const int32_t[n_pes] in device-readable memory, or 0 */
     uint64_t sync_off;   /* lane 0's struct gsh_sync_area: offset from every PE's heap base */
     uint64_t lane_bytes; /* from one lane's to the next's */
     uint64_t leaders;    /* const int32_t[n_nodes]: each node's leader, its PE number; or 0 */
-    uint64_t near; /* const int32_t[n_near]: this PE's node, indexes in the team, leader first */
+    uint64_t near; /* const int32_t[n_near]: this PE's node, indexes in the team, leader first; or
+                      0. It is part of a table of all members, node by node, in which near_begin are
+                      before it, and behind which n_nodes + 1 words say where each node begins */
     int32_t n_nodes, my_node; /* my_node: in leaders */
     int32_t n_near, my_near;  /* my_near: in near; 0 for the leader */
     /* Slots for data that carry flags (device/coll/flagged.cuh): for each lane two buffers with one
@@ -62,11 +65,13 @@ struct gsh_team_state {
     uint64_t wide_off, slots_off; /* from every PE's heap base: lane 0's, lane 1's */
     uint32_t wide_slot_bytes, slot_bytes;
     /* Teams with far members: for each lane two halves with a slot for each member (coll/far.cuh).
-     */
+     * Lane 0's, whose slots are wide, come first. */
     uint64_t work_off;
-    uint32_t work_slot_bytes, reserved1;
+    uint32_t work_wide_slot_bytes, work_slot_bytes;
+    int32_t near_begin;
+    uint32_t reserved;
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 128, "gsh_team_state is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 136, "gsh_team_state is wire");
 
 #define GSH_SYNC_ROUNDS 31 /* of any number of nodes */
 
@@ -187,7 +192,11 @@ struct gsh_control {
     uint64_t n_allocs;
     uint64_t ctx_table; /* const struct gsh_ctx_record[GSH_CTX_PLACES], device-readable; 0: no
                          * checks */
-    uint64_t reserved2[5];
+    /* Locks that this PE's kernels have set less those that they have cleared: on the CPU device,
+     * and in checking builds of kernels. They write it by atomics; its host reads it in finalize.
+     */
+    uint64_t n_locks;
+    uint64_t reserved2[4];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256, "gsh_control is wire");
 
@@ -250,8 +259,11 @@ struct gsh_state {
     /* The most bytes that a member may send in all in a collective whose data carry flags, by the
      * group that calls: thread, warp, block, several blocks. */
     uint32_t flagged_max[4];
+    /* Of collectives with far members (coll/far.cuh): up to far_flat bytes each member deals with
+     * all others; above that nodes do, in pieces of at most far_piece bytes. */
+    uint32_t far_flat, far_piece;
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 152, "gsh_state is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 160, "gsh_state is wire");
 GSH_STATIC_ASSERT(offsetof(struct gsh_state, routes) == 64, "gsh_state is wire");
 
 /* What a translation unit with kernels registers from a static constructor. `fill` copies the

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bootstrap/agree.h"
+#include "device/state.h"
+#include "heap/alias.h"
 #include "heap/memory.h"
 #include "heap/offset.h"
 #include "heap/physical.h"
@@ -27,9 +29,10 @@
 struct gsh_heap {
     struct gsh_physical physical;
     struct gsh_offset *offset; /* manages [0, physical.committed) */
+    struct gsh_aliases aliases;
     /* Queries may come from any thread, beside the one in a collective call: they hold it shared,
-     * and that one holds it alone while it changes `offset`. Partner of each other; nothing else is
-     * under it. */
+     * and that one holds it alone while it changes `offset` or the list of aliases. Partner of each
+     * other; nothing else is under it. */
     pthread_rwlock_t offset_lock;
     uint64_t base, stride;
     uint64_t max_align;      /* that every PE's base has */
@@ -265,6 +268,9 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
         r = gsh_offset_create(0, &heap->offset);
     }
     if (r == GSH_OK) {
+        r = gsh_aliases_init(&heap->aliases, p, o->stride_bytes, &heap->offset_lock);
+    }
+    if (r == GSH_OK) {
         r = offset_prepare(heap, first_plan(heap, o->internal_bytes).generous);
     }
     return r;
@@ -343,6 +349,7 @@ void gsh_heap_destroy(struct gsh_heap **heap)
     if (h == NULL) {
         return;
     }
+    gsh_aliases_finish(&h->aliases);
     gsh_offset_destroy(&h->offset);
     gsh_physical_finish(&h->physical);
     pthread_rwlock_destroy(&h->offset_lock);
@@ -367,11 +374,16 @@ bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t by
     return address >= heap->base && gsh_range_fits(address - heap->base, bytes, heap->stride);
 }
 
-/* The live block that holds offset off. */
+/* The live block, or the lent memory, that holds offset off. */
 static bool find_block(struct gsh_heap *heap, uint64_t off, struct gsh_offset_block *block)
 {
     pthread_rwlock_rdlock(&heap->offset_lock);
     bool found = gsh_offset_containing(heap->offset, off, block);
+    const struct gsh_alias *alias = found ? NULL : gsh_aliases_find(&heap->aliases, off);
+    if (alias != NULL) {
+        *block = (struct gsh_offset_block){.off = alias->off, .bytes = alias->bytes};
+        found = true;
+    }
     pthread_rwlock_unlock(&heap->offset_lock);
     return found;
 }
@@ -392,7 +404,8 @@ uint64_t gsh_heap_size_of(struct gsh_heap *heap, const void *ptr)
     struct gsh_offset_block block;
     uint64_t off = (uint64_t)(uintptr_t)ptr - heap->base;
     bool starts_here = gsh_heap_contains(heap, ptr, 1) && off >= heap->internal_bytes &&
-                       find_block(heap, off, &block) && block.off == off;
+                       off < heap->physical.committed && find_block(heap, off, &block) &&
+                       block.off == off;
     return starts_here ? block.bytes : 0;
 }
 
@@ -408,13 +421,14 @@ void gsh_heap_stats_get(struct gsh_heap *heap, struct gsh_heap_stats *out)
     struct gsh_offset_stats s;
     pthread_rwlock_rdlock(&heap->offset_lock);
     gsh_offset_stats_get(heap->offset, &s);
+    const uint64_t limit = gsh_aliases_limit(&heap->aliases);
     pthread_rwlock_unlock(&heap->offset_lock);
     uint64_t committed = s.size;
     *out = (struct gsh_heap_stats){
         .range = heap->stride,
         .committed = committed,
         .used = s.used - heap->internal_bytes,
-        .largest_free = gsh_max_u64(s.largest_free, s.tail_free + heap->stride - committed),
+        .largest_free = gsh_max_u64(s.largest_free, s.tail_free + limit - committed),
         .high_water = s.high_water - heap->internal_bytes,
         .overhead = heap->internal_bytes,
     };
@@ -425,6 +439,12 @@ uint64_t gsh_heap_allocations(struct gsh_heap *heap, struct gsh_alloc_range *out
     pthread_rwlock_rdlock(&heap->offset_lock);
     /* gsh_alloc_range is two uint64_t, offset and bytes. */
     uint64_t n = gsh_offset_list(heap->offset, heap->internal_bytes, (uint64_t(*)[2])out, max);
+    for (int i = 0; i < heap->aliases.n; i++, n++) {
+        if (n < max) {
+            out[n] = (struct gsh_alloc_range){.off = heap->aliases.list[i].off,
+                                              .bytes = heap->aliases.list[i].bytes};
+        }
+    }
     pthread_rwlock_unlock(&heap->offset_lock);
     return n;
 }
@@ -450,11 +470,12 @@ static enum gsh_result make_plan(const struct gsh_heap *heap, uint64_t bytes, ui
 {
     uint64_t committed = heap->physical.committed;
     uint64_t need = gsh_offset_need(heap->offset, bytes, align);
-    if (need > heap->stride) {
+    const uint64_t limit = gsh_aliases_limit(&heap->aliases);
+    if (need > limit) {
         return gsh_note(GSH_ERR_NOMEM,
                         "the heap would outgrow its range of %" PRIu64
                         " bytes; GSHMEM_HEAP_RANGE sets that",
-                        heap->stride);
+                        limit);
     }
     if (need <= committed) {
         return GSH_OK;
@@ -463,7 +484,7 @@ static enum gsh_result make_plan(const struct gsh_heap *heap, uint64_t bytes, ui
     uint64_t share = gsh_min_u64(committed / GROWTH_SHARE, GROWTH_LIMIT);
     share = gsh_max_u64(share, heap->room_bytes);
     plan->generous = gsh_max_u64(plan->exact, gsh_align_up(share, GSH_MEMORY_CHUNK));
-    plan->generous = gsh_min_u64(plan->generous, heap->stride - committed);
+    plan->generous = gsh_min_u64(plan->generous, limit - committed);
     return GSH_OK;
 }
 
@@ -567,6 +588,25 @@ enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
                             heap->keep_bytes);
     offset_shrink(heap);
     return r == GSH_OK ? check_walk(heap) : r;
+}
+
+/* ---- memory of the program's ---- */
+
+enum gsh_result gsh_heap_register(struct gsh_heap *heap, void *ptr, uint64_t bytes, void **out)
+{
+    uint64_t off;
+    enum gsh_result r = gsh_aliases_add(&heap->aliases, ptr, bytes, &off);
+    if (r == GSH_OK) {
+        *out = (void *)(uintptr_t)(heap->base + off);
+    }
+    return r;
+}
+
+enum gsh_result gsh_heap_unregister(struct gsh_heap *heap, void *ptr, uint64_t bytes)
+{
+    const bool is_inside = gsh_heap_contains(heap, ptr, 1);
+    return gsh_aliases_remove(
+        &heap->aliases, is_inside ? (uint64_t)(uintptr_t)ptr - heap->base : UINT64_MAX, bytes);
 }
 
 enum gsh_result gsh_heap_leave(struct gsh_heap *heap)

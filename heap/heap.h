@@ -16,15 +16,16 @@ struct gsh_heap;
 
 enum gsh_memory_kind { GSH_MEMORY_HOST, GSH_MEMORY_CUDA };
 
-/* A subscriber to changes of this PE's own physical memory. Subscribers hear in order that memory
- * has come, and in reverse order that it goes. */
+/* A subscriber to changes of this PE's own physical memory: of what the heap grows and shrinks by,
+ * each part from where the last one ends, and of memory that the program lends, which lies apart
+ * from that. Subscribers hear in order that memory has come, and in reverse order that it goes. */
 struct gsh_heap_events {
     /* [off, off + bytes) has come, at address `memory`. All PEs are told in step, so the bootstrap
      * may be used. When it fails on any PE the memory goes again on all, and the subscribers after
      * this one never hear of it. Words its failure. */
     enum gsh_result (*came)(void *context, void *memory, uint64_t off, uint64_t bytes);
-    /* What came at off is about to go; no PE uses it. Told of each that `came` was GSH_OK for, the
-     * latest first. Not collective. */
+    /* What came at off is about to go; no PE uses it. Told of each that `came` was GSH_OK for, of
+     * the heap's own parts the latest first. Not collective. */
     void (*goes)(void *context, uint64_t off);
     void *context;
 };
@@ -96,6 +97,16 @@ GSH_CHECK_RESULT enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_
  * anything is done; on return no PE uses the block any more. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr);
 
+/* Collective: memory of the program's becomes symmetric, at *out and without a copy; what it has of
+ * it stays valid. Sizes that differ, or places within a page: GSH_ERR_SYMMETRY. On any failure,
+ * told as those of gsh_heap_alloc, nothing has changed. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_register(struct gsh_heap *heap, void *ptr, uint64_t bytes,
+                                                   void **out);
+/* Collective: what register gave for as many bytes is no more; else GSH_ERR_ARG. On return no PE
+ * uses it any more. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_unregister(struct gsh_heap *heap, void *ptr,
+                                                     uint64_t bytes);
+
 /* Collective: all PEs are about to finalize, else GSH_ERR_SYMMETRY. Also a barrier. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_leave(struct gsh_heap *heap);
 
@@ -109,8 +120,8 @@ struct gsh_heap_stats {
 };
 void gsh_heap_stats_get(struct gsh_heap *heap, struct gsh_heap_stats *out);
 
-/* The user's live allocations in order of offset, for the device's checks: at most max are written
- * to out (as pairs offset, bytes); returns how many there are. */
+/* The user's live allocations, and behind them lent memory, in order of offset, for the device's
+ * checks: at most max are written to out (as pairs offset, bytes); returns how many there are. */
 struct gsh_alloc_range;
 uint64_t gsh_heap_allocations(struct gsh_heap *heap, struct gsh_alloc_range *out, uint64_t max);
 

@@ -40,6 +40,23 @@ struct gsh_share {
     uint8_t bytes[64]; /* a CUDA FABRIC handle */
 };
 
+/* A piece of memory that a program has lent to the heap; other processes can map each by itself. */
+struct gsh_piece {
+    uint64_t bytes;
+    uint64_t at;     /* host memory: where it begins in its file */
+    uint64_t handle; /* of that kind: a descriptor, a handle of CUDA's */
+};
+
+/* What the program's memory was found to lie in: [start, start + bytes), piece after piece. */
+struct gsh_lent {
+    uint64_t start, bytes;
+    struct gsh_piece *pieces;
+    int n_pieces;
+    bool is_open;  /* the handles are held */
+    bool is_moved; /* host memory: was private, and is a file's now, which has that inode */
+    uint64_t inode;
+};
+
 struct gsh_memory_options {
     int n_slots;
     bool is_shared;               /* other processes will map this memory */
@@ -85,7 +102,43 @@ struct gsh_memory_ops {
      * looked at for GSH_SHARE_NOTHING. */
     enum gsh_result (*accept)(struct gsh_memory *memory, int slot, uint64_t addr,
                               struct gsh_chunk chunk, const struct gsh_share *share);
+
+    /* ---- memory that the program has by other means, and has mapped there for the heap, too ----
+     */
+
+    uint64_t (*granule)(void); /* pieces begin and end at multiples of it */
+    /* Finds what [addr, addr + bytes) lies in, and makes it such that others can map it. Its
+     * addresses stay valid, and its contents as they are. */
+    enum gsh_result (*lend)(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
+                            struct gsh_lent *out);
+    /* The program has it for itself again, if it still has it; nothing maps it any more. Takes
+     * zeroes. */
+    void (*give_back)(struct gsh_memory *memory, struct gsh_lent *lent);
+    /* Everybody has mapped it: lets go of the handles. */
+    void (*settle)(struct gsh_lent *lent);
+    /* Maps a piece, readable and writable, at addr; share it as a chunk is; map another process's,
+     * of which bytes and at are known. */
+    enum gsh_result (*attach)(struct gsh_memory *memory, uint64_t addr,
+                              const struct gsh_piece *piece);
+    enum gsh_result (*share_piece)(struct gsh_memory *memory, const struct gsh_piece *piece,
+                                   struct gsh_share *out);
+    enum gsh_result (*accept_piece)(struct gsh_memory *memory, int slot, uint64_t addr,
+                                    const struct gsh_piece *piece, const struct gsh_share *share);
 };
+
+/* Host memory's, of lent_host.c. */
+GSH_CHECK_RESULT enum gsh_result gsh_host_lend(struct gsh_memory *memory, uint64_t addr,
+                                               uint64_t bytes, struct gsh_lent *out);
+void gsh_host_give_back(struct gsh_memory *memory, struct gsh_lent *lent);
+void gsh_host_settle(struct gsh_lent *lent);
+GSH_CHECK_RESULT enum gsh_result gsh_host_attach(struct gsh_memory *memory, uint64_t addr,
+                                                 const struct gsh_piece *piece);
+GSH_CHECK_RESULT enum gsh_result gsh_host_share_piece(struct gsh_memory *memory,
+                                                      const struct gsh_piece *piece,
+                                                      struct gsh_share *out);
+GSH_CHECK_RESULT enum gsh_result gsh_host_accept_piece(struct gsh_memory *memory, int slot,
+                                                       uint64_t addr, const struct gsh_piece *piece,
+                                                       const struct gsh_share *share);
 
 extern const struct gsh_memory_ops gsh_memory_host;
 /* NULL when built without CUDA. */

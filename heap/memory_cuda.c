@@ -260,6 +260,15 @@ static enum gsh_share_kind cuda_share_kind(const struct gsh_memory *memory, uint
     return cuda_memory(memory)->is_fabric ? GSH_SHARE_BYTES : GSH_SHARE_FD;
 }
 
+static enum gsh_result export_handle(const struct cuda_memory *m,
+                                     CUmemGenericAllocationHandle handle, struct gsh_share *out)
+{
+    void *to = m->is_fabric ? (void *)out->bytes : &out->fd;
+    return gsh_cuda_note(
+        gsh_cuda()->MemExportToShareableHandle(to, handle, m->prop.requestedHandleTypes, 0),
+        "cuMemExportToShareableHandle");
+}
+
 static enum gsh_result cuda_share(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk,
                                   struct gsh_share *out)
 {
@@ -272,9 +281,7 @@ static enum gsh_result cuda_share(struct gsh_memory *memory, uint64_t addr, stru
     if (r != GSH_OK) {
         return r;
     }
-    void *to = m->is_fabric ? (void *)out->bytes : &out->fd;
-    r = gsh_cuda_note(cuda->MemExportToShareableHandle(to, handle, m->prop.requestedHandleTypes, 0),
-                      "cuMemExportToShareableHandle");
+    r = export_handle(m, handle, out);
     cuda->MemRelease(handle);
     if (r == GSH_OK && !m->is_fabric) {
         keep_fd(m, out->fd, chunk.off);
@@ -307,6 +314,123 @@ static enum gsh_result cuda_accept(struct gsh_memory *memory, int slot, uint64_t
     return r;
 }
 
+/* ---- memory that the program has lent ---- */
+
+static uint64_t cuda_granule(void)
+{
+    return GSH_MEMORY_CHUNK;
+}
+
+static void cuda_settle(struct gsh_lent *lent)
+{
+    for (int i = 0; lent->is_open && i < lent->n_pieces; i++) {
+        gsh_cuda()->MemRelease(lent->pieces[i].handle);
+    }
+    lent->is_open = false;
+}
+
+static void cuda_give_back(struct gsh_memory *memory, struct gsh_lent *lent)
+{
+    (void)memory;
+    cuda_settle(lent);
+    free(lent->pieces);
+    *lent = (struct gsh_lent){0};
+}
+
+/* Whether others can map a piece, and it is this PE's. */
+static enum gsh_result check_piece(const struct cuda_memory *m, const struct gsh_piece *piece)
+{
+    CUmemAllocationProp prop;
+    enum gsh_result r =
+        gsh_cuda_note(gsh_cuda()->MemGetAllocationPropertiesFromHandle(&prop, piece->handle),
+                      "cuMemGetAllocationPropertiesFromHandle");
+    if (r != GSH_OK) {
+        return r;
+    }
+    if (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        prop.location.id != m->prop.location.id) {
+        return gsh_note(GSH_ERR_ARG, "it is not memory of this PE's GPU %d",
+                        (int)m->prop.location.id);
+    }
+    unsigned wanted = m->prop.requestedHandleTypes;
+    if ((prop.requestedHandleTypes & wanted) != wanted) {
+        return gsh_note(GSH_ERR_UNSUPPORTED,
+                        "its cuMemCreate did not ask for handles that can be passed on: "
+                        "requestedHandleTypes must have %s",
+                        m->is_fabric ? "CU_MEM_HANDLE_TYPE_FABRIC"
+                                     : "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR");
+    }
+    return GSH_OK;
+}
+
+/* The mapping that has the byte at addr, as one more piece, which begins at *start. */
+static enum gsh_result add_piece(const struct cuda_memory *m, uint64_t addr, struct gsh_lent *lent,
+                                 uint64_t *start)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    CUdeviceptr base = 0;
+    size_t bytes = 0;
+    CUmemGenericAllocationHandle handle;
+    if (cuda->MemGetAddressRange(&base, &bytes, addr) != CUDA_SUCCESS) {
+        return gsh_note(GSH_ERR_ARG, "no GPU memory is at %#llx: it was freed, or never allocated",
+                        (unsigned long long)addr);
+    }
+    struct gsh_piece *pieces =
+        realloc(lent->pieces, (size_t)(lent->n_pieces + 1) * sizeof(*pieces));
+    if (pieces == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for the buffer's pieces");
+    }
+    lent->pieces = pieces;
+    if (cuda->MemRetainAllocationHandle(&handle, (void *)(uintptr_t)base) != CUDA_SUCCESS) {
+        return gsh_note(GSH_ERR_UNSUPPORTED,
+                        "cudaMalloc's memory cannot be shared in place: take memory of "
+                        "cuMemCreate, PyTorch's expandable segments, or gshmem_malloc");
+    }
+    pieces[lent->n_pieces] = (struct gsh_piece){.bytes = bytes, .handle = handle};
+    *start = base;
+    return check_piece(m, &pieces[lent->n_pieces++]);
+}
+
+static enum gsh_result cuda_lend(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
+                                 struct gsh_lent *out)
+{
+    struct gsh_lent lent = {.is_open = true};
+    enum gsh_result r = GSH_OK;
+    for (uint64_t at = addr; r == GSH_OK && at < addr + bytes; at = lent.start + lent.bytes) {
+        uint64_t start = 0;
+        r = add_piece(cuda_memory(memory), at, &lent, &start);
+        if (r == GSH_OK) {
+            lent.start = lent.n_pieces == 1 ? start : lent.start;
+            lent.bytes += lent.pieces[lent.n_pieces - 1].bytes;
+        }
+    }
+    if (r != GSH_OK) {
+        cuda_give_back(memory, &lent);
+        return r;
+    }
+    *out = lent;
+    return GSH_OK;
+}
+
+static enum gsh_result cuda_attach(struct gsh_memory *memory, uint64_t addr,
+                                   const struct gsh_piece *piece)
+{
+    return map_handle(cuda_memory(memory), piece->handle, addr, piece->bytes);
+}
+
+static enum gsh_result cuda_share_piece(struct gsh_memory *memory, const struct gsh_piece *piece,
+                                        struct gsh_share *out)
+{
+    return export_handle(cuda_memory(memory), piece->handle, out);
+}
+
+static enum gsh_result cuda_accept_piece(struct gsh_memory *memory, int slot, uint64_t addr,
+                                         const struct gsh_piece *piece,
+                                         const struct gsh_share *share)
+{
+    return cuda_accept(memory, slot, addr, (struct gsh_chunk){.bytes = piece->bytes}, share);
+}
+
 static const struct gsh_memory_ops cuda_ops = {
     .name = "cuda",
     .reserve = cuda_reserve,
@@ -320,6 +444,13 @@ static const struct gsh_memory_ops cuda_ops = {
     .share_kind = cuda_share_kind,
     .share = cuda_share,
     .accept = cuda_accept,
+    .granule = cuda_granule,
+    .lend = cuda_lend,
+    .give_back = cuda_give_back,
+    .settle = cuda_settle,
+    .attach = cuda_attach,
+    .share_piece = cuda_share_piece,
+    .accept_piece = cuda_accept_piece,
 };
 
 const struct gsh_memory_ops *const gsh_memory_cuda = &cuda_ops;

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "runtime/base/pages.h"
 #include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 
@@ -338,4 +339,11 @@ const struct gsh_memory_ops gsh_memory_host = {
     .share_kind = host_share_kind,
     .share = host_share,
     .accept = host_accept,
+    .granule = gsh_page_size,
+    .lend = gsh_host_lend,
+    .give_back = gsh_host_give_back,
+    .settle = gsh_host_settle,
+    .attach = gsh_host_attach,
+    .share_piece = gsh_host_share_piece,
+    .accept_piece = gsh_host_accept_piece,
 };

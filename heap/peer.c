@@ -21,10 +21,14 @@ static void space_destroy(struct gsh_space *space)
             }
         }
     }
+    for (int i = 0; i < space->n_pieces; i++) {
+        space->ops->unmap(space->pieces[i].addr, space->pieces[i].bytes);
+    }
     space->ops->unreserve(&space->range);
     free(space->pe_of_slot);
     free(space->is_foreign);
     free(space->chunks);
+    free(space->pieces);
     free(space);
 }
 
@@ -142,6 +146,7 @@ void gsh_peers_finish(struct gsh_peers *peers)
     free(peers->fds);
     free(peers->devices);
     free(peers->gathered);
+    free(peers->wires);
     memset(peers, 0, sizeof(*peers));
 }
 
@@ -302,4 +307,101 @@ void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk)
     }
     unmap_first(peers, peers->n_foreign, chunk);
     peers->space->n_chunks--;
+}
+
+/* ---- lent memory ---- */
+
+enum gsh_result gsh_peers_prepare_pieces(struct gsh_peers *peers, int n)
+{
+    struct gsh_space *space = peers->space;
+    if (peers->wires == NULL && !gsh_fault()) {
+        peers->wires = calloc((size_t)peers->bootstrap->size, sizeof(*peers->wires));
+    }
+    bool has_room = peers->wires != NULL;
+    int needed = peers->is_leader ? space->n_pieces + n : 0;
+    if (has_room && peers->is_leader && needed > space->n_pieces_room) {
+        int room = 2 * needed + 16;
+        struct gsh_peer_piece *pieces =
+            gsh_fault() ? NULL : realloc(space->pieces, (size_t)room * sizeof(*pieces));
+        has_room = pieces != NULL;
+        space->pieces = has_room ? pieces : space->pieces;
+        space->n_pieces_room = has_room ? room : space->n_pieces_room;
+    }
+    return has_room ? GSH_OK : gsh_note(GSH_ERR_NOMEM, "no host memory for a list of buffers");
+}
+
+/* The leader's part: maps what was told, with the descriptors in fds where these are passed. */
+static enum gsh_result accept_pieces(struct gsh_peers *peers, struct gsh_memory *memory,
+                                     uint64_t off)
+{
+    struct gsh_space *space = peers->space;
+    enum gsh_result r = GSH_OK;
+    for (int i = 0; peers->is_leader && i < peers->n_foreign && r == GSH_OK; i++) {
+        const struct gsh_piece_wire *wire = &peers->wires[peers->foreign_pe[i]];
+        if (wire->bytes == 0) {
+            continue;
+        }
+        struct gsh_share share = {.fd = peers->fds[i]};
+        memcpy(share.bytes, wire->share, sizeof(share.bytes));
+        const struct gsh_piece piece = {.bytes = wire->bytes, .at = wire->at};
+        uint64_t addr = gsh_peers_address(peers, peers->foreign_slot[i], wire->off);
+        r = memory->ops->accept_piece(memory, peers->foreign_slot[i], addr, &piece, &share);
+        if (r == GSH_OK) {
+            space->pieces[space->n_pieces++] =
+                (struct gsh_peer_piece){.addr = addr, .bytes = wire->bytes, .off = off};
+        }
+    }
+    return r;
+}
+
+enum gsh_result gsh_peers_map_piece(struct gsh_peers *peers, struct gsh_memory *memory,
+                                    uint64_t off, const struct gsh_piece *piece, uint64_t piece_off)
+{
+    struct gsh_bootstrap *b = peers->bootstrap;
+    struct gsh_share mine = {.fd = -1};
+    struct gsh_piece_wire wire = {0};
+    enum gsh_result own = GSH_OK;
+    bool is_shared = peers->n_foreign > 0;
+    if (piece != NULL && is_shared) {
+        own = memory->ops->share_piece(memory, piece, &mine);
+        wire = (struct gsh_piece_wire){.bytes = piece->bytes, .at = piece->at, .off = piece_off};
+        memcpy(wire.share, mine.bytes, sizeof(wire.share));
+    }
+    peers->tag++;
+    for (int i = 0; i < peers->n_foreign; i++) {
+        peers->fds[i] = -1;
+    }
+    enum gsh_result r = b->ops->allgather(b, &wire, sizeof(wire), peers->wires);
+    if (r == GSH_OK && is_shared && memory->ops->share_kind(memory, 0) == GSH_SHARE_FD) {
+        r = gsh_fdpass_exchange(peers->fdpass, peers->foreign_pe, peers->n_foreign, peers->tag,
+                                mine.fd, peers->fds);
+    }
+    if (r == GSH_OK) {
+        r = own == GSH_OK ? accept_pieces(peers, memory, off) : own;
+    }
+    for (int i = 0; i < peers->n_foreign; i++) {
+        if (peers->fds[i] >= 0) {
+            close(peers->fds[i]);
+        }
+    }
+    if (mine.fd >= 0) {
+        close(mine.fd);
+    }
+    return r;
+}
+
+void gsh_peers_unmap_pieces(struct gsh_peers *peers, uint64_t off)
+{
+    struct gsh_space *space = peers->space;
+    int kept = 0;
+    for (int i = 0; peers->is_leader && i < space->n_pieces; i++) {
+        if (space->pieces[i].off == off) {
+            space->ops->unmap(space->pieces[i].addr, space->pieces[i].bytes);
+        } else {
+            space->pieces[kept++] = space->pieces[i];
+        }
+    }
+    if (peers->is_leader) {
+        space->n_pieces = kept;
+    }
 }

@@ -8,6 +8,20 @@
 
 #include "heap/memory.h"
 
+/* What a PE tells of a piece of memory that it lends. */
+struct gsh_piece_wire {
+    uint64_t bytes;    /* 0: it has no such piece */
+    uint64_t at;       /* as in gsh_piece */
+    uint64_t off;      /* from its heap base */
+    uint8_t share[64]; /* gsh_share's bytes */
+};
+
+/* A foreign PE's piece of lent memory, mapped here. */
+struct gsh_peer_piece {
+    uint64_t addr, bytes;
+    uint64_t off; /* of the lent memory, from each PE's heap base */
+};
+
 /* Shared by the PEs of one process. Only the leader changes it, all but refs; the last PE to
  * leave takes it down. */
 struct gsh_space {
@@ -19,6 +33,8 @@ struct gsh_space {
     bool *is_foreign;         /* [n_slots]: of another process */
     struct gsh_chunk *chunks; /* mapped in every foreign slot */
     int n_chunks, n_chunks_room;
+    struct gsh_peer_piece *pieces;
+    int n_pieces, n_pieces_room;
     int refs; /* atomic */
 };
 
@@ -34,6 +50,7 @@ struct gsh_peers {
     int *fds;                       /* [n_foreign], during an exchange */
     struct gsh_share mine;          /* of the chunk in the making */
     struct gsh_share *gathered;     /* [n_pes], what foreign PEs shared last */
+    struct gsh_piece_wire *wires;   /* [n_pes], what they told of pieces last; or NULL */
     CUdevice *devices;              /* of the members, each once */
     int n_devices;
     uint64_t tag; /* of descriptor exchanges: counts calls of map, so it is the same on all PEs */
@@ -68,5 +85,17 @@ GSH_CHECK_RESULT enum gsh_result gsh_peers_map(struct gsh_peers *peers, struct g
                                                struct gsh_chunk chunk);
 /* Not collective: takes the foreign mappings of the last chunk away. */
 void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk);
+
+/* Room in the space for n more pieces, so that noting them later cannot fail. */
+/* Not collective. */
+GSH_CHECK_RESULT enum gsh_result gsh_peers_prepare_pieces(struct gsh_peers *peers, int n);
+/* Collective over all PEs: maps a piece of each foreign PE that has one, as a part of the lent
+ * memory at `off`. piece NULL: this PE has none; else its own lies at piece_off. */
+GSH_CHECK_RESULT enum gsh_result gsh_peers_map_piece(struct gsh_peers *peers,
+                                                     struct gsh_memory *memory, uint64_t off,
+                                                     const struct gsh_piece *piece,
+                                                     uint64_t piece_off);
+/* Not collective: takes away what was mapped for `off`. */
+void gsh_peers_unmap_pieces(struct gsh_peers *peers, uint64_t off);
 
 #endif

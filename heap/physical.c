@@ -102,6 +102,16 @@ static enum gsh_result tell_came(struct gsh_physical *p, struct gsh_chunk chunk,
     return GSH_OK;
 }
 
+enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_chunk chunk, const char *what)
+{
+    return tell_came(p, chunk, what);
+}
+
+void gsh_physical_tell_goes(struct gsh_physical *p, uint64_t off)
+{
+    tell_goes(p, p->n_subscribers, (struct gsh_chunk){.off = off});
+}
+
 enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64_t zero_bytes,
                                   const char *what)
 {

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 Extensions of the host API: start-up by attributes, calls on
+/* SPDX-License-Identifier: Apache-2.0
+ * Extensions of the host API: start-up by attributes, calls on
  * a stream, launches, modules. The rules of gshmem.h hold. A call "on stream" is enqueued and
  * takes its turn there: it begins when the earlier work of the stream is done, and later work sees
  * its effect. Scalars are copied when the call is made; buffers must live until the call has run.
@@ -45,6 +46,12 @@ int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
 /* Returns what an int result means; for the calling thread's latest failure with that result, the
  * reason in full. The text is valid until the thread's next failure. */
 const char *gshmemx_error_string(int error);
+/* From now on this process's messages name calls PREFIX_... and PREFIXx_... instead of gshmem_...
+ * and gshmemx_...: for libraries that give the calls other names. At any time; the string stays. */
+void gshmemx_call_prefix(const char *prefix);
+/* 1: [addr, addr + bytes) lies inside one live symmetric object, an allocation, a registered
+ * buffer, or where they are symmetric the program's globals; else 0. Any thread. */
+int gshmemx_is_symmetric(const void *addr, size_t bytes);
 /* Fills in the present state of this PE's heap, in bytes; all zeros before device set-up. Returns
  * 0 or an error. */
 int gshmemx_heap_info(gshmemx_heap_info_t *info);
@@ -55,6 +62,35 @@ const char *gshmemx_route_name(int pe);
 /* Returns the name of the device that this PE's kernels run on: "cpu" or the GPU's name. NULL
  * before device set-up. */
 const char *gshmemx_device_name(void);
+
+/* ---- memory of the program's own ---------------------------------------------------------------
+ */
+
+/* Makes memory that the program has by other means symmetric: returns the address of its first byte
+ * there, which every call and kernel takes as it takes one of gshmem_malloc. buf_ptr itself stays
+ * valid, and is no symmetric address; both name the same bytes, and nothing is copied. Collective
+ * over all PEs, with the same size, and with buf_ptr equally far behind the start of a page (GPUs:
+ * of 2 MiB) on each; flags is 0. NULL, and nothing changed, if it fails on any; PE 0 prints why.
+ *
+ * GPUs: memory of cuMemCreate that can be passed on (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, or
+ * FABRIC with GSHMEM_HEAP_HANDLE), such as PyTorch's expandable segments; what cudaMalloc gives
+ * cannot be. It may be freed meanwhile: it goes when it is unregistered.
+ * CPU device: shared memory of one file of which the process holds a descriptor open for reading
+ * and writing; and private memory, whose pages become shared ones here and private again at the
+ * end, so that no thread may write on them meanwhile, and a page belongs to one buffer. */
+void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags);
+/* Takes back what the call above gave for `size` bytes: all PEs have made the call, and what they
+ * and their host calls asked for is done, before anything happens. Collective; no kernel uses the
+ * memory. finalize does it for what is left. Returns 0, or on all PEs an error. */
+int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size);
+/* Prepares memory that is no symmetric memory to be the local side of puts and gets: pins host
+ * memory for the GPU, and registers it with the network. It changes nothing but speed. Not
+ * collective, any thread; after device set-up. Buffers do not overlap. Return 0, or an error. */
+int gshmemx_buffer_register(void *addr, size_t length);
+/* The buffer is still there, and nothing that uses it is outstanding. finalize does it for what is
+ * left. */
+int gshmemx_buffer_unregister(void *addr);
+void gshmemx_buffer_unregister_all(void);
 
 /* ---- teams -------------------------------------------------------------------------------------
  */

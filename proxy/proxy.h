@@ -107,8 +107,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy,
 /* The lanes are about to go: their jobs end, and the proxy lets go of them. No further calls are
  * made on it. */
 void gsh_proxy_forget_lanes(struct gsh_proxy *proxy);
-/* The heap has grown by a region that begins where the last one ended, or shrunk by its last one:
- * own part, then every far PE's. See transport.h. */
+/* The heap has grown by a region that begins where the last one ended, or shrunk by its last one;
+ * or a region apart from these, which does not touch them, has come or gone: own part, then every
+ * far PE's. See transport.h. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off,
                                                       uint64_t bytes, const void **key,
                                                       size_t *key_bytes);
@@ -118,6 +119,15 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *pro
                                                            const void *key, size_t key_bytes);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe,
                                                               uint64_t off);
+
+/* Memory of this PE that is no region, and that many puts and gets will have as their local side:
+ * prepares it for the network, until it is unpinned. *pin NULL: there was nothing to do. */
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_pin(struct gsh_proxy *proxy, void *memory,
+                                               uint64_t bytes, void **pin);
+void gsh_proxy_unpin(struct gsh_proxy *proxy, void *pin);
+
+/* Whether the network reaches memory of the device. */
+bool gsh_proxy_reads_device(const struct gsh_proxy *proxy);
 
 /* A ring's host memory: n_slots slots and the words, both zeroed by the caller, freed by it after
  * destroy. The thread drains it from now on; its requests are the context's. */

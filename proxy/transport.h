@@ -77,6 +77,11 @@ struct gsh_transport_ops {
      * even when pe has ended; NULL: nowhere. NULL as a function: never. */
     void *(*map_peer_region)(struct gsh_transport *t, int pe, uint64_t off);
 
+    /* Memory that is no region becomes as fast a source and dest here. NULL as a function: it is.
+     */
+    enum gsh_result (*pin)(struct gsh_transport *t, void *memory, uint64_t bytes, void **pin);
+    void (*unpin)(struct gsh_transport *t, void *pin);
+
     /* *is_pending false: complete already, done is not called. put: source may be reused. get: data
      * is there. An offset outside pe's regions is GSH_ERR_ARG. */
     enum gsh_result (*put)(struct gsh_transport *t, int pe, unsigned path, uint64_t off,

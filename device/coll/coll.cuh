@@ -234,9 +234,7 @@ __device__ __forceinline__ int fcollectmem(const C &c, G g, Team team, void *des
             if (is_mapped(k))
                 fcollect_direct(k, g, to, from, bytes);
             else
-                by_far_way(k, g, [&](auto b) {
-                    fcollect_far(k, b, to, from, bytes, (uint64_t)k.me * bytes);
-                });
+                by_far_way(k, g, [&](auto b) { fcollect_far_equal(k, b, to, from, bytes); });
         });
 }
 

@@ -22,6 +22,9 @@ enum gsh_coll {
     GSH_COLL_SCATTER, /* every member's part of a piece into its work area */
     GSH_COLL_ADD,     /* what the parts are together */
     GSH_COLL_SPREAD,  /* this PE's part of a result to all others */
+    GSH_COLL_MEET,    /* all members have come */
+    GSH_COLL_NEAR,    /* a reduce of the near members' sources, into this PE's dest */
+    GSH_COLL_RAILS,   /* what has been added up goes on, node by node: piece sst of nelems bytes */
     GSH_COLL_COUNT
 };
 
@@ -65,21 +68,100 @@ enum gsh_element {
     GSH_ELEMENT_COUNT
 };
 
+/* ---- reduces of many bytes over far members, node by node -------------------------------------
+ */
+
+/* A reduce goes in pieces. On each node the first n_rails near members, a rail each, have one
+ * segment of each piece: what is the same segment on all nodes is dealt with among these members
+ * alone, of which the one on node i adds up the i-th share of it. Bytes; all but what ends at the
+ * end are multiples of 16. */
+#define GSH_COLL_ALIGN 16u
+/* Up to so many bytes, every member of a reduce gets all that concerns it at once. */
+#define GSH_COLL_FAR_ONE_SHOT 4096u
+
+struct gsh_rails {
+    uint64_t bytes, piece_bytes;
+    uint64_t slot_bytes; /* of the work area: for one node's share */
+    uint64_t n_pieces;
+    uint32_t n_rails, n_nodes;
+};
+
+struct gsh_range {
+    uint64_t begin, bytes;
+};
+
+#if defined(__CUDACC__)
+#define GSH_COLL_INLINE static __host__ __device__ __forceinline__
+#else
+#define GSH_COLL_INLINE static inline
+#endif
+
+/* Of n bytes in equal parts, each a multiple of GSH_COLL_ALIGN, part i. */
+GSH_COLL_INLINE struct gsh_range gsh_equal_part(uint64_t n, uint32_t n_parts, uint32_t i)
+{
+    const uint64_t each =
+        ((n + n_parts - 1) / n_parts + GSH_COLL_ALIGN - 1) / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
+    struct gsh_range r;
+    r.begin = each * i < n ? each * i : n;
+    r.bytes = n - r.begin < each ? n - r.begin : each;
+    return r;
+}
+
+/* half_bytes: of the lane's work area; piece: the most bytes of a share. */
+GSH_COLL_INLINE struct gsh_rails gsh_rails_of(uint64_t bytes, uint32_t n_rails, uint32_t n_nodes,
+                                              uint64_t half_bytes, uint64_t piece)
+{
+    struct gsh_rails r;
+    r.bytes = bytes;
+    r.n_rails = n_rails;
+    r.n_nodes = n_nodes;
+    r.slot_bytes = half_bytes / n_nodes / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
+    if (piece < r.slot_bytes)
+        r.slot_bytes = piece / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
+    r.piece_bytes = r.slot_bytes * n_nodes * n_rails;
+    r.n_pieces = (bytes + r.piece_bytes - 1) / r.piece_bytes;
+    return r;
+}
+
+/* Rail `rail`'s segment of piece t; no bytes where there is no such rail or piece. */
+GSH_COLL_INLINE struct gsh_range gsh_rail_segment(const struct gsh_rails *r, uint64_t t,
+                                                  uint32_t rail)
+{
+    struct gsh_range s = {0, 0};
+    if (t < r->n_pieces && rail < r->n_rails) {
+        const uint64_t begin = t * r->piece_bytes, rest = r->bytes - begin;
+        s = gsh_equal_part(rest < r->piece_bytes ? rest : r->piece_bytes, r->n_rails, rail);
+        s.begin += begin;
+    }
+    return s;
+}
+
+/* Node `node`'s share of a segment. */
+GSH_COLL_INLINE struct gsh_range gsh_rail_share(const struct gsh_rails *r, struct gsh_range segment,
+                                                uint32_t node)
+{
+    struct gsh_range s = gsh_equal_part(segment.bytes, r->n_nodes, node);
+    s.begin += segment.begin;
+    return s;
+}
+
 /* Any grid, the same on all members of the
  * team. Addresses are symmetric addresses on this PE. */
 struct gsh_kernel_coll_args {
     uint64_t dest, source;
-    uint64_t nelems;  /* as the public call has it */
-    int64_t dst, sst; /* SCATTER: most bytes of a part; bytes from one member's to the next */
+    uint64_t nelems; /* as the public call has it */
+    /* SCATTER: most bytes of a part; bytes from one member's to the next. ADD: the slots' bytes, 0:
+     * one for each member. RAILS: sst is the piece */
+    int64_t dst, sst;
     int32_t lane;
-    int32_t root;        /* ADD: the parts of the members before this one */
+    int32_t root;        /* ADD: the parts of the members, or nodes, before this one */
     uint16_t coll;       /* enum gsh_coll */
     uint16_t elem_bytes; /* of calls that only move */
     uint32_t reserved;
     char call[40]; /* the public name, for reports */
     struct gsh_team_state team;
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_coll_args) == 224, "gsh_kernel_coll_args is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_coll_args) == 232, "gsh_kernel_coll_args is wire");
 
 /* The kernels that compute: M(operation, element's name, its type in kernels). Sums and products of
  * signed integers are those of unsigned ones; and, or, xor know only bits, in bytes; sums of

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The collectives that compute: reduce, reducescatter and the scans. Elements are added up in the
- * order of the members, so the result has the same bits on every PE and in every run. Ways as in
- * move.cuh; a direct reduce is a reduce-scatter, from the members' source, and an all-gather, into
- * their dest, of one part for each member. */
+ * order of the members (far.cuh: of each node, then of the nodes), so the result has the same bits
+ * on every PE and in every run. Ways as in move.cuh; a direct reduce is a reduce-scatter, from the
+ * members' source, and an all-gather, into their dest, of one part for each member. */
 #ifndef GSHMEM_COLL_REDUCE_CUH
 #define GSHMEM_COLL_REDUCE_CUH
 
@@ -60,12 +60,17 @@ __device__ inline void scan_flagged(const flagged<C> &f, G g, T *dest, const T *
 /* ---- direct ------------------------------------------------------------------------------------
  */
 
-/* Elements [begin, end) of dest on members [to, to_end), from those of source on members [from,
- * from_end), by all threads of the group. source and dest may be the same. One V at a time, n_ahead
- * of them on their way. */
-template <class Op, class T, class V, int n_ahead, class C, class G>
+struct every_member {
+    __device__ __forceinline__ int operator()(int i) const { return i; }
+};
+
+/* Units of dest, on all members or this PE alone, from those of source on the members who(from) to
+ * who(from_end - 1), by all threads of the group. source and dest may be the same. One V at a time,
+ * n_ahead of them on their way. */
+template <class Op, class T, class V, int n_ahead, class C, class G, class Who>
 __device__ __forceinline__ void add_up(const coll_call<C> &k, G g, T *dest, const T *source,
-                                       uint64_t n_units, int from, int from_end, bool to_all)
+                                       uint64_t n_units, int from, int from_end, bool to_all,
+                                       Who who)
 {
     const V *in = reinterpret_cast<const V *>(source);
     V *out = reinterpret_cast<V *>(dest);
@@ -74,7 +79,7 @@ __device__ __forceinline__ void add_up(const coll_call<C> &k, G g, T *dest, cons
         sum_of<T, V> sum[n_ahead];
         V v[n_ahead];
         auto load_from = [&](int m) {
-            const V *its = k.at(in, m);
+            const V *its = k.at(in, who(m));
             GSHMEM_UNROLL
             for (int a = 0; a < n_ahead; a++)
                 if (u + (uint64_t)a * g.size() < n_units)
@@ -113,9 +118,9 @@ __device__ __forceinline__ void add_up(const coll_call<C> &k, G g, T *dest, cons
 
 /* The same on the CPU device: some at a time, in loops of a fixed length, which compilers turn into
  * vector instructions. */
-template <class Op, class T, class C, class G>
+template <class Op, class T, class C, class G, class Who>
 __device__ inline void add_up_pieces(const coll_call<C> &k, G g, T *dest, const T *source,
-                                     uint64_t nelems, int from, int from_end, bool to_all)
+                                     uint64_t nelems, int from, int from_end, bool to_all, Who who)
 {
     typedef accumulator<T> A;
     constexpr uint64_t n = 1024 / sizeof(T);
@@ -124,7 +129,7 @@ __device__ inline void add_up_pieces(const coll_call<C> &k, G g, T *dest, const 
     for (uint64_t at = g.rank() * n; at < nelems; at += g.size() * n) {
         const uint64_t count = nelems - at < n ? nelems - at : n;
         for (int m = from; m < from_end; m++) {
-            const T *its = k.at(source, m) + at;
+            const T *its = k.at(source, who(m)) + at;
             if (count < n) {
                 memcpy(piece, its, count * sizeof(T));
                 its = piece;
@@ -144,21 +149,22 @@ __device__ inline void add_up_pieces(const coll_call<C> &k, G g, T *dest, const 
 }
 
 /* The same for nelems elements, by vectors where both sides are aligned to them. */
-template <class Op, class T, class C, class G>
+template <class Op, class T, class C, class G, class Who = every_member>
 __device__ inline void add_up_all(const coll_call<C> &k, G g, T *dest, const T *source,
-                                  uint64_t nelems, int from, int from_end, bool to_all)
+                                  uint64_t nelems, int from, int from_end, bool to_all,
+                                  Who who = every_member())
 {
     if constexpr (is_cpu_device) {
-        add_up_pieces<Op>(k, g, dest, source, nelems, from, from_end, to_all);
+        add_up_pieces<Op>(k, g, dest, source, nelems, from, from_end, to_all, who);
         return;
     }
     constexpr uint64_t per_vector = sizeof(vec16) / sizeof(T);
     const bool is_aligned =
         ((reinterpret_cast<uint64_t>(dest) | reinterpret_cast<uint64_t>(source)) & 15) == 0;
     const uint64_t n_vectors = is_aligned ? nelems / per_vector : 0, done = n_vectors * per_vector;
-    add_up<Op, T, vec16, 2>(k, g, dest, source, n_vectors, from, from_end, to_all);
+    add_up<Op, T, vec16, 2>(k, g, dest, source, n_vectors, from, from_end, to_all, who);
     add_up<Op, T, tail_word<T>, 1>(k, g, dest + done, source + done, nelems - done, from, from_end,
-                                   to_all);
+                                   to_all, who);
 }
 
 /* Member m's part of nelems elements: whole vectors, except in the last. */

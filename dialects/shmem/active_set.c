@@ -15,15 +15,8 @@ struct set {
     struct set *next;
 };
 
-struct pe_words {
-    int my_pe;
-    uint64_t *words;
-    struct pe_words *next;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct set *sets;       /* under lock */
-static struct pe_words *words; /* under lock */
+static struct set *sets; /* under lock */
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
 {
@@ -93,7 +86,7 @@ static gshmem_team_t make(const char *call, int me, int start, int log_stride, i
     return s->team;
 }
 
-gshmem_team_t gsh_set_team(const char *call, int PE_start, int logPE_stride, int PE_size)
+static gshmem_team_t team_of(const char *call, int PE_start, int logPE_stride, int PE_size)
 {
     int me = gshmem_my_pe();
     if (PE_start == 0 && logPE_stride == 0 && PE_size == gshmem_n_pes()) {
@@ -107,33 +100,43 @@ gshmem_team_t gsh_set_team(const char *call, int PE_start, int logPE_stride, int
     return make(call, me, PE_start, logPE_stride, PE_size);
 }
 
-void gsh_sets_start(void)
+/* pSync is not used, but another implementation would. */
+static void check_sync(const struct gsh_set_call *c)
 {
-    struct pe_words *w = malloc(sizeof(*w));
-    uint64_t *memory = gshmem_calloc((size_t)gshmem_n_pes(), sizeof(*memory));
-    if (w == NULL || memory == NULL) {
-        fail("shmem_init: no memory for %d PEs", gshmem_n_pes());
+#if GSH_CHECKS
+    if (!gshmemx_is_symmetric(c->sync, c->sync_bytes)) {
+        fail("%s: pSync at %p is not %zu symmetric longs, which this call needs", c->name, c->sync,
+             c->sync_bytes / sizeof(long));
     }
-    *w = (struct pe_words){.my_pe = gshmem_my_pe(), .words = memory};
-    pthread_mutex_lock(&lock);
-    w->next = words;
-    words = w;
-    pthread_mutex_unlock(&lock);
+#else
+    (void)c;
+#endif
 }
 
-uint64_t *gsh_set_words(void)
+gshmem_team_t gsh_set_enter(const struct gsh_set_call *c, int PE_start, int logPE_stride,
+                            int PE_size)
 {
-    int me = gshmem_my_pe();
-    uint64_t *mine = NULL;
-    pthread_mutex_lock(&lock);
-    for (const struct pe_words *w = words; w != NULL && mine == NULL; w = w->next) {
-        mine = w->my_pe == me ? w->words : NULL;
-    }
-    pthread_mutex_unlock(&lock);
-    return mine;
+    gshmem_team_t team = team_of(c->name, PE_start, logPE_stride, PE_size);
+    check_sync(c);
+    return team;
 }
 
-/* The teams end with the job, and the words with the heap. */
+void gsh_set_leave(const struct gsh_set_call *c, int error)
+{
+    if (error != 0) {
+        fail("%s: %s", c->name, gshmemx_error_string(error));
+    }
+}
+
+size_t gsh_set_nelems(const struct gsh_set_call *c, int nreduce)
+{
+    if (nreduce < 0) {
+        fail("%s: nreduce is %d", c->name, nreduce);
+    }
+    return (size_t)nreduce;
+}
+
+/* The teams end with the job. */
 void gsh_sets_end(void)
 {
     int me = gshmem_my_pe();
@@ -145,15 +148,6 @@ void gsh_sets_end(void)
             free(it);
         } else {
             s = &it->next;
-        }
-    }
-    for (struct pe_words **w = &words; *w != NULL;) {
-        struct pe_words *it = *w;
-        if (it->my_pe == me) {
-            *w = it->next;
-            free(it);
-        } else {
-            w = &it->next;
         }
     }
     pthread_mutex_unlock(&lock);

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Active sets as teams, and what init and finalize have to do for them. */
-#ifndef GSH_SHMEM_ACTIVE_SET_H
-#define GSH_SHMEM_ACTIVE_SET_H
+ * The PEs of an active set as a team, kept from their first call on; and what calls with one check.
+ */
+#ifndef GSH_ACTIVE_SET_H
+#define GSH_ACTIVE_SET_H
 
 #include <gshmem.h>
 
-/* The team of the set; made at its first use, by all of its PEs, which are in the same call. Ends
- * the job with one line when there is no such set or this PE is not in it. */
-gshmem_team_t gsh_set_team(const char *call, int PE_start, int logPE_stride, int PE_size);
+struct gsh_set_call {
+    const char *name;
+    long *sync; /* the caller's pSync, of as many bytes as it has to have */
+    size_t sync_bytes;
+};
 
-/* After init: collective. Before finalize. */
-void gsh_sets_start(void);
-void gsh_sets_end(void);
-/* This PE's symmetric words, one for each PE, all 0 between calls. */
-uint64_t *gsh_set_words(void);
+/* The set's team, made by all of its PEs in their first call with it. Bad arguments end the job; in
+ * checking builds a pSync that is too small, too. */
+gshmem_team_t gsh_set_enter(const struct gsh_set_call *c, int PE_start, int logPE_stride,
+                            int PE_size);
+/* An error of the team's call ends the job. */
+void gsh_set_leave(const struct gsh_set_call *c, int error);
+/* The same for a number of elements below 0. */
+size_t gsh_set_nelems(const struct gsh_set_call *c, int nreduce);
+
+void gsh_sets_end(void); /* before finalize */
 
 #endif

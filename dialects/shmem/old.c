@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The deprecated atomics and waits, and collectives over an active set. The latter are for programs
- * that have not been changed since: plain puts and gets, and the set's barrier. */
+ * The deprecated atomics and waits, and collectives over an active set, which are those over its
+ * team. */
 #include <stdlib.h>
-#include <string.h>
 #include "active_set.h"
 #include "shmem.h"
 
@@ -63,16 +62,20 @@ void shmem_wait(long *ivar, long value)
 
 /* ---- barriers ---- */
 
+#define SET(CALL, SYNC_SIZE)                                                           \
+    const struct gsh_set_call c = {"shmem_" #CALL, pSync, (SYNC_SIZE) * sizeof(long)}; \
+    const gshmem_team_t team = gsh_set_enter(&c, PE_start, logPE_stride, PE_size)
+
 void(shmem_barrier)(int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
-    (void)pSync;
-    gshmem_barrier(gsh_set_team("shmem_barrier", PE_start, logPE_stride, PE_size));
+    SET(barrier, SHMEM_BARRIER_SYNC_SIZE);
+    gsh_set_leave(&c, gshmem_barrier(team));
 }
 
 void(shmem_sync)(int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
-    (void)pSync;
-    gshmem_team_sync(gsh_set_team("shmem_sync", PE_start, logPE_stride, PE_size));
+    SET(sync, SHMEM_BARRIER_SYNC_SIZE);
+    gsh_set_leave(&c, gshmem_team_sync(team));
 }
 
 int shmem_team_barrier(shmem_team_t team)
@@ -82,113 +85,55 @@ int shmem_team_barrier(shmem_team_t team)
 
 /* ---- moving data ---- */
 
-/* The PEs of a call. */
-struct members {
-    gshmem_team_t team;
-    int start, log_stride, n, me; /* me: this PE's number among them */
-};
-
-static struct members enter(const char *call, int start, int log_stride, int n)
+/* As the call on the team, but for the dest of the root. */
+static int broadcast(gshmem_team_t team, void *dest, const void *source, size_t bytes, int root)
 {
-    gshmem_team_t team = gsh_set_team(call, start, log_stride, n);
-    return (struct members){team, start, log_stride, n, gshmem_team_my_pe(team)};
-}
-
-static int pe_of(const struct members *m, int i)
-{
-    return m->start + (i << m->log_stride);
-}
-
-static void broadcast(const struct members *m, void *dest, const void *source, size_t bytes,
-                      int root)
-{
-    for (int i = 0; m->me == root && i < m->n; i++) {
-        if (i != root) {
-            gshmem_putmem_nbi(dest, source, bytes, pe_of(m, i));
-        }
+    const int me = gshmem_my_pe();
+    if (gshmem_team_my_pe(team) != root || bytes == 0) {
+        return gshmem_broadcastmem(team, dest, source, bytes, root);
     }
-    gshmem_barrier(m->team);
+    void *before = malloc(bytes);
+    if (before == NULL) {
+        return GSHMEMX_ERROR_OUT_OF_MEMORY;
+    }
+    gshmem_getmem(before, dest, bytes, me);
+    int error = gshmem_broadcastmem(team, dest, source, bytes, root);
+    gshmem_putmem(dest, before, bytes, me);
+    free(before);
+    return error;
 }
 
-/* This PE's bytes to every member's dest. */
-static void put_to_all(const struct members *m, char *dest, const void *source, size_t bytes)
-{
-    for (int i = 1; i <= m->n; i++) { /* each begins with another one */
-        gshmem_putmem_nbi(dest, source, bytes, pe_of(m, (m->me + i) % m->n));
-    }
-}
-
-/* The elements of the members before this one. Each tells each: 0 in a word is nothing yet. */
-static size_t elements_before(const struct members *m, size_t nelems)
-{
-    uint64_t *words = gsh_set_words();
-    size_t before = 0;
-    for (int i = 0; i < m->n; i++) {
-        gshmem_uint64_p(words + gshmem_my_pe(), nelems + 1, pe_of(m, i));
-    }
-    for (int i = 0; i < m->n; i++) {
-        uint64_t *word = words + pe_of(m, i);
-        gshmem_uint64_wait_until(word, GSHMEM_CMP_NE, 0);
-        before += i < m->me ? (size_t)gshmem_uint64_atomic_fetch(word, gshmem_my_pe()) - 1 : 0;
-        gshmem_uint64_atomic_set(word, 0, gshmem_my_pe());
-    }
-    return before;
-}
-
-static void alltoalls(const struct members *m, char *dest, const char *source, ptrdiff_t dst,
-                      ptrdiff_t sst, size_t nelems, size_t elem_bytes)
-{
-    for (int k = 1; k <= m->n; k++) {
-        int i = (m->me + k) % m->n;
-        char *to = dest + (size_t)m->me * nelems * (size_t)dst * elem_bytes;
-        const char *from = source + (size_t)i * nelems * (size_t)sst * elem_bytes;
-        if (elem_bytes == 4) {
-            gshmem_iput32(to, from, dst, sst, nelems, pe_of(m, i));
-        } else {
-            gshmem_iput64(to, from, dst, sst, nelems, pe_of(m, i));
-        }
-    }
-    gshmem_barrier(m->team);
-}
-
-#define SET(CALL)                                                                    \
-    const struct members m = enter("shmem_" #CALL, PE_start, logPE_stride, PE_size); \
-    (void)pSync
-
-#define MOVE(BITS, BYTES)                                                                     \
-    void shmem_broadcast##BITS(void *dest, const void *source, size_t nelems, int PE_root,    \
-                               int PE_start, int logPE_stride, int PE_size, long *pSync)      \
-    {                                                                                         \
-        SET(broadcast##BITS);                                                                 \
-        broadcast(&m, dest, source, nelems *BYTES, PE_root);                                  \
-    }                                                                                         \
-    void shmem_collect##BITS(void *dest, const void *source, size_t nelems, int PE_start,     \
-                             int logPE_stride, int PE_size, long *pSync)                      \
-    {                                                                                         \
-        SET(collect##BITS);                                                                   \
-        size_t before = elements_before(&m, nelems);                                          \
-        put_to_all(&m, (char *)dest + before * BYTES, source, nelems * BYTES);                \
-        gshmem_barrier(m.team);                                                               \
-    }                                                                                         \
-    void shmem_fcollect##BITS(void *dest, const void *source, size_t nelems, int PE_start,    \
-                              int logPE_stride, int PE_size, long *pSync)                     \
-    {                                                                                         \
-        SET(fcollect##BITS);                                                                  \
-        put_to_all(&m, (char *)dest + (size_t)m.me * nelems * BYTES, source, nelems * BYTES); \
-        gshmem_barrier(m.team);                                                               \
-    }                                                                                         \
-    void shmem_alltoall##BITS(void *dest, const void *source, size_t nelems, int PE_start,    \
-                              int logPE_stride, int PE_size, long *pSync)                     \
-    {                                                                                         \
-        SET(alltoall##BITS);                                                                  \
-        alltoalls(&m, dest, source, 1, 1, nelems, BYTES);                                     \
-    }                                                                                         \
-    void shmem_alltoalls##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,  \
-                               size_t nelems, int PE_start, int logPE_stride, int PE_size,    \
-                               long *pSync)                                                   \
-    {                                                                                         \
-        SET(alltoalls##BITS);                                                                 \
-        alltoalls(&m, dest, source, dst, sst, nelems, BYTES);                                 \
+#define MOVE(BITS, BYTES)                                                                       \
+    void shmem_broadcast##BITS(void *dest, const void *source, size_t nelems, int PE_root,      \
+                               int PE_start, int logPE_stride, int PE_size, long *pSync)        \
+    {                                                                                           \
+        SET(broadcast##BITS, SHMEM_BCAST_SYNC_SIZE);                                            \
+        gsh_set_leave(&c, broadcast(team, dest, source, nelems *BYTES, PE_root));               \
+    }                                                                                           \
+    void shmem_collect##BITS(void *dest, const void *source, size_t nelems, int PE_start,       \
+                             int logPE_stride, int PE_size, long *pSync)                        \
+    {                                                                                           \
+        SET(collect##BITS, SHMEM_COLLECT_SYNC_SIZE);                                            \
+        gsh_set_leave(&c, gshmem_uint##BITS##_collect(team, dest, source, nelems));             \
+    }                                                                                           \
+    void shmem_fcollect##BITS(void *dest, const void *source, size_t nelems, int PE_start,      \
+                              int logPE_stride, int PE_size, long *pSync)                       \
+    {                                                                                           \
+        SET(fcollect##BITS, SHMEM_COLLECT_SYNC_SIZE);                                           \
+        gsh_set_leave(&c, gshmem_uint##BITS##_fcollect(team, dest, source, nelems));            \
+    }                                                                                           \
+    void shmem_alltoall##BITS(void *dest, const void *source, size_t nelems, int PE_start,      \
+                              int logPE_stride, int PE_size, long *pSync)                       \
+    {                                                                                           \
+        SET(alltoall##BITS, SHMEM_ALLTOALL_SYNC_SIZE);                                          \
+        gsh_set_leave(&c, gshmem_uint##BITS##_alltoall(team, dest, source, nelems));            \
+    }                                                                                           \
+    void shmem_alltoalls##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,    \
+                               size_t nelems, int PE_start, int logPE_stride, int PE_size,      \
+                               long *pSync)                                                     \
+    {                                                                                           \
+        SET(alltoalls##BITS, SHMEM_ALLTOALLS_SYNC_SIZE);                                        \
+        gsh_set_leave(&c, gshmem_uint##BITS##_alltoalls(team, dest, source, dst, sst, nelems)); \
     }
 MOVE(32, 4)
 MOVE(64, 8)
@@ -196,62 +141,27 @@ MOVE(64, 8)
 
 /* ---- reductions ---- */
 
-/* In pieces, each member gets what the others have, in the order of the set. */
-enum { PIECE_BYTES = 32768 };
+/* The bits of signed types combine as those of unsigned ones, which team reductions have. */
+typedef unsigned short ushort_bits;
+typedef unsigned int uint_bits;
+typedef unsigned long ulong_bits;
+typedef unsigned long long ulonglong_bits;
 
-typedef void (*combine)(void *into, const void *more, size_t nelems);
-
-static void reduce(const struct members *m, void *dest, const void *source, int nreduce,
-                   size_t elem_bytes, combine f)
-{
-    size_t piece = PIECE_BYTES / elem_bytes, n = nreduce > 0 ? (size_t)nreduce : 0;
-    char *sum = malloc(2 * PIECE_BYTES), *more = sum + PIECE_BYTES;
-    if (sum == NULL) {
-        abort();
+#define REDUCE(NAME, T, OP, AS, AS_T)                                                           \
+    void shmem_##NAME##_##OP##_to_all(T *dest, const T *source, int nreduce, int PE_start,      \
+                                      int logPE_stride, int PE_size, T *pWrk, long *pSync)      \
+    {                                                                                           \
+        SET(NAME##_##OP##_to_all, SHMEM_REDUCE_SYNC_SIZE);                                      \
+        (void)pWrk;                                                                             \
+        gsh_set_leave(&c, gshmem_##AS##_##OP##_reduce(team, (AS_T *)dest, (const AS_T *)source, \
+                                                      gsh_set_nelems(&c, nreduce)));            \
     }
-    gshmem_barrier(m->team);
-    for (size_t at = 0; at < n; at += piece) {
-        size_t nelems = n - at < piece ? n - at : piece, bytes = nelems * elem_bytes;
-        for (int i = 0; i < m->n; i++) {
-            gshmem_getmem(i == 0 ? sum : more, (const char *)source + at * elem_bytes, bytes,
-                          pe_of(m, i));
-            if (i > 0) {
-                f(sum, more, nelems);
-            }
-        }
-        gshmem_team_sync(m->team); /* all have read: dest may be source */
-        gshmem_putmem((char *)dest + at * elem_bytes, sum, bytes, gshmem_my_pe());
-    }
-    gshmem_barrier(m->team);
-    free(sum);
-}
-
-#define AND(a, b)  ((a) & (b))
-#define OR(a, b)   ((a) | (b))
-#define XOR(a, b)  ((a) ^ (b))
-#define MIN(a, b)  ((b) < (a) ? (b) : (a))
-#define MAX(a, b)  ((a) < (b) ? (b) : (a))
-#define SUM(a, b)  ((a) + (b))
-#define PROD(a, b) ((a) * (b))
-#define REDUCE(NAME, T, OP, F)                                                             \
-    static void NAME##_##OP(void *into, const void *more, size_t nelems)                   \
-    {                                                                                      \
-        T *a = into;                                                                       \
-        const T *b = more;                                                                 \
-        for (size_t i = 0; i < nelems; i++) {                                              \
-            a[i] = (T)F(a[i], b[i]);                                                       \
-        }                                                                                  \
-    }                                                                                      \
-    void shmem_##NAME##_##OP##_to_all(T *dest, const T *source, int nreduce, int PE_start, \
-                                      int logPE_stride, int PE_size, T *pWrk, long *pSync) \
-    {                                                                                      \
-        SET(NAME##_##OP##_to_all);                                                         \
-        (void)pWrk;                                                                        \
-        reduce(&m, dest, source, nreduce, sizeof(T), NAME##_##OP);                         \
-    }
-#define LOGIC(NAME, T)   REDUCE(NAME, T, and, AND) REDUCE(NAME, T, or, OR) REDUCE(NAME, T, xor, XOR)
-#define ORDERED(NAME, T) REDUCE(NAME, T, min, MIN) REDUCE(NAME, T, max, MAX)
-#define ADDED(NAME, T)   REDUCE(NAME, T, sum, SUM) REDUCE(NAME, T, prod, PROD)
+#define LOGIC(NAME, T)                            \
+    REDUCE(NAME, T, and, u##NAME, u##NAME##_bits) \
+    REDUCE(NAME, T, or, u##NAME, u##NAME##_bits)  \
+    REDUCE(NAME, T, xor, u##NAME, u##NAME##_bits)
+#define ORDERED(NAME, T) REDUCE(NAME, T, min, NAME, T) REDUCE(NAME, T, max, NAME, T)
+#define ADDED(NAME, T)   REDUCE(NAME, T, sum, NAME, T) REDUCE(NAME, T, prod, NAME, T)
 SHMEM_OLD_LOGIC(LOGIC)
 SHMEM_OLD_ORDERED(ORDERED)
 SHMEM_OLD_ADDED(ADDED)

@@ -10,11 +10,8 @@
 /* The program loads and stores symmetric memory, its globals among it. */
 static int init(void)
 {
-    int error = gshmemx_init_attr(GSHMEMX_INIT_STATIC_DATA, NULL);
-    if (error == 0) {
-        gsh_sets_start();
-    }
-    return error;
+    gshmemx_call_prefix("shmem");
+    return gshmemx_init_attr(GSHMEMX_INIT_STATIC_DATA, NULL);
 }
 
 void pshmem_init(void)

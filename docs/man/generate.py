@@ -21,9 +21,10 @@ FAMILIES = [
     ('gshmem_my_pe', 'number of this PE, and of all', 'my_pe|n_pes'),
     ('gshmem_ptr', 'addresses of other PEs', 'ptr|team_ptr|pe_accessible|addr_accessible'),
     ('gshmem_info_get_version', 'versions and names', 'info_get_.*|vendor_get_version_info'),
-    ('gshmemx_error_string', 'what went wrong', 'error_string'),
+    ('gshmemx_error_string', 'what went wrong', 'error_string|call_prefix'),
     ('gshmemx_heap_info', 'heap, route and device of a PE', 'heap_info|route_name|device_name'),
     ('gshmem_malloc', 'symmetric memory', 'malloc|calloc|align|malloc_with_hints|realloc|free'),
+    ('gshmemx_buffer_register_symmetric', "memory of the program's own", 'buffer_.*|is_symmetric'),
     ('gshmem_team_split_strided', 'make and end teams',
      'team_split_.*|team_get_config|team_destroy|team_create'),
     ('gshmem_team_my_pe', 'numbers of PEs in teams', 'team_my_pe|team_n_pes|team_translate_pe|ctx_get_team'),
@@ -74,7 +75,7 @@ class Names:
         with open(os.path.join(root, 'tests/api/names.txt'), encoding='utf-8') as lines:
             for line in lines:
                 words = line.split()
-                if words and not line.startswith('#') and words[1] != 'cpu':
+                if words and not line.startswith('#') and words[1] not in ('cpu', 'layer'):
                     self.all.append(words[0])
 
     def form(self, name):

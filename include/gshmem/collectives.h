@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 Collectives (OpenSHMEM 1.5, 9.11): prototypes stamped from
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives (OpenSHMEM 1.5, 9.11): prototypes stamped from
  * the type table. NAME ranges over the table's names.
  *
  * Collective over the team: all members make the same calls on it in the same order, with the same
@@ -9,10 +10,10 @@
  * it.
  *
  * On return, or when the stream goes on, this PE's dest is complete and its source may be changed.
- * That says nothing about other members' calls or other puts; use a barrier for those. Results
- * have the same bits on every PE and in every run with the same team. half and bfloat16 are added
- * up in float. The calls return 0, or an error on all members if the team or root does not exist.
- */
+ * That says nothing about other members' calls or other puts; use a barrier for those. Results have
+ * the same bits on every PE and in every run with the same team. half and bfloat16 are added up in
+ * float and rounded once or, in a long reduce over several nodes, once more for each node. The
+ * calls return 0, or an error on all members if the team or root does not exist. */
 #ifndef GSHMEM_COLLECTIVES_H
 #define GSHMEM_COLLECTIVES_H
 

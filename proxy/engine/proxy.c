@@ -123,6 +123,7 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_thread_destroy_event(proxy);
     gsh_rings_destroy(proxy);
     gsh_mailbox_finish(&proxy->mailbox);
+    free(proxy->apart);
     for (gsh_context ctx = 0; ctx < GSH_CONTEXTS; ctx++) {
         for (int pe = 0; proxy->peers[ctx] != NULL && pe < proxy->options.n_pes; pe++) {
             free(proxy->peers[ctx][pe]);
@@ -224,6 +225,36 @@ void gsh_proxy_forget_lanes(struct gsh_proxy *proxy)
     gsh_lock_give(&proxy->lock);
 }
 
+static enum gsh_result note_region(struct gsh_proxy *proxy, uint64_t off, uint64_t bytes)
+{
+    if (off == proxy->heap_bytes) {
+        proxy->heap_bytes += bytes;
+        return GSH_OK;
+    }
+    if (proxy->n_apart == proxy->apart_room) {
+        size_t room = 2 * proxy->apart_room + 8;
+        struct gsh_proxy_apart *apart = realloc(proxy->apart, room * sizeof(*apart));
+        if (apart == NULL) {
+            return gsh_note(GSH_ERR_NOMEM, "no host memory for a list of %zu regions", room);
+        }
+        proxy->apart = apart;
+        proxy->apart_room = room;
+    }
+    proxy->apart[proxy->n_apart++] = (struct gsh_proxy_apart){off, bytes};
+    return GSH_OK;
+}
+
+static void forget_region(struct gsh_proxy *proxy, uint64_t off)
+{
+    for (size_t i = 0; i < proxy->n_apart; i++) {
+        if (proxy->apart[i].off == off) {
+            proxy->apart[i] = proxy->apart[--proxy->n_apart];
+            return;
+        }
+    }
+    proxy->heap_bytes = gsh_min_u64(proxy->heap_bytes, off);
+}
+
 enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off, uint64_t bytes,
                                      const void **key, size_t *key_bytes)
 {
@@ -237,7 +268,10 @@ enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off, uint
         *key_bytes = sizeof(no_key);
     }
     if (r == GSH_OK) {
-        proxy->heap_bytes = off + bytes;
+        r = note_region(proxy, off, bytes);
+        if (r != GSH_OK && proxy->is_native) {
+            (void)!proxy->transport->ops->remove_region(proxy->transport, off);
+        }
     }
     gsh_lock_give(&proxy->lock);
     return r;
@@ -248,7 +282,7 @@ enum gsh_result gsh_proxy_remove_region(struct gsh_proxy *proxy, uint64_t off)
     gsh_lock_take(&proxy->lock);
     enum gsh_result r =
         proxy->is_native ? proxy->transport->ops->remove_region(proxy->transport, off) : GSH_OK;
-    proxy->heap_bytes = gsh_min_u64(proxy->heap_bytes, off);
+    forget_region(proxy, off);
     gsh_lock_give(&proxy->lock);
     return r;
 }
@@ -275,6 +309,33 @@ enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe, ui
     }
     gsh_lock_give(&proxy->lock);
     return r;
+}
+
+bool gsh_proxy_reads_device(const struct gsh_proxy *proxy)
+{
+    return proxy->memory.is_host || proxy->transport->reads_cuda;
+}
+
+enum gsh_result gsh_proxy_pin(struct gsh_proxy *proxy, void *memory, uint64_t bytes, void **pin)
+{
+    const struct gsh_transport_ops *ops = proxy->transport->ops;
+    *pin = NULL;
+    if (ops->pin == NULL) {
+        return GSH_OK;
+    }
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = ops->pin(proxy->transport, memory, bytes, pin);
+    gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+void gsh_proxy_unpin(struct gsh_proxy *proxy, void *pin)
+{
+    if (pin != NULL) {
+        gsh_lock_take(&proxy->lock);
+        proxy->transport->ops->unpin(proxy->transport, pin);
+        gsh_lock_give(&proxy->lock);
+    }
 }
 
 enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, gsh_context ctx,

@@ -83,6 +83,11 @@ struct gsh_engine_peer {
     struct gsh_link acking; /* in proxy.acking: to_ack > 0 */
 };
 
+/* A region that does not begin where another one ends. */
+struct gsh_proxy_apart {
+    uint64_t off, bytes;
+};
+
 struct gsh_proxy {
     struct gsh_lock lock;
     struct gsh_proxy_options options;
@@ -91,8 +96,10 @@ struct gsh_proxy {
     bool is_native; /* the transport reads and writes the heap, and sources and dests */
     struct gsh_proxy_memory memory;
     uint8_t *heap_base;
-    uint64_t heap_bytes; /* the same on every PE */
-    size_t data_max;     /* of a message */
+    uint64_t heap_bytes; /* the same on every PE, as are the regions apart from it */
+    struct gsh_proxy_apart *apart;
+    size_t n_apart, apart_room;
+    size_t data_max; /* of a message */
 
     /* By context, made at the first need but for the default one's: [n_pes], likewise. */
     struct gsh_engine_peer **peers[GSH_CONTEXTS];
@@ -137,7 +144,12 @@ struct gsh_proxy {
 /* Whether it is symmetric, seen from the heap's base. */
 static inline bool gsh_proxy_is_in_heap(const struct gsh_proxy *proxy, uint64_t off, uint64_t bytes)
 {
-    return bytes == 0 || (off < proxy->heap_bytes && bytes <= proxy->heap_bytes - off);
+    bool is_inside = bytes == 0 || (off < proxy->heap_bytes && bytes <= proxy->heap_bytes - off);
+    for (size_t i = 0; i < proxy->n_apart && !is_inside; i++) {
+        const struct gsh_proxy_apart *a = &proxy->apart[i];
+        is_inside = off >= a->off && off - a->off < a->bytes && bytes <= a->bytes - (off - a->off);
+    }
+    return is_inside;
 }
 
 #endif

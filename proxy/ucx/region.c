@@ -27,8 +27,7 @@ static enum gsh_result map(struct gsh_ucx *u, void *memory, uint64_t bytes, ucp_
     }
     return u->core->note(GSH_ERR_NOMEM, "UCX cannot %s %llu bytes of %s: %s",
                          memory != NULL ? "register" : "allocate", (unsigned long long)bytes,
-                         memory != NULL ? "the heap" : "staging buffers",
-                         ucs_status_string(status));
+                         memory != NULL ? "memory" : "staging buffers", ucs_status_string(status));
 }
 
 static enum gsh_result address_of(struct gsh_ucx *u, ucp_mem_h memh, void **memory)
@@ -153,6 +152,23 @@ enum gsh_result gsh_ucx_remove_region(struct gsh_transport *t, uint64_t off)
     }
     return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: no region begins at offset %llu",
                          (unsigned long long)off);
+}
+
+/* UCX keeps what it has registered, so that later operations find it. */
+enum gsh_result gsh_ucx_pin(struct gsh_transport *t, void *memory, uint64_t bytes, void **pin)
+{
+    ucp_mem_h memh = NULL;
+    enum gsh_result r = map((struct gsh_ucx *)t, memory, bytes, &memh);
+    *pin = memh;
+    return r;
+}
+
+void gsh_ucx_unpin(struct gsh_transport *t, void *pin)
+{
+    struct gsh_ucx *u = (struct gsh_ucx *)t;
+    if (!u->has_lost) { /* as above */
+        ucp_mem_unmap(u->context, pin);
+    }
 }
 
 uint8_t *gsh_ucx_find_own(const struct gsh_ucx *u, uint64_t off, uint64_t *bytes)

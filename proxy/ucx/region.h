@@ -14,6 +14,8 @@ enum gsh_result gsh_ucx_remove_region(struct gsh_transport *t, uint64_t off);
 enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_t off,
                                         uint64_t bytes, const void *key, size_t key_bytes);
 enum gsh_result gsh_ucx_remove_peer_region(struct gsh_transport *t, int pe, uint64_t off);
+enum gsh_result gsh_ucx_pin(struct gsh_transport *t, void *memory, uint64_t bytes, void **pin);
+void gsh_ucx_unpin(struct gsh_transport *t, void *pin);
 void *gsh_ucx_map_peer_region(struct gsh_transport *t, int pe, uint64_t off);
 /* The region of peer that holds off; NULL: none. */
 struct gsh_ucx_remote *gsh_ucx_search_remote(struct gsh_ucx_peer *peer, uint64_t off);

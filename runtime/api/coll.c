@@ -188,7 +188,7 @@ static void check_calls(struct coll *c, const struct gsh_coll_compute *m, uint64
 static void add_up_far(struct coll *c, const struct gsh_coll_compute *m,
                        enum gsh_coll_kernel kernel, uint64_t n_apart, int n_parts)
 {
-    uint64_t width = element_bytes(m->element), most = c->team->layout.work_slot_bytes / width;
+    uint64_t width = element_bytes(m->element), most = c->team->layout.work_wide_slot_bytes / width;
     for (uint64_t done = 0; done < m->nelems; done += most) {
         uint64_t n = m->nelems - done < most ? m->nelems - done : most;
         struct gsh_kernel_coll_args scatter = {
@@ -213,7 +213,7 @@ static void reduce_far(struct coll *c, const struct gsh_coll_compute *m,
                        enum gsh_coll_kernel kernel)
 {
     uint64_t width = element_bytes(m->element), n_members = (uint64_t)c->team->n_pes;
-    uint64_t most = c->team->layout.work_slot_bytes / width * n_members;
+    uint64_t most = c->team->layout.work_wide_slot_bytes / width * n_members;
     for (uint64_t done = 0; done < m->nelems; done += most) {
         uint64_t n = m->nelems - done < most ? m->nelems - done : most;
         uint64_t each = (n + n_members - 1) / n_members;
@@ -234,6 +234,52 @@ static void reduce_far(struct coll *c, const struct gsh_coll_compute *m,
         step(c, GSH_COLL_KERNEL_move, &scatter, n * width);
         step(c, kernel, &add, own * width);
         step(c, GSH_COLL_KERNEL_move, &spread, own * width);
+    }
+}
+
+/* As reduce_by_node in device/coll/far.cuh. */
+static void reduce_by_node(struct coll *c, const struct gsh_coll_compute *m,
+                           enum gsh_coll_kernel kernel)
+{
+    const struct gsh_team_state *t = &c->team->state;
+    uint64_t width = element_bytes(m->element), bytes = (uint64_t)m->nelems * width;
+    uint32_t rail = (uint32_t)t->my_near;
+    struct gsh_rails r = gsh_rails_of(bytes, (uint32_t)t->n_rails, (uint32_t)t->n_nodes,
+                                      (uint64_t)t->work_wide_slot_bytes * (uint64_t)t->n_pes,
+                                      c->pe->state.far_piece);
+    struct gsh_kernel_coll_args meet = {.coll = GSH_COLL_MEET};
+    step(c, GSH_COLL_KERNEL_move, &meet, 0);
+    for (uint64_t piece = 0; piece < r.n_pieces + 2; piece++) {
+        struct gsh_range segment = gsh_rail_segment(&r, piece, rail), own = {0, 0};
+        if (piece > 0) {
+            own = gsh_rail_share(&r, gsh_rail_segment(&r, piece - 1, rail), (uint32_t)t->my_node);
+        }
+        struct gsh_kernel_coll_args add = {
+            .dest = address(m->dest) + own.begin,
+            .nelems = own.bytes / width,
+            .dst = (int64_t)r.slot_bytes,
+            .root = t->n_nodes,
+            .coll = GSH_COLL_ADD,
+        };
+        struct gsh_kernel_coll_args near = {
+            .dest = address(m->dest) + segment.begin,
+            .source = address(m->source) + segment.begin,
+            .nelems = segment.bytes / width,
+            .coll = GSH_COLL_NEAR,
+        };
+        struct gsh_kernel_coll_args rails = {
+            .dest = address(m->dest),
+            .nelems = bytes,
+            .sst = (int64_t)piece,
+            .coll = GSH_COLL_RAILS,
+        };
+        if (own.bytes > 0) {
+            step(c, kernel, &add, own.bytes);
+        }
+        if (segment.bytes > 0) {
+            step(c, kernel, &near, segment.bytes);
+        }
+        step(c, GSH_COLL_KERNEL_move, &rails, segment.bytes);
     }
 }
 
@@ -270,7 +316,10 @@ int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute 
         return finish(&c);
     }
     check_calls(&c, &s, bytes);
-    if (s.coll == GSH_COLL_REDUCE && bytes > t->layout.work_slot_bytes) {
+    if (s.coll == GSH_COLL_REDUCE && bytes > c.pe->state.far_flat) {
+        reduce_by_node(&c, &s, kernel);
+    } else if (s.coll == GSH_COLL_REDUCE &&
+               (bytes > GSH_COLL_FAR_ONE_SHOT || bytes > t->layout.work_wide_slot_bytes)) {
         reduce_far(&c, &s, kernel);
     } else {
         add_up_far(&c, &s, kernel, is_scattered ? s.nelems : 0, n_parts);

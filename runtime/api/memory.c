@@ -129,6 +129,17 @@ int gshmem_addr_accessible(const void *addr, int target)
            gsh_symmetric_off(pe, addr) < pe->state.stride;
 }
 
+int gshmemx_is_symmetric(const void *addr, size_t bytes)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_is_symmetric");
+    const uint64_t in_globals = (uint64_t)(uintptr_t)addr - pe->statics.base;
+    if (!pe->is_device_ready) {
+        return 0;
+    }
+    return gsh_range_fits(in_globals, bytes, pe->statics.bytes) ||
+           gsh_heap_is_allocated(pe->heap, addr, bytes);
+}
+
 int gshmemx_heap_info(gshmemx_heap_info_t *info)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmemx_heap_info");

@@ -34,6 +34,11 @@ int gshmem_pe_accessible(int pe)
     return pe >= 0 && pe < gsh_instance_need("gshmem_pe_accessible")->n_pes;
 }
 
+void gshmemx_call_prefix(const char *prefix)
+{
+    gsh_log_set_prefix(prefix);
+}
+
 void gshmem_query_initialized(int *initialized)
 {
     *initialized = gsh_instance_current() != NULL;

@@ -117,6 +117,11 @@ struct gsh_device_ops {
                                 uint64_t *device_address);
     void (*unmap_host)(struct gsh_instance *pe, void *memory); /* also when it never was */
 
+    /* Prepares memory of the program's, that is not symmetric, for copies, until it is let go. What
+     * is not there is GSH_ERR_ARG. *is_device: it is the device's own, and no host memory. */
+    enum gsh_result (*pin)(struct gsh_instance *pe, void *memory, size_t bytes, bool *is_device);
+    void (*unpin)(struct gsh_instance *pe, void *memory);
+
     /* host-initiated */
     enum gsh_result (*copy)(struct gsh_instance *pe, void *dest, const void *source, size_t bytes);
     /* Non-blocking: complete after quiet. */

@@ -11,6 +11,8 @@ const struct gsh_coll_table gsh_coll_table_cpu = {
     .flagged_max = {64, 64, 64, 64},
     .max_blocks = 1,
     .bytes_per_block = 1,
+    .far_flat = 64u << 10,
+    .far_piece = 256u << 10,
 };
 
 /* Measured on two H200s over NVLink (perftest/results/). */
@@ -18,6 +20,8 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .flagged_max = {256, 4u << 10, 64u << 10, 256u << 10},
     .max_blocks = 128,
     .bytes_per_block = 16u << 10,
+    .far_flat = 64u << 10,
+    .far_piece = 256u << 10,
 };
 
 struct entry {
@@ -32,6 +36,8 @@ static const struct entry entries[] = {
     {"block", offsetof(struct gsh_coll_table, flagged_max[2]), 0, 1u << 30},
     {"blocks", offsetof(struct gsh_coll_table, flagged_max[3]), 0, 1u << 30},
     {"per_block", offsetof(struct gsh_coll_table, bytes_per_block), 256, 1u << 30},
+    {"far", offsetof(struct gsh_coll_table, far_flat), 0, 1u << 30},
+    {"far_piece", offsetof(struct gsh_coll_table, far_piece), 16, 1u << 30},
     {"grid", offsetof(struct gsh_coll_table, max_blocks), 1, 1024},
 };
 
@@ -46,9 +52,12 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
             "  above           members meet, each moves or adds up its part straight from and to\n"
             "                  the others' buffers, members meet\n"
             "  on a stream     %u bytes for each block, up to %u blocks\n"
-            "  far members     puts between barriers of the team; reductions in pieces by way of\n"
-            "                  work areas, each member adding up a part\n",
-            t->bytes_per_block, t->max_blocks);
+            "  far members     up to %u bytes puts between barriers of the team; reductions in\n"
+            "                  pieces by way of work areas, each member adding up a part\n"
+            "  above           in pieces of %u bytes: near members by loads and stores, and each\n"
+            "                  piece once to each other node, by the members in turn; the next\n"
+            "                  piece is on its way meanwhile\n",
+            t->bytes_per_block, t->max_blocks, t->far_flat, t->far_piece);
 }
 
 static bool set(const char *text, size_t length, struct gsh_coll_table *table)
@@ -82,7 +91,7 @@ enum gsh_result gsh_coll_table_read(const char *text, struct gsh_coll_table *tab
         if (!set(at, length, table)) {
             return gsh_fail(GSH_ERR_ARG,
                             "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
-                            "block, blocks or per_block, nor grid=NUMBER",
+                            "block, blocks, per_block, far or far_piece, nor grid=NUMBER",
                             (int)length, at);
         }
         at += length + (at[length] == ',');

@@ -3,6 +3,7 @@
  * saying is decided by the callers. */
 #include "runtime/base/log.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,6 +20,7 @@ static bool is_set_up;
 static int current_level = GSH_LOG_WARN;
 static unsigned current_mask = GSH_LOG_ALL;
 static int current_fd = STDERR_FILENO;
+static const char *call_prefix; /* NULL: calls have their own names */
 
 static _Thread_local int current_pe = -1;
 
@@ -105,6 +107,29 @@ static void write_whole(int fd, const char *text, size_t bytes)
     }
 }
 
+void gsh_log_set_prefix(const char *prefix)
+{
+    __atomic_store_n(&call_prefix, prefix, __ATOMIC_RELEASE); /* pairs with the acquire below */
+}
+
+/* Puts the prefix into the names of calls in line[from, used); gives the new length. */
+static size_t rename_calls(char *line, size_t from, size_t used, size_t room, const char *prefix)
+{
+    static const char ours[] = "gshmem";
+    const size_t n = sizeof(ours) - 1, bytes = strlen(prefix);
+    for (size_t i = from; i + n < used; i++) {
+        bool begins = i == 0 || (!isalnum((unsigned char)line[i - 1]) && line[i - 1] != '_');
+        bool is_call = line[i + n] == '_' || (line[i + n] == 'x' && line[i + n + 1] == '_');
+        if (begins && is_call && strncmp(line + i, ours, n) == 0 && used - n + bytes < room) {
+            memmove(line + i + bytes, line + i + n, used - i - n);
+            memcpy(line + i, prefix, bytes);
+            used = used - n + bytes;
+            i += bytes;
+        }
+    }
+    return used;
+}
+
 void gsh_log(enum gsh_log_level level, enum gsh_log_subsys subsys, const char *format, ...)
 {
     static const char *const level_names[] = {"", "error", "warning", "info", "trace"};
@@ -118,12 +143,18 @@ void gsh_log(enum gsh_log_level level, enum gsh_log_subsys subsys, const char *f
     }
     size_t used =
         (size_t)snprintf(line, sizeof(line), "gshmem: %s%s: ", pe_label, level_names[level]);
+    const size_t start = used;
     va_list args;
     va_start(args, format);
     errno = saved_errno; /* for %m */
     int n = vsnprintf(line + used, sizeof(line) - used, format, args);
     va_end(args);
     used += n < 0 ? 0 : gsh_min_u64((uint64_t)n, sizeof(line) - used - 2);
+    const char *prefix = __atomic_load_n(&call_prefix, __ATOMIC_ACQUIRE);
+    if (prefix != NULL) {
+        line[used] = '\0';
+        used = rename_calls(line, start, used, sizeof(line) - 2, prefix);
+    }
     line[used++] = '\n';
     write_whole(__atomic_load_n(&current_fd, __ATOMIC_RELAXED), line, used);
     errno = saved_errno;

@@ -29,6 +29,10 @@ enum gsh_log_subsys {
  * hold %h (host name) and %p (process id); NULL is stderr. */
 void gsh_log_setup(enum gsh_log_level level, unsigned subsys_mask, const char *path);
 
+/* Lines that are written from now on have it in the place of the gshmem of gshmem_ and gshmemx_.
+ * Kept as it is. */
+void gsh_log_set_prefix(const char *prefix);
+
 /* The PE this thread speaks for; -1: not known yet (nothing is printed for it). */
 void gsh_log_set_pe(int pe);
 

@@ -26,6 +26,7 @@
 #include "runtime/job/page.h"
 #include "runtime/job/turn.h"
 #include "runtime/job/watch.h"
+#include "runtime/setup/buffers.h"
 #include "runtime/setup/setup.h"
 #include "runtime/setup/statics.h"
 #include "runtime/team/team.h"
@@ -462,6 +463,17 @@ int gshmemx_init_status(void)
     return pe->is_device_ready ? GSHMEM_STATUS_IS_INITIALIZED : GSHMEM_STATUS_IS_BOOTSTRAPPED;
 }
 
+/* One may be set by the host and cleared by a kernel, or the other way. */
+static void warn_of_locks(struct gsh_instance *pe, const char *call)
+{
+    int n = __atomic_load_n(&pe->n_locks_held, __ATOMIC_RELAXED) +
+            (int)__atomic_load_n(&pe->page->control.n_locks, __ATOMIC_RELAXED);
+    if (n > 0) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_ALL, "%s: %d lock%s still held", call, n,
+                n == 1 ? " is" : "s are");
+    }
+}
+
 void gshmem_finalize(void)
 {
     static const char call[] = "gshmem_finalize";
@@ -471,22 +483,19 @@ void gshmem_finalize(void)
         gsh_log_set_pe(pe->my_pe);
         gsh_abort(pe, 1, "%s: called by another thread than the one that called init", call);
     }
-    int n_held = __atomic_load_n(&pe->n_locks_held, __ATOMIC_RELAXED);
-    if (n_held > 0) {
-        gsh_log(GSH_LOG_WARN, GSH_LOG_ALL, "%s: %d lock%s still held", call, n_held,
-                n_held == 1 ? " is" : "s are");
-    }
     if (pe->is_device_ready) {
         /* what still runs may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));
         gsh_require(pe, call, pe->device_ops->quiet(pe));
         gsh_far_quiet_all(pe, call);
     }
+    warn_of_locks(pe, call); /* kernels are done */
     /* no PE uses this one's memory, page or messages after the last round: see the two steps in
      * order */
     gsh_require(pe, call,
                 pe->is_device_ready ? gsh_heap_leave(pe->heap)
                                     : pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
+    gsh_buffers_end(pe);
     gsh_net_close(pe);
     gsh_watch_destroy(&pe->watch);
     gsh_require(pe, call, pe->bootstrap->ops->barrier(pe->bootstrap));

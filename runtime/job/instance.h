@@ -15,6 +15,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/coll_table.h"
 
+struct gsh_buffers;
 struct gsh_contexts;
 struct gsh_far;
 struct gsh_host_page;
@@ -78,6 +79,7 @@ struct gsh_instance {
     struct gsh_coll_table coll_table;
     struct gsh_state state;              /* as uploaded */
     struct gsh_alloc_range *alloc_table; /* checking builds; device-readable */
+    struct gsh_buffers *buffers;         /* setup/buffers.h; made by any thread, atomically */
 };
 
 /* Whether target, a PE that has been checked, has no address here: gsh_peer_address gives NULL, and

@@ -247,6 +247,8 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .n_rings = (uint64_t)gsh_far_n_rings(pe),
     };
     memcpy(pe->state.flagged_max, pe->coll_table.flagged_max, sizeof(pe->state.flagged_max));
+    pe->state.far_flat = pe->coll_table.far_flat;
+    pe->state.far_piece = pe->coll_table.far_piece;
     find_run(pe, &pe->state);
     r = pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
     if (r == GSH_OK) {

@@ -4,9 +4,7 @@
 
 #include <errno.h>
 #include <link.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "runtime/base/pages.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/setup/setup.h"
@@ -15,16 +13,11 @@ struct segment {
     uint64_t start, end;
 };
 
-static uint64_t page_bytes(void)
-{
-    return (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* The first object is the program. What the dynamic linker has made read-only stays apart. */
 static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
     struct segment *s = argument;
-    uint64_t page = page_bytes(), read_only_end = 0;
+    uint64_t page = gsh_page_size(), read_only_end = 0;
     (void)bytes;
     *s = (struct segment){.start = UINT64_MAX};
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -68,32 +61,13 @@ static const char *obstacle(const struct gsh_instance *pe)
     return NULL;
 }
 
-/* The system's own: libraries that put theirs in its place, as UCX does, lose the last argument. */
-static bool remap(void *from, uint64_t from_bytes, void *to, uint64_t bytes)
-{
-    return syscall(SYS_mremap, from, from_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
-           (long)(intptr_t)to;
-}
-
-/* Whole pages, also what lies between the program's objects, which the address sanitizer would not
- * have memcpy read: volatile, so that this does not become one. */
-__attribute__((no_sanitize("address", "thread"))) static void copy_pages(void *to, const void *from,
-                                                                         uint64_t bytes)
-{
-    volatile uint64_t *dest = to;
-    const volatile uint64_t *source = from;
-    for (uint64_t i = 0; i < bytes / sizeof(*dest); i++) {
-        dest[i] = source[i];
-    }
-}
-
 /* Maps the block over the segment in one step, so that no thread sees it empty. */
 static enum gsh_result map_over(const struct segment *s, void *block)
 {
     void *there = (void *)(uintptr_t)s->start;
-    copy_pages(block, there, s->end - s->start);
+    gsh_pages_copy(block, there, s->end - s->start);
     /* An old size of 0 makes a second mapping of shared pages. */
-    return remap(block, 0, there, s->end - s->start)
+    return gsh_pages_remap(block, 0, there, s->end - s->start)
                ? GSH_OK
                : gsh_fail_errno(GSH_ERR_SYSTEM, "init: the program's globals and statics cannot be "
                                                 "mapped into the heap");
@@ -112,7 +86,7 @@ enum gsh_result gsh_statics_share(struct gsh_instance *pe)
     struct segment s = find_segment();
     void *block = NULL;
     enum gsh_result r =
-        gsh_heap_alloc(pe->heap, GSH_HEAP_STATICS, s.end - s.start, page_bytes(), &block);
+        gsh_heap_alloc(pe->heap, GSH_HEAP_STATICS, s.end - s.start, gsh_page_size(), &block);
     if (r == GSH_OK && block != NULL) {
         r = map_over(&s, block);
     }
@@ -140,15 +114,8 @@ void gsh_statics_unshare(struct gsh_instance *pe)
     }
     pe->statics = (struct gsh_static_data){0};
     pe->state.statics = 0;
-    void *there = (void *)(uintptr_t)d.base;
-    void *copy = mmap(NULL, d.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (copy == MAP_FAILED) {
+    if (!gsh_pages_make_private((void *)(uintptr_t)d.base, d.bytes)) {
         gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP,
                 "finalize: no memory for the program's globals: they stay in shared pages");
-        return;
-    }
-    copy_pages(copy, there, d.bytes);
-    if (!remap(copy, d.bytes, there, d.bytes)) {
-        munmap(copy, d.bytes);
     }
 }

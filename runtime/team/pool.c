@@ -16,13 +16,13 @@
  * least one line, for the counts of a collect. For far members: bytes of each half of a lane's work
  * area. */
 struct slots {
-    uint32_t wide_bytes, bytes, work_half_bytes;
+    uint32_t wide_bytes, bytes, work_wide_half_bytes, work_half_bytes;
 };
 
-static uint32_t work_slot_bytes(int n_pes, struct slots slots)
+static uint32_t work_slot_bytes(int n_pes, uint32_t half_bytes)
 {
-    uint64_t bytes = slots.work_half_bytes / (uint64_t)n_pes / 16 * 16;
-    return (uint32_t)(bytes > 4096 ? 4096 : bytes < 16 ? 16 : bytes);
+    uint64_t bytes = half_bytes / (uint64_t)n_pes / 16 * 16;
+    return (uint32_t)(bytes < 16 ? 16 : bytes);
 }
 
 /* n_near: the most members on one node. */
@@ -31,21 +31,24 @@ static struct gsh_team_layout layout_of(const struct gsh_instance *pe, int n_pes
 {
     /* Leaders: where set-up finds that a node's heaps cannot be mapped there may be one for each
      * member. */
-    uint64_t n_words = (uint64_t)n_pes * (is_regular ? 1 : 2) + (uint64_t)n_near;
+    uint64_t n_words = (uint64_t)n_pes * (is_regular ? 3 : 4) + 1;
     struct gsh_team_layout l = {
         .n_lanes = n_lanes,
         .n_near = n_near,
         .tables_off = sizeof(struct gsh_team_state),
         .wide_slot_bytes = n_near > 1 ? slots.wide_bytes : 0,
         .slot_bytes = n_near > 1 ? slots.bytes : 0,
-        .work_slot_bytes = pe->n_nodes > 1 ? work_slot_bytes(n_pes, slots) : 0,
+        .work_wide_slot_bytes =
+            pe->n_nodes > 1 ? work_slot_bytes(n_pes, slots.work_wide_half_bytes) : 0,
+        .work_slot_bytes = pe->n_nodes > 1 ? work_slot_bytes(n_pes, slots.work_half_bytes) : 0,
     };
     l.lanes_off = (uint32_t)gsh_align_up(l.tables_off + n_words * sizeof(int32_t), 128);
     l.lane_bytes = (uint32_t)gsh_align_up(GSH_SYNC_AREA_BYTES(n_near), 128);
     l.wide_off = l.lanes_off + (uint32_t)n_lanes * l.lane_bytes;
     l.slots_off = l.wide_off + 2 * (uint32_t)n_near * l.wide_slot_bytes;
     l.work_off = l.slots_off + (uint32_t)(n_lanes - 1) * 2 * (uint32_t)n_near * l.slot_bytes;
-    uint64_t bytes = l.work_off + (uint64_t)n_lanes * 2 * (uint32_t)n_pes * l.work_slot_bytes;
+    uint64_t bytes = l.work_off + 2 * (uint64_t)n_pes * l.work_wide_slot_bytes +
+                     (uint64_t)(n_lanes - 1) * 2 * (uint32_t)n_pes * l.work_slot_bytes;
     l.n_units = (uint32_t)(gsh_align_up(bytes, GSH_TEAM_UNIT) / GSH_TEAM_UNIT);
     return l;
 }
@@ -69,9 +72,9 @@ void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_l
                    enum gsh_team_plan plan)
 {
     static const struct slots of_plan[] = {
-        [GSH_TEAM_PLAN_WIDE] = {16u << 10, 1024, 64u << 10},
-        [GSH_TEAM_PLAN_NARROW] = {1024, 1024, 16u << 10},
-        [GSH_TEAM_PLAN_BARE] = {16, 16, 256},
+        [GSH_TEAM_PLAN_WIDE] = {16u << 10, 1024, 64u << 10, 16u << 10},
+        [GSH_TEAM_PLAN_NARROW] = {1024, 1024, 16u << 10, 4096},
+        [GSH_TEAM_PLAN_BARE] = {16, 16, 256, 256},
     };
     struct slots slots = of_plan[plan];
     team->layout =
@@ -104,7 +107,8 @@ static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, g
     bool is_world = team == GSHMEM_TEAM_WORLD;
     struct slots slots = {.wide_bytes = is_world ? world_wide_bytes(n_near) : 1024,
                           .bytes = 1024,
-                          .work_half_bytes = 64u << 10};
+                          .work_wide_half_bytes = is_world ? 1u << 20 : 64u << 10,
+                          .work_half_bytes = 16u << 10};
     struct gsh_team_layout l = layout_of(pe, pe->n_pes, n_near, is_world,
                                          is_world ? WORLD_LANES : PREDEFINED_LANES, slots);
     return l;

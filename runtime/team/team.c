@@ -21,10 +21,14 @@ enum gsh_result gsh_team_split_make(const struct gsh_instance *pe, const struct 
                                     struct gsh_team_split *out)
 {
     int *number_of = numbers(pe->n_pes); /* by group_of: 1 + number here; 0: not met */
-    struct gsh_team_split s = {.leaders = numbers(team->n_pes), .near = numbers(team->n_pes)};
-    int mine = group_of(pe, pe->my_pe);
-    if (number_of == NULL || s.leaders == NULL || s.near == NULL) {
+    int *next = numbers(team->n_pes); /* by number: its members so far, then where the next goes */
+    struct gsh_team_split s = {.leaders = numbers(team->n_pes),
+                               .members = numbers(team->n_pes),
+                               .begins = numbers(team->n_pes + 1)};
+    if (number_of == NULL || next == NULL || s.leaders == NULL || s.members == NULL ||
+        s.begins == NULL) {
         free(number_of);
+        free(next);
         gsh_team_split_finish(&s);
         return gsh_note(GSH_ERR_NOMEM, "no memory for a team");
     }
@@ -34,13 +38,24 @@ enum gsh_result gsh_team_split_make(const struct gsh_instance *pe, const struct 
             s.leaders[s.n_groups] = team->pes[i];
             number_of[group] = ++s.n_groups;
         }
-        if (group == mine) {
-            s.my_near = i == team->my_index ? s.n_near : s.my_near;
-            s.near[s.n_near++] = i;
-        }
+        next[number_of[group] - 1]++;
     }
-    s.my_group = number_of[mine] - 1;
+    for (int g = 0; g < s.n_groups; g++) {
+        s.begins[g + 1] = s.begins[g] + next[g];
+        next[g] = s.begins[g];
+    }
+    s.my_group = number_of[group_of(pe, pe->my_pe)] - 1;
+    for (int i = 0; i < team->n_pes; i++) {
+        int g = number_of[group_of(pe, team->pes[i])] - 1;
+        if (i == team->my_index) {
+            s.my_near = next[g] - s.begins[g];
+        }
+        s.members[next[g]++] = i;
+    }
+    s.near = s.members + s.begins[s.my_group];
+    s.n_near = s.begins[s.my_group + 1] - s.begins[s.my_group];
     free(number_of);
+    free(next);
     *out = s;
     return GSH_OK;
 }
@@ -48,7 +63,8 @@ enum gsh_result gsh_team_split_make(const struct gsh_instance *pe, const struct 
 void gsh_team_split_finish(struct gsh_team_split *split)
 {
     free(split->leaders);
-    free(split->near);
+    free(split->members);
+    free(split->begins);
     *split = (struct gsh_team_split){0};
 }
 

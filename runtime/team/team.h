@@ -23,8 +23,10 @@ struct gsh_instance;
 struct gsh_team_split {
     int n_groups, my_group;
     int *leaders;        /* [n_groups], PE numbers */
+    int *members;        /* [n_pes], indexes in the team, group by group, leaders first */
+    int *begins;         /* [n_groups + 1], in members */
     int n_near, my_near; /* this PE's group and its place there; 0 is the leader */
-    int *near;           /* [n_near], indexes in the team */
+    int *near;           /* [n_near], in members */
 };
 
 /* What a team takes of the pool: units from its first one on, and in them, from their beginning,
@@ -35,7 +37,8 @@ struct gsh_team_layout {
     int n_near; /* the most members on one node: entries of what is there for near members */
     uint32_t tables_off, lanes_off, lane_bytes;
     /* of collectives; sizes may be 0 */
-    uint32_t wide_off, wide_slot_bytes, slots_off, slot_bytes, work_off, work_slot_bytes;
+    uint32_t wide_off, wide_slot_bytes, slots_off, slot_bytes;
+    uint32_t work_off, work_wide_slot_bytes, work_slot_bytes;
 };
 
 struct gsh_team {

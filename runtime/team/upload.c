@@ -68,13 +68,23 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
         .work_off = team->first_off + l->work_off,
         .wide_slot_bytes = l->wide_slot_bytes,
         .slot_bytes = l->slot_bytes,
+        .work_wide_slot_bytes = l->work_wide_slot_bytes,
         .work_slot_bytes = l->work_slot_bytes,
+        .near_begin = split.begins[split.my_group],
+        .n_rails = split.n_near,
     };
+    for (int g = 0; g < split.n_groups; g++) {
+        int n = split.begins[g + 1] - split.begins[g];
+        state->n_rails = n < state->n_rails ? n : state->n_rails;
+    }
     state->pes =
         add_table(pe, team, tables, &n_words, team->pes, team->is_regular ? 0 : team->n_pes);
     state->leaders =
         add_table(pe, team, tables, &n_words, split.leaders, is_spread ? split.n_groups : 0);
-    state->near = add_table(pe, team, tables, &n_words, split.near, is_spread ? split.n_near : 0);
+    uint64_t members =
+        add_table(pe, team, tables, &n_words, split.members, is_spread ? team->n_pes : 0);
+    state->near = is_spread ? members + (uint64_t)state->near_begin * sizeof(int32_t) : 0;
+    (void)add_table(pe, team, tables, &n_words, split.begins, is_spread ? split.n_groups + 1 : 0);
     gsh_team_split_finish(&split);
     return GSH_OK;
 }

@@ -5,7 +5,7 @@
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-awk '!/^#/ && $2 ~ /host|cpu|plain/ { print $1 }' "$2" | sort -u >"$dir/promised"
+awk '!/^#/ && $2 ~ /host|cpu|plain|layer/ { print $1 }' "$2" | sort -u >"$dir/promised"
 nm -D --defined-only "$1" | awk '{ print $NF }' | sort -u >"$dir/exported"
 comm -23 "$dir/promised" "$dir/exported" | sed 's/^/promised but not exported: /' >"$dir/wrong"
 comm -13 "$dir/promised" "$dir/exported" | sed 's/^/exported but not promised: /' >>"$dir/wrong"

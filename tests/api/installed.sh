@@ -43,6 +43,9 @@ pc=${pc#"$prefix"}
 prefix=$dir/moved bin=$dir/moved/bin
 export PKG_CONFIG_PATH="$prefix${pc%/*}"
 one_line_builds
+c++ "$examples/../tests/dialects/nvshmem/host_only.cc" -o "$dir/host_only" \
+    $(PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/nvshmem/pkgconfig" pkg-config --cflags --libs nvshmem)
+run "$dir/host_only"
 if [ "$(ucx "$bin")" != "$(ucx "$build")" ]; then
     echo "gshmem-info says '$(ucx "$bin")' here and '$(ucx "$build")' in the build tree"
     exit 1
@@ -79,3 +82,40 @@ cmake -S "$dir/cmake" -B "$dir/cmake/build" -DCMAKE_PREFIX_PATH="$prefix" >"$dir
 cmake --build "$dir/cmake/build"
 run "$dir/cmake/build/hello"
 run "$dir/cmake/build/ring"
+
+# A project that asks for NVSHMEM, told where to look.
+mkdir "$dir/nvshmem"
+cp "$examples/../tests/dialects/nvshmem/host_only.cc" "$dir/nvshmem"
+cat >"$dir/nvshmem/kernel.cu" <<'END'
+#include <nvshmem.h>
+#include <nvshmemx.h>
+__global__ void greet(int *box) { nvshmem_int_p(box, 1 + nvshmem_my_pe(), (nvshmem_my_pe() + 1) % nvshmem_n_pes()); }
+int main()
+{
+    nvshmem_init();
+    int *box = (int *)nvshmem_calloc(1, sizeof(int));
+    void *args[] = {&box};
+    nvshmemx_collective_launch((const void *)greet, 1, 1, args, 0, 0);
+    nvshmemx_barrier_all_on_stream(0);
+    cudaDeviceSynchronize();
+    int is_there = *box != 0;
+    nvshmem_finalize();
+    return !is_there;
+}
+END
+cat >"$dir/nvshmem/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(user CXX)
+find_package(NVSHMEM 3.4 REQUIRED)
+add_executable(host_only host_only.cc)
+target_link_libraries(host_only nvshmem::nvshmem_host)
+add_executable(kernel kernel.cu)
+set_source_files_properties(kernel.cu PROPERTIES LANGUAGE CXX)
+target_link_libraries(kernel nvshmem::nvshmem)
+END
+nvshmem=$(find "$prefix" -name NVSHMEMConfig.cmake)
+cmake -S "$dir/nvshmem" -B "$dir/nvshmem/build" -DNVSHMEM_DIR="${nvshmem%/*}" -DGSHMEM_NVSHMEM_CPU=ON >"$dir/cmake.log" ||
+    { cat "$dir/cmake.log"; exit 1; }
+cmake --build "$dir/nvshmem/build"
+run "$dir/nvshmem/build/host_only"
+run "$dir/nvshmem/build/kernel"

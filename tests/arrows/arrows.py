@@ -50,9 +50,15 @@ ARROWS = {
     "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
     "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
     "runtime/setup/": RUNTIME + ["runtime/setup/", "runtime/job/", "runtime/far/far.h", "runtime/context/", "proxy/proxy.h"],
+    "runtime/api/layer.c": RUNTIME + ["runtime/layer.h", "runtime/setup/", "runtime/job/"],
     "runtime/api/": RUNTIME + ["runtime/api/", "runtime/setup/", "runtime/job/", "runtime/far/far.h", "runtime/context/",
                                "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
     "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmemx_calls.h"],
+    "dialects/nvshmem/": PUBLIC + ["dialects/nvshmem/", "nvshmem_host_calls.h", "nvshmem_both_calls.h",
+                                   "nvshmem_device_calls.h", "nvshmem_absent.h", "nvshmem.h"],
+    # A dialect's headers, which users include, know the public ones; what its library calls besides is layer.h.
+    "dialects/nccl/": PUBLIC + ["runtime/layer.h", "dialects/nccl/"],
+    "dialects/nccl/include/": PUBLIC + ["dialects/nccl/include/"],
     "examples/": PUBLIC + ["examples/"],
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything
@@ -168,6 +174,10 @@ def self_test():
     assert judge("include/gshmem.h", "device/rma.cuh")
     assert judge("include/gshmem_device.cuh", "device/rma.cuh") is None
     assert judge("examples/ring.cu", "runtime/job/instance.h")
+    assert judge("dialects/nccl/src/comm.c", "runtime/layer.h") is None
+    assert judge("dialects/nccl/src/comm.c", "runtime/job/instance.h")
+    assert judge("dialects/nccl/src/kernels.cu", "device/wait.cuh")
+    assert judge("dialects/nccl/include/nccl.h", "runtime/layer.h")
     assert judge("elsewhere/x.c", "heap/heap.h")
     assert judge("proxy/ring/reader.c", "proxy/engine/state.h")
     assert judge("proxy/stage/out.c", "proxy/engine/peer.h") is None

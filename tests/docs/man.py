@@ -22,7 +22,7 @@ def matches(form, name):
 
 texts = {}
 with open(os.path.join(root, 'tests/api/names.txt'), encoding='utf-8') as lines:
-    names = [line.split()[0] for line in lines if line.strip() and not line.startswith('#') and line.split()[1] != 'cpu']
+    names = [line.split()[0] for line in lines if line.strip() and not line.startswith('#') and line.split()[1] not in ('cpu', 'layer')]
 for name in names:
     path = os.path.join(pages, 'man3', name + '.3')
     if not os.path.exists(path):

@@ -6,6 +6,7 @@
 #ifndef GSH_TEST_COLL_MODEL_CUH
 #define GSH_TEST_COLL_MODEL_CUH
 
+#include <vector>
 #include "tests/rig/pe.cuh"
 
 enum coll_kind {
@@ -246,6 +247,32 @@ static inline coll_value coll_source(const coll_call &c, int member, size_t i, v
     return coll_read(c.elem, out);
 }
 
+/* ---- teams ----------------------------------------------------------------------------------- */
+
+struct coll_team {
+    gshmem_team_t handle; /* INVALID where this PE is no member */
+    int me, n;
+    const char *name;
+    std::vector<int> node; /* of each member, where the job is on pretend nodes; empty: on one */
+};
+
+static inline coll_team coll_join(gshmem_team_t handle, const char *name)
+{
+    coll_team t = {handle, gshmem_team_my_pe(handle), gshmem_team_n_pes(handle), name, {}};
+    const char *node_pes = getenv("GSHMEM_NODE_PES");
+    for (int m = 0; node_pes != NULL && m < t.n; m++)
+        t.node.push_back(gshmem_team_translate_pe(handle, m, GSHMEM_TEAM_WORLD) / atoi(node_pes));
+    return t;
+}
+
+/* From how many bytes on a reduce goes node by node. */
+static inline size_t coll_far_bytes(void)
+{
+    const char *table = getenv("GSHMEM_COLLECTIVES");
+    const char *far = table == NULL ? NULL : strstr(table, "far=");
+    return far == NULL ? 64 << 10 : (size_t)atoi(far + 4);
+}
+
 /* ---- what a call must give ------------------------------------------------------------------- */
 
 /* Element i of the sources of the members [0, end), combined; 0 when there are none. */
@@ -260,9 +287,42 @@ static inline void expect_computed(const coll_call &c, int end, size_t i, void *
     coll_write(c.elem, out, sum);
 }
 
-/* What the dest of member `me` becomes: element i at out + i * the distance of dest's elements. */
-static inline void coll_expect(const coll_call &c, int me, int n, uint8_t *out)
+/* The same node by node: what each has together is rounded to the type. */
+static inline void expect_by_node(const coll_call &c, const coll_team &t, size_t i, void *out)
 {
+    char element[16];
+    coll_value sum = {};
+    std::vector<bool> is_done(t.n);
+    for (int first = 0; first < t.n; first++) {
+        if (is_done[first])
+            continue;
+        coll_value part = {};
+        for (int m = first; m < t.n; m++) {
+            if (t.node[m] != t.node[first])
+                continue;
+            const coll_value v = coll_source(c, m, i, element);
+            part = m == first ? v : coll_combine(c.elem, c.op, part, v);
+            is_done[m] = true;
+        }
+        coll_write(c.elem, element, part);
+        part = coll_read(c.elem, element);
+        sum = first == 0 ? part : coll_combine(c.elem, c.op, sum, part);
+    }
+    coll_write(c.elem, out, sum);
+}
+
+static inline bool goes_by_node(const coll_call &c, const coll_team &t)
+{
+    bool is_far = false;
+    for (int node : t.node)
+        is_far = is_far || node != t.node[0];
+    return is_far && c.kind == c_reduce && c.nelems * c.elem.bytes > coll_far_bytes();
+}
+
+/* What the dest of this PE becomes: element i at out + i * the distance of dest's elements. */
+static inline void coll_expect(const coll_call &c, const coll_team &t, uint8_t *out)
+{
+    const int me = t.me, n = t.n;
     const size_t bytes = c.elem.bytes, nelems = c.nelems;
     const size_t step = bytes * (c.kind == c_alltoalls ? (size_t)c.dst : 1);
     const bool is_to_all = c.kind == c_alltoall || c.kind == c_alltoalls;
@@ -273,21 +333,12 @@ static inline void coll_expect(const coll_call &c, int me, int n, uint8_t *out)
         coll_source(c, c.root, i, out + i * bytes);
     const int end = c.kind == c_inscan ? me + 1 : c.kind == c_exscan ? me : n;
     const size_t first = c.kind == c_reducescatter ? (size_t)me * nelems : 0;
+    const bool by_node = goes_by_node(c, t);
     for (size_t i = 0; i < nelems && c.kind >= c_reduce; i++)
-        expect_computed(c, end, first + i, out + i * bytes);
-}
-
-/* ---- teams ----------------------------------------------------------------------------------- */
-
-struct coll_team {
-    gshmem_team_t handle; /* INVALID where this PE is no member */
-    int me, n;
-    const char *name;
-};
-
-static inline coll_team coll_join(gshmem_team_t handle, const char *name)
-{
-    return {handle, gshmem_team_my_pe(handle), gshmem_team_n_pes(handle), name};
+        if (by_node)
+            expect_by_node(c, t, i, out + i * bytes);
+        else
+            expect_computed(c, end, first + i, out + i * bytes);
 }
 
 /* ---- the stage ------------------------------------------------------------------------------- */
@@ -368,7 +419,7 @@ static inline void set_stage(coll_stage *s, const coll_team *teams)
     for (int k = 0; k < s->n_calls; k++) {
         const coll_team &t = teams[s->calls[k].team];
         if (t.me >= 0)
-            coll_expect(s->calls[k], t.me, t.n, s->after + s->calls[k].dest_off);
+            coll_expect(s->calls[k], t, s->after + s->calls[k].dest_off);
     }
     test_copy(s->heap, s->before, s->used);
 }

@@ -394,6 +394,7 @@ static const struct {
                     {"kernel_misaligned", k_misaligned},
                     {"kernel_null", k_null},
                     {"kernel_lock_not_held", k_unlock},
+                    {"kernel_holds", k_lock},
                     {"kernel_exit", k_exit}};
 
 /* The others of a case that only PE 0 plays: they sleep in a barrier, to be ended by it. */

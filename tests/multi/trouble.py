@@ -147,6 +147,7 @@ CHECKS = {
                   "run"),
     "ctx_ended_quiet": (r"PE 0.*gshmem_ctx_quiet: the context does not exist, or has been", None, {},
                         "run"),
+    "kernel_holds": (r"PE 0.*gshmem_finalize: 1 lock is still held", 0, {}, "run"),
     "ctx_private": (r"PE 0.*gshmem_ctx_long_p: the context is private .*to another thread", None, {}, "run"),
     "ctx_kernel_ended": (r"PE 0.*gshmem_ctx_long_p.*kernel.*the context does not exist, or has", None, {},
                          "run"),

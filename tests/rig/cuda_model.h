@@ -24,11 +24,19 @@ struct model_mapping {
     uint32_t devices;     /* bit d: device d has access */
 };
 
+/* Of the model's memory, by its inode. */
+struct model_prop {
+    ino_t inode;
+    CUmemAllocationProp prop;
+};
+
 static struct {
     pthread_mutex_t mutex;
     const struct gsh_cuda *driver; /* NULL: the model */
     struct gsh_cuda table;
     struct model_mapping mappings[MODEL_MAPPINGS];
+    struct model_prop props[MODEL_MAPPINGS];
+    unsigned n_props;                    /* made, the latest MODEL_MAPPINGS are kept */
     int n_ranges, n_handles, n_mappings; /* held by this process */
 } model = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -114,6 +122,12 @@ static CUresult model_create(CUmemGenericAllocationHandle *out, size_t bytes,
         int fd = memfd_create("gshmem model", MFD_CLOEXEC);
         code = model_result(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
         *out = (CUmemGenericAllocationHandle)fd;
+        struct stat st = {0};
+        fstat(fd, &st);
+        pthread_mutex_lock(&model.mutex);
+        model.props[model.n_props++ % MODEL_MAPPINGS] =
+            (struct model_prop){.inode = st.st_ino, .prop = *prop};
+        pthread_mutex_unlock(&model.mutex);
     }
     return model_count(code, &model.n_handles, 1);
 }
@@ -142,6 +156,45 @@ static CUresult model_retain(CUmemGenericAllocationHandle *out, void *addr)
         pthread_mutex_unlock(&model.mutex);
     }
     return model_count(code, &model.n_handles, 1);
+}
+
+static CUresult model_properties(CUmemAllocationProp *out, CUmemGenericAllocationHandle handle)
+{
+    struct stat st = {0};
+    bool found = false;
+    if (model_fails())
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (model.driver)
+        return model.driver->MemGetAllocationPropertiesFromHandle(out, handle);
+    fstat((int)handle, &st);
+    pthread_mutex_lock(&model.mutex);
+    for (int i = 0; i < MODEL_MAPPINGS && !found; i++) {
+        found = model.props[i].inode == st.st_ino;
+        if (found)
+            *out = model.props[i].prop;
+    }
+    pthread_mutex_unlock(&model.mutex);
+    return model_result(found);
+}
+
+static CUresult model_address_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr addr)
+{
+    CUresult code = CUDA_ERROR_NOT_FOUND;
+    if (model_fails())
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (model.driver)
+        return model.driver->MemGetAddressRange(base, bytes, addr);
+    pthread_mutex_lock(&model.mutex);
+    for (int i = 0; i < MODEL_MAPPINGS; i++) {
+        const struct model_mapping *m = &model.mappings[i];
+        if (m->bytes && addr - m->addr < m->bytes) {
+            *base = m->addr;
+            *bytes = m->bytes;
+            code = CUDA_SUCCESS;
+        }
+    }
+    pthread_mutex_unlock(&model.mutex);
+    return code;
 }
 
 static CUresult model_map(CUdeviceptr addr, size_t bytes, size_t offset,
@@ -324,6 +377,8 @@ static void model_install(const struct gsh_cuda *driver)
     model.table.MemCreate = model_create;
     model.table.MemRelease = model_release;
     model.table.MemRetainAllocationHandle = model_retain;
+    model.table.MemGetAllocationPropertiesFromHandle = model_properties;
+    model.table.MemGetAddressRange = model_address_range;
     model.table.MemMap = model_map;
     model.table.MemUnmap = model_unmap;
     model.table.MemSetAccess = model_set_access;

@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "device/cpu/cpu.h"
 #include "gshmem.h"
 #include "proxy/proxy.h"
+#include "runtime/base/pages.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
@@ -58,6 +60,24 @@ static enum gsh_result cpu_map_host(struct gsh_instance *pe, void *memory, size_
 }
 
 static void cpu_unmap_host(struct gsh_instance *pe, void *memory)
+{
+    (void)pe;
+    (void)memory;
+}
+
+/* Only whether it is there: threads copy it as it is. */
+static enum gsh_result cpu_pin(struct gsh_instance *pe, void *memory, size_t bytes, bool *is_device)
+{
+    const uintptr_t page = gsh_page_size(), start = (uintptr_t)memory & -page;
+    (void)pe;
+    *is_device = false;
+    return msync((void *)start, (uintptr_t)memory + bytes - start, MS_ASYNC) == 0
+               ? GSH_OK
+               : gsh_note(GSH_ERR_ARG, "no memory is at [%p, %p + %zu): freed, or never allocated",
+                          memory, memory, bytes);
+}
+
+static void cpu_unpin(struct gsh_instance *pe, void *memory)
 {
     (void)pe;
     (void)memory;
@@ -272,6 +292,8 @@ static const struct gsh_device_ops cpu_ops = {
     .finish = cpu_finish,
     .map_host = cpu_map_host,
     .unmap_host = cpu_unmap_host,
+    .pin = cpu_pin,
+    .unpin = cpu_unpin,
     .copy = cpu_copy,
     .copy_nbi = cpu_copy,
     .copy_strided = cpu_copy_strided,

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "runtime/base/pages.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/job/instance.h"
@@ -322,6 +323,41 @@ static void cuda_unmap_host(struct gsh_instance *pe, void *memory)
     }
 }
 
+static bool is_gpu_memory(const struct gsh_cuda_device *d, const void *p, bool *is_known)
+{
+    CUmemorytype type = CU_MEMORYTYPE_HOST;
+    *is_known = d->cuda->PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                             (CUdeviceptr)(uintptr_t)p) == CUDA_SUCCESS;
+    return *is_known && type == CU_MEMORYTYPE_DEVICE;
+}
+
+/* GPU memory, and host memory that CUDA has pinned already, are as they should be. */
+static enum gsh_result cuda_pin(struct gsh_instance *pe, void *memory, size_t bytes,
+                                bool *is_device)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    const uintptr_t page = gsh_page_size(), start = (uintptr_t)memory & -page;
+    const size_t whole = gsh_align_up((uintptr_t)memory + bytes, page) - start;
+    bool entered = gsh_cuda_enter(d), is_known = false;
+    *is_device = is_gpu_memory(d, memory, &is_known);
+    CUresult code =
+        is_known
+            ? CUDA_SUCCESS
+            : d->cuda->MemHostRegister((void *)start, whole,
+                                       CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+    gsh_cuda_leave(d, entered);
+    return code == CUDA_ERROR_INVALID_VALUE
+               ? gsh_note(GSH_ERR_ARG, "no memory is at [%p, %p + %zu): freed, or never allocated",
+                          memory, memory, bytes)
+               : gsh_cuda_note(code, "cuMemHostRegister");
+}
+
+static void cuda_unpin(struct gsh_instance *pe, void *memory)
+{
+    const uintptr_t page = gsh_page_size();
+    cuda_unmap_host(pe, (void *)((uintptr_t)memory & -page));
+}
+
 static void cuda_finish(struct gsh_instance *pe)
 {
     struct gsh_cuda_device *d = pe->device;
@@ -382,6 +418,8 @@ static const struct gsh_device_ops cuda_ops = {
     .finish = cuda_finish,
     .map_host = cuda_map_host,
     .unmap_host = cuda_unmap_host,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
     .copy = cuda_copy,
     .copy_nbi = cuda_copy_nbi,
     .copy_strided = cuda_copy_strided,

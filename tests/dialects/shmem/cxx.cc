@@ -37,7 +37,7 @@ int main()
     long *word = static_cast<long *>(shmem_calloc(1, sizeof(long)));
     shmem_atomic_inc(word, 0);
     shmem_finc(word, 0); // as it was called before
-    long sync_words[SHMEM_BARRIER_SYNC_SIZE];
+    long *sync_words = static_cast<long *>(shmem_calloc(SHMEM_REDUCE_SYNC_SIZE, sizeof(long)));
     shmem_barrier(0, 0, n, sync_words);
     CHECK_EQ(shmem_barrier(SHMEM_TEAM_WORLD), 0);
     CHECK_EQ(shmem_sync(SHMEM_TEAM_WORLD), 0);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * NCCL's host API over gshmem. Compiles as C17, C++17 and CUDA; programs written for NCCL 2.28 and
+ * later include it as they are.
+ *
+ * A communicator is a team of the PEs of one gshmem job: the calling process, or thread under
+ * gshmemx_run, is one rank. The first communicator starts gshmem, if the program has not, and the
+ * last one to be destroyed ends it, if the first one started it. README.md beside this folder says
+ * what is not there; such a call returns ncclInvalidUsage and prints one line.
+ *
+ * Every call returns ncclSuccess, or an error with the reason in ncclGetLastError and nothing
+ * changed. Collective calls are made by all ranks of the communicator, in the same order. */
+#ifndef GSHMEM_NCCL_H
+#define GSHMEM_NCCL_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__has_include) && (defined(__cplusplus) || !defined(GSHMEM_DEVICE_CODE))
+#if __has_include(<cuda_runtime.h>) && __has_include(<cuda_fp16.h>)
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#endif
+#endif
+struct CUstream_st;
+typedef struct CUstream_st *cudaStream_t;
+
+/* Which NCCL the program is told it has: define it as 22809 to 23007 before this header. The names
+ * are the same. */
+#ifndef GSHMEM_NCCL_VERSION_CODE
+#define GSHMEM_NCCL_VERSION_CODE 22809
+#endif
+#define NCCL_VERSION_CODE GSHMEM_NCCL_VERSION_CODE
+#define NCCL_MAJOR        (NCCL_VERSION_CODE / 10000)
+#define NCCL_MINOR        (NCCL_VERSION_CODE / 100 % 100)
+#define NCCL_PATCH        (NCCL_VERSION_CODE % 100)
+#define NCCL_SUFFIX       ""
+#define NCCL_VERSION(X, Y, Z) \
+    (((X) <= 2 && (Y) <= 8) ? (X)*1000 + (Y)*100 + (Z) : (X)*10000 + (Y)*100 + (Z))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+typedef struct ncclComm *ncclComm_t;
+typedef struct ncclWindow_vidmem *ncclWindow_t;
+#define NCCL_COMM_NULL NULL
+
+#define NCCL_UNIQUE_ID_BYTES 128
+typedef struct {
+    char internal[NCCL_UNIQUE_ID_BYTES];
+} ncclUniqueId;
+
+typedef enum {
+    ncclSuccess = 0,
+    ncclUnhandledCudaError = 1,
+    ncclSystemError = 2,
+    ncclInternalError = 3,
+    ncclInvalidArgument = 4,
+    ncclInvalidUsage = 5,
+    ncclRemoteError = 6,
+    ncclInProgress = 7,
+    ncclTimeout = 8,
+    ncclNumResults = 9
+} ncclResult_t;
+
+typedef enum {
+    ncclInt8 = 0,
+    ncclChar = 0,
+    ncclUint8 = 1,
+    ncclInt32 = 2,
+    ncclInt = 2,
+    ncclUint32 = 3,
+    ncclInt64 = 4,
+    ncclUint64 = 5,
+    ncclFloat16 = 6,
+    ncclHalf = 6,
+    ncclFloat32 = 7,
+    ncclFloat = 7,
+    ncclFloat64 = 8,
+    ncclDouble = 8,
+    ncclBfloat16 = 9,
+    ncclFloat8e4m3 = 10,
+    ncclFloat8e5m2 = 11,
+    ncclNumTypes = 12
+} ncclDataType_t;
+
+typedef enum {
+    ncclSum = 0,
+    ncclProd = 1,
+    ncclMax = 2,
+    ncclMin = 3,
+    ncclAvg = 4,
+    ncclNumOps = 5,
+    ncclMaxRedOp = INT_MAX /* of operators made by the program */
+} ncclRedOp_t;
+
+typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarResidence_t;
+
+#define NCCL_CONFIG_UNDEF_INT INT_MIN
+#define NCCL_CONFIG_UNDEF_PTR NULL
+#define NCCL_UNDEF_FLOAT      (-1.0f)
+#define NCCL_SPLIT_NOCOLOR    -1
+
+#define NCCL_CTA_POLICY_DEFAULT    0x00
+#define NCCL_CTA_POLICY_EFFICIENCY 0x01
+#define NCCL_CTA_POLICY_ZERO       0x02
+
+#define NCCL_SHRINK_DEFAULT 0x00
+#define NCCL_SHRINK_ABORT   0x01
+
+/* A window's buffers are used at the same offset on all ranks in each collective: the collective
+ * then works on them directly. */
+#define NCCL_WIN_DEFAULT            0x00
+#define NCCL_WIN_COLL_SYMMETRIC     0x01
+#define NCCL_WIN_STRICT_ORDERING    0x02
+#define NCCL_WIN_REQUIRED_ALIGNMENT 4096
+
+/* Begins as NCCL_CONFIG_INITIALIZER. The hints (CTAs, names, policies) have no effect. */
+typedef struct ncclConfig_v22800 {
+    size_t size;
+    unsigned int magic, version;
+    int blocking; /* 0 is accepted; calls complete before they return all the same */
+    int cgaClusterSize, minCTAs, maxCTAs;
+    const char *netName;
+    int splitShare, trafficClass;
+    const char *commName;
+    int collnetEnable, CTAPolicy, shrinkShare, nvlsCTAs;
+    int nChannelsPerNetPeer, nvlinkCentricSched;
+    int graphUsageMode, numRmaCtx, maxP2pPeers, graphStreamOrdering;
+} ncclConfig_t;
+
+#define NCCL_API_MAGIC 0xcafebeef
+#define NCCL_CONFIG_INITIALIZER                                                         \
+    {                                                                                   \
+        sizeof(ncclConfig_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+            NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+            NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                \
+    }
+
+typedef struct ncclSimInfo_v22200 {
+    size_t size;
+    unsigned int magic, version;
+    float estimatedTime;
+} ncclSimInfo_t;
+#define NCCL_SIM_INFO_INITIALIZER                                                  \
+    {                                                                              \
+        sizeof(ncclSimInfo_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, NCCL_UNDEF_FLOAT \
+    }
+
+/* ---- version and errors ---------------------------------------------------------------------- */
+
+/* The highest version whose programs the library serves. */
+ncclResult_t ncclGetVersion(int *version);
+const char *ncclGetErrorString(ncclResult_t result);
+/* The calling thread's latest failure, "" when there was none; comm may be NULL. */
+const char *ncclGetLastError(ncclComm_t comm);
+/* ncclSuccess: calls complete or fail before they return, and a rank that dies ends the job. */
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+/* An id for one communicator, to be carried to all ranks. Before gshmem has started, its
+ * rendezvous is served by this process. */
+ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId);
+/* Collective over the nranks ranks. Where gshmem has started, by an earlier communicator or the
+ * program, nranks is the number of its PEs; ranks may be numbered otherwise than PEs. */
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
+                                    ncclConfig_t *config);
+/* Of several ids the first one serves. */
+ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, int nId,
+                                      ncclUniqueId *commIds, ncclConfig_t *config);
+/* One device: a thread is one rank. */
+ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist);
+/* Collective over comm. Ranks that give the same color form a communicator, in the order of their
+ * keys, then of their ranks; NCCL_SPLIT_NOCOLOR: in none, and *newcomm is NULL. */
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
+                           ncclConfig_t *config);
+ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
+                            ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
+/* Collective: waits for all that the ranks have asked of comm. */
+ncclResult_t ncclCommFinalize(ncclComm_t comm);
+/* Collective; finalizes first, if that was not done. */
+ncclResult_t ncclCommDestroy(ncclComm_t comm);
+/* Not collective: gives this rank's side back, waiting for nobody. The job cannot go on: when this
+ * process ends, gshmem ends it. */
+ncclResult_t ncclCommAbort(ncclComm_t comm);
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
+
+ncclResult_t ncclCommCount(const ncclComm_t comm, int *count);
+/* -1 on the CPU device. */
+ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device);
+ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* Calls of this thread between the outermost pair take place when it ends, in their order; a
+ * communicator's sends and receives all at once, after its other calls. An error in one is
+ * returned there, too, and the calls behind it are not carried out. */
+ncclResult_t ncclGroupStart(void);
+ncclResult_t ncclGroupEnd(void);
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo);
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Symmetric memory: made by all ranks of the job, each with the same size, once gshmem has started.
+ * MemFree: likewise; after the job's last communicator it is gone already. */
+ncclResult_t ncclMemAlloc(void **ptr, size_t size);
+ncclResult_t ncclMemFree(void *ptr);
+/* Buffers need no registration: it is checked and counted, and changes nothing. */
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buff, size_t size, void **handle);
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle);
+/* A window on memory from ncclMemAlloc or gshmem_malloc, the same on all ranks, at the same place
+ * of it; no rank waits for another. winFlags: NCCL_WIN_ flags. */
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win,
+                                    int winFlags);
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
+/* The buffer that the window was made of. */
+ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
+
+/* ---- collectives, on a stream ---------------------------------------------------------------- */
+
+/* op for input elements multiplied by *scalar first, of this type; scalar: host memory, or memory
+ * that is read now, by residence. */
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t datatype,
+                                      ncclScalarResidence_t residence, ncclComm_t comm);
+ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
+
+/* Buffers are any memory of the device; in place as named. Results have the same bits on all ranks.
+ * Reduce: in place where sendbuff == recvbuff, as in AllReduce. */
+ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
+                           ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                           cudaStream_t stream);
+/* In place: recvbuff == sendbuff + rank * recvcount. */
+ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount,
+                               ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                               cudaStream_t stream);
+/* In place: sendbuff == recvbuff + rank * sendcount. */
+ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
+                           ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                       cudaStream_t stream);
+ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
+                           ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
+/* count elements from each rank to each. */
+ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count,
+                          ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
+/* In place at the root: sendbuff == recvbuff + root * count (Gather), recvbuff == sendbuff + root *
+ * count (Scatter). */
+ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+                        int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
+                         ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
+/* Each Send meets a Recv of the same count and type; those from one rank to another in their order.
+ * In a group they proceed together, whatever the pattern, to the own rank, too. One group has one
+ * stream for those of a communicator. */
+ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
+                      ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,
+                      ncclComm_t comm, cudaStream_t stream);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

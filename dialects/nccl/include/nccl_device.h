@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * NCCL's device API over gshmem: what kernels that communicate include. In files without kernels
+ * the host's part alone is there.
+ *
+ * A kernel gets all from its ncclDevComm argument, so several communicators on one GPU and kernels
+ * of modules that gshmem does not know work. Waits obey GSHMEM_WAIT_TIMEOUT and end with the job
+ * (the report names the call, the word and, in barriers, the rank's PE). */
+#ifndef GSHMEM_NCCL_DEVICE_H
+#define GSHMEM_NCCL_DEVICE_H
+
+#if defined(__cplusplus) && (defined(__CUDACC__) || defined(GSHMEM_DEVICE_CODE))
+#include <gshmem_device.cuh>
+#include <cuda/atomic>
+#define GSHMEM_NCCL_KERNELS 1
+#endif
+
+#include "nccl.h"
+#include "nccl_device/types.h"
+#include "nccl_device/window_record.h"
+
+#if defined(__cplusplus)
+#include "nccl_device/team.h"
+#if defined(GSHMEM_NCCL_KERNELS)
+#include "nccl_device/coop.h"
+#include "nccl_device/ptr.h"
+#include "nccl_device/lsa_barrier.h"
+#include "nccl_device/ll_a2a.h"
+#include "nccl_device/gin.h"
+#include "nccl_device/gin_barrier.h"
+#include "nccl_device/barrier.h"
+#include "nccl_device/reduce_copy.h"
+#endif
+#endif
+
+#endif

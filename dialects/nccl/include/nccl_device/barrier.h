@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The barrier of two stages: within LSA teams, then along rails. */
+#ifndef GSHMEM_NCCL_BARRIER_H
+#define GSHMEM_NCCL_BARRIER_H
+
+#include "gin_barrier.h"
+#include "lsa_barrier.h"
+
+/* Barrier `index` of the communicator's barrierCount, or of two handles: among all ranks of the
+ * inner and outer team together. */
+template <class Coop> class ncclBarrierSession
+{
+    ncclLsaBarrierSession<Coop> inner;
+    ncclGinBarrierSession<Coop> outer;
+
+    /* A team of the own rank alone: a stage that is left out. */
+    __device__ __forceinline__ static ncclTeam alone() { return {1, 0, 1}; }
+
+  public:
+    __device__ __forceinline__ ncclBarrierSession(Coop coop, ncclTeam innerTeam, ncclTeam outerTeam,
+                                                  ncclGin gin, ncclLsaBarrierHandle innerHandle,
+                                                  ncclGinBarrierHandle outerHandle, uint32_t index,
+                                                  bool multimem = false,
+                                                  ncclMultimemHandle mmHandle = {})
+        : inner(coop, gin.comm, innerTeam, innerHandle, index, multimem, mmHandle),
+          outer(coop, gin, outerTeam, outerHandle, index)
+    {
+    }
+
+    __device__ __forceinline__ ncclBarrierSession(Coop coop, ncclTeamTagWorld, ncclGin gin,
+                                                  uint32_t index, bool multimem = false)
+        : ncclBarrierSession(coop, ncclTeamLsa(gin.comm), ncclTeamRail(gin.comm), gin,
+                             gin.comm.hybridLsaBarrier, gin.comm.hybridRailGinBarrier, index,
+                             multimem)
+    {
+    }
+
+    __device__ __forceinline__ ncclBarrierSession(Coop coop, ncclTeamTagLsa,
+                                                  const ncclDevComm &comm, uint32_t index,
+                                                  bool multimem = false)
+        : ncclBarrierSession(coop, ncclTeamLsa(comm), alone(), ncclGin(comm, 0),
+                             comm.hybridLsaBarrier, comm.hybridRailGinBarrier, index, multimem)
+    {
+    }
+
+    __device__ __forceinline__ ncclBarrierSession(Coop coop, ncclTeamTagRail, ncclGin gin,
+                                                  uint32_t index)
+        : ncclBarrierSession(coop, alone(), ncclTeamRail(gin.comm), gin, gin.comm.hybridLsaBarrier,
+                             gin.comm.hybridRailGinBarrier, index)
+    {
+    }
+
+    ncclBarrierSession(const ncclBarrierSession &) = delete;
+
+    __device__ __forceinline__ ncclLsaBarrierSession<Coop> &lsaBarrier() { return inner; }
+    __device__ __forceinline__ ncclGinBarrierSession<Coop> &ginBarrier() { return outer; }
+
+    /* The first stage's order comes to the ranks of other LSA teams through those of the rail, so
+     * both stages have it. */
+    __device__ __forceinline__ void sync(Coop coop, cuda::memory_order order,
+                                         ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+    {
+        const bool is_ordered = order != cuda::memory_order_relaxed;
+        if (((uint32_t)fence & 1) != 0)
+            outer.settle(coop);
+        inner.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order);
+        outer.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, fence);
+    }
+};
+
+#endif

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GIN: one-sided transfers with signals, to every rank. Ranks that loads and stores reach are
+ * written to directly, the others through gshmem's proxy.
+ *
+ * A context has signals and counters of its own: who waits for a signal uses the context that the
+ * sender used. Both are 64-bit words of which waits compare the low `bits` in the rolling manner:
+ * the value has reached `least` if it is less than half the range beyond it. */
+#ifndef GSHMEM_NCCL_GIN_H
+#define GSHMEM_NCCL_GIN_H
+
+#include "lsa_barrier.h"
+
+/* ---- actions --------------------------------------------------------------------------------- */
+
+struct ncclGin_None {
+};
+
+/* What is done on the destination rank once the data has settled there. Strong: all that this
+ * thread, and those it has synchronised with, put to that rank earlier has settled, too. Weak ones
+ * promise less and are the same here. */
+struct ncclGin_SignalAdd {
+    ncclGinSignal_t signal;
+    uint64_t value;
+};
+struct ncclGin_SignalInc {
+    ncclGinSignal_t signal;
+};
+/* The signal is a word of 8 bytes, aligned, in a window. */
+struct ncclGin_VASignalAdd {
+    ncclWindow_t window;
+    size_t offset;
+    uint64_t value;
+};
+struct ncclGin_VASignalInc {
+    ncclWindow_t window;
+    size_t offset;
+};
+typedef ncclGin_SignalAdd ncclGin_StrongSignalAdd, ncclGin_WeakSignalAdd;
+typedef ncclGin_SignalInc ncclGin_StrongSignalInc, ncclGin_WeakSignalInc;
+typedef ncclGin_VASignalAdd ncclGin_StrongVASignalAdd, ncclGin_WeakVASignalAdd;
+typedef ncclGin_VASignalInc ncclGin_StrongVASignalInc, ncclGin_WeakVASignalInc;
+
+/* What is done here once the source may be used again. */
+struct ncclGin_CounterInc {
+    ncclGinCounter_t counter;
+};
+typedef ncclGin_CounterInc ncclGin_WeakCounterInc;
+
+/* Hints of backends, without effect. */
+struct alignas(16) ncclGinDescriptorSmem {
+    char bytes[64];
+};
+struct ncclGin_DescriptorSmem {
+    ncclGinDescriptorSmem *descriptor;
+};
+struct ncclGin_SegmentDevice {
+};
+struct ncclGin_SegmentMixed {
+};
+struct ncclGin_SegmentHostNuma {
+};
+
+enum ncclGinSignalOp_t { ncclGinSignalInc, ncclGinSignalAdd };
+enum ncclGinOptFlags : uint32_t {
+    ncclGinOptFlagsDefault = 0,
+    ncclGinOptFlagsMaySkipCreditCheck = 1,
+    ncclGinOptFlagsAggregateRequests = 2
+};
+enum ncclGinResourceSharingMode {
+    NCCL_GIN_RESOURCE_SHARING_GPU = 0,
+    NCCL_GIN_RESOURCE_SHARING_CTA = 1,
+    NCCL_GIN_RESOURCE_SHARING_THREAD = 2
+};
+
+namespace gshmem
+{
+namespace nccl
+{
+
+__device__ __forceinline__ bool has_reached(uint64_t seen, uint64_t least, int bits)
+{
+    return (int64_t)((seen - least) << (64 - bits)) >= 0;
+}
+
+__device__ __forceinline__ uint64_t low_bits(uint64_t value, int bits)
+{
+    return bits >= 64 ? value : value & (((uint64_t)1 << bits) - 1);
+}
+
+/* A remote action as the base has it: a symmetric word, and what to add to it. */
+struct action {
+    uint64_t *word;
+    uint64_t value;
+};
+
+__device__ __forceinline__ uint64_t *word_at(ncclWindow_t w, size_t offset)
+{
+    return reinterpret_cast<uint64_t *>(w->local + offset);
+}
+
+} // namespace nccl
+} // namespace gshmem
+
+/* ---- GIN ------------------------------------------------------------------------------------- */
+
+class ncclGin
+{
+    __device__ __forceinline__ gshmem::context base() const { return {*comm.state, 0}; }
+    __device__ __forceinline__ int pe_of(ncclTeam team, int peer) const
+    {
+        return comm.pe_of[ncclTeamRankToWorld(comm, team, peer)];
+    }
+    __device__ __forceinline__ uint64_t *signal_word(ncclGinSignal_t s) const
+    {
+        return comm.signals + (size_t)contextId * (uint32_t)comm.ginSignalCount + s;
+    }
+    __device__ __forceinline__ uint64_t *counter_word(ncclGinCounter_t c) const
+    {
+        return comm.counters + (size_t)contextId * (uint32_t)comm.ginCounterCount + c;
+    }
+
+    __device__ __forceinline__ gshmem::nccl::action of(ncclGin_SignalAdd a) const
+    {
+        return {signal_word(a.signal), a.value};
+    }
+    __device__ __forceinline__ gshmem::nccl::action of(ncclGin_SignalInc a) const
+    {
+        return {signal_word(a.signal), 1};
+    }
+    __device__ __forceinline__ gshmem::nccl::action of(ncclGin_VASignalAdd a) const
+    {
+        return {gshmem::nccl::word_at(a.window, a.offset), a.value};
+    }
+    __device__ __forceinline__ gshmem::nccl::action of(ncclGin_VASignalInc a) const
+    {
+        return {gshmem::nccl::word_at(a.window, a.offset), 1};
+    }
+
+    __device__ __forceinline__ void local(ncclGin_None) const {}
+    __device__ __forceinline__ void local(ncclGin_CounterInc a) const
+    {
+        /* The source has been read before whoever sees the counter writes to it. */
+        gshmem::detail::fence_release();
+        gshmem::detail::reduce_add(counter_word(a.counter), (uint64_t)1);
+    }
+
+    template <class G, class Remote, class Local>
+    __device__ __forceinline__ void put_by(G g, char *dest, const char *source, size_t bytes,
+                                           int pe, Remote remote, Local local_action) const
+    {
+        using namespace gshmem;
+        constexpr bool has_remote = !is_none<Remote>::value, has_local = !is_none<Local>::value;
+        const context c = base();
+        if constexpr (has_remote) {
+            const nccl::action a = of(remote);
+            if (detail::has_far(c)) { /* near ones are ordered by the signal's own fence */
+                g.sync();
+                if (g.rank() == 0)
+                    fence(c);
+            }
+            if constexpr (has_local)
+                put_signal(c, g, dest, source, bytes, a.word, a.value, GSHMEM_SIGNAL_ADD, pe,
+                           "ncclGin::put");
+            else
+                put_signal_nbi(c, g, dest, source, bytes, a.word, a.value, GSHMEM_SIGNAL_ADD, pe,
+                               "ncclGin::put");
+        } else if constexpr (has_local) {
+            gshmem::put(c, g, dest, source, bytes, pe, "ncclGin::put");
+        } else {
+            put_nbi(c, g, dest, source, bytes, pe, "ncclGin::put");
+        }
+        if constexpr (has_local) {
+            g.sync();
+            if (g.rank() == 0)
+                local(local_action);
+        }
+    }
+
+    template <class Action> struct is_none {
+        static constexpr bool value = false;
+    };
+
+    /* The first thread waits. */
+    template <class Coop>
+    __device__ __forceinline__ void wait_on(Coop coop, const uint64_t *word, uint64_t least,
+                                            int bits, cuda::memory_order order,
+                                            const char *call) const
+    {
+        using namespace gshmem;
+        if (coop.thread_rank() == 0) {
+            (void)nccl::await_word(
+                comm, word, [=](uint64_t seen) { return nccl::has_reached(seen, least, bits); },
+                least, GSH_REPORT_WAIT_TIMEOUT, call, -1, 0);
+            if (detail::is_cpu_device || nccl::is_acquire(order))
+                detail::acquire_awaited();
+        }
+        coop.sync();
+    }
+
+    __device__ __forceinline__ uint64_t read_word(const uint64_t *word, int bits,
+                                                  cuda::memory_order order) const
+    {
+        using namespace gshmem;
+        const uint64_t value =
+            nccl::is_acquire(order) ? detail::load_acquire(word) : detail::load_relaxed(word);
+        return nccl::low_bits(detail::seen(word, value), bits);
+    }
+
+  public:
+    const ncclDevComm &comm;
+    uint32_t nConnections, connectionId, contextId;
+    ncclGinResourceSharingMode resourceSharingMode;
+
+    /* Context indices are taken modulo ginContextCount. */
+    __device__ __forceinline__
+    ncclGin(const ncclDevComm &devComm, int contextIndex,
+            ncclGinResourceSharingMode mode = NCCL_GIN_RESOURCE_SHARING_GPU)
+        : comm(devComm), nConnections(1), connectionId(0),
+          contextId((uint32_t)contextIndex % (uint32_t)devComm.ginContextCount),
+          resourceSharingMode(mode)
+    {
+        gshmem::nccl::publish_earlier();
+    }
+
+    /* From this rank's source to the peer's destination. The source may be used again after flush;
+     * remoteAction and localAction tell the peer and this rank. */
+    template <class Remote = ncclGin_None, class Local = ncclGin_None, class Coop = ncclCoopThread,
+              class Descriptor = ncclGin_None, class Segment = ncclGin_None>
+    __device__ __forceinline__ void
+    put(ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, ncclWindow_t srcWnd,
+        size_t srcOffset, size_t bytes, Remote remoteAction = {}, Local localAction = {},
+        Coop coop = {}, Descriptor descriptor = {},
+        cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+        cuda::thread_scope requiredRelease = cuda::thread_scope_device,
+        uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
+    {
+        (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags, (void)segment;
+        char *dest = reinterpret_cast<char *>(dstWnd->local) + dstOffset;
+        const char *source = reinterpret_cast<const char *>(srcWnd->local) + srcOffset;
+        const int pe = pe_of(team, peer);
+        gshmem::nccl::by_group(
+            coop, [&](auto g) { put_by(g, dest, source, bytes, pe, remoteAction, localAction); });
+    }
+
+    template <class T, class Remote = ncclGin_None, class Local = ncclGin_None,
+              class Coop = ncclCoopThread, class Descriptor = ncclGin_None,
+              class Segment = ncclGin_None>
+    __device__ __forceinline__ void
+    put(ncclTeam team, int peer, ncclSymPtr<T> dst, ncclSymPtr<T> src, size_t nElts,
+        Remote remoteAction = {}, Local localAction = {}, Coop coop = {},
+        Descriptor descriptor = {}, cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+        cuda::thread_scope requiredRelease = cuda::thread_scope_device,
+        uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
+    {
+        put(team, peer, dst.window, dst.offset, src.window, src.offset, nElts * sizeof(T),
+            remoteAction, localAction, coop, descriptor, givenRelease, requiredRelease, optFlags,
+            segment);
+    }
+
+    /* A value of 1, 2, 4 or 8 bytes, to where it is aligned. */
+    template <class T, class Remote = ncclGin_None, class Coop = ncclCoopThread,
+              class Descriptor = ncclGin_None>
+    __device__ __forceinline__ void
+    putValue(ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, T value,
+             Remote remoteAction = {}, Coop coop = {}, Descriptor descriptor = {},
+             cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+             cuda::thread_scope requiredRelease = cuda::thread_scope_device,
+             uint32_t optFlags = ncclGinOptFlagsDefault) const
+    {
+        static_assert(sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8,
+                      "a value has 1, 2, 4 or 8 bytes");
+        (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
+        coop.sync();
+        if (coop.thread_rank() == 0) {
+            T *dest = reinterpret_cast<T *>(dstWnd->local + dstOffset);
+            gshmem::p(base(), dest, value, pe_of(team, peer), "ncclGin::putValue");
+            if constexpr (!is_none<Remote>::value)
+                signal(team, peer, remoteAction);
+        }
+        coop.sync();
+    }
+
+    template <class T, class Remote = ncclGin_None, class Coop = ncclCoopThread>
+    __device__ __forceinline__ void putValue(ncclTeam team, int peer, ncclSymPtr<T> dst, T value,
+                                             Remote remoteAction = {}, Coop coop = {}) const
+    {
+        putValue(team, peer, dst.window, dst.offset, value, remoteAction, coop);
+    }
+
+    /* From the peer's memory to this rank's; there after flush. */
+    template <class Coop = ncclCoopThread, class Descriptor = ncclGin_None,
+              class Segment = ncclGin_None>
+    __device__ __forceinline__ void
+    get(ncclTeam team, int peer, ncclWindow_t remoteWnd, size_t remoteOffset, ncclWindow_t localWnd,
+        size_t localOffset, size_t bytes, Coop coop = {}, Descriptor descriptor = {},
+        uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
+    {
+        (void)descriptor, (void)optFlags, (void)segment;
+        char *dest = reinterpret_cast<char *>(localWnd->local) + localOffset;
+        const char *source = reinterpret_cast<const char *>(remoteWnd->local) + remoteOffset;
+        const int pe = pe_of(team, peer);
+        gshmem::nccl::by_group(coop, [&](auto g) {
+            gshmem::get_nbi(base(), g, dest, source, bytes, pe, "ncclGin::get");
+        });
+    }
+
+    /* The action alone: what was put to the peer earlier has settled before it. */
+    template <class Remote, class Coop = ncclCoopThread, class Descriptor = ncclGin_None>
+    __device__ __forceinline__ void
+    signal(ncclTeam team, int peer, Remote remoteAction, Coop coop = {}, Descriptor descriptor = {},
+           cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+           cuda::thread_scope requiredRelease = cuda::thread_scope_device,
+           uint32_t optFlags = ncclGinOptFlagsDefault) const
+    {
+        using namespace gshmem;
+        (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
+        coop.sync();
+        if (coop.thread_rank() == 0) {
+            const nccl::action a = of(remoteAction);
+            fence(base());
+            signal_op(base(), a.word, a.value, GSHMEM_SIGNAL_ADD, pe_of(team, peer),
+                      "ncclGin::signal");
+        }
+        coop.sync();
+    }
+
+    /* Sources of the group's puts may be used again, and its gets are there. */
+    template <class Coop, class Descriptor = ncclGin_None>
+    __device__ __forceinline__ void flush(Coop coop,
+                                          cuda::memory_order order = cuda::memory_order_acquire,
+                                          Descriptor descriptor = {}) const
+    {
+        (void)order, (void)descriptor;
+        coop.sync();
+        if (coop.thread_rank() == 0)
+            gshmem::quiet(base());
+        coop.sync();
+    }
+
+    /* The flush of what went to one peer, which wait completes. */
+    template <class Coop = ncclCoopThread, class Descriptor = ncclGin_None>
+    __device__ __forceinline__ void
+    flushAsync(ncclTeam team, int peer, ncclGinRequest_t *request, Coop coop = {},
+               uint32_t optFlags = ncclGinOptFlagsDefault, Descriptor descriptor = {}) const
+    {
+        (void)optFlags, (void)descriptor;
+        coop.sync();
+        if (coop.thread_rank() == 0)
+            *request = {{(uint64_t)(uint32_t)pe_of(team, peer), 1}};
+    }
+
+    template <class Coop = ncclCoopThread, class Descriptor = ncclGin_None>
+    __device__ __forceinline__ void
+    wait(ncclGinRequest_t &request, Coop coop = {}, Descriptor descriptor = {},
+         cuda::memory_order order = cuda::memory_order_acquire) const
+    {
+        (void)request;
+        flush(coop, order, descriptor);
+    }
+
+    /* ---- signals: this rank's own ---- */
+
+    __device__ __forceinline__ uint64_t
+    readSignal(ncclGinSignal_t signal, int bits = 64,
+               cuda::memory_order order = cuda::memory_order_acquire) const
+    {
+        return read_word(signal_word(signal), bits, order);
+    }
+
+    __device__ __forceinline__ uint64_t
+    readSignal(ncclWindow_t window, size_t offset, int bits = 64,
+               cuda::memory_order order = cuda::memory_order_acquire) const
+    {
+        return read_word(gshmem::nccl::word_at(window, offset), bits, order);
+    }
+
+    template <class Coop>
+    __device__ __forceinline__ void
+    waitSignal(Coop coop, ncclGinSignal_t signal, uint64_t least, int bits = 64,
+               cuda::memory_order order = cuda::memory_order_acquire) const
+    {
+        wait_on(coop, signal_word(signal), least, bits, order, "ncclGin::waitSignal");
+    }
+
+    template <class Coop>
+    __device__ __forceinline__ void
+    waitSignal(Coop coop, ncclWindow_t window, size_t offset, uint64_t least, int bits = 64,
+               cuda::memory_order order = cuda::memory_order_acquire) const
+    {
+        wait_on(coop, gshmem::nccl::word_at(window, offset), least, bits, order,
+                "ncclGin::waitSignal");
+    }
+
+    /* To 0, its shadow, too; while nobody changes it. */
+    __device__ __forceinline__ void resetSignal(ncclGinSignal_t signal) const
+    {
+        gshmem::detail::store_relaxed(signal_word(signal), (uint64_t)0);
+        *getSignalShadowPtr(signal) = 0;
+    }
+
+    __device__ __forceinline__ void resetSignal(ncclWindow_t window, size_t offset) const
+    {
+        gshmem::detail::store_relaxed(gshmem::nccl::word_at(window, offset), (uint64_t)0);
+    }
+
+    /* A word beside each signal that is the program's: where it had got to. */
+    __device__ __forceinline__ uint64_t *getSignalShadowPtr(ncclGinSignal_t signal) const
+    {
+        return comm.shadows + (size_t)contextId * (uint32_t)comm.ginSignalCount + signal;
+    }
+
+    __device__ __forceinline__ void increaseSignalShadow(ncclGinSignal_t signal,
+                                                         uint64_t delta) const
+    {
+        *getSignalShadowPtr(signal) += delta;
+    }
+
+    /* Until the signal has reached its shadow. */
+    template <class Coop>
+    __device__ __forceinline__ void
+    waitSignalMeetShadow(Coop coop, ncclGinSignal_t signal, int bits = 64,
+                         cuda::memory_order order = cuda::memory_order_acquire) const
+    {
+        waitSignal(coop, signal, *getSignalShadowPtr(signal), bits, order);
+    }
+
+    /* Until it is leastDelta beyond its shadow, which then becomes the signal's value: *before and
+     * *delta, of which each thread gets its own, say where it was and how far it went. */
+    template <class Coop>
+    __device__ __forceinline__ void
+    waitSignalFollowShadow(Coop coop, ncclGinSignal_t signal, uint64_t leastDelta, uint64_t *before,
+                           uint64_t *delta, int bits = 64,
+                           cuda::memory_order order = cuda::memory_order_acquire) const
+    {
+        uint64_t *shadow = getSignalShadowPtr(signal);
+        const uint64_t was = *shadow;
+        waitSignal(coop, signal, was + leastDelta, bits, order);
+        /* Where threads look at different times they may see different values: the first one's
+         * counts. */
+        coop.sync();
+        if (coop.thread_rank() == 0) {
+            const uint64_t now = read_word(signal_word(signal), 64, order);
+            *shadow = was + gshmem::nccl::low_bits(now - was, bits);
+        }
+        coop.sync();
+        *before = was;
+        *delta = *shadow - was;
+        coop.sync();
+    }
+
+    /* ---- counters: this rank's own ---- */
+
+    __device__ __forceinline__ uint64_t
+    readCounter(ncclGinCounter_t counter, int bits = 56,
+                cuda::memory_order order = cuda::memory_order_acquire) const
+    {
+        return read_word(counter_word(counter), bits, order);
+    }
+
+    template <class Coop>
+    __device__ __forceinline__ void
+    waitCounter(Coop coop, ncclGinCounter_t counter, uint64_t least, int bits = 56,
+                cuda::memory_order order = cuda::memory_order_acquire) const
+    {
+        wait_on(coop, counter_word(counter), least, bits, order, "ncclGin::waitCounter");
+    }
+
+    __device__ __forceinline__ void resetCounter(ncclGinCounter_t counter) const
+    {
+        gshmem::detail::store_relaxed(counter_word(counter), (uint64_t)0);
+    }
+};
+
+template <> struct ncclGin::is_none<ncclGin_None> {
+    static constexpr bool value = true;
+};
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Barriers among any ranks, by signals. */
+#ifndef GSHMEM_NCCL_GIN_BARRIER_H
+#define GSHMEM_NCCL_GIN_BARRIER_H
+
+#include "gin.h"
+
+/* Before the ranks go on: Put: earlier puts of all of them have settled; Get: own gets are there.
+ */
+#if NCCL_VERSION_CODE >= 23007
+enum ncclGinFenceLevel : uint32_t { None = 0, Relaxed = 0, Put = 1, Get = 2 };
+__device__ __forceinline__ ncclGinFenceLevel operator|(ncclGinFenceLevel a, ncclGinFenceLevel b)
+{
+    return (ncclGinFenceLevel)((uint32_t)a | (uint32_t)b);
+}
+__device__ __forceinline__ ncclGinFenceLevel operator&(ncclGinFenceLevel a, ncclGinFenceLevel b)
+{
+    return (ncclGinFenceLevel)((uint32_t)a & (uint32_t)b);
+}
+#else
+enum class ncclGinFenceLevel : uint32_t { None = 0, Relaxed = 0, Put = 1, Get = 2 };
+#endif
+
+/* Barrier `index` of a handle, among the team's ranks. Each signal of it is one rank's on another,
+ * so every team of the communicator fits into a handle; two teams do not share an index. */
+template <class Coop> class ncclGinBarrierSession
+{
+    ncclGin gin;
+    ncclTeam team;
+    ncclGinSignal_t first;
+
+    __device__ __forceinline__ int other(int i) const
+    {
+        const int r = team.rank + i;
+        return r < team.nRanks ? r : r - team.nRanks;
+    }
+
+    __device__ __forceinline__ bool sync_all(Coop group, cuda::memory_order order,
+                                             ncclGinFenceLevel fence, uint64_t cycles)
+    {
+        using namespace gshmem;
+        const ncclDevComm &comm = gin.comm;
+        const context c = {*comm.state, 0};
+        const bool is_ordered = nccl::is_release(order) || ((uint32_t)fence & 1) != 0;
+        uint64_t *words = comm.signals + (size_t)gin.contextId * (uint32_t)comm.ginSignalCount;
+        bool is_complete = true;
+        if (((uint32_t)fence & 2) != 0)
+            gin.flush(group);
+        group.sync();
+        const int begin = 1 + (int)group.thread_rank();
+        if (begin < team.nRanks && is_ordered)
+            gshmem::fence(c);
+        for (int i = begin; i < team.nRanks; i += (int)group.size())
+            signal_op(c, &words[first + (uint32_t)team.rank], 1, GSHMEM_SIGNAL_ADD,
+                      comm.pe_of[ncclTeamRankToWorld(comm, team, other(i))],
+                      "ncclGinBarrierSession");
+        for (int i = begin; i < team.nRanks; i += (int)group.size()) {
+            const ncclGinSignal_t s = first + (uint32_t)other(i);
+            uint64_t *shadow = gin.getSignalShadowPtr(s);
+            const uint64_t next = *shadow + 1;
+            const bool has_come = nccl::await_word(
+                comm, &words[s], [=](uint64_t seen) { return nccl::has_reached(seen, next, 32); },
+                next, GSH_REPORT_SYNC_TIMEOUT, "ncclGinBarrierSession",
+                comm.pe_of[ncclTeamRankToWorld(comm, team, other(i))], cycles);
+            is_complete &= has_come;
+            if (has_come)
+                *shadow = next;
+        }
+        if (detail::is_cpu_device || is_ordered || nccl::is_acquire(order))
+            detail::acquire_awaited();
+        group.sync();
+        return is_complete;
+    }
+
+  public:
+    __device__ __forceinline__ ncclGinBarrierSession(Coop group, ncclGin of, ncclTeam barrier_team,
+                                                     ncclGinBarrierHandle handle, uint32_t index)
+        : gin(of), team(barrier_team), first(handle.signal0 + index * (uint32_t)of.comm.nRanks)
+    {
+        (void)group;
+        gshmem::nccl::publish_earlier();
+    }
+
+    __device__ __forceinline__ ncclGinBarrierSession(Coop group, ncclGin of, ncclTeamTagRail,
+                                                     uint32_t index)
+        : ncclGinBarrierSession(group, of, ncclTeamRail(of.comm), of.comm.railGinBarrier, index)
+    {
+    }
+
+    __device__ __forceinline__ ncclGinBarrierSession(Coop group, ncclGin of, ncclTeamTagWorld,
+                                                     uint32_t index)
+        : ncclGinBarrierSession(group, of, ncclTeamWorld(of.comm), of.comm.worldGinBarrier, index)
+    {
+    }
+
+    ncclGinBarrierSession(const ncclGinBarrierSession &) = delete;
+
+    /* The group's earlier puts have settled, on whichever rank. */
+    __device__ __forceinline__ void settle(Coop group) { gin.flush(group); }
+
+    __device__ __forceinline__ void sync(Coop group, cuda::memory_order order,
+                                         ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+    {
+        (void)sync_all(group, order, fence, 0);
+    }
+
+    /* ncclTimeout, on the threads that waited in vain; the barrier is of no use from then on. */
+    __device__ __forceinline__ ncclResult_t sync(Coop group, cuda::memory_order order,
+                                                 ncclGinFenceLevel fence, uint64_t timeoutCycles)
+    {
+        return sync_all(group, order, fence, timeoutCycles > 0 ? timeoutCycles : 1) ? ncclSuccess
+                                                                                    : ncclTimeout;
+    }
+};
+
+#endif

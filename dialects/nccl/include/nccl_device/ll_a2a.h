@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-to-all exchanges of small elements among an LSA team, whose data carry their own flags. */
+#ifndef GSHMEM_NCCL_LL_A2A_H
+#define GSHMEM_NCCL_LL_A2A_H
+
+#include "lsa_barrier.h"
+
+/* Block `block` of a handle. In an epoch each slot of each rank is written by one sender at most;
+ * who has received what it waits for goes on with endEpoch. A rank must have heard from all ranks
+ * of the team in an epoch before it ends it: then two buffers of slots are enough. An element takes
+ * (sizeof + 7) / 8 slots, of which slot numbers the first in units of elements. */
+template <class Coop> class ncclLLA2ASession
+{
+    typedef gshmem::detail::words2 line;
+    Coop coop;
+    const ncclDevComm &comm;
+    ncclTeam team;
+    uint32_t n_slots, epoch;
+    line *lines; /* [0]: the epoch */
+
+    template <class T> static constexpr uint32_t lines_of()
+    {
+        return (uint32_t)((sizeof(T) + 7) / 8);
+    }
+    __device__ __forceinline__ line *buffer() const
+    {
+        return lines + 1 + (epoch % 2) * (size_t)n_slots;
+    }
+    __device__ __forceinline__ static bool is_of(const line &l, uint32_t of)
+    {
+        return (uint32_t)(l.low >> 32) == of && (uint32_t)(l.high >> 32) == of;
+    }
+    template <class T> __device__ __forceinline__ void store(line *to, const T &data) const
+    {
+        uint64_t words[lines_of<T>()] = {};
+        memcpy(words, &data, sizeof(T));
+        const uint64_t flag = (uint64_t)epoch << 32;
+        GSHMEM_UNROLL
+        for (uint32_t i = 0; i < lines_of<T>(); i++)
+            gshmem::detail::store_relaxed_words(
+                to + i, {(uint32_t)words[i] | flag, (uint32_t)(words[i] >> 32) | flag});
+    }
+    template <class T> __device__ __forceinline__ T load(const line *from) const
+    {
+        using namespace gshmem;
+        uint64_t words[lines_of<T>()];
+        T data;
+        for (uint32_t i = 0; i < lines_of<T>(); i++) {
+            detail::spin turns;
+            line l = detail::load_relaxed_words(from + i);
+            while (!is_of(l, epoch)) {
+                turns.turn(context{*comm.state, 0}, GSH_REPORT_WAIT_TIMEOUT, "ncclLLA2ASession", -1,
+                           GSHMEM_CMP_EQ, &from[i].low, (uint64_t)epoch << 32, l.low);
+                l = detail::load_relaxed_words(from + i);
+            }
+            turns.done();
+            words[i] = (uint32_t)l.low | l.high << 32;
+        }
+        memcpy(&data, words, sizeof(T));
+        return data;
+    }
+
+  public:
+    __device__ __forceinline__ ncclLLA2ASession(Coop group, const ncclDevComm &devComm,
+                                                ncclTeam lsa_team, ncclLLA2AHandle handle,
+                                                uint32_t block, int maxElts, bool multimem = false,
+                                                ncclMultimemHandle mmHandle = {})
+        : coop(group), comm(devComm), team(lsa_team), n_slots(handle.nSlots)
+    {
+        (void)multimem, (void)mmHandle, (void)maxElts;
+        char *p = static_cast<char *>(ncclGetResourceBufferLocalPointer(comm, handle.bufHandle));
+        lines = reinterpret_cast<line *>(p + block * GSHMEM_NCCL_LLA2A_BLOCK_BYTES(n_slots));
+        epoch = (uint32_t)lines[0].low + 1;
+    }
+
+    ncclLLA2ASession(const ncclLLA2ASession &) = delete;
+
+    __device__ __forceinline__ ~ncclLLA2ASession()
+    {
+        coop.sync();
+        if (coop.thread_rank() == 0)
+            lines[0].low = epoch - 1;
+        coop.sync();
+    }
+
+    /* Each by one thread. */
+    template <class T> __device__ __forceinline__ void send(int peer, int slot, T data)
+    {
+        const int64_t away = (int64_t)(peer - team.rank) * team.stride * comm.lsa_stride;
+        char *there = reinterpret_cast<char *>(buffer() + (size_t)slot * lines_of<T>()) + away;
+        store(reinterpret_cast<line *>(there), data);
+    }
+
+    template <class T> __device__ __forceinline__ void bcast(int slot, T data)
+    {
+        for (int i = 0; i < team.nRanks; i++) {
+            const int peer = team.rank + i;
+            send(peer < team.nRanks ? peer : peer - team.nRanks, slot, data);
+        }
+    }
+
+    template <class T> __device__ __forceinline__ T recv(int slot)
+    {
+        return load<T>(buffer() + (size_t)slot * lines_of<T>());
+    }
+
+    /* Slots start, start + stride, ...: count of them, at least Min and at most Max. */
+    template <int Min, int Max, class T>
+    __device__ __forceinline__ void recvUnrolled(int start, int count, int stride, T (&vals)[Max])
+    {
+        GSHMEM_UNROLL
+        for (int i = 0; i < Max; i++)
+            if (i < Min || i < count)
+                vals[i] = recv<T>(start + i * stride);
+    }
+
+    template <int Unroll, class Elt, class EltToAcc, class Reduce>
+    __device__ __forceinline__ auto recvReduce(int start, int count, int stride, EltToAcc eltToAcc,
+                                               Reduce red)
+    {
+        auto sum = eltToAcc(recv<Elt>(start));
+        for (int i = 1; i < count; i++)
+            sum = red(sum, eltToAcc(recv<Elt>(start + i * stride)));
+        return sum;
+    }
+
+    __device__ __forceinline__ void endEpoch(Coop group)
+    {
+        group.sync();
+        epoch +=
+            epoch == ~0u - 1 ? 4 : 1; /* never 0, which cleared lines have; parity alternates */
+    }
+};
+
+#endif

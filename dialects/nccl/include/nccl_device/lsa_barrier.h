@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Barriers among ranks that reach each other by loads and stores. */
+#ifndef GSHMEM_NCCL_LSA_BARRIER_H
+#define GSHMEM_NCCL_LSA_BARRIER_H
+
+#include "coop.h"
+#include "ptr.h"
+
+namespace gshmem
+{
+namespace nccl
+{
+
+/* Looks at a word until is_enough. Without a limit as the base waits, else false when so many
+ * cycles of the clock have passed. */
+template <class T, class Test>
+__device__ __forceinline__ bool await_word(const ncclDevComm &comm, const T *word, Test is_enough,
+                                           T expected, uint32_t kind, const char *call, int pe,
+                                           uint64_t timeout_cycles)
+{
+    if (timeout_cycles == 0) {
+        detail::spin_on(
+            context{*comm.state, 0}, word, [](const T *p) { return detail::load_awaited(p); },
+            is_enough, kind, call, pe, GSHMEM_CMP_GE, expected);
+        return true;
+    }
+    const uint64_t start = (uint64_t)clock64();
+    while (!is_enough(detail::load_awaited(word))) {
+        detail::spin_pause();
+        if ((uint64_t)clock64() - start >= timeout_cycles)
+            return false;
+    }
+    detail::spin_done();
+    return true;
+}
+
+} // namespace nccl
+} // namespace gshmem
+
+/* Barrier `index` of a handle. One session at a time uses it on a rank; the same group makes the
+ * calls. arrive and wait come in pairs. An order that releases: what the group's threads did before
+ * is seen by the team after; one that acquires: they see what the others released. multimem has no
+ * effect. Pairs of all ranks' sessions are counted, so a skipped one on any rank holds the others
+ * up. */
+template <class Coop> class ncclLsaBarrierSession
+{
+    Coop coop;
+    const ncclDevComm &comm;
+    ncclTeam team;
+    uint32_t *words, epoch;
+
+    /* i from 1: other ranks of the team, the next one first, so that not all begin with the same.
+     */
+    __device__ __forceinline__ int other(int i) const
+    {
+        const int r = team.rank + i;
+        return r < team.nRanks ? r : r - team.nRanks;
+    }
+
+    __device__ __forceinline__ bool await_all(Coop group, cuda::memory_order order, uint64_t cycles)
+    {
+        using namespace gshmem;
+        bool is_complete = true;
+        const uint32_t next = epoch + 1;
+        for (int i = 1 + (int)group.thread_rank(); i < team.nRanks; i += (int)group.size()) {
+            const int r = other(i);
+            is_complete &= nccl::await_word(
+                comm, &words[1 + r], [=](uint32_t seen) { return (int32_t)(seen - next) >= 0; },
+                next, GSH_REPORT_SYNC_TIMEOUT, "ncclLsaBarrierSession",
+                comm.pe_of[ncclTeamRankToWorld(comm, team, r)], cycles);
+        }
+        if (is_complete)
+            epoch = next;
+        if (detail::is_cpu_device || nccl::is_acquire(order))
+            detail::acquire_awaited();
+        group.sync();
+        return is_complete;
+    }
+
+  public:
+    __device__ __forceinline__ ncclLsaBarrierSession(Coop group, const ncclDevComm &devComm,
+                                                     ncclTeam barrier_team,
+                                                     ncclLsaBarrierHandle handle, uint32_t index,
+                                                     bool multimem = false,
+                                                     ncclMultimemHandle mmHandle = {})
+        : coop(group), comm(devComm), team(barrier_team)
+    {
+        (void)multimem, (void)mmHandle;
+        gshmem::nccl::publish_earlier();
+        words = static_cast<uint32_t *>(ncclGetResourceBufferLocalPointer(comm, handle.bufHandle)) +
+                (size_t)index * GSHMEM_NCCL_LSA_BARRIER_WORDS(team.nRanks);
+        epoch = words[0];
+    }
+
+    __device__ __forceinline__ ncclLsaBarrierSession(Coop group, const ncclDevComm &devComm,
+                                                     ncclTeamTagLsa, uint32_t index,
+                                                     bool multimem = false)
+        : ncclLsaBarrierSession(group, devComm, ncclTeamLsa(devComm), devComm.lsaBarrier, index,
+                                multimem)
+    {
+    }
+
+    ncclLsaBarrierSession(const ncclLsaBarrierSession &) = delete;
+
+    __device__ __forceinline__ ~ncclLsaBarrierSession()
+    {
+        coop.sync(); /* all have read it */
+        if (coop.thread_rank() == 0)
+            words[0] = epoch;
+        coop.sync();
+    }
+
+    __device__ __forceinline__ void arrive(Coop group, cuda::memory_order order)
+    {
+        using namespace gshmem;
+        group.sync();
+        const int first = 1 + (int)group.thread_rank();
+        if (first < team.nRanks && nccl::is_release(order))
+            detail::fence_release();
+        for (int i = first; i < team.nRanks; i += (int)group.size()) {
+            const int64_t away = (int64_t)(other(i) - team.rank) * team.stride * comm.lsa_stride;
+            char *there = reinterpret_cast<char *>(&words[1 + team.rank]) + away;
+            /* pairs with the wait of await_all there */
+            detail::store_relaxed(reinterpret_cast<uint32_t *>(there), epoch + 1);
+        }
+    }
+
+    __device__ __forceinline__ void wait(Coop group, cuda::memory_order order)
+    {
+        (void)await_all(group, order, 0);
+    }
+
+    __device__ __forceinline__ void sync(Coop group, cuda::memory_order order)
+    {
+        arrive(group, order);
+        wait(group, order);
+    }
+
+    /* ncclTimeout, on the threads that waited in vain, after so many cycles of clock64; the session
+     * is of no use from then on. */
+    __device__ __forceinline__ ncclResult_t wait(Coop group, cuda::memory_order order,
+                                                 uint64_t timeoutCycles)
+    {
+        return await_all(group, order, timeoutCycles > 0 ? timeoutCycles : 1) ? ncclSuccess
+                                                                              : ncclTimeout;
+    }
+
+    __device__ __forceinline__ ncclResult_t sync(Coop group, cuda::memory_order order,
+                                                 uint64_t timeoutCycles)
+    {
+        arrive(group, order);
+        return wait(group, order, timeoutCycles);
+    }
+};
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a window and an offset in bytes to addresses. */
+#ifndef GSHMEM_NCCL_PTR_H
+#define GSHMEM_NCCL_PTR_H
+
+#include <gshmem_device.cuh>
+#include "team.h"
+#include "window_record.h"
+
+__device__ __forceinline__ void *ncclGetLocalPointer(ncclWindow_t w, size_t offset)
+{
+    return gshmem::detail::as_global(reinterpret_cast<char *>(w->local) + offset);
+}
+
+/* lsaPeer is one of the LSA team. */
+__device__ __forceinline__ void *ncclGetLsaPointer(ncclWindow_t w, size_t offset, int lsaPeer)
+{
+    return gshmem::detail::as_global(
+        reinterpret_cast<char *>(w->local + (uint64_t)((lsaPeer - w->lsa_rank) * w->lsa_stride)) +
+        offset);
+}
+
+/* NULL: the rank is not one of the LSA team. */
+__device__ __forceinline__ void *ncclGetPeerPointer(ncclWindow_t w, size_t offset, int peer)
+{
+    const int i = peer - (w->rank - w->lsa_rank);
+    return i < 0 || i >= w->lsa_size ? nullptr : ncclGetLsaPointer(w, offset, i);
+}
+
+__device__ __forceinline__ void *ncclGetPeerPointer(ncclWindow_t w, size_t offset, ncclTeam team,
+                                                    int peer)
+{
+    return ncclGetPeerPointer(w, offset, w->rank + gshmem_nccl_distance(team, peer));
+}
+
+/* Multimem is not supported, as ncclCommQueryProperties says: NULL. */
+__device__ __forceinline__ void *ncclGetMultimemPointer(ncclWindow_t, size_t, ncclMultimemHandle)
+{
+    return nullptr;
+}
+
+__device__ __forceinline__ void *ncclGetLsaMultimemPointer(ncclWindow_t, size_t,
+                                                           const ncclDevComm &)
+{
+    return nullptr;
+}
+
+/* ---- buffers of a device communicator -------------------------------------------------------- */
+
+__device__ __forceinline__ size_t ncclGetResourceBufferOffset(ncclDevResourceHandle h)
+{
+    return (size_t)h * GSHMEM_NCCL_RESOURCE_UNIT;
+}
+
+__device__ __forceinline__ void *ncclGetResourceBufferLocalPointer(const ncclDevComm &comm,
+                                                                   ncclDevResourceHandle h)
+{
+    return gshmem::detail::as_global(comm.resources + ncclGetResourceBufferOffset(h));
+}
+
+__device__ __forceinline__ void *
+ncclGetResourceBufferLsaPointer(const ncclDevComm &comm, ncclDevResourceHandle h, int lsaPeer)
+{
+    return gshmem::detail::as_global(comm.resources + ncclGetResourceBufferOffset(h) +
+                                     (lsaPeer - comm.lsaRank) * comm.lsa_stride);
+}
+
+__device__ __forceinline__ void *ncclGetResourceBufferPeerPointer(const ncclDevComm &comm,
+                                                                  ncclDevResourceHandle h,
+                                                                  ncclTeam team, int peer)
+{
+    const int i = ncclTeamRankToLsa(comm, team, peer);
+    return i < 0 || i >= comm.lsaSize ? nullptr : ncclGetResourceBufferLsaPointer(comm, h, i);
+}
+
+__device__ __forceinline__ void *
+ncclGetResourceBufferMultimemPointer(const ncclDevComm &, ncclDevResourceHandle, ncclMultimemHandle)
+{
+    return nullptr;
+}
+
+__device__ __forceinline__ void *ncclGetResourceBufferLsaMultimemPointer(const ncclDevComm &,
+                                                                         ncclDevResourceHandle)
+{
+    return nullptr;
+}
+
+/* ---- symmetric pointers ---------------------------------------------------------------------- */
+
+/* A window and an offset in bytes, which moves by elements of T. Without a window the offset is an
+ * address. */
+template <class T> struct ncclSymPtr {
+    ncclWindow_t window;
+    size_t offset;
+
+    __device__ __forceinline__ ncclSymPtr(ncclWindow_t w = nullptr, size_t off = 0)
+        : window(w), offset(off)
+    {
+    }
+    template <class U> __device__ __forceinline__ operator ncclSymPtr<U>() const
+    {
+        return {window, offset};
+    }
+    template <class I> __device__ __forceinline__ ncclSymPtr &operator+=(I n)
+    {
+        offset += (size_t)n * sizeof(T);
+        return *this;
+    }
+    template <class I> __device__ __forceinline__ ncclSymPtr &operator-=(I n)
+    {
+        offset -= (size_t)n * sizeof(T);
+        return *this;
+    }
+
+    __device__ __forceinline__ T *localPtr() const
+    {
+        return static_cast<T *>(window == nullptr ? reinterpret_cast<void *>(offset)
+                                                  : ncclGetLocalPointer(window, offset));
+    }
+    __device__ __forceinline__ T *lsaPtr(int peer) const
+    {
+        return static_cast<T *>(ncclGetLsaPointer(window, offset, peer));
+    }
+    __device__ __forceinline__ T *peerPtr(int peer) const
+    {
+        return static_cast<T *>(ncclGetPeerPointer(window, offset, peer));
+    }
+    __device__ __forceinline__ T *peerPtr(ncclTeam team, int peer) const
+    {
+        return static_cast<T *>(ncclGetPeerPointer(window, offset, team, peer));
+    }
+    __device__ __forceinline__ T *multimemPtr(ncclMultimemHandle) const { return nullptr; }
+    __device__ __forceinline__ T *lsaMultimemPtr(const ncclDevComm &) const { return nullptr; }
+};
+
+template <class T, class I> __device__ __forceinline__ ncclSymPtr<T> operator+(ncclSymPtr<T> p, I n)
+{
+    return p += n;
+}
+
+template <class T, class I> __device__ __forceinline__ ncclSymPtr<T> operator-(ncclSymPtr<T> p, I n)
+{
+    return p -= n;
+}
+
+template <class T> __device__ __forceinline__ ptrdiff_t operator-(ncclSymPtr<T> a, ncclSymPtr<T> b)
+{
+    return ((ptrdiff_t)a.offset - (ptrdiff_t)b.offset) / (ptrdiff_t)sizeof(T);
+}
+
+template <class T> __device__ __forceinline__ bool operator==(ncclSymPtr<T> a, ncclSymPtr<T> b)
+{
+    return a.window == b.window && a.offset == b.offset;
+}
+
+template <class T> __device__ __forceinline__ bool operator!=(ncclSymPtr<T> a, ncclSymPtr<T> b)
+{
+    return !(a == b);
+}
+
+/* The buffer behind the handle. */
+__device__ __forceinline__ ncclSymPtr<char> ncclGetResourceBuffer(const ncclDevComm &comm,
+                                                                  ncclDevResourceHandle h)
+{
+    return {comm.resourceWindow, ncclGetResourceBufferOffset(h)};
+}
+
+#endif

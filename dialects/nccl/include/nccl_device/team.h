@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Teams and their arithmetic, for host code and kernels. */
+#ifndef GSHMEM_NCCL_TEAM_H
+#define GSHMEM_NCCL_TEAM_H
+
+#include "types.h"
+
+#if defined(__CUDACC__)
+#define GSHMEM_NCCL_BOTH __host__ __device__ __forceinline__
+#else
+#define GSHMEM_NCCL_BOTH inline
+#endif
+
+struct ncclTeamTagWorld {
+};
+struct ncclTeamTagLsa {
+};
+struct ncclTeamTagRail {
+};
+
+GSHMEM_NCCL_BOTH ncclTeam ncclTeamWorld(const ncclDevComm &comm)
+{
+    return {comm.nRanks, comm.rank, 1};
+}
+
+GSHMEM_NCCL_BOTH ncclTeam ncclTeamLsa(const ncclDevComm &comm)
+{
+    return {comm.lsaSize, comm.lsaRank, 1};
+}
+
+GSHMEM_NCCL_BOTH ncclTeam ncclTeamRail(const ncclDevComm &comm)
+{
+    return {comm.nRanks / comm.lsaSize, comm.rank / comm.lsaSize, comm.lsaSize};
+}
+
+/* How far b's rank lies from the own one, in ranks of the communicator. */
+GSHMEM_NCCL_BOTH int gshmem_nccl_distance(ncclTeam b, int bPeer)
+{
+    return (bPeer - b.rank) * b.stride;
+}
+
+/* Whether b's rank is one of a's. */
+GSHMEM_NCCL_BOTH bool ncclTeamRankIsMember(ncclTeam a, ncclTeam b, int bPeer)
+{
+    const int d = gshmem_nccl_distance(b, bPeer);
+    const int r = a.rank + d / a.stride;
+    return d % a.stride == 0 && r >= 0 && r < a.nRanks;
+}
+
+/* Its number there; it is one. */
+GSHMEM_NCCL_BOTH int ncclTeamRankToTeam(ncclTeam a, ncclTeam b, int bPeer)
+{
+    return a.rank + gshmem_nccl_distance(b, bPeer) / a.stride;
+}
+
+GSHMEM_NCCL_BOTH int ncclTeamRankToWorld(const ncclDevComm &comm, ncclTeam team, int rank)
+{
+    return comm.rank + gshmem_nccl_distance(team, rank);
+}
+
+GSHMEM_NCCL_BOTH int ncclTeamRankToLsa(const ncclDevComm &comm, ncclTeam team, int rank)
+{
+    return comm.lsaRank + gshmem_nccl_distance(team, rank);
+}
+
+/* The team is cut into runs of n ranks: the own run, and the own place of each run. */
+GSHMEM_NCCL_BOTH ncclTeam ncclTeamInnerFactor(ncclTeam parent, int n)
+{
+    return {n, parent.rank % n, parent.stride};
+}
+
+GSHMEM_NCCL_BOTH ncclTeam ncclTeamOuterFactor(ncclTeam parent, int n)
+{
+    return {parent.nRanks / n, parent.rank / n, parent.stride * n};
+}
+
+/* The index-th of the parent's ranks that are not the subset's. */
+GSHMEM_NCCL_BOTH int ncclTeamRankInDifference(ncclTeam parent, ncclTeam subset, int index)
+{
+    const int step = subset.stride / parent.stride;
+    const int first = parent.rank - subset.rank * step;
+    if (index < first)
+        return index;
+    const int behind = index - first; /* of which step - 1 lie between two of the subset */
+    const int between = (subset.nRanks - 1) * (step - 1);
+    return behind >= between ? index + subset.nRanks : index + 1 + behind / (step - 1);
+}
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What host and kernels both know of device communicators. Compiles as C17, C++17 and CUDA. */
+#ifndef GSHMEM_NCCL_TYPES_H
+#define GSHMEM_NCCL_TYPES_H
+
+#ifndef __cplusplus
+#include <stdbool.h>
+#endif
+#include <stddef.h>
+#include <stdint.h>
+#include "../nccl.h"
+
+struct gsh_state;
+
+/* ---- teams ----------------------------------------------------------------------------------- */
+
+/* Ranks of the communicator that lie stride apart; the own one is `rank` among them. */
+typedef struct ncclTeam {
+    int nRanks, rank, stride;
+} ncclTeam_t;
+typedef struct ncclTeam ncclTeam;
+
+typedef struct ncclMultimemHandle {
+    void *mcBasePtr;
+} ncclMultimemHandle_t;
+typedef struct ncclMultimemHandle ncclMultimemHandle;
+
+/* ---- resources ------------------------------------------------------------------------------- */
+
+/* Counts units of so many bytes from the start of the device communicator's own memory. */
+typedef uint32_t ncclDevResourceHandle;
+typedef uint32_t ncclDevResourceHandle_t;
+#define GSHMEM_NCCL_RESOURCE_UNIT 128
+
+typedef uint32_t ncclGinSignal_t;
+typedef uint32_t ncclGinCounter_t;
+typedef struct {
+    uint64_t opaque[2];
+} ncclGinRequest_t;
+
+typedef struct ncclLsaBarrierHandle {
+    ncclDevResourceHandle bufHandle;
+    int nBarriers;
+} ncclLsaBarrierHandle_t;
+typedef struct ncclLsaBarrierHandle ncclLsaBarrierHandle;
+
+typedef struct ncclGinBarrierHandle {
+    ncclGinSignal_t signal0;
+    uint32_t unused;
+} ncclGinBarrierHandle_t;
+typedef struct ncclGinBarrierHandle ncclGinBarrierHandle;
+
+typedef struct ncclLLA2AHandle {
+    ncclDevResourceHandle bufHandle;
+    uint32_t nSlots;
+} ncclLLA2AHandle_t;
+typedef struct ncclLLA2AHandle ncclLLA2AHandle;
+
+/* A barrier among n ranks of an LSA team: its epoch, which only this rank's kernels touch, then the
+ * latest epoch in which each of the ranks arrived, written by that rank. */
+#define GSHMEM_NCCL_LSA_BARRIER_WORDS(n) (((uint32_t)(n) + 1 + 31) / 32 * 32)
+/* A block of an LL all-to-all: a line whose first word is its epoch, then two buffers of lines. */
+#define GSHMEM_NCCL_LLA2A_BLOCK_BYTES(n_slots) \
+    ((1 + 2 * (uint64_t)(n_slots) + 7) / 8 * GSHMEM_NCCL_RESOURCE_UNIT)
+
+/* ---- requirements ---------------------------------------------------------------------------- */
+
+typedef enum {
+    NCCL_GIN_CONNECTION_NONE = 0,
+    NCCL_GIN_CONNECTION_FULL = 1,
+    NCCL_GIN_CONNECTION_RAIL = 2
+} ncclGinConnectionType_t;
+
+typedef enum {
+    NCCL_GIN_TYPE_NONE = 0,
+    NCCL_GIN_TYPE_PROXY = 2,
+    NCCL_GIN_TYPE_GDAKI = 3,
+    NCCL_GIN_TYPE_GPI = 4
+} ncclGinType_t;
+
+/* Memory, signals and counters for a library's own use; the outputs, each of which may be NULL, are
+ * filled by ncclDevCommCreate. */
+typedef struct ncclDevResourceRequirements {
+    struct ncclDevResourceRequirements *next;
+    size_t bufferSize, bufferAlign;
+    ncclDevResourceHandle *outBufferHandle;
+    int ginSignalCount, ginCounterCount;
+    ncclGinSignal_t *outGinSignalStart;
+    ncclGinCounter_t *outGinCounterStart;
+} ncclDevResourceRequirements_t;
+typedef struct ncclDevResourceRequirements ncclDevResourceRequirements;
+
+typedef struct ncclTeamRequirements {
+    struct ncclTeamRequirements *next;
+    ncclTeam team;
+    bool multimem; /* must be false */
+    ncclMultimemHandle *outMultimemHandle;
+} ncclTeamRequirements_t;
+typedef struct ncclTeamRequirements ncclTeamRequirements;
+
+/* All 0, or begun as NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER. */
+typedef struct ncclDevCommRequirements {
+    size_t size;
+    unsigned int magic, version;
+    ncclDevResourceRequirements *resourceRequirementsList;
+    ncclTeamRequirements *teamRequirementsList;
+    bool lsaMultimem; /* must be false */
+    int barrierCount, lsaBarrierCount, railGinBarrierCount;
+    int lsaLLA2ABlockCount, lsaLLA2ASlotCount; /* no effect */
+    bool ginForceEnable;                       /* no effect: GIN is always there */
+    int ginContextCount;                       /* 0: 4; at most 16 */
+    int ginSignalCount, ginCounterCount;
+    /* no effect, of these four */
+    ncclGinConnectionType_t ginConnectionType;
+    bool ginExclusiveContexts;
+    int ginQueueDepth, ginTrafficClass;
+    int worldGinBarrierCount;
+    bool ginStrongSignalsRequired, ginVaSignalsRequired; /* they are always there */
+} ncclDevCommRequirements_t;
+typedef struct ncclDevCommRequirements ncclDevCommRequirements;
+
+#define NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER                                                 \
+    {                                                                                          \
+        sizeof(struct ncclDevCommRequirements), NCCL_API_MAGIC, NCCL_VERSION_CODE, NULL, NULL, \
+            false, 0, 0, 0, 0, 0, false, 4, 0, 0, NCCL_GIN_CONNECTION_FULL, false, 0,          \
+            NCCL_CONFIG_UNDEF_INT, 0, true, true                                               \
+    }
+
+/* ---- the device communicator ----------------------------------------------------------------- */
+
+/* A value: all that a kernel needs. What stands behind ginContextCount is the library's. */
+typedef struct ncclDevComm {
+    int rank, nRanks;
+    int lsaRank, lsaSize;
+    int ginContextCount;
+    int ginSignalCount, ginCounterCount; /* of each context, with those that barriers use */
+    uint32_t magic;
+    ncclLsaBarrierHandle lsaBarrier, hybridLsaBarrier;
+    ncclGinBarrierHandle railGinBarrier, hybridRailGinBarrier, worldGinBarrier;
+    ncclMultimemHandle lsaMultimem;
+    ncclWindow_t resourceWindow;
+
+    const struct gsh_state *state; /* of this PE, in memory that kernels read */
+    const int32_t *pe_of;          /* [nRanks] */
+    char *resources;               /* the same place of the heap on all ranks */
+    int64_t lsa_stride;            /* bytes from one LSA rank's memory to the next one's */
+    /* Symmetric words, [ginContextCount][count]; others write signals, this rank the rest. */
+    uint64_t *signals, *shadows, *counters;
+} ncclDevComm_t;
+typedef struct ncclDevComm ncclDevComm;
+
+typedef struct ncclCommProperties {
+    size_t size;
+    unsigned int magic, version;
+    int rank, nRanks, cudaDev, nvmlDev;
+    bool deviceApiSupport, multimemSupport;
+    ncclGinType_t ginType;
+    int nLsaTeams;
+    bool hostRmaSupport;
+    ncclGinType_t railedGinType;
+} ncclCommProperties_t;
+#define NCCL_COMM_PROPERTIES_INITIALIZER                                                           \
+    {                                                                                              \
+        sizeof(ncclCommProperties_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, 0, 0, 0, 0, false, false, \
+            NCCL_GIN_TYPE_NONE, 0, false, NCCL_GIN_TYPE_NONE                                       \
+    }
+
+/* ---- host calls ------------------------------------------------------------------------------ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Collective over comm, with the same requirements on all ranks; in a group *outDevComm is filled
+ * when it ends. Its memory comes from 8 MiB that all communicators of a PE share. */
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
+                               ncclDevComm *outDevComm);
+/* Collective over comm; no kernel of any rank uses it any more. */
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm);
+ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props);
+
+/* What a requirements list takes for n barriers among the team's ranks, each independent. */
+ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam_t team, int nBarriers,
+                                             ncclLsaBarrierHandle *outHandle,
+                                             ncclDevResourceRequirements *outReq);
+ncclResult_t ncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, int nBarriers,
+                                             ncclGinBarrierHandle *outHandle,
+                                             ncclDevResourceRequirements *outReq);
+int ncclLLA2ACalcSlots(int maxElts, int maxEltSize);
+ncclResult_t ncclLLA2ACreateRequirement(int nBlocks, int nSlots, ncclLLA2AHandle *outHandle,
+                                        ncclDevResourceRequirements *outReq);
+
+/* Of no ranks when comm is not valid. */
+ncclTeam_t ncclTeamWorld(ncclComm_t comm);
+ncclTeam_t ncclTeamLsa(ncclComm_t comm);
+ncclTeam_t ncclTeamRail(ncclComm_t comm);
+
+/* Addresses that this rank's kernels may use; *outPtr is NULL where the rank is not reachable by
+ * loads and stores, and for multimem. */
+ncclResult_t ncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int lsaRank,
+                                     void **outPtr);
+ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void **outPtr);
+ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset, void **outPtr);
+ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset,
+                                          ncclMultimemHandle multimem, void **outPtr);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a window's handle points to, in memory of the device. Compiles as C17 and CUDA. */
+#ifndef GSHMEM_NCCL_WINDOW_RECORD_H
+#define GSHMEM_NCCL_WINDOW_RECORD_H
+
+#include <stdint.h>
+
+/* The host writes it before the handle is known to anyone; constant from then on. The window on
+ * LSA rank r begins at local + (r - lsa_rank) * lsa_stride. */
+struct ncclWindow_vidmem {
+    uint64_t local; /* this rank's buffer */
+    uint64_t bytes;
+    int64_t lsa_stride; /* bytes */
+    int32_t lsa_rank, lsa_size;
+    int32_t rank; /* in the communicator */
+    uint32_t flags;
+    uint64_t reserved[3];
+};
+
+#endif

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives: on symmetric windows straight through those of gshmem; buffers elsewhere pass
+ * through the communicator's scratch, piece by piece. */
+#include "dialects/nccl/src/coll.h"
+
+#include <string.h>
+#include "gshmem.h"
+#include "gshmemx.h"
+
+/* ---- types and operators ---- */
+
+size_t gsh_nccl_type_bytes(ncclDataType_t type)
+{
+    static const uint8_t bytes[ncclNumTypes] = {
+        [ncclInt8] = 1,    [ncclUint8] = 1,    [ncclInt32] = 4,      [ncclUint32] = 4,
+        [ncclInt64] = 8,   [ncclUint64] = 8,   [ncclFloat16] = 2,    [ncclFloat32] = 4,
+        [ncclFloat64] = 8, [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1,
+    };
+    return bytes[type];
+}
+
+typedef int reduction(gshmem_team_t team, void *dest, const void *source, size_t nelems,
+                      gshmemx_stream_t stream);
+
+#define OPS(M, NAME) M(NAME, sum) M(NAME, prod) M(NAME, max) M(NAME, min)
+#define TYPES(M) \
+    M(int8) M(uint8) M(int32) M(uint32) M(int64) M(uint64) M(half) M(float) M(double) M(bfloat16)
+#define DEFINE(NAME, OP)                                                                     \
+    static int reduce_##NAME##_##OP(gshmem_team_t team, void *dest, const void *source,      \
+                                    size_t nelems, gshmemx_stream_t stream)                  \
+    {                                                                                        \
+        return gshmemx_##NAME##_##OP##_reduce_on_stream(team, dest, source, nelems, stream); \
+    }                                                                                        \
+    static int scatter_##NAME##_##OP(gshmem_team_t team, void *dest, const void *source,     \
+                                     size_t nelems, gshmemx_stream_t stream)                 \
+    {                                                                                        \
+        return gshmemx_##NAME##_##OP##_reducescatter_on_stream(team, dest, source, nelems,   \
+                                                               stream);                      \
+    }
+#define DEFINE_ALL(NAME) OPS(DEFINE, NAME)
+TYPES(DEFINE_ALL)
+#define REDUCE_ENTRY(NAME, OP)  reduce_##NAME##_##OP,
+#define SCATTER_ENTRY(NAME, OP) scatter_##NAME##_##OP,
+#define REDUCE_ROW(NAME)        {OPS(REDUCE_ENTRY, NAME)},
+#define SCATTER_ROW(NAME)       {OPS(SCATTER_ENTRY, NAME)},
+/* In the order of ncclDataType_t and ncclRedOp_t. */
+static reduction *const reductions[GSH_NCCL_N_COMPUTED][ncclAvg] = {TYPES(REDUCE_ROW)};
+static reduction *const scatterings[GSH_NCCL_N_COMPUTED][ncclAvg] = {TYPES(SCATTER_ROW)};
+#undef SCATTER_ROW
+#undef REDUCE_ROW
+#undef SCATTER_ENTRY
+#undef REDUCE_ENTRY
+#undef DEFINE_ALL
+#undef DEFINE
+#undef TYPES
+#undef OPS
+
+/* ---- checks ---- */
+
+ncclResult_t gsh_nccl_check_data(const struct gsh_nccl_call *c)
+{
+    ncclResult_t r = gsh_nccl_need(c->name, c->comm);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    if ((unsigned)c->type >= ncclNumTypes) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: there is no type %d", c->name, (int)c->type);
+    }
+    if (c->peer < 0 || c->peer >= c->comm->n_ranks) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: there is no rank %d among %d", c->name,
+                             c->peer, c->comm->n_ranks);
+    }
+    if (c->count > SIZE_MAX / 16 / (size_t)c->comm->n_ranks) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %zu elements", c->name, c->count);
+    }
+    return ncclSuccess;
+}
+
+static ncclResult_t check_buffers(const struct gsh_nccl_call *c, bool has_source, bool has_dest)
+{
+    if (c->count > 0 && ((has_source && c->source == NULL) || (has_dest && c->dest == NULL))) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: a buffer is NULL", c->name);
+    }
+    return ncclSuccess;
+}
+
+/* ---- steps on the stream ---- */
+
+const struct gsh_nccl_kernels *gsh_nccl_kernels(void)
+{
+#if GSH_NCCL_HAVE_CUDA
+    return strcmp(gshmemx_device_name(), "cpu") == 0 ? &gsh_nccl_kernels_cpu
+                                                     : &gsh_nccl_kernels_cuda;
+#else
+    return &gsh_nccl_kernels_cpu;
+#endif
+}
+
+ncclResult_t gsh_nccl_launched(const char *call, int error)
+{
+    return error == 0 ? ncclSuccess
+                      : gsh_nccl_fail(ncclUnhandledCudaError, "%s: CUDA refused a launch: error %d",
+                                      call, error);
+}
+
+static void copy_in(const struct gsh_nccl_call *c, void *scratch, const void *source, size_t bytes)
+{
+    gshmemx_putmem_on_stream(scratch, source, bytes, c->comm->job->my_pe, c->stream);
+}
+
+static void copy_out(const struct gsh_nccl_call *c, void *dest, const void *scratch, size_t bytes)
+{
+    gshmemx_getmem_on_stream(dest, scratch, bytes, c->comm->job->my_pe, c->stream);
+}
+
+static ncclResult_t scale(const struct gsh_nccl_call *c, const struct gsh_nccl_combining *op,
+                          void *dest, const void *source, size_t nelems)
+{
+    struct gsh_nccl_scale args = {.dest = dest,
+                                  .source = source,
+                                  .nelems = nelems,
+                                  .scalar = op->scalar,
+                                  .type = (int32_t)c->type,
+                                  .is_division = op->is_divided};
+    return gsh_nccl_launched(c->name, gsh_nccl_kernels()->scale(&args, c->stream));
+}
+
+/* The input of a reduction. */
+static ncclResult_t take_in(const struct gsh_nccl_call *c, const struct gsh_nccl_combining *op,
+                            void *scratch, const void *source, size_t nelems)
+{
+    if (op->is_premul) {
+        return scale(c, op, scratch, source, nelems);
+    }
+    copy_in(c, scratch, source, nelems * gsh_nccl_type_bytes(c->type));
+    return ncclSuccess;
+}
+
+/* Elements of a piece of which `parts` lie in scratch. */
+static size_t piece_nelems(const struct gsh_nccl_call *c, size_t parts)
+{
+    return c->comm->scratch_bytes / parts / 512 * 512 / gsh_nccl_type_bytes(c->type);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_direct(const struct gsh_nccl_call *c, const void *buffer, size_t nelems)
+{
+    return gsh_nccl_window_of(c->comm, buffer, nelems * gsh_nccl_type_bytes(c->type)) != NULL;
+}
+
+static const char *element(const void *base, size_t i, const struct gsh_nccl_call *c)
+{
+    return (const char *)base + i * gsh_nccl_type_bytes(c->type);
+}
+
+static char *element_out(void *base, size_t i, const struct gsh_nccl_call *c)
+{
+    return (char *)base + i * gsh_nccl_type_bytes(c->type);
+}
+
+/* ---- AllReduce, Reduce ---- */
+
+static ncclResult_t run_reduce(const struct gsh_nccl_call *c)
+{
+    struct ncclComm *comm = c->comm;
+    struct gsh_nccl_combining op = gsh_nccl_combining(c);
+    reduction *reduce = reductions[c->type][op.base];
+    bool has_result = c->a == 0 || comm->rank == c->peer; /* a: only the root has */
+    ncclResult_t r = ncclSuccess;
+    gsh_nccl_enter_stream(comm, c->stream);
+    if (c->a == 0 && !op.is_premul && is_direct(c, c->source, c->count) &&
+        is_direct(c, c->dest, c->count)) {
+        r = gsh_nccl_base(c->name, reduce(comm->team, c->dest, c->source, c->count, c->stream));
+        return r == ncclSuccess && op.is_divided ? scale(c, &op, c->dest, c->dest, c->count) : r;
+    }
+    size_t most = piece_nelems(c, 1);
+    for (size_t done = 0; r == ncclSuccess && done < c->count; done += most) {
+        size_t n = smaller(c->count - done, most);
+        r = take_in(c, &op, comm->scratch, element(c->source, done, c), n);
+        if (r == ncclSuccess) {
+            r = gsh_nccl_base(c->name,
+                              reduce(comm->team, comm->scratch, comm->scratch, n, c->stream));
+        }
+        if (r == ncclSuccess && op.is_divided) {
+            r = scale(c, &op, comm->scratch, comm->scratch, n);
+        }
+        if (r == ncclSuccess && has_result) {
+            copy_out(c, element_out(c->dest, done, c), comm->scratch,
+                     n * gsh_nccl_type_bytes(c->type));
+        }
+    }
+    return r;
+}
+
+ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
+                           ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                           cudaStream_t stream)
+{
+    struct gsh_nccl_call c = {.name = "ncclAllReduce",
+                              .run = run_reduce,
+                              .comm = comm,
+                              .source = sendbuff,
+                              .dest = recvbuff,
+                              .count = count,
+                              .type = datatype,
+                              .op = op,
+                              .stream = stream};
+    ncclResult_t r = gsh_nccl_check_data(&c);
+    r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
+    r = r != ncclSuccess ? r : check_buffers(&c, true, true);
+    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+}
+
+ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
+{
+    struct gsh_nccl_call c = {.name = "ncclReduce",
+                              .run = run_reduce,
+                              .comm = comm,
+                              .source = sendbuff,
+                              .dest = recvbuff,
+                              .count = count,
+                              .type = datatype,
+                              .op = op,
+                              .peer = root,
+                              .stream = stream,
+                              .a = 1};
+    ncclResult_t r = gsh_nccl_check_data(&c);
+    r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
+    r = r != ncclSuccess ? r : check_buffers(&c, true, comm->rank == root);
+    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+}
+
+/* ---- ReduceScatter ---- */
+
+static ncclResult_t run_reduce_scatter(const struct gsh_nccl_call *c)
+{
+    struct ncclComm *comm = c->comm;
+    struct gsh_nccl_combining op = gsh_nccl_combining(c);
+    size_t n_ranks = (size_t)comm->n_ranks;
+    reduction *scatter = scatterings[c->type][op.base];
+    ncclResult_t r = ncclSuccess;
+    gsh_nccl_enter_stream(comm, c->stream);
+    if (!op.is_premul && is_direct(c, c->source, n_ranks * c->count) &&
+        is_direct(c, c->dest, c->count)) {
+        r = gsh_nccl_base(c->name, scatter(comm->team, c->dest, c->source, c->count, c->stream));
+        return r == ncclSuccess && op.is_divided ? scale(c, &op, c->dest, c->dest, c->count) : r;
+    }
+    size_t most = piece_nelems(c, n_ranks + 1);
+    char *result = element_out(comm->scratch, n_ranks * most, c);
+    for (size_t done = 0; r == ncclSuccess && done < c->count; done += most) {
+        size_t n = smaller(c->count - done, most);
+        for (size_t i = 0; r == ncclSuccess && i < n_ranks; i++) {
+            r = take_in(c, &op, element_out(comm->scratch, i * n, c),
+                        element(c->source, i * c->count + done, c), n);
+        }
+        if (r == ncclSuccess) {
+            r = gsh_nccl_base(c->name, scatter(comm->team, result, comm->scratch, n, c->stream));
+        }
+        if (r == ncclSuccess && op.is_divided) {
+            r = scale(c, &op, result, result, n);
+        }
+        if (r == ncclSuccess) {
+            copy_out(c, element_out(c->dest, done, c), result, n * gsh_nccl_type_bytes(c->type));
+        }
+    }
+    return r;
+}
+
+ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount,
+                               ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                               cudaStream_t stream)
+{
+    struct gsh_nccl_call c = {.name = "ncclReduceScatter",
+                              .run = run_reduce_scatter,
+                              .comm = comm,
+                              .source = sendbuff,
+                              .dest = recvbuff,
+                              .count = recvcount,
+                              .type = datatype,
+                              .op = op,
+                              .stream = stream};
+    ncclResult_t r = gsh_nccl_check_data(&c);
+    r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
+    r = r != ncclSuccess ? r : check_buffers(&c, true, true);
+    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+}
+
+/* ---- AllGather, AlltoAll ---- */
+
+static ncclResult_t run_spread(const struct gsh_nccl_call *c)
+{
+    struct ncclComm *comm = c->comm;
+    bool is_alltoall = c->a != 0;
+    int (*spread)(gshmem_team_t, void *, const void *, size_t, gshmemx_stream_t) =
+        is_alltoall ? gshmemx_alltoallmem_on_stream : gshmemx_fcollectmem_on_stream;
+    size_t n_ranks = (size_t)comm->n_ranks, n_sources = is_alltoall ? n_ranks : 1;
+    size_t width = gsh_nccl_type_bytes(c->type);
+    ncclResult_t r = ncclSuccess;
+    gsh_nccl_enter_stream(comm, c->stream);
+    if (is_direct(c, c->source, n_sources * c->count) &&
+        is_direct(c, c->dest, n_ranks * c->count) && !(is_alltoall && c->source == c->dest)) {
+        return gsh_nccl_base(c->name,
+                             spread(comm->team, c->dest, c->source, c->count * width, c->stream));
+    }
+    size_t most = piece_nelems(c, n_sources + n_ranks);
+    char *result = element_out(comm->scratch, n_sources * most, c);
+    for (size_t done = 0; r == ncclSuccess && done < c->count; done += most) {
+        size_t n = smaller(c->count - done, most);
+        for (size_t i = 0; i < n_sources; i++) {
+            copy_in(c, element_out(comm->scratch, i * n, c),
+                    element(c->source, i * c->count + done, c), n * width);
+        }
+        r = gsh_nccl_base(c->name, spread(comm->team, result, comm->scratch, n * width, c->stream));
+        for (size_t i = 0; r == ncclSuccess && i < n_ranks; i++) {
+            copy_out(c, element_out(c->dest, i * c->count + done, c), element(result, i * n, c),
+                     n * width);
+        }
+    }
+    return r;
+}
+
+static ncclResult_t spread(const char *name, const void *source, void *dest, size_t count,
+                           ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
+                           bool is_alltoall)
+{
+    struct gsh_nccl_call c = {.name = name,
+                              .run = run_spread,
+                              .comm = comm,
+                              .source = source,
+                              .dest = dest,
+                              .count = count,
+                              .type = type,
+                              .stream = stream,
+                              .a = is_alltoall};
+    ncclResult_t r = gsh_nccl_check_data(&c);
+    r = r != ncclSuccess ? r : check_buffers(&c, true, true);
+    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+}
+
+ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
+                           ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
+{
+    return spread("ncclAllGather", sendbuff, recvbuff, sendcount, datatype, comm, stream, false);
+}
+
+ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count,
+                          ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
+{
+    return spread("ncclAlltoAll", sendbuff, recvbuff, count, datatype, comm, stream, true);
+}
+
+/* ---- Broadcast ---- */
+
+static ncclResult_t run_broadcast(const struct gsh_nccl_call *c)
+{
+    struct ncclComm *comm = c->comm;
+    bool is_root = comm->rank == c->peer, is_in_place = c->source == c->dest;
+    size_t bytes = c->count * gsh_nccl_type_bytes(c->type);
+    ncclResult_t r = ncclSuccess;
+    gsh_nccl_enter_stream(comm, c->stream);
+    if (is_direct(c, c->dest, c->count)) {
+        if (is_root && !is_in_place) {
+            copy_in(c, c->dest, c->source, bytes);
+        }
+        return gsh_nccl_base(c->name, gshmemx_broadcastmem_on_stream(comm->team, c->dest, c->dest,
+                                                                     bytes, c->peer, c->stream));
+    }
+    size_t most = comm->scratch_bytes / 512 * 512;
+    for (size_t done = 0; r == ncclSuccess && done < bytes; done += most) {
+        size_t n = smaller(bytes - done, most);
+        if (is_root) {
+            copy_in(c, comm->scratch, (const char *)c->source + done, n);
+        }
+        r = gsh_nccl_base(c->name,
+                          gshmemx_broadcastmem_on_stream(comm->team, comm->scratch, comm->scratch,
+                                                         n, c->peer, c->stream));
+        if (r == ncclSuccess && !(is_root && is_in_place)) {
+            copy_out(c, (char *)c->dest + done, comm->scratch, n);
+        }
+    }
+    return r;
+}
+
+ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
+                           ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
+{
+    struct gsh_nccl_call c = {.name = "ncclBroadcast",
+                              .run = run_broadcast,
+                              .comm = comm,
+                              .source = sendbuff,
+                              .dest = recvbuff,
+                              .count = count,
+                              .type = datatype,
+                              .peer = root,
+                              .stream = stream};
+    ncclResult_t r = gsh_nccl_check_data(&c);
+    r = r != ncclSuccess ? r : check_buffers(&c, comm->rank == root, true);
+    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+}
+
+ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                       cudaStream_t stream)
+{
+    return ncclBroadcast(buff, buff, count, datatype, root, comm, stream);
+}

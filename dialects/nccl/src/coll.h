@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the calls that move data share. */
+#ifndef GSH_NCCL_COLL_H
+#define GSH_NCCL_COLL_H
+
+#include "dialects/nccl/src/group.h"
+
+/* Communicator, type, and root or peer; and that the bytes can be counted. */
+ncclResult_t gsh_nccl_check_data(const struct gsh_nccl_call *c);
+size_t gsh_nccl_type_bytes(ncclDataType_t type);
+
+enum { GSH_NCCL_N_COMPUTED = ncclBfloat16 + 1 }; /* types that there are reductions of */
+
+/* An operator as the base has it, and what is done besides. */
+struct gsh_nccl_combining {
+    ncclRedOp_t base;
+    bool is_premul, is_divided; /* input times, result by scalar */
+    uint64_t scalar;
+};
+
+/* op.c: of a call whose operator has been checked. */
+struct gsh_nccl_combining gsh_nccl_combining(const struct gsh_nccl_call *c);
+ncclResult_t gsh_nccl_check_op(const struct gsh_nccl_call *c);
+
+/* This dialect's kernels, for the device of the calling thread's PE. */
+const struct gsh_nccl_kernels *gsh_nccl_kernels(void);
+/* The result of one of their launches. */
+ncclResult_t gsh_nccl_launched(const char *call, int error);
+
+/* Gathers a send or receive for the next launch. */
+ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void *buffer,
+                                   size_t bytes, int peer, bool is_send, cudaStream_t stream);
+
+#endif

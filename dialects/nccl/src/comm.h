@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A communicator: two teams of the same PEs and a range of the desk. */
+#ifndef GSH_NCCL_COMM_H
+#define GSH_NCCL_COMM_H
+
+#include "dialects/nccl/src/error.h"
+#include "dialects/nccl/src/job.h"
+#include "dialects/nccl/src/kernels.h"
+
+struct gsh_nccl_window {
+    struct gsh_nccl_window *next;
+    char *buffer;
+    size_t bytes;
+    int flags;
+    int place; /* in the job's records */
+};
+
+/* An operator made by ncclRedOpCreatePreMulSum. */
+struct gsh_nccl_op {
+    bool is_used;
+    ncclDataType_t type;
+    uint64_t scalar; /* its bits */
+};
+
+enum { GSH_NCCL_MAX_OPS = 64 };
+
+struct ncclComm {
+    struct ncclComm *next; /* in the process's list of those that live */
+    struct gsh_nccl_job *job;
+    /* Two, since calls on one team may not be under way at the same time: what streams do, and what
+     * the host agrees on. */
+    gshmem_team_t team, meet;
+    int rank, n_ranks;
+    int *pe_of; /* [n_ranks] */
+    int lsa_rank, lsa_size;
+    int64_t lsa_stride; /* bytes from one LSA rank's memory to the next one's */
+    bool is_finalized;
+
+    /* The range: words of the sends and receives, their rings, then scratch. */
+    size_t range_off, range_bytes;
+    struct gsh_nccl_rings rings;
+    char *scratch;
+    size_t scratch_bytes;
+
+    struct gsh_nccl_window *windows;
+    struct gsh_nccl_devcomm *devcomms;
+    struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
+    size_t n_registered; /* by ncclCommRegister */
+    cudaStream_t stream; /* of the latest call */
+    bool has_stream;
+
+    /* Sends and receives that a group has gathered. */
+    struct gsh_nccl_transfer *transfers;
+    size_t n_transfers, transfers_max;
+    cudaStream_t transfers_stream;
+};
+
+/* The communicator if it lives and is the calling thread's to use, else an error. */
+ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm);
+/* Work of comm is about to be given to the stream: what other streams have of it comes first. */
+void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
+
+/* comm_place.c, when the teams are made; both are collective. LSA teams are blocks of consecutive
+ * ranks, all of the same size and each within a run of ranks that are near: the greatest size for
+ * which that holds on all ranks. */
+ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
+ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
+
+/* memory.c: those that the program has left. */
+void gsh_nccl_windows_free(struct ncclComm *comm);
+/* A record for a window at the buffer, and its place among the job's. */
+ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
+                                   size_t bytes, int flags, int *place);
+void gsh_nccl_window_unplace(struct ncclComm *comm, int place);
+/* devcomm.c: likewise, those that the program has left. */
+void gsh_nccl_devcomms_free(struct ncclComm *comm);
+/* The symmetric window that holds these bytes, or NULL. */
+const struct gsh_nccl_window *gsh_nccl_window_of(const struct ncclComm *comm, const void *buffer,
+                                                 size_t bytes);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where a communicator's ranks and memory are: which of them are near, and its range of the desk.
+ */
+#include <stdlib.h>
+#include "dialects/nccl/src/comm.h"
+#include "gshmem.h"
+
+enum { RANGE_BYTES = 1 << 20, RING_SLOTS = 4, MIN_SLOT_BYTES = 256 };
+
+/* ---- which ranks are near ---- */
+
+static int64_t distance_to(const struct ncclComm *comm, int rank, bool *is_near)
+{
+    char *there = gshmem_ptr(comm->job->desk, comm->pe_of[rank]);
+    *is_near = there != NULL;
+    return (int64_t)((intptr_t)there - (intptr_t)comm->job->desk);
+}
+
+static int greatest_divisor(int a, int b)
+{
+    while (b != 0) {
+        int rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Ranks begin .. begin + n - 1 lie the same distance apart here: *stride. */
+static bool is_regular(const struct ncclComm *comm, int begin, int n, int64_t *stride)
+{
+    bool is_near;
+    *stride =
+        n > 1 ? distance_to(comm, begin + 1, &is_near) - distance_to(comm, begin, &is_near) : 0;
+    for (int i = begin; i + 1 < begin + n; i++) {
+        if (distance_to(comm, i + 1, &is_near) - distance_to(comm, i, &is_near) != *stride) {
+            return false;
+        }
+    }
+    return true;
+}
+
+ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm)
+{
+    struct run {
+        int32_t begin, n;
+    } own = {comm->rank, 1};
+    bool is_near = true;
+    while (own.begin > 0 && (distance_to(comm, own.begin - 1, &is_near), is_near)) {
+        own.begin--;
+        own.n++;
+    }
+    while (own.begin + own.n < comm->n_ranks &&
+           (distance_to(comm, own.begin + own.n, &is_near), is_near)) {
+        own.n++;
+    }
+    struct run *all = malloc((size_t)comm->n_ranks * sizeof(*all));
+    if (all == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+    }
+    ncclResult_t r = gsh_nccl_exchange(call, comm->job, comm->meet, &own, all, sizeof(own));
+    int size = comm->n_ranks;
+    for (int i = 0; r == ncclSuccess && i < comm->n_ranks; i++) {
+        size = greatest_divisor(greatest_divisor(size, all[i].n), all[i].begin);
+    }
+    struct run verdict = {0, 1};
+    if (r == ncclSuccess) {
+        verdict.n = is_regular(comm, comm->rank / size * size, size, &comm->lsa_stride);
+        r = gsh_nccl_exchange(call, comm->job, comm->meet, &verdict, all, sizeof(verdict));
+    }
+    for (int i = 0; r == ncclSuccess && i < comm->n_ranks; i++) {
+        size = all[i].n != 0 ? size : 1;
+    }
+    comm->lsa_size = size;
+    comm->lsa_rank = comm->rank % size;
+    free(all);
+    return r;
+}
+
+/* ---- the range of the desk ---- */
+
+static size_t align_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static size_t words_bytes(size_t n_ranks)
+{
+    return align_up(n_ranks * (4 * sizeof(uint64_t) + sizeof(int32_t)), 512);
+}
+
+/* Half of what the words leave is for rings, half is scratch. */
+static void lay_range(struct ncclComm *comm)
+{
+    size_t n = (size_t)comm->n_ranks;
+    char *base = comm->job->arena + comm->range_off;
+    size_t room = comm->range_bytes - words_bytes(n);
+    size_t slot = room / 2 / (n * RING_SLOTS) / 16 * 16;
+    struct gsh_nccl_rings *rings = &comm->rings;
+    *rings = (struct gsh_nccl_rings){
+        .arrived = (uint64_t *)base,
+        .slots = base + words_bytes(n),
+        .slot_bytes = (uint32_t)(slot < MIN_SLOT_BYTES ? MIN_SLOT_BYTES : slot),
+        .n_slots = RING_SLOTS,
+        .rank = comm->rank,
+        .n_ranks = comm->n_ranks,
+    };
+    rings->freed = rings->arrived + n;
+    rings->sent = rings->freed + n;
+    rings->taken = rings->sent + n;
+    rings->pe_of = (int32_t *)(rings->taken + n);
+    size_t rings_bytes = align_up(n * RING_SLOTS * rings->slot_bytes, 512);
+    comm->scratch = rings->slots + rings_bytes;
+    comm->scratch_bytes = room - rings_bytes;
+}
+
+ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
+{
+    size_t n = (size_t)comm->n_ranks;
+    size_t rings = align_up(n * RING_SLOTS * MIN_SLOT_BYTES, 512);
+    size_t least = words_bytes(n) + rings + 2 * align_up((n + 1) * 512, 4096);
+    comm->range_bytes = RANGE_BYTES;
+    ncclResult_t r =
+        gsh_nccl_take(call, comm->job, comm->meet, least, &comm->range_bytes, &comm->range_off);
+    if (r != ncclSuccess) {
+        comm->range_bytes = 0;
+        return r;
+    }
+    lay_range(comm);
+    gsh_nccl_clear(comm->rings.arrived, words_bytes(n));
+    gsh_nccl_write((void *)(uintptr_t)comm->rings.pe_of, comm->pe_of, n * sizeof(int32_t));
+    /* Nobody sends before all have cleared. */
+    return gsh_nccl_base(call, gshmem_barrier(comm->meet));
+}

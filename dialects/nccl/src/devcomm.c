@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Device communicators: what their requirements come to, and a range of the desk for it. */
+#include <stdlib.h>
+#include <string.h>
+#include "dialects/nccl/include/nccl_device/types.h"
+#include "dialects/nccl/include/nccl_device/window_record.h"
+#include "dialects/nccl/src/group.h"
+#include "gshmem.h"
+
+enum {
+    DEFAULT_CONTEXTS = 4,
+    MAX_CONTEXTS = 16,
+    MAX_COUNT = 1 << 20, /* of any one thing that is asked for */
+    MAGIC = 0x44636f6d,
+    UNIT = GSHMEM_NCCL_RESOURCE_UNIT,
+};
+
+struct gsh_nccl_devcomm {
+    struct gsh_nccl_devcomm *next;
+    size_t off, bytes; /* in the arena */
+    int place;         /* of its window in the job's records */
+};
+
+/* ---- what it takes ---- */
+
+static size_t round_up(size_t n, size_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+/* Lays out what is asked for: first buffers, then the words of GIN. */
+struct plan {
+    size_t bytes;
+    uint32_t n_signals, n_counters;
+    int n_contexts;
+    size_t signals_off, shadows_off, counters_off;
+};
+
+static ncclDevResourceHandle take_buffer(struct plan *p, size_t bytes, size_t align)
+{
+    align = align < UNIT ? UNIT : align;
+    size_t off = round_up(p->bytes, align);
+    p->bytes = off + bytes;
+    return (ncclDevResourceHandle)(off / UNIT);
+}
+
+static ncclLsaBarrierHandle take_lsa_barriers(struct plan *p, int n_ranks, int n)
+{
+    size_t bytes = (size_t)n * GSHMEM_NCCL_LSA_BARRIER_WORDS(n_ranks) * sizeof(uint32_t);
+    return (ncclLsaBarrierHandle){take_buffer(p, bytes, UNIT), n};
+}
+
+static ncclGinBarrierHandle take_gin_barriers(struct plan *p, int n_ranks, int n)
+{
+    ncclGinBarrierHandle h = {p->n_signals, 0};
+    p->n_signals += (uint32_t)n * (uint32_t)n_ranks;
+    return h;
+}
+
+static int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Fills what of the device communicator and of the lists' outputs depends on the layout. The
+ * outputs are written when the whole is there, so a failure changes nothing. */
+static struct plan make_plan(const struct ncclComm *comm, const ncclDevCommRequirements *q,
+                             ncclDevComm *d, bool is_final)
+{
+    struct plan p = {.n_signals = (uint32_t)q->ginSignalCount,
+                     .n_counters = (uint32_t)q->ginCounterCount,
+                     .n_contexts = q->ginContextCount == 0             ? DEFAULT_CONTEXTS
+                                   : q->ginContextCount < MAX_CONTEXTS ? q->ginContextCount
+                                                                       : MAX_CONTEXTS};
+    int n = comm->n_ranks;
+    d->lsaBarrier = take_lsa_barriers(&p, comm->lsa_size, max(q->lsaBarrierCount, q->barrierCount));
+    d->hybridLsaBarrier = take_lsa_barriers(&p, comm->lsa_size, q->barrierCount);
+    d->railGinBarrier = take_gin_barriers(&p, n, max(q->railGinBarrierCount, q->barrierCount));
+    d->hybridRailGinBarrier = take_gin_barriers(&p, n, q->barrierCount);
+    d->worldGinBarrier = take_gin_barriers(&p, n, q->worldGinBarrierCount);
+    for (ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL; r = r->next) {
+        ncclDevResourceHandle h = take_buffer(&p, r->bufferSize, r->bufferAlign);
+        if (is_final && r->outBufferHandle != NULL) {
+            *r->outBufferHandle = h;
+        }
+        if (is_final && r->outGinSignalStart != NULL) {
+            *r->outGinSignalStart = p.n_signals;
+        }
+        if (is_final && r->outGinCounterStart != NULL) {
+            *r->outGinCounterStart = p.n_counters;
+        }
+        p.n_signals += (uint32_t)r->ginSignalCount;
+        p.n_counters += (uint32_t)r->ginCounterCount;
+    }
+    size_t signals = (size_t)p.n_contexts * p.n_signals * sizeof(uint64_t);
+    size_t counters = (size_t)p.n_contexts * p.n_counters * sizeof(uint64_t);
+    p.signals_off = round_up(p.bytes, UNIT);
+    p.shadows_off = round_up(p.signals_off + signals, UNIT);
+    p.counters_off = round_up(p.shadows_off + signals, UNIT);
+    p.bytes = round_up(p.counters_off + counters, UNIT);
+    return p;
+}
+
+/* ---- checks ---- */
+
+static bool is_count(int n)
+{
+    return n >= 0 && n <= MAX_COUNT;
+}
+
+static ncclResult_t check_requirements(const char *call, const ncclDevCommRequirements *q)
+{
+    if (!(q->size == 0 && q->magic == 0) &&
+        (q->magic != NCCL_API_MAGIC || q->size != sizeof(*q) || q->version < 22800)) {
+        return gsh_nccl_fail(ncclInvalidUsage,
+                             "%s: the requirements (size %zu, magic 0x%x, version %u) are neither "
+                             "zeroed nor made by NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER",
+                             call, q->size, q->magic, q->version);
+    }
+    if (q->lsaMultimem) {
+        return gsh_nccl_fail(ncclInvalidUsage, "%s: lsaMultimem: multimem is not supported", call);
+    }
+    if (!is_count(q->barrierCount) || !is_count(q->lsaBarrierCount) ||
+        !is_count(q->railGinBarrierCount) || !is_count(q->worldGinBarrierCount) ||
+        !is_count(q->ginSignalCount) || !is_count(q->ginCounterCount) ||
+        !is_count(q->ginContextCount)) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: a count of the requirements is below 0 or above %d", call,
+                             MAX_COUNT);
+    }
+    for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
+         r = r->next) {
+        if (!is_count(r->ginSignalCount) || !is_count(r->ginCounterCount) ||
+            r->bufferSize > GSH_NCCL_ARENA_BYTES || r->bufferAlign > GSH_NCCL_GRANULE_BYTES ||
+            (r->bufferAlign & (r->bufferAlign - 1)) != 0) {
+            return gsh_nccl_fail(ncclInvalidArgument,
+                                 "%s: a resource of %zu bytes aligned to %zu, %d signals, %d "
+                                 "counters: not valid",
+                                 call, r->bufferSize, r->bufferAlign, r->ginSignalCount,
+                                 r->ginCounterCount);
+        }
+    }
+    for (const ncclTeamRequirements *t = q->teamRequirementsList; t != NULL; t = t->next) {
+        if (t->multimem) {
+            return gsh_nccl_fail(ncclInvalidUsage,
+                                 "%s: a team asks for multimem, which is not "
+                                 "supported",
+                                 call);
+        }
+    }
+    return ncclSuccess;
+}
+
+/* ---- making and ending ---- */
+
+static ncclResult_t run_create(const struct gsh_nccl_call *c)
+{
+    struct ncclComm *comm = c->comm;
+    const ncclDevCommRequirements *q = c->in;
+    ncclDevComm d = {
+        .rank = comm->rank,
+        .nRanks = comm->n_ranks,
+        .lsaRank = comm->lsa_rank,
+        .lsaSize = comm->lsa_size,
+        .magic = MAGIC,
+        .state = comm->job->state,
+        .pe_of = comm->rings.pe_of,
+        .lsa_stride = comm->lsa_stride,
+    };
+    struct plan p = make_plan(comm, q, &d, false);
+    struct gsh_nccl_devcomm *entry = calloc(1, sizeof(*entry));
+    if (entry == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
+    }
+    entry->bytes = p.bytes;
+    ncclResult_t r =
+        gsh_nccl_take(c->name, comm->job, comm->meet, p.bytes, &entry->bytes, &entry->off);
+    if (r != ncclSuccess) {
+        free(entry);
+        return r;
+    }
+    d.resources = comm->job->arena + entry->off;
+    gsh_nccl_clear(d.resources, p.bytes);
+    d.signals = (uint64_t *)(d.resources + p.signals_off);
+    d.shadows = (uint64_t *)(d.resources + p.shadows_off);
+    d.counters = (uint64_t *)(d.resources + p.counters_off);
+    d.ginContextCount = p.n_contexts;
+    d.ginSignalCount = (int)p.n_signals;
+    d.ginCounterCount = (int)p.n_counters;
+    r = gsh_nccl_window_place(c->name, comm, d.resources, p.bytes, 0, &entry->place);
+    if (r != ncclSuccess) {
+        gsh_nccl_give(comm->job, entry->off, entry->bytes);
+        free(entry);
+        return r;
+    }
+    d.resourceWindow = &comm->job->windows[entry->place];
+    (void)make_plan(comm, q, &d, true);
+    entry->next = comm->devcomms;
+    comm->devcomms = entry;
+    *(ncclDevComm *)c->out = d;
+    /* Nobody's kernels use it before all have cleared. */
+    return gsh_nccl_base(c->name, gshmem_barrier(comm->meet));
+}
+
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
+                               ncclDevComm *outDevComm)
+{
+    static const char call[] = "ncclDevCommCreate";
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r == ncclSuccess && (reqs == NULL || outDevComm == NULL)) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: requirements %p, result %p: not valid", call,
+                          (const void *)reqs, (void *)outDevComm);
+    }
+    if (r == ncclSuccess) {
+        r = check_requirements(call, reqs);
+    }
+    if (r != ncclSuccess) {
+        return r;
+    }
+    struct gsh_nccl_call c = {
+        .name = call, .run = run_create, .comm = comm, .in = reqs, .out = outDevComm};
+    return gsh_nccl_submit(&c);
+}
+
+static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
+{
+    struct gsh_nccl_devcomm *entry = *p;
+    *p = entry->next;
+    gsh_nccl_window_unplace(comm, entry->place);
+    gsh_nccl_give(comm->job, entry->off, entry->bytes);
+    free(entry);
+}
+
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm)
+{
+    static const char call[] = "ncclDevCommDestroy";
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    if (devComm == NULL || devComm->magic != MAGIC) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %p is not a device communicator", call,
+                             (const void *)devComm);
+    }
+    struct gsh_nccl_devcomm **p = &comm->devcomms;
+    while (*p != NULL && comm->job->arena + (*p)->off != devComm->resources) {
+        p = &(*p)->next;
+    }
+    if (*p == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: the communicator has no such device communicator, or not any "
+                             "more",
+                             call);
+    }
+    end(comm, p);
+    return ncclSuccess;
+}
+
+void gsh_nccl_devcomms_free(struct ncclComm *comm)
+{
+    while (comm->devcomms != NULL) {
+        end(comm, &comm->devcomms);
+    }
+}
+
+/* ---- requirements ---- */
+
+ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam_t team, int nBarriers,
+                                             ncclLsaBarrierHandle *outHandle,
+                                             ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclLsaBarrierCreateRequirement";
+    if (team.nRanks < 1 || !is_count(nBarriers) || outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d barriers of %d ranks: not valid", call,
+                             nBarriers, team.nRanks);
+    }
+    *outHandle = (ncclLsaBarrierHandle){0, nBarriers};
+    *outReq = (ncclDevResourceRequirements){
+        .bufferSize =
+            (size_t)nBarriers * GSHMEM_NCCL_LSA_BARRIER_WORDS(team.nRanks) * sizeof(uint32_t),
+        .bufferAlign = UNIT,
+        .outBufferHandle = &outHandle->bufHandle};
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, int nBarriers,
+                                             ncclGinBarrierHandle *outHandle,
+                                             ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclGinBarrierCreateRequirement";
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    if (team.nRanks < 1 || team.nRanks > comm->n_ranks || !is_count(nBarriers) ||
+        outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d barriers of %d ranks: not valid", call,
+                             nBarriers, team.nRanks);
+    }
+    *outHandle = (ncclGinBarrierHandle){0, 0};
+    *outReq = (ncclDevResourceRequirements){.ginSignalCount = nBarriers * comm->n_ranks,
+                                            .outGinSignalStart = &outHandle->signal0};
+    return ncclSuccess;
+}
+
+int ncclLLA2ACalcSlots(int maxElts, int maxEltSize)
+{
+    return maxElts * ((maxEltSize + 7) / 8);
+}
+
+ncclResult_t ncclLLA2ACreateRequirement(int nBlocks, int nSlots, ncclLLA2AHandle *outHandle,
+                                        ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclLLA2ACreateRequirement";
+    if (!is_count(nBlocks) || !is_count(nSlots) || outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d blocks of %d slots: not valid", call,
+                             nBlocks, nSlots);
+    }
+    *outHandle = (ncclLLA2AHandle){0, (uint32_t)nSlots};
+    *outReq = (ncclDevResourceRequirements){.bufferSize = (size_t)nBlocks *
+                                                          GSHMEM_NCCL_LLA2A_BLOCK_BYTES(nSlots),
+                                            .bufferAlign = UNIT,
+                                            .outBufferHandle = &outHandle->bufHandle};
+    return ncclSuccess;
+}
+
+/* ---- asking ---- */
+
+ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
+{
+    static const char call[] = "ncclCommQueryProperties";
+    int device = -1;
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    if (props == NULL || props->magic != NCCL_API_MAGIC || props->size != sizeof(*props)) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: props were not begun as NCCL_COMM_PROPERTIES_INITIALIZER", call);
+    }
+    r = ncclCommCuDevice(comm, &device);
+    props->rank = comm->rank;
+    props->nRanks = comm->n_ranks;
+    props->cudaDev = props->nvmlDev = device;
+    props->deviceApiSupport = true;
+    props->multimemSupport = false;
+    props->ginType = props->railedGinType = NCCL_GIN_TYPE_PROXY;
+    props->nLsaTeams = comm->n_ranks / comm->lsa_size;
+    props->hostRmaSupport = false;
+    return r;
+}
+
+ncclTeam_t ncclTeamWorld(ncclComm_t comm)
+{
+    return gsh_nccl_need("ncclTeamWorld", comm) != ncclSuccess
+               ? (ncclTeam_t){0, 0, 1}
+               : (ncclTeam_t){comm->n_ranks, comm->rank, 1};
+}
+
+ncclTeam_t ncclTeamLsa(ncclComm_t comm)
+{
+    return gsh_nccl_need("ncclTeamLsa", comm) != ncclSuccess
+               ? (ncclTeam_t){0, 0, 1}
+               : (ncclTeam_t){comm->lsa_size, comm->lsa_rank, 1};
+}
+
+ncclTeam_t ncclTeamRail(ncclComm_t comm)
+{
+    return gsh_nccl_need("ncclTeamRail", comm) != ncclSuccess
+               ? (ncclTeam_t){0, 0, 1}
+               : (ncclTeam_t){comm->n_ranks / comm->lsa_size, comm->rank / comm->lsa_size,
+                              comm->lsa_size};
+}
+
+static ncclResult_t lsa_pointer(const char *call, ncclWindow_t window, size_t offset, int rank,
+                                bool is_world, void **out)
+{
+    struct ncclWindow_vidmem w;
+    if (window == NULL || out == NULL || gshmem_my_pe() < 0) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: window %p, result %p: not valid", call,
+                             (void *)window, (void *)out);
+    }
+    gsh_nccl_read(&w, window, sizeof(w));
+    if (offset >= w.bytes) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: the window has %zu bytes, not %zu", call,
+                             (size_t)w.bytes, offset);
+    }
+    int i = is_world ? rank - (w.rank - w.lsa_rank) : rank;
+    *out =
+        i < 0 || i >= w.lsa_size
+            ? NULL
+            : (void *)(uintptr_t)(w.local + offset + (uint64_t)((i - w.lsa_rank) * w.lsa_stride));
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int lsaRank, void **outPtr)
+{
+    return lsa_pointer("ncclGetLsaDevicePointer", window, offset, lsaRank, false, outPtr);
+}
+
+ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void **outPtr)
+{
+    return lsa_pointer("ncclGetPeerDevicePointer", window, offset, peer, true, outPtr);
+}
+
+ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset, void **outPtr)
+{
+    void *unused;
+    ncclResult_t r =
+        lsa_pointer("ncclGetLsaMultimemDevicePointer", window, offset, 0, false, &unused);
+    if (r == ncclSuccess && outPtr != NULL) {
+        *outPtr = NULL;
+    }
+    return r;
+}
+
+ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset,
+                                          ncclMultimemHandle multimem, void **outPtr)
+{
+    (void)multimem;
+    return ncclGetLsaMultimemDevicePointer(window, offset, outPtr);
+}

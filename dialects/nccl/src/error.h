@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a call of this dialect fails: a result, one line on stderr, the same text for
+ * ncclGetLastError. */
+#ifndef GSH_NCCL_ERROR_H
+#define GSH_NCCL_ERROR_H
+
+#include "dialects/nccl/include/nccl.h"
+
+/* Words a failure where it is found, and returns the result. */
+ncclResult_t gsh_nccl_fail(ncclResult_t result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same for an error of gshmem, which has printed its line; 0 is success. */
+ncclResult_t gsh_nccl_base(const char *call, int error);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Groups: calls that are carried out when the outermost group ends. */
+#ifndef GSH_NCCL_GROUP_H
+#define GSH_NCCL_GROUP_H
+
+#include "dialects/nccl/src/comm.h"
+
+/* A call with its arguments, which have been checked as far as they can be. Unused ones are 0. */
+struct gsh_nccl_call {
+    const char *name;
+    ncclResult_t (*run)(const struct gsh_nccl_call *call);
+    struct ncclComm *comm;
+    const void *source;
+    void *dest;
+    size_t count;
+    ncclDataType_t type;
+    ncclRedOp_t op;
+    int peer; /* or root */
+    cudaStream_t stream;
+    /* of calls that make something */
+    ncclUniqueId id;
+    ncclConfig_t *config;
+    ncclComm_t *new_comm;
+    int a, b;
+    ncclWindow_t *window;
+    void *out;
+    const void *in;
+};
+
+/* Carries the call out, now or at the end of the calling thread's group. */
+ncclResult_t gsh_nccl_submit(const struct gsh_nccl_call *call);
+/* Whether the calling thread has a group open, whose calls refer to comm. */
+bool gsh_nccl_is_awaited(const struct ncclComm *comm);
+
+/* transfer.c: launches what comm has gathered. */
+ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A PE as this dialect sees it: who started gshmem, and the desk, one symmetric allocation of which
+ * communicators take what they need. Members of a communicator agree on a range that is free on all
+ * of them; so communicators of a part of the job have symmetric memory, too, which gshmem_malloc
+ * gives only to all PEs together. */
+#ifndef GSH_NCCL_JOB_H
+#define GSH_NCCL_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "dialects/nccl/include/nccl.h"
+#include "gshmem/types.h"
+
+enum {
+    GSH_NCCL_GRANULE_BYTES = 4096,
+    GSH_NCCL_ARENA_BYTES = 8 << 20, /* half of what gshmem may take before the user's first byte */
+    GSH_NCCL_N_GRANULES = GSH_NCCL_ARENA_BYTES / GSH_NCCL_GRANULE_BYTES,
+    GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
+    GSH_NCCL_N_WINDOWS = 1024,    /* at a time, of all communicators of a PE */
+    GSH_NCCL_EXCHANGE_BYTES = 64, /* the most that a PE gives in one exchange */
+};
+
+struct gsh_nccl_job {
+    bool is_ours; /* the first communicator started gshmem */
+    int my_pe, n_pes;
+    int n_comms;
+    char *desk;                 /* the parts that follow, in this order */
+    uint64_t *map_in, *map_out; /* [GSH_NCCL_MAP_WORDS] */
+    char *one, *all;            /* what this PE gives in an exchange, and what all gave */
+    struct ncclWindow_vidmem *windows;
+    struct gsh_state *state; /* a copy, for kernels */
+    char *arena;
+    uint64_t free_map[GSH_NCCL_MAP_WORDS]; /* bit set: the granule is free on this PE */
+    uint8_t is_window_used[GSH_NCCL_N_WINDOWS];
+};
+
+/* The calling thread's, made with the first communicator; collective over all PEs then. id and the
+ * next two: what InitRank was given. */
+ncclResult_t gsh_nccl_job_get(const char *call, int n_ranks, const ncclUniqueId *id, int rank,
+                              struct gsh_nccl_job **job);
+/* A communicator of the job has gone; after the last one the desk is freed and gshmem, if it is
+ * ours, ends. Collective over all PEs then. */
+ncclResult_t gsh_nccl_job_put(const char *call, struct gsh_nccl_job *job);
+
+/* Every member gives `bytes` bytes and gets those of all, in the order of the team. */
+ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                               const void *mine, void *all, size_t bytes);
+/* Collective: a range that is free on all members, the same on all, of *bytes bytes or of what can
+ * be spared, at least `least`. *off counts from the arena's start. */
+ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                           size_t least, size_t *bytes, size_t *off);
+void gsh_nccl_give(struct gsh_nccl_job *job, size_t off, size_t bytes);
+
+/* Between this PE's own part of symmetric memory and the host; done on return. */
+void gsh_nccl_write(void *dest, const void *source, size_t bytes);
+void gsh_nccl_read(void *dest, const void *source, size_t bytes);
+void gsh_nccl_clear(void *dest, size_t bytes);
+
+#endif

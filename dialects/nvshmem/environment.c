@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The environment variables of NVSHMEM that mean what one of gshmem's does. gshmem's own variable,
+ * where it is set, has its say; other variables NVSHMEM_..., and other values, mean nothing. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "internal.h"
+
+/* values: "theirs=ours theirs=ours ...", case of theirs aside; NULL: any value, as it is. */
+static const struct row {
+    const char *theirs, *ours, *values;
+} rows[] = {
+    {"NVSHMEM_DEBUG", "GSHMEM_DEBUG",
+     "none=none version=warn warn=warn info=info abort=warn trace=trace"},
+    {"NVSHMEM_DEBUG_FILE", "GSHMEM_DEBUG_FILE", NULL},
+    {"NVSHMEM_MAX_MEMORY_PER_GPU", "GSHMEM_HEAP_RANGE", NULL},
+    {"NVSHMEM_CUMEM_HANDLE_TYPE", "GSHMEM_HEAP_HANDLE", "file_descriptor=fd fabric=fabric"},
+    {"NVSHMEM_BOOTSTRAP_PMI", "GSHMEM_BOOTSTRAP", "pmix=pmix"},
+    {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "GSHMEM_UID_IFNAME", NULL},
+    {"NVSHMEM_BOOTSTRAP_UID_SOCK_FAMILY", "GSHMEM_UID_FAMILY", "af_inet=ipv4 af_inet6=ipv6"},
+    {"NVSHMEM_REMOTE_TRANSPORT", "GSHMEM_TRANSPORT", "ucx=ucx"},
+};
+
+/* Ours for that value, or "": there is none. */
+static void translate(const char *values, const char *theirs, char *ours, size_t size)
+{
+    size_t length = strlen(theirs);
+    ours[0] = '\0';
+    for (const char *at = values; at != NULL; at = strchr(at, ' ')) {
+        at += *at == ' ' ? 1 : 0;
+        if (strncasecmp(at, theirs, length) == 0 && at[length] == '=') {
+            snprintf(ours, size, "%.*s", (int)strcspn(at + length + 1, " "), at + length + 1);
+            return;
+        }
+    }
+}
+
+static void take_over(void)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *value = getenv(rows[i].theirs);
+        char ours[32];
+        if (value == NULL || *value == '\0') {
+            continue;
+        }
+        if (rows[i].values != NULL) {
+            translate(rows[i].values, value, ours, sizeof(ours));
+            value = ours;
+        }
+        if (*value != '\0') {
+            setenv(rows[i].ours, value, 0);
+        }
+    }
+}
+
+void gsh_nvshmem_environment(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, take_over);
+}

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes NVSHMEM's names over gshmem's: for each name in names.txt that is not written by hand, the call
+of gshmem with the same meaning, with the parameters that gshmem's own headers give it. A name that is
+said to be absent is made as soon as gshmem has a call for it; until then a program that calls it is
+refused by the compiler, with the reason.
+
+usage: generate.py NAMES HOST.H BOTH.H DEVICE.H ABSENT.H CALLS.C CC ARGS... -- CXX ARGS...
+
+CC preprocesses the public headers, CXX the device header as it is for the CPU device."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+PROTOTYPE = re.compile(r"([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?_\w+)\s*\(([^()]*)\)\s*;")
+DEFINITION = re.compile(r"(template <int unused = 0> )?static inline ([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?_\w+)\s*"
+                        r"\(([^()]*)\)\s*\{")
+NOTE = "/* SPDX-License-Identifier: Apache-2.0\n * Made by generate.py. */\n"
+
+
+def preprocessed(command, header):
+    language = ["-x", "c++", "-std=c++17"] if header.endswith(".cuh") else ["-x", "c", "-std=c11"]
+    text = subprocess.run([*command, "-E", "-P", *language, "-include", header, "/dev/null"],
+                          check=True, capture_output=True, text=True).stdout
+    return " ".join(re.sub(r"#[^\n]*\n", "", text).split())
+
+
+def parts(parameters):
+    """[(declaration, argument)] of a parameter list."""
+    found = [p.strip() for p in parameters.split(",")]
+    return [] if found in (["void"], [""]) else [(p, re.search(r"(\w+)$", p).group(1)) for p in found]
+
+
+def read_calls(cc, cxx):
+    """name -> (result, parameters), as the host has them and as kernels have them."""
+    host, device = {}, {}
+    for header in ("gshmem.h", "gshmemx.h"):
+        for result, name, parameters in PROTOTYPE.findall(preprocessed(cc, header)):
+            result = result.strip().removeprefix("extern ").strip()
+            if "return" not in result.split() and "..." not in parameters:
+                host[name] = (result, parts(parameters))
+    for _, result, name, parameters in DEFINITION.findall(preprocessed(cxx, "gshmem_device.cuh")):
+        device[name] = (result.strip(), parts(parameters))
+    if len(host) < 2000 or len(device) < 3000:
+        sys.exit(f"generate.py: only {len(host)} calls of the host and {len(device)} of kernels found")
+    return host, device
+
+
+def text_of(parameters):
+    return ", ".join(p for p, _ in parameters) or "void"
+
+
+def head(name, call):
+    result, parameters = call
+    return f"{result}{'' if result.endswith('*') else ' '}{name}({text_of(parameters)})"
+
+
+def body(twin, call, lazy=False, first=""):
+    arguments = ", ".join(([first] if first else []) + [a for _, a in call[1]])
+    return f"{'' if call[0] == 'void' else 'return '}{twin}{'<unused>' if lazy else ''}({arguments});"
+
+
+def wrapper(name, twin, call, where):
+    """The call of kernels, or of both sides where kernels are compiled."""
+    lazy = "template <int unused = 0> " if "lazy" in where else ""
+    space = "NVSHMEM_HD" if "both" in where else "NVSHMEM_D"
+    return f"{lazy}{space} {head(name, call)}\n{{\n    {body(twin, call, bool(lazy))}\n}}\n"
+
+
+def queue_pair(name, device):
+    """nvshmemx_qp_X over the same call with a context, which becomes the last parameter."""
+    stem = name.removeprefix("nvshmemx_qp_")
+    twin = ("gshmemx_ctx_" if stem.endswith(("_warp", "_block")) else "gshmem_ctx_") + stem
+    if twin not in device:
+        return None
+    result, parameters = device[twin]
+    call = (result, parameters[1:] + [("nvshmemx_qp_handle_t qp", "qp")])
+    inner = body(twin, (result, parameters[1:]), first="nvshmem_ctx_of(qp)")
+    return f"NVSHMEM_D {head(name, call)}\n{{\n    {inner}\n}}\n"
+
+
+def refuse(name, reason):
+    return (f"template <class... A> NVSHMEM_REFUSED {name}(A...)\n{{\n    static_assert(sizeof...(A) == 99, "
+            f"\"{name} is not there: {reason}\");\n    return 0;\n}}\n")
+
+
+def main():
+    names_txt, *outputs = sys.argv[1:7]
+    end = sys.argv.index("--")
+    host, device = read_calls(sys.argv[7:end], sys.argv[end + 1:])
+    made = {"host": "", "both": "", "device": "", "absent": "", "calls": ""}
+    wrong = []
+    for line in pathlib.Path(names_txt).read_text().splitlines():
+        if not line or line[0] == "#":
+            continue
+        name, where, *reason = line.split(maxsplit=2)
+        where = where.split(",")
+        twin = name.replace("nvshmem", "gshmem", 1)
+        if where == ["absent"]:
+            if twin not in host:
+                made["absent"] += "" if "::" in name else refuse(name, reason[0])
+                continue
+            where = ["both"] if twin in device else ["host"]
+        if "hand" in where:
+            continue
+        if name.startswith("nvshmemx_qp_"):
+            text = queue_pair(name, device)
+            made["device"] += text or ""
+            wrong += [] if text else [name]
+            continue
+        if ("device" not in where and twin not in host) or ("host" not in where and twin not in device):
+            wrong.append(name)
+            continue
+        if "device" not in where:
+            made["both" if "both" in where else "host"] += head(name, host[twin]) + ";\n"
+            made["calls"] += f"{head(name, host[twin])}\n{{\n    {body(twin, host[twin])}\n}}\n\n"
+        if "host" not in where:
+            made["device"] += wrapper(name, twin, device[twin], where)
+    if wrong:
+        sys.exit("generate.py: gshmem has no call for " + ", ".join(wrong))
+    includes = '#include <gshmemx.h>\n#include "nvshmem.h"\n\n'
+    made["calls"] = includes + made["calls"]
+    for path, text in zip(outputs, made.values()):
+        pathlib.Path(path).write_text(NOTE + text)
+
+
+main()

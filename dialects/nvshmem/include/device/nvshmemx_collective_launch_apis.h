@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launches of kernels that synchronise across PEs: gshmem/launch.h tells what they take. */
+#ifndef NVSHMEMX_COLLECTIVE_LAUNCH_APIS_H
+#define NVSHMEMX_COLLECTIVE_LAUNCH_APIS_H
+
+#include "../nvshmem.h"
+
+#if defined(__CUDACC__)
+inline int nvshmemx_collective_launch(const void *func, dim3 gridDims, dim3 blockDims, void **args,
+                                      size_t sharedMem, cudaStream_t stream)
+{
+    return gshmemx_collective_launch(func, gridDims, blockDims, args, sharedMem, stream);
+}
+
+inline int nvshmemx_collective_launch_query_gridsize(const void *func, dim3 blockDims, void **args,
+                                                     size_t sharedMem, int *gridsize)
+{
+    return gshmemx_collective_launch_query_gridsize(func, blockDims, args, sharedMem, gridsize);
+}
+#else
+/* Which look at the kernel's parameters. */
+#define nvshmemx_collective_launch(...) gshmemx_collective_launch(__VA_ARGS__)
+#define nvshmemx_collective_launch_query_gridsize(...) \
+    gshmemx_collective_launch_query_gridsize(__VA_ARGS__)
+#endif
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * NVSHMEM's interface over gshmem: its names for the same heap, PEs and teams. Contracts are those
+ * of gshmem.h and gshmemx.h under the prefixes gshmem_ and gshmemx_; what differs stands here.
+ * Programs link libgshmem_nvshmem and libgshmem (pkg-config gshmem-nvshmem, CMake's NVSHMEM).
+ *
+ * Files with kernels are compiled by nvcc, with or without -rdc=true, or, for the CPU device, by a
+ * C++ compiler; C++17. All other files, and those that define NVSHMEM_HOSTLIB_ONLY, have the host
+ * calls alone; C11, C++14. */
+#ifndef NVSHMEM_H
+#define NVSHMEM_H
+
+#include "device_host/nvshmem_types.h"
+
+/* What programs take from here without including it. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__has_include)
+#if __has_include(<cuda_runtime.h>)
+#include <cuda_runtime.h>
+#endif
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#endif
+#endif
+
+#if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE) && !defined(NVSHMEM_HOSTLIB_ONLY)
+#define NVSHMEM_DEVICE_CODE 1
+#include <gshmem_device.cuh>
+#endif
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- start-up -------------------------------------------------------------------------------- */
+
+/* As gshmem_init, after the variables NVSHMEM_... have been taken over. Init of a thread that is a
+ * PE already is counted, and so many nvshmem_finalize do nothing but count. */
+void nvshmem_init(void);
+int nvshmem_init_thread(int requested, int *provided);
+/* By one of the flags, 0: as nvshmem_init. Returns 0; ends the process with one line when it fails.
+ * Of attr the flag's own member alone is looked at: mpi_comm, or args.uid_args, and, where the
+ * versions are right, args.cuda_device_id. WITH_SHMEM: the processes are the PEs of the OpenSHMEM
+ * job that the launcher started. */
+int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr);
+/* The same, but it returns an error (NVSHMEMX_ERROR_). */
+int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr);
+void nvshmem_finalize(void);
+void nvshmemx_hostlib_finalize(void);
+int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t *id);
+int nvshmemx_set_attr_uniqueid_args(int myrank, int nranks, const nvshmemx_uniqueid_t *id,
+                                    nvshmemx_init_attr_t *attr);
+int nvshmemx_set_attr_mpi_comm_args(void *mpi_comm, nvshmemx_init_attr_t *attr);
+
+/* ---- teams, queue pairs ---------------------------------------------------------------------- */
+
+int nvshmem_team_split_strided(nvshmem_team_t parent_team, int PE_start, int PE_stride, int PE_size,
+                               const nvshmem_team_config_t *config, long config_mask,
+                               nvshmem_team_t *new_team);
+int nvshmem_team_split_2d(nvshmem_team_t parent_team, int xrange,
+                          const nvshmem_team_config_t *xaxis_config, long xaxis_mask,
+                          nvshmem_team_t *xaxis_team, const nvshmem_team_config_t *yaxis_config,
+                          long yaxis_mask, nvshmem_team_t *yaxis_team);
+void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config);
+
+/* num_qps communication contexts on all PEs, until nvshmem_finalize; *qps: their handles, an array
+ * from malloc. Each PE makes its own. Returns 0 or an error, with nothing made. */
+int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **qps);
+
+#include "nvshmem_host_calls.h"
+
+#if !defined(NVSHMEM_DEVICE_CODE)
+void nvshmem_info_get_version(int *major, int *minor); /* of the interface: 1.3 */
+void nvshmem_info_get_name(char *name);
+void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
+/* NULL: there is no multicast memory. */
+void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr);
+#include "nvshmem_both_calls.h"
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#if defined(NVSHMEM_DEVICE_CODE)
+#include "device/nvshmem_device.h"
+#endif
+
+#if defined(__cplusplus)
+#if defined(NVSHMEM_DEVICE_CODE)
+#define NVSHMEM_REFUSED __host__ __device__ inline int
+#else
+#define NVSHMEM_REFUSED inline int
+#endif
+#include "nvshmem_absent.h"
+#undef NVSHMEM_REFUSED
+#endif
+
+#define nvshmem_sync(team) nvshmem_team_sync(team)
+
+/* NVSHMEM's own test programs report by it. */
+#define NVSHMEMI_ERROR_PRINT(...) fprintf(stderr, __VA_ARGS__)
+
+#endif

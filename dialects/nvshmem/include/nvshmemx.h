@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls, as nvshmem.h, with launches and tiles. */
+#ifndef NVSHMEMX_H
+#define NVSHMEMX_H
+
+#include "nvshmem.h"
+
+#if defined(NVSHMEM_DEVICE_CODE)
+#include "device/nvshmemx_collective_launch_apis.h"
+#include "device/tile/nvshmemx_tile_api.hpp"
+#endif
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host memory of the program that the heap maps, too. Shared memory is mapped anew through the
+ * descriptor by which the program has it; private memory becomes the mapping of a file of its own
+ * under the program, as its globals do, and private again when it is given back. */
+#include "heap/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "runtime/base/pages.h"
+#include "runtime/base/fault.h"
+#include "runtime/base/util.h"
+
+/* ---- what is there ---- */
+
+/* Of [start, end): where that begins in the file, and which it is. */
+struct found {
+    uint64_t start, end;
+    bool is_mapped; /* all of it */
+    bool is_writable, is_shared, is_private, is_stack;
+    bool is_ours;     /* some of it is a heap's, or lent already, by whatever PE of this process */
+    bool is_one_file; /* in one piece */
+    uint64_t at;
+    dev_t device;
+    ino_t inode;
+};
+
+/* One line of maps, of which the part in [f->start, f->end) counts; false: it is behind them. */
+static bool add_line(const char *line, struct found *f, uint64_t *reached)
+{
+    unsigned long long start, end, off, inode;
+    unsigned major, minor;
+    char mode[5];
+    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu", &start, &end, mode, &off, &major, &minor,
+               &inode) != 7 ||
+        end <= f->start) {
+        return true;
+    }
+    if (start >= f->end || start > *reached) {
+        return false;
+    }
+    const bool is_first = start <= f->start;
+    const uint64_t file_at = off + *reached - start;
+    const dev_t device = makedev(major, minor);
+    if (is_first) {
+        f->at = file_at;
+        f->device = device;
+        f->inode = (ino_t)inode;
+        f->is_writable = f->is_one_file = true;
+    }
+    f->is_one_file = f->is_one_file && device == f->device && (ino_t)inode == f->inode &&
+                     file_at - f->at == *reached - f->start;
+    f->is_writable = f->is_writable && mode[0] == 'r' && mode[1] == 'w';
+    f->is_shared = f->is_shared || mode[3] == 's';
+    f->is_private = f->is_private || mode[3] == 'p';
+    f->is_stack = f->is_stack || strstr(line, "[stack]") != NULL;
+    f->is_ours = f->is_ours || strstr(line, "memfd:gshmem") != NULL;
+    *reached = end;
+    f->is_mapped = end >= f->end;
+    return !f->is_mapped;
+}
+
+static enum gsh_result look(uint64_t start, uint64_t end, struct found *out)
+{
+    char line[512];
+    struct found f = {.start = start, .end = end};
+    uint64_t reached = start;
+    FILE *maps = gsh_fault() ? NULL : fopen("/proc/self/maps", "re");
+    if (maps == NULL) {
+        return gsh_note(GSH_ERR_SYSTEM, "cannot read /proc/self/maps: %s", strerror(errno));
+    }
+    bool goes_on = true;
+    while (goes_on && fgets(line, sizeof(line), maps) != NULL) {
+        const char *whole = strchr(line, '\n');
+        goes_on = add_line(line, &f, &reached);
+        while (whole == NULL && fgets(line, sizeof(line), maps) != NULL) {
+            whole = strchr(line, '\n'); /* the rest of a long name */
+        }
+    }
+    fclose(maps);
+    *out = f;
+    return GSH_OK;
+}
+
+/* A descriptor of the program's for that file, duplicated; -1: it has none. */
+static int find_descriptor(const struct found *f)
+{
+    int fd = -1;
+    struct stat s;
+    DIR *all = opendir("/proc/self/fd");
+    for (const struct dirent *e; all != NULL && fd < 0 && (e = readdir(all)) != NULL;) {
+        char *end;
+        long n = strtol(e->d_name, &end, 10);
+        if (*end == '\0' && end != e->d_name && fstat((int)n, &s) == 0 && s.st_dev == f->device &&
+            s.st_ino == f->inode && (fcntl((int)n, F_GETFL) & O_ACCMODE) == O_RDWR) {
+            fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
+        }
+    }
+    if (all != NULL) {
+        closedir(all);
+    }
+    return fd;
+}
+
+/* ---- lending ---- */
+
+/* The contents go to a file, whose mapping takes the place of the private pages. */
+static enum gsh_result move(const struct found *f, int *out)
+{
+    const uint64_t bytes = f->end - f->start;
+    void *copy = MAP_FAILED;
+    int fd = gsh_fault() ? -1 : memfd_create("gshmem buffer", MFD_CLOEXEC);
+    if (fd >= 0 && !gsh_fault() && fallocate(fd, 0, 0, (off_t)bytes) == 0) {
+        copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    if (copy != MAP_FAILED) {
+        gsh_pages_copy(copy, (const void *)(uintptr_t)f->start, bytes);
+        if (gsh_pages_remap(copy, bytes, (void *)(uintptr_t)f->start, bytes)) {
+            *out = fd;
+            return GSH_OK;
+        }
+    }
+    enum gsh_result r =
+        gsh_note(GSH_ERR_NOMEM, "its %llu bytes cannot be moved to shared memory: %s",
+                 (unsigned long long)bytes, strerror(errno));
+    if (copy != MAP_FAILED) {
+        munmap(copy, bytes);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return r;
+}
+
+static enum gsh_result check(const struct found *f)
+{
+    void *start = (void *)(uintptr_t)f->start;
+    if (!f->is_mapped) {
+        return gsh_note(GSH_ERR_ARG, "no memory is at %p, or ends there: freed, or never allocated",
+                        start);
+    }
+    if (!f->is_writable) {
+        return gsh_note(GSH_ERR_ARG, "the memory at %p cannot be read and written", start);
+    }
+    if (f->is_stack) {
+        return gsh_note(GSH_ERR_UNSUPPORTED, "%p is on the stack", start);
+    }
+    if (f->is_ours) {
+        return gsh_note(GSH_ERR_ARG,
+                        "a page at %p is symmetric memory already, or another buffer's", start);
+    }
+    if (f->is_shared && (f->is_private || !f->is_one_file)) {
+        return gsh_note(GSH_ERR_UNSUPPORTED,
+                        "the memory at %p is shared, but not all of it in one piece of one file",
+                        start);
+    }
+    return GSH_OK;
+}
+
+/* PEs that are threads look at each other's pages. */
+static pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static enum gsh_result lend(uint64_t addr, uint64_t bytes, struct gsh_lent *out)
+{
+    const uint64_t page = gsh_page_size();
+    struct found f;
+    struct stat s = {0};
+    int fd = -1;
+    enum gsh_result r = look(addr & -page, gsh_align_up(addr + bytes, page), &f);
+    r = r == GSH_OK ? check(&f) : r;
+    struct gsh_piece *piece = r == GSH_OK && !gsh_fault() ? calloc(1, sizeof(*piece)) : NULL;
+    if (r == GSH_OK && piece == NULL) {
+        r = gsh_note(GSH_ERR_NOMEM, "no host memory for the buffer's pieces");
+    }
+    if (r == GSH_OK && f.is_private) {
+        f.at = 0;
+        r = move(&f, &fd);
+    } else if (r == GSH_OK) {
+        fd = find_descriptor(&f);
+        r = fd >= 0 ? GSH_OK
+                    : gsh_note(GSH_ERR_UNSUPPORTED,
+                               "it is shared memory of which this process holds no open "
+                               "descriptor for reading and writing, through which others could "
+                               "map it");
+    }
+    if (r != GSH_OK) {
+        free(piece);
+        return r;
+    }
+    (void)!fstat(fd, &s);
+    *piece = (struct gsh_piece){.bytes = f.end - f.start, .at = f.at, .handle = (uint64_t)fd};
+    *out = (struct gsh_lent){.start = f.start,
+                             .bytes = f.end - f.start,
+                             .pieces = piece,
+                             .n_pieces = 1,
+                             .is_open = true,
+                             .is_moved = f.is_private,
+                             .inode = s.st_ino};
+    return GSH_OK;
+}
+
+enum gsh_result gsh_host_lend(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
+                              struct gsh_lent *out)
+{
+    (void)memory;
+    pthread_mutex_lock(&lend_lock);
+    enum gsh_result r = lend(addr, bytes, out);
+    pthread_mutex_unlock(&lend_lock);
+    return r;
+}
+
+void gsh_host_settle(struct gsh_lent *lent)
+{
+    if (lent->is_open) {
+        close((int)lent->pieces[0].handle);
+    }
+    lent->is_open = false;
+}
+
+/* The program may have unmapped it, and have something else there. */
+void gsh_host_give_back(struct gsh_memory *memory, struct gsh_lent *lent)
+{
+    struct found f;
+    (void)memory;
+    if (lent->is_moved && look(lent->start, lent->start + lent->bytes, &f) == GSH_OK &&
+        f.is_mapped && f.is_shared && f.is_one_file && f.at == 0 && f.inode == lent->inode) {
+        (void)gsh_pages_make_private((void *)(uintptr_t)lent->start, lent->bytes);
+    }
+    gsh_host_settle(lent);
+    free(lent->pieces);
+    *lent = (struct gsh_lent){0};
+}
+
+/* ---- mapping ---- */
+
+static enum gsh_result map_piece(int fd, uint64_t addr, const struct gsh_piece *piece)
+{
+    void *p = gsh_fault() ? MAP_FAILED
+                          : mmap((void *)(uintptr_t)addr, piece->bytes, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_FIXED, fd, (off_t)piece->at);
+    if (p == MAP_FAILED) {
+        return gsh_note(errno == ENOMEM ? GSH_ERR_NOMEM : GSH_ERR_SYSTEM,
+                        "cannot map %llu bytes of a buffer: %s", (unsigned long long)piece->bytes,
+                        strerror(errno));
+    }
+    return GSH_OK;
+}
+
+enum gsh_result gsh_host_attach(struct gsh_memory *memory, uint64_t addr,
+                                const struct gsh_piece *piece)
+{
+    (void)memory;
+    return map_piece((int)piece->handle, addr, piece);
+}
+
+enum gsh_result gsh_host_share_piece(struct gsh_memory *memory, const struct gsh_piece *piece,
+                                     struct gsh_share *out)
+{
+    (void)memory;
+    out->fd = gsh_fault() ? -1 : fcntl((int)piece->handle, F_DUPFD_CLOEXEC, 0);
+    return out->fd >= 0
+               ? GSH_OK
+               : gsh_note(GSH_ERR_SYSTEM, "cannot duplicate a descriptor: %s", strerror(errno));
+}
+
+enum gsh_result gsh_host_accept_piece(struct gsh_memory *memory, int slot, uint64_t addr,
+                                      const struct gsh_piece *piece, const struct gsh_share *share)
+{
+    (void)memory;
+    return share->fd >= 0
+               ? map_piece(share->fd, addr, piece)
+               : gsh_note(GSH_ERR_SYSTEM, "no descriptor of the buffer of slot %d", slot);
+}

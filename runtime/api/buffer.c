@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public calls about memory of the program's own. */
+#include "gshmemx.h"
+#include "runtime/far/far.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/setup/buffers.h"
+#include "runtime/setup/setup.h"
+
+void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags)
+{
+    static const char call[] = "gshmemx_buffer_register_symmetric";
+    struct gsh_instance *pe = gsh_instance_set_up(call);
+    void *out = NULL;
+    if (flags != 0) { /* on all PEs alike */
+        gsh_fail(GSH_ERR_ARG, "%s: there are no such flags: %#x", call, (unsigned)flags);
+        return NULL;
+    }
+    enum gsh_result r = gsh_buffers_add_symmetric(pe, buf_ptr, size, &out);
+    if (gsh_is_loss(r)) {
+        gsh_require(pe, call, r);
+    }
+    return r == GSH_OK ? out : NULL;
+}
+
+int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size)
+{
+    static const char call[] = "gshmemx_buffer_unregister_symmetric";
+    struct gsh_instance *pe = gsh_instance_set_up(call);
+    gsh_require(pe, call, pe->device_ops->quiet(pe));
+    gsh_far_quiet_all(pe, call);
+    enum gsh_result r = gsh_buffers_remove_symmetric(pe, mmap_ptr, size);
+    if (gsh_is_loss(r)) {
+        gsh_require(pe, call, r);
+    }
+    return gsh_public_error(r);
+}
+
+/* Before set-up there is no device whose memory it could be. */
+static struct gsh_instance *need_ready(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if (!pe->is_device_ready) {
+        gsh_fail(GSH_ERR_STATE, "%s: there is no device yet: call gshmemx_device_setup first",
+                 call);
+    }
+    return pe->is_device_ready ? pe : NULL;
+}
+
+int gshmemx_buffer_register(void *addr, size_t length)
+{
+    struct gsh_instance *pe = need_ready("gshmemx_buffer_register");
+    return gsh_public_error(pe != NULL ? gsh_buffers_add(pe, addr, length) : GSH_ERR_STATE);
+}
+
+int gshmemx_buffer_unregister(void *addr)
+{
+    struct gsh_instance *pe = need_ready("gshmemx_buffer_unregister");
+    return gsh_public_error(pe != NULL ? gsh_buffers_remove(pe, addr) : GSH_ERR_STATE);
+}
+
+void gshmemx_buffer_unregister_all(void)
+{
+    gsh_buffers_end(gsh_instance_need_device("gshmemx_buffer_unregister_all"));
+}

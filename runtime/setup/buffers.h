@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory of the program's own: made symmetric by the heap, or prepared for copies from and to it.
+ */
+#ifndef GSH_BUFFERS_H
+#define GSH_BUFFERS_H
+
+#include "runtime/job/instance.h"
+
+struct gsh_buffers;
+
+/* Collective, after device set-up; failures are printed. */
+GSH_CHECK_RESULT enum gsh_result gsh_buffers_add_symmetric(struct gsh_instance *pe, void *buffer,
+                                                           size_t bytes, void **out);
+GSH_CHECK_RESULT enum gsh_result gsh_buffers_remove_symmetric(struct gsh_instance *pe, void *out,
+                                                              size_t bytes);
+
+/* Any thread; failures are printed. remove: the one that begins at buffer. */
+GSH_CHECK_RESULT enum gsh_result gsh_buffers_add(struct gsh_instance *pe, void *buffer,
+                                                 size_t bytes);
+GSH_CHECK_RESULT enum gsh_result gsh_buffers_remove(struct gsh_instance *pe, void *buffer);
+/* All that are left; while the proxy and the device are there. */
+void gsh_buffers_end(struct gsh_instance *pe);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves the host collectives of the NCCL layer against a host model: every type and operator, on
+ * windows and on other memory, in place, of sizes that need several pieces, in groups, and of a
+ * split communicator. */
+#include "tests/nccl/ranks.cuh"
+#include <cuda_bf16.h>
+#include <math.h>
+
+struct place {
+    ncclComm_t comm;
+    int rank, n;
+    char *symmetric; /* a window of two buffers */
+    char *plain;
+    size_t bytes; /* of one buffer */
+    cudaStream_t stream;
+};
+
+static const size_t type_bytes[ncclNumTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+
+/* Numbers so small that all types hold each result. */
+static double input(int rank, size_t i, ncclRedOp_t op)
+{
+    return op == ncclProd ? 1 + (rank + i) % 2 : (double)((rank * 3 + i) % 6);
+}
+
+static double combined(const place *p, size_t i, ncclRedOp_t op)
+{
+    double x = input(0, i, op);
+    for (int r = 1; r < p->n; r++) {
+        const double y = input(r, i, op);
+        x = op == ncclProd  ? x * y
+            : op == ncclMax ? fmax(x, y)
+            : op == ncclMin ? fmin(x, y)
+                            : x + y;
+    }
+    return op == ncclAvg ? x / p->n : x;
+}
+
+static void put_number(void *at, ncclDataType_t type, double x)
+{
+    const int64_t whole = (int64_t)x;
+    const float f = (float)x;
+    const __half h = __half(f);
+    const __nv_bfloat16 b = __nv_bfloat16(f);
+    switch (type) {
+    case ncclFloat16:
+        memcpy(at, (const void *)&h, 2);
+        break;
+    case ncclBfloat16:
+        memcpy(at, (const void *)&b, 2);
+        break;
+    case ncclFloat32:
+        memcpy(at, &f, 4);
+        break;
+    case ncclFloat64:
+        memcpy(at, &x, 8);
+        break;
+    default:
+        memcpy(at, &whole, type_bytes[type]);
+    }
+}
+
+static double number_at(const void *at, ncclDataType_t type)
+{
+    int64_t whole = 0;
+    float f;
+    double d;
+    __half h;
+    __nv_bfloat16 b;
+    switch (type) {
+    case ncclFloat16:
+        memcpy((void *)&h, at, 2);
+        return (float)h;
+    case ncclBfloat16:
+        memcpy((void *)&b, at, 2);
+        return (float)b;
+    case ncclFloat32:
+        memcpy(&f, at, 4);
+        return f;
+    case ncclFloat64:
+        memcpy(&d, at, 8);
+        return d;
+    default:
+        memcpy(&whole, at, type_bytes[type]);
+        return (double)whole;
+    }
+}
+
+static bool is_close(double a, double b, ncclDataType_t type)
+{
+    const double bound = type == ncclBfloat16  ? 0.02
+                         : type == ncclFloat16 ? 0.004
+                         : type <= ncclUint64  ? 0
+                                               : 1e-6;
+    return fabs(a - b) <= bound * fabs(b);
+}
+
+static void upload(const place *p, void *dest, const std::vector<char> &v)
+{
+    CUDA_OK(cudaMemcpyAsync(dest, v.data(), v.size(), cudaMemcpyDefault, p->stream));
+    CUDA_OK(cudaStreamSynchronize(p->stream));
+}
+
+static std::vector<char> download(const place *p, const void *source, size_t bytes)
+{
+    std::vector<char> v(bytes);
+    CUDA_OK(cudaMemcpyAsync(v.data(), source, bytes, cudaMemcpyDefault, p->stream));
+    CUDA_OK(cudaStreamSynchronize(p->stream));
+    return v;
+}
+
+/* ---- reductions ---- */
+
+static std::vector<char> inputs(const place *p, size_t nelems, ncclDataType_t type, ncclRedOp_t op)
+{
+    std::vector<char> v(nelems * type_bytes[type]);
+    for (size_t i = 0; i < nelems; i++)
+        put_number(&v[i * type_bytes[type]], type, input(p->rank, i, op));
+    return v;
+}
+
+static void check_reduced(const place *p, const void *at, size_t first, size_t nelems,
+                          ncclDataType_t type, ncclRedOp_t op, double factor, const char *what)
+{
+    const size_t width = type_bytes[type];
+    const std::vector<char> v = download(p, at, nelems * width);
+    for (size_t i = 0; i < nelems; i++) {
+        double expected = combined(p, first + i, op) * factor;
+        if (type <= ncclUint64)
+            expected = trunc(expected);
+        const double got = number_at(&v[i * width], type);
+        if (!is_close(got, expected, type)) {
+            fprintf(stderr, "rank %d of %d: %s of %zu, type %d, op %d: element %zu is %g, not %g\n",
+                    p->rank, p->n, what, nelems, type, op, i, got, expected);
+            CHECK(!"right");
+            return;
+        }
+    }
+}
+
+static void reduce_everything(const place *p, char *base, size_t nelems, ncclDataType_t type,
+                              ncclRedOp_t op, ncclRedOp_t model, double factor)
+{
+    const size_t width = type_bytes[type], n = (size_t)p->n;
+    char *source = base, *dest = base + p->bytes;
+    const std::vector<char> one = inputs(p, nelems, type, model);
+    upload(p, source, one);
+    OK(ncclAllReduce(source, dest, nelems, type, op, p->comm, p->stream));
+    check_reduced(p, dest, 0, nelems, type, model, factor, "AllReduce");
+    OK(ncclAllReduce(source, source, nelems, type, op, p->comm, p->stream));
+    check_reduced(p, source, 0, nelems, type, model, factor, "AllReduce in place");
+
+    const int root = (int)(nelems % n);
+    upload(p, source, one);
+    OK(ncclReduce(source, p->rank == root ? dest : NULL, nelems, type, op, root, p->comm,
+                  p->stream));
+    if (p->rank == root)
+        check_reduced(p, dest, 0, nelems, type, model, factor, "Reduce");
+
+    const std::vector<char> many = inputs(p, nelems * n, type, model);
+    upload(p, source, many);
+    OK(ncclReduceScatter(source, dest, nelems, type, op, p->comm, p->stream));
+    check_reduced(p, dest, p->rank * nelems, nelems, type, model, factor, "ReduceScatter");
+    char *own = source + p->rank * nelems * width;
+    OK(ncclReduceScatter(source, own, nelems, type, op, p->comm, p->stream));
+    check_reduced(p, own, p->rank * nelems, nelems, type, model, factor, "ReduceScatter in place");
+}
+
+/* An operator of the program's: twice the sum. */
+static void test_premul(const place *p, char *base, size_t nelems, ncclDataType_t type,
+                        ncclScalarResidence_t residence)
+{
+    ncclRedOp_t op;
+    char two[8] = {};
+    put_number(two, type, 2);
+    void *scalar = two;
+    if (residence == ncclScalarDevice) {
+        CUDA_OK(cudaMalloc(&scalar, sizeof two));
+        CUDA_OK(cudaMemcpy(scalar, two, sizeof two, cudaMemcpyDefault));
+    }
+    OK(ncclRedOpCreatePreMulSum(&op, scalar, type, residence, p->comm));
+    reduce_everything(p, base, nelems, type, op, ncclSum, 2);
+    OK(ncclRedOpDestroy(op, p->comm));
+    CHECK_EQ(ncclRedOpDestroy(op, p->comm), ncclInvalidArgument);
+    if (residence == ncclScalarDevice)
+        CUDA_OK(cudaFree(scalar));
+}
+
+/* ---- data that moves ---- */
+
+static unsigned char byte_of(int from, int to, size_t i)
+{
+    return (unsigned char)(from * 31 + to * 7 + i * 5 + i / 251);
+}
+
+static std::vector<char> blocks(int from, int n_blocks, size_t bytes, int to = -1)
+{
+    std::vector<char> v(n_blocks * bytes);
+    for (int block = 0; block < n_blocks; block++)
+        for (size_t i = 0; i < bytes; i++)
+            v[block * bytes + i] = (char)byte_of(from, to >= 0 ? to : block, i);
+    return v;
+}
+
+/* Block b of the result came from rank from(b), which meant it for to(b). */
+template <class From, class To>
+static void check_blocks(const place *p, const void *at, int n_blocks, size_t bytes, From from,
+                         To to, const char *what)
+{
+    const std::vector<char> v = download(p, at, n_blocks * bytes);
+    for (int block = 0; block < n_blocks; block++) {
+        for (size_t i = 0; i < bytes; i++) {
+            if ((unsigned char)v[block * bytes + i] != byte_of(from(block), to(block), i)) {
+                fprintf(stderr, "rank %d of %d: %s of %zu bytes: block %d differs at %zu\n",
+                        p->rank, p->n, what, bytes, block, i);
+                CHECK(!"right");
+                return;
+            }
+        }
+    }
+}
+
+static void move_everything(const place *p, char *base, size_t nelems, ncclDataType_t type)
+{
+    const size_t bytes = nelems * type_bytes[type];
+    char *source = base, *dest = base + p->bytes;
+    const int n = p->n, me = p->rank, root = (int)(nelems + 1) % n;
+    const auto block = [](int b) { return b; };
+    const auto mine = [=](int) { return me; };
+    const auto zero = [](int) { return 0; };
+    const auto the_root = [=](int) { return root; };
+
+    upload(p, source, blocks(me, 1, bytes, 0));
+    OK(ncclAllGather(source, dest, nelems, type, p->comm, p->stream));
+    check_blocks(p, dest, n, bytes, block, zero, "AllGather");
+    upload(p, dest + me * bytes, blocks(me, 1, bytes, 0));
+    OK(ncclAllGather(dest + me * bytes, dest, nelems, type, p->comm, p->stream));
+    check_blocks(p, dest, n, bytes, block, zero, "AllGather in place");
+
+    OK(ncclBroadcast(me == root ? source : NULL, dest, nelems, type, root, p->comm, p->stream));
+    check_blocks(p, dest, 1, bytes, the_root, zero, "Broadcast");
+    OK(ncclBcast(source, nelems, type, root, p->comm, p->stream));
+    check_blocks(p, source, 1, bytes, the_root, zero, "Bcast");
+
+    upload(p, source, blocks(me, n, bytes));
+    OK(ncclAlltoAll(source, dest, nelems, type, p->comm, p->stream));
+    check_blocks(p, dest, n, bytes, block, mine, "AlltoAll");
+    OK(ncclAlltoAll(source, source, nelems, type, p->comm, p->stream));
+    check_blocks(p, source, n, bytes, block, mine, "AlltoAll in place");
+
+    upload(p, source, blocks(me, 1, bytes, 0));
+    OK(ncclGather(source, me == root ? dest : NULL, nelems, type, root, p->comm, p->stream));
+    if (me == root)
+        check_blocks(p, dest, n, bytes, block, zero, "Gather");
+    upload(p, dest + me * bytes, blocks(me, 1, bytes, 0));
+    OK(ncclGather(dest + me * bytes, dest, nelems, type, root, p->comm, p->stream));
+    if (me == root)
+        check_blocks(p, dest, n, bytes, block, zero, "Gather in place");
+
+    upload(p, source, blocks(me, n, bytes));
+    OK(ncclScatter(me == root ? source : NULL, dest, nelems, type, root, p->comm, p->stream));
+    check_blocks(p, dest, 1, bytes, the_root, mine, "Scatter");
+    OK(ncclScatter(source, me == root ? source + me * bytes : dest, nelems, type, root, p->comm,
+                   p->stream));
+    check_blocks(p, me == root ? source + me * bytes : dest, 1, bytes, the_root, mine,
+                 "Scatter in place");
+}
+
+/* ---- groups, streams ---- */
+
+static void test_group(const place *p)
+{
+    const size_t nelems = 1000;
+    float *a = (float *)p->plain, *b = a + nelems, *c = b + nelems;
+    upload(p, a, inputs(p, nelems, ncclFloat, ncclSum));
+    OK(ncclGroupStart());
+    OK(ncclAllReduce(a, b, nelems, ncclFloat, ncclSum, p->comm, p->stream));
+    OK(ncclAllReduce(a, c, nelems, ncclFloat, ncclMax, p->comm, p->stream));
+    OK(ncclBroadcast(b, b, nelems, ncclFloat, 0, p->comm, p->stream));
+    OK(ncclGroupEnd());
+    check_reduced(p, b, 0, nelems, ncclFloat, ncclSum, 1, "AllReduce in a group");
+    check_reduced(p, c, 0, nelems, ncclFloat, ncclMax, 1, "AllReduce in a group");
+    /* Another stream takes its turn after this one. */
+    OK(ncclAllReduce(a, b, nelems, ncclFloat, ncclSum, p->comm, p->stream));
+    OK(ncclAllReduce(b, c, nelems, ncclFloat, ncclMin, p->comm, 0));
+    CUDA_OK(cudaStreamSynchronize(0));
+    check_reduced(p, c, 0, nelems, ncclFloat, ncclSum, 1, "AllReduce on another stream");
+}
+
+static void run_all(const place *p)
+{
+    const ncclDataType_t types[] = {ncclInt8,    ncclUint8,   ncclInt32,   ncclUint32,
+                                    ncclInt64,   ncclUint64,  ncclFloat16, ncclFloat32,
+                                    ncclFloat64, ncclBfloat16};
+    for (char *base : {p->plain, p->symmetric}) {
+        for (ncclDataType_t type : types) {
+            for (int op = ncclSum; op <= ncclAvg; op++)
+                reduce_everything(p, base, 37, type, (ncclRedOp_t)op, (ncclRedOp_t)op, 1);
+            test_premul(p, base, 11, type, ncclScalarHostImmediate);
+        }
+        test_premul(p, base, 700, ncclFloat, ncclScalarDevice);
+        /* More than a piece of scratch. */
+        reduce_everything(p, base, p->bytes / 4 / p->n, ncclFloat, ncclSum, ncclSum, 1);
+        for (ncclDataType_t type : {ncclInt8, ncclFloat8e4m3, ncclFloat16, ncclFloat32, ncclInt64})
+            for (size_t nelems : {0, 1, 5, 512, 3001})
+                move_everything(p, base, nelems, type);
+        move_everything(p, base, p->bytes / 8 / p->n, ncclInt64);
+    }
+    CHECK_EQ(ncclAllReduce(p->plain, p->plain, 1, ncclFloat8e5m2, ncclSum, p->comm, p->stream),
+             ncclInvalidUsage);
+    test_group(p);
+}
+
+static int run_rank(const test_rank *r)
+{
+    place p = {};
+    ncclWindow_t win = NULL;
+    p.rank = r->rank;
+    p.n = r->n;
+    p.bytes = 640 << 10;
+    OK(ncclCommInitRank(&p.comm, r->n, r->id, r->rank));
+    CUDA_OK(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
+    OK(ncclMemAlloc((void **)&p.symmetric, 2 * p.bytes));
+    CUDA_OK(cudaMalloc(&p.plain, 2 * p.bytes));
+    OK(ncclCommWindowRegister(p.comm, p.symmetric, 2 * p.bytes, &win, NCCL_WIN_COLL_SYMMETRIC));
+    run_all(&p);
+
+    /* Of every other rank, in the reverse order: their windows, too. */
+    place part = p;
+    ncclWindow_t part_win = NULL;
+    OK(ncclCommSplit(p.comm, r->rank % 2, -r->rank, &part.comm, NULL));
+    OK(ncclCommCount(part.comm, &part.n));
+    OK(ncclCommUserRank(part.comm, &part.rank));
+    OK(ncclCommWindowRegister(part.comm, p.symmetric, 2 * p.bytes, &part_win,
+                              NCCL_WIN_COLL_SYMMETRIC));
+    for (char *base : {part.plain, part.symmetric}) {
+        reduce_everything(&part, base, 300, ncclFloat, ncclSum, ncclSum, 1);
+        reduce_everything(&part, base, 300, ncclInt32, ncclAvg, ncclAvg, 1);
+        move_everything(&part, base, 300, ncclFloat);
+    }
+    OK(ncclCommDestroy(part.comm));
+    OK(ncclCommWindowDeregister(p.comm, win));
+    OK(ncclMemFree(p.symmetric));
+    CUDA_OK(cudaFree(p.plain));
+    CUDA_OK(cudaStreamDestroy(p.stream));
+    OK(ncclCommDestroy(p.comm));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return test_ranks(argc, argv, run_rank);
+}

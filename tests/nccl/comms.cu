@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves the NCCL layer's communicators: made in every way, several at a time, split, in groups;
+ * memory and windows; and that wrong calls fail with a result and a reason, and change nothing. */
+#include "tests/nccl/ranks.cuh"
+
+static void check_comm(ncclComm_t comm, int n, int rank)
+{
+    int value = -1;
+    ncclResult_t async = ncclInternalError;
+    OK(ncclCommCount(comm, &value));
+    CHECK_EQ(value, n);
+    OK(ncclCommUserRank(comm, &value));
+    CHECK_EQ(value, rank);
+    OK(ncclCommCuDevice(comm, &value));
+    OK(ncclCommGetAsyncError(comm, &async));
+    CHECK_EQ(async, ncclSuccess);
+}
+
+/* The sum of all ranks' numbers shows that the communicator's ranks are these. */
+static void check_sum(ncclComm_t comm, int mine, int expected)
+{
+    int *p = NULL, result = 0;
+    CUDA_OK(cudaMalloc(&p, sizeof *p));
+    CUDA_OK(cudaMemcpy(p, &mine, sizeof mine, cudaMemcpyDefault));
+    OK(ncclAllReduce(p, p, 1, ncclInt, ncclSum, comm, 0));
+    CUDA_OK(cudaMemcpy(&result, p, sizeof result, cudaMemcpyDefault));
+    CHECK_EQ(result, expected);
+    CUDA_OK(cudaFree(p));
+}
+
+static void test_errors(ncclComm_t comm, const test_rank *r)
+{
+    ncclComm_t other = NULL;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclWindow_t win = NULL;
+    int value = 0;
+    CHECK_EQ(ncclCommCount(NULL, &value), ncclInvalidArgument);
+    CHECK(strstr(ncclGetLastError(NULL), "ncclCommCount") != NULL);
+    CHECK_EQ(ncclCommCount(comm, NULL), ncclInvalidArgument);
+    CHECK_EQ(ncclCommInitRank(&other, 0, r->id, 0), ncclInvalidArgument);
+    CHECK_EQ(ncclCommInitRank(&other, r->n, r->id, r->n), ncclInvalidArgument);
+    CHECK_EQ(ncclCommInitRank(&other, r->n + 1, r->id, r->rank), ncclInvalidUsage);
+    config.magic = 0;
+    CHECK_EQ(ncclCommInitRankConfig(&other, r->n, r->id, r->rank, &config), ncclInvalidArgument);
+    CHECK_EQ(ncclCommInitAll(&other, 2, NULL), ncclInvalidUsage);
+    CHECK_EQ(ncclCommSplit(comm, -7, 0, &other, NULL), ncclInvalidArgument);
+    CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
+    CHECK_EQ(ncclMemAlloc(NULL, 8), ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowRegister(comm, &value, sizeof value, &win, NCCL_WIN_DEFAULT),
+             ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowDeregister(comm, (ncclWindow_t)&value), ncclInvalidArgument);
+    CHECK_EQ(ncclCommDeregister(comm, &value), ncclInvalidArgument);
+    CHECK_EQ(ncclAllReduce(&value, &value, 1, (ncclDataType_t)99, ncclSum, comm, 0),
+             ncclInvalidArgument);
+    CHECK_EQ(ncclAllReduce(&value, &value, 1, ncclInt, (ncclRedOp_t)77, comm, 0),
+             ncclInvalidArgument);
+    CHECK_EQ(ncclAllReduce(NULL, &value, 1, ncclInt, ncclSum, comm, 0), ncclInvalidArgument);
+    CHECK_EQ(ncclBroadcast(&value, &value, 1, ncclInt, r->n, comm, 0), ncclInvalidArgument);
+    CHECK_EQ(ncclSend(&value, 1, ncclInt, -1, comm, 0), ncclInvalidArgument);
+    CHECK(other == NULL && win == NULL);
+}
+
+static void test_memory(ncclComm_t comm)
+{
+    const size_t bytes = 100000;
+    void *p = NULL, *user = NULL, *handle = NULL;
+    ncclWindow_t win[3] = {};
+    OK(ncclMemAlloc(&p, bytes));
+    CHECK_EQ((uintptr_t)p % NCCL_WIN_REQUIRED_ALIGNMENT, 0);
+    OK(ncclCommRegister(comm, p, bytes, &handle));
+    OK(ncclCommDeregister(comm, handle));
+    OK(ncclCommWindowRegister(comm, p, bytes, &win[0], NCCL_WIN_COLL_SYMMETRIC));
+    OK(ncclGroupStart());
+    OK(ncclCommWindowRegister(comm, (char *)p + 512, 1024, &win[1], NCCL_WIN_DEFAULT));
+    OK(ncclCommWindowRegister(comm, p, bytes, &win[2], NCCL_WIN_DEFAULT));
+    CHECK(win[1] == NULL);
+    OK(ncclGroupEnd());
+    CHECK(win[0] != NULL && win[1] != NULL && win[2] != NULL && win[0] != win[2]);
+    OK(ncclWinGetUserPtr(comm, win[1], &user));
+    CHECK(user == (char *)p + 512);
+    OK(ncclCommWindowDeregister(comm, win[1]));
+    CHECK_EQ(ncclCommWindowDeregister(comm, win[1]), ncclInvalidArgument);
+    OK(ncclCommWindowDeregister(comm, win[0])); /* win[2] is left to the communicator's end */
+    for (int i = 0; i < 3000; i++) {
+        OK(ncclCommWindowRegister(comm, p, bytes, &win[0], NCCL_WIN_DEFAULT));
+        OK(ncclCommWindowDeregister(comm, win[0]));
+    }
+    OK(ncclMemFree(p));
+}
+
+static void test_split(ncclComm_t comm, const test_rank *r)
+{
+    ncclComm_t own_half = NULL, reversed = NULL, none = comm;
+    const int color = r->rank % 2, n = (r->n + 1 - color) / 2;
+    int sum = 0;
+    OK(ncclCommSplit(comm, color, r->rank, &own_half, NULL));
+    check_comm(own_half, n, r->rank / 2);
+    for (int i = color; i < r->n; i += 2)
+        sum += i;
+    check_sum(own_half, r->rank, sum);
+    OK(ncclCommSplit(comm, 3, -r->rank, &reversed, NULL));
+    check_comm(reversed, r->n, r->n - 1 - r->rank);
+    /* Of some ranks only; and one of them again, on its own. */
+    OK(ncclCommSplit(comm, r->rank == 0 ? NCCL_SPLIT_NOCOLOR : 5, 0, &none, NULL));
+    CHECK((none == NULL) == (r->rank == 0));
+    ncclComm_t quarter = NULL;
+    OK(ncclCommSplit(own_half, r->rank, 0, &quarter, NULL));
+    check_comm(quarter, 1, 0);
+    check_sum(quarter, r->rank, r->rank);
+    check_sum(comm, 1, r->n);
+    OK(ncclCommDestroy(quarter));
+    OK(ncclCommDestroy(none));
+    OK(ncclCommDestroy(reversed));
+    check_sum(own_half, r->rank, sum);
+    OK(ncclCommDestroy(own_half));
+    CHECK_EQ(ncclCommDestroy(own_half), ncclInvalidArgument);
+}
+
+/* As many as there is room for would be some more; they come and go. */
+static void test_many(ncclComm_t comm, const test_rank *r)
+{
+    const int n_rounds = 6, n_comms = 12;
+    for (int round = 0; round < n_rounds; round++) {
+        ncclComm_t comms[n_comms] = {};
+        for (int i = 0; i < n_comms; i++)
+            OK(ncclCommSplit(comm, 0, (r->rank + i) % r->n, &comms[i], NULL));
+        for (int i = 0; i < n_comms; i++) {
+            check_comm(comms[i], r->n, (r->rank + i) % r->n);
+            check_sum(comms[i], 1, r->n);
+        }
+        for (int i = 0; i < n_comms; i++)
+            OK(ncclCommDestroy(comms[i]));
+    }
+}
+
+static int run_rank(const test_rank *r)
+{
+    ncclComm_t comm = NULL, second = NULL;
+    int version = 0;
+    OK(ncclGetVersion(&version));
+    CHECK(version >= NCCL_VERSION_CODE);
+    CHECK_EQ(NCCL_VERSION(2, 28, 9), 22809);
+    if (!r->is_launched) {
+        void *p = NULL;
+        CHECK_EQ(ncclMemAlloc(&p, 8), ncclInvalidUsage);
+    }
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    OK(ncclGroupStart());
+    OK(ncclGroupStart());
+    OK(ncclCommInitRankConfig(&comm, r->n, r->id, r->rank, &config));
+    OK(ncclGroupEnd());
+    CHECK(comm == NULL);
+    OK(ncclGroupEnd());
+    check_comm(comm, r->n, r->rank);
+    check_sum(comm, r->rank, r->n * (r->n - 1) / 2);
+    test_errors(comm, r);
+    test_memory(comm);
+    test_split(comm, r);
+    test_many(comm, r);
+    /* A second one over the same ranks, numbered otherwise; it outlives the first. */
+    const int rank = (r->rank + 1) % r->n;
+    OK(ncclCommInitRank(&second, r->n, r->id, rank));
+    OK(ncclCommFinalize(comm));
+    OK(ncclCommDestroy(comm));
+    check_comm(second, r->n, rank);
+    check_sum(second, rank, r->n * (r->n - 1) / 2);
+    OK(ncclCommDestroy(second));
+    CHECK_EQ(ncclCommCount(second, &version), ncclInvalidArgument);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return test_ranks(argc, argv, run_rank);
+}

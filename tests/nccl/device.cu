@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves the NCCL layer's device API: teams, pointers, LSA barriers, LL all-to-all, reductions and
+ * copies, GIN with signals, counters and shadows on every rank, near and far, and its barriers;
+ * that device communicators and windows come and go; and that wrong requirements fail. */
+#include "tests/nccl/ranks.cuh"
+#include <nccl_device.h>
+
+constexpr int n_blocks = 2, n_threads = 64, n_contexts = 3;
+enum { USER_SIGNALS = 4, VALUES = 96 };
+
+/* What kernels find wrong; [0] counts, [1] is the first line. */
+struct faults {
+    int n, line;
+};
+#define EXPECT(condition)                 \
+    do {                                  \
+        if (!(condition)) {               \
+            if (atomicAdd(&f->n, 1) == 0) \
+                f->line = __LINE__;       \
+        }                                 \
+    } while (0)
+
+/* The window, in parts. */
+struct layout {
+    uint64_t in[VALUES], out[VALUES];
+    uint64_t from[64][8]; /* [rank][...], of puts */
+    uint64_t va_signal[2];
+    float summands[1000], sums[1000];
+    __half halves[100], half_sums[100];
+};
+#define OFF(member) offsetof(layout, member)
+
+struct setup {
+    ncclDevComm dev;
+    ncclWindow_t win;
+    ncclLsaBarrierHandle own_lsa;
+    ncclGinBarrierHandle own_gin;
+    ncclLLA2AHandle a2a;
+    ncclGinSignal_t listed_signal;
+    ncclDevResourceHandle buffer;
+    int round;
+};
+
+__global__ void teams_kernel(setup s, faults *f)
+{
+    const ncclTeam world = ncclTeamWorld(s.dev), lsa = ncclTeamLsa(s.dev),
+                   rail = ncclTeamRail(s.dev);
+    EXPECT(world.nRanks == lsa.nRanks * rail.nRanks);
+    EXPECT(world.rank == rail.rank * lsa.nRanks + lsa.rank);
+    for (int i = 0; i < world.nRanks; i++) {
+        const bool is_lsa = i / lsa.nRanks == rail.rank;
+        const bool is_rail = i % lsa.nRanks == lsa.rank;
+        EXPECT(ncclTeamRankIsMember(lsa, world, i) == is_lsa);
+        EXPECT(ncclTeamRankIsMember(rail, world, i) == is_rail);
+        EXPECT((ncclGetPeerPointer(s.win, 8, i) != nullptr) == is_lsa);
+        if (is_lsa) {
+            EXPECT(ncclTeamRankToTeam(lsa, world, i) == i % lsa.nRanks);
+            EXPECT(ncclGetPeerPointer(s.win, 8, i) == ncclGetLsaPointer(s.win, 8, i % lsa.nRanks));
+        }
+    }
+    for (int i = 0; i < rail.nRanks; i++)
+        EXPECT(ncclTeamRankToWorld(s.dev, rail, i) == i * lsa.nRanks + lsa.rank);
+    const ncclTeam inner = ncclTeamInnerFactor(world, lsa.nRanks);
+    const ncclTeam outer = ncclTeamOuterFactor(world, lsa.nRanks);
+    EXPECT(inner.nRanks == lsa.nRanks && inner.rank == lsa.rank && inner.stride == 1);
+    EXPECT(outer.nRanks == rail.nRanks && outer.rank == rail.rank && outer.stride == rail.stride);
+    for (int i = 0; i < world.nRanks - rail.nRanks; i++) {
+        const int r = ncclTeamRankInDifference(world, rail, i);
+        EXPECT(r >= 0 && r < world.nRanks && r % lsa.nRanks != lsa.rank);
+    }
+    ncclSymPtr<uint64_t> p(s.win, OFF(in));
+    EXPECT((p + 3).localPtr() == p.localPtr() + 3 && (p + 3) - p == 3 && p + 1 - 1 == p);
+    EXPECT(ncclGetLocalPointer(s.win, OFF(in)) == p.lsaPtr(s.dev.lsaRank));
+    EXPECT(ncclGetLsaMultimemPointer(s.win, 0, s.dev) == nullptr);
+    EXPECT(ncclCoopTile<8>().size() == 8 &&
+           ncclCoopTile<8>().thread_rank() == (int)threadIdx.x % 8);
+    EXPECT(ncclCoopLanes(5).size() == 2);
+}
+
+/* Each block of each rank writes into its peers between two barriers, of the communicator's, and of
+ * a list's handle. */
+__global__ void lsa_kernel(setup s, faults *f)
+{
+    const int n = s.dev.lsaSize, me = s.dev.lsaRank;
+    for (int turn = 0; turn < 2; turn++) {
+        ncclLsaBarrierSession<ncclCoopCta> bar(ncclCoopCta(), s.dev, ncclTeamLsa(s.dev),
+                                               turn == 0 ? s.dev.lsaBarrier : s.own_lsa,
+                                               blockIdx.x);
+        bar.sync(ncclCoopCta(), cuda::memory_order_relaxed);
+        for (int i = 0; i < 5; i++) {
+            for (int peer = threadIdx.x; peer < n; peer += blockDim.x) {
+                uint64_t *to = (uint64_t *)ncclGetLsaPointer(s.win, OFF(out), peer);
+                to[blockIdx.x * 32 + me] = 100 * s.round + 10 * i + me;
+            }
+            if (i % 2 == 0) {
+                bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+            } else {
+                bar.arrive(ncclCoopCta(), cuda::memory_order_release);
+                bar.wait(ncclCoopCta(), cuda::memory_order_acquire);
+            }
+            const uint64_t *own = (const uint64_t *)ncclGetLocalPointer(s.win, OFF(out));
+            for (int peer = threadIdx.x; peer < n; peer += blockDim.x)
+                EXPECT(own[blockIdx.x * 32 + peer] == (uint64_t)(100 * s.round + 10 * i + peer));
+            EXPECT(bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel, (uint64_t)1 << 60) ==
+                   ncclSuccess);
+        }
+    }
+}
+
+struct pair {
+    uint64_t a;
+    uint32_t b;
+};
+
+__global__ void a2a_kernel(setup s, faults *f)
+{
+    const ncclTeam team = ncclTeamLsa(s.dev);
+    ncclLLA2ASession<ncclCoopCta> session(ncclCoopCta(), s.dev, team, s.a2a, blockIdx.x,
+                                          team.nRanks);
+    for (int i = 0; i < 6; i++) {
+        if ((int)threadIdx.x < team.nRanks) {
+            session.send(
+                threadIdx.x, team.rank,
+                pair{(uint64_t)i << 40 | (uint64_t)team.rank << 8 | threadIdx.x, (uint32_t)i});
+            const pair p = session.template recv<pair>(threadIdx.x);
+            EXPECT(p.a == ((uint64_t)i << 40 | (uint64_t)threadIdx.x << 8 | (uint64_t)team.rank));
+            EXPECT(p.b == (uint32_t)i);
+        }
+        session.endEpoch(ncclCoopCta());
+        if (threadIdx.x == 0) {
+            session.bcast(team.rank, (uint32_t)(team.rank + i));
+            const uint32_t sum = session.template recvReduce<4, uint32_t>(
+                0, team.nRanks, 1, [](uint32_t x) { return x; },
+                [](uint32_t x, uint32_t y) { return x + y; });
+            EXPECT(sum == (uint32_t)(team.nRanks * (team.nRanks - 1) / 2 + i * team.nRanks));
+        }
+        session.endEpoch(ncclCoopCta());
+    }
+}
+
+__global__ void reduce_kernel(setup s, faults *f)
+{
+    const ncclTeam team = ncclTeamLsa(s.dev);
+    ncclLsaBarrierSession<ncclCoopCta> bar(ncclCoopCta(), s.dev, ncclTeamTagLsa(), 0);
+    float *own = (float *)ncclGetLocalPointer(s.win, OFF(summands));
+    float *sums = (float *)ncclGetLocalPointer(s.win, OFF(sums));
+    __half *halves = (__half *)ncclGetLocalPointer(s.win, OFF(halves));
+    for (int i = threadIdx.x; i < 1000; i += blockDim.x)
+        own[i] = (float)(i + team.rank);
+    for (int i = threadIdx.x; i < 100; i += blockDim.x)
+        halves[i] = __float2half((float)(i + team.rank));
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+    const int n = team.nRanks;
+    const float ranks = (float)(n * (n - 1) / 2);
+    /* at an offset that no vector fits, then whole */
+    ncclLsaReduceSum<float>(ncclCoopCta(), s.win, OFF(summands) + 4, sums, 99, s.dev);
+    ncclCoopCta().sync();
+    for (int i = threadIdx.x; i < 99; i += blockDim.x)
+        EXPECT(sums[i] == (float)((i + 1) * n) + ranks);
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+    /* each rank its part of the sums, to all */
+    const size_t part = 1000 / n;
+    ncclLsaReduceSumCopy<float>(ncclCoopCta(),
+                                ncclSymPtr<float>(s.win, OFF(summands)) + team.rank * part,
+                                ncclSymPtr<float>(s.win, OFF(sums)) + team.rank * part, part, team);
+    if (team.rank == 0)
+        ncclLsaReduceSumCopy<__half>(ncclCoopCta(), s.win, OFF(halves), s.win, OFF(half_sums),
+                                     (size_t)100, s.dev);
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+    const __half *half_sums = (const __half *)ncclGetLocalPointer(s.win, OFF(half_sums));
+    for (size_t i = threadIdx.x; i < part * n; i += blockDim.x)
+        EXPECT(sums[i] == (float)(i * n) + ranks);
+    for (int i = threadIdx.x; i < 100; i += blockDim.x)
+        EXPECT(__half2float(half_sums[i]) == (float)(i * n) + ranks);
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+    if (team.rank == n - 1)
+        ncclLsaCopy<float>(ncclCoopCta(), own, s.win, OFF(sums), (size_t)1000, s.dev);
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+    for (int i = threadIdx.x; i < 1000; i += blockDim.x)
+        EXPECT(sums[i] == (float)(i + n - 1));
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+    ncclLsaReduceLsaCopy<float>(
+        ncclCoopCta(), [=](int i) { return (float *)ncclGetLsaPointer(s.win, OFF(summands), i); },
+        n, [=](int) { return sums; }, 1, [](float a, float b) { return a > b ? a : b; }, 1000);
+    ncclCoopCta().sync();
+    for (int i = threadIdx.x; i < 1000; i += blockDim.x)
+        EXPECT(sums[i] == (float)(i + n - 1));
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+}
+
+template <class Barrier>
+__device__ void check_world_barrier(const setup &s, faults *f, Barrier &bar)
+{
+    /* What each rank wrote with puts before the barrier is there after it, whoever it came from. */
+    const ncclTeam world = ncclTeamWorld(s.dev);
+    ncclGin gin(s.dev, 0);
+    uint64_t *own = (uint64_t *)ncclGetLocalPointer(s.win, OFF(from));
+    for (int i = 0; i < 3; i++) {
+        for (int peer = threadIdx.x; peer < world.nRanks; peer += blockDim.x)
+            gin.putValue(world, peer, s.win, OFF(from) + sizeof(uint64_t) * (8 * world.rank + 7),
+                         (uint64_t)(1000 * s.round + 10 * i + world.rank));
+        bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel, (ncclGinFenceLevel)1);
+        for (int peer = threadIdx.x; peer < world.nRanks; peer += blockDim.x)
+            EXPECT(gshmem::detail::load_relaxed(&own[8 * peer + 7]) ==
+                   (uint64_t)(1000 * s.round + 10 * i + peer));
+        bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel, (ncclGinFenceLevel)1);
+    }
+}
+
+__global__ void barriers_kernel(setup s, faults *f)
+{
+    {
+        ncclGinBarrierSession<ncclCoopCta> bar(ncclCoopCta(), ncclGin(s.dev, 1),
+                                               ncclTeamWorld(s.dev), s.dev.railGinBarrier, 1);
+        check_world_barrier(s, f, bar);
+    }
+    {
+        ncclGinBarrierSession<ncclCoopCta> bar(ncclCoopCta(), ncclGin(s.dev, 1),
+                                               ncclTeamWorld(s.dev), s.own_gin, 1);
+        check_world_barrier(s, f, bar);
+    }
+    {
+        ncclGinBarrierSession<ncclCoopCta> bar(ncclCoopCta(), ncclGin(s.dev, 2), ncclTeamTagRail(),
+                                               0);
+        bar.sync(ncclCoopCta(), cuda::memory_order_relaxed, (ncclGinFenceLevel)0);
+        EXPECT(bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel, (ncclGinFenceLevel)0,
+                        (uint64_t)1 << 60) == ncclSuccess);
+    }
+    {
+        ncclBarrierSession<ncclCoopCta> bar(ncclCoopCta(), ncclTeamTagWorld(), ncclGin(s.dev, 0),
+                                            1);
+        check_world_barrier(s, f, bar);
+    }
+}
+
+/* All to all by put with a signal of every kind, by one thread for each peer, by a warp, by a
+ * block. */
+template <class Coop, class Action>
+__device__ void exchange(const setup &s, faults *f, Coop coop, int context, int column,
+                         Action action, ncclGinSignal_t signal)
+{
+    const ncclTeam world = ncclTeamWorld(s.dev);
+    ncclGin gin(s.dev, context);
+    const uint64_t before = gin.readSignal(signal);
+    const uint64_t counted = gin.readCounter(1);
+    ncclGinBarrierSession<ncclCoopCta> bar(ncclCoopCta(), gin, world, s.dev.railGinBarrier, 0);
+    uint64_t *in = (uint64_t *)ncclGetLocalPointer(s.win, OFF(in));
+    if (threadIdx.x < 64)
+        in[threadIdx.x] = 7000 * s.round + 100 * world.rank + threadIdx.x + column;
+    __syncthreads();
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+    const int n_groups = (int)blockDim.x / coop.size();
+    int mine = 0;
+    for (int peer = (int)threadIdx.x / coop.size(); peer < world.nRanks; peer += n_groups, mine++)
+        gin.put(world, peer, s.win, OFF(from) + sizeof(uint64_t) * (8 * world.rank + column), s.win,
+                OFF(in) + sizeof(uint64_t) * peer, sizeof(uint64_t), action, ncclGin_CounterInc{1},
+                coop);
+    gin.waitSignal(ncclCoopCta(), signal, before + world.nRanks);
+    gin.waitCounter(ncclCoopCta(), 1, counted + world.nRanks);
+    gin.flush(ncclCoopCta());
+    const uint64_t *own = (const uint64_t *)ncclGetLocalPointer(s.win, OFF(from));
+    for (int peer = threadIdx.x; peer < world.nRanks; peer += blockDim.x)
+        EXPECT(own[8 * peer + column] ==
+               (uint64_t)(7000 * s.round + 100 * peer + world.rank + column));
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+}
+
+__global__ void gin_kernel(setup s, faults *f)
+{
+    exchange(s, f, ncclCoopThread(), 0, 0, ncclGin_SignalInc{1}, 1);
+    exchange(s, f, ncclCoopWarp(), 1, 1, ncclGin_SignalAdd{1, 1}, 1);
+    exchange(s, f, ncclCoopCta(), 2, 2, ncclGin_StrongSignalInc{s.listed_signal}, s.listed_signal);
+    exchange(s, f, ncclCoopTile<16>(), 0, 3, ncclGin_WeakSignalAdd{2, 1}, 2);
+}
+
+/* Signals by themselves: rolling comparison, shadows, in windows, values, gets. */
+__global__ void signals_kernel(setup s, faults *f)
+{
+    const ncclTeam world = ncclTeamWorld(s.dev);
+    const int next = (world.rank + 1) % world.nRanks;
+    const int last = (world.rank + world.nRanks - 1) % world.nRanks;
+    ncclGin gin(s.dev, 1);
+    ncclGinBarrierSession<ncclCoopCta> bar(ncclCoopCta(), gin, world, s.dev.railGinBarrier, 0);
+    const ncclCoopCta cta;
+    /* rolls over at 8 bits */
+    if (threadIdx.x == 0)
+        gin.resetSignal(3);
+    bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+    for (uint64_t sum = 65; sum <= 260; sum += 65) {
+        if (threadIdx.x == 0)
+            gin.signal(world, next, ncclGin_SignalAdd{3, 65});
+        gin.waitSignal(cta, 3, sum % 256, 8);
+        EXPECT(gin.readSignal(3, 8) == sum % 256 && gin.readSignal(3) == sum);
+        bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+    }
+    uint64_t before = 1, delta = 0;
+    gin.waitSignalFollowShadow(cta, 3, 260, &before, &delta);
+    EXPECT(before == 0 && delta == 260 && *gin.getSignalShadowPtr(3) == 260);
+    bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+    if (threadIdx.x == 0) {
+        gin.increaseSignalShadow(3, 2);
+        gin.signal(world, next, ncclGin_SignalAdd{3, 2});
+    }
+    __syncthreads();
+    gin.waitSignalMeetShadow(cta, 3);
+    /* in a window; the value comes first */
+    uint64_t *va = (uint64_t *)ncclGetLocalPointer(s.win, OFF(va_signal));
+    if (threadIdx.x == 0)
+        gin.resetSignal(s.win, OFF(va_signal));
+    bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+    if (threadIdx.x == 0)
+        gin.putValue(world, next, s.win, OFF(va_signal) + 8, (uint64_t)(40 + world.rank + s.round),
+                     ncclGin_VASignalInc{s.win, OFF(va_signal)});
+    gin.waitSignal(cta, s.win, OFF(va_signal), 1);
+    EXPECT(va[1] == (uint64_t)(40 + last + s.round) && gin.readSignal(s.win, OFF(va_signal)) == 1);
+    bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+    gin.get(world, next, s.win, OFF(va_signal) + 8, s.win, OFF(out), 8, cta);
+    gin.flush(cta);
+    const uint64_t *out = (const uint64_t *)ncclGetLocalPointer(s.win, OFF(out));
+    EXPECT(out[0] == (uint64_t)(40 + world.rank + s.round));
+    bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+}
+
+static void run(void (*kernel)(setup, faults *), int blocks, const setup &s, const char *name)
+{
+    faults *f = NULL, seen = {};
+    CUDA_OK(cudaMalloc(&f, sizeof *f));
+    CUDA_OK(cudaMemset(f, 0, sizeof *f));
+    gshmem_launch(kernel, dim3(blocks), dim3(n_threads), 0, 0, s, f);
+    CUDA_OK(cudaMemcpy(&seen, f, sizeof seen, cudaMemcpyDefault));
+    if (seen.n > 0) {
+        fprintf(stderr, "%s: rank %d: %d times wrong, first in line %d\n", name, s.dev.rank, seen.n,
+                seen.line);
+        CHECK(!"right");
+    }
+    CUDA_OK(cudaFree(f));
+}
+
+static void test_errors(ncclComm_t comm)
+{
+    ncclDevComm dev = {};
+    ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+    CHECK_EQ(ncclDevCommCreate(comm, NULL, &dev), ncclInvalidArgument);
+    CHECK_EQ(ncclDevCommCreate(comm, &q, NULL), ncclInvalidArgument);
+    q.magic = 1;
+    CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidUsage);
+    q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+    q.lsaMultimem = true;
+    CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidUsage);
+    q.lsaMultimem = false;
+    q.ginSignalCount = -1;
+    CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidArgument);
+    q.ginSignalCount = 1 << 20; /* more than there is room for */
+    CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclSystemError);
+    CHECK_EQ(ncclDevCommDestroy(comm, &dev), ncclInvalidArgument);
+}
+
+static void test_properties(ncclComm_t comm, const test_rank *r)
+{
+    ncclCommProperties_t props = NCCL_COMM_PROPERTIES_INITIALIZER;
+    OK(ncclCommQueryProperties(comm, &props));
+    CHECK_EQ(props.rank, r->rank);
+    CHECK_EQ(props.nRanks, r->n);
+    CHECK(props.deviceApiSupport && !props.multimemSupport);
+    CHECK_EQ(ncclTeamWorld(comm).nRanks, r->n);
+    CHECK_EQ(ncclTeamLsa(comm).nRanks * props.nLsaTeams, r->n);
+    CHECK_EQ(ncclTeamRail(comm).nRanks, props.nLsaTeams);
+    props.magic = 0;
+    CHECK_EQ(ncclCommQueryProperties(comm, &props), ncclInvalidArgument);
+}
+
+static void test_kernels(ncclComm_t comm, ncclWindow_t win, const test_rank *r, int round)
+{
+    setup s = {};
+    ncclDevCommRequirements q;
+    memset(&q, 0, sizeof q); /* as programs for 2.28 do */
+    if (round > 0)
+        q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+    ncclDevResourceRequirements list[5] = {};
+    s.win = win;
+    s.round = round;
+    OK(ncclLsaBarrierCreateRequirement(ncclTeamLsa(comm), n_blocks, &s.own_lsa, &list[0]));
+    OK(ncclGinBarrierCreateRequirement(comm, ncclTeamWorld(comm), 2, &s.own_gin, &list[1]));
+    const int slots = ncclLLA2ACalcSlots(ncclTeamLsa(comm).nRanks, sizeof(pair));
+    OK(ncclLLA2ACreateRequirement(n_blocks, slots, &s.a2a, &list[2]));
+    list[3].ginSignalCount = 1;
+    list[3].outGinSignalStart = &s.listed_signal;
+    list[4].bufferSize = 1000;
+    list[4].outBufferHandle = &s.buffer;
+    for (int i = 0; i < 4; i++)
+        list[i].next = &list[i + 1];
+    q.resourceRequirementsList = list;
+    q.lsaBarrierCount = n_blocks;
+    q.barrierCount = 2;
+    q.railGinBarrierCount = 2;
+    q.ginSignalCount = USER_SIGNALS;
+    q.ginCounterCount = 2;
+    q.ginContextCount = n_contexts;
+    OK(ncclDevCommCreate(comm, &q, &s.dev));
+    CHECK_EQ(s.dev.rank, r->rank);
+    CHECK_EQ(s.dev.nRanks, r->n);
+    CHECK_EQ(s.dev.ginContextCount, n_contexts);
+    CHECK(s.listed_signal >= USER_SIGNALS);
+    run(teams_kernel, 1, s, "teams");
+    run(lsa_kernel, n_blocks, s, "LSA barriers");
+    run(a2a_kernel, n_blocks, s, "LL all-to-all");
+    run(reduce_kernel, 1, s, "reduce and copy");
+    run(barriers_kernel, 1, s, "barriers");
+    run(gin_kernel, 1, s, "GIN");
+    run(signals_kernel, 1, s, "signals");
+    OK(ncclDevCommDestroy(comm, &s.dev));
+    CHECK_EQ(ncclDevCommDestroy(comm, &s.dev), ncclInvalidArgument);
+}
+
+static int run_rank(const test_rank *r)
+{
+    ncclComm_t comm = NULL, reversed = NULL;
+    OK(ncclCommInitRank(&comm, r->n, r->id, r->rank));
+    void *p = NULL;
+    ncclWindow_t win = NULL, other = NULL;
+    OK(ncclMemAlloc(&p, sizeof(layout)));
+    CUDA_OK(cudaMemset(p, 0, sizeof(layout)));
+    OK(ncclCommWindowRegister(comm, p, sizeof(layout), &win, NCCL_WIN_COLL_SYMMETRIC));
+    test_errors(comm);
+    test_properties(comm, r);
+    for (int round = 0; round < 2; round++)
+        test_kernels(comm, win, r, round);
+    /* Another communicator, numbered the other way round, beside a device communicator. */
+    ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+    ncclDevComm left = {};
+    q.lsaBarrierCount = 1;
+    OK(ncclGroupStart());
+    OK(ncclDevCommCreate(comm, &q, &left));
+    CHECK_EQ(left.nRanks, 0);
+    OK(ncclGroupEnd());
+    CHECK_EQ(left.nRanks, r->n);
+    OK(ncclCommSplit(comm, 0, -r->rank, &reversed, NULL));
+    const test_rank turned = {r->n - 1 - r->rank, r->n, r->is_launched, r->id};
+    OK(ncclCommWindowRegister(reversed, p, sizeof(layout), &other, NCCL_WIN_DEFAULT));
+    test_kernels(reversed, other, &turned, 2);
+    OK(ncclCommDestroy(reversed));
+    for (int i = 0; i < 200; i++) {
+        ncclDevComm dev = {};
+        OK(ncclDevCommCreate(comm, &q, &dev));
+        OK(ncclDevCommDestroy(comm, &dev));
+    }
+    OK(ncclCommWindowDeregister(comm, win));
+    OK(ncclMemFree(p));
+    OK(ncclCommDestroy(comm));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return test_ranks(argc, argv, run_rank);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves ncclSend and ncclRecv: pairs, rings, to the own rank, all to all, of sizes from a byte to
+ * many pieces, several from one rank to another in order, groups that are cut differently on both
+ * sides, and random patterns. */
+#include "tests/nccl/ranks.cuh"
+
+struct place {
+    ncclComm_t comm;
+    int rank, n;
+    cudaStream_t stream;
+};
+
+static unsigned char byte_of(int from, int to, int number, size_t i)
+{
+    return (unsigned char)(from * 37 + to * 11 + number * 3 + i * 7 + i / 250);
+}
+
+/* Device memory with a message's bytes, or to be filled with them. */
+struct message {
+    int from, to, number;
+    size_t bytes;
+    unsigned char *p;
+
+    message(const place *where, int from_, int to_, int number_, size_t bytes_)
+        : from(from_), to(to_), number(number_), bytes(bytes_), p(NULL)
+    {
+        std::vector<unsigned char> v(bytes, 0xee);
+        CUDA_OK(cudaMalloc(&p, bytes + 1));
+        for (size_t i = 0; where->rank == from && i < bytes; i++)
+            v[i] = byte_of(from, to, number, i);
+        CUDA_OK(cudaMemcpy(p, v.data(), bytes, cudaMemcpyDefault));
+    }
+    void check() const
+    {
+        std::vector<unsigned char> v(bytes);
+        CUDA_OK(cudaMemcpy(v.data(), p, bytes, cudaMemcpyDefault));
+        for (size_t i = 0; i < bytes; i++) {
+            if (v[i] != byte_of(from, to, number, i)) {
+                fprintf(stderr, "message %d from %d to %d, %zu bytes: differs at %zu\n", number,
+                        from, to, bytes, i);
+                CHECK(!"right");
+                return;
+            }
+        }
+    }
+};
+
+static void done(const place *p, std::vector<message> *sent, std::vector<message> *received)
+{
+    CUDA_OK(cudaStreamSynchronize(p->stream));
+    for (const message &m : *received)
+        m.check();
+    for (std::vector<message> *all : {sent, received})
+        for (message &m : *all)
+            CUDA_OK(cudaFree(m.p));
+}
+
+static void send(const place *p, const message &m)
+{
+    OK(ncclSend(m.p, m.bytes, ncclUint8, m.to, p->comm, p->stream));
+}
+
+static void recv(const place *p, const message &m)
+{
+    OK(ncclRecv(m.p, m.bytes, ncclUint8, m.from, p->comm, p->stream));
+}
+
+/* To the next but distance, from the previous; distance 0: the own rank. */
+static void test_ring(const place *p, int distance, size_t bytes)
+{
+    std::vector<message> out, in;
+    out.emplace_back(p, p->rank, (p->rank + distance) % p->n, 0, bytes);
+    in.emplace_back(p, (p->rank + p->n - distance) % p->n, p->rank, 0, bytes);
+    if (distance == 0)
+        in[0].from = p->rank;
+    OK(ncclGroupStart());
+    recv(p, in[0]);
+    send(p, out[0]);
+    OK(ncclGroupEnd());
+    done(p, &out, &in);
+}
+
+/* A pair without groups: the lower rank sends first. */
+static void test_pairs(const place *p, size_t bytes)
+{
+    const int other = p->rank ^ 1;
+    if (other >= p->n)
+        return;
+    std::vector<message> out, in;
+    out.emplace_back(p, p->rank, other, 1, bytes);
+    in.emplace_back(p, other, p->rank, 1, bytes);
+    if (p->rank < other) {
+        send(p, out[0]);
+        recv(p, in[0]);
+    } else {
+        recv(p, in[0]);
+        send(p, out[0]);
+    }
+    done(p, &out, &in);
+}
+
+/* One side has a group, the other one call after the other, so that the group's send and receive
+ * must go on independently of each other. */
+static void test_uneven_groups(const place *p, size_t bytes)
+{
+    const int other = p->rank ^ 1;
+    if (other >= p->n)
+        return;
+    std::vector<message> out, in;
+    for (int i = 0; i < 3; i++) {
+        out.emplace_back(p, p->rank, other, i, bytes + i * 999);
+        in.emplace_back(p, other, p->rank, i, bytes + i * 999);
+    }
+    const bool has_group = p->rank < other;
+    if (has_group)
+        OK(ncclGroupStart());
+    for (int i = 0; i < 3; i++)
+        recv(p, in[i]);
+    for (int i = 0; i < 3; i++)
+        send(p, out[i]);
+    if (has_group)
+        OK(ncclGroupEnd());
+    done(p, &out, &in);
+}
+
+/* Every rank has the same plan of all messages. */
+static void test_random(const place *p, uint64_t seed, size_t most)
+{
+    std::vector<message> out, in;
+    const int n_messages = 20;
+    OK(ncclGroupStart());
+    for (int i = 0; i < n_messages; i++) {
+        const int from = (int)(test_random(&seed) % p->n), to = (int)(test_random(&seed) % p->n);
+        const size_t bytes = test_random(&seed) % (i % 4 == 0 ? most : 100);
+        if (to == p->rank) {
+            in.emplace_back(p, from, to, i, bytes);
+            recv(p, in.back());
+        }
+        if (from == p->rank) {
+            out.emplace_back(p, from, to, i, bytes);
+            send(p, out.back());
+        }
+    }
+    OK(ncclGroupEnd());
+    done(p, &out, &in);
+}
+
+static void test_all_to_all(const place *p, size_t bytes)
+{
+    std::vector<message> out, in;
+    OK(ncclGroupStart());
+    for (int peer = 0; peer < p->n; peer++) {
+        out.emplace_back(p, p->rank, peer, 2, bytes + p->rank * 100);
+        in.emplace_back(p, peer, p->rank, 2, bytes + peer * 100);
+        send(p, out.back());
+        recv(p, in.back());
+    }
+    OK(ncclGroupEnd());
+    done(p, &out, &in);
+}
+
+static void test_errors(const place *p)
+{
+    int x = 0;
+    OK(ncclGroupStart());
+    for (int i = 0; i <= 144; i++)
+        OK(ncclSend(&x, 1, ncclInt, p->rank, p->comm, p->stream));
+    CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
+    OK(ncclGroupStart());
+    OK(ncclSend(&x, 1, ncclInt, p->rank, p->comm, p->stream));
+    OK(ncclRecv(&x, 1, ncclInt, p->rank, p->comm, 0));
+    CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
+}
+
+static int run_rank(const test_rank *r)
+{
+    place p = {NULL, r->rank, r->n, NULL};
+    OK(ncclCommInitRank(&p.comm, r->n, r->id, r->rank));
+    CUDA_OK(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
+    for (size_t bytes : {0, 1, 1000, 65536, 700001}) {
+        for (int distance = 0; distance < p.n; distance++)
+            test_ring(&p, distance, bytes);
+        test_pairs(&p, bytes);
+        test_uneven_groups(&p, bytes);
+    }
+    test_all_to_all(&p, 40000);
+    test_errors(&p);
+    uint64_t seed = 1;
+    for (int round = 0; round < 5; round++)
+        test_random(&p, test_random(&seed), 300000);
+    CUDA_OK(cudaStreamDestroy(p.stream));
+    OK(ncclCommDestroy(p.comm));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return test_ranks(argc, argv, run_rank);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves that memory of the program's own becomes part of every PE's heap in place: in pieces of
+ * different sizes on each PE, beside the heap's growth, told to subscribers; and that a failure at
+ * any point, on one PE, leaves everything as it was on all. */
+#include "device/state.h"
+#include "runtime/base/fault.h"
+#include "tests/rig/heap_pes.h"
+
+enum { LENT = 3 << 20, ROOM = 6 << 20 };
+
+struct own {
+    uint64_t base, at; /* of all of it; of what is lent */
+};
+
+/* Host memory: private pages. CUDA: one piece on even PEs, of which the first 2 MiB are not lent,
+ * on odd PEs three. */
+#ifdef GSH_HAVE_CUDA
+static struct own make_own(const struct pes *pe)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    const size_t piece = pe->rank % 2 == 0 ? ROOM : 2 * PES_MIB;
+    CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = pe->options.cuda_device},
+        .requestedHandleTypes = pe->options.fabric ? CU_MEM_HANDLE_TYPE_FABRIC
+                                                   : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+    CUmemAccessDesc access = {.location = prop.location,
+                              .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr base = 0;
+    CHECK(cuda->MemAddressReserve(&base, ROOM, 2 * PES_MIB, 0, 0) == CUDA_SUCCESS);
+    for (size_t off = 0; off < ROOM; off += piece) {
+        CUmemGenericAllocationHandle handle = 0;
+        CHECK(cuda->MemCreate(&handle, piece, &prop, 0) == CUDA_SUCCESS);
+        CHECK(cuda->MemMap(base + off, piece, 0, handle, 0) == CUDA_SUCCESS);
+        CHECK(cuda->MemSetAccess(base + off, piece, &access, 1) == CUDA_SUCCESS);
+        CHECK(cuda->MemRelease(handle) == CUDA_SUCCESS);
+    }
+    return (struct own){base, base + (pe->rank % 2 == 0 ? 2 * PES_MIB : 0)};
+}
+
+static void free_own(const struct pes *pe, const struct own *own)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    const size_t piece = pe->rank % 2 == 0 ? ROOM : 2 * PES_MIB;
+    for (size_t off = 0; off < ROOM; off += piece)
+        CHECK(cuda->MemUnmap(own->base + off, piece) == CUDA_SUCCESS);
+    CHECK(cuda->MemAddressFree(own->base, ROOM) == CUDA_SUCCESS);
+}
+
+static void fail_at(const struct pes *pe, unsigned n)
+{
+    if (pe->options.kind == GSH_MEMORY_CUDA)
+        model_fail_at = n;
+    else
+        gsh_fault_arm(n, false);
+}
+#else
+static struct own make_own(const struct pes *pe)
+{
+    (void)pe;
+    return (struct own){0};
+}
+
+static void free_own(const struct pes *pe, const struct own *own)
+{
+    (void)pe;
+    (void)own;
+}
+
+static void fail_at(const struct pes *pe, unsigned n)
+{
+    (void)pe;
+    gsh_fault_arm(n, false);
+}
+#endif
+
+static struct own own_of(const struct pes *pe)
+{
+    if (pe->options.kind == GSH_MEMORY_CUDA)
+        return make_own(pe);
+    void *p = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(p != MAP_FAILED);
+    return (struct own){(uint64_t)(uintptr_t)p, (uint64_t)(uintptr_t)p};
+}
+
+static void end_own(const struct pes *pe, const struct own *own)
+{
+    if (pe->options.kind == GSH_MEMORY_CUDA)
+        free_own(pe, own);
+    else
+        munmap((void *)(uintptr_t)own->base, ROOM);
+}
+
+static struct gsh_heap *create(struct pes *pe)
+{
+    struct gsh_heap *heap = NULL;
+    if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK))
+        exit(1);
+    return heap;
+}
+
+static uint64_t largest_free(struct gsh_heap *heap)
+{
+    struct gsh_heap_stats s;
+    gsh_heap_stats_get(heap, &s);
+    return s.largest_free;
+}
+
+/* What each PE has at both ends of the lent memory. */
+static void check_all(struct pes *pe, struct gsh_heap *heap, const void *alias, uint64_t add)
+{
+    pes_barrier(pe);
+    for (int target = 0; target < pe->n; target++) {
+        const uint64_t at = pes_peer(pe, heap, alias, target);
+        CHECK_EQ(pes_load(pe, at), add + (uint64_t)target);
+        CHECK_EQ(pes_load(pe, at + LENT - 8), add + 100 + (uint64_t)target);
+    }
+    pes_barrier(pe);
+}
+
+static void lend_main(struct pes *pe)
+{
+    struct gsh_heap *heap = create(pe);
+    const struct own own[2] = {own_of(pe), own_of(pe)};
+    const uint64_t before = largest_free(heap);
+    void *alias[2] = {NULL, NULL}, *grown = NULL;
+    struct gsh_alloc_range ranges[4];
+    for (int i = 0; i < 2; i++) {
+        pes_store(pe, own[i].at, (uint64_t)(1000 * i + pe->rank));
+        pes_store(pe, own[i].at + LENT - 8, (uint64_t)(1000 * i + 100 + pe->rank));
+        CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own[i].at, LENT, &alias[i]) == GSH_OK);
+        check_all(pe, heap, alias[i], 1000 * (uint64_t)i);
+    }
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 20 * PES_MIB, 0, &grown) == GSH_OK);
+    CHECK(gsh_heap_is_allocated(heap, (char *)alias[1] + 8, LENT - 8));
+    CHECK(!gsh_heap_is_allocated(heap, (char *)alias[1] + 8, LENT));
+    CHECK_EQ(gsh_heap_allocations(heap, ranges, 4), 3);
+    CHECK(ranges[0].off < ranges[1].off && ranges[1].off < ranges[2].off);
+    CHECK_EQ(ranges[2].bytes, LENT);
+    CHECK(gsh_heap_free(heap, alias[0]) == GSH_ERR_ARG);
+    /* a store to a peer is what that peer has at its own address */
+    const int next = (pe->rank + 1) % pe->n;
+    pes_store(pe, pes_peer(pe, heap, alias[0], next) + 64, 7 + (uint64_t)pe->rank);
+    pes_barrier(pe);
+    CHECK_EQ(pes_load(pe, own[0].at + 64), 7 + (uint64_t)((pe->rank + pe->n - 1) % pe->n));
+    CHECK(gsh_heap_unregister(heap, alias[0], LENT) == GSH_OK);
+    CHECK(gsh_heap_unregister(heap, alias[0], LENT) == GSH_ERR_ARG);
+    check_all(pe, heap, alias[1], 1000);
+    CHECK(gsh_heap_unregister(heap, alias[1], LENT) == GSH_OK);
+    CHECK_EQ(pes_load(pe, own[1].at + LENT - 8), 1100 + (uint64_t)pe->rank);
+    CHECK(gsh_heap_free(heap, grown) == GSH_OK);
+    CHECK_EQ(largest_free(heap), before);
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own[0].at, LENT, &alias[0]) == GSH_OK);
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap); /* with one that is left */
+    end_own(pe, &own[0]);
+    end_own(pe, &own[1]);
+}
+
+/* Everything that may fail does once, on the last PE. */
+static void faults_main(struct pes *pe)
+{
+    struct gsh_heap *heap = create(pe);
+    const struct own own = own_of(pe);
+    const uint64_t before = largest_free(heap);
+    void *alias = NULL;
+    unsigned n = 0;
+    enum gsh_result r;
+    pes_store(pe, own.at, (uint64_t)pe->rank);
+    pes_store(pe, own.at + LENT - 8, 100 + (uint64_t)pe->rank);
+    do {
+        fail_at(pe, pe->rank == pe->n - 1 ? ++n : 0);
+        r = gsh_heap_register(heap, (void *)(uintptr_t)own.at, LENT, &alias);
+        fail_at(pe, 0);
+        CHECK((r == GSH_OK) == (alias != NULL));
+        CHECK(r == GSH_OK || largest_free(heap) == before);
+        CHECK_EQ(pes_load(pe, own.at), (uint64_t)pe->rank);
+    } while (r != GSH_OK && n < 50);
+    CHECK(pe->rank != pe->n - 1 || n > 2);
+    check_all(pe, heap, alias, 0);
+    CHECK(gsh_heap_unregister(heap, alias, LENT) == GSH_OK);
+    CHECK_EQ(pes_load(pe, own.at + LENT - 8), 100 + (uint64_t)pe->rank);
+    gsh_heap_destroy(&heap);
+    end_own(pe, &own);
+}
+
+/* Subscribers hear of it apart from the heap's growth; when one fails, all is as before. */
+struct watcher {
+    uint64_t off, bytes;
+    int n;
+    bool fails;
+};
+
+static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes)
+{
+    struct watcher *w = context;
+    CHECK(memory != NULL);
+    if (w->fails)
+        return gsh_note(GSH_ERR_NOMEM, "no more can be registered");
+    w->off = off;
+    w->bytes = bytes;
+    w->n++;
+    return GSH_OK;
+}
+
+static void goes(void *context, uint64_t off)
+{
+    struct watcher *w = context;
+    w->off = off;
+    w->n--;
+}
+
+static void watch_main(struct pes *pe)
+{
+    struct watcher w = {0};
+    pe->options.n_subscribers = 1;
+    pe->options.subscribers[0] =
+        (struct gsh_heap_events){.came = came, .goes = goes, .context = &w};
+    struct gsh_heap *heap = create(pe);
+    const struct own own = own_of(pe);
+    void *alias = NULL;
+    w.fails = pe->rank == 0;
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own.at, LENT, &alias) == GSH_ERR_NOMEM);
+    CHECK(alias == NULL && w.n == 1);
+    w.fails = false;
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own.at, LENT, &alias) == GSH_OK);
+    CHECK(w.n == 2 && w.bytes >= LENT);
+    CHECK_EQ(gsh_heap_base(heap) + w.off, (uint64_t)(uintptr_t)alias);
+    CHECK(gsh_heap_unregister(heap, alias, LENT) == GSH_OK);
+    CHECK(w.n == 1 && gsh_heap_base(heap) + w.off == (uint64_t)(uintptr_t)alias);
+    gsh_heap_destroy(&heap);
+    CHECK_EQ(w.n, 0);
+    end_own(pe, &own);
+}
+
+int main(void)
+{
+    pes_run_all(lend_main);
+    pes_run_all(faults_main);
+    pes_run_all(watch_main);
+    return test_result();
+}
