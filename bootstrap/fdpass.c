@@ -60,7 +60,7 @@ struct exchange {
     int n_to_send, n_to_receive;
 };
 
-/* The name says nothing about the job's bytes: everybody on the host can read it. */
+/* The name says nothing about the job's bytes: anyone on the host can read it. */
 static socklen_t address_of(const uint8_t job[JOB_BYTES], int rank, struct sockaddr_un *out)
 {
     struct gsh_sha256 s;
@@ -339,7 +339,7 @@ static enum gsh_result send_all(struct gsh_fdpass *f, struct exchange *x, bool *
 }
 
 /* Whether ranks that have had a message but sent none are still there: an empty datagram, which
- * receivers drop, finds nobody at the address of one that has gone. */
+ * receivers drop, finds no receiver at the address of one that has gone. */
 static enum gsh_result probe_missing(const struct gsh_fdpass *f, const struct exchange *x)
 {
     for (int i = 0; i < x->n; i++) {

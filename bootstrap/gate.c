@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gate over epoll: one listener, a fixed number of visitors who have not proved anything yet,
+ * The gate over epoll: one listener, a fixed number of visitors that have not proved anything yet,
  * and the caller's watched descriptors. */
 #define _GNU_SOURCE 1
 #include "bootstrap/gate.h"
@@ -10,8 +10,8 @@
 #include <sys/epoll.h>
 
 #define MAX_VISITORS 128
-/* A visitor's hello arrives in one round trip; who takes longer than the first may be turned out
- * for another, who takes longer than the second always is. */
+/* A visitor's hello arrives in one round trip. A visitor that takes longer than the first limit may
+ * be turned out for another; one that takes longer than the second always is. */
 #define PATIENCE_NS     UINT64_C(1000000000)
 #define MAX_PATIENCE_NS UINT64_C(10000000000)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A listening socket that admits only visitors who prove the secret of an id. Strangers, garbage
- * and connections that hang cost a slot for a while and nothing else. Used by the rendezvous and
- * by each rank while its links are made; what an admitted hello means is left to them. */
+ * A listening socket that admits only visitors that prove the secret of an id. Strangers, garbage
+ * and connections that hang cost a slot for a while and nothing else. Used by the rendezvous and by
+ * each rank while its links are made; what an admitted hello means is left to them. */
 #ifndef GSH_GATE_H
 #define GSH_GATE_H
 

@@ -4,8 +4,8 @@
  * it for the threads that are still to come, at most for their time limit.
  *
  * A job has two buffers, used in turn. Call c copies into buffer c % 2 and is complete when all
- * ranks have come; a rank enters call c + 1 only after it has read call c's result, so when call
- * c + 1 is complete nobody reads buffer c % 2 any more and call c + 2 may fill it. All fields are
+ * ranks have come; a rank enters call c + 1 only after it has read call c's result, so when call c
+ * + 1 is complete no rank reads buffer c % 2 any more and call c + 2 may fill it. All fields are
  * under the mutex; reading a complete call's buffer needs none. */
 #include "bootstrap/bootstrap.h"
 

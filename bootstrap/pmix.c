@@ -96,8 +96,8 @@ struct pmix_bootstrap {
     struct pmix_proc self;
 };
 
-/* PMIx is one per process, whoever uses it. It is finalized when the process ends rather than with
- * the bootstrap, since not every version can be initialised a second time. */
+/* There is one PMIx per process, whatever uses it. It is finalized when the process ends rather
+ * than with the bootstrap, since not every version can be initialised a second time. */
 static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pmix_api process_api;
 static struct pmix_proc process_self;
@@ -197,8 +197,8 @@ static enum gsh_result pmix_result(const struct pmix_bootstrap *p, int status, c
                     r == GSH_ERR_PEER ? " (another PE died or left)" : "");
 }
 
-/* The server ends a call after so many seconds; those too old to know this wait for ever, or until
- * the launcher ends a job one process of which has died. */
+/* The server ends a call after this many seconds. Servers too old to know the option wait without
+ * limit, or until the launcher ends a job in which a process has died. */
 static size_t add_timeout(const struct pmix_bootstrap *p, struct pmix_info *info)
 {
     if (p->base.timeout_ns == 0) {
@@ -291,7 +291,8 @@ static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine,
     return r;
 }
 
-/* PMIx 5.0 counts who has left among those who have come to a fence; so each leaves a word. */
+/* PMIx 5.0 counts processes that have left among those that have come to a fence, so each leaves a
+ * word. */
 static enum gsh_result pmix_barrier(struct gsh_bootstrap *b)
 {
     char mine = 1, *all = malloc((size_t)b->size);

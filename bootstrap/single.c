@@ -21,7 +21,7 @@ static enum gsh_result single_barrier(struct gsh_bootstrap *b)
     return GSH_OK;
 }
 
-/* There is nobody to tell. */
+/* There is no other PE to tell. */
 static void single_abort(struct gsh_bootstrap *b, int status, const char *message)
 {
     (void)b;

@@ -7,7 +7,8 @@
  * and they are what the receiver needs for its next 2^k. Barrier: the same with empty blobs.
  *
  * A rank that fails in a call sends a notice naming the culprit over all its links and closes its
- * sending side; whoever waits for it passes that on, so all ranks return within O(log n) hops. */
+ * sending side; a rank that waits for it passes that on, so all ranks return within O(log n) hops.
+ */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <stdlib.h>
@@ -142,8 +143,8 @@ static enum gsh_result check_frame(struct uid_bootstrap *u, const char *call, in
                     (unsigned long long)theirs->bytes, (unsigned long long)mine->bytes);
 }
 
-/* One round: sends `mine` with the out_bytes that stand behind it, receives a frame and in_bytes.
- * The whole frame is on its way before the partner's is judged, so that a notice may follow it. */
+/* One round: sends `mine` with the out_bytes that follow it, receives a frame and in_bytes. The
+ * whole frame is on its way before the partner's is judged, so that a notice may follow it. */
 static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k,
                                 struct frame *mine, size_t out_bytes, void *in_data,
                                 size_t in_bytes, uint64_t deadline_ns)
@@ -224,7 +225,7 @@ static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
     return r;
 }
 
-/* Nobody here can end another process; its partners learn it at their next call. */
+/* No process here can end another; its partners learn it at their next call. */
 static void uid_abort(struct gsh_bootstrap *b, int status, const char *message)
 {
     struct uid_bootstrap *u = (struct uid_bootstrap *)b;
@@ -431,7 +432,7 @@ static enum gsh_result hear_answer(struct uid_bootstrap *u, int k, const struct 
 }
 
 /* Both directions at once: no rank may wait for one that waits for another's answer, and the death
- * of a partner shall end the wait. */
+ * of a partner must end the wait. */
 static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner *partners,
                                uint64_t deadline_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rendezvous: a thread of the id's creator that meets every rank once, hands each the addresses
- * of its O(log n) partners, and ends. When something is wrong it tells every rank, those who come
- * later too. What ranks do with each other afterwards is uid.c's. */
+ * of its O(log n) partners, and ends. When something is wrong it tells every rank, also those that
+ * come later. What ranks do with each other afterwards is uid.c's. */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
@@ -38,8 +38,8 @@ struct server {
     char text[GSH_ANSWER_MAX_PAYLOAD]; /* why, when result is not GSH_OK */
 };
 
-/* Comes before the answer to any rank: who reads it after a rank's end knows all that came before.
- */
+/* Comes before the answer to any rank: a reader that sees it after a rank's end knows all that came
+ * before. */
 static void note(const struct server *s, int32_t rank)
 {
     if (s->notes_to > 0) {
@@ -84,7 +84,7 @@ static void tell_failure(struct server *s, int *fd, const struct gsh_hello *hell
     part_with(s, fd);
 }
 
-/* From here on everybody is told this, instead of being waited for. */
+/* From here on every rank is told this instead of being waited for. */
 __attribute__((format(printf, 3, 4))) static void fail_job(struct server *s, enum gsh_result r,
                                                            const char *format, ...)
 {

@@ -168,7 +168,7 @@ bool gsh_hello_is_true(const struct gsh_hello *hello, const uint8_t secret[GSH_S
     return is_magic(hello->magic) && gsh_mac_equal(mac, hello->mac);
 }
 
-/* The hello's own MAC stands for its nonce, the challenge, and who spoke. */
+/* The hello's own MAC covers its nonce, the challenge, and the speaker. */
 static void answer_mac(const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
                        const struct gsh_answer *answer, const void *payload,
                        uint8_t mac[GSH_SHA256_BYTES])

@@ -48,7 +48,7 @@ struct gsh_hello {
     uint32_t n_ranks;               /* as the visitor was told */
     uint32_t round;                 /* link: which of its partners it takes the acceptor for */
     struct gsh_address address;     /* join: where the visitor takes links */
-    uint8_t link[GSH_NONCE_BYTES];  /* join: its challenge to those who come there */
+    uint8_t link[GSH_NONCE_BYTES];  /* join: its challenge to ranks that come there */
     uint8_t nonce[GSH_NONCE_BYTES]; /* its challenge to the acceptor */
     uint8_t mac[GSH_SHA256_BYTES];
 };

@@ -59,7 +59,7 @@ template <class C> __device__ __forceinline__ bool is_near(const C &c, int pe)
 }
 
 /* Where a symmetric object lies in this PE's heap: on the CPU device the address may be a global of
- * the program, which is there, too. */
+ * the program, which lies in the heap as well. */
 template <class C>
 __device__ __forceinline__ uint64_t address_in_heap(const C &c, const void *symmetric)
 {
@@ -250,7 +250,7 @@ __device__ __forceinline__ void check_aligned(const C &c, const char *call, cons
         report(c, GSH_REPORT_MISALIGNED, call, pe, 0, value, 0, 0, elem_bytes);
 }
 
-/* This PE's side of a copy of so many bytes to or from pe. */
+/* This PE's side of a copy of that many bytes to or from pe. */
 template <class C>
 __device__ __forceinline__ void check_local(const C &c, const char *call, const void *local,
                                             uint64_t bytes, int pe)

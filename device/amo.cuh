@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Remote atomics on words of 4 and 8 bytes: relaxed, at system scope, atomic with every other
- * gshmem atomic on the word, by whatever route. The operation's width is the type's; float and
- * double travel as bits. */
+ * gshmem atomic on the word, by any route. The operation's width is the type's; float and double
+ * travel as bits. */
 #ifndef GSHMEM_AMO_CUH
 #define GSHMEM_AMO_CUH
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Large copies of a thread or a warp by the bulk-copy engine of compute capability 9.0: global
  * memory to an arena of shared memory and on to global memory, in stages, so that one thread moves
- * nearly what the arena holds in one latency. Only copy.cuh calls this; whether it may be used is
- * decided there.
+ * nearly what the arena holds in one latency. Only copy.cuh calls this, and decides whether it may
+ * be used.
  *
  * Each block of a kernel with such calls has GSHMEM_ARENA_BYTES of static shared memory for it (0:
  * none, and copies go by loads and stores). Shared memory is never initialised, so the lock is held
- * exactly when it is a certain number. Whoever does not get it at once copies by loads and stores:
- * nobody waits for another thread.
+ * exactly when it is a certain number. A thread that does not get it at once copies by loads and
+ * stores, so no thread waits for another.
  *
  * Invariants: the holder alone touches what is behind the lock. A stage's barrier completes once
  * for each piece that comes into it, so piece k is there when phase k / stages ends; the piece has

@@ -200,7 +200,7 @@ template <class F> __device__ __forceinline__ F *unknown(F *f)
     return f;
 }
 
-/* A function over a context that is to be called by apart() or out_of_line() only. */
+/* A function over a context. Call it through apart() or out_of_line() only. */
 #if defined(__CUDACC__)
 #define GSHMEM_APART __forceinline__
 

@@ -100,10 +100,10 @@ __device__ __forceinline__ void store_local(char *p, vec16 v, unsigned shift)
 /* For each kind of group, measured on one H200 link. in_flight: vectors in flight for each thread.
  * A warp's put gains from 4 to 8 by 1.7 times; a block has enough with 4, which leaves room for the
  * caller's registers; but long gets of aligned data go by 8, which takes 1 MiB of four blocks from
- * 8.3 to 7.35 us (puts gain nothing). at_once: as many vectors for each thread are copied with no
- * call. row: so many threads access vectors that lie side by side; what each has in flight is then
- * one row apart, a constant, and its address takes no instruction. bulk_from: bytes from which the
- * engine is faster. */
+ * 8.3 to 7.35 us (puts gain nothing). at_once: this many vectors for each thread are copied without
+ * a call. row: this many threads access vectors that lie side by side; what each has in flight is
+ * then one row apart, a constant, and its address takes no instruction. bulk_from: bytes from which
+ * the engine is faster. */
 template <class G> struct manner;
 template <> struct manner<group_thread> {
     static constexpr int in_flight = 8, at_once = 4, row = 1;

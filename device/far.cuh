@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls on far PEs, whatever the route that leads there: the only file that knows which there
- * are. pe is far in all of these; dest (of puts), source (of gets) and sig_addr are symmetric; call
- * is the public name, for reports. A group's call synchronises before and after, like the near one.
- * What a route does is out of line, so that the near paths stay small.
+ * The calls on far PEs by any route: the only file that knows which routes there are. pe is far in
+ * all of these; dest (of puts), source (of gets) and sig_addr are symmetric; call is the public
+ * name, for reports. A group's call synchronises before and after, like the near one. What a route
+ * does is out of line, so that the near paths stay small.
  *
  * Today one route leads to far PEs, the ring (ring.cuh). A second one is told apart here, by
  * route_of(c, pe) (address.cuh); fence and quiet go to all routes. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kinds of operations on far PEs, whatever carries them: host calls, requests to the proxy and the
- * library's own kernels name them so. How a ring encodes them only proxy/ring.h says. Compiles as
- * C17, C++17 and CUDA; wire headers only. */
+ * Kinds of operations on far PEs, independent of what carries them: host calls, requests to the
+ * proxy and the library's own kernels use these names. Only proxy/ring.h says how a ring encodes
+ * them. Compiles as C17, C++17 and CUDA; wire headers only. */
 #ifndef GSHMEM_FAR_OP_H
 #define GSHMEM_FAR_OP_H
 

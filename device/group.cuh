@@ -15,7 +15,7 @@ namespace gshmem
 namespace detail
 {
 
-/* Of the calling thread in its block, whatever the block's shape. */
+/* Of the calling thread in its block, for blocks of any shape. */
 __device__ __forceinline__ uint32_t rank_in_block()
 {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);

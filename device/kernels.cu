@@ -120,7 +120,7 @@ extern "C" {
 
 __global__ void gsh_kernel_amo(const __grid_constant__ gsh_kernel_amo_args a)
 {
-    /* Serves signals: what the stream did before is seen by whoever sees this. */
+    /* Serves signals: a reader that sees this sees what the stream did before. */
     fence_acq_rel();
     uint64_t old = a.bytes == 4 ? apply(a.op, pointer<uint32_t>(a.address), (uint32_t)a.operand,
                                         (uint32_t)a.cond)

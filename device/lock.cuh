@@ -101,7 +101,7 @@ template <class C> __device__ GSHMEM_APART void clear_lock(const C &c, long *loc
         }
         node = wait_for_bits(c, l, GSH_LOCK_BEHIND, true, call);
     }
-    atomic_swap(c, l.node, 0u, l.me, call); /* done before the grant leaves: nobody is in between */
+    atomic_swap(c, l.node, 0u, l.me, call); /* done before the grant leaves: no PE is in between */
     atomic_or(c, l.node, GSH_LOCK_GRANTED, (int)(node & GSH_LOCK_BEHIND) - 1, call);
 }
 

@@ -9,8 +9,8 @@
  *          number + 1, which puts itself there. GSH_LOCK_GRANTED: set by the PE in front.
  *
  * To set: swap this PE into the tail; if there was one, tell it who is behind, and wait for its
- * grant at this PE's own node. To clear: swap the tail from this PE to 0; if that fails, somebody
- * is behind, or about to say so: grant. Each word is changed by atomics alone. */
+ * grant at this PE's own node. To clear: swap the tail from this PE to 0; if that fails, another PE
+ * is behind, or about to say so: grant it the lock. Each word is changed by atomics alone. */
 #ifndef GSH_LOCK_WORDS_H
 #define GSH_LOCK_WORDS_H
 

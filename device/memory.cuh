@@ -29,7 +29,7 @@ struct alignas(16) vec16 {
     uint32_t x, y, z, w;
 };
 
-/* 16 bytes that are two words to whoever looks at them. */
+/* 16 bytes that readers treat as two words. */
 struct alignas(16) words2 {
     uint64_t low, high;
 };
@@ -243,8 +243,8 @@ __device__ __forceinline__ void store_global(vec16 *p, vec16 v)
                  : "memory");
 }
 
-/* What comes before it in this thread (and what that has seen) is seen by whoever sees a later
- * relaxed store or atomic of this thread; and the other way round after a relaxed load. */
+/* A reader that sees a later relaxed store or atomic of this thread also sees what this thread did
+ * before the fence, and what it had seen. After a relaxed load it works the other way round. */
 __device__ __forceinline__ void fence_acq_rel()
 {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
@@ -266,8 +266,8 @@ __device__ __forceinline__ void fence_release()
 #endif
 }
 
-/* A wait looks by load_awaited until it likes what it sees and then calls acquire_awaited: together
- * they are one acquire load. Looks in vain acquire nothing, which makes them faster. */
+/* A wait polls with load_awaited until the value satisfies it, then calls acquire_awaited: together
+ * they are one acquire load. Polls that fail acquire nothing, which makes them faster. */
 template <class W> __device__ __forceinline__ W load_awaited_word(const W *p)
 {
 #if defined(GSHMEM_HAS_HALF_FENCES)

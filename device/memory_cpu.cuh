@@ -4,10 +4,10 @@
  * The thread sanitizer knows no fences, so under it `fence; relaxed store` is modelled. A CUDA
  * thread has two sync objects: `published`, into which a fence releases all the thread has done and
  * seen, and `observed`, from which a fence acquires. Before a relaxed store or atomic, an auxiliary
- * fiber, which knows nothing else, acquires `published` and releases into the word: whoever reads
- * the word with acquire is then ordered after what came before the fence, and only after that.
- * After a relaxed atomic a second fiber acquires from the word and releases into `observed`. So a
- * program that lacks a fence is reported and a correct one is not. */
+ * fiber, which knows nothing else, acquires `published` and releases into the word: a reader that
+ * loads the word with acquire is then ordered after what came before the fence, and after nothing
+ * else. After a relaxed atomic a second fiber acquires from the word and releases into `observed`.
+ * So a program that lacks a fence is reported and a correct one is not. */
 #ifndef GSHMEM_MEMORY_CPU_CUH
 #define GSHMEM_MEMORY_CPU_CUH
 
@@ -297,9 +297,9 @@ inline void spin_done()
     gshmemx_cpu_progress();
 }
 
-/* A look at a word, which may be a turn of a loop of the user's that waits, perhaps for a thread of
- * its own block: so the others run now and then. Where the thread has not just seen that value
- * there it may be no wait. */
+/* A load of a word. It may be one turn of a loop in which the user's code waits, perhaps for a
+ * thread of its own block, so the other threads run now and then. Unless the thread has just seen
+ * the same value there, this may be no wait. */
 inline void poll_pause(const void *word, uint64_t value = 0)
 {
     static thread_local unsigned calls; /* of all fibers of the block */

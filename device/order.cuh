@@ -20,9 +20,9 @@ template <class C> __device__ __forceinline__ void fence(const C &c)
     detail::fence_acq_rel();
 }
 
-/* Guarantee: the same calls and earlier nbi gets are complete: whoever looks from now on, this
- * thread included, sees them. A sequentially consistent fence, because "complete" also orders a
- * later get after an earlier put to another address. */
+/* Guarantee: the same calls and earlier nbi gets are complete: any later load, by this thread or
+ * another, sees them. A sequentially consistent fence, because "complete" also orders a later get
+ * after an earlier put to another address. */
 template <class C> __device__ __forceinline__ void quiet(const C &c)
 {
     /* The fence comes after, so that what far gets brought is ordered with the rest. */

@@ -3,14 +3,14 @@
  * wait for completion, and the cells in which values come back. Threads of a warp that come here at
  * once reserve with one atomic.
  *
- * Why nobody waits for ever. Room at a position needs only that lower positions of the ring are
- * written, which who has reserved them does without waiting for anything but room: threads that
- * reserve together have all their turns before. A cell's turn needs only that holders of lower
- * tickets go on, and an answer only the proxy.
- * Threads of a warp may be made to wait for each other after any branch; so one warp never has
- * reservations in two rings that are not written yet, and takes the turns of several rings in the
- * order of the rings (ask). Threads that come here apart from each other wait for nothing but what
- * the others will do on their own, which GPUs promise since compute capability 7.0. */
+ * Why no wait is endless. Room at a position needs only that lower positions of the ring are
+ * written. The threads that reserved those write them without waiting for anything but room:
+ * threads that reserve together have all their turns before. A cell's turn needs only that holders
+ * of lower tickets go on, and an answer only the proxy. Threads of a warp may be made to wait for
+ * each other after any branch; so one warp never has reservations in two rings that are not written
+ * yet, and takes the turns of several rings in the order of the rings (ask). Threads that come here
+ * apart from each other wait for nothing but what the others will do on their own, which GPUs
+ * promise since compute capability 7.0. */
 #ifndef GSHMEM_PUSH_CUH
 #define GSHMEM_PUSH_CUH
 
@@ -106,7 +106,7 @@ __device__ __forceinline__ uint64_t of_first(uint32_t group, uint64_t value)
     return __shfl_sync(group, value, __ffs((int)group) - 1);
 }
 
-/* Nobody goes on before all of the group have come here. */
+/* No thread goes on before all of the group have come here. */
 __device__ __forceinline__ void meet(uint32_t group)
 {
     __syncwarp(group);
@@ -299,8 +299,9 @@ template <class C> __device__ __forceinline__ void write_request(const C &c, con
 
 /* ---- values that come back ------------------------------------------------------------------- */
 
-/* Takes a ticket for each thread of the group and waits for the turns of all their cells: one that
- * went on alone would reserve for the group, and who has reserved must not wait for a turn. */
+/* Takes a ticket for each thread of the group and waits for the turns of all their cells: a thread
+ * that went on alone would reserve for the group, and a thread that has reserved must not wait for
+ * a turn. */
 template <class C> __device__ __forceinline__ void take_ticket(const C &c, request *r)
 {
     uint64_t first = 0;
@@ -373,9 +374,8 @@ struct words4 {
     words2 header, values;
 };
 
-/* What a short request keeps in memory while it waits for room, with all that is known then. So
- * that the functions here have at most 40 registers, which a kernel that might go this way has,
- * too. */
+/* What a short request keeps in memory while it waits for room. It keeps the functions here within
+ * 40 registers, which every kernel that might call them needs as well. */
 struct short_wait {
     request r;
     words4 w;

@@ -396,7 +396,7 @@ template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
         if (*end == 0)
             continue;
         apart<await_word<C>>(c, &proxy_words(ring_of(c, &r))->cpu_done, *end, &r);
-        /* Only now: a quiet under way does not hold back what comes behind it. */
+        /* Only now, because a quiet that is under way does not hold back later requests. */
         store_relaxed(&ring_of(c, &r)->gpu_fenced, *end);
         /* pairs with the loads of gpu_quieted and the fence that follows ring_quiet */
         store_release(&ring_of(c, &r)->gpu_quieted, *end);

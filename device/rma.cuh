@@ -35,7 +35,7 @@ template <> struct moved<long double> {
 #endif
 template <class T> using moved_as = typename moved<T>::type;
 
-/* A put or get whatever the peer, the group and the bytes. Out of line, and not through a pointer:
+/* A put or get to any peer, by any group, of any size. Out of line, and not through a pointer:
  * copy_aligned, which both ways call, would keep registers in local memory then. is_far_possible is
  * may_be_far: files where it differs can be linked together. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
@@ -216,7 +216,7 @@ __device__ __forceinline__ T g(const C &c, const T *source, int pe, const char *
 }
 
 #if !defined(__CUDACC__)
-/* Of long double, too large for one access. */
+/* For long double, which is too large for one access. */
 template <class C>
 inline void p(const C &c, long double *dest, long double value, int pe,
               const char *call = "gshmem::p")

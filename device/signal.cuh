@@ -42,8 +42,9 @@ __device__ __forceinline__ bool is_beside(const void *dest, const void *source, 
            sig_op == GSHMEM_SIGNAL_SET;
 }
 
-/* The GPU writes an aligned vector at once, into memory and over NVLink, so that who sees the
- * signal sees the word; PTX promises that only of each half (docs/memory-model.md). */
+/* The GPU writes an aligned vector at once, into memory and over NVLink, so that a reader that sees
+ * the signal sees the word; PTX promises that only for each half (docs/internals/memory-model.md).
+ */
 __device__ __forceinline__ void store_beside(const void *source, uint64_t *mapped_signal,
                                              uint64_t signal)
 {

@@ -103,7 +103,7 @@ GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is
  *   bits 0-7 its number, 8-31 its team, 32-45 its place in the host's table, 46-62 how often that
  *   place has been given away.
  * The number says which stream of requests to far PEs its calls go into; contexts may share one. 0
- * is the default context's, of which all other bits are 0, too. GSHMEM_CTX_INVALID has bit 63. */
+ * is the default context's, whose other bits are 0 as well. GSHMEM_CTX_INVALID has bit 63. */
 #define GSH_CTX_AT_TEAM        8
 #define GSH_CTX_AT_PLACE       32
 #define GSH_CTX_AT_TURN        46
@@ -224,7 +224,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_peer_route) == 8, "gsh_peer_route is wire");
 
 #define GSH_GPU_STRIDE_UNIT ((uint64_t)1 << 32)
 
-/* CPU device: the program's globals and statics, which lie in the heap, too. */
+/* CPU device: the program's globals and statics, which also lie in the heap. */
 struct gsh_static_data {
     uint64_t base, bytes; /* where the program has them */
     uint64_t off;         /* from the heap's base */

@@ -5,14 +5,15 @@
  *
  * A team on one node: one flight of flags. Epoch e of a PE: it makes its flag e on every other
  * member, then waits until every flag of its own has reached e; a fast member may already be one
- * epoch ahead. The flag was e - 1, so it is added to: what is sent needs no look at the epoch,
- * which is read while the flags fly.
+ * epoch ahead. The flag was e - 1, so the PE adds to it: sending needs no load of the epoch, which
+ * is read while the flags fly.
  *
  * A team on several nodes: flags of the near members on their leader; then the leaders tell each
  * other in ceil(log2(n_nodes)) rounds: in round k each adds 1 to round[k] of the leader 2^k nodes
- * further, and waits until its own has reached e. Who passes round k has heard, through others, of
- * the 2^(k+1) nodes up to its own. Then it releases its near members. Counts instead of stores need
- * no order between a leader's signals: a fast one's second may overtake its first.
+ * further, and waits until its own has reached e. A leader that passes round k has heard, directly
+ * or through others, from the 2^(k+1) nodes up to its own. Then it releases its near members.
+ * Counts instead of stores need no order between a leader's signals: a fast one's second may
+ * overtake its first.
  *
  * Only the first warp of a block sends and waits: so the barrier has one fence instruction, and the
  * epoch is read and written with no more than a warp's synchronisation between. */
@@ -133,9 +134,9 @@ __device__ __forceinline__ void fly_flags(const C &c, W w, const gsh_team_state 
     /* The first flag's place is known before the fence, which takes long. */
     uint64_t *flag = pinned(flag_on(first < t.n_pes ? first : 0));
     if (is_barrier)
-        /* Serves barrier's "quiet, then everybody arrived": the puts and stores of every thread of
-         * the group (its synchronisation came first) are seen by whoever sees the flags below. One
-         * instruction for the warp. */
+        /* Serves barrier's "quiet, then all have arrived": the puts and stores of every thread of
+         * the group (its synchronisation came first) are seen by every PE that sees the flags
+         * below. One instruction for the warp. */
         fence_release();
     /* These pair with the looks below. The first is before the loop: nothing that only further ones
      * need is loaded before it. */
@@ -164,7 +165,7 @@ __device__ __forceinline__ void fly_flags(const C &c, W w, const gsh_team_state 
 
 /* ---- in a job with far PEs: out of line, and small rather than fast -------------------------- */
 
-/* Who comes to a team's synchronisation, and how. */
+/* Which threads take part in a team's synchronisation, and how. */
 template <class C> struct sync_call {
     C c;
     const gsh_team_state *team;
@@ -180,8 +181,8 @@ template <class C> struct sync_call {
         if (is_warp)
             group_warp().sync();
     }
-    /* What was seen until now, and for the group what its threads did, is seen by whoever sees the
-     * flag or the signal that comes next. */
+    /* A PE that sees the flag or signal that comes next also sees what this thread has seen so far
+     * and, for a group, what its threads did. */
     __device__ __forceinline__ void fence() const
     {
         if (is_barrier)
@@ -202,7 +203,7 @@ template <class C> struct sync_call {
     __device__ __forceinline__ int near_pe(int i) const { return team_pe(*team, near_index(i)); }
 };
 
-/* Until a word of this PE's has reached the epoch. pe is who has not arrived. */
+/* Waits until a word of this PE's has reached the epoch. pe is the PE that has not arrived. */
 template <class C>
 __device__ __noinline__ void await_epoch(const sync_call<C> *s, const uint64_t *word, int pe)
 {

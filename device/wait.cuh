@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Waits and tests on this PE's own symmetric words, and the one bounded spin that every wait of the
- * library is. The loads are acquires at system scope, or a fence after them is: they pair with the
- * fence and store (or atomic) of signal.cuh, and with a peer's fence and p or atomic.
+ * library uses. The loads are acquires at system scope, or a fence after them is: they pair with
+ * the fence and store (or atomic) of signal.cuh, and with a peer's fence and p or atomic.
  *
- * The acquire is enough on the network's routes, too. The far PE's data and signal come to the
+ * The acquire is enough on the network's routes as well. The far PE's data and signal come to the
  * words in that order by this PE's own proxy or through its transport:
  * - CPU device: the transport completes the data in host memory, as its CPU sees it, before the
  *   proxy carries out the signal by a release on the same word. There is no further step.
@@ -24,14 +24,14 @@ namespace gshmem
 namespace detail
 {
 
-/* Now and then a wait looks around: has its time passed, is the job ending? On a GPU after so many
- * looks at words in vain, 0.6 ms on an H200; on the CPU device a turn may sleep, and it is cheap.
- */
+/* Now and then a wait looks around: has its time passed, is the job ending? On a GPU it does so
+ * after this many polls that failed, 0.6 ms on an H200; on the CPU device a turn may sleep, and
+ * looking around is cheap. */
 constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
 
-/* What a wait carries from one look around to the next: when it began, by the first one's clock,
- * and in the low bits how many there were. Only one in so many reads the abort word, which lies in
- * host memory: where all threads of a grid wait, their reads of it hold each other up for
+/* What a wait carries from one look around to the next: when it began, by the clock at the first
+ * one, and in the low bits how many there were. Only one in this many reads the abort word, which
+ * lies in host memory: where all threads of a grid wait, their reads of it hold each other up for
  * milliseconds, in which none sees what it waits for. */
 constexpr uint64_t abort_bits = 63;
 
@@ -60,7 +60,7 @@ __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const t
     return began | ((start + 1) & abort_bits);
 }
 
-/* The same for a look at one word that was in vain. */
+/* The same for a failed poll of one word. */
 template <class T, class C>
 __device__ __forceinline__ uint64_t look_around_at(const C &c, uint64_t start, uint32_t kind,
                                                    const char *call, int pe, int cmp,
@@ -77,8 +77,8 @@ __device__ __forceinline__ uint64_t look_around_at(const C &c, uint64_t start, u
     return apart<look_around<C>>(c, start, &t);
 }
 
-/* The spin: look; when in vain, turn with what was looked at; when not, done. For waits of which a
- * look takes long, or that are rare: each look around reads the abort word. */
+/* The spin: poll; if that fails, take a turn with what was polled; otherwise done. For waits whose
+ * polls take long, or that are rare: each look around reads the abort word. */
 struct spin {
     static constexpr uint32_t turns_between = is_cpu_device ? 1 : 512;
     uint64_t start = 0;
@@ -96,9 +96,9 @@ struct spin {
     __device__ __forceinline__ void done() const { spin_done(); }
 };
 
-/* Looks at one word, by load, until is_enough of what it sees, which is returned. Between two looks
- * there is nothing but the count of a turn: on NVLink half of that is added to each flight of a
- * flag. For the rest see spin. */
+/* Polls one word, by load, until is_enough accepts its value, which is returned. Between two polls
+ * there is only the count of a turn: on NVLink half of that is added to each flight of a flag. For
+ * the rest see spin. */
 template <class T, class Load, class Test, class C>
 __device__ __forceinline__ T spin_on(const C &c, const T *word, Load load, Test is_enough,
                                      uint32_t kind, const char *call, int pe, int cmp, T expected)
@@ -212,8 +212,8 @@ __device__ __forceinline__ T wait_word(const C &c, const T *ivar, Test test, int
     return seen;
 }
 
-/* How many words a wait for all looks at at once, also at what is left out; then it waits for those
- * of them that it looked at in vain, one after another, and goes on with the next ones. */
+/* How many words a wait for all polls at once, those left out included. It then waits for the words
+ * whose poll failed, one after another, and goes on with the next ones. */
 constexpr uint32_t looks_at_once = 8;
 
 template <class T, class V, class C>

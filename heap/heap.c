@@ -22,7 +22,8 @@
  * allocations take few steps, but otherwise not more than 64 MiB beyond the need. */
 #define GROWTH_SHARE 8
 #define GROWTH_LIMIT ((uint64_t)64 << 20)
-/* That many large chunks are not taken in small ones: each takes its time, too. */
+/* This many large chunks are not split into small ones, because each small one takes time as well.
+ */
 #define SMALL_CHUNKS 8
 
 struct gsh_heap {
@@ -184,7 +185,7 @@ static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_
     return gsh_peers_join(peers, entries[peers->leader_pe].space, o);
 }
 
-/* The largest chunk that a growth of so many bytes should take. */
+/* The largest chunk that a growth by that many bytes should take. */
 static uint64_t chunk_limit(const struct gsh_heap *heap, uint64_t bytes)
 {
     const struct gsh_physical *p = &heap->physical;

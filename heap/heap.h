@@ -16,9 +16,9 @@ struct gsh_heap;
 
 enum gsh_memory_kind { GSH_MEMORY_HOST, GSH_MEMORY_CUDA };
 
-/* One who is told of this PE's own physical memory: of what the heap grows and shrinks by, each
- * part from where the last one ends, and of memory that the program lends, which lies apart from
- * that. Subscribers hear in order that memory has come, and in reverse order that it goes. */
+/* A subscriber to changes of this PE's own physical memory: of what the heap grows and shrinks by,
+ * each part from where the last one ends, and of memory that the program lends, which lies apart
+ * from that. Subscribers hear in order that memory has come, and in reverse order that it goes. */
 struct gsh_heap_events {
     /* [off, off + bytes) has come, at address `memory`. All PEs are told in step, so the bootstrap
      * may be used. When it fails on any PE the memory goes again on all, and the subscribers after
@@ -49,9 +49,9 @@ struct gsh_heap_options {
     /* Committed with them for allocations, and by each growth at least, where there is memory; the
      * same on all PEs. */
     uint64_t room_bytes;
-    /* The first chunk of so many bytes, several times 2 MiB, costs so much that a growth takes
-     * smaller ones, unless there is such a chunk or they would be too many. 0: all sizes are alike.
-     * The same on all PEs. */
+    /* The first chunk of this many bytes, several times 2 MiB, is so expensive that a growth takes
+     * smaller ones, unless there is such a chunk already or there would be too many of them. 0: all
+     * sizes are alike. The same on all PEs. */
     uint64_t large_bytes;
     /* As many on all PEs, and of the same kinds in the same order. */
     int n_subscribers;
@@ -86,9 +86,9 @@ enum gsh_heap_call {
 
 /* Collective. All PEs get the same result; on any failure the heap is as it was. Different calls,
  * sizes or alignments: GSH_ERR_SYMMETRY naming two PEs and what they ask for; bad alignment:
- * GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align is any power of
- * two that divides the stride; 0 is the default, 512, but of GSH_HEAP_ALIGN, where it is an error.
- * A failure is printed by PE 0 and is the last error of all. No bytes are no failure: *out stays as
+ * GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align is any power of two that
+ * divides the stride; 0 is the default, 512, except for GSH_HEAP_ALIGN, where it is an error. A
+ * failure is printed by PE 0 and is the last error of all. No bytes are no failure: *out stays as
  * it was. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call,
                                                 uint64_t bytes, uint64_t align, void **out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GPU memory through CUDA's virtual memory calls: each chunk is one physical allocation, mapped
- * for all devices that use the range, shared as a POSIX descriptor or a FABRIC handle. A mapping
- * keeps its physical memory alive, so no handle outlives the function that made it, but for one
+ * GPU memory through CUDA's virtual memory calls: each chunk is one physical allocation, mapped for
+ * all devices that use the range, shared as a POSIX descriptor or a FABRIC handle. A mapping keeps
+ * its physical memory alive, so no handle outlives the function that made it, except one
  * descriptor. */
 #include "heap/memory.h"
 

@@ -159,7 +159,7 @@ static uint64_t group_room(const char *max_path, const char *now_path, const cha
     return max - gsh_min_u64(max, now);
 }
 
-/* An overcommitting kernel grants any size and later kills somebody; so look first. */
+/* An overcommitting kernel grants any size and later kills a process, so look first. */
 static uint64_t available_bytes(void)
 {
     uint64_t kib = number_in("/proc/meminfo", "MemAvailable:");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The allocator's inside, shared by offset.c, which changes it, and offset_check.c, which walks it.
- * Nobody else includes this. */
+ * No other file includes this. */
 #ifndef GSH_OFFSET_IMPL_H
 #define GSH_OFFSET_IMPL_H
 

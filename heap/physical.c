@@ -160,7 +160,7 @@ enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end, uint64
         gsh_peers_unmap(&p->peers, p->chunks[c]);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
     }
-    /* Pages are released only when nobody has them mapped. */
+    /* Pages are released only when no process has them mapped. */
     struct gsh_bootstrap *b = p->agreement.bootstrap;
     enum gsh_result r = b->ops->barrier(b);
     p->committed = p->chunks[kept].off;

@@ -6,19 +6,20 @@
  *
  * Words. PE: one participant, a process or a thread, numbered 0 .. n_pes - 1. Symmetric address:
  * an address in memory from gshmem_malloc (or of a global: GSHMEMX_INIT_STATIC_DATA); it names the
- * same object on every PE. nelems counts
- * elements, not bytes. Unless stated otherwise a call may be made by any thread of a PE after init,
- * by several at once too, except that collective calls are made by one; `dest` of a put and
- * `source` of a get are symmetric, and the other side may be any memory the device can reach, on
- * the heap or not (host calls: host or GPU memory). Where PEs are threads of one process, the
- * thread that called init is the PE, and the only one that makes calls for it.
+ * same object on every PE. nelems counts elements, not bytes.
  *
- * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_; gshmemx_error_string (gshmemx.h)
- * says why; pointers are NULL. Calls without a result that are called before init, after finalize
- * or, on the host, with a PE, stride, sig_op or cmp that does not exist, or with a signal or a word
- * of an atomic or a wait that is not aligned, or an address that is not symmetric, print one line
- * and end the job; a range past its allocation, and in kernels all of these, are found in checking
- * builds (-Dchecks=true).
+ * Unless stated otherwise, any thread of a PE may make a call after init, and several may make
+ * calls at once; of collective calls a PE makes one at a time. dest of a put and source of a get
+ * are symmetric. The other side may be any memory that the device can reach, on the heap or not
+ * (host calls: host or GPU memory). Where PEs are threads of one process, the thread that called
+ * init is the PE, and only that thread makes calls for it.
+ *
+ * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_, and gshmemx_error_string
+ * (gshmemx.h) says why; calls that return a pointer return NULL. Calls without a result print one
+ * line and end the job if they are made before init or after finalize, and, on the host, if a PE,
+ * stride, sig_op or cmp does not exist, a signal or the word of an atomic or a wait is not aligned,
+ * or an address is not symmetric. Checking builds (-Dchecks=true) also find ranges that leave their
+ * allocation, and find all of these in kernels; otherwise such a call is undefined behaviour.
  *
  * Memory model (a mapped peer is one reached by loads and stores):
  *
@@ -35,19 +36,19 @@
  *  signal_wait_until        visible                                             system scope
  *  AMO                      atomic with every other gshmem AMO on that word,    atom, red at system
  *                           from any PE, host or device                         scope
- *  barrier                  quiet, then everybody arrived                       one flag per peer
- *  sync                     everybody arrived, nothing about data               one flag per peer
+ *  barrier                  quiet, then all have arrived                        one flag per peer
+ *  sync                     all have arrived, nothing about data                one flag per peer
  *
- * fence and quiet order what the calling side issued: on the host the host's calls of this PE,
- * in a kernel the calling thread's; in the default context, and gshmem_ctx_fence and _quiet in
- * theirs. */
+ * fence and quiet cover what the calling side issued in the default context: a host call covers the
+ * host calls of this PE, a call in a kernel those of the calling thread. gshmem_ctx_fence and
+ * gshmem_ctx_quiet do the same for their context. */
 #ifndef GSHMEM_H
 #define GSHMEM_H
 
 #include "gshmem/types.h"
 #include "gshmem/version.h"
 
-/* These are the library's symbols, whatever a program makes of its own. */
+/* The library's symbols stay visible, whatever the program's default visibility is. */
 #pragma GCC visibility push(default)
 
 #ifdef __cplusplus
@@ -58,106 +59,115 @@ extern "C" {
  */
 
 /* Makes the calling process (or thread, under gshmemx_run or gshmemrun --threads) a PE of the job
- * the launcher started; without a launcher, the only PE. Collective. Afterwards any call may be
- * made by one PE alone that is not collective by its own contract. Where the device is the CPU on
- * all PEs, whatever the program does next (GSHMEM_DEVICE, its kernels, or no CUDA driver), it is
- * set up here. Else my_pe, n_pes and the teams work, and the device, the current CUDA device or
- * else one by PE number, is chosen and set up at the first call that is collective over all PEs and
- * needs it (malloc, barrier_all and sync_all, also on a stream; gshmemx_device_setup); until then
- * there is no symmetric memory. Ends the process with one line when it fails; gshmemx_init_attr
- * returns instead. */
+ * that the launcher started; without a launcher, the only PE. Collective; afterwards one PE alone
+ * may make any call that is not collective by its own contract.
+ *
+ * Where all PEs are certain to use the CPU device (GSHMEM_DEVICE, the program's kernels, or a
+ * missing CUDA driver decide that), init sets it up. Otherwise my_pe, n_pes and the teams work at
+ * once, but there is no symmetric memory yet: the device is set up at the first call that is
+ * collective over all PEs and needs it (malloc, barrier_all and sync_all, also on a stream;
+ * gshmemx_device_setup). It is the current CUDA device, or else one chosen by PE number.
+ *
+ * Ends the process with one line when it fails; gshmemx_init_attr returns an error instead. */
 void gshmem_init(void);
-/* As gshmem_init; *provided is GSHMEM_THREAD_MULTIPLE for a PE that is a process, whatever was
- * requested, and GSHMEM_THREAD_FUNNELED for a thread beside others. Returns 0 or an error. */
+/* As gshmem_init. *provided is GSHMEM_THREAD_MULTIPLE for a PE that is a process, whatever was
+ * requested, and GSHMEM_THREAD_FUNNELED for a PE that is a thread. Returns 0 or an error. */
 int gshmem_init_thread(int requested, int *provided);
-/* The level that init gave. */
+/* *provided is the level that init gave. */
 void gshmem_query_thread(int *provided);
 /* *initialized is 1 from init to finalize, else 0; any thread, at any time (OpenSHMEM 1.6). */
 void gshmem_query_initialized(int *initialized);
-/* For profilers that put their own in its place; does nothing. */
+/* Does nothing; profilers may replace it. */
 void gshmem_pcontrol(int level, ...);
-/* Collective: waits for this PE's kernels and stream calls, then a barrier, then gives everything
- * back. Unfreed memory is freed. The PE may init again. To be called by the thread that called
- * init; from another it prints one line and ends the job. A PE of several whose process exits, or
- * whose main under gshmemx_run returns, before this ends the job with one line and a status that is
- * not 0. */
+/* Collective. Waits for this PE's kernels and stream calls, passes a barrier, and gives everything
+ * back, memory that was not freed included. The PE may init again. Only the thread that called
+ * init may call it; from another thread it prints one line and ends the job. A process that exits
+ * before finalize, or a main under gshmemx_run that returns before it, ends the job with one line
+ * and a status other than 0, if the job has several PEs. */
 void gshmem_finalize(void);
 
 /* ---- symmetric heap (9.3): collective over all PEs, with the same arguments -------------------
  */
 
-/* Symmetric memory of `size` bytes, aligned to 512 bytes; contents are undefined (calloc: zero). No
- * PE returns before all may use it. NULL, with the heap as it was, if size is 0; and on all PEs,
- * PE 0 printing why, when they make different calls or give different arguments, or memory runs
- * out on any. */
+/* Symmetric memory of `size` bytes, aligned to 512 bytes, with undefined contents (calloc: zeros).
+ * No PE returns before all PEs may use it.
+ *
+ * Returns NULL and leaves the heap unchanged if size is 0. Also returns NULL, on all PEs, if they
+ * make different calls or give different arguments, or if memory runs out on any of them; PE 0
+ * prints why. */
 void *gshmem_malloc(size_t size);
-/* count elements of `size` bytes each. */
+/* As malloc, for count elements of `size` bytes each, all zero. */
 void *gshmem_calloc(size_t count, size_t size);
-/* alignment: any power of two up to the heap's range. */
+/* As malloc, aligned to any power of two up to the heap's range. */
 void *gshmem_align(size_t alignment, size_t size);
-/* As malloc; hints: what the memory is for (GSHMEM_MALLOC_), or 0. An unknown hint is an error. */
+/* As malloc. hints say what the memory is for (GSHMEM_MALLOC_...), or are 0. An unknown hint is an
+ * error. */
 void *gshmem_malloc_with_hints(size_t size, long hints);
-/* Another allocation of `size` bytes with the contents of the one at ptr, as far as both go, which
- * is freed as by gshmem_free. NULL with ptr as it was, when there is no memory. ptr NULL: as
- * malloc; size 0: as free, and NULL. */
+/* A new allocation of `size` bytes that begins with the contents of the one at ptr, as far as the
+ * smaller of the two reaches; the old one is freed as by gshmem_free. Returns NULL and leaves ptr
+ * allocated if memory runs out. With ptr NULL it is malloc; with size 0 it frees ptr and returns
+ * NULL. */
 void *gshmem_realloc(void *ptr, size_t size);
-/* Waits for all PEs first (and for this PE's outstanding host calls). NULL is ignored. Memory
- * behind the last allocation goes back to the device, in the pieces in which it came, but for
- * pieces of up to GSHMEM_HEAP_KEEP bytes together (4 GiB; on the CPU device at most 64 MiB), which
- * the next allocations find: to take memory again costs up to milliseconds. */
+/* Frees an allocation, after waiting for all PEs and for this PE's outstanding host calls. NULL is
+ * ignored.
+ *
+ * Memory behind the last allocation goes back to the device, in the pieces in which it came,
+ * except for up to GSHMEM_HEAP_KEEP bytes (4 GiB; on the CPU device at most 64 MiB) that the next
+ * allocations will find: taking memory again costs up to milliseconds. */
 void gshmem_free(void *ptr);
 
 /* ---- making teams (9.4.3 to 9.4.7): host only, before device set-up as well -------------------
  *
- * A new team's members are numbered in the order named here; its handle is the same on all of them.
- * Teams may overlap. The calls are collective over the parent team, with the same arguments on all
- * of its PEs, and one thread of a PE makes teams at a time. They return 0, also on PEs that are not
- * members of the new team and get GSHMEM_TEAM_INVALID; else the new team's members, or, where the
- * arguments are at fault, all PEs of the parent, get GSHMEM_TEAM_INVALID and an error, one of them
- * prints why, and nothing has changed. config: NULL
- * for the defaults. A team takes some 1 KiB of GSHMEM_TEAM_MEMORY, and no other memory. */
+ * The members of a new team are numbered in the order in which the call names them, and its handle
+ * is the same on all of them. Teams may overlap. The calls are collective over the parent team,
+ * with the same arguments on all of its PEs; one thread of a PE makes teams at a time.
+ *
+ * The calls return 0, also on PEs that are not members of the new team and get GSHMEM_TEAM_INVALID.
+ * If a call fails, the new team's members get GSHMEM_TEAM_INVALID and an error; if its arguments
+ * are wrong, all PEs of the parent do. One PE prints why, and nothing has changed. config: NULL for
+ * the defaults. A team takes some 1 KiB of GSHMEM_TEAM_MEMORY and no other memory. */
 
-/* PEs start, start + stride, ..., size of them, by their numbers in the parent. stride may be
- * negative; 0 only for one PE. */
+/* The PEs start, start + stride, ... of the parent, `size` of them. stride may be negative, and 0
+ * only for a team of one PE. */
 int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, int size,
                               const gshmem_team_config_t *config, long config_mask,
                               gshmem_team_t *new_team);
-/* Rows of xrange consecutive PEs and the columns across them: this PE's two. The last row may be
- * shorter. */
+/* Divides the parent into rows of xrange consecutive PEs and the columns across them, and returns
+ * this PE's two teams. The last row may be shorter. */
 int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
                          const gshmem_team_config_t *xaxis_config, long xaxis_mask,
                          gshmem_team_t *xaxis_team, const gshmem_team_config_t *yaxis_config,
                          long yaxis_mask, gshmem_team_t *yaxis_team);
-/* The fields of config that the mask names. 0, or an error. */
+/* Fills in the fields of config that the mask names. Returns 0 or an error. */
 int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_config_t *config);
-/* Collective over the team, whose kernels and stream calls are complete; its contexts end.
- * Predefined teams stay, with a message; GSHMEM_TEAM_INVALID is ignored. */
+/* Ends the team and its contexts. Collective over the team; its kernels and stream calls must be
+ * complete. A predefined team stays, with a message; GSHMEM_TEAM_INVALID is ignored. */
 void gshmem_team_destroy(gshmem_team_t team);
 
 /* ---- making contexts (9.5): host only, before device set-up as well; any thread --------------
  *
- * The calls gshmem_ctx_...(ctx, ...) do what those without ctx do, with two differences: PEs are
- * numbered as in the context's team; and fence and quiet of a context are about its own calls, from
- * the host and from kernels alike. What is outstanding in other contexts holds up neither
- * gshmem_ctx_quiet nor gshmem_quiet, which is the default context's; the barriers' quiet is the
- * default context's, too. A context's calls are not ordered with those of others.
+ * The calls gshmem_ctx_...(ctx, ...) do what the calls without ctx do, with two differences: they
+ * number PEs as the context's team does, and fence and quiet of a context cover only the calls made
+ * in it, from the host and from kernels. gshmem_ctx_quiet and gshmem_quiet do not wait for traffic
+ * of other contexts. A barrier's quiet is the default context's. Calls in different contexts are
+ * not ordered with each other.
  *
- * To far PEs up to GSHMEM_CONTEXTS contexts at a time have a stream of requests of their own; the
- * next ones share one with another, and a quiet or fence of one is then one of both. All contexts'
- * small messages to one PE (atomics, puts with a signal, strided puts) are carried out in order, so
- * that the last of them waits for those before it; so are all puts where data are staged, or where
- * UCX has no shared memory that it reaches. Host copies by a GPU to near PEs that do not block are
+ * To far PEs up to GSHMEM_CONTEXTS contexts have a stream of requests of their own; further ones
+ * share one with another context, and a quiet or fence of one then covers both. Small messages to
+ * one PE (atomics, puts with a signal, strided puts) are carried out in order across all contexts,
+ * so the last of them waits for those before it. So are all puts where data are staged, or where
+ * UCX has no shared memory that reaches the target. Non-blocking host copies by a GPU to near PEs
  * complete together. */
 
-/* A context on all PEs, or on the team, of which this PE is a member: *ctx. Not collective, and the
- * PEs' contexts have nothing to do with each other. options: GSHMEM_CTX_..., ORed; 0: any thread.
- * Returns 0; else an error, and *ctx is GSHMEM_CTX_INVALID: no such team or option, or 16383
- * contexts exist. */
+/* Makes a context on all PEs, or on a team of which this PE is a member. Not collective: contexts
+ * of different PEs have nothing to do with each other. options: GSHMEM_CTX_..., ORed; 0 lets any
+ * thread use it. Returns 0. If there is no such team or option, or 16383 contexts exist, returns
+ * an error and sets *ctx to GSHMEM_CTX_INVALID. */
 int gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
 int gshmem_team_create_ctx(gshmem_team_t team, long options, gshmem_ctx_t *ctx);
-/* quiet, and the context is no more. No call of another thread or kernel is in it.
- * GSHMEM_CTX_INVALID is ignored; the default context stays, with a message. Contexts that are left
- * end with their team and in finalize. */
+/* Completes the context as by quiet and ends it. No thread or kernel may still be making a call in
+ * it. GSHMEM_CTX_INVALID is ignored; the default context stays, with a message. Contexts that are
+ * not destroyed end with their team or in finalize. */
 void gshmem_ctx_destroy(gshmem_ctx_t ctx);
 
 #ifdef __cplusplus
@@ -169,21 +179,20 @@ GSHMEM_HD_BEGIN
 /* ---- query (9.1, 9.2) [hd] ---------------------------------------------------------------------
  */
 
-int gshmem_my_pe(void); /* before init: -1 and one line on stderr */
+int gshmem_my_pe(void); /* before init: -1, and one line on stderr */
 int gshmem_n_pes(void);
-/* 1: pe can be reached from here, and its copy of the object at addr, which is symmetric; else 0.
- */
+/* Return 1 if pe, or its copy of the symmetric object at addr, can be reached from here, else 0. */
 int gshmem_pe_accessible(int pe);
 int gshmem_addr_accessible(const void *addr, int pe);
-/* The version of OpenSHMEM; callable before init, as the next two. NULL: not asked for. */
+/* The version of OpenSHMEM. This and the next two may be called before init. */
 void gshmem_info_get_version(int *major, int *minor);
 void gshmem_info_get_name(char *name); /* at least GSHMEM_MAX_NAME_LEN bytes */
 void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch); /* gshmem's own */
-/* Ends all PEs with this exit status, from any of them; does not return. Not collective. */
+/* Ends all PEs with this exit status, from any of them. Does not return. Not collective. */
 void gshmem_global_exit(int status);
-/* Where PE's copy of the symmetric object at dest can be loaded and stored from here; NULL when
- * it cannot, or dest is not symmetric, or there is no such PE. On the host the address is usable by
- * the host only on the CPU device. */
+/* The address at which pe's copy of the symmetric object at dest can be loaded and stored from
+ * here. NULL if it cannot, if dest is not symmetric, or if there is no such PE. Host code may use
+ * the address only on the CPU device. */
 void *gshmem_ptr(const void *dest, int pe);
 
 /* ---- teams (9.4) [hd] --------------------------------------------------------------------------
@@ -191,19 +200,19 @@ void *gshmem_ptr(const void *dest, int pe);
 
 int gshmem_team_my_pe(gshmem_team_t team); /* -1: not a member, or no such team */
 int gshmem_team_n_pes(gshmem_team_t team); /* -1 likewise */
-/* The number in dest_team of the PE that is src_pe in src_team; -1: none. */
+/* The number in dest_team of the PE whose number in src_team is src_pe; -1 if there is none. */
 int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team);
-/* As gshmem_ptr for member pe of the team; NULL also when there is no such member. */
+/* As gshmem_ptr, for member pe of the team; NULL also if there is no such member. */
 void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
-/* The team on which ctx was made; for the default context all PEs. 0; of GSHMEM_CTX_INVALID an
- * error and GSHMEM_TEAM_INVALID. */
+/* The team on which ctx was made; for the default context the team of all PEs. Returns 0. For
+ * GSHMEM_CTX_INVALID returns an error and sets *team to GSHMEM_TEAM_INVALID. */
 int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
 
 /* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h -
  */
 
-/* Copy `bytes` bytes to (put) or from (get) that PE; 0 bytes: nothing happens. dest and source may
- * be the same, but must not overlap otherwise. When what holds: the table above. */
+/* Copy `bytes` bytes to (put) or from (get) that PE; 0 bytes do nothing. dest and source may be
+ * the same, but must not overlap otherwise. The table above says what holds on return. */
 void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe);
@@ -216,8 +225,9 @@ void gshmem_ctx_getmem_nbi(gshmem_ctx_t ctx, void *dest, const void *source, siz
 /* ---- signals (9.8) [hd]: a signal is a symmetric uint64_t --------------------------------------
  */
 
-/* Puts the bytes, then changes the signal on the same PE by sig_op (GSHMEM_SIGNAL_SET or _ADD); of
- * 0 bytes the signal alone. The _nbi form: source may be changed after quiet. */
+/* Puts the bytes, then changes the signal on the same PE by sig_op (GSHMEM_SIGNAL_SET or
+ * GSHMEM_SIGNAL_ADD). With 0 bytes only the signal changes. After the _nbi form the source must
+ * not change until quiet. */
 void gshmem_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
                           uint64_t signal, int sig_op, int pe);
 void gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
@@ -228,11 +238,11 @@ void gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest, const void *sour
                                   uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 /* This PE's own signal, read atomically. */
 uint64_t gshmem_signal_fetch(const uint64_t *sig_addr);
-/* Waits until this PE's own signal compares so with cmp_value; cmp: a GSHMEM_CMP_. Returns the
- * value that satisfied the comparison. */
+/* Waits until this PE's own signal compares with cmp_value as cmp (a GSHMEM_CMP_...) says. Returns
+ * the value that ended the wait. */
 uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
-/* Changes the signal on pe, like an AMO: fence first to order it after earlier puts, or use
- * putmem_signal. */
+/* Changes the signal on pe as an AMO does. It is not ordered after earlier puts: callers that need
+ * that call fence first, or use putmem_signal. */
 void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 /* The same with GSHMEM_SIGNAL_ADD and _SET (OpenSHMEM 1.6). */
 void gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
@@ -241,18 +251,18 @@ void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 /* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------
  */
 
-/* Not collective. fence orders, quiet completes: the table above. */
+/* fence orders, quiet completes; the table above says what. Not collective. */
 void gshmem_fence(void);
 void gshmem_quiet(void);
 void gshmem_ctx_fence(gshmem_ctx_t ctx);
 void gshmem_ctx_quiet(gshmem_ctx_t ctx);
-/* quiet as far as these PEs are concerned, as the context numbers them; it may wait for others, too
+/* As quiet for these PEs, by their numbers in the context's team; it may wait for others as well
  * (OpenSHMEM 1.6). */
 void gshmem_pe_quiet(const int *target_pes, size_t npes);
 void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes);
-/* Collective over the team. Host calls meet host calls, device calls meet device and stream calls;
- * in a kernel: one thread (or warp or block, in the suffixed forms) of each PE. Returns 0, or an
- * error when the team is invalid. */
+/* Collective over the team. Host calls meet host calls; calls in kernels meet calls in kernels and
+ * on streams. In a kernel one thread of each PE makes the call, or one warp or block in the
+ * suffixed forms. Returns 0, or an error if the team is invalid. */
 int gshmem_barrier(gshmem_team_t team);
 void gshmem_barrier_all(void);
 int gshmem_team_sync(gshmem_team_t team);
@@ -260,16 +270,18 @@ void gshmem_sync_all(void);
 
 /* ---- locks (9.11) [hd]: a lock is a symmetric long, 0 on all PEs before its first use ----------
  *
- * A PE at a time holds it, one thread of that PE, from a return of set_lock, or of test_lock with
- * 0, until that PE's clear_lock; in kernels a thread makes the calls. Who sets a lock that is held
- * waits at its own memory, and gets it in the order of asking; a PE's own threads in any order.
- * Without contention set_lock and clear_lock are one atomic each, at a PE that the library chooses
- * by the lock's place. The words of the long are the library's. */
+ * One PE at a time holds a lock, through one of its threads, from the moment set_lock returns, or
+ * test_lock returns 0, until that PE's clear_lock. In kernels a single thread makes the calls. A PE
+ * that waits for a lock polls its own memory. PEs get the lock in the order in which they asked;
+ * threads of one PE in any order. Without contention set_lock and clear_lock take one atomic each,
+ * on a PE that the library chooses by the lock's place. The words of the long are the library's. */
 
 void gshmem_set_lock(long *lock);
-/* 0: this PE holds the lock now; not 0: another does, or a thread of this PE. */
+/* Returns 0 if this PE holds the lock now; otherwise another PE, or another thread of this PE,
+ * holds it. */
 int gshmem_test_lock(long *lock);
-/* quiet, then whoever waits longest has the lock. Ends the job when this PE does not hold it. */
+/* Completes this PE's puts as by quiet, then passes the lock to the PE that has waited longest.
+ * Ends the job if this PE does not hold the lock. */
 void gshmem_clear_lock(long *lock);
 
 GSHMEM_HD_END

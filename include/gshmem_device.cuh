@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a file with kernels includes: the host API and, in kernels, the calls marked [hd] there, the
- * forms for a warp and for a block (device/api.cuh lists them), and the templates behind them:
+ * Files with kernels include this: the host API and, in kernels, the calls that are marked [hd]
+ * there, their forms for a warp and for a block (device/api.cuh lists them), and the templates
+ * behind them:
  *
  *     gshmem::put(gshmem::group_block(), dest, source, nelems, pe);
  *
@@ -10,10 +11,10 @@
  * with __launch_bounds__ of more than 512 threads need -maxrregcount=64, and all files the same
  * GSHMEM_ARENA_BYTES.
  *
- * Define GSHMEM_NEAR_ONLY before it in files whose kernels reach mapped peers alone (one NVLink
- * domain): they keep the registers that the way to other peers would take. A call for any other PE
- * then ends the job with a report; barriers and syncs of teams with such a PE are not to be used.
- */
+ * Files whose kernels talk to mapped peers only (one NVLink domain) may define GSHMEM_NEAR_ONLY
+ * before they include this: their kernels then keep the registers that the route to other peers
+ * would take. A call for any other PE ends the job with a report, and barriers and syncs of teams
+ * with such a PE must not be used. */
 #ifndef GSHMEM_DEVICE_CUH
 #define GSHMEM_DEVICE_CUH
 

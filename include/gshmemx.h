@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Extensions of the host API: start-up by attributes, calls on a stream, launches, modules.
- * Contracts of gshmem.h hold; a call "on stream" is enqueued and takes its turn there: it begins
- * when the work before it in the stream is done, and the work after it sees its effect. Scalars
- * are copied when the call is made; buffers must live until the call has run. Every call on a
- * stream may be captured into a CUDA graph and replayed. */
+ * Extensions of the host API: start-up by attributes, calls on
+ * a stream, launches, modules. The rules of gshmem.h hold. A call "on stream" is enqueued and
+ * takes its turn there: it begins when the earlier work of the stream is done, and later work sees
+ * its effect. Scalars are copied when the call is made; buffers must live until the call has run.
+ * Every call on a stream may be captured into a CUDA graph and replayed, unless it says otherwise.
+ */
 #ifndef GSHMEMX_H
 #define GSHMEMX_H
 
@@ -18,30 +19,32 @@ extern "C" {
 /* ---- start-up ----------------------------------------------------------------------------------
  */
 
-/* As gshmem_init, by exactly one of the GSHMEMX_INIT_ flags (0: as gshmem_init), returning 0 or an
- * error with nothing changed. attr begins as GSHMEMX_INIT_ATTR_INITIALIZER: what is left
- * uninitialised is refused. Collective over the PEs of the new job. */
+/* As gshmem_init, in the way that exactly one of the GSHMEMX_INIT_ flags names (0: as
+ * gshmem_init). Returns 0, or an error with nothing changed. Initialise attr with
+ * GSHMEMX_INIT_ATTR_INITIALIZER: attributes without it are refused. Collective over the PEs of the
+ * new job. */
 int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr);
-/* One of GSHMEM_STATUS_. Callable at any time. */
+/* Returns how far init is, one of GSHMEM_STATUS_. May be called at any time. */
 int gshmemx_init_status(void);
-/* Makes an id and serves its rendezvous in the background until all PEs have come or the start-up
- * time limit is over. Callable before init, in one process of the job. Returns 0 or an error. */
+/* Makes an id and serves its rendezvous in the background, until all PEs have come or the time
+ * limit of start-up is over. Call it before init, in one process of the job, and carry the id to
+ * the others. Returns 0 or an error. */
 int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id);
-/* The next three fill in what init_attr takes with their flag, for PE my_pe of n_pes, and look at
- * nothing: init_attr does. They return 0, or an error when attr is NULL. The id must live until
- * init_attr returns. */
+/* The next three fill in the attributes that init_attr takes with their flag, for PE my_pe of
+ * n_pes. They check nothing; init_attr does. They return 0, or an error if attr is NULL. The id
+ * must live until init_attr returns. */
 int gshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, const gshmemx_uniqueid_t *id,
                                    gshmemx_init_attr_t *attr);
 /* mpi_comm: an MPI_Comm *, any communicator; its ranks become the PE numbers. */
 int gshmemx_set_attr_mpi_comm_args(void *mpi_comm, gshmemx_init_attr_t *attr);
-/* Threads of this process that give the same key become the PEs of one job. */
+/* Threads of this process that pass the same key become the PEs of one job. */
 int gshmemx_set_attr_thread_args(int my_pe, int n_pes, const void *key, gshmemx_init_attr_t *attr);
-/* Calls pe_main(argc, argv) once, or, when started by gshmemrun --threads (GSHMEM_THREADS=n), in n
- * threads, each of which becomes a PE when it calls gshmem_init; none may call exit while others
- * run. Returns the first result that is not 0. */
+/* Calls pe_main(argc, argv) once or, if gshmemrun --threads (GSHMEM_THREADS=n) started the
+ * program, in n threads, each of which becomes a PE when it calls gshmem_init. No thread may call
+ * exit while others run. Returns the first result that is not 0. */
 int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
-/* What an int result means; for the calling thread's latest failure with that result, the reason
- * in full. Valid until the thread's next failure. */
+/* Returns what an int result means; for the calling thread's latest failure with that result, the
+ * reason in full. The text is valid until the thread's next failure. */
 const char *gshmemx_error_string(int error);
 /* From now on this process's messages name calls PREFIX_... and PREFIXx_... instead of gshmem_...
  * and gshmemx_...: for libraries that give the calls other names. At any time; the string stays. */
@@ -49,13 +52,15 @@ void gshmemx_call_prefix(const char *prefix);
 /* 1: [addr, addr + bytes) lies inside one live symmetric object, an allocation, a registered
  * buffer, or where they are symmetric the program's globals; else 0. Any thread. */
 int gshmemx_is_symmetric(const void *addr, size_t bytes);
-/* The heap of this PE as it is now, in bytes; all 0 before device set-up. Returns 0 or an error. */
+/* Fills in the present state of this PE's heap, in bytes; all zeros before device set-up. Returns
+ * 0 or an error. */
 int gshmemx_heap_info(gshmemx_heap_info_t *info);
-/* What joins this PE and pe: "self", "thread" (same process), "memory" (host memory), "nvlink",
- * "pcie"; for a far PE the transport, "ucx" or "loop"; NULL for no such PE and before device
- * set-up. */
+/* Returns what joins this PE and pe: "self", "thread" (same process), "memory" (host memory),
+ * "nvlink" or "pcie"; for a far PE the transport, "ucx" or "loop". NULL if there is no such PE,
+ * and before device set-up. */
 const char *gshmemx_route_name(int pe);
-/* The name of the device this PE's kernels run on: "cpu" or the GPU's; NULL before set-up. */
+/* Returns the name of the device that this PE's kernels run on: "cpu" or the GPU's name. NULL
+ * before device set-up. */
 const char *gshmemx_device_name(void);
 
 /* ---- memory of the program's own ---------------------------------------------------------------
@@ -90,32 +95,31 @@ void gshmemx_buffer_unregister_all(void);
 /* ---- teams -------------------------------------------------------------------------------------
  */
 
-/* A team of these PEs, numbered as in the list, which names each once. Collective over the PEs of
- * the list alone, which call with the same list and config; otherwise as the calls that split. The
- * same PEs in another order, or other configurations, fail on all of them. Lists of different PEs
- * end the job, or, where no two PEs of one list meet, run into GSHMEM_WAIT_TIMEOUT. */
+/* Makes a team of these PEs, numbered as in the list, which names each PE once. Collective over
+ * the PEs of the list only, which pass the same list and config; otherwise as the calls that split
+ * a team. */
 int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
                         long config_mask, gshmem_team_t *new_team);
 
 /* ---- launches and modules ----------------------------------------------------------------------
  */
 
-/* gshmem_launch, gshmemx_collective_launch and gshmemx_collective_launch_query_gridsize are C++ and
- * stand in gshmem/launch.h, which this header includes where kernels are compiled. */
+/* gshmem_launch, gshmemx_collective_launch and gshmemx_collective_launch_query_gridsize are C++
+ * functions in gshmem/launch.h. This header includes that one where kernels are compiled. */
 
-/* Completes device set-up now, if init has not, rather than at the first call that needs it.
- * Collective; later calls return at once. Returns 0 or an error. */
+/* Completes device set-up now rather than at the first call that needs it. Collective; later calls
+ * return at once. Returns 0 or an error. */
 int gshmemx_device_setup(void);
 
-/* Called by the constructor in the device headers; not for users. */
+/* The constructor in the device headers calls these two; programs do not. */
 struct gsh_module;
 void gshmemx_module_register(struct gsh_module *module);
 void gshmemx_module_unregister(struct gsh_module *module);
 
-/* Makes a module (CUmodule) or library (CUlibrary) loaded through the driver usable: fills its
- * constant block. The module must have been compiled with the device headers. Device set-up must
- * be done. finalize is the counterpart; it may be left out when the module is unloaded first. They
- * return 0 or an error: GSHMEMX_ERROR_NOT_SUPPORTED on the CPU device. Not collective. */
+/* Make a module (CUmodule) or library (CUlibrary) that was loaded through the driver usable, by
+ * filling its constant block. It must have been compiled with the device headers, and device
+ * set-up must be done. finalize is the counterpart; programs that unload the module may leave it
+ * out. Return 0 or an error, GSHMEMX_ERROR_NOT_SUPPORTED on the CPU device. Not collective. */
 int gshmemx_cumodule_init(void *cumodule);
 int gshmemx_cumodule_finalize(void *cumodule);
 int gshmemx_culibrary_init(void *culibrary);
@@ -124,8 +128,8 @@ int gshmemx_culibrary_finalize(void *culibrary);
 /* ---- on a stream: by bytes ---------------------------------------------------------------------
  */
 
-/* As the calls of gshmem.h without _on_stream, made when their turn comes. stream: one of this PE's
- * device; NULL: its default stream. */
+/* As the calls of gshmem.h without _on_stream, carried out when their turn comes. stream is one of
+ * this PE's device; NULL is its default stream. */
 void gshmemx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                               gshmemx_stream_t stream);
 void gshmemx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
@@ -144,10 +148,10 @@ void gshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op
                                  gshmemx_stream_t stream);
 void gshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value,
                                          gshmemx_stream_t stream);
-/* Completes this PE's earlier nbi calls on that stream. */
+/* Completes this PE's earlier nbi calls on that stream, when its turn comes. */
 void gshmemx_quiet_on_stream(gshmemx_stream_t stream);
-/* Collective over the team; they meet the device's calls too. Return 0, or an error when the team
- * is invalid, with nothing enqueued. */
+/* Collective over the team; they also meet the same calls in kernels. Return 0, or an error if the
+ * team is invalid, with nothing enqueued. */
 int gshmemx_barrier_on_stream(gshmem_team_t team, gshmemx_stream_t stream);
 void gshmemx_barrier_all_on_stream(gshmemx_stream_t stream);
 int gshmemx_team_sync_on_stream(gshmem_team_t team, gshmemx_stream_t stream);
@@ -156,8 +160,8 @@ void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
 /* ---- on a stream: typed and sized --------------------------------------------------------------
  */
 
-/* g_on_stream waits for the stream, since it returns the value; it is the one call here that
- * cannot be captured. */
+/* g_on_stream returns the value, so it waits for the stream. It is the only call here that cannot
+ * be captured. */
 
 #define RMA(NAME, T)                                                                             \
     void gshmemx_##NAME##_p_on_stream(T *dest, T value, int pe, gshmemx_stream_t stream);        \

@@ -7,6 +7,18 @@ import math
 WIDTH, HEIGHT = 860, 520
 LEFT, RIGHT, TOP, BOTTOM = 70, 230, 46, 56
 COLOURS = ["#1f6fb4", "#d1495b", "#2e8b57", "#8e5bb5", "#c77f1a", "#3b3b3b"]
+# The paper goes with the colours, so that a page which decides for itself cannot make text vanish.
+STYLE = """<style>
+.paper { fill: #ffffff } text { fill: #1f2328 }
+@media (prefers-color-scheme: dark) {
+.paper { fill: #0d1117 } text { fill: #e6edf3 } [stroke="#dddddd"] { stroke: #30363d }
+[stroke="#1f6fb4"] { stroke: #58a6ff } [fill="#1f6fb4"] { fill: #58a6ff }
+[stroke="#d1495b"] { stroke: #ff7b8a } [fill="#d1495b"] { fill: #ff7b8a }
+[stroke="#2e8b57"] { stroke: #56d364 } [fill="#2e8b57"] { fill: #56d364 }
+[stroke="#8e5bb5"] { stroke: #bc8cff } [fill="#8e5bb5"] { fill: #bc8cff }
+[stroke="#3b3b3b"] { stroke: #b1bac4 } [fill="#3b3b3b"] { fill: #b1bac4 }
+}
+</style>"""
 
 
 def bytes_text(value):
@@ -92,7 +104,8 @@ def chart(title, y_label, series):
     y = Axis([p[1] for p in everything], 10, HEIGHT - BOTTOM, TOP)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
            f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+           STYLE,
+           f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
            text(LEFT, 26, title, "start", 'font-size="15" font-weight="bold"')]
     out += draw_axes(x, y, y_label)
     for index, one in enumerate(series):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies between memory that kernels and other PEs look at and memory of one's own. A word is
- * written and read whole, as networks do: somebody may be polling it. */
+ * written and read whole, as networks do, because a thread may be polling it. */
 #ifndef GSH_COPY_H
 #define GSH_COPY_H
 
@@ -14,7 +14,7 @@ static inline bool gsh_copy_is_word(const void *shared, uint64_t bytes)
     return bytes <= 8 && gsh_is_pow2(bytes) && (uintptr_t)shared % bytes == 0;
 }
 
-/* Release: pairs with the acquire of who polls the word. */
+/* Release: pairs with the acquire of the thread that polls the word. */
 static inline void gsh_copy_to_shared(void *shared, const void *source, uint64_t bytes)
 {
     uint64_t word = 0;
@@ -34,7 +34,7 @@ static inline void gsh_copy_to_shared(void *shared, const void *source, uint64_t
     }
 }
 
-/* Acquire: pairs with the release of who wrote the word. */
+/* Acquire: pairs with the release of the thread that wrote the word. */
 static inline void gsh_copy_from_shared(void *dest, const void *shared, uint64_t bytes)
 {
     uint64_t word;

@@ -24,7 +24,7 @@ struct gsh_lane_ops {
     /* Small pieces of host memory, aligned to 64 bytes. Failures here are noted only. */
     enum gsh_result (*allocate)(void *context, size_t bytes, void **memory);
     void (*release)(void *context, void *memory); /* accepts NULL */
-    /* Host memory of somebody else's, page-aligned, until unpin. */
+    /* Pins host memory of another owner, page-aligned, until unpin. */
     enum gsh_result (*pin)(void *context, void *memory, size_t bytes);
     void (*unpin)(void *context, void *memory);
 
@@ -39,7 +39,7 @@ struct gsh_lane_ops {
     enum gsh_result (*amo)(void *context, int amo_op, void *address, size_t word_bytes,
                            uint64_t operand, uint64_t cond, uint64_t *old);
     /* How many of the lane's jobs have ended, of all that were ever started. What they wrote is
-     * then visible to everybody whom the caller tells. */
+     * then visible to every thread that the caller tells. */
     enum gsh_result (*poll)(void *context, enum gsh_lane lane, uint64_t *n_ended);
 };
 

@@ -2,8 +2,8 @@
  * One PE's way to its far peers: it carries out requests (from kernels' rings, and from host
  * threads) over a transport, keeps OpenSHMEM's order among them, and acts for far PEs on this PE's
  * memory. Made only when some peer is not mapped. A thread of its own drains the rings and
- * progresses; host threads that wait here progress, too. Never meets the heap: the runtime hands
- * over ranges and a table of functions. */
+ * progresses; host threads that wait here make progress as well. Never meets the heap: the runtime
+ * hands over ranges and a table of functions. */
 #ifndef GSH_PROXY_H
 #define GSH_PROXY_H
 
@@ -29,7 +29,8 @@ struct gsh_proxy_memory {
                            uint64_t operand, uint64_t cond, uint64_t *old);
     enum gsh_result (*copy_in)(void *context, void *heap_dest, const void *source, size_t bytes);
     enum gsh_result (*copy_out)(void *context, void *dest, const void *heap_source, size_t bytes);
-    /* The same without waiting. NULL where is_host, unless all shall be staged; else a must. */
+    /* The same without waiting. May be NULL where is_host, unless everything is to be staged;
+     * required otherwise. */
     const struct gsh_lane_ops *lane_ops;
     void *lanes;
 };
@@ -92,7 +93,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int 
                                                    gsh_proxy_wait_fn wait, void *context);
 
 /* pe's options.notice is called with the bytes, at most GSH_PROXY_NOTICE_MAX of them, soon. Does
- * not wait, works as far as it can also after a failure, and whether it worked nobody hears. For
+ * not wait, works as far as it can also after a failure, and does not say whether it worked. For
  * news of the job's end. Any thread, but not under the proxy's lock. */
 #define GSH_PROXY_NOTICE_MAX 1024
 void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t bytes);
@@ -103,8 +104,8 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy,
                                                       const struct gsh_proxy_memory *memory,
                                                       void *heap_base);
-/* The lanes are about to go: their jobs end, and the proxy lets go of them. Nothing is asked of it
- * any more. */
+/* The lanes are about to go: their jobs end, and the proxy lets go of them. No further calls are
+ * made on it. */
 void gsh_proxy_forget_lanes(struct gsh_proxy *proxy);
 /* The heap has grown by a region that begins where the last one ended, or shrunk by its last one;
  * or a region apart from these, which does not touch them, has come or gone: own part, then every
@@ -139,8 +140,8 @@ const struct gsh_ring_wake *gsh_proxy_ring_wake(struct gsh_proxy *proxy);
 /* ---- requests of host threads; any thread, at any time after set-up ---- */
 
 /* Carries out the request and returns when it is complete in its own sense; results are in it.
- * FENCE and QUIET are about those in the same context, of host threads, and of kernels as far as
- * they have been taken from the rings (cpu_tail). */
+ * FENCE and QUIET cover the requests in the same context: those of host threads, and those of
+ * kernels that have been taken from the rings (cpu_tail). */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy,
                                                struct gsh_request *request);
 /* The same without waiting: complete after a QUIET. The request is copied. For puts, gets. */
@@ -154,8 +155,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, gsh_cont
 /* How many of them in the context, FENCE and QUIET aside, there were so far: acquire, what they ask
  * for has been handed over. */
 uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy, gsh_context ctx);
-/* Some progress if nobody else is at it: for threads that wait for memory to change (host waits,
- * the CPU device's spins). Cheap. */
+/* Makes some progress unless another thread is doing so: for threads that wait for memory to change
+ * (host waits, the CPU device's spins). Cheap. */
 void gsh_proxy_help(struct gsh_proxy *proxy);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One operation on a far PE, in the form in which the proxy carries it out, whoever asked: a kernel
- * through a ring, or host code. Offsets count from the heap's base, the same on all PEs. */
+ * One operation on a far PE, in the form in which the proxy carries it out, for a kernel (through a
+ * ring) or for host code. Offsets count from the heap's base, the same on all PEs. */
 #ifndef GSH_REQUEST_H
 #define GSH_REQUEST_H
 
@@ -41,7 +41,7 @@ struct gsh_request {
     uint64_t position, ticket;             /* from a ring: where it was; where the reply goes */
     uint8_t inline_data[GSH_REQUEST_INLINE_MAX];
 
-    /* Set by whoever submits; called once, on the thread that progresses the proxy and under its
+    /* Set by the submitter; called once, on the thread that progresses the proxy and under its
      * lock, when the request is complete in its own sense (put: the source may be reused; get: the
      * data is there; quiet: everything before it is seen at its PE). */
     void (*done)(struct gsh_request *request);

@@ -8,8 +8,8 @@
  *   power of two, at least GSH_RING_MIN_SLOTS. A request takes 1 to GSH_RING_MAX_SLOTS consecutive
  *   positions.
  * - Producers reserve by one atomic add on gpu_head (a warp once for all its threads). They write
- *   position i only when i < cpu_tail + n_slots, by the cached gpu_tail when that is enough. Who
- *   has reserved waits for nothing but this room before it has written.
+ *   position i only when i < cpu_tail + n_slots, by the cached gpu_tail when that is enough. A
+ *   producer that has reserved waits only for this room before it has written.
  * - Every 8-byte word validates itself: its bit 63 is GSH_RING_LAP_BIT(i). Slots start zeroed
  *   and are never cleared; the reader takes a request when all its words carry the lap's bit. So
  *   nothing depends on how the bus joins or orders the stores.

@@ -54,7 +54,7 @@ struct gsh_transport_ops {
     const char *name;
     size_t message_max; /* bytes of header and data of one message, together; at least 4096 */
 
-    /* This PE's address, to be carried to every other PE by whatever means; owned by t. */
+    /* This PE's address, to be carried to every other PE; owned by t. */
     enum gsh_result (*address)(struct gsh_transport *t, const void **blob, size_t *bytes);
     /* The address of another PE, copied. Connecting waits for the first operation. */
     enum gsh_result (*set_peer)(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
@@ -101,7 +101,7 @@ struct gsh_transport_ops {
     /* Before sleeping on it: true when nothing is left to do now. */
     bool (*arm)(struct gsh_transport *t);
 
-    /* Nobody needs this PE any more (a barrier came first). Accepts a half-made transport. */
+    /* No PE needs this one any more (a barrier came first). Accepts a half-made transport. */
     void (*destroy)(struct gsh_transport *t);
 };
 
@@ -113,7 +113,7 @@ struct gsh_transport {
 };
 
 /* The reference: memcpy between PEs of one process. Operations complete late and in an order
- * shuffled by `GSHMEM_LOOP_SEED`, so that whoever relies on more than is promised is caught. */
+ * shuffled by `GSHMEM_LOOP_SEED`, so that code which relies on more than the contract is caught. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_transport_loop_create(const struct gsh_transport_options *options, struct gsh_transport **out);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives (OpenSHMEM 1.5, 9.11) as templates over the group that makes the call: a thread, a
  * warp, a block, or several blocks (group_grid, group_blocks). All members of the team make the
- * same calls on a lane in the same order, with the same arguments but for dest and source, by
- * groups with the same number of blocks. Calls on other lanes, or of other teams, may be under way
- * at the same time.
+ * same calls on a lane in the same order, with the same arguments except dest and source, by groups
+ * with the same number of blocks. Calls on other lanes, or of other teams, may be under way at the
+ * same time.
  *
  * On return this PE's dest is complete and its source may be changed; what other members' calls
  * have done is not known, and other puts are not ordered. They return 0, or
@@ -135,7 +135,7 @@ __device__ __forceinline__ void check_calls(const coll_call<C> &, G, uint64_t, u
 }
 #endif
 
-/* Checking builds: dest and source are symmetric, for so many bytes. */
+/* Checking builds: dest and source are symmetric for that many bytes. */
 template <class C>
 __device__ __forceinline__ void check_places(const coll_call<C> &k, const void *dest,
                                              uint64_t dest_bytes, const void *source,
@@ -261,7 +261,7 @@ __device__ __forceinline__ int collectmem(const C &c, G g, Team team, void *dest
     return GSHMEMX_SUCCESS;
 }
 
-/* Member i's block j goes to member j's block i, each of so many bytes. */
+/* Member i's block j goes to member j's block i; each has that many bytes. */
 template <class C, class G, class Team>
 __device__ __forceinline__ int alltoallmem(const C &c, G g, Team team, void *dest,
                                            const void *source, size_t bytes, int lane = 0,

@@ -133,7 +133,7 @@ inline float to_float(half_bits x)
     uint32_t sign = (uint32_t)(x.bits & 0x8000u) << 16, rest = x.bits & 0x7fffu;
     if (rest >= 0x7c00u) /* infinite, or not a number */
         return bit_cast<float>(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
-    if (rest < 0x400u) /* zero or subnormal: so many 2^-24 */
+    if (rest < 0x400u) /* zero or subnormal: a multiple of 2^-24 */
         return bit_cast<float>(sign | bit_cast<uint32_t>((float)rest * 0x1p-24f));
     return bit_cast<float>(sign | ((rest << 13) + ((127u - 15u) << 23)));
 }
@@ -146,7 +146,7 @@ inline half_bits to_half(float x)
         return {(uint16_t)(sign | 0x7e00u)};
     if (rest >= 0x477ff000u) /* rounds to what is too large */
         return {(uint16_t)(sign | 0x7c00u)};
-    if (rest < 0x38800000u) { /* subnormal: the addition rounds to so many 2^-24 */
+    if (rest < 0x38800000u) { /* subnormal: the addition rounds to a multiple of 2^-24 */
         float sum = bit_cast<float>(rest) + 0.5f;
         return {(uint16_t)(sign | (uint16_t)(bit_cast<uint32_t>(sum) - 0x3f000000u))};
     }
@@ -212,7 +212,7 @@ template <class T, class V> struct sum_of {
     }
 };
 
-/* The same of bits: by words, whatever the elements are. */
+/* The same for bits, by words, for elements of any type. */
 template <class V> struct sum_of<raw_bits, V> {
     typedef typename integer_of<sizeof(V) < 8 ? sizeof(V) : 8, false>::type piece;
     static constexpr int n = sizeof(V) / sizeof(piece);

@@ -8,8 +8,8 @@
  * nodes are those with its number there, modulo how many there are.
  *
  * The work area has two halves; a piece goes into half e mod 2, e being the lane's epoch before the
- * barrier that follows the puts. Who has passed that barrier knows that all have come to it, and so
- * have read what the barrier before it was about: the other half is free. */
+ * barrier that follows the puts. A member that has passed that barrier knows that all have come to
+ * it, and so have read what the barrier before it announced: the other half is free. */
 #ifndef GSHMEM_COLL_FAR_CUH
 #define GSHMEM_COLL_FAR_CUH
 
@@ -25,7 +25,7 @@ namespace gshmem
 namespace detail
 {
 
-/* A put to a member, whose completion is left to the barrier that follows; to this PE, too. */
+/* A put to a member, this PE included. Its completion is left to the barrier that follows. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void put_to(coll_call<C> k, G, uint8_t *dest, const uint8_t *source,
                                           uint64_t bytes, int member)

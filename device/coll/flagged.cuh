@@ -9,10 +9,9 @@
  * only this PE writes it.
  * - In each call every member sends every other at least one word, and waits for all that every
  *   other sends it. So a member that has made call e knows that the others have begun it and have
- *   made call e - 1: nobody looks at buffer (e + 1) mod 2 any more, and call e + 1 may write it.
+ *   made call e - 1: no member looks at buffer (e + 1) mod 2 any more, and call e + 1 may write it.
  * - Flags come again after 2^32 calls. A word that none of these has written may then be taken for
- * a new one: the only case is a slot's line that was used last exactly 2^32 calls before.
- */
+ * a new one: the only case is a slot's line that was used last exactly 2^32 calls before. */
 #ifndef GSHMEM_FLAGGED_CUH
 #define GSHMEM_FLAGGED_CUH
 
@@ -97,7 +96,7 @@ template <class C> struct flagged {
         return lane == 0 ? t.wide_off
                          : t.slots_off + (uint64_t)(lane - 1) * 2 * t.n_near * t.slot_bytes;
     }
-    /* Whether so many bytes fit into a slot of that lane. */
+    /* Whether that many bytes fit into a slot of that lane. */
     static __device__ __forceinline__ bool fits(const gsh_team_state &t, int lane, uint64_t bytes)
     {
         return bytes <= slot_bytes(t, lane) / 2;
@@ -137,7 +136,7 @@ template <class C> struct flagged {
         return (uint32_t)(v.low >> 32) == flag && (uint32_t)(v.high >> 32) == flag;
     }
 
-    /* Before the first line: the threads have the count, and have joined; who comes next finds the
+    /* Before the first line: the threads have the count, and have joined; the next call finds the
      * new one. */
     template <class G> __device__ __forceinline__ void begin(G g) const
     {
@@ -196,7 +195,7 @@ __device__ __forceinline__ void flagged_send(const flagged<C> &f, G g, uint32_t 
 }
 
 /* Every member sends n_lines lines of outgoing(member, line) to each other, and gets as many, for
- * each of which incoming(member, line, data) is called; for its own lines, too. */
+ * each of which incoming(member, line, data) is called; for its own lines as well. */
 template <class C, class G, class Out, class In>
 __device__ __forceinline__ void flagged_exchange(const flagged<C> &f, G g, uint32_t n_lines,
                                                  Out outgoing, In incoming)

@@ -2,8 +2,8 @@
  * The collectives that only move data: broadcast, fcollect, collect, alltoall, alltoalls; by bytes.
  * Ways, of which choose.cuh takes one:
  * - flagged: one flight of data that carry their flags (flagged.cuh);
- * - direct: everybody has come; each member stores what it has straight into the others' dest; all
- *   have done so;
+ * - direct: all members have come; each stores what it has straight into the others' dest; all have
+ *   done so;
  * - far, where some member cannot be mapped: the same by puts, between barriers of the team. */
 #ifndef GSHMEM_COLL_MOVE_CUH
 #define GSHMEM_COLL_MOVE_CUH
@@ -25,7 +25,7 @@ template <class T> __device__ __forceinline__ T *plus(T *p, uint64_t bytes)
     return reinterpret_cast<T *>(reinterpret_cast<uint64_t>(p) + bytes);
 }
 
-/* The calling block's share of so many bytes, in whole lines of the cache. */
+/* The calling block's share of that many bytes, in whole lines of the cache. */
 struct share {
     uint64_t begin, bytes;
 };

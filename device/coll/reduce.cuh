@@ -167,7 +167,7 @@ __device__ inline void add_up_all(const coll_call<C> &k, G g, T *dest, const T *
                                    to_all, who);
 }
 
-/* Member m's part of nelems elements: whole vectors, but for the last. */
+/* Member m's part of nelems elements: whole vectors, except in the last. */
 struct part {
     uint64_t begin, n;
 };

@@ -14,15 +14,15 @@
 
 #define DEFAULT_STACK_BYTES (128u << 10)
 
-/* Stacks are kept for the next block. When the process has more than so many, each block gives
+/* Stacks are kept for the next block. When the process has more than this many, each block gives
  * back all but a few; a used stack takes some 8 KiB of memory. */
 #define MAX_STACKS  16384
 #define KEPT_STACKS 128u
 
 #define WARP_SIZE 32u
 
-/* Rounds of a block in which all its threads only spin: so many with a pause, so many more with a
- * yield of the core; after that it sleeps for a quarter of the time it has waited, within these
+/* Rounds of a block in which all its threads only spin: this many with a pause, this many more with
+ * a yield of the core; after that it sleeps for a quarter of the time it has waited, within these
  * limits. With 4 PEs of 64 such blocks on two cores, sleeping costs less than a core. The pauses
  * are about half a microsecond, several times what a PE on another core takes to answer: a system
  * call between two looks would be most of such a wait. Where help has work, which is pause enough,
@@ -275,7 +275,7 @@ GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
 {
     uint32_t round = b->idle_rounds++;
     b->idle_yields = 0;
-    /* Under the thread sanitizer it would write to the CUDA thread's stack as somebody else. */
+    /* Under the thread sanitizer it would write to the CUDA thread's stack as another thread. */
     bool is_helped = b->config->help && !gsh_tsan_is_on() && help(b);
     uint32_t first = is_helped ? HELP_ROUNDS : PAUSE_ROUNDS;
     if (round < first) {

@@ -29,14 +29,14 @@ struct gsh_cpu_device;
 struct CUevent_st;
 struct CUstream_st;
 
-/* Of so many looks a thread remembers what it saw. */
+/* A thread remembers what it saw in this many polls. */
 enum { GSH_CPU_LOOKS = 4 };
 
 struct gsh_cpu_uint3 {
     unsigned x, y, z;
 };
 
-/* One CUDA thread. The executor writes it before the kernel starts; constant afterwards, but for
+/* One CUDA thread. The executor writes it before the kernel starts; constant afterwards, except
  * `worked`, `has_news` and `looks`. */
 struct gsh_cpu_thread {
     struct gsh_cpu_uint3 thread_idx, block_idx;

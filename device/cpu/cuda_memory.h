@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CUDA's memory, copies and symbols for the CPU device. All memory is host memory; what CUDA
- * promises about order, and about when a buffer may be used again, holds here, too. */
+ * promises about order, and about when a buffer may be used again, holds here as well. */
 #ifndef GSHMEM_CUDA_MEMORY_H
 #define GSHMEM_CUDA_MEMORY_H
 

@@ -163,7 +163,7 @@ inline void __nanosleep(unsigned)
     gshmemx_cpu_yield();
 }
 
-/* Nanoseconds, whatever the core's clock. */
+/* Nanoseconds, independent of the core's clock. */
 inline long long clock64()
 {
     struct timespec t;

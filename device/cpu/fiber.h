@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A stack that code can leave in the middle and come back to. Tells the sanitizers about each
- * switch: to the thread sanitizer a fiber is a thread. Who runs when is the caller's (block.c). */
+ * switch: to the thread sanitizer a fiber is a thread. The caller decides which one runs when
+ * (block.c). */
 #ifndef GSH_FIBER_H
 #define GSH_FIBER_H
 

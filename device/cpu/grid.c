@@ -18,7 +18,7 @@
 /* The same under the thread sanitizer, which makes everything slower and threads dear. */
 #define LOOK_EVERY_TSAN_S 2
 
-/* Blocks at a time of a launch that is not collective, as a GPU has a limit, too. */
+/* The most blocks at a time of a launch that is not collective; a GPU has a limit as well. */
 #define MAX_RESIDENT 2048u
 
 /* Under the thread sanitizer two blocks on one OS thread look ordered: each gets its own, as far

@@ -8,8 +8,8 @@
 #include "device/cpu/here.h"
 #include "device/cpu/stream.h"
 
-/* Looks in vain: so many with a pause, so many more with a yield of the core; then it sleeps for a
- * quarter of the time it has waited, within these limits. */
+/* Failed polls: this many with a pause, this many more with a yield of the core; then it sleeps for
+ * a quarter of the time it has waited, within these limits. */
 #define PAUSE_ROUNDS 256u
 #define YIELD_ROUNDS 2000u
 #define MIN_SLEEP_NS 5000u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Says which kernel's stack overflowed, where else the process would die of signal 11 alone. The
- * handler is there while the executor has threads; other faults go to who handled them before, and
- * the sanitizers, which word a fault themselves, are left alone. */
+ * Says which kernel's stack overflowed, where the process would otherwise die of a bare signal 11.
+ * The handler is there while the executor has threads; other faults go to the handler that was
+ * there before, and the sanitizers, which report faults themselves, are left alone. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned n_threads;       /* under lock, as what follows */
-static bool is_kept;             /* somebody's handler stands above ours and may call it */
+static bool is_kept;             /* another handler was installed over ours and may call it */
 static struct sigaction earlier; /* read by the handler, which is not installed while it changes */
 static __thread void *signal_stack; /* the calling thread's, NULL: it has one of its own or none */
 
@@ -29,7 +29,8 @@ static uintptr_t stack_pointer(const ucontext_t *u)
 #endif
 }
 
-/* A frame larger than the guard page may step over it: then the stack pointer lies below, too. */
+/* A frame larger than the guard page may step over it: then the stack pointer lies below it as
+ * well. */
 static bool is_overflow(const struct gsh_fiber *fiber, uintptr_t address, uintptr_t sp)
 {
     uintptr_t bottom = (uintptr_t)fiber->stack, guard = (uintptr_t)fiber->mapping;
@@ -46,7 +47,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
     } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
         earlier.sa_handler(sig);
     } else {
-        /* As if we had not been here: the fault comes again, or the signal that somebody sent. */
+        /* As if we had not been here: the fault comes again, or the signal that was sent. */
         signal(sig, SIG_DFL);
         if (info->si_code <= 0) {
             raise(sig);

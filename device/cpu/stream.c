@@ -21,7 +21,7 @@ struct CUstream_st {
     unsigned n_waiters;
     pthread_t thread;
     pthread_cond_t work; /* something was enqueued, or closing */
-    pthread_cond_t done; /* n_done has changed and somebody waits */
+    pthread_cond_t done; /* n_done has changed and a thread waits */
     struct item *head, **tail;
     uint64_t n_enqueued, n_done; /* n_done: also read without the lock */
     uint64_t default_seen;    /* blocking streams: waits for the default stream up to here are in */
@@ -288,7 +288,7 @@ int gshmemx_cpu_stream_enqueue(struct CUstream_st *stream, void (*function)(void
     return enqueue(resolve(stream), create_item(function, arg, arg_bytes), NULL);
 }
 
-/* The default stream is done when the blocking ones are, too. */
+/* The default stream is done when the blocking ones are done as well. */
 static bool is_done(const struct CUstream_st *s)
 {
     if (s->n_done < s->n_enqueued || s != s->device->default_stream) {

@@ -115,7 +115,7 @@ GSH_NO_TSAN uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uin
 {
     struct gsh_cpu_thread *self = gsh_block_need_thread("a call of a warp");
     struct gsh_cpu_block *b = self->block;
-    if (!b) { /* the one lane that there is */
+    if (!b) { /* the only lane */
         return kind == GSH_CPU_BALLOT                                   ? value != 0
                : kind == GSH_CPU_MATCH_ANY || kind == GSH_CPU_MATCH_ALL ? 1
                                                                         : value;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives (OpenSHMEM 1.5, 9.11): prototypes stamped from the type table. NAME ranges over the
- * table's names.
+ * Collectives (OpenSHMEM 1.5, 9.11): prototypes stamped from
+ * the type table. NAME ranges over the table's names.
  *
  * Collective over the team: all members make the same calls on it in the same order, with the same
- * nelems (but of collect), root and types. Calls on different teams may be under way at the same
- * time, from other streams and blocks; calls on one team may not, unless kernels use its lanes.
- * Host calls meet host calls and calls on a stream; calls in kernels meet calls in kernels, by the
- * same kind of group. dest and source are symmetric, and do not overlap where nothing else is said.
+ * nelems (except collect), root and types. Calls on different teams may be under way at the same
+ * time, from other streams and blocks. Calls on one team may not, unless kernels use its lanes.
+ * Host calls meet host calls and calls on a stream; calls in kernels meet calls in kernels made by
+ * the same kind of group. dest and source are symmetric and do not overlap unless the call allows
+ * it.
  *
  * On return, or when the stream goes on, this PE's dest is complete and its source may be changed.
- * Nothing is said about other members' calls or other puts: that is barrier's. Results have the
- * same bits on every PE and in every run with the same team; half and bfloat16 are added up in
- * float, and rounded once, or, in a long reduce over several nodes, once more for each node. They
- * return 0, or an error, on all members, when the team or root does not exist. */
+ * That says nothing about other members' calls or other puts; use a barrier for those. Results have
+ * the same bits on every PE and in every run with the same team. half and bfloat16 are added up in
+ * float and rounded once or, in a long reduce over several nodes, once more for each node. The
+ * calls return 0, or an error on all members if the team or root does not exist. */
 #ifndef GSHMEM_COLLECTIVES_H
 #define GSHMEM_COLLECTIVES_H
 
@@ -51,18 +52,20 @@ COMPLEX(complexd, gshmem_complexd_t, prod)
 
 GSHMEM_HD_BEGIN
 
-/* dest on every member becomes the root's source; PE_root is its number in the team. dest == source
- * is allowed. */
+/* Copies the root's source to dest on every member. PE_root is its number in the team. dest may
+ * equal source. */
 int gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source, size_t bytes,
                         int PE_root);
-/* All members' sources, one after the other in the order of the team: as many elements as each
- * gives (collect), or the same number from each (fcollect, where source may be this PE's place in
- * dest). */
+/* Concatenates all members' sources in the order of the team. Each member gives as many elements
+ * as it likes (collect), or all give the same number (fcollect). In fcollect source may be this
+ * PE's place in dest. */
 int gshmem_collectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes);
 int gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes);
-/* Block j of member i's source becomes block i of member j's dest; blocks of so many bytes. */
+/* Block j of member i's source goes to block i of member j's dest. All blocks have that many
+ * bytes, or elements. */
 int gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source, size_t bytes);
-/* The same for elements (here bytes) that lie dst and sst elements apart, both at least 1. */
+/* As alltoall, for elements (here bytes) that lie dst apart in dest and sst apart in source, both
+ * at least 1. */
 int gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                         ptrdiff_t sst, size_t bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launching kernels from one source for both devices (C++17). Under nvcc these are CUDA's launches,
- * made in the caller's translation unit since libgshmem does not link the CUDA runtime; for the CPU
- * device they go to its executor. Arguments are copied at the call. */
+ * Launches kernels of either device from one source (C++17). Under nvcc these are CUDA's launches,
+ * made in the caller's translation unit because libgshmem does not link the CUDA runtime; for the
+ * CPU device they go to its executor. Arguments are copied at the call. */
 #ifndef GSHMEM_LAUNCH_H
 #define GSHMEM_LAUNCH_H
 
@@ -13,8 +13,8 @@
 #include "device/cpu/cuda_names.h"
 #endif
 
-/* In a kernel: declares `T *name`, the block's dynamic shared memory, aligned to 16 bytes at least.
- * All names and types of a kernel mean the same bytes. */
+/* In a kernel, declares `T *name` as the block's dynamic shared memory, aligned to at least 16
+ * bytes. All such declarations of a kernel name the same bytes. */
 #if defined(__CUDACC__)
 extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
 #define GSHMEM_DYNAMIC_SHARED(T, name) T *name = reinterpret_cast<T *>(gshmem_dynamic_shared)
@@ -23,24 +23,24 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
 #endif
 
 /* gshmem_launch(kernel, grid, block, smem, stream, args...) is kernel<<<grid, block, smem,
- * stream>>>(args...): args are converted to the kernel's parameter types. Returns cudaSuccess or
- * why the launch was refused. For any thread of the host; smem is the block's dynamic shared memory
- * in bytes. Not collective, and it completes no device set-up: a kernel that makes gshmem's calls
- * is launched after that.
+ * stream>>>(args...): args are converted to the kernel's parameter types, and smem is the block's
+ * dynamic shared memory in bytes. Returns cudaSuccess, or why the launch was refused. Any host
+ * thread may call it. It is not collective and does not complete device set-up: launch kernels that
+ * make gshmem's calls after that.
  *
  * gshmemx_collective_launch launches a kernel that synchronises across the grid or across PEs: all
- * its blocks run at the same time. Called by each PE that takes part, with its own arguments;
+ * its blocks run at the same time. Each PE that takes part calls it, with its own arguments. It
  * completes device set-up first. args[i] points to argument i, as for cudaLaunchCooperativeKernel.
  * Returns 0, GSHMEMX_ERROR_INVALID_VALUE, or GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED when the grid
  * does not fit on the device.
  *
- * gshmemx_collective_launch_query_gridsize: the most blocks such a launch may have. (The CPU device
- * says how many its cores run at once, and accepts more, which take turns.)
+ * gshmemx_collective_launch_query_gridsize: returns the most blocks that such a launch may have.
+ * The CPU device says how many its cores run at once; it accepts more, which take turns.
  *
- * Both take the kernel or (const void *)kernel, written in the call: where kernels are compiled for
- * the CPU device both calls are macros too, which leave out the cast, since the types of the
- * kernel's parameters say how many bytes each argument has. An address in a variable works under
- * nvcc only; elsewhere the compiler refuses it. */
+ * Both take the kernel, or (const void *)kernel written in the call. Where kernels are compiled for
+ * the CPU device both are macros that remove the cast, because the types of the kernel's parameters
+ * say how many bytes each argument has. An address in a variable works under nvcc only; elsewhere
+ * the compiler refuses it. */
 
 namespace gshmem
 {
@@ -52,7 +52,7 @@ template <class T> struct same {
     using type = T;
 };
 
-/* Completes device set-up where there is a PE; a program may launch before it makes one. */
+/* Completes device set-up if there is a PE; a program may launch kernels before it makes one. */
 inline int setup_for_launch()
 {
     return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ? 0 : gshmemx_device_setup();

@@ -23,12 +23,16 @@ GSHMEM_HD_BEGIN
 #undef GSHMEM_CALL
 #undef GSHMEM_CTX
 
-/* Waits and tests on this PE's own memory (9.8): ivar is symmetric, changed by other PEs' p,
- * AMOs or signals, not by a put of several, which promises nothing of its order. status[i] != 0
- * leaves ivars[i] out (NULL: none left out). wait_until_any and test_any return the index found,
- * SIZE_MAX when there is none (or all are left out); _some fills indices[] and returns how many;
- * _vector compares ivars[i] with cmp_values[i]. test returns non-zero when the comparison holds
- * (test_all: for all). */
+/* Waits for, and tests of, words in this PE's own memory (9.8). ivar is symmetric. Other PEs
+ * change it by p, an AMO or a signal; a put of several elements promises nothing about the order
+ * in which they arrive.
+ *
+ * cmp is a GSHMEM_CMP_. status[i] != 0 leaves ivars[i] out; status NULL leaves none out. A test
+ * returns non-zero when the comparison holds (test_all: for all of them). wait_until_any and
+ * test_any return the index of a word for which it holds, SIZE_MAX if there is none or all are
+ * left out. The _some forms fill in indices[] and return how many. The _vector forms compare
+ * ivars[i] with cmp_values[i]. What was written before the matching p, AMO or signal is visible
+ * when a wait returns or a test succeeds. */
 #define WAIT(NAME, T)                                                                             \
     void gshmem_##NAME##_wait_until(T *ivar, int cmp, T cmp_value);                               \
     void gshmem_##NAME##_wait_until_all(T *ivars, size_t nelems, const int *status, int cmp,      \

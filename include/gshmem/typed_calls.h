@@ -3,8 +3,20 @@
  * after it has said what the names are, GSHMEM_CALL, and what the first parameter is, GSHMEM_CTX.
  * NAME ranges over the type table's names, BITS over 8 16 32 64 128. */
 
-/* NAME_{p,g,put,get,iput,iget,put_nbi,get_nbi,put_signal,put_signal_nbi} (9.5, 9.8).
- * iput, iget: element i goes from source[i * sst] to dest[i * dst]; strides of at least 1. */
+/* Remote memory access by type (9.5, 9.8). dest of a put and source of a get are symmetric and lie
+ * on PE `pe`; the other side is this PE's. nelems counts elements; 0: nothing happens, but a signal
+ * is changed.
+ *
+ *  p, g            one value; p returns at once, and the element arrives whole
+ *  put, get        nelems elements; the source may be reused, the data of a get are there
+ *  put_nbi         source must not change, and
+ *  get_nbi         dest must not be read, until quiet
+ *  iput, iget      element i goes from source[i * sst] to dest[i * dst]; strides of at least 1
+ *  put_signal      put, then change the signal at sig_addr on the same PE by sig_op; a reader that
+ *                  sees the signal sees these data, but not necessarily those of earlier calls
+ *  put_signal_nbi  the same, and source must not change until quiet
+ *
+ * A put that has returned has not necessarily arrived: fence orders, quiet completes. */
 #define RMA(NAME, T)                                                                               \
     void GSHMEM_CALL(NAME##_p)(GSHMEM_CTX T * dest, T value, int pe);                              \
     T GSHMEM_CALL(NAME##_g)(GSHMEM_CTX const T *source, int pe);                                   \
@@ -61,8 +73,11 @@ GSHMEM_TYPES_RMA(BLOCKS)
 GSHMEM_SIZES(SIZED)
 #undef SIZED
 
-/* Atomics (9.7): on the word at the symmetric address, on pe; aligned to its size. The fetching
- * forms return the value before. */
+/* Atomics (9.7) on the word at the symmetric address dest (or source) on PE `pe`, which is aligned
+ * to its size. Each is atomic with every other gshmem atomic on that word, from any PE, host or
+ * kernel, by any route, and orders nothing else: fence orders it after earlier puts. The fetching
+ * forms return the value that was there before; the others return at once. compare_swap stores
+ * value only if the word equals cond. */
 #define AMO(NAME, T)                                                                         \
     T GSHMEM_CALL(NAME##_atomic_compare_swap)(GSHMEM_CTX T * dest, T cond, T value, int pe); \
     T GSHMEM_CALL(NAME##_atomic_fetch_inc)(GSHMEM_CTX T * dest, int pe);                     \

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* half and bfloat16 are CUDA's own types wherever C++ finds CUDA's headers; the CPU device has
+/* half and bfloat16 are CUDA's own types wherever C++ finds CUDA's headers. The CPU device has
  * types of the same names. */
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE) && !defined(__CUDACC__)
 #define GSHMEM_HALF_TYPES 1
@@ -147,7 +147,7 @@ enum {
     GSHMEM_CMP_GE = 5,
 };
 
-/* What memory is for, ORed: gshmem_malloc_with_hints. */
+/* What memory is for, ORed; see gshmem_malloc_with_hints. */
 #define GSHMEM_MALLOC_ATOMICS_REMOTE 1L
 #define GSHMEM_MALLOC_SIGNAL_REMOTE  2L
 
@@ -172,26 +172,26 @@ typedef int32_t gshmem_team_t;
 #define GSHMEMX_TEAM_NEAR     ((gshmem_team_t)4) /* the near PEs; the same as SHARED */
 #define GSH_TEAM_N_PREDEFINED 5
 
-/* What a team is to have besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that
- * count; the others have their defaults. */
+/* What a team has besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that count;
+ * the others keep their defaults. */
 typedef struct {
-    int num_contexts; /* that the program wants on it at a time: a wish, not a limit; default 0 */
-    /* Lanes, up to 1024: barriers and collectives of the team that may be under way at the same
-     * time, in blocks of one kernel or on streams; default 1. */
+    int num_contexts; /* how many the program wants at a time: a wish, not a limit; default 0 */
+    /* Lanes, 1 to 1024: how many barriers and collectives of the team may be under way at the same
+     * time, in blocks of one kernel or on streams. Default 1. */
     int num_lanes;
 } gshmem_team_config_t;
 #define GSHMEM_TEAM_NUM_CONTEXTS 1L
 #define GSHMEMX_TEAM_NUM_LANES   2L
 
 /* A communication context (OpenSHMEM 1.5, 9.5): puts, gets and atomics that are ordered and
- * completed apart from those of other contexts. A value, which host code and kernels copy freely.
- */
+ * completed apart from those of other contexts. A value that host code and kernels copy freely. */
 typedef struct gshmem_ctx *gshmem_ctx_t;
-#define GSHMEM_CTX_DEFAULT ((gshmem_ctx_t)0) /* of the calls without a context; on all PEs */
+#define GSHMEM_CTX_DEFAULT \
+    ((gshmem_ctx_t)0) /* the one that calls without a context use; on all PEs */
 #define GSHMEM_CTX_INVALID ((gshmem_ctx_t)(intptr_t)-1)
-/* Options, which promise something: */
+/* Options; each is a promise by the program. */
 #define GSHMEM_CTX_SERIALIZED 1L /* the program's threads use the context one at a time */
-#define GSHMEM_CTX_PRIVATE    2L /* the thread that makes it alone uses it */
+#define GSHMEM_CTX_PRIVATE    2L /* only the thread that makes it uses it */
 #define GSHMEM_CTX_NOSTORE    4L /* quiet and fence are not called on it, except by destroy */
 
 /* gshmemx_init_status. */
@@ -201,7 +201,7 @@ enum {
     GSHMEM_STATUS_IS_INITIALIZED = 2,  /* the device is set up, too */
 };
 
-/* What calls with an int result return. gshmemx_error_string words them. */
+/* Results of calls that return int. gshmemx_error_string puts them in words. */
 enum {
     GSHMEMX_SUCCESS = 0,
     GSHMEMX_ERROR_INVALID_VALUE = 1,
@@ -218,15 +218,16 @@ enum {
     GSHMEMX_INIT_THREAD_PES = 1,
     GSHMEMX_INIT_WITH_MPI_COMM = 2,
     GSHMEMX_INIT_WITH_UNIQUEID = 8,
-    /* Beside a start-up flag or alone: the program's host code loads and stores symmetric memory.
-     * The device is the CPU unless GSHMEM_DEVICE or CUDA kernels in the program say otherwise.
-     * There, where PEs are processes, the globals and statics of the program itself (not of its
-     * libraries) are symmetric from the end of init to finalize: the same program on all PEs. No
-     * thread may write them during either, and a forked child shares them. */
+    /* With a start-up flag or alone: the program's host code loads and stores symmetric memory.
+     * The device is then the CPU, unless GSHMEM_DEVICE or CUDA kernels in the program say
+     * otherwise. On the CPU device, where PEs are processes, the globals and statics of the
+     * program itself (not of its libraries) are symmetric from the end of init to finalize; all
+     * PEs must run the same program. No thread may write them during init or finalize, and a
+     * forked child shares them. */
     GSHMEMX_INIT_STATIC_DATA = 256,
 };
 
-/* Filled by gshmemx_get_uniqueid in one process, carried to the others by the user. */
+/* gshmemx_get_uniqueid fills it in one process; the program carries it to the others. */
 typedef struct {
     int version;
     char internal[124];
@@ -259,7 +260,8 @@ typedef struct {
     gshmemx_init_args_t args;
 } gshmemx_init_attr_t;
 
-/* A struct's version is (1 << 16) + its size: the library refuses one it does not know. */
+/* A struct's version is (1 << 16) + its size. The library refuses versions that it does not know.
+ */
 #define GSHMEMX_STRUCT_VERSION(type) ((1 << 16) + (int)sizeof(type))
 #define GSHMEMX_UNIQUEID_INITIALIZER                \
     {                                               \
@@ -295,7 +297,7 @@ typedef struct {
     size_t committed;    /* physical memory behind it now */
     size_t used;         /* owned by the user's allocations, alignment included */
     size_t largest_free; /* the largest block malloc could give, growth included */
-    size_t high_water;   /* the most that `used` has been */
+    size_t high_water;   /* the most that `used` has been so far */
     size_t overhead;     /* the library's own part */
 } gshmemx_heap_info_t;
 

@@ -31,7 +31,7 @@ static void note_call(struct gsh_proxy *proxy)
     __atomic_store_n(&proxy->n_host_calls, proxy->n_host_calls + 1, __ATOMIC_RELAXED);
 }
 
-/* Release: whoever sees the number sees the request to be the engine's, too. */
+/* Release: a thread that sees the number also sees that the request is the engine's. */
 static void count_request(struct gsh_proxy *proxy, gsh_context ctx)
 {
     gsh_store_release_u64(&proxy->n_requests[ctx], proxy->n_requests[ctx] + 1);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum gsh_message_kind {
-    GSH_MESSAGE_ACK,        /* nothing but its acks */
+    GSH_MESSAGE_ACK,        /* only its acks */
     GSH_MESSAGE_MAIL,       /* of the runtime: tag, data */
     GSH_MESSAGE_NOTICE,     /* of the runtime: data, for options.notice */
     GSH_MESSAGE_AMO,        /* amo */
@@ -34,7 +34,7 @@ struct gsh_message {
     uint8_t amo_op;     /* AMO, PUT_SIGNAL: enum gsh_amo_op */
     uint8_t word_bytes; /* AMO */
     uint8_t is_fetch;   /* AMO: answered by VALUE */
-    uint32_t acks;      /* so many more of the receiver's messages have changed memory here */
+    uint32_t acks;      /* how many more of the receiver's messages have changed memory here */
     uint64_t task;      /* the asker's; its answer brings it back */
     uint64_t at;        /* GET, IGET: bytes, elements of the task before this part; likewise back */
     uint64_t off;       /* in the receiver's heap */

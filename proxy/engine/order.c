@@ -142,8 +142,8 @@ static void enqueue(struct gsh_engine_peer *peer, struct gsh_task *task)
     }
 }
 
-/* Whether a FENCE or QUIET is about requests to the peer: those of its context and its source. A
- * host thread's is about those of kernels, too, which the rings have given out before. */
+/* Whether a FENCE or QUIET covers requests to the peer: those of its context and its source. A host
+ * thread's also covers those of kernels that were taken from the rings before. */
 static bool is_about(const struct gsh_task *task, const struct gsh_engine_peer *peer)
 {
     uint64_t sources = task->source == GSH_SOURCE_HOST ? UINT64_MAX : UINT64_C(1) << task->source;

@@ -93,7 +93,7 @@ enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct
     return GSH_OK;
 }
 
-/* Messages that this PE has sent leave; nobody hears of it if they cannot. */
+/* Messages that this PE has sent leave; if they cannot, no error is reported. */
 static void close_down(struct gsh_proxy *proxy)
 {
     uint64_t start_ns = gsh_now_ns();

@@ -48,8 +48,8 @@ struct gsh_task {
                                * puts: copies to come */
     uint8_t source;           /* a ring's number, or GSH_SOURCE_HOST */
     bool needs_fence;         /* a FENCE came between it and the one before */
-    bool is_posted;           /* host's: nobody waits for it, it goes back to its pool */
-    bool is_done;             /* for whoever submitted it */
+    bool is_posted;           /* host's: no thread waits for it, it goes back to its pool */
+    bool is_done;             /* for the submitter */
     struct gsh_link flight;   /* host's: in proxy.flight until it is done */
     uint64_t flight_sequence; /* host's: grows */
 };
@@ -65,7 +65,7 @@ struct gsh_engine_peer {
     uint64_t puts_posted, puts_flushed, flush_target;
     uint64_t newest_sent;   /* the number, by main's `sent`, of its newest message */
     uint64_t newest_staged; /* the number, by main's stage.n_begun, of its newest put of staging */
-    uint64_t native_after;  /* native tasks wait until so many messages are acknowledged */
+    uint64_t native_after;  /* native tasks wait until this many messages are acknowledged */
     struct gsh_queue queue, flush_wait, ack_wait;
     struct gsh_op flush_op;
     struct gsh_proxy *proxy;

@@ -30,7 +30,7 @@ static inline void gsh_task_done(struct gsh_task *task)
 {
     task->request.done(&task->request);
 }
-/* A piece of a get by messages, of so many bytes or elements in all, is in its dest. */
+/* A piece of a get by messages, of that many bytes or elements in all, is in its dest. */
 void gsh_task_take_part(struct gsh_engine_peer *peer, struct gsh_task *task, uint64_t total);
 
 #endif

@@ -22,8 +22,8 @@
 #define POLITE_TURNS 64u
 /* While host threads make calls they progress by themselves, and lock and core are better left to
  * them: the thread looks only so often whether that is still so. A request that comes just after
- * the last call waits so long. Where there are fewer cores than threads each look takes one from
- * somebody: at 50 us a put between hosts took twice as long over TCP as at 250 us. */
+ * the last call waits so long. Where there are fewer cores than threads each poll takes one from
+ * another thread: at 50 us a put between hosts took twice as long over TCP as at 250 us. */
 #define POLITE_NS       250000
 #define POLITE_SLACK_NS 1000u
 
@@ -75,7 +75,7 @@ static void go_to_sleep(struct gsh_proxy *proxy)
     if (__atomic_exchange_n(&proxy->is_asleep, 0, __ATOMIC_ACQ_REL) == 1) {
         return;
     }
-    /* Somebody else cleared it, and has written or is about to. */
+    /* Another thread cleared it, and has written or is about to. */
     while (read(proxy->event_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
     }
 }

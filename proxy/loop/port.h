@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ports, where the loop transport's threads meet: one for each PE, kept until everybody who knows
- * it has gone. */
+ * Ports, where the loop transport's threads meet: one for each PE, kept until every thread that
+ * knows it has gone. */
 #ifndef GSH_LOOP_PORT_H
 #define GSH_LOOP_PORT_H
 

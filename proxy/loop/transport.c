@@ -3,11 +3,11 @@
  * and nothing more: operations complete at some later progress, in an order shuffled by a seed; a
  * put is often complete, its source reusable, long before it is applied.
  *
- * Threads meet in ports only: one for each PE, kept until everybody who knows it has gone. A port
- * has a lock for its messages, and another that keeps its PE's memory from going away during a
+ * Threads meet in ports only: one for each PE, kept until every thread that knows it has gone. A
+ * port has a lock for its messages, and another that keeps its PE's memory from going away during a
  * copy. Copies take that one shared, so it orders no copy before another: the thread sanitizer
- * still sees who relies on more than the order of messages and flushes. Words are copied by atomic
- * release and acquire, as networks write and read them whole; all else by memcpy. */
+ * still sees code that relies on more than the order of messages and flushes. Words are copied by
+ * atomic release and acquire, as networks write and read them whole; all else by memcpy. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,11 +8,11 @@
 #include <string.h>
 #include "proxy/copy.h"
 
-/* A progress call takes at most so many messages from one PE. */
+/* A progress call takes at most this many messages from one PE. */
 #define LETTERS_MAX 4
 
-/* Most puts and gets are as quick as this many calls of progress; one of so many takes long enough
- * for all that should have waited for it to be seen before it. */
+/* Most puts and gets are as quick as this many calls of progress; one in this many takes long
+ * enough for all that should have waited for it to be seen before it. */
 #define DELAY_SHORT  4
 #define DELAY_RARITY 8
 #define DELAY_LONG   400
@@ -234,7 +234,7 @@ enum gsh_result gsh_loop_send(struct gsh_transport *t, int pe, const void *heade
 
 /* ---- progress ---- */
 
-/* The put is complete for whoever asked, long before it is applied. */
+/* The put is complete for its caller long before it is applied. */
 static void tell_early(struct gsh_loop *loop, struct gsh_loop_work *put)
 {
     struct gsh_loop_work *told = copy_source(put) ? malloc(sizeof(*told)) : NULL;

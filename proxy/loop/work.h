@@ -71,7 +71,7 @@ enum gsh_result gsh_loop_send(struct gsh_transport *t, int pe, const void *heade
                               struct gsh_op *op, bool *is_pending);
 unsigned gsh_loop_progress(struct gsh_transport *t);
 bool gsh_loop_arm(struct gsh_transport *t);
-/* Nobody is told. */
+/* No PE is told. */
 void gsh_loop_free_works(struct gsh_link *works);
 
 #endif

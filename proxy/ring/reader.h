@@ -37,7 +37,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_ring_reader_next(struct gsh_ring_reader *re
 GSH_CHECK_RESULT enum gsh_result gsh_ring_reader_poll(struct gsh_ring_reader *reader,
                                                       struct gsh_request *requests, unsigned max,
                                                       unsigned *n);
-/* Whether next() would take something, or fail: for whoever is about to sleep. Cheap. */
+/* Whether next() would take something, or fail: for a thread that is about to sleep. Cheap. */
 bool gsh_ring_reader_is_ready(const struct gsh_ring_reader *reader);
 /* The same in fewer instructions; it may be true although next() takes nothing yet. What is not yet
  * published counts as well. */
@@ -50,7 +50,8 @@ static inline bool gsh_ring_reader_may_be_ready(const struct gsh_ring_reader *re
     return ((word ^ GSH_RING_LAP_BIT(position, reader->n_slots)) & GSH_RING_LAP) == 0 ||
            reader->published != position;
 }
-/* Slots of what was taken may be written again: for whoever stops before next() finds nothing. */
+/* Slots of what was taken may be written again: for callers that stop before next() finds nothing.
+ */
 void gsh_ring_reader_publish(struct gsh_ring_reader *reader);
 /* All requests before this position are complete; never less than before. */
 void gsh_ring_reader_done(struct gsh_ring_reader *reader, uint64_t position);

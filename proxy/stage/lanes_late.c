@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See lanes.h. A job is a record in a queue until some later poll does it: whoever looks at a dest
+ * See lanes.h. A job is a record in a queue until some later poll does it: code that reads a dest
  * or reuses a source too early is caught. */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 
-/* Most polls do this many jobs at most; now and then nothing is done for so many polls. */
+/* Most polls do this many jobs at most; now and then nothing is done for this many polls. */
 #define JOBS_AT_ONCE 4
 #define REST_RARITY  16
 #define REST_POLLS   40

@@ -401,7 +401,7 @@ static unsigned end_copies(struct gsh_proxy *proxy)
     return n;
 }
 
-/* In their order, but for peers that have their share. */
+/* In their order, except for peers that have their share. */
 static unsigned start_queued(struct gsh_proxy *proxy, struct gsh_link *queued,
                              const unsigned *n_free)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * This PE's slots, and who gets them. */
+ * This PE's slots, and which peers get them. */
 #ifndef GSH_STAGE_SLOTS_H
 #define GSH_STAGE_SLOTS_H
 

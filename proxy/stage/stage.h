@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Staging: data of memory that host code or the network cannot reach go through pinned buffers of
- * the two proxies, in pieces, so that piece k is copied out of the source's memory while piece k-1
- * travels and piece k-2 is copied into the dest's. Private to proxy/; state of the engine, and like
- * it under the proxy's lock.
+ * Staging: data in memory that host code or the network cannot reach travel through pinned buffers
+ * of the two proxies, in pieces, so that piece k is copied out of the source's memory while piece
+ * k-1 travels and piece k-2 is copied into the dest's. Private to proxy/; state of the engine, and
+ * like it under the proxy's lock.
  *
  * A proxy with lanes (lanes.h) touches its PE's memory by their jobs only:
  * - an `out` copies a piece out of memory and sends it: of puts (the task's source), or of the
  *   answer to a peer's get. QUEUED -> COPYING -> (PLACED ->) sent.
- * - an `in` does to memory what a message asks, and brings what a get has asked for.
- *   QUEUED -> STARTED -> ended: only then is the message acknowledged, or the get's piece there.
- *   All ins are in one lane, so messages are carried out in the order in which they came, and
- *   acknowledged in it: fences, quiets and signals need nothing more at the target.
+ * - an `in` does to memory what a message asks, and brings what a get has asked for. QUEUED ->
+ *   STARTED -> ended: only then is the message acknowledged, or the get's piece there. All ins are
+ *   in one lane, so messages are carried out in the order in which they came, and acknowledged in
+ *   it: fences, quiets and signals need nothing more at the target.
  *
  * A piece of at most one message is copied to a small buffer and goes in its message. Larger ones
  * (chunks) go from a buffer of the sender to a slot of the receiver, which is memory that the
@@ -20,11 +20,12 @@
  *     takes a buffer; starts the copy; WANT  -> has a slot, now or later: GRANT
  *     copy ended and granted: puts to the slot
  *     the put is flushed: STAGED_PUT or _DATA -> starts the copy from the slot; when it has ended
- *     frees the buffer                          the slot is free for whoever wants one next
+ *     frees the buffer                          the slot is free for the next sender
  *
- * A sender therefore never overruns a receiver. Whoever waits for a slot holds a buffer already,
- * and a slot that is granted needs nothing further to become free again: no circle of waiting. One
- * peer gets at most three quarters of the buffers, so one that does not answer stops no other.
+ * A sender therefore never overruns a receiver. A sender that waits for a slot holds a buffer
+ * already, and a slot that is granted needs nothing further to become free again: no circle of
+ * waiting. One peer gets at most three quarters of the buffers, so one that does not answer stops
+ * no other.
  *
  * Where the transport can map the receiver's slots (shared memory), the sender needs no buffer and
  * no put: it waits for the slot first, and copies straight into it.

@@ -19,7 +19,7 @@ struct gsh_task;
 
 /* Where slots and buffers lie among the transport's regions: beyond every heap. */
 #define GSH_STAGE_OFF (UINT64_C(1) << 62)
-/* Small buffers. An in's has room for the old value of an AMO, too. */
+/* Small buffers. An in's also has room for the old value of an AMO. */
 #define GSH_STAGE_SMALL_OUTS 32
 #define GSH_STAGE_SMALL_INS  GSH_LANE_AMOS_MAX
 /* Outs of puts to one peer; the rest of a put waits in the peer's queue. */

@@ -42,7 +42,7 @@ static bool send_piece(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind,
     struct gsh_ucx_call *call = gsh_ucx_begin(&peer->ucx->messages, peer, op);
     uint64_t word;
     call->is_piece = true;
-    if (kind == GSH_UCX_GOT && bytes <= sizeof(word)) { /* it is packed: nobody looks at it later */
+    if (kind == GSH_UCX_GOT && bytes <= sizeof(word)) { /* it is packed: it is not read later */
         gsh_copy_from_shared(&word, local, bytes);
         local = (const uint8_t *)&word;
     }

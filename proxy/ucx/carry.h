@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Put, get and flush as messages. Where no lane to a peer reads and writes its memory (TCP), UCX
- * would send messages, too; but its handlers for them end the process when the peer that is to be
- * answered is gone (UCX 1.13: "Fatal: unexpected error: Endpoint timeout"), and ours do not. They
+ * would send messages as well; but its handlers for them end the process when the peer that they
+ * answer is gone (UCX 1.13: "Fatal: unexpected error: Endpoint timeout"), and ours do not. They
  * also answer once for each flush, and not once for each piece of a put.
  *
  * A peer's messages are carried out in the order in which they were sent (message.c), so a

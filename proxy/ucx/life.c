@@ -32,8 +32,8 @@ static void remove_used(struct gsh_ucx_peer *peer)
     last->used_index = peer->used_index;
 }
 
-/* That of a peer which took leave: whatever UCX still has to it is cancelled, if not at once then
- * in later progress. That of any other stays open; see ucx_destroy. */
+/* The endpoint of a peer that took leave: everything that UCX still has for it is cancelled, if not
+ * at once then in later progress. That of any other stays open; see ucx_destroy. */
 static void close_by_force(struct gsh_ucx_peer *peer)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who is still there: peers that have not been heard of for a while are asked, and lost when they
- * do not answer, since UCX notices a cut link only when the system does (minutes, over TCP). And
- * taking leave, so that an orderly end is told apart from a death. Time counts only while progress
- * is made: a process that was stopped does not find that all others were silent. */
+ * Which peers are still there: those that have been silent for a while are asked, and are lost when
+ * they do not answer, since UCX notices a cut link only when the system does (minutes, over TCP).
+ * And taking leave, so that an orderly end is told apart from a death. Time counts only while
+ * progress is made: a process that was stopped does not find that all others were silent. */
 #ifndef GSH_UCX_LIFE_H
 #define GSH_UCX_LIFE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A peer is lost: whoever finds out says so here, and life.c acts on it. Calls nothing. */
+ * A peer is lost: the module that finds out says so here, and life.c acts on it. Calls nothing. */
 #ifndef GSH_UCX_LOSS_H
 #define GSH_UCX_LOSS_H
 

@@ -9,7 +9,7 @@
 #include "proxy/ucx/loss.h"
 #include "runtime/base/util.h"
 
-/* ---- this PE's: failures are noted, for whoever asked tells all PEs of them ---- */
+/* ---- this PE's: failures are noted, because the caller tells all PEs of them ---- */
 
 /* memory NULL: of UCX's making. */
 static enum gsh_result map(struct gsh_ucx *u, void *memory, uint64_t bytes, ucp_mem_h *memh)

@@ -43,7 +43,7 @@ struct gsh_ucx_call {
     struct gsh_ucx_link link; /* in peer->calls */
     struct gsh_ucx_pool *pool;
     struct gsh_ucx_peer *peer;
-    struct gsh_op *op; /* NULL: nobody waits */
+    struct gsh_op *op; /* NULL: no caller waits */
     bool is_flush;
     uint8_t path;     /* of a flush */
     bool is_piece;    /* of carry.h */
@@ -141,7 +141,7 @@ struct gsh_ucx {
 
     int event_fd; /* both of the next */
     int timer_fd;
-    uint64_t tick_ns, next_tick_ns; /* tick_ns 0: nobody is watched */
+    uint64_t tick_ns, next_tick_ns; /* tick_ns 0: no peer is watched */
     size_t tick_cursor;
     unsigned turn;
     bool is_clock_due;

@@ -67,7 +67,7 @@ static size_t element_bytes(enum gsh_element e)
     return bytes[e];
 }
 
-/* The same reduction by a kernel that there is: fewer types compute for all. */
+/* The same reduction by a kernel that exists: a few types compute for all. */
 static void simplify(struct gsh_coll_compute *c)
 {
     if (c->op <= GSH_REDUCE_xor) {

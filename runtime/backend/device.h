@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the host side asks of a device: one table of functions, a CPU and a CUDA row. Front ends
+ * What the host side needs from a device: one table of functions, a CPU and a CUDA row. Front ends
  * (rma.c, amo.c, wait.c, stream.c) check arguments and form peer addresses; rows trust them.
- * Addresses are mapped addresses on this PE, so these calls are about near PEs, where nothing else
- * is said. "Host-initiated" calls are complete on return. */
+ * Addresses are mapped addresses on this PE, so these calls are for near PEs unless they say
+ * otherwise. "Host-initiated" calls are complete on return. */
 #ifndef GSH_DEVICE_H
 #define GSH_DEVICE_H
 

@@ -4,7 +4,7 @@
 #define GSH_FLUSH_H
 
 /* Before an _exit from the user's own thread: writes what is in stdout's buffer, unless another
- * thread holds stdout or nobody reads it just now. */
+ * thread holds stdout or its reader is not reading. */
 void gsh_flush_stdout(void);
 
 #endif

@@ -131,8 +131,8 @@ static void order(struct gsh_instance *pe, gsh_context ctx, const char *call, in
     struct span rings = rings_of(far, ctx);
     uint64_t tails[GSH_RING_MAX_RINGS];
     uint64_t n_asked = gsh_proxy_n_requests(pe->proxy, ctx);
-    /* acquire: pairs with note_most(), so that who finds nothing to do has what the other thread's
-     * quiet brought */
+    /* acquire: pairs with note_most(), so that a thread that finds nothing to do sees what the
+     * other thread's quiet completed */
     bool is_covered = __atomic_load_n(n_covered, __ATOMIC_ACQUIRE) >= n_asked;
     if (is_covered && !have_kernels_asked(far, rings, covered)) {
         return;

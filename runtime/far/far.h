@@ -26,8 +26,8 @@ void gsh_far_put(struct gsh_instance *pe, gsh_context ctx, const char *call, voi
 void gsh_far_store(struct gsh_instance *pe, gsh_context ctx, const char *call, void *symmetric,
                    uint64_t bits, size_t bytes, int target);
 
-/* About this PE's requests in that context, of whatever thread, and its kernels' as far as the
- * kernels are complete. Both return at once when there were none since the last time. */
+/* Cover this PE's requests in that context, by any thread, and those of its kernels that are
+ * complete. Both return at once when there were none since the last time. */
 void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call);
 void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call);
 /* In all contexts. */

@@ -63,7 +63,7 @@ struct gsh_instance *gsh_instance_bound(void)
     return bound;
 }
 
-/* At exit, perhaps of a forked child, in which the lock may be held for ever. */
+/* At exit, perhaps of a forked child, in which the lock may never be released. */
 struct gsh_instance *gsh_instance_first(void)
 {
     struct gsh_instance *pe = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bring-up and teardown of one PE, first stage: bootstrap, who the others are, the shared page,
- * the watch, the teams. */
+ * Bring-up and teardown of one PE, first stage: bootstrap, facts about the other PEs, the shared
+ * page, the watch, the teams. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -490,7 +490,7 @@ void gshmem_finalize(void)
         gsh_far_quiet_all(pe, call);
     }
     warn_of_locks(pe, call); /* kernels are done */
-    /* nobody uses this PE's memory, page or messages after the last round: see the two steps in
+    /* no PE uses this one's memory, page or messages after the last round: see the two steps in
      * order */
     gsh_require(pe, call,
                 pe->is_device_ready ? gsh_heap_leave(pe->heap)

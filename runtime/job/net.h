@@ -9,7 +9,7 @@
 
 struct gsh_instance;
 
-/* Messages' tags: who uses them, a number that grows, and a round of it. */
+/* Messages' tags: the user, a number that grows, and a round of it. */
 enum gsh_net_user { GSH_NET_JOB = 1, GSH_NET_SYNC, GSH_NET_TEAM };
 #define GSH_NET_TAG(user, sequence, round) \
     ((uint64_t)(user) << 56 | ((uint64_t)(sequence)&0xffffffffffffu) << 8 | (uint64_t)(round))

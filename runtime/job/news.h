@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Telling the job over the network that it ends. Who finds that out is net.c. */
+ * Tells the job over the network that it ends. net.c finds that out. */
 #ifndef GSH_NEWS_H
 #define GSH_NEWS_H
 
@@ -20,9 +20,9 @@ struct gsh_net {
     struct gsh_instance *pe;
     /* these are atomic */
     bool is_closed; /* the job has ended well */
-    bool is_ending; /* somebody sees to this PE's end */
+    bool is_ending; /* a thread carries out this PE's end */
     bool has_heard; /* from another PE */
-    /* of whoever sees to the end */
+    /* of the thread that carries out the end */
     bool is_found_here;
     int lost_pe;
     struct gsh_news news;
@@ -31,10 +31,10 @@ struct gsh_net {
 /* Tells the job that PE origin ends it, along the connections that collective calls use; PEs that
  * hear of it tell the next and end silently. Once per PE; nothing where there is no network. */
 void gsh_news_tell(struct gsh_instance *pe, int origin, int status, const char *text);
-/* Whether somebody sees to this PE's end. */
+/* Whether a thread carries out this PE's end. */
 bool gsh_news_is_ending(const struct gsh_net *net);
 
-/* For net.c: whether the caller is the one who sees to the end, and fills net->news. */
+/* For net.c: whether the caller is the one that carries out the end, and fills net->news. */
 bool gsh_news_take_end(struct gsh_net *net);
 /* And tells them, waiting a moment for them to leave. */
 void gsh_news_pass_on(struct gsh_net *net);

@@ -17,7 +17,7 @@ struct gsh_instance;
 struct gsh_host_page {
     struct gsh_control control;
     struct gsh_shm_area node;
-    /* Of the first PE of a node: somebody of it has printed why the job ends. */
+    /* Of the first PE of a node: a PE of it has printed why the job ends. */
     uint32_t has_spoken;
 };
 _Static_assert(sizeof(struct gsh_host_page) <= GSH_PAGE_HEAD_BYTES, "the page's head is too small");

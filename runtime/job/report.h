@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a kernel reported, in words. A report is taken once, by whoever comes first. */
+ * What a kernel reported, in words. A report is taken once, by the first thread that comes. */
 #ifndef GSH_REPORT_H
 #define GSH_REPORT_H
 
 struct gsh_instance;
 
-/* If the device has reported an error, and nobody has worded it, prints that: for a process that is
+/* If the device has reported an error that has not been printed, prints it: for a process that is
  * ending anyhow. */
 void gsh_report_print(struct gsh_instance *pe);
 

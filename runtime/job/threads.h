@@ -13,7 +13,7 @@ int gsh_threads_mine(void);
 /* How many threads that gshmemx_run did not start have called this before. */
 int gsh_threads_arrive(void);
 
-/* gshmemx_run's: the calling thread is to be PE number pe; so many more threads run. */
+/* gshmemx_run's: the calling thread is to be PE number pe; that many more threads run. */
 void gsh_threads_enter(int pe);
 void gsh_threads_running(int change);
 

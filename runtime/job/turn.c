@@ -12,7 +12,7 @@
 #include "runtime/job/page.h"
 #include "runtime/job/report.h"
 
-/* The job is ending: whoever set the abort word has said why, and its process or the watch ends
+/* The job is ending: the PE that set the abort word has said why, and its process or the watch ends
  * this one. */
 static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigned *turn)
 {

@@ -133,7 +133,7 @@ static void handle(struct gsh_watch *w, int link, const struct message *m)
             send_all(w, m);
         }
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job", m->pe);
-        gsh_report_print(w->pe); /* perhaps what that PE has waited for in vain */
+        gsh_report_print(w->pe); /* perhaps what that PE waited for */
         end_process(w, m->pe, m->status, "ended the job");
     case MESSAGE_DEAD:
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d died", m->pe);

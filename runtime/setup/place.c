@@ -144,7 +144,7 @@ enum gsh_place gsh_place_choose(const char *setting, const struct gsh_cpus *allo
     return gsh_cpus_is_equal(&wanted, allowed) ? GSH_PLACE_AS_IS : GSH_PLACE_PIN;
 }
 
-/* ---- who is near ---- */
+/* ---- which CPUs are near ---- */
 
 /* False: there is no such file, or no set of CPUs in it. */
 static bool read_list(const char *path, struct gsh_cpus *out)

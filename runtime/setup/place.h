@@ -33,8 +33,8 @@ enum gsh_place {
     GSH_PLACE_PIN,     /* to *out */
     GSH_PLACE_OUTSIDE, /* what was asked for has no CPU among the allowed ones */
 };
-/* auto goes near the GPU (NULL: there is none, or nobody knows), and of these near the NIC (NULL:
- * likewise) as far as they have CPUs in common. */
+/* auto picks CPUs near the GPU (NULL: none, or unknown), and of these the ones near the NIC (NULL:
+ * likewise) where they have CPUs in common. */
 enum gsh_place gsh_place_choose(const char *setting, const struct gsh_cpus *allowed,
                                 const struct gsh_cpus *gpu, const struct gsh_cpus *nic,
                                 struct gsh_cpus *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The second stage of init: choose the device, decide who is reachable, make the heap, upload the
- * state. */
+ * The second stage of init: choose the device, decide which PEs are reachable, make the heap,
+ * upload the state. */
 #ifndef GSH_SETUP_H
 #define GSH_SETUP_H
 
@@ -27,8 +27,8 @@ static inline struct gsh_instance *gsh_instance_need_device(const char *call)
 /* The same for calls that are collective over all PEs: completes device set-up. */
 struct gsh_instance *gsh_instance_set_up(const char *call);
 
-/* Whether this PE's device is the CPU, whatever comes: then set-up need not wait for a choice, and
- * is part of init if all PEs say so. */
+/* Whether this PE's device is certain to be the CPU: then set-up need not wait for a choice, and is
+ * part of init if all PEs say so. */
 bool gsh_setup_is_cpu(const struct gsh_instance *pe);
 /* First stage: where all kernels are for the CPU device, its executor is there at once, so that
  * streams made before device set-up belong to this PE. Not collective. */

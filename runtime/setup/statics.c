@@ -61,7 +61,7 @@ static const char *obstacle(const struct gsh_instance *pe)
     return NULL;
 }
 
-/* Maps the block over the segment, in one step: nobody sees it empty. */
+/* Maps the block over the segment in one step, so that no thread sees it empty. */
 static enum gsh_result map_over(const struct segment *s, void *block)
 {
     void *there = (void *)(uintptr_t)s->start;

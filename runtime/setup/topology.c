@@ -111,7 +111,7 @@ static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_dev
 
 /* ---- domains: nodes, or the parts of them whose GPUs all have access to each other ---- */
 
-/* The route as this PE sees it; NULL: there is none but the network. */
+/* The route as this PE sees it; NULL: only the network leads there. */
 static const char *find_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
                               int other)
 {

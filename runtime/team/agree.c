@@ -70,7 +70,8 @@ static void put_words(const struct exchange *x, uint64_t *to, const struct gsh_b
     }
 }
 
-/* The PEs of two lists would wait for others in turn: who sees two ends the job. */
+/* The PEs of two lists would wait for each other in turn, so a PE that sees two lists ends the job.
+ */
 static void add_words(const struct exchange *x, int other, struct gsh_ballot *ballot,
                       const uint64_t *from)
 {

@@ -58,7 +58,7 @@ static enum gsh_result choose_units(struct gsh_instance *pe, const char *call,
                      "GSHMEM_TEAM_MEMORY");
 }
 
-/* The second: everybody's words are ready. */
+/* The second: all members' words are ready. */
 static enum gsh_result settle(struct gsh_instance *pe, const char *call, struct gsh_team *team)
 {
     enum gsh_result r = pe->is_device_ready ? gsh_team_upload(pe, team) : GSH_OK;
@@ -136,7 +136,7 @@ static enum flaw flaw_of(long masks, const gshmem_team_t *place)
     return place == NULL ? NO_PLACE : (masks & ~known) != 0 ? BAD_MASK : NO_FLAW;
 }
 
-/* Collective over the parent: everybody asks for the same. */
+/* Collective over the parent: all PEs ask for the same team. */
 static enum gsh_result agree_on(struct gsh_instance *pe, const struct gsh_team *parent,
                                 const struct wish *wish, enum flaw flaw)
 {

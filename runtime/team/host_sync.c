@@ -56,7 +56,7 @@ static enum gsh_result message_turn(void *context, int member_pe)
     return GSH_OK;
 }
 
-/* Who passes round k has heard of the 2^(k+1) nodes up to its own. */
+/* A PE that passes round k has heard from the 2^(k+1) nodes up to its own. */
 static void tell_leaders(struct arrival a)
 {
     const struct gsh_team_split *nodes = &a.team->nodes;

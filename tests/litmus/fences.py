@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every fence, acquire and release of the device library is in the tables of docs/memory-model.md,
+"""Every fence, acquire and release of the device library is in the tables of docs/internals/memory-model.md,
 and nothing is there that the library does not have: a row's first two cells are `file` and
 `function`, its third names what is called there.
 
@@ -54,11 +54,11 @@ def main():
     if sys.argv[2:] == ["--list"]:
         print("\n".join(f"| `{f}` | `{n}` | `{c}` |" for f, n, c in sorted(library)))
         return
-    document = documented((root / "docs" / "memory-model.md").read_text())
+    document = documented((root / "docs" / "internals" / "memory-model.md").read_text())
     for row in sorted(library - document):
-        print("docs/memory-model.md lacks: {} {} {}".format(*row))
+        print("docs/internals/memory-model.md lacks: {} {} {}".format(*row))
     for row in sorted(document - library):
-        print("docs/memory-model.md names what is not in device/: {} {} {}".format(*row))
+        print("docs/internals/memory-model.md names what is not in device/: {} {} {}".format(*row))
     sys.exit(1 if library != document else 0)
 
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The litmus shapes and their kernels. A shape is a few memory operations of two or three PEs after
- * which one outcome is forbidden; docs/memory-model.md has the promises. It runs in many lanes at
- * once, each with memory and blocks of its own, and in each lane some million times in one kernel.
+ * which one outcome is forbidden; docs/internals/memory-model.md has the promises. It runs in many
+ * lanes at once, each with memory and blocks of its own, and in each lane some million times in one
+ * kernel.
  *
  * Writers run ahead: a lane has `n_slots` slots, and a slot's round r is written when the reader
  * has acknowledged its round before. All values are made of the round's number, so what is stale

@@ -49,7 +49,7 @@ struct copy_closure {
     struct gsh_signal_arg signal;
 };
 
-/* Its release pairs with the acquire of whoever waits for the signal. */
+/* Its release pairs with the acquire of the thread that waits for the signal. */
 static void send_signal(struct gsh_instance *pe, const struct gsh_signal_arg *s)
 {
     (void)pe->device_ops->amo(pe, gsh_amo_of_signal(s->op), s->address, sizeof(*s->address),

@@ -36,7 +36,7 @@ struct gsh_cuda_lane {
 /* What the proxy has started on a lane (proxy/lanes.h). Under the proxy's lock. */
 struct gsh_cuda_jobs {
     uint64_t n_started;
-    uint64_t n_marked;     /* the stream will tell when so many have ended */
+    uint64_t n_marked;     /* the stream says when this many have ended */
     unsigned n_idle_polls; /* since the last look at the stream itself */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all of the CUDA row stands on: the device's context, and what can be given to a stream of
- * whatever owner. */
+ * What the whole CUDA row builds on: the device's context, and the work that any owner's stream can
+ * be given. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/job/instance.h"
 

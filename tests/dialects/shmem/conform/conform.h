@@ -12,6 +12,7 @@ struct conform {
     int me, n, next, previous;
 };
 
+/* clang-format off */
 #define INTEGERS(M)                                                                              \
     M(int, int)                                                                                  \
     M(long, long)                                                                                \
@@ -40,6 +41,7 @@ struct conform {
         M(uint16, uint16_t) M(size, size_t)
 #define COMPLEX_TYPES(M) M(complexf, float _Complex) M(complexd, double _Complex)
 #define SIZES(M)         M(8, 1) M(16, 2) M(32, 4) M(64, 8) M(128, 16)
+/* clang-format on */
 
 /* Symmetric, zeroed. */
 static inline void *conform_memory(size_t bytes)

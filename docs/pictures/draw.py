@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the pictures of the documents, as SVG that is right on light and on dark paper.
+
+    draw.py OUTPUT_DIR     writes heap.svg, put.svg and headline.svg; a test compares them with those in the tree"""
+import html, os, sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Text, paper and colours change together, so that no viewer can mix them.
+STYLE = '''<style>
+.paper { fill: #ffffff } text { fill: #1f2328; font-family: sans-serif; font-size: 13px }
+.small { font-size: 11px } .title { font-size: 15px; font-weight: bold } .middle { text-anchor: middle }
+.end { text-anchor: end } .mono { font-family: monospace } .box { fill: #f6f8fa; stroke: #8c959f }
+.mine { fill: #ddf4ff; stroke: #0969da } .user { fill: #dafbe1; stroke: #1a7f37 } .none { fill: none; stroke: #8c959f }
+.far { fill: #fff8c5; stroke: #9a6700 } .line { stroke: #57606a; fill: none; stroke-width: 1.5 }
+.dash { stroke-dasharray: 5 4 } .head { fill: #57606a } .ours { fill: #0969da } .theirs { fill: #d0d7de }
+@media (prefers-color-scheme: dark) {
+.paper { fill: #0d1117 } text { fill: #e6edf3 } .box { fill: #161b22; stroke: #6e7681 }
+.mine { fill: #0c2d6b; stroke: #58a6ff } .user { fill: #0f3d1e; stroke: #56d364 } .none { stroke: #6e7681 }
+.far { fill: #3b2300; stroke: #d29922 } .line { stroke: #9da7b3 } .head { fill: #9da7b3 }
+.ours { fill: #58a6ff } .theirs { fill: #424a53 }
+}
+</style>
+<defs><marker id="arrow" markerWidth="9" markerHeight="9" refX="8" refY="4.5" orient="auto">
+<path class="head" d="M0,0 L9,4.5 L0,9 z"/></marker></defs>'''
+
+
+class Picture:
+    def __init__(self, width, height, title):
+        self.out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+                    f'viewBox="0 0 {width} {height}" role="img">', f'<title>{html.escape(title)}</title>', STYLE,
+                    f'<rect class="paper" width="{width}" height="{height}"/>']
+
+    def text(self, x, y, words, kind=''):
+        self.out.append(f'<text class="{kind}" x="{x}" y="{y}">{html.escape(words)}</text>')
+
+    def box(self, x, y, width, height, kind='box', words=(), words_kind='middle'):
+        self.out.append(f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{height}" rx="3"/>')
+        top = y + height / 2 + 5 - 8 * (len(words) - 1)
+        for i, line in enumerate(words):
+            self.text(x + width / 2, top + 16 * i, line, words_kind if i == 0 else words_kind + ' small')
+
+    def arrow(self, points, kind=''):
+        path = ' '.join(f'{x},{y}' for x, y in points)
+        self.out.append(f'<polyline class="line {kind}" points="{path}" marker-end="url(#arrow)"/>')
+
+    def line(self, points, kind=''):
+        path = ' '.join(f'{x},{y}' for x, y in points)
+        self.out.append(f'<polyline class="line {kind}" points="{path}"/>')
+
+    def svg(self):
+        return '\n'.join(self.out) + '\n</svg>\n'
+
+
+def heap():
+    """Two of three near PEs: each sees all heaps, its own among them, at the same distances."""
+    p = Picture(860, 350, 'How the heaps of near PEs lie in the address range of each PE')
+    left, width, top = 130, 220, 60
+    p.text(20, 28, 'The address range that each PE reserves: slots × stride', 'title')
+    for row, pe in enumerate((0, 1)):
+        y = top + 130 * row
+        p.text(20, y + 38, f'PE {pe}', 'title')
+        for slot in range(3):
+            x = left + (width + 8) * slot
+            p.box(x, y, width, 62, 'mine' if slot == pe else 'box')
+            p.text(x + 8, y + 16, f'slot {slot}: the heap of PE {slot}' + (' (own)' if slot == pe else ''), 'small')
+            p.box(x + 8, y + 24, 26, 30, 'none', ['lib'], 'middle small')
+            p.box(x + 36, y + 24, 72, 30, 'user', ['array'], 'middle')
+            p.box(x + 110, y + 24, 34, 30, 'user')
+            p.text(x + 150, y + 44, 'reserved', 'small')
+    a, b = left + 72, left + 72 + width + 8
+    p.arrow([(a, top + 56), (a, top + 92), (b, top + 92), (b, top + 60)])
+    p.text((a + b) / 2, top + 86, '+ 1 stride: the array of PE 1', 'middle small')
+    y = top + 130
+    p.arrow([(b, y + 56), (b, y + 92), (a, y + 92), (a, y + 60)])
+    p.text((a + b) / 2, y + 86, '− 1 stride: the array of PE 0', 'middle small')
+    p.text(20, 318, 'address on the peer = local address + (slot(pe) − my_slot) × stride', 'mono')
+    p.text(20, 338, 'An allocation has the same offset in every slot. Memory is mapped as the heap grows; the range never '
+           'moves.', 'small')
+    return p.svg()
+
+
+def put():
+    p = Picture(860, 400, 'The way of a near put and of a far put')
+    p.text(20, 28, 'gshmemx_float_put_block(dest, source, n, pe)', 'title mono')
+    p.box(20, 50, 150, 50, 'mine', ['kernel', 'all threads of a block'])
+    p.box(220, 50, 150, 50, 'box', ['is pe near?', 'address.cuh'])
+    p.arrow([(170, 75), (218, 75)])
+    p.text(395, 66, 'near', 'small')
+    p.arrow([(370, 75), (438, 75)])
+    p.box(440, 50, 170, 50, 'box', ['copy by wide stores', 'copy.cuh, bulk.cuh'])
+    p.arrow([(610, 75), (678, 75)])
+    p.text(644, 66, 'NVLink', 'middle small')
+    p.box(680, 50, 160, 50, 'user', ["the peer's heap", 'in its GPU'])
+    p.text(302, 126, 'far', 'small')
+    p.arrow([(295, 100), (295, 148)])
+    p.box(220, 150, 150, 50, 'far', ['ring', 'one thread, 16 bytes'])
+    p.arrow([(295, 200), (295, 238)])
+    p.box(220, 240, 150, 50, 'far', ['proxy', 'a thread of this PE'])
+    p.arrow([(370, 265), (438, 265)])
+    p.box(440, 240, 170, 50, 'far', ['transport', 'UCX, from GPU memory'])
+    p.arrow([(610, 265), (678, 265)])
+    p.text(644, 256, 'network', 'middle small')
+    p.box(680, 240, 160, 50, 'user', ["the peer's heap", 'written directly'])
+    p.arrow([(295, 290), (295, 345), (438, 345)], 'dash')
+    p.box(440, 320, 170, 50, 'far', ['pinned buffers', 'if UCX cannot read the GPU'])
+    p.arrow([(610, 345), (760, 345), (760, 294)], 'dash')
+    p.text(648, 338, 'staged', 'small')
+    p.text(20, 160, 'fence, quiet, a signal or', 'small')
+    p.text(20, 176, 'a barrier order the put.', 'small')
+    p.text(20, 192, 'Routes without traffic', 'small')
+    p.text(20, 208, 'cost them nothing.', 'small')
+    return p.svg()
+
+
+def headline():
+    """perftest/results/2026-11-22-h200-nvshmem.md, 'Puts and gets of one caller' and the tables after it."""
+    rows = []
+    with open(os.path.join(ROOT, 'docs/pictures/headline.csv'), encoding='utf-8') as lines:
+        for line in lines:
+            if not line.startswith('#'):
+                name, ours, theirs = line.rstrip('\n').rsplit(',', 2)
+                rows.append((name, float(ours), float(theirs)))
+    p = Picture(860, 80 + 34 * len(rows), 'Time of calls of gshmem relative to NVSHMEM, on two H200s')
+    p.text(20, 28, "Time of a call on two H200s, relative to NVSHMEM", 'title')
+    left, width = 290, 440
+    p.text(left, 52, '0', 'middle small')
+    p.text(left + width, 52, "NVSHMEM's time", 'middle small')
+    for i, (name, ours, theirs) in enumerate(rows):
+        y = 62 + 34 * i
+        p.out.append(f'<rect class="theirs" x="{left}" y="{y}" width="{width}" height="22"/>')
+        p.out.append(f'<rect class="ours" x="{left}" y="{y}" width="{max(2, round(width * ours / theirs))}" height="22"/>')
+        p.text(left - 10, y + 16, name, 'end')
+        p.text(left + width + 8, y + 16, f'{ours:g} of {theirs:g} µs', 'small')
+    return p.svg()
+
+
+for name, draw in (('heap', heap), ('put', put), ('headline', headline)):
+    with open(os.path.join(sys.argv[1], name + '.svg'), 'w', encoding='utf-8') as file:
+        file.write(draw())

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every message that the sources can print stands in docs/errors.md, under an explanation, and that document holds no
+message that is gone. What differs from one time to the next (a number, a name, a reason) is written as three dots.
+
+    errors.py ROOT [--list]      --list prints the messages that the sources have"""
+import os, re, sys
+
+FOLDERS = ['bootstrap', 'heap', 'proxy', 'runtime', 'device', 'tools']
+# Functions whose first text says what went wrong. Info and trace lines tell what is done, and are left out.
+CALLS = ('gsh_fail|gsh_fail_errno|gsh_note|note_errno|note|gsh_abort|gsh_agree_fail|gsh_engine_fail|gsh_task_fail|'
+         'gsh_cuda_note|fail_job|fail|refused|say|gsh_log|fprintf|dprintf|report_text|die')
+NOT_MESSAGES = ('GSH_LOG_INFO', 'GSH_LOG_TRACE', 'stdout', 'usage:')
+# Here messages are worded piece by piece.
+WORDED = {'runtime/job/report.c': 'snprintf', 'proxy/engine/failure.c': 'snprintf'}
+# They print tables that were asked for.
+TABLES = ('offset_check.c', 'coll_table.h')
+
+
+def arguments(text, start):
+    """The text from start to the parenthesis that ends the call."""
+    depth, at, is_text = 1, start, False
+    while depth and at < len(text):
+        if text[at] == '\\':
+            at += 1
+        elif text[at] == '"':
+            is_text = not is_text
+        elif not is_text:
+            depth += (text[at] == '(') - (text[at] == ')')
+        at += 1
+    return text[start:at - 1]
+
+
+def shape(message):
+    message = re.sub(r'%[-+ #0-9.*]*(?:[hlzjt]*[a-zA-Z])?', '...', message)
+    message = message.replace('\\n', ' ').replace('\\"', '"').replace('\\\\', '\\')
+    message = re.sub(r'\.\.\.(?:\.\.\.)+', '...', message)
+    return ' '.join(message.split())
+
+
+def messages(root):
+    found = {}
+    for folder in FOLDERS:
+        for path, _, names in os.walk(os.path.join(root, folder)):
+            for name in names:
+                if not name.endswith(('.c', '.h', '.cc', '.cuh')) or name in TABLES:
+                    continue
+                with open(os.path.join(path, name), encoding='utf-8') as file:
+                    text = re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S)
+                where = os.path.relpath(os.path.join(path, name), root)
+                is_worded = where in WORDED
+                for call in re.finditer(rf'\b({CALLS}{"|" + WORDED[where] if is_worded else ""})\s*\(', text):
+                    inside = arguments(text, call.end())
+                    if not is_worded and (inside.startswith('out,') or any(word in inside for word in NOT_MESSAGES)):
+                        continue
+                    # The first text that has words; with its pieces and the PRI macros between them.
+                    for literal in re.finditer(r'"(?:[^"\\]|\\.)*"(?:\s*(?:PRI\w+\s*)?"(?:[^"\\]|\\.)*")*', inside):
+                        pieces = re.sub(r'"\s*(?:PRI\w+)?\s*"', lambda m: 'd' if 'PRI' in m[0] else '', literal[0])
+                        message = shape(pieces[1:-1])
+                        is_message = len(re.sub(r'[^a-zA-Z]', '', message)) > 3
+                        if is_message:
+                            found.setdefault(message, where)
+                        if is_message and '?' not in inside[:literal.start()]:
+                            break
+    return found
+
+
+def documented(root):
+    """The messages in the fenced blocks of the document, one in a line."""
+    with open(os.path.join(root, 'docs/errors.md'), encoding='utf-8') as file:
+        blocks = re.findall(r'^```text\n(.*?)^```', file.read(), re.M | re.S)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def main():
+    root = sys.argv[1]
+    found = messages(root)
+    if '--list' in sys.argv:
+        print('\n'.join(f'{where}\t{message}' for message, where in sorted(found.items(), key=lambda row: row[1])))
+        return
+    known, failed = documented(root), 0
+    for message, where in found.items():
+        if message not in known:
+            print(f'{where}: not in docs/errors.md: {message}')
+            failed += 1
+    for message in known:
+        if message not in found:
+            print(f'docs/errors.md: no such message in the sources: {message}')
+            failed += 1
+        if known.count(message) > 1:
+            print(f'docs/errors.md: twice: {message}')
+            failed += 1
+    print(f'{len(found)} messages')
+    sys.exit(1 if failed or not found else 0)
+
+
+main()

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs what docs/guide/ tells its readers to type, page by page, and compares what it says they will see.
+
+    guide.py BUILD_DIR [--thread-sanitizer]
+
+Fenced blocks: ```cpp file=NAME is written to NAME. ```sh is run by bash, and shares directory and exports with the
+blocks after it; its tags: `fails` must exit with an error; `nvcc`, `gpu`, `ucx` need that, `tsan` a build with the
+thread sanitizer, which in turn runs only these, and the blocks that make what they need; `in-gshmem` starts in the
+folder of the sources. Each line of a ```text block must occur in the output of the block before.
+
+Commands that configure, build and install would change the build that the tests run in. They are checked instead:
+options of `meson setup` against those of this build, `ninja` by its dry run, `meson install` by what it would install
+(tests/api/installed.sh installs)."""
+import json, os, re, shlex, shutil, subprocess, sys, tempfile
+
+PAGES = ['install.md', 'first-program.md', 'several-nodes.md', 'debugging.md', 'tuning.md']
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LIMIT = 240  # seconds for one block
+
+
+def blocks(page):
+    """(line, words after the fence, text) of each fenced block."""
+    fence, found, start = None, [], 0
+    with open(os.path.join(ROOT, 'docs/guide', page), encoding='utf-8') as lines:
+        for number, line in enumerate(lines, 1):
+            if line.startswith('```'):
+                if fence is None:
+                    fence, text, start = line[3:].split() or [''], [], number
+                else:
+                    found.append((start, fence, ''.join(text)))
+                    fence = None
+            elif fence is not None:
+                text.append(line)
+    if fence is not None:
+        sys.exit(f'{page}:{start}: the block has no end')
+    return found
+
+
+def has(command):
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+class Guide:
+    def __init__(self, build, is_tsan):
+        self.build, self.is_tsan, self.failed, self.output = os.path.abspath(build), is_tsan, 0, None
+        self.home = tempfile.mkdtemp(prefix='gshmem-guide-')
+        # The sources as the reader has them, with the build under test where the guide puts its own.
+        self.sources = os.path.join(self.home, 'gshmem')
+        os.mkdir(self.sources)
+        for name in os.listdir(ROOT):
+            if not name.startswith('build'):
+                os.symlink(os.path.join(ROOT, name), os.path.join(self.sources, name))
+        os.symlink(self.build, os.path.join(self.sources, 'build-tsan' if is_tsan else 'build'))
+        self.directory, self.environment = self.sources, dict(os.environ)
+        for name in ('GSHMEM_DEVICE', 'GSHMEM_WAIT_TIMEOUT', 'PKG_CONFIG_PATH', 'TSAN_OPTIONS'):
+            self.environment.pop(name, None)
+        info = subprocess.run([os.path.join(self.build, 'gshmem-info')], stdout=subprocess.PIPE, text=True).stdout
+        gpus = subprocess.run([os.path.join(self.build, 'gshmem-info'), '--gpus'], stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
+        self.present = {'nvcc': shutil.which('nvcc') is not None, 'ucx': '\n  ucx          UCX' in info,
+                        'gpu': shutil.which('nvcc') is not None and gpus not in ('', '0'), 'tsan': is_tsan}
+
+    def say_failed(self, where, why):
+        print(f'{where}: {why}')
+        self.failed += 1
+
+    def options(self):
+        shown = subprocess.run(['meson', 'introspect', '--buildoptions', self.build], stdout=subprocess.PIPE, text=True,
+                               check=True).stdout
+        return {option['name']: str(option['value']).lower() for option in json.loads(shown)}
+
+    def check_build_command(self, where, command):
+        """True: it was one, and has been checked."""
+        words = shlex.split(command)
+        if words[:2] == ['meson', 'setup']:
+            options = self.options()
+            for word in words[2:]:
+                name, _, value = word.removeprefix('-D').partition('=')
+                if word.startswith('-D') and options.get(name) != value:
+                    self.say_failed(where, f'{word} is not how the thread sanitizer is built for the tests: '
+                                           f'{options.get(name)}')
+        elif words[:2] == ['ninja', '-C']:
+            self.bash(where, command.replace('ninja', 'ninja -n', 1), [])
+        elif words[:2] == ['meson', 'install']:
+            self.bash(where, 'meson introspect --installed build | grep -q libgshmem.so', [])
+        else:
+            return False
+        return True
+
+    def bash(self, where, text, tags):
+        state = os.path.join(self.home, 'state')
+        script = f'set -e -o pipefail\ncd "$GUIDE_DIRECTORY"\n{text}\n' \
+                 f'pwd > {state}.pwd; env -0 > {state}.env\n'
+        environment = dict(self.environment, GUIDE_DIRECTORY=self.directory)
+        print(f'== {where}\n{text}', end='', flush=True)
+        run = subprocess.run(['timeout', '-k', '5', str(LIMIT), 'bash', '-c', script], env=environment,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.output = run.stdout
+        if run.returncode == 124:
+            self.say_failed(where, f'did not end within {LIMIT} s:\n{run.stdout[-3000:]}')
+        elif (run.returncode != 0) != ('fails' in tags):
+            self.say_failed(where, f'exit status {run.returncode}:\n{run.stdout[-3000:]}')
+        elif run.returncode == 0:
+            with open(state + '.pwd', encoding='utf-8') as file:
+                self.directory = file.read().rstrip('\n')
+            with open(state + '.env', encoding='utf-8') as file:
+                self.environment = dict(pair.split('=', 1) for pair in file.read().split('\0') if '=' in pair)
+
+    def shell(self, where, text, tags):
+        self.output = None
+        missing = [tag for tag in tags if not self.present.get(tag, True)]
+        # Beside the blocks for it, the thread sanitizer's run needs what they work on: files and folders.
+        prepares = re.match(r'(mkdir|sed) ', text) and len(text.splitlines()) == 1
+        if missing or (self.is_tsan and 'tsan' not in tags and not prepares):
+            print(f'== {where}: not run here' + (f', without {", ".join(missing)}' if missing else ''))
+            return
+        back = self.directory
+        if 'in-gshmem' in tags:
+            self.directory = self.sources
+        rest = [line for line in text.splitlines() if not self.check_build_command(where, line)]
+        if rest:
+            self.bash(where, '\n'.join(rest) + '\n', tags)
+        if 'in-gshmem' in tags:
+            self.directory = back
+
+    def page(self, page):
+        for line, (kind, *tags), text in blocks(page):
+            where = f'docs/guide/{page}:{line}'
+            files = [tag[5:] for tag in tags if tag.startswith('file=')]
+            if kind == 'sh':
+                unknown = set(tags) - {'fails', 'nvcc', 'gpu', 'ucx', 'tsan', 'in-gshmem'}
+                if unknown:
+                    self.say_failed(where, f'unknown tags: {unknown}')
+                self.shell(where, text, tags)
+            elif kind == 'text':
+                for wanted in text.splitlines() if self.output is not None else []:
+                    if wanted not in self.output:
+                        self.say_failed(where, f'"{wanted}" is not in the output:\n{self.output[-3000:]}')
+            elif files:
+                with open(os.path.join(self.directory, files[0]), 'w', encoding='utf-8') as file:
+                    file.write(text)
+            else:
+                self.say_failed(where, 'a block that is neither sh, text nor a file: nothing proves it')
+
+
+def main():
+    guide = Guide(sys.argv[1], '--thread-sanitizer' in sys.argv[2:])
+    try:
+        for page in PAGES:
+            guide.page(page)
+    finally:
+        shutil.rmtree(guide.home)
+    sys.exit(1 if guide.failed else 0)
+
+
+main()

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Links in documents lead to files, and to headings, that exist; pictures have a text; lines are within 120 columns
+(rows of tables and blocks of messages, which cannot be broken, are not counted); no document is left out of the
+others; docs/pictures/ holds what its source draws.
+
+    links.py ROOT"""
+import os, re, subprocess, sys, tempfile
+
+root, failed = sys.argv[1], 0
+skipped = ('build', '.git', '.venv', 'reference')
+
+
+def complain(text):
+    global failed
+    failed += 1
+    print(text)
+
+
+def documents():
+    for path, folders, names in os.walk(root):
+        folders[:] = [f for f in folders if not f.startswith(skipped)]
+        yield from (os.path.relpath(os.path.join(path, n), root) for n in names if n.endswith('.md'))
+
+
+def anchors(text):
+    return {re.sub(r'[^\w\- ]', '', title.lower()).strip().replace(' ', '-')
+            for title in re.findall(r'^#+ (.*)$', text, re.M)}
+
+
+texts = {}
+for document in documents():
+    with open(os.path.join(root, document), encoding='utf-8') as file:
+        texts[document] = file.read()
+linked = set()
+for document, text in texts.items():
+    kind = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith('```'):
+            kind = None if kind else line[3:].split()[0] if line[3:].strip() else 'code'
+        if len(line) > 120 and not line.lstrip().startswith('|') and kind != 'text':
+            complain(f'{document}:{number}: {len(line)} columns')
+        if re.search(r'\t| $', line):
+            complain(f'{document}:{number}: a tab, or a blank at the end')
+        if kind:
+            continue
+        for mark, words, target in re.findall(r'(!?)\[([^\]]*)\]\(([^)\s]+)\)', re.sub(r'`[^`]*`', '', line)):
+            if mark and not words:
+                complain(f'{document}:{number}: the picture {target} has no text')
+            if re.match(r'https?:', target):
+                continue
+            name, _, anchor = target.partition('#')
+            to = os.path.normpath(os.path.join(os.path.dirname(document), name)) if name else document
+            if not os.path.exists(os.path.join(root, to)):
+                complain(f'{document}:{number}: {target} is not there')
+            elif anchor and anchor not in anchors(texts.get(to, '')):
+                complain(f'{document}:{number}: {to} has no heading for #{anchor}')
+            linked.add(to)
+for document in texts:
+    if document.startswith('docs/') and document not in linked:
+        complain(f'{document}: no other document links to it')
+with tempfile.TemporaryDirectory() as drawn:
+    subprocess.run([sys.executable, os.path.join(root, 'docs/pictures/draw.py'), drawn], check=True)
+    for name in os.listdir(drawn):
+        with open(os.path.join(drawn, name), encoding='utf-8') as new, \
+                open(os.path.join(root, 'docs/pictures', name), encoding='utf-8') as kept:
+            if new.read() != kept.read():
+                complain(f'docs/pictures/{name} is not what draw.py draws: run it')
+print(f'{len(texts)} documents')
+sys.exit(1 if failed or len(texts) < 10 else 0)
