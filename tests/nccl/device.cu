@@ -201,8 +201,7 @@ __device__ void check_world_barrier(const setup &s, faults *f, Barrier &bar)
                          (uint64_t)(1000 * s.round + 10 * i + world.rank));
         bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel, (ncclGinFenceLevel)1);
         for (int peer = threadIdx.x; peer < world.nRanks; peer += blockDim.x)
-            EXPECT(gshmem::detail::load_relaxed(&own[8 * peer + 7]) ==
-                   (uint64_t)(1000 * s.round + 10 * i + peer));
+            EXPECT(own[8 * peer + 7] == (uint64_t)(1000 * s.round + 10 * i + peer));
         bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel, (ncclGinFenceLevel)1);
     }
 }
