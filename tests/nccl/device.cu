@@ -335,7 +335,7 @@ static void run(void (*kernel)(setup, faults *), int blocks, const setup &s, con
     CUDA_OK(cudaFree(f));
 }
 
-static void test_errors(ncclComm_t comm)
+static void test_errors(ncclComm_t comm, const test_rank *r)
 {
     ncclDevComm dev = {};
     ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
@@ -351,6 +351,11 @@ static void test_errors(ncclComm_t comm)
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidArgument);
     q.ginSignalCount = 1 << 20; /* more than there is room for */
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclSystemError);
+    q.ginSignalCount = r->rank == 0 ? 1 : 2; /* ranks that differ: all are told */
+    CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), r->n > 1 ? ncclInvalidArgument : ncclSuccess);
+    if (r->n == 1)
+        OK(ncclDevCommDestroy(comm, &dev));
+    dev = {};
     CHECK_EQ(ncclDevCommDestroy(comm, &dev), ncclInvalidArgument);
 }
 
@@ -420,7 +425,7 @@ static int run_rank(const test_rank *r)
     OK(ncclMemAlloc(&p, sizeof(layout)));
     CUDA_OK(cudaMemset(p, 0, sizeof(layout)));
     OK(ncclCommWindowRegister(comm, p, sizeof(layout), &win, NCCL_WIN_COLL_SYMMETRIC));
-    test_errors(comm);
+    test_errors(comm, r);
     test_properties(comm, r);
     for (int round = 0; round < 2; round++)
         test_kernels(comm, win, r, round);

@@ -151,6 +151,32 @@ static ncclResult_t check_requirements(const char *call, const ncclDevCommRequir
     return ncclSuccess;
 }
 
+/* All ranks ask for the same, else none gets anything. */
+static ncclResult_t compare(const char *call, const struct ncclComm *comm, const struct plan *p)
+{
+    struct asked {
+        uint64_t bytes;
+        uint32_t n_signals, n_counters;
+        int32_t n_contexts, reserved;
+    } own = {p->bytes, p->n_signals, p->n_counters, p->n_contexts, 0};
+    struct asked *all = malloc((size_t)comm->n_ranks * sizeof(*all));
+    if (all == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+    }
+    ncclResult_t r = gsh_nccl_exchange(call, comm->job, comm->meet, &own, all, sizeof(own));
+    for (int i = 1; r == ncclSuccess && i < comm->n_ranks; i++) {
+        if (memcmp(&all[i], &all[0], sizeof(own)) != 0) {
+            r = gsh_nccl_fail(ncclInvalidArgument,
+                              "%s: ranks ask for different things: rank 0 for %llu bytes with %u "
+                              "signals, rank %d for %llu with %u",
+                              call, (unsigned long long)all[0].bytes, all[0].n_signals, i,
+                              (unsigned long long)all[i].bytes, all[i].n_signals);
+        }
+    }
+    free(all);
+    return r;
+}
+
 /* ---- making and ending ---- */
 
 static ncclResult_t run_create(const struct gsh_nccl_call *c)
@@ -168,13 +194,16 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
         .lsa_stride = comm->lsa_stride,
     };
     struct plan p = make_plan(comm, q, &d, false);
+    ncclResult_t r = compare(c->name, comm, &p);
+    if (r != ncclSuccess) {
+        return r;
+    }
     struct gsh_nccl_devcomm *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
     entry->bytes = p.bytes;
-    ncclResult_t r =
-        gsh_nccl_take(c->name, comm->job, comm->meet, p.bytes, &entry->bytes, &entry->off);
+    r = gsh_nccl_take(c->name, comm->job, comm->meet, p.bytes, &entry->bytes, &entry->off);
     if (r != ncclSuccess) {
         free(entry);
         return r;
