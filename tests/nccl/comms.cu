@@ -116,6 +116,25 @@ static void test_split(ncclComm_t comm, const test_rank *r)
     CHECK_EQ(ncclCommDestroy(own_half), ncclInvalidArgument);
 }
 
+/* Without the last rank, which makes no call. */
+static void test_shrink(ncclComm_t comm, const test_rank *r)
+{
+    ncclComm_t fewer = NULL;
+    int last = r->n - 1, none = r->n, own = r->rank;
+    CHECK_EQ(ncclCommShrink(comm, &none, 1, &fewer, NULL, NCCL_SHRINK_DEFAULT),
+             ncclInvalidArgument);
+    CHECK_EQ(ncclCommShrink(comm, &own, 1, &fewer, NULL, NCCL_SHRINK_DEFAULT), ncclInvalidArgument);
+    CHECK_EQ(ncclCommShrink(comm, &last, r->n, &fewer, NULL, NCCL_SHRINK_DEFAULT),
+             ncclInvalidArgument);
+    CHECK(fewer == NULL);
+    if (r->rank == last || r->n < 2)
+        return;
+    OK(ncclCommShrink(comm, &last, 1, &fewer, NULL, NCCL_SHRINK_DEFAULT));
+    check_comm(fewer, r->n - 1, r->rank);
+    check_sum(fewer, 1, r->n - 1);
+    OK(ncclCommDestroy(fewer));
+}
+
 /* As many as there is room for would be some more; they come and go. */
 static void test_many(ncclComm_t comm, const test_rank *r)
 {
@@ -157,6 +176,7 @@ static int run_rank(const test_rank *r)
     test_errors(comm, r);
     test_memory(comm);
     test_split(comm, r);
+    test_shrink(comm, r);
     test_many(comm, r);
     /* A second one over the same ranks, numbered otherwise; it outlives the first. */
     const int rank = (r->rank + 1) % r->n;

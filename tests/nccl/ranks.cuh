@@ -12,6 +12,7 @@
 #include <nccl.h>
 #include <gshmem_device.cuh>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>

@@ -172,6 +172,52 @@ static void test_errors(const place *p)
     CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
 }
 
+/* Each rank puts into a window of all others, three times, and waits for theirs; first for two of
+ * them, then for one. */
+static void test_signals(const place *p)
+{
+    const size_t count = 5000;
+    int *window_memory = NULL, *source = NULL;
+    ncclWindow_t win = NULL;
+    OK(ncclMemAlloc((void **)&window_memory, p->n * count * sizeof(int)));
+    OK(ncclCommWindowRegister(p->comm, window_memory, p->n * count * sizeof(int), &win,
+                              NCCL_WIN_DEFAULT));
+    CUDA_OK(cudaMalloc((void **)&source, 2 * count * sizeof(int)));
+    std::vector<int> v(2 * count);
+    for (size_t i = 0; i < 2 * count; i++)
+        v[i] = p->rank * 100000 + (int)i;
+    CUDA_OK(cudaMemcpy(source, v.data(), 2 * count * sizeof(int), cudaMemcpyDefault));
+    const size_t mine = p->rank * count * sizeof(int);
+    std::vector<ncclWaitSignalDesc_t> two, one;
+    for (int peer = 0; peer < p->n; peer++) {
+        OK(ncclPutSignal(source, count, ncclInt, peer, win, mine, 0, 0, 0, p->comm, p->stream));
+        OK(ncclPutSignal(source + count, 10, ncclInt, peer, win, mine, 0, 0, 0, p->comm,
+                         p->stream));
+        OK(ncclSignal(peer, 0, 0, 0, p->comm, p->stream));
+        two.push_back({2, peer, 0, 0});
+        one.push_back({1, peer, 0, 0});
+    }
+    OK(ncclWaitSignal(p->n, two.data(), p->comm, p->stream));
+    std::vector<int> seen(p->n * count);
+    CUDA_OK(cudaStreamSynchronize(p->stream));
+    CUDA_OK(cudaMemcpy(seen.data(), window_memory, seen.size() * sizeof(int), cudaMemcpyDefault));
+    for (int peer = 0; peer < p->n; peer++)
+        for (size_t i = 0; i < count; i++)
+            CHECK_EQ(seen[peer * count + i], peer * 100000 + (int)(i < 10 ? count + i : i));
+    OK(ncclWaitSignal(p->n, one.data(), p->comm, p->stream));
+    CUDA_OK(cudaStreamSynchronize(p->stream));
+    CHECK_EQ(ncclPutSignal(source, 1, ncclInt, 0, win, p->n * count * sizeof(int), 0, 0, 0, p->comm,
+                           p->stream),
+             ncclInvalidArgument);
+    CHECK_EQ(ncclPutSignal(source, 1, ncclInt, 0, NULL, 0, 0, 0, 0, p->comm, p->stream),
+             ncclInvalidArgument);
+    CHECK_EQ(ncclSignal(p->n, 0, 0, 0, p->comm, p->stream), ncclInvalidArgument);
+    CHECK_EQ(ncclSignal(0, 1, 0, 0, p->comm, p->stream), ncclInvalidArgument);
+    OK(ncclCommWindowDeregister(p->comm, win));
+    OK(ncclMemFree(window_memory));
+    CUDA_OK(cudaFree(source));
+}
+
 static int run_rank(const test_rank *r)
 {
     place p = {NULL, r->rank, r->n, NULL};
@@ -184,6 +230,7 @@ static int run_rank(const test_rank *r)
         test_uneven_groups(&p, bytes);
     }
     test_all_to_all(&p, 40000);
+    test_signals(&p);
     test_errors(&p);
     uint64_t seed = 1;
     for (int round = 0; round < 5; round++)

@@ -184,6 +184,8 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist);
  * keys, then of their ranks; NCCL_SPLIT_NOCOLOR: in none, and *newcomm is NULL. */
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
                            ncclConfig_t *config);
+/* Collective over the ranks that stay, which keep their order; no call of comm is under way.
+ * shrinkFlags: NCCL_SHRINK_DEFAULT. */
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
 /* Collective: waits for all that the ranks have asked of comm. */
@@ -268,6 +270,24 @@ ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatyp
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,
                       ncclComm_t comm, cudaStream_t stream);
+
+/* ---- puts with signals, on a stream ---------------------------------------------------------- */
+
+typedef struct {
+    int opCnt, peer, sigIdx, ctx;
+} ncclWaitSignalDesc_t;
+
+/* From any memory of this rank to the peer's window, then a signal to the peer. sigIdx, ctx and
+ * flags are 0. */
+ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer,
+                           ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
+                           unsigned int flags, ncclComm_t comm, cudaStream_t stream);
+/* A signal alone, behind what was put to the peer before. */
+ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
+                        cudaStream_t stream);
+/* The stream goes on when opCnt more signals of each peer named have come. */
+ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,
+                            cudaStream_t stream);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -90,6 +90,7 @@ static void destroy(struct ncclComm *comm, bool is_abort)
         gshmem_team_destroy(comm->meet);
     }
     free(comm->transfers);
+    free(comm->awaited);
     free(comm->pe_of);
     free(comm);
 }
@@ -109,6 +110,11 @@ static ncclResult_t make(const char *call, struct gsh_nccl_job *job, int *pe_of,
                               .rank = rank,
                               .n_ranks = n_ranks,
                               .pe_of = pe_of};
+    comm->awaited = calloc((size_t)n_ranks, sizeof(*comm->awaited));
+    if (comm->awaited == NULL) {
+        destroy(comm, false);
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+    }
     int error = gshmemx_team_create(pe_of, n_ranks, NULL, 0, &comm->meet);
     if (error == 0) {
         error = gshmemx_team_create(pe_of, n_ranks, NULL, 0, &comm->team);
@@ -323,14 +329,69 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
     return gsh_nccl_submit(&c);
 }
 
+/* c->out: of each rank whether it is left out; freed here. */
+static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
+{
+    struct ncclComm *parent = c->comm;
+    bool *is_out = c->out;
+    int *pe_of = malloc((size_t)parent->n_ranks * sizeof(*pe_of));
+    int n = 0, rank = -1;
+    if (pe_of == NULL) {
+        free(is_out);
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
+    }
+    for (int i = 0; i < parent->n_ranks; i++) {
+        if (!is_out[i]) {
+            rank = i == parent->rank ? n : rank;
+            pe_of[n++] = parent->pe_of[i];
+        }
+    }
+    free(is_out);
+    parent->job->n_comms++;
+    ncclResult_t r = make(c->name, parent->job, pe_of, n, rank, c->new_comm);
+    parent->job->n_comms -= r != ncclSuccess;
+    return r;
+}
+
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags)
 {
-    (void)comm, (void)excludeRanksList, (void)excludeRanksCount, (void)newcomm, (void)config;
-    return gsh_nccl_fail(ncclInvalidUsage,
-                         "ncclCommShrink (flags %d): not supported; ncclCommSplit makes "
-                         "communicators of some of the ranks",
-                         shrinkFlags);
+    static const char call[] = "ncclCommShrink";
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r == ncclSuccess) {
+        r = check_config(call, config);
+    }
+    if (r != ncclSuccess) {
+        return r;
+    }
+    if (newcomm == NULL || excludeRanksList == NULL || excludeRanksCount < 1 ||
+        excludeRanksCount >= comm->n_ranks) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d ranks of %d to leave out: not valid",
+                             call, excludeRanksCount, comm->n_ranks);
+    }
+    if (shrinkFlags != NCCL_SHRINK_DEFAULT) {
+        return gsh_nccl_fail(ncclInvalidUsage,
+                             "%s: flags 0x%x: a job that has lost a rank ends; nothing is there to "
+                             "shrink it to",
+                             call, (unsigned)shrinkFlags);
+    }
+    bool *is_out = calloc((size_t)comm->n_ranks, sizeof(*is_out));
+    if (is_out == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+    }
+    for (int i = 0; i < excludeRanksCount; i++) {
+        int rank = excludeRanksList[i];
+        if (rank < 0 || rank >= comm->n_ranks || rank == comm->rank || is_out[rank]) {
+            free(is_out);
+            return gsh_nccl_fail(ncclInvalidArgument,
+                                 "%s: rank %d to leave out: not there, given twice, or the caller",
+                                 call, rank);
+        }
+        is_out[rank] = true;
+    }
+    struct gsh_nccl_call c = {
+        .name = call, .run = run_shrink, .comm = comm, .new_comm = newcomm, .out = is_out};
+    return gsh_nccl_submit(&c);
 }
 
 /* ---- ending ---- */

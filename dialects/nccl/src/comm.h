@@ -39,6 +39,8 @@ struct ncclComm {
     /* The range: words of the sends and receives, their rings, then scratch. */
     size_t range_off, range_bytes;
     struct gsh_nccl_rings rings;
+    uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
+    uint64_t *awaited; /* [n_ranks]: what ncclWaitSignal has waited for in all */
     char *scratch;
     size_t scratch_bytes;
 
@@ -74,6 +76,8 @@ ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void
 void gsh_nccl_window_unplace(struct ncclComm *comm, int place);
 /* devcomm.c: likewise, those that the program has left. */
 void gsh_nccl_devcomms_free(struct ncclComm *comm);
+/* comm's window, or NULL. */
+const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWindow_t win);
 /* The symmetric window that holds these bytes, or NULL. */
 const struct gsh_nccl_window *gsh_nccl_window_of(const struct ncclComm *comm, const void *buffer,
                                                  size_t bytes);

@@ -86,7 +86,7 @@ static size_t align_up(size_t n, size_t to)
 
 static size_t words_bytes(size_t n_ranks)
 {
-    return align_up(n_ranks * (4 * sizeof(uint64_t) + sizeof(int32_t)), 512);
+    return align_up(n_ranks * (5 * sizeof(uint64_t) + sizeof(int32_t)), 512);
 }
 
 /* Half of what the words leave is for rings, half is scratch. */
@@ -108,7 +108,8 @@ static void lay_range(struct ncclComm *comm)
     rings->freed = rings->arrived + n;
     rings->sent = rings->freed + n;
     rings->taken = rings->sent + n;
-    rings->pe_of = (int32_t *)(rings->taken + n);
+    comm->signals = rings->taken + n;
+    rings->pe_of = (int32_t *)(comm->signals + n);
     size_t rings_bytes = align_up(n * RING_SLOTS * rings->slot_bytes, 512);
     comm->scratch = rings->slots + rings_bytes;
     comm->scratch_bytes = room - rings_bytes;

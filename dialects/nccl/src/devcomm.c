@@ -346,7 +346,7 @@ ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *prop
     props->multimemSupport = false;
     props->ginType = props->railedGinType = NCCL_GIN_TYPE_PROXY;
     props->nLsaTeams = comm->n_ranks / comm->lsa_size;
-    props->hostRmaSupport = false;
+    props->hostRmaSupport = true;
     return r;
 }
 

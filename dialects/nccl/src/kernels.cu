@@ -129,7 +129,8 @@ __global__ void transfer_kernel(gsh_nccl_transfers a)
     __shared__ bool is_ready;
     const gshmem::context c = {*a.state, 0};
     const gsh_nccl_rings &r = a.rings;
-    for (uint32_t row = threadIdx.x; row < a.n_rows; row += blockDim.x) {
+    for (uint32_t row = blockIdx.x + gridDim.x * threadIdx.x; row < a.n_rows;
+         row += gridDim.x * blockDim.x) {
         const gsh_nccl_transfer &t = a.transfers[a.row_begin[row]];
         rows[row] = {t.is_send ? r.sent[t.peer] : r.taken[t.peer], 0, a.row_begin[row]};
     }

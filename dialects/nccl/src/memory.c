@@ -85,6 +85,11 @@ static struct gsh_nccl_window **find(struct ncclComm *comm, ncclWindow_t win)
     return p;
 }
 
+const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWindow_t win)
+{
+    return *find(comm, win);
+}
+
 const struct gsh_nccl_window *gsh_nccl_window_of(const struct ncclComm *comm, const void *buffer,
                                                  size_t bytes)
 {

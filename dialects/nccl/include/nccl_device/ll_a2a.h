@@ -18,7 +18,7 @@ template <class Coop> class ncclLLA2ASession
     uint32_t n_slots, epoch;
     line *lines; /* [0]: the epoch */
 
-    template <class T> static constexpr uint32_t lines_of()
+    template <class T> __device__ __forceinline__ static constexpr uint32_t lines_of()
     {
         return (uint32_t)((sizeof(T) + 7) / 8);
     }

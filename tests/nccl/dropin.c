@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves that the library serves a program that opens libnccl.so.2: a communicator of one rank, and
+ * an all-reduce on it. */
+#include <dlfcn.h>
+#include <nccl.h>
+#include <stdlib.h>
+#include "tests/test.h"
+
+typedef ncclResult_t get_version(int *version);
+typedef ncclResult_t get_id(ncclUniqueId *id);
+typedef ncclResult_t init_rank(ncclComm_t *comm, int n, ncclUniqueId id, int rank);
+typedef ncclResult_t all_reduce(const void *source, void *dest, size_t count, ncclDataType_t type,
+                                ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+typedef ncclResult_t end(ncclComm_t comm);
+
+static void *nccl;
+
+static void *need(const char *name)
+{
+    void *f = dlsym(nccl, name);
+    if (f == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    return f;
+}
+
+int main(void)
+{
+    int version = 0, source[3] = {4, 5, 6}, dest[3] = {0};
+    ncclUniqueId id;
+    ncclComm_t comm = NULL;
+    nccl = dlopen("libnccl.so.2", RTLD_NOW);
+    if (nccl == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    CHECK_EQ(((get_version *)need("ncclGetVersion"))(&version), ncclSuccess);
+    CHECK(version >= 22809);
+    CHECK_EQ(((get_id *)need("ncclGetUniqueId"))(&id), ncclSuccess);
+    CHECK_EQ(((init_rank *)need("ncclCommInitRank"))(&comm, 1, id, 0), ncclSuccess);
+    CHECK_EQ(((all_reduce *)need("ncclAllReduce"))(source, dest, 3, ncclInt, ncclSum, comm, NULL),
+             ncclSuccess);
+    CHECK_EQ(((end *)need("ncclCommFinalize"))(comm), ncclSuccess);
+    CHECK(dest[0] == 4 && dest[2] == 6);
+    CHECK_EQ(((end *)need("ncclCommDestroy"))(comm), ncclSuccess);
+    return test_result();
+}
