@@ -2,9 +2,10 @@
  * Part of shmem.h: what the standard deprecates and programs still use.
  *
  * Collectives over an active set: the PEs PE_start, PE_start + 2^logPE_stride, ..., PE_size of
- * them. Each set becomes a team at its first use, which stays until shmem_finalize, and the calls are
- * those of teams; so pSync and pWrk are taken and not used, and nothing need be in them. In checking
- * builds a pSync that is not symmetric, or smaller than the standard says, ends the job. */
+ * them. Each set becomes a team at its first use, which stays until shmem_finalize, and the calls
+ * are those of teams; so pSync and pWrk are taken and not used, and nothing need be in them. In
+ * checking builds a pSync that is not symmetric, or smaller than the standard says, ends the job.
+ */
 #ifndef SHMEM_OLD_H
 #define SHMEM_OLD_H
 

@@ -10,9 +10,9 @@
 #include "runtime/base/result.h"
 
 struct gsh_coll_table {
-    uint32_t flagged_max[4];  /* gsh_state's: by a thread, a warp, a block, several blocks */
-    uint32_t max_blocks;      /* of a launch of the library's */
-    uint32_t bytes_per_block; /* of such a launch, where data do not carry flags */
+    uint32_t flagged_max[4];      /* gsh_state's: by a thread, a warp, a block, several blocks */
+    uint32_t max_blocks;          /* of a launch of the library's */
+    uint32_t bytes_per_block;     /* of such a launch, where data do not carry flags */
     uint32_t far_flat, far_piece; /* gsh_state's */
 };
 
@@ -22,7 +22,8 @@ extern const struct gsh_coll_table gsh_coll_table_cpu, gsh_coll_table_cuda;
 void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *table);
 
 /* Changes the table as the text says: NAME=BYTES,... with the names thread, warp, block, blocks,
- * per_block, far and far_piece, and grid=NUMBER. GSH_ERR_ARG with a line: it says something else. */
+ * per_block, far and far_piece, and grid=NUMBER. GSH_ERR_ARG with a line: it says something else.
+ */
 GSH_CHECK_RESULT enum gsh_result gsh_coll_table_read(const char *text,
                                                      struct gsh_coll_table *table);
 
