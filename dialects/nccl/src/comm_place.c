@@ -5,7 +5,12 @@
 #include "dialects/nccl/src/comm.h"
 #include "gshmem.h"
 
-enum { RANGE_BYTES = 1 << 20, RING_SLOTS = 4, MIN_SLOT_BYTES = 256 };
+enum {
+    RANGE_BYTES = 8 << 20,
+    RING_SLOTS = 4,
+    MIN_SLOT_BYTES = 256,
+    STRIPED_SLOT_BYTES = 8 << 10, /* of rings that have several channels */
+};
 
 /* ---- which ranks are near ---- */
 
@@ -84,33 +89,41 @@ static size_t align_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-static size_t words_bytes(size_t n_ranks)
+static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
-    return align_up(n_ranks * (5 * sizeof(uint64_t) + sizeof(int32_t)), 512);
+    return align_up(n_ranks * ((4 * n_channels + 1) * sizeof(uint64_t) + sizeof(int32_t)), 512);
 }
 
 /* Half of what the words leave is for rings, half is scratch. */
 static void lay_range(struct ncclComm *comm)
 {
-    size_t n = (size_t)comm->n_ranks;
+    size_t n = (size_t)comm->n_ranks, n_channels = GSH_NCCL_MAX_CHANNELS, room, slot;
+    for (;; n_channels /= 2) {
+        room = comm->range_bytes - words_bytes(n, n_channels);
+        slot = room / 2 / (n * n_channels * RING_SLOTS) / 16 * 16;
+        if (n_channels == 1 ||
+            (slot >= STRIPED_SLOT_BYTES && words_bytes(n, n_channels) < comm->range_bytes / 4)) {
+            break;
+        }
+    }
     char *base = comm->job->arena + comm->range_off;
-    size_t room = comm->range_bytes - words_bytes(n);
-    size_t slot = room / 2 / (n * RING_SLOTS) / 16 * 16;
     struct gsh_nccl_rings *rings = &comm->rings;
     *rings = (struct gsh_nccl_rings){
         .arrived = (uint64_t *)base,
-        .slots = base + words_bytes(n),
+        .slots = base + words_bytes(n, n_channels),
         .slot_bytes = (uint32_t)(slot < MIN_SLOT_BYTES ? MIN_SLOT_BYTES : slot),
         .n_slots = RING_SLOTS,
         .rank = comm->rank,
         .n_ranks = comm->n_ranks,
+        .n_channels = (uint32_t)n_channels,
     };
-    rings->freed = rings->arrived + n;
-    rings->sent = rings->freed + n;
-    rings->taken = rings->sent + n;
-    comm->signals = rings->taken + n;
+    size_t n_words = n * n_channels;
+    rings->freed = rings->arrived + n_words;
+    rings->sent = rings->freed + n_words;
+    rings->taken = rings->sent + n_words;
+    comm->signals = rings->taken + n_words;
     rings->pe_of = (int32_t *)(comm->signals + n);
-    size_t rings_bytes = align_up(n * RING_SLOTS * rings->slot_bytes, 512);
+    size_t rings_bytes = align_up(n_words * RING_SLOTS * rings->slot_bytes, 512);
     comm->scratch = rings->slots + rings_bytes;
     comm->scratch_bytes = room - rings_bytes;
 }
@@ -119,7 +132,7 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
 {
     size_t n = (size_t)comm->n_ranks;
     size_t rings = align_up(n * RING_SLOTS * MIN_SLOT_BYTES, 512);
-    size_t least = words_bytes(n) + rings + 2 * align_up((n + 1) * 512, 4096);
+    size_t least = words_bytes(n, 1) + rings + 2 * align_up((n + 1) * 512, 4096);
     comm->range_bytes = RANGE_BYTES;
     ncclResult_t r =
         gsh_nccl_take(call, comm->job, comm->meet, least, &comm->range_bytes, &comm->range_off);
@@ -128,7 +141,7 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
         return r;
     }
     lay_range(comm);
-    gsh_nccl_clear(comm->rings.arrived, words_bytes(n));
+    gsh_nccl_clear(comm->rings.arrived, words_bytes(n, comm->rings.n_channels));
     gsh_nccl_write((void *)(uintptr_t)comm->rings.pe_of, comm->pe_of, n * sizeof(int32_t));
     /* Nobody sends before all have cleared. */
     return gsh_nccl_base(call, gshmem_barrier(comm->meet));

@@ -204,7 +204,7 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
         n_free += is_free(map, i);
     }
     /* What comes later finds something, too. */
-    size_t share = n_free * GSH_NCCL_GRANULE_BYTES / 8;
+    size_t share = n_free * GSH_NCCL_GRANULE_BYTES / 4;
     for (size_t wanted = *bytes < share ? *bytes : share;; wanted /= 2) {
         wanted = wanted < least ? least : wanted;
         size_t n = granules_of(wanted), first = first_fit(map, n);

@@ -9,7 +9,7 @@ namespace
 {
 
 #if defined(__CUDACC__)
-constexpr unsigned threads = 256, max_blocks = 32;
+constexpr unsigned threads = 512, max_blocks = 64;
 #else
 constexpr unsigned threads = 32, max_blocks = 4;
 #endif
@@ -70,30 +70,62 @@ __global__ void scale_kernel(gsh_nccl_scale a)
 
 /* ---- sends and receives ---- */
 
-/* How far a row is. A block's rows take turns, and none waits in its turn: so whatever other ranks
- * wait for first, proceeds. */
-struct progress {
+/* A row's part of one channel, and how far it is. A block's lanes take turns, and none waits in its
+ * turn: so whatever other ranks wait for first, proceeds. */
+struct lane {
     uint64_t piece, done_bytes;
     uint32_t at; /* the transfer; behind the row's last one: finished */
 };
 
-__device__ char *slot_of(const gsh_nccl_rings &r, int sender, uint64_t piece)
+/* A channel's share of a transfer. */
+struct stripe {
+    uint64_t begin, bytes;
+};
+
+__device__ stripe stripe_of(const gsh_nccl_rings &r, const gsh_nccl_transfer &t, uint32_t channel)
 {
-    return r.slots + ((uint64_t)sender * r.n_slots + piece % r.n_slots) * r.slot_bytes;
+    const uint64_t wanted = (t.bytes + GSH_NCCL_CHANNEL_BYTES - 1) / GSH_NCCL_CHANNEL_BYTES;
+    const uint64_t n = wanted < r.n_channels ? wanted : r.n_channels;
+    const uint64_t each = ((t.bytes + n - 1) / n + 15) / 16 * 16, begin = each * channel;
+    if (begin >= t.bytes)
+        return {0, 0};
+    return {begin, t.bytes - begin < each ? t.bytes - begin : each};
 }
 
-/* Thread 0: what this row waits for, and whether it is there. */
+/* The first transfer from `at` on of which the channel has a share; or the row's end. */
+__device__ uint32_t next_of(const gsh_nccl_transfers &a, uint32_t row, uint32_t channel,
+                            uint32_t at)
+{
+    while (at < a.row_begin[row + 1] && stripe_of(a.rings, a.transfers[at], channel).bytes == 0)
+        at++;
+    return at;
+}
+
+/* A channel's counter of a rank. */
+__device__ uint64_t *counter(const gsh_nccl_rings &r, uint64_t *counters, uint32_t channel,
+                             int rank)
+{
+    return counters + (size_t)channel * r.n_ranks + rank;
+}
+
+__device__ char *slot_of(const gsh_nccl_rings &r, uint32_t channel, int sender, uint64_t piece)
+{
+    return r.slots + (((uint64_t)channel * r.n_ranks + sender) * r.n_slots + piece % r.n_slots) *
+                         r.slot_bytes;
+}
+
+/* Thread 0: what this lane waits for, and whether it is there. */
 struct look {
     const uint64_t *word;
     uint64_t least, seen;
     __device__ bool is_enough() const { return seen >= least; }
 };
 
-__device__ look look_at(const gshmem::context &c, const gsh_nccl_rings &r, bool is_send, int peer,
-                        uint64_t piece)
+__device__ look look_at(const gshmem::context &c, const gsh_nccl_rings &r, bool is_send,
+                        uint32_t channel, int peer, uint64_t piece)
 {
     look l;
-    l.word = is_send ? &r.freed[peer] : &r.arrived[peer];
+    l.word = counter(r, is_send ? r.freed : r.arrived, channel, peer);
     l.least = !is_send ? piece + 1 : piece < r.n_slots ? 0 : piece + 1 - r.n_slots;
     l.seen = gshmem::signal_fetch(c, l.word);
     return l;
@@ -101,38 +133,48 @@ __device__ look look_at(const gshmem::context &c, const gsh_nccl_rings &r, bool 
 
 /* The whole block: one piece. */
 __device__ void move_piece(const gshmem::context &c, const gsh_nccl_rings &r,
-                           const gsh_nccl_transfer &t, const progress &p, uint64_t bytes)
+                           const gsh_nccl_transfer &t, uint32_t channel, uint64_t begin,
+                           uint64_t piece, uint64_t bytes)
 {
     const int pe = r.pe_of[t.peer];
-    char *mine = static_cast<char *>(t.buffer) + p.done_bytes;
+    char *mine = static_cast<char *>(t.buffer) + begin;
     if (t.is_send) {
         /* Far pieces could overtake each other; the put's synchronisation has the fence first. */
         if (threadIdx.x == 0 && gshmem::detail::has_far(c))
             gshmem::fence(c);
-        gshmem::put_signal(c, gshmem::group_block(), slot_of(r, r.rank, p.piece),
-                           static_cast<const char *>(mine), bytes, &r.arrived[r.rank], p.piece + 1,
-                           GSHMEM_SIGNAL_SET, pe, "ncclSend");
+        gshmem::put_signal(c, gshmem::group_block(), slot_of(r, channel, r.rank, piece),
+                           static_cast<const char *>(mine), bytes,
+                           counter(r, r.arrived, channel, r.rank), piece + 1, GSHMEM_SIGNAL_SET, pe,
+                           "ncclSend");
         return;
     }
     gshmem::get(c, gshmem::group_block(), mine,
-                static_cast<const char *>(slot_of(r, t.peer, p.piece)), bytes, c.state.my_pe,
+                static_cast<const char *>(slot_of(r, channel, t.peer, piece)), bytes, c.state.my_pe,
                 "ncclRecv");
     if (threadIdx.x == 0) {
         gshmem::fence(c); /* the slot has been read before its sender learns of it */
-        gshmem::signal_op(c, &r.freed[r.rank], p.piece + 1, GSHMEM_SIGNAL_SET, pe, "ncclRecv");
+        gshmem::signal_op(c, counter(r, r.freed, channel, r.rank), piece + 1, GSHMEM_SIGNAL_SET, pe,
+                          "ncclRecv");
     }
 }
 
-__global__ void transfer_kernel(gsh_nccl_transfers a)
+__global__ void __launch_bounds__(threads) transfer_kernel(gsh_nccl_transfers a)
 {
-    alignas(16) __shared__ progress rows[GSH_NCCL_MAX_TRANSFERS];
+    /* This block's, of all lanes: row by row, one for each channel. */
+    alignas(16) __shared__ lane
+        lanes[(GSH_NCCL_MAX_TRANSFERS * GSH_NCCL_MAX_CHANNELS + max_blocks - 1) / max_blocks];
     __shared__ bool is_ready;
     const gshmem::context c = {*a.state, 0};
     const gsh_nccl_rings &r = a.rings;
-    for (uint32_t row = blockIdx.x + gridDim.x * threadIdx.x; row < a.n_rows;
-         row += gridDim.x * blockDim.x) {
+    const uint32_t n_all = a.n_rows * a.n_channels;
+    const uint32_t n_lanes = (n_all - blockIdx.x + gridDim.x - 1) / gridDim.x;
+    auto row_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) / a.n_channels; };
+    auto channel_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) % a.n_channels; };
+    for (uint32_t i = threadIdx.x; i < n_lanes; i += blockDim.x) {
+        const uint32_t row = row_of(i), channel = channel_of(i);
         const gsh_nccl_transfer &t = a.transfers[a.row_begin[row]];
-        rows[row] = {t.is_send ? r.sent[t.peer] : r.taken[t.peer], 0, a.row_begin[row]};
+        lanes[i] = {*counter(r, t.is_send ? r.sent : r.taken, channel, t.peer), 0,
+                    next_of(a, row, channel, a.row_begin[row])};
     }
     __syncthreads();
     gshmem::detail::spin spin;
@@ -141,14 +183,15 @@ __global__ void transfer_kernel(gsh_nccl_transfers a)
         bool has_moved = false;
         look in_vain = {};
         int in_vain_of = -1;
-        for (uint32_t row = blockIdx.x; row < a.n_rows; row += gridDim.x) {
-            const progress p = rows[row];
+        for (uint32_t i = 0; i < n_lanes; i++) {
+            const uint32_t row = row_of(i), channel = channel_of(i);
+            const lane p = lanes[i];
             if (p.at == a.row_begin[row + 1])
                 continue;
             n_open++;
             const gsh_nccl_transfer &t = a.transfers[p.at];
             if (threadIdx.x == 0) {
-                const look l = look_at(c, r, t.is_send, t.peer, p.piece);
+                const look l = look_at(c, r, t.is_send, channel, t.peer, p.piece);
                 is_ready = l.is_enough();
                 if (!l.is_enough()) {
                     in_vain = l;
@@ -157,14 +200,16 @@ __global__ void transfer_kernel(gsh_nccl_transfers a)
             }
             __syncthreads();
             if (is_ready) {
-                const uint64_t rest = t.bytes - p.done_bytes;
+                const stripe s = stripe_of(r, t, channel);
+                const uint64_t rest = s.bytes - p.done_bytes;
                 const uint64_t bytes = rest < r.slot_bytes ? rest : r.slot_bytes;
-                move_piece(c, r, t, p, bytes);
+                move_piece(c, r, t, channel, s.begin + p.done_bytes, p.piece, bytes);
                 has_moved = true;
                 if (threadIdx.x == 0) {
                     const bool is_end = bytes == rest;
-                    rows[row] = {p.piece + 1, is_end ? 0 : p.done_bytes + bytes, p.at + is_end};
-                    (t.is_send ? r.sent : r.taken)[t.peer] = p.piece + 1;
+                    lanes[i] = {p.piece + 1, is_end ? 0 : p.done_bytes + bytes,
+                                is_end ? next_of(a, row, channel, p.at + 1) : p.at};
+                    *counter(r, t.is_send ? r.sent : r.taken, channel, t.peer) = p.piece + 1;
                 }
             }
             __syncthreads();
@@ -187,7 +232,8 @@ int launch_scale(const gsh_nccl_scale *a, gshmemx_stream_t stream)
 
 int launch_transfer(const gsh_nccl_transfers *a, gshmemx_stream_t stream)
 {
-    const unsigned grid = a->n_rows < max_blocks ? a->n_rows : max_blocks;
+    const unsigned n_lanes = a->n_rows * a->n_channels;
+    const unsigned grid = n_lanes < max_blocks ? n_lanes : max_blocks;
     return (int)gshmem_launch(transfer_kernel, dim3(grid), dim3(threads), 0, stream, *a);
 }
 

@@ -53,15 +53,20 @@ ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void
 ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm)
 {
     struct gsh_nccl_transfers args = {
-        .state = comm->job->state, .rings = comm->rings, .n = (uint32_t)comm->n_transfers};
-    memcpy(args.transfers, comm->transfers, comm->n_transfers * sizeof(*args.transfers));
-    for (uint32_t i = 0; i < args.n; i++) {
+        .state = comm->job->state, .rings = comm->rings, .n_channels = 1};
+    uint32_t n = (uint32_t)comm->n_transfers;
+    memcpy(args.transfers, comm->transfers, n * sizeof(*args.transfers));
+    for (uint32_t i = 0; i < n; i++) {
         const struct gsh_nccl_transfer *t = &args.transfers[i];
         if (i == 0 || t[-1].peer != t->peer || t[-1].is_send != t->is_send) {
             args.row_begin[args.n_rows++] = (uint8_t)i;
         }
+        while (args.n_channels < comm->rings.n_channels &&
+               t->bytes > (uint64_t)args.n_channels * GSH_NCCL_CHANNEL_BYTES) {
+            args.n_channels++;
+        }
     }
-    args.row_begin[args.n_rows] = (uint8_t)args.n;
+    args.row_begin[args.n_rows] = (uint8_t)n;
     comm->n_transfers = 0;
     gsh_nccl_enter_stream(comm, comm->transfers_stream);
     return gsh_nccl_launched("ncclSend and ncclRecv",

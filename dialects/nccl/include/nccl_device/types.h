@@ -173,7 +173,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Collective over comm, with the same requirements on all ranks; in a group *outDevComm is filled
- * when it ends. Its memory comes from 8 MiB that all communicators of a PE share. */
+ * when it ends. Its memory comes from 32 MiB that all communicators of a PE share. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
                                ncclDevComm *outDevComm);
 /* Collective over comm; no kernel of any rank uses it any more. */
