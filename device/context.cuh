@@ -16,11 +16,18 @@ extern "C" void gshmemx_module_unregister(struct gsh_module *module);
 #if defined(__CUDACC__)
 /* Filled at device set-up; found by this name in modules loaded through the driver. Every
  * translation unit has its own; where device code is linked (-rdc=true) they become one. */
-#if defined(__CUDACC_RDC__)
-inline __constant__ struct gsh_state gshmem_state_block;
+#if defined(GSHMEM_SHARED_DEVICE) && !defined(GSHMEM_LIBRARY_KERNELS)
+#define GSHMEM_STATE_BLOCK struct gsh_shared_states
 #else
-static __constant__ struct gsh_state gshmem_state_block;
+#define GSHMEM_STATE_BLOCK struct gsh_state
 #endif
+#if defined(__CUDACC_RDC__)
+inline __constant__ GSHMEM_STATE_BLOCK gshmem_state_block;
+#else
+static __constant__ GSHMEM_STATE_BLOCK gshmem_state_block;
+#endif
+#else
+#define GSHMEM_STATE_BLOCK struct gsh_state
 #endif
 
 #if !defined(__CUDACC_RTC__) && !defined(GSHMEM_LIBRARY_KERNELS)
@@ -34,9 +41,19 @@ namespace
 #if defined(__CUDACC__)
 inline int fill_state_block(const void *state, size_t bytes)
 {
-    if (bytes != sizeof gshmem_state_block)
+    if (bytes != sizeof(struct gsh_state))
         return (int)cudaErrorInvalidValue;
+#if defined(GSHMEM_SHARED_DEVICE)
+    const struct gsh_state *s = static_cast<const struct gsh_state *>(state);
+    const cudaError_t error =
+        cudaMemcpyToSymbol(gshmem_state_block, &s->part_of_sm, sizeof s->part_of_sm,
+                           offsetof(struct gsh_shared_states, part_of_sm));
+    return error != cudaSuccess
+               ? (int)error
+               : (int)cudaMemcpyToSymbol(gshmem_state_block, state, bytes, (size_t)s->part * bytes);
+#else
     return (int)cudaMemcpyToSymbol(gshmem_state_block, state, bytes);
+#endif
 }
 constexpr int (*fill)(const void *state, size_t bytes) = fill_state_block;
 #else
@@ -45,7 +62,7 @@ constexpr int (*fill)(const void *state, size_t bytes) = nullptr;
 
 struct module_registration {
     gsh_module module;
-    module_registration() : module{GSH_STATE_VERSION, sizeof(struct gsh_state), fill, nullptr}
+    module_registration() : module{GSH_STATE_VERSION, sizeof(GSHMEM_STATE_BLOCK), fill, nullptr}
     {
         gshmemx_module_register(&module);
     }
@@ -66,7 +83,23 @@ namespace gshmem
 namespace detail
 {
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) && defined(GSHMEM_SHARED_DEVICE) && !defined(GSHMEM_LIBRARY_KERNELS)
+/* Not inlined, since it stands in front of every access to the state. */
+__device__ __noinline__ inline const gsh_state *state_of_this_part()
+{
+    const uint8_t *part_of_sm = reinterpret_cast<const uint8_t *>(gshmem_state_block.part_of_sm);
+    uint32_t sm, part = 0;
+    asm("mov.u32 %0, %%smid;" : "=r"(sm));
+    if (part_of_sm != nullptr)
+        part = part_of_sm[sm % GSH_SMS] % GSH_PARTS;
+    return &gshmem_state_block.of[part];
+}
+
+__device__ __forceinline__ const gsh_state &unit_state()
+{
+    return *state_of_this_part();
+}
+#elif defined(__CUDACC__)
 __device__ __forceinline__ const gsh_state &unit_state()
 {
     return gshmem_state_block;

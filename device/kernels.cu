@@ -234,4 +234,15 @@ __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
     if (result != 0 && group_block().rank() == 0)
         report(default_context(), GSH_REPORT_BAD_TEAM, call, -1, 0, 0, 0, (uint64_t)a.team, 0);
 }
+
+#if defined(__CUDACC__)
+/* runtime/backend/cuda/share.c: notes on which multiprocessor each block runs. */
+__global__ void gsh_kernel_find_sms(uint8_t *part_of_sm, uint8_t part)
+{
+    uint32_t sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    if (threadIdx.x == 0)
+        part_of_sm[sm % GSH_SMS] = part;
+}
+#endif
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 5u
+#define GSH_STATE_VERSION 6u
 
 #ifdef __cplusplus
 #define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
@@ -246,7 +246,8 @@ struct gsh_state {
     uint64_t base;   /* own heap: range start + my_slot * stride */
     uint64_t stride; /* bytes from one slot to the next */
     int32_t run_first_pe, run_n;
-    int32_t run_first_slot, reserved0;
+    int32_t run_first_slot;
+    int32_t part;             /* of a shared GPU; else 0 */
     uint64_t routes;          /* const struct gsh_peer_route[n_pes], device-readable */
     uint64_t teams;           /* unit 0 of the team pool in this PE's own heap */
     uint64_t control;         /* struct gsh_control of this PE, device-writable */
@@ -262,16 +263,31 @@ struct gsh_state {
     /* Of collectives with far members (coll/far.cuh): up to far_flat bytes each member deals with
      * all others; above that nodes do, in pieces of at most far_piece bytes. */
     uint32_t far_flat, far_piece;
+    /* Where PEs of one process share a GPU: const uint8_t[GSH_SMS], device-readable, the part of
+     * the GPU to which each multiprocessor belongs; else 0. */
+    uint64_t part_of_sm;
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 160, "gsh_state is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 168, "gsh_state is wire");
 GSH_STATIC_ASSERT(offsetof(struct gsh_state, routes) == 64, "gsh_state is wire");
+
+/* The constant block of a unit that is compiled with GSHMEM_SHARED_DEVICE: PEs that are threads of
+ * one process and share a GPU have one copy of it together. Each has some of the GPU's
+ * multiprocessors for itself, by which its kernels find their state. */
+#define GSH_PARTS 16
+#define GSH_SMS   1024
+struct gsh_shared_states {
+    struct gsh_state of[GSH_PARTS];
+    uint64_t
+        part_of_sm; /* that of the states, which is the same in all; 0: of[0] is the only one */
+};
 
 /* What a translation unit with kernels registers from a static constructor. `fill` copies the
  * block into the unit's constant memory on the calling thread's current device and returns 0 or a
- * CUDA error; it is NULL for units built for the CPU device, which need no copy. */
+ * CUDA error; a unit for shared GPUs keeps it as the one of its part; it is NULL for units built
+ * for the CPU device, which need no copy. */
 struct gsh_module {
     uint32_t version; /* GSH_STATE_VERSION of the headers the unit was compiled with */
-    uint32_t bytes;   /* sizeof(struct gsh_state) there */
+    uint32_t bytes;   /* sizeof(struct gsh_state) there, or of gsh_shared_states */
     int (*fill)(const void *state, size_t bytes);
     struct gsh_module *next; /* the library's */
 };

@@ -111,6 +111,15 @@ int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *c
  * return at once. Returns 0 or an error. */
 int gshmemx_device_setup(void);
 
+/* Where PEs that are threads of one process share a GPU (GSHMEM_SHARE_DEVICE=1, programs compiled
+ * with -DGSHMEM_SHARED_DEVICE=1), each has some of its multiprocessors for itself, and kernels of
+ * all run at the same time. Device set-up makes the PE's part current on the calling thread:
+ * streams made after that, by threads that have not called cudaSetDevice since, run kernels there.
+ * Returns 0 if kernels on `stream` run on this PE's part, or no GPU is shared; else
+ * GSHMEMX_ERROR_INVALID_VALUE and prints why. gshmem_launch and gshmemx_collective_launch ask in
+ * programs so compiled; <<<>>> does not. */
+int gshmemx_stream_check(gshmemx_stream_t stream);
+
 /* The constructor in the device headers calls these two; programs do not. */
 struct gsh_module;
 void gshmemx_module_register(struct gsh_module *module);

@@ -44,6 +44,10 @@ void gshmemrun_set_environment(struct gshmemrun_launcher *l)
     }
     if (o->is_threads) {
         set_number("GSHMEM_THREADS", o->n_pes);
+        /* For PEs that share a GPU, or are far: no PE's call of CUDA may wait for another's kernel,
+         * as the loading of a kernel and streams that share a queue do. */
+        setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
         return;
     }
     int ends[2];

@@ -45,7 +45,7 @@ FAMILIES = [
     ('gshmem_reduce', 'reductions over a team', '.*_reduce|.*_reducescatter'),
     ('gshmem_scan', 'prefix sums over a team', '.*_(in|ex)scan'),
     ('gshmem_launch', 'launch kernels on either device', 'launch|collective_launch|collective_launch_query_gridsize'),
-    ('gshmemx_device_setup', 'set the device up, and modules', 'device_setup|module_.*|cumodule_.*|culibrary_.*'),
+    ('gshmemx_device_setup', 'set the device up, and modules', 'device_setup|stream_check|module_.*|cumodule_.*|culibrary_.*'),
 ]
 LAUNCH = ['cudaError_t gshmem_launch(kernel, dim3 grid, dim3 block, size_t smem, cudaStream_t stream, args...)',
           'int gshmemx_collective_launch(kernel, dim3 grid, dim3 block, void **args, size_t smem, cudaStream_t stream)',

@@ -58,6 +58,20 @@ inline int setup_for_launch()
     return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ? 0 : gshmemx_device_setup();
 }
 
+#if defined(__CUDACC__)
+/* A kernel finds its PE by the multiprocessor on which it runs. */
+inline bool is_on_own_part(cudaStream_t stream)
+{
+#if defined(GSHMEM_SHARED_DEVICE)
+    return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ||
+           gshmemx_stream_check(stream) == 0;
+#else
+    (void)stream;
+    return true;
+#endif
+}
+#endif
+
 } // namespace detail
 } // namespace gshmem
 
@@ -71,6 +85,8 @@ inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, si
     return [=](P... values) {
         void *pointers[sizeof...(P) + 1] = {
             const_cast<void *>(static_cast<const volatile void *>(&values))..., nullptr};
+        if (!gshmem::detail::is_on_own_part(stream))
+            return cudaErrorInvalidResourceHandle;
         return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, pointers, smem,
                                 stream);
     }(static_cast<A &&>(args)...);
@@ -82,6 +98,9 @@ inline int gshmemx_collective_launch(const void *func, dim3 grid, dim3 block, vo
     int r = gshmem::detail::setup_for_launch();
     if (r != 0) {
         return r;
+    }
+    if (!gshmem::detail::is_on_own_part(stream)) {
+        return GSHMEMX_ERROR_INVALID_VALUE;
     }
     cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream);
     if (error == cudaSuccess) {

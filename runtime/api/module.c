@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public calls on modules that the program loads by itself. */
+ * The public calls on modules that the program loads by itself, and on the part of a GPU that is a
+ * PE's. */
 #include "gshmemx.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/instance.h"
@@ -46,4 +47,12 @@ int gshmemx_culibrary_init(void *culibrary)
 int gshmemx_culibrary_finalize(void *culibrary)
 {
     return module_finalize("gshmemx_culibrary_finalize", culibrary);
+}
+
+int gshmemx_stream_check(gshmemx_stream_t stream)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_stream_check");
+    return pe->device_ops->check_stream == NULL
+               ? GSHMEMX_SUCCESS
+               : gsh_public_error(pe->device_ops->check_stream(pe, (gsh_stream)stream));
 }

@@ -59,10 +59,10 @@ struct gsh_wait_arg {
 
 /* What each PE says of its device, to all others. */
 struct gsh_device_card {
-    int32_t result;  /* enum gsh_result of choosing the device */
-    int32_t is_cuda; /* else the CPU device */
-    int32_t ordinal; /* of the GPU, as this PE counts; -1: no GPU */
-    int32_t reserved;
+    int32_t result;        /* enum gsh_result of choosing the device */
+    int32_t is_cuda;       /* else the CPU device */
+    int32_t ordinal;       /* of the GPU, as this PE counts; -1: no GPU */
+    int32_t n_parts;       /* into which the GPU is divided for PEs of this process; 0: it is not */
     uint8_t uuid[16];      /* of the GPU */
     uint64_t memory_bytes; /* what the default range of a heap is to hold */
     uint64_t range_bytes;  /* GSHMEM_HEAP_RANGE, 0: by memory */
@@ -106,6 +106,10 @@ struct gsh_device_ops {
 
     /* ---- set-up ---- */
 
+    /* Says in the state which part of a shared GPU is this PE's. NULL: none is shared. */
+    void (*name_part)(const struct gsh_instance *pe, struct gsh_state *state);
+    /* Whether kernels on the stream run on that part; words why not. NULL: none is shared. */
+    enum gsh_result (*check_stream)(struct gsh_instance *pe, gsh_stream stream);
     /* Uploads the state block to every registered module. */
     enum gsh_result (*upload)(struct gsh_instance *pe, const struct gsh_state *state);
     /* Fills one module loaded through the driver (CUDA; CPU: unsupported). */

@@ -59,14 +59,25 @@ bool gsh_modules_have_cpu(void)
     return have(false);
 }
 
+enum gsh_result gsh_modules_not_shared(void)
+{
+    return gsh_fail(GSH_ERR_STATE,
+                    "PEs share this GPU, and kernels were compiled without "
+                    "-DGSHMEM_SHARED_DEVICE=1: compile all of the program's files with it");
+}
+
 static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_module *m,
                                 const struct gsh_state *state)
 {
-    if (m->version != GSH_STATE_VERSION || m->bytes != sizeof(*state)) {
+    bool can_share = m->bytes == sizeof(struct gsh_shared_states);
+    if (m->version != GSH_STATE_VERSION || (m->bytes != sizeof(*state) && !can_share)) {
         return gsh_fail(GSH_ERR_STATE,
                         "kernels were compiled with gshmem headers of layout %u (%u bytes), this "
                         "library has layout %u (%zu bytes): compile them again",
                         m->version, m->bytes, GSH_STATE_VERSION, sizeof(*state));
+    }
+    if (state->part_of_sm != 0 && !can_share && m->fill != NULL) {
+        return gsh_modules_not_shared();
     }
     int error = m->fill != NULL ? m->fill(state, sizeof(*state)) : 0;
     /* without a GPU its kernels cannot be filled, nor launched; the CPU device's host calls work */

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include "runtime/job/instance.h"
 
+/* The failure of a unit or module that a PE on a part of a GPU cannot use. */
+GSH_CHECK_RESULT enum gsh_result gsh_modules_not_shared(void);
+
 /* Whether any unit with kernels for that device has registered. */
 bool gsh_modules_have_cuda(void);
 bool gsh_modules_have_cpu(void);

@@ -250,6 +250,9 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     pe->state.far_flat = pe->coll_table.far_flat;
     pe->state.far_piece = pe->coll_table.far_piece;
     find_run(pe, &pe->state);
+    if (pe->device_ops->name_part != NULL) {
+        pe->device_ops->name_part(pe, &pe->state);
+    }
     r = pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
     if (r == GSH_OK) {
         r = make_alloc_table(pe);

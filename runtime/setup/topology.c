@@ -40,17 +40,17 @@ static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
             if (pe->peers[i].host_hash == pe->peers[j].host_hash &&
                 memcmp(cards[i].uuid, cards[j].uuid, 16) == 0 && !pe->env.share_device) {
                 return gsh_fail(GSH_ERR_ARG,
-                                "init: PE %d and PE %d both use GPU %d (%s); give "
-                                "each its own, or set GSHMEM_SHARE_DEVICE=1 if their kernels never "
-                                "wait for each other",
+                                "init: PE %d and PE %d both use GPU %d (%s); give each its own, or "
+                                "set GSHMEM_SHARE_DEVICE=1 if they are threads of one process, or "
+                                "if their kernels never wait for each other",
                                 j, i, cards[i].ordinal, cards[i].name);
             }
             if (pe->peers[i].is_same_process && pe->peers[j].is_same_process &&
-                memcmp(cards[i].uuid, cards[j].uuid, 16) == 0) {
+                memcmp(cards[i].uuid, cards[j].uuid, 16) == 0 && cards[i].n_parts == 0) {
                 return gsh_fail(GSH_ERR_ARG,
-                                "init: PE %d and PE %d are threads of one process "
-                                "and need a GPU each",
-                                j, i);
+                                "init: PE %d and PE %d are threads of one process on GPU %d, and "
+                                "there are as many GPUs as such PEs: give each its own",
+                                j, i, cards[i].ordinal);
             }
         }
     }
@@ -243,6 +243,10 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
     }
     if (r == GSH_OK) {
         r = find_domains(pe, &is_whole);
+    }
+    if (r == GSH_OK && !is_whole && pe->proxy == NULL && cards[pe->my_pe].n_parts != 0) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED,
+                        "init: PEs share GPUs, and not all of these have access to each other");
     }
     if (r == GSH_OK && !is_whole && pe->proxy == NULL) {
         r = gsh_net_create(pe, pe->job_bootstrap); /* one node, and some of its GPUs are far */

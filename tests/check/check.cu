@@ -466,8 +466,8 @@ static void destroy(checker *x)
     gshmem_free(x->local[local_heap]);
     gshmem_free(x->sig);
     gshmem_free(x->sym);
-    CUDA(cudaFree(x->local[local_device]));
-    CUDA(cudaFree(x->calls));
+    test_free(x->local[local_device]);
+    test_free(x->calls);
     free(x->local[local_host]);
     free(x->want);
     free(x->source);

@@ -199,8 +199,8 @@ static int pe_main(int argc, char **argv)
                (unsigned long long)x->seed, x->pe.n, gshmemx_device_name());
     CHECK(n_combos > 0);
 
-    CUDA(cudaFree(x->calls));
-    CUDA(cudaFree(x->fetched));
+    test_free(x->calls);
+    test_free(x->fetched);
     gshmem_free(x->words);
     test_end(&x->pe);
     free(x);

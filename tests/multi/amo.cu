@@ -171,7 +171,7 @@ template <class Row> static void test_row(const test_pe *pe, int rounds, const c
     JUDGE(pe, v, name);
     check_words<Row>(pe, &a, rounds, name);
     gshmem_barrier_all();
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(a.swapped);
     gshmem_free(a.seen);
     gshmem_free(a.words);
@@ -218,7 +218,7 @@ template <class Row> static void test_float_row(const test_pe *pe, const char *n
     CHECK_EQ(on_host.n_failed, 0);
     JUDGE(pe, v, name);
     gshmem_barrier_all();
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(words);
 }
 

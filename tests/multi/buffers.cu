@@ -79,9 +79,9 @@ static void check_use(const test_pe *pe, int way)
     test_copy(first, original, sizeof first);
     CHECK(first[0] == 1000000L * pe->me && first[1] == 55 && first[2] == first[0] + 2);
     expect_words(original + 101, n_words - 104, 1000000L * pe->me + 101);
-    CUDA(cudaFree(copy));
+    test_free(copy);
     JUDGE(pe, v, "both addresses");
-    CUDA(cudaFree(v));
+    test_free(v);
     own_memory_free(&m);
 }
 
@@ -156,7 +156,7 @@ static void check_bad(const test_pe *pe)
     } else {
         void *const plain = test_device(1 << 20);
         CHECK(gshmemx_buffer_register_symmetric(plain, 1 << 20, 0) == NULL);
-        CUDA(cudaFree(plain));
+        test_free(plain);
     }
     gshmem_free(heap);
     CHECK_EQ(gshmemx_buffer_unregister_symmetric(alias, 4096), 0);

@@ -494,8 +494,8 @@ static int pe_main(int argc, char **argv)
     const uint64_t n_soak = (TEST_SANITIZED ? 50 : 200) * (uint64_t)count;
     soak(&s, test_number(argc, argv, "soak", n_soak), &state);
 
-    CUDA(cudaFree(s.v));
-    CUDA(cudaFree(s.calls));
+    test_free(s.v);
+    test_free(s.calls);
     for (int i = n_coll_teams; i < n_all_teams; i++)
         gshmem_team_destroy(s.teams[i].handle);
     free_stage(&s.stage);

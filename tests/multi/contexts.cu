@@ -267,7 +267,7 @@ static void test_calls(const test_pe *pe, gshmem_ctx_t ctx, bool is_backwards, b
     }
     JUDGE(pe, v, "calls in a context, kernels");
     CHECK_EQ(of_host.n_failed, 0);
-    CUDA(cudaFree(local));
+    test_free(local);
 }
 
 /* ---- blocks with a context each, data before flag -------------------------------------------- */
@@ -424,7 +424,7 @@ static int pe_main(int argc, char **argv)
     /* finalize ends `early` and `left`, the team's end that of `turned` */
     CHECK_EQ(gshmem_ctx_create(0, &left), 0);
     gshmem_team_destroy(team);
-    CUDA(cudaFree(v));
+    test_free(v);
     return test_end(&pe);
 }
 

@@ -85,7 +85,7 @@ static int pe_main(int argc, char **argv)
     test_sync(&pe);
     JUDGE(&pe, v, "gets until another thread has put");
     gshmem_barrier_all();
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(data);
     gshmem_free(turn);
     gshmem_free(flag);

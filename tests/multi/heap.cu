@@ -90,7 +90,7 @@ static void check_growth(const test_pe *pe)
     CHECK_EQ(after.committed, before.committed); /* but for what was kept before, too */
     CHECK_EQ(after.high_water, grown.high_water);
     CHECK(after.high_water >= grown.used);
-    CUDA(cudaFree(v));
+    test_free(v);
 }
 
 /* So much stays for the next allocation, not more. */
@@ -236,7 +236,7 @@ static void check_ptr(const test_pe *pe)
     CHECK_STR(gshmemx_route_name(pe->me), "self");
     CHECK(gshmemx_route_name(pe->n) == NULL);
     gshmem_barrier_all();
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(table);
 }
 

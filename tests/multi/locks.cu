@@ -140,7 +140,7 @@ static void test_trying(const test_pe *pe)
         }
         gshmem_barrier_all();
     }
-    CUDA(cudaFree(result));
+    test_free(result);
     gshmem_free(winners);
     gshmem_free(lock);
 }

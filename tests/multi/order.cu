@@ -372,7 +372,7 @@ static int pe_main(int argc, char **argv)
         run_buffering(&pe, m, rounds, uses_quiet != 0);
         run_chain(&pe, m, v, rounds, uses_quiet != 0);
     }
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(m);
     return test_end(&pe);
 }

@@ -123,7 +123,7 @@ static void run_post(const test_pe *pe, const post_kind *k, verdict *v, long rou
              by_kernel ? "kernel" : "stream");
     JUDGE(pe, v, text);
     CUDA(cudaStreamDestroy(out));
-    CUDA(cudaFree(tape));
+    test_free(tape);
     free(numbers);
     gshmem_free(p);
 }
@@ -137,7 +137,7 @@ static int pe_main(int argc, char **argv)
     for (const post_kind &k : post_kinds)
         for (int by_kernel = 0; by_kernel < 2; by_kernel++)
             run_post(&pe, &k, v, k.n == note ? rounds : rounds / 20 + 3, by_kernel != 0);
-    CUDA(cudaFree(v));
+    test_free(v);
     return test_end(&pe);
 }
 

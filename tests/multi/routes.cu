@@ -275,7 +275,7 @@ static int pe_main(int argc, char **argv)
     }
     clear(m, in);
     run_count(&pe, m, rounds / 20 + 1);
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(out);
     gshmem_free(in);
     gshmem_free(m);

@@ -83,7 +83,7 @@ static void free_actor(const soak_actor *a)
         if (a->id == host_actor)
             free(p);
         else
-            CUDA(cudaFree(p));
+            test_free(p);
     }
     gshmem_free(a->heap_in);
     gshmem_free(a->heap_out);
@@ -238,7 +238,7 @@ static int pe_main(int argc, char **argv)
     if (pe.me == 0)
         printf("soak: seed %" PRIu64 ", %d PEs, %" PRIu64 " operations of each, %.1f s\n", seed,
                pe.n, n_made, seconds);
-    CUDA(cudaFree(in_device));
+    test_free(in_device);
     for (int i = n_actors; i-- > 0;)
         free_actor(&actors[i]);
     gshmem_free(h.sums);

@@ -200,7 +200,7 @@ static int pe_main(int argc, char **argv)
     check_graph(&pe, r, v, rounds);
 #endif
     check_two_streams(&pe, r);
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(r);
     return test_end(&pe);
 }

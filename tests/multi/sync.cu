@@ -176,6 +176,7 @@ static void test_stream(const test_pe *pe, board *b, verdict *v, int rounds)
         else
             CHECK_EQ(gshmemx_barrier_on_stream(whole_team(pe, (int)(r % 4)), pe->stream), 0);
         gshmem_launch(read_kernel, dim3(1), dim3(threads), 0, pe->stream, *b, v, r);
+        test_pace(pe, r);
     }
     test_sync(pe);
     JUDGE(pe, v, "barriers on a stream");
@@ -202,6 +203,7 @@ static void test_mixed(const test_pe *pe, board *b, verdict *v, int rounds)
         if (r % 8 == 3)
             test_collective(pe, barrier_kernel, 1, 1, *b, v, (int)by_thread, 0, r + 1, r + 3);
         gshmemx_sync_all_on_stream(pe->stream);
+        test_pace(pe, r);
     }
     test_sync(pe);
     JUDGE(pe, v, "barriers of kernels and streams in turn");
@@ -261,7 +263,7 @@ static int pe_main(int argc, char **argv)
     gshmem_barrier_all();
     test_host(&pe, &b, rounds / 4 + 4);
 
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(b.arrived);
     gshmem_free(b.box[1]);
     gshmem_free(b.box[0]);

@@ -244,7 +244,7 @@ static void test_many(const test_pe *pe, verdict *v, int n)
     JUDGE(pe, v, "a team for each block");
     for (int i = 0; i < n; i++)
         gshmem_team_destroy(teams[i]);
-    CUDA(cudaFree(on_device));
+    test_free(on_device);
     free(teams);
 }
 
@@ -362,7 +362,7 @@ static int pe_main(int argc, char **argv)
     test_failures(&pe);
     test_full_pool(&pe);
 
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(b.box[1]);
     gshmem_free(b.box[0]);
     return test_end(&pe);

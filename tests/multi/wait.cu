@@ -276,9 +276,9 @@ static void check_stream(const test_pe *pe, typename Calls::type *ivars, const c
         is_good = CHECK_EQ(found[i], host_wanted[i]) && is_good;
     if (!is_good)
         fprintf(stderr, "    with type %s on PE %d, on a stream\n", name, pe->me);
-    CUDA(cudaFree(status));
-    CUDA(cudaFree(wanted));
-    CUDA(cudaFree(copy));
+    test_free(status);
+    test_free(wanted);
+    test_free(copy);
 }
 
 /* ---- all types ------------------------------------------------------------------------------- */
@@ -308,7 +308,7 @@ template <class Calls> static void check_type(const test_pe *pe, const char *nam
     test_collective(pe, arrivals_kernel<Calls>, 1, 1, ivars, v);
     test_sync(pe);
     JUDGE(pe, v, text);
-    CUDA(cudaFree(v));
+    test_free(v);
 
     gshmem_barrier_all();
     check_edges<Calls>(ivars, &on_host);
@@ -374,7 +374,7 @@ static void check_signals_everywhere(const test_pe *pe)
     test_sync(pe);
     test_copy(&found, &sig[1], sizeof found);
     CHECK_EQ(found, 3);
-    CUDA(cudaFree(v));
+    test_free(v);
     gshmem_free(sig);
 }
 

@@ -69,11 +69,18 @@ static inline void choose_gpu(void)
 static inline test_pe test_join(bool needs_stream = true)
 {
     test_pe pe = {};
-    if (needs_stream) /* before device set-up: it must be the same PE's stream all the same */
+#if defined(GSHMEM_SHARED_DEVICE)
+    const bool is_early = false; /* device set-up makes the PE's part of the GPU current */
+#else
+    const bool is_early = true; /* it must be the same PE's stream all the same */
+#endif
+    if (needs_stream && is_early)
         CUDA(cudaStreamCreateWithFlags(&pe.stream, cudaStreamNonBlocking));
     const int failed = gshmemx_device_setup();
     if (failed)
         test_fatal("gshmemx_device_setup: %s", gshmemx_error_string(failed));
+    if (needs_stream && !is_early)
+        CUDA(cudaStreamCreateWithFlags(&pe.stream, cudaStreamNonBlocking));
     pe.me = gshmem_my_pe();
     pe.n = gshmem_n_pes();
     pe.next = (pe.me + 1) % pe.n;
@@ -114,6 +121,19 @@ static inline void *test_device(size_t bytes)
     return p;
 }
 
+/* Collective, of what test_device gave: where PEs share a GPU, cudaFree waits for the kernels of
+ * all, none of which may then wait for a PE that is not there yet. */
+static inline void test_free(void *p)
+{
+#if defined(GSHMEM_SHARED_DEVICE)
+    gshmem_sync_all();
+#endif
+    CUDA(cudaFree(p));
+#if defined(GSHMEM_SHARED_DEVICE)
+    gshmem_sync_all();
+#endif
+}
+
 /* Between host and device memory in any direction; done on return. */
 static inline void test_copy(void *dest, const void *source, size_t bytes)
 {
@@ -124,6 +144,18 @@ static inline void test_copy(void *dest, const void *source, size_t bytes)
 static inline void test_sync(const test_pe *pe)
 {
     CUDA(cudaStreamSynchronize(pe->stream));
+}
+
+/* In a long row of launches, of which each waits for other PEs: where these share a GPU, a launch
+ * that finds the stream's queue full would keep their threads from CUDA. */
+static inline void test_pace(const test_pe *pe, long round)
+{
+#if defined(GSHMEM_SHARED_DEVICE)
+    if (round % 100 == 99)
+        test_sync(pe);
+#else
+    (void)pe, (void)round;
+#endif
 }
 
 /* Launches a kernel whose blocks, and whose copies on other PEs, wait for each other. */

@@ -57,7 +57,20 @@ static enum gsh_result load_part(struct gsh_instance *pe, int part)
     }
     enum gsh_result r = gsh_cuda_result(d->cuda->ModuleLoadData(module, image_of(part)),
                                         "the collectives' kernels");
-    return r == GSH_OK ? gsh_cuda_module_init(pe, *module, false) : r;
+    return r == GSH_OK ? gsh_cuda_fill_own(pe, *module, &pe->state) : r;
+}
+
+/* The context is current; coll_lock is held. */
+static enum gsh_result load_kernel(struct gsh_instance *pe, enum gsh_coll_kernel kernel)
+{
+    struct gsh_cuda_device *d = pe->device;
+    enum gsh_result r = load_part(pe, places[kernel].part);
+    return r == GSH_OK
+               ? gsh_cuda_result(d->cuda->ModuleGetFunction(&d->coll_kernels[kernel],
+                                                            d->coll_modules[places[kernel].part],
+                                                            places[kernel].name),
+                                 places[kernel].name)
+               : r;
 }
 
 static enum gsh_result find_kernel(struct gsh_instance *pe, enum gsh_coll_kernel kernel,
@@ -73,13 +86,7 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, enum gsh_coll_kernel
     pthread_mutex_lock(&d->coll_lock);
     if (d->coll_kernels[kernel] == NULL) {
         d->cuda->ThreadExchangeStreamCaptureMode(&mode);
-        r = load_part(pe, places[kernel].part);
-        if (r == GSH_OK) {
-            r = gsh_cuda_result(d->cuda->ModuleGetFunction(&d->coll_kernels[kernel],
-                                                           d->coll_modules[places[kernel].part],
-                                                           places[kernel].name),
-                                places[kernel].name);
-        }
+        r = load_kernel(pe, kernel);
         d->cuda->ThreadExchangeStreamCaptureMode(&mode);
     }
     *function = d->coll_kernels[kernel];
@@ -90,15 +97,18 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, enum gsh_coll_kernel
 static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_launch *l)
 {
     const struct gsh_coll_table *t = &pe->coll_table;
+    const struct gsh_cuda_device *d = pe->device;
+    /* all blocks of a call run at the same time */
+    unsigned most = d->shared != NULL && d->n_sms < t->max_blocks ? d->n_sms : t->max_blocks;
     if (l->bytes == GSH_COLL_UNKNOWN_BYTES) {
-        return AGREED_BLOCKS;
+        return most < AGREED_BLOCKS ? most : AGREED_BLOCKS;
     }
     uint64_t others = l->team->n_pes > 1 ? (uint64_t)l->team->n_pes - 1 : 1;
     uint64_t blocks =
         l->bytes <= t->flagged_max[GSH_GROUP_BLOCKS]
             ? (l->bytes * others + FLAGGED_BYTES_PER_BLOCK - 1) / FLAGGED_BYTES_PER_BLOCK
             : (l->bytes + t->bytes_per_block - 1) / t->bytes_per_block;
-    return blocks < 1 ? 1 : blocks < t->max_blocks ? (unsigned)blocks : t->max_blocks;
+    return blocks < 1 ? 1 : blocks < most ? (unsigned)blocks : most;
 }
 
 static unsigned threads_for(const struct gsh_coll_launch *l)
@@ -132,6 +142,27 @@ static enum gsh_result make_stream(struct gsh_cuda_device *d)
                : gsh_cuda_result(
                      d->cuda->StreamCreateWithPriority(&d->coll_stream, CU_STREAM_NON_BLOCKING, -1),
                      "cuStreamCreateWithPriority");
+}
+
+/* To load code, the driver may wait for kernels that run: here for those of PEs that wait for this
+ * one. */
+enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe)
+{
+    struct gsh_cuda_device *d = pe->device;
+    enum gsh_result r = GSH_OK;
+    pthread_mutex_lock(&d->coll_lock);
+    bool entered = gsh_cuda_enter(d);
+    for (int i = 0; r == GSH_OK && i < GSH_COLL_KERNEL_COUNT; i++) {
+        if (places[i].name != NULL) {
+            r = load_kernel(pe, (enum gsh_coll_kernel)i);
+        }
+    }
+    if (r == GSH_OK) {
+        r = make_stream(d);
+    }
+    gsh_cuda_leave(d, entered);
+    pthread_mutex_unlock(&d->coll_lock);
+    return r;
 }
 
 /* On a stream of its own: other host threads' calls may be what a member waits for. */

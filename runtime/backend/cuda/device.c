@@ -207,6 +207,19 @@ static int host_index(const struct gsh_instance *pe)
     return index;
 }
 
+/* Into how many parts each GPU is divided: 1 unless PEs are threads, more than there are GPUs. */
+static int parts_of_gpu(const struct gsh_instance *pe, const struct gsh_cuda_device *d)
+{
+    int n_gpus = 0, n_pes = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        n_pes += pe->peers[i].is_same_process;
+    }
+    if (!pe->env.share_device || d->cuda->DeviceGetCount(&n_gpus) != CUDA_SUCCESS || n_gpus < 1) {
+        return 1;
+    }
+    return (n_pes + n_gpus - 1) / n_gpus;
+}
+
 /* The GPU current on the calling thread, else one by the PE's number on its host. */
 static enum gsh_result choose(struct gsh_instance *pe, struct gsh_cuda_device *d)
 {
@@ -234,25 +247,44 @@ static enum gsh_result choose(struct gsh_instance *pe, struct gsh_cuda_device *d
     if (r != GSH_OK) {
         return r;
     }
+    d->primary = primary;
     d->context = primary;
-    if (current == NULL) {
-        d->is_context_ours = true;
-        return gsh_cuda_result(d->cuda->CtxSetCurrent(primary), "init: cuCtxSetCurrent");
-    }
-    if (current != primary) {
+    if (current != NULL && current != primary) {
         return gsh_fail(GSH_ERR_UNSUPPORTED,
                         "init: the current CUDA context is not the primary "
                         "one of GPU %d; make that current, as cudaSetDevice does",
                         d->ordinal);
     }
-    return GSH_OK;
+    d->is_context_ours = current == NULL;
+    r = gsh_cuda_result(d->cuda->CtxSetCurrent(primary), "init: cuCtxSetCurrent");
+    int n_parts = parts_of_gpu(pe, d);
+    if (r == GSH_OK && n_parts > 1) {
+        d->is_context_ours = true;
+        r = gsh_cuda_share_join(d, n_parts);
+        if (r == GSH_OK) {
+            r = gsh_cuda_result(d->cuda->CtxSetCurrent(d->context), "init: cuCtxSetCurrent");
+        }
+    }
+    return r;
+}
+
+/* On a shared GPU all lanes take one stream, for a GPU has 32 queues for the streams of all its
+ * PEs, and streams that share a queue wait for each other. Nothing in a lane waits for a PE. */
+static bool shares_stream(const struct gsh_cuda_device *d, const struct gsh_cuda_lane *lane)
+{
+    return d->shared != NULL && lane != &d->work;
 }
 
 static enum gsh_result lane_init(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
 {
-    enum gsh_result r = gsh_cuda_result(
-        d->cuda->StreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, -1),
-        "init: cuStreamCreateWithPriority");
+    enum gsh_result r = GSH_OK;
+    if (shares_stream(d, lane)) {
+        lane->stream = d->work.stream;
+    } else {
+        r = gsh_cuda_result(
+            d->cuda->StreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, -1),
+            "init: cuStreamCreateWithPriority");
+    }
     if (r == GSH_OK) {
         r = gsh_cuda_result(d->cuda->MemAllocHost(&lane->words, GSH_CUDA_LANE_BYTES),
                             "init: cuMemAllocHost");
@@ -265,7 +297,7 @@ static enum gsh_result lane_init(struct gsh_cuda_device *d, struct gsh_cuda_lane
 
 static void lane_finish(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
 {
-    if (lane->stream != NULL) {
+    if (lane->stream != NULL && !shares_stream(d, lane)) {
         d->cuda->StreamDestroy(lane->stream);
     }
     if (lane->words != NULL) {
@@ -358,6 +390,32 @@ static void cuda_unpin(struct gsh_instance *pe, void *memory)
     cuda_unmap_host(pe, (void *)((uintptr_t)memory & -page));
 }
 
+static void name_part(const struct gsh_instance *pe, struct gsh_state *state)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    state->part = d->part;
+    state->part_of_sm = d->part_of_sm;
+}
+
+/* The default stream is that of the current context. */
+static enum gsh_result check_stream(struct gsh_instance *pe, gsh_stream stream)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    CUcontext its = NULL;
+    if (d->shared == NULL) {
+        return GSH_OK;
+    }
+    enum gsh_result r =
+        stream == NULL ? gsh_cuda_result(d->cuda->CtxGetCurrent(&its), "cuCtxGetCurrent")
+                       : gsh_cuda_result(d->cuda->StreamGetCtx(stream, &its), "cuStreamGetCtx");
+    return r != GSH_OK || its == d->context
+               ? r
+               : gsh_fail(GSH_ERR_ARG,
+                          "the stream is not of this PE's part of GPU %d: make streams after "
+                          "gshmemx_device_setup, without cudaSetDevice between",
+                          d->ordinal);
+}
+
 static void cuda_finish(struct gsh_instance *pe)
 {
     struct gsh_cuda_device *d = pe->device;
@@ -386,9 +444,13 @@ static void cuda_finish(struct gsh_instance *pe)
     CUcontext current = NULL;
     if (d->is_context_ours && d->cuda->CtxGetCurrent(&current) == CUDA_SUCCESS &&
         current == d->context) {
-        d->cuda->CtxSetCurrent(NULL);
+        d->cuda->CtxSetCurrent(d->shared != NULL ? d->primary : NULL);
     }
-    if (d->context != NULL) {
+    if (d->primary != NULL) {
+        d->context = d->primary;
+        entered = gsh_cuda_enter(d);
+        gsh_cuda_share_leave(d);
+        gsh_cuda_leave(d, entered);
         d->cuda->DevicePrimaryCtxRelease(d->ordinal);
     }
     free(d);
@@ -413,6 +475,8 @@ static const struct gsh_device_ops cuda_ops = {
     .card = gsh_cuda_card,
     .route = gsh_cuda_route,
     .pci_address = gsh_cuda_pci_address,
+    .name_part = name_part,
+    .check_stream = check_stream,
     .upload = gsh_cuda_upload,
     .module_init = gsh_cuda_module_init,
     .finish = cuda_finish,
@@ -445,14 +509,14 @@ static const struct gsh_device_ops cuda_ops = {
 };
 
 /* runtime/job/init.c asked for eager loading, which came too late if CUDA had started before. */
-static void warn_of_lazy_loading(const struct gsh_instance *pe, const struct gsh_cuda *cuda)
+static void warn_of_lazy_loading(const struct gsh_instance *pe, const struct gsh_cuda_device *d)
 {
     CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
-    if (pe->n_nodes > 1 && cuda->ModuleGetLoadingMode(&mode) == CUDA_SUCCESS &&
-        mode == CU_MODULE_LAZY_LOADING) {
+    if ((pe->n_nodes > 1 || d->shared != NULL) &&
+        d->cuda->ModuleGetLoadingMode(&mode) == CUDA_SUCCESS && mode == CU_MODULE_LAZY_LOADING) {
         gsh_log(GSH_LOG_WARN, GSH_LOG_DEVICE,
                 "CUDA loads kernels at their first launch, which can wait for ever for a kernel "
-                "that waits for a far PE: set CUDA_MODULE_LOADING=EAGER");
+                "that waits for a far PE, or one on the same GPU: set CUDA_MODULE_LOADING=EAGER");
     }
 }
 
@@ -491,7 +555,10 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
     if (r == GSH_OK) {
         r = load_kernels(d);
     }
-    warn_of_lazy_loading(pe, cuda);
+    if (r == GSH_OK && d->shared != NULL) {
+        r = gsh_cuda_share_find_sms(d);
+    }
+    warn_of_lazy_loading(pe, d);
     return r; /* the caller finishes a half-made device */
 }
 

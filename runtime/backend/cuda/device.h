@@ -43,9 +43,14 @@ struct gsh_cuda_jobs {
 struct gsh_cuda_device {
     const struct gsh_cuda *cuda;
     CUdevice ordinal;
-    CUcontext context;     /* the primary one; NULL: not retained */
-    bool is_context_ours;  /* init made it current on its thread */
-    bool can_write_values; /* stream memory operations of 8 bytes */
+    CUcontext primary;      /* NULL: not retained */
+    CUcontext context;      /* that, or a part's */
+    bool is_context_ours;   /* init made it current on its thread */
+    bool can_write_values;  /* stream memory operations of 8 bytes */
+    struct gsh_gpu *shared; /* share.c's; NULL: the GPU is this PE's alone */
+    int part, n_parts;      /* of it */
+    unsigned n_sms;         /* the part's */
+    CUdeviceptr part_of_sm; /* state.h */
     CUmodule module;
     CUfunction kernels[GSH_KERNEL_COUNT];
     struct gsh_cuda_lane work;  /* copies and atomics, in order */
@@ -98,6 +103,20 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_upload(struct gsh_instance *pe,
                                                  const struct gsh_state *state);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_module_init(struct gsh_instance *pe, void *module,
                                                       bool is_library);
+/* The same for a module of the library's own, which each PE loads for itself. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_fill_own(struct gsh_instance *pe, void *module,
+                                                   const struct gsh_state *state);
+
+/* ---- PEs that share a GPU (share.c) ---- */
+
+/* Takes one of the n_parts parts of the device, which PEs of this process share, and makes its
+ * context: d->context, d->part, d->n_sms. The primary context is retained. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_share_join(struct gsh_cuda_device *d, int n_parts);
+/* Finds which multiprocessors the part has, and writes them into the table of all: d->part_of_sm.
+ * The context is current and the kernels are loaded. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_share_find_sms(struct gsh_cuda_device *d);
+/* Gives the part back; nothing uses its context any more. */
+void gsh_cuda_share_leave(struct gsh_cuda_device *d);
 
 /* The row's entries on topology. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_card(struct gsh_instance *pe,
@@ -135,6 +154,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe,
                                                       gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_coll(struct gsh_instance *pe,
                                                const struct gsh_coll_launch *launch);
+/* Loads the kernels of all collectives now rather than when each is first used. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_coll(struct gsh_instance *pe,
                                                       const struct gsh_coll_launch *launch,
                                                       gsh_stream stream);

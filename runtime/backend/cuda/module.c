@@ -4,9 +4,24 @@
 #include "runtime/job/instance.h"
 #include "runtime/setup/modules.h"
 
+/* The block of a unit for shared GPUs: what all parts have together, then this PE's own. */
+static enum gsh_result write_shared_block(struct gsh_instance *pe, CUdeviceptr block,
+                                          const struct gsh_state *state)
+{
+    CUdeviceptr table = block + offsetof(struct gsh_shared_states, part_of_sm);
+    CUdeviceptr own = block + (size_t)state->part * sizeof(*state);
+    enum gsh_result r = pe->device_ops->copy(pe, (void *)(uintptr_t)table, &state->part_of_sm,
+                                             sizeof(state->part_of_sm));
+    return r == GSH_OK ? pe->device_ops->copy(pe, (void *)(uintptr_t)own, state, sizeof(*state))
+                       : r;
+}
+
 static enum gsh_result write_block(struct gsh_instance *pe, CUdeviceptr block, size_t bytes,
                                    const struct gsh_state *state)
 {
+    if (bytes == sizeof(struct gsh_shared_states)) {
+        return write_shared_block(pe, block, state);
+    }
     if (bytes != sizeof(*state)) {
         return gsh_fail(GSH_ERR_STATE,
                         "the module was compiled with gshmem headers of another version: its state "
@@ -37,27 +52,37 @@ static enum gsh_result find_block(const struct gsh_cuda_device *d, void *module,
 }
 
 static enum gsh_result fill_module(struct gsh_instance *pe, void *module, bool is_library,
-                                   const struct gsh_state *state)
+                                   const struct gsh_state *state, bool is_ours)
 {
     CUdeviceptr block;
     size_t bytes;
     enum gsh_result r = find_block(pe->device, module, is_library, &block, &bytes);
+    if (r == GSH_OK && !is_ours && state->part_of_sm != 0 &&
+        bytes != sizeof(struct gsh_shared_states)) {
+        r = gsh_modules_not_shared();
+    }
     return r == GSH_OK ? write_block(pe, block, bytes, state) : r;
 }
 
 enum gsh_result gsh_cuda_module_init(struct gsh_instance *pe, void *module, bool is_library)
 {
-    return fill_module(pe, module, is_library, &pe->state);
+    return fill_module(pe, module, is_library, &pe->state, false);
+}
+
+enum gsh_result gsh_cuda_fill_own(struct gsh_instance *pe, void *module,
+                                  const struct gsh_state *state)
+{
+    return fill_module(pe, module, false, state, true);
 }
 
 enum gsh_result gsh_cuda_upload(struct gsh_instance *pe, const struct gsh_state *state)
 {
     const struct gsh_cuda_device *d = pe->device;
-    enum gsh_result r = fill_module(pe, d->module, false, state);
+    enum gsh_result r = gsh_cuda_fill_own(pe, d->module, state);
     if (r == GSH_OK) {
         bool entered = gsh_cuda_enter(d);
         r = gsh_modules_fill(pe, state);
         gsh_cuda_leave(d, entered);
     }
-    return r;
+    return r == GSH_OK && d->shared != NULL ? gsh_cuda_coll_load_all(pe) : r;
 }

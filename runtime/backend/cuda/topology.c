@@ -8,7 +8,7 @@
 
 enum gsh_result gsh_cuda_card(struct gsh_instance *pe, struct gsh_device_card *card)
 {
-    (void)pe;
+    const struct gsh_cuda_device *d = pe->device;
     const struct gsh_cuda *cuda = gsh_cuda();
     CUdevice device;
     CUuuid uuid;
@@ -29,6 +29,7 @@ enum gsh_result gsh_cuda_card(struct gsh_instance *pe, struct gsh_device_card *c
         card->is_cuda = 1;
         card->ordinal = (int)device;
         card->memory_bytes = total;
+        card->n_parts = d->shared != NULL ? d->n_parts : 0;
     }
     return r;
 }
