@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The C-named calls where kernels are compiled. The [hd] calls of gshmem.h and gshmem/typed.h,
  * whose contracts hold, are defined here for both sides: a kernel gets the templates of the other
- * device headers, the host the library's functions. Then come the calls that exist in kernels only:
- *     gshmemx_NAME_{put,get,iput,iget,put_nbi,get_nbi,put_signal,put_signal_nbi}_{warp,block}
- * the same with a context, gshmemx_ctx_NAME_..., and for the sizes and for mem, and the barriers
- * and syncs of a warp and of a block. All threads of the warp or block make the call with the same
- * arguments. */
+ * device headers, the host the library's functions. Then come the calls that exist in kernels only,
+ * by warps, blocks and grids: gshmem_device.cuh lists them. All threads of the group make the call
+ * with the same arguments. */
 #ifndef GSHMEM_API_CUH
 #define GSHMEM_API_CUH
 

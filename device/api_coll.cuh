@@ -4,8 +4,8 @@
  *     gshmemx_NAME_{broadcast,collect,fcollect,alltoall,alltoalls}_{warp,block,grid}
  *     gshmemx_NAME_{and,or,xor,min,max,sum,prod}_{reduce,reducescatter}_{warp,block,grid}
  *     gshmemx_NAME_sum_{inscan,exscan}_{warp,block,grid}
- * and the mem forms; grid is all blocks of a collective launch. Contracts: gshmem.h, and for groups
- * device/coll/coll.cuh. Included by api.cuh.
+ * and the mem forms; grid is all blocks of a collective launch. Contracts:
+ * gshmem/collectives.h, and for groups device/coll/coll.cuh. Included by api.cuh.
  *
  * They are templates with a parameter that no caller gives, so that a file compiles only those of
  * the thousands that it calls. */

@@ -15,13 +15,20 @@
  * init is the PE, and only that thread makes calls for it.
  *
  * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_, and gshmemx_error_string
- * (gshmemx.h) says why; calls that return a pointer return NULL. Calls without a result print one
- * line and end the job if they are made before init or after finalize, and, on the host, if a PE,
- * stride, sig_op or cmp does not exist, a signal or the word of an atomic or a wait is not aligned,
- * or an address is not symmetric. Checking builds (-Dchecks=true) also find ranges that leave their
- * allocation, and find all of these in kernels; otherwise such a call is undefined behaviour.
+ * (gshmemx.h) says why. Calls that return a pointer return NULL. The others print one line and end
+ * the job. Where a mistake is found:
  *
- * Memory model (a mapped peer is one reached by loads and stores):
+ *  mistake                                        host calls        calls in kernels
+ *  call before init or after finalize             always            on the CPU device
+ *  no such PE, stride, sig_op or cmp; address     always            -DGSHMEM_CHECKS=1
+ *  not symmetric; signal, or word of an atomic
+ *  or a wait, not aligned
+ *  range leaves its allocation                    checking library  both
+ *
+ * A checking library is one built with -Dchecks=true; -DGSHMEM_CHECKS=1 is a flag for files with
+ * kernels. Where a mistake is not found, behaviour is undefined.
+ *
+ * Memory model. A mapped peer is one reached by loads and stores.
  *
  *  call                     what holds on return                                instructions there
  *  put, p, get, g           source reusable; for get, data present              weak loads, stores
@@ -59,14 +66,16 @@ extern "C" {
  */
 
 /* Makes the calling process (or thread, under gshmemx_run or gshmemrun --threads) a PE of the job
- * that the launcher started; without a launcher, the only PE. Collective; afterwards one PE alone
- * may make any call that is not collective by its own contract.
+ * that the launcher started; without a launcher, the only PE. Collective. After it, calls need
+ * other PEs only where their contract says collective.
  *
  * Where all PEs are certain to use the CPU device (GSHMEM_DEVICE, the program's kernels, or a
  * missing CUDA driver decide that), init sets it up. Otherwise my_pe, n_pes and the teams work at
  * once, but there is no symmetric memory yet: the device is set up at the first call that is
  * collective over all PEs and needs it (malloc, barrier_all and sync_all, also on a stream;
  * gshmemx_device_setup). It is the current CUDA device, or else one chosen by PE number.
+ *
+ * A process that a PE forks is no PE: it makes no gshmem calls, and ends by exec or _exit.
  *
  * Ends the process with one line when it fails; gshmemx_init_attr returns an error instead. */
 void gshmem_init(void);
@@ -83,7 +92,9 @@ void gshmem_pcontrol(int level, ...);
  * back, memory that was not freed included. The PE may init again. Only the thread that called
  * init may call it; from another thread it prints one line and ends the job. A process that exits
  * before finalize, or a main under gshmemx_run that returns before it, ends the job with one line
- * and a status other than 0, if the job has several PEs. */
+ * and a status other than 0, if the job has several PEs. After _exit only the PEs of other processes
+ * notice; PEs that are threads of the process end with it, silently and with the status it gives.
+ */
 void gshmem_finalize(void);
 
 /* ---- symmetric heap (9.3): collective over all PEs, with the same arguments -------------------
@@ -140,24 +151,25 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
                          long yaxis_mask, gshmem_team_t *yaxis_team);
 /* Fills in the fields of config that the mask names. Returns 0 or an error. */
 int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_config_t *config);
-/* Ends the team and its contexts. Collective over the team; its kernels and stream calls must be
- * complete. A predefined team stays, with a message; GSHMEM_TEAM_INVALID is ignored. */
+/* Ends the team and its contexts. Collective over the team, whose calls in kernels and on streams
+ * must be complete. A predefined team stays, with a message; GSHMEM_TEAM_INVALID is ignored. */
 void gshmem_team_destroy(gshmem_team_t team);
 
 /* ---- making contexts (9.5): host only, before device set-up as well; any thread --------------
  *
- * The calls gshmem_ctx_...(ctx, ...) do what the calls without ctx do, with two differences: they
- * number PEs as the context's team does, and fence and quiet of a context cover only the calls made
- * in it, from the host and from kernels. gshmem_ctx_quiet and gshmem_quiet do not wait for traffic
+ * The calls gshmem_ctx_...(ctx, ...) do what the calls without ctx do, with two differences. They
+ * number PEs as the context's team does. And fence and quiet of a context cover only the calls made
+ * in it, from the host and from kernels: gshmem_ctx_quiet and gshmem_quiet do not wait for traffic
  * of other contexts. A barrier's quiet is the default context's. Calls in different contexts are
  * not ordered with each other.
  *
- * To far PEs up to GSHMEM_CONTEXTS contexts have a stream of requests of their own; further ones
- * share one with another context, and a quiet or fence of one then covers both. Small messages to
- * one PE (atomics, puts with a signal, strided puts) are carried out in order across all contexts,
- * so the last of them waits for those before it. So are all puts where data are staged, or where
- * UCX has no shared memory that reaches the target. Non-blocking host copies by a GPU to near PEs
- * complete together. */
+ * What contexts share all the same:
+ *  - To far PEs, up to GSHMEM_CONTEXTS contexts have a stream of requests of their own. Further
+ * ones share one, and a quiet or fence of either then covers both.
+ *  - Small messages to one far PE (atomics, puts with a signal, strided puts) are carried out in
+ *    order across all contexts. So are all puts where data are staged, or where UCX has no shared
+ *    memory that reaches the target.
+ *  - Non-blocking host copies by a GPU to near PEs complete together. */
 
 /* Makes a context on all PEs, or on a team of which this PE is a member. Not collective: contexts
  * of different PEs have nothing to do with each other. options: GSHMEM_CTX_..., ORed; 0 lets any
@@ -179,15 +191,17 @@ GSHMEM_HD_BEGIN
 /* ---- query (9.1, 9.2) [hd] ---------------------------------------------------------------------
  */
 
-int gshmem_my_pe(void); /* before init: -1, and one line on stderr */
+/* This PE's number, and the number of PEs. Before init: -1, and one line on stderr. */
+int gshmem_my_pe(void);
 int gshmem_n_pes(void);
 /* Return 1 if pe, or its copy of the symmetric object at addr, can be reached from here, else 0. */
 int gshmem_pe_accessible(int pe);
 int gshmem_addr_accessible(const void *addr, int pe);
-/* The version of OpenSHMEM. This and the next two may be called before init. */
+/* The version of OpenSHMEM; the library's name, for which name has GSHMEM_MAX_NAME_LEN bytes; and
+ * the library's version. They may be called before init. */
 void gshmem_info_get_version(int *major, int *minor);
-void gshmem_info_get_name(char *name); /* at least GSHMEM_MAX_NAME_LEN bytes */
-void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch); /* gshmem's own */
+void gshmem_info_get_name(char *name);
+void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
 /* Ends all PEs with this exit status, from any of them. Does not return. Not collective. */
 void gshmem_global_exit(int status);
 /* The address at which pe's copy of the symmetric object at dest can be loaded and stored from
@@ -198,8 +212,10 @@ void *gshmem_ptr(const void *dest, int pe);
 /* ---- teams (9.4) [hd] --------------------------------------------------------------------------
  */
 
-int gshmem_team_my_pe(gshmem_team_t team); /* -1: not a member, or no such team */
-int gshmem_team_n_pes(gshmem_team_t team); /* -1 likewise */
+/* This PE's number in the team, and the number of members. -1: this PE is not a member, or there is
+ * no such team. */
+int gshmem_team_my_pe(gshmem_team_t team);
+int gshmem_team_n_pes(gshmem_team_t team);
 /* The number in dest_team of the PE whose number in src_team is src_pe; -1 if there is none. */
 int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team);
 /* As gshmem_ptr, for member pe of the team; NULL also if there is no such member. */
@@ -212,7 +228,8 @@ int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
  */
 
 /* Copy `bytes` bytes to (put) or from (get) that PE; 0 bytes do nothing. dest and source may be
- * the same, but must not overlap otherwise. The table above says what holds on return. */
+ * the same, but must not overlap otherwise. The memory model (gshmem.h) says what holds on
+ * return. */
 void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe);
@@ -242,16 +259,16 @@ uint64_t gshmem_signal_fetch(const uint64_t *sig_addr);
  * the value that ended the wait. */
 uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
 /* Changes the signal on pe as an AMO does. It is not ordered after earlier puts: callers that need
- * that call fence first, or use putmem_signal. */
+ * that call fence first, or use put_signal. */
 void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-/* The same with GSHMEM_SIGNAL_ADD and _SET (OpenSHMEM 1.6). */
+/* As gshmemx_signal_op with GSHMEM_SIGNAL_ADD, or _SET (OpenSHMEM 1.6). */
 void gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
 void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 
 /* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------
  */
 
-/* fence orders, quiet completes; the table above says what. Not collective. */
+/* fence orders, quiet completes; the memory model (gshmem.h) says what. Not collective. */
 void gshmem_fence(void);
 void gshmem_quiet(void);
 void gshmem_ctx_fence(gshmem_ctx_t ctx);

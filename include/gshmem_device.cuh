@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files with kernels include this: the host API and, in kernels, the calls that are marked [hd]
- * there, their forms for a warp and for a block (device/api.cuh lists them), and the templates
- * behind them:
+ * Files with kernels include this: the host API, and in kernels
  *
- *     gshmem::put(gshmem::group_block(), dest, source, nelems, pe);
+ *  - the calls that are marked [hd] there, each made by one thread;
+ *  - their forms for a group, which all threads of the group call with the same arguments and which
+ *    share the work among them (NAME, BITS: as in gshmem/typed.h; the same with ctx first, as
+ *    gshmemx_ctx_...):
  *
- * Groups: group_thread, group_warp, group_block; a call by a group behaves as if one thread had
- * made it after the group's own synchronisation. Compiles with nvcc (any number of files, with or
- * without -rdc=true) and, for the CPU device, with g++ and clang++; C++17. With -rdc=true, kernels
- * with __launch_bounds__ of more than 512 threads need -maxrregcount=64, and all files the same
- * GSHMEM_ARENA_BYTES.
+ *      gshmemx_NAME_{put,get,iput,iget,put_nbi,get_nbi,put_signal,put_signal_nbi}_{warp,block}
+ *      gshmemx_{put,get}BITS..., gshmemx_{put,get}mem..., likewise
+ *      gshmemx_{barrier,barrier_all,team_sync,sync_all}_{warp,block}
+ *      gshmemx_{barrier,team_sync}_lane[_{warp,block}](team, lane)
+ *      gshmemx_{broadcast,collect,fcollect,alltoall,alltoalls}mem_{warp,block,grid}
+ *      gshmemx_NAME_{broadcast,collect,fcollect,alltoall,alltoalls}_{warp,block,grid}
+ *      gshmemx_NAME_OP_{reduce,reducescatter}_{warp,block,grid}
+ *      gshmemx_NAME_sum_{inscan,exscan}_{warp,block,grid}
+ *
+ *  - the templates behind them, which take the group as an argument (group_thread, group_warp,
+ *    group_block):
+ *
+ *      gshmem::put(gshmem::group_block(), dest, source, nelems, pe);
+ *
+ * A call by a group behaves as if one thread had made it after the group's own synchronisation.
+ * grid means all blocks of a collective launch.
+ *
+ * Compiles with nvcc (any number of files, with or without -rdc=true) and, for the CPU device, with
+ * g++ and clang++; C++17. With -rdc=true, kernels with __launch_bounds__ of more than 512 threads
+ * need -maxrregcount=64, and all files the same GSHMEM_ARENA_BYTES.
+ *
+ * CUDA allows 48 KiB of static shared memory. A file whose kernels need more than 31.5 KiB of it
+ * sets GSHMEM_ARENA_BYTES to less (or 0) before it includes this.
  *
  * Files whose kernels talk to mapped peers only (one NVLink domain) may define GSHMEM_NEAR_ONLY
  * before they include this: their kernels then keep the registers that the route to other peers

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Extensions of the host API: start-up by attributes, calls on
- * a stream, launches, modules. The rules of gshmem.h hold. A call "on stream" is enqueued and
- * takes its turn there: it begins when the earlier work of the stream is done, and later work sees
- * its effect. Scalars are copied when the call is made; buffers must live until the call has run.
- * Every call on a stream may be captured into a CUDA graph and replayed, unless it says otherwise.
+ * Extensions of the host API: start-up by attributes, calls on a stream, launches, modules. The
+ * rules of gshmem.h hold. A call "on stream" is enqueued and takes its turn there: it begins when
+ * the earlier work of the stream is done, and later work sees its effect. Scalars are copied when
+ * the call is made; buffers must live until the call has run. Every call on a stream may be
+ * captured into a CUDA graph and replayed, unless it says otherwise.
  */
 #ifndef GSHMEMX_H
 #define GSHMEMX_H
@@ -30,9 +30,9 @@ int gshmemx_init_status(void);
  * limit of start-up is over. Call it before init, in one process of the job, and carry the id to
  * the others. Returns 0 or an error. */
 int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id);
-/* The next three fill in the attributes that init_attr takes with their flag, for PE my_pe of
- * n_pes. They check nothing; init_attr does. They return 0, or an error if attr is NULL. The id
- * must live until init_attr returns. */
+/* The calls gshmemx_set_attr_... fill in the attributes that init_attr takes with their flag, for
+ * PE my_pe of n_pes. They check nothing; init_attr does. They return 0, or an error if attr is
+ * NULL. The id must live until init_attr returns. */
 int gshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, const gshmemx_uniqueid_t *id,
                                    gshmemx_init_attr_t *attr);
 /* mpi_comm: an MPI_Comm *, any communicator; its ranks become the PE numbers. */
@@ -66,29 +66,32 @@ const char *gshmemx_device_name(void);
 /* ---- memory of the program's own ---------------------------------------------------------------
  */
 
-/* Makes memory that the program has by other means symmetric: returns the address of its first byte
- * there, which every call and kernel takes as it takes one of gshmem_malloc. buf_ptr itself stays
- * valid, and is no symmetric address; both name the same bytes, and nothing is copied. Collective
- * over all PEs, with the same size, and with buf_ptr equally far behind the start of a page (GPUs:
- * of 2 MiB) on each; flags is 0. NULL, and nothing changed, if it fails on any; PE 0 prints why.
+/* Makes memory that the program has by other means symmetric, without a copy. Returns a second
+ * address of the same bytes, which every call and kernel takes like one from gshmem_malloc. buf_ptr
+ * stays valid, but is not a symmetric address. Collective over all PEs, with the same size, and
+ * with buf_ptr equally far behind the start of a page (GPUs: of 2 MiB) on each; flags is 0. If it
+ * fails on any PE, all get NULL, nothing has changed, and PE 0 prints why.
  *
- * GPUs: memory of cuMemCreate that can be passed on (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, or
- * FABRIC with GSHMEM_HEAP_HANDLE), such as PyTorch's expandable segments; what cudaMalloc gives
- * cannot be. It may be freed meanwhile: it goes when it is unregistered.
- * CPU device: shared memory of one file of which the process holds a descriptor open for reading
- * and writing; and private memory, whose pages become shared ones here and private again at the
- * end, so that no thread may write on them meanwhile, and a page belongs to one buffer. */
+ * GPUs: memory of cuMemCreate whose handle can be passed on
+ * (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, or FABRIC with GSHMEM_HEAP_HANDLE), such as PyTorch's
+ * expandable segments; not memory of cudaMalloc. The program may free it while it is registered: it
+ * goes when it is unregistered.
+ *
+ * CPU device: shared memory of one file, of which the process holds a descriptor open for reading
+ * and writing; or private memory. Private pages become shared ones in this call and private again
+ * when they are unregistered. During both, no thread may write to them. A page belongs to one
+ * buffer. */
 void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags);
-/* Takes back what the call above gave for `size` bytes: all PEs have made the call, and what they
- * and their host calls asked for is done, before anything happens. Collective; no kernel uses the
- * memory. finalize does it for what is left. Returns 0, or on all PEs an error. */
+/* Ends what gshmemx_buffer_register_symmetric began; mmap_ptr is what it returned. Collective. It
+ * waits for all PEs and for their outstanding host calls; no kernel may still use the memory.
+ * finalize does it for what is left. Returns 0, or on all PEs an error. */
 int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size);
-/* Prepares memory that is no symmetric memory to be the local side of puts and gets: pins host
- * memory for the GPU, and registers it with the network. It changes nothing but speed. Not
- * collective, any thread; after device set-up. Buffers do not overlap. Return 0, or an error. */
+/* Prepares memory that is not symmetric to be the local side of puts and gets: pins host memory for
+ * the GPU, and registers it with the network. It changes nothing but speed. Not collective; any
+ * thread, after device set-up. Buffers do not overlap. Returns 0 or an error. */
 int gshmemx_buffer_register(void *addr, size_t length);
-/* The buffer is still there, and nothing that uses it is outstanding. finalize does it for what is
- * left. */
+/* Call this before freeing the buffer, when no operation on it is outstanding. finalize does it for
+ * what is left. */
 int gshmemx_buffer_unregister(void *addr);
 void gshmemx_buffer_unregister_all(void);
 
@@ -138,7 +141,11 @@ int gshmemx_culibrary_finalize(void *culibrary);
  */
 
 /* As the calls of gshmem.h without _on_stream, carried out when their turn comes. stream is one of
- * this PE's device; NULL is its default stream. */
+ * this PE's device; NULL is its default stream.
+ *
+ * On GPUs this PE's side of a copy (source of a put, dest of a get) may be host memory too: any for
+ * a near PE, by the rules of cudaMemcpyAsync; pinned memory (gshmemx_buffer_register) for a far
+ * one, where a call with other host memory ends the job with one line. */
 void gshmemx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                               gshmemx_stream_t stream);
 void gshmemx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
@@ -169,8 +176,8 @@ void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
 /* ---- on a stream: typed and sized --------------------------------------------------------------
  */
 
-/* g_on_stream returns the value, so it waits for the stream. It is the only call here that cannot
- * be captured. */
+/* As the typed and sized calls without _on_stream. A g_on_stream returns the value, so it waits for
+ * the stream, and alone among these calls cannot be captured. */
 
 #define RMA(NAME, T)                                                                             \
     void gshmemx_##NAME##_p_on_stream(T *dest, T value, int pe, gshmemx_stream_t stream);        \
@@ -220,7 +227,8 @@ GSHMEM_TYPES_GPU(RMA)
 GSHMEM_SIZES(SIZED)
 #undef SIZED
 
-/* A wait on a stream holds back the stream, not the host. */
+/* A wait on a stream holds back the stream, not the host. The device reads status and cmp_values
+ * when the wait's turn comes: on GPUs they are symmetric, GPU or pinned memory. */
 #define WAIT(NAME, T)                                                                              \
     void gshmemx_##NAME##_wait_until_on_stream(T *ivar, int cmp, T cmp_value,                      \
                                                gshmemx_stream_t stream);                           \

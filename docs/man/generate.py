@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the man pages from the contracts in the public headers: one page for each family of calls, a link to it for
-each name, and gshmem(7), which is the head of gshmem.h.
+each name, and gshmem(7), which is the head of gshmem.h. The tools' pages are the texts beside this script, with the
+options that the tools print.
 
     generate.py ROOT VERSION OUTPUT_DIR
 
-A contract is the comment in front of declarations; a section's rules stand in the comment with its title. Which
-declarations share a page, in this order, FAMILIES says. A public name without a page, or a page without a contract, is
-an error."""
+A contract is the comment in front of declarations, or behind one in its line; a section's rules stand in the comment
+with its title. Which declarations share a page, in this order, FAMILIES says; THINGS are pages of what is no function
+of C. A public name without a page, or a page without a contract, is an error."""
 import os, re, shutil, sys
 
 HEADERS = ['gshmem.h', 'gshmem/typed.h', 'gshmem/typed_calls.h', 'gshmem/collectives.h', 'gshmemx.h', 'gshmem/launch.h']
@@ -47,6 +48,29 @@ FAMILIES = [
     ('gshmem_launch', 'launch kernels on either device', 'launch|collective_launch|collective_launch_query_gridsize'),
     ('gshmemx_device_setup', 'set the device up, and modules', 'device_setup|stream_check|module_.*|cumodule_.*|culibrary_.*'),
 ]
+# page: what stands behind its name, header, a pattern whose groups are contract and declarations, other names
+THINGS = {
+    'gshmem_team_config_t': ('what a team has besides its members', 'gshmem/types.h',
+                             r'(/\*(?:(?!\*/).)*?\*/)\n(typedef struct \{(?:(?!\}).)*\} gshmem_team_config_t;'
+                             r'(?:\n#define GSHMEMX?_TEAM_NUM_\w+ +\w+)*)', []),
+    'GSHMEM_DYNAMIC_SHARED': ('dynamic shared memory on either device', 'gshmem/launch.h',
+                              r'(/\* In a kernel, declares(?:(?!\*/).)*\*/)()', []),
+    'gshmem::lend_shared': ('shared memory for large copies by threads and warps', 'device/bulk.cuh',
+                            r'(/\* Lends shared memory(?:(?!\*/).)*\*/)()', ['gshmem::take_back_shared']),
+}
+PROTOTYPES = {
+    'GSHMEM_DYNAMIC_SHARED': 'GSHMEM_DYNAMIC_SHARED(T, name);        // in a kernel: T *name',
+    'gshmem::lend_shared': 'void gshmem::lend_shared(void *shared, size_t bytes);\nvoid gshmem::take_back_shared();',
+}
+# Pages that name one of THINGS under SEE ALSO.
+SEE = {
+    'gshmem_team_split_strided': ['gshmem_team_config_t'],
+    'gshmem_launch': ['GSHMEM_DYNAMIC_SHARED'],
+    'gshmem_put': ['gshmem::lend_shared'],
+    'gshmem_get': ['gshmem::lend_shared'],
+}
+# The tools, and where each keeps the text that --help prints.
+TOOLS = {'gshmemrun': 'tools/gshmemrun_options.c', 'gshmem-info': 'tools/info.c'}
 LAUNCH = ['cudaError_t gshmem_launch(kernel, dim3 grid, dim3 block, size_t smem, cudaStream_t stream, args...)',
           'int gshmemx_collective_launch(kernel, dim3 grid, dim3 block, void **args, size_t smem, cudaStream_t stream)',
           'int gshmemx_collective_launch_query_gridsize(kernel, dim3 block, void **args, size_t smem, int *gridsize)']
@@ -71,12 +95,13 @@ class Names:
         table = open(os.path.join(root, 'include/gshmem/types.h'), encoding='utf-8').read()
         self.types = re.findall(r'^\s*R\(M(?:, \d){7}, (\w+),', table, re.M) + ['complexf', 'complexd']
         self.type = '|'.join(sorted(self.types, key=len, reverse=True))
-        self.all = []
+        self.all, self.where = [], {}
         with open(os.path.join(root, 'tests/api/names.txt'), encoding='utf-8') as lines:
             for line in lines:
                 words = line.split()
                 if words and not line.startswith('#') and words[1] not in ('cpu', 'layer'):
                     self.all.append(words[0])
+                    self.where[words[0]] = words[1]
 
     def form(self, name):
         name = re.sub(rf'^(gshmemx?_(?:ctx_)?)(?:{self.type})_', r'\1TYPE_', name)
@@ -93,16 +118,27 @@ class Names:
 
 
 def clean(comment):
-    """A comment's paragraphs; [hd] marks and rulers go."""
-    text = re.sub(r'^\s*\* ?', '', comment.strip()[2:-2].strip('\n'), flags=re.M)
-    text = re.sub(r'^\s*-{3,} *(.*?) *-{3,}\s*$', r'', text, count=1, flags=re.M)
+    """A comment's paragraphs, without the section's title, with references that a reader of a page can follow."""
+    first, *rest = comment.strip()[2:-2].strip('\n').split('\n')
+    text = '\n'.join([first.strip()] + [re.sub(r'^\s*\* ?', '', line) for line in rest])
     text = re.sub(r'^\s*-{4} .*$', '', text, count=1, flags=re.M)
-    text = text.replace(' [hd]', '').replace('(the table above)', '(gshmem(7))').replace(': the table above', ': gshmem(7)')
+    text = text.replace('SPDX-License-Identifier: Apache-2.0\n', '')
+    text = text.replace('memory model (gshmem.h)', 'memory model (gshmem(7))')
+    text = text.replace('gshmem_NAME_', 'gshmem_TYPE_')
+    text = text.replace('calls marked [hd] then exist', 'calls whose pages say so then exist')
     return [p.strip('\n') for p in re.split(r'\n\s*\n', text) if p.strip()]
 
 
+def expanded(code):
+    """With the uses of macros whose first parameter is OP, of which each use gives one call, replaced."""
+    for name, body in re.findall(r'^#define (\w+)\(OP, [^)]*\)(.*)$', code, re.M):
+        code = re.sub(rf'^#define {name}\(.*$', '', code, flags=re.M)
+        code = re.sub(rf'\b{name}\((\w+), [^)]*\)', lambda use: body.replace('##OP##', use[1]), code)
+    return code
+
+
 def declarations(code):
-    code = re.sub(r'\\\n', ' ', code)
+    code = expanded(re.sub(r'\\\n', ' ', code))
     code = re.sub(r'GSHMEM_CALL\(([^)]*)\)', r'gshmem_\1', code).replace('##', '')
     code = re.sub(r'GSHMEM_CTX\b', '', code)
     code = re.sub(r'^\s*#\s*define \w+(\([^)]*\))?', ';', code, flags=re.M)
@@ -124,17 +160,18 @@ def parse(root):
             rows += [(re.search(r'gshmemx?_\w+', line)[0], line + ';', [], contract) for line in LAUNCH]
             continue
         pieces = re.split(r'(/\*.*?\*/)', text, flags=re.S)
-        head = clean(pieces[1])[0:] if header.startswith('gshmem/') else []
-        section, contract, is_first = [], [], True
-        for piece in pieces[2:]:
+        head = clean(pieces[1]) if header.startswith('gshmem/') else []
+        section, contract = [], []
+        for before, piece in zip(pieces[1:], pieces[2:]):
             if piece.startswith('/*'):
                 paragraphs = clean(piece)
                 if re.match(r'/\* -{4}', piece):
                     section, contract = paragraphs, []
-                elif not re.search(r'\n?\s*$', piece) or paragraphs:
+                elif re.search(r';[ \t]*\Z', before):  # behind a declaration, in its line: about that one
+                    rows[-1] = (*rows[-1][:3], paragraphs)
+                elif paragraphs:
                     contract = paragraphs
             else:
-                # A comment behind a declaration in the same line is about that one.
                 for name, prototype in declarations(piece):
                     rows.append((name, prototype, section or (head[1:] if header == 'gshmem/collectives.h' else []),
                                  contract))
@@ -151,6 +188,22 @@ def paragraph(text):
     if re.search(r'^ {2,}\S', text, re.M):
         return '.PP\n.nf\n' + roff(text.replace('`', '')) + '\n.fi\n'
     return '.PP\n' + roff(' '.join(text.replace('`', '').split())) + '\n'
+
+
+def sides(members, names):
+    """Where the calls of a page may be made; forms for a stream or a group say so themselves."""
+    found = {}
+    for member in members:
+        form, where = names.form(member), names.where[member].split(',')
+        if not re.search(r'_(warp|block|grid|lane|on_stream)$|^gshmemx?_ctx_(?!create|destroy|get_team)', form):
+            who = 'Host code and kernels' if len(where) > 1 else 'Kernels' if where == ['device'] else 'Host code'
+            # long double and complex numbers are of the host alone, under names that have all types
+            if found.get(form) != 'Host code and kernels':
+                found[form] = who
+    if len(set(found.values())) == 1:
+        return [next(iter(found.values())) + '.']
+    return [f'{who}: ' + ', '.join(form for form in found if found[form] == who) + '.'
+            for who in sorted(set(found.values()))]
 
 
 def page(name, what, members, rows, names, version):
@@ -192,6 +245,9 @@ def page(name, what, members, rows, names, version):
                    'generic call, a macro in C and an overload in C++, chooses by its arguments.'))
     if any('BITS' in form for form in forms):
         out.append(paragraph('BITS, the size of an element, is one of 8, 16, 32, 64 and 128.'))
+    where = sides(members, names)
+    if where:
+        out.append('.SH CALLED BY\n' + ''.join(map(paragraph, where)))
     notes = [SUFFIX['ctx']] if any(f.startswith(('gshmem_ctx_', 'gshmemx_ctx_')) for f in forms) and \
         name not in ('gshmem_ctx_create', 'gshmem_team_my_pe') else []
     notes += [note for suffix, note in SUFFIX.items()
@@ -199,21 +255,52 @@ def page(name, what, members, rows, names, version):
     if notes:
         out.append('.SH FORMS\n' + ''.join(paragraph(note) for note in notes))
     out.append('.SH NAMES\n.nf\n' + ''.join(roff(form) + '\n' for form in forms) + '.fi\n')
-    out.append('.SH SEE ALSO\n.BR gshmem (7)\n')
+    others = [thing for thing in THINGS if thing in SEE.get(name, ())]
+    out.append('.SH SEE ALSO\n' + ''.join(f'.BR {other} (3),\n' for other in others) + '.BR gshmem (7)\n')
     return ''.join(out)
 
 
+def thing(root, name, version):
+    what, header, pattern, others = THINGS[name]
+    found = re.search(pattern, open(os.path.join(root, header if header.startswith('device') else
+                                                 'include/' + header), encoding='utf-8').read(), re.S)
+    if found is None:
+        sys.exit(f'{name}: not found in {header}')
+    include = 'gshmem.h' if name.startswith('gshmem_') else 'gshmem_device.cuh'
+    out = [f'.TH {name} 3 "" "gshmem {version}" "gshmem"\n.SH NAME\n{", ".join([name, *others])} \\- {roff(what)}\n',
+           f'.SH SYNOPSIS\n.nf\n\\fB#include <{include}>\\fP\n\n', roff(PROTOTYPES.get(name) or found[2]),
+           '\n.fi\n.SH DESCRIPTION\n', *map(paragraph, clean(found[1]))]
+    calls = [f'.BR {call} (3),\n' for call, things in SEE.items() if name in things]
+    return ''.join(out) + '.SH SEE ALSO\n' + ''.join(calls) + '.BR gshmem (7)\n'
+
+
+def tool(root, name, version):
+    """From the text beside this script: a line in capitals is a section's title, @OPTIONS@ is what --help prints."""
+    with open(os.path.join(root, TOOLS[name]), encoding='utf-8') as file:
+        printed = re.search(r'"usage: (?:"\s*"|[^"\\]|\\.)*"', file.read())[0]
+    usage = re.sub(r'"\s*"', '', printed)[1:-1].replace('\\n', '\n')
+    options = '\n'.join(line for line in usage.split('\n') if re.match(r' {2,}-', line))
+    with open(os.path.join(root, 'docs/man', name + '.txt'), encoding='utf-8') as file:
+        text = file.read().replace('@OPTIONS@', options)
+    out = [f'.TH {name} 1 "" "gshmem {version}" "gshmem"\n']
+    for part in re.split(r'\n\s*\n', text.strip('\n')):
+        out.append(f'.SH {part}\n' if part.isupper() else paragraph(part))
+    return ''.join(out).replace('.SH NAME\n.PP\n', '.SH NAME\n')
+
+
 def overview(root, version):
-    """gshmem(7): the head of gshmem.h, whose table keeps its columns."""
+    """gshmem(7): the head of gshmem.h, whose tables keep their columns."""
     text = open(os.path.join(root, 'include/gshmem.h'), encoding='utf-8').read()
-    out = [f'.TH gshmem 7 "" "gshmem {version}" "gshmem"\n.SH NAME\ngshmem \\- symmetric memory for GPU clusters\n']
-    for part in clean(re.search(r'/\*.*?\*/', text, re.S)[0])[1:]:
+    out = [f'.TH gshmem 7 "" "gshmem {version}" "gshmem"\n.SH NAME\ngshmem \\- symmetric memory for GPU clusters\n'
+           '.SH DESCRIPTION\n']
+    for part in clean(re.search(r'/\*.*?\*/', text, re.S)[0]):
         title = re.match(r'(Words|Errors|Memory model)[. ]', part)
         if title:
             out.append(f'.SH {title[1].upper()}\n')
             part = part[title.end():].lstrip() if title[0].endswith('.') else part
         out.append(f'.nf\n{roff(part)}\n.fi\n' if '  ' in part.strip() else paragraph(part))
-    pages = ', '.join(f'{name}(3)' for name, _, _ in FAMILIES)
+    pages = ', '.join([f'{name}(3)' for name, _, _ in FAMILIES] + [f'{name}(3)' for name in THINGS] +
+                      [f'{name}(1)' for name in TOOLS])
     out.append('.SH PAGES\n' + paragraph(pages))
     return ''.join(out)
 
@@ -231,7 +318,7 @@ def main():
         else:
             sys.exit(f'{public}: no man page; add it to FAMILIES in docs/man/generate.py')
     shutil.rmtree(output, ignore_errors=True)
-    for section in ('man3', 'man7'):
+    for section in ('man1', 'man3', 'man7'):
         os.makedirs(os.path.join(output, section))
     files = {}
     for name, what, _ in FAMILIES:
@@ -241,9 +328,15 @@ def main():
                 files.setdefault(re.sub('TYPE_', '', names.form(public)), f'.so man3/{name}.3\n')
     for name, what, _ in FAMILIES:
         files[name] = page(name, what, members[name], rows, names, version)
+    for name, (_, _, _, others) in THINGS.items():
+        files[name] = thing(root, name, version)
+        files.update({other: f'.so man3/{name}.3\n' for other in others})
     for name, text in files.items():
         with open(os.path.join(output, 'man3', name + '.3'), 'w', encoding='utf-8') as file:
             file.write(text)
+    for name in TOOLS:
+        with open(os.path.join(output, 'man1', name + '.1'), 'w', encoding='utf-8') as file:
+            file.write(tool(root, name, version))
     with open(os.path.join(output, 'man7', 'gshmem.7'), 'w', encoding='utf-8') as file:
         file.write(overview(root, version))
 

@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives (OpenSHMEM 1.5, 9.11): prototypes stamped from
- * the type table. NAME ranges over the table's names.
+ * Collectives (OpenSHMEM 1.5, 9.11): prototypes stamped from the type table. NAME ranges over the
+ * table's names.
  *
  * Collective over the team: all members make the same calls on it in the same order, with the same
- * nelems (except collect), root and types. Calls on different teams may be under way at the same
- * time, from other streams and blocks. Calls on one team may not, unless kernels use its lanes.
- * Host calls meet host calls and calls on a stream; calls in kernels meet calls in kernels made by
- * the same kind of group. dest and source are symmetric and do not overlap unless the call allows
- * it.
+ * nelems (except collect), root and types. dest and source are symmetric and do not overlap unless
+ * the call allows it. Calls on different teams may be under way at the same time, from other
+ * streams and blocks. Calls on one team may not, unless kernels use its lanes.
+ *
+ * A member's call must meet calls of the same kind on the other members: host calls meet host calls
+ * and calls on a stream; calls in kernels meet calls in kernels made by the same kind of group. In
+ * a kernel these calls are made by one thread of each PE. Their forms gshmemx_..._warp, _block and
+ * _grid (gshmem_device.cuh) are made by all threads of a warp, of a block, or of all blocks of a
+ * collective launch, with the same arguments, and share the work among them. (Barriers differ:
+ * those on a stream meet those in kernels. gshmem.h says so.)
  *
  * On return, or when the stream goes on, this PE's dest is complete and its source may be changed.
- * That says nothing about other members' calls or other puts; use a barrier for those. Results have
- * the same bits on every PE and in every run with the same team. half and bfloat16 are added up in
- * float and rounded once or, in a long reduce over several nodes, once more for each node. The
- * calls return 0, or an error on all members if the team or root does not exist. */
+ * That says nothing about other members' calls or other puts; use a barrier for those. The calls
+ * return 0, or an error on all members if the team or root does not exist.
+ *
+ * Results have the same bits on every PE and in every run with the same team. half and bfloat16 are
+ * added up in float and rounded once; a long reduce over several nodes rounds once more for each
+ * node. */
 #ifndef GSHMEM_COLLECTIVES_H
 #define GSHMEM_COLLECTIVES_H
 
 #include "gshmem/types.h"
 
-/* Complex numbers: sums and products, in host code, of a compiler that has C's complex types. */
+/* Complex numbers: reductions by sum and prod, in host code, for compilers that have C's complex
+ * types. */
 #if !defined(__CUDACC__) && (defined(__GNUC__) || !defined(__cplusplus))
 #define GSHMEM_HAS_COMPLEX 1
 #if defined(__cplusplus)
@@ -69,6 +77,7 @@ int gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source, size_
 int gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                         ptrdiff_t sst, size_t bytes);
 
+/* The same by type: nelems elements instead of bytes. */
 #define MOVE(NAME, T)                                                                          \
     int gshmem_##NAME##_broadcast(gshmem_team_t team, T *dest, const T *source, size_t nelems, \
                                   int PE_root);                                                \
