@@ -50,11 +50,12 @@ void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
 
 void gsh_give_up(struct gsh_instance *pe, const char *call)
 {
-    /* one line is enough when it names the call */
-    bool is_named = strstr(gsh_last_error(), call) != NULL;
+    /* one line is enough when it names the call, or init, which device set-up belongs to */
+    const char *reason = gsh_last_error();
+    bool is_named = strstr(reason, call) != NULL || strncmp(reason, "init: ", 6) == 0;
     gsh_log(is_named ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job",
             call);
-    gsh_end_job(pe, 1, gsh_last_error());
+    gsh_end_job(pe, 1, reason);
 }
 
 void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result r)
