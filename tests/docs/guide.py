@@ -14,7 +14,8 @@ options of `meson setup` against those of this build, `ninja` by its dry run, `m
 (tests/api/installed.sh installs)."""
 import json, os, re, shlex, shutil, subprocess, sys, tempfile
 
-PAGES = ['install.md', 'first-program.md', 'several-nodes.md', 'debugging.md', 'tuning.md']
+PAGES = ['install.md', 'first-program.md', 'several-nodes.md', 'debugging.md', 'tuning.md', 'own-memory.md',
+         'dialects.md']
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 240  # seconds for one block
 
