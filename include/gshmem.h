@@ -92,8 +92,9 @@ void gshmem_pcontrol(int level, ...);
  * back, memory that was not freed included. The PE may init again. Only the thread that called
  * init may call it; from another thread it prints one line and ends the job. A process that exits
  * before finalize, or a main under gshmemx_run that returns before it, ends the job with one line
- * and a status other than 0, if the job has several PEs. After _exit only the PEs of other processes
- * notice; PEs that are threads of the process end with it, silently and with the status it gives.
+ * and a status other than 0, if the job has several PEs. After _exit only the PEs of other
+ * processes notice; PEs that are threads of the process end with it, silently and with the status
+ * it gives.
  */
 void gshmem_finalize(void);
 
