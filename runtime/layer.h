@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the dialects ask of the runtime besides the public API; not for users' programs. Each call
- * is about the calling thread's PE, after device set-up. */
+ * What the dialects ask of the runtime besides the public API; not for users' programs. A call
+ * without a PE among its arguments is about the calling thread's, after device set-up. */
 #ifndef GSH_LAYER_H
 #define GSH_LAYER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "gshmem/types.h"
+#include "gshmemx.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,6 +15,34 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 struct gsh_state;
+
+/* ---- PEs beside the calling thread's own ---- */
+
+/* As gshmemx_init_attr, but the calling thread goes on to speak for whom it spoke before: the new
+ * PE is *pe, for the calls below. device: number of the CUDA device it takes, or -1 for init's own
+ * choice. Collective as init is, so PEs of one job need a thread each. */
+int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe);
+/* Ends it, in whatever thread, when no thread speaks for it any more; collective as finalize. */
+void gshmemx_layer_finalize(void *pe);
+/* The calling thread's PE, or NULL. */
+void *gshmemx_layer_pe(void);
+
+/* Whom a thread spoke for, and which device was current. */
+struct gshmemx_layer_turn {
+    void *pe, *before;
+    int state;
+    bool entered;
+    int device;
+};
+/* The calling thread speaks for pe, and pe's device is its current one, until it leaves. device: on
+ * the CPU device, the number that cudaSetDevice knows it by. Turns nest. */
+void gshmemx_layer_enter(void *pe, int device, struct gshmemx_layer_turn *turn);
+void gshmemx_layer_leave(const struct gshmemx_layer_turn *turn);
+/* The calling thread's current device, before or after init: CUDA's number of it, or on the CPU
+ * device what cudaSetDevice was last given; -1: there is none. */
+int gshmemx_layer_current_device(void);
+
+/* ---- the calling thread's PE ---- */
 
 /* The state that kernels of this PE work on (device/state.h), in host memory; *bytes: its size. It
  * lives, unchanged, until finalize. A copy that kernels can read serves as theirs. */

@@ -2,9 +2,131 @@
  * The calls for dialects. */
 #include "runtime/layer.h"
 
+#include "device/cpu/cpu.h"
+#include "gshmem.h"
+#include "runtime/base/cuda.h"
+#include "runtime/job/binding.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/setup/setup.h"
+
+/* ---- PEs beside the calling thread's own ---- */
+
+#ifdef GSH_HAVE_CUDA
+/* Of the driver, where the program has started it: -1 otherwise. */
+static int current_cuda_device(void)
+{
+    CUdevice device = -1;
+    CUcontext context = NULL;
+    const struct gsh_cuda *cuda = gsh_cuda_is_installed() ? gsh_cuda() : NULL;
+    return cuda != NULL && cuda->CtxGetCurrent(&context) == CUDA_SUCCESS && context != NULL &&
+                   cuda->CtxGetDevice(&device) == CUDA_SUCCESS
+               ? device
+               : -1;
+}
+
+/* For init, which takes the thread's current device. *retained: give_back's. */
+static void choose_cuda_device(int device, CUcontext *before, bool *retained)
+{
+    CUcontext context = NULL;
+    const struct gsh_cuda *cuda = gsh_cuda_is_installed() ? gsh_cuda() : NULL;
+    *retained = device >= 0 && cuda != NULL && cuda->CtxGetCurrent(before) == CUDA_SUCCESS &&
+                cuda->DevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS;
+    if (*retained) {
+        cuda->CtxSetCurrent(context);
+    }
+}
+
+static void give_back_cuda_device(int device, CUcontext before)
+{
+    gsh_cuda()->CtxSetCurrent(before);
+    gsh_cuda()->DevicePrimaryCtxRelease(device);
+}
+#endif
+
+int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe)
+{
+    struct gsh_spoken before;
+    struct gsh_cpu_device *cpu_before = gshmemx_cpu_device_bound();
+    gsh_instance_speak(NULL, &before);
+#ifdef GSH_HAVE_CUDA
+    CUcontext context = NULL;
+    bool retained = false;
+    choose_cuda_device(device, &context, &retained);
+#else
+    (void)device;
+#endif
+    int error = gshmemx_init_attr(flags, attr);
+    if (error == 0) {
+        error = gshmemx_device_setup();
+    }
+    *pe = gsh_instance_bound();
+#ifdef GSH_HAVE_CUDA
+    if (retained) {
+        give_back_cuda_device(device, context);
+    }
+#endif
+    gshmemx_cpu_device_bind(cpu_before);
+    gsh_instance_speak_again(&before);
+    return error;
+}
+
+void gshmemx_layer_finalize(void *pe)
+{
+    struct gsh_spoken before;
+    gsh_instance_speak(pe, &before);
+    gshmem_finalize();
+    if (before.pe == pe) {
+        before.pe = NULL;
+    }
+    gsh_instance_speak_again(&before);
+}
+
+void *gshmemx_layer_pe(void)
+{
+    return gsh_instance_current();
+}
+
+void gshmemx_layer_enter(void *of, int device, struct gshmemx_layer_turn *turn)
+{
+    struct gsh_instance *pe = of;
+    struct gsh_spoken before;
+    gsh_instance_speak(pe, &before);
+    *turn = (struct gshmemx_layer_turn){.pe = pe,
+                                        .before = before.pe,
+                                        .state = before.state,
+                                        .device = gshmemx_cpu_device_chosen()};
+    if (device >= 0) {
+        gshmemx_cpu_device_choose(device);
+    }
+    turn->entered = pe->device_ops != NULL && pe->device_ops->enter(pe);
+}
+
+void gshmemx_layer_leave(const struct gshmemx_layer_turn *turn)
+{
+    struct gsh_instance *pe = turn->pe;
+    const struct gsh_spoken before = {turn->before, turn->state};
+    if (turn->entered) {
+        pe->device_ops->leave(pe, true);
+    }
+    gshmemx_cpu_device_choose(turn->device);
+    gsh_instance_speak_again(&before);
+}
+
+int gshmemx_layer_current_device(void)
+{
+    const struct gsh_instance *pe = gsh_instance_current();
+    int device = -1;
+#ifdef GSH_HAVE_CUDA
+    if (pe == NULL || pe->device_ops == NULL || pe->peers[pe->my_pe].cuda_ordinal >= 0) {
+        device = current_cuda_device();
+    }
+#endif
+    (void)pe;
+    return device >= 0 ? device : gshmemx_cpu_device_chosen();
+}
+
+/* ---- the calling thread's PE ---- */
 
 const struct gsh_state *gshmemx_layer_state(size_t *bytes)
 {

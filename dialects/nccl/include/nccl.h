@@ -188,6 +188,13 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
  * shrinkFlags: NCCL_SHRINK_DEFAULT. */
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
+/* A communicator of comm's ranks, which keep their numbers, and of new ones with the numbers after
+ * them: nRanks in all. Collective over these. uniqueId: from ncclCommGetUniqueId, given by at least
+ * one of comm's ranks, and by the new ones, for which comm is NULL. rank: a new one's number; -1
+ * for comm's ranks. */
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId);
+ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank,
+                          ncclComm_t *newcomm, ncclConfig_t *config);
 /* Collective: waits for all that the ranks have asked of comm. */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 /* Collective; finalizes first, if that was not done. */

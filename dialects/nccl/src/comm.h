@@ -24,9 +24,17 @@ struct gsh_nccl_op {
 
 enum { GSH_NCCL_MAX_OPS = 64 };
 
+/* Communicators of several ranks that one thread made together: it destroys them one after the
+ * other, which none may wait for. */
+struct gsh_nccl_crew;
+
 struct ncclComm {
-    struct ncclComm *next; /* in the process's list of those that live */
-    struct gsh_nccl_job *job;
+    struct ncclComm *next;    /* in the process's list of those that live */
+    struct gsh_nccl_job *job; /* NULL until it is made */
+    struct gsh_nccl_crew *crew;
+    bool is_nonblocking;
+    int result; /* atomic: ncclInProgress while the worker has work of it, then what came of it */
+    char *error_text; /* of that; or NULL */
     /* Two, since calls on one team may not be under way at the same time: what streams do, and what
      * the host agrees on. */
     gshmem_team_t team, meet;
@@ -35,6 +43,7 @@ struct ncclComm {
     int lsa_rank, lsa_size;
     int64_t lsa_stride; /* bytes from one LSA rank's memory to the next one's */
     bool is_finalized;
+    bool is_revoked; /* good for making others, and for its end */
 
     /* The range: words of the sends and receives, their rings, then scratch. */
     size_t range_off, range_bytes;
@@ -57,8 +66,14 @@ struct ncclComm {
     cudaStream_t transfers_stream;
 };
 
-/* The communicator if it lives and is the calling thread's to use, else an error. */
+/* The communicator if it lives and is ready for calls, else an error. */
 ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm);
+/* One that is not made yet, but lives: ncclInProgress. NULL: no memory. */
+struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking);
+/* What came of making it, or of a call that the worker made. */
+void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
+/* Those that were made together, all by workers. No memory: they wait for each other. */
+void gsh_nccl_crew_make(struct ncclComm *const *comms, int n);
 /* Work of comm is about to be given to the stream: what other streams have of it comes first. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
 

@@ -6,6 +6,7 @@
 #include "dialects/nccl/include/nccl_device/window_record.h"
 #include "dialects/nccl/src/group.h"
 #include "gshmem.h"
+#include "runtime/layer.h"
 
 enum {
     DEFAULT_CONTEXTS = 4,
@@ -246,8 +247,12 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
     if (r != ncclSuccess) {
         return r;
     }
-    struct gsh_nccl_call c = {
-        .name = call, .run = run_create, .comm = comm, .in = reqs, .out = outDevComm};
+    struct gsh_nccl_call c = {.name = call,
+                              .run = run_create,
+                              .comm = comm,
+                              .meets = true,
+                              .in = reqs,
+                              .out = outDevComm};
     return gsh_nccl_submit(&c);
 }
 
@@ -405,11 +410,15 @@ static ncclResult_t lsa_pointer(const char *call, ncclWindow_t window, size_t of
                                 bool is_world, void **out)
 {
     struct ncclWindow_vidmem w;
-    if (window == NULL || out == NULL || gshmem_my_pe() < 0) {
+    struct gshmemx_layer_turn turn;
+    const struct gsh_nccl_job *job = gsh_nccl_job_of_window(window);
+    if (job == NULL || out == NULL) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: window %p, result %p: not valid", call,
                              (void *)window, (void *)out);
     }
+    gsh_nccl_enter(job, &turn);
     gsh_nccl_read(&w, window, sizeof(w));
+    gsh_nccl_leave(&turn);
     if (offset >= w.bytes) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: the window has %zu bytes, not %zu", call,
                              (size_t)w.bytes, offset);

@@ -72,8 +72,12 @@ const char *ncclGetErrorString(ncclResult_t result)
     return (unsigned)result < ncclNumResults ? texts[result] : "unknown result";
 }
 
-const char *ncclGetLastError(ncclComm_t comm)
+const char *gsh_nccl_last_text(void)
 {
-    (void)comm;
     return last_text;
+}
+
+void gsh_nccl_set_last_text(const char *text)
+{
+    snprintf(last_text, sizeof(last_text), "%s", text);
 }

@@ -10,6 +10,8 @@ struct gsh_nccl_call {
     const char *name;
     ncclResult_t (*run)(const struct gsh_nccl_call *call);
     struct ncclComm *comm;
+    bool
+        meets; /* ranks agree on something: its maker must not wait where it has other ranks, too */
     const void *source;
     void *dest;
     size_t count;
@@ -21,6 +23,13 @@ struct gsh_nccl_call {
     ncclUniqueId id;
     ncclConfig_t *config;
     ncclComm_t *new_comm;
+    bool is_nonblocking;            /* the new one */
+    bool is_birth;                  /* the new one is of a new job in any case */
+    struct ncclComm *shell;         /* it, begun; or NULL */
+    struct gsh_nccl_worker *worker; /* the new one's; without comm, on whose thread this runs */
+    void *pe;                       /* of InitRank: the caller's, */
+    pthread_t maker;                /* its thread, */
+    int device;                     /* and its device */
     int a, b;
     ncclWindow_t *window;
     void *out;

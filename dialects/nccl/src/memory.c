@@ -185,6 +185,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
     struct gsh_nccl_call c = {.name = call,
                               .run = run_register,
                               .comm = comm,
+                              .meets = true,
                               .dest = buff,
                               .count = size,
                               .window = win,
