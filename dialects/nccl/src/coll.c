@@ -96,6 +96,16 @@ const struct gsh_nccl_kernels *gsh_nccl_kernels(void)
 #endif
 }
 
+const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void)
+{
+#if GSH_NCCL_HAVE_CUDA
+    if (gsh_nccl_kernels() != &gsh_nccl_kernels_cpu) {
+        return &gsh_nccl_stream_ops_cuda;
+    }
+#endif
+    return &gsh_nccl_stream_ops_cpu;
+}
+
 ncclResult_t gsh_nccl_launched(const char *call, int error)
 {
     return error == 0 ? ncclSuccess

@@ -24,6 +24,7 @@ ncclResult_t gsh_nccl_check_op(const struct gsh_nccl_call *c);
 
 /* This dialect's kernels, for the device of the calling thread's PE. */
 const struct gsh_nccl_kernels *gsh_nccl_kernels(void);
+const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void);
 /* The result of one of their launches. */
 ncclResult_t gsh_nccl_launched(const char *call, int error);
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "dialects/nccl/src/coll.h"
 #include "dialects/nccl/src/group.h"
 #include "dialects/nccl/src/worker.h"
 #include "gshmem.h"
@@ -164,14 +165,21 @@ static void crew_wait(struct gsh_nccl_crew *crew)
     free(crew);
 }
 
-/* Of the whole device: the program may have destroyed the stream. */
+/* An error of CUDA in these comes back from the launch that follows. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
 {
-    if (comm->has_stream && comm->stream != stream) {
+    int settle = 0;
+    (void)gsh_nccl_stream_ops()->enter(&comm->trail, stream, &settle);
+    if (settle) {
         gshmemx_layer_synchronize();
     }
-    comm->stream = stream;
-    comm->has_stream = true;
+}
+
+void gsh_nccl_leave_stream(struct ncclComm *comm)
+{
+    if (comm->trail.is_marked) {
+        (void)gsh_nccl_stream_ops()->leave(&comm->trail);
+    }
 }
 
 /* ---- making ---- */
@@ -181,6 +189,9 @@ static void take_apart(struct ncclComm *comm, bool is_abort)
 {
     gsh_nccl_windows_free(comm);
     gsh_nccl_devcomms_free(comm);
+    if (comm->trail.event != NULL) {
+        gsh_nccl_stream_ops()->end(&comm->trail);
+    }
     if (comm->range_bytes > 0) {
         gsh_nccl_give(comm->job, comm->range_off, comm->range_bytes);
     }
@@ -191,10 +202,8 @@ static void take_apart(struct ncclComm *comm, bool is_abort)
         gshmem_team_destroy(comm->meet);
     }
     free(comm->transfers);
-    free(comm->awaited);
     free(comm->pe_of);
     comm->transfers = NULL;
-    comm->awaited = NULL;
     comm->pe_of = NULL;
     comm->range_bytes = 0;
     comm->team = comm->meet = GSHMEM_TEAM_INVALID;
@@ -209,10 +218,6 @@ static void discard(struct ncclComm *comm)
 /* The teams and all else; comm->job is there and entered. */
 static ncclResult_t fill(const char *call, struct ncclComm *comm)
 {
-    comm->awaited = calloc((size_t)comm->n_ranks, sizeof(*comm->awaited));
-    if (comm->awaited == NULL) {
-        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
-    }
     int error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->meet);
     if (error == 0) {
         error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->team);
@@ -693,11 +698,11 @@ static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
 static void settle(struct ncclComm *comm)
 {
     struct gshmemx_layer_turn turn;
-    if (comm->has_stream) {
+    if (comm->trail.has_stream) {
         gsh_nccl_enter(comm->job, &turn);
         gshmemx_layer_synchronize();
         gsh_nccl_leave(&turn);
-        comm->has_stream = false;
+        comm->trail.has_stream = 0;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "dialects/nccl/src/error.h"
 #include "dialects/nccl/src/job.h"
 #include "dialects/nccl/src/kernels.h"
+#include "dialects/nccl/src/streams.h"
 
 struct gsh_nccl_window {
     struct gsh_nccl_window *next;
@@ -49,7 +50,7 @@ struct ncclComm {
     size_t range_off, range_bytes;
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
-    uint64_t *awaited; /* [n_ranks]: what ncclWaitSignal has waited for in all */
+    uint64_t *awaited; /* own, [n_ranks]: what ncclWaitSignal has waited for in all */
     char *scratch;
     size_t scratch_bytes;
 
@@ -57,8 +58,7 @@ struct ncclComm {
     struct gsh_nccl_devcomm *devcomms;
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
-    cudaStream_t stream; /* of the latest call */
-    bool has_stream;
+    struct gsh_nccl_trail trail;
 
     /* Sends and receives that a group has gathered. */
     struct gsh_nccl_transfer *transfers;
@@ -76,6 +76,8 @@ void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
 void gsh_nccl_crew_make(struct ncclComm *const *comms, int n);
 /* Work of comm is about to be given to the stream: what other streams have of it comes first. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
+/* It has been given; where a call gave none, nothing happens. */
+void gsh_nccl_leave_stream(struct ncclComm *comm);
 
 /* comm_place.c, when the teams are made; both are collective. LSA teams are blocks of consecutive
  * ranks, all of the same size and each within a run of ranks that are near: the greatest size for

@@ -91,7 +91,7 @@ static size_t align_up(size_t n, size_t to)
 
 static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
-    return align_up(n_ranks * ((4 * n_channels + 1) * sizeof(uint64_t) + sizeof(int32_t)), 512);
+    return align_up(n_ranks * ((4 * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t)), 512);
 }
 
 /* Half of what the words leave is for rings, half is scratch. */
@@ -122,7 +122,8 @@ static void lay_range(struct ncclComm *comm)
     rings->sent = rings->freed + n_words;
     rings->taken = rings->sent + n_words;
     comm->signals = rings->taken + n_words;
-    rings->pe_of = (int32_t *)(comm->signals + n);
+    comm->awaited = comm->signals + n;
+    rings->pe_of = (int32_t *)(comm->awaited + n);
     size_t rings_bytes = align_up(n_words * RING_SLOTS * rings->slot_bytes, 512);
     comm->scratch = rings->slots + rings_bytes;
     comm->scratch_bytes = room - rings_bytes;

@@ -180,7 +180,34 @@ static ncclResult_t compare(const char *call, const struct ncclComm *comm, const
 
 /* ---- making and ending ---- */
 
-static ncclResult_t run_create(const struct gsh_nccl_call *c)
+/* The program may forget its requirements, and their lists, before its group ends; outputs are
+ * where it said. All in one piece of memory. */
+static ncclDevCommRequirements *copy_requirements(const ncclDevCommRequirements *q)
+{
+    size_t n = 0;
+    for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
+         r = r->next) {
+        n++;
+    }
+    ncclDevCommRequirements *copy = malloc(sizeof(*copy) + n * sizeof(ncclDevResourceRequirements));
+    if (copy == NULL) {
+        return NULL;
+    }
+    ncclDevResourceRequirements *to = (ncclDevResourceRequirements *)(copy + 1);
+    *copy = *q;
+    copy->teamRequirementsList = NULL; /* they have been looked at */
+    if (n > 0) {
+        copy->resourceRequirementsList = to;
+    }
+    for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
+         r = r->next, to++) {
+        *to = *r;
+        to->next = r->next != NULL ? to + 1 : NULL;
+    }
+    return copy;
+}
+
+static ncclResult_t create(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     const ncclDevCommRequirements *q = c->in;
@@ -232,6 +259,13 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
     return gsh_nccl_base(c->name, gshmem_barrier(comm->meet));
 }
 
+static ncclResult_t run_create(const struct gsh_nccl_call *c)
+{
+    ncclResult_t r = create(c);
+    free((void *)(uintptr_t)c->in);
+    return r;
+}
+
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
                                ncclDevComm *outDevComm)
 {
@@ -247,11 +281,15 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
     if (r != ncclSuccess) {
         return r;
     }
+    ncclDevCommRequirements *copy = copy_requirements(reqs);
+    if (copy == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+    }
     struct gsh_nccl_call c = {.name = call,
                               .run = run_create,
                               .comm = comm,
                               .meets = true,
-                              .in = reqs,
+                              .in = copy,
                               .out = outDevComm};
     return gsh_nccl_submit(&c);
 }
@@ -368,7 +406,8 @@ ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *prop
     if (r != ncclSuccess) {
         return r;
     }
-    if (props == NULL || props->magic != NCCL_API_MAGIC || props->size != sizeof(*props)) {
+    if (props == NULL || props->magic != NCCL_API_MAGIC ||
+        props->size < offsetof(ncclCommProperties_t, nLsaTeams)) {
         return gsh_nccl_fail(ncclInvalidArgument,
                              "%s: props were not begun as NCCL_COMM_PROPERTIES_INITIALIZER", call);
     }

@@ -39,6 +39,7 @@ static ncclResult_t run_call(const struct gsh_nccl_call *c)
     }
     gsh_nccl_enter(c->comm->job, &turn);
     ncclResult_t r = c->run(c);
+    gsh_nccl_leave_stream(c->comm);
     gsh_nccl_leave(&turn);
     return r;
 }
@@ -48,6 +49,7 @@ static ncclResult_t launch_transfers(struct ncclComm *comm)
     struct gshmemx_layer_turn turn;
     gsh_nccl_enter(comm->job, &turn);
     ncclResult_t r = gsh_nccl_transfers_launch(comm);
+    gsh_nccl_leave_stream(comm);
     gsh_nccl_leave(&turn);
     return r;
 }

@@ -75,10 +75,13 @@ static ncclResult_t run_wait(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     gsh_nccl_enter_stream(comm, c->stream);
-    comm->awaited[c->peer] += (uint64_t)c->a;
-    gshmemx_signal_wait_until_on_stream(&comm->signals[c->peer], GSHMEM_CMP_GE,
-                                        comm->awaited[c->peer], c->stream);
-    return ncclSuccess;
+    const struct gsh_nccl_wait args = {.state = comm->job->state,
+                                       .signal = &comm->signals[c->peer],
+                                       .awaited = &comm->awaited[c->peer],
+                                       .n = (uint64_t)c->a,
+                                       .rank = c->peer,
+                                       .pe = comm->pe_of[c->peer]};
+    return gsh_nccl_launched(c->name, gsh_nccl_stream_ops()->wait(&args, c->stream));
 }
 
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,
