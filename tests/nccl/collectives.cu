@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the host collectives of the NCCL layer against a host model: every type and operator, on
  * windows and on other memory, in place, of sizes that need several pieces, in groups, and of a
- * split communicator. Results of 8-bit floating-point types have the model's bits. */
+ * split communicator. Results of 8-bit floating-point types have the model's bits. And what
+ * ncclGroupSimulateEnd says of a group, which has not been carried out then. */
 #include "tests/nccl/ranks.cuh"
 #include <cuda_bf16.h>
 #include <math.h>
@@ -353,6 +354,57 @@ static void test_group(const place *p)
     check_reduced(p, c, 0, nelems, ncclFloat, ncclSum, 1, "AllReduce on another stream");
 }
 
+/* ---- a group that is not carried out ---- */
+
+static float simulated(const place *p, size_t nelems, int n_calls, bool has_transfers)
+{
+    ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+    float *a = (float *)p->plain, *b = a + nelems;
+    OK(ncclGroupStart());
+    for (int i = 0; i < n_calls; i++)
+        OK(ncclAllReduce(a, b, nelems, ncclFloat, ncclSum, p->comm, p->stream));
+    for (int peer = 0; has_transfers && peer < p->n; peer++) {
+        OK(ncclSend(a, nelems, ncclFloat, peer, p->comm, p->stream));
+        OK(ncclRecv(b, nelems, ncclFloat, peer, p->comm, p->stream));
+    }
+    OK(ncclGroupSimulateEnd(&info));
+    return info.estimatedTime;
+}
+
+static void test_simulation(const place *p)
+{
+    const size_t few = 1, many = 40000;
+    const std::vector<char> before(2 * p->bytes, 7);
+    upload(p, p->plain, before);
+    const float nothing = simulated(p, few, 0, false), launch = simulated(p, few, 1, false);
+    CHECK(nothing == 0 && launch > 0);
+    CHECK(fabsf(simulated(p, few, 3, false) - 3 * launch) < 0.01f * launch);
+    /* bytes count evenly; those of sends and receives at once, with one launch */
+    const float data = simulated(p, many, 1, false) - launch;
+    CHECK(data > 0 && fabsf(simulated(p, 2 * many, 1, false) - launch - 2 * data) < 0.01f * data);
+    CHECK(fabsf(simulated(p, many, 0, true) - launch - data * (float)p->n / 2) < 0.01f * data);
+    CHECK(download(p, p->plain, before.size()) == before);
+
+    ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+    CHECK_EQ(ncclGroupSimulateEnd(&info), ncclInvalidUsage);
+    OK(ncclGroupStart());
+    OK(ncclGroupStart());
+    OK(ncclAllReduce(p->plain, p->plain, 1, ncclFloat, ncclSum, p->comm, p->stream));
+    OK(ncclGroupSimulateEnd(&info)); /* an inner one */
+    CHECK(info.estimatedTime == NCCL_UNDEF_FLOAT);
+    ncclSimInfo_t wrong[3] = {info, info, info};
+    wrong[0].magic++;
+    wrong[1].size = 8;
+    wrong[2].version = 0;
+    for (ncclSimInfo_t &w : wrong)
+        CHECK_EQ(ncclGroupSimulateEnd(&w), ncclInvalidArgument);
+    CHECK_EQ(ncclGroupSimulateEnd(NULL), ncclInvalidArgument);
+    OK(ncclGroupSimulateEnd(&info)); /* the group was still open */
+    CHECK(fabsf(info.estimatedTime - launch) < 0.01f * launch);
+    CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
+    CHECK(download(p, p->plain, before.size()) == before);
+}
+
 static void run_all(const place *p)
 {
     const ncclDataType_t types[] = {ncclInt8,    ncclUint8,    ncclInt32,      ncclUint32,
@@ -379,6 +431,7 @@ static void run_all(const place *p)
         move_everything(p, base, p->bytes / 8 / p->n, ncclInt64);
     }
     test_group(p);
+    test_simulation(p);
 }
 
 static int run_rank(const test_rank *r)

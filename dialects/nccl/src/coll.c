@@ -211,6 +211,27 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Of a collective in which this rank sends so many elements of the type. */
+static struct gsh_nccl_load load_of(ncclDataType_t type, size_t nelems)
+{
+    return (struct gsh_nccl_load){.kind = GSH_NCCL_LOAD_CALL,
+                                  .out_bytes = nelems * gsh_nccl_type_bytes(type)};
+}
+
+static ncclDataType_t type_on_links(const struct gsh_nccl_call *c)
+{
+    struct gsh_nccl_combining op = gsh_nccl_combining(c);
+    return scratch_type(c, &op);
+}
+
+/* An AllReduce: each rank's part to its owner, and each result to all; Reduce does the same. */
+static ncclResult_t submit_reduce(struct gsh_nccl_call *c)
+{
+    size_t n = (size_t)c->comm->n_ranks;
+    c->load = load_of(type_on_links(c), (c->count + n - 1) / n * 2 * (n - 1));
+    return gsh_nccl_submit(c);
+}
+
 static bool is_direct(const struct gsh_nccl_call *c, const void *buffer, size_t nelems)
 {
     return gsh_nccl_window_of(c->comm, buffer, nelems * gsh_nccl_type_bytes(c->type)) != NULL;
@@ -273,7 +294,7 @@ ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, true);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    return r != ncclSuccess ? r : submit_reduce(&c);
 }
 
 ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
@@ -293,7 +314,7 @@ ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, nccl
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, comm->rank == root);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    return r != ncclSuccess ? r : submit_reduce(&c);
 }
 
 /* ---- ReduceScatter ---- */
@@ -346,7 +367,11 @@ ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recv
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, true);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    if (r == ncclSuccess) {
+        c.load = load_of(type_on_links(&c), recvcount * (size_t)(comm->n_ranks - 1));
+        r = gsh_nccl_submit(&c);
+    }
+    return r;
 }
 
 /* ---- AllGather, AlltoAll ---- */
@@ -398,7 +423,11 @@ static ncclResult_t spread(const char *name, const void *source, void *dest, siz
                               .a = is_alltoall};
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, true);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    if (r == ncclSuccess) {
+        c.load = load_of(type, count * (size_t)(comm->n_ranks - 1));
+        r = gsh_nccl_submit(&c);
+    }
+    return r;
 }
 
 ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
@@ -459,7 +488,11 @@ ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                               .stream = stream};
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, comm->rank == root, true);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    if (r == ncclSuccess) {
+        c.load = load_of(datatype, comm->n_ranks > 1 ? count : 0);
+        r = gsh_nccl_submit(&c);
+    }
+    return r;
 }
 
 ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,

@@ -3,6 +3,7 @@
 #include "dialects/nccl/src/group.h"
 
 #include <stdlib.h>
+#include "dialects/nccl/src/simulate.h"
 
 struct queued {
     struct queued *next;
@@ -60,6 +61,20 @@ static ncclResult_t launch_transfers(struct queued *calls)
     return r;
 }
 
+/* The group has ended. */
+static void forget(struct queued *calls)
+{
+    first = last = NULL;
+    while (calls != NULL) {
+        struct queued *q = calls;
+        calls = q->next;
+        if (q->call.comm != NULL) {
+            q->call.comm->n_transfers = 0;
+        }
+        free(q);
+    }
+}
+
 ncclResult_t ncclGroupStart(void)
 {
     depth++;
@@ -82,20 +97,25 @@ ncclResult_t ncclGroupEnd(void)
     if (r == ncclSuccess) {
         r = launch_transfers(calls);
     }
-    first = last = NULL;
-    while (calls != NULL) {
-        struct queued *q = calls;
-        calls = q->next;
-        if (q->call.comm != NULL) {
-            q->call.comm->n_transfers = 0;
-        }
-        free(q);
-    }
+    forget(calls);
     return r;
 }
 
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
 {
-    (void)simInfo;
-    return gsh_nccl_fail(ncclInvalidUsage, "ncclGroupSimulateEnd: not supported");
+    static const char call[] = "ncclGroupSimulateEnd";
+    struct gsh_nccl_estimate estimate = {.calls_us = 0};
+    if (depth == 0) {
+        return gsh_nccl_fail(ncclInvalidUsage, "%s: no group is open", call);
+    }
+    ncclResult_t r = gsh_nccl_sim_info_check(call, simInfo);
+    if (r != ncclSuccess || --depth > 0) {
+        return r;
+    }
+    for (const struct queued *q = first; q != NULL; q = q->next) {
+        gsh_nccl_estimate_add(&estimate, &q->call);
+    }
+    simInfo->estimatedTime = (float)gsh_nccl_estimate_us(&estimate);
+    forget(first);
+    return ncclSuccess;
 }

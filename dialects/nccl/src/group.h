@@ -5,6 +5,14 @@
 
 #include "dialects/nccl/src/comm.h"
 
+/* What a call asks of this rank's links, for ncclGroupSimulateEnd: bytes to and from other ranks.
+ * Transfers of a group go on at once. */
+enum gsh_nccl_load_kind { GSH_NCCL_LOAD_NONE, GSH_NCCL_LOAD_CALL, GSH_NCCL_LOAD_TRANSFER };
+struct gsh_nccl_load {
+    enum gsh_nccl_load_kind kind;
+    size_t out_bytes, in_bytes;
+};
+
 /* A call with its arguments, which have been checked as far as they can be. Unused ones are 0. */
 struct gsh_nccl_call {
     const char *name;
@@ -25,6 +33,7 @@ struct gsh_nccl_call {
     ncclWindow_t *window;
     void *out;
     const void *in;
+    struct gsh_nccl_load load;
 };
 
 /* Carries the call out, now or at the end of the calling thread's group. */
