@@ -50,6 +50,21 @@ const struct gsh_state *gshmemx_layer_state(size_t *bytes);
 /* The CUDA device that this PE's kernels run on, by its number in this process; -1: the CPU device.
  */
 int gshmemx_layer_cuda_device(void);
+/* Reductions of 8-bit floating-point numbers, as the public calls on a stream are of other types:
+ * in float, rounded as gshmem/float8.h has it. */
+enum gshmemx_layer_float8 { GSHMEMX_LAYER_E4M3, GSHMEMX_LAYER_E5M2 };
+enum gshmemx_layer_op {
+    GSHMEMX_LAYER_SUM,
+    GSHMEMX_LAYER_PROD,
+    GSHMEMX_LAYER_MAX,
+    GSHMEMX_LAYER_MIN
+};
+int gshmemx_layer_reduce_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_layer_op op,
+                                   gshmem_team_t team, void *dest, const void *source,
+                                   size_t nreduce, gshmemx_stream_t stream);
+int gshmemx_layer_reducescatter_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_layer_op op,
+                                          gshmem_team_t team, void *dest, const void *source,
+                                          size_t nreduce, gshmemx_stream_t stream);
 /* Waits until this PE's device has done all that its streams were given. */
 void gshmemx_layer_synchronize(void);
 

@@ -50,7 +50,7 @@ ARROWS = {
     "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
     "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
     "runtime/setup/": RUNTIME + ["runtime/setup/", "runtime/job/", "runtime/far/far.h", "runtime/context/", "proxy/proxy.h"],
-    "runtime/api/layer.c": RUNTIME + ["runtime/layer.h", "runtime/setup/", "runtime/job/"],
+    "runtime/api/layer.c": RUNTIME + ["runtime/layer.h", "runtime/api/coll.h", "runtime/setup/", "runtime/job/"],
     "runtime/api/": RUNTIME + ["runtime/api/", "runtime/setup/", "runtime/job/", "runtime/far/far.h", "runtime/context/",
                                "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
     "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmemx_calls.h"],

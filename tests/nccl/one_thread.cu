@@ -279,7 +279,7 @@ static void begun(ncclResult_t r)
 /* No group holds the calls of one thread together: none waits for the others. */
 static void test_nonblocking(int n)
 {
-    ranks all = make_ranks(n), half = all;
+    ranks all = make_ranks(n), part = all;
     ncclUniqueId id;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     int value = 0;
@@ -296,20 +296,20 @@ static void test_nonblocking(int n)
     check_numbers(all);
     use(all);
     for_each(all, [&](int i, rank &r) {
-        half[i].comm = NULL;
-        begun(ncclCommSplit(r.comm, i % 2, i, &half[i].comm, NULL));
+        part[i].comm = NULL;
+        begun(ncclCommSplit(r.comm, i % 2, i, &part[i].comm, NULL));
     });
     for_each(all, [&](int i, rank &r) {
         await(r.comm);
-        await(half[i].comm);
-        OK(ncclCommCount(half[i].comm, &value));
+        await(part[i].comm);
+        OK(ncclCommCount(part[i].comm, &value));
         CHECK_EQ(value, (n + 1 - i % 2) / 2);
     });
-    for (rank &r : half)
+    for (rank &r : part)
         begun(ncclCommFinalize(r.comm));
-    for (rank &r : half)
+    for (rank &r : part)
         await(r.comm);
-    destroy_all(half);
+    destroy_all(part);
     use(all);
     destroy_all(all);
     free_ranks(all);

@@ -150,9 +150,9 @@ typedef struct ncclSimInfo_v22200 {
     unsigned int magic, version;
     float estimatedTime;
 } ncclSimInfo_t;
-#define NCCL_SIM_INFO_INITIALIZER                                                  \
-    {                                                                              \
-        sizeof(ncclSimInfo_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, NCCL_UNDEF_FLOAT \
+#define NCCL_SIM_INFO_INITIALIZER                                              \
+    {                                                                          \
+        sizeof(ncclSimInfo_t), 0x74685283, NCCL_VERSION_CODE, NCCL_UNDEF_FLOAT \
     }
 
 /* ---- version and errors ---------------------------------------------------------------------- */
@@ -216,6 +216,12 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
  * returned there, too, and the calls behind it are not carried out. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
+/* In place of the outermost GroupEnd: forgets the group's calls, and says in estimatedTime how many
+ * microseconds they would take, as far as the launches and the bytes over the slowest link of each
+ * communicator tell: work by other ranks, and passing through scratch, are not in it. Calls that
+ * make or register something count nothing. In place of an inner one: as GroupEnd, and
+ * estimatedTime stays. simInfo begins as NCCL_SIM_INFO_INITIALIZER; if not, the group stays open.
+ */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo);
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -615,7 +615,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
     return gsh_nccl_submit(&c);
 }
 
-/* c->out: of each rank whether it is left out; freed here. */
+/* c->out: of each rank whether it is left out. */
 static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
 {
     struct ncclComm *parent = c->comm;
@@ -623,7 +623,6 @@ static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
     int *pe_of = malloc((size_t)parent->n_ranks * sizeof(*pe_of));
     int n = 0, rank = -1;
     if (pe_of == NULL) {
-        free(is_out);
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
     for (int i = 0; i < parent->n_ranks; i++) {
@@ -632,7 +631,6 @@ static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
             pe_of[n++] = parent->pe_of[i];
         }
     }
-    free(is_out);
     parent->job->n_comms++;
     ncclResult_t r = make(c, parent->job, pe_of, n, rank);
     parent->job->n_comms -= r != ncclSuccess;
@@ -681,7 +679,8 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
                               .meets = true,
                               .new_comm = newcomm,
                               .is_nonblocking = is_nonblocking(config, comm),
-                              .out = is_out};
+                              .out = is_out,
+                              .owned = is_out};
     return gsh_nccl_submit(&c);
 }
 

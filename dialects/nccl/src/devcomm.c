@@ -207,7 +207,7 @@ static ncclDevCommRequirements *copy_requirements(const ncclDevCommRequirements 
     return copy;
 }
 
-static ncclResult_t create(const struct gsh_nccl_call *c)
+static ncclResult_t run_create(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     const ncclDevCommRequirements *q = c->in;
@@ -259,13 +259,6 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     return gsh_nccl_base(c->name, gshmem_barrier(comm->meet));
 }
 
-static ncclResult_t run_create(const struct gsh_nccl_call *c)
-{
-    ncclResult_t r = create(c);
-    free((void *)(uintptr_t)c->in);
-    return r;
-}
-
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
                                ncclDevComm *outDevComm)
 {
@@ -290,6 +283,7 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
                               .comm = comm,
                               .meets = true,
                               .in = copy,
+                              .owned = copy,
                               .out = outDevComm};
     return gsh_nccl_submit(&c);
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "dialects/nccl/src/simulate.h"
 #include "dialects/nccl/src/worker.h"
 #include "runtime/layer.h"
 
@@ -30,6 +31,12 @@ static _Thread_local int depth;
 static _Thread_local struct queued *first, *last;
 
 /* ---- calls ---- */
+
+static void free_call(struct queued *q)
+{
+    free(q->call.owned);
+    free(q);
+}
 
 static ncclResult_t run_call(const struct gsh_nccl_call *c)
 {
@@ -78,7 +85,7 @@ static void free_batch(struct batch *b)
     while (b->first != NULL) {
         struct queued *q = b->first;
         b->first = q->next;
-        free(q);
+        free_call(q);
     }
     free(b);
 }
@@ -174,7 +181,7 @@ static struct batch *sort(struct queued *calls)
             failed = failed || *p == NULL;
         }
         if (*p == NULL) {
-            free(q);
+            free_call(q);
             continue;
         }
         struct batch *b = *p;
@@ -297,10 +304,13 @@ ncclResult_t gsh_nccl_submit(const struct gsh_nccl_call *call)
 {
     if (depth == 0 && is_simple(call)) {
         struct queued q = {.next = NULL, .call = *call};
-        return run_calls(&q);
+        ncclResult_t r = run_calls(&q);
+        free(call->owned);
+        return r;
     }
     struct queued *q = malloc(sizeof(*q));
     if (q == NULL) {
+        free(call->owned);
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call->name);
     }
     *q = (struct queued){.next = NULL, .call = *call};
@@ -326,6 +336,20 @@ bool gsh_nccl_is_awaited(const struct ncclComm *comm)
     return false;
 }
 
+/* The group has ended. */
+static void forget(struct queued *calls)
+{
+    first = last = NULL;
+    while (calls != NULL) {
+        struct queued *q = calls;
+        calls = q->next;
+        if (q->call.comm != NULL) {
+            q->call.comm->n_transfers = 0;
+        }
+        free_call(q);
+    }
+}
+
 ncclResult_t ncclGroupStart(void)
 {
     depth++;
@@ -347,6 +371,19 @@ ncclResult_t ncclGroupEnd(void)
 
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
 {
-    (void)simInfo;
-    return gsh_nccl_fail(ncclInvalidUsage, "ncclGroupSimulateEnd: not supported");
+    static const char call[] = "ncclGroupSimulateEnd";
+    struct gsh_nccl_estimate estimate = {.calls_us = 0};
+    if (depth == 0) {
+        return gsh_nccl_fail(ncclInvalidUsage, "%s: no group is open", call);
+    }
+    ncclResult_t r = gsh_nccl_sim_info_check(call, simInfo);
+    if (r != ncclSuccess || --depth > 0) {
+        return r;
+    }
+    for (const struct queued *q = first; q != NULL; q = q->next) {
+        gsh_nccl_estimate_add(&estimate, &q->call);
+    }
+    simInfo->estimatedTime = (float)gsh_nccl_estimate_us(&estimate);
+    forget(first);
+    return ncclSuccess;
 }

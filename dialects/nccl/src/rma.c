@@ -59,6 +59,8 @@ ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t d
                              c.count, localbuff, peerWinOffset, (void *)peerWin);
     }
     c.dest = w->buffer + peerWinOffset;
+    c.load.kind = GSH_NCCL_LOAD_CALL;
+    c.load.out_bytes = peer != comm->rank ? c.count : 0;
     return gsh_nccl_submit(&c);
 }
 
@@ -67,6 +69,7 @@ ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclC
 {
     struct gsh_nccl_call c = {
         .name = "ncclSignal", .run = run_signal, .comm = comm, .peer = peer, .stream = stream};
+    c.load.kind = GSH_NCCL_LOAD_CALL;
     ncclResult_t r = check_signal(&c, sigIdx, ctx, flags);
     return r == ncclSuccess ? gsh_nccl_submit(&c) : r;
 }
