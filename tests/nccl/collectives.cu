@@ -21,6 +21,13 @@ static const size_t type_bytes[ncclNumTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1,
 
 /* ---- 8-bit floating-point numbers ---- */
 
+/* Another NCCL may round them in other places. */
+#if defined(TEST_OTHER_NCCL)
+constexpr bool has_own_float8 = false;
+#else
+constexpr bool has_own_float8 = true;
+#endif
+
 static bool is_float8(ncclDataType_t type)
 {
     return type == ncclFloat8e4m3 || type == ncclFloat8e5m2;
@@ -208,6 +215,8 @@ static void check_reduced(const place *p, const void *at, size_t first, size_t n
 static void reduce_everything(const place *p, char *base, size_t nelems, ncclDataType_t type,
                               ncclRedOp_t op, ncclRedOp_t model, double factor)
 {
+    if (is_float8(type) && !has_own_float8)
+        return;
     const size_t width = type_bytes[type], n = (size_t)p->n;
     char *source = base, *dest = base + p->bytes;
     const std::vector<char> one = inputs(p, nelems, type, model);
@@ -237,6 +246,8 @@ static void reduce_everything(const place *p, char *base, size_t nelems, ncclDat
 static void test_premul(const place *p, char *base, size_t nelems, ncclDataType_t type,
                         ncclScalarResidence_t residence)
 {
+    if (is_float8(type) && !has_own_float8)
+        return;
     ncclRedOp_t op;
     char two[8] = {};
     put_number(two, type, 2);
@@ -431,7 +442,8 @@ static void run_all(const place *p)
         move_everything(p, base, p->bytes / 8 / p->n, ncclInt64);
     }
     test_group(p);
-    test_simulation(p);
+    if (has_own_float8)
+        test_simulation(p);
 }
 
 static int run_rank(const test_rank *r)
@@ -459,8 +471,10 @@ static int run_rank(const test_rank *r)
     for (char *base : {part.plain, part.symmetric}) {
         reduce_everything(&part, base, 300, ncclFloat, ncclSum, ncclSum, 1);
         reduce_everything(&part, base, 300, ncclInt32, ncclAvg, ncclAvg, 1);
-        reduce_everything(&part, base, 300, ncclFloat8e5m2, ncclAvg, ncclAvg, 1);
-        reduce_everything(&part, base, 300, ncclFloat8e4m3, ncclSum, ncclSum, 1);
+        if (has_own_float8) {
+            reduce_everything(&part, base, 300, ncclFloat8e5m2, ncclAvg, ncclAvg, 1);
+            reduce_everything(&part, base, 300, ncclFloat8e4m3, ncclSum, ncclSum, 1);
+        }
         move_everything(&part, base, 300, ncclFloat);
     }
     OK(ncclCommDestroy(part.comm));

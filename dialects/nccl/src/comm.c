@@ -195,7 +195,9 @@ static void take_apart(struct ncclComm *comm, bool is_abort)
     if (comm->range_bytes > 0) {
         gsh_nccl_give(comm->job, comm->range_off, comm->range_bytes);
     }
-    if (!is_abort && comm->team != GSHMEM_TEAM_INVALID) {
+    if (comm->team == GSHMEM_TEAM_WORLD) {
+        comm->job->has_world = false;
+    } else if (!is_abort && comm->team != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->team);
     }
     if (!is_abort && comm->meet != GSHMEM_TEAM_INVALID) {
@@ -215,11 +217,24 @@ static void discard(struct ncclComm *comm)
     free(comm);
 }
 
+static bool is_world(const struct ncclComm *comm)
+{
+    bool is_same = comm->n_ranks == comm->job->n_pes;
+    for (int i = 0; is_same && i < comm->n_ranks; i++) {
+        is_same = comm->pe_of[i] == i;
+    }
+    return is_same;
+}
+
 /* The teams and all else; comm->job is there and entered. */
 static ncclResult_t fill(const char *call, struct ncclComm *comm)
 {
+    struct gsh_nccl_job *job = comm->job;
     int error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->meet);
-    if (error == 0) {
+    if (error == 0 && job->is_ours && !job->has_world && is_world(comm)) {
+        job->has_world = true;
+        comm->team = GSHMEM_TEAM_WORLD;
+    } else if (error == 0) {
         error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->team);
     }
     ncclResult_t r = gsh_nccl_base(call, error);
@@ -294,7 +309,7 @@ static ncclResult_t meet_ranks(const char *call, struct gsh_nccl_job *job, int r
     if (rank_of == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    ncclResult_t r = gsh_nccl_exchange(call, job, GSHMEM_TEAM_WORLD, &own, rank_of, sizeof(own));
+    ncclResult_t r = gsh_nccl_exchange(call, job, job->meet, &own, rank_of, sizeof(own));
     for (int i = 0; i < job->n_pes; i++) {
         pe_of[i] = -1;
     }

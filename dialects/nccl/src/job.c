@@ -147,6 +147,15 @@ static ncclResult_t start(const char *call, const struct gsh_nccl_job_wish *w, v
     return gsh_nccl_base(call, error);
 }
 
+static ncclResult_t make_meet(const char *call, struct gsh_nccl_job *job)
+{
+    int error = gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, job->n_pes, NULL, 0, &job->meet);
+    if (error != 0) {
+        gshmem_free(job->desk);
+    }
+    return gsh_nccl_base(call, error);
+}
+
 /* The PE is there. */
 static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, void *pe,
                          bool is_ours, struct gsh_nccl_job **out)
@@ -167,6 +176,9 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, vo
     job->my_pe = gshmem_my_pe();
     job->n_pes = gshmem_n_pes();
     ncclResult_t r = lay_desk(call, job);
+    if (r == ncclSuccess) {
+        r = make_meet(call, job);
+    }
     gsh_nccl_leave(&turn);
     if (r != ncclSuccess) {
         pthread_mutex_destroy(&job->lock);
@@ -242,6 +254,7 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
     }
     forget(job);
     gsh_nccl_enter(job, &turn);
+    gshmem_team_destroy(job->meet);
     gshmem_free(job->desk);
     gsh_nccl_leave(&turn);
     if (job->is_ours) {

@@ -33,6 +33,9 @@ struct gsh_nccl_job {
     int device;                     /* what a turn chooses (runtime/layer.h), or -1 */
     struct gsh_nccl_worker *worker; /* makes what the ranks agree on; NULL: the caller does */
     int my_pe, n_pes;
+    gshmem_team_t meet; /* of all PEs: for what they agree on beside communicators */
+    bool has_world;     /* a communicator has GSHMEM_TEAM_WORLD, which nobody else uses where gshmem
+                         * is ours, and which has more room for small collectives than other teams */
     int n_comms;
     pthread_mutex_t lock;       /* of the two maps below; the worker and callers take and give */
     char *desk;                 /* the parts that follow, in this order */
