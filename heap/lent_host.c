@@ -2,6 +2,7 @@
  * Host memory of the program that the heap maps, too. Shared memory is mapped anew through the
  * descriptor by which the program has it; private memory becomes the mapping of a file of its own
  * under the program, as its globals do, and private again when it is given back. */
+#include "heap/lendable.h"
 #include "heap/memory.h"
 
 #include <dirent.h>
@@ -168,14 +169,26 @@ static enum gsh_result check(const struct found *f)
 /* PEs that are threads look at each other's pages. */
 static pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Of memory that was made to be lent, all is known. */
+static bool is_made_for_it(uint64_t start, uint64_t end, struct found *f, int *fd)
+{
+    *f = (struct found){.start = start, .end = end, .is_shared = true};
+    *fd = gsh_lendable_fd(start, end - start, &f->at);
+    return *fd >= 0;
+}
+
 static enum gsh_result lend(uint64_t addr, uint64_t bytes, struct gsh_lent *out)
 {
     const uint64_t page = gsh_page_size();
+    const uint64_t start = addr & -page, end = gsh_align_up(addr + bytes, page);
     struct found f;
     struct stat s = {0};
     int fd = -1;
-    enum gsh_result r = look(addr & -page, gsh_align_up(addr + bytes, page), &f);
-    r = r == GSH_OK ? check(&f) : r;
+    enum gsh_result r = GSH_OK;
+    if (!is_made_for_it(start, end, &f, &fd)) {
+        r = look(start, end, &f);
+        r = r == GSH_OK ? check(&f) : r;
+    }
     struct gsh_piece *piece = r == GSH_OK && !gsh_fault() ? calloc(1, sizeof(*piece)) : NULL;
     if (r == GSH_OK && piece == NULL) {
         r = gsh_note(GSH_ERR_NOMEM, "no host memory for the buffer's pieces");
@@ -183,7 +196,7 @@ static enum gsh_result lend(uint64_t addr, uint64_t bytes, struct gsh_lent *out)
     if (r == GSH_OK && f.is_private) {
         f.at = 0;
         r = move(&f, &fd);
-    } else if (r == GSH_OK) {
+    } else if (r == GSH_OK && fd < 0) {
         fd = find_descriptor(&f);
         r = fd >= 0 ? GSH_OK
                     : gsh_note(GSH_ERR_UNSUPPORTED,
@@ -192,6 +205,9 @@ static enum gsh_result lend(uint64_t addr, uint64_t bytes, struct gsh_lent *out)
                                "map it");
     }
     if (r != GSH_OK) {
+        if (fd >= 0) {
+            close(fd);
+        }
         free(piece);
         return r;
     }
