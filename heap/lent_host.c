@@ -141,6 +141,21 @@ static enum gsh_result move(const struct found *f, int *out)
     return r;
 }
 
+/* A thread's stack is private memory like any other, but it cannot move while the thread runs. */
+static bool is_own_stack(const struct found *f)
+{
+    pthread_attr_t attr;
+    void *bottom = NULL;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0) {
+        return false;
+    }
+    const bool is_known = pthread_attr_getstack(&attr, &bottom, &bytes) == 0;
+    pthread_attr_destroy(&attr);
+    const uint64_t begin = (uint64_t)(uintptr_t)bottom;
+    return is_known && f->start < begin + bytes && begin < f->end;
+}
+
 static enum gsh_result check(const struct found *f)
 {
     void *start = (void *)(uintptr_t)f->start;
@@ -151,7 +166,7 @@ static enum gsh_result check(const struct found *f)
     if (!f->is_writable) {
         return gsh_note(GSH_ERR_ARG, "the memory at %p cannot be read and written", start);
     }
-    if (f->is_stack) {
+    if (f->is_stack || is_own_stack(f)) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "%p is on the stack", start);
     }
     if (f->is_ours) {

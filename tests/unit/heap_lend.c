@@ -4,6 +4,7 @@
  * groups of them that overlap; and that a failure at any point, on one PE, leaves everything as it
  * was on all. */
 #include "device/state.h"
+#include "heap/lendable.h"
 #include "runtime/base/fault.h"
 #include "tests/rig/heap_pes.h"
 
@@ -431,8 +432,52 @@ static void teams_faults_main(struct pes *pe)
     end_own(pe, &own);
 }
 
+/* ---- memory that was made to be lent ---- */
+
+/* It can be had where there is no heap, becomes part of one, and outlives its being freed there. */
+static void lendable_main(struct pes *pe)
+{
+    const bool is_cuda = pe->options.kind == GSH_MEMORY_CUDA;
+    const struct gsh_memory_ops *ops = is_cuda ? gsh_memory_cuda : &gsh_memory_host;
+    const CUdevice device = pe->options.cuda_device;
+    const struct gsh_memory_options options = {.n_slots = 1,
+                                               .cuda_device = device,
+                                               .fabric = pe->options.fabric,
+                                               .any_handle = !pe->options.fabric,
+                                               .cuda_devices = &device,
+                                               .n_cuda_devices = 1};
+    const int n_fds = pe->n == pe->n_processes ? test_count_fds() : 0;
+    void *p = NULL, *alias = NULL;
+    unsigned n = 0;
+    enum gsh_result r;
+    do {
+        fail_at(pe, ++n);
+        r = gsh_lendable_alloc(ops, &options, LENT + 4096, &p);
+        fail_at(pe, 0);
+        CHECK((r == GSH_OK) == (p != NULL));
+    } while (r != GSH_OK && n < 20);
+    CHECK(n > 2 && n < 20);
+    const uint64_t at = (uint64_t)(uintptr_t)p + 4096;
+    pes_store(pe, at, (uint64_t)pe->rank);
+    pes_store(pe, at + LENT - 8, 100 + (uint64_t)pe->rank);
+    struct gsh_heap *heap = create(pe);
+    CHECK(gsh_lendable_free((char *)p + 4096) == GSH_ERR_ARG);
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)at, LENT, &alias) == GSH_OK);
+    CHECK_EQ(pes_load(pe, at), (uint64_t)pe->rank);
+    check_all(pe, heap, alias, 0);
+    CHECK(gsh_lendable_free(p) == GSH_OK);
+    CHECK(gsh_lendable_free(p) == GSH_ERR_ARG);
+    check_all(pe, heap, alias, 0);
+    CHECK(gsh_heap_unregister(heap, alias, LENT) == GSH_OK);
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+    if (pe->n == pe->n_processes)
+        CHECK_EQ(test_count_fds(), n_fds);
+}
+
 int main(void)
 {
+    pes_run_all(lendable_main);
     pes_run_all(teams_main);
     pes_run_all(teams_limit_main);
     pes_run_all(teams_faults_main);

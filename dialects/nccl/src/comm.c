@@ -78,7 +78,7 @@ void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
 /* Takes what a half-made communicator has, too. Collective, but when is_abort. */
 static void destroy(struct ncclComm *comm, bool is_abort)
 {
-    gsh_nccl_windows_free(comm);
+    gsh_nccl_windows_free(comm, is_abort);
     gsh_nccl_devcomms_free(comm);
     if (comm->range_bytes > 0) {
         gsh_nccl_give(comm->job, comm->range_off, comm->range_bytes);

@@ -5,6 +5,7 @@
 #include "dialects/nccl/src/group.h"
 #include "gshmem.h"
 #include "gshmemx.h"
+#include "runtime/layer.h"
 
 /* ---- memory ---- */
 
@@ -14,28 +15,18 @@ ncclResult_t ncclMemAlloc(void **ptr, size_t size)
     if (ptr == NULL) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: ptr is NULL", call);
     }
-    if (gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED) {
-        return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: memory is symmetric, and made once gshmem runs: after the first "
-                             "communicator, or gshmem_init",
-                             call);
+    void *memory = NULL;
+    int error = gshmemx_layer_alloc(call, size, &memory);
+    if (error == 0) {
+        *ptr = memory;
     }
-    /* What is registered must be a window's size: none is smaller. */
-    void *memory = gshmem_align(NCCL_WIN_REQUIRED_ALIGNMENT, size > 0 ? size : 1);
-    if (memory == NULL) {
-        return gsh_nccl_fail(ncclSystemError, "%s: no %zu bytes on all ranks", call, size);
-    }
-    *ptr = memory;
-    return ncclSuccess;
+    return gsh_nccl_base(call, error);
 }
 
 ncclResult_t ncclMemFree(void *ptr)
 {
-    /* With the last communicator the memory has gone already. */
-    if (gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED) {
-        gshmem_free(ptr);
-    }
-    return ncclSuccess;
+    static const char call[] = "ncclMemFree";
+    return ptr == NULL ? ncclSuccess : gsh_nccl_base(call, gshmemx_layer_free(call, ptr));
 }
 
 /* ---- registration of buffers: counted, so that what is left open is found ---- */
@@ -90,15 +81,24 @@ const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWi
     return *find(comm, win);
 }
 
-const struct gsh_nccl_window *gsh_nccl_window_of(const struct ncclComm *comm, const void *buffer,
-                                                 size_t bytes)
+/* Where the bytes lie behind base, which has w's bytes; SIZE_MAX: not there. */
+static size_t offset_in(const struct gsh_nccl_window *w, const char *base, const void *buffer,
+                        size_t bytes)
 {
-    uintptr_t a = (uintptr_t)buffer;
+    const uintptr_t off = (uintptr_t)buffer - (uintptr_t)base;
+    return off <= w->bytes && bytes <= w->bytes - off ? off : SIZE_MAX;
+}
+
+void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t bytes)
+{
     for (const struct gsh_nccl_window *w = comm->windows; w != NULL; w = w->next) {
-        uintptr_t begin = (uintptr_t)w->buffer;
-        if ((w->flags & NCCL_WIN_COLL_SYMMETRIC) != 0 && a >= begin && bytes <= w->bytes &&
-            a - begin <= w->bytes - bytes) {
-            return w;
+        size_t off = SIZE_MAX;
+        if ((w->flags & NCCL_WIN_COLL_SYMMETRIC) != 0) {
+            off = offset_in(w, w->user, buffer, bytes);
+            off = off != SIZE_MAX ? off : offset_in(w, w->buffer, buffer, bytes);
+        }
+        if (off != SIZE_MAX) {
+            return w->buffer + off;
         }
     }
     return NULL;
@@ -142,20 +142,81 @@ void gsh_nccl_window_unplace(struct ncclComm *comm, int place)
     comm->job->is_window_used[place] = 0;
 }
 
+/* Memory of gshmem_malloc is symmetric as it is, so a rank that gives it waits for nobody. A rank
+ * that gives other memory needs the others, and must find out when one of them does not come
+ * because its memory is symmetric. So each rank leaves a note of its latest call, which those who
+ * wait read: twice the call's number, plus 1 where this rank does not wait. Whoever waits is passed
+ * by none that waits, too: a higher number is that of a rank that did not. */
+static void leave_note(struct ncclComm *comm, uint64_t number, bool waits)
+{
+    if (comm->n_ranks > 1) {
+        gshmem_uint64_p(comm->note, 2 * number + !waits, comm->job->my_pe);
+    }
+}
+
+/* The lowest rank that does not wait in this call; -1: all do. */
+static int find_absent(const char *call, const struct ncclComm *comm, uint64_t number)
+{
+    int absent = -1;
+    for (int rank = 0; rank < comm->n_ranks; rank++) {
+        struct gshmemx_layer_wait wait = {0};
+        const int pe = comm->pe_of[rank];
+        uint64_t note = 2 * number;
+        while (rank != comm->rank && (note = gshmem_uint64_g(comm->note, pe)) < 2 * number) {
+            gshmemx_layer_wait_turn(call, pe, &wait);
+        }
+        absent = absent < 0 && note > 2 * number ? rank : absent;
+    }
+    return absent;
+}
+
+/* On any failure of one rank all that wait fail. */
+static ncclResult_t register_together(const char *call, struct ncclComm *comm, uint64_t number,
+                                      struct gsh_nccl_window *w)
+{
+    void *alias = NULL;
+    const int absent = find_absent(call, comm, number);
+    if (absent >= 0) {
+        return gsh_nccl_fail(
+            ncclInvalidUsage,
+            "%s: this rank's %zu bytes at %p are not of gshmem_malloc, and rank "
+            "%d's are, or its call has failed: all ranks give such memory, or none "
+            "does",
+            call, w->bytes, (void *)w->user, absent);
+    }
+    int error = gshmemx_layer_register(call, comm->meet, w->user, w->bytes, &alias);
+    if (error == 0) {
+        w->buffer = alias;
+        w->is_registered = true;
+    }
+    return gsh_nccl_base(call, error);
+}
+
 static ncclResult_t run_register(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
+    const uint64_t number = ++comm->n_registrations;
+    const bool is_symmetric = gshmemx_layer_is_symmetric(c->dest, c->count) != 0;
     struct gsh_nccl_window *w = malloc(sizeof(*w));
+    const bool has_room = w != NULL && free_place(comm->job) >= 0;
+    ncclResult_t r = ncclSuccess;
+    leave_note(comm, number, !is_symmetric && has_room);
     if (w == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
     *w = (struct gsh_nccl_window){
-        .next = comm->windows, .buffer = c->dest, .bytes = c->count, .flags = c->a};
-    ncclResult_t r = gsh_nccl_window_place(c->name, comm, c->dest, c->count, c->a, &w->place);
+        .user = c->dest, .buffer = c->dest, .bytes = c->count, .flags = c->a};
+    if (!is_symmetric && has_room) {
+        r = register_together(c->name, comm, number, w);
+    }
+    if (r == ncclSuccess) {
+        r = gsh_nccl_window_place(c->name, comm, w->buffer, c->count, c->a, &w->place);
+    }
     if (r != ncclSuccess) {
         free(w);
         return r;
     }
+    w->next = comm->windows;
     comm->windows = w;
     *c->window = handle_of(comm, w);
     return ncclSuccess;
@@ -175,13 +236,6 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
                              "%s: %zu bytes at %p, window %p, flags 0x%x: not valid", call, size,
                              buff, (void *)win, (unsigned)winFlags);
     }
-    if (gshmem_ptr(buff, comm->job->my_pe) == NULL ||
-        gshmem_ptr((char *)buff + size - 1, comm->job->my_pe) == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument,
-                             "%s: %zu bytes at %p do not lie in symmetric memory: a window is made "
-                             "of memory from ncclMemAlloc or gshmem_malloc",
-                             call, size, buff);
-    }
     struct gsh_nccl_call c = {.name = call,
                               .run = run_register,
                               .comm = comm,
@@ -192,12 +246,18 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
     return gsh_nccl_submit(&c);
 }
 
-static void unlink_window(struct ncclComm *comm, struct gsh_nccl_window **p)
+static ncclResult_t end(const char *call, struct ncclComm *comm, struct gsh_nccl_window **p,
+                        bool is_abort)
 {
     struct gsh_nccl_window *w = *p;
+    int error = 0;
     *p = w->next;
     gsh_nccl_window_unplace(comm, w->place);
+    if (w->is_registered && !is_abort) {
+        error = gshmemx_layer_unregister(call, comm->meet, w->buffer, w->bytes);
+    }
     free(w);
+    return gsh_nccl_base(call, error);
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
@@ -212,8 +272,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
         return gsh_nccl_fail(ncclInvalidArgument, "%s: the communicator has no window %p", call,
                              (void *)win);
     }
-    unlink_window(comm, p);
-    return ncclSuccess;
+    return end(call, comm, p, false);
 }
 
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
@@ -227,13 +286,13 @@ ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUser
     if (w == NULL || outUserPtr == NULL) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: window %p: not valid", call, (void *)win);
     }
-    *outUserPtr = w->buffer;
+    *outUserPtr = w->user;
     return ncclSuccess;
 }
 
-void gsh_nccl_windows_free(struct ncclComm *comm)
+void gsh_nccl_windows_free(struct ncclComm *comm, bool is_abort)
 {
     while (comm->windows != NULL) {
-        unlink_window(comm, &comm->windows);
+        (void)end("ncclCommDestroy", comm, &comm->windows, is_abort);
     }
 }
