@@ -369,28 +369,29 @@ static void teams_limit_main(struct pes *pe)
     if (pe->n < 3)
         return;
     pe->options.stride_bytes = 32 * PES_MIB;
+    pe->options.room_bytes = 10 * PES_MIB; /* which there is not on those that have lent */
     struct gsh_heap *heap = create(pe);
     struct team team;
     struct own own = own_of(pe);
     void *alias = NULL, *first = NULL, *second = NULL, *third = NULL;
     team_open(pe, &team, 0, 0, 1, 2);
-    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 16 * PES_MIB, 0, &first) == GSH_OK);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 14 * PES_MIB, 0, &first) == GSH_OK);
     const uint64_t start = committed(heap);
     if (team.me >= 0)
         CHECK(gsh_heap_register_among(heap, &team.group, (void *)(uintptr_t)own.at, LENT, &alias) ==
               GSH_OK);
-    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 4 * PES_MIB, 0, &second) == GSH_OK);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8 * PES_MIB, 0, &second) == GSH_OK);
     const uint64_t mine = committed(heap);
     uint64_t others[PES_MAX];
     CHECK(pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof mine, others) == GSH_OK);
     for (int i = 0; i < pe->n; i++)
         CHECK_EQ(others[i], mine);
     CHECK(mine > start);
-    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8 * PES_MIB, 0, &third) == GSH_ERR_NOMEM);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 4 * PES_MIB, 0, &third) == GSH_ERR_NOMEM);
     CHECK(strstr(gsh_last_error(), "failed on PE 0") != NULL);
     if (team.me >= 0)
         CHECK(gsh_heap_unregister_among(heap, &team.group, alias, LENT) == GSH_OK);
-    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8 * PES_MIB, 0, &third) == GSH_OK);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 4 * PES_MIB, 0, &third) == GSH_OK);
     pes_barrier(pe);
     gsh_heap_destroy(&heap);
     team_close(&team);
@@ -407,6 +408,7 @@ static void teams_faults_main(struct pes *pe)
     const struct own own = own_of(pe);
     const uint64_t before = largest_free(heap);
     void *alias = NULL;
+    const int n_maps = pes_count_maps();
     unsigned n = 0;
     enum gsh_result r = GSH_OK;
     team_open(pe, &team, 0, 0, 1, 2);
@@ -427,9 +429,52 @@ static void teams_faults_main(struct pes *pe)
         CHECK(gsh_heap_unregister_among(heap, &team.group, alias, LENT) == GSH_OK);
     }
     pes_barrier(pe);
+    if (pe->n == pe->n_processes)
+        CHECK_EQ(pes_count_maps(), n_maps);
+    pes_barrier(pe);
     gsh_heap_destroy(&heap);
     team_close(&team);
     end_own(pe, &own);
+}
+
+/* The first place that one member has free is taken on the other, and the other way round. */
+static void teams_place_main(struct pes *pe)
+{
+    if (pe->n < 2)
+        return;
+    struct gsh_heap *heap = create(pe);
+    struct team team[PES_TEAMS];
+    struct own own[PES_TEAMS];
+    void *alias[PES_TEAMS] = {NULL};
+    const int order[] = {0, 1, -1, 2, 0}; /* -1: the first one goes */
+    team_open(pe, &team[0], 0, 0, 1, 2);
+    team_open(pe, &team[1], 1, 1, 1, pe->n - 1);
+    team_open(pe, &team[2], 2, 0, 1, 1);
+    for (int i = 0; i < PES_TEAMS; i++) {
+        own[i] = own_of(pe);
+        pes_store(pe, own[i].at, team_value(i, team[i].me));
+        pes_store(pe, own[i].at + LENT - 8, team_value(i, team[i].me));
+    }
+    for (int k = 0; k < 5; k++) {
+        const int i = order[k] < 0 ? 0 : order[k];
+        void *const at = (void *)(uintptr_t)own[i].at;
+        if (team[i].me < 0)
+            continue;
+        if (order[k] < 0)
+            CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_OK);
+        else
+            CHECK(gsh_heap_register_among(heap, &team[i].group, at, LENT, &alias[i]) == GSH_OK);
+    }
+    for (int i = 0; i < PES_TEAMS; i++) {
+        if (team[i].me >= 0)
+            team_check(pe, heap, &team[i], i, alias[i]);
+    }
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+    for (int i = 0; i < PES_TEAMS; i++) {
+        team_close(&team[i]);
+        end_own(pe, &own[i]);
+    }
 }
 
 /* ---- memory that was made to be lent ---- */
@@ -479,6 +524,7 @@ int main(void)
 {
     pes_run_all(lendable_main);
     pes_run_all(teams_main);
+    pes_run_all(teams_place_main);
     pes_run_all(teams_limit_main);
     pes_run_all(teams_faults_main);
     pes_run_all(lend_main);
