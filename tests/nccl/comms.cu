@@ -45,8 +45,10 @@ static void test_errors(ncclComm_t comm, const test_rank *r)
     CHECK_EQ(ncclCommSplit(comm, -7, 0, &other, NULL), ncclInvalidArgument);
     CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
     CHECK_EQ(ncclMemAlloc(NULL, 8), ncclInvalidArgument);
-    CHECK_EQ(ncclCommWindowRegister(comm, &value, sizeof value, &win, NCCL_WIN_DEFAULT),
-             ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowRegister(comm, &value, 0, &win, NCCL_WIN_DEFAULT), ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowRegister(comm, NULL, 8, &win, NCCL_WIN_DEFAULT), ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowRegister(comm, &value, 8, NULL, NCCL_WIN_DEFAULT), ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowRegister(comm, &value, 8, &win, 64), ncclInvalidArgument);
     CHECK_EQ(ncclCommWindowDeregister(comm, (ncclWindow_t)&value), ncclInvalidArgument);
     CHECK_EQ(ncclCommDeregister(comm, &value), ncclInvalidArgument);
     CHECK_EQ(ncclAllReduce(&value, &value, 1, (ncclDataType_t)99, ncclSum, comm, 0),
@@ -80,7 +82,7 @@ static void test_memory(ncclComm_t comm)
     OK(ncclCommWindowDeregister(comm, win[1]));
     CHECK_EQ(ncclCommWindowDeregister(comm, win[1]), ncclInvalidArgument);
     OK(ncclCommWindowDeregister(comm, win[0])); /* win[2] is left to the communicator's end */
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 100; i++) {
         OK(ncclCommWindowRegister(comm, p, bytes, &win[0], NCCL_WIN_DEFAULT));
         OK(ncclCommWindowDeregister(comm, win[0]));
     }
@@ -207,10 +209,6 @@ static int run_rank(const test_rank *r)
     OK(ncclGetVersion(&version));
     CHECK(version >= NCCL_VERSION_CODE);
     CHECK_EQ(NCCL_VERSION(2, 28, 9), 22809);
-    if (!r->is_launched) {
-        void *p = NULL;
-        CHECK_EQ(ncclMemAlloc(&p, 8), ncclInvalidUsage);
-    }
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 1;
     OK(ncclGroupStart());

@@ -242,9 +242,10 @@ static ncclResult_t submit_reduce(struct gsh_nccl_call *c)
     return gsh_nccl_submit(c);
 }
 
-static bool is_direct(const struct gsh_nccl_call *c, const void *buffer, size_t nelems)
+/* NULL: they pass through scratch. */
+static void *direct(const struct gsh_nccl_call *c, const void *buffer, size_t nelems)
 {
-    return gsh_nccl_window_of(c->comm, buffer, nelems * gsh_nccl_type_bytes(c->type)) != NULL;
+    return gsh_nccl_symmetric(c->comm, buffer, nelems * gsh_nccl_type_bytes(c->type));
 }
 
 static const char *element(const void *base, size_t i, const struct gsh_nccl_call *c)
@@ -267,10 +268,11 @@ static ncclResult_t run_reduce(const struct gsh_nccl_call *c)
     reduction *reduce = reductions[type][op.base];
     bool has_result = c->a == 0 || comm->rank == c->peer; /* a: only the root has */
     ncclResult_t r = ncclSuccess;
+    const void *source = direct(c, c->source, c->count);
+    void *dest = direct(c, c->dest, c->count);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (c->a == 0 && !op.is_premul && !op.is_wide && is_direct(c, c->source, c->count) &&
-        is_direct(c, c->dest, c->count)) {
-        r = gsh_nccl_base(c->name, reduce(comm->team, c->dest, c->source, c->count, c->stream));
+    if (c->a == 0 && !op.is_premul && !op.is_wide && source != NULL && dest != NULL) {
+        r = gsh_nccl_base(c->name, reduce(comm->team, dest, source, c->count, c->stream));
         return r == ncclSuccess && op.is_divided ? divide(c, &op, c->dest, c->count) : r;
     }
     size_t most = piece_nelems(c, 1, type);
@@ -337,10 +339,11 @@ static ncclResult_t run_reduce_scatter(const struct gsh_nccl_call *c)
     size_t n_ranks = (size_t)comm->n_ranks, width = gsh_nccl_type_bytes(type);
     reduction *scatter = scatterings[type][op.base];
     ncclResult_t r = ncclSuccess;
+    const void *source = direct(c, c->source, n_ranks * c->count);
+    void *dest = direct(c, c->dest, c->count);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (!op.is_premul && !op.is_wide && is_direct(c, c->source, n_ranks * c->count) &&
-        is_direct(c, c->dest, c->count)) {
-        r = gsh_nccl_base(c->name, scatter(comm->team, c->dest, c->source, c->count, c->stream));
+    if (!op.is_premul && !op.is_wide && source != NULL && dest != NULL) {
+        r = gsh_nccl_base(c->name, scatter(comm->team, dest, source, c->count, c->stream));
         return r == ncclSuccess && op.is_divided ? divide(c, &op, c->dest, c->count) : r;
     }
     size_t most = piece_nelems(c, n_ranks + 1, type);
@@ -395,11 +398,12 @@ static ncclResult_t run_spread(const struct gsh_nccl_call *c)
     size_t n_ranks = (size_t)comm->n_ranks, n_sources = is_alltoall ? n_ranks : 1;
     size_t width = gsh_nccl_type_bytes(c->type);
     ncclResult_t r = ncclSuccess;
+    const void *source = direct(c, c->source, n_sources * c->count);
+    void *dest = direct(c, c->dest, n_ranks * c->count);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (is_direct(c, c->source, n_sources * c->count) &&
-        is_direct(c, c->dest, n_ranks * c->count) && !(is_alltoall && c->source == c->dest)) {
+    if (source != NULL && dest != NULL && !(is_alltoall && source == dest)) {
         return gsh_nccl_base(c->name,
-                             spread(comm->team, c->dest, c->source, c->count * width, c->stream));
+                             spread(comm->team, dest, source, c->count * width, c->stream));
     }
     size_t most = piece_nelems(c, n_sources + n_ranks, c->type);
     char *result = element_out(comm->scratch, n_sources * most, c);
@@ -460,13 +464,14 @@ static ncclResult_t run_broadcast(const struct gsh_nccl_call *c)
     bool is_root = comm->rank == c->peer, is_in_place = c->source == c->dest;
     size_t bytes = c->count * gsh_nccl_type_bytes(c->type);
     ncclResult_t r = ncclSuccess;
+    void *dest = direct(c, c->dest, c->count);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (is_direct(c, c->dest, c->count)) {
+    if (dest != NULL) {
         if (is_root && !is_in_place) {
-            copy_in(c, c->dest, c->source, bytes);
+            copy_in(c, dest, c->source, bytes);
         }
-        return gsh_nccl_base(c->name, gshmemx_broadcastmem_on_stream(comm->team, c->dest, c->dest,
-                                                                     bytes, c->peer, c->stream));
+        return gsh_nccl_base(c->name, gshmemx_broadcastmem_on_stream(comm->team, dest, dest, bytes,
+                                                                     c->peer, c->stream));
     }
     size_t most = comm->scratch_bytes / 512 * 512;
     for (size_t done = 0; r == ncclSuccess && done < bytes; done += most) {

@@ -187,7 +187,7 @@ void gsh_nccl_leave_stream(struct ncclComm *comm)
 /* Takes back what it has, half-made or not; the PE is entered. Collective, but when is_abort. */
 static void take_apart(struct ncclComm *comm, bool is_abort)
 {
-    gsh_nccl_windows_free(comm);
+    gsh_nccl_windows_free(comm, is_abort);
     gsh_nccl_devcomms_free(comm);
     if (comm->trail.event != NULL) {
         gsh_nccl_stream_ops()->end(&comm->trail);

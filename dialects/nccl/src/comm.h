@@ -10,10 +10,12 @@
 
 struct gsh_nccl_window {
     struct gsh_nccl_window *next;
-    char *buffer;
+    char *user;   /* what the program gave */
+    char *buffer; /* its symmetric address: the same where is_registered is false */
     size_t bytes;
     int flags;
-    int place; /* in the job's records */
+    int place;          /* in the job's records */
+    bool is_registered; /* for comm's ranks alone, and to be undone */
 };
 
 /* An operator made by ncclRedOpCreatePreMulSum. */
@@ -51,10 +53,12 @@ struct ncclComm {
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
     uint64_t *awaited; /* own, [n_ranks]: what ncclWaitSignal has waited for in all */
+    uint64_t *note;    /* symmetric: what other ranks read of this one's latest window; memory.c */
     char *scratch;
     size_t scratch_bytes;
 
     struct gsh_nccl_window *windows;
+    uint64_t n_registrations; /* of windows, also those that failed */
     struct gsh_nccl_devcomm *devcomms;
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
@@ -85,8 +89,9 @@ void gsh_nccl_leave_stream(struct ncclComm *comm);
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 
-/* memory.c: those that the program has left. */
-void gsh_nccl_windows_free(struct ncclComm *comm);
+/* memory.c: those that the program has left. Collective, but when is_abort: then what was
+ * registered stays so until gshmem ends. */
+void gsh_nccl_windows_free(struct ncclComm *comm, bool is_abort);
 /* A record for a window at the buffer, and its place among the job's. */
 ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int flags, int *place);
@@ -95,8 +100,8 @@ void gsh_nccl_window_unplace(struct ncclComm *comm, int place);
 void gsh_nccl_devcomms_free(struct ncclComm *comm);
 /* comm's window, or NULL. */
 const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWindow_t win);
-/* The symmetric window that holds these bytes, or NULL. */
-const struct gsh_nccl_window *gsh_nccl_window_of(const struct ncclComm *comm, const void *buffer,
-                                                 size_t bytes);
+/* The symmetric address of these bytes, if they lie in a symmetric window; else NULL. The buffer is
+ * the user's address or the symmetric one. */
+void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t bytes);
 
 #endif

@@ -23,6 +23,7 @@ struct batch {
     struct gsh_nccl_worker *worker; /* NULL: of ranks that have none */
     struct queued *first, *last;
     bool meets, is_nonblocking;
+    bool is_detached; /* nobody waits for it: it frees itself */
     ncclResult_t result;
     char text[512]; /* of a failure */
 };
@@ -106,7 +107,7 @@ static void run_batch(struct gsh_nccl_task *task)
     struct batch *b = (struct batch *)task;
     gsh_nccl_set_last_text("");
     b->result = run_calls(b->first);
-    if (b->is_nonblocking) {
+    if (b->is_detached) {
         tell(b, b->result);
         free_batch(b);
     } else if (b->result != ncclSuccess) {
@@ -162,6 +163,12 @@ static ncclResult_t prepare(struct queued *calls)
     return ncclSuccess;
 }
 
+/* The caller is told later what comes of it. */
+static bool is_nonblocking(const struct gsh_nccl_call *c)
+{
+    return c->meets && (c->is_nonblocking || (c->comm != NULL && c->comm->is_nonblocking));
+}
+
 /* The calls move into batches, by worker. NULL: no memory, and the calls are freed. */
 static struct batch *sort(struct queued *calls)
 {
@@ -188,10 +195,9 @@ static struct batch *sort(struct queued *calls)
         b->worker = w;
         b->task.run = run_batch;
         b->meets = b->meets || q->call.meets;
-        b->is_nonblocking =
-            b->is_nonblocking ||
-            (q->call.meets &&
-             (q->call.is_nonblocking || (q->call.comm != NULL && q->call.comm->is_nonblocking)));
+        b->is_nonblocking = b->is_nonblocking || is_nonblocking(&q->call);
+        b->is_detached = b->is_nonblocking || (b->first == NULL && q->call.is_detached) ||
+                         (b->is_detached && q->call.is_detached);
         if (b->last == NULL) {
             b->first = q;
         } else {
@@ -248,17 +254,17 @@ static ncclResult_t run_all(struct queued *calls)
     struct batch *mine = NULL; /* what this thread waits for, or has done */
     for (struct batch *b = batches, *next; b != NULL; b = next) {
         next = b->next;
-        b->task.is_awaited = !b->is_nonblocking;
+        b->task.is_awaited = !b->is_detached;
         b->result = r;
         if (is_waiting && is_posted(b)) {
-            bool is_nonblocking = b->is_nonblocking;
-            if (is_nonblocking) {
+            bool is_detached = b->is_detached;
+            if (b->is_nonblocking) {
                 tell(b, ncclInProgress);
                 result = ncclInProgress;
             }
-            gsh_nccl_worker_post(b->worker, &b->task); /* non-blocking: it frees itself */
-            if (is_nonblocking) {
-                continue;
+            gsh_nccl_worker_post(b->worker, &b->task);
+            if (is_detached) {
+                continue; /* it may be gone */
             }
         }
         b->next = mine;

@@ -20,6 +20,7 @@ struct gsh_nccl_call {
     struct ncclComm *comm;
     /* Ranks agree on something: a thread that has several of them must not wait in one's call. */
     bool meets;
+    bool is_detached; /* and then nobody waits for it */
     const void *source;
     void *dest;
     size_t count;
