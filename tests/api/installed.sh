@@ -13,7 +13,7 @@ run() {
     GSHMEM_DEVICE=cpu "$bin/gshmemrun" -n 2 "$@"
 }
 
-# The README's lines, with the pkg-config files of $PKG_CONFIG_PATH and the programs of $bin.
+# The one-line builds, with the pkg-config files of $PKG_CONFIG_PATH and the programs of $bin.
 one_line_builds() {
     cc -Wall -Wextra -Werror "$examples/hello.c" -o "$dir/hello" $(pkg-config --cflags --libs gshmem)
     run "$dir/hello"
