@@ -9,8 +9,8 @@
  * same object on every PE. nelems counts elements, not bytes.
  *
  * Unless stated otherwise, any thread of a PE may make a call after init, and several may make
- * calls at once; of collective calls a PE makes one at a time. dest of a put and source of a get
- * are symmetric. The other side may be any memory that the device can reach, on the heap or not
+ * calls at once, but a PE makes only one collective call at a time. dest of a put and source of a
+ * get are symmetric. The other side may be any memory that the device can reach, on the heap or not
  * (host calls: host or GPU memory). Where PEs are threads of one process, the thread that called
  * init is the PE, and only that thread makes calls for it.
  *
@@ -23,14 +23,15 @@
  *  no such PE, stride, sig_op or cmp; address     always            -DGSHMEM_CHECKS=1
  *  not symmetric; signal, or word of an atomic
  *  or a wait, not aligned
- *  range leaves its allocation                    checking library  both
+ *  range leaves its allocation                    checking build    both
  *
- * A checking library is one built with -Dchecks=true; -DGSHMEM_CHECKS=1 is a flag for files with
- * kernels. Where a mistake is not found, behaviour is undefined.
+ * A checking build is a library built with -Dchecks=true; -DGSHMEM_CHECKS=1 is a flag for files
+ * with kernels. Where a mistake is not found, behaviour is undefined.
  *
- * Memory model. A mapped peer is one reached by loads and stores.
+ * Memory model. The last column shows what the call executes for a near PE, one that is reached by
+ * loads and stores.
  *
- *  call                     what holds on return                                instructions there
+ *  call                     what holds on return                                for a near PE
  *  put, p, get, g           source reusable; for get, data present              weak loads, stores
  *  _nbi                     nothing until quiet                                 the same
  *  fence                    earlier puts and AMOs to each PE are seen before    fence.acq_rel.sys
@@ -66,8 +67,8 @@ extern "C" {
  */
 
 /* Makes the calling process (or thread, under gshmemx_run or gshmemrun --threads) a PE of the job
- * that the launcher started; without a launcher, the only PE. Collective. After it, calls need
- * other PEs only where their contract says collective.
+ * that the launcher started; without a launcher, the only PE. Collective. After init, a call
+ * involves other PEs only if its contract says that it is collective.
  *
  * Where all PEs are certain to use the CPU device (GSHMEM_DEVICE, the program's kernels, or a
  * missing CUDA driver decide that), init sets it up. Otherwise my_pe, n_pes and the teams work at
@@ -75,7 +76,8 @@ extern "C" {
  * collective over all PEs and needs it (malloc, barrier_all and sync_all, also on a stream;
  * gshmemx_device_setup). It is the current CUDA device, or else one chosen by PE number.
  *
- * A process that a PE forks is no PE: it makes no gshmem calls, and ends by exec or _exit.
+ * A process forked by a PE is not a PE: it must make no gshmem calls and must end with exec or
+ * _exit.
  *
  * Ends the process with one line when it fails; gshmemx_init_attr returns an error instead. */
 void gshmem_init(void);
@@ -88,11 +90,11 @@ void gshmem_query_thread(int *provided);
 void gshmem_query_initialized(int *initialized);
 /* Does nothing; profilers may replace it. */
 void gshmem_pcontrol(int level, ...);
-/* Collective. Waits for this PE's kernels and stream calls, passes a barrier, and gives everything
- * back, memory that was not freed included. The PE may init again. Only the thread that called
- * init may call it; from another thread it prints one line and ends the job. A process that exits
- * before finalize, or a main under gshmemx_run that returns before it, ends the job with one line
- * and a status other than 0, if the job has several PEs. After _exit only the PEs of other
+/* Collective. Waits for this PE's kernels and stream calls, performs a barrier, and releases
+ * everything, including memory that was never freed. The PE may init again. Only the thread that
+ * called init may call it; from another thread it prints one line and ends the job. A process that
+ * exits before finalize, or a main under gshmemx_run that returns before it, ends the job with one
+ * line and a status other than 0, if the job has several PEs. After _exit only the PEs of other
  * processes notice; PEs that are threads of the process end with it, silently and with the status
  * it gives.
  */
@@ -120,12 +122,12 @@ void *gshmem_malloc_with_hints(size_t size, long hints);
  * allocated if memory runs out. With ptr NULL it is malloc; with size 0 it frees ptr and returns
  * NULL. */
 void *gshmem_realloc(void *ptr, size_t size);
-/* Frees an allocation, after waiting for all PEs and for this PE's outstanding host calls. NULL is
+/* Waits for all PEs and for this PE's outstanding host calls, then frees the allocation. NULL is
  * ignored.
  *
- * Memory behind the last allocation goes back to the device, in the pieces in which it came,
- * except for up to GSHMEM_HEAP_KEEP bytes (4 GiB; on the CPU device at most 64 MiB) that the next
- * allocations will find: taking memory again costs up to milliseconds. */
+ * Memory beyond the last allocation is returned to the device, in the chunks in which it was
+ * obtained, except for up to GSHMEM_HEAP_KEEP bytes (4 GiB; on the CPU device at most 64 MiB) that
+ * the next allocations will find: taking memory again costs up to milliseconds. */
 void gshmem_free(void *ptr);
 
 /* ---- making teams (9.4.3 to 9.4.7): host only, before device set-up as well -------------------
@@ -139,8 +141,8 @@ void gshmem_free(void *ptr);
  * are wrong, all PEs of the parent do. One PE prints why, and nothing has changed. config: NULL for
  * the defaults. A team takes some 1 KiB of GSHMEM_TEAM_MEMORY and no other memory. */
 
-/* The PEs start, start + stride, ... of the parent, `size` of them. stride may be negative, and 0
- * only for a team of one PE. */
+/* Makes a team of `size` PEs of the parent: start, start + stride, and so on. stride may be
+ * negative, and 0 only for a team of one PE. */
 int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, int size,
                               const gshmem_team_config_t *config, long config_mask,
                               gshmem_team_t *new_team);
@@ -153,7 +155,8 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
 /* Fills in the fields of config that the mask names. Returns 0 or an error. */
 int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_config_t *config);
 /* Ends the team and its contexts. Collective over the team, whose calls in kernels and on streams
- * must be complete. A predefined team stays, with a message; GSHMEM_TEAM_INVALID is ignored. */
+ * must be complete. Destroying a predefined team prints a message and has no other effect;
+ * GSHMEM_TEAM_INVALID is ignored. */
 void gshmem_team_destroy(gshmem_team_t team);
 
 /* ---- making contexts (9.5): host only, before device set-up as well; any thread --------------
@@ -164,12 +167,12 @@ void gshmem_team_destroy(gshmem_team_t team);
  * of other contexts. A barrier's quiet is the default context's. Calls in different contexts are
  * not ordered with each other.
  *
- * What contexts share all the same:
+ * Contexts are not fully independent; they share the following:
  *  - To far PEs, up to GSHMEM_CONTEXTS contexts have a stream of requests of their own. Further
- * ones share one, and a quiet or fence of either then covers both.
+ *    ones share one, and a quiet or fence of either then covers both.
  *  - Small messages to one far PE (atomics, puts with a signal, strided puts) are carried out in
- *    order across all contexts. So are all puts where data are staged, or where UCX has no shared
- *    memory that reaches the target.
+ *    order, whichever contexts they were issued in. So are all puts where data are staged, or where
+ *    UCX has no shared memory that reaches the target.
  *  - Non-blocking host copies by a GPU to near PEs complete together. */
 
 /* Makes a context on all PEs, or on a team of which this PE is a member. Not collective: contexts
@@ -178,9 +181,9 @@ void gshmem_team_destroy(gshmem_team_t team);
  * an error and sets *ctx to GSHMEM_CTX_INVALID. */
 int gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
 int gshmem_team_create_ctx(gshmem_team_t team, long options, gshmem_ctx_t *ctx);
-/* Completes the context as by quiet and ends it. No thread or kernel may still be making a call in
- * it. GSHMEM_CTX_INVALID is ignored; the default context stays, with a message. Contexts that are
- * not destroyed end with their team or in finalize. */
+/* Completes all operations of the context, as quiet does, and destroys it. No thread or kernel may
+ * still be making a call in it. GSHMEM_CTX_INVALID is ignored; the default context stays, with a
+ * message. Contexts that are not destroyed end with their team or in finalize. */
 void gshmem_ctx_destroy(gshmem_ctx_t ctx);
 
 #ifdef __cplusplus
@@ -198,8 +201,8 @@ int gshmem_n_pes(void);
 /* Return 1 if pe, or its copy of the symmetric object at addr, can be reached from here, else 0. */
 int gshmem_pe_accessible(int pe);
 int gshmem_addr_accessible(const void *addr, int pe);
-/* The version of OpenSHMEM; the library's name, for which name has GSHMEM_MAX_NAME_LEN bytes; and
- * the library's version. They may be called before init. */
+/* The version of OpenSHMEM; the library's name (name must have room for GSHMEM_MAX_NAME_LEN bytes);
+ * and the library's version. They may be called before init. */
 void gshmem_info_get_version(int *major, int *minor);
 void gshmem_info_get_name(char *name);
 void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
@@ -228,7 +231,7 @@ int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
 /* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h -
  */
 
-/* Copy `bytes` bytes to (put) or from (get) that PE; 0 bytes do nothing. dest and source may be
+/* Copy `bytes` bytes to (put) or from (get) PE `pe`; 0 bytes do nothing. dest and source may be
  * the same, but must not overlap otherwise. The memory model (gshmem.h) says what holds on
  * return. */
 void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe);
@@ -269,16 +272,29 @@ void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 /* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------
  */
 
-/* fence orders, quiet completes; the memory model (gshmem.h) says what. Not collective. */
+/* fence orders: each PE sees the puts, atomics and signals that this caller issued to it before the
+ * fence before it sees those issued after. It waits for nothing, and orders nothing between
+ * different PEs.
+ *
+ * quiet completes: when it returns, all puts, atomics and signals that this caller has issued, to
+ * any PE, are visible to every PE, and the dest of each non-blocking get may be read. A quiet is
+ * also a fence.
+ *
+ * The caller is this PE's host code, for host calls, or the calling thread of a kernel. Without ctx
+ * the calls cover the default context, with ctx that context alone. Neither is collective, and
+ * neither tells the target: signal it, or meet it in a barrier. */
 void gshmem_fence(void);
 void gshmem_quiet(void);
 void gshmem_ctx_fence(gshmem_ctx_t ctx);
 void gshmem_ctx_quiet(gshmem_ctx_t ctx);
-/* As quiet for these PEs, by their numbers in the context's team; it may wait for others as well
- * (OpenSHMEM 1.6). */
+/* Like quiet, for the npes PEs listed in target_pes, by their numbers in the context's team; it may
+ * wait for others as well (OpenSHMEM 1.6). */
 void gshmem_pe_quiet(const int *target_pes, size_t npes);
 void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes);
-/* Collective over the team. Host calls meet host calls; calls in kernels meet calls in kernels and
+/* A sync returns when every member of the team has called it; it says nothing about data. A barrier
+ * is a quiet followed by a sync. The _all forms are for the team of all PEs.
+ *
+ * Collective over the team. Host calls meet host calls; calls in kernels meet calls in kernels and
  * on streams. In a kernel one thread of each PE makes the call, or one warp or block in the
  * suffixed forms. Returns 0, or an error if the team is invalid. */
 int gshmem_barrier(gshmem_team_t team);
@@ -292,7 +308,8 @@ void gshmem_sync_all(void);
  * test_lock returns 0, until that PE's clear_lock. In kernels a single thread makes the calls. A PE
  * that waits for a lock polls its own memory. PEs get the lock in the order in which they asked;
  * threads of one PE in any order. Without contention set_lock and clear_lock take one atomic each,
- * on a PE that the library chooses by the lock's place. The words of the long are the library's. */
+ * on a PE that the library chooses by the lock's place. The contents of the long belong to the
+ * library. */
 
 void gshmem_set_lock(long *lock);
 /* Returns 0 if this PE holds the lock now; otherwise another PE, or another thread of this PE,
@@ -304,6 +321,7 @@ void gshmem_clear_lock(long *lock);
 
 GSHMEM_HD_END
 
+/* The name that OpenSHMEM gives gshmem_team_sync. */
 #define gshmem_sync(team) gshmem_team_sync(team)
 
 #include "gshmem/typed.h"
