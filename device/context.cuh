@@ -224,7 +224,7 @@ template <class C> __device__ __forceinline__ gsh_control *control_of(const C &c
 
 /* ---- calls that are not inlined -------------------------------------------------------------- */
 
-/* The same function, about which the compiler knows nothing. */
+/* The same function, hidden from the optimiser. */
 template <class F> __device__ __forceinline__ F *unknown(F *f)
 {
 #if defined(__CUDACC__)
@@ -316,8 +316,8 @@ __device__ __noinline__ inline void await_end()
 #endif
 }
 
-/* What a report says (state.h); call is the public name. Handed over by address: registers that
- * what is called takes would be taken from every kernel with a wait. */
+/* What a report says (state.h); call is the public name. Passed by address: registers used by the
+ * callee would otherwise count against every kernel with a wait. */
 struct trouble {
     uint32_t kind;
     int32_t pe;

@@ -180,8 +180,8 @@ __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_
 constexpr int words_in_flight = 4;
 template <direction D> constexpr int bytes_in_flight = D == direction::put ? 2 : 3;
 
-/* A copy that is not of whole vectors on both sides, in the caller's local memory: so that what one
- * of its parts takes in registers is not kept there beside the other's. */
+/* A copy that is not of whole vectors on both sides, in the caller's local memory: so that
+ * registers used by one of its parts are not held while the other runs. */
 struct ragged_copy {
     char *dest;
     const char *source;
@@ -193,8 +193,8 @@ struct ragged_copy {
 };
 
 /* The vectors, U in flight for each thread: rank, rank + size and so on. All loads of a turn come
- * first. Addresses and counts run, pinned: worked out before the loop, as the compiler would, each
- * takes registers for itself. */
+ * first. Addresses and counts are incremented and pinned: if the compiler precomputed them before
+ * the loop, each would need its own registers. */
 template <direction D, local_side N, int U>
 __device__ __noinline__ void copy_body(const ragged_copy *r)
 {
@@ -204,7 +204,9 @@ __device__ __noinline__ void copy_body(const ragged_copy *r)
     ptrdiff_t left = (ptrdiff_t)(r->nvectors - rank);
     GSHMEM_NO_UNROLL
     while (left > 0) {
-        vec16 v[U] = {}; /* else what they held before is kept across the loads, in local memory */
+        /* Cleared: otherwise the compiler keeps their previous contents across the loads, in local
+         * memory. */
+        vec16 v[U] = {};
         uint32_t now = left < U * (ptrdiff_t)size ? (uint32_t)left : U * size, n = now;
         GSHMEM_UNROLL
         for (int u = 0; u < U; u++) {
@@ -506,8 +508,8 @@ __device__ __forceinline__ bool copy_few_vectors(place at, char *dest, const cha
     return true;
 }
 
-/* Any number of them. around is called with what calls the function that copies many: it can put
- * into memory what its caller would have to keep in registers meanwhile. */
+/* Any number of them. `around` receives a callable that calls the function for large copies, so
+ * that it can spill to memory what its caller would otherwise keep in registers meanwhile. */
 template <direction D, class G, class Around>
 __device__ __forceinline__ void
 copy_vectors(place at, void *dest_address, const void *source_address, size_t bytes, Around around)

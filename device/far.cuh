@@ -92,7 +92,8 @@ far_put_signal(const C &c, G g, void *dest, const void *source, size_t bytes, ui
     ring_put_signal(c, g, dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking, call);
 }
 
-/* The far part of fence: the one of the near part comes on top, before or after. Some peer is far.
+/* The far part of fence. The caller issues the near part's fence as well, before or after. Some
+ * peer is far.
  */
 template <class C> __device__ __forceinline__ void far_fence(const C &c)
 {

@@ -21,7 +21,8 @@ __device__ __forceinline__ void check_signal(const C &c, const char *call, const
     check_words(c, call, sig_addr, 1, pe);
 }
 
-/* Pairs with the acquire loads of wait.cuh; relaxed: what is to be seen with it has been fenced. */
+/* Pairs with the acquire loads of wait.cuh; relaxed, because a fence has already ordered the data
+ * before it. */
 __device__ __forceinline__ void send_signal(uint64_t *mapped, uint64_t value, int op)
 {
     if (amo_of_signal(op) == GSH_AMO_ADD)

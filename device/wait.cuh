@@ -24,15 +24,15 @@ namespace gshmem
 namespace detail
 {
 
-/* Now and then a wait looks around: has its time passed, is the job ending? On a GPU it does so
- * after this many polls that failed, 0.6 ms on an H200; on the CPU device a turn may sleep, and
- * looking around is cheap. */
+/* Now and then a wait checks whether its time limit has passed or the job is ending. On a GPU it
+ * does so after this many polls that failed, 0.6 ms on an H200; on the CPU device a turn may sleep,
+ * and looking around is cheap. */
 constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
 
 /* What a wait carries from one look around to the next: when it began, by the clock at the first
  * one, and in the low bits how many there were. Only one in this many reads the abort word, which
- * lies in host memory: where all threads of a grid wait, their reads of it hold each other up for
- * milliseconds, in which none sees what it waits for. */
+ * lies in host memory: if all threads of a grid wait, their reads of it delay each other by
+ * milliseconds, during which none of them polls its own word. */
 constexpr uint64_t abort_bits = 63;
 
 /* Does not return when the job is ending or the time limit has passed. */

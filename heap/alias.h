@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that the program has by other means and lends to the heap: it is mapped at the same offset
- * of each PE's range, behind the heap's own part, from the end of the range downwards. */
+ * Memory that the program obtained by other means and lends to the heap: it is mapped at the same
+ * offset of each PE's range, behind the heap's own part, from the end of the range downwards. */
 #ifndef GSH_ALIAS_H
 #define GSH_ALIAS_H
 

@@ -102,8 +102,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
  * told as those of gsh_heap_alloc, nothing has changed. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_register(struct gsh_heap *heap, void *ptr, uint64_t bytes,
                                                    void **out);
-/* Collective: what register gave for as many bytes is no more; else GSH_ERR_ARG. On return no PE
- * uses it any more. */
+/* Collective: undoes a registration of this address and size; if there is none, GSH_ERR_ARG. On
+ * return no PE uses it any more. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_unregister(struct gsh_heap *heap, void *ptr,
                                                      uint64_t bytes);
 

@@ -58,8 +58,8 @@ struct gsh_proxy_options {
     void (*thread_start)(void *context); /* on the proxy's thread, first */
 };
 
-/* Not collective. The transport exists; there are no peers and no thread yet. Why it failed is
- * noted (gsh_note), not logged: the caller says it once for all PEs. So with set_peer. */
+/* Not collective. The transport exists; there are no peers and no thread yet. A failure is recorded
+ * by gsh_note, not logged: the caller reports it once for all PEs. The same holds for set_peer. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options,
                                                   struct gsh_proxy **out);
 /* Stops the thread. Not collective, but no PE may use this one any more. Accepts NULL, half-made.

@@ -21,8 +21,8 @@ static inline void gsh_require(struct gsh_instance *pe, const char *call, enum g
         gsh_give_up(pe, call);
     }
 }
-/* As gsh_require, for results of the proxy: when it has failed, the reason has been printed and the
- * job is ending, for which this waits. */
+/* As gsh_require, for results of the proxy: if the proxy has failed, the reason has already been
+ * printed; this call then waits for the job to end. */
 void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result r);
 /* If the device has reported something, words it and ends the job. */
 void gsh_end_if_reported(struct gsh_instance *pe);

@@ -48,7 +48,7 @@ static bool is_get(const struct gsh_instance *pe, const void *source)
            (uint64_t)(uintptr_t)source - pe->state.base >= pe->state.stride;
 }
 
-/* As far as speed goes, one kernel should do all of it. */
+/* Whether, judged by speed alone, one kernel should do all of it. */
 static bool suits_kernel(const struct gsh_instance *pe, const struct stream_copy *c, bool is_graph)
 {
     if (c->signal.address == NULL) {
