@@ -95,15 +95,15 @@ __device__ __forceinline__ void store_local(char *p, vec16 v, unsigned shift)
     }
 }
 
-/* ---- what suits whom ------------------------------------------------------------------------- */
+/* ---- constants for each kind of group -------------------------------------------------------- */
 
-/* For each kind of group, measured on one H200 link. in_flight: vectors in flight for each thread.
- * A warp's put gains from 4 to 8 by 1.7 times; a block has enough with 4, which leaves room for the
- * caller's registers; but long gets of aligned data go by 8, which takes 1 MiB of four blocks from
- * 8.3 to 7.35 us (puts gain nothing). at_once: this many vectors for each thread are copied without
- * a call. row: this many threads access vectors that lie side by side; what each has in flight is
- * then one row apart, a constant, and its address takes no instruction. bulk_from: bytes from which
- * the engine is faster. */
+/* For each kind of group, from measurements (perftest/results/h200-constants.md). in_flight:
+ * vectors in flight for each thread. A warp's put needs 8; a block has enough with 4, which leaves
+ * room for the caller's registers. long_in_flight: the same for long copies of aligned data, where
+ * a block's gets need 8. at_once: this many vectors for each thread are copied without a call. row:
+ * this many threads access vectors that lie side by side; those that each thread has in flight are
+ * then one row apart, a constant, so their addresses take no instruction. bulk_from: bytes from
+ * which the bulk-copy engine is faster. */
 template <class G> struct manner;
 template <> struct manner<group_thread> {
     static constexpr int in_flight = 8, at_once = 4, row = 1;

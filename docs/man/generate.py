@@ -491,8 +491,8 @@ def templates_page(root, found, version):
            *(roff(row[1]) + '\n' for name, row in calls.items() if not is_collective[name]),
            *(roff(row[1]) + '\n' for name, row in calls.items() if is_collective[name]), '}\n.fi\n.SH DESCRIPTION\n',
            paragraph('Each call does what the call gshmem_..., gshmem_TYPE_... or gshmemx_... of the same name does, '
-                     'for any type of the type table (GSHMEM_TYPE_TABLE(3)). The group g says which threads make the call '
-                     'together, with the same arguments, and share its work:'),
+                     'for any type of the type table (GSHMEM_TYPE_TABLE(3)). The group g says which threads make '
+                     'the call together, with the same arguments, and share its work:'),
            paragraph('\n'.join(f'  {name + ("{i, n}" if name == "group_blocks" else "()"):<20}{text}'
                                for name, text in GROUPS.items())),
            paragraph(CONTEXTS['default_context'] + ' lane is one of the lanes of the team (gshmem_team_config_t(3)).'),

@@ -113,14 +113,22 @@ typedef struct CUstream_st *gshmemx_stream_t;
 
 #define GSHMEM_IF_0(M, name, type)
 #define GSHMEM_IF_1(M, name, type) M(name, type)
-#define GSHMEM_SEL_RMA(M, distinct, std, ext, bit, wait, logic, arith, name, type)              M(name, type)
-#define GSHMEM_SEL_DISTINCT(M, distinct, std, ext, bit, wait, logic, arith, name, type)         GSHMEM_IF_##distinct(M, name, type)
-#define GSHMEM_SEL_STD(M, distinct, std, ext, bit, wait, logic, arith, name, type)              GSHMEM_IF_##std(M, name, type)
-#define GSHMEM_SEL_EXT(M, distinct, std, ext, bit, wait, logic, arith, name, type)              GSHMEM_IF_##ext(M, name, type)
-#define GSHMEM_SEL_BIT(M, distinct, std, ext, bit, wait, logic, arith, name, type)              GSHMEM_IF_##bit(M, name, type)
-#define GSHMEM_SEL_WAIT(M, distinct, std, ext, bit, wait, logic, arith, name, type)             GSHMEM_IF_##wait(M, name, type)
-#define GSHMEM_SEL_LOGIC(M, distinct, std, ext, bit, wait, logic, arith, name, type)            GSHMEM_IF_##logic(M, name, type)
-#define GSHMEM_SEL_ARITH(M, distinct, std, ext, bit, wait, logic, arith, name, type)            GSHMEM_IF_##arith(M, name, type)
+#define GSHMEM_SEL_RMA(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    M(name, type)
+#define GSHMEM_SEL_DISTINCT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##distinct(M, name, type)
+#define GSHMEM_SEL_STD(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##std(M, name, type)
+#define GSHMEM_SEL_EXT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##ext(M, name, type)
+#define GSHMEM_SEL_BIT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##bit(M, name, type)
+#define GSHMEM_SEL_WAIT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##wait(M, name, type)
+#define GSHMEM_SEL_LOGIC(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##logic(M, name, type)
+#define GSHMEM_SEL_ARITH(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##arith(M, name, type)
 
 /* The sets. M(NAME, type) is called once per row. */
 #define GSHMEM_TYPES_RMA(M)      GSHMEM_TYPE_TABLE(GSHMEM_SEL_RMA, M)

@@ -44,7 +44,8 @@ prefix=$dir/moved bin=$dir/moved/bin
 export PKG_CONFIG_PATH="$prefix${pc%/*}"
 one_line_builds
 c++ "$examples/../tests/dialects/nvshmem/host_only.cc" -o "$dir/host_only" \
-    $(PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/nvshmem/pkgconfig" pkg-config --cflags --libs nvshmem)
+    $(PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/nvshmem/pkgconfig" \
+        pkg-config --cflags --libs nvshmem)
 run "$dir/host_only"
 if [ "$(ucx "$bin")" != "$(ucx "$build")" ]; then
     echo "gshmem-info says '$(ucx "$bin")' here and '$(ucx "$build")' in the build tree"
@@ -114,7 +115,8 @@ set_source_files_properties(kernel.cu PROPERTIES LANGUAGE CXX)
 target_link_libraries(kernel nvshmem::nvshmem)
 END
 nvshmem=$(find "$prefix" -name NVSHMEMConfig.cmake)
-cmake -S "$dir/nvshmem" -B "$dir/nvshmem/build" -DNVSHMEM_DIR="${nvshmem%/*}" -DGSHMEM_NVSHMEM_CPU=ON >"$dir/cmake.log" ||
+cmake -S "$dir/nvshmem" -B "$dir/nvshmem/build" -DNVSHMEM_DIR="${nvshmem%/*}" -DGSHMEM_NVSHMEM_CPU=ON \
+    >"$dir/cmake.log" ||
     { cat "$dir/cmake.log"; exit 1; }
 cmake --build "$dir/nvshmem/build"
 run "$dir/nvshmem/build/host_only"

@@ -93,10 +93,10 @@ def messages(root):
 
 
 def documented(root):
-    """The messages in the fenced blocks of the document, one in a line."""
+    """The messages in the fenced blocks of the document, a line each; one that is set in continues the line before."""
     with open(os.path.join(root, 'docs/errors.md'), encoding='utf-8') as file:
         blocks = re.findall(r'^```text\n(.*?)^```', file.read(), re.M | re.S)
-    return [line for block in blocks for line in block.splitlines()]
+    return [line for block in blocks for line in re.sub(r'\n {4}', ' ', block).splitlines()]
 
 
 def main():

@@ -108,7 +108,8 @@ class Guide:
         """The environment of a user of what this build installs, elsewhere than it was configured for."""
         root = os.path.join(self.home, 'installed')
         if not os.path.exists(root):
-            subprocess.run(['meson', 'install', '-C', self.build, '--no-rebuild', '--quiet', '--destdir', root], check=True)
+            subprocess.run(['meson', 'install', '-C', self.build, '--no-rebuild', '--quiet', '--destdir', root],
+                           check=True)
         options = self.options()
         prefix = root + options['prefix']
         libraries = os.path.join(prefix, options['libdir'])
