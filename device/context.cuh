@@ -11,7 +11,7 @@
 extern "C" void gshmemx_module_register(struct gsh_module *module);
 extern "C" void gshmemx_module_unregister(struct gsh_module *module);
 
-/* ---- the state block ------------------------------------------------------------------------- */
+/* ---- the constant block ---------------------------------------------------------------------- */
 
 #if defined(__CUDACC__)
 /* Filled at device set-up; found by this name in modules loaded through the driver. Every

@@ -24,7 +24,7 @@ __device__ __forceinline__ void far_put(const C &c, G g, void *dest, const void 
     ring_put(c, g, dest, source, bytes, pe, is_blocking, call);
 }
 
-/* Blocking: the data is there. */
+/* Blocking: the data are there. */
 template <class G, class C>
 __device__ __forceinline__ void far_get(const C &c, G g, void *dest, const void *source,
                                         size_t bytes, int pe, bool is_blocking, const char *call)

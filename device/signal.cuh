@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Signals: a symmetric uint64_t that tells a PE that data has come. */
+ * Signals: a symmetric uint64_t that tells a PE that data have come. */
 #ifndef GSHMEM_SIGNAL_CUH
 #define GSHMEM_SIGNAL_CUH
 
@@ -55,7 +55,7 @@ __device__ __forceinline__ void store_beside(const void *source, uint64_t *mappe
                         {is_high ? word : signal, is_high ? signal : word});
 }
 
-/* A signal that is sent when the data is stored. */
+/* A signal that is sent when the data are stored. */
 struct pending_signal {
     uint64_t *mapped, value;
     int op;
@@ -72,7 +72,7 @@ template <class F> __device__ __forceinline__ void put_away(pending_signal *s, F
 }
 
 /* When the group has stored: its synchronisation brings all stores before the fence, which serves
- * "signal seen implies that the data is seen". */
+ * "signal seen implies that the data are seen". */
 template <class G> __device__ __forceinline__ void finish_put_signal(G g, const pending_signal &s)
 {
     g.sync();

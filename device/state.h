@@ -19,10 +19,10 @@
 
 /* ---- teams ----------------------------------------------------------------------------------- */
 
-/* Teams live in the team pool, a part of each PE's heap that is divided into units. A handle is the
- * number of a unit, the same on all members, and the team's record stands at that unit of each
- * member's own heap: so there is no table of teams to outgrow. The first units hold the records of
- * the predefined teams, whose other words lie elsewhere in the pool. */
+/* Teams live in the team pool, a part of each PE's heap that is divided into pool units. A handle
+ * is the number of a pool unit, the same on all members, and the team's record stands at that unit
+ * of each member's own heap: so there is no table of teams to outgrow. The first units hold the
+ * records of the predefined teams, whose other words lie elsewhere in the pool. */
 #define GSH_TEAM_UNIT       512u
 #define GSH_TEAM_PREDEFINED 8
 #define GSH_TEAM_MAGIC      0x6d614574u /* "tEam" */
@@ -249,7 +249,7 @@ struct gsh_state {
     int32_t run_first_slot;
     int32_t part;             /* of a shared GPU; else 0 */
     uint64_t routes;          /* const struct gsh_peer_route[n_pes], device-readable */
-    uint64_t teams;           /* unit 0 of the team pool in this PE's own heap */
+    uint64_t teams;           /* pool unit 0 of the team pool in this PE's own heap */
     uint64_t control;         /* struct gsh_control of this PE, device-writable */
     uint64_t wait_timeout_ns; /* 0: none */
     uint64_t user_off;        /* the first byte of the heap the user can own */

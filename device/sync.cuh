@@ -70,7 +70,7 @@ __device__ __forceinline__ int member_after(const gsh_team_state &t, int i)
     return member < t.n_pes ? member : member - t.n_pes;
 }
 
-/* All PEs, from the state block alone: no read of device memory before the flags can leave. */
+/* All PEs, from the constant block alone: no read of device memory before the flags can leave. */
 template <class C> __device__ __forceinline__ gsh_team_state world_team(const C &c)
 {
     gsh_team_state t = {};

@@ -8,8 +8,8 @@
  * - CPU device: the transport completes the data in host memory, as its CPU sees it, before the
  *   proxy carries out the signal by a release on the same word. There is no further step.
  * - CUDA, staged: the proxy's copies into this GPU's memory and the signal's atomic go, in order,
- *   through streams of this GPU, so the data is written by the device that reads it before the word
- *   changes.
+ *   through streams of this GPU, so the data are written by the device that reads it before the
+ *   word changes.
  * A route on which a NIC writes into GPU memory behind the GPU's back, while the signal comes some
  * other way, would have to flush those writes here, after the last look and before the return. */
 #ifndef GSHMEM_WAIT_CUH

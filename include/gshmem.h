@@ -170,7 +170,7 @@ void gshmem_team_destroy(gshmem_team_t team);
  * Contexts are not fully independent; they share the following:
  *  - To far PEs, up to GSHMEM_CONTEXTS contexts have a stream of requests of their own. Further
  *    ones share one, and a quiet or fence of either then covers both.
- *  - Small messages to one far PE (atomics, puts with a signal, strided puts) are carried out in
+ *  - Small requests to one far PE (atomics, puts with a signal, strided puts) are carried out in
  *    order, whichever contexts they were issued in. So are all puts where data are staged, or where
  *    UCX has no shared memory that reaches the target.
  *  - Non-blocking host copies by a GPU to near PEs complete together. */

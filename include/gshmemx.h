@@ -24,7 +24,7 @@ extern "C" {
  * GSHMEMX_INIT_ATTR_INITIALIZER: attributes without it are refused. Collective over the PEs of the
  * new job. */
 int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr);
-/* Returns the stage that init has reached, one of the GSHMEM_STATUS_ values. May be called at any
+/* Returns the phase that init has reached, one of the GSHMEM_STATUS_ values. May be called at any
  * time. */
 int gshmemx_init_status(void);
 /* Makes an id and serves its rendezvous in the background, until all PEs have come or the time

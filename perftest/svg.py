@@ -71,7 +71,7 @@ def draw_axes(x, y, y_label):
         out.append(text(LEFT - 8, y.at(tick) + 4, f"{tick:g}", "end"))
     out.append(f'<rect x="{LEFT}" y="{TOP}" width="{right - LEFT}" height="{bottom - TOP}" '
                'fill="none" stroke="#888888"/>')
-    out.append(text((LEFT + right) / 2, HEIGHT - 14, "size of the message"))
+    out.append(text((LEFT + right) / 2, HEIGHT - 14, "bytes moved by one call"))
     middle = (TOP + bottom) / 2
     out.append(text(18, middle, y_label, more=f'transform="rotate(-90 18 {middle})"'))
     return out

@@ -75,7 +75,7 @@ TYPES = [
     ('GSHMEM_SIGNAL_SET', 'how a signal changes', r'GSHMEM_SIGNAL_\w+'),
     ('GSHMEM_MALLOC_ATOMICS_REMOTE', 'what memory is for', r'GSHMEM_MALLOC_\w+'),
     ('GSHMEM_THREAD_SINGLE', 'levels of thread support', r'GSHMEM_THREAD_\w+'),
-    ('GSHMEM_STATUS_NOT_INITIALIZED', 'stages of start-up', r'GSHMEM_STATUS_\w+'),
+    ('GSHMEM_STATUS_NOT_INITIALIZED', 'phases of init', r'GSHMEM_STATUS_\w+'),
     ('GSHMEMX_SUCCESS', 'results of calls', r'GSHMEMX_(SUCCESS|ERROR_\w+)'),
     ('GSHMEMX_INIT_THREAD_PES', 'ways to start, and symmetric globals',
      r'GSHMEMX_INIT_(THREAD_PES|WITH_\w+|STATIC_DATA)'),

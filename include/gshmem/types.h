@@ -316,7 +316,7 @@ typedef struct {
     size_t used;         /* owned by the user's allocations, alignment included */
     size_t largest_free; /* the largest block malloc could give, growth included */
     size_t high_water;   /* the most that `used` has been so far */
-    size_t overhead;     /* the part that the library uses itself */
+    size_t overhead;     /* the internal part, which the library uses */
 } gshmemx_heap_info_t;
 
 /* The version of OpenSHMEM, and the room that gshmem_info_get_name needs. */

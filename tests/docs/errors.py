@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every message that the sources can print, each part of one that is worded separately, and every message that makes a
 program's compilation fail, is listed in docs/errors.md under an explanation, and that document holds no message that is
-gone. Each of its sections says what happened and what to do. Text that varies (a number, a name, a reason) is written as
-three dots.
+gone. Each of its sections says what happened and what to do. Text that varies (a number, a name, a reason) is written
+as three dots.
 
     errors.py ROOT [--list]      --list prints the messages that the sources have"""
 import os, re, sys
