@@ -67,12 +67,23 @@ for path, folders, names in os.walk(root):
 for document in texts:
     if document.startswith('docs/') and document not in linked:
         complain(f'{document}: no other document links to it')
-with tempfile.TemporaryDirectory() as drawn:
-    subprocess.run([sys.executable, os.path.join(root, 'docs/pictures/draw.py'), drawn], check=True)
-    for name in os.listdir(drawn):
-        with open(os.path.join(drawn, name), encoding='utf-8') as new, \
-                open(os.path.join(root, 'docs/pictures', name), encoding='utf-8') as kept:
-            if new.read() != kept.read():
-                complain(f'docs/pictures/{name} is not what draw.py draws: run it')
+
+
+def compare(folder, *command):
+    """The pictures in the folder are those that the command draws into its last argument, a folder of its own."""
+    with tempfile.TemporaryDirectory() as drawn:
+        subprocess.run([sys.executable, '-B', os.path.join(root, command[0]), *command[1:-1], command[-1] + drawn],
+                       check=True)
+        for name in os.listdir(os.path.join(root, folder)):
+            if name.endswith('.svg'):
+                new = os.path.join(drawn, name)
+                with open(os.path.join(root, folder, name), encoding='utf-8') as kept:
+                    if not os.path.exists(new) or open(new, encoding='utf-8').read() != kept.read():
+                        complain(f'{folder}/{name} is not what {" ".join(command)}{folder} draws')
+
+
+compare('docs/pictures', 'docs/pictures/draw.py', '')
+compare('docs/performance', 'perftest/compare.py',
+        '--charts=' + os.path.join(root, 'perftest/results/2026-11-22-h200-nvshmem.csv'), '--output=')
 print(f'{len(texts)} documents')
 sys.exit(1 if failed or len(texts) < 10 else 0)
