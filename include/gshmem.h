@@ -86,7 +86,8 @@ void gshmem_init(void);
 int gshmem_init_thread(int requested, int *provided);
 /* *provided is the level that init gave. */
 void gshmem_query_thread(int *provided);
-/* *initialized is 1 from init to finalize, else 0; any thread, at any time (OpenSHMEM 1.6). */
+/* *initialized is 1 from init to finalize, else 0. Any thread may call it, at any time (OpenSHMEM
+ * 1.6). */
 void gshmem_query_initialized(int *initialized);
 /* Does nothing; profilers may replace it. */
 void gshmem_pcontrol(int level, ...);
@@ -103,8 +104,8 @@ void gshmem_finalize(void);
 /* ---- symmetric heap (9.3): collective over all PEs, with the same arguments -------------------
  */
 
-/* Symmetric memory of `size` bytes, aligned to 512 bytes, with undefined contents (calloc: zeros).
- * No PE returns before all PEs may use it.
+/* Returns symmetric memory of `size` bytes, aligned to 512 bytes, with undefined contents (calloc:
+ * zeros). No PE returns before all PEs may use it.
  *
  * Returns NULL and leaves the heap unchanged if size is 0. Also returns NULL, on all PEs, if they
  * make different calls or give different arguments, or if memory runs out on any of them; PE 0
@@ -117,29 +118,29 @@ void *gshmem_align(size_t alignment, size_t size);
 /* As malloc. hints say what the memory is for (GSHMEM_MALLOC_...), or are 0. An unknown hint is an
  * error. */
 void *gshmem_malloc_with_hints(size_t size, long hints);
-/* A new allocation of `size` bytes that begins with the contents of the one at ptr, as far as the
- * smaller of the two reaches; the old one is freed as by gshmem_free. Returns NULL and leaves ptr
- * allocated if memory runs out. With ptr NULL it is malloc; with size 0 it frees ptr and returns
- * NULL. */
+/* Returns a new allocation of `size` bytes. The contents of the old one, at ptr, are copied up to
+ * the smaller of the two sizes, and the old one is freed as by gshmem_free. Returns NULL and leaves
+ * ptr allocated if memory runs out. With ptr NULL it is malloc; with size 0 it frees ptr and
+ * returns NULL. */
 void *gshmem_realloc(void *ptr, size_t size);
 /* Waits for all PEs and for this PE's outstanding host calls, then frees the allocation. NULL is
  * ignored.
  *
  * Memory beyond the last allocation is returned to the device, in the chunks in which it was
  * obtained, except for up to GSHMEM_HEAP_KEEP bytes (4 GiB; on the CPU device at most 64 MiB) that
- * the next allocations will find: taking memory again costs up to milliseconds. */
+ * the next allocations can use: getting memory again takes up to milliseconds. */
 void gshmem_free(void *ptr);
 
 /* ---- making teams (9.4.3 to 9.4.7): host only, before device set-up as well -------------------
  *
  * The members of a new team are numbered in the order in which the call names them, and its handle
  * is the same on all of them. Teams may overlap. The calls are collective over the parent team,
- * with the same arguments on all of its PEs; one thread of a PE makes teams at a time.
+ * with the same arguments on all of its PEs; only one thread of a PE may make teams at a time.
  *
  * The calls return 0, also on PEs that are not members of the new team and get GSHMEM_TEAM_INVALID.
  * If a call fails, the new team's members get GSHMEM_TEAM_INVALID and an error; if its arguments
  * are wrong, all PEs of the parent do. One PE prints why, and nothing has changed. config: NULL for
- * the defaults. A team takes some 1 KiB of GSHMEM_TEAM_MEMORY and no other memory. */
+ * the defaults. A team takes about 1 KiB of GSHMEM_TEAM_MEMORY and no other memory. */
 
 /* Makes a team of `size` PEs of the parent: start, start + stride, and so on. stride may be
  * negative, and 0 only for a team of one PE. */
@@ -154,8 +155,8 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
                          long yaxis_mask, gshmem_team_t *yaxis_team);
 /* Fills in the fields of config that the mask names. Returns 0 or an error. */
 int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_config_t *config);
-/* Ends the team and its contexts. Collective over the team, whose calls in kernels and on streams
- * must be complete. Destroying a predefined team prints a message and has no other effect;
+/* Destroys the team and its contexts. Collective over the team, whose calls in kernels and on
+ * streams must be complete. Destroying a predefined team prints a message and has no other effect;
  * GSHMEM_TEAM_INVALID is ignored. */
 void gshmem_team_destroy(gshmem_team_t team);
 
@@ -176,14 +177,15 @@ void gshmem_team_destroy(gshmem_team_t team);
  *  - Non-blocking host copies by a GPU to near PEs complete together. */
 
 /* Makes a context on all PEs, or on a team of which this PE is a member. Not collective: contexts
- * of different PEs have nothing to do with each other. options: GSHMEM_CTX_..., ORed; 0 lets any
- * thread use it. Returns 0. If there is no such team or option, or 16383 contexts exist, returns
- * an error and sets *ctx to GSHMEM_CTX_INVALID. */
+ * of different PEs are independent. options: GSHMEM_CTX_..., ORed; 0 lets any thread use it.
+ * Returns 0. If there is no such team or option, or 16383 contexts exist, returns an error and sets
+ * *ctx to GSHMEM_CTX_INVALID. */
 int gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
 int gshmem_team_create_ctx(gshmem_team_t team, long options, gshmem_ctx_t *ctx);
 /* Completes all operations of the context, as quiet does, and destroys it. No thread or kernel may
- * still be making a call in it. GSHMEM_CTX_INVALID is ignored; the default context stays, with a
- * message. Contexts that are not destroyed end with their team or in finalize. */
+ * still be making a call in it. GSHMEM_CTX_INVALID is ignored; destroying the default context
+ * prints a message and has no other effect. Contexts that are not destroyed end with their team or
+ * in finalize. */
 void gshmem_ctx_destroy(gshmem_ctx_t ctx);
 
 #ifdef __cplusplus
@@ -195,36 +197,37 @@ GSHMEM_HD_BEGIN
 /* ---- query (9.1, 9.2) [hd] ---------------------------------------------------------------------
  */
 
-/* This PE's number, and the number of PEs. Before init: -1, and one line on stderr. */
+/* Return this PE's number, and the number of PEs. Before init they return -1 and print one line. */
 int gshmem_my_pe(void);
 int gshmem_n_pes(void);
 /* Return 1 if pe, or its copy of the symmetric object at addr, can be reached from here, else 0. */
 int gshmem_pe_accessible(int pe);
 int gshmem_addr_accessible(const void *addr, int pe);
-/* The version of OpenSHMEM; the library's name (name must have room for GSHMEM_MAX_NAME_LEN bytes);
- * and the library's version. They may be called before init. */
+/* Return the version of OpenSHMEM; the library's name (name must have room for GSHMEM_MAX_NAME_LEN
+ * bytes); and the library's version. They may be called before init. */
 void gshmem_info_get_version(int *major, int *minor);
 void gshmem_info_get_name(char *name);
 void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
 /* Ends all PEs with this exit status, from any of them. Does not return. Not collective. */
 void gshmem_global_exit(int status);
-/* The address at which pe's copy of the symmetric object at dest can be loaded and stored from
- * here. NULL if it cannot, if dest is not symmetric, or if there is no such PE. Host code may use
+/* Returns the address at which this PE can load and store pe's copy of the symmetric object at
+ * dest; NULL if it cannot, if dest is not symmetric, or if there is no such PE. Host code may use
  * the address only on the CPU device. */
 void *gshmem_ptr(const void *dest, int pe);
 
 /* ---- teams (9.4) [hd] --------------------------------------------------------------------------
  */
 
-/* This PE's number in the team, and the number of members. -1: this PE is not a member, or there is
- * no such team. */
+/* Return this PE's number in the team, and the number of members; -1 if this PE is not a member, or
+ * if there is no such team. */
 int gshmem_team_my_pe(gshmem_team_t team);
 int gshmem_team_n_pes(gshmem_team_t team);
-/* The number in dest_team of the PE whose number in src_team is src_pe; -1 if there is none. */
+/* Returns the number in dest_team of the PE whose number in src_team is src_pe; -1 if there is
+ * none. */
 int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team);
 /* As gshmem_ptr, for member pe of the team; NULL also if there is no such member. */
 void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
-/* The team on which ctx was made; for the default context the team of all PEs. Returns 0. For
+/* Gets the team on which ctx was made; for the default context, the team of all PEs. Returns 0. For
  * GSHMEM_CTX_INVALID returns an error and sets *team to GSHMEM_TEAM_INVALID. */
 int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
 
@@ -257,7 +260,7 @@ void gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest, const void *source, 
                               uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
                                   uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-/* This PE's own signal, read atomically. */
+/* Returns this PE's own signal, read atomically. */
 uint64_t gshmem_signal_fetch(const uint64_t *sig_addr);
 /* Waits until this PE's own signal compares with cmp_value as cmp (a GSHMEM_CMP_...) says. Returns
  * the value that ended the wait. */
@@ -308,7 +311,7 @@ void gshmem_sync_all(void);
  * test_lock returns 0, until that PE's clear_lock. In kernels a single thread makes the calls. A PE
  * that waits for a lock polls its own memory. PEs get the lock in the order in which they asked;
  * threads of one PE in any order. Without contention set_lock and clear_lock take one atomic each,
- * on a PE that the library chooses by the lock's place. The contents of the long belong to the
+ * on a PE that the library chooses by the lock's address. The contents of the long belong to the
  * library. */
 
 void gshmem_set_lock(long *lock);

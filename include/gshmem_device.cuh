@@ -23,9 +23,9 @@
  * A call by a group behaves as if one thread had made it after the group's own synchronisation.
  * grid means all blocks of a collective launch.
  *
- * Compiles with nvcc (any number of files, with or without -rdc=true) and, for the CPU device, with
- * g++ and clang++; C++17. With -rdc=true, kernels with __launch_bounds__ of more than 512 threads
- * need -maxrregcount=64, and all files the same GSHMEM_ARENA_BYTES.
+ * Compiles as C++17 with nvcc (any number of files, with or without -rdc=true) and, for the CPU
+ * device, with g++ and clang++. With -rdc=true, kernels with __launch_bounds__ of more than 512
+ * threads need -maxrregcount=64, and all files the same GSHMEM_ARENA_BYTES.
  *
  * Macros that a file may define before it includes this:
  *

@@ -19,16 +19,16 @@ extern "C" {
 /* ---- start-up ----------------------------------------------------------------------------------
  */
 
-/* As gshmem_init, in the way that exactly one of the GSHMEMX_INIT_ flags names (0: as
- * gshmem_init). Returns 0, or an error with nothing changed. Initialise attr with
+/* Like gshmem_init, but starts in the way that one of the GSHMEMX_INIT_ flags names (0: as
+ * gshmem_init does). Returns 0, or an error with nothing changed. Initialise attr with
  * GSHMEMX_INIT_ATTR_INITIALIZER: attributes without it are refused. Collective over the PEs of the
  * new job. */
 int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr);
 /* Returns the phase that init has reached, one of the GSHMEM_STATUS_ values. May be called at any
  * time. */
 int gshmemx_init_status(void);
-/* Makes an id and serves its rendezvous in the background, until all PEs have come or the time
- * limit of start-up is over. Call it before init, in one process of the job, and carry the id to
+/* Makes an id and serves its rendezvous in the background, until all PEs have arrived or the time
+ * limit of start-up has passed. Call it before init, in one process of the job, and carry the id to
  * the others. Returns 0 or an error. */
 int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id);
 /* The calls gshmemx_set_attr_... fill in the attributes that init_attr takes with their flag, for
@@ -44,8 +44,8 @@ int gshmemx_set_attr_thread_args(int my_pe, int n_pes, const void *key, gshmemx_
  * program, in n threads, each of which becomes a PE when it calls gshmem_init. No thread may call
  * exit while others run. Returns the first result that is not 0. */
 int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
-/* Returns what an int result means; for the calling thread's latest failure with that result, the
- * reason in full. The text is valid until the thread's next failure. */
+/* Returns what an int result means or, for the calling thread's latest failure with that result,
+ * the reason in full. The text is valid until the thread's next failure. */
 const char *gshmemx_error_string(int error);
 /* From now on this process's messages name calls PREFIX_... and PREFIXx_... instead of gshmem_...
  * and gshmemx_...: for libraries that rename the calls. May be called at any time; the string must
@@ -55,12 +55,12 @@ void gshmemx_call_prefix(const char *prefix);
  * registered buffer or, where they are symmetric, the program's globals), else 0. Any thread may
  * call it. */
 int gshmemx_is_symmetric(const void *addr, size_t bytes);
-/* Fills in the present state of this PE's heap, in bytes; all zeros before device set-up. Returns
- * 0 or an error. */
+/* Fills in the current state of this PE's heap, in bytes; all zeros before device set-up. Returns 0
+ * or an error. */
 int gshmemx_heap_info(gshmemx_heap_info_t *info);
-/* Returns what joins this PE and pe: "self", "thread" (same process), "memory" (host memory),
- * "nvlink" or "pcie"; for a far PE the transport, "ucx" or "loop". NULL if there is no such PE,
- * and before device set-up. */
+/* Returns the route from this PE to pe: "self", "thread" (same process), "memory" (host memory),
+ * "nvlink" or "pcie"; for a far PE the transport, "ucx" or "loop". NULL if there is no such PE, and
+ * before device set-up. */
 const char *gshmemx_route_name(int pe);
 /* Returns the name of the device that this PE's kernels run on: "cpu" or the GPU's name. NULL
  * before device set-up. */
@@ -91,18 +91,18 @@ void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags);
  * finalize unregisters whatever is left. Returns 0, or an error on all PEs. */
 int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size);
 /* Prepares memory that is not symmetric to be the local side of puts and gets: pins host memory for
- * the GPU, and registers it with the network. It changes nothing but speed. Not collective; any
- * thread, after device set-up. Buffers do not overlap. Returns 0 or an error. */
+ * the GPU, and registers it with the network. It affects only speed. Not collective; any thread may
+ * call it after device set-up. Buffers must not overlap. Returns 0 or an error. */
 int gshmemx_buffer_register(void *addr, size_t length);
-/* Call this before freeing the buffer, when no operation on it is outstanding. finalize does it for
- * what is left. */
+/* Call this before freeing the buffer, when no operation on it is outstanding. finalize unregisters
+ * whatever is left. */
 int gshmemx_buffer_unregister(void *addr);
 void gshmemx_buffer_unregister_all(void);
 
 /* ---- teams -------------------------------------------------------------------------------------
  */
 
-/* Makes a team of these PEs, numbered as in the list, which names each PE once. Collective over
+/* Makes a team of these PEs, numbered as in the list, which must name each PE once. Collective over
  * the PEs of the list only, which pass the same list and config; otherwise as the calls that split
  * a team. */
 int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
@@ -144,7 +144,7 @@ int gshmemx_culibrary_finalize(void *culibrary);
 /* ---- on a stream: by bytes ---------------------------------------------------------------------
  */
 
-/* As the calls of gshmem.h without _on_stream, carried out when their turn comes. stream is one of
+/* As the calls of gshmem.h without _on_stream, carried out when their turn comes. stream belongs to
  * this PE's device; NULL is its default stream.
  *
  * On GPUs this PE's side of a copy (source of a put, dest of a get) may be host memory too: any for

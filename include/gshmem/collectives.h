@@ -3,9 +3,9 @@
  * table's names.
  *
  * Collective over the team: all members make the same calls on it in the same order, with the same
- * count (except collect), root and types. dest and source are symmetric and do not overlap unless
+ * count (except collect), root and types. dest and source are symmetric and must not overlap unless
  * the call allows it. Calls on different teams may be under way at the same time, from other
- * streams and blocks. Calls on one team may not, unless kernels use its lanes.
+ * streams and blocks. Calls on one team may not, unless kernels use different lanes of it.
  *
  * A member's call must meet calls of the same kind on the other members: host calls meet host calls
  * and calls on a stream; calls in kernels meet calls in kernels made by the same kind of group. In
@@ -19,7 +19,7 @@
  * return 0, or an error on all members if the team or root does not exist.
  *
  * Results have the same bits on every PE and in every run with the same team. half and bfloat16 are
- * added up in float and rounded once; a long reduce over several nodes rounds once more for each
+ * summed in float and rounded once; a long reduce over several nodes rounds once more for each
  * node. */
 #ifndef GSHMEM_COLLECTIVES_H
 #define GSHMEM_COLLECTIVES_H

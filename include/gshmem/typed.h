@@ -23,9 +23,8 @@ GSHMEM_HD_BEGIN
 #undef GSHMEM_CALL
 #undef GSHMEM_CTX
 
-/* Waits for, and tests of, words in this PE's own memory (9.8). ivar is symmetric. Other PEs
- * change it by p, an AMO or a signal; a put of several elements promises nothing about the order
- * in which they arrive.
+/* Waits for, and tests of, words in this PE's own memory (9.8). ivar is symmetric. Other PEs change
+ * it by p, an AMO or a signal; the elements of a longer put may arrive in any order.
  *
  * cmp is GSHMEM_CMP_EQ, _NE, _GT, _LE, _LT or _GE. status[i] != 0 leaves ivars[i] out; status NULL
  * leaves none out. A test returns non-zero when the comparison holds (test_all: for all of them).

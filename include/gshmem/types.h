@@ -74,7 +74,7 @@ typedef struct CUstream_st *gshmemx_stream_t;
  *   logic     reductions: and or xor
  *   arith     reductions: min max sum prod; scans
  * Every row is an RMA type. A set is chosen by GSHMEM_TYPES_<SET>(M), which calls M(NAME, type).
- * GPUs have no long double: it is there on the host and on the CPU device, in files that nvcc does
+ * GPUs have no long double: it exists on the host and on the CPU device, in files that nvcc does
  * not compile, and not on streams. */
 #if defined(__CUDACC__) && !defined(GSHMEM_HOST_ONLY)
 #define GSHMEM_TYPE_TABLE(R, M) GSHMEM_TYPE_TABLE_GPU(R, M)
