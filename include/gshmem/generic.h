@@ -144,7 +144,7 @@ struct gshmem_no_type {
 };
 #define GSHMEM_CHOOSE(pointer, SET, ARM)      _Generic(*(pointer), struct gshmem_no_type : 0 SET(ARM))
 
-/* With a context in front, which the number of arguments tells: a form for calls of 2, 3, ... */
+/* With a context in front, recognised by the number of arguments: a form for calls of 2, 3, ... */
 #define GSHMEM_PLAIN(CALL, SET, pointer, ...) GSHMEM_CHOOSE(pointer, SET, GSHMEM_ARM_##CALL)
 #define GSHMEM_WITH_CTX(CALL, SET, ctx, pointer, ...) \
     GSHMEM_CHOOSE(pointer, SET, GSHMEM_CTX_ARM_##CALL)
