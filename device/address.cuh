@@ -143,7 +143,7 @@ __device__ __forceinline__ auto route(const C &c, T *symmetric, int pe, Near nea
  * instructions, which a loop over words of one peer makes once. Every other peer goes to
  * `elsewhere`, which is out of line and called directly; it uses route() and calls the far part
  * through out_of_line: around a call through a pointer the compiler keeps 16 registers at most, and
- * has fewer left for the caller's own parameters, which a loop then loads anew in each turn. */
+ * has fewer left for the caller's own parameters, which a loop then reloads in each iteration. */
 template <class T, class Near, class Elsewhere, class C>
 __device__ __forceinline__ auto route_word(const C &c, T *symmetric, int pe, Near near,
                                            Elsewhere elsewhere)

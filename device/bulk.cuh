@@ -222,7 +222,7 @@ __device__ __forceinline__ bool bulk_copy(uint32_t rank, uint32_t size, char *de
     arena *a = own_arena();
     uint32_t is_mine = rank == 0 && take_arena(a);
     /* The warp's stores and what its threads saw: before rank 0's proxy fence. Lanes that a block's
-     * last warp has not got count as ended. */
+     * last warp does not have count as ended. */
     if (size > 1)
         is_mine = __shfl_sync(0xffffffffu, is_mine, 0);
     if (!is_mine)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the calls work on: a context, which is a PE's state and a number. This unit's own copy of
- * the state is the default one's. Failures go through report(), which tells the host and does not
- * come back. */
+ * the state is the default one's. Failures go through report(), which informs the host and does not
+ * return. */
 #ifndef GSHMEM_CONTEXT_CUH
 #define GSHMEM_CONTEXT_CUH
 
@@ -84,7 +84,7 @@ namespace detail
 {
 
 #if defined(__CUDACC__) && defined(GSHMEM_SHARED_DEVICE) && !defined(GSHMEM_LIBRARY_KERNELS)
-/* Not inlined, since it stands in front of every access to the state. */
+/* Not inlined, since it precedes every access to the state. */
 __device__ __noinline__ inline const gsh_state *state_of_this_part()
 {
     const uint8_t *part_of_sm = reinterpret_cast<const uint8_t *>(gshmem_state_block.part_of_sm);
@@ -297,7 +297,7 @@ template <auto f, class... A> inline auto out_of_line(const context &c, A... a)
 
 constexpr uint64_t host_time_to_act_ns = 10000000000u;
 
-/* The job is ending: stands still until the host ends it; if it does not, stops this device. */
+/* The job is ending: waits until the host ends it; if it does not, stops this device. */
 __device__ __noinline__ inline void await_end()
 {
 #if !defined(__CUDACC__)
@@ -326,8 +326,8 @@ struct trouble {
     uint64_t address, expected, seen, bytes;
 };
 
-/* Tells the host what went wrong (state.h has the protocol) and does not come back. The first
- * report of a PE counts. */
+/* Tells the host what went wrong (state.h has the protocol) and does not return. The first report
+ * of a PE counts. */
 template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const trouble *t)
 {
     gsh_report *r = &control_of(c)->report;

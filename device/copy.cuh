@@ -3,8 +3,8 @@
  * synchronising: callers do that. The remote side is always accessed 16 aligned bytes at a time,
  * since the link is the bottleneck; the local side by 16 bytes where it is aligned alike, else by
  * the words its alignment allows. Enough of them are in flight to cover the latency. What does not
- * fill 16 bytes at the two ends ("edges") goes by small accesses. Large copies of a thread or a
- * warp go by the bulk-copy engine where the sides are aligned alike (bulk.cuh). */
+ * fill 16 bytes at the two ends ("edges") is moved by small accesses. Large copies by a thread or a
+ * warp use the bulk-copy engine where the sides are aligned alike (bulk.cuh). */
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
 
@@ -143,7 +143,7 @@ __device__ __forceinline__ void store_vector(char *dest, vec16 v, unsigned shift
         store_local<N>(dest, v, shift);
 }
 
-/* U vectors that are step bytes apart. The addresses run instead of being indexed: on a GPU an
+/* U vectors that are step bytes apart. The addresses are incremented, not indexed: on a GPU an
  * address takes two registers. */
 template <direction D, local_side N, int U>
 __device__ __forceinline__ void load_batch(vec16 *v, const char *source, size_t step,
@@ -351,7 +351,8 @@ template <direction D, class G, int U>
 __device__ __forceinline__ void copy_few(int left, char *dest, const char *source)
 {
     constexpr int row = manner<G>::row;
-    vec16 v[U] = {}; /* else what they held before is kept across the loads, in local memory */
+    /* Cleared: otherwise the compiler keeps their previous contents across the loads. */
+    vec16 v[U] = {};
     GSHMEM_UNROLL
     for (int u = 0; u < U; u++)
         if (u == 0 || u * row < left)
@@ -378,8 +379,8 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
             copy_batch<D, local_side::aligned, U>(dest, source, 16 * row, 0);
             return;
         }
-        /* Each address takes the place of the one before, and size is enough for the step: what is
-         * worked out beside them takes registers. */
+        /* Each address takes the place of the one before, and size is enough for the step: anything
+         * computed beside them takes registers. */
         vec16 v[U];
         load_batch<D, local_side::aligned, U>(v, source, 16 * row, 0);
         left -= (int)(U * pinned(size));
@@ -398,8 +399,8 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
     }
 }
 
-/* At most 32 GiB in whole vectors, both sides aligned, by whole rows of threads: what most copies
- * are. */
+/* At most 32 GiB in whole vectors, both sides aligned, by whole rows of threads: this covers most
+ * copies. */
 template <direction D, class G>
 __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
@@ -552,7 +553,7 @@ __device__ __forceinline__ void copy_word(void *dest_address, const void *source
         move_one<D, uint32_t>(dest, source);
 }
 
-/* Whatever the bytes and the group. has_words: as for copy_ragged. */
+/* Copies any number of bytes, by any group. has_words: as for copy_ragged. */
 template <direction D, bool has_words, class G>
 __device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *source,
                                               size_t bytes)

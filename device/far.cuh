@@ -4,7 +4,7 @@
  * name, for reports. A group's call synchronises before and after, like the near one. What a route
  * does is out of line, so that the near paths stay small.
  *
- * Today one route leads to far PEs, the ring (ring.cuh). A second one is told apart here, by
+ * Today one route leads to far PEs, the ring (ring.cuh). A second one would be chosen here, by
  * route_of(c, pe) (address.cuh); fence and quiet go to all routes. */
 #ifndef GSHMEM_FAR_CUH
 #define GSHMEM_FAR_CUH

@@ -82,7 +82,7 @@ template <class G> __device__ __forceinline__ void finish_put_signal(G g, const 
     }
 }
 
-/* Whatever the peer, the group and the bytes, as put_general. */
+/* For any peer, group and number of bytes, as put_general. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
 __device__ GSHMEM_APART void put_signal_general(const C &c, void *dest, const void *source,
                                                 size_t bytes, uint64_t *sig_addr, uint64_t signal,

@@ -29,10 +29,10 @@ namespace detail
  * and looking around is cheap. */
 constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
 
-/* What a wait carries from one look around to the next: when it began, by the clock at the first
- * one, and in the low bits how many there were. Only one in this many reads the abort word, which
- * lies in host memory: if all threads of a grid wait, their reads of it delay each other by
- * milliseconds, during which none of them polls its own word. */
+/* What a wait keeps from one check to the next: when it began, by the clock at the first one, and
+ * in the low bits how many there were. Only one in this many reads the abort word, which lies in
+ * host memory: if all threads of a grid wait, their reads of it delay each other by milliseconds,
+ * during which none of them polls its own word. */
 constexpr uint64_t abort_bits = 63;
 
 /* Does not return when the job is ending or the time limit has passed. */

@@ -18,7 +18,8 @@ enum gsh_memory_kind { GSH_MEMORY_HOST, GSH_MEMORY_CUDA };
 
 /* A subscriber to changes of this PE's own physical memory: of what the heap grows and shrinks by,
  * each part from where the last one ends, and of memory that the program lends, which lies apart
- * from that. Subscribers hear in order that memory has come, and in reverse order that it goes. */
+ * from that. Subscribers are told in order that memory was added, and in reverse order that it is
+ * removed. */
 struct gsh_heap_events {
     /* [off, off + bytes) has come, at address `memory`. All PEs are told in step, so the bootstrap
      * may be used. When it fails on any PE the memory goes again on all, and the subscribers after

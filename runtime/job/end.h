@@ -7,7 +7,8 @@
 
 struct gsh_instance;
 
-/* Ends the job: one line "gshmem: PE n: <message>", tells the other PEs, exits with status. */
+/* Ends the job: prints one line "gshmem: PE n: <message>", informs the other PEs, and exits with
+ * status. */
 void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
 /* The same without a line of its own; text is for the launcher. pe may be half-built. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One PE's state, members in order of construction. Visible to runtime/ only; other directories get
- * what they need as arguments. Which PE a thread speaks for is binding.h's. */
+ * what they need as arguments. Which PE a thread acts for is binding.h's. */
 #ifndef GSH_INSTANCE_H
 #define GSH_INSTANCE_H
 
