@@ -409,7 +409,8 @@ def items(root):
                     whole, at = whole + '  ' + behind[1], behind.end()
                 if found['define'] and re.search(r'\{\s*\\', whole):  # an initialiser, for which its name is enough
                     whole = f'#define {found["macro"]} ...'
-                whole = re.sub(r'\s*\\\n\s*| {2,}', ' ', whole) if found['define'] else whole
+                if found['define'] and whole.count('\n') < 4:  # else a table, which keeps its lines
+                    whole = re.sub(r'\s*\\\n\s*| {2,}', ' ', whole)
                 for name in re.findall(r'\b(GSHMEMX?_\w+) *(?:=|,|\})', whole) if found['enum'] else \
                         [found['name'] or found['macro']]:
                     yield name, whole, contract, header.replace('.in', '')
