@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where things are: from a symmetric address to the same object on a peer. In checking builds
- * (GSHMEM_CHECKS) each address and PE is looked at first. */
+ * Where things are: from a symmetric address to the same object on a peer. Checking builds
+ * (GSHMEM_CHECKS) check each address and PE first. */
 #ifndef GSHMEM_ADDRESS_CUH
 #define GSHMEM_ADDRESS_CUH
 
@@ -17,8 +17,8 @@ namespace detail
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-/* The run: consecutive PEs, mapped in consecutive slots; the usual peer is one of it. pe's number
- * there is below run_n then. */
+/* The run: consecutive PEs mapped in consecutive slots; most peers belong to it. For those, pe's
+ * number in the run is below run_n. */
 template <class C> __device__ __forceinline__ uint32_t number_in_run(const C &c, int pe)
 {
     return (uint32_t)pe - (uint32_t)state_of(c).run_first_pe;
@@ -42,8 +42,8 @@ template <class C> __device__ __forceinline__ gsh_peer_route look_up_route(const
     return bit_cast<gsh_peer_route>(both);
 }
 
-/* pe is in range. The run's slot is computed whether it counts or not: its constants would
- * otherwise be loaded only after the question. */
+/* pe is in range. The run's slot is computed unconditionally; otherwise its constants would be
+ * loaded only after the branch. */
 template <class C> __device__ __forceinline__ gsh_peer_route route_of(const C &c, int pe)
 {
     uint32_t number = number_in_run(c, pe);
@@ -118,8 +118,8 @@ template <class C> __device__ __forceinline__ bool has_far(const C &c)
     return may_be_far && __builtin_expect(state_of(c).rings != 0, 0);
 }
 
-/* Where the two routes part: near(mapped address) when pe is mapped, else far(). For a peer of the
- * run, the usual case, that costs nothing beyond the look for its slot. */
+/* Chooses the route: calls near(mapped address) if pe is mapped, else far(). For a peer of the run,
+ * the usual case, that costs nothing beyond the look for its slot. */
 template <class T, class Near, class Far, class C>
 __device__ __forceinline__ auto route(const C &c, T *symmetric, int pe, Near near, Far far)
 {
@@ -140,10 +140,10 @@ __device__ __forceinline__ auto route(const C &c, T *symmetric, int pe, Near nea
 }
 
 /* The same for a near of an instruction or two: for a peer of the run the address costs two
- * instructions, which a loop over words of one peer makes once. All other peers are elsewhere's,
- * which is out of line, is called directly, takes route() and calls what is far out_of_line: around
- * a call through a pointer the compiler keeps 16 registers at most, and has fewer left for the
- * caller's own parameters, which a loop then loads anew in each turn. */
+ * instructions, which a loop over words of one peer makes once. Every other peer goes to
+ * `elsewhere`, which is out of line and called directly; it uses route() and calls the far part
+ * through out_of_line: around a call through a pointer the compiler keeps 16 registers at most, and
+ * has fewer left for the caller's own parameters, which a loop then reloads in each iteration. */
 template <class T, class Near, class Elsewhere, class C>
 __device__ __forceinline__ auto route_word(const C &c, T *symmetric, int pe, Near near,
                                            Elsewhere elsewhere)

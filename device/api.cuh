@@ -20,7 +20,7 @@
 #include "gshmem/types.h"
 #include "gshmem/version.h"
 
-/* Each unit has its own, because each unit has its own state block. */
+/* Each unit has its own, because each unit has its own constant block. */
 #define GSHMEM_HD static inline __host__ __device__
 #define GSHMEM_D  static inline __device__
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of api.cuh, which includes it for the default context and for others: put, get and their
- * kin, by type, by element size and by bytes, for a thread [hd], a warp and a block. CALL in a name
- * below is the word in the public name, OP the template, E the element. */
+ * Part of api.cuh, which includes it for the default context and for others: put, get and related
+ * calls, by type, by element size and by bytes, for a thread [hd], a warp and a block. CALL in a
+ * name below is the word in the public name, OP the template, E the element. */
 
 /* ---- remote memory access by type ------------------------------------------------------------ */
 

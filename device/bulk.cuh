@@ -60,8 +60,8 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* Of no other block of any kernel, so that what an earlier one left in the memory is not taken for
- * this one's. */
+/* A key that no other block of any kernel has, so that values left in the memory by an earlier
+ * block are not mistaken for this one's. */
 __device__ __forceinline__ uint64_t block_key()
 {
     uint64_t grid;
@@ -222,7 +222,7 @@ __device__ __forceinline__ bool bulk_copy(uint32_t rank, uint32_t size, char *de
     arena *a = own_arena();
     uint32_t is_mine = rank == 0 && take_arena(a);
     /* The warp's stores and what its threads saw: before rank 0's proxy fence. Lanes that a block's
-     * last warp has not got count as ended. */
+     * last warp does not have count as ended. */
     if (size > 1)
         is_mine = __shfl_sync(0xffffffffu, is_mine, 0);
     if (!is_mine)
@@ -245,11 +245,12 @@ __device__ __forceinline__ bool bulk_copy(uint32_t, uint32_t, char *, const char
 
 } // namespace detail
 
-/* Lends shared memory of the calling block to the library, until the block takes it back, for large
- * copies of its threads and warps: with 64 KiB one thread reaches nearly what a multiprocessor can.
- * All threads of the block call it, while none is in another call of the library; the last call
- * before the block ends is take_back_shared. shared is aligned to 128, bytes is at least 128 and
- * below 256 KiB. It does nothing where there is no engine. */
+/* Lends shared memory of the calling block to the library for large copies by its threads and
+ * warps, until the block takes it back. With 64 KiB a single thread reaches nearly the bandwidth of
+ * a whole multiprocessor. All threads of the block must call it, while none of them is inside
+ * another gshmem call, and must call take_back_shared before the block ends. shared is aligned to
+ * 128, bytes is at least 128 and below 256 KiB. On devices without the bulk-copy engine it has no
+ * effect. */
 __device__ __forceinline__ void lend_shared(void *shared, size_t bytes)
 {
 #if defined(GSHMEM_HAS_BULK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the calls work on: a context, which is a PE's state and a number. This unit's own copy of
- * the state is the default one's. Failures go through report(), which tells the host and does not
- * come back. */
+ * the state is the default one's. Failures go through report(), which informs the host and does not
+ * return. */
 #ifndef GSHMEM_CONTEXT_CUH
 #define GSHMEM_CONTEXT_CUH
 
@@ -11,7 +11,7 @@
 extern "C" void gshmemx_module_register(struct gsh_module *module);
 extern "C" void gshmemx_module_unregister(struct gsh_module *module);
 
-/* ---- the state block ------------------------------------------------------------------------- */
+/* ---- the constant block ---------------------------------------------------------------------- */
 
 #if defined(__CUDACC__)
 /* Filled at device set-up; found by this name in modules loaded through the driver. Every
@@ -84,7 +84,7 @@ namespace detail
 {
 
 #if defined(__CUDACC__) && defined(GSHMEM_SHARED_DEVICE) && !defined(GSHMEM_LIBRARY_KERNELS)
-/* Not inlined, since it stands in front of every access to the state. */
+/* Not inlined, since it precedes every access to the state. */
 __device__ __noinline__ inline const gsh_state *state_of_this_part()
 {
     const uint8_t *part_of_sm = reinterpret_cast<const uint8_t *>(gshmem_state_block.part_of_sm);
@@ -224,7 +224,7 @@ template <class C> __device__ __forceinline__ gsh_control *control_of(const C &c
 
 /* ---- calls that are not inlined -------------------------------------------------------------- */
 
-/* The same function, about which the compiler knows nothing. */
+/* The same function, hidden from the optimiser. */
 template <class F> __device__ __forceinline__ F *unknown(F *f)
 {
 #if defined(__CUDACC__)
@@ -297,7 +297,7 @@ template <auto f, class... A> inline auto out_of_line(const context &c, A... a)
 
 constexpr uint64_t host_time_to_act_ns = 10000000000u;
 
-/* The job is ending: stands still until the host ends it; if it does not, stops this device. */
+/* The job is ending: waits until the host ends it; if it does not, stops this device. */
 __device__ __noinline__ inline void await_end()
 {
 #if !defined(__CUDACC__)
@@ -316,8 +316,8 @@ __device__ __noinline__ inline void await_end()
 #endif
 }
 
-/* What a report says (state.h); call is the public name. Handed over by address: registers that
- * what is called takes would be taken from every kernel with a wait. */
+/* What a report says (state.h); call is the public name. Passed by address: registers used by the
+ * callee would otherwise count against every kernel with a wait. */
 struct trouble {
     uint32_t kind;
     int32_t pe;
@@ -326,8 +326,8 @@ struct trouble {
     uint64_t address, expected, seen, bytes;
 };
 
-/* Tells the host what went wrong (state.h has the protocol) and does not come back. The first
- * report of a PE counts. */
+/* Tells the host what went wrong (state.h has the protocol) and does not return. The first report
+ * of a PE counts. */
 template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const trouble *t)
 {
     gsh_report *r = &control_of(c)->report;

@@ -3,8 +3,8 @@
  * synchronising: callers do that. The remote side is always accessed 16 aligned bytes at a time,
  * since the link is the bottleneck; the local side by 16 bytes where it is aligned alike, else by
  * the words its alignment allows. Enough of them are in flight to cover the latency. What does not
- * fill 16 bytes at the two ends ("edges") goes by small accesses. Large copies of a thread or a
- * warp go by the bulk-copy engine where the sides are aligned alike (bulk.cuh). */
+ * fill 16 bytes at the two ends ("edges") is moved by small accesses. Large copies by a thread or a
+ * warp use the bulk-copy engine where the sides are aligned alike (bulk.cuh). */
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
 
@@ -95,15 +95,15 @@ __device__ __forceinline__ void store_local(char *p, vec16 v, unsigned shift)
     }
 }
 
-/* ---- what suits whom ------------------------------------------------------------------------- */
+/* ---- constants for each kind of group -------------------------------------------------------- */
 
-/* For each kind of group, measured on one H200 link. in_flight: vectors in flight for each thread.
- * A warp's put gains from 4 to 8 by 1.7 times; a block has enough with 4, which leaves room for the
- * caller's registers; but long gets of aligned data go by 8, which takes 1 MiB of four blocks from
- * 8.3 to 7.35 us (puts gain nothing). at_once: this many vectors for each thread are copied without
- * a call. row: this many threads access vectors that lie side by side; what each has in flight is
- * then one row apart, a constant, and its address takes no instruction. bulk_from: bytes from which
- * the engine is faster. */
+/* For each kind of group, from measurements (perftest/results/h200-constants.md). in_flight:
+ * vectors in flight for each thread. A warp's put needs 8; a block has enough with 4, which leaves
+ * room for the caller's registers. long_in_flight: the same for long copies of aligned data, where
+ * a block's gets need 8. at_once: this many vectors for each thread are copied without a call. row:
+ * this many threads access vectors that lie side by side; those that each thread has in flight are
+ * then one row apart, a constant, so their addresses take no instruction. bulk_from: bytes from
+ * which the bulk-copy engine is faster. */
 template <class G> struct manner;
 template <> struct manner<group_thread> {
     static constexpr int in_flight = 8, at_once = 4, row = 1;
@@ -143,7 +143,7 @@ __device__ __forceinline__ void store_vector(char *dest, vec16 v, unsigned shift
         store_local<N>(dest, v, shift);
 }
 
-/* U vectors that are step bytes apart. The addresses run instead of being indexed: on a GPU an
+/* U vectors that are step bytes apart. The addresses are incremented, not indexed: on a GPU an
  * address takes two registers. */
 template <direction D, local_side N, int U>
 __device__ __forceinline__ void load_batch(vec16 *v, const char *source, size_t step,
@@ -180,8 +180,8 @@ __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_
 constexpr int words_in_flight = 4;
 template <direction D> constexpr int bytes_in_flight = D == direction::put ? 2 : 3;
 
-/* A copy that is not of whole vectors on both sides, in the caller's local memory: so that what one
- * of its parts takes in registers is not kept there beside the other's. */
+/* A copy that is not of whole vectors on both sides, in the caller's local memory: so that
+ * registers used by one of its parts are not held while the other runs. */
 struct ragged_copy {
     char *dest;
     const char *source;
@@ -193,8 +193,8 @@ struct ragged_copy {
 };
 
 /* The vectors, U in flight for each thread: rank, rank + size and so on. All loads of a turn come
- * first. Addresses and counts run, pinned: worked out before the loop, as the compiler would, each
- * takes registers for itself. */
+ * first. Addresses and counts are incremented and pinned: if the compiler precomputed them before
+ * the loop, each would need its own registers. */
 template <direction D, local_side N, int U>
 __device__ __noinline__ void copy_body(const ragged_copy *r)
 {
@@ -204,7 +204,9 @@ __device__ __noinline__ void copy_body(const ragged_copy *r)
     ptrdiff_t left = (ptrdiff_t)(r->nvectors - rank);
     GSHMEM_NO_UNROLL
     while (left > 0) {
-        vec16 v[U] = {}; /* else what they held before is kept across the loads, in local memory */
+        /* Cleared: otherwise the compiler keeps their previous contents across the loads, in local
+         * memory. */
+        vec16 v[U] = {};
         uint32_t now = left < U * (ptrdiff_t)size ? (uint32_t)left : U * size, n = now;
         GSHMEM_UNROLL
         for (int u = 0; u < U; u++) {
@@ -349,7 +351,8 @@ template <direction D, class G, int U>
 __device__ __forceinline__ void copy_few(int left, char *dest, const char *source)
 {
     constexpr int row = manner<G>::row;
-    vec16 v[U] = {}; /* else what they held before is kept across the loads, in local memory */
+    /* Cleared: otherwise the compiler keeps their previous contents across the loads. */
+    vec16 v[U] = {};
     GSHMEM_UNROLL
     for (int u = 0; u < U; u++)
         if (u == 0 || u * row < left)
@@ -376,8 +379,8 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
             copy_batch<D, local_side::aligned, U>(dest, source, 16 * row, 0);
             return;
         }
-        /* Each address takes the place of the one before, and size is enough for the step: what is
-         * worked out beside them takes registers. */
+        /* Each address takes the place of the one before, and size is enough for the step: anything
+         * computed beside them takes registers. */
         vec16 v[U];
         load_batch<D, local_side::aligned, U>(v, source, 16 * row, 0);
         left -= (int)(U * pinned(size));
@@ -396,8 +399,8 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
     }
 }
 
-/* At most 32 GiB in whole vectors, both sides aligned, by whole rows of threads: what most copies
- * are. */
+/* At most 32 GiB in whole vectors, both sides aligned, by whole rows of threads: this covers most
+ * copies. */
 template <direction D, class G>
 __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
@@ -506,8 +509,8 @@ __device__ __forceinline__ bool copy_few_vectors(place at, char *dest, const cha
     return true;
 }
 
-/* Any number of them. around is called with what calls the function that copies many: it can put
- * into memory what its caller would have to keep in registers meanwhile. */
+/* Any number of them. `around` receives a callable that calls the function for large copies, so
+ * that it can spill to memory what its caller would otherwise keep in registers meanwhile. */
 template <direction D, class G, class Around>
 __device__ __forceinline__ void
 copy_vectors(place at, void *dest_address, const void *source_address, size_t bytes, Around around)
@@ -550,7 +553,7 @@ __device__ __forceinline__ void copy_word(void *dest_address, const void *source
         move_one<D, uint32_t>(dest, source);
 }
 
-/* Whatever the bytes and the group. has_words: as for copy_ragged. */
+/* Copies any number of bytes, by any group. has_words: as for copy_ragged. */
 template <direction D, bool has_words, class G>
 __device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *source,
                                               size_t bytes)

@@ -4,7 +4,7 @@
  * name, for reports. A group's call synchronises before and after, like the near one. What a route
  * does is out of line, so that the near paths stay small.
  *
- * Today one route leads to far PEs, the ring (ring.cuh). A second one is told apart here, by
+ * Today one route leads to far PEs, the ring (ring.cuh). A second one would be chosen here, by
  * route_of(c, pe) (address.cuh); fence and quiet go to all routes. */
 #ifndef GSHMEM_FAR_CUH
 #define GSHMEM_FAR_CUH
@@ -24,7 +24,7 @@ __device__ __forceinline__ void far_put(const C &c, G g, void *dest, const void 
     ring_put(c, g, dest, source, bytes, pe, is_blocking, call);
 }
 
-/* Blocking: the data is there. */
+/* Blocking: the data are there. */
 template <class G, class C>
 __device__ __forceinline__ void far_get(const C &c, G g, void *dest, const void *source,
                                         size_t bytes, int pe, bool is_blocking, const char *call)
@@ -92,7 +92,8 @@ far_put_signal(const C &c, G g, void *dest, const void *source, size_t bytes, ui
     ring_put_signal(c, g, dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking, call);
 }
 
-/* The far part of fence: the one of the near part comes on top, before or after. Some peer is far.
+/* The far part of fence. The caller issues the near part's fence as well, before or after. Some
+ * peer is far.
  */
 template <class C> __device__ __forceinline__ void far_fence(const C &c)
 {

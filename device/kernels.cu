@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(1024)
         block.sync();
     }
     if (a.signal != 0 && block.rank() == 0) {
-        /* Serves "signal seen implies that the data is seen": the block's own, and what the stream
+        /* Serves "signal seen implies that the data are seen": the block's own, and what the stream
          * has done before. */
         fence_release();
         send_signal(pointer<uint64_t>(a.signal), a.value, (int)a.op);

@@ -256,7 +256,7 @@ __device__ __forceinline__ void fence_gpu()
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
 }
 
-/* The first half of fence_acq_rel alone: for a relaxed store or atomic that tells others. */
+/* The first half of fence_acq_rel alone: for a relaxed store or atomic that notifies others. */
 __device__ __forceinline__ void fence_release()
 {
 #if defined(GSHMEM_HAS_HALF_FENCES)

@@ -218,7 +218,7 @@ inline void store_relaxed_words(words2 *p, words2 v)
     store_relaxed_word(&p->high, v.high);
 }
 
-/* Release: costs nothing here, and tells the thread sanitizer what the hardware does anyway. */
+/* Release: costs nothing here, and shows the thread sanitizer what the hardware does anyway. */
 inline void publish_words(words2 *p, words2 v)
 {
     __atomic_store_n(&p->low, v.low, __ATOMIC_RELEASE);

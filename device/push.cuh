@@ -8,9 +8,9 @@
  * threads that reserve together have all their turns before. A cell's turn needs only that holders
  * of lower tickets go on, and an answer only the proxy. Threads of a warp may be made to wait for
  * each other after any branch; so one warp never has reservations in two rings that are not written
- * yet, and takes the turns of several rings in the order of the rings (ask). Threads that come here
- * apart from each other wait for nothing but what the others will do on their own, which GPUs
- * promise since compute capability 7.0. */
+ * yet, and takes the turns of several rings in the order of the rings (ask). Threads that arrive
+ * separately wait only for what the others do on their own; GPUs guarantee that progress since
+ * compute capability 7.0. */
 #ifndef GSHMEM_PUSH_CUH
 #define GSHMEM_PUSH_CUH
 

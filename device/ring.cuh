@@ -232,7 +232,7 @@ __device__ __forceinline__ void ring_put(const C &c, G g, void *dest, const void
     g.sync();
 }
 
-/* Blocking: the data is there. */
+/* Blocking: the data are there. */
 template <class G, class C>
 __device__ __forceinline__ void ring_get(const C &c, G g, void *dest, const void *source,
                                          size_t bytes, int pe, bool is_blocking, const char *call)

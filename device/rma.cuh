@@ -23,7 +23,7 @@ template <size_t size_bytes> struct element {
     unsigned char bytes[size_bytes];
 };
 
-/* What the copies of elements of type T take them for: of long double not each byte is part of the
+/* The type that copies treat elements of type T as: not every byte of a long double is part of its
  * value. */
 template <class T> struct moved {
     typedef T type;
@@ -70,8 +70,8 @@ __device__ GSHMEM_APART void get_general(const C &c, void *dest, const void *sou
 }
 
 /* Whole vectors, to or from a peer of the run. A branch more costs a call 10 ns on a GPU, and what
- * a block of 1024 threads decides after its synchronisation all its warps execute: so the way of
- * vectors has one branch, before it. */
+ * a block of 1024 threads decides after its synchronisation all its warps execute: so the vector
+ * path has a single branch, before the synchronisation. */
 template <class G, class C>
 __device__ __forceinline__ bool is_vector_path(const C &c, G g, const void *dest,
                                                const void *source, size_t bytes, uint32_t number)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Signals: a symmetric uint64_t that tells a PE that data has come. */
+ * Signals: a symmetric uint64_t that tells a PE that data have come. */
 #ifndef GSHMEM_SIGNAL_CUH
 #define GSHMEM_SIGNAL_CUH
 
@@ -21,7 +21,8 @@ __device__ __forceinline__ void check_signal(const C &c, const char *call, const
     check_words(c, call, sig_addr, 1, pe);
 }
 
-/* Pairs with the acquire loads of wait.cuh; relaxed: what is to be seen with it has been fenced. */
+/* Pairs with the acquire loads of wait.cuh; relaxed, because a fence has already ordered the data
+ * before it. */
 __device__ __forceinline__ void send_signal(uint64_t *mapped, uint64_t value, int op)
 {
     if (amo_of_signal(op) == GSH_AMO_ADD)
@@ -54,7 +55,7 @@ __device__ __forceinline__ void store_beside(const void *source, uint64_t *mappe
                         {is_high ? word : signal, is_high ? signal : word});
 }
 
-/* A signal that is sent when the data is stored. */
+/* A signal that is sent when the data are stored. */
 struct pending_signal {
     uint64_t *mapped, value;
     int op;
@@ -71,7 +72,7 @@ template <class F> __device__ __forceinline__ void put_away(pending_signal *s, F
 }
 
 /* When the group has stored: its synchronisation brings all stores before the fence, which serves
- * "signal seen implies that the data is seen". */
+ * "signal seen implies that the data are seen". */
 template <class G> __device__ __forceinline__ void finish_put_signal(G g, const pending_signal &s)
 {
     g.sync();
@@ -81,7 +82,7 @@ template <class G> __device__ __forceinline__ void finish_put_signal(G g, const 
     }
 }
 
-/* Whatever the peer, the group and the bytes, as put_general. */
+/* For any peer, group and number of bytes, as put_general. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
 __device__ GSHMEM_APART void put_signal_general(const C &c, void *dest, const void *source,
                                                 size_t bytes, uint64_t *sig_addr, uint64_t signal,

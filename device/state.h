@@ -19,10 +19,10 @@
 
 /* ---- teams ----------------------------------------------------------------------------------- */
 
-/* Teams live in the team pool, a part of each PE's heap that is divided into units. A handle is the
- * number of a unit, the same on all members, and the team's record stands at that unit of each
- * member's own heap: so there is no table of teams to outgrow. The first units hold the records of
- * the predefined teams, whose other words lie elsewhere in the pool. */
+/* Teams live in the team pool, a part of each PE's heap that is divided into pool units. A handle
+ * is the number of a pool unit, the same on all members, and the team's record stands at that unit
+ * of each member's own heap: so there is no table of teams to outgrow. The first units hold the
+ * records of the predefined teams, whose other words lie elsewhere in the pool. */
 #define GSH_TEAM_UNIT       512u
 #define GSH_TEAM_PREDEFINED 8
 #define GSH_TEAM_MAGIC      0x6d614574u /* "tEam" */
@@ -79,7 +79,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 136, "gsh_team_state is wire"
  * node. All 0 when the team is made. */
 struct gsh_sync_area {
     uint64_t epoch;
-    /* Of collectives on this lane (device/coll/): this PE's kernels alone write them. */
+    /* Of collectives on this lane (device/coll/): only this PE's kernels write them. */
     uint64_t calls;        /* of those whose data carry flags */
     uint64_t n_counted;    /* blocks that have read `calls`, of a call by several */
     uint64_t own_flag;     /* arrivals of this PE's own blocks, in calls by several */
@@ -172,10 +172,10 @@ enum gsh_report_kind {
     /* checks: pe makes another collective, `seen` and not `expected`: see GSH_COLL_SIGNATURE; cmp
      * is 1: with other sizes in bytes */
     GSH_REPORT_COLL_DIFFERS,
-    GSH_REPORT_BAD_CTX,      /* checks: the context, its handle in `seen`, does not exist */
-    GSH_REPORT_BAD_MEMBER,   /* checks: pe is no member of a context's team, of `expected` PEs */
-    GSH_REPORT_BAD_TEAM,     /* of a call on a stream: the team, its handle in `seen`, is no more */
-    GSH_REPORT_LOCK_TIMEOUT, /* set_lock or clear_lock waited as long; address is this PE's node */
+    GSH_REPORT_BAD_CTX,       /* checks: the context, its handle in `seen`, does not exist */
+    GSH_REPORT_BAD_MEMBER,    /* checks: pe is no member of a context's team, of `expected` PEs */
+    GSH_REPORT_BAD_TEAM,      /* of a call on a stream: the team, its handle in `seen`, is gone */
+    GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
 };
 
@@ -209,7 +209,7 @@ struct gsh_alloc_range {
 #define GSH_SYNC_LIMIT_NS(timeout_ns) \
     ((timeout_ns) + ((timeout_ns) > 2000000000u ? (timeout_ns) / 10 : 200000000u))
 
-/* The way from a PE to another one; further ways come behind these. */
+/* The way from a PE to another one; further ways are appended. */
 enum gsh_route {
     GSH_ROUTE_NEAR = 0, /* loads and stores: its heap is mapped */
     GSH_ROUTE_RING = 1, /* requests to the proxy */
@@ -249,7 +249,7 @@ struct gsh_state {
     int32_t run_first_slot;
     int32_t part;             /* of a shared GPU; else 0 */
     uint64_t routes;          /* const struct gsh_peer_route[n_pes], device-readable */
-    uint64_t teams;           /* unit 0 of the team pool in this PE's own heap */
+    uint64_t teams;           /* pool unit 0 of the team pool in this PE's own heap */
     uint64_t control;         /* struct gsh_control of this PE, device-writable */
     uint64_t wait_timeout_ns; /* 0: none */
     uint64_t user_off;        /* the first byte of the heap the user can own */

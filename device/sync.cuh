@@ -70,7 +70,7 @@ __device__ __forceinline__ int member_after(const gsh_team_state &t, int i)
     return member < t.n_pes ? member : member - t.n_pes;
 }
 
-/* All PEs, from the state block alone: no read of device memory before the flags can leave. */
+/* All PEs, from the constant block alone: no read of device memory before the flags can leave. */
 template <class C> __device__ __forceinline__ gsh_team_state world_team(const C &c)
 {
     gsh_team_state t = {};
@@ -81,9 +81,9 @@ template <class C> __device__ __forceinline__ gsh_team_state world_team(const C 
     return t;
 }
 
-/* Those threads of a group that send and wait. writes_late: whether the epoch is written when the
- * flags have come, not while they fly; measured on two H200s: a warp of its own is 0.1 us faster
- * with it, a thread 0.02 and a block's first warp 0.15 us slower. */
+/* The threads of a group that send flags and wait for them. writes_late: whether the epoch is
+ * written when the flags have come, not while they are under way. Only a warp of its own is faster
+ * that way (perftest/results/h200-constants.md). */
 template <class G> struct flag_group {
     typedef group_warp type;
     static constexpr bool is_warp = true, writes_late = false;

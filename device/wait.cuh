@@ -8,8 +8,8 @@
  * - CPU device: the transport completes the data in host memory, as its CPU sees it, before the
  *   proxy carries out the signal by a release on the same word. There is no further step.
  * - CUDA, staged: the proxy's copies into this GPU's memory and the signal's atomic go, in order,
- *   through streams of this GPU, so the data is written by the device that reads it before the word
- *   changes.
+ *   through streams of this GPU, so the data are written by the device that reads it before the
+ *   word changes.
  * A route on which a NIC writes into GPU memory behind the GPU's back, while the signal comes some
  * other way, would have to flush those writes here, after the last look and before the return. */
 #ifndef GSHMEM_WAIT_CUH
@@ -24,15 +24,15 @@ namespace gshmem
 namespace detail
 {
 
-/* Now and then a wait looks around: has its time passed, is the job ending? On a GPU it does so
- * after this many polls that failed, 0.6 ms on an H200; on the CPU device a turn may sleep, and
- * looking around is cheap. */
+/* Now and then a wait checks whether its time limit has passed or the job is ending. On a GPU it
+ * does so after this many polls that failed, 0.6 ms on an H200; on the CPU device a turn may sleep,
+ * and looking around is cheap. */
 constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
 
-/* What a wait carries from one look around to the next: when it began, by the clock at the first
- * one, and in the low bits how many there were. Only one in this many reads the abort word, which
- * lies in host memory: where all threads of a grid wait, their reads of it hold each other up for
- * milliseconds, in which none sees what it waits for. */
+/* What a wait keeps from one check to the next: when it began, by the clock at the first one, and
+ * in the low bits how many there were. Only one in this many reads the abort word, which lies in
+ * host memory: if all threads of a grid wait, their reads of it delay each other by milliseconds,
+ * during which none of them polls its own word. */
 constexpr uint64_t abort_bits = 63;
 
 /* Does not return when the job is ending or the time limit has passed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The largest eigenvalue of a matrix by power iteration, x = A x / |A x|, in one kernel from the
  * first step to the last: each PE has some rows of A; a reduce by the block makes the dot products,
- * a fcollect gives everybody the new x. The host waits once. A is the matrix of Hilbert,
+ * an fcollect gives all PEs the new x. The host waits once. A is the Hilbert matrix,
  * A[i][j] = 1 / (i + j + 1), which need not be stored. */
 #include <gshmem_device.cuh>
 #include <gshmemx.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that the program has by other means and lends to the heap, for all PEs or some of them:
- * it is mapped at the same offset of each one's range, behind the heap's own part, from the end of
- * the range downwards. Each PE knows what it has a part in, and nothing of other PEs' groups. */
+ * Memory that the program obtained by other means and lends to the heap, for all PEs or some of
+ * them: it is mapped at the same offset of each one's range, behind the heap's internal part, from
+ * the end of the range downwards. Each PE knows what it has a part in, and nothing of other PEs'
+ * groups. */
 #ifndef GSH_ALIAS_H
 #define GSH_ALIAS_H
 

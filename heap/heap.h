@@ -26,7 +26,8 @@ struct gsh_heap_members {
 
 /* A subscriber to changes of this PE's own physical memory: of what the heap grows and shrinks by,
  * each part from where the last one ends, and of memory that the program lends, which lies apart
- * from that. Subscribers hear in order that memory has come, and in reverse order that it goes. */
+ * from that. Subscribers are told in order that memory was added, and in reverse order that it is
+ * removed. */
 struct gsh_heap_events {
     /* [off, off + bytes) has come, at address `memory`. All members are told in step, so their
      * bootstrap may be used. When it fails on any of them the memory goes again on all, and the
@@ -114,8 +115,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
  * told as those of gsh_heap_alloc, nothing has changed. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_register(struct gsh_heap *heap, void *ptr, uint64_t bytes,
                                                    void **out);
-/* Collective: what register gave for as many bytes is no more; else GSH_ERR_ARG. On return no PE
- * uses it any more. */
+/* Collective: undoes a registration of this address and size; if there is none, GSH_ERR_ARG. On
+ * return no PE uses it any more. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_unregister(struct gsh_heap *heap, void *ptr,
                                                      uint64_t bytes);
 /* The same among some PEs alone: collective over the ranks of the agreement. Others hear nothing of

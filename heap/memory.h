@@ -85,8 +85,8 @@ struct gsh_memory_ops {
     enum gsh_result (*create)(const struct gsh_memory_options *options, struct gsh_memory **out);
     void (*destroy)(struct gsh_memory **memory); /* all chunks unmapped */
 
-    /* Whether `bytes` more would go beyond what the system has, where committing them would not
-     * itself say so in time. Optional. */
+    /* Whether `bytes` more would exceed what the system has, for kinds where committing them does
+     * not fail in time. Optional. */
     enum gsh_result (*admit)(const struct gsh_memory *memory, uint64_t bytes);
     /* New physical memory for own chunk `chunk`, mapped at addr, readable and writable. Chunks
      * follow one another without gaps. */

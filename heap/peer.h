@@ -8,7 +8,7 @@
 
 #include "heap/memory.h"
 
-/* What a PE tells of a piece of memory that it lends. */
+/* What a PE says about a piece of memory that it lends. */
 struct gsh_piece_wire {
     uint64_t bytes;    /* 0: it has no such piece */
     uint64_t at;       /* as in gsh_piece */

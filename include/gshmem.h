@@ -9,8 +9,8 @@
  * same object on every PE. nelems counts elements, not bytes.
  *
  * Unless stated otherwise, any thread of a PE may make a call after init, and several may make
- * calls at once; of collective calls a PE makes one at a time. dest of a put and source of a get
- * are symmetric. The other side may be any memory that the device can reach, on the heap or not
+ * calls at once, but a PE makes only one collective call at a time. dest of a put and source of a
+ * get are symmetric. The other side may be any memory that the device can reach, on the heap or not
  * (host calls: host or GPU memory). Where PEs are threads of one process, the thread that called
  * init is the PE, and only that thread makes calls for it.
  *
@@ -23,14 +23,15 @@
  *  no such PE, stride, sig_op or cmp; address     always            -DGSHMEM_CHECKS=1
  *  not symmetric; signal, or word of an atomic
  *  or a wait, not aligned
- *  range leaves its allocation                    checking library  both
+ *  range leaves its allocation                    checking build    both
  *
- * A checking library is one built with -Dchecks=true; -DGSHMEM_CHECKS=1 is a flag for files with
- * kernels. Where a mistake is not found, behaviour is undefined.
+ * A checking build is a library built with -Dchecks=true; -DGSHMEM_CHECKS=1 is a flag for files
+ * with kernels. Where a mistake is not found, behaviour is undefined.
  *
- * Memory model. A mapped peer is one reached by loads and stores.
+ * Memory model. The last column shows what the call executes for a near PE, one that is reached by
+ * loads and stores.
  *
- *  call                     what holds on return                                instructions there
+ *  call                     what holds on return                                for a near PE
  *  put, p, get, g           source reusable; for get, data present              weak loads, stores
  *  _nbi                     nothing until quiet                                 the same
  *  fence                    earlier puts and AMOs to each PE are seen before    fence.acq_rel.sys
@@ -66,8 +67,8 @@ extern "C" {
  */
 
 /* Makes the calling process (or thread, under gshmemx_run or gshmemrun --threads) a PE of the job
- * that the launcher started; without a launcher, the only PE. Collective. After it, calls need
- * other PEs only where their contract says collective.
+ * that the launcher started; without a launcher, the only PE. Collective. After init, a call
+ * involves other PEs only if its contract says that it is collective.
  *
  * Where all PEs are certain to use the CPU device (GSHMEM_DEVICE, the program's kernels, or a
  * missing CUDA driver decide that), init sets it up. Otherwise my_pe, n_pes and the teams work at
@@ -75,7 +76,8 @@ extern "C" {
  * collective over all PEs and needs it (malloc, barrier_all and sync_all, also on a stream;
  * gshmemx_device_setup). It is the current CUDA device, or else one chosen by PE number.
  *
- * A process that a PE forks is no PE: it makes no gshmem calls, and ends by exec or _exit.
+ * A process forked by a PE is not a PE: it must make no gshmem calls and must end with exec or
+ * _exit.
  *
  * Ends the process with one line when it fails; gshmemx_init_attr returns an error instead. */
 void gshmem_init(void);
@@ -84,15 +86,16 @@ void gshmem_init(void);
 int gshmem_init_thread(int requested, int *provided);
 /* *provided is the level that init gave. */
 void gshmem_query_thread(int *provided);
-/* *initialized is 1 from init to finalize, else 0; any thread, at any time (OpenSHMEM 1.6). */
+/* *initialized is 1 from init to finalize, else 0. Any thread may call it, at any time (OpenSHMEM
+ * 1.6). */
 void gshmem_query_initialized(int *initialized);
 /* Does nothing; profilers may replace it. */
 void gshmem_pcontrol(int level, ...);
-/* Collective. Waits for this PE's kernels and stream calls, passes a barrier, and gives everything
- * back, memory that was not freed included. The PE may init again. Only the thread that called
- * init may call it; from another thread it prints one line and ends the job. A process that exits
- * before finalize, or a main under gshmemx_run that returns before it, ends the job with one line
- * and a status other than 0, if the job has several PEs. After _exit only the PEs of other
+/* Collective. Waits for this PE's kernels and stream calls, performs a barrier, and releases
+ * everything, including memory that was never freed. The PE may init again. Only the thread that
+ * called init may call it; from another thread it prints one line and ends the job. A process that
+ * exits before finalize, or a main under gshmemx_run that returns before it, ends the job with one
+ * line and a status other than 0, if the job has several PEs. After _exit only the PEs of other
  * processes notice; PEs that are threads of the process end with it, silently and with the status
  * it gives.
  */
@@ -101,8 +104,8 @@ void gshmem_finalize(void);
 /* ---- symmetric heap (9.3): collective over all PEs, with the same arguments -------------------
  */
 
-/* Symmetric memory of `size` bytes, aligned to 512 bytes, with undefined contents (calloc: zeros).
- * No PE returns before all PEs may use it.
+/* Returns symmetric memory of `size` bytes, aligned to 512 bytes, with undefined contents (calloc:
+ * zeros). No PE returns before all PEs may use it.
  *
  * Returns NULL and leaves the heap unchanged if size is 0. Also returns NULL, on all PEs, if they
  * make different calls or give different arguments, or if memory runs out on any of them; PE 0
@@ -115,32 +118,32 @@ void *gshmem_align(size_t alignment, size_t size);
 /* As malloc. hints say what the memory is for (GSHMEM_MALLOC_...), or are 0. An unknown hint is an
  * error. */
 void *gshmem_malloc_with_hints(size_t size, long hints);
-/* A new allocation of `size` bytes that begins with the contents of the one at ptr, as far as the
- * smaller of the two reaches; the old one is freed as by gshmem_free. Returns NULL and leaves ptr
- * allocated if memory runs out. With ptr NULL it is malloc; with size 0 it frees ptr and returns
- * NULL. */
+/* Returns a new allocation of `size` bytes. The contents of the old one, at ptr, are copied up to
+ * the smaller of the two sizes, and the old one is freed as by gshmem_free. Returns NULL and leaves
+ * ptr allocated if memory runs out. With ptr NULL it is malloc; with size 0 it frees ptr and
+ * returns NULL. */
 void *gshmem_realloc(void *ptr, size_t size);
-/* Frees an allocation, after waiting for all PEs and for this PE's outstanding host calls. NULL is
+/* Waits for all PEs and for this PE's outstanding host calls, then frees the allocation. NULL is
  * ignored.
  *
- * Memory behind the last allocation goes back to the device, in the pieces in which it came,
- * except for up to GSHMEM_HEAP_KEEP bytes (4 GiB; on the CPU device at most 64 MiB) that the next
- * allocations will find: taking memory again costs up to milliseconds. */
+ * Memory beyond the last allocation is returned to the device, in the chunks in which it was
+ * obtained, except for up to GSHMEM_HEAP_KEEP bytes (4 GiB; on the CPU device at most 64 MiB) that
+ * the next allocations can use: getting memory again takes up to milliseconds. */
 void gshmem_free(void *ptr);
 
 /* ---- making teams (9.4.3 to 9.4.7): host only, before device set-up as well -------------------
  *
  * The members of a new team are numbered in the order in which the call names them, and its handle
  * is the same on all of them. Teams may overlap. The calls are collective over the parent team,
- * with the same arguments on all of its PEs; one thread of a PE makes teams at a time.
+ * with the same arguments on all of its PEs; only one thread of a PE may make teams at a time.
  *
  * The calls return 0, also on PEs that are not members of the new team and get GSHMEM_TEAM_INVALID.
  * If a call fails, the new team's members get GSHMEM_TEAM_INVALID and an error; if its arguments
  * are wrong, all PEs of the parent do. One PE prints why, and nothing has changed. config: NULL for
- * the defaults. A team takes some 1 KiB of GSHMEM_TEAM_MEMORY and no other memory. */
+ * the defaults. A team takes about 1 KiB of GSHMEM_TEAM_MEMORY and no other memory. */
 
-/* The PEs start, start + stride, ... of the parent, `size` of them. stride may be negative, and 0
- * only for a team of one PE. */
+/* Makes a team of `size` PEs of the parent: start, start + stride, and so on. stride may be
+ * negative, and 0 only for a team of one PE. */
 int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, int size,
                               const gshmem_team_config_t *config, long config_mask,
                               gshmem_team_t *new_team);
@@ -152,8 +155,9 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
                          long yaxis_mask, gshmem_team_t *yaxis_team);
 /* Fills in the fields of config that the mask names. Returns 0 or an error. */
 int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_config_t *config);
-/* Ends the team and its contexts. Collective over the team, whose calls in kernels and on streams
- * must be complete. A predefined team stays, with a message; GSHMEM_TEAM_INVALID is ignored. */
+/* Destroys the team and its contexts. Collective over the team, whose calls in kernels and on
+ * streams must be complete. Destroying a predefined team prints a message and has no other effect;
+ * GSHMEM_TEAM_INVALID is ignored. */
 void gshmem_team_destroy(gshmem_team_t team);
 
 /* ---- making contexts (9.5): host only, before device set-up as well; any thread --------------
@@ -164,23 +168,24 @@ void gshmem_team_destroy(gshmem_team_t team);
  * of other contexts. A barrier's quiet is the default context's. Calls in different contexts are
  * not ordered with each other.
  *
- * What contexts share all the same:
+ * Contexts are not fully independent; they share the following:
  *  - To far PEs, up to GSHMEM_CONTEXTS contexts have a stream of requests of their own. Further
- * ones share one, and a quiet or fence of either then covers both.
- *  - Small messages to one far PE (atomics, puts with a signal, strided puts) are carried out in
- *    order across all contexts. So are all puts where data are staged, or where UCX has no shared
- *    memory that reaches the target.
+ *    ones share one, and a quiet or fence of either then covers both.
+ *  - Small requests to one far PE (atomics, puts with a signal, strided puts) are carried out in
+ *    order, whichever contexts they were issued in. So are all puts where data are staged, or where
+ *    UCX has no shared memory that reaches the target.
  *  - Non-blocking host copies by a GPU to near PEs complete together. */
 
 /* Makes a context on all PEs, or on a team of which this PE is a member. Not collective: contexts
- * of different PEs have nothing to do with each other. options: GSHMEM_CTX_..., ORed; 0 lets any
- * thread use it. Returns 0. If there is no such team or option, or 16383 contexts exist, returns
- * an error and sets *ctx to GSHMEM_CTX_INVALID. */
+ * of different PEs are independent. options: GSHMEM_CTX_..., ORed; 0 lets any thread use it.
+ * Returns 0. If there is no such team or option, or 16383 contexts exist, returns an error and sets
+ * *ctx to GSHMEM_CTX_INVALID. */
 int gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
 int gshmem_team_create_ctx(gshmem_team_t team, long options, gshmem_ctx_t *ctx);
-/* Completes the context as by quiet and ends it. No thread or kernel may still be making a call in
- * it. GSHMEM_CTX_INVALID is ignored; the default context stays, with a message. Contexts that are
- * not destroyed end with their team or in finalize. */
+/* Completes all operations of the context, as quiet does, and destroys it. No thread or kernel may
+ * still be making a call in it. GSHMEM_CTX_INVALID is ignored; destroying the default context
+ * prints a message and has no other effect. Contexts that are not destroyed end with their team or
+ * in finalize. */
 void gshmem_ctx_destroy(gshmem_ctx_t ctx);
 
 #ifdef __cplusplus
@@ -192,43 +197,44 @@ GSHMEM_HD_BEGIN
 /* ---- query (9.1, 9.2) [hd] ---------------------------------------------------------------------
  */
 
-/* This PE's number, and the number of PEs. Before init: -1, and one line on stderr. */
+/* Return this PE's number, and the number of PEs. Before init they return -1 and print one line. */
 int gshmem_my_pe(void);
 int gshmem_n_pes(void);
 /* Return 1 if pe, or its copy of the symmetric object at addr, can be reached from here, else 0. */
 int gshmem_pe_accessible(int pe);
 int gshmem_addr_accessible(const void *addr, int pe);
-/* The version of OpenSHMEM; the library's name, for which name has GSHMEM_MAX_NAME_LEN bytes; and
- * the library's version. They may be called before init. */
+/* Return the version of OpenSHMEM; the library's name (name must have room for GSHMEM_MAX_NAME_LEN
+ * bytes); and the library's version. They may be called before init. */
 void gshmem_info_get_version(int *major, int *minor);
 void gshmem_info_get_name(char *name);
 void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
 /* Ends all PEs with this exit status, from any of them. Does not return. Not collective. */
 void gshmem_global_exit(int status);
-/* The address at which pe's copy of the symmetric object at dest can be loaded and stored from
- * here. NULL if it cannot, if dest is not symmetric, or if there is no such PE. Host code may use
+/* Returns the address at which this PE can load and store pe's copy of the symmetric object at
+ * dest; NULL if it cannot, if dest is not symmetric, or if there is no such PE. Host code may use
  * the address only on the CPU device. */
 void *gshmem_ptr(const void *dest, int pe);
 
 /* ---- teams (9.4) [hd] --------------------------------------------------------------------------
  */
 
-/* This PE's number in the team, and the number of members. -1: this PE is not a member, or there is
- * no such team. */
+/* Return this PE's number in the team, and the number of members; -1 if this PE is not a member, or
+ * if there is no such team. */
 int gshmem_team_my_pe(gshmem_team_t team);
 int gshmem_team_n_pes(gshmem_team_t team);
-/* The number in dest_team of the PE whose number in src_team is src_pe; -1 if there is none. */
+/* Returns the number in dest_team of the PE whose number in src_team is src_pe; -1 if there is
+ * none. */
 int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team);
 /* As gshmem_ptr, for member pe of the team; NULL also if there is no such member. */
 void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
-/* The team on which ctx was made; for the default context the team of all PEs. Returns 0. For
+/* Gets the team on which ctx was made; for the default context, the team of all PEs. Returns 0. For
  * GSHMEM_CTX_INVALID returns an error and sets *team to GSHMEM_TEAM_INVALID. */
 int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
 
 /* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h -
  */
 
-/* Copy `bytes` bytes to (put) or from (get) that PE; 0 bytes do nothing. dest and source may be
+/* Copy `bytes` bytes to (put) or from (get) PE `pe`; 0 bytes do nothing. dest and source may be
  * the same, but must not overlap otherwise. The memory model (gshmem.h) says what holds on
  * return. */
 void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe);
@@ -254,7 +260,7 @@ void gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest, const void *source, 
                               uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
                                   uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-/* This PE's own signal, read atomically. */
+/* Returns this PE's own signal, read atomically. */
 uint64_t gshmem_signal_fetch(const uint64_t *sig_addr);
 /* Waits until this PE's own signal compares with cmp_value as cmp (a GSHMEM_CMP_...) says. Returns
  * the value that ended the wait. */
@@ -269,16 +275,29 @@ void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 /* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------
  */
 
-/* fence orders, quiet completes; the memory model (gshmem.h) says what. Not collective. */
+/* fence orders: each PE sees the puts, atomics and signals that this caller issued to it before the
+ * fence before it sees those issued after. It waits for nothing, and orders nothing between
+ * different PEs.
+ *
+ * quiet completes: when it returns, all puts, atomics and signals that this caller has issued, to
+ * any PE, are visible to every PE, and the dest of each non-blocking get may be read. A quiet is
+ * also a fence.
+ *
+ * The caller is this PE's host code, for host calls, or the calling thread of a kernel. Without ctx
+ * the calls cover the default context, with ctx that context alone. Neither is collective, and
+ * neither tells the target: signal it, or meet it in a barrier. */
 void gshmem_fence(void);
 void gshmem_quiet(void);
 void gshmem_ctx_fence(gshmem_ctx_t ctx);
 void gshmem_ctx_quiet(gshmem_ctx_t ctx);
-/* As quiet for these PEs, by their numbers in the context's team; it may wait for others as well
- * (OpenSHMEM 1.6). */
+/* Like quiet, for the npes PEs listed in target_pes, by their numbers in the context's team; it may
+ * wait for others as well (OpenSHMEM 1.6). */
 void gshmem_pe_quiet(const int *target_pes, size_t npes);
 void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes);
-/* Collective over the team. Host calls meet host calls; calls in kernels meet calls in kernels and
+/* A sync returns when every member of the team has called it; it says nothing about data. A barrier
+ * is a quiet followed by a sync. The _all forms are for the team of all PEs.
+ *
+ * Collective over the team. Host calls meet host calls; calls in kernels meet calls in kernels and
  * on streams. In a kernel one thread of each PE makes the call, or one warp or block in the
  * suffixed forms. Returns 0, or an error if the team is invalid. */
 int gshmem_barrier(gshmem_team_t team);
@@ -292,7 +311,8 @@ void gshmem_sync_all(void);
  * test_lock returns 0, until that PE's clear_lock. In kernels a single thread makes the calls. A PE
  * that waits for a lock polls its own memory. PEs get the lock in the order in which they asked;
  * threads of one PE in any order. Without contention set_lock and clear_lock take one atomic each,
- * on a PE that the library chooses by the lock's place. The words of the long are the library's. */
+ * on a PE that the library chooses by the lock's address. The contents of the long belong to the
+ * library. */
 
 void gshmem_set_lock(long *lock);
 /* Returns 0 if this PE holds the lock now; otherwise another PE, or another thread of this PE,
@@ -304,6 +324,7 @@ void gshmem_clear_lock(long *lock);
 
 GSHMEM_HD_END
 
+/* The name that OpenSHMEM gives gshmem_team_sync. */
 #define gshmem_sync(team) gshmem_team_sync(team)
 
 #include "gshmem/typed.h"

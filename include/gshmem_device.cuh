@@ -15,25 +15,31 @@
  *      gshmemx_NAME_OP_{reduce,reducescatter}_{warp,block,grid}
  *      gshmemx_NAME_sum_{inscan,exscan}_{warp,block,grid}
  *
- *  - the templates behind them, which take the group as an argument (group_thread, group_warp,
- *    group_block):
+ *  - the templates behind them, in namespace gshmem, which take the group as an argument
+ *    (group_thread, group_warp, group_block; collectives also group_grid() and group_blocks):
  *
  *      gshmem::put(gshmem::group_block(), dest, source, nelems, pe);
  *
  * A call by a group behaves as if one thread had made it after the group's own synchronisation.
  * grid means all blocks of a collective launch.
  *
- * Compiles with nvcc (any number of files, with or without -rdc=true) and, for the CPU device, with
- * g++ and clang++; C++17. With -rdc=true, kernels with __launch_bounds__ of more than 512 threads
- * need -maxrregcount=64, and all files the same GSHMEM_ARENA_BYTES.
+ * Compiles as C++17 with nvcc (any number of files, with or without -rdc=true) and, for the CPU
+ * device, with g++ and clang++. With -rdc=true, kernels with __launch_bounds__ of more than 512
+ * threads need -maxrregcount=64, and all files the same GSHMEM_ARENA_BYTES.
  *
- * CUDA allows 48 KiB of static shared memory. A file whose kernels need more than 31.5 KiB of it
- * sets GSHMEM_ARENA_BYTES to less (or 0) before it includes this.
+ * Macros that a file may define before it includes this:
  *
- * Files whose kernels talk to mapped peers only (one NVLink domain) may define GSHMEM_NEAR_ONLY
- * before they include this: their kernels then keep the registers that the route to other peers
- * would take. A call for any other PE ends the job with a report, and barriers and syncs of teams
- * with such a PE must not be used. */
+ *  GSHMEM_ARENA_BYTES      static shared memory for the bulk-copy engine: on compute capability 9.0
+ *                          kernels that put or get by single threads or warps use 16.5 KiB of the
+ *                          48 KiB that CUDA allows. Less, or 0, leaves more to the program
+ *  GSHMEM_CHECKS           1: check each address, range and PE, as gshmem.h says
+ *  GSHMEM_NEAR_ONLY        the kernels talk to near PEs only
+ *  GSHMEM_SHARED_DEVICE    1: PEs may share a GPU (gshmemx_stream_check); in all files of a program
+ *
+ * Files whose kernels talk to near PEs only (one NVLink domain) may define GSHMEM_NEAR_ONLY
+ * before they include this: this saves the registers that the far route would need. A call for any
+ * other PE ends the job with a report, and barriers and syncs of teams with such a PE must not be
+ * used. */
 #ifndef GSHMEM_DEVICE_CUH
 #define GSHMEM_DEVICE_CUH
 

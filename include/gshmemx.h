@@ -19,15 +19,16 @@ extern "C" {
 /* ---- start-up ----------------------------------------------------------------------------------
  */
 
-/* As gshmem_init, in the way that exactly one of the GSHMEMX_INIT_ flags names (0: as
- * gshmem_init). Returns 0, or an error with nothing changed. Initialise attr with
+/* Like gshmem_init, but starts in the way that one of the GSHMEMX_INIT_ flags names (0: as
+ * gshmem_init does). Returns 0, or an error with nothing changed. Initialise attr with
  * GSHMEMX_INIT_ATTR_INITIALIZER: attributes without it are refused. Collective over the PEs of the
  * new job. */
 int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr);
-/* Returns how far init is, one of GSHMEM_STATUS_. May be called at any time. */
+/* Returns the phase that init has reached, one of the GSHMEM_STATUS_ values. May be called at any
+ * time. */
 int gshmemx_init_status(void);
-/* Makes an id and serves its rendezvous in the background, until all PEs have come or the time
- * limit of start-up is over. Call it before init, in one process of the job, and carry the id to
+/* Makes an id and serves its rendezvous in the background, until all PEs have arrived or the time
+ * limit of start-up has passed. Call it before init, in one process of the job, and carry the id to
  * the others. Returns 0 or an error. */
 int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id);
 /* The calls gshmemx_set_attr_... fill in the attributes that init_attr takes with their flag, for
@@ -43,21 +44,23 @@ int gshmemx_set_attr_thread_args(int my_pe, int n_pes, const void *key, gshmemx_
  * program, in n threads, each of which becomes a PE when it calls gshmem_init. No thread may call
  * exit while others run. Returns the first result that is not 0. */
 int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
-/* Returns what an int result means; for the calling thread's latest failure with that result, the
- * reason in full. The text is valid until the thread's next failure. */
+/* Returns what an int result means or, for the calling thread's latest failure with that result,
+ * the reason in full. The text is valid until the thread's next failure. */
 const char *gshmemx_error_string(int error);
 /* From now on this process's messages name calls PREFIX_... and PREFIXx_... instead of gshmem_...
- * and gshmemx_...: for libraries that give the calls other names. At any time; the string stays. */
+ * and gshmemx_...: for libraries that rename the calls. May be called at any time; the string must
+ * stay valid. */
 void gshmemx_call_prefix(const char *prefix);
-/* 1: [addr, addr + bytes) lies inside one live symmetric object, an allocation, a registered
- * buffer, or where they are symmetric the program's globals; else 0. Any thread. */
+/* Returns 1 if [addr, addr + bytes) lies inside one live symmetric object (an allocation, a
+ * registered buffer or, where they are symmetric, the program's globals), else 0. Any thread may
+ * call it. */
 int gshmemx_is_symmetric(const void *addr, size_t bytes);
-/* Fills in the present state of this PE's heap, in bytes; all zeros before device set-up. Returns
- * 0 or an error. */
+/* Fills in the current state of this PE's heap, in bytes; all zeros before device set-up. Returns 0
+ * or an error. */
 int gshmemx_heap_info(gshmemx_heap_info_t *info);
-/* Returns what joins this PE and pe: "self", "thread" (same process), "memory" (host memory),
- * "nvlink" or "pcie"; for a far PE the transport, "ucx" or "loop". NULL if there is no such PE,
- * and before device set-up. */
+/* Returns the route from this PE to pe: "self", "thread" (same process), "memory" (host memory),
+ * "nvlink" or "pcie"; for a far PE the transport, "ucx" or "loop". NULL if there is no such PE, and
+ * before device set-up. */
 const char *gshmemx_route_name(int pe);
 /* Returns the name of the device that this PE's kernels run on: "cpu" or the GPU's name. NULL
  * before device set-up. */
@@ -66,39 +69,40 @@ const char *gshmemx_device_name(void);
 /* ---- memory of the program's own ---------------------------------------------------------------
  */
 
-/* Makes memory that the program has by other means symmetric, without a copy. Returns a second
- * address of the same bytes, which every call and kernel takes like one from gshmem_malloc. buf_ptr
- * stays valid, but is not a symmetric address. Collective over all PEs, with the same size, and
- * with buf_ptr equally far behind the start of a page (GPUs: of 2 MiB) on each; flags is 0. If it
- * fails on any PE, all get NULL, nothing has changed, and PE 0 prints why.
+/* Makes memory that the program obtained by other means symmetric, without copying it. Returns a
+ * second address for the same bytes, which calls and kernels can use like an address from
+ * gshmem_malloc. buf_ptr stays valid, but is not a symmetric address. Collective over all PEs, with
+ * the same size, and with buf_ptr at the same offset within a page (on GPUs: within 2 MiB) on every
+ * PE; flags must be 0. If it fails on any PE, all get NULL, nothing has changed, and PE 0 prints
+ * why.
  *
  * GPUs: memory of cuMemCreate whose handle can be passed on
  * (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, or FABRIC with GSHMEM_HEAP_HANDLE), such as PyTorch's
- * expandable segments; not memory of cudaMalloc. The program may free it while it is registered: it
- * goes when it is unregistered.
+ * expandable segments; not memory of cudaMalloc. The program may free it while it is registered;
+ * the memory itself is released when it is unregistered.
  *
  * CPU device: shared memory of one file, of which the process holds a descriptor open for reading
  * and writing; or private memory. Private pages become shared ones in this call and private again
  * when they are unregistered. During both, no thread may write to them. A page belongs to one
  * buffer. */
 void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags);
-/* Ends what gshmemx_buffer_register_symmetric began; mmap_ptr is what it returned. Collective. It
- * waits for all PEs and for their outstanding host calls; no kernel may still use the memory.
- * finalize does it for what is left. Returns 0, or on all PEs an error. */
+/* Undoes gshmemx_buffer_register_symmetric; mmap_ptr is the address that it returned. Collective.
+ * It waits for all PEs and for their outstanding host calls; no kernel may still use the memory.
+ * finalize unregisters whatever is left. Returns 0, or an error on all PEs. */
 int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size);
 /* Prepares memory that is not symmetric to be the local side of puts and gets: pins host memory for
- * the GPU, and registers it with the network. It changes nothing but speed. Not collective; any
- * thread, after device set-up. Buffers do not overlap. Returns 0 or an error. */
+ * the GPU, and registers it with the network. It affects only speed. Not collective; any thread may
+ * call it after device set-up. Buffers must not overlap. Returns 0 or an error. */
 int gshmemx_buffer_register(void *addr, size_t length);
-/* Call this before freeing the buffer, when no operation on it is outstanding. finalize does it for
- * what is left. */
+/* Call this before freeing the buffer, when no operation on it is outstanding. finalize unregisters
+ * whatever is left. */
 int gshmemx_buffer_unregister(void *addr);
 void gshmemx_buffer_unregister_all(void);
 
 /* ---- teams -------------------------------------------------------------------------------------
  */
 
-/* Makes a team of these PEs, numbered as in the list, which names each PE once. Collective over
+/* Makes a team of these PEs, numbered as in the list, which must name each PE once. Collective over
  * the PEs of the list only, which pass the same list and config; otherwise as the calls that split
  * a team. */
 int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
@@ -119,8 +123,8 @@ int gshmemx_device_setup(void);
  * all run at the same time. Device set-up makes the PE's part current on the calling thread:
  * streams made after that, by threads that have not called cudaSetDevice since, run kernels there.
  * Returns 0 if kernels on `stream` run on this PE's part, or no GPU is shared; else
- * GSHMEMX_ERROR_INVALID_VALUE and prints why. gshmem_launch and gshmemx_collective_launch ask in
- * programs so compiled; <<<>>> does not. */
+ * GSHMEMX_ERROR_INVALID_VALUE and prints why. In programs compiled that way gshmem_launch and
+ * gshmemx_collective_launch make this check; <<<>>> does not. */
 int gshmemx_stream_check(gshmemx_stream_t stream);
 
 /* The constructor in the device headers calls these two; programs do not. */
@@ -140,7 +144,7 @@ int gshmemx_culibrary_finalize(void *culibrary);
 /* ---- on a stream: by bytes ---------------------------------------------------------------------
  */
 
-/* As the calls of gshmem.h without _on_stream, carried out when their turn comes. stream is one of
+/* As the calls of gshmem.h without _on_stream, carried out when their turn comes. stream belongs to
  * this PE's device; NULL is its default stream.
  *
  * On GPUs this PE's side of a copy (source of a put, dest of a get) may be host memory too: any for
@@ -176,8 +180,8 @@ void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
 /* ---- on a stream: typed and sized --------------------------------------------------------------
  */
 
-/* As the typed and sized calls without _on_stream. A g_on_stream returns the value, so it waits for
- * the stream, and alone among these calls cannot be captured. */
+/* Like the typed and sized calls without _on_stream. g_on_stream returns the value, so it waits for
+ * the stream; it is the only one of these calls that cannot be captured. */
 
 #define RMA(NAME, T)                                                                             \
     void gshmemx_##NAME##_p_on_stream(T *dest, T value, int pe, gshmemx_stream_t stream);        \

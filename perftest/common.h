@@ -189,7 +189,7 @@ inline row describe_words(const bench &b, const char *name, int blocks, size_t b
     return r;
 }
 
-/* How many windows of so many bytes the rounds go over in turn, where each is to have bytes of its
+/* How many windows of this many bytes the rounds cycle through, where each is to have bytes of its
  * own: as many as there are rounds, or room. */
 inline int windows_of(const bench &b, const plan &p, size_t bytes)
 {

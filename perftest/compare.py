@@ -5,11 +5,13 @@ faster: the ratio of every row, worst first; the targets met; curves with the ha
 
     compare.py --build=build --pes=2                  # gshmem beside NVSHMEM
     compare.py --load=comparison/comparison.json      # the same report again, without running
+    compare.py --charts=results/NAME.csv --output=../docs/performance    # the charts of a kept table
 
 Writes comparison.json and the charts to --output. Ratios are of times, the first library's to the
 second's: below 1 the first is faster. Exit status 1 when a program failed."""
 
 import argparse
+import csv
 import json
 import pathlib
 import statistics
@@ -160,16 +162,43 @@ def print_targets(judged):
 
 # ---- charts -------------------------------------------------------------------------------------
 
+# What the programs' suffixes stand for.
+NAMES = {"cuda": "gshmem", "cpu": "gshmem on the CPU", "nvshmem": "NVSHMEM"}
+TITLES = {
+    "put": "A put and its quiet", "get": "A get", "put_nbi": "A put_nbi and its quiet",
+    "one": "in one direction, with quiet", "one_stream": "in one direction, without waiting",
+    "both": "in both directions, with quiet", "both_stream": "in both directions, without waiting",
+    "put_signal": "A put with a signal", "put_on_stream": "A put on a stream",
+    "get_on_stream": "A get on a stream", "put_signal_on_stream": "A put with a signal on a stream",
+}
+MODES = {"single": "host waits", "pipelined": "one after another", "graph": "in a graph"}
+
+
+def read_csv(path):
+    """A table of medians that perftest/results/ keeps: a record and its rows."""
+    with open(path, encoding="utf-8") as lines:
+        found = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    numbers = ("blocks", "bytes", "first", "second", "ratio")
+    rows = [{name: float(value) if name in numbers else value for name, value in row.items() if value}
+            for row in found]
+    for row in rows:
+        row.update(blocks=int(row["blocks"]), bytes=int(row["bytes"]))
+        if row["program"] == "bandwidth":
+            moved = row["bytes"] * (2 if row["mode"].startswith("both") else 1) / 1e3
+            row.update(first_gb_per_s=moved / row["first"], second_gb_per_s=moved / row["second"])
+    header = pathlib.Path(path).read_text().split("\n", 1)[0]
+    return {"sides": ["cuda", "nvshmem"], "runs": [{"header": {"device": header}}]}, rows
+
 def curves(record, rows, wanted, by, values):
     """Two curves, the second side's dashed, for each value of the field `by`."""
     out = []
     for index, value in enumerate(values):
         chosen = [r for r in rows if is_about({**wanted, by: value}, r)]
-        text = f"{value} block{'s' * (value > 1)}" if by == "blocks" else value
+        text = f"{value} block{'s' * (value > 1)}" if by == "blocks" else MODES.get(value, value)
         for side, style in (("first", "solid"), ("second", "dashed")):
             field = side + "_gb_per_s" if by == "blocks" else side
             name = record["sides"][0 if side == "first" else 1]
-            out.append({"name": f"{name}, {text}", "line": style,
+            out.append({"name": f"{NAMES.get(name, name)}, {text}", "line": style,
                         "colour": svg.COLOURS[index % len(svg.COLOURS)],
                         "points": [(r["bytes"], r[field]) for r in chosen if field in r]})
     return out
@@ -200,7 +229,7 @@ def make_charts(record, rows):
     groups = ["thread", "warp", "block"]
     for operation in ("put", "get", "put_nbi"):
         wanted = {"program": "latency", "operation": [operation]}
-        add(f"latency-{operation}.svg", f"{operation} latency", "us",
+        add(f"latency-{operation}.svg", f"{TITLES[operation]}: time by size", "µs",
             curves(record, rows, wanted, "group", groups),
             [limit("limit of one multiprocessor", latency_limit(operation[:3], sizes))])
     for operation, table in (("put", targets.STORE_GB_PER_S), ("get", targets.LOAD_GB_PER_S)):
@@ -212,16 +241,16 @@ def make_charts(record, rows):
                             [(s, factor * table[n]) for s in sizes],
                             svg.COLOURS[i % len(svg.COLOURS)])
                       for i, n in enumerate(counts) if n in table]
-            add(f"bandwidth-{operation}-{mode}.svg", f"{operation} bandwidth, {mode}", "GB/s",
+            add(f"bandwidth-{operation}-{mode}.svg", f"Bandwidth of {operation}s {TITLES[mode]}", "GB/s",
                 curves(record, rows, wanted, "blocks", counts), limits)
     for operation in ("put", "put_signal"):
         wanted = {"program": "ping_pong", "operation": [operation]}
-        add(f"ping_pong-{operation}.svg", f"{operation} ping-pong, round trip", "us",
+        add(f"ping_pong-{operation}.svg", f"{TITLES[operation]}: time there and back, by size", "µs",
             curves(record, rows, wanted, "group", groups),
             [limit("two flights", latency_limit("flag", sizes, 2))])
     engine = [(s, s / targets.COPY_ENGINE_GB_PER_S / 1e3) for s in sizes]
     for operation in ("put", "get", "put_on_stream", "get_on_stream", "put_signal_on_stream"):
-        add(f"host-{operation}.svg", f"host: {operation}", "us",
+        add(f"host-{operation}.svg", f"{TITLES[operation]}, called by the host: time by size", "µs",
             curves(record, rows, {"program": "host", "operation": [operation]}, "mode",
                    ["single", "pipelined", "graph"]), [limit("copy engine", engine)])
     return charts
@@ -243,6 +272,7 @@ def parse(arguments):
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one program")
     parser.add_argument("--quick", action="store_true", help="does it work, not how fast it is")
     parser.add_argument("--load", help="report on this comparison.json instead of running")
+    parser.add_argument("--charts", help="draw the charts of this CSV, and nothing else")
     parser.add_argument("rest", nargs="*", help="after --: options of the programs")
     options = parser.parse_args(arguments)
     unknown = [p for p in options.programs if p not in PROGRAMS]
@@ -255,6 +285,12 @@ def parse(arguments):
 
 def main():
     options = parse(sys.argv[1:])
+    if options.charts:
+        output = pathlib.Path(options.output)
+        output.mkdir(parents=True, exist_ok=True)
+        for name, drawn in make_charts(*read_csv(options.charts)).items():
+            (output / name).write_text(drawn)
+        return 0
     if options.load:
         record = json.loads(pathlib.Path(options.load).read_text())
     else:

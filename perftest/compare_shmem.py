@@ -70,7 +70,8 @@ def main():
         ours, theirs = ([p[side][row] for p in passes] for side in ("gshmem", "other"))
         ratio = statistics.median(a / b for a, b in zip(ours, theirs))
         n_slower += ratio > 1
-        print(f"{row[0]:<18} {row[1]:>8} {statistics.median(ours):>11.1f} {statistics.median(theirs):>11.1f} {ratio:>7.2f}")
+        print(f"{row[0]:<18} {row[1]:>8} {statistics.median(ours):>11.1f} {statistics.median(theirs):>11.1f} "
+              f"{ratio:>7.2f}")
     sys.exit(1 if n_slower else 0)
 
 

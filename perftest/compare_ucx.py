@@ -181,7 +181,8 @@ def print_rows(rows):
           "|---|---|---|---|---|---|---|---|---|")
     for r in rows:
         print(f"| {r['network']} | {r['row']} | {r['value']:.3g} | {r['beside']:.3g} | {r['unit']} | "
-              f"{r['ratio']:.2f} | {r['least']:.2f} to {r['most']:.2f} | {r['target']} | {'met' if r['met'] else 'NOT MET'} |")
+              f"{r['ratio']:.2f} | {r['least']:.2f} to {r['most']:.2f} | {r['target']} | "
+              f"{'met' if r['met'] else 'NOT MET'} |")
 
 
 def header(options):

@@ -303,7 +303,7 @@ __global__ void __launch_bounds__(1) bounce(timing t, bool leads, uint64_t *thei
     t.end();
 }
 
-/* In so many pages, for some are nearer than others. */
+/* In this many pages, since some are nearer than others. */
 void measure_flags(bench *b)
 {
     constexpr int n_pages = 8, page_words = 512;

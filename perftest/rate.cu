@@ -79,7 +79,7 @@ uint64_t initial(amo op)
     return op == AND || op == FETCH_AND ? ~(uint64_t)0 : op == FETCH ? 0x5a5a5a5a5a5a5a5a : 0;
 }
 
-/* What a word holds after so many calls. */
+/* What a word holds after this many calls. */
 uint64_t final(amo op, uint64_t calls)
 {
     const uint64_t bits = calls >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << calls) - 1;

@@ -5,7 +5,7 @@ import html
 import math
 
 WIDTH, HEIGHT = 860, 520
-LEFT, RIGHT, TOP, BOTTOM = 70, 230, 46, 56
+LEFT, RIGHT, TOP, BOTTOM = 70, 240, 46, 56
 COLOURS = ["#1f6fb4", "#d1495b", "#2e8b57", "#8e5bb5", "#c77f1a", "#3b3b3b"]
 # The paper goes with the colours, so that a page which decides for itself cannot make text vanish.
 STYLE = """<style>
@@ -41,6 +41,9 @@ class Axis:
         part = (math.log(value, self.base) - self.low) / (self.high - self.low)
         return self.begin + part * (self.end - self.begin)
 
+    def has(self, value):
+        return self.low <= math.log(value, self.base) <= self.high
+
     def ticks(self, most):
         step = max(1, math.ceil((self.high - self.low) / most))
         return [self.base ** i for i in range(self.low, self.high + 1, step)]
@@ -71,7 +74,7 @@ def draw_axes(x, y, y_label):
         out.append(text(LEFT - 8, y.at(tick) + 4, f"{tick:g}", "end"))
     out.append(f'<rect x="{LEFT}" y="{TOP}" width="{right - LEFT}" height="{bottom - TOP}" '
                'fill="none" stroke="#888888"/>')
-    out.append(text((LEFT + right) / 2, HEIGHT - 14, "size of the message"))
+    out.append(text((LEFT + right) / 2, HEIGHT - 14, "bytes moved by one call"))
     middle = (TOP + bottom) / 2
     out.append(text(18, middle, y_label, more=f'transform="rotate(-90 18 {middle})"'))
     return out
@@ -99,9 +102,12 @@ def chart(title, y_label, series):
     measured = [p for s in series if s["line"] != "dotted" for p in s["points"]]
     if not measured:
         return None
-    everything = [p for s in series for p in s["points"]]
-    x = Axis([p[0] for p in everything], 2, LEFT, WIDTH - RIGHT)
-    y = Axis([p[1] for p in everything], 10, HEIGHT - BOTTOM, TOP)
+    # What was measured decides the axes; a limit is drawn as far as it lies within them.
+    x = Axis([p[0] for p in measured], 2, LEFT, WIDTH - RIGHT)
+    y = Axis([p[1] for p in measured], 10, HEIGHT - BOTTOM, TOP)
+    series = [s if s["line"] != "dotted" else
+              {**s, "points": [p for p in s["points"] if x.has(p[0]) and y.has(p[1])]} for s in series]
+    series = [s for s in series if len(s["points"]) > 1]
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
            f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
            STYLE,

@@ -39,7 +39,7 @@ struct gsh_lane_ops {
     enum gsh_result (*amo)(void *context, int amo_op, void *address, size_t word_bytes,
                            uint64_t operand, uint64_t cond, uint64_t *old);
     /* How many of the lane's jobs have ended, of all that were ever started. What they wrote is
-     * then visible to every thread that the caller tells. */
+     * then visible to every thread that the caller notifies. */
     enum gsh_result (*poll)(void *context, enum gsh_lane lane, uint64_t *n_ended);
 };
 

@@ -58,8 +58,8 @@ struct gsh_proxy_options {
     void (*thread_start)(void *context); /* on the proxy's thread, first */
 };
 
-/* Not collective. The transport exists; there are no peers and no thread yet. Why it failed is
- * noted (gsh_note), not logged: the caller says it once for all PEs. So with set_peer. */
+/* Not collective. The transport exists; there are no peers and no thread yet. A failure is recorded
+ * by gsh_note, not logged: the caller reports it once for all PEs. The same holds for set_peer. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options,
                                                   struct gsh_proxy **out);
 /* Stops the thread. Not collective, but no PE may use this one any more. Accepts NULL, half-made.
@@ -93,7 +93,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int 
                                                    gsh_proxy_wait_fn wait, void *context);
 
 /* pe's options.notice is called with the bytes, at most GSH_PROXY_NOTICE_MAX of them, soon. Does
- * not wait, works as far as it can also after a failure, and does not say whether it worked. For
+ * not wait, does as much as it can even after a failure, and does not say whether it worked. For
  * news of the job's end. Any thread, but not under the proxy's lock. */
 #define GSH_PROXY_NOTICE_MAX 1024
 void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t bytes);
@@ -120,7 +120,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *pro
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe,
                                                               uint64_t off);
 
-/* Memory of this PE that is no region, and that many puts and gets will have as their local side:
+/* Memory of this PE that is not a region, and that will be the local side of many puts and gets:
  * prepares it for the network, until it is unpinned. *pin NULL: there was nothing to do. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_pin(struct gsh_proxy *proxy, void *memory,
                                                uint64_t bytes, void **pin);

@@ -43,7 +43,7 @@ struct gsh_request {
 
     /* Set by the submitter; called once, on the thread that progresses the proxy and under its
      * lock, when the request is complete in its own sense (put: the source may be reused; get: the
-     * data is there; quiet: everything before it is seen at its PE). */
+     * data are there; quiet: everything before it is seen at its PE). */
     void (*done)(struct gsh_request *request);
     void *context;
     struct gsh_request *next; /* the proxy's, while it has the request */

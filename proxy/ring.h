@@ -18,7 +18,7 @@
  *   words. What the producer has only been told itself needs no fence: a GPU holds a store back
  *   behind an acquire. C++ does not say so, so the CPU device publishes with release.
  * - cpu_tail: slots before it may be written again. cpu_done: requests before it are complete in
- *   their own sense (put: the source may be reused; get: the data is there; quiet: everything
+ *   their own sense (put: the source may be reused; get: the data are there; quiet: everything
  *   before it in this ring is seen at its PE). Both are written by the proxy with release, never
  *   decrease; kernels read them with acquire.
  * - All requests of one PE's kernels to one target, in one context, go through one ring, so that a

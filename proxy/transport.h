@@ -5,10 +5,10 @@
  * what is said here.
  *
  * Order: put and get are unordered. flush(pe, path) completes when every put to pe on that path
- * that was posted before it is visible at pe to its CPU, and to everything that its CPU then tells;
- * it need not wait for puts on other paths, which are numbers below GSH_TRANSPORT_PATHS. Messages
- * from one PE to one other arrive in the order in which they were sent; they are not ordered with
- * put and get. */
+ * that was posted before it is visible at pe to its CPU, and to everything that its CPU then
+ * notifies; it need not wait for puts on other paths. A path is a number below GSH_TRANSPORT_PATHS.
+ * Messages from one PE to one other arrive in the order in which they were sent; they are not
+ * ordered with put and get. */
 #ifndef GSH_TRANSPORT_H
 #define GSH_TRANSPORT_H
 

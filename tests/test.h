@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a test program needs: CHECK and its kin record a failure and go on, test_result() is what
- * main returns (0 passed, 1 failed), test_skip leaves with 77. Any thread may check. C17, C++17,
- * CUDA (host code). */
+ * What a test program needs: CHECK and related macros record a failure and go on, test_result() is
+ * what main returns (0 passed, 1 failed), test_skip leaves with 77. Any thread may check. C17,
+ * C++17, CUDA (host code). */
 #ifndef GSH_TEST_H
 #define GSH_TEST_H
 

@@ -215,8 +215,7 @@ int main(int argc, char **argv)
     }
     bool is_written = fflush(stdout) == 0;
     if (n_wrong > 0) {
-        fprintf(stderr, "gshmem-info: wrong in the environment: %d variables (see above)\n",
-                n_wrong);
+        fprintf(stderr, "gshmem-info: %d environment variables are wrong (see above)\n", n_wrong);
     }
     return is_written && n_wrong == 0 ? 0 : 1;
 }

@@ -199,9 +199,9 @@ struct gsh_cpu_launch {
     struct gsh_cpu_device *device;
 };
 
-/* Enqueues the kernel on the stream; NULL is the current device's default stream. All blocks run
- * at the same time as far as they need each other: a block that has not been started is started
- * when others spin or take long. */
+/* Enqueues the kernel on the stream; NULL is the current device's default stream. All blocks run at
+ * the same time if they wait for each other: a block that has not been started is started when
+ * others spin or take long. */
 int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *stream);
 
 /* ---- streams and events ---------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stack that code can leave in the middle and come back to. Tells the sanitizers about each
- * switch: to the thread sanitizer a fiber is a thread. The caller decides which one runs when
+ * A stack that code can leave and return to in the middle of a function. Tells the sanitizers about
+ * each switch: to the thread sanitizer a fiber is a thread. The caller decides which one runs when
  * (block.c). */
 #ifndef GSH_FIBER_H
 #define GSH_FIBER_H

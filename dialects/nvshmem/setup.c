@@ -47,7 +47,7 @@ static int fill(unsigned int flags, const nvshmemx_init_attr_t *theirs, gshmemx_
     case NVSHMEMX_INIT_THREAD_PES:
         return refuse("threads become PEs by gshmemx_run or gshmemx_set_attr_thread_args");
     default:
-        return refuse("flags name no way, or several, to start");
+        return refuse("flags must name exactly one way to start");
     }
 }
 

@@ -17,7 +17,8 @@ import sys
 BY_HAND = {"init", "init_thread", "finalize", "barrier", "pcontrol"}
 # Of gshmemx.h, what has nothing to do with OpenSHMEM's programs: GPUs' modules, what kernels for
 # the CPU device need, other ways to start, and what takes a function.
-NOT_OURS = re.compile(r"_on_stream$|module|culibrary|^cpu_|^run$|uniqueid|^set_attr_|^init_attr$|^call_prefix$|^vendor_")
+NOT_OURS = re.compile(r"_on_stream$|module|culibrary|^cpu_|^run$|uniqueid|^set_attr_|^init_attr$|^call_prefix$|"
+                      r"^vendor_")
 PROTOTYPE = re.compile(r"([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?)_(\w+)\s*\(([^()]*)\)\s*;")
 
 

@@ -75,8 +75,8 @@ def heap():
     p.arrow([(b, y + 56), (b, y + 92), (a, y + 92), (a, y + 60)])
     p.text((a + b) / 2, y + 86, '− 1 stride: the array of PE 0', 'middle small')
     p.text(20, 318, 'address on the peer = local address + (slot(pe) − my_slot) × stride', 'mono')
-    p.text(20, 338, 'An allocation has the same offset in every slot. Memory is mapped as the heap grows; the range never '
-           'moves.', 'small')
+    p.text(20, 338, 'An allocation has the same offset in every slot. Memory is mapped as the heap grows; the range '
+           'never moves.', 'small')
     return p.svg()
 
 
@@ -109,7 +109,7 @@ def put():
     p.text(20, 160, 'fence, quiet, a signal or', 'small')
     p.text(20, 176, 'a barrier order the put.', 'small')
     p.text(20, 192, 'Routes without traffic', 'small')
-    p.text(20, 208, 'cost them nothing.', 'small')
+    p.text(20, 208, 'add no cost.', 'small')
     return p.svg()
 
 
@@ -129,7 +129,8 @@ def headline():
     for i, (name, ours, theirs) in enumerate(rows):
         y = 62 + 34 * i
         p.out.append(f'<rect class="theirs" x="{left}" y="{y}" width="{width}" height="22"/>')
-        p.out.append(f'<rect class="ours" x="{left}" y="{y}" width="{max(2, round(width * ours / theirs))}" height="22"/>')
+        mine = max(2, round(width * ours / theirs))
+        p.out.append(f'<rect class="ours" x="{left}" y="{y}" width="{mine}" height="22"/>')
         p.text(left - 10, y + 16, name, 'end')
         p.text(left + width + 8, y + 16, f'{ours:g} of {theirs:g} µs', 'small')
     return p.svg()

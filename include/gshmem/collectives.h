@@ -3,31 +3,31 @@
  * table's names.
  *
  * Collective over the team: all members make the same calls on it in the same order, with the same
- * nelems (except collect), root and types. dest and source are symmetric and do not overlap unless
+ * count (except collect), root and types. dest and source are symmetric and must not overlap unless
  * the call allows it. Calls on different teams may be under way at the same time, from other
- * streams and blocks. Calls on one team may not, unless kernels use its lanes.
+ * streams and blocks. Calls on one team may not, unless kernels use different lanes of it.
  *
  * A member's call must meet calls of the same kind on the other members: host calls meet host calls
  * and calls on a stream; calls in kernels meet calls in kernels made by the same kind of group. In
  * a kernel these calls are made by one thread of each PE. Their forms gshmemx_..._warp, _block and
  * _grid (gshmem_device.cuh) are made by all threads of a warp, of a block, or of all blocks of a
  * collective launch, with the same arguments, and share the work among them. (Barriers differ:
- * those on a stream meet those in kernels. gshmem.h says so.)
+ * those on a stream meet those in kernels.)
  *
  * On return, or when the stream goes on, this PE's dest is complete and its source may be changed.
  * That says nothing about other members' calls or other puts; use a barrier for those. The calls
  * return 0, or an error on all members if the team or root does not exist.
  *
  * Results have the same bits on every PE and in every run with the same team. half and bfloat16 are
- * added up in float and rounded once; a long reduce over several nodes rounds once more for each
+ * summed in float and rounded once; a long reduce over several nodes rounds once more for each
  * node. */
 #ifndef GSHMEM_COLLECTIVES_H
 #define GSHMEM_COLLECTIVES_H
 
 #include "gshmem/types.h"
 
-/* Complex numbers: reductions by sum and prod, in host code, for compilers that have C's complex
- * types. */
+/* The types of complex numbers, in host code, for compilers that have C's. They have reductions by
+ * sum and prod. */
 #if !defined(__CUDACC__) && (defined(__GNUC__) || !defined(__cplusplus))
 #define GSHMEM_HAS_COMPLEX 1
 #if defined(__cplusplus)
@@ -43,6 +43,17 @@ typedef double _Complex gshmem_complexd_t;
 extern "C" {
 #endif
 #if defined(GSHMEM_HAS_COMPLEX)
+/* gshmem_NAME_OP_reduce: dest[i] on every member is the reduction of all members' source[i], for i
+ * below nreduce; dest == source is allowed. gshmem_NAME_OP_reducescatter: dest[i] on member m is
+ * the reduction of all members' source[m * nreduce + i]; dest may be this PE's place in source.
+ *
+ * OP is one of these:
+ *
+ *  sum, prod       all types; complexf and complexd have only these, and only in host code
+ *  min, max        all types but the complex ones
+ *  and, or, xor    bitwise: uchar, ushort, uint, ulong, ulonglong, size, and the types with a width
+ *                  in their names (int8 to int64, uint8 to uint64)
+ */
 #define COMPLEX(NAME, T, OP)                                                               \
     int gshmem_##NAME##_##OP##_reduce(gshmem_team_t team, T *dest, const T *source,        \
                                       size_t nreduce);                                     \
@@ -64,16 +75,16 @@ GSHMEM_HD_BEGIN
  * equal source. */
 int gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source, size_t bytes,
                         int PE_root);
-/* Concatenates all members' sources in the order of the team. Each member gives as many elements
- * as it likes (collect), or all give the same number (fcollect). In fcollect source may be this
- * PE's place in dest. */
+/* Concatenates all members' sources in the order of the team. In collect each member may contribute
+ * a different number of elements; in fcollect all contribute the same number. In fcollect source
+ * may be this PE's place in dest. */
 int gshmem_collectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes);
 int gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes);
-/* Block j of member i's source goes to block i of member j's dest. All blocks have that many
- * bytes, or elements. */
+/* Block j of member i's source goes to block i of member j's dest. The count is the size of one
+ * block, in bytes or elements. */
 int gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source, size_t bytes);
-/* As alltoall, for elements (here bytes) that lie dst apart in dest and sst apart in source, both
- * at least 1. */
+/* Like alltoall, for elements (here bytes) that are dst apart in dest and sst apart in source; both
+ * strides are at least 1. */
 int gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                         ptrdiff_t sst, size_t bytes);
 
@@ -89,9 +100,7 @@ int gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source, ptrd
 GSHMEM_TYPES_RMA(MOVE)
 #undef MOVE
 
-/* gshmem_NAME_OP_reduce: dest[i] on every member is the reduction of all members' source[i]; dest
- * == source is allowed. gshmem_NAME_OP_reducescatter: dest[i] on member m is the reduction of all
- * members' source[m * nreduce + i]; dest may be this PE's place in source. */
+/* As the reductions of complex numbers, for the other types. */
 #define REDUCE(NAME, T, OP)                                                                \
     int gshmem_##NAME##_##OP##_reduce(gshmem_team_t team, T *dest, const T *source,        \
                                       size_t nreduce);                                     \

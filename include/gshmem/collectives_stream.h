@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives on a stream: prototypes stamped from the type table. The contracts of the host calls
- * (gshmem/collectives.h) hold, in the stream's order. The calls may be captured into a graph; each
- * launch of it makes the calls again, and all members launch their graphs in the same order.
+ * (gshmem/collectives.h) hold, in the stream's order. The calls may be captured into a graph. Each
+ * launch of the graph repeats them, so all members must launch their graphs in the same order.
  * Arguments are taken when the call is made. */
 #ifndef GSHMEM_COLLECTIVES_STREAM_H
 #define GSHMEM_COLLECTIVES_STREAM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The generic interfaces of OpenSHMEM 1.5: gshmem_put(dest, source, nelems, pe) and the rest choose
  * the typed call (gshmem/typed.h has the contracts) by what dest, source or ivar points to: with
- * _Generic in C11, by overloads in C++, there in kernels, too. All but the waits and tests take a
- * context in front: gshmem_put(ctx, dest, source, nelems, pe). */
+ * _Generic in C11, by overloads in C++, which exist in kernels as well. All but the waits and tests
+ * also take a context as the first argument: gshmem_put(ctx, dest, source, nelems, pe). */
 #ifndef GSHMEM_GENERIC_H
 #define GSHMEM_GENERIC_H
 
@@ -144,7 +144,7 @@ struct gshmem_no_type {
 };
 #define GSHMEM_CHOOSE(pointer, SET, ARM)      _Generic(*(pointer), struct gshmem_no_type : 0 SET(ARM))
 
-/* With a context in front, which the number of arguments tells: a form for calls of 2, 3, ... */
+/* With a context in front, recognised by the number of arguments: a form for calls of 2, 3, ... */
 #define GSHMEM_PLAIN(CALL, SET, pointer, ...) GSHMEM_CHOOSE(pointer, SET, GSHMEM_ARM_##CALL)
 #define GSHMEM_WITH_CTX(CALL, SET, ctx, pointer, ...) \
     GSHMEM_CHOOSE(pointer, SET, GSHMEM_CTX_ARM_##CALL)

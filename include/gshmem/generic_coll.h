@@ -9,7 +9,7 @@
     GSHMEM_IF_##distinct##logic(M, name, type)
 #define GSHMEM_GENERIC_SEL_ARITH(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
     GSHMEM_IF_##distinct##arith(M, name, type)
-/* The signed integers are there as fixed-width types only: see types.h. */
+/* The signed integers exist as fixed-width types only: see types.h. */
 #define GSHMEM_GENERIC_LOGIC(M)                    \
     GSHMEM_TYPE_TABLE(GSHMEM_GENERIC_SEL_LOGIC, M) \
     M(int8, int8_t) M(int16, int16_t) M(int32, int32_t) M(int64, int64_t)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The types __half and __nv_bfloat16 for kernels compiled for the CPU device, with the conversions
- * and operators of CUDA's: from and to float, double and the integers, arithmetic, comparisons.
- * Each result is rounded once, to nearest even; to integers, towards zero, out of range to the
- * nearest there is, NaN to 0. CUDA's functions on these types are in <cuda_fp16.h> and
+ * The types __half and __nv_bfloat16 for kernels compiled for the CPU device, with CUDA's
+ * conversions and operators: from and to float, double and the integers, arithmetic, comparisons.
+ * Each result is rounded once, to nearest even; conversions to integers truncate; values out of
+ * range saturate, and NaN becomes 0. CUDA's functions on these types are in <cuda_fp16.h> and
  * <cuda_bf16.h>, which the CPU device has, too. C++17. */
 #ifndef GSHMEM_HALF_H
 #define GSHMEM_HALF_H

@@ -35,7 +35,7 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
  * does not fit on the device.
  *
  * gshmemx_collective_launch_query_gridsize: returns the most blocks that such a launch may have.
- * The CPU device says how many its cores run at once; it accepts more, which take turns.
+ * The CPU device returns how many its cores run at once; it accepts more blocks, which take turns.
  *
  * Both take the kernel, or (const void *)kernel written in the call. Where kernels are compiled for
  * the CPU device both are macros that remove the cast, because the types of the kernel's parameters

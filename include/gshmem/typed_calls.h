@@ -4,13 +4,15 @@
  * NAME ranges over the type table's names, BITS over 8 16 32 64 128. */
 
 /* Remote memory access by type (9.5, 9.8). dest of a put and source of a get are symmetric and lie
- * on PE `pe`; the other side is this PE's. nelems counts elements; 0: nothing happens, but a signal
- * is changed.
+ * on PE `pe`; the other side is this PE's. nelems counts elements. With nelems 0 nothing is copied,
+ * but a signal is still changed.
  *
- *  p, g            one value; p returns at once, and the element arrives whole
- *  put, get        nelems elements; the source may be reused, the data of a get are there
- *  put_nbi         source must not change, and
- *  get_nbi         dest must not be read, until quiet
+ *  p               one value; returns at once, and the element arrives whole
+ *  g               returns one value
+ *  put             nelems elements; on return the source may be reused
+ *  get             nelems elements; on return they are in dest
+ *  put_nbi         source must not change until quiet
+ *  get_nbi         dest must not be read until quiet
  *  iput, iget      element i goes from source[i * sst] to dest[i * dst]; strides of at least 1
  *  put_signal      put, then change the signal at sig_addr on the same PE by sig_op; a reader that
  *                  sees the signal sees these data, but not necessarily those of earlier calls
@@ -36,7 +38,7 @@
 GSHMEM_TYPES_RMA(RMA)
 #undef RMA
 
-/* The same by element size; elements need only the alignment of a byte. */
+/* The same by element size; elements need only byte alignment. */
 #define SIZED(BITS, BYTES)                                                                         \
     void GSHMEM_CALL(put##BITS)(GSHMEM_CTX void *dest, const void *source, size_t nelems, int pe); \
     void GSHMEM_CALL(get##BITS)(GSHMEM_CTX void *dest, const void *source, size_t nelems, int pe); \
@@ -102,8 +104,8 @@ GSHMEM_TYPES_AMO_EXT(AMO)
 GSHMEM_TYPES_AMO_BIT(AMO)
 #undef AMO
 
-/* The fetching forms without waiting (9.7.2): the value before is in *fetch, any memory of this PE,
- * after quiet. They may wait all the same. */
+/* Non-blocking forms of the fetching calls (9.7.2): after quiet, *fetch, which may be any memory of
+ * this PE, holds the previous value. A call may nevertheless block. */
 #define FETCH(OP, NAME, T) \
     void GSHMEM_CALL(NAME##_atomic_##OP##_nbi)(GSHMEM_CTX T * fetch, T * dest, T value, int pe);
 #define AMO(NAME, T)                                                                         \

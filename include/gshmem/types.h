@@ -74,7 +74,7 @@ typedef struct CUstream_st *gshmemx_stream_t;
  *   logic     reductions: and or xor
  *   arith     reductions: min max sum prod; scans
  * Every row is an RMA type. A set is chosen by GSHMEM_TYPES_<SET>(M), which calls M(NAME, type).
- * GPUs have no long double: it is there on the host and on the CPU device, in files that nvcc does
+ * GPUs have no long double: it exists on the host and on the CPU device, in files that nvcc does
  * not compile, and not on streams. */
 #if defined(__CUDACC__) && !defined(GSHMEM_HOST_ONLY)
 #define GSHMEM_TYPE_TABLE(R, M) GSHMEM_TYPE_TABLE_GPU(R, M)
@@ -113,14 +113,22 @@ typedef struct CUstream_st *gshmemx_stream_t;
 
 #define GSHMEM_IF_0(M, name, type)
 #define GSHMEM_IF_1(M, name, type) M(name, type)
-#define GSHMEM_SEL_RMA(M, distinct, std, ext, bit, wait, logic, arith, name, type)              M(name, type)
-#define GSHMEM_SEL_DISTINCT(M, distinct, std, ext, bit, wait, logic, arith, name, type)         GSHMEM_IF_##distinct(M, name, type)
-#define GSHMEM_SEL_STD(M, distinct, std, ext, bit, wait, logic, arith, name, type)              GSHMEM_IF_##std(M, name, type)
-#define GSHMEM_SEL_EXT(M, distinct, std, ext, bit, wait, logic, arith, name, type)              GSHMEM_IF_##ext(M, name, type)
-#define GSHMEM_SEL_BIT(M, distinct, std, ext, bit, wait, logic, arith, name, type)              GSHMEM_IF_##bit(M, name, type)
-#define GSHMEM_SEL_WAIT(M, distinct, std, ext, bit, wait, logic, arith, name, type)             GSHMEM_IF_##wait(M, name, type)
-#define GSHMEM_SEL_LOGIC(M, distinct, std, ext, bit, wait, logic, arith, name, type)            GSHMEM_IF_##logic(M, name, type)
-#define GSHMEM_SEL_ARITH(M, distinct, std, ext, bit, wait, logic, arith, name, type)            GSHMEM_IF_##arith(M, name, type)
+#define GSHMEM_SEL_RMA(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    M(name, type)
+#define GSHMEM_SEL_DISTINCT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##distinct(M, name, type)
+#define GSHMEM_SEL_STD(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##std(M, name, type)
+#define GSHMEM_SEL_EXT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##ext(M, name, type)
+#define GSHMEM_SEL_BIT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##bit(M, name, type)
+#define GSHMEM_SEL_WAIT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##wait(M, name, type)
+#define GSHMEM_SEL_LOGIC(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##logic(M, name, type)
+#define GSHMEM_SEL_ARITH(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
+    GSHMEM_IF_##arith(M, name, type)
 
 /* The sets. M(NAME, type) is called once per row. */
 #define GSHMEM_TYPES_RMA(M)      GSHMEM_TYPE_TABLE(GSHMEM_SEL_RMA, M)
@@ -147,13 +155,16 @@ enum {
     GSHMEM_CMP_GE = 5,
 };
 
-/* What memory is for, ORed; see gshmem_malloc_with_hints. */
+/* What the memory is for, ORed, for gshmem_malloc_with_hints: other PEs change it by atomics, or as
+ * signals. */
 #define GSHMEM_MALLOC_ATOMICS_REMOTE 1L
 #define GSHMEM_MALLOC_SIGNAL_REMOTE  2L
 
-/* How a signal is changed. */
+/* How a signal is changed, the sig_op of put_signal and signal_op: it is set to the given value, or
+ * the value is added to it. */
 enum { GSHMEM_SIGNAL_SET = 9, GSHMEM_SIGNAL_ADD = 10 };
 
+/* Levels of thread support, for gshmem_init_thread. They mean what they mean in OpenSHMEM. */
 enum {
     GSHMEM_THREAD_SINGLE = 0,
     GSHMEM_THREAD_FUNNELED = 1,
@@ -161,6 +172,7 @@ enum {
     GSHMEM_THREAD_MULTIPLE = 3,
 };
 
+/* A team, and the teams that exist from the start. */
 typedef int32_t gshmem_team_t;
 #define GSHMEM_TEAM_INVALID ((gshmem_team_t)-1)
 #define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
@@ -169,13 +181,14 @@ typedef int32_t gshmem_team_t;
 #define GSHMEMX_TEAM_NODE ((gshmem_team_t)2) /* the PEs of this host */
 #define GSHMEMX_TEAM_SAME_MYPE_NODE \
     ((gshmem_team_t)3)                           /* those with this PE's number in their node */
-#define GSHMEMX_TEAM_NEAR     ((gshmem_team_t)4) /* the near PEs; the same as SHARED */
+#define GSHMEMX_TEAM_NEAR     ((gshmem_team_t)4) /* the near PEs; the same as TEAM_SHARED */
 #define GSH_TEAM_N_PREDEFINED 5
 
 /* What a team has besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that count;
  * the others keep their defaults. */
 typedef struct {
-    int num_contexts; /* how many the program wants at a time: a wish, not a limit; default 0 */
+    /* How many contexts the program expects to use at once; a hint, not a limit. Default 0. */
+    int num_contexts;
     /* Lanes, 1 to 1024: how many barriers and collectives of the team may be under way at the same
      * time, in blocks of one kernel or on streams. Default 1. */
     int num_lanes;
@@ -184,17 +197,18 @@ typedef struct {
 #define GSHMEMX_TEAM_NUM_LANES   2L
 
 /* A communication context (OpenSHMEM 1.5, 9.5): puts, gets and atomics that are ordered and
- * completed apart from those of other contexts. A value that host code and kernels copy freely. */
+ * completed independently of other contexts. It is a plain value that host code and kernels may
+ * copy. */
 typedef struct gshmem_ctx *gshmem_ctx_t;
 #define GSHMEM_CTX_DEFAULT \
     ((gshmem_ctx_t)0) /* the one that calls without a context use; on all PEs */
 #define GSHMEM_CTX_INVALID ((gshmem_ctx_t)(intptr_t)-1)
-/* Options; each is a promise by the program. */
+/* Options; with each of them the program promises something. */
 #define GSHMEM_CTX_SERIALIZED 1L /* the program's threads use the context one at a time */
 #define GSHMEM_CTX_PRIVATE    2L /* only the thread that makes it uses it */
 #define GSHMEM_CTX_NOSTORE    4L /* quiet and fence are not called on it, except by destroy */
 
-/* gshmemx_init_status. */
+/* What gshmemx_init_status returns. */
 enum {
     GSHMEM_STATUS_NOT_INITIALIZED = 0,
     GSHMEM_STATUS_IS_BOOTSTRAPPED = 1, /* my_pe, n_pes and the teams work */
@@ -213,7 +227,8 @@ enum {
     GSHMEMX_ERROR_INTERNAL = 7,
 };
 
-/* Flags of gshmemx_init_attr; exactly one start-up flag. */
+/* Flags of gshmemx_init_attr. Exactly one of the first three, the start-up flags, or none of them
+ * to start as gshmem_init does. */
 enum {
     GSHMEMX_INIT_THREAD_PES = 1,
     GSHMEMX_INIT_WITH_MPI_COMM = 2,
@@ -227,12 +242,15 @@ enum {
     GSHMEMX_INIT_STATIC_DATA = 256,
 };
 
-/* gshmemx_get_uniqueid fills it in one process; the program carries it to the others. */
+/* A unique id: gshmemx_get_uniqueid fills it in in one process, and the program carries it to the
+ * others. */
 typedef struct {
     int version;
     char internal[124];
 } gshmemx_uniqueid_t;
 
+/* What gshmemx_init_attr needs for each way to start. The gshmemx_set_attr_ calls fill it in; begin
+ * with GSHMEMX_INIT_ATTR_INITIALIZER. */
 typedef struct {
     int version;
     gshmemx_uniqueid_t *id;
@@ -291,17 +309,18 @@ typedef struct {
         GSHMEMX_STRUCT_VERSION(gshmemx_init_attr_t), NULL, GSHMEMX_INIT_ARGS_INITIALIZER \
     }
 
-/* The state of this PE's heap, in bytes. */
+/* The state of this PE's heap, in bytes, as gshmemx_heap_info returns it. */
 typedef struct {
     size_t range;        /* address space reserved: the heap's limit */
     size_t committed;    /* physical memory behind it now */
     size_t used;         /* owned by the user's allocations, alignment included */
     size_t largest_free; /* the largest block malloc could give, growth included */
     size_t high_water;   /* the most that `used` has been so far */
-    size_t overhead;     /* the library's own part */
+    size_t overhead;     /* the internal part, which the library uses */
 } gshmemx_heap_info_t;
 
-#define GSHMEM_MAJOR_VERSION 1 /* of OpenSHMEM */
+/* The version of OpenSHMEM, and the room that gshmem_info_get_name needs. */
+#define GSHMEM_MAJOR_VERSION 1
 #define GSHMEM_MINOR_VERSION 5
 #define GSHMEM_MAX_NAME_LEN  256
 

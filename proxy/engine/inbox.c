@@ -200,7 +200,8 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
     if (m.kind == GSH_MESSAGE_NOTICE || proxy->failure != GSH_OK) {
         return;
     }
-    /* Nothing is sent before it is carried out; then its own answer takes the ack along. */
+    /* No acknowledgement is sent until the message has been carried out; the answer then carries
+     * it. */
     if (proxy->stage.ops != NULL && is_staged(&m)) {
         stage(peer, &m, data, bytes);
         return;

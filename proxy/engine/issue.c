@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a task travels: by the transport's own put and get, or by messages that the target's proxy
- * acts on; when memory is not the host's, its data go by stage. Order is order.c's. */
+ * acts on; when memory is not the host's, its data are staged. Order is order.c's. */
 #include "proxy/engine/issue.h"
 
 #include <string.h>

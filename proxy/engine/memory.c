@@ -17,7 +17,7 @@ static bool has_memory(struct gsh_proxy *proxy)
 {
     if (!proxy->has_memory) {
         gsh_engine_fail(proxy, proxy->options.my_pe, GSH_ERR_STATE, "a request",
-                        "it came before the device was set up");
+                        "the request arrived before device set-up");
     }
     return proxy->has_memory;
 }

@@ -5,8 +5,9 @@
 
 #include "proxy/engine/state.h"
 
-/* Everything that can go on now: rings, transport, queues, acks. How much happened. While nothing
- * does the transport is asked up to n_polls times, at least once. */
+/* Advances everything that can make progress: rings, transport, queues, acknowledgements. Returns
+ * how much happened. While nothing does the transport is asked up to n_polls times, at least
+ * once. */
 unsigned gsh_engine_round(struct gsh_proxy *proxy, unsigned n_polls);
 
 #endif

@@ -55,7 +55,7 @@ struct gsh_task {
 };
 
 /* A PE in one context: each has its own queues and puts, and nothing waits for another's. Messages,
- * staging and what the PE asks of this one are the main one's, that of the default context. */
+ * staging and the peer's own requests belong to the main peer, that of the default context. */
 struct gsh_engine_peer {
     int pe;
     gsh_context ctx;

@@ -24,8 +24,8 @@
  *
  * A sender therefore never overruns a receiver. A sender that waits for a slot holds a buffer
  * already, and a slot that is granted needs nothing further to become free again: no circle of
- * waiting. One peer gets at most three quarters of the buffers, so one that does not answer stops
- * no other.
+ * waiting. One peer gets at most three quarters of the buffers, so a peer that does not answer
+ * cannot stop the others.
  *
  * Where the transport can map the receiver's slots (shared memory), the sender needs no buffer and
  * no put: it waits for the slot first, and copies straight into it.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Staging's state: of the proxy, of each peer, of each piece under way. stage.h tells how it works.
+ * Staging's state: of the proxy, of each peer, of each piece under way. stage.h explains how it
+ * works.
  */
 #ifndef GSH_STAGE_STATE_H
 #define GSH_STAGE_STATE_H

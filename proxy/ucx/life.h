@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which peers are still there: those that have been silent for a while are asked, and are lost when
  * they do not answer, since UCX notices a cut link only when the system does (minutes, over TCP).
- * And taking leave, so that an orderly end is told apart from a death. Time counts only while
+ * And leaving in good order, so that it is distinguished from a death. Time counts only while
  * progress is made: a process that was stopped does not find that all others were silent. */
 #ifndef GSH_UCX_LIFE_H
 #define GSH_UCX_LIFE_H

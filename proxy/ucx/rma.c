@@ -135,7 +135,7 @@ static enum gsh_result carry(bool is_put, struct gsh_ucx_peer *peer, uint64_t of
                   : gsh_ucx_carry_get(peer, off, local, bytes, op, is_pending);
 }
 
-/* Gets go by path 0. */
+/* Gets use path 0. */
 static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, unsigned path, uint64_t off,
                             char *local, uint64_t bytes, struct gsh_op *op, bool *is_pending)
 {

@@ -13,7 +13,7 @@ void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags)
     struct gsh_instance *pe = gsh_instance_set_up(call);
     void *out = NULL;
     if (flags != 0) { /* on all PEs alike */
-        gsh_fail(GSH_ERR_ARG, "%s: there are no such flags: %#x", call, (unsigned)flags);
+        gsh_fail(GSH_ERR_ARG, "%s: unknown flags: %#x", call, (unsigned)flags);
         return NULL;
     }
     enum gsh_result r = gsh_buffers_add_symmetric(pe, buf_ptr, size, &out);

@@ -22,7 +22,8 @@ struct coll {
 
 /* ---- which kernel ---- */
 
-/* Elements whose bits are computed with alike: of sums and products. */
+/* The element type that yields the same bits: sums and products treat signed integers as
+ * unsigned. */
 static enum gsh_element without_sign(enum gsh_element e)
 {
     return e <= GSH_ELEMENT_i64 ? e - GSH_ELEMENT_i8 + GSH_ELEMENT_u8 : e;

@@ -20,7 +20,7 @@ static enum gsh_result create(struct gsh_instance *pe, const char *call, gshmem_
     }
     *ctx = GSHMEM_CTX_INVALID;
     if ((options & ~known) != 0) {
-        return gsh_fail(GSH_ERR_ARG, "%s: there are no such options: %#lx", call,
+        return gsh_fail(GSH_ERR_ARG, "%s: unknown options: %#lx", call,
                         (unsigned long)(options & ~known));
     }
     enum gsh_result r = gsh_team_need(pe, call, team, &of);

@@ -53,8 +53,7 @@ void *gshmem_malloc_with_hints(size_t size, long hints)
     const long known = GSHMEM_MALLOC_ATOMICS_REMOTE | GSHMEM_MALLOC_SIGNAL_REMOTE;
     if ((hints & ~known) != 0) { /* on all PEs alike */
         gsh_instance_need(call);
-        gsh_fail(GSH_ERR_ARG, "%s: there are no such hints: %#lx", call,
-                 (unsigned long)(hints & ~known));
+        gsh_fail(GSH_ERR_ARG, "%s: unknown hints: %#lx", call, (unsigned long)(hints & ~known));
         return NULL;
     }
     return allocate(GSH_HEAP_MALLOC, call, 0, size);

@@ -31,7 +31,7 @@ void gshmem_quiet(void)
     gsh_context_quiet(gsh_instance_need("gshmem_quiet"), GSH_CONTEXT_DEFAULT, "gshmem_quiet");
 }
 
-/* The context's number; false: it is none, and there is nothing to do. */
+/* Gets the context's number. False: ctx is GSHMEM_CTX_INVALID, and there is nothing to do. */
 static bool find_number(gshmem_ctx_t ctx, const char *call, gsh_context *number)
 {
     if (ctx == GSHMEM_CTX_INVALID) {

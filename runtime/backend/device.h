@@ -110,7 +110,7 @@ struct gsh_device_ops {
     void (*name_part)(const struct gsh_instance *pe, struct gsh_state *state);
     /* Whether kernels on the stream run on that part; words why not. NULL: none is shared. */
     enum gsh_result (*check_stream)(struct gsh_instance *pe, gsh_stream stream);
-    /* Uploads the state block to every registered module. */
+    /* Uploads the constant block to every registered module. */
     enum gsh_result (*upload)(struct gsh_instance *pe, const struct gsh_state *state);
     /* Fills one module loaded through the driver (CUDA; CPU: unsupported). */
     enum gsh_result (*module_init)(struct gsh_instance *pe, void *module, bool is_library);

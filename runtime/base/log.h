@@ -33,7 +33,7 @@ void gsh_log_setup(enum gsh_log_level level, unsigned subsys_mask, const char *p
  * Kept as it is. */
 void gsh_log_set_prefix(const char *prefix);
 
-/* The PE this thread speaks for; -1: not known yet (nothing is printed for it). */
+/* The PE that this thread acts for; -1: not known yet (nothing is printed for it). */
 void gsh_log_set_pe(int pe);
 
 bool gsh_log_enabled(enum gsh_log_level level, enum gsh_log_subsys subsys);

@@ -3,9 +3,9 @@
 #ifndef GSH_PLUGIN_H
 #define GSH_PLUGIN_H
 
-/* dlopen with these flags. A name without a slash is looked for in the folder of libgshmem (of the
- * program when it is linked in statically) first, then wherever the system looks. NULL: dlerror()
- * has the reason. */
+/* dlopen with these flags. A name without a slash is looked for in the directory of libgshmem (of
+ * the program when it is linked in statically) first, then wherever the system looks. NULL:
+ * dlerror() has the reason. */
 void *gsh_plugin_open(const char *name, int flags);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The PEs of this process, and which of them a thread speaks for. */
+ * The PEs of this process, and which of them a thread acts for. */
 #include "runtime/job/binding.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which PE the calling thread speaks for: the one it made, else, in a thread that never called
- * init, the process's only PE when it has just one. */
+ * Which PE the calling thread acts for: the one it made, else, in a thread that never called init,
+ * the process's only PE when it has just one. */
 #ifndef GSH_BINDING_H
 #define GSH_BINDING_H
 

@@ -7,7 +7,8 @@
 
 struct gsh_instance;
 
-/* Ends the job: one line "gshmem: PE n: <message>", tells the other PEs, exits with status. */
+/* Ends the job: prints one line "gshmem: PE n: <message>", informs the other PEs, and exits with
+ * status. */
 void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
 /* The same without a line of its own; text is for the launcher. pe may be half-built. */
@@ -21,8 +22,8 @@ static inline void gsh_require(struct gsh_instance *pe, const char *call, enum g
         gsh_give_up(pe, call);
     }
 }
-/* As gsh_require, for results of the proxy: when it has failed, the reason has been printed and the
- * job is ending, for which this waits. */
+/* As gsh_require, for results of the proxy: if the proxy has failed, the reason has already been
+ * printed; this call then waits for the job to end. */
 void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result r);
 /* If the device has reported something, words it and ends the job. */
 void gsh_end_if_reported(struct gsh_instance *pe);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bring-up and teardown of one PE, first stage: bootstrap, facts about the other PEs, the shared
+ * Start-up and teardown of one PE, first phase: bootstrap, facts about the other PEs, the shared
  * page, the watch, the teams. */
 #include <errno.h>
 #include <limits.h>

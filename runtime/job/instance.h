@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One PE's state, members in order of construction. Visible to runtime/ only; other folders get
- * what they need as arguments. Which PE a thread speaks for is binding.h's. */
+ * One PE's state, members in order of construction. Visible to runtime/ only; other directories get
+ * what they need as arguments. Which PE a thread acts for is binding.h's. */
 #ifndef GSH_INSTANCE_H
 #define GSH_INSTANCE_H
 
@@ -65,7 +65,7 @@ struct gsh_instance {
     int n_locks_held;                     /* by set_lock and test_lock of the host; atomic */
     struct gsh_instance *next_in_process; /* binding.c's */
 
-    /* two-stage: from here on made by gsh_setup_device */
+    /* second phase: from here on made by gsh_setup_device */
     bool is_device_ready;
     const struct gsh_device_ops *device_ops;
     void *device;               /* the row's own state */

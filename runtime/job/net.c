@@ -46,8 +46,8 @@ static void await_hearsay(struct gsh_net *net)
                                       (uint64_t)(steps < HEARSAY_STEPS ? steps : HEARSAY_STEPS));
 }
 
-/* Another PE of the node speaks, maybe later. It ends this one then; were it told of this one's end
- * before, it would not speak. */
+/* Another PE of the node will report this, perhaps later, and will then end this one. If it heard
+ * of this PE's end first, it would stay silent. */
 static void await_speaker(struct gsh_net *net)
 {
     nap_unless_heard(net, (uint64_t)HEARSAY_STEPS * HEARSAY_STEP_NS);

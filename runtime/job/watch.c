@@ -49,8 +49,8 @@ struct gsh_watch {
 };
 
 #define REPORT_POLL_MS 100
-/* A PE that has told the others of its end is gone so much sooner than they: a launcher names the
- * first. */
+/* The PE that ends the job tells the others, then exits this much earlier than they do: a launcher
+ * reports the first process to exit. */
 #define ORIGIN_FIRST_NS 5000000
 
 static void address_of(const uint8_t job[16], int node, struct sockaddr_un *a, socklen_t *length)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The process's registered modules: translation units with kernels, each with its own copy of the
- * state block. Registration comes from static constructors, before main or when a library is
+ * constant block. Registration comes from static constructors, before main or when a library is
  * loaded; the blocks are filled once a PE's device is ready. */
 #ifndef GSH_MODULES_H
 #define GSH_MODULES_H

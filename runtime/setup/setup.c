@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Second stage of init. The library's part of each heap holds, in order: WORLD's lanes and the team
+ * Second phase of init. The library's part of each heap holds, in order: WORLD's lanes and the team
  * pool (the same offsets everywhere), this PE's own tables for its kernels, and where PEs are far
  * its kernels' words of the rings. */
 #include "runtime/setup/setup.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The second stage of init: choose the device, decide which PEs are reachable, make the heap,
+ * The second phase of init: choose the device, decide which PEs are reachable, make the heap,
  * upload the state. */
 #ifndef GSH_SETUP_H
 #define GSH_SETUP_H
@@ -34,7 +34,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_setup_choose_kind(const struct gsh_env *env
 /* Whether this PE's device is certain to be the CPU: then set-up need not wait for a choice, and is
  * part of init if all PEs say so. */
 bool gsh_setup_is_cpu(const struct gsh_instance *pe);
-/* First stage: where all kernels are for the CPU device, its executor is there at once, so that
+/* First phase: where all kernels are for the CPU device, its executor is there at once, so that
  * streams made before device set-up belong to this PE. Not collective. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_prepare(struct gsh_instance *pe);
 /* Collective; once per PE. */

@@ -91,7 +91,8 @@ static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_dev
     if (cards[pe->my_pe].result != GSH_OK) {
         return (enum gsh_result)cards[pe->my_pe].result; /* has been worded */
     }
-    /* First what some return with at once, so that all of the others do: the rest is collective. */
+    /* Failures on which a PE returns at once come first, so that all PEs return together: the rest
+     * is collective. */
     for (int i = 0; i < pe->n_pes; i++) {
         if (cards[i].result != GSH_OK) {
             return gsh_fail((enum gsh_result)cards[i].result,

@@ -54,7 +54,7 @@ static enum gsh_result choose_units(struct gsh_instance *pe, const char *call,
     return *unit < teams->n_units
                ? GSH_OK
                : say(me == 0, GSH_ERR_NOMEM, call,
-                     "the members' team pools have no room left in common: end teams, or set "
+                     "no part of the team pool is free on all members: destroy teams, or raise "
                      "GSHMEM_TEAM_MEMORY");
 }
 
@@ -123,7 +123,7 @@ enum flaw { NO_FLAW, BAD_MASK, SAME_PLACE, NO_PLACE };
 static enum gsh_result say_flaw(bool is_speaker, const char *call, uint64_t flaw)
 {
     static const char *const words[] = {
-        [BAD_MASK] = "a PE's mask names fields that there are not",
+        [BAD_MASK] = "a PE's mask names fields that do not exist",
         [SAME_PLACE] = "a PE gave one place for both teams",
         [NO_PLACE] = "a PE gave NULL as the place of a new team",
     };

@@ -275,7 +275,7 @@ int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_con
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     long known = GSHMEM_TEAM_NUM_CONTEXTS | GSHMEMX_TEAM_NUM_LANES;
     if (r == GSH_OK && (config_mask & ~known) != 0) {
-        r = gsh_fail(GSH_ERR_ARG, "%s: the mask %#lx names fields that there are not", call,
+        r = gsh_fail(GSH_ERR_ARG, "%s: the mask %#lx names fields that do not exist", call,
                      (unsigned long)config_mask);
     }
     if (r == GSH_OK && config_mask != 0 && config == NULL) {

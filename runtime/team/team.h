@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Teams: what a member knows of one, the pool in which their words lie, and how they are made and
- * ended. The device's form, and the rule that a handle is a unit of the pool, are device/state.h's.
+ * ended. The device's form, and the rule that a handle is a pool unit, are device/state.h's.
  *
  * Host words. Each member has two words per unit in its shared page (job/page.h); the team of that
  * unit synchronises its host threads by them. They never decrease as long as the job lasts, also

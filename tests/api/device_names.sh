@@ -13,7 +13,7 @@ trap 'rm -rf "$dir"' EXIT
     # Taking each name in a kernel, unevaluated: it is there, and means one function.
     echo '#define TAKE(name) static_assert(sizeof(decltype(&name)) > 0, "");'
     echo '__global__ void take_all() {'
-    awk -v suffix="$suffix" '!/^#/ && ($2 ~ /device/ || (suffix == "cc" && $2 ~ /plain/)) {
+    awk -v suffix="$suffix" '!/^#/ && ($2 ~ /device/ || (suffix == "cc" && $2 ~ /plain|nogpu/)) {
         print "TAKE(" $1 ($2 ~ /lazy/ ? "<>" : "") ")" }' "$names"
     echo '}'
     awk -v suffix="$suffix" '!/^#/ && $2 ~ /host/ && !(suffix == "cu" && $2 ~ /,c$/) {

@@ -13,7 +13,7 @@ run() {
     GSHMEM_DEVICE=cpu "$bin/gshmemrun" -n 2 "$@"
 }
 
-# The README's lines, with the pkg-config files of $PKG_CONFIG_PATH and the programs of $bin.
+# The one-line builds, with the pkg-config files of $PKG_CONFIG_PATH and the programs of $bin.
 one_line_builds() {
     cc -Wall -Wextra -Werror "$examples/hello.c" -o "$dir/hello" $(pkg-config --cflags --libs gshmem)
     run "$dir/hello"
@@ -44,7 +44,8 @@ prefix=$dir/moved bin=$dir/moved/bin
 export PKG_CONFIG_PATH="$prefix${pc%/*}"
 one_line_builds
 c++ "$examples/../tests/dialects/nvshmem/host_only.cc" -o "$dir/host_only" \
-    $(PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/nvshmem/pkgconfig" pkg-config --cflags --libs nvshmem)
+    $(PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/nvshmem/pkgconfig" \
+        pkg-config --cflags --libs nvshmem)
 run "$dir/host_only"
 c++ -std=c++17 -x c++ "$examples/nccl/one_thread.cu" -o "$dir/one_thread" \
     $(pkg-config --cflags --libs gshmem-cpu gshmem-nccl)
@@ -124,7 +125,8 @@ set_source_files_properties(kernel.cu PROPERTIES LANGUAGE CXX)
 target_link_libraries(kernel nvshmem::nvshmem)
 END
 nvshmem=$(find "$prefix" -name NVSHMEMConfig.cmake)
-cmake -S "$dir/nvshmem" -B "$dir/nvshmem/build" -DNVSHMEM_DIR="${nvshmem%/*}" -DGSHMEM_NVSHMEM_CPU=ON >"$dir/cmake.log" ||
+cmake -S "$dir/nvshmem" -B "$dir/nvshmem/build" -DNVSHMEM_DIR="${nvshmem%/*}" -DGSHMEM_NVSHMEM_CPU=ON \
+    >"$dir/cmake.log" ||
     { cat "$dir/cmake.log"; exit 1; }
 cmake --build "$dir/nvshmem/build"
 run "$dir/nvshmem/build/host_only"

@@ -1,31 +1,39 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every message that the sources can print, and each part of one that is worded apart, stands in docs/errors.md, under
-an explanation, and that document holds no message that is gone. What differs from one time to the next (a number, a
-name, a reason) is written as three dots.
+"""Every message that the sources can print, each part of one that is worded separately, and every message that makes a
+program's compilation fail, is listed in docs/errors.md under an explanation, and that document holds no message that is
+gone. Each of its sections says what happened and what to do. Text that varies (a number, a name, a reason) is written
+as three dots.
 
     errors.py ROOT [--list]      --list prints the messages that the sources have"""
 import os, re, sys
 
-FOLDERS = ['bootstrap', 'heap', 'proxy', 'runtime', 'device', 'tools', 'dialects']
-# Functions whose first text says what went wrong. Info and trace lines tell what is done, and are left out.
+FOLDERS = ['bootstrap', 'heap', 'proxy', 'runtime', 'device', 'tools', 'dialects', 'include']
+# Functions whose first text says what went wrong. Info and trace lines say what is done, and are left out.
 CALLS = ('gsh_fail|gsh_fail_errno|gsh_note|note_errno|note|gsh_abort|gsh_agree_fail|gsh_engine_fail|gsh_task_fail|'
          'gsh_cuda_note|fail_job|fail|refused|say|gsh_log|fprintf|dprintf|report_text|die|gsh_block_fatal|'
          'gsh_device_fatal|gsh_ucx_break_for|gsh_end_job|usage_error|gsh_nccl_fail|refuse')
 NOT_MESSAGES = ('GSH_LOG_INFO', 'GSH_LOG_TRACE', 'stdout', 'usage:')
+MESSAGES = ('GSH_LOG_WARN', 'GSH_LOG_ERROR')  # in the same call: a line whose level depends on what it says
 # Functions that word a message, or a part of one, for another to print. All of their texts count, if they have words.
-WORDERS = 'snprintf|add'
+WORDERS = 'snprintf|add|broken'
 # Here every text of theirs counts: single words, too, are parts of messages.
 WORDED = ('runtime/job/report.c', 'proxy/engine/failure.c')
+# Here every text of two words or more does: tables of what a result or an operation is called.
+TABLED = ('runtime/base/result.c', 'runtime/api/query.c', 'dialects/nccl/src/error.c', 'proxy/engine/failure.c',
+          'proxy/engine/outbox.c', 'tools/gshmemrun_options.c')
 # Their texts are names, addresses, paths and settings.
 NAMED = ('runtime/setup/place.c', 'runtime/setup/place_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',
-         'proxy/ucx/transport.c')
+         'proxy/ucx/transport.c', 'dialects/nvshmem/include/device_host/nvshmem_types.h')
 # Their texts of several words are code of assembly, tables that were asked for, or another library's settings.
-NO_TEXTS = ('fiber.c', 'info.c', 'coll_table.c', 'environment.c')
+NO_TEXTS = ('fiber.c', 'info.c', 'coll_table.c', 'environment.c', 'memory_cpu.cuh')
 # Elsewhere in C sources each text of three words or more counts, unless it is for one of these.
-NOT_TEXTS = r'\b(_Static_assert|__asm__|asm|gsh_log|log|printf|fputs|fprintf)\s*\('
+NOT_TEXTS = r'\b(_Static_assert|static_assert|__asm__|asm(?: volatile)?|gsh_log|log|printf|fputs|fprintf)\s*\('
 # They print tables that were asked for.
-TABLES = ('offset_check.c', 'coll_table.h')
+TABLES = ('coll_table.h',)
+# What a compiler prints for a program's mistake; of the library's own sources nobody sees it.
+COMPILED = ('include', 'device')
+COMPILER = r'#error\s+("(?:[^"\\\n]|\\.)*"|.*)|\bstatic_assert\s*\('
 
 
 def arguments(text, start):
@@ -56,35 +64,62 @@ def texts(code):
         yield shape(pieces[1:-1])
 
 
+def is_note(inside):
+    return any(word in inside for word in NOT_MESSAGES) and not any(word in inside for word in MESSAGES)
+
+
+def compiled(text):
+    """The texts of #error and static_assert."""
+    for place in re.finditer(COMPILER, text):
+        if place[1]:
+            yield shape(place[1].strip('"'))
+        elif found := re.search(r',\s*((?:"(?:[^"\\\n]|\\.)*"\s*)+)$', arguments(text, place.end())):
+            yield from (message for message in texts(found[1]) if message)
+
+
 def messages(root):
     found = {}
     for folder in FOLDERS:
         for path, _, names in os.walk(os.path.join(root, folder)):
             for name in names:
-                if not name.endswith(('.c', '.h', '.cc', '.cuh')) or name in TABLES:
+                if not name.endswith(('.c', '.h', '.cc', '.cu', '.cuh')) or name in TABLES:
                     continue
                 with open(os.path.join(path, name), encoding='utf-8') as file:
-                    text = re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S)
+                    text = re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S).replace('\\\n', ' ')
                 where = os.path.relpath(os.path.join(path, name), root)
                 worders = '' if where in NAMED else '|' + WORDERS
+                if where.split(os.sep)[0] in COMPILED and name.endswith(('.h', '.cuh')):
+                    for message in compiled(text):
+                        found.setdefault(message, where)
+                text = re.sub(r'#error.*', '', text)
+                if where in TABLED:
+                    for message in texts(text):
+                        if len(message.split()) >= 2 and len(re.sub(r'[^a-zA-Z]', '', message)) > 3 and \
+                                not message.startswith('usage:'):
+                            found.setdefault(message, where)
+                if name.endswith('.h') and where not in NAMED:
+                    for body in re.findall(r'^#define \w+ *(".*)$', text, re.M):
+                        for message in texts(body):
+                            if len(message.split()) >= 3:
+                                found.setdefault(message, where)
                 for call in re.finditer(rf'\b({CALLS}{worders})\s*\(', text):
                     inside, is_worded = arguments(text, call.end()), where in WORDED
                     is_part = call[1] in WORDERS.split('|') and not is_worded
-                    if not is_worded and (inside.startswith('out,') or any(word in inside for word in NOT_MESSAGES)):
+                    if not is_worded and (inside.startswith('out,') or is_note(inside)):
                         continue
                     # The first text that has words; with its pieces and the PRI macros between them.
                     for literal in re.finditer(r'"(?:[^"\\]|\\.)*"(?:\s*(?:PRI\w+\s*)?"(?:[^"\\]|\\.)*")*', inside):
                         pieces = re.sub(r'"\s*(?:PRI\w+)?\s*"', lambda m: 'd' if 'PRI' in m[0] else '', literal[0])
                         message = shape(pieces[1:-1])
-                        is_message = len(re.sub(r'[^a-zA-Z]', '', message)) > 3 and not (is_part and ' ' not in message)
+                        is_message = len(re.sub(r'[^a-zA-Z]', '', message)) > 2 and not (is_part and ' ' not in message)
                         if is_message:
                             found.setdefault(message, where)
                         if is_message and '?' not in inside[:literal.start()]:
                             break
-                if name.endswith('.c') and where not in NAMED and name not in NO_TEXTS:
+                if name.endswith(('.c', '.cu', '.cuh')) and where not in NAMED and name not in NO_TEXTS:
                     for call in reversed(list(re.finditer(NOT_TEXTS, text))):
                         inside = arguments(text, call.end())
-                        if call[1] not in ('gsh_log', 'log', 'fprintf') or any(word in inside for word in NOT_MESSAGES):
+                        if call[1] not in ('gsh_log', 'log', 'fprintf') or is_note(inside):
                             text = text[:call.end()] + text[call.end() + len(inside):]
                     for message in texts(text):
                         if len(message.split()) >= 3 and len(re.sub(r'[^a-zA-Z]', '', message)) > 8:
@@ -93,10 +128,19 @@ def messages(root):
 
 
 def documented(root):
-    """The messages in the fenced blocks of the document, one in a line."""
+    """The messages in the fenced blocks of the document, a line each; one that is set in continues the line before."""
     with open(os.path.join(root, 'docs/errors.md'), encoding='utf-8') as file:
         blocks = re.findall(r'^```text\n(.*?)^```', file.read(), re.M | re.S)
-    return [line for block in blocks for line in block.splitlines()]
+    return [line for block in blocks for line in re.sub(r'\n {4}', ' ', block).splitlines()]
+
+
+def sections(root):
+    """(title, text) of each section that has messages."""
+    with open(os.path.join(root, 'docs/errors.md'), encoding='utf-8') as file:
+        text = file.read()
+    for place in re.finditer(r'^###? (.*)\n((?:(?!^##).*\n)*)', text, re.M):
+        if '```text' in place[2]:
+            yield place[1], place[2]
 
 
 def main():
@@ -109,6 +153,10 @@ def main():
     for message, where in found.items():
         if message not in known:
             print(f'{where}: not in docs/errors.md: {message}')
+            failed += 1
+    for title, body in sections(root):
+        if not re.match(r'\n\*What happened\.\* .*?\n\n\*What to do\.\* ', body, re.S):
+            print(f'docs/errors.md: "{title}" does not say what happened and what to do')
             failed += 1
     for message in known:
         if message not in found:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Links in documents lead to files, and to headings, that exist; pictures have a text; lines are within 120 columns
-(rows of tables and blocks of messages, which cannot be broken, are not counted); no document is left out of the
-others; docs/pictures/ holds what its source draws.
+"""Links in documents lead to files, and to headings, that exist; pictures have a text; lines are within 120 columns, in
+documents and in sources (of data, names and results, none are counted); no document is left out of the others; the
+pictures are what their sources draw.
 
     links.py ROOT"""
 import os, re, subprocess, sys, tempfile
@@ -38,7 +38,7 @@ for document, text in texts.items():
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith('```'):
             kind = None if kind else line[3:].split()[0] if line[3:].strip() else 'code'
-        if len(line) > 120 and not line.lstrip().startswith('|') and kind != 'text':
+        if len(line) > 120 and not document.startswith('perftest/results/'):
             complain(f'{document}:{number}: {len(line)} columns')
         if re.search(r'\t| $', line):
             complain(f'{document}:{number}: a tab, or a blank at the end')
@@ -56,15 +56,34 @@ for document, text in texts.items():
             elif anchor and anchor not in anchors(texts.get(to, '')):
                 complain(f'{document}:{number}: {to} has no heading for #{anchor}')
             linked.add(to)
+for path, folders, names in os.walk(root):
+    folders[:] = [f for f in folders if not f.startswith(skipped)]
+    for name in names:
+        if name.endswith(('.py', '.sh', '.build', '.def', '.c', '.h', '.cc', '.cu', '.cuh', '.in')) or name == 'dev':
+            with open(os.path.join(path, name), encoding='utf-8') as file:
+                for number, line in enumerate(file, 1):
+                    if len(line.rstrip('\n')) > 120:
+                        complain(f'{os.path.relpath(os.path.join(path, name), root)}:{number}: {len(line)} columns')
 for document in texts:
     if document.startswith('docs/') and document not in linked:
         complain(f'{document}: no other document links to it')
-with tempfile.TemporaryDirectory() as drawn:
-    subprocess.run([sys.executable, os.path.join(root, 'docs/pictures/draw.py'), drawn], check=True)
-    for name in os.listdir(drawn):
-        with open(os.path.join(drawn, name), encoding='utf-8') as new, \
-                open(os.path.join(root, 'docs/pictures', name), encoding='utf-8') as kept:
-            if new.read() != kept.read():
-                complain(f'docs/pictures/{name} is not what draw.py draws: run it')
+
+
+def compare(folder, *command):
+    """The pictures in the folder are those that the command draws into its last argument, a folder of its own."""
+    with tempfile.TemporaryDirectory() as drawn:
+        subprocess.run([sys.executable, '-B', os.path.join(root, command[0]), *command[1:-1], command[-1] + drawn],
+                       check=True)
+        for name in os.listdir(os.path.join(root, folder)):
+            if name.endswith('.svg'):
+                new = os.path.join(drawn, name)
+                with open(os.path.join(root, folder, name), encoding='utf-8') as kept:
+                    if not os.path.exists(new) or open(new, encoding='utf-8').read() != kept.read():
+                        complain(f'{folder}/{name} is not what {" ".join(command)}{folder} draws')
+
+
+compare('docs/pictures', 'docs/pictures/draw.py', '')
+compare('docs/performance', 'perftest/compare.py',
+        '--charts=' + os.path.join(root, 'perftest/results/2026-11-22-h200-nvshmem.csv'), '--output=')
 print(f'{len(texts)} documents')
 sys.exit(1 if failed or len(texts) < 10 else 0)

@@ -1,12 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name has a man page, which names it, shows how it is called and says something; each tool and each
-thing besides calls has one; no page refers to what only a reader of the headers sees; groff finds nothing wrong.
+"""Every public name has a man page, which names it, shows how it is called and says something; each tool has one; no
+page refers to what only a reader of the headers sees; groff finds nothing wrong.
 
-    man.py ROOT MAN_DIR"""
+    man.py ROOT MAN_DIR CC ARGS... -- CXX ARGS...
+
+The public names are those of tests/api/names.txt and those that the headers declare, as CC sees gshmemx.h and CXX
+gshmem_device.cuh: functions, types, constants, macros, and the C++ calls of namespace gshmem. A function that only one
+of the two knows is an error, and so is a page for a name that neither has."""
 import os, re, shutil, subprocess, sys
 
 root, pages = sys.argv[1:3]
+END = sys.argv.index('--')
+CC, CXX = sys.argv[3:END], sys.argv[END + 1:]
+# Names in public headers that are no part of what programs use.
+HIDDEN = re.compile(r'gshmemx?_cpu_\w+|gshmem_dynamic_shared|GSH_\w+|GSHMEMX?_(\w+_)?C?U?H|'
+                    r'GSHMEM_(IF|SEL|GENERIC|HD|HAS|HALF|ARM|OVERLOAD|CPU|C|DEVICE_CODE|HOST_ONLY)(_\w+)?')
 failed = 0
 
 
@@ -23,7 +32,8 @@ def matches(form, name):
 
 texts = {}
 with open(os.path.join(root, 'tests/api/names.txt'), encoding='utf-8') as lines:
-    names = [line.split()[0] for line in lines if line.strip() and not line.startswith('#') and line.split()[1] not in ('cpu', 'layer')]
+    listed = [line.split()[:2] for line in lines if line.strip() and not line.startswith('#')]
+names = [name for name, where in listed if where not in ('cpu', 'layer')]
 for name in names:
     path = os.path.join(pages, 'man3', name + '.3')
     if not os.path.exists(path):
@@ -49,22 +59,89 @@ for path, text in texts.items():
         if form.startswith('gshmem') and not re.search(r'_(warp|block|grid|lane|on_stream)$|^gshmemx?_ctx_', form) and \
                 not {form, plain} & shown:
             complain(f'{path}: no prototype of {form}')
+
+
+def read(path):
+    with open(os.path.join(root, path), encoding='utf-8') as file:
+        return file.read()
+
+
+def preprocessed(command, *arguments):
+    return subprocess.run([*command, '-E', '-P', *arguments, '/dev/null'], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout
+
+
+# The names that headers have: functions as compilers see them, the rest as it is written.
+declared = set()
+for text in (preprocessed(CC, '-x', 'c', '-std=c17', '-include', 'gshmemx.h'),
+             preprocessed(CXX, '-x', 'c++', '-std=c++17', '-include', 'gshmem_device.cuh', '-include', 'gshmemx.h')):
+    declared |= set(re.findall(r'\b(gshmemx?_\w+)(?=\s*\()', text))
+declared = {name for name in declared if not HIDDEN.fullmatch(name)}
+types = '|'.join(re.findall(r'^ *R\(M(?:, \d){7}, (\w+),', read('include/gshmem/types.h'), re.M))
+generic = {re.sub(rf'^gshmem_({types})_', 'gshmem_', name) for name in names if re.match(rf'gshmem_({types})_', name)}
+for name in sorted(declared - {name for name, _ in listed} - generic):
+    complain(f'{name} is declared, but tests/api/names.txt does not list it')
+for name in sorted(set(names) - declared):
+    complain(f'{name} is listed in tests/api/names.txt, but no header declares it')
+written = set()
+for folder in ('include', 'include/gshmem'):
+    for name in os.listdir(os.path.join(root, folder)):
+        if name.endswith(('.h', '.cuh', '.h.in')):
+            text = re.sub(r'/\*.*?\*/', '', read(os.path.join(folder, name)), flags=re.S)
+            gone = set(re.findall(r'#undef (\w+)', text))
+            # the generic calls' own macros are no part of the interface
+            macro = r'gshmemx?_\w+'
+            if not name.startswith(('generic', 'overloads', 'half')):
+                macro += r'|GSHMEMX?_\w+'
+            written |= set(re.findall(rf'^ *#define ({macro})', text, re.M)) - gone
+            written |= set(re.findall(r'\btypedef\b[^;{]*(?:\{[^}]*\})?[^;{]*?\b(gshmemx?_\w+);', text))
+            written |= {constant for body in re.findall(r'\benum \{([^}]*)\}', text)
+                        for constant in re.findall(r'\b(GSHMEMX?_\w+)', body)}
+written = {name for name in written if not HIDDEN.fullmatch(name)} | {'GSHMEM_ARENA_BYTES', 'GSHMEM_CHECKS',
+                                                                     'GSHMEM_NEAR_ONLY', 'GSHMEM_SHARED_DEVICE'}
+classes = {'gshmem::' + name for path in ('device/default.cuh', 'device/group.cuh')
+           for name in re.findall(r'^(?:GSHMEM_(?:COPY|STRIDED|BLOCKS|SIGNALLED)\(|struct |__device__ __forceinline__ '
+                                  r'(?:\w+ )*[\w*]+[ *])(\w+)(?=\(|\)| \{)',
+                                  read(path).replace('struct place', ''), re.M)
+           if name not in ('rank_in_block', 'block_size', 'lane', 'pinned')}
+if len(declared) < 5000 or len(written) < 60 or len(classes) < 30:
+    complain(f'only {len(declared)} functions, {len(written)} other names and {len(classes)} C++ names found')
+known, paged = set(names) | written | classes | generic, set()
+for name in os.listdir(os.path.join(pages, 'man3')):
+    with open(os.path.join(pages, 'man3', name), encoding='utf-8') as file:
+        paged.add(name[:-2])
+        if (text := file.read()).startswith('.so ') and not os.path.exists(os.path.join(pages, text.split()[1])):
+            complain(f'{name} is a link to {text.split()[1]}, which is not there')
+for name in sorted(known & declared | written | classes):
+    if name not in paged:
+        complain(f'{name} has no man page')
+device = ''.join(read(os.path.join('device', folder, name)) for folder in ('', 'coll')
+                 for name in os.listdir(os.path.join(root, 'device', folder)) if name.endswith('.cuh'))
+# pages of families that are not called as one of their members
+families = {'gshmem_atomic', 'gshmem_reduce', 'gshmem_scan', 'gshmem_device.cuh'}
+for name in sorted(paged - known - families):
+    stem = re.sub(r'^gshmem::(op_|atomic_)?', '', name)
+    if not (name.startswith('gshmem::') and re.search(rf'\b(op_|atomic_)?{stem}\b', device)):
+        complain(f'there is a man page for {name}, which no header has')
 # Which words say what a call does: a comment is taken for the call that it stands at.
 for page, name, words in (('gshmem_alltoall', 'gshmem_alltoallmem', 'Block j of member'),
                           ('gshmem_collect', 'gshmem_collectmem', "Concatenates all members' sources"),
                           ('gshmem_malloc', 'gshmem_calloc', 'As malloc, for count elements'),
                           ('gshmem_init', 'gshmem_query_thread', '*provided is'),
-                          ('gshmem_fence', 'gshmem_fence', 'memory model (gshmem(7))'),
+                          ('gshmem_fence', 'gshmem_fence', 'fence orders: each PE sees'),
                           ('gshmem_reduce', 'gshmem_TYPE_OP_reducescatter', 'gshmem_TYPE_OP_reduce: dest[i]')):
     told = ' '.join(texts[os.path.join(pages, 'man3', page + '.3')].replace('\\fP, \\fB', ' ').split())
     if not re.search(rf'\\fB[^\\]*{name}[^\\]*\\fP .RS 4 .PP[^\\]*{re.escape(words)}', told):
         complain(f'{page}: "{words}" is not told of {name}')
-things = ['man1/gshmemrun.1', 'man1/gshmem-info.1', 'man3/gshmem_team_config_t.3', 'man3/GSHMEM_DYNAMIC_SHARED.3',
-          'man3/gshmem::lend_shared.3', 'man7/gshmem.7']
+things = ['man1/gshmemrun.1', 'man1/gshmem-info.1', 'man7/gshmem.7'] + \
+    [f'man3/{name}.3' for name in ('gshmem::lend_shared', 'gshmem::put', 'gshmem_device.cuh', *sorted(written))]
 everything = dict(texts)
 for name in things:
+    if not os.path.exists(os.path.join(pages, name)):
+        continue  # said above
     with open(os.path.join(pages, name), encoding='utf-8') as file:
-        everything[os.path.join(pages, name)] = file.read()
+        if not (text := file.read()).startswith('.so '):
+            everything[os.path.join(pages, name)] = text
 for path, text in everything.items():
     for lost in re.findall(r'\[hd\]|\b(?:table|calls?|comment) (?:above|below)|\bnext (?:two|three)\b', text):
         complain(f'{path}: "{lost}" means nothing on a page')
@@ -79,5 +156,6 @@ if shutil.which('groff'):
         run = subprocess.run(['groff', '-man', '-ww', '-z', '-rLL=130n', path], stderr=subprocess.PIPE, text=True)
         if run.stderr:
             complain(run.stderr)
-print(f'{len(names)} names, {len(texts)} pages')
+print(f'{len(names)} calls, {len(written)} types, constants and macros, {len(classes)} C++ names, '
+      f'{len(everything)} pages')
 sys.exit(1 if failed or not names else 0)

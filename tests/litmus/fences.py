@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every fence, acquire and release of the device library is in the tables of docs/internals/memory-model.md,
-and nothing is there that the library does not have: a row's first two cells are `file` and
-`function`, its third names what is called there.
+"""Every fence, acquire and release of the device library is in the lists of docs/internals/memory-model.md,
+and nothing is there that the library does not have: an item begins with `file` `function`, then come the
+names of what is called there, and a colon.
 
 usage: fences.py SOURCE_ROOT [--list]"""
 
@@ -40,7 +40,7 @@ def found_in(path):
 
 
 def documented(text):
-    rows = re.findall(r"^\| `([\w.]+)` \| `(\w+)` \| ([^|]*)\|", text, re.M)
+    rows = re.findall(r"^- `([\w.]+)` `(\w+)` ((?:`\w+`(?:, )?)+):", text, re.M)
     return {(file, function, call) for file, function, calls in rows
             for call in re.findall(r"`(\w+)`", calls)}
 
@@ -52,7 +52,7 @@ def main():
         if path.name not in DEFINES_THEM:
             library |= found_in(path)
     if sys.argv[2:] == ["--list"]:
-        print("\n".join(f"| `{f}` | `{n}` | `{c}` |" for f, n, c in sorted(library)))
+        print("\n".join(f"- `{f}` `{n}` `{c}`:" for f, n, c in sorted(library)))
         return
     document = documented((root / "docs" / "internals" / "memory-model.md").read_text())
     for row in sorted(library - document):

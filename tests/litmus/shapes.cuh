@@ -122,7 +122,7 @@ static __device__ uint64_t *scattered(char *data, size_t i)
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
-/* From the group's fill to the reader's check nothing but the library's own order. */
+/* Between the group's fill and the reader's check, only the library's own ordering applies. */
 template <class T, class G>
 static __device__ void move(G g, unsigned part, const shape &s, const place &at, long r, int to)
 {

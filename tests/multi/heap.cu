@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the symmetric heap through the public calls: contents and pointers outlive growth, for the
  * host and for kernels; bad and unequal requests give NULL on all PEs, with a reason, and leave the
- * heap as it was; what free keeps; the numbers of heap_info; gshmem_ptr; and the library's own part
+ * heap as it was; what free keeps; the numbers of heap_info; gshmem_ptr; and the internal part
  * of GPU memory.
  * The allocator's arithmetic is tested in unit. */
 #include "tests/rig/pe.cuh"
@@ -240,7 +240,7 @@ static void check_ptr(const test_pe *pe)
     gshmem_free(table);
 }
 
-/* ---- the library's own part ------------------------------------------------------------------ */
+/* ---- the internal part ----------------------------------------------------------------------- */
 
 #ifdef __CUDACC__
 __global__ void nothing_kernel(void) {}

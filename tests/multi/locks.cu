@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the distributed locks, on the host, in kernels, and both at once: one holder at a time,
- * who sees what the one before did; test_lock fails while there is a holder; the lock goes round in
- * the order of asking; threads of one PE share a place in the queue.
+ * Proves the distributed locks, on the host, in kernels, and both at once: only one holder at a
+ * time, and it sees what the previous holder did; test_lock fails while the lock is held; the lock
+ * is granted in request order; threads of one PE share a place in the queue.
  *
  *     locks [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"

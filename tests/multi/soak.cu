@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that nothing is lost, torn or out of order over a long mixture of every point-to-point
  * call: the host and two blocks of a kernel of each PE make random operations at the same time, by
- * a thread, a warp and a block, and compare what they get, and in the end every byte of what they
- * own, with a model (soak_plan.cuh).
+ * a thread, a warp and a block, and check what they get against a model, and at the end every byte
+ * that they own (soak_plan.cuh).
  *
  *     soak [--count=OPERATIONS of all PEs] [--seed=N] */
 #include "tests/multi/soak_run.cuh"

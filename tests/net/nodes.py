@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Proves jobs over several hosts, which are network namespaces here: programs agree, loss and delay
-are survived, and a cut wire or a killed PE ends everyone within seconds, with one line that says who and blames nobody else.
+"""Proves jobs over several hosts, which are network namespaces here: programs agree, loss and delay are survived, and a
+cut wire or a killed PE ends everyone within seconds, with one line that says who and blames nobody else.
 
     nodes.py GSHMEMRUN BUILD_FOLDER [CASE ...]
 

@@ -147,7 +147,7 @@ static inline void test_sync(const test_pe *pe)
 }
 
 /* In a long row of launches, of which each waits for other PEs: where these share a GPU, a launch
- * that finds the stream's queue full would keep their threads from CUDA. */
+ * that finds the stream's queue full would block their threads' CUDA calls. */
 static inline void test_pace(const test_pe *pe, long round)
 {
 #if defined(GSHMEM_SHARED_DEVICE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the device library between two PEs on the CPU device's executor, without the host library:
- * the state blocks are made by hand, both PEs are devices of this process on one range. */
+ * the constant blocks are made by hand, both PEs are devices of this process on one range. */
 #include <gshmem_device.cuh>
 
 #include <vector>

@@ -1,5 +1,5 @@
 /* Threads that add to a plain counter under a gsh_lock lose nothing, whether they wait for the lock
- * or only try it; who tries a taken one is refused.
+ * or only try it; trying to take a held lock fails.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include "runtime/base/lock.h"

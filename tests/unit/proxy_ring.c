@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves how rings are served: every request once and in order of completion, more requests than
- * the window holds, values to the right cells, several rings and several producers at once, a
- * malformed request reported. */
+ * Proves that rings are served correctly: every request once and in order of completion, with more
+ * requests than the window holds, values to the right cells, several rings and several producers at
+ * once, a malformed request reported. */
 #include "tests/rig/proxy_pes.h"
 
 #define SUM       0

@@ -162,23 +162,26 @@ ncclResult_t ncclGetVersion(int *version);
 const char *ncclGetErrorString(ncclResult_t result);
 /* The calling thread's latest failure, "" when there was none; comm may be NULL. */
 const char *ncclGetLastError(ncclComm_t comm);
-/* ncclSuccess: calls complete or fail before they return, and a rank that dies ends the job. */
+/* ncclInProgress while a call of a non-blocking communicator is under way, then what came of it. A
+ * rank that dies ends the job. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 
 /* ---- communicators --------------------------------------------------------------------------- */
 
-/* An id for one communicator, to be carried to all ranks. Before gshmem has started, its
- * rendezvous is served by this process. */
+/* An id for one communicator, to be carried to all ranks. Its rendezvous is served by a thread of
+ * this process until all ranks have come, or GSHMEM_BOOTSTRAP_TIMEOUT has passed. */
 ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId);
-/* Collective over the nranks ranks. Where gshmem has started, by an earlier communicator or the
- * program, nranks is the number of its PEs; ranks may be numbered otherwise than PEs. */
+/* Collective over the nranks ranks. Where the program has started gshmem and nranks is the number of
+ * its PEs, these are the ranks, perhaps numbered otherwise; else the ranks are a job of their own. A
+ * thread may make several ranks, each with its device current, in a group. With blocking 0 in the
+ * config *comm is there at once, and ready when ncclCommGetAsyncError says so. */
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
                                     ncclConfig_t *config);
 /* Of several ids the first one serves. */
 ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, int nId,
                                       ncclUniqueId *commIds, ncclConfig_t *config);
-/* One device: a thread is one rank. */
+/* A rank for each device, 0 to ndev - 1 where devlist is NULL: all of the calling thread. */
 ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist);
 /* Collective over comm. Ranks that give the same color form a communicator, in the order of their
  * keys, then of their ranks; NCCL_SPLIT_NOCOLOR: in none, and *newcomm is NULL. */

@@ -411,7 +411,7 @@ enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe)
         return gsh_fail(GSH_ERR_NOMEM, "no memory for the CPU device");
     }
     gshmemx_cpu_device_bind(pe->device);
-    /* Threads that never called init speak for the process's only PE (binding.h). */
+    /* Threads that never called init act for the process's only PE (binding.h). */
     if (is_only_pe_of_process(pe)) {
         gshmemx_cpu_device_bind_default(pe->device);
     }

@@ -527,7 +527,7 @@ static void warn_of_lazy_loading(const struct gsh_instance *pe, const struct gsh
     if ((pe->n_nodes > 1 || d->shared != NULL) &&
         d->cuda->ModuleGetLoadingMode(&mode) == CUDA_SUCCESS && mode == CU_MODULE_LAZY_LOADING) {
         gsh_log(GSH_LOG_WARN, GSH_LOG_DEVICE,
-                "CUDA loads kernels at their first launch, which can wait for ever for a kernel "
+                "CUDA loads a kernel at its first launch, and that can deadlock with a kernel "
                 "that waits for a far PE, or one on the same GPU: set CUDA_MODULE_LOADING=EAGER");
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CUDA row's entries for the proxy: on streams of their own, so that they wait for nothing that
  * host threads have asked. Atomics are a kernel's, and so atomic with the GPU's own; a plain set is
- * the stream's. Of the lanes' calls none waits: a stream writes into host memory how far it is. */
+ * the stream's. None of the lanes' calls blocks: each stream writes its progress into host
+ * memory. */
 #include "runtime/backend/cuda/device.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state block of the library's kernels and of the program's modules. */
+ * The constant block of the library's kernels and of the program's modules. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/job/instance.h"
 #include "runtime/setup/modules.h"

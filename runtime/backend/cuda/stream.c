@@ -11,12 +11,9 @@
 #include "runtime/job/instance.h"
 #include "runtime/team/team.h"
 
-/* Measured between two H200s over NVLink (perftest/results/2026-11-22-h200-nvshmem.md). Outside
- * graphs: the copy engine, and a word that the stream itself writes behind it, 4.8 us where calls
- * follow each other; a kernel takes 3.9, but ends 1.5 us later where the host waits for it. In
- * graphs, where a kernel starts at once: one block copies up to here, 1.4 to 2.2 us for a put
- * instead of 2.1 to 2.3 (a get 2.0 to 2.4 instead of 2.5 to 3.0), and signals, 2.3 us instead
- * of 4.7. */
+/* From measurements (perftest/results/h200-constants.md). Outside graphs the copy engine moves the
+ * data and the stream itself writes the signal: a kernel would end later where the host waits for
+ * it. In graphs, where a kernel starts at once, one block copies and signals up to these sizes. */
 #define GRAPH_KERNEL_PUT_MAX_BYTES    (32u << 10)
 #define GRAPH_KERNEL_GET_MAX_BYTES    (16u << 10)
 #define GRAPH_KERNEL_SIGNAL_MAX_BYTES (96u << 10)
@@ -48,7 +45,7 @@ static bool is_get(const struct gsh_instance *pe, const void *source)
            (uint64_t)(uintptr_t)source - pe->state.base >= pe->state.stride;
 }
 
-/* As far as speed goes, one kernel should do all of it. */
+/* Whether, judged by speed alone, one kernel should do all of it. */
 static bool suits_kernel(const struct gsh_instance *pe, const struct stream_copy *c, bool is_graph)
 {
     if (c->signal.address == NULL) {

@@ -36,7 +36,8 @@ def check(what, command, text, n):
         print(f"{n} names {what}")
         return []
     found = set(re.findall(r"missing (\w+)", done.stderr))
-    found |= set(re.findall(r"[‘'`](?:nvshmemx::)?(\w+)[’'`] (?:was not declared|has not been declared)", done.stderr))
+    found |= set(re.findall(r"[‘'`](?:nvshmemx::)?(\w+)[’'`] (?:was not declared|has not been declared)",
+                            done.stderr))
     return [f"missing {what}: {name}" for name in sorted(found)] or [done.stderr[:2000]]
 
 
@@ -55,7 +56,8 @@ def take(names):
 def main():
     names, library = read(sys.argv[1]), sys.argv[2]
     end = sys.argv.index("--")
-    host_command, kernel_command = sys.argv[3:end] + ["-std=c++14"], sys.argv[3:end] + ["-std=c++17", *sys.argv[end + 1:]]
+    host_command = sys.argv[3:end] + ["-std=c++14"]
+    kernel_command = sys.argv[3:end] + ["-std=c++17", *sys.argv[end + 1:]]
     absent = {n: reason for n, (where, reason) in names.items() if "absent" in where}
     there = {n: v for n, v in names.items() if n not in absent}
     in_host = {n: (v[0] - {"lazy"}, "") for n, v in there.items() if v[0] & {"host", "both"}}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launches of kernels that synchronise across PEs: gshmem/launch.h tells what they take. */
+ * Launches of kernels that synchronise across PEs: gshmem/launch.h describes their parameters. */
 #ifndef NVSHMEMX_COLLECTIVE_LAUNCH_APIS_H
 #define NVSHMEMX_COLLECTIVE_LAUNCH_APIS_H
 

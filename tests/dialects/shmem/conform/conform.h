@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the conformance programs share: the standard's tables of types, written anew from its text
+ * What the conformance programs share: the standard's tables of types, written afresh from its text
  * so that they do not follow the library's, and the sections. PEs may be threads: nothing is
  * static. */
 #ifndef GSH_CONFORM_H
