@@ -111,8 +111,9 @@ __device__ uint64_t *counter(const gsh_nccl_rings &r, uint64_t *counters, uint32
 
 __device__ char *slot_of(const gsh_nccl_rings &r, uint32_t channel, int sender, uint64_t piece)
 {
-    return r.slots + (((uint64_t)channel * r.n_ranks + sender) * r.n_slots + piece % r.n_slots) *
-                         r.slot_bytes;
+    return r.slots +
+           (((uint64_t)channel * r.n_ranks + sender) * r.n_slots + (piece & (r.n_slots - 1))) *
+               r.slot_bytes;
 }
 
 /* ---- small ones: data that carry flags (kernels.h) ---- */
@@ -134,9 +135,9 @@ typedef gshmem::detail::words2 line;
 
 __device__ line *lines_of(const gsh_nccl_rings &r, int sender, uint64_t piece)
 {
-    return reinterpret_cast<line *>(r.lines +
-                                    ((uint64_t)(uint32_t)sender * r.n_slots + piece % r.n_slots) *
-                                        GSH_NCCL_LINES_BYTES);
+    return reinterpret_cast<line *>(
+        r.lines + ((uint64_t)(uint32_t)sender * r.n_slots + (piece & (r.n_slots - 1))) *
+                      GSH_NCCL_LINES_BYTES);
 }
 
 __device__ bool has_come(const line &l, uint64_t flag)
@@ -150,6 +151,7 @@ __device__ uint64_t load_bytes(const char *p, uint32_t n)
     if (n == 8 && reinterpret_cast<uintptr_t>(p) % 8 == 0)
         return *reinterpret_cast<const uint64_t *>(p);
     uint64_t v = 0;
+    GSHMEM_NO_UNROLL
     for (uint32_t i = 0; i < n; i++)
         v |= (uint64_t)(uint8_t)p[i] << 8 * i;
     return v;
@@ -160,13 +162,15 @@ __device__ void store_bytes(char *p, uint64_t v, uint32_t n)
     if (n == 8 && reinterpret_cast<uintptr_t>(p) % 8 == 0)
         *reinterpret_cast<uint64_t *>(p) = v;
     else
-        for (uint32_t i = 0; i < n; i++)
-            p[i] = (char)(v >> 8 * i);
+        GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < n; i++)
+        p[i] = (char)(v >> 8 * i);
 }
 
-/* The whole block. The receiver has taken what the lines held before. */
-template <class A>
-__device__ void send_small(const A &a, const gsh_nccl_transfer &t, uint64_t piece)
+/* The whole block. Calls wait when the data have been asked for, and then stores: the receiver has
+ * taken what the lines held before. */
+template <class A, class Wait>
+__device__ void send_small(const A &a, const gsh_nccl_transfer &t, uint64_t piece, Wait wait)
 {
     const char *source = static_cast<const char *>(t.buffer);
     line *there = on_peer(a, t.peer, lines_of(a.rings, a.rings.rank, piece));
@@ -174,6 +178,8 @@ __device__ void send_small(const A &a, const gsh_nccl_transfer &t, uint64_t piec
     for (uint32_t i = threadIdx.x; 8 * i < t.bytes; i += blockDim.x) {
         const uint32_t rest = (uint32_t)t.bytes - 8 * i;
         const uint64_t v = load_bytes(source + 8 * i, rest < 8 ? rest : 8);
+        if (i == threadIdx.x)
+            wait();
         /* pairs with the loads of receive_small there */
         gshmem::detail::store_relaxed_words(there + i, {(uint32_t)v | flag, v >> 32 | flag});
     }
@@ -215,7 +221,7 @@ __device__ void transfer_small(const A &a, const gshmem::context &c, const gsh_n
     uint64_t *count = (t.is_send ? r.sent : r.taken) + t.peer;
     const uint64_t piece = *count;
     if (t.is_send) {
-        if (8 * threadIdx.x < t.bytes) {
+        send_small(a, t, piece, [&] {
             /* pairs with the fence of receive_small, or of move_piece, there */
             gshmem::detail::spin_on(
                 c, r.freed + t.peer,
@@ -223,8 +229,7 @@ __device__ void transfer_small(const A &a, const gshmem::context &c, const gsh_n
                 [=](uint64_t freed) { return piece < freed + r.n_slots; }, GSH_REPORT_WAIT_TIMEOUT,
                 "ncclSend or ncclRecv", -1, GSHMEM_CMP_GE, piece + 1 - r.n_slots);
             gshmem::detail::acquire_awaited();
-        }
-        send_small(a, t, piece);
+        });
         __syncthreads();
     } else {
         receive_small(a, c, t, piece);
@@ -342,7 +347,7 @@ template <class A> __device__ void run_transfers(const A &a)
                 const uint64_t rest = s.bytes - p.done_bytes;
                 const uint64_t bytes = has_lines || rest < r.slot_bytes ? rest : r.slot_bytes;
                 if (has_lines && t.is_send)
-                    send_small(a, t, p.piece);
+                    send_small(a, t, p.piece, [] {}); /* there is room */
                 else if (has_lines)
                     receive_small(a, c, t, p.piece);
                 else

@@ -31,12 +31,12 @@ struct gsh_nccl_scale {
  * own counts, kept from one launch to the next A piece p lies in slot p % n_slots; the sender waits
  * until p < freed + n_slots. */
 struct gsh_nccl_rings {
-    uint64_t *arrived, *freed; /* symmetric, [n_channels][n_ranks] */
-    uint64_t *sent, *taken;    /* own, [n_channels][n_ranks] */
-    const int32_t *pe_of;      /* [n_ranks] */
-    char *lines;               /* symmetric, [n_ranks][n_slots][GSH_NCCL_LINES_BYTES] */
-    char *slots;               /* symmetric, [n_channels][n_ranks][n_slots][slot_bytes] */
-    uint32_t slot_bytes, n_slots;
+    uint64_t *arrived, *freed;    /* symmetric, [n_channels][n_ranks] */
+    uint64_t *sent, *taken;       /* own, [n_channels][n_ranks] */
+    const int32_t *pe_of;         /* [n_ranks] */
+    char *lines;                  /* symmetric, [n_ranks][n_slots][GSH_NCCL_LINES_BYTES] */
+    char *slots;                  /* symmetric, [n_channels][n_ranks][n_slots][slot_bytes] */
+    uint32_t slot_bytes, n_slots; /* n_slots: a power of 2 */
     int32_t rank, n_ranks;
     uint32_t n_channels, reserved;
 };
