@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every fence, acquire and release of the device library is in the lists of docs/internals/memory-model.md,
-and nothing is there that the library does not have: an item begins with `file` `function`, then come the
-names of what is called there, and a colon.
+"""Every fence, acquire and release of the device library and of the NCCL layer is in the lists of
+docs/internals/memory-model.md, and nothing is there that they do not have: an item begins with `file`
+`function`, then come the names of what is called there, and a colon.
 
 usage: fences.py SOURCE_ROOT [--list]"""
 
@@ -48,7 +48,9 @@ def documented(text):
 def main():
     root = pathlib.Path(sys.argv[1])
     library = set()
-    for path in sorted([*(root / "device").glob("*.cu*"), *(root / "device/coll").glob("*.cu*")]):
+    for path in sorted([*(root / "device").glob("*.cu*"), *(root / "device/coll").glob("*.cu*"),
+                        *(root / "dialects/nccl/include/nccl_device").glob("*.h"),
+                        root / "dialects/nccl/src/kernels.cu"]):
         if path.name not in DEFINES_THEM:
             library |= found_in(path)
     if sys.argv[2:] == ["--list"]:
@@ -58,7 +60,7 @@ def main():
     for row in sorted(library - document):
         print("docs/internals/memory-model.md lacks: {} {} {}".format(*row))
     for row in sorted(document - library):
-        print("docs/internals/memory-model.md names what is not in device/: {} {} {}".format(*row))
+        print("docs/internals/memory-model.md names what is not there: {} {} {}".format(*row))
     sys.exit(1 if library != document else 0)
 
 

@@ -89,10 +89,16 @@ static size_t align_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
+static size_t lines_bytes(size_t n_ranks)
+{
+    return n_ranks * RING_SLOTS * GSH_NCCL_LINES_BYTES;
+}
+
+/* With the lines of small sends before them: what is cleared. */
 static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
     const size_t of_rank = (4 * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t);
-    return align_up(n_ranks * of_rank + sizeof(uint64_t), 512);
+    return lines_bytes(n_ranks) + align_up(n_ranks * of_rank + sizeof(uint64_t), 512);
 }
 
 /* Half of what the words leave is for rings, half is scratch. */
@@ -110,7 +116,8 @@ static void lay_range(struct ncclComm *comm)
     char *base = comm->job->arena + comm->range_off;
     struct gsh_nccl_rings *rings = &comm->rings;
     *rings = (struct gsh_nccl_rings){
-        .arrived = (uint64_t *)base,
+        .lines = base,
+        .arrived = (uint64_t *)(base + lines_bytes(n)),
         .slots = base + words_bytes(n, n_channels),
         .slot_bytes = (uint32_t)(slot < MIN_SLOT_BYTES ? MIN_SLOT_BYTES : slot),
         .n_slots = RING_SLOTS,
@@ -144,7 +151,7 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
         return r;
     }
     lay_range(comm);
-    gsh_nccl_clear(comm->rings.arrived, words_bytes(n, comm->rings.n_channels));
+    gsh_nccl_clear(comm->rings.lines, words_bytes(n, comm->rings.n_channels));
     gsh_nccl_write((void *)(uintptr_t)comm->rings.pe_of, comm->pe_of, n * sizeof(int32_t));
     /* Nobody sends before all have cleared. */
     return gsh_nccl_base(call, gshmem_barrier(comm->meet));

@@ -11,8 +11,9 @@ namespace
 
 #if defined(__CUDACC__)
 constexpr unsigned threads = 512, max_blocks = 64;
+constexpr unsigned small_threads = GSH_NCCL_SMALL_BYTES / 8;
 #else
-constexpr unsigned threads = 32, max_blocks = 4;
+constexpr unsigned threads = 32, max_blocks = 4, small_threads = threads;
 #endif
 
 /* ---- scaling ---- */
@@ -106,8 +107,8 @@ __device__ stripe stripe_of(const gsh_nccl_rings &r, const gsh_nccl_transfer &t,
 }
 
 /* The first transfer from `at` on of which the channel has a share; or the row's end. */
-__device__ uint32_t next_of(const gsh_nccl_transfers &a, uint32_t row, uint32_t channel,
-                            uint32_t at)
+template <class A>
+__device__ uint32_t next_of(const A &a, uint32_t row, uint32_t channel, uint32_t at)
 {
     while (at < a.row_begin[row + 1] && stripe_of(a.rings, a.transfers[at], channel).bytes == 0)
         at++;
@@ -123,9 +124,134 @@ __device__ uint64_t *counter(const gsh_nccl_rings &r, uint64_t *counters, uint32
 
 __device__ char *slot_of(const gsh_nccl_rings &r, uint32_t channel, int sender, uint64_t piece)
 {
-    return r.slots + (((uint64_t)channel * r.n_ranks + sender) * r.n_slots + piece % r.n_slots) *
-                         r.slot_bytes;
+    return r.slots +
+           (((uint64_t)channel * r.n_ranks + sender) * r.n_slots + (piece & (r.n_slots - 1))) *
+               r.slot_bytes;
 }
+
+/* ---- small ones: data that carry flags (kernels.h) ---- */
+
+template <class A> __device__ bool is_small(const A &a, const gsh_nccl_transfer &t)
+{
+    return t.bytes <= GSH_NCCL_SMALL_BYTES &&
+           (uint32_t)(t.peer - a.lsa_first) < (uint32_t)a.lsa_size;
+}
+
+template <class A, class T> __device__ T *on_peer(const A &a, int peer, T *symmetric)
+{
+    const int64_t away = (int64_t)(peer - a.rings.rank) * a.lsa_stride;
+    return gshmem::detail::as_global(
+        reinterpret_cast<T *>(reinterpret_cast<uint64_t>(symmetric) + (uint64_t)away));
+}
+
+typedef gshmem::detail::words2 line;
+
+__device__ line *lines_of(const gsh_nccl_rings &r, int sender, uint64_t piece)
+{
+    return reinterpret_cast<line *>(
+        r.lines + ((uint64_t)(uint32_t)sender * r.n_slots + (piece & (r.n_slots - 1))) *
+                      GSH_NCCL_LINES_BYTES);
+}
+
+__device__ bool has_come(const line &l, uint64_t flag)
+{
+    return l.low >> 32 == flag && l.high >> 32 == flag;
+}
+
+/* At most 8 bytes, at any address. */
+__device__ uint64_t load_bytes(const char *p, uint32_t n)
+{
+    if (n == 8 && reinterpret_cast<uintptr_t>(p) % 8 == 0)
+        return *reinterpret_cast<const uint64_t *>(p);
+    uint64_t v = 0;
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < n; i++)
+        v |= (uint64_t)(uint8_t)p[i] << 8 * i;
+    return v;
+}
+
+__device__ void store_bytes(char *p, uint64_t v, uint32_t n)
+{
+    if (n == 8 && reinterpret_cast<uintptr_t>(p) % 8 == 0)
+        *reinterpret_cast<uint64_t *>(p) = v;
+    else
+        GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < n; i++)
+        p[i] = (char)(v >> 8 * i);
+}
+
+/* The whole block. Calls wait when the data have been asked for, and then stores: the receiver has
+ * taken what the lines held before. */
+template <class A, class Wait>
+__device__ void send_small(const A &a, const gsh_nccl_transfer &t, uint64_t piece, Wait wait)
+{
+    const char *source = static_cast<const char *>(t.buffer);
+    line *there = on_peer(a, t.peer, lines_of(a.rings, a.rings.rank, piece));
+    const uint64_t flag = (uint64_t)(uint32_t)(piece + 1) << 32;
+    for (uint32_t i = threadIdx.x; 8 * i < t.bytes; i += blockDim.x) {
+        const uint32_t rest = (uint32_t)t.bytes - 8 * i;
+        const uint64_t v = load_bytes(source + 8 * i, rest < 8 ? rest : 8);
+        if (i == threadIdx.x)
+            wait();
+        /* pairs with the loads of receive_small there */
+        gshmem::detail::store_relaxed_words(there + i, {(uint32_t)v | flag, v >> 32 | flag});
+    }
+}
+
+/* The whole block. It waits for what is under way: its sender does not wait between two lines. */
+template <class A>
+__device__ void receive_small(const A &a, const gshmem::context &c, const gsh_nccl_transfer &t,
+                              uint64_t piece)
+{
+    char *dest = static_cast<char *>(t.buffer);
+    const line *here = lines_of(a.rings, t.peer, piece);
+    const uint64_t flag = (uint32_t)(piece + 1);
+    for (uint32_t i = threadIdx.x; 8 * i < t.bytes; i += blockDim.x) {
+        const uint32_t rest = (uint32_t)t.bytes - 8 * i;
+        gshmem::detail::spin spin;
+        line l = gshmem::detail::load_relaxed_words(here + i);
+        while (!has_come(l, flag)) {
+            spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, "ncclSend or ncclRecv", a.rings.pe_of[t.peer],
+                      GSHMEM_CMP_EQ, &here[i].low, flag << 32, l.low);
+            l = gshmem::detail::load_relaxed_words(here + i);
+        }
+        spin.done();
+        store_bytes(dest + 8 * i, (uint32_t)l.low | l.high << 32, rest < 8 ? rest : 8);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && piece % 2 != 0) {
+        gshmem::detail::fence_release(); /* all has been read before the sender learns of it */
+        gshmem::detail::store_relaxed(on_peer(a, t.peer, a.rings.freed + a.rings.rank), piece + 1);
+    }
+}
+
+/* The only lane of a block whose row is one small transfer: it may wait, since nothing of this rank
+ * waits for the block. No load depends on another one before the data leave. */
+template <class A>
+__device__ void transfer_small(const A &a, const gshmem::context &c, const gsh_nccl_transfer &t)
+{
+    const gsh_nccl_rings &r = a.rings;
+    uint64_t *count = (t.is_send ? r.sent : r.taken) + t.peer;
+    const uint64_t piece = *count;
+    if (t.is_send) {
+        send_small(a, t, piece, [&] {
+            /* pairs with the fence of receive_small, or of move_piece, there */
+            gshmem::detail::spin_on(
+                c, r.freed + t.peer,
+                [](const uint64_t *p) { return gshmem::detail::load_awaited(p); },
+                [=](uint64_t freed) { return piece < freed + r.n_slots; }, GSH_REPORT_WAIT_TIMEOUT,
+                "ncclSend or ncclRecv", -1, GSHMEM_CMP_GE, piece + 1 - r.n_slots);
+            gshmem::detail::acquire_awaited();
+        });
+        __syncthreads();
+    } else {
+        receive_small(a, c, t, piece);
+    }
+    if (threadIdx.x == 0)
+        *count = piece + 1;
+}
+
+/* ---- any number of them ---- */
 
 /* Thread 0: what this lane waits for, and whether it is there. */
 struct look {
@@ -142,6 +268,15 @@ __device__ look look_at(const gshmem::context &c, const gsh_nccl_rings &r, bool 
     l.least = !is_send ? piece + 1 : piece < r.n_slots ? 0 : piece + 1 - r.n_slots;
     l.seen = gshmem::signal_fetch(c, l.word);
     return l;
+}
+
+/* The same of a small receive: the first line's flag. */
+__device__ look look_at_lines(const gsh_nccl_rings &r, int peer, uint64_t piece)
+{
+    const line *first = lines_of(r, peer, piece);
+    const bool is_there =
+        has_come(gshmem::detail::load_relaxed_words(first), (uint32_t)(piece + 1));
+    return {&first->low, 1, is_there};
 }
 
 /* The whole block: one piece. */
@@ -171,7 +306,7 @@ __device__ void move_piece(const gshmem::context &c, const gsh_nccl_rings &r,
     }
 }
 
-__global__ void __launch_bounds__(threads) transfer_kernel(gsh_nccl_transfers a)
+template <class A> __device__ void run_transfers(const A &a)
 {
     /* This block's, of all lanes: row by row, one for each channel. */
     alignas(16) __shared__ lane
@@ -181,6 +316,11 @@ __global__ void __launch_bounds__(threads) transfer_kernel(gsh_nccl_transfers a)
     const gsh_nccl_rings &r = a.rings;
     const uint32_t n_all = a.n_rows * a.n_channels;
     const uint32_t n_lanes = (n_all - blockIdx.x + gridDim.x - 1) / gridDim.x;
+    if (a.n_channels == 1 && n_lanes == 1) {
+        const uint32_t first = a.row_begin[blockIdx.x];
+        if (a.row_begin[blockIdx.x + 1] == first + 1 && is_small(a, a.transfers[first]))
+            return transfer_small(a, c, a.transfers[first]);
+    }
     auto row_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) / a.n_channels; };
     auto channel_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) % a.n_channels; };
     for (uint32_t i = threadIdx.x; i < n_lanes; i += blockDim.x) {
@@ -203,8 +343,11 @@ __global__ void __launch_bounds__(threads) transfer_kernel(gsh_nccl_transfers a)
                 continue;
             n_open++;
             const gsh_nccl_transfer &t = a.transfers[p.at];
+            const bool has_lines = is_small(a, t);
             if (threadIdx.x == 0) {
-                const look l = look_at(c, r, t.is_send, channel, t.peer, p.piece);
+                const look l = has_lines && !t.is_send
+                                   ? look_at_lines(r, t.peer, p.piece)
+                                   : look_at(c, r, t.is_send, channel, t.peer, p.piece);
                 is_ready = l.is_enough();
                 if (!l.is_enough()) {
                     in_vain = l;
@@ -215,8 +358,13 @@ __global__ void __launch_bounds__(threads) transfer_kernel(gsh_nccl_transfers a)
             if (is_ready) {
                 const stripe s = stripe_of(r, t, channel);
                 const uint64_t rest = s.bytes - p.done_bytes;
-                const uint64_t bytes = rest < r.slot_bytes ? rest : r.slot_bytes;
-                move_piece(c, r, t, channel, s.begin + p.done_bytes, p.piece, bytes);
+                const uint64_t bytes = has_lines || rest < r.slot_bytes ? rest : r.slot_bytes;
+                if (has_lines && t.is_send)
+                    send_small(a, t, p.piece, [] {}); /* there is room */
+                else if (has_lines)
+                    receive_small(a, c, t, p.piece);
+                else
+                    move_piece(c, r, t, channel, s.begin + p.done_bytes, p.piece, bytes);
                 has_moved = true;
                 if (threadIdx.x == 0) {
                     const bool is_end = bytes == rest;
@@ -234,6 +382,27 @@ __global__ void __launch_bounds__(threads) transfer_kernel(gsh_nccl_transfers a)
     spin.done();
 }
 
+/* A launch takes longer the more its arguments are. */
+struct few_transfers {
+    const gsh_state *state;
+    gsh_nccl_rings rings;
+    int64_t lsa_stride;
+    int32_t lsa_first, lsa_size;
+    uint32_t n_channels, n_rows;
+    uint8_t row_begin[16];
+    gsh_nccl_transfer transfers[15];
+};
+
+__global__ void __launch_bounds__(threads) transfer_kernel(gsh_nccl_transfers a)
+{
+    run_transfers(a);
+}
+
+__global__ void __launch_bounds__(threads) few_transfers_kernel(few_transfers a)
+{
+    run_transfers(a);
+}
+
 /* ---- launches ---- */
 
 int launch_scale(const gsh_nccl_scale *a, gshmemx_stream_t stream)
@@ -247,7 +416,18 @@ int launch_transfer(const gsh_nccl_transfers *a, gshmemx_stream_t stream)
 {
     const unsigned n_lanes = a->n_rows * a->n_channels;
     const unsigned grid = n_lanes < max_blocks ? n_lanes : max_blocks;
-    return (int)gshmem_launch(transfer_kernel, dim3(grid), dim3(threads), 0, stream, *a);
+    const unsigned n = a->row_begin[a->n_rows];
+    unsigned n_threads = small_threads;
+    for (unsigned i = 0; i < n && n_threads < threads; i++)
+        n_threads = a->transfers[i].bytes <= GSH_NCCL_SMALL_BYTES ? n_threads : threads;
+    few_transfers few = {a->state,     a->rings,    a->lsa_stride,
+                         a->lsa_first, a->lsa_size, a->n_channels,
+                         a->n_rows,    {},          {}};
+    if (n > sizeof few.transfers / sizeof *few.transfers)
+        return (int)gshmem_launch(transfer_kernel, dim3(grid), dim3(n_threads), 0, stream, *a);
+    memcpy(few.row_begin, a->row_begin, a->n_rows + 1);
+    memcpy(few.transfers, a->transfers, n * sizeof *few.transfers);
+    return (int)gshmem_launch(few_transfers_kernel, dim3(grid), dim3(n_threads), 0, stream, few);
 }
 
 } // namespace

@@ -33,11 +33,12 @@ struct gsh_nccl_scale {
  * own counts, kept from one launch to the next A piece p lies in slot p % n_slots; the sender waits
  * until p < freed + n_slots. */
 struct gsh_nccl_rings {
-    uint64_t *arrived, *freed; /* symmetric, [n_channels][n_ranks] */
-    uint64_t *sent, *taken;    /* own, [n_channels][n_ranks] */
-    const int32_t *pe_of;      /* [n_ranks] */
-    char *slots;               /* symmetric, [n_channels][n_ranks][n_slots][slot_bytes] */
-    uint32_t slot_bytes, n_slots;
+    uint64_t *arrived, *freed;    /* symmetric, [n_channels][n_ranks] */
+    uint64_t *sent, *taken;       /* own, [n_channels][n_ranks] */
+    const int32_t *pe_of;         /* [n_ranks] */
+    char *lines;                  /* symmetric, [n_ranks][n_slots][GSH_NCCL_LINES_BYTES] */
+    char *slots;                  /* symmetric, [n_channels][n_ranks][n_slots][slot_bytes] */
+    uint32_t slot_bytes, n_slots; /* n_slots: a power of 2 */
     int32_t rank, n_ranks;
     uint32_t n_channels, reserved;
 };
@@ -49,6 +50,13 @@ struct gsh_nccl_transfer {
     int32_t is_send;
 };
 
+/* What is small and goes to or comes from a rank of the LSA team takes no slot but lines, cleared
+ * once: 16 bytes, of which each half is 4 bytes of data and the low half of the piece's number + 1.
+ * So the data are there when all halves have that number, in whatever order they come. It counts as
+ * a piece of channel 0. The receiver tells its sender of every second piece alone that it is out:
+ * who sends piece p, all before it taken, knows of p - 1 at least, and n_slots is more than 1. */
+enum { GSH_NCCL_SMALL_BYTES = 2 << 10, GSH_NCCL_LINES_BYTES = 2 * GSH_NCCL_SMALL_BYTES };
+
 /* A channel for so many bytes of a send or receive: the same on both sides. */
 enum { GSH_NCCL_CHANNEL_BYTES = 64 << 10, GSH_NCCL_MAX_CHANNELS = 16 };
 
@@ -59,7 +67,9 @@ enum { GSH_NCCL_MAX_TRANSFERS = 144 };
 struct gsh_nccl_transfers {
     const struct gsh_state *state;
     struct gsh_nccl_rings rings;
-    uint32_t n_channels; /* that the largest of them takes */
+    int64_t lsa_stride; /* bytes from one rank's memory to the next one's, in the LSA team */
+    int32_t lsa_first, lsa_size; /* its ranks */
+    uint32_t n_channels;         /* that the largest of them takes */
     uint32_t n_rows;
     uint8_t row_begin[GSH_NCCL_MAX_TRANSFERS + 1]; /* row i: transfers row_begin[i] .. [i + 1] */
     struct gsh_nccl_transfer transfers[GSH_NCCL_MAX_TRANSFERS];

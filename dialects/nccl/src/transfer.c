@@ -53,7 +53,13 @@ ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void
 ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm)
 {
     struct gsh_nccl_transfers args = {
-        .state = comm->job->state, .rings = comm->rings, .n_channels = 1};
+        .state = comm->job->state,
+        .rings = comm->rings,
+        .lsa_stride = comm->lsa_stride,
+        .lsa_first = comm->rank - comm->lsa_rank,
+        .lsa_size = comm->lsa_size,
+        .n_channels = 1,
+    };
     uint32_t n = (uint32_t)comm->n_transfers;
     memcpy(args.transfers, comm->transfers, n * sizeof(*args.transfers));
     for (uint32_t i = 0; i < n; i++) {

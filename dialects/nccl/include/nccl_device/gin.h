@@ -93,9 +93,47 @@ struct action {
     uint64_t value;
 };
 
+__device__ __forceinline__ char *byte_at(ncclWindow_t w, size_t offset)
+{
+    return reinterpret_cast<char *>(fixed(w->local)) + offset;
+}
+
 __device__ __forceinline__ uint64_t *word_at(ncclWindow_t w, size_t offset)
 {
-    return reinterpret_cast<uint64_t *>(w->local + offset);
+    return reinterpret_cast<uint64_t *>(byte_at(w, offset));
+}
+
+/* To mapped memory, by the group's threads, which synchronise before and after. */
+template <class G>
+__device__ __forceinline__ void copy_to(G g, char *mapped, const char *source, size_t bytes)
+{
+    detail::copy<detail::direction::put, false, G>({g.rank(), g.size()}, mapped, source, bytes);
+}
+
+/* A thread's: the threads of a block put to a peer each, and one at a time has the engine. The
+ * others go on by loads and stores and ask for it again after each piece, since it moves as much as
+ * some 20 of them. */
+template <>
+__device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *source,
+                                        size_t bytes)
+{
+    constexpr size_t piece = 1024;
+    if constexpr (!detail::is_cpu_device) {
+        GSHMEM_NO_UNROLL
+        while (bytes > 2 * piece && detail::unlike_vectors(mapped, source, bytes) == 0) {
+            if (detail::bulk_copy(0, 1, mapped, source, bytes))
+                return;
+            detail::copy_rows<detail::direction::put, group_thread, 8, false>(0, 1, mapped, source,
+                                                                              piece / 16);
+            mapped += piece;
+            source += piece;
+            bytes -= piece;
+        }
+    }
+    if (detail::is_word<1>(mapped, source, bytes))
+        detail::copy_word<detail::direction::put>(mapped, source, bytes);
+    else
+        detail::copy<detail::direction::put, false, group_thread>({0, 1}, mapped, source, bytes);
 }
 
 } // namespace nccl
@@ -109,6 +147,18 @@ class ncclGin
     __device__ __forceinline__ int pe_of(ncclTeam team, int peer) const
     {
         return comm.pe_of[ncclTeamRankToWorld(comm, team, peer)];
+    }
+    /* Whether the peer is of the LSA team, and how many bytes from this rank's memory its own is:
+     * what goes there takes no look at the PE's state. Checking builds let the base look. */
+    __device__ __forceinline__ bool is_lsa(ncclTeam team, int peer, int64_t *away) const
+    {
+        const int i = ncclTeamRankToLsa(comm, team, peer);
+        *away = (i - comm.lsaRank) * comm.lsa_stride;
+#if defined(GSHMEM_CHECKS)
+        return false;
+#else
+        return (unsigned)i < (unsigned)comm.lsaSize;
+#endif
     }
     __device__ __forceinline__ uint64_t *signal_word(ncclGinSignal_t s) const
     {
@@ -176,6 +226,34 @@ class ncclGin
         }
     }
 
+    /* The same to a rank of the LSA team, whose memory is so far away. */
+    template <class G, class Remote, class Local>
+    __device__ __forceinline__ void put_lsa(G g, char *dest, const char *source, size_t bytes,
+                                            int64_t away, Remote remote, Local local_action) const
+    {
+        using namespace gshmem;
+        constexpr bool has_remote = !is_none<Remote>::value, has_local = !is_none<Local>::value;
+        char *mapped = detail::as_global(dest + away);
+        detail::pending_signal s = {nullptr, 0, GSHMEM_SIGNAL_ADD, g.rank() == 0};
+        if constexpr (has_remote) {
+            const nccl::action a = of(remote);
+            s.mapped = detail::as_global(
+                reinterpret_cast<uint64_t *>(reinterpret_cast<char *>(a.word) + away));
+            s.value = a.value;
+        }
+        g.sync();
+        detail::put_away(&s, [&] { nccl::copy_to(g, mapped, source, bytes); });
+        if constexpr (has_remote)
+            detail::finish_put_signal(g, s); /* the data before the signal, which waits look for */
+        else
+            g.sync();
+        if constexpr (has_local) {
+            g.sync();
+            if (g.rank() == 0)
+                local(local_action);
+        }
+    }
+
     template <class Action> struct is_none {
         static constexpr bool value = false;
     };
@@ -235,11 +313,16 @@ class ncclGin
         uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
     {
         (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags, (void)segment;
-        char *dest = reinterpret_cast<char *>(dstWnd->local) + dstOffset;
-        const char *source = reinterpret_cast<const char *>(srcWnd->local) + srcOffset;
-        const int pe = pe_of(team, peer);
-        gshmem::nccl::by_group(
-            coop, [&](auto g) { put_by(g, dest, source, bytes, pe, remoteAction, localAction); });
+        char *dest = gshmem::nccl::byte_at(dstWnd, dstOffset);
+        const char *source = gshmem::nccl::byte_at(srcWnd, srcOffset);
+        int64_t away;
+        const bool is_near = is_lsa(team, peer, &away);
+        gshmem::nccl::by_group(coop, [&](auto g) {
+            if (__builtin_expect(is_near, 1))
+                put_lsa(g, dest, source, bytes, away, remoteAction, localAction);
+            else
+                put_by(g, dest, source, bytes, pe_of(team, peer), remoteAction, localAction);
+        });
     }
 
     template <class T, class Remote = ncclGin_None, class Local = ncclGin_None,
@@ -272,7 +355,7 @@ class ncclGin
         (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
         coop.sync();
         if (coop.thread_rank() == 0) {
-            T *dest = reinterpret_cast<T *>(dstWnd->local + dstOffset);
+            T *dest = reinterpret_cast<T *>(gshmem::nccl::byte_at(dstWnd, dstOffset));
             gshmem::p(base(), dest, value, pe_of(team, peer), "ncclGin::putValue");
             if constexpr (!is_none<Remote>::value)
                 signal(team, peer, remoteAction);
@@ -296,12 +379,36 @@ class ncclGin
         uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
     {
         (void)descriptor, (void)optFlags, (void)segment;
-        char *dest = reinterpret_cast<char *>(localWnd->local) + localOffset;
-        const char *source = reinterpret_cast<const char *>(remoteWnd->local) + remoteOffset;
+        char *dest = gshmem::nccl::byte_at(localWnd, localOffset);
+        const char *source = gshmem::nccl::byte_at(remoteWnd, remoteOffset);
         const int pe = pe_of(team, peer);
         gshmem::nccl::by_group(coop, [&](auto g) {
             gshmem::get_nbi(base(), g, dest, source, bytes, pe, "ncclGin::get");
         });
+    }
+
+    /* For the library: adds to a word of the peer's, and the fence before it, which brings what was
+     * put there earlier first. */
+    __device__ __forceinline__ void signal_at(ncclTeam team, int peer, uint64_t *word,
+                                              uint64_t value, const char *call) const
+    {
+        using namespace gshmem;
+        int64_t away;
+        if (__builtin_expect(is_lsa(team, peer, &away), 1))
+            detail::send_signal(detail::as_global(reinterpret_cast<uint64_t *>(
+                                    reinterpret_cast<char *>(word) + away)),
+                                value, GSHMEM_SIGNAL_ADD);
+        else
+            signal_op(base(), word, value, GSHMEM_SIGNAL_ADD, pe_of(team, peer), call);
+    }
+
+    __device__ __forceinline__ void fence_to(ncclTeam team, int peer) const
+    {
+        int64_t away;
+        if (__builtin_expect(is_lsa(team, peer, &away), 1))
+            gshmem::detail::fence_release();
+        else
+            gshmem::fence(base());
     }
 
     /* The action alone: what was put to the peer earlier has settled before it. */
@@ -317,14 +424,14 @@ class ncclGin
         coop.sync();
         if (coop.thread_rank() == 0) {
             const nccl::action a = of(remoteAction);
-            fence(base());
-            signal_op(base(), a.word, a.value, GSHMEM_SIGNAL_ADD, pe_of(team, peer),
-                      "ncclGin::signal");
+            fence_to(team, peer);
+            signal_at(team, peer, a.word, a.value, "ncclGin::signal");
         }
         coop.sync();
     }
 
-    /* Sources of the group's puts may be used again, and its gets are there. */
+    /* Sources of the group's puts may be used again, and its gets are there. Where no rank is far
+     * that is so when its threads have made their calls. */
     template <class Coop, class Descriptor = ncclGin_None>
     __device__ __forceinline__ void flush(Coop coop,
                                           cuda::memory_order order = cuda::memory_order_acquire,
@@ -332,9 +439,11 @@ class ncclGin
     {
         (void)order, (void)descriptor;
         coop.sync();
-        if (coop.thread_rank() == 0)
-            gshmem::quiet(base());
-        coop.sync();
+        if (gshmem::detail::has_far(base())) {
+            if (coop.thread_rank() == 0)
+                gshmem::quiet(base());
+            coop.sync();
+        }
     }
 
     /* The flush of what went to one peer, which wait completes. */

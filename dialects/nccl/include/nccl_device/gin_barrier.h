@@ -51,9 +51,8 @@ template <class Coop> class ncclGinBarrierSession
         if (begin < team.nRanks && is_ordered)
             gshmem::fence(c);
         for (int i = begin; i < team.nRanks; i += (int)group.size())
-            signal_op(c, &words[first + (uint32_t)team.rank], 1, GSHMEM_SIGNAL_ADD,
-                      comm.pe_of[ncclTeamRankToWorld(comm, team, other(i))],
-                      "ncclGinBarrierSession");
+            gin.signal_at(team, other(i), &words[first + (uint32_t)team.rank], 1,
+                          "ncclGinBarrierSession");
         for (int i = begin; i < team.nRanks; i += (int)group.size()) {
             const ncclGinSignal_t s = first + (uint32_t)other(i);
             uint64_t *shadow = gin.getSignalShadowPtr(s);
@@ -66,7 +65,8 @@ template <class Coop> class ncclGinBarrierSession
             if (has_come)
                 *shadow = next;
         }
-        if (detail::is_cpu_device || is_ordered || nccl::is_acquire(order))
+        /* Those that have seen signals acquire for the group, whose synchronisation follows. */
+        if (begin < team.nRanks && (detail::is_cpu_device || is_ordered || nccl::is_acquire(order)))
             detail::acquire_awaited();
         group.sync();
         return is_complete;
@@ -96,7 +96,13 @@ template <class Coop> class ncclGinBarrierSession
     ncclGinBarrierSession(const ncclGinBarrierSession &) = delete;
 
     /* The group's earlier puts have settled, on whichever rank. */
-    __device__ __forceinline__ void settle(Coop group) { gin.flush(group); }
+    __device__ __forceinline__ void settle(Coop group)
+    {
+        group.sync();
+        if (group.thread_rank() == 0)
+            gshmem::quiet(gshmem::context{*gin.comm.state, 0});
+        group.sync();
+    }
 
     __device__ __forceinline__ void sync(Coop group, cuda::memory_order order,
                                          ncclGinFenceLevel fence = (ncclGinFenceLevel)3)

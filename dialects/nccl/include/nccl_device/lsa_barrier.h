@@ -48,6 +48,10 @@ template <class Coop> class ncclLsaBarrierSession
     const ncclDevComm &comm;
     ncclTeam team;
     uint32_t *words, epoch;
+    bool has_met = false; /* the group, since its threads have read the epoch */
+    /* The own flag on the first member that this thread tells: worked out early, since between a
+     * fence and its flag each instruction counts. */
+    uint32_t *first_there;
 
     /* i from 1: other ranks of the team, the next one first, so that not all begin with the same.
      */
@@ -57,12 +61,22 @@ template <class Coop> class ncclLsaBarrierSession
         return r < team.nRanks ? r : r - team.nRanks;
     }
 
+    /* The own flag on member i from here. */
+    __device__ __forceinline__ uint32_t *flag_on(int i) const
+    {
+        const int64_t away = (int64_t)(other(i) - team.rank) * team.stride * comm.lsa_stride;
+        return gshmem::detail::as_global(
+            reinterpret_cast<uint32_t *>(reinterpret_cast<char *>(&words[1 + team.rank]) + away));
+    }
+
     __device__ __forceinline__ bool await_all(Coop group, cuda::memory_order order, uint64_t cycles)
     {
         using namespace gshmem;
         bool is_complete = true;
         const uint32_t next = epoch + 1;
-        for (int i = 1 + (int)group.thread_rank(); i < team.nRanks; i += (int)group.size()) {
+        const int first = 1 + (int)group.thread_rank();
+        GSHMEM_NO_UNROLL
+        for (int i = first; i < team.nRanks; i += (int)group.size()) {
             const int r = other(i);
             is_complete &= nccl::await_word(
                 comm, &words[1 + r], [=](uint32_t seen) { return (int32_t)(seen - next) >= 0; },
@@ -71,9 +85,11 @@ template <class Coop> class ncclLsaBarrierSession
         }
         if (is_complete)
             epoch = next;
-        if (detail::is_cpu_device || nccl::is_acquire(order))
+        /* The threads that have seen flags acquire for the group, whose synchronisation follows. */
+        if (first < team.nRanks && (detail::is_cpu_device || nccl::is_acquire(order)))
             detail::acquire_awaited();
         group.sync();
+        has_met = true;
         return is_complete;
     }
 
@@ -90,6 +106,7 @@ template <class Coop> class ncclLsaBarrierSession
         words = static_cast<uint32_t *>(ncclGetResourceBufferLocalPointer(comm, handle.bufHandle)) +
                 (size_t)index * GSHMEM_NCCL_LSA_BARRIER_WORDS(team.nRanks);
         epoch = words[0];
+        first_there = flag_on(1 + (int)group.thread_rank());
     }
 
     __device__ __forceinline__ ncclLsaBarrierSession(Coop group, const ncclDevComm &devComm,
@@ -104,7 +121,8 @@ template <class Coop> class ncclLsaBarrierSession
 
     __device__ __forceinline__ ~ncclLsaBarrierSession()
     {
-        coop.sync(); /* all have read it */
+        if (!has_met)
+            coop.sync(); /* all have read it */
         if (coop.thread_rank() == 0)
             words[0] = epoch;
         coop.sync();
@@ -114,15 +132,15 @@ template <class Coop> class ncclLsaBarrierSession
     {
         using namespace gshmem;
         group.sync();
-        const int first = 1 + (int)group.thread_rank();
-        if (first < team.nRanks && nccl::is_release(order))
+        int i = 1 + (int)group.thread_rank();
+        if (i >= team.nRanks)
+            return;
+        if (nccl::is_release(order))
             detail::fence_release();
-        for (int i = first; i < team.nRanks; i += (int)group.size()) {
-            const int64_t away = (int64_t)(other(i) - team.rank) * team.stride * comm.lsa_stride;
-            char *there = reinterpret_cast<char *>(&words[1 + team.rank]) + away;
-            /* pairs with the wait of await_all there */
-            detail::store_relaxed(reinterpret_cast<uint32_t *>(there), epoch + 1);
-        }
+        detail::store_relaxed(first_there, epoch + 1); /* pairs with the wait of await_all there */
+        GSHMEM_NO_UNROLL
+        for (i += (int)group.size(); i < team.nRanks; i += (int)group.size())
+            detail::store_relaxed(flag_on(i), epoch + 1);
     }
 
     __device__ __forceinline__ void wait(Coop group, cuda::memory_order order)

@@ -7,30 +7,65 @@
 #include "team.h"
 #include "window_record.h"
 
+namespace gshmem
+{
+namespace nccl
+{
+
+/* A field of a window's record. It stays as the host wrote it, so a load of it waits for no store,
+ * and in a loop with stores one is enough. */
+template <class T> __device__ __forceinline__ T fixed(const T &field)
+{
+#if defined(__CUDACC__)
+    return __ldg(&field);
+#else
+    return field;
+#endif
+}
+
+/* The window's beginning on an LSA rank. On a GPU the low half of the stride is 0, as that of the
+ * heap's is: one multiply-add of what loads, side by side, bring. */
+__device__ __forceinline__ char *window_on(ncclWindow_t w, int lsa_peer)
+{
+    const uint64_t local = fixed(w->local), stride = (uint64_t)fixed(w->lsa_stride);
+    const int distance = lsa_peer - fixed(w->lsa_rank);
+    uint64_t there = local + (uint64_t)distance * stride;
+    if constexpr (!detail::is_cpu_device) {
+        const uint32_t high =
+            (uint32_t)(local >> 32) + (uint32_t)distance * (uint32_t)(stride >> 32);
+        there = (uint64_t)high << 32 | (uint32_t)local;
+    }
+    return reinterpret_cast<char *>(there);
+}
+
+} // namespace nccl
+} // namespace gshmem
+
 __device__ __forceinline__ void *ncclGetLocalPointer(ncclWindow_t w, size_t offset)
 {
-    return gshmem::detail::as_global(reinterpret_cast<char *>(w->local) + offset);
+    using namespace gshmem;
+    return detail::as_global(reinterpret_cast<char *>(nccl::fixed(w->local)) + offset);
 }
 
 /* lsaPeer is one of the LSA team. */
 __device__ __forceinline__ void *ncclGetLsaPointer(ncclWindow_t w, size_t offset, int lsaPeer)
 {
-    return gshmem::detail::as_global(
-        reinterpret_cast<char *>(w->local + (uint64_t)((lsaPeer - w->lsa_rank) * w->lsa_stride)) +
-        offset);
+    return gshmem::detail::as_global(gshmem::nccl::window_on(w, lsaPeer) + offset);
 }
 
 /* NULL: the rank is not one of the LSA team. */
 __device__ __forceinline__ void *ncclGetPeerPointer(ncclWindow_t w, size_t offset, int peer)
 {
-    const int i = peer - (w->rank - w->lsa_rank);
-    return i < 0 || i >= w->lsa_size ? nullptr : ncclGetLsaPointer(w, offset, i);
+    using gshmem::nccl::fixed;
+    const int i = peer - (fixed(w->rank) - fixed(w->lsa_rank));
+    return i < 0 || i >= fixed(w->lsa_size) ? nullptr : ncclGetLsaPointer(w, offset, i);
 }
 
 __device__ __forceinline__ void *ncclGetPeerPointer(ncclWindow_t w, size_t offset, ncclTeam team,
                                                     int peer)
 {
-    return ncclGetPeerPointer(w, offset, w->rank + gshmem_nccl_distance(team, peer));
+    return ncclGetPeerPointer(w, offset,
+                              gshmem::nccl::fixed(w->rank) + gshmem_nccl_distance(team, peer));
 }
 
 /* Multimem is not supported, as ncclCommQueryProperties says: NULL. */
