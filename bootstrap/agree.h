@@ -44,8 +44,8 @@ void gsh_agreement_finish(struct gsh_agreement *a);
 /* The public name of a call. */
 const char *gsh_vote_name(enum gsh_vote_call call);
 
-/* Collective: words a failure that all PEs have found alike. PE 0 prints it, before any PE returns;
- * for the others it is gsh_last_error. Returns r. Needs no more than the bootstrap. */
+/* Collective: reports a failure that all PEs have found alike. PE 0 prints it, before any PE
+ * returns; for the others it is gsh_last_error. Returns r. Needs no more than the bootstrap. */
 enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
