@@ -13,7 +13,7 @@ _Static_assert(sizeof(struct gsh_vote) == 24, "gsh_vote is exchanged between pro
 
 enum gsh_result gsh_agreement_init(struct gsh_agreement *a, struct gsh_bootstrap *bootstrap)
 {
-    a->bootstrap = bootstrap;
+    *a = (struct gsh_agreement){.bootstrap = bootstrap};
     a->votes = calloc((size_t)bootstrap->size, sizeof(*a->votes));
     if (a->votes == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the votes of %d PEs",
@@ -44,6 +44,16 @@ const char *gsh_vote_name(enum gsh_vote_call call)
         [GSH_VOTE_STEP] = "a step of an allocation",
     };
     return call <= GSH_VOTE_STEP ? names[call] : "another call";
+}
+
+const char *gsh_agree_name(const struct gsh_agreement *a, enum gsh_vote_call call)
+{
+    return a->call != NULL ? a->call : gsh_vote_name(call);
+}
+
+static int pe_of(const struct gsh_agreement *a, int rank)
+{
+    return a->pes != NULL ? a->pes[rank] : rank;
 }
 
 enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const char *format, ...)
@@ -82,24 +92,25 @@ static void describe(const struct gsh_vote *v, char *text, size_t size)
     }
 }
 
-static enum gsh_result differ(struct gsh_agreement *a, int pe)
+static enum gsh_result differ(struct gsh_agreement *a, int rank)
 {
-    struct gsh_vote first = a->votes[0], other = a->votes[pe];
+    struct gsh_vote first = a->votes[0], other = a->votes[rank];
+    const int pe = pe_of(a, rank), pe0 = pe_of(a, 0);
     char ours[128], theirs[128];
     if (first.call != other.call) {
         return gsh_agree_fail(a, GSH_ERR_SYMMETRY,
-                              "PE %d called %s while PE 0 called %s: all PEs must make the same "
+                              "PE %d called %s while PE %d called %s: all PEs must make the same "
                               "collective calls in the same order",
-                              pe, gsh_vote_name(other.call), gsh_vote_name(first.call));
+                              pe, gsh_vote_name(other.call), pe0, gsh_vote_name(first.call));
     }
     describe(&first, ours, sizeof(ours));
     describe(&other, theirs, sizeof(theirs));
-    return gsh_agree_fail(a, GSH_ERR_SYMMETRY, "%s: PE 0 %s, PE %d %s", gsh_vote_name(first.call),
-                          ours, pe, theirs);
+    return gsh_agree_fail(a, GSH_ERR_SYMMETRY, "%s: PE %d %s, PE %d %s",
+                          gsh_agree_name(a, first.call), pe0, ours, pe, theirs);
 }
 
-/* Carries the failing PE's words to all, in pieces as large as a vote. */
-static enum gsh_result fail_everywhere(struct gsh_agreement *a, const char *mine, int pe,
+/* Carries the failing rank's words to all, in pieces as large as a vote. */
+static enum gsh_result fail_everywhere(struct gsh_agreement *a, const char *mine, int rank,
                                        enum gsh_result outcome, const char *what)
 {
     char reason[REASON_BYTES] = "";
@@ -109,10 +120,10 @@ static enum gsh_result fail_everywhere(struct gsh_agreement *a, const char *mine
         if (r != GSH_OK) {
             return r;
         }
-        memcpy(reason + at, &a->votes[pe], sizeof(*a->votes));
+        memcpy(reason + at, &a->votes[rank], sizeof(*a->votes));
     }
     reason[sizeof(reason) - 1] = '\0';
-    return gsh_agree_fail(a, outcome, "%s failed on PE %d: %s", what, pe, reason);
+    return gsh_agree_fail(a, outcome, "%s failed on PE %d: %s", what, pe_of(a, rank), reason);
 }
 
 enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const char *what,
@@ -130,20 +141,20 @@ enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const c
     const struct gsh_vote *first = &a->votes[0];
     uint16_t common = first->flags;
     int failed = -1;
-    for (int pe = 0; pe < a->bootstrap->size; pe++) {
-        const struct gsh_vote *v = &a->votes[pe];
+    for (int rank = 0; rank < a->bootstrap->size; rank++) {
+        const struct gsh_vote *v = &a->votes[rank];
         if (v->call != first->call || memcmp(v->args, first->args, sizeof(v->args)) != 0) {
-            return differ(a, pe);
+            return differ(a, rank);
         }
         if (v->outcome != GSH_OK && failed < 0) {
-            failed = pe;
+            failed = rank;
         }
         common &= v->flags;
     }
     if (failed >= 0) {
         enum gsh_result outcome = (enum gsh_result)a->votes[failed].outcome;
         if (what == NULL) {
-            return gsh_note(outcome, "votes: a step failed on PE %d", failed);
+            return gsh_note(outcome, "votes: a step failed on PE %d", pe_of(a, failed));
         }
         return fail_everywhere(a, words, failed, outcome, what);
     }

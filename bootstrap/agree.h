@@ -32,11 +32,15 @@ struct gsh_vote {
     uint64_t args[2];
 };
 
+/* Among the ranks of a bootstrap. */
 struct gsh_agreement {
     struct gsh_bootstrap *bootstrap;
     struct gsh_vote *votes; /* [bootstrap->size], as last gathered */
+    const int *pes;         /* [bootstrap->size], of the ranks; NULL: ranks are PE numbers */
+    const char *call;       /* what messages call the call, instead of its vote's name; or NULL */
 };
 
+/* pes and call are NULL, and the caller's to set. */
 GSH_CHECK_RESULT enum gsh_result gsh_agreement_init(struct gsh_agreement *a,
                                                     struct gsh_bootstrap *bootstrap);
 void gsh_agreement_finish(struct gsh_agreement *a);
@@ -44,16 +48,19 @@ void gsh_agreement_finish(struct gsh_agreement *a);
 /* The public name of a call. */
 const char *gsh_vote_name(enum gsh_vote_call call);
 
-/* Collective: reports a failure that all PEs have found alike. PE 0 prints it, before any PE
+/* What messages call it: the agreement's call, else gsh_vote_name. */
+const char *gsh_agree_name(const struct gsh_agreement *a, enum gsh_vote_call call);
+
+/* Collective: reports a failure that all PEs have found alike. Rank 0 prints it, before any PE
  * returns; for the others it is gsh_last_error. Returns r. Needs no more than the bootstrap. */
 enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Collective. GSH_ERR_SYMMETRY, naming the call of PE 0 and of the first PE that differs from it,
+/* Collective. GSH_ERR_SYMMETRY, naming the call of rank 0 and of the first PE that differs from it,
  * unless call and args are the same on all; else the outcome of the first PE that failed, in that
  * PE's words; else GSH_OK, with those flags in *flags (unless NULL) that all gave. what: what
  * failed, for the message ("gshmem_malloc of 8 bytes"); NULL: the caller tries something else, so
- * nothing is printed. A failure is printed by PE 0 alone. */
+ * nothing is printed. A failure is printed by rank 0 alone. */
 GSH_CHECK_RESULT enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine,
                                            const char *what, uint16_t *flags);
 

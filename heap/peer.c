@@ -21,14 +21,10 @@ static void space_destroy(struct gsh_space *space)
             }
         }
     }
-    for (int i = 0; i < space->n_pieces; i++) {
-        space->ops->unmap(space->pieces[i].addr, space->pieces[i].bytes);
-    }
     space->ops->unreserve(&space->range);
     free(space->pe_of_slot);
     free(space->is_foreign);
     free(space->chunks);
-    free(space->pieces);
     free(space);
 }
 
@@ -311,75 +307,121 @@ void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk)
 
 /* ---- lent memory ---- */
 
-enum gsh_result gsh_peers_prepare_pieces(struct gsh_peers *peers, int n)
+/* -1: it is not in the group. */
+static int rank_of(const struct gsh_bootstrap *b, const int *pes, int pe)
 {
-    struct gsh_space *space = peers->space;
+    int rank = 0;
+    while (pes != NULL && rank < b->size && pes[rank] != pe) {
+        rank++;
+    }
+    return pes == NULL ? pe : rank < b->size ? rank : -1;
+}
+
+enum gsh_result gsh_peer_group_init(struct gsh_peers *peers, struct gsh_bootstrap *bootstrap,
+                                    const int *pes, struct gsh_peer_group *out)
+{
+    const struct gsh_space *space = peers->space;
+    const int my_pe = space->pe_of_slot[peers->my_slot];
+    const size_t n = (size_t)peers->n_foreign + 1;
+    int *numbers = gsh_fault() ? NULL : calloc(3 * n, sizeof(*numbers));
     if (peers->wires == NULL && !gsh_fault()) {
         peers->wires = calloc((size_t)peers->bootstrap->size, sizeof(*peers->wires));
     }
-    bool has_room = peers->wires != NULL;
-    int needed = peers->is_leader ? space->n_pieces + n : 0;
-    if (has_room && peers->is_leader && needed > space->n_pieces_room) {
-        int room = 2 * needed + 16;
-        struct gsh_peer_piece *pieces =
-            gsh_fault() ? NULL : realloc(space->pieces, (size_t)room * sizeof(*pieces));
-        has_room = pieces != NULL;
-        space->pieces = has_room ? pieces : space->pieces;
-        space->n_pieces_room = has_room ? room : space->n_pieces_room;
+    if (numbers == NULL || peers->wires == NULL) {
+        free(numbers);
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for a list of peers");
     }
-    return has_room ? GSH_OK : gsh_note(GSH_ERR_NOMEM, "no host memory for a list of buffers");
+    struct gsh_peer_group g = {.bootstrap = bootstrap,
+                               .foreign_pe = numbers,
+                               .foreign_slot = numbers + n,
+                               .foreign_rank = numbers + 2 * n,
+                               .is_leader = true};
+    for (int s = 0; s < space->n_slots; s++) {
+        const int pe = space->pe_of_slot[s], rank = rank_of(bootstrap, pes, pe);
+        if (rank >= 0 && space->is_foreign[s]) {
+            g.foreign_pe[g.n_foreign] = pe;
+            g.foreign_slot[g.n_foreign] = s;
+            g.foreign_rank[g.n_foreign++] = rank;
+        } else if (rank >= 0 && pe < my_pe) {
+            g.is_leader = false;
+        }
+    }
+    *out = g;
+    return GSH_OK;
+}
+
+void gsh_peer_group_finish(const struct gsh_peers *peers, struct gsh_peer_group *group)
+{
+    gsh_peers_unmap_pieces(peers, group);
+    free(group->foreign_pe);
+    free(group->pieces);
+    *group = (struct gsh_peer_group){0};
+}
+
+enum gsh_result gsh_peers_prepare_pieces(struct gsh_peer_group *group, int n)
+{
+    const int room = group->is_leader ? n * group->n_foreign : 0;
+    if (room > 0) {
+        group->pieces = gsh_fault() ? NULL : calloc((size_t)room, sizeof(*group->pieces));
+    }
+    return room == 0 || group->pieces != NULL
+               ? GSH_OK
+               : gsh_note(GSH_ERR_NOMEM, "no host memory for a list of %d pieces", room);
 }
 
 /* The leader's part: maps what was told, with the descriptors in fds where these are passed. */
-static enum gsh_result accept_pieces(struct gsh_peers *peers, struct gsh_memory *memory,
-                                     uint64_t off)
+static enum gsh_result accept_pieces(const struct gsh_peers *peers, struct gsh_memory *memory,
+                                     struct gsh_peer_group *group)
 {
-    struct gsh_space *space = peers->space;
     enum gsh_result r = GSH_OK;
-    for (int i = 0; peers->is_leader && i < peers->n_foreign && r == GSH_OK; i++) {
-        const struct gsh_piece_wire *wire = &peers->wires[peers->foreign_pe[i]];
+    for (int i = 0; group->is_leader && i < group->n_foreign && r == GSH_OK; i++) {
+        const struct gsh_piece_wire *wire = &peers->wires[group->foreign_rank[i]];
         if (wire->bytes == 0) {
             continue;
         }
         struct gsh_share share = {.fd = peers->fds[i]};
         memcpy(share.bytes, wire->share, sizeof(share.bytes));
         const struct gsh_piece piece = {.bytes = wire->bytes, .at = wire->at};
-        uint64_t addr = gsh_peers_address(peers, peers->foreign_slot[i], wire->off);
-        r = memory->ops->accept_piece(memory, peers->foreign_slot[i], addr, &piece, &share);
+        uint64_t addr = gsh_peers_address(peers, group->foreign_slot[i], wire->off);
+        r = memory->ops->accept_piece(memory, group->foreign_slot[i], addr, &piece, &share);
         if (r == GSH_OK) {
-            space->pieces[space->n_pieces++] =
-                (struct gsh_peer_piece){.addr = addr, .bytes = wire->bytes, .off = off};
+            group->pieces[group->n_pieces++] =
+                (struct gsh_peer_piece){.addr = addr, .bytes = wire->bytes};
         }
     }
     return r;
 }
 
 enum gsh_result gsh_peers_map_piece(struct gsh_peers *peers, struct gsh_memory *memory,
-                                    uint64_t off, const struct gsh_piece *piece, uint64_t piece_off)
+                                    struct gsh_peer_group *group, const struct gsh_piece *piece,
+                                    uint64_t piece_off)
 {
-    struct gsh_bootstrap *b = peers->bootstrap;
+    struct gsh_bootstrap *b = group->bootstrap;
     struct gsh_share mine = {.fd = -1};
     struct gsh_piece_wire wire = {0};
     enum gsh_result own = GSH_OK;
-    bool is_shared = peers->n_foreign > 0;
+    bool is_shared = group->n_foreign > 0;
     if (piece != NULL && is_shared) {
         own = memory->ops->share_piece(memory, piece, &mine);
+    }
+    if (piece != NULL && is_shared && own == GSH_OK) {
         wire = (struct gsh_piece_wire){.bytes = piece->bytes, .at = piece->at, .off = piece_off};
         memcpy(wire.share, mine.bytes, sizeof(wire.share));
     }
-    peers->tag++;
-    for (int i = 0; i < peers->n_foreign; i++) {
+    group->tag++;
+    for (int i = 0; i < group->n_foreign; i++) {
         peers->fds[i] = -1;
     }
     enum gsh_result r = b->ops->allgather(b, &wire, sizeof(wire), peers->wires);
     if (r == GSH_OK && is_shared && memory->ops->share_kind(memory, 0) == GSH_SHARE_FD) {
-        r = gsh_fdpass_exchange(peers->fdpass, peers->foreign_pe, peers->n_foreign, peers->tag,
-                                mine.fd, peers->fds);
+        /* apart from the tags of map */
+        r = gsh_fdpass_exchange(peers->fdpass, group->foreign_pe, group->n_foreign,
+                                (uint64_t)1 << 63 | group->tag, mine.fd, peers->fds);
     }
     if (r == GSH_OK) {
-        r = own == GSH_OK ? accept_pieces(peers, memory, off) : own;
+        r = own == GSH_OK ? accept_pieces(peers, memory, group) : own;
     }
-    for (int i = 0; i < peers->n_foreign; i++) {
+    for (int i = 0; i < group->n_foreign; i++) {
         if (peers->fds[i] >= 0) {
             close(peers->fds[i]);
         }
@@ -390,18 +432,10 @@ enum gsh_result gsh_peers_map_piece(struct gsh_peers *peers, struct gsh_memory *
     return r;
 }
 
-void gsh_peers_unmap_pieces(struct gsh_peers *peers, uint64_t off)
+void gsh_peers_unmap_pieces(const struct gsh_peers *peers, struct gsh_peer_group *group)
 {
-    struct gsh_space *space = peers->space;
-    int kept = 0;
-    for (int i = 0; peers->is_leader && i < space->n_pieces; i++) {
-        if (space->pieces[i].off == off) {
-            space->ops->unmap(space->pieces[i].addr, space->pieces[i].bytes);
-        } else {
-            space->pieces[kept++] = space->pieces[i];
-        }
+    for (int i = 0; i < group->n_pieces; i++) {
+        peers->space->ops->unmap(group->pieces[i].addr, group->pieces[i].bytes);
     }
-    if (peers->is_leader) {
-        space->n_pieces = kept;
-    }
+    group->n_pieces = 0;
 }

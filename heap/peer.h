@@ -19,7 +19,18 @@ struct gsh_piece_wire {
 /* A foreign PE's piece of lent memory, mapped here. */
 struct gsh_peer_piece {
     uint64_t addr, bytes;
-    uint64_t off; /* of the lent memory, from each PE's heap base */
+};
+
+/* Some PEs, this one among them, as far as mapping is concerned. In each process the member with
+ * the lowest number, the group's leader there, maps the others' pieces. */
+struct gsh_peer_group {
+    struct gsh_bootstrap *bootstrap;               /* over them */
+    int n_foreign;                                 /* of other processes, with a slot here */
+    int *foreign_pe, *foreign_slot, *foreign_rank; /* [n_foreign] */
+    bool is_leader;
+    uint64_t tag; /* of the latest exchange of descriptors: the same on all members */
+    struct gsh_peer_piece *pieces; /* what this PE has mapped */
+    int n_pieces;
 };
 
 /* Shared by the PEs of one process. Only the leader changes it, all but refs; the last PE to
@@ -33,8 +44,6 @@ struct gsh_space {
     bool *is_foreign;         /* [n_slots]: of another process */
     struct gsh_chunk *chunks; /* mapped in every foreign slot */
     int n_chunks, n_chunks_room;
-    struct gsh_peer_piece *pieces;
-    int n_pieces, n_pieces_room;
     int refs; /* atomic */
 };
 
@@ -54,6 +63,7 @@ struct gsh_peers {
     CUdevice *devices;              /* of the members, each once */
     int n_devices;
     uint64_t tag; /* of descriptor exchanges: counts calls of map, so it is the same on all PEs */
+    uint64_t group_tag; /* the highest that this PE has used in a group */
 };
 
 /* Fills *peers from checked options. finish accepts a half-filled one, and leaves the space. */
@@ -86,16 +96,25 @@ GSH_CHECK_RESULT enum gsh_result gsh_peers_map(struct gsh_peers *peers, struct g
 /* Not collective: takes the foreign mappings of the last chunk away. */
 void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk);
 
-/* Room in the space for n more pieces, so that noting them later cannot fail. */
-/* Not collective. */
-GSH_CHECK_RESULT enum gsh_result gsh_peers_prepare_pieces(struct gsh_peers *peers, int n);
-/* Collective over all PEs: maps a piece of each foreign PE that has one, as a part of the lent
- * memory at `off`. piece NULL: this PE has none; else its own lies at piece_off. */
+/* ---- lent memory, among some PEs ---- */
+
+/* Not collective. pes: of the bootstrap's ranks; NULL: ranks are PE numbers. finish unmaps what is
+ * left; accepts zeroes. */
+GSH_CHECK_RESULT enum gsh_result gsh_peer_group_init(struct gsh_peers *peers,
+                                                     struct gsh_bootstrap *bootstrap,
+                                                     const int *pes, struct gsh_peer_group *out);
+void gsh_peer_group_finish(const struct gsh_peers *peers, struct gsh_peer_group *group);
+/* Not collective, once: room for n pieces of each foreign member, so that noting them later cannot
+ * fail. */
+GSH_CHECK_RESULT enum gsh_result gsh_peers_prepare_pieces(struct gsh_peer_group *group, int n);
+/* Collective over the group: maps a piece of each foreign member that has one. piece NULL: this PE
+ * has none; else its own lies at piece_off. */
 GSH_CHECK_RESULT enum gsh_result gsh_peers_map_piece(struct gsh_peers *peers,
-                                                     struct gsh_memory *memory, uint64_t off,
+                                                     struct gsh_memory *memory,
+                                                     struct gsh_peer_group *group,
                                                      const struct gsh_piece *piece,
                                                      uint64_t piece_off);
-/* Not collective: takes away what was mapped for `off`. */
-void gsh_peers_unmap_pieces(struct gsh_peers *peers, uint64_t off);
+/* Not collective: takes away all that was mapped. */
+void gsh_peers_unmap_pieces(const struct gsh_peers *peers, struct gsh_peer_group *group);
 
 #endif

@@ -11,18 +11,21 @@ static uint64_t own_address(const struct gsh_physical *p, uint64_t off)
     return gsh_peers_address(&p->peers, p->peers.my_slot, off);
 }
 
+static const struct gsh_heap_members everybody = {0};
+
 /* To the first n subscribers, the latest first. */
-static void tell_goes(struct gsh_physical *p, int n, struct gsh_chunk chunk)
+static void tell_goes(struct gsh_physical *p, int n, uint64_t off,
+                      const struct gsh_heap_members *members)
 {
     for (int i = n - 1; i >= 0; i--) {
-        p->subscribers[i].goes(p->subscribers[i].context, chunk.off);
+        p->subscribers[i].goes(p->subscribers[i].context, off, members);
     }
 }
 
 void gsh_physical_finish(struct gsh_physical *p)
 {
     for (int c = p->n_chunks - 1; c >= 0; c--) {
-        tell_goes(p, p->n_subscribers, p->chunks[c]);
+        tell_goes(p, p->n_subscribers, p->chunks[c].off, &everybody);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
     }
     if (p->memory != NULL) {
@@ -84,32 +87,30 @@ static struct gsh_vote step(enum gsh_result outcome, uint64_t off, uint64_t phas
         .call = GSH_VOTE_STEP, .outcome = (uint16_t)outcome, .args = {off, phase}};
 }
 
-/* A phase for each subscriber: what it does may be collective, so that all PEs must know whether to
- * go on to the next. */
-static enum gsh_result tell_came(struct gsh_physical *p, struct gsh_chunk chunk, const char *what)
+/* A phase for each subscriber: what it does may be collective, so that all members must know
+ * whether to go on to the next. */
+enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_agreement *group,
+                                  struct gsh_chunk chunk, const char *what)
 {
     void *memory = (void *)(uintptr_t)own_address(p, chunk.off);
+    const struct gsh_heap_members members = {
+        .bootstrap = group->bootstrap, .pes = group->pes, .n = group->bootstrap->size};
     for (int i = 0; i < p->n_subscribers; i++) {
         const struct gsh_heap_events *to = &p->subscribers[i];
-        enum gsh_result mine = to->came(to->context, memory, chunk.off, chunk.bytes);
-        enum gsh_result all =
-            gsh_agree(&p->agreement, step(mine, chunk.off, 3 + (uint64_t)i), what, NULL);
+        enum gsh_result mine = to->came(to->context, memory, chunk.off, chunk.bytes, &members);
+        enum gsh_result all = gsh_agree(group, step(mine, chunk.off, 3 + (uint64_t)i), what, NULL);
         if (all != GSH_OK) {
-            tell_goes(p, mine == GSH_OK ? i + 1 : i, chunk);
+            tell_goes(p, mine == GSH_OK ? i + 1 : i, chunk.off, &members);
             return all;
         }
     }
     return GSH_OK;
 }
 
-enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_chunk chunk, const char *what)
+void gsh_physical_tell_goes(struct gsh_physical *p, uint64_t off,
+                            const struct gsh_heap_members *members)
 {
-    return tell_came(p, chunk, what);
-}
-
-void gsh_physical_tell_goes(struct gsh_physical *p, uint64_t off)
-{
-    tell_goes(p, p->n_subscribers, (struct gsh_chunk){.off = off});
+    tell_goes(p, p->n_subscribers, off, members);
 }
 
 enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64_t zero_bytes,
@@ -134,7 +135,7 @@ enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64
         take_back(p, chunk);
         return all;
     }
-    all = tell_came(p, chunk, what);
+    all = gsh_physical_tell(p, &p->agreement, chunk, what);
     if (all != GSH_OK) {
         gsh_peers_unmap(&p->peers, chunk);
         take_back(p, chunk);
@@ -156,7 +157,7 @@ enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end, uint64
         return GSH_OK;
     }
     for (int c = p->n_chunks - 1; c >= kept; c--) {
-        tell_goes(p, p->n_subscribers, p->chunks[c]);
+        tell_goes(p, p->n_subscribers, p->chunks[c].off, &everybody);
         gsh_peers_unmap(&p->peers, p->chunks[c]);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
     }

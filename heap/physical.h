@@ -36,10 +36,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint6
 GSH_CHECK_RESULT enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end,
                                                      uint64_t keep_bytes);
 
-/* For memory that lies apart from what grows. Collective: tells subscribers that it has come; on
- * failure none has heard of it. goes: not collective. */
-GSH_CHECK_RESULT enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_chunk chunk,
-                                                   const char *what);
-void gsh_physical_tell_goes(struct gsh_physical *p, uint64_t off);
+/* For memory that lies apart from what grows. Collective over the group: tells subscribers that it
+ * has come; on failure none has heard of it. goes: not collective. */
+GSH_CHECK_RESULT enum gsh_result gsh_physical_tell(struct gsh_physical *p,
+                                                   struct gsh_agreement *group,
+                                                   struct gsh_chunk chunk, const char *what);
+void gsh_physical_tell_goes(struct gsh_physical *p, uint64_t off,
+                            const struct gsh_heap_members *members);
 
 #endif

@@ -59,6 +59,8 @@ enum gsh_element {
     GSH_ELEMENT_u64,
     GSH_ELEMENT_half,
     GSH_ELEMENT_bfloat16,
+    GSH_ELEMENT_e4m3, /* for the NCCL layer; no scans */
+    GSH_ELEMENT_e5m2,
     GSH_ELEMENT_float,
     GSH_ELEMENT_double,
     GSH_ELEMENT_longdouble, /* not on GPUs */
@@ -172,10 +174,11 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_coll_args) == 232, "gsh_kernel_coll_a
     M(OP, i8, int8_t) M(OP, i16, int16_t) M(OP, i32, int32_t) M(OP, i64, int64_t)
 #define GSH_FLOAT_KERNELS(M, OP) \
     M(OP, half, half_bits) M(OP, bfloat16, bfloat16_bits) M(OP, float, float) M(OP, double, double)
-#define GSH_LOGIC_KERNELS(M) M(and, bits, raw_bits) M(or, bits, raw_bits) M(xor, bits, raw_bits)
-#define GSH_ORDER_KERNELS(M, OP) \
-    GSH_UNSIGNED_KERNELS(M, OP) GSH_SIGNED_KERNELS(M, OP) GSH_FLOAT_KERNELS(M, OP)
-#define GSH_ARITH_KERNELS(M, OP) GSH_UNSIGNED_KERNELS(M, OP) GSH_FLOAT_KERNELS(M, OP)
+#define GSH_FLOAT8_KERNELS(M, OP) M(OP, e4m3, e4m3_bits) M(OP, e5m2, e5m2_bits)
+#define GSH_LOGIC_KERNELS(M)      M(and, bits, raw_bits) M(or, bits, raw_bits) M(xor, bits, raw_bits)
+#define GSH_ORDER_KERNELS(M, OP)  GSH_SIGNED_KERNELS(M, OP) GSH_ARITH_KERNELS(M, OP)
+#define GSH_ARITH_KERNELS(M, OP)  GSH_SUM_KERNELS(M, OP) GSH_FLOAT8_KERNELS(M, OP)
+#define GSH_SUM_KERNELS(M, OP)    GSH_UNSIGNED_KERNELS(M, OP) GSH_FLOAT_KERNELS(M, OP)
 #define GSH_COMPLEX_KERNELS(M) \
     M(prod, complexf, complex_of<float>) M(prod, complexd, complex_of<double>)
 #define GSH_REDUCE_KERNELS(M) \
@@ -184,7 +187,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_coll_args) == 232, "gsh_kernel_coll_a
     GSH_ORDER_KERNELS(M, max) \
     GSH_ARITH_KERNELS(M, sum) GSH_ARITH_KERNELS(M, prod) GSH_COMPLEX_KERNELS(M)
 /* The scans' sums. */
-#define GSH_SCAN_KERNELS(M) GSH_ARITH_KERNELS(M, scan)
+#define GSH_SCAN_KERNELS(M) GSH_SUM_KERNELS(M, scan)
 
 /* Those that only the CPU device has. */
 #define GSH_CPU_REDUCE_KERNELS(M)   \

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What reductions compute with: operations, and the type in which a sequence of elements of another
- * type is accumulated. half and bfloat16 are taken apart into float, and put together once, with
- * the nearest even value, when all members' elements have been added. */
+ * type is accumulated. half, bfloat16 and the 8-bit floating-point numbers are taken apart into
+ * float, and put together once, with the nearest even value, when all members' elements have been
+ * added; gshmem/float8.h says what becomes of what 8 bits cannot hold. */
 #ifndef GSHMEM_ELEMENT_CUH
 #define GSHMEM_ELEMENT_CUH
 
 #include "device/coll/coll.h"
 #include "device/memory.cuh"
+#include "gshmem/float8.h"
 #include "gshmem/types.h"
 
 namespace gshmem
@@ -18,6 +20,12 @@ struct half_bits {
 };
 struct bfloat16_bits {
     uint16_t bits;
+};
+struct e4m3_bits {
+    uint8_t bits;
+};
+struct e5m2_bits {
+    uint8_t bits;
 };
 
 /* Elements of which only the bits count. */
@@ -82,6 +90,8 @@ GSHMEM_COMPUTE(gshmem_half_t, half_bits)
 GSHMEM_COMPUTE(gshmem_bfloat16_t, bfloat16_bits)
 GSHMEM_COMPUTE(half_bits, half_bits)
 GSHMEM_COMPUTE(bfloat16_bits, bfloat16_bits)
+GSHMEM_COMPUTE(e4m3_bits, e4m3_bits)
+GSHMEM_COMPUTE(e5m2_bits, e5m2_bits)
 GSHMEM_COMPUTE(float, float)
 GSHMEM_COMPUTE(double, double)
 #if !defined(__CUDACC__)
@@ -167,6 +177,28 @@ template <> struct accumulator<half_bits> {
     typedef float type;
     static __device__ __forceinline__ float open(half_bits x) { return to_float(x); }
     static __device__ __forceinline__ half_bits close(float x) { return to_half(x); }
+};
+template <> struct accumulator<e4m3_bits> {
+    typedef float type;
+    static __device__ __forceinline__ float open(e4m3_bits x)
+    {
+        return float8_detail::to_float<float8_detail::e4m3>(x.bits);
+    }
+    static __device__ __forceinline__ e4m3_bits close(float x)
+    {
+        return {float8_detail::from_float<float8_detail::e4m3>(x)};
+    }
+};
+template <> struct accumulator<e5m2_bits> {
+    typedef float type;
+    static __device__ __forceinline__ float open(e5m2_bits x)
+    {
+        return float8_detail::to_float<float8_detail::e5m2>(x.bits);
+    }
+    static __device__ __forceinline__ e5m2_bits close(float x)
+    {
+        return {float8_detail::from_float<float8_detail::e5m2>(x)};
+    }
 };
 template <> struct accumulator<raw_bits> {
     typedef uint8_t type;

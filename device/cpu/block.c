@@ -412,6 +412,7 @@ GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
 {
     uint32_t n = run->launch.block.x * run->launch.block.y * run->launch.block.z;
     b->run = run;
+    b->config = &run->owner->config;
     b->index = index;
     b->block_parity ^= 1;
     reserve(b, n, run->launch.shared_bytes);

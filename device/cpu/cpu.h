@@ -158,9 +158,14 @@ void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device);
 void gshmemx_cpu_device_set_state(struct gsh_cpu_device *device, const struct gsh_state *state);
 /* The device of the calling thread from now on; NULL: none. */
 void gshmemx_cpu_device_bind(struct gsh_cpu_device *device);
-/* The device that threads without a binding of their own use; NULL: one without a PE, made when
- * needed and kept. */
+/* The calling thread's own binding, which may be NULL. */
+struct gsh_cpu_device *gshmemx_cpu_device_bound(void);
+/* The device that threads without a binding of their own use; NULL: one without a PE, of the number
+ * that the thread has chosen, made when needed and kept. */
 void gshmemx_cpu_device_bind_default(struct gsh_cpu_device *device);
+/* The calling thread chooses such a number, from 0, as cudaSetDevice does; what it has chosen. */
+void gshmemx_cpu_device_choose(int number);
+int gshmemx_cpu_device_chosen(void);
 /* The calling thread's device, never NULL. In a kernel or stream call: the one it runs on. */
 struct gsh_cpu_device *gshmemx_cpu_device_current(void);
 /* How many devices a program may count on: one for each PE of this host. Before init: as many as
@@ -190,6 +195,8 @@ struct gsh_cpu_launch {
     size_t shared_bytes;
     const void *kernel; /* its address, for reports; may be NULL */
     int is_cooperative;
+    /* Whose state the kernel sees, and who hears its reports; NULL: the stream's device. */
+    struct gsh_cpu_device *device;
 };
 
 /* Enqueues the kernel on the stream; NULL is the current device's default stream. All blocks run at

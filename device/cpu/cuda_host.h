@@ -149,6 +149,7 @@ inline cudaError_t cudaSetDevice(int device)
         return gshmem::cpu::result(cudaErrorInvalidDevice);
     }
     gshmem::cpu::current_device() = device;
+    gshmemx_cpu_device_choose(device);
     return cudaSuccess;
 }
 

@@ -13,8 +13,12 @@
 
 static __thread struct gsh_cpu_device *bound_device;
 static struct gsh_cpu_device *default_device; /* of threads without a binding; atomic */
-static pthread_once_t default_once = PTHREAD_ONCE_INIT;
-static struct gsh_cpu_device *own_device; /* the default when nobody gave one; never freed */
+
+/* The defaults when nobody gave one, by the number that a thread has chosen; never freed. */
+#define MAX_OWN_DEVICES 64
+static __thread int chosen_number;
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gsh_cpu_device *own_devices[MAX_OWN_DEVICES]; /* atomic; made under the lock */
 
 struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *config)
 {
@@ -62,18 +66,46 @@ void gshmemx_cpu_device_bind(struct gsh_cpu_device *device)
     bound_device = device;
 }
 
+struct gsh_cpu_device *gshmemx_cpu_device_bound(void)
+{
+    return bound_device;
+}
+
 void gshmemx_cpu_device_bind_default(struct gsh_cpu_device *device)
 {
     __atomic_store_n(&default_device, device, __ATOMIC_RELEASE);
 }
 
-static void make_own_device(void)
+void gshmemx_cpu_device_choose(int number)
 {
-    own_device = gshmemx_cpu_device_create(NULL);
-    if (!own_device) {
+    chosen_number = number;
+}
+
+int gshmemx_cpu_device_chosen(void)
+{
+    return chosen_number;
+}
+
+static struct gsh_cpu_device *own_device(void)
+{
+    struct gsh_cpu_device **place = &own_devices[(unsigned)chosen_number % MAX_OWN_DEVICES];
+    /* Pairs with the release below. */
+    struct gsh_cpu_device *device = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (device) {
+        return device;
+    }
+    pthread_mutex_lock(&own_lock);
+    device = *place;
+    if (!device) {
+        device = gshmemx_cpu_device_create(NULL);
+        __atomic_store_n(place, device, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&own_lock);
+    if (!device) {
         struct gsh_cpu_config none = {.fatal = NULL};
         gsh_device_fatal(&none, "no memory for the CPU device");
     }
+    return device;
 }
 
 struct gsh_cpu_device *gshmemx_cpu_device_current(void)
@@ -82,11 +114,7 @@ struct gsh_cpu_device *gshmemx_cpu_device_current(void)
     if (!device) {
         device = __atomic_load_n(&default_device, __ATOMIC_ACQUIRE);
     }
-    if (!device) {
-        pthread_once(&default_once, make_own_device);
-        device = own_device;
-    }
-    return device;
+    return device ? device : own_device();
 }
 
 void gshmemx_cpu_device_synchronize(struct gsh_cpu_device *device)

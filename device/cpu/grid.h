@@ -11,8 +11,9 @@ struct gsh_cpu_worker;
 
 /* A launch while it runs. Lives until its last worker has left it. */
 struct gsh_cpu_run {
-    struct gsh_cpu_launch launch; /* args: the copy */
-    struct gsh_cpu_device *device;
+    struct gsh_cpu_launch launch;  /* args: the copy */
+    struct gsh_cpu_device *device; /* whose threads carry it out */
+    struct gsh_cpu_device *owner;  /* whose state it sees; usually the same */
     const struct gsh_state *state;
     uint64_t number; /* of the device's launches, from 1 */
     uint64_t n_blocks;

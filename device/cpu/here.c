@@ -72,10 +72,10 @@ const struct gsh_cpu_config *gsh_here_config(void)
     return &device->config;
 }
 
-void gsh_cpu_execute(void (*entry)(void *args), void *args)
+void gsh_cpu_execute(struct gsh_cpu_device *whose, void (*entry)(void *args), void *args)
 {
     static const struct gsh_cpu_uint3 one = {1, 1, 1}, zero = {0, 0, 0};
-    device = gshmemx_cpu_device_current();
+    device = whose;
     struct gsh_cpu_thread self = {
         /* pairs with the release in gshmemx_cpu_device_set_state */
         .state = __atomic_load_n(&device->state, __ATOMIC_ACQUIRE),

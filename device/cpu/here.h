@@ -6,9 +6,9 @@
 #include "device/cpu/cpu.h"
 
 /* Runs the kernel at once, as a grid of one thread, on the calling host thread's own stack, and
- * returns when it has ended. The library's own kernels: without shared memory, and their calls of
- * warps are of the whole one. */
-void gsh_cpu_execute(void (*entry)(void *args), void *args);
+ * returns when it has ended; it is one of that device's. The library's own kernels: without shared
+ * memory, and their calls of warps are of the whole one. */
+void gsh_cpu_execute(struct gsh_cpu_device *device, void (*entry)(void *args), void *args);
 
 /* gshmemx_cpu_yield of such a thread. */
 void gsh_here_yield(struct gsh_cpu_thread *self);

@@ -382,7 +382,8 @@ int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *
     memset(l, 0, sizeof(*l));
     l->run.launch = *launch;
     l->run.device = s->device;
-    l->run.state = __atomic_load_n(&s->device->state, __ATOMIC_ACQUIRE);
+    l->run.owner = launch->device ? launch->device : s->device;
+    l->run.state = __atomic_load_n(&l->run.owner->state, __ATOMIC_ACQUIRE);
     l->stream = s;
     if (launch->args_bytes > 0) {
         memcpy(l->args, launch->args, launch->args_bytes);

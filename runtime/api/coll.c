@@ -61,6 +61,7 @@ static size_t element_bytes(enum gsh_element e)
         [GSH_ELEMENT_u8] = 1,       [GSH_ELEMENT_u16] = 2,
         [GSH_ELEMENT_u32] = 4,      [GSH_ELEMENT_u64] = 8,
         [GSH_ELEMENT_half] = 2,     [GSH_ELEMENT_bfloat16] = 2,
+        [GSH_ELEMENT_e4m3] = 1,     [GSH_ELEMENT_e5m2] = 1,
         [GSH_ELEMENT_float] = 4,    [GSH_ELEMENT_double] = 8,
         [GSH_ELEMENT_complexf] = 8, [GSH_ELEMENT_complexd] = 16,
         [GSH_ELEMENT_bits] = 1,     [GSH_ELEMENT_longdouble] = sizeof(long double),

@@ -2,9 +2,138 @@
  * The calls for dialects. */
 #include "runtime/layer.h"
 
+#include "device/cpu/cpu.h"
+#include "gshmem.h"
+#include "heap/lendable.h"
+#include "runtime/api/coll.h"
+#include "runtime/base/cuda.h"
+#include "runtime/far/far.h"
+#include "runtime/job/binding.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/turn.h"
+#include "runtime/setup/buffers.h"
+#include "runtime/setup/lendable.h"
 #include "runtime/setup/setup.h"
+#include "runtime/team/bootstrap.h"
+
+/* ---- PEs beside the calling thread's own ---- */
+
+#ifdef GSH_HAVE_CUDA
+/* Of the driver, where the program has started it: -1 otherwise. */
+static int current_cuda_device(void)
+{
+    CUdevice device = -1;
+    CUcontext context = NULL;
+    const struct gsh_cuda *cuda = gsh_cuda_is_installed() ? gsh_cuda() : NULL;
+    return cuda != NULL && cuda->CtxGetCurrent(&context) == CUDA_SUCCESS && context != NULL &&
+                   cuda->CtxGetDevice(&device) == CUDA_SUCCESS
+               ? device
+               : -1;
+}
+
+/* For init, which takes the thread's current device. *retained: give_back's. */
+static void choose_cuda_device(int device, CUcontext *before, bool *retained)
+{
+    CUcontext context = NULL;
+    const struct gsh_cuda *cuda = gsh_cuda_is_installed() ? gsh_cuda() : NULL;
+    *retained = device >= 0 && cuda != NULL && cuda->CtxGetCurrent(before) == CUDA_SUCCESS &&
+                cuda->DevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS;
+    if (*retained) {
+        cuda->CtxSetCurrent(context);
+    }
+}
+
+static void give_back_cuda_device(int device, CUcontext before)
+{
+    gsh_cuda()->CtxSetCurrent(before);
+    gsh_cuda()->DevicePrimaryCtxRelease(device);
+}
+#endif
+
+int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe)
+{
+    struct gsh_spoken before;
+    struct gsh_cpu_device *cpu_before = gshmemx_cpu_device_bound();
+    gsh_instance_speak(NULL, &before);
+#ifdef GSH_HAVE_CUDA
+    CUcontext context = NULL;
+    bool retained = false;
+    choose_cuda_device(device, &context, &retained);
+#else
+    (void)device;
+#endif
+    int error = gshmemx_init_attr(flags, attr);
+    if (error == 0) {
+        error = gshmemx_device_setup();
+    }
+    *pe = gsh_instance_bound();
+#ifdef GSH_HAVE_CUDA
+    if (retained) {
+        give_back_cuda_device(device, context);
+    }
+#endif
+    gshmemx_cpu_device_bind(cpu_before);
+    gsh_instance_speak_again(&before);
+    return error;
+}
+
+void gshmemx_layer_finalize(void *pe)
+{
+    struct gsh_spoken before;
+    gsh_instance_speak(pe, &before);
+    gshmem_finalize();
+    if (before.pe == pe) {
+        before.pe = NULL;
+    }
+    gsh_instance_speak_again(&before);
+}
+
+void *gshmemx_layer_pe(void)
+{
+    return gsh_instance_current();
+}
+
+void gshmemx_layer_enter(void *of, int device, struct gshmemx_layer_turn *turn)
+{
+    struct gsh_instance *pe = of;
+    struct gsh_spoken before;
+    gsh_instance_speak(pe, &before);
+    *turn = (struct gshmemx_layer_turn){.pe = pe,
+                                        .before = before.pe,
+                                        .state = before.state,
+                                        .device = gshmemx_cpu_device_chosen()};
+    if (device >= 0) {
+        gshmemx_cpu_device_choose(device);
+    }
+    turn->entered = pe->device_ops != NULL && pe->device_ops->enter(pe);
+}
+
+void gshmemx_layer_leave(const struct gshmemx_layer_turn *turn)
+{
+    struct gsh_instance *pe = turn->pe;
+    const struct gsh_spoken before = {turn->before, turn->state};
+    if (turn->entered) {
+        pe->device_ops->leave(pe, true);
+    }
+    gshmemx_cpu_device_choose(turn->device);
+    gsh_instance_speak_again(&before);
+}
+
+int gshmemx_layer_current_device(void)
+{
+    const struct gsh_instance *pe = gsh_instance_current();
+    int device = -1;
+#ifdef GSH_HAVE_CUDA
+    if (pe == NULL || pe->device_ops == NULL || pe->peers[pe->my_pe].cuda_ordinal >= 0) {
+        device = current_cuda_device();
+    }
+#endif
+    (void)pe;
+    return device >= 0 ? device : gshmemx_cpu_device_chosen();
+}
+
+/* ---- the calling thread's PE ---- */
 
 const struct gsh_state *gshmemx_layer_state(size_t *bytes)
 {
@@ -19,9 +148,137 @@ int gshmemx_layer_cuda_device(void)
     return pe->peers[pe->my_pe].cuda_ordinal;
 }
 
+/* ---- reductions of 8-bit floating-point numbers ---- */
+
+static const enum gsh_element elements[] = {
+    [GSHMEMX_LAYER_E4M3] = GSH_ELEMENT_e4m3,
+    [GSHMEMX_LAYER_E5M2] = GSH_ELEMENT_e5m2,
+};
+static const enum gsh_reduce_op ops[] = {
+    [GSHMEMX_LAYER_SUM] = GSH_REDUCE_sum,
+    [GSHMEMX_LAYER_PROD] = GSH_REDUCE_prod,
+    [GSHMEMX_LAYER_MAX] = GSH_REDUCE_max,
+    [GSHMEMX_LAYER_MIN] = GSH_REDUCE_min,
+};
+
+static int reduce(const char *call, struct gsh_coll_compute m, gshmemx_stream_t stream)
+{
+    return gsh_coll_compute((struct gsh_coll_place){call, true, stream}, &m);
+}
+
+int gshmemx_layer_reduce_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_layer_op op,
+                                   gshmem_team_t team, void *dest, const void *source,
+                                   size_t nreduce, gshmemx_stream_t stream)
+{
+    return reduce("gshmemx_layer_reduce_on_stream",
+                  (struct gsh_coll_compute){GSH_COLL_REDUCE, team, dest, source, nreduce, ops[op],
+                                            elements[type]},
+                  stream);
+}
+
+int gshmemx_layer_reducescatter_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_layer_op op,
+                                          gshmem_team_t team, void *dest, const void *source,
+                                          size_t nreduce, gshmemx_stream_t stream)
+{
+    return reduce("gshmemx_layer_reducescatter_on_stream",
+                  (struct gsh_coll_compute){GSH_COLL_REDUCESCATTER, team, dest, source, nreduce,
+                                            ops[op], elements[type]},
+                  stream);
+}
+
+/* ---- the device ---- */
+
 void gshmemx_layer_synchronize(void)
 {
     static const char call[] = "gshmemx_layer_synchronize";
     struct gsh_instance *pe = gsh_instance_need_device(call);
     gsh_require(pe, call, pe->device_ops->synchronize(pe));
+}
+
+/* ---- memory of the program's own ---- */
+
+int gshmemx_layer_is_symmetric(const void *memory, size_t bytes)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_is_symmetric");
+    return pe->is_device_ready && gsh_heap_is_symmetric(pe->heap, memory, bytes);
+}
+
+/* A team's members, as those who agree. */
+struct members {
+    struct gsh_team_bootstrap bootstrap;
+    struct gsh_agreement group;
+};
+
+static enum gsh_result meet(struct gsh_instance *pe, const char *call, gshmem_team_t team,
+                            struct members *m)
+{
+    struct gsh_team *t;
+    enum gsh_result r = gsh_team_need(pe, call, team, &t);
+    if (r != GSH_OK) {
+        return r;
+    }
+    gsh_team_bootstrap_init(&m->bootstrap, pe, t, call);
+    r = gsh_agreement_init(&m->group, &m->bootstrap.base);
+    if (r != GSH_OK) {
+        /* the others wait in the same call: this PE cannot leave them there */
+        gsh_abort(pe, 1, "%s: no host memory for the votes of %d PEs", call, t->n_pes);
+    }
+    m->group.pes = t->pes;
+    m->group.call = call;
+    return GSH_OK;
+}
+
+int gshmemx_layer_register(const char *call, gshmem_team_t team, void *memory, size_t bytes,
+                           void **alias)
+{
+    struct gsh_instance *pe = gsh_instance_set_up(call);
+    struct members m;
+    enum gsh_result r = meet(pe, call, team, &m);
+    if (r == GSH_OK) {
+        r = gsh_buffers_add_among(pe, &m.group, memory, bytes, alias);
+        gsh_agreement_finish(&m.group);
+    }
+    if (gsh_is_loss(r)) {
+        gsh_require(pe, call, r);
+    }
+    return gsh_public_error(r);
+}
+
+int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, size_t bytes)
+{
+    struct gsh_instance *pe = gsh_instance_set_up(call);
+    struct members m;
+    gsh_require(pe, call, pe->device_ops->quiet(pe));
+    gsh_far_quiet_all(pe, call);
+    enum gsh_result r = meet(pe, call, team, &m);
+    if (r == GSH_OK) {
+        r = gsh_buffers_remove_among(pe, &m.group, alias, bytes);
+        gsh_agreement_finish(&m.group);
+    }
+    if (gsh_is_loss(r)) {
+        gsh_require(pe, call, r);
+    }
+    return gsh_public_error(r);
+}
+
+int gshmemx_layer_alloc(const char *call, size_t bytes, void **memory)
+{
+    enum gsh_result r = gsh_setup_lendable(bytes, memory);
+    return gsh_public_error(
+        r == GSH_OK ? r : gsh_fail(r, "%s of %zu bytes: %s", call, bytes, gsh_last_error()));
+}
+
+int gshmemx_layer_free(const char *call, void *memory)
+{
+    enum gsh_result r = gsh_lendable_free(memory);
+    return gsh_public_error(r == GSH_OK ? r : gsh_fail(r, "%s: %s", call, gsh_last_error()));
+}
+
+void gshmemx_layer_wait_turn(const char *call, int target, struct gshmemx_layer_wait *wait)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if (gsh_host_sync_turn(pe, &wait->turn, &wait->start_ns)) {
+        gsh_abort(pe, 1, "%s: waited %.1f s for PE %d to make that call", call,
+                  gsh_host_sync_limit_s(pe), target);
+    }
 }

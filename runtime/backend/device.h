@@ -149,6 +149,9 @@ struct gsh_device_ops {
     enum gsh_result (*quiet)(struct gsh_instance *pe); /* also serves fence */
     /* Waits for this PE's kernels and for all that its streams were given. */
     enum gsh_result (*synchronize)(struct gsh_instance *pe);
+    /* The PE's device becomes the calling thread's, if it is another; the result is for leave. */
+    bool (*enter)(struct gsh_instance *pe);
+    void (*leave)(struct gsh_instance *pe, bool entered);
 
     /* As copy and amo, on this PE's own memory for far PEs, by the proxy: without waiting for what
      * host threads have asked. old is never NULL; after a set it is anything. */

@@ -74,27 +74,35 @@ struct region_head {
     uint32_t key_bytes;
 };
 
-/* PEs below `end` forget it. */
-static void forget_peers(struct gsh_instance *pe, uint64_t off, int end)
+static int member_pe(const struct gsh_heap_members *members, int rank)
+{
+    return members->pes != NULL ? members->pes[rank] : rank;
+}
+
+/* Of the members with ranks below `end`. */
+static void forget_peers(struct gsh_instance *pe, const struct gsh_heap_members *members,
+                         uint64_t off, int end)
 {
     for (int i = 0; i < end; i++) {
-        if (gsh_is_far(pe, i)) {
-            (void)!gsh_proxy_remove_peer_region(pe->proxy, i, off);
+        if (gsh_is_far(pe, member_pe(members, i))) {
+            (void)!gsh_proxy_remove_peer_region(pe->proxy, member_pe(members, i), off);
         }
     }
 }
 
-static enum gsh_result learn_peers(struct gsh_instance *pe, uint64_t off, uint64_t bytes,
-                                   const struct region_head *heads, const uint8_t *keys, size_t max)
+static enum gsh_result learn_peers(struct gsh_instance *pe, const struct gsh_heap_members *members,
+                                   uint64_t off, uint64_t bytes, const struct region_head *heads,
+                                   const uint8_t *keys, size_t max)
 {
-    for (int i = 0; i < pe->n_pes; i++) {
-        if (!gsh_is_far(pe, i)) {
+    for (int i = 0; i < members->n; i++) {
+        const int member = member_pe(members, i);
+        if (!gsh_is_far(pe, member)) {
             continue;
         }
-        enum gsh_result r = gsh_proxy_add_peer_region(pe->proxy, i, off, bytes,
+        enum gsh_result r = gsh_proxy_add_peer_region(pe->proxy, member, off, bytes,
                                                       keys + (size_t)i * max, heads[i].key_bytes);
         if (r != GSH_OK) {
-            forget_peers(pe, off, i);
+            forget_peers(pe, members, off, i);
             return r;
         }
     }
@@ -102,25 +110,27 @@ static enum gsh_result learn_peers(struct gsh_instance *pe, uint64_t off, uint64
 }
 
 /* Gathers the keys, whose lengths are known, and takes them. */
-static enum gsh_result exchange_keys(struct gsh_instance *pe, uint64_t off, uint64_t bytes,
-                                     const struct region_head *heads, const void *key)
+static enum gsh_result exchange_keys(struct gsh_instance *pe,
+                                     const struct gsh_heap_members *members, uint64_t off,
+                                     uint64_t bytes, const struct region_head *heads,
+                                     const void *key)
 {
-    struct gsh_bootstrap *b = pe->job_bootstrap;
+    struct gsh_bootstrap *b = members->bootstrap;
     size_t max = 1;
-    for (int i = 0; i < pe->n_pes; i++) {
+    for (int i = 0; i < members->n; i++) {
         max = gsh_max_u64(max, heads[i].key_bytes);
     }
-    uint8_t *mine = calloc(1, max), *keys = calloc((size_t)pe->n_pes, max);
+    uint8_t *mine = calloc(1, max), *keys = calloc((size_t)members->n, max);
     if (mine == NULL || keys == NULL) {
         /* the others wait in the same call: this PE cannot leave them there */
-        gsh_abort(pe, 1, "no host memory for the keys of %d PEs", pe->n_pes);
+        gsh_abort(pe, 1, "no host memory for the keys of %d PEs", members->n);
     }
-    if (heads[pe->my_pe].key_bytes > 0) {
-        memcpy(mine, key, heads[pe->my_pe].key_bytes);
+    if (heads[b->rank].key_bytes > 0) {
+        memcpy(mine, key, heads[b->rank].key_bytes);
     }
     enum gsh_result r = b->ops->allgather(b, mine, max, keys);
     if (r == GSH_OK) {
-        r = learn_peers(pe, off, bytes, heads, keys, max);
+        r = learn_peers(pe, members, off, bytes, heads, keys, max);
     }
     free(mine);
     free(keys);
@@ -128,15 +138,16 @@ static enum gsh_result exchange_keys(struct gsh_instance *pe, uint64_t off, uint
 }
 
 /* The result is this PE's own: that another one has failed, the heap's vote tells. */
-static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes)
+static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
+                            const struct gsh_heap_members *members)
 {
     struct gsh_instance *pe = context;
-    struct gsh_bootstrap *b = pe->job_bootstrap;
+    struct gsh_bootstrap *b = members->bootstrap;
     const void *key = NULL;
     size_t key_bytes = 0;
-    struct region_head *heads = calloc((size_t)pe->n_pes, sizeof(*heads));
+    struct region_head *heads = calloc((size_t)members->n, sizeof(*heads));
     if (heads == NULL) {
-        gsh_abort(pe, 1, "no host memory for the regions of %d PEs", pe->n_pes); /* as above */
+        gsh_abort(pe, 1, "no host memory for the regions of %d PEs", members->n); /* as above */
     }
     enum gsh_result mine = off == 0 ? give_memory(pe, memory) : GSH_OK;
     if (mine == GSH_OK) {
@@ -145,12 +156,12 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     struct region_head head = {(int32_t)mine, (uint32_t)key_bytes};
     enum gsh_result r = b->ops->allgather(b, &head, sizeof(head), heads);
     bool is_complete = r == GSH_OK;
-    for (int i = 0; is_complete && i < pe->n_pes; i++) {
+    for (int i = 0; is_complete && i < members->n; i++) {
         is_complete = heads[i].result == GSH_OK;
     }
     pe->far->alone_off = is_complete ? UINT64_MAX : off;
     if (is_complete) {
-        r = exchange_keys(pe, off, bytes, heads, key);
+        r = exchange_keys(pe, members, off, bytes, heads, key);
     }
     free(heads);
     r = mine != GSH_OK ? mine : r;
@@ -160,14 +171,14 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     return r;
 }
 
-static void goes(void *context, uint64_t off)
+static void goes(void *context, uint64_t off, const struct gsh_heap_members *members)
 {
     struct gsh_instance *pe = context;
     if (pe->proxy == NULL) {
         return; /* it has forgotten everything */
     }
     if (pe->far->alone_off != off) {
-        forget_peers(pe, off, pe->n_pes);
+        forget_peers(pe, members, off, members->pes != NULL ? members->n : pe->n_pes);
     }
     (void)!gsh_proxy_remove_region(pe->proxy, off);
 }

@@ -58,6 +58,21 @@ void gsh_instance_unbind(struct gsh_instance *pe)
     gsh_log_set_pe(-1);
 }
 
+void gsh_instance_speak(struct gsh_instance *pe, struct gsh_spoken *before)
+{
+    *before = (struct gsh_spoken){bound, (int)bound_state};
+    bound = pe;
+    bound_state = pe != NULL ? BOUND : NEVER_BOUND;
+    gsh_log_set_pe(pe != NULL ? pe->my_pe : -1);
+}
+
+void gsh_instance_speak_again(const struct gsh_spoken *before)
+{
+    bound = before->pe;
+    bound_state = (enum bound_state)before->state;
+    gsh_log_set_pe(bound != NULL ? bound->my_pe : -1);
+}
+
 struct gsh_instance *gsh_instance_bound(void)
 {
     return bound;

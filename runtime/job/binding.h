@@ -33,4 +33,13 @@ struct gsh_instance *gsh_instance_need(const char *call);
 void gsh_instance_bind(struct gsh_instance *pe);
 void gsh_instance_unbind(struct gsh_instance *pe);
 
+/* For dialects, whose threads may speak for several PEs in turn: the calling thread speaks for pe,
+ * NULL for none, until it takes up again what it did before. Turns nest. */
+struct gsh_spoken {
+    struct gsh_instance *pe;
+    int state;
+};
+void gsh_instance_speak(struct gsh_instance *pe, struct gsh_spoken *before);
+void gsh_instance_speak_again(const struct gsh_spoken *before);
+
 #endif

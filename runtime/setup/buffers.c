@@ -28,6 +28,19 @@ enum gsh_result gsh_buffers_remove_symmetric(struct gsh_instance *pe, void *out,
     return publish(pe, gsh_heap_unregister(pe->heap, out, bytes));
 }
 
+/* Its last vote comes when all have the memory mapped: any of them may use it. */
+enum gsh_result gsh_buffers_add_among(struct gsh_instance *pe, struct gsh_agreement *group,
+                                      void *buffer, size_t bytes, void **out)
+{
+    return publish(pe, gsh_heap_register_among(pe->heap, group, buffer, bytes, out));
+}
+
+enum gsh_result gsh_buffers_remove_among(struct gsh_instance *pe, struct gsh_agreement *group,
+                                         void *out, size_t bytes)
+{
+    return publish(pe, gsh_heap_unregister_among(pe->heap, group, out, bytes));
+}
+
 /* ---- for copies ---- */
 
 struct buffer {

@@ -13,6 +13,13 @@ GSH_CHECK_RESULT enum gsh_result gsh_buffers_add_symmetric(struct gsh_instance *
                                                            size_t bytes, void **out);
 GSH_CHECK_RESULT enum gsh_result gsh_buffers_remove_symmetric(struct gsh_instance *pe, void *out,
                                                               size_t bytes);
+/* The same for the PEs of a group, over which they are collective. */
+GSH_CHECK_RESULT enum gsh_result gsh_buffers_add_among(struct gsh_instance *pe,
+                                                       struct gsh_agreement *group, void *buffer,
+                                                       size_t bytes, void **out);
+GSH_CHECK_RESULT enum gsh_result gsh_buffers_remove_among(struct gsh_instance *pe,
+                                                          struct gsh_agreement *group, void *out,
+                                                          size_t bytes);
 
 /* Any thread; failures are printed. remove: the one that begins at buffer. */
 GSH_CHECK_RESULT enum gsh_result gsh_buffers_add(struct gsh_instance *pe, void *buffer,

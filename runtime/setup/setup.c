@@ -38,15 +38,16 @@ static struct layout make_layout(const struct gsh_instance *pe)
     return l;
 }
 
-static enum gsh_result choose_device(struct gsh_instance *pe)
+enum gsh_result gsh_setup_choose_kind(const struct gsh_env *env, bool wants_static_data,
+                                      bool *is_cuda)
 {
-    bool wants_cuda = strcmp(pe->env.device, "cuda") == 0;
+    bool wants_cuda = strcmp(env->device, "cuda") == 0;
     bool has_cpu_kernels = gsh_modules_have_cpu(), has_cuda_kernels = gsh_modules_have_cuda();
-    bool wants_cpu = strcmp(pe->env.device, "cpu") == 0 ||
-                     (!wants_cuda && pe->wants_static_data && !has_cuda_kernels);
+    bool wants_cpu =
+        strcmp(env->device, "cpu") == 0 || (!wants_cuda && wants_static_data && !has_cuda_kernels);
     if (wants_cuda && has_cpu_kernels && !has_cuda_kernels) {
-        return gsh_fail(GSH_ERR_ARG, "init: GSHMEM_DEVICE=cuda, but the program's kernels were "
-                                     "compiled for the CPU device");
+        return gsh_note(GSH_ERR_ARG, "GSHMEM_DEVICE=cuda, but the program's kernels were compiled "
+                                     "for the CPU device");
     }
     if (wants_cpu && has_cuda_kernels && !has_cpu_kernels) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
@@ -54,17 +55,27 @@ static enum gsh_result choose_device(struct gsh_instance *pe)
                 "cannot reach this heap");
     }
     if (has_cuda_kernels && !has_cpu_kernels && !wants_cpu && gsh_cuda() == NULL) {
-        return gsh_fail(GSH_ERR_UNSUPPORTED,
-                        "init: the program's kernels were compiled by nvcc and no GPU can be used "
-                        "here (%s): run it where there is one, or compile it for the CPU device "
+        return gsh_note(GSH_ERR_UNSUPPORTED,
+                        "the program's kernels were compiled by nvcc and no GPU can be used here "
+                        "(%s): run it where there is one, or compile it for the CPU device "
                         "(g++ -x c++ with the flags of pkg-config gshmem-cpu); GSHMEM_DEVICE=cpu "
                         "lets host calls alone run",
                         gsh_last_error());
     }
-    bool is_cuda =
+    *is_cuda =
         wants_cuda || (!wants_cpu && !(has_cpu_kernels && !has_cuda_kernels) && gsh_cuda() != NULL);
     if (wants_cuda && gsh_cuda() == NULL) {
-        return gsh_fail(GSH_ERR_UNSUPPORTED, "init: GSHMEM_DEVICE=cuda: %s", gsh_last_error());
+        return gsh_note(GSH_ERR_UNSUPPORTED, "GSHMEM_DEVICE=cuda: %s", gsh_last_error());
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result choose_device(struct gsh_instance *pe)
+{
+    bool is_cuda = false;
+    enum gsh_result r = gsh_setup_choose_kind(&pe->env, pe->wants_static_data, &is_cuda);
+    if (r != GSH_OK) {
+        return gsh_fail(r, "init: %s", gsh_last_error());
     }
     return is_cuda ? gsh_device_cuda_init(pe) : gsh_device_cpu_init(pe);
 }

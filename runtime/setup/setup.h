@@ -27,6 +27,10 @@ static inline struct gsh_instance *gsh_instance_need_device(const char *call)
 /* The same for calls that are collective over all PEs: completes device set-up. */
 struct gsh_instance *gsh_instance_set_up(const char *call);
 
+/* Which device that set-up takes, by the environment, the process's kernels and its GPUs. Words its
+ * failure by gsh_note. */
+GSH_CHECK_RESULT enum gsh_result gsh_setup_choose_kind(const struct gsh_env *env,
+                                                       bool wants_static_data, bool *is_cuda);
 /* Whether this PE's device is certain to be the CPU: then set-up need not wait for a choice, and is
  * part of init if all PEs say so. */
 bool gsh_setup_is_cpu(const struct gsh_instance *pe);

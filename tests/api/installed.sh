@@ -47,6 +47,12 @@ c++ "$examples/../tests/dialects/nvshmem/host_only.cc" -o "$dir/host_only" \
     $(PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/nvshmem/pkgconfig" \
         pkg-config --cflags --libs nvshmem)
 run "$dir/host_only"
+c++ -std=c++17 -x c++ "$examples/nccl/one_thread.cu" -o "$dir/one_thread" \
+    $(pkg-config --cflags --libs gshmem-cpu gshmem-nccl)
+GSHMEM_DEVICE=cpu "$dir/one_thread" 2
+# A program that is linked to NCCL under its own name, by the folder alone.
+cc "$examples/../tests/nccl/dropin.c" -o "$dir/dropin" -I"$examples/.." $(pkg-config --cflags gshmem-nccl) -ldl
+GSHMEM_DEVICE=cpu LD_LIBRARY_PATH=$prefix${pc%/pkgconfig/*}/gshmem-nccl "$dir/dropin"
 if [ "$(ucx "$bin")" != "$(ucx "$build")" ]; then
     echo "gshmem-info says '$(ucx "$bin")' here and '$(ucx "$build")' in the build tree"
     exit 1
@@ -61,7 +67,7 @@ if ! command -v cmake >/dev/null; then
     exit 0
 fi
 mkdir "$dir/cmake"
-cp "$examples/hello.c" "$examples/ring.cu" "$dir/cmake"
+cp "$examples/hello.c" "$examples/ring.cu" "$examples/nccl/one_thread.cu" "$dir/cmake"
 # A C file beside kernels, in a project of an older standard.
 cat >"$dir/cmake/plain.c" <<'END'
 #include <gshmem.h>
@@ -75,14 +81,18 @@ find_package(gshmem 0.1 REQUIRED)
 add_executable(hello hello.c)
 target_link_libraries(hello gshmem::gshmem)
 add_executable(ring ring.cu plain.c)
-set_source_files_properties(ring.cu PROPERTIES LANGUAGE CXX)
+set_source_files_properties(ring.cu one_thread.cu PROPERTIES LANGUAGE CXX)
 target_link_libraries(ring gshmem::cpu)
+add_executable(one_thread one_thread.cu)
+set_target_properties(one_thread PROPERTIES CXX_STANDARD 17)
+target_link_libraries(one_thread gshmem::cpu gshmem::nccl)
 END
 cmake -S "$dir/cmake" -B "$dir/cmake/build" -DCMAKE_PREFIX_PATH="$prefix" >"$dir/cmake.log" ||
     { cat "$dir/cmake.log"; exit 1; }
 cmake --build "$dir/cmake/build"
 run "$dir/cmake/build/hello"
 run "$dir/cmake/build/ring"
+GSHMEM_DEVICE=cpu "$dir/cmake/build/one_thread" 3
 
 # A project that asks for NVSHMEM, told where to look.
 mkdir "$dir/nvshmem"

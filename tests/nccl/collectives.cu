@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the host collectives of the NCCL layer against a host model: every type and operator, on
  * windows and on other memory, in place, of sizes that need several pieces, in groups, and of a
- * split communicator. */
+ * split communicator. Results of 8-bit floating-point types have the model's bits. And what
+ * ncclGroupSimulateEnd says of a group, which has not been carried out then. */
 #include "tests/nccl/ranks.cuh"
 #include <cuda_bf16.h>
 #include <math.h>
+#include "tests/rig/float8_model.h"
 
 struct place {
     ncclComm_t comm;
@@ -16,6 +18,49 @@ struct place {
 };
 
 static const size_t type_bytes[ncclNumTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+
+/* ---- 8-bit floating-point numbers ---- */
+
+/* Another NCCL may round them in other places. */
+#if defined(TEST_OTHER_NCCL)
+constexpr bool has_own_float8 = false;
+#else
+constexpr bool has_own_float8 = true;
+#endif
+
+static bool is_float8(ncclDataType_t type)
+{
+    return type == ncclFloat8e4m3 || type == ncclFloat8e5m2;
+}
+
+static const float8_format &format_of(ncclDataType_t type)
+{
+    return type == ncclFloat8e4m3 ? format_e4m3 : format_e5m2;
+}
+
+/* Every code is somebody's input: numbers of all sizes, infinities, and what is no number. */
+static unsigned float8_input(int rank, size_t i)
+{
+    return (unsigned)(i * 37 + i / 256 * 11 + (size_t)rank * 101 + (size_t)rank * i) & 0xff;
+}
+
+/* In float, and rounded once. */
+static unsigned float8_combined(const place *p, size_t i, ncclDataType_t type, ncclRedOp_t op,
+                                float factor)
+{
+    const float8_format &f = format_of(type);
+    float x = (float)float8_value(f, float8_input(0, i)) * factor;
+    for (int r = 1; r < p->n; r++) {
+        const float y = (float)float8_value(f, float8_input(r, i)) * factor;
+        x = op == ncclProd  ? x * y
+            : op == ncclMax ? (x < y ? y : x)
+            : op == ncclMin ? (y < x ? y : x)
+                            : x + y;
+    }
+    return float8_nearest(f, op == ncclAvg ? x / (float)p->n : x);
+}
+
+/* ---- numbers of every type ---- */
 
 /* Numbers so small that all types hold each result. */
 static double input(int rank, size_t i, ncclRedOp_t op)
@@ -54,6 +99,10 @@ static void put_number(void *at, ncclDataType_t type, double x)
         break;
     case ncclFloat64:
         memcpy(at, &x, 8);
+        break;
+    case ncclFloat8e4m3:
+    case ncclFloat8e5m2:
+        *(unsigned char *)at = (unsigned char)float8_nearest(format_of(type), x);
         break;
     default:
         memcpy(at, &whole, type_bytes[type]);
@@ -114,9 +163,30 @@ static std::vector<char> download(const place *p, const void *source, size_t byt
 static std::vector<char> inputs(const place *p, size_t nelems, ncclDataType_t type, ncclRedOp_t op)
 {
     std::vector<char> v(nelems * type_bytes[type]);
-    for (size_t i = 0; i < nelems; i++)
-        put_number(&v[i * type_bytes[type]], type, input(p->rank, i, op));
+    for (size_t i = 0; i < nelems; i++) {
+        if (is_float8(type))
+            v[i] = (char)float8_input(p->rank, i);
+        else
+            put_number(&v[i * type_bytes[type]], type, input(p->rank, i, op));
+    }
     return v;
+}
+
+static void check_float8(const place *p, const std::vector<char> &v, size_t first,
+                         ncclDataType_t type, ncclRedOp_t op, double factor, const char *what)
+{
+    const float8_format &f = format_of(type);
+    for (size_t i = 0; i < v.size(); i++) {
+        const unsigned got = (unsigned char)v[i];
+        const unsigned expected = float8_combined(p, first + i, type, op, (float)factor);
+        if (got != expected && !(float8_is_nan(f, got) && float8_is_nan(f, expected))) {
+            fprintf(stderr,
+                    "rank %d of %d: %s of %zu, type %d, op %d: element %zu is 0x%02x, not 0x%02x\n",
+                    p->rank, p->n, what, v.size(), type, op, i, got, expected);
+            CHECK(!"right");
+            return;
+        }
+    }
 }
 
 static void check_reduced(const place *p, const void *at, size_t first, size_t nelems,
@@ -124,6 +194,10 @@ static void check_reduced(const place *p, const void *at, size_t first, size_t n
 {
     const size_t width = type_bytes[type];
     const std::vector<char> v = download(p, at, nelems * width);
+    if (is_float8(type)) {
+        check_float8(p, v, first, type, op, factor, what);
+        return;
+    }
     for (size_t i = 0; i < nelems; i++) {
         double expected = combined(p, first + i, op) * factor;
         if (type <= ncclUint64)
@@ -141,6 +215,8 @@ static void check_reduced(const place *p, const void *at, size_t first, size_t n
 static void reduce_everything(const place *p, char *base, size_t nelems, ncclDataType_t type,
                               ncclRedOp_t op, ncclRedOp_t model, double factor)
 {
+    if (is_float8(type) && !has_own_float8)
+        return;
     const size_t width = type_bytes[type], n = (size_t)p->n;
     char *source = base, *dest = base + p->bytes;
     const std::vector<char> one = inputs(p, nelems, type, model);
@@ -170,6 +246,8 @@ static void reduce_everything(const place *p, char *base, size_t nelems, ncclDat
 static void test_premul(const place *p, char *base, size_t nelems, ncclDataType_t type,
                         ncclScalarResidence_t residence)
 {
+    if (is_float8(type) && !has_own_float8)
+        return;
     ncclRedOp_t op;
     char two[8] = {};
     put_number(two, type, 2);
@@ -287,11 +365,62 @@ static void test_group(const place *p)
     check_reduced(p, c, 0, nelems, ncclFloat, ncclSum, 1, "AllReduce on another stream");
 }
 
+/* ---- a group that is not carried out ---- */
+
+static float simulated(const place *p, size_t nelems, int n_calls, bool has_transfers)
+{
+    ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+    float *a = (float *)p->plain, *b = a + nelems;
+    OK(ncclGroupStart());
+    for (int i = 0; i < n_calls; i++)
+        OK(ncclAllReduce(a, b, nelems, ncclFloat, ncclSum, p->comm, p->stream));
+    for (int peer = 0; has_transfers && peer < p->n; peer++) {
+        OK(ncclSend(a, nelems, ncclFloat, peer, p->comm, p->stream));
+        OK(ncclRecv(b, nelems, ncclFloat, peer, p->comm, p->stream));
+    }
+    OK(ncclGroupSimulateEnd(&info));
+    return info.estimatedTime;
+}
+
+static void test_simulation(const place *p)
+{
+    const size_t few = 1, many = 40000;
+    const std::vector<char> before(2 * p->bytes, 7);
+    upload(p, p->plain, before);
+    const float nothing = simulated(p, few, 0, false), launch = simulated(p, few, 1, false);
+    CHECK(nothing == 0 && launch > 0);
+    CHECK(fabsf(simulated(p, few, 3, false) - 3 * launch) < 0.01f * launch);
+    /* bytes count evenly; those of sends and receives at once, with one launch */
+    const float data = simulated(p, many, 1, false) - launch;
+    CHECK(data > 0 && fabsf(simulated(p, 2 * many, 1, false) - launch - 2 * data) < 0.01f * data);
+    CHECK(fabsf(simulated(p, many, 0, true) - launch - data * (float)p->n / 2) < 0.01f * data);
+    CHECK(download(p, p->plain, before.size()) == before);
+
+    ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+    CHECK_EQ(ncclGroupSimulateEnd(&info), ncclInvalidUsage);
+    OK(ncclGroupStart());
+    OK(ncclGroupStart());
+    OK(ncclAllReduce(p->plain, p->plain, 1, ncclFloat, ncclSum, p->comm, p->stream));
+    OK(ncclGroupSimulateEnd(&info)); /* an inner one */
+    CHECK(info.estimatedTime == NCCL_UNDEF_FLOAT);
+    ncclSimInfo_t wrong[3] = {info, info, info};
+    wrong[0].magic++;
+    wrong[1].size = 8;
+    wrong[2].version = 0;
+    for (ncclSimInfo_t &w : wrong)
+        CHECK_EQ(ncclGroupSimulateEnd(&w), ncclInvalidArgument);
+    CHECK_EQ(ncclGroupSimulateEnd(NULL), ncclInvalidArgument);
+    OK(ncclGroupSimulateEnd(&info)); /* the group was still open */
+    CHECK(fabsf(info.estimatedTime - launch) < 0.01f * launch);
+    CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
+    CHECK(download(p, p->plain, before.size()) == before);
+}
+
 static void run_all(const place *p)
 {
-    const ncclDataType_t types[] = {ncclInt8,    ncclUint8,   ncclInt32,   ncclUint32,
-                                    ncclInt64,   ncclUint64,  ncclFloat16, ncclFloat32,
-                                    ncclFloat64, ncclBfloat16};
+    const ncclDataType_t types[] = {ncclInt8,    ncclUint8,    ncclInt32,      ncclUint32,
+                                    ncclInt64,   ncclUint64,   ncclFloat16,    ncclFloat32,
+                                    ncclFloat64, ncclBfloat16, ncclFloat8e4m3, ncclFloat8e5m2};
     for (char *base : {p->plain, p->symmetric}) {
         for (ncclDataType_t type : types) {
             for (int op = ncclSum; op <= ncclAvg; op++)
@@ -299,6 +428,12 @@ static void run_all(const place *p)
             test_premul(p, base, 11, type, ncclScalarHostImmediate);
         }
         test_premul(p, base, 700, ncclFloat, ncclScalarDevice);
+        test_premul(p, base, 300, ncclFloat8e4m3, ncclScalarDevice);
+        for (int op = ncclSum; op <= ncclAvg; op++)
+            for (ncclDataType_t type : {ncclFloat8e4m3, ncclFloat8e5m2})
+                reduce_everything(p, base, 1500, type, (ncclRedOp_t)op, (ncclRedOp_t)op, 1);
+        /* As float, in which these sums are exact. */
+        reduce_everything(p, base, p->bytes / 4 / p->n, ncclFloat8e4m3, ncclAvg, ncclAvg, 1);
         /* More than a piece of scratch. */
         reduce_everything(p, base, p->bytes / 4 / p->n, ncclFloat, ncclSum, ncclSum, 1);
         for (ncclDataType_t type : {ncclInt8, ncclFloat8e4m3, ncclFloat16, ncclFloat32, ncclInt64})
@@ -306,9 +441,9 @@ static void run_all(const place *p)
                 move_everything(p, base, nelems, type);
         move_everything(p, base, p->bytes / 8 / p->n, ncclInt64);
     }
-    CHECK_EQ(ncclAllReduce(p->plain, p->plain, 1, ncclFloat8e5m2, ncclSum, p->comm, p->stream),
-             ncclInvalidUsage);
     test_group(p);
+    if (has_own_float8)
+        test_simulation(p);
 }
 
 static int run_rank(const test_rank *r)
@@ -336,6 +471,10 @@ static int run_rank(const test_rank *r)
     for (char *base : {part.plain, part.symmetric}) {
         reduce_everything(&part, base, 300, ncclFloat, ncclSum, ncclSum, 1);
         reduce_everything(&part, base, 300, ncclInt32, ncclAvg, ncclAvg, 1);
+        if (has_own_float8) {
+            reduce_everything(&part, base, 300, ncclFloat8e5m2, ncclAvg, ncclAvg, 1);
+            reduce_everything(&part, base, 300, ncclFloat8e4m3, ncclSum, ncclSum, 1);
+        }
         move_everything(&part, base, 300, ncclFloat);
     }
     OK(ncclCommDestroy(part.comm));

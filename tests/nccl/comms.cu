@@ -42,12 +42,13 @@ static void test_errors(ncclComm_t comm, const test_rank *r)
     CHECK_EQ(ncclCommInitRank(&other, r->n + 1, r->id, r->rank), ncclInvalidUsage);
     config.magic = 0;
     CHECK_EQ(ncclCommInitRankConfig(&other, r->n, r->id, r->rank, &config), ncclInvalidArgument);
-    CHECK_EQ(ncclCommInitAll(&other, 2, NULL), ncclInvalidUsage);
     CHECK_EQ(ncclCommSplit(comm, -7, 0, &other, NULL), ncclInvalidArgument);
     CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
     CHECK_EQ(ncclMemAlloc(NULL, 8), ncclInvalidArgument);
-    CHECK_EQ(ncclCommWindowRegister(comm, &value, sizeof value, &win, NCCL_WIN_DEFAULT),
-             ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowRegister(comm, &value, 0, &win, NCCL_WIN_DEFAULT), ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowRegister(comm, NULL, 8, &win, NCCL_WIN_DEFAULT), ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowRegister(comm, &value, 8, NULL, NCCL_WIN_DEFAULT), ncclInvalidArgument);
+    CHECK_EQ(ncclCommWindowRegister(comm, &value, 8, &win, 64), ncclInvalidArgument);
     CHECK_EQ(ncclCommWindowDeregister(comm, (ncclWindow_t)&value), ncclInvalidArgument);
     CHECK_EQ(ncclCommDeregister(comm, &value), ncclInvalidArgument);
     CHECK_EQ(ncclAllReduce(&value, &value, 1, (ncclDataType_t)99, ncclSum, comm, 0),
@@ -81,7 +82,7 @@ static void test_memory(ncclComm_t comm)
     OK(ncclCommWindowDeregister(comm, win[1]));
     CHECK_EQ(ncclCommWindowDeregister(comm, win[1]), ncclInvalidArgument);
     OK(ncclCommWindowDeregister(comm, win[0])); /* win[2] is left to the communicator's end */
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 100; i++) {
         OK(ncclCommWindowRegister(comm, p, bytes, &win[0], NCCL_WIN_DEFAULT));
         OK(ncclCommWindowDeregister(comm, win[0]));
     }
@@ -135,6 +136,55 @@ static void test_shrink(ncclComm_t comm, const test_rank *r)
     OK(ncclCommDestroy(fewer));
 }
 
+/* One rank's id, to all. */
+static ncclUniqueId share_id(ncclComm_t comm, const test_rank *r, int root)
+{
+    ncclUniqueId id = {}, *p = NULL;
+    if (r->rank == root)
+        OK(ncclGetUniqueId(&id));
+    CUDA_OK(cudaMalloc((void **)&p, sizeof id));
+    CUDA_OK(cudaMemcpy(p, &id, sizeof id, cudaMemcpyDefault));
+    OK(ncclBroadcast(p, p, sizeof id, ncclChar, root, comm, 0));
+    CUDA_OK(cudaMemcpy(&id, p, sizeof id, cudaMemcpyDefault));
+    CUDA_OK(cudaFree(p));
+    return id;
+}
+
+/* Of some ranks, by an id of their own; beside it those that there are, and one that does not
+ * block; grown again to all. */
+static void test_more_ids(ncclComm_t comm, const test_rank *r)
+{
+    const ncclUniqueId some_id = share_id(comm, r, 1), later_id = share_id(comm, r, 0);
+    ncclComm_t some = NULL, grown = NULL, later = NULL;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclResult_t result = ncclInProgress;
+    config.blocking = 0;
+    result = ncclCommInitRankConfig(&later, r->n, later_id, r->n - 1 - r->rank, &config);
+    CHECK(result == ncclSuccess || result == ncclInProgress);
+    CHECK(later != NULL);
+    if (r->rank > 0) { /* not the first */
+        OK(ncclCommInitRank(&some, r->n - 1, some_id, r->rank - 1));
+        check_comm(some, r->n - 1, r->rank - 1);
+        check_sum(some, 1, r->n - 1);
+    }
+    for (result = ncclInProgress; result == ncclInProgress;)
+        OK(ncclCommGetAsyncError(later, &result));
+    OK(result);
+    check_comm(later, r->n, r->n - 1 - r->rank);
+    check_sum(later, r->rank, r->n * (r->n - 1) / 2);
+    const ncclUniqueId grow_id = share_id(comm, r, 1);
+    const bool has_id = r->rank <= 1;
+    OK(ncclCommGrow(some, r->n, has_id ? &grow_id : NULL, some == NULL ? r->n - 1 : -1, &grown,
+                    NULL));
+    check_comm(grown, r->n, some == NULL ? r->n - 1 : r->rank - 1);
+    check_sum(grown, 1, r->n);
+    OK(ncclCommDestroy(later));
+    OK(ncclCommDestroy(grown));
+    check_sum(comm, 1, r->n);
+    if (some != NULL)
+        OK(ncclCommDestroy(some));
+}
+
 /* As many as there is room for would be some more; they come and go. */
 static void test_many(ncclComm_t comm, const test_rank *r)
 {
@@ -159,12 +209,8 @@ static int run_rank(const test_rank *r)
     OK(ncclGetVersion(&version));
     CHECK(version >= NCCL_VERSION_CODE);
     CHECK_EQ(NCCL_VERSION(2, 28, 9), 22809);
-    if (!r->is_launched) {
-        void *p = NULL;
-        CHECK_EQ(ncclMemAlloc(&p, 8), ncclInvalidUsage);
-    }
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
+    config.blocking = 1;
     OK(ncclGroupStart());
     OK(ncclGroupStart());
     OK(ncclCommInitRankConfig(&comm, r->n, r->id, r->rank, &config));
@@ -178,6 +224,8 @@ static int run_rank(const test_rank *r)
     test_split(comm, r);
     test_shrink(comm, r);
     test_many(comm, r);
+    if (r->n > 2)
+        test_more_ids(comm, r);
     /* A second one over the same ranks, numbered otherwise; it outlives the first. */
     const int rank = (r->rank + 1) % r->n;
     OK(ncclCommInitRank(&second, r->n, r->id, rank));

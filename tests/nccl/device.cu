@@ -27,6 +27,8 @@ struct layout {
     uint64_t va_signal[2];
     float summands[1000], sums[1000];
     __half halves[100], half_sums[100];
+    __nv_fp8_e4m3 eighths[112], eighth_sums[112];
+    __nv_fp8_e5m2 coarse[112], coarse_sums[112];
 };
 #define OFF(member) offsetof(layout, member)
 
@@ -149,6 +151,12 @@ __global__ void reduce_kernel(setup s, faults *f)
         own[i] = (float)(i + team.rank);
     for (int i = threadIdx.x; i < 100; i += blockDim.x)
         halves[i] = __float2half((float)(i + team.rank));
+    __nv_fp8_e4m3 *eighths = (__nv_fp8_e4m3 *)ncclGetLocalPointer(s.win, OFF(eighths));
+    __nv_fp8_e5m2 *coarse = (__nv_fp8_e5m2 *)ncclGetLocalPointer(s.win, OFF(coarse));
+    for (int i = threadIdx.x; i < 112; i += blockDim.x) {
+        eighths[i] = __nv_fp8_e4m3((float)(i % 3 + team.rank));
+        coarse[i] = __nv_fp8_e5m2(7.0f);
+    }
     bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
     const int n = team.nRanks;
     const float ranks = (float)(n * (n - 1) / 2);
@@ -163,15 +171,29 @@ __global__ void reduce_kernel(setup s, faults *f)
     ncclLsaReduceSumCopy<float>(ncclCoopCta(),
                                 ncclSymPtr<float>(s.win, OFF(summands)) + team.rank * part,
                                 ncclSymPtr<float>(s.win, OFF(sums)) + team.rank * part, part, team);
-    if (team.rank == 0)
+    if (team.rank == 0) {
         ncclLsaReduceSumCopy<__half>(ncclCoopCta(), s.win, OFF(halves), s.win, OFF(half_sums),
                                      (size_t)100, s.dev);
+        ncclLsaReduceSumCopy<__nv_fp8_e4m3>(ncclCoopCta(), s.win, OFF(eighths), s.win,
+                                            OFF(eighth_sums), (size_t)112, s.dev);
+        ncclLsaReduceSumCopy<__nv_fp8_e5m2>(ncclCoopCta(), s.win, OFF(coarse) + 1, s.win,
+                                            OFF(coarse_sums) + 1, (size_t)111, s.dev);
+    }
     bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
     const __half *half_sums = (const __half *)ncclGetLocalPointer(s.win, OFF(half_sums));
     for (size_t i = threadIdx.x; i < part * n; i += blockDim.x)
         EXPECT(sums[i] == (float)(i * n) + ranks);
     for (int i = threadIdx.x; i < 100; i += blockDim.x)
         EXPECT(__half2float(half_sums[i]) == (float)(i * n) + ranks);
+    const __nv_fp8_e4m3 *eighth_sums =
+        (const __nv_fp8_e4m3 *)ncclGetLocalPointer(s.win, OFF(eighth_sums));
+    const __nv_fp8_e5m2 *coarse_sums =
+        (const __nv_fp8_e5m2 *)ncclGetLocalPointer(s.win, OFF(coarse_sums));
+    for (int i = threadIdx.x; i < 112; i += blockDim.x)
+        EXPECT(static_cast<float>(eighth_sums[i]) == (float)(i % 3 * n) + ranks);
+    /* 7, 14, 21 and 28 rounded once: 20, and 28 is there */
+    for (int i = threadIdx.x; i < 112; i += blockDim.x)
+        EXPECT(i == 0 || static_cast<float>(coarse_sums[i]) == (n == 3 ? 20.0f : 7.0f * (float)n));
     bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
     if (team.rank == n - 1)
         ncclLsaCopy<float>(ncclCoopCta(), own, s.win, OFF(sums), (size_t)1000, s.dev);

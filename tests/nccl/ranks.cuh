@@ -4,13 +4,18 @@
  *
  *     PROGRAM processes N    N processes, which share an id through memory
  *     PROGRAM threads N      N threads of this process, likewise
- *     gshmemrun -n N [--threads] PROGRAM    gshmem runs before the first communicator */
+ *     gshmemrun -n N [--threads] PROGRAM    gshmem runs before the first communicator
+ *
+ * With -DTEST_OTHER_NCCL the tests that say so are built by nvcc against another NCCL, without
+ * gshmem: then the first two ways are there (beside_nccl.sh). */
 #ifndef GSH_TEST_RANKS_CUH
 #define GSH_TEST_RANKS_CUH
 
 #include <cuda_runtime.h>
 #include <nccl.h>
+#if !defined(TEST_OTHER_NCCL)
 #include <gshmem_device.cuh>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -80,6 +85,13 @@ static inline test_meeting *test_meet(int n)
     return m;
 }
 
+#if defined(TEST_OTHER_NCCL)
+static inline int test_run(rank_main *, int, char **)
+{
+    fprintf(stderr, "usage: PROGRAM processes|threads N\n");
+    return 2;
+}
+#else
 static rank_main *test_main_of_rank;
 
 static inline int test_launched(int, char **)
@@ -93,13 +105,19 @@ static inline int test_launched(int, char **)
     return failed;
 }
 
-static inline int test_ranks(int argc, char **argv, rank_main *f)
+static inline int test_run(rank_main *f, int argc, char **argv)
 {
     test_main_of_rank = f;
+    return gshmemx_run(test_launched, argc, argv);
+}
+#endif
+
+static inline int test_ranks(int argc, char **argv, rank_main *f)
+{
     const int n = argc > 2 ? atoi(argv[2]) : 0;
     int failed = 0;
     if (n < 1) {
-        failed = gshmemx_run(test_launched, argc, argv);
+        failed = test_run(f, argc, argv);
     } else if (strcmp(argv[1], "threads") == 0) {
         test_meeting *m = test_meet(n);
         std::vector<std::thread> threads;

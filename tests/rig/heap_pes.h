@@ -19,9 +19,11 @@
 #define PES_KIB   ((uint64_t)1 << 10)
 #define PES_MIB   ((uint64_t)1 << 20)
 #define PES_RANGE ((uint64_t)1 << 28)
+#define PES_TEAMS 3
 
 struct pes_shared {
     struct gsh_shm_area areas[PES_MAX];
+    struct gsh_shm_area team_areas[PES_TEAMS][PES_MAX];
     uint32_t is_gone[PES_MAX]; /* set by a PE before it dies */
 };
 

@@ -368,9 +368,11 @@ struct watcher {
 };
 
 /* Uses the bootstrap, as it may, and the memory. */
-static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes)
+static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
+                            const struct gsh_heap_members *members)
 {
     struct watcher *w = context;
+    CHECK(members->pes == NULL && members->n == w->pe->n);
     CHECK_EQ(off, w->end);
     w->n_told++;
     CHECK(w->before == NULL || w->before->end == off + bytes);
@@ -384,9 +386,10 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     return GSH_OK;
 }
 
-static void goes(void *context, uint64_t off)
+static void goes(void *context, uint64_t off, const struct gsh_heap_members *members)
 {
     struct watcher *w = context;
+    CHECK(members->pes == NULL);
     CHECK(w->n > 0);
     CHECK(w->before == NULL || w->before->end == w->end);
     CHECK(w->after == NULL || w->after->end == off);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that memory of the program's own becomes part of every PE's heap in place: in pieces of
- * different sizes on each PE, beside the heap's growth, told to subscribers; and that a failure at
- * any point, on one PE, leaves everything as it was on all. */
+ * different sizes on each PE, beside the heap's growth, told to subscribers; for all PEs or for
+ * groups of them that overlap; and that a failure at any point, on one PE, leaves everything as it
+ * was on all. */
 #include "device/state.h"
+#include "heap/lendable.h"
 #include "runtime/base/fault.h"
 #include "tests/rig/heap_pes.h"
 
@@ -191,8 +193,10 @@ struct watcher {
     bool fails;
 };
 
-static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes)
+static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
+                            const struct gsh_heap_members *members)
 {
+    CHECK(members->bootstrap->size == members->n);
     struct watcher *w = context;
     CHECK(memory != NULL);
     if (w->fails)
@@ -203,8 +207,9 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     return GSH_OK;
 }
 
-static void goes(void *context, uint64_t off)
+static void goes(void *context, uint64_t off, const struct gsh_heap_members *members)
 {
+    (void)members;
     struct watcher *w = context;
     w->off = off;
     w->n--;
@@ -233,8 +238,295 @@ static void watch_main(struct pes *pe)
     end_own(pe, &own);
 }
 
+/* ---- some PEs alone ---- */
+
+struct team {
+    int pes[PES_MAX], n, me;
+    struct gsh_bootstrap base, *bootstrap;
+    struct gsh_shm_area *areas[PES_MAX];
+    struct gsh_agreement group;
+};
+
+/* Of PEs first, first + step, ...; n of them, this PE or not. */
+static void team_open(struct pes *pe, struct team *t, int which, int first, int step, int n)
+{
+    *t = (struct team){.n = n, .me = -1};
+    for (int i = 0; i < n; i++) {
+        t->pes[i] = first + i * step;
+        t->areas[i] = &pe->shared->team_areas[which][i];
+        t->me = t->pes[i] == pe->rank ? i : t->me;
+    }
+    if (t->me < 0)
+        return;
+    t->base.rank = t->me;
+    t->base.size = n;
+    CHECK(gsh_bootstrap_shm_create(&t->base, t->areas, pes_wait, pe, &t->bootstrap) == GSH_OK);
+    CHECK(gsh_agreement_init(&t->group, t->bootstrap) == GSH_OK);
+    t->group.pes = t->pes;
+    t->group.call = "the team's call";
+}
+
+static void team_close(struct team *t)
+{
+    if (t->me < 0)
+        return;
+    gsh_agreement_finish(&t->group);
+    t->bootstrap->ops->destroy(t->bootstrap);
+}
+
+static uint64_t team_value(int which, int rank)
+{
+    return 5000 + 1000 * (uint64_t)which + (uint64_t)rank;
+}
+
+/* What each member has at both ends of what the team has lent. */
+static void team_check(struct pes *pe, struct gsh_heap *heap, struct team *t, int which,
+                       const void *alias)
+{
+    CHECK(t->bootstrap->ops->barrier(t->bootstrap) == GSH_OK);
+    for (int i = 0; i < t->n; i++) {
+        const uint64_t at = pes_peer(pe, heap, alias, t->pes[i]);
+        CHECK_EQ(pes_load(pe, at), team_value(which, i));
+        CHECK_EQ(pes_load(pe, at + LENT - 8), team_value(which, i));
+    }
+    CHECK(t->bootstrap->ops->barrier(t->bootstrap) == GSH_OK);
+}
+
+static uint64_t committed(struct gsh_heap *heap)
+{
+    struct gsh_heap_stats s;
+    gsh_heap_stats_get(heap, &s);
+    return s.committed;
+}
+
+/* The first two, all but the first, and all in reverse order; each PE lends in those it is in. */
+static void teams_main(struct pes *pe)
+{
+    if (pe->n < 2)
+        return;
+    struct gsh_heap *heap = create(pe);
+    struct team team[PES_TEAMS];
+    struct own own[PES_TEAMS];
+    void *alias[PES_TEAMS] = {NULL}, *all = NULL, *grown = NULL;
+    const uint64_t before = largest_free(heap);
+    team_open(pe, &team[0], 0, 0, 1, 2);
+    team_open(pe, &team[1], 1, 1, 1, pe->n - 1);
+    team_open(pe, &team[2], 2, pe->n - 1, -1, pe->n);
+    for (int i = 0; i < PES_TEAMS; i++) {
+        own[i] = own_of(pe);
+        if (team[i].me < 0)
+            continue;
+        pes_store(pe, own[i].at, team_value(i, team[i].me));
+        pes_store(pe, own[i].at + LENT - 8, team_value(i, team[i].me));
+        void *const at = (void *)(uintptr_t)own[i].at;
+        CHECK(gsh_heap_register_among(heap, &team[i].group, at, LENT, &alias[i]) == GSH_OK);
+        CHECK(gsh_heap_is_allocated(heap, alias[i], LENT));
+        CHECK(!gsh_heap_is_symmetric(heap, alias[i], LENT));
+        team_check(pe, heap, &team[i], i, alias[i]);
+    }
+    /* The heap grows beside them, and all PEs lend together, as if they had the same before. */
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 20 * PES_MIB, 0, &grown) == GSH_OK);
+    struct own common = own_of(pe);
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)common.at, LENT, &all) == GSH_OK);
+    CHECK(gsh_heap_is_symmetric(heap, all, LENT));
+    pes_store(pe, own[2].at, team_value(2, team[2].me)); /* nothing is where another is */
+    for (int i = 0; i < PES_TEAMS; i++) {
+        if (team[i].me >= 0)
+            team_check(pe, heap, &team[i], i, alias[i]);
+    }
+    /* Only by the team that has lent it. */
+    CHECK(gsh_heap_unregister_among(heap, &team[2].group, all, LENT) == GSH_ERR_ARG);
+    CHECK(gsh_heap_unregister(heap, alias[2], LENT) == GSH_ERR_ARG);
+    CHECK(gsh_heap_unregister(heap, all, LENT) == GSH_OK);
+    for (int i = 0; i < PES_TEAMS - 1; i++) {
+        if (team[i].me < 0)
+            continue;
+        CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_OK);
+        CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_ERR_ARG);
+        CHECK(strstr(gsh_last_error(), "the team's call failed on PE ") != NULL);
+    }
+    team_check(pe, heap, &team[2], 2, alias[2]);
+    CHECK(gsh_heap_unregister_among(heap, &team[2].group, alias[2], LENT) == GSH_OK);
+    CHECK(gsh_heap_free(heap, grown) == GSH_OK);
+    CHECK_EQ(largest_free(heap), before);
+    if (team[1].me >= 0) {
+        void *const at = (void *)(uintptr_t)own[1].at;
+        CHECK(gsh_heap_register_among(heap, &team[1].group, at, LENT, &alias[1]) == GSH_OK);
+    }
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap); /* with one that is left */
+    for (int i = 0; i < PES_TEAMS; i++) {
+        team_close(&team[i]);
+        end_own(pe, &own[i]);
+    }
+    end_own(pe, &common);
+}
+
+/* What some PEs have lent leaves the others more room: all take the same growth nevertheless, or
+ * all fail. */
+static void teams_limit_main(struct pes *pe)
+{
+    if (pe->n < 3)
+        return;
+    pe->options.stride_bytes = 32 * PES_MIB;
+    pe->options.room_bytes = 10 * PES_MIB; /* which there is not on those that have lent */
+    struct gsh_heap *heap = create(pe);
+    struct team team;
+    struct own own = own_of(pe);
+    void *alias = NULL, *first = NULL, *second = NULL, *third = NULL;
+    team_open(pe, &team, 0, 0, 1, 2);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 14 * PES_MIB, 0, &first) == GSH_OK);
+    const uint64_t start = committed(heap);
+    if (team.me >= 0)
+        CHECK(gsh_heap_register_among(heap, &team.group, (void *)(uintptr_t)own.at, LENT, &alias) ==
+              GSH_OK);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8 * PES_MIB, 0, &second) == GSH_OK);
+    const uint64_t mine = committed(heap);
+    uint64_t others[PES_MAX];
+    CHECK(pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof mine, others) == GSH_OK);
+    for (int i = 0; i < pe->n; i++)
+        CHECK_EQ(others[i], mine);
+    CHECK(mine > start);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 4 * PES_MIB, 0, &third) == GSH_ERR_NOMEM);
+    CHECK(strstr(gsh_last_error(), "failed on PE 0") != NULL);
+    if (team.me >= 0)
+        CHECK(gsh_heap_unregister_among(heap, &team.group, alias, LENT) == GSH_OK);
+    CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 4 * PES_MIB, 0, &third) == GSH_OK);
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+    team_close(&team);
+    end_own(pe, &own);
+}
+
+/* Everything that may fail does once, on the team's last member; the others are elsewhere. */
+static void teams_faults_main(struct pes *pe)
+{
+    if (pe->n < 2)
+        return;
+    struct gsh_heap *heap = create(pe);
+    struct team team;
+    const struct own own = own_of(pe);
+    const uint64_t before = largest_free(heap);
+    void *alias = NULL;
+    const int n_maps = pes_count_maps();
+    unsigned n = 0;
+    enum gsh_result r = GSH_OK;
+    team_open(pe, &team, 0, 0, 1, 2);
+    if (team.me >= 0) {
+        pes_store(pe, own.at, team_value(0, team.me));
+        pes_store(pe, own.at + LENT - 8, team_value(0, team.me));
+        do {
+            fail_at(pe, team.me == 1 ? ++n : 0);
+            r = gsh_heap_register_among(heap, &team.group, (void *)(uintptr_t)own.at, LENT, &alias);
+            fail_at(pe, 0);
+            CHECK((r == GSH_OK) == (alias != NULL));
+            CHECK(r == GSH_OK || largest_free(heap) == before);
+            if (!CHECK(r == GSH_OK || strstr(gsh_last_error(), "failed on PE 1") != NULL))
+                fprintf(stderr, "said \"%s\"\n", gsh_last_error());
+        } while (r != GSH_OK && n < 50);
+        CHECK(team.me != 1 || n > 2);
+        team_check(pe, heap, &team, 0, alias);
+        CHECK(gsh_heap_unregister_among(heap, &team.group, alias, LENT) == GSH_OK);
+    }
+    pes_barrier(pe);
+    if (pe->n == pe->n_processes)
+        CHECK_EQ(pes_count_maps(), n_maps);
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+    team_close(&team);
+    end_own(pe, &own);
+}
+
+/* The first place that one member has free is taken on the other, and the other way round. */
+static void teams_place_main(struct pes *pe)
+{
+    if (pe->n < 2)
+        return;
+    struct gsh_heap *heap = create(pe);
+    struct team team[PES_TEAMS];
+    struct own own[PES_TEAMS];
+    void *alias[PES_TEAMS] = {NULL};
+    const int order[] = {0, 1, -1, 2, 0}; /* -1: the first one goes */
+    team_open(pe, &team[0], 0, 0, 1, 2);
+    team_open(pe, &team[1], 1, 1, 1, pe->n - 1);
+    team_open(pe, &team[2], 2, 0, 1, 1);
+    for (int i = 0; i < PES_TEAMS; i++) {
+        own[i] = own_of(pe);
+        pes_store(pe, own[i].at, team_value(i, team[i].me));
+        pes_store(pe, own[i].at + LENT - 8, team_value(i, team[i].me));
+    }
+    for (int k = 0; k < 5; k++) {
+        const int i = order[k] < 0 ? 0 : order[k];
+        void *const at = (void *)(uintptr_t)own[i].at;
+        if (team[i].me < 0)
+            continue;
+        if (order[k] < 0)
+            CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_OK);
+        else
+            CHECK(gsh_heap_register_among(heap, &team[i].group, at, LENT, &alias[i]) == GSH_OK);
+    }
+    for (int i = 0; i < PES_TEAMS; i++) {
+        if (team[i].me >= 0)
+            team_check(pe, heap, &team[i], i, alias[i]);
+    }
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+    for (int i = 0; i < PES_TEAMS; i++) {
+        team_close(&team[i]);
+        end_own(pe, &own[i]);
+    }
+}
+
+/* ---- memory that was made to be lent ---- */
+
+/* It can be had where there is no heap, becomes part of one, and outlives its being freed there. */
+static void lendable_main(struct pes *pe)
+{
+    const bool is_cuda = pe->options.kind == GSH_MEMORY_CUDA;
+    const struct gsh_memory_ops *ops = is_cuda ? gsh_memory_cuda : &gsh_memory_host;
+    const CUdevice device = pe->options.cuda_device;
+    const struct gsh_memory_options options = {.n_slots = 1,
+                                               .cuda_device = device,
+                                               .fabric = pe->options.fabric,
+                                               .any_handle = !pe->options.fabric,
+                                               .cuda_devices = &device,
+                                               .n_cuda_devices = 1};
+    const int n_fds = pe->n == pe->n_processes ? test_count_fds() : 0;
+    void *p = NULL, *alias = NULL;
+    unsigned n = 0;
+    enum gsh_result r;
+    do {
+        fail_at(pe, ++n);
+        r = gsh_lendable_alloc(ops, &options, LENT + 4096, &p);
+        fail_at(pe, 0);
+        CHECK((r == GSH_OK) == (p != NULL));
+    } while (r != GSH_OK && n < 20);
+    CHECK(n > 2 && n < 20);
+    const uint64_t at = (uint64_t)(uintptr_t)p + 4096;
+    pes_store(pe, at, (uint64_t)pe->rank);
+    pes_store(pe, at + LENT - 8, 100 + (uint64_t)pe->rank);
+    struct gsh_heap *heap = create(pe);
+    CHECK(gsh_lendable_free((char *)p + 4096) == GSH_ERR_ARG);
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)at, LENT, &alias) == GSH_OK);
+    CHECK_EQ(pes_load(pe, at), (uint64_t)pe->rank);
+    check_all(pe, heap, alias, 0);
+    CHECK(gsh_lendable_free(p) == GSH_OK);
+    CHECK(gsh_lendable_free(p) == GSH_ERR_ARG);
+    check_all(pe, heap, alias, 0);
+    CHECK(gsh_heap_unregister(heap, alias, LENT) == GSH_OK);
+    pes_barrier(pe);
+    gsh_heap_destroy(&heap);
+    if (pe->n == pe->n_processes)
+        CHECK_EQ(test_count_fds(), n_fds);
+}
+
 int main(void)
 {
+    pes_run_all(lendable_main);
+    pes_run_all(teams_main);
+    pes_run_all(teams_place_main);
+    pes_run_all(teams_limit_main);
+    pes_run_all(teams_faults_main);
     pes_run_all(lend_main);
     pes_run_all(faults_main);
     pes_run_all(watch_main);

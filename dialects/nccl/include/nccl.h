@@ -150,9 +150,9 @@ typedef struct ncclSimInfo_v22200 {
     unsigned int magic, version;
     float estimatedTime;
 } ncclSimInfo_t;
-#define NCCL_SIM_INFO_INITIALIZER                                                  \
-    {                                                                              \
-        sizeof(ncclSimInfo_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, NCCL_UNDEF_FLOAT \
+#define NCCL_SIM_INFO_INITIALIZER                                              \
+    {                                                                          \
+        sizeof(ncclSimInfo_t), 0x74685283, NCCL_VERSION_CODE, NCCL_UNDEF_FLOAT \
     }
 
 /* ---- version and errors ---------------------------------------------------------------------- */
@@ -188,6 +188,13 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
  * shrinkFlags: NCCL_SHRINK_DEFAULT. */
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
+/* A communicator of comm's ranks, which keep their numbers, and of new ones with the numbers after
+ * them: nRanks in all. Collective over these. uniqueId: from ncclCommGetUniqueId, given by at least
+ * one of comm's ranks, and by the new ones, for which comm is NULL. rank: a new one's number; -1
+ * for comm's ranks. */
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId);
+ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank,
+                          ncclComm_t *newcomm, ncclConfig_t *config);
 /* Collective: waits for all that the ranks have asked of comm. */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 /* Collective; finalizes first, if that was not done. */
@@ -209,23 +216,37 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
  * returned there, too, and the calls behind it are not carried out. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
+/* In place of the outermost GroupEnd: forgets the group's calls, and says in estimatedTime how many
+ * microseconds they would take, as far as the launches and the bytes over the slowest link of each
+ * communicator tell: work by other ranks, and passing through scratch, are not in it. Calls that
+ * make or register something count nothing. In place of an inner one: as GroupEnd, and
+ * estimatedTime stays. simInfo begins as NCCL_SIM_INFO_INITIALIZER; if not, the group stays open.
+ */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Symmetric memory: made by all ranks of the job, each with the same size, once gshmem has started.
- * MemFree: likewise; after the job's last communicator it is gone already. */
+/* Memory of this process that can be a window, on the calling thread's current device. Local: any
+ * thread, before the first communicator or after the last, of any size. On GPUs it is a multiple of
+ * 2 MiB, mapped for the devices that reach this one. Freed memory lives on in windows that it has.
+ * MemFree: NULL is ignored; of what MemAlloc has not given: ncclInvalidArgument. */
 ncclResult_t ncclMemAlloc(void **ptr, size_t size);
 ncclResult_t ncclMemFree(void *ptr);
 /* Buffers need no registration: it is checked and counted, and changes nothing. */
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buff, size_t size, void **handle);
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle);
-/* A window on memory from ncclMemAlloc or gshmem_malloc, the same on all ranks, at the same place
- * of it; no rank waits for another. winFlags: NCCL_WIN_ flags. */
+/* Collective over comm: a window on `size` bytes, as many on all ranks. Memory from gshmem_malloc:
+ * the same on all ranks, at the same place of it; then no rank waits for another. Any other memory
+ * that can be passed on: ncclMemAlloc's, cuMemCreate's with handles for that, which PyTorch's
+ * expandable segments have, on the CPU device any but the stack's; it lies equally far behind a 2
+ * MiB boundary (CPU device: 4 KiB) on all ranks. Then all get an error where one does, and nothing
+ * has changed. The buffer stays valid; collectives take its addresses for the window's. winFlags:
+ * NCCL_WIN_ flags. Deregister: collective, too, in the same order on all ranks, when no rank uses
+ * the window any more; at the communicator's end for those that are left. */
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win,
                                     int winFlags);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
-/* The buffer that the window was made of. */
+/* The buffer that this rank gave. */
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
 /* ---- collectives, on a stream ---------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "gshmem.h"
 #include "gshmemx.h"
+#include "runtime/layer.h"
 
 /* ---- types and operators ---- */
 
@@ -19,13 +20,16 @@ size_t gsh_nccl_type_bytes(ncclDataType_t type)
     return bytes[type];
 }
 
+/* The bits of 1. */
+enum { E4M3_ONE = 0x38, E5M2_ONE = 0x3c, FLOAT_ONE = 0x3f800000 };
+
 typedef int reduction(gshmem_team_t team, void *dest, const void *source, size_t nelems,
                       gshmemx_stream_t stream);
 
-#define OPS(M, NAME) M(NAME, sum) M(NAME, prod) M(NAME, max) M(NAME, min)
+#define OPS(M, NAME) M(NAME, sum, SUM) M(NAME, prod, PROD) M(NAME, max, MAX) M(NAME, min, MIN)
 #define TYPES(M) \
     M(int8) M(uint8) M(int32) M(uint32) M(int64) M(uint64) M(half) M(float) M(double) M(bfloat16)
-#define DEFINE(NAME, OP)                                                                     \
+#define DEFINE(NAME, OP, NUMBER)                                                             \
     static int reduce_##NAME##_##OP(gshmem_team_t team, void *dest, const void *source,      \
                                     size_t nelems, gshmemx_stream_t stream)                  \
     {                                                                                        \
@@ -39,17 +43,38 @@ typedef int reduction(gshmem_team_t team, void *dest, const void *source, size_t
     }
 #define DEFINE_ALL(NAME) OPS(DEFINE, NAME)
 TYPES(DEFINE_ALL)
-#define REDUCE_ENTRY(NAME, OP)  reduce_##NAME##_##OP,
-#define SCATTER_ENTRY(NAME, OP) scatter_##NAME##_##OP,
-#define REDUCE_ROW(NAME)        {OPS(REDUCE_ENTRY, NAME)},
-#define SCATTER_ROW(NAME)       {OPS(SCATTER_ENTRY, NAME)},
+#define FLOAT8_TYPES(M) M(E4M3) M(E5M2)
+#define DEFINE_FLOAT8(NAME, OP, NUMBER)                                                            \
+    static int reduce_##NAME##_##OP(gshmem_team_t team, void *dest, const void *source,            \
+                                    size_t nelems, gshmemx_stream_t stream)                        \
+    {                                                                                              \
+        return gshmemx_layer_reduce_on_stream(GSHMEMX_LAYER_##NAME, GSHMEMX_LAYER_##NUMBER, team,  \
+                                              dest, source, nelems, stream);                       \
+    }                                                                                              \
+    static int scatter_##NAME##_##OP(gshmem_team_t team, void *dest, const void *source,           \
+                                     size_t nelems, gshmemx_stream_t stream)                       \
+    {                                                                                              \
+        return gshmemx_layer_reducescatter_on_stream(GSHMEMX_LAYER_##NAME, GSHMEMX_LAYER_##NUMBER, \
+                                                     team, dest, source, nelems, stream);          \
+    }
+#define DEFINE_ALL_FLOAT8(NAME) OPS(DEFINE_FLOAT8, NAME)
+FLOAT8_TYPES(DEFINE_ALL_FLOAT8)
+#define REDUCE_ENTRY(NAME, OP, NUMBER)  reduce_##NAME##_##OP,
+#define SCATTER_ENTRY(NAME, OP, NUMBER) scatter_##NAME##_##OP,
+#define REDUCE_ROW(NAME)                {OPS(REDUCE_ENTRY, NAME)},
+#define SCATTER_ROW(NAME)               {OPS(SCATTER_ENTRY, NAME)},
 /* In the order of ncclDataType_t and ncclRedOp_t. */
-static reduction *const reductions[GSH_NCCL_N_COMPUTED][ncclAvg] = {TYPES(REDUCE_ROW)};
-static reduction *const scatterings[GSH_NCCL_N_COMPUTED][ncclAvg] = {TYPES(SCATTER_ROW)};
+static reduction *const reductions[ncclNumTypes][ncclAvg] = {TYPES(REDUCE_ROW)
+                                                                 FLOAT8_TYPES(REDUCE_ROW)};
+static reduction *const scatterings[ncclNumTypes][ncclAvg] = {TYPES(SCATTER_ROW)
+                                                                  FLOAT8_TYPES(SCATTER_ROW)};
 #undef SCATTER_ROW
 #undef REDUCE_ROW
 #undef SCATTER_ENTRY
 #undef REDUCE_ENTRY
+#undef DEFINE_ALL_FLOAT8
+#undef DEFINE_FLOAT8
+#undef FLOAT8_TYPES
 #undef DEFINE_ALL
 #undef DEFINE
 #undef TYPES
@@ -96,6 +121,16 @@ const struct gsh_nccl_kernels *gsh_nccl_kernels(void)
 #endif
 }
 
+const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void)
+{
+#if GSH_NCCL_HAVE_CUDA
+    if (gsh_nccl_kernels() != &gsh_nccl_kernels_cpu) {
+        return &gsh_nccl_stream_ops_cuda;
+    }
+#endif
+    return &gsh_nccl_stream_ops_cpu;
+}
+
 ncclResult_t gsh_nccl_launched(const char *call, int error)
 {
     return error == 0 ? ncclSuccess
@@ -113,33 +148,72 @@ static void copy_out(const struct gsh_nccl_call *c, void *dest, const void *scra
     gshmemx_getmem_on_stream(dest, scratch, bytes, c->comm->job->my_pe, c->stream);
 }
 
-static ncclResult_t scale(const struct gsh_nccl_call *c, const struct gsh_nccl_combining *op,
-                          void *dest, const void *source, size_t nelems)
+static ncclResult_t scale(const struct gsh_nccl_call *c, struct gsh_nccl_scale args)
 {
-    struct gsh_nccl_scale args = {.dest = dest,
-                                  .source = source,
-                                  .nelems = nelems,
-                                  .scalar = op->scalar,
-                                  .type = (int32_t)c->type,
-                                  .is_division = op->is_divided};
     return gsh_nccl_launched(c->name, gsh_nccl_kernels()->scale(&args, c->stream));
 }
 
-/* The input of a reduction. */
+/* The type in which a reduction's elements lie in scratch. */
+static ncclDataType_t scratch_type(const struct gsh_nccl_call *c,
+                                   const struct gsh_nccl_combining *op)
+{
+    return op->is_wide ? ncclFloat32 : c->type;
+}
+
+/* The input of a reduction, into scratch. */
 static ncclResult_t take_in(const struct gsh_nccl_call *c, const struct gsh_nccl_combining *op,
                             void *scratch, const void *source, size_t nelems)
 {
-    if (op->is_premul) {
-        return scale(c, op, scratch, source, nelems);
+    if (!op->is_premul && !op->is_wide) {
+        copy_in(c, scratch, source, nelems * gsh_nccl_type_bytes(c->type));
+        return ncclSuccess;
     }
-    copy_in(c, scratch, source, nelems * gsh_nccl_type_bytes(c->type));
-    return ncclSuccess;
+    return scale(c, (struct gsh_nccl_scale){.dest = scratch,
+                                            .source = source,
+                                            .nelems = nelems,
+                                            .scalar = op->is_premul               ? op->scalar
+                                                      : c->type == ncclFloat8e4m3 ? E4M3_ONE
+                                                                                  : E5M2_ONE,
+                                            .type = (int32_t)c->type,
+                                            .dest_type = (int32_t)scratch_type(c, op)});
 }
 
-/* Elements of a piece of which `parts` lie in scratch. */
-static size_t piece_nelems(const struct gsh_nccl_call *c, size_t parts)
+static ncclResult_t divide(const struct gsh_nccl_call *c, const struct gsh_nccl_combining *op,
+                           void *elements, size_t nelems)
 {
-    return c->comm->scratch_bytes / parts / 512 * 512 / gsh_nccl_type_bytes(c->type);
+    return scale(c, (struct gsh_nccl_scale){.dest = elements,
+                                            .source = elements,
+                                            .nelems = nelems,
+                                            .scalar = op->scalar,
+                                            .type = (int32_t)c->type,
+                                            .dest_type = (int32_t)c->type,
+                                            .is_division = true});
+}
+
+/* The result of one, out of scratch. */
+static ncclResult_t take_out(const struct gsh_nccl_call *c, const struct gsh_nccl_combining *op,
+                             void *dest, void *scratch, size_t nelems)
+{
+    if (op->is_wide) {
+        return scale(c, (struct gsh_nccl_scale){.dest = dest,
+                                                .source = scratch,
+                                                .nelems = nelems,
+                                                .scalar = op->is_divided ? op->scalar : FLOAT_ONE,
+                                                .type = ncclFloat32,
+                                                .dest_type = (int32_t)c->type,
+                                                .is_division = op->is_divided});
+    }
+    ncclResult_t r = op->is_divided ? divide(c, op, scratch, nelems) : ncclSuccess;
+    if (r == ncclSuccess) {
+        copy_out(c, dest, scratch, nelems * gsh_nccl_type_bytes(c->type));
+    }
+    return r;
+}
+
+/* Elements of a piece of which `parts` lie in scratch, as numbers of the type. */
+static size_t piece_nelems(const struct gsh_nccl_call *c, size_t parts, ncclDataType_t type)
+{
+    return c->comm->scratch_bytes / parts / 512 * 512 / gsh_nccl_type_bytes(type);
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -147,9 +221,31 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static bool is_direct(const struct gsh_nccl_call *c, const void *buffer, size_t nelems)
+/* Of a collective in which this rank sends so many elements of the type. */
+static struct gsh_nccl_load load_of(ncclDataType_t type, size_t nelems)
 {
-    return gsh_nccl_window_of(c->comm, buffer, nelems * gsh_nccl_type_bytes(c->type)) != NULL;
+    return (struct gsh_nccl_load){.kind = GSH_NCCL_LOAD_CALL,
+                                  .out_bytes = nelems * gsh_nccl_type_bytes(type)};
+}
+
+static ncclDataType_t type_on_links(const struct gsh_nccl_call *c)
+{
+    struct gsh_nccl_combining op = gsh_nccl_combining(c);
+    return scratch_type(c, &op);
+}
+
+/* An AllReduce: each rank's part to its owner, and each result to all; Reduce does the same. */
+static ncclResult_t submit_reduce(struct gsh_nccl_call *c)
+{
+    size_t n = (size_t)c->comm->n_ranks;
+    c->load = load_of(type_on_links(c), (c->count + n - 1) / n * 2 * (n - 1));
+    return gsh_nccl_submit(c);
+}
+
+/* NULL: they pass through scratch. */
+static void *direct(const struct gsh_nccl_call *c, const void *buffer, size_t nelems)
+{
+    return gsh_nccl_symmetric(c->comm, buffer, nelems * gsh_nccl_type_bytes(c->type));
 }
 
 static const char *element(const void *base, size_t i, const struct gsh_nccl_call *c)
@@ -168,16 +264,18 @@ static ncclResult_t run_reduce(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     struct gsh_nccl_combining op = gsh_nccl_combining(c);
-    reduction *reduce = reductions[c->type][op.base];
+    ncclDataType_t type = scratch_type(c, &op);
+    reduction *reduce = reductions[type][op.base];
     bool has_result = c->a == 0 || comm->rank == c->peer; /* a: only the root has */
     ncclResult_t r = ncclSuccess;
+    const void *source = direct(c, c->source, c->count);
+    void *dest = direct(c, c->dest, c->count);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (c->a == 0 && !op.is_premul && is_direct(c, c->source, c->count) &&
-        is_direct(c, c->dest, c->count)) {
-        r = gsh_nccl_base(c->name, reduce(comm->team, c->dest, c->source, c->count, c->stream));
-        return r == ncclSuccess && op.is_divided ? scale(c, &op, c->dest, c->dest, c->count) : r;
+    if (c->a == 0 && !op.is_premul && !op.is_wide && source != NULL && dest != NULL) {
+        r = gsh_nccl_base(c->name, reduce(comm->team, dest, source, c->count, c->stream));
+        return r == ncclSuccess && op.is_divided ? divide(c, &op, c->dest, c->count) : r;
     }
-    size_t most = piece_nelems(c, 1);
+    size_t most = piece_nelems(c, 1, type);
     for (size_t done = 0; r == ncclSuccess && done < c->count; done += most) {
         size_t n = smaller(c->count - done, most);
         r = take_in(c, &op, comm->scratch, element(c->source, done, c), n);
@@ -185,12 +283,8 @@ static ncclResult_t run_reduce(const struct gsh_nccl_call *c)
             r = gsh_nccl_base(c->name,
                               reduce(comm->team, comm->scratch, comm->scratch, n, c->stream));
         }
-        if (r == ncclSuccess && op.is_divided) {
-            r = scale(c, &op, comm->scratch, comm->scratch, n);
-        }
         if (r == ncclSuccess && has_result) {
-            copy_out(c, element_out(c->dest, done, c), comm->scratch,
-                     n * gsh_nccl_type_bytes(c->type));
+            r = take_out(c, &op, element_out(c->dest, done, c), comm->scratch, n);
         }
     }
     return r;
@@ -212,7 +306,7 @@ ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, true);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    return r != ncclSuccess ? r : submit_reduce(&c);
 }
 
 ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
@@ -232,7 +326,7 @@ ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, nccl
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, comm->rank == root);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    return r != ncclSuccess ? r : submit_reduce(&c);
 }
 
 /* ---- ReduceScatter ---- */
@@ -241,31 +335,30 @@ static ncclResult_t run_reduce_scatter(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     struct gsh_nccl_combining op = gsh_nccl_combining(c);
-    size_t n_ranks = (size_t)comm->n_ranks;
-    reduction *scatter = scatterings[c->type][op.base];
+    ncclDataType_t type = scratch_type(c, &op);
+    size_t n_ranks = (size_t)comm->n_ranks, width = gsh_nccl_type_bytes(type);
+    reduction *scatter = scatterings[type][op.base];
     ncclResult_t r = ncclSuccess;
+    const void *source = direct(c, c->source, n_ranks * c->count);
+    void *dest = direct(c, c->dest, c->count);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (!op.is_premul && is_direct(c, c->source, n_ranks * c->count) &&
-        is_direct(c, c->dest, c->count)) {
-        r = gsh_nccl_base(c->name, scatter(comm->team, c->dest, c->source, c->count, c->stream));
-        return r == ncclSuccess && op.is_divided ? scale(c, &op, c->dest, c->dest, c->count) : r;
+    if (!op.is_premul && !op.is_wide && source != NULL && dest != NULL) {
+        r = gsh_nccl_base(c->name, scatter(comm->team, dest, source, c->count, c->stream));
+        return r == ncclSuccess && op.is_divided ? divide(c, &op, c->dest, c->count) : r;
     }
-    size_t most = piece_nelems(c, n_ranks + 1);
-    char *result = element_out(comm->scratch, n_ranks * most, c);
+    size_t most = piece_nelems(c, n_ranks + 1, type);
+    char *result = comm->scratch + n_ranks * most * width;
     for (size_t done = 0; r == ncclSuccess && done < c->count; done += most) {
         size_t n = smaller(c->count - done, most);
         for (size_t i = 0; r == ncclSuccess && i < n_ranks; i++) {
-            r = take_in(c, &op, element_out(comm->scratch, i * n, c),
+            r = take_in(c, &op, comm->scratch + i * n * width,
                         element(c->source, i * c->count + done, c), n);
         }
         if (r == ncclSuccess) {
             r = gsh_nccl_base(c->name, scatter(comm->team, result, comm->scratch, n, c->stream));
         }
-        if (r == ncclSuccess && op.is_divided) {
-            r = scale(c, &op, result, result, n);
-        }
         if (r == ncclSuccess) {
-            copy_out(c, element_out(c->dest, done, c), result, n * gsh_nccl_type_bytes(c->type));
+            r = take_out(c, &op, element_out(c->dest, done, c), result, n);
         }
     }
     return r;
@@ -287,7 +380,11 @@ ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recv
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, true);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    if (r == ncclSuccess) {
+        c.load = load_of(type_on_links(&c), recvcount * (size_t)(comm->n_ranks - 1));
+        r = gsh_nccl_submit(&c);
+    }
+    return r;
 }
 
 /* ---- AllGather, AlltoAll ---- */
@@ -301,13 +398,14 @@ static ncclResult_t run_spread(const struct gsh_nccl_call *c)
     size_t n_ranks = (size_t)comm->n_ranks, n_sources = is_alltoall ? n_ranks : 1;
     size_t width = gsh_nccl_type_bytes(c->type);
     ncclResult_t r = ncclSuccess;
+    const void *source = direct(c, c->source, n_sources * c->count);
+    void *dest = direct(c, c->dest, n_ranks * c->count);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (is_direct(c, c->source, n_sources * c->count) &&
-        is_direct(c, c->dest, n_ranks * c->count) && !(is_alltoall && c->source == c->dest)) {
+    if (source != NULL && dest != NULL && !(is_alltoall && source == dest)) {
         return gsh_nccl_base(c->name,
-                             spread(comm->team, c->dest, c->source, c->count * width, c->stream));
+                             spread(comm->team, dest, source, c->count * width, c->stream));
     }
-    size_t most = piece_nelems(c, n_sources + n_ranks);
+    size_t most = piece_nelems(c, n_sources + n_ranks, c->type);
     char *result = element_out(comm->scratch, n_sources * most, c);
     for (size_t done = 0; r == ncclSuccess && done < c->count; done += most) {
         size_t n = smaller(c->count - done, most);
@@ -339,7 +437,11 @@ static ncclResult_t spread(const char *name, const void *source, void *dest, siz
                               .a = is_alltoall};
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, true);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    if (r == ncclSuccess) {
+        c.load = load_of(type, count * (size_t)(comm->n_ranks - 1));
+        r = gsh_nccl_submit(&c);
+    }
+    return r;
 }
 
 ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
@@ -362,13 +464,14 @@ static ncclResult_t run_broadcast(const struct gsh_nccl_call *c)
     bool is_root = comm->rank == c->peer, is_in_place = c->source == c->dest;
     size_t bytes = c->count * gsh_nccl_type_bytes(c->type);
     ncclResult_t r = ncclSuccess;
+    void *dest = direct(c, c->dest, c->count);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (is_direct(c, c->dest, c->count)) {
+    if (dest != NULL) {
         if (is_root && !is_in_place) {
-            copy_in(c, c->dest, c->source, bytes);
+            copy_in(c, dest, c->source, bytes);
         }
-        return gsh_nccl_base(c->name, gshmemx_broadcastmem_on_stream(comm->team, c->dest, c->dest,
-                                                                     bytes, c->peer, c->stream));
+        return gsh_nccl_base(c->name, gshmemx_broadcastmem_on_stream(comm->team, dest, dest, bytes,
+                                                                     c->peer, c->stream));
     }
     size_t most = comm->scratch_bytes / 512 * 512;
     for (size_t done = 0; r == ncclSuccess && done < bytes; done += most) {
@@ -400,7 +503,11 @@ ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                               .stream = stream};
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, comm->rank == root, true);
-    return r != ncclSuccess ? r : gsh_nccl_submit(&c);
+    if (r == ncclSuccess) {
+        c.load = load_of(datatype, comm->n_ranks > 1 ? count : 0);
+        r = gsh_nccl_submit(&c);
+    }
+    return r;
 }
 
 ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,

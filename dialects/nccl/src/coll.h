@@ -9,13 +9,12 @@
 ncclResult_t gsh_nccl_check_data(const struct gsh_nccl_call *c);
 size_t gsh_nccl_type_bytes(ncclDataType_t type);
 
-enum { GSH_NCCL_N_COMPUTED = ncclBfloat16 + 1 }; /* types that there are reductions of */
-
 /* An operator as the base has it, and what is done besides. */
 struct gsh_nccl_combining {
     ncclRedOp_t base;
     bool is_premul, is_divided; /* input times, result by scalar */
-    uint64_t scalar;
+    uint64_t scalar;            /* its bits, of the data's type */
+    bool is_wide; /* 8-bit numbers, combined as float; the divisor's bits are of float, too */
 };
 
 /* op.c: of a call whose operator has been checked. */
@@ -24,6 +23,7 @@ ncclResult_t gsh_nccl_check_op(const struct gsh_nccl_call *c);
 
 /* This dialect's kernels, for the device of the calling thread's PE. */
 const struct gsh_nccl_kernels *gsh_nccl_kernels(void);
+const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void);
 /* The result of one of their launches. */
 ncclResult_t gsh_nccl_launched(const char *call, int error);
 

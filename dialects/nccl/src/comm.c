@@ -5,7 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "dialects/nccl/src/coll.h"
 #include "dialects/nccl/src/group.h"
+#include "dialects/nccl/src/worker.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
@@ -46,7 +48,8 @@ static bool is_live(const struct ncclComm *comm)
     return c != NULL;
 }
 
-ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm)
+/* Lives, at least. */
+static ncclResult_t need_live(const char *call, const struct ncclComm *comm)
 {
     if (comm == NULL || !is_live(comm)) {
         return gsh_nccl_fail(ncclInvalidArgument,
@@ -54,85 +57,223 @@ ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm)
                                           : "%s: there is no such communicator, or not any more",
                              call);
     }
-    if (gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED) {
-        return gsh_nccl_fail(ncclInvalidUsage, "%s: gshmem does not run in this thread", call);
+    return ncclSuccess;
+}
+
+/* And has been made, and nothing of it is in progress. */
+static ncclResult_t need_ready(const char *call, const struct ncclComm *comm)
+{
+    ncclResult_t r = need_live(call, comm);
+    if (r != ncclSuccess) {
+        return r;
     }
-    if (gshmem_my_pe() != comm->job->my_pe) {
-        return gsh_nccl_fail(ncclInvalidUsage, "%s: the communicator is another PE's", call);
+    /* acquire: pairs with the release in gsh_nccl_comm_end_call */
+    int result = __atomic_load_n(&comm->result, __ATOMIC_ACQUIRE);
+    if (result == ncclInProgress) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: an earlier call of the communicator is in progress: ask "
+                             "ncclCommGetAsyncError first",
+                             call);
+    }
+    if (comm->job == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: making the communicator has failed", call);
     }
     return ncclSuccess;
 }
 
-/* Of the whole device: the program may have destroyed the stream. */
+ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm)
+{
+    ncclResult_t r = need_ready(call, comm);
+    return r == ncclSuccess && comm->is_revoked
+               ? gsh_nccl_fail(ncclInvalidUsage, "%s: the communicator has been revoked", call)
+               : r;
+}
+
+struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking)
+{
+    struct ncclComm *comm = calloc(1, sizeof(*comm));
+    if (comm != NULL) {
+        comm->team = comm->meet = GSHMEM_TEAM_INVALID;
+        comm->is_nonblocking = is_nonblocking;
+        comm->result = ncclInProgress;
+        remember(comm);
+    }
+    return comm;
+}
+
+void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result)
+{
+    if (result != ncclSuccess && result != ncclInProgress) {
+        free(comm->error_text);
+        comm->error_text = strdup(gsh_nccl_last_text());
+    }
+    /* release: pairs with the acquire in need_ready; what the worker made is there */
+    __atomic_store_n(&comm->result, (int)result, __ATOMIC_RELEASE);
+}
+
+/* ---- crews ---- */
+
+struct gsh_nccl_crew {
+    pthread_mutex_t lock;
+    pthread_cond_t all_gone;
+    int n_kept;   /* not destroyed by the program */
+    int n_undone; /* not gone */
+};
+
+void gsh_nccl_crew_make(struct ncclComm *const *comms, int n)
+{
+    struct gsh_nccl_crew *crew = calloc(1, sizeof(*crew));
+    if (crew == NULL) {
+        return;
+    }
+    pthread_mutex_init(&crew->lock, NULL);
+    pthread_cond_init(&crew->all_gone, NULL);
+    crew->n_kept = crew->n_undone = n;
+    for (int i = 0; i < n; i++) {
+        comms[i]->crew = crew;
+    }
+}
+
+/* The program is done with one of it; whether it was the last. */
+static bool crew_let_go(struct gsh_nccl_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    bool is_last = --crew->n_kept == 0;
+    pthread_mutex_unlock(&crew->lock);
+    return is_last;
+}
+
+static void crew_done(struct gsh_nccl_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    if (--crew->n_undone == 0) {
+        pthread_cond_signal(&crew->all_gone);
+    }
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* After the last one has been let go. */
+static void crew_wait(struct gsh_nccl_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    while (crew->n_undone > 0) {
+        pthread_cond_wait(&crew->all_gone, &crew->lock);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    pthread_cond_destroy(&crew->all_gone);
+    pthread_mutex_destroy(&crew->lock);
+    free(crew);
+}
+
+/* An error of CUDA in these comes back from the launch that follows. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
 {
-    if (comm->has_stream && comm->stream != stream) {
+    int settle = 0;
+    (void)gsh_nccl_stream_ops()->enter(&comm->trail, stream, &settle);
+    if (settle) {
         gshmemx_layer_synchronize();
     }
-    comm->stream = stream;
-    comm->has_stream = true;
+}
+
+void gsh_nccl_leave_stream(struct ncclComm *comm)
+{
+    if (comm->trail.is_marked) {
+        (void)gsh_nccl_stream_ops()->leave(&comm->trail);
+    }
 }
 
 /* ---- making ---- */
 
-/* Takes what a half-made communicator has, too. Collective, but when is_abort. */
-static void destroy(struct ncclComm *comm, bool is_abort)
+/* Takes back what it has, half-made or not; the PE is entered. Collective, but when is_abort. */
+static void take_apart(struct ncclComm *comm, bool is_abort)
 {
-    gsh_nccl_windows_free(comm);
+    gsh_nccl_windows_free(comm, is_abort);
     gsh_nccl_devcomms_free(comm);
+    if (comm->trail.event != NULL) {
+        gsh_nccl_stream_ops()->end(&comm->trail);
+    }
     if (comm->range_bytes > 0) {
         gsh_nccl_give(comm->job, comm->range_off, comm->range_bytes);
     }
-    if (!is_abort && comm->team != GSHMEM_TEAM_INVALID) {
+    if (comm->team == GSHMEM_TEAM_WORLD) {
+        comm->job->has_world = false;
+    } else if (!is_abort && comm->team != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->team);
     }
     if (!is_abort && comm->meet != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->meet);
     }
     free(comm->transfers);
-    free(comm->awaited);
     free(comm->pe_of);
+    comm->transfers = NULL;
+    comm->pe_of = NULL;
+    comm->range_bytes = 0;
+    comm->team = comm->meet = GSHMEM_TEAM_INVALID;
+}
+
+static void discard(struct ncclComm *comm)
+{
+    free(comm->error_text);
     free(comm);
 }
 
-/* A communicator of these PEs, which this takes over; collective over them. The job counts it. */
-static ncclResult_t make(const char *call, struct gsh_nccl_job *job, int *pe_of, int n_ranks,
-                         int rank, ncclComm_t *out)
+static bool is_world(const struct ncclComm *comm)
 {
-    struct ncclComm *comm = calloc(1, sizeof(*comm));
-    if (comm == NULL) {
-        free(pe_of);
-        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+    bool is_same = comm->n_ranks == comm->job->n_pes;
+    for (int i = 0; is_same && i < comm->n_ranks; i++) {
+        is_same = comm->pe_of[i] == i;
     }
-    *comm = (struct ncclComm){.job = job,
-                              .team = GSHMEM_TEAM_INVALID,
-                              .meet = GSHMEM_TEAM_INVALID,
-                              .rank = rank,
-                              .n_ranks = n_ranks,
-                              .pe_of = pe_of};
-    comm->awaited = calloc((size_t)n_ranks, sizeof(*comm->awaited));
-    if (comm->awaited == NULL) {
-        destroy(comm, false);
-        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
-    }
-    int error = gshmemx_team_create(pe_of, n_ranks, NULL, 0, &comm->meet);
-    if (error == 0) {
-        error = gshmemx_team_create(pe_of, n_ranks, NULL, 0, &comm->team);
+    return is_same;
+}
+
+/* The teams and all else; comm->job is there and entered. */
+static ncclResult_t fill(const char *call, struct ncclComm *comm)
+{
+    struct gsh_nccl_job *job = comm->job;
+    int error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->meet);
+    if (error == 0 && job->is_ours && !job->has_world && is_world(comm)) {
+        job->has_world = true;
+        comm->team = GSHMEM_TEAM_WORLD;
+    } else if (error == 0) {
+        error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->team);
     }
     ncclResult_t r = gsh_nccl_base(call, error);
     if (r == ncclSuccess) {
         r = gsh_nccl_find_lsa(call, comm);
     }
-    if (r == ncclSuccess) {
-        r = gsh_nccl_take_range(call, comm);
+    return r == ncclSuccess ? gsh_nccl_take_range(call, comm) : r;
+}
+
+/* The communicator that the call makes, of these PEs, which this takes over; collective over them.
+ * The job, which is entered, counts it. */
+static ncclResult_t make(const struct gsh_nccl_call *c, struct gsh_nccl_job *job, int *pe_of,
+                         int n_ranks, int rank)
+{
+    struct ncclComm *comm = c->shell != NULL ? c->shell : gsh_nccl_comm_begin(false);
+    if (comm == NULL) {
+        free(pe_of);
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
+    }
+    comm->job = job;
+    comm->rank = rank;
+    comm->n_ranks = n_ranks;
+    comm->pe_of = pe_of;
+    ncclResult_t r = fill(c->name, comm);
+    if (r != ncclSuccess) {
+        take_apart(comm, false);
+        comm->job = NULL;
+    }
+    if (c->shell != NULL) {
+        return r; /* whoever began it says what came of it */
     }
     if (r != ncclSuccess) {
-        destroy(comm, false);
+        forget(comm);
+        discard(comm);
         return r;
     }
-    remember(comm);
-    *out = comm;
-    return ncclSuccess;
+    gsh_nccl_comm_end_call(comm, r);
+    *c->new_comm = comm;
+    return r;
 }
 
 /* What the config says is consistent; its hints are not looked at. */
@@ -168,7 +309,7 @@ static ncclResult_t meet_ranks(const char *call, struct gsh_nccl_job *job, int r
     if (rank_of == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    ncclResult_t r = gsh_nccl_exchange(call, job, GSHMEM_TEAM_WORLD, &own, rank_of, sizeof(own));
+    ncclResult_t r = gsh_nccl_exchange(call, job, job->meet, &own, rank_of, sizeof(own));
     for (int i = 0; i < job->n_pes; i++) {
         pe_of[i] = -1;
     }
@@ -185,33 +326,78 @@ static ncclResult_t meet_ranks(const char *call, struct gsh_nccl_job *job, int r
     return r;
 }
 
-static ncclResult_t run_init(const struct gsh_nccl_call *c)
+/* A communicator of all of a job's PEs. */
+static ncclResult_t make_first(const struct gsh_nccl_call *c, const struct gsh_nccl_job_wish *wish)
 {
     struct gsh_nccl_job *job = NULL;
-    int n_ranks = c->a, rank = c->b;
-    ncclResult_t r = gsh_nccl_job_get(c->name, n_ranks, &c->id, rank, &job);
+    struct gshmemx_layer_turn turn;
+    ncclResult_t r = gsh_nccl_job_get(c->name, wish, &job);
     if (r != ncclSuccess) {
+        gsh_nccl_worker_end(wish->worker);
         return r;
     }
-    int *pe_of = malloc((size_t)n_ranks * sizeof(*pe_of));
+    gsh_nccl_enter(job, &turn);
+    int *pe_of = malloc((size_t)wish->n_ranks * sizeof(*pe_of));
     if (pe_of == NULL) {
         r = gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     } else {
-        r = meet_ranks(c->name, job, rank, pe_of);
+        r = meet_ranks(c->name, job, wish->rank, pe_of);
     }
     if (r == ncclSuccess) {
-        r = make(c->name, job, pe_of, n_ranks, rank, c->new_comm);
+        r = make(c, job, pe_of, wish->n_ranks, wish->rank);
     } else {
         free(pe_of);
     }
+    gsh_nccl_leave(&turn);
     if (r != ncclSuccess) {
-        (void)gsh_nccl_job_put(c->name, job);
+        gsh_nccl_job_put(job);
     }
     return r;
 }
 
+static ncclResult_t run_init(const struct gsh_nccl_call *c)
+{
+    const struct gsh_nccl_job_wish wish = {.n_ranks = c->a,
+                                           .rank = c->b,
+                                           .device = c->device,
+                                           .id = &c->id,
+                                           .pe = c->pe,
+                                           .maker = c->maker,
+                                           .worker = c->worker,
+                                           .is_new = c->is_birth};
+    return make_first(c, &wish);
+}
+
+/* Whether a communicator made by the config, from that one or from none, does not block. */
+static bool is_nonblocking(const ncclConfig_t *config, const struct ncclComm *parent)
+{
+    if (config == NULL || config->blocking == NCCL_CONFIG_UNDEF_INT) {
+        return parent != NULL && parent->is_nonblocking;
+    }
+    return config->blocking == 0;
+}
+
+/* is_new: its PE is a new one in any case. */
+static ncclResult_t init_on(const char *call, ncclComm_t *comm, int n_ranks, const ncclUniqueId *id,
+                            int rank, int device, const ncclConfig_t *config, bool is_new)
+{
+    struct gsh_nccl_call c = {.name = call,
+                              .run = run_init,
+                              .meets = true,
+                              .id = *id,
+                              .new_comm = comm,
+                              .is_nonblocking = is_nonblocking(config, NULL),
+                              .is_birth = is_new,
+                              .pe = gshmemx_layer_pe(),
+                              .maker = pthread_self(),
+                              .device = device,
+                              .a = n_ranks,
+                              .b = rank};
+    return gsh_nccl_submit(&c);
+}
+
 static ncclResult_t init(const char *call, ncclComm_t *comm, int n_ranks, const ncclUniqueId *id,
-                         int rank, ncclConfig_t *config)
+                         int rank, const ncclConfig_t *config, bool is_new)
 {
     ncclResult_t r = check_config(call, config);
     if (r != ncclSuccess) {
@@ -221,20 +407,18 @@ static ncclResult_t init(const char *call, ncclComm_t *comm, int n_ranks, const 
         return gsh_nccl_fail(ncclInvalidArgument, "%s: communicator %p, rank %d of %d: not valid",
                              call, (void *)comm, rank, n_ranks);
     }
-    struct gsh_nccl_call c = {
-        .name = call, .run = run_init, .id = *id, .new_comm = comm, .a = n_ranks, .b = rank};
-    return gsh_nccl_submit(&c);
+    return init_on(call, comm, n_ranks, id, rank, gshmemx_layer_current_device(), config, is_new);
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
 {
-    return init("ncclCommInitRank", comm, nranks, &commId, rank, NULL);
+    return init("ncclCommInitRank", comm, nranks, &commId, rank, NULL, false);
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
                                     ncclConfig_t *config)
 {
-    return init("ncclCommInitRankConfig", comm, nranks, &commId, rank, config);
+    return init("ncclCommInitRankConfig", comm, nranks, &commId, rank, config, false);
 }
 
 ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, int nId,
@@ -244,22 +428,127 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
     if (nId < 1) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: %d ids", call, nId);
     }
-    return init(call, comm, nranks, commIds, rank, config);
+    return init(call, comm, nranks, commIds, rank, config, false);
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
 {
     static const char call[] = "ncclCommInitAll";
     ncclUniqueId id;
-    if (ndev != 1) {
-        return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: %d devices in one thread are not supported: a rank is a thread "
-                             "or a process",
-                             call, ndev);
+    if (comm == NULL || ndev < 1) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: communicators %p, %d devices: not valid",
+                             call, (void *)comm, ndev);
     }
-    (void)devlist; /* the current device is the rank's */
-    ncclResult_t r = ncclGetUniqueId(&id);
-    return r != ncclSuccess ? r : init(call, comm, 1, &id, 0, NULL);
+    for (int i = 0; devlist != NULL && i < ndev; i++) {
+        for (int j = 0; j < i; j++) {
+            if (devlist[i] == devlist[j]) {
+                return gsh_nccl_fail(ncclInvalidUsage, "%s: device %d is given twice", call,
+                                     devlist[i]);
+            }
+        }
+    }
+    ncclResult_t r = ncclGetUniqueId(&id), end;
+    if (r != ncclSuccess) {
+        return r;
+    }
+    (void)ncclGroupStart();
+    for (int i = 0; i < ndev && r == ncclSuccess; i++) {
+        r = init_on(call, &comm[i], ndev, &id, i, devlist != NULL ? devlist[i] : i, NULL, false);
+    }
+    end = ncclGroupEnd();
+    return r != ncclSuccess ? r : end;
+}
+
+/* ---- growing ---- */
+
+/* Each rank has the id, or not; afterwards all have that of the first that had one. */
+static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
+{
+    struct ncclComm *parent = c->comm;
+    enum { PARTS = sizeof(*id) / GSH_NCCL_EXCHANGE_BYTES };
+    int32_t has_id = c->in != NULL, first = 0;
+    char *all = malloc((size_t)parent->n_ranks * GSH_NCCL_EXCHANGE_BYTES);
+    if (all == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
+    }
+    ncclResult_t r =
+        gsh_nccl_exchange(c->name, parent->job, parent->meet, &has_id, all, sizeof(has_id));
+    while (r == ncclSuccess && first < parent->n_ranks && ((int32_t *)(void *)all)[first] == 0) {
+        first++;
+    }
+    if (r == ncclSuccess && first == parent->n_ranks) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: no rank of the communicator has given the id",
+                          c->name);
+    }
+    for (int part = 0; r == ncclSuccess && part < PARTS; part++) {
+        size_t at = (size_t)part * GSH_NCCL_EXCHANGE_BYTES;
+        r = gsh_nccl_exchange(c->name, parent->job, parent->meet, c->id.internal + at, all,
+                              GSH_NCCL_EXCHANGE_BYTES);
+        memcpy(id->internal + at, all + (size_t)first * GSH_NCCL_EXCHANGE_BYTES,
+               GSH_NCCL_EXCHANGE_BYTES);
+    }
+    free(all);
+    return r;
+}
+
+static ncclResult_t run_grow(const struct gsh_nccl_call *c)
+{
+    ncclUniqueId id = {0};
+    ncclResult_t r = share_id(c, &id);
+    if (r != ncclSuccess) {
+        gsh_nccl_worker_end(c->worker);
+        return r;
+    }
+    const struct gsh_nccl_job_wish wish = {.n_ranks = c->a,
+                                           .rank = c->comm->rank,
+                                           .device = c->device,
+                                           .id = &id,
+                                           .maker = c->maker,
+                                           .worker = c->worker,
+                                           .is_new = true};
+    return make_first(c, &wish);
+}
+
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
+{
+    ncclResult_t r = gsh_nccl_need("ncclCommGetUniqueId", comm);
+    return r == ncclSuccess ? ncclGetUniqueId(uniqueId) : r;
+}
+
+ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank,
+                          ncclComm_t *newcomm, ncclConfig_t *config)
+{
+    static const char call[] = "ncclCommGrow";
+    if (comm == NULL) {
+        return init(call, newcomm, nRanks, uniqueId, rank, config, true);
+    }
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r == ncclSuccess) {
+        r = check_config(call, config);
+    }
+    if (r != ncclSuccess) {
+        return r;
+    }
+    if (newcomm == NULL || nRanks <= comm->n_ranks || (rank != -1 && rank != comm->rank)) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: from %d ranks to %d, rank %d, communicator %p: not valid", call,
+                             comm->n_ranks, nRanks, rank, (void *)newcomm);
+    }
+    struct gsh_nccl_call c = {.name = call,
+                              .run = run_grow,
+                              .comm = comm,
+                              .meets = true,
+                              .new_comm = newcomm,
+                              .is_nonblocking = is_nonblocking(config, comm),
+                              .is_birth = true,
+                              .in = uniqueId, /* whether it is there */
+                              .maker = pthread_self(),
+                              .device = gshmemx_layer_current_device(),
+                              .a = nRanks};
+    if (uniqueId != NULL) {
+        c.id = *uniqueId;
+    }
+    return gsh_nccl_submit(&c);
 }
 
 /* ---- splitting ---- */
@@ -294,7 +583,9 @@ static ncclResult_t run_split(const struct gsh_nccl_call *c)
     if (r != ncclSuccess || own.color == NCCL_SPLIT_NOCOLOR) {
         free(all);
         free(pe_of);
-        *c->new_comm = NULL;
+        if (c->shell == NULL) {
+            *c->new_comm = NULL;
+        }
         return r;
     }
     qsort(all, (size_t)n, sizeof(*all), by_key);
@@ -304,7 +595,7 @@ static ncclResult_t run_split(const struct gsh_nccl_call *c)
     }
     free(all);
     parent->job->n_comms++;
-    r = make(c->name, parent->job, pe_of, n, rank, c->new_comm);
+    r = make(c, parent->job, pe_of, n, rank);
     parent->job->n_comms -= r != ncclSuccess;
     return r;
 }
@@ -324,12 +615,22 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
         return gsh_nccl_fail(ncclInvalidArgument, "%s: color %d, communicator %p: not valid", call,
                              color, (void *)newcomm);
     }
-    struct gsh_nccl_call c = {
-        .name = call, .run = run_split, .comm = comm, .new_comm = newcomm, .a = color, .b = key};
+    struct gsh_nccl_call c = {.name = call,
+                              .run = run_split,
+                              .comm = comm,
+                              .meets = true,
+                              .new_comm = newcomm,
+                              .is_nonblocking =
+                                  is_nonblocking(config, comm) && color != NCCL_SPLIT_NOCOLOR,
+                              .a = color,
+                              .b = key};
+    if (color == NCCL_SPLIT_NOCOLOR && newcomm != NULL) {
+        *newcomm = NULL;
+    }
     return gsh_nccl_submit(&c);
 }
 
-/* c->out: of each rank whether it is left out; freed here. */
+/* c->out: of each rank whether it is left out. */
 static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
 {
     struct ncclComm *parent = c->comm;
@@ -337,7 +638,6 @@ static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
     int *pe_of = malloc((size_t)parent->n_ranks * sizeof(*pe_of));
     int n = 0, rank = -1;
     if (pe_of == NULL) {
-        free(is_out);
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
     for (int i = 0; i < parent->n_ranks; i++) {
@@ -346,9 +646,8 @@ static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
             pe_of[n++] = parent->pe_of[i];
         }
     }
-    free(is_out);
     parent->job->n_comms++;
-    ncclResult_t r = make(c->name, parent->job, pe_of, n, rank, c->new_comm);
+    ncclResult_t r = make(c, parent->job, pe_of, n, rank);
     parent->job->n_comms -= r != ncclSuccess;
     return r;
 }
@@ -357,7 +656,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags)
 {
     static const char call[] = "ncclCommShrink";
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = need_ready(call, comm);
     if (r == ncclSuccess) {
         r = check_config(call, config);
     }
@@ -389,17 +688,42 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
         }
         is_out[rank] = true;
     }
-    struct gsh_nccl_call c = {
-        .name = call, .run = run_shrink, .comm = comm, .new_comm = newcomm, .out = is_out};
+    struct gsh_nccl_call c = {.name = call,
+                              .run = run_shrink,
+                              .comm = comm,
+                              .meets = true,
+                              .new_comm = newcomm,
+                              .is_nonblocking = is_nonblocking(config, comm),
+                              .out = is_out,
+                              .owned = is_out};
     return gsh_nccl_submit(&c);
 }
 
 /* ---- ending ---- */
 
+static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
+{
+    ncclResult_t r = gsh_nccl_base(c->name, gshmem_barrier(c->comm->meet));
+    c->comm->is_finalized = r == ncclSuccess;
+    return r;
+}
+
+/* All that streams have of the communicator is done. */
+static void settle(struct ncclComm *comm)
+{
+    struct gshmemx_layer_turn turn;
+    if (comm->trail.has_stream) {
+        gsh_nccl_enter(comm->job, &turn);
+        gshmemx_layer_synchronize();
+        gsh_nccl_leave(&turn);
+        comm->trail.has_stream = 0;
+    }
+}
+
 ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
     static const char call[] = "ncclCommFinalize";
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = need_ready(call, comm);
     if (r == ncclSuccess && gsh_nccl_is_awaited(comm)) {
         r = gsh_nccl_fail(ncclInvalidUsage, "%s: an open group has calls of the communicator",
                           call);
@@ -407,13 +731,84 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     if (r != ncclSuccess) {
         return r;
     }
-    if (comm->has_stream) {
-        gshmemx_layer_synchronize();
-        comm->has_stream = false;
+    settle(comm);
+    if (comm->crew != NULL) {
+        comm->is_finalized = true; /* the others' turns come later; the end waits for all */
+        return ncclSuccess;
     }
-    r = gsh_nccl_base(call, gshmem_barrier(comm->meet));
-    comm->is_finalized = r == ncclSuccess;
-    return r;
+    struct gsh_nccl_call c = {.name = call, .run = run_finalize, .comm = comm, .meets = true};
+    return gsh_nccl_submit(&c);
+}
+
+/* The end of a communicator, which nobody knows any more; on whatever thread. */
+static void end(struct ncclComm *comm)
+{
+    struct gshmemx_layer_turn turn;
+    struct gsh_nccl_job *job = comm->job;
+    struct gsh_nccl_crew *crew = comm->crew;
+    gsh_nccl_enter(job, &turn);
+    if (!comm->is_finalized || crew != NULL) {
+        (void)gshmem_barrier(comm->meet);
+    }
+    take_apart(comm, false);
+    gsh_nccl_leave(&turn);
+    discard(comm);
+    gsh_nccl_job_put(job);
+    if (crew != NULL) {
+        crew_done(crew);
+    }
+}
+
+struct ending {
+    struct gsh_nccl_task task; /* first */
+    struct ncclComm *comm;
+};
+
+static void run_end(struct gsh_nccl_task *task)
+{
+    struct ending *e = (struct ending *)task;
+    end(e->comm);
+    if (!task->is_awaited) {
+        free(e);
+    }
+}
+
+static void drain_at_exit(void)
+{
+    gsh_nccl_workers_drain();
+}
+
+static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
+
+static void watch_exit(void)
+{
+    atexit(drain_at_exit);
+}
+
+/* By the communicator's worker. A thread that has several ranks destroys them one after the other:
+ * the last one waits for all. Nobody waits for non-blocking ones but the process's end. */
+static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
+{
+    struct gsh_nccl_worker *worker = comm->job->worker;
+    struct gsh_nccl_crew *crew = comm->crew;
+    struct ending *e = calloc(1, sizeof(*e));
+    if (e == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+    }
+    bool is_awaited = crew == NULL && !comm->is_nonblocking;
+    bool is_last = crew != NULL && crew_let_go(crew);
+    *e = (struct ending){.task = {.run = run_end, .is_awaited = is_awaited}, .comm = comm};
+    pthread_once(&exit_once, watch_exit);
+    forget(comm);
+    gsh_nccl_worker_post(worker, &e->task);
+    if (is_last) {
+        crew_wait(crew);
+    }
+    if (is_awaited) {
+        gsh_nccl_worker_wait(worker, &e->task);
+        free(e);
+    }
+    return ncclSuccess;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
@@ -422,28 +817,50 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     if (comm == NULL) {
         return ncclSuccess;
     }
-    ncclResult_t r = gsh_nccl_need(call, comm);
-    if (r == ncclSuccess && (!comm->is_finalized || gsh_nccl_is_awaited(comm))) {
-        r = ncclCommFinalize(comm);
+    ncclResult_t r = need_live(call, comm);
+    if (r == ncclSuccess && __atomic_load_n(&comm->result, __ATOMIC_ACQUIRE) == ncclInProgress) {
+        r = need_ready(call, comm);
+    }
+    if (r == ncclSuccess && gsh_nccl_is_awaited(comm)) {
+        r = gsh_nccl_fail(ncclInvalidUsage, "%s: an open group has calls of the communicator",
+                          call);
     }
     if (r != ncclSuccess) {
         return r;
     }
-    struct gsh_nccl_job *job = comm->job;
+    if (comm->job == NULL) { /* it was never made */
+        forget(comm);
+        discard(comm);
+        return ncclSuccess;
+    }
+    settle(comm);
+    if (comm->job->worker != NULL) {
+        return end_by_worker(call, comm);
+    }
     forget(comm);
-    destroy(comm, false);
-    return gsh_nccl_job_put(call, job);
+    end(comm);
+    return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
-    ncclResult_t r = gsh_nccl_need("ncclCommAbort", comm);
-    if (r == ncclSuccess) {
-        forget(comm);
-        /* The job keeps the count of it, so that nobody waits for the others in its end. */
-        destroy(comm, true);
+    ncclResult_t r = need_live("ncclCommAbort", comm);
+    if (r != ncclSuccess) {
+        return r;
     }
-    return r;
+    forget(comm);
+    if (comm->crew != NULL && crew_let_go(comm->crew)) {
+        comm->crew = NULL; /* what remains of it waits for nobody */
+    }
+    if (comm->job != NULL && __atomic_load_n(&comm->result, __ATOMIC_ACQUIRE) != ncclInProgress) {
+        struct gshmemx_layer_turn turn;
+        gsh_nccl_enter(comm->job, &turn);
+        /* The job keeps the count of it, so that nobody waits for the others in its end. */
+        take_apart(comm, true);
+        gsh_nccl_leave(&turn);
+        discard(comm);
+    }
+    return ncclSuccess;
 }
 
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
@@ -456,7 +873,7 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
 
 static ncclResult_t answer(const char *call, const struct ncclComm *comm, const void *out)
 {
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = need_ready(call, comm);
     return r == ncclSuccess && out == NULL
                ? gsh_nccl_fail(ncclInvalidArgument, "%s: the result's place is NULL", call)
                : r;
@@ -484,16 +901,33 @@ ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
 {
     ncclResult_t r = answer("ncclCommCuDevice", comm, device);
     if (r == ncclSuccess) {
+        struct gshmemx_layer_turn turn;
+        gsh_nccl_enter(comm->job, &turn);
         *device = gshmemx_layer_cuda_device();
+        gsh_nccl_leave(&turn);
     }
     return r;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
 {
-    ncclResult_t r = answer("ncclCommGetAsyncError", comm, asyncError);
+    static const char call[] = "ncclCommGetAsyncError";
+    ncclResult_t r = need_live(call, comm);
+    if (r == ncclSuccess && asyncError == NULL) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: the result's place is NULL", call);
+    }
     if (r == ncclSuccess) {
-        *asyncError = ncclSuccess;
+        /* acquire: pairs with the release in gsh_nccl_comm_end_call */
+        *asyncError = (ncclResult_t)__atomic_load_n(&comm->result, __ATOMIC_ACQUIRE);
     }
     return r;
+}
+
+const char *ncclGetLastError(ncclComm_t comm)
+{
+    return comm != NULL && is_live(comm) && comm->is_nonblocking &&
+                   __atomic_load_n(&comm->result, __ATOMIC_ACQUIRE) != ncclInProgress &&
+                   comm->error_text != NULL
+               ? comm->error_text
+               : gsh_nccl_last_text();
 }

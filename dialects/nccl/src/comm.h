@@ -6,13 +6,16 @@
 #include "dialects/nccl/src/error.h"
 #include "dialects/nccl/src/job.h"
 #include "dialects/nccl/src/kernels.h"
+#include "dialects/nccl/src/streams.h"
 
 struct gsh_nccl_window {
     struct gsh_nccl_window *next;
-    char *buffer;
+    char *user;   /* what the program gave */
+    char *buffer; /* its symmetric address: the same where is_registered is false */
     size_t bytes;
     int flags;
-    int place; /* in the job's records */
+    int place;          /* in the job's records */
+    bool is_registered; /* for comm's ranks alone, and to be undone */
 };
 
 /* An operator made by ncclRedOpCreatePreMulSum. */
@@ -24,9 +27,17 @@ struct gsh_nccl_op {
 
 enum { GSH_NCCL_MAX_OPS = 64 };
 
+/* Communicators of several ranks that one thread made together: it destroys them one after the
+ * other, which none may wait for. */
+struct gsh_nccl_crew;
+
 struct ncclComm {
-    struct ncclComm *next; /* in the process's list of those that live */
-    struct gsh_nccl_job *job;
+    struct ncclComm *next;    /* in the process's list of those that live */
+    struct gsh_nccl_job *job; /* NULL until it is made */
+    struct gsh_nccl_crew *crew;
+    bool is_nonblocking;
+    int result; /* atomic: ncclInProgress while the worker has work of it, then what came of it */
+    char *error_text; /* of that; or NULL */
     /* Two, since calls on one team may not be under way at the same time: what streams do, and what
      * the host agrees on. */
     gshmem_team_t team, meet;
@@ -35,21 +46,23 @@ struct ncclComm {
     int lsa_rank, lsa_size;
     int64_t lsa_stride; /* bytes from one LSA rank's memory to the next one's */
     bool is_finalized;
+    bool is_revoked; /* good for making others, and for its end */
 
     /* The range: words of the sends and receives, their rings, then scratch. */
     size_t range_off, range_bytes;
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
-    uint64_t *awaited; /* [n_ranks]: what ncclWaitSignal has waited for in all */
+    uint64_t *awaited; /* own, [n_ranks]: what ncclWaitSignal has waited for in all */
+    uint64_t *note;    /* symmetric: what other ranks read of this one's latest window; memory.c */
     char *scratch;
     size_t scratch_bytes;
 
     struct gsh_nccl_window *windows;
+    uint64_t n_registrations; /* of windows, also those that failed */
     struct gsh_nccl_devcomm *devcomms;
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
-    cudaStream_t stream; /* of the latest call */
-    bool has_stream;
+    struct gsh_nccl_trail trail;
 
     /* Sends and receives that a group has gathered. */
     struct gsh_nccl_transfer *transfers;
@@ -57,10 +70,18 @@ struct ncclComm {
     cudaStream_t transfers_stream;
 };
 
-/* The communicator if it lives and is the calling thread's to use, else an error. */
+/* The communicator if it lives and is ready for calls, else an error. */
 ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm);
+/* One that is not made yet, but lives: ncclInProgress. NULL: no memory. */
+struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking);
+/* What came of making it, or of a call that the worker made. */
+void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
+/* Those that were made together, all by workers. No memory: they wait for each other. */
+void gsh_nccl_crew_make(struct ncclComm *const *comms, int n);
 /* Work of comm is about to be given to the stream: what other streams have of it comes first. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
+/* It has been given; where a call gave none, nothing happens. */
+void gsh_nccl_leave_stream(struct ncclComm *comm);
 
 /* comm_place.c, when the teams are made; both are collective. LSA teams are blocks of consecutive
  * ranks, all of the same size and each within a run of ranks that are near: the greatest size for
@@ -68,8 +89,9 @@ void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 
-/* memory.c: those that the program has left. */
-void gsh_nccl_windows_free(struct ncclComm *comm);
+/* memory.c: those that the program has left. Collective, but when is_abort: then what was
+ * registered stays so until gshmem ends. */
+void gsh_nccl_windows_free(struct ncclComm *comm, bool is_abort);
 /* A record for a window at the buffer, and its place among the job's. */
 ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int flags, int *place);
@@ -78,8 +100,8 @@ void gsh_nccl_window_unplace(struct ncclComm *comm, int place);
 void gsh_nccl_devcomms_free(struct ncclComm *comm);
 /* comm's window, or NULL. */
 const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWindow_t win);
-/* The symmetric window that holds these bytes, or NULL. */
-const struct gsh_nccl_window *gsh_nccl_window_of(const struct ncclComm *comm, const void *buffer,
-                                                 size_t bytes);
+/* The symmetric address of these bytes, if they lie in a symmetric window; else NULL. The buffer is
+ * the user's address or the symmetric one. */
+void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t bytes);
 
 #endif

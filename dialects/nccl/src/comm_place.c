@@ -91,7 +91,8 @@ static size_t align_up(size_t n, size_t to)
 
 static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
-    return align_up(n_ranks * ((4 * n_channels + 1) * sizeof(uint64_t) + sizeof(int32_t)), 512);
+    const size_t of_rank = (4 * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t);
+    return align_up(n_ranks * of_rank + sizeof(uint64_t), 512);
 }
 
 /* Half of what the words leave is for rings, half is scratch. */
@@ -122,7 +123,9 @@ static void lay_range(struct ncclComm *comm)
     rings->sent = rings->freed + n_words;
     rings->taken = rings->sent + n_words;
     comm->signals = rings->taken + n_words;
-    rings->pe_of = (int32_t *)(comm->signals + n);
+    comm->awaited = comm->signals + n;
+    comm->note = comm->awaited + n;
+    rings->pe_of = (int32_t *)(comm->note + 1);
     size_t rings_bytes = align_up(n_words * RING_SLOTS * rings->slot_bytes, 512);
     comm->scratch = rings->slots + rings_bytes;
     comm->scratch_bytes = room - rings_bytes;

@@ -6,6 +6,7 @@
 #include "dialects/nccl/include/nccl_device/window_record.h"
 #include "dialects/nccl/src/group.h"
 #include "gshmem.h"
+#include "runtime/layer.h"
 
 enum {
     DEFAULT_CONTEXTS = 4,
@@ -179,6 +180,33 @@ static ncclResult_t compare(const char *call, const struct ncclComm *comm, const
 
 /* ---- making and ending ---- */
 
+/* The program may forget its requirements, and their lists, before its group ends; outputs are
+ * where it said. All in one piece of memory. */
+static ncclDevCommRequirements *copy_requirements(const ncclDevCommRequirements *q)
+{
+    size_t n = 0;
+    for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
+         r = r->next) {
+        n++;
+    }
+    ncclDevCommRequirements *copy = malloc(sizeof(*copy) + n * sizeof(ncclDevResourceRequirements));
+    if (copy == NULL) {
+        return NULL;
+    }
+    ncclDevResourceRequirements *to = (ncclDevResourceRequirements *)(copy + 1);
+    *copy = *q;
+    copy->teamRequirementsList = NULL; /* they have been looked at */
+    if (n > 0) {
+        copy->resourceRequirementsList = to;
+    }
+    for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
+         r = r->next, to++) {
+        *to = *r;
+        to->next = r->next != NULL ? to + 1 : NULL;
+    }
+    return copy;
+}
+
 static ncclResult_t run_create(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
@@ -246,8 +274,17 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
     if (r != ncclSuccess) {
         return r;
     }
-    struct gsh_nccl_call c = {
-        .name = call, .run = run_create, .comm = comm, .in = reqs, .out = outDevComm};
+    ncclDevCommRequirements *copy = copy_requirements(reqs);
+    if (copy == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+    }
+    struct gsh_nccl_call c = {.name = call,
+                              .run = run_create,
+                              .comm = comm,
+                              .meets = true,
+                              .in = copy,
+                              .owned = copy,
+                              .out = outDevComm};
     return gsh_nccl_submit(&c);
 }
 
@@ -363,7 +400,8 @@ ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *prop
     if (r != ncclSuccess) {
         return r;
     }
-    if (props == NULL || props->magic != NCCL_API_MAGIC || props->size != sizeof(*props)) {
+    if (props == NULL || props->magic != NCCL_API_MAGIC ||
+        props->size < offsetof(ncclCommProperties_t, nLsaTeams)) {
         return gsh_nccl_fail(ncclInvalidArgument,
                              "%s: props were not begun as NCCL_COMM_PROPERTIES_INITIALIZER", call);
     }
@@ -405,11 +443,15 @@ static ncclResult_t lsa_pointer(const char *call, ncclWindow_t window, size_t of
                                 bool is_world, void **out)
 {
     struct ncclWindow_vidmem w;
-    if (window == NULL || out == NULL || gshmem_my_pe() < 0) {
+    struct gshmemx_layer_turn turn;
+    const struct gsh_nccl_job *job = gsh_nccl_job_of_window(window);
+    if (job == NULL || out == NULL) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: window %p, result %p: not valid", call,
                              (void *)window, (void *)out);
     }
+    gsh_nccl_enter(job, &turn);
     gsh_nccl_read(&w, window, sizeof(w));
+    gsh_nccl_leave(&turn);
     if (offset >= w.bytes) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: the window has %zu bytes, not %zu", call,
                              (size_t)w.bytes, offset);

@@ -33,7 +33,9 @@ ncclResult_t gsh_nccl_base(const char *call, int error)
     if (error == 0) {
         return ncclSuccess;
     }
-    snprintf(last_text, sizeof(last_text), "%s: %s", call, gshmemx_error_string(error));
+    const char *text = gshmemx_error_string(error);
+    const char *named = strncmp(text, call, strlen(call)) == 0 ? "" : call;
+    snprintf(last_text, sizeof(last_text), "%s%s%s", named, named[0] != '\0' ? ": " : "", text);
     switch (error) {
     case GSHMEMX_ERROR_INVALID_VALUE:
         return ncclInvalidArgument;
@@ -72,8 +74,12 @@ const char *ncclGetErrorString(ncclResult_t result)
     return (unsigned)result < ncclNumResults ? texts[result] : "unknown result";
 }
 
-const char *ncclGetLastError(ncclComm_t comm)
+const char *gsh_nccl_last_text(void)
 {
-    (void)comm;
     return last_text;
+}
+
+void gsh_nccl_set_last_text(const char *text)
+{
+    snprintf(last_text, sizeof(last_text), "%s", text);
 }

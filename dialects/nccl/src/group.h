@@ -5,11 +5,22 @@
 
 #include "dialects/nccl/src/comm.h"
 
+/* What a call asks of this rank's links, for ncclGroupSimulateEnd: bytes to and from other ranks.
+ * Transfers of a group go on at once. */
+enum gsh_nccl_load_kind { GSH_NCCL_LOAD_NONE, GSH_NCCL_LOAD_CALL, GSH_NCCL_LOAD_TRANSFER };
+struct gsh_nccl_load {
+    enum gsh_nccl_load_kind kind;
+    size_t out_bytes, in_bytes;
+};
+
 /* A call with its arguments, which have been checked as far as they can be. Unused ones are 0. */
 struct gsh_nccl_call {
     const char *name;
     ncclResult_t (*run)(const struct gsh_nccl_call *call);
     struct ncclComm *comm;
+    /* Ranks agree on something: a thread that has several of them must not wait in one's call. */
+    bool meets;
+    bool is_detached; /* and then nobody waits for it */
     const void *source;
     void *dest;
     size_t count;
@@ -21,10 +32,19 @@ struct gsh_nccl_call {
     ncclUniqueId id;
     ncclConfig_t *config;
     ncclComm_t *new_comm;
+    bool is_nonblocking;            /* the new one */
+    bool is_birth;                  /* the new one is of a new job in any case */
+    struct ncclComm *shell;         /* it, begun; or NULL */
+    struct gsh_nccl_worker *worker; /* the new one's; without comm, on whose thread this runs */
+    void *pe;                       /* of InitRank: the caller's, */
+    pthread_t maker;                /* its thread, */
+    int device;                     /* and its device */
     int a, b;
     ncclWindow_t *window;
     void *out;
     const void *in;
+    void *owned; /* from malloc: freed with the call */
+    struct gsh_nccl_load load;
 };
 
 /* Carries the call out, now or at the end of the calling thread's group. */

@@ -6,14 +6,12 @@
 #include <string.h>
 #include "dialects/nccl/include/nccl_device/window_record.h"
 #include "dialects/nccl/src/error.h"
+#include "dialects/nccl/src/worker.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
 
 _Static_assert(sizeof(gshmemx_uniqueid_t) == NCCL_UNIQUE_ID_BYTES, "one is the other");
-
-/* A PE is a thread that made it, as far as communicators are concerned. */
-static _Thread_local struct gsh_nccl_job *mine;
 
 /* ---- ids ---- */
 
@@ -24,29 +22,69 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId)
     if (uniqueId == NULL) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: uniqueId is NULL", call);
     }
-    /* In a job that runs the ranks have met: an id without a rendezvous, of version 0, will do. */
-    int error =
-        gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ? gshmemx_get_uniqueid(&id) : 0;
+    int error = gshmemx_get_uniqueid(&id);
     memcpy(uniqueId, &id, sizeof(id));
     return gsh_nccl_base(call, error);
 }
 
-static ncclResult_t start(const char *call, int n_ranks, const ncclUniqueId *id, int rank)
+/* ---- the process's jobs ---- */
+
+static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gsh_nccl_job *jobs;
+
+static void remember(struct gsh_nccl_job *job)
 {
-    gshmemx_uniqueid_t uid;
-    gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
-    memcpy(&uid, id, sizeof(uid));
-    if (uid.version == 0) {
-        return gsh_nccl_fail(ncclInvalidArgument,
-                             "%s: the id was made by ncclGetUniqueId while gshmem was running "
-                             "there, and it is not running here",
-                             call);
+    pthread_mutex_lock(&jobs_lock);
+    job->next = jobs;
+    jobs = job;
+    pthread_mutex_unlock(&jobs_lock);
+}
+
+static void forget(struct gsh_nccl_job *job)
+{
+    pthread_mutex_lock(&jobs_lock);
+    for (struct gsh_nccl_job **p = &jobs; *p != NULL; p = &(*p)->next) {
+        if (*p == job) {
+            *p = job->next;
+            break;
+        }
     }
-    int error = gshmemx_set_attr_uniqueid_args(rank, n_ranks, &uid, &attr);
-    if (error == 0) {
-        error = gshmemx_init_attr(GSHMEMX_INIT_WITH_UNIQUEID, &attr);
+    pthread_mutex_unlock(&jobs_lock);
+}
+
+/* The one of this PE; or, for an id, the one that the maker made by it. */
+static struct gsh_nccl_job *find(const void *pe, const ncclUniqueId *id, pthread_t maker)
+{
+    pthread_mutex_lock(&jobs_lock);
+    struct gsh_nccl_job *j = jobs;
+    while (j != NULL && !(id == NULL ? j->pe == pe
+                                     : j->is_ours && pthread_equal(j->maker, maker) &&
+                                           memcmp(&j->id, id, sizeof(*id)) == 0)) {
+        j = j->next;
     }
-    return gsh_nccl_base(call, error);
+    pthread_mutex_unlock(&jobs_lock);
+    return j;
+}
+
+struct gsh_nccl_job *gsh_nccl_job_of_window(ncclWindow_t win)
+{
+    pthread_mutex_lock(&jobs_lock);
+    struct gsh_nccl_job *j = jobs;
+    while (j != NULL && !(win >= j->windows && win < j->windows + GSH_NCCL_N_WINDOWS)) {
+        j = j->next;
+    }
+    pthread_mutex_unlock(&jobs_lock);
+    return j;
+}
+
+void gsh_nccl_enter(const struct gsh_nccl_job *job, struct gshmemx_layer_turn *turn)
+{
+    gshmemx_layer_enter(job->pe, job->device, turn);
+}
+
+void gsh_nccl_leave(const struct gshmemx_layer_turn *turn)
+{
+    gshmemx_layer_leave(turn);
 }
 
 /* ---- the desk ---- */
@@ -88,61 +126,143 @@ static ncclResult_t lay_desk(const char *call, struct gsh_nccl_job *job)
     return ncclSuccess;
 }
 
-ncclResult_t gsh_nccl_job_get(const char *call, int n_ranks, const ncclUniqueId *id, int rank,
-                              struct gsh_nccl_job **out)
+/* By the id. A thread that speaks for no PE yet speaks for this one from now on, so that it can
+ * make gshmem's own calls. */
+static ncclResult_t start(const char *call, const struct gsh_nccl_job_wish *w, void **pe)
 {
-    struct gsh_nccl_job *job = mine;
-    bool is_started = gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED;
-    if (is_started && n_ranks != gshmem_n_pes()) {
-        return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: %d ranks, but gshmem runs with %d PEs here: communicators of "
-                             "some of them are made by ncclCommSplit",
-                             call, n_ranks, gshmem_n_pes());
+    gshmemx_uniqueid_t uid;
+    gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
+    memcpy(&uid, w->id, sizeof(uid));
+    int error = gshmemx_set_attr_uniqueid_args(w->rank, w->n_ranks, &uid, &attr);
+    if (error != 0) {
+        return gsh_nccl_base(call, error);
     }
+    if (w->worker == NULL && w->pe == NULL && !w->is_new &&
+        (w->device < 0 || w->device == gshmemx_layer_current_device())) {
+        error = gshmemx_init_attr(GSHMEMX_INIT_WITH_UNIQUEID, &attr);
+        *pe = error == 0 ? gshmemx_layer_pe() : NULL;
+    } else {
+        error = gshmemx_layer_init(GSHMEMX_INIT_WITH_UNIQUEID, &attr, w->device, pe);
+    }
+    return gsh_nccl_base(call, error);
+}
+
+static ncclResult_t make_meet(const char *call, struct gsh_nccl_job *job)
+{
+    int error = gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, job->n_pes, NULL, 0, &job->meet);
+    if (error != 0) {
+        gshmem_free(job->desk);
+    }
+    return gsh_nccl_base(call, error);
+}
+
+/* The PE is there. */
+static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, void *pe,
+                         bool is_ours, struct gsh_nccl_job **out)
+{
+    struct gshmemx_layer_turn turn;
+    struct gsh_nccl_job *job = calloc(1, sizeof(*job));
     if (job == NULL) {
-        ncclResult_t r = is_started ? ncclSuccess : start(call, n_ranks, id, rank);
-        if (r != ncclSuccess) {
-            return r;
-        }
-        job = calloc(1, sizeof(*job));
-        if (job == NULL) {
-            return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
-        }
-        *job = (struct gsh_nccl_job){
-            .is_ours = !is_started, .my_pe = gshmem_my_pe(), .n_pes = gshmem_n_pes()};
-        r = lay_desk(call, job);
-        if (r != ncclSuccess) {
-            if (job->is_ours) {
-                gshmem_finalize();
-            }
-            free(job);
-            return r;
-        }
-        mine = job;
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    job->n_comms++;
+    *job = (struct gsh_nccl_job){.pe = pe,
+                                 .is_ours = is_ours,
+                                 .id = *w->id,
+                                 .maker = w->maker,
+                                 .device = w->worker != NULL && is_ours ? w->device : -1,
+                                 .worker = w->worker};
+    pthread_mutex_init(&job->lock, NULL);
+    gsh_nccl_enter(job, &turn);
+    job->my_pe = gshmem_my_pe();
+    job->n_pes = gshmem_n_pes();
+    ncclResult_t r = lay_desk(call, job);
+    if (r == ncclSuccess) {
+        r = make_meet(call, job);
+    }
+    gsh_nccl_leave(&turn);
+    if (r != ncclSuccess) {
+        pthread_mutex_destroy(&job->lock);
+        free(job);
+        return r;
+    }
+    remember(job);
     *out = job;
     return ncclSuccess;
 }
 
-ncclResult_t gsh_nccl_job_put(const char *call, struct gsh_nccl_job *job)
+static int n_pes_of(void *pe)
 {
-    if (job->n_comms == 1 && job != mine) {
+    struct gshmemx_layer_turn turn;
+    gshmemx_layer_enter(pe, -1, &turn);
+    int n = gshmem_n_pes();
+    gshmemx_layer_leave(&turn);
+    return n;
+}
+
+/* Of a job that has none, or another one. */
+static void take_worker(struct gsh_nccl_job *job, const struct gsh_nccl_job_wish *w)
+{
+    if (job->worker == NULL) {
+        job->worker = w->worker;
+    } else if (job->worker != w->worker) {
+        gsh_nccl_worker_end(w->worker);
+    }
+}
+
+ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *w,
+                              struct gsh_nccl_job **out)
+{
+    void *pe = w->pe;
+    struct gsh_nccl_job *job = w->is_new ? NULL : find(NULL, w->id, w->maker);
+    bool is_ours = true;
+    if (job == NULL && pe != NULL && !w->is_new) {
+        struct gsh_nccl_job *its = find(pe, NULL, w->maker);
+        is_ours = (its != NULL && its->is_ours) || w->n_ranks < n_pes_of(pe);
+        job = is_ours ? NULL : its;
+    }
+    int n_pes = job != NULL ? job->n_pes : is_ours ? w->n_ranks : n_pes_of(pe);
+    if (w->n_ranks != n_pes) {
         return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: the last communicator is destroyed by the thread that made the "
-                             "first",
-                             call);
+                             "%s: %d ranks, but %s %d PEs: communicators of some of them are made "
+                             "by ncclCommSplit",
+                             call, w->n_ranks,
+                             is_ours ? "the id has started" : "gshmem runs here with", n_pes);
     }
+    ncclResult_t r = ncclSuccess;
+    if (job == NULL) {
+        r = is_ours ? start(call, w, &pe) : ncclSuccess;
+        if (r == ncclSuccess) {
+            r = make(call, w, pe, is_ours, &job);
+            if (r != ncclSuccess && is_ours) {
+                gshmemx_layer_finalize(pe);
+            }
+        }
+    }
+    if (r == ncclSuccess) {
+        take_worker(job, w);
+        job->n_comms++;
+        *out = job;
+    }
+    return r;
+}
+
+void gsh_nccl_job_put(struct gsh_nccl_job *job)
+{
+    struct gshmemx_layer_turn turn;
     if (--job->n_comms > 0) {
-        return ncclSuccess;
+        return;
     }
+    forget(job);
+    gsh_nccl_enter(job, &turn);
+    gshmem_team_destroy(job->meet);
     gshmem_free(job->desk);
+    gsh_nccl_leave(&turn);
     if (job->is_ours) {
-        gshmem_finalize();
+        gshmemx_layer_finalize(job->pe);
     }
-    mine = NULL;
+    gsh_nccl_worker_end(job->worker);
+    pthread_mutex_destroy(&job->lock);
     free(job);
-    return ncclSuccess;
 }
 
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
@@ -183,17 +303,22 @@ static size_t granules_of(size_t bytes)
 
 static void mark(struct gsh_nccl_job *job, size_t first, size_t n, bool is_to_be_free)
 {
+    pthread_mutex_lock(&job->lock);
     for (size_t i = first; i < first + n; i++) {
         uint64_t bit = (uint64_t)1 << (i % 64);
         job->free_map[i / 64] = (job->free_map[i / 64] & ~bit) | (is_to_be_free ? bit : 0);
     }
+    pthread_mutex_unlock(&job->lock);
 }
 
 ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                            size_t least, size_t *bytes, size_t *off)
 {
     uint64_t map[GSH_NCCL_MAP_WORDS];
-    gsh_nccl_write(job->map_in, job->free_map, sizeof(map));
+    pthread_mutex_lock(&job->lock);
+    memcpy(map, job->free_map, sizeof(map)); /* only what is given back changes meanwhile */
+    pthread_mutex_unlock(&job->lock);
+    gsh_nccl_write(job->map_in, map, sizeof(map));
     int error = gshmem_uint64_and_reduce(team, job->map_out, job->map_in, GSH_NCCL_MAP_WORDS);
     if (error != 0) {
         return gsh_nccl_base(call, error);

@@ -6,6 +6,7 @@
 #ifndef GSH_NCCL_JOB_H
 #define GSH_NCCL_JOB_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,10 +22,22 @@ enum {
     GSH_NCCL_EXCHANGE_BYTES = 64, /* the most that a PE gives in one exchange */
 };
 
+struct gsh_nccl_worker;
+
 struct gsh_nccl_job {
-    bool is_ours; /* the first communicator started gshmem */
+    struct gsh_nccl_job *next; /* in the process's list */
+    void *pe;                  /* runtime/layer.h's */
+    bool is_ours;              /* started for a communicator, by its id */
+    ncclUniqueId id;           /* if it is ours */
+    pthread_t maker;
+    int device;                     /* what a turn chooses (runtime/layer.h), or -1 */
+    struct gsh_nccl_worker *worker; /* makes what the ranks agree on; NULL: the caller does */
     int my_pe, n_pes;
+    gshmem_team_t meet; /* of all PEs: for what they agree on beside communicators */
+    bool has_world;     /* a communicator has GSHMEM_TEAM_WORLD, which nobody else uses where gshmem
+                         * is ours, and which has more room for small collectives than other teams */
     int n_comms;
+    pthread_mutex_t lock;       /* of the two maps below; the worker and callers take and give */
     char *desk;                 /* the parts that follow, in this order */
     uint64_t *map_in, *map_out; /* [GSH_NCCL_MAP_WORDS] */
     char *one, *all;            /* what this PE gives in an exchange, and what all gave */
@@ -35,13 +48,31 @@ struct gsh_nccl_job {
     uint8_t is_window_used[GSH_NCCL_N_WINDOWS];
 };
 
-/* The calling thread's, made with the first communicator; collective over all PEs then. id and the
- * next two: what InitRank was given. */
-ncclResult_t gsh_nccl_job_get(const char *call, int n_ranks, const ncclUniqueId *id, int rank,
+/* What InitRank was given, and by whom: the PE that the caller speaks for, or NULL, its thread, and
+ * its current device, -1: unknown. worker: on whose thread this is, or NULL: the caller's. */
+struct gsh_nccl_job_wish {
+    int n_ranks, rank, device;
+    const ncclUniqueId *id;
+    void *pe;
+    pthread_t maker;
+    struct gsh_nccl_worker *worker;
+    bool is_new; /* in any case */
+};
+/* A PE for a communicator: the caller's where the program has started gshmem with as many PEs, or
+ * where the caller made one by the same id; else a new one, collective over the ranks. It has one
+ * communicator more from now on. */
+ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *wish,
                               struct gsh_nccl_job **job);
 /* A communicator of the job has gone; after the last one the desk is freed and gshmem, if it is
  * ours, ends. Collective over all PEs then. */
-ncclResult_t gsh_nccl_job_put(const char *call, struct gsh_nccl_job *job);
+void gsh_nccl_job_put(struct gsh_nccl_job *job);
+
+/* What is between the two is about the job's PE, on its device. */
+struct gshmemx_layer_turn;
+void gsh_nccl_enter(const struct gsh_nccl_job *job, struct gshmemx_layer_turn *turn);
+void gsh_nccl_leave(const struct gshmemx_layer_turn *turn);
+/* The job of this process whose window records hold the handle, or NULL. */
+struct gsh_nccl_job *gsh_nccl_job_of_window(ncclWindow_t win);
 
 /* Every member gives `bytes` bytes and gets those of all, in the order of the team. */
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,

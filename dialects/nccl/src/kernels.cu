@@ -2,6 +2,7 @@
  * This dialect's own kernels: scaling of what a reduction takes in, and sends and receives. The
  * build compiles it twice; GSH_NCCL_KERNELS names the table. */
 #include "dialects/nccl/src/kernels.h"
+#include <cuda_fp8.h>
 #include <gshmem_device.cuh>
 #include "dialects/nccl/include/nccl.h"
 
@@ -26,11 +27,17 @@ template <> struct number<__half> {
 template <> struct number<__nv_bfloat16> {
     typedef float type;
 };
+template <> struct number<__nv_fp8_e4m3> {
+    typedef float type;
+};
+template <> struct number<__nv_fp8_e5m2> {
+    typedef float type;
+};
 
-template <class T> __device__ void scale_elements(const gsh_nccl_scale &a)
+template <class T, class To = T> __device__ void scale_elements(const gsh_nccl_scale &a)
 {
     typedef typename number<T>::type V;
-    T *dest = static_cast<T *>(a.dest);
+    To *dest = static_cast<To *>(a.dest);
     const T *source = static_cast<const T *>(a.source);
     T bits;
     memcpy(static_cast<void *>(&bits), &a.scalar, sizeof bits);
@@ -38,7 +45,7 @@ template <class T> __device__ void scale_elements(const gsh_nccl_scale &a)
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.nelems; i += step) {
         const V x = static_cast<V>(source[i]);
-        dest[i] = static_cast<T>(static_cast<V>(a.is_division ? x / by : x * by));
+        dest[i] = static_cast<To>(static_cast<V>(a.is_division ? x / by : x * by));
     }
 }
 
@@ -61,8 +68,14 @@ __global__ void scale_kernel(gsh_nccl_scale a)
         return scale_elements<__half>(a);
     case ncclBfloat16:
         return scale_elements<__nv_bfloat16>(a);
+    case ncclFloat8e4m3:
+        return scale_elements<__nv_fp8_e4m3, float>(a);
+    case ncclFloat8e5m2:
+        return scale_elements<__nv_fp8_e5m2, float>(a);
     case ncclFloat32:
-        return scale_elements<float>(a);
+        return a.dest_type == ncclFloat8e4m3   ? scale_elements<float, __nv_fp8_e4m3>(a)
+               : a.dest_type == ncclFloat8e5m2 ? scale_elements<float, __nv_fp8_e5m2>(a)
+                                               : scale_elements<float>(a);
     default:
         return scale_elements<double>(a);
     }

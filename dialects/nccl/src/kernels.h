@@ -14,13 +14,15 @@ extern "C" {
 
 struct gsh_state;
 
-/* dest[i] = source[i] * scalar, or / scalar, of nelems elements of an ncclDataType_t. */
+/* dest[i] = source[i] * scalar, or / scalar, of nelems elements of an ncclDataType_t. 8-bit
+ * floating-point numbers become float, and float becomes what dest_type says; else the types are
+ * the same. */
 struct gsh_nccl_scale {
     void *dest;
     const void *source;
     uint64_t nelems;
-    uint64_t scalar; /* its bits, of the type; division: a number */
-    int32_t type;
+    uint64_t scalar; /* its bits, of the source's type */
+    int32_t type, dest_type;
     int32_t is_division;
 };
 

@@ -5,6 +5,7 @@
 #include "dialects/nccl/src/group.h"
 #include "gshmem.h"
 #include "gshmemx.h"
+#include "runtime/layer.h"
 
 /* ---- memory ---- */
 
@@ -14,28 +15,18 @@ ncclResult_t ncclMemAlloc(void **ptr, size_t size)
     if (ptr == NULL) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: ptr is NULL", call);
     }
-    if (gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED) {
-        return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: memory is symmetric, and made once gshmem runs: after the first "
-                             "communicator, or gshmem_init",
-                             call);
+    void *memory = NULL;
+    int error = gshmemx_layer_alloc(call, size, &memory);
+    if (error == 0) {
+        *ptr = memory;
     }
-    /* What is registered must be a window's size: none is smaller. */
-    void *memory = gshmem_align(NCCL_WIN_REQUIRED_ALIGNMENT, size > 0 ? size : 1);
-    if (memory == NULL) {
-        return gsh_nccl_fail(ncclSystemError, "%s: no %zu bytes on all ranks", call, size);
-    }
-    *ptr = memory;
-    return ncclSuccess;
+    return gsh_nccl_base(call, error);
 }
 
 ncclResult_t ncclMemFree(void *ptr)
 {
-    /* With the last communicator the memory has gone already. */
-    if (gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED) {
-        gshmem_free(ptr);
-    }
-    return ncclSuccess;
+    static const char call[] = "ncclMemFree";
+    return ptr == NULL ? ncclSuccess : gsh_nccl_base(call, gshmemx_layer_free(call, ptr));
 }
 
 /* ---- registration of buffers: counted, so that what is left open is found ---- */
@@ -90,39 +81,47 @@ const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWi
     return *find(comm, win);
 }
 
-const struct gsh_nccl_window *gsh_nccl_window_of(const struct ncclComm *comm, const void *buffer,
-                                                 size_t bytes)
+/* Where the bytes lie behind base, which has w's bytes; SIZE_MAX: not there. */
+static size_t offset_in(const struct gsh_nccl_window *w, const char *base, const void *buffer,
+                        size_t bytes)
 {
-    uintptr_t a = (uintptr_t)buffer;
+    const uintptr_t off = (uintptr_t)buffer - (uintptr_t)base;
+    return off <= w->bytes && bytes <= w->bytes - off ? off : SIZE_MAX;
+}
+
+void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t bytes)
+{
     for (const struct gsh_nccl_window *w = comm->windows; w != NULL; w = w->next) {
-        uintptr_t begin = (uintptr_t)w->buffer;
-        if ((w->flags & NCCL_WIN_COLL_SYMMETRIC) != 0 && a >= begin && bytes <= w->bytes &&
-            a - begin <= w->bytes - bytes) {
-            return w;
+        size_t off = SIZE_MAX;
+        if ((w->flags & NCCL_WIN_COLL_SYMMETRIC) != 0) {
+            off = offset_in(w, w->user, buffer, bytes);
+            off = off != SIZE_MAX ? off : offset_in(w, w->buffer, buffer, bytes);
+        }
+        if (off != SIZE_MAX) {
+            return w->buffer + off;
         }
     }
     return NULL;
 }
 
-static int free_place(const struct gsh_nccl_job *job)
+/* Takes a place among the records; -1: all are taken. */
+static int take_place(struct gsh_nccl_job *job)
 {
-    for (int i = 0; i < GSH_NCCL_N_WINDOWS; i++) {
-        if (job->is_window_used[i] == 0) {
-            return i;
-        }
+    int place = 0;
+    pthread_mutex_lock(&job->lock);
+    while (place < GSH_NCCL_N_WINDOWS && job->is_window_used[place] != 0) {
+        place++;
     }
-    return -1;
+    if (place < GSH_NCCL_N_WINDOWS) {
+        job->is_window_used[place] = 1;
+    }
+    pthread_mutex_unlock(&job->lock);
+    return place < GSH_NCCL_N_WINDOWS ? place : -1;
 }
 
-ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
-                                   size_t bytes, int flags, int *place)
+static void write_record(const struct ncclComm *comm, int place, void *buffer, size_t bytes,
+                         int flags)
 {
-    struct gsh_nccl_job *job = comm->job;
-    *place = free_place(job);
-    if (*place < 0) {
-        return gsh_nccl_fail(ncclSystemError, "%s: no room: a rank has at most %d windows", call,
-                             GSH_NCCL_N_WINDOWS);
-    }
     struct ncclWindow_vidmem record = {
         .local = (uint64_t)(uintptr_t)buffer,
         .bytes = bytes,
@@ -132,30 +131,110 @@ ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void
         .rank = comm->rank,
         .flags = (uint32_t)flags,
     };
-    gsh_nccl_write(&job->windows[*place], &record, sizeof(record));
-    job->is_window_used[*place] = 1;
+    gsh_nccl_write(&comm->job->windows[place], &record, sizeof(record));
+}
+
+static ncclResult_t no_place(const char *call)
+{
+    return gsh_nccl_fail(ncclSystemError, "%s: no room: a rank has at most %d windows", call,
+                         GSH_NCCL_N_WINDOWS);
+}
+
+ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
+                                   size_t bytes, int flags, int *place)
+{
+    *place = take_place(comm->job);
+    if (*place < 0) {
+        return no_place(call);
+    }
+    write_record(comm, *place, buffer, bytes, flags);
     return ncclSuccess;
 }
 
 void gsh_nccl_window_unplace(struct ncclComm *comm, int place)
 {
+    pthread_mutex_lock(&comm->job->lock);
     comm->job->is_window_used[place] = 0;
+    pthread_mutex_unlock(&comm->job->lock);
+}
+
+/* Memory of gshmem_malloc is symmetric as it is, so a rank that gives it waits for nobody. A rank
+ * that gives other memory needs the others, and must find out when one of them does not come
+ * because its memory is symmetric. So each rank leaves a note of its latest call, which those who
+ * wait read: twice the call's number, plus 1 where this rank does not wait. Whoever waits is passed
+ * by none that waits, too: a higher number is that of a rank that did not. */
+static void leave_note(struct ncclComm *comm, uint64_t number, bool waits)
+{
+    if (comm->n_ranks > 1) {
+        gshmem_uint64_p(comm->note, 2 * number + !waits, comm->job->my_pe);
+    }
+}
+
+/* The lowest rank that does not wait in this call; -1: all do. */
+static int find_absent(const char *call, const struct ncclComm *comm, uint64_t number)
+{
+    int absent = -1;
+    for (int rank = 0; rank < comm->n_ranks; rank++) {
+        struct gshmemx_layer_wait wait = {0};
+        const int pe = comm->pe_of[rank];
+        uint64_t note = 2 * number;
+        while (rank != comm->rank && (note = gshmem_uint64_g(comm->note, pe)) < 2 * number) {
+            gshmemx_layer_wait_turn(call, pe, &wait);
+        }
+        absent = absent < 0 && note > 2 * number ? rank : absent;
+    }
+    return absent;
+}
+
+/* On any failure of one rank all that wait fail. */
+static ncclResult_t register_together(const char *call, struct ncclComm *comm, uint64_t number,
+                                      struct gsh_nccl_window *w)
+{
+    void *alias = NULL;
+    const int absent = find_absent(call, comm, number);
+    if (absent >= 0) {
+        return gsh_nccl_fail(
+            ncclInvalidUsage,
+            "%s: this rank's %zu bytes at %p are not of gshmem_malloc, and rank "
+            "%d's are, or its call has failed: all ranks give such memory, or none "
+            "does",
+            call, w->bytes, (void *)w->user, absent);
+    }
+    int error = gshmemx_layer_register(call, comm->meet, w->user, w->bytes, &alias);
+    if (error == 0) {
+        w->buffer = alias;
+        w->is_registered = true;
+    }
+    return gsh_nccl_base(call, error);
 }
 
 static ncclResult_t run_register(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
+    const uint64_t number = ++comm->n_registrations;
+    const bool is_symmetric = gshmemx_layer_is_symmetric(c->dest, c->count) != 0;
     struct gsh_nccl_window *w = malloc(sizeof(*w));
-    if (w == NULL) {
-        return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
-    }
-    *w = (struct gsh_nccl_window){
-        .next = comm->windows, .buffer = c->dest, .bytes = c->count, .flags = c->a};
-    ncclResult_t r = gsh_nccl_window_place(c->name, comm, c->dest, c->count, c->a, &w->place);
-    if (r != ncclSuccess) {
+    const int place = w != NULL ? take_place(comm->job) : -1;
+    ncclResult_t r = ncclSuccess;
+    leave_note(comm, number, !is_symmetric && place >= 0);
+    if (place < 0) {
+        r = w != NULL ? no_place(c->name)
+                      : gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
         free(w);
         return r;
     }
+    *w = (struct gsh_nccl_window){
+        .user = c->dest, .buffer = c->dest, .bytes = c->count, .flags = c->a, .place = place};
+    if (!is_symmetric) {
+        r = register_together(c->name, comm, number, w);
+    }
+    if (r != ncclSuccess) {
+        gsh_nccl_window_unplace(comm, place);
+        free(w);
+        return r;
+    }
+    write_record(comm, place, w->buffer, c->count, c->a);
+    w->next = comm->windows;
     comm->windows = w;
     *c->window = handle_of(comm, w);
     return ncclSuccess;
@@ -175,16 +254,10 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
                              "%s: %zu bytes at %p, window %p, flags 0x%x: not valid", call, size,
                              buff, (void *)win, (unsigned)winFlags);
     }
-    if (gshmem_ptr(buff, comm->job->my_pe) == NULL ||
-        gshmem_ptr((char *)buff + size - 1, comm->job->my_pe) == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument,
-                             "%s: %zu bytes at %p do not lie in symmetric memory: a window is made "
-                             "of memory from ncclMemAlloc or gshmem_malloc",
-                             call, size, buff);
-    }
     struct gsh_nccl_call c = {.name = call,
                               .run = run_register,
                               .comm = comm,
+                              .meets = true,
                               .dest = buff,
                               .count = size,
                               .window = win,
@@ -192,12 +265,24 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
     return gsh_nccl_submit(&c);
 }
 
-static void unlink_window(struct ncclComm *comm, struct gsh_nccl_window **p)
+/* The members' memory is theirs alone again: collective over them. */
+static ncclResult_t unregister(const char *call, struct ncclComm *comm,
+                               const struct gsh_nccl_window *w)
+{
+    return gsh_nccl_base(call, gshmemx_layer_unregister(call, comm->meet, w->buffer, w->bytes));
+}
+
+static ncclResult_t run_deregister(const struct gsh_nccl_call *c)
+{
+    return unregister(c->name, c->comm, c->owned);
+}
+
+static struct gsh_nccl_window *unlink_window(struct ncclComm *comm, struct gsh_nccl_window **p)
 {
     struct gsh_nccl_window *w = *p;
     *p = w->next;
     gsh_nccl_window_unplace(comm, w->place);
-    free(w);
+    return w;
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
@@ -212,8 +297,19 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
         return gsh_nccl_fail(ncclInvalidArgument, "%s: the communicator has no window %p", call,
                              (void *)win);
     }
-    unlink_window(comm, p);
-    return ncclSuccess;
+    struct gsh_nccl_window *w = unlink_window(comm, p);
+    if (!w->is_registered) {
+        free(w);
+        return ncclSuccess;
+    }
+    /* Where a thread has several ranks, the others' turns come later. */
+    struct gsh_nccl_call c = {.name = call,
+                              .run = run_deregister,
+                              .comm = comm,
+                              .meets = true,
+                              .is_detached = true,
+                              .owned = w};
+    return gsh_nccl_submit(&c);
 }
 
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
@@ -227,13 +323,17 @@ ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUser
     if (w == NULL || outUserPtr == NULL) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: window %p: not valid", call, (void *)win);
     }
-    *outUserPtr = w->buffer;
+    *outUserPtr = w->user;
     return ncclSuccess;
 }
 
-void gsh_nccl_windows_free(struct ncclComm *comm)
+void gsh_nccl_windows_free(struct ncclComm *comm, bool is_abort)
 {
     while (comm->windows != NULL) {
-        unlink_window(comm, &comm->windows);
+        struct gsh_nccl_window *w = unlink_window(comm, &comm->windows);
+        if (w->is_registered && !is_abort) {
+            (void)unregister("ncclCommDestroy", comm, w);
+        }
+        free(w);
     }
 }

@@ -8,14 +8,24 @@ static bool is_integer(ncclDataType_t type)
     return type <= ncclUint64;
 }
 
+static bool is_float8(ncclDataType_t type)
+{
+    return type == ncclFloat8e4m3 || type == ncclFloat8e5m2;
+}
+
+static uint64_t float_bits(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof(bits));
+    return bits;
+}
+
 /* The bits of 1 / n, in half and bfloat16 rounded to nearest even. */
 static uint64_t inverse_bits(int n, ncclDataType_t type)
 {
     uint64_t bits = 0;
-    float f = 1.0f / (float)n;
     double d = 1.0 / n;
-    uint32_t u;
-    memcpy(&u, &f, sizeof(u));
+    uint32_t u = (uint32_t)float_bits(1.0f / (float)n);
     switch (type) {
     case ncclFloat64:
         memcpy(&bits, &d, sizeof(d));
@@ -37,26 +47,24 @@ static uint64_t inverse_bits(int n, ncclDataType_t type)
 
 struct gsh_nccl_combining gsh_nccl_combining(const struct gsh_nccl_call *c)
 {
-    if (c->op == ncclAvg) {
-        return is_integer(c->type)
-                   ? (struct gsh_nccl_combining){ncclSum, false, true, (uint64_t)c->comm->n_ranks}
-                   : (struct gsh_nccl_combining){ncclSum, true, false,
-                                                 inverse_bits(c->comm->n_ranks, c->type)};
+    int n = c->comm->n_ranks;
+    struct gsh_nccl_combining how = {.base = ncclSum, .is_wide = is_float8(c->type)};
+    if (c->op < ncclAvg) {
+        return (struct gsh_nccl_combining){.base = c->op};
     }
-    if (c->op >= ncclNumOps) {
-        return (struct gsh_nccl_combining){ncclSum, true, false,
-                                           c->comm->ops[c->op - ncclNumOps].scalar};
+    if (c->op == ncclAvg && (how.is_wide || is_integer(c->type))) {
+        how.is_divided = true;
+        how.scalar = how.is_wide ? float_bits((float)n) : (uint64_t)n;
+    } else {
+        how.is_premul = true;
+        how.scalar =
+            c->op == ncclAvg ? inverse_bits(n, c->type) : c->comm->ops[c->op - ncclNumOps].scalar;
     }
-    return (struct gsh_nccl_combining){c->op, false, false, 0};
+    return how;
 }
 
 ncclResult_t gsh_nccl_check_op(const struct gsh_nccl_call *c)
 {
-    if ((int)c->type >= GSH_NCCL_N_COMPUTED) {
-        return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: reductions of 8-bit floating-point numbers are not supported",
-                             c->name);
-    }
     bool is_made = (unsigned)c->op >= ncclNumOps &&
                    (unsigned)c->op < ncclNumOps + GSH_NCCL_MAX_OPS &&
                    c->comm->ops[c->op - ncclNumOps].is_used;
@@ -81,8 +89,8 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
     if (r != ncclSuccess) {
         return r;
     }
-    if (op == NULL || scalar == NULL || (int)datatype >= GSH_NCCL_N_COMPUTED ||
-        datatype < ncclInt8 || (unsigned)residence > ncclScalarHostImmediate) {
+    if (op == NULL || scalar == NULL || (unsigned)datatype >= ncclNumTypes ||
+        (unsigned)residence > ncclScalarHostImmediate) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: scalar %p of type %d: not valid", call,
                              scalar, (int)datatype);
     }

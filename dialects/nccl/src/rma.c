@@ -59,6 +59,8 @@ ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t d
                              c.count, localbuff, peerWinOffset, (void *)peerWin);
     }
     c.dest = w->buffer + peerWinOffset;
+    c.load.kind = GSH_NCCL_LOAD_CALL;
+    c.load.out_bytes = peer != comm->rank ? c.count : 0;
     return gsh_nccl_submit(&c);
 }
 
@@ -67,6 +69,7 @@ ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclC
 {
     struct gsh_nccl_call c = {
         .name = "ncclSignal", .run = run_signal, .comm = comm, .peer = peer, .stream = stream};
+    c.load.kind = GSH_NCCL_LOAD_CALL;
     ncclResult_t r = check_signal(&c, sigIdx, ctx, flags);
     return r == ncclSuccess ? gsh_nccl_submit(&c) : r;
 }
@@ -75,10 +78,13 @@ static ncclResult_t run_wait(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     gsh_nccl_enter_stream(comm, c->stream);
-    comm->awaited[c->peer] += (uint64_t)c->a;
-    gshmemx_signal_wait_until_on_stream(&comm->signals[c->peer], GSHMEM_CMP_GE,
-                                        comm->awaited[c->peer], c->stream);
-    return ncclSuccess;
+    const struct gsh_nccl_wait args = {.state = comm->job->state,
+                                       .signal = &comm->signals[c->peer],
+                                       .awaited = &comm->awaited[c->peer],
+                                       .n = (uint64_t)c->a,
+                                       .rank = c->peer,
+                                       .pe = comm->pe_of[c->peer]};
+    return gsh_nccl_launched(c->name, gsh_nccl_stream_ops()->wait(&args, c->stream));
 }
 
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,

@@ -94,6 +94,10 @@ static ncclResult_t submit(struct gsh_nccl_call c)
         return gsh_nccl_fail(ncclInvalidArgument, "%s: the buffer is NULL", c.name);
     }
     c.count *= gsh_nccl_type_bytes(c.type);
+    c.load.kind = GSH_NCCL_LOAD_TRANSFER;
+    if (c.peer != c.comm->rank) {
+        *(c.source != NULL ? &c.load.out_bytes : &c.load.in_bytes) = c.count;
+    }
     return gsh_nccl_submit(&c);
 }
 
@@ -158,6 +162,9 @@ static ncclResult_t rooted(struct gsh_nccl_call c)
     }
     c.count *= gsh_nccl_type_bytes(c.type);
     c.run = run_rooted;
+    c.load.kind = GSH_NCCL_LOAD_TRANSFER;
+    size_t bytes = is_root ? c.count * (size_t)(c.comm->n_ranks - 1) : c.count;
+    *(is_root == (c.a != 0) ? &c.load.in_bytes : &c.load.out_bytes) = bytes;
     return gsh_nccl_submit(&c);
 }
 

@@ -3,6 +3,7 @@
 #include "device/coll/coll.h"
 #include "device/cpu/here.h"
 #include "runtime/backend/cpu/device.h"
+#include "runtime/job/instance.h"
 
 static void (*const entries[GSH_COLL_KERNEL_COUNT])(void *) = {
     [GSH_COLL_KERNEL_move] = gsh_kernel_coll_move_on_cpu,
@@ -16,15 +17,13 @@ static void (*const entries[GSH_COLL_KERNEL_COUNT])(void *) = {
 /* On the caller's own stack: a launch would cost more than most collectives. */
 enum gsh_result gsh_cpu_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch)
 {
-    (void)pe;
-    gsh_cpu_execute(entries[launch->kernel], launch->args);
+    gsh_cpu_execute(pe->device, entries[launch->kernel], launch->args);
     return GSH_OK;
 }
 
 enum gsh_result gsh_cpu_stream_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch,
                                     gsh_stream stream)
 {
-    (void)pe;
-    return gsh_cpu_launch_kernel(entries[launch->kernel], launch->args, sizeof(*launch->args),
+    return gsh_cpu_launch_kernel(pe, entries[launch->kernel], launch->args, sizeof(*launch->args),
                                  stream);
 }

@@ -44,7 +44,6 @@ static enum gsh_result cpu_module_init(struct gsh_instance *pe, void *module, bo
 static void cpu_finish(struct gsh_instance *pe)
 {
     if (pe->device != NULL) {
-        gshmemx_cpu_device_bind(NULL);
         gshmemx_cpu_device_destroy(pe->device);
         pe->device = NULL;
     }
@@ -240,9 +239,25 @@ static enum gsh_result cpu_quiet(struct gsh_instance *pe)
 
 static enum gsh_result cpu_synchronize(struct gsh_instance *pe)
 {
-    (void)pe;
-    gshmemx_cpu_device_synchronize(gshmemx_cpu_device_current());
+    struct gsh_cpu_device *current = gshmemx_cpu_device_current();
+    gshmemx_cpu_device_synchronize(current);
+    if (pe->device != current) {
+        gshmemx_cpu_device_synchronize(pe->device);
+    }
     return GSH_OK;
+}
+
+/* Streams are the calling thread's, and what is launched on them says whose it is. */
+static bool cpu_enter(struct gsh_instance *pe)
+{
+    (void)pe;
+    return false;
+}
+
+static void cpu_leave(struct gsh_instance *pe, bool entered)
+{
+    (void)pe;
+    (void)entered;
 }
 
 /* ---- topology ---- */
@@ -302,6 +317,8 @@ static const struct gsh_device_ops cpu_ops = {
     .amo = cpu_amo,
     .coll = gsh_cpu_coll,
     .quiet = cpu_quiet,
+    .enter = cpu_enter,
+    .leave = cpu_leave,
     .synchronize = cpu_synchronize,
     .proxy_copy = cpu_copy,
     .proxy_amo = cpu_amo,

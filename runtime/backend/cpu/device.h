@@ -37,7 +37,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_synchronize(struct gsh_instance 
 
 /* One thread of one of the library's kernels: enough, since a thread here is no slower than many.
  */
-GSH_CHECK_RESULT enum gsh_result gsh_cpu_launch_kernel(void (*entry)(void *), const void *args,
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_launch_kernel(struct gsh_instance *pe,
+                                                       void (*entry)(void *), const void *args,
                                                        size_t bytes, gsh_stream stream);
 
 #endif

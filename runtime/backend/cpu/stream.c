@@ -23,8 +23,8 @@ static enum gsh_result enqueue(gsh_stream stream, void (*run)(void *), const voi
     return GSH_OK;
 }
 
-enum gsh_result gsh_cpu_launch_kernel(void (*entry)(void *), const void *args, size_t bytes,
-                                      gsh_stream stream)
+enum gsh_result gsh_cpu_launch_kernel(struct gsh_instance *pe, void (*entry)(void *),
+                                      const void *args, size_t bytes, gsh_stream stream)
 {
     const struct gsh_cpu_launch launch = {
         .entry = entry,
@@ -32,6 +32,7 @@ enum gsh_result gsh_cpu_launch_kernel(void (*entry)(void *), const void *args, s
         .args_bytes = bytes,
         .grid = {1, 1, 1},
         .block = {1, 1, 1},
+        .device = pe->device,
     };
     if (gshmemx_cpu_launch(&launch, stream) != GSH_CPU_OK) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
@@ -184,9 +185,8 @@ enum gsh_result gsh_cpu_stream_wait(struct gsh_instance *pe, const struct gsh_wa
 enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, const struct gsh_team *team,
                                     bool is_barrier, gsh_stream stream)
 {
-    (void)pe;
     struct gsh_kernel_sync_args args = {team->handle, is_barrier};
-    return gsh_cpu_launch_kernel(gsh_kernel_sync_on_cpu, &args, sizeof(args), stream);
+    return gsh_cpu_launch_kernel(pe, gsh_kernel_sync_on_cpu, &args, sizeof(args), stream);
 }
 
 /* ---- order ---- */

@@ -110,6 +110,16 @@ static enum gsh_result cuda_quiet(struct gsh_instance *pe)
     return r;
 }
 
+static bool cuda_enter(struct gsh_instance *pe)
+{
+    return gsh_cuda_enter(pe->device);
+}
+
+static void cuda_leave(struct gsh_instance *pe, bool entered)
+{
+    gsh_cuda_leave(pe->device, entered);
+}
+
 static enum gsh_result cuda_synchronize(struct gsh_instance *pe)
 {
     const struct gsh_cuda_device *d = pe->device;
@@ -492,6 +502,8 @@ static const struct gsh_device_ops cuda_ops = {
     .amo = cuda_amo,
     .coll = gsh_cuda_coll,
     .quiet = cuda_quiet,
+    .enter = cuda_enter,
+    .leave = cuda_leave,
     .synchronize = cuda_synchronize,
     .proxy_copy = gsh_cuda_proxy_copy,
     .proxy_amo = gsh_cuda_proxy_amo,

@@ -2,11 +2,12 @@
  * Reductions and copies by loads and stores, parts to build kernels from: from the same place of
  * all ranks of an LSA team, or of local buffers, to the same place of all, or to one buffer. A
  * group makes them; other ranks need not. They do not synchronise ranks. Sources are added in the
- * order of their ranks, so all ranks get the same bits; half and bfloat16 in float. UNROLL is a
- * hint. */
+ * order of their ranks, so all ranks get the same bits; half, bfloat16 and 8-bit floating-point
+ * numbers in float, and rounded once. UNROLL is a hint. */
 #ifndef GSHMEM_NCCL_REDUCE_COPY_H
 #define GSHMEM_NCCL_REDUCE_COPY_H
 
+#include <cuda_fp8.h>
 #include "coop.h"
 #include "ptr.h"
 
@@ -23,6 +24,12 @@ template <> struct accumulator<__half> {
     typedef float type;
 };
 template <> struct accumulator<__nv_bfloat16> {
+    typedef float type;
+};
+template <> struct accumulator<__nv_fp8_e4m3> {
+    typedef float type;
+};
+template <> struct accumulator<__nv_fp8_e5m2> {
     typedef float type;
 };
 

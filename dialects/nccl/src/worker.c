@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See worker.h. */
+#include "dialects/nccl/src/worker.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct gsh_nccl_worker {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* tasks, is_ending, or a task's is_done */
+    struct gsh_nccl_task *first, *last;
+    bool is_ending;
+};
+
+/* Tasks of the process that are not done. */
+static pthread_mutex_t undone_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t none_undone = PTHREAD_COND_INITIALIZER;
+static int n_undone;
+
+static void count(int change)
+{
+    pthread_mutex_lock(&undone_lock);
+    n_undone += change;
+    if (n_undone == 0) {
+        pthread_cond_broadcast(&none_undone);
+    }
+    pthread_mutex_unlock(&undone_lock);
+}
+
+/* Under the lock, given back while the task runs. */
+static void run_first(struct gsh_nccl_worker *w)
+{
+    struct gsh_nccl_task *task = w->first;
+    bool is_awaited = task->is_awaited;
+    w->first = task->next;
+    pthread_mutex_unlock(&w->lock);
+    task->run(task);
+    pthread_mutex_lock(&w->lock);
+    if (is_awaited) {
+        task->is_done = true;
+        pthread_cond_broadcast(&w->changed);
+    }
+    count(-1);
+}
+
+static void *worker_main(void *arg)
+{
+    struct gsh_nccl_worker *w = arg;
+    pthread_mutex_lock(&w->lock);
+    while (w->first != NULL || !w->is_ending) {
+        if (w->first != NULL) {
+            run_first(w);
+        } else {
+            pthread_cond_wait(&w->changed, &w->lock);
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+    return NULL;
+}
+
+struct gsh_nccl_worker *gsh_nccl_worker_create(void)
+{
+    pthread_t thread;
+    struct gsh_nccl_worker *w = calloc(1, sizeof(*w));
+    if (w == NULL) {
+        return NULL;
+    }
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    if (pthread_create(&thread, NULL, worker_main, w) != 0) {
+        pthread_cond_destroy(&w->changed);
+        pthread_mutex_destroy(&w->lock);
+        free(w);
+        return NULL;
+    }
+    pthread_detach(thread);
+    return w;
+}
+
+void gsh_nccl_worker_post(struct gsh_nccl_worker *w, struct gsh_nccl_task *task)
+{
+    count(1);
+    task->next = NULL;
+    task->is_done = false;
+    pthread_mutex_lock(&w->lock);
+    if (w->first == NULL) {
+        w->first = task;
+    } else {
+        w->last->next = task;
+    }
+    w->last = task;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void gsh_nccl_worker_wait(struct gsh_nccl_worker *w, struct gsh_nccl_task *task)
+{
+    pthread_mutex_lock(&w->lock);
+    while (!task->is_done) {
+        pthread_cond_wait(&w->changed, &w->lock);
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+void gsh_nccl_worker_end(struct gsh_nccl_worker *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&w->lock);
+    w->is_ending = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void gsh_nccl_workers_drain(void)
+{
+    pthread_mutex_lock(&undone_lock);
+    while (n_undone > 0) {
+        pthread_cond_wait(&none_undone, &undone_lock);
+    }
+    pthread_mutex_unlock(&undone_lock);
+}

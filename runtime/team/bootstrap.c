@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See bootstrap.h. Each member gives a ballot its own bytes at its place, and zeros elsewhere: what
+ * all of them give together is an allgather. */
+#include "runtime/team/bootstrap.h"
+
+#include <string.h>
+#include "runtime/base/util.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+
+static void vote(struct gsh_team_bootstrap *b, struct gsh_ballot *ballot)
+{
+    gsh_team_agree(b->pe, b->call, b->team->pes, b->team->n_pes, b->team->my_index, ballot);
+}
+
+/* The part of mine, which is at mine_off of the whole, that [off, off + bytes) holds. */
+static void put_part(uint8_t *window, size_t off, size_t bytes, const void *mine, size_t mine_off,
+                     size_t mine_bytes)
+{
+    const size_t begin = gsh_max_u64(off, mine_off);
+    const size_t end = gsh_min_u64(off + bytes, mine_off + mine_bytes);
+    if (begin < end) {
+        memcpy(window + (begin - off), (const uint8_t *)mine + (begin - mine_off), end - begin);
+    }
+}
+
+static enum gsh_result team_allgather(struct gsh_bootstrap *base, const void *mine, size_t bytes,
+                                      void *all_out)
+{
+    struct gsh_team_bootstrap *b = (struct gsh_team_bootstrap *)base;
+    struct gsh_teams *teams = b->pe->teams;
+    const size_t all_bytes = (size_t)base->size * bytes;
+    const size_t room = teams->n_units / 64 * sizeof(uint64_t);
+    for (size_t off = 0; off < all_bytes; off += room) {
+        const size_t n = gsh_min_u64(all_bytes - off, room), words = (n + 7) / 8;
+        struct gsh_ballot ballot = {.or_words = teams->or_words, .n_or = (uint32_t)words};
+        memset(teams->or_words, 0, words * sizeof(uint64_t));
+        put_part((uint8_t *)teams->or_words, off, n, mine, (size_t)base->rank * bytes, bytes);
+        vote(b, &ballot);
+        memcpy((uint8_t *)all_out + off, teams->or_words, n);
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result team_barrier(struct gsh_bootstrap *base)
+{
+    struct gsh_ballot ballot = {.or_words = NULL};
+    vote((struct gsh_team_bootstrap *)base, &ballot);
+    return GSH_OK;
+}
+
+static void team_abort(struct gsh_bootstrap *base, int status, const char *message)
+{
+    gsh_abort(((struct gsh_team_bootstrap *)base)->pe, status, "%s", message);
+}
+
+static void team_destroy(struct gsh_bootstrap *base)
+{
+    (void)base;
+}
+
+static const struct gsh_bootstrap_ops team_ops = {
+    .name = "team",
+    .allgather = team_allgather,
+    .barrier = team_barrier,
+    .abort = team_abort,
+    .destroy = team_destroy,
+};
+
+void gsh_team_bootstrap_init(struct gsh_team_bootstrap *b, struct gsh_instance *pe,
+                             const struct gsh_team *team, const char *call)
+{
+    *b = (struct gsh_team_bootstrap){
+        .base = {.ops = &team_ops, .rank = team->my_index, .size = team->n_pes},
+        .pe = pe,
+        .team = team,
+        .call = call,
+    };
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What 8-bit floating-point numbers are, by their definition and slowly, for tests of what computes
+ * with them: the value of each code, and the code of the nearest value. */
+#ifndef GSH_TEST_FLOAT8_MODEL_H
+#define GSH_TEST_FLOAT8_MODEL_H
+
+#include <math.h>
+
+struct float8_format {
+    int fraction_bits, bias;
+    unsigned largest; /* finite, without the sign */
+    bool has_infinity;
+};
+static const float8_format format_e4m3 = {3, 7, 0x7e, false}, format_e5m2 = {2, 15, 0x7b, true};
+
+static inline double float8_value(const float8_format &f, unsigned code)
+{
+    const unsigned rest = code & 0x7f;
+    const int exponent = (int)(rest >> f.fraction_bits);
+    const int fraction = (int)(rest & ((1u << f.fraction_bits) - 1));
+    double value;
+    if (rest > f.largest)
+        value = f.has_infinity && rest == f.largest + 1 ? INFINITY : NAN;
+    else if (exponent == 0)
+        value = ldexp(fraction, 1 - f.bias - f.fraction_bits);
+    else
+        value = ldexp((1 << f.fraction_bits) + fraction, exponent - f.bias - f.fraction_bits);
+    return code & 0x80 ? -value : value;
+}
+
+static inline bool float8_is_nan(const float8_format &f, unsigned code)
+{
+    return isnan(float8_value(f, code));
+}
+
+/* The nearest finite value's; of two the even one's. */
+static inline unsigned float8_nearest(const float8_format &f, double x)
+{
+    const double size = fabs(x);
+    unsigned best = 0;
+    if (isnan(x))
+        return 0x7f;
+    if (size >= float8_value(f, f.largest))
+        best = f.largest;
+    for (unsigned code = 0; best != f.largest && code < f.largest; code++) {
+        const double below = float8_value(f, code), above = float8_value(f, code + 1);
+        if (below <= size && size < above)
+            best = size - below < above - size   ? code
+                   : size - below > above - size ? code + 1
+                                                 : code + (code & 1);
+        if (size < above)
+            break;
+    }
+    return best | (signbit(x) ? 0x80 : 0);
+}
+
+#endif
