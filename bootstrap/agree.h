@@ -51,7 +51,7 @@ const char *gsh_vote_name(enum gsh_vote_call call);
 /* What messages call it: the agreement's call, else gsh_vote_name. */
 const char *gsh_agree_name(const struct gsh_agreement *a, enum gsh_vote_call call);
 
-/* Collective: words a failure that all PEs have found alike. Rank 0 prints it, before any PE
+/* Collective: reports a failure that all PEs have found alike. Rank 0 prints it, before any PE
  * returns; for the others it is gsh_last_error. Returns r. Needs no more than the bootstrap. */
 enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -31,7 +31,7 @@ struct gsh_gate_event {
     struct gsh_hello hello; /* what it said */
 };
 
-/* Waits for the next event. GSH_ERR_TIMEOUT past the deadline; not worded. */
+/* Waits for the next event. GSH_ERR_TIMEOUT past the deadline, without a text. */
 GSH_CHECK_RESULT enum gsh_result gsh_gate_next(struct gsh_gate *gate, uint64_t deadline_ns,
                                                struct gsh_gate_event *event);
 

@@ -92,7 +92,7 @@ bool gsh_hello_is_true(const struct gsh_hello *hello, const uint8_t secret[GSH_S
 bool gsh_answer_send(int fd, const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
                      enum gsh_result result, const void *payload, size_t bytes);
 /* Receives and verifies the answer to hello. GSH_ERR_ARG when the other side does not hold the
- * secret; not worded. payload has room for GSH_ANSWER_MAX_PAYLOAD. */
+ * secret, without a text. payload has room for GSH_ANSWER_MAX_PAYLOAD. */
 GSH_CHECK_RESULT enum gsh_result gsh_answer_recv(int fd, const struct gsh_hello *hello,
                                                  const uint8_t secret[GSH_SHA256_BYTES],
                                                  struct gsh_answer *answer, void *payload,

@@ -43,8 +43,8 @@ struct gsh_lane_ops {
     enum gsh_result (*poll)(void *context, enum gsh_lane lane, uint64_t *n_ended);
 };
 
-/* The CPU's: jobs are done by `poll`, some calls after their start, as `seed` will have it. AMOs
- * are amo's, with amo_context. */
+/* The CPU's: jobs are done by `poll`, some calls after their start, as `seed` decides. AMOs are
+ * amo's, with amo_context. */
 struct gsh_late_lanes;
 extern const struct gsh_lane_ops gsh_late_lane_ops; /* context: struct gsh_late_lanes */
 typedef enum gsh_result (*gsh_late_amo_fn)(void *context, int amo_op, void *address,

@@ -104,8 +104,8 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy,
                                                       const struct gsh_proxy_memory *memory,
                                                       void *heap_base);
-/* The lanes are about to go: their jobs end, and the proxy lets go of them. No further calls are
- * made on it. */
+/* The copy lanes are about to be destroyed: their jobs end, and the proxy forgets them. No further
+ * calls are made on it. */
 void gsh_proxy_forget_lanes(struct gsh_proxy *proxy);
 /* The heap has grown by a region that begins where the last one ended, or shrunk by its last one;
  * or a region apart from these, which does not touch them, has come or gone: own part, then every

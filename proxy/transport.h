@@ -82,8 +82,8 @@ struct gsh_transport_ops {
     enum gsh_result (*pin)(struct gsh_transport *t, void *memory, uint64_t bytes, void **pin);
     void (*unpin)(struct gsh_transport *t, void *pin);
 
-    /* *is_pending false: complete already, done is not called. put: source may be reused. get: data
-     * is there. An offset outside pe's regions is GSH_ERR_ARG. */
+    /* *is_pending false: complete already, done is not called. put: source may be reused. get: the
+     * data are there. An offset outside pe's regions is GSH_ERR_ARG. */
     enum gsh_result (*put)(struct gsh_transport *t, int pe, unsigned path, uint64_t off,
                            const void *source, uint64_t bytes, struct gsh_op *op, bool *is_pending);
     enum gsh_result (*get)(struct gsh_transport *t, int pe, uint64_t off, void *dest,

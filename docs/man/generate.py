@@ -101,8 +101,7 @@ GROUPS = {
 OPERATIONS = ['op_' + name for name in ('sum', 'prod', 'min', 'max', 'and', 'or', 'xor')]
 CONTEXTS = {'default_context': 'default_context() is the context of calls without one. The calls that take a context, '
                                'as their argument c, take it; context is the type of any.', 'context': ''}
-HIDDEN = ['bfloat16_bits', 'half_bits', 'raw_bits', 'complex_of', 'compute', 'domain', 'group_launch', 'unit_context',
-          'numbered_context']
+HIDDEN = r'\w+_bits|complex_of|compute|domain|group_launch|unit_context|numbered_context'
 # Pages that each page names under SEE ALSO.
 WAITS, PUTS = ['gshmem_wait_until', 'gshmem_test'], ['gshmem_put', 'gshmem_get', 'gshmem_put_signal', 'gshmem_atomic']
 TEAMS = ['gshmem_team_t', 'gshmem_team_split_strided']
@@ -472,7 +471,7 @@ def templates(root, command):
                 found[call[3]] = (file, form, is_plain)
         elif kind:
             found.setdefault(kind[1], (file, '', True))
-    return {name: row for name, row in found.items() if name not in HIDDEN}
+    return {name: row for name, row in found.items() if not re.fullmatch(HIDDEN, name)}
 
 
 def templates_page(root, found, version):

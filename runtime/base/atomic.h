@@ -50,7 +50,7 @@ static inline void gsh_pause(void)
 /* One turn of a host spin: *turn counts up from 0. Pauses, then yields the core, then sleeps up to
  * 50 us, so that more PEs than cores make progress. */
 void gsh_backoff(unsigned *turn);
-/* The same for a spin that works in each turn, which is pause enough. */
+/* The same for a spin that does work in each turn, which is enough of a pause. */
 void gsh_backoff_busy(unsigned *turn);
 
 #endif

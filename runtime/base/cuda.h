@@ -36,7 +36,7 @@ const struct gsh_cuda *gsh_cuda(void);
  * environment counts. Thread-safe. */
 bool gsh_cuda_is_installed(void);
 
-/* GSH_OK for CUDA_SUCCESS; otherwise words "<what>: <error name> (<error text>)". Running out of
+/* GSH_OK for CUDA_SUCCESS; otherwise reports "<what>: <error name> (<error text>)". Running out of
  * memory is GSH_ERR_NOMEM, a missing feature GSH_ERR_UNSUPPORTED, all else GSH_ERR_CUDA. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_result(CUresult code, const char *what);
 /* The same by gsh_note: for failures that a fallback may still mend. */

@@ -27,7 +27,7 @@ struct gsh_env {
 GSH_CHECK_RESULT enum gsh_result gsh_env_read(struct gsh_env *env);
 
 /* Prints each variable with its value, where that comes from, and its meaning. Returns how many of
- * the environment's have a value that is not allowed, or are none of ours. */
+ * the environment's have a value that is not allowed, or are unknown. */
 int gsh_env_print(FILE *out);
 
 /* A number of bytes, as a SIZE row takes it. */

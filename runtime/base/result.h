@@ -34,7 +34,7 @@ const char *gsh_result_name(enum gsh_result r);
 /* The public code of r, GSHMEMX_SUCCESS or GSHMEMX_ERROR_. */
 int gsh_public_error(enum gsh_result r);
 
-/* Words a failure once, where it is found: logs it at error level and keeps the text as the
+/* Reports a failure once, where it is found: logs it at error level and keeps the text as the
  * calling thread's last error. Returns r, so a function can end with `return gsh_fail(...)`. */
 enum gsh_result gsh_fail(enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -47,7 +47,7 @@ enum gsh_result gsh_fail_errno(enum gsh_result r, const char *format, ...)
 enum gsh_result gsh_note(enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The calling thread's last worded failure ("" when none). Valid until its next failure. */
+/* The text of the calling thread's last failure ("" when none). Valid until its next failure. */
 const char *gsh_last_error(void);
 enum gsh_result gsh_last_error_code(void);
 

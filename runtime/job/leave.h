@@ -9,8 +9,8 @@ struct gsh_instance;
 /* From the first PE on the process's exit is looked at. */
 void gsh_leave_watch(void);
 
-/* Ends the job, since pe will never come to gshmem_finalize; status 0 becomes 1. Prints `how` when
- * it is the first of the job to be found so. */
+/* Ends the job, since pe will never come to gshmem_finalize; status 0 becomes 1. Prints `how` if it
+ * is the first PE of the job found to have left. */
 void gsh_leave(struct gsh_instance *pe, int status, const char *how) __attribute__((noreturn));
 
 #endif

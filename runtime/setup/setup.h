@@ -39,8 +39,8 @@ bool gsh_setup_is_cpu(const struct gsh_instance *pe);
 GSH_CHECK_RESULT enum gsh_result gsh_setup_prepare(struct gsh_instance *pe);
 /* Collective; once per PE. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_device(struct gsh_instance *pe);
-/* Gives back what gsh_setup_device made, also when it stopped half-way. Not collective; no PE may
- * use this PE's memory any more. */
+/* Releases what gsh_setup_device made, also when it stopped half-way. Not collective; no PE may use
+ * this PE's memory any more. */
 void gsh_setup_undo(struct gsh_instance *pe);
 /* Checking builds: publishes the live allocations to the device's checks. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe);

@@ -91,7 +91,7 @@ for folder in ('include', 'include/gshmem'):
             gone = set(re.findall(r'#undef (\w+)', text))
             # the generic calls' own macros are no part of the interface
             macro = r'gshmemx?_\w+'
-            if not name.startswith(('generic', 'overloads', 'half')):
+            if not name.startswith(('generic', 'overloads', 'half', 'float8')):
                 macro += r'|GSHMEMX?_\w+'
             written |= set(re.findall(rf'^ *#define ({macro})', text, re.M)) - gone
             written |= set(re.findall(r'\btypedef\b[^;{]*(?:\{[^}]*\})?[^;{]*?\b(gshmemx?_\w+);', text))
