@@ -50,6 +50,14 @@ const struct gsh_state *gshmemx_layer_state(size_t *bytes);
 /* The CUDA device that this PE's kernels run on, by its number in this process; -1: the CPU device.
  */
 int gshmemx_layer_cuda_device(void);
+/* This PE's kernels that wait, now or later, leave: their threads end in the midst of their
+ * functions. The library's own ones too, for collectives on streams and for host calls, which then
+ * return without a result. Streams drain as far as kernels wait in the library's calls alone; one
+ * that has left has done any part of its work, and teams, locks and words that it worked on are of
+ * no use. Meanwhile the PE does not hear that the job ends; if the process exits so, nobody says
+ * that the PE has not been finalized, but its peers, who lose it. off: kernels wait again; after
+ * gshmemx_layer_synchronize all that waited have left. By any thread. */
+void gshmemx_layer_leave_kernels(bool on);
 /* Waits until this PE's device has done all that its streams were given. */
 void gshmemx_layer_synchronize(void);
 

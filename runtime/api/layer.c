@@ -4,10 +4,12 @@
 
 #include "device/cpu/cpu.h"
 #include "gshmem.h"
+#include "runtime/base/atomic.h"
 #include "runtime/base/cuda.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/page.h"
 #include "runtime/setup/setup.h"
 
 /* ---- PEs beside the calling thread's own ---- */
@@ -139,6 +141,19 @@ int gshmemx_layer_cuda_device(void)
 {
     const struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_cuda_device");
     return pe->peers[pe->my_pe].cuda_ordinal;
+}
+
+/* A word that says that the job is ending stays. */
+void gshmemx_layer_leave_kernels(bool on)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_leave_kernels");
+    uint32_t *word = &pe->page->control.abort_word;
+    uint32_t was = on ? GSH_ABORT_NONE : GSH_ABORT_LEAVE;
+    uint32_t is = on ? GSH_ABORT_LEAVE : GSH_ABORT_NONE;
+    if (!__atomic_compare_exchange_n(word, &was, is, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) &&
+        !on && was == GSH_ABORT_LEAVE_FAR) {
+        gsh_store_release_u32(word, GSH_ABORT_END);
+    }
 }
 
 void gshmemx_layer_synchronize(void)

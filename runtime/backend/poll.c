@@ -9,6 +9,7 @@
 #include "runtime/base/util.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/page.h"
 #include "runtime/job/turn.h"
 
 /* Words per load: one copy on CUDA, one stack buffer here. */
@@ -130,7 +131,7 @@ void gsh_poll_timed_out(struct gsh_instance *pe, const struct gsh_wait_arg *w,
               word_text(w->kind, wanted(w, s->unmet)).text, word_text(w->kind, s->unmet_seen).text);
 }
 
-void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w)
+void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w, bool is_on_stream)
 {
     unsigned turn = 0;
     uint64_t start_ns = 0;
@@ -142,6 +143,9 @@ void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w)
             return;
         }
         from = s.unmet;
+        if (is_on_stream && gsh_page_is_leaving(pe->page)) {
+            return;
+        }
         if (gsh_host_wait_turn(pe, &turn, &start_ns)) {
             gsh_poll_timed_out(pe, w, &s);
         }
