@@ -29,8 +29,10 @@ enum { GSH_NCCL_MAX_OPS = 64 };
 struct gsh_nccl_crew;
 
 struct ncclComm {
-    struct ncclComm *next;    /* in the process's list of those that live */
-    struct gsh_nccl_job *job; /* NULL until it is made */
+    struct ncclComm *next;          /* in the process's list of those that live */
+    struct gsh_nccl_job *job;       /* NULL until it is made; atomic until then */
+    struct gsh_nccl_worker *worker; /* that makes it, or NULL */
+    bool is_aborted;                /* while it was being made; atomic */
     struct gsh_nccl_crew *crew;
     bool is_nonblocking;
     int result; /* atomic: ncclInProgress while the worker has work of it, then what came of it */
