@@ -42,6 +42,12 @@ void gshmemx_layer_leave(const struct gshmemx_layer_turn *turn);
  * device what cudaSetDevice was last given; -1: there is none. */
 int gshmemx_layer_current_device(void);
 
+/* Of the process: appends what the dialect knows of a word in pe's memory that was waited for in
+ * vain, and of the PE that was to write it, or -1, to the line that says so: text is "" before, and
+ * begins with a space. In any thread; it must not wait for others. */
+void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int peer, char *text,
+                                              size_t bytes));
+
 /* ---- the calling thread's PE ---- */
 
 /* The state that kernels of this PE work on (device/state.h), in host memory; *bytes: its size. It

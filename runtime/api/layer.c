@@ -10,6 +10,7 @@
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
+#include "runtime/job/report.h"
 #include "runtime/setup/setup.h"
 
 /* ---- PEs beside the calling thread's own ---- */
@@ -126,6 +127,12 @@ int gshmemx_layer_current_device(void)
 #endif
     (void)pe;
     return device >= 0 ? device : gshmemx_cpu_device_chosen();
+}
+
+void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int peer, char *text,
+                                              size_t bytes))
+{
+    gsh_report_explain_by(explain);
 }
 
 /* ---- the calling thread's PE ---- */

@@ -104,14 +104,12 @@ static void make_comm()
     OK(ncclDevCommCreate(comm, &q, &dev));
 }
 
-static void exchange(bool sends, bool receives)
+static void exchange()
 {
     const int next = (my_rank + 1) % n_ranks, before = (my_rank + n_ranks - 1) % n_ranks;
     OK(ncclGroupStart());
-    if (sends)
-        OK(ncclSend(source, count, ncclInt, next, comm, 0));
-    if (receives)
-        OK(ncclRecv(dest, count, ncclInt, before, comm, 0));
+    OK(ncclSend(source, count, ncclInt, next, comm, 0));
+    OK(ncclRecv(dest, count, ncclInt, before, comm, 0));
     OK(ncclGroupEnd());
 }
 
@@ -150,9 +148,7 @@ static void call(uint64_t round)
     else if (is(w, "scatter"))
         OK(ncclScatter(source, dest, count, ncclInt, last, comm, 0));
     else if (is(w, "sendrecv"))
-        exchange(true, true);
-    else if (is(w, "recv"))
-        exchange(false, true);
+        exchange();
     else if (is(w, "putsignal"))
         signal_next();
 }

@@ -19,14 +19,14 @@ DEVICE = ["lsa", "gin", "hybrid", "signal", "counter", "flush", "ll"]
 SMALL, LARGE = 16, {3: 1 << 18, 4: 1 << 16} # by the number of ranks
 # What the line of a wait for rank N - 1, which stays away, says.
 ABSENT = {
-    "lsa": r"ncclLsaBarrierSession.* for PE {last}\b",
-    "gin": r"ncclGinBarrierSession.* for PE {last}\b",
-    "hybrid": r"nccl(Lsa|Gin)BarrierSession.* for PE {last}\b",
-    "signal": r"ncclGin::waitSignal",
-    "counter": r"ncclGin::waitCounter",
+    "lsa": r"ncclLsaBarrierSession.* for PE {last}\b.*\(LSA barrier 1, rank {last}\)",
+    "gin": r"ncclGinBarrierSession.* for PE {last}\b.*\(GIN barrier 1, rank {last}\)",
+    "hybrid": r"nccl(Lsa|Gin)BarrierSession.* for PE {last}\b.*\((LSA|GIN) barrier 1, rank {last}\)",
+    "signal": r"ncclGin::waitSignal.*\(signal 2 of context 0\)",
+    "counter": r"ncclGin::waitCounter.*\(counter 1 of context 0\)",
     "ll": r"ncclLLA2ASession",
-    "recv": r"ncclSend or ncclRecv",
-    "putsignal": r"signal_wait_until",
+    "sendrecv": r"ncclSend or ncclRecv.*\(rank {last}\)",
+    "putsignal": r"signal_wait_until.*\(ncclWaitSignal for rank {last}\)",
     "allreduce": r"PE {last}\b",
 }
 

@@ -61,6 +61,21 @@ static bool is_live(const struct ncclComm *comm)
     return c != NULL;
 }
 
+/* The lock is tried only: the thread that ends the job may hold it. */
+static void explain(void *pe, const void *address, int peer, char *text, size_t bytes)
+{
+    if (pthread_mutex_trylock(&live_lock) != 0) {
+        return;
+    }
+    for (const struct ncclComm *c = live; c != NULL; c = c->next) {
+        if (__atomic_load_n(&c->result, __ATOMIC_ACQUIRE) != ncclInProgress && c->job != NULL &&
+            c->job->pe == pe && gsh_nccl_explain(c, address, peer, text, bytes)) {
+            break;
+        }
+    }
+    pthread_mutex_unlock(&live_lock);
+}
+
 /* Lives, at least. */
 static ncclResult_t need_live(const char *call, const struct ncclComm *comm)
 {
@@ -226,6 +241,7 @@ static void discard(struct ncclComm *comm)
 /* The teams and all else; comm->job is there and entered. */
 static ncclResult_t fill(const char *call, struct ncclComm *comm)
 {
+    gshmemx_layer_explain_by(explain);
     comm->awaited = calloc((size_t)comm->n_ranks, sizeof(*comm->awaited));
     if (comm->awaited == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);

@@ -3,6 +3,7 @@
 #ifndef GSH_NCCL_COMM_H
 #define GSH_NCCL_COMM_H
 
+#include "dialects/nccl/include/nccl_device/types.h"
 #include "dialects/nccl/src/error.h"
 #include "dialects/nccl/src/job.h"
 #include "dialects/nccl/src/kernels.h"
@@ -13,6 +14,13 @@ struct gsh_nccl_window {
     size_t bytes;
     int flags;
     int place; /* in the job's records */
+};
+
+struct gsh_nccl_devcomm {
+    struct gsh_nccl_devcomm *next;
+    size_t off, bytes; /* in the arena */
+    int place;         /* of its window in the job's records */
+    ncclDevComm made;  /* a copy */
 };
 
 /* An operator made by ncclRedOpCreatePreMulSum. */
@@ -76,6 +84,9 @@ struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking);
 void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
 /* Those that were made together, all by workers. No memory: they wait for each other. */
 void gsh_nccl_crew_make(struct ncclComm *const *comms, int n);
+/* words.c: for runtime/layer.h, whether comm has the word; comm lives, and is made. */
+bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer, char *text,
+                      size_t bytes);
 /* Work of comm is about to be given to the stream: what other streams have of it comes first. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
 
