@@ -297,9 +297,26 @@ template <auto f, class... A> inline auto out_of_line(const context &c, A... a)
 
 constexpr uint64_t host_time_to_act_ns = 10000000000u;
 
-/* The job is ending: waits until the host ends it; if it does not, stops this device. */
-__device__ __noinline__ inline void await_end()
+/* Ends the calling thread of the kernel. Of those that wait for it at a barrier of the block, or in
+ * a call of the warp, a GPU lets the others go on; the CPU device ends them, too. */
+__device__ __forceinline__ void leave_kernel()
 {
+#if defined(__CUDACC__)
+    asm volatile("exit;");
+#else
+    gshmemx_cpu_leave();
+#endif
+}
+
+/* The abort word is not 0; kind: of the report if the wait lasted too long. The job is ending:
+ * stands still until the host ends it; if it does not, stops this device. Or the kernel is to be
+ * left; returns where the wait is not one to leave. */
+__device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind)
+{
+    if (abort_word == GSH_ABORT_LEAVE && kind == GSH_REPORT_FAR_TIMEOUT)
+        return;
+    if (abort_word >= GSH_ABORT_LEAVE)
+        leave_kernel();
 #if !defined(__CUDACC__)
     gshmemx_cpu_report(); /* on a GPU the host's watch looks for reports itself */
 #endif
@@ -354,7 +371,7 @@ template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const
         r->call[n] = '\0';
         store_release(&r->state, (uint32_t)2); /* pairs with the acquire of the host's watch */
     }
-    await_end();
+    await_end(GSH_ABORT_END, GSH_REPORT_NONE);
 }
 
 template <class C>

@@ -179,10 +179,20 @@ enum gsh_report_kind {
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
 };
 
+/* What kernels that wait are to do. */
+enum gsh_abort {
+    GSH_ABORT_NONE,
+    GSH_ABORT_END, /* the job is ending: stand still, until the host ends the process */
+    /* Leave the kernel, but not where the proxy alone is waited for: what a kernel holds of a ring
+     * while it waits others need after it. Only the PE's own host sets this. */
+    GSH_ABORT_LEAVE,
+    GSH_ABORT_LEAVE_FAR, /* there, too: the proxy has failed meanwhile */
+};
+
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */
 struct gsh_control {
     uint32_t magic;
-    uint32_t abort_word; /* any host thread of any PE: non-zero says that the job is ending */
+    uint32_t abort_word; /* enum gsh_abort; any host thread of any PE */
     uint64_t reserved0[7];
     struct gsh_report report; /* this PE's kernels write, its host reads */
     uint8_t reserved1[8];

@@ -35,7 +35,8 @@ constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
  * during which none of them polls its own word. */
 constexpr uint64_t abort_bits = 63;
 
-/* Does not return when the job is ending or the time limit has passed. */
+/* Does not return when the job is ending, the kernel is to be left, or the time limit has passed.
+ */
 template <class C>
 __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const trouble *t)
 {
@@ -52,9 +53,11 @@ __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const t
             began = now & ~abort_bits;
     }
     /* No order needed: nothing is read after it but the clock. */
-    if ((is_late || (start & abort_bits) == abort_bits) &&
-        load_relaxed(&control_of(c)->abort_word) != 0)
-        await_end();
+    if (is_late || (start & abort_bits) == abort_bits) {
+        const uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
+        if (abort_word != GSH_ABORT_NONE)
+            await_end(abort_word, t->kind);
+    }
     if (is_late)
         apart<report_trouble<C>>(c, t);
     return began | ((start + 1) & abort_bits);

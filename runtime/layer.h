@@ -45,6 +45,12 @@ void gshmemx_layer_leave(const struct gshmemx_layer_turn *turn);
  * device what cudaSetDevice was last given; -1: there is none. */
 int gshmemx_layer_current_device(void);
 
+/* Of the process: appends what the dialect knows of a word in pe's memory that was waited for in
+ * vain, and of the PE that was to write it, or -1, to the line that says so: text is "" before, and
+ * begins with a space. In any thread; it must not wait for others. */
+void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int peer, char *text,
+                                              size_t bytes));
+
 /* ---- the calling thread's PE ---- */
 
 /* The state that kernels of this PE work on (device/state.h), in host memory; *bytes: its size. It
@@ -68,6 +74,14 @@ int gshmemx_layer_reduce_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_
 int gshmemx_layer_reducescatter_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_layer_op op,
                                           gshmem_team_t team, void *dest, const void *source,
                                           size_t nreduce, gshmemx_stream_t stream);
+/* This PE's kernels that wait, now or later, leave: their threads end in the midst of their
+ * functions. The library's own ones too, for collectives on streams and for host calls, which then
+ * return without a result. Streams drain as far as kernels wait in the library's calls alone; one
+ * that has left has done any part of its work, and teams, locks and words that it worked on are of
+ * no use. Meanwhile the PE does not hear that the job ends; if the process exits so, nobody says
+ * that the PE has not been finalized, but its peers, who lose it. off: kernels wait again; after
+ * gshmemx_layer_synchronize all that waited have left. By any thread. */
+void gshmemx_layer_leave_kernels(bool on);
 /* Waits until this PE's device has done all that its streams were given. */
 void gshmemx_layer_synchronize(void);
 

@@ -71,8 +71,9 @@ __device__ GSHMEM_OUT_OF_LINE void report_difference(coll_call<C> k, int member,
     const uint64_t begin = clock_ns();
     while (k.me != 0 && clock_ns() - begin < 2000000000u) {
         spin_pause();
-        if (load_relaxed(&control_of(k.c)->abort_word) != 0)
-            await_end();
+        const uint32_t abort_word = load_relaxed(&control_of(k.c)->abort_word);
+        if (abort_word != GSH_ABORT_NONE)
+            await_end(abort_word, GSH_REPORT_COLL_DIFFERS);
     }
     report(k.c, GSH_REPORT_COLL_DIFFERS, k.name, k.pe(member), is_size, 0, mine, its, 0);
 }

@@ -3,16 +3,20 @@
 #include "device/cpu/block.h"
 #include "device/cpu/grid.h"
 
-/* The last thread, t, has come: all others can go on. */
-GSH_NO_TSAN static void finish_barrier(struct gsh_cpu_block *b, struct gsh_block_thread *t)
+/* The last thread, t, has come: all others can go on. false: other blocks of the grid never come.
+ */
+GSH_NO_TSAN static bool finish_barrier(struct gsh_cpu_block *b, struct gsh_block_thread *t)
 {
     if (b->is_mixed) {
         gsh_block_fatal_stuck(b);
     }
     if (b->kind == GSH_CPU_GRID_SYNC) {
         gsh_tsan_become(b->main.tsan); /* its lock orders nothing in the kernel */
-        gsh_run_sync(b->run, b);
+        bool is_synced = gsh_run_sync(b->run, b);
         gsh_tsan_become(b->running->tsan);
+        if (!is_synced) {
+            return false;
+        }
         b->grid_parity ^= 1;
     }
     b->result = b->kind == GSH_CPU_SYNCTHREADS_COUNT ? (int)b->n_true
@@ -26,6 +30,7 @@ GSH_NO_TSAN static void finish_barrier(struct gsh_cpu_block *b, struct gsh_block
             gsh_block_wake(b, &b->threads[i]);
         }
     }
+    return true;
 }
 
 GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
@@ -58,7 +63,9 @@ GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
     gsh_block_progress(b);
     if (b->n_waiting == b->n_threads) {
         t->state = GSH_THREAD_AT_BARRIER;
-        finish_barrier(b, t);
+        if (!finish_barrier(b, t)) {
+            gshmemx_cpu_leave();
+        }
         t->state = GSH_THREAD_READY;
     } else {
         gsh_block_wait(b, t, GSH_THREAD_AT_BARRIER);

@@ -131,6 +131,9 @@ static void return_tsan_stacks(struct gsh_cpu_block *b)
     pthread_mutex_lock(&device->lock);
     for (uint32_t i = 0; i < b->n_threads; i++) {
         struct gsh_fiber *fiber = b->threads[i].fiber;
+        if (!fiber) {
+            continue; /* the thread has left it */
+        }
         if (device->spare) {
             device->last_spare->next = fiber;
         } else {
@@ -184,6 +187,16 @@ GSH_NO_TSAN void gsh_block_wait(struct gsh_cpu_block *b, struct gsh_block_thread
 
 /* ---- the life of a thread -------------------------------------------------------------------- */
 
+/* In the thread's context of the thread sanitizer. */
+GSH_NO_TSAN static void end_thread(struct gsh_cpu_block *b, struct gsh_block_thread *t)
+{
+    gsh_tsan_release(&b->run->tsan_end);
+    gsh_tsan_release(&b->tsan_block[b->block_parity]);
+    t->state = GSH_THREAD_EXITED;
+    b->n_exited++;
+    gsh_block_progress(b);
+}
+
 GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thread *t)
 {
     const struct gsh_cpu_uint3 dim = b->run->launch.block;
@@ -214,11 +227,7 @@ GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thr
     gsh_tsan_acquire(&b->tsan_block[!b->block_parity]);
     gsh_tsan_acquire(&b->run->tsan_start);
     b->run->launch.entry((void *)(uintptr_t)b->run->launch.args);
-    gsh_tsan_release(&b->run->tsan_end);
-    gsh_tsan_release(&b->tsan_block[b->block_parity]);
-    t->state = GSH_THREAD_EXITED;
-    b->n_exited++;
-    gsh_block_progress(b);
+    end_thread(b, t);
 }
 
 /* The life of a stack: threads one after the other, then parked until it is needed again. */
@@ -236,6 +245,56 @@ GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self)
             b->n_idle++;
         }
         leave(b, true);
+    }
+}
+
+/* ---- threads that leave ---------------------------------------------------------------------- */
+
+/* The stack still has the frames of the thread's function, so it is not used again. */
+GSH_NO_TSAN static void leave_stack(struct gsh_cpu_block *b, struct gsh_block_thread *t)
+{
+    end_thread(b, t);
+    t->fiber->next = b->left;
+    b->left = t->fiber;
+    t->fiber = NULL;
+}
+
+GSH_NO_TSAN void gshmemx_cpu_leave(void)
+{
+    struct gsh_cpu_thread *self = gsh_block_need_thread("the end of a CUDA thread");
+    struct gsh_cpu_block *b = self->block;
+    if (!b) {
+        gsh_here_leave();
+    }
+    b->is_left = true;
+    __atomic_store_n(&b->run->is_left, true, __ATOMIC_RELAXED);
+    leave_stack(b, &b->threads[self->rank]);
+    leave(b, true);
+    abort();
+}
+
+/* None can run: those that are left wait for threads that have left. */
+GSH_NO_TSAN static void end_waiting(struct gsh_cpu_block *b)
+{
+    for (uint32_t i = 0; i < b->n_threads; i++) {
+        struct gsh_block_thread *t = &b->threads[i];
+        if (t->state == GSH_THREAD_AT_BARRIER || t->state == GSH_THREAD_AT_WARP) {
+            gsh_tsan_become(t->fiber->tsan);
+            leave_stack(b, t);
+            gsh_tsan_become(b->main.tsan);
+        }
+    }
+}
+
+static void drop_left_stacks(struct gsh_cpu_block *b)
+{
+    while (b->left) {
+        struct gsh_fiber *fiber = b->left;
+        b->left = fiber->next;
+        if (!gsh_tsan_is_on()) {
+            __atomic_sub_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
+        }
+        gsh_fiber_destroy(fiber);
     }
 }
 
@@ -421,6 +480,7 @@ GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
         take_tsan_stacks(b);
     }
     b->n_started = b->n_exited = 0;
+    b->is_left = false;
     b->next_thread = (struct gsh_cpu_uint3){0, 0, 0};
     b->queue_head = b->queue_count = 0;
     b->n_waiting = b->n_true = 0;
@@ -437,9 +497,13 @@ GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
     gshmem_cpu_grid_dim = run->launch.grid;
     b->running = &b->main;
     leave(b, false);
+    if (b->n_exited < n && b->is_left) {
+        end_waiting(b);
+    }
     if (b->n_exited < n) {
         gsh_block_fatal_stuck(b);
     }
+    drop_left_stacks(b);
     if (__atomic_load_n(&n_stacks, __ATOMIC_RELAXED) > MAX_STACKS) {
         drop_stacks(b, KEPT_STACKS);
     }

@@ -53,6 +53,8 @@ struct gsh_cpu_block {
     struct gsh_cpu_run *run;
     struct gsh_cpu_uint3 index;
     struct gsh_fiber *running;
+    struct gsh_fiber *left; /* stacks of threads that have left in the middle of their functions */
+    bool is_left;           /* there was such a thread: nobody need wait for all */
     uint32_t n_threads, n_started, n_exited;
     struct gsh_cpu_uint3 next_thread; /* the index of the next to start */
     uint32_t queue_head, queue_count;

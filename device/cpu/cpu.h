@@ -128,6 +128,11 @@ uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uint64_t value,
  * before it against what comes after any later fence of another thread. */
 void gshmemx_cpu_fence(void);
 
+/* Ends the calling CUDA thread, whose function does not return: no destructor of it runs. Threads
+ * of its block that wait at a barrier or in a call of a warp then are ended as well when no other
+ * can run, and blocks that wait at the grid's barrier. */
+void gshmemx_cpu_leave(void) __attribute__((noreturn));
+
 /* Tells the launching PE's host that its control block holds a report (device/state.h). */
 void gshmemx_cpu_report(void);
 

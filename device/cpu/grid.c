@@ -264,10 +264,10 @@ void gsh_run_execute(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
 
 /* ---- the grid's barrier ---------------------------------------------------------------------- */
 
-void gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
+bool gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
 {
     if (run->n_blocks == 1) {
-        return;
+        return true;
     }
     pthread_mutex_lock(&run->device->lock);
     uint64_t lap = run->sync_lap;
@@ -283,11 +283,12 @@ void gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
     bool is_synced = run->sync_lap != lap;
     uint64_t n_at_sync = run->n_at_sync, n_left = run->n_left_blocks;
     pthread_mutex_unlock(&run->device->lock);
-    if (!is_synced) {
+    if (!is_synced && !__atomic_load_n(&run->is_left, __ATOMIC_RELAXED)) {
         gsh_block_fatal(block,
                         "%llu of %llu blocks wait at this_grid().sync() while %llu have "
                         "exited",
                         (unsigned long long)n_at_sync, (unsigned long long)run->n_blocks,
                         (unsigned long long)n_left);
     }
+    return is_synced;
 }

@@ -20,6 +20,7 @@ struct gsh_cpu_run {
     uint64_t next_block;    /* the first not started; workers count it up */
     uint64_t n_left_blocks; /* cooperative: blocks that have exited; under the device's lock */
     bool is_one_block_each; /* a worker leaves after one block */
+    bool is_left;           /* a thread has left in the middle of its function; atomic */
     uint32_t n_workers;     /* now in the run; under the lock, as what follows */
     uint32_t n_started;     /* workers so far */
     pthread_cond_t left;    /* n_workers has become 0 */
@@ -42,8 +43,9 @@ void gsh_run_execute(struct gsh_cpu_run *run, struct gsh_cpu_block *block);
 
 /* Called by a block all of whose threads spin: starts one more block, when one is left. */
 void gsh_run_want_block(struct gsh_cpu_run *run);
-/* The grid's barrier, for one thread of each block. */
-void gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block);
+/* The grid's barrier, for one thread of each block. false: it will not be complete, since another
+ * block has left. */
+bool gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block);
 
 /* Ends the pool's threads; nothing may run. */
 void gsh_pool_finish(struct gsh_cpu_device *device);

@@ -3,6 +3,7 @@
  * wait for a launch in any case. It has no block: what a block would do for a thread that is alone
  * in it is done here. */
 #include <sched.h>
+#include <setjmp.h>
 #include <time.h>
 #include "device/cpu/block.h"
 #include "device/cpu/here.h"
@@ -18,6 +19,7 @@
 static __thread unsigned n_rounds;
 static __thread uint64_t since_ns;
 static __thread struct gsh_cpu_device *device;
+static __thread jmp_buf *way_out; /* of the kernel that runs */
 
 static uint64_t now_ns(void)
 {
@@ -72,6 +74,11 @@ const struct gsh_cpu_config *gsh_here_config(void)
     return &device->config;
 }
 
+void gsh_here_leave(void)
+{
+    longjmp(*way_out, 1);
+}
+
 void gsh_cpu_execute(struct gsh_cpu_device *whose, void (*entry)(void *args), void *args)
 {
     static const struct gsh_cpu_uint3 one = {1, 1, 1}, zero = {0, 0, 0};
@@ -84,6 +91,11 @@ void gsh_cpu_execute(struct gsh_cpu_device *whose, void (*entry)(void *args), vo
     gshmem_cpu_thread_idx = gshmem_cpu_block_idx = zero;
     gshmem_cpu_block_dim = gshmem_cpu_grid_dim = one;
     gshmem_cpu_self = &self;
-    entry(args);
+    jmp_buf here;
+    way_out = &here;
+    if (setjmp(here) == 0) {
+        entry(args);
+    }
+    way_out = NULL;
     gshmem_cpu_self = NULL;
 }

@@ -10,6 +10,8 @@
  * memory, and their calls of warps are of the whole one. */
 void gsh_cpu_execute(struct gsh_cpu_device *device, void (*entry)(void *args), void *args);
 
+/* gshmemx_cpu_leave of such a thread: gsh_cpu_execute returns. */
+void gsh_here_leave(void) __attribute__((noreturn));
 /* gshmemx_cpu_yield of such a thread. */
 void gsh_here_yield(struct gsh_cpu_thread *self);
 /* Of the device for which it runs. */

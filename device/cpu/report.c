@@ -70,7 +70,7 @@ static void add_block(struct text *text, const struct gsh_cpu_block *b)
 
 GSH_NO_TSAN bool gsh_block_is_stuck(const struct gsh_cpu_block *b)
 {
-    if (b->n_exited == 0) {
+    if (b->n_exited == 0 || b->is_left) {
         return false;
     }
     for (uint32_t i = 0; i < b->n_threads; i++) {

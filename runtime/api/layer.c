@@ -6,11 +6,14 @@
 #include "gshmem.h"
 #include "heap/lendable.h"
 #include "runtime/api/coll.h"
+#include "runtime/base/atomic.h"
 #include "runtime/base/cuda.h"
 #include "runtime/far/far.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/page.h"
+#include "runtime/job/report.h"
 #include "runtime/job/turn.h"
 #include "runtime/setup/buffers.h"
 #include "runtime/setup/lendable.h"
@@ -133,6 +136,12 @@ int gshmemx_layer_current_device(void)
     return device >= 0 ? device : gshmemx_cpu_device_chosen();
 }
 
+void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int peer, char *text,
+                                              size_t bytes))
+{
+    gsh_report_explain_by(explain);
+}
+
 /* ---- the calling thread's PE ---- */
 
 const struct gsh_state *gshmemx_layer_state(size_t *bytes)
@@ -146,6 +155,19 @@ int gshmemx_layer_cuda_device(void)
 {
     const struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_cuda_device");
     return pe->peers[pe->my_pe].cuda_ordinal;
+}
+
+/* A word that says that the job is ending stays. */
+void gshmemx_layer_leave_kernels(bool on)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_leave_kernels");
+    uint32_t *word = &pe->page->control.abort_word;
+    uint32_t was = on ? GSH_ABORT_NONE : GSH_ABORT_LEAVE;
+    uint32_t is = on ? GSH_ABORT_LEAVE : GSH_ABORT_NONE;
+    if (!__atomic_compare_exchange_n(word, &was, is, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) &&
+        !on && was == GSH_ABORT_LEAVE_FAR) {
+        gsh_store_release_u32(word, GSH_ABORT_END);
+    }
 }
 
 /* ---- reductions of 8-bit floating-point numbers ---- */

@@ -31,7 +31,7 @@ static struct gsh_instance *enter(const struct gsh_wait_arg *w)
 
 void gsh_wait_all(const struct gsh_wait_arg *wait)
 {
-    gsh_wait_all_checked(enter(wait), wait);
+    gsh_wait_all_checked(enter(wait), wait, false);
 }
 
 /* Where a sweep for any begins: anywhere, so that in a series of calls each element that satisfies

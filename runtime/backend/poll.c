@@ -9,6 +9,8 @@
 #include "runtime/base/util.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/page.h"
+#include "runtime/job/report.h"
 #include "runtime/job/turn.h"
 
 /* Words per load: one copy on CUDA, one stack buffer here. */
@@ -122,15 +124,17 @@ void gsh_poll_timed_out(struct gsh_instance *pe, const struct gsh_wait_arg *w,
 {
     static const char *const names[] = {"==", "!=", ">", "<=", "<", ">="};
     const char *address = (const char *)w->ivars + s->unmet * w->kind.bytes;
-    gsh_abort(pe, 1,
-              "%s: waited %.1f s for address %p (heap offset 0x%" PRIx64
-              ") to be %s %s; last seen %s",
-              w->call, (double)pe->env.wait_timeout_ns / 1e9, (const void *)address,
-              (uint64_t)(uintptr_t)address - pe->state.base, names[w->cmp],
-              word_text(w->kind, wanted(w, s->unmet)).text, word_text(w->kind, s->unmet_seen).text);
+    char more[160];
+    gsh_report_explain(pe, address, -1, more, sizeof(more));
+    gsh_abort(
+        pe, 1,
+        "%s: waited %.1f s for address %p (heap offset 0x%" PRIx64 ") to be %s %s; last seen %s%s",
+        w->call, (double)pe->env.wait_timeout_ns / 1e9, (const void *)address,
+        (uint64_t)(uintptr_t)address - pe->state.base, names[w->cmp],
+        word_text(w->kind, wanted(w, s->unmet)).text, word_text(w->kind, s->unmet_seen).text, more);
 }
 
-void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w)
+void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w, bool is_on_stream)
 {
     unsigned turn = 0;
     uint64_t start_ns = 0;
@@ -142,6 +146,9 @@ void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w)
             return;
         }
         from = s.unmet;
+        if (is_on_stream && gsh_page_is_leaving(pe->page)) {
+            return;
+        }
         if (gsh_host_wait_turn(pe, &turn, &start_ns)) {
             gsh_poll_timed_out(pe, w, &s);
         }

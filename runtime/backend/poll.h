@@ -23,7 +23,7 @@ struct gsh_poll gsh_poll(struct gsh_instance *pe, const struct gsh_wait_arg *w, 
 /* Ends the job: nothing that was waited for has come within the time limit. */
 void gsh_poll_timed_out(struct gsh_instance *pe, const struct gsh_wait_arg *w,
                         const struct gsh_poll *s) __attribute__((noreturn));
-/* Waits until all hold. */
-void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w);
+/* Waits until all hold; in a stream's place only as long as kernels would. */
+void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w, bool is_on_stream);
 
 #endif

@@ -8,6 +8,7 @@
 #include "runtime/base/util.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/page.h"
 #include "runtime/job/turn.h"
 
 /* ---- requests ---- */
@@ -109,7 +110,8 @@ static uint64_t await_taken(struct gsh_instance *pe, const struct gsh_far_ring *
     }
     unsigned turn = 0;
     uint64_t start_ns = 0;
-    while ((tail = taken(ring)) < end) {
+    while ((tail = taken(ring)) < end &&
+           gsh_load_relaxed_u32(&pe->page->control.abort_word) != GSH_ABORT_LEAVE_FAR) {
         gsh_host_wait_turn(pe, &turn, &start_ns); /* the proxy has a time limit of its own */
     }
     return tail;

@@ -37,7 +37,7 @@ void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
     }
     if (pe != NULL) {
         if (pe->page != NULL) {
-            gsh_store_release_u32(&pe->page->control.abort_word, 1);
+            gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_END);
         }
         gsh_watch_tell_abort(pe->watch, status);
         gsh_news_tell(pe, pe->my_pe, status, text);
@@ -66,6 +66,9 @@ void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result 
     unsigned turn = 0;
     uint64_t start_ns = 0;
     while (gsh_news_is_ending(pe->net)) {
+        if (gsh_page_is_leaving(pe->page)) {
+            return; /* of what is given up the result does not matter */
+        }
         gsh_host_wait_turn(pe, &turn, &start_ns);
     }
     gsh_require(pe, call, r);

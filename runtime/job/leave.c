@@ -41,8 +41,12 @@ void gsh_leave_watch(void)
 static bool is_first_to_leave(struct gsh_instance *pe)
 {
     struct gsh_host_page *page = pe->peers[0].page != NULL ? pe->peers[0].page : pe->page;
-    return gsh_load_relaxed_u32(&pe->page->control.abort_word) == 0 &&
-           __atomic_exchange_n(&page->control.abort_word, 1, __ATOMIC_ACQ_REL) == 0;
+    uint32_t was = GSH_ABORT_NONE;
+    /* where PE 0 has given the job up its word is its own */
+    return !gsh_page_is_ending(pe->page) &&
+           (__atomic_compare_exchange_n(&page->control.abort_word, &was, GSH_ABORT_END, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
+            was != GSH_ABORT_END);
 }
 
 /* The launcher learns it by the status: its library may be closed already. */
@@ -54,15 +58,17 @@ void gsh_leave(struct gsh_instance *pe, int status, const char *how)
         gsh_fail(GSH_ERR_STATE, "%s without gshmem_finalize; ending the job", how);
     }
     gsh_flush_stdout();
-    gsh_store_release_u32(&pe->page->control.abort_word, 1);
+    gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_END);
     gsh_watch_tell_abort(pe->watch, status);
     _exit(status);
 }
 
-/* Not in a forked child, which has PEs of its parent's in its memory. A PE alone leaves nobody. */
+/* Not in a forked child, which has PEs of its parent's in its memory. A PE alone leaves nobody; one
+ * that the program has given up is missed by its peers, who find that themselves. */
 static bool is_missed(const struct gsh_instance *pe)
 {
-    return pe != NULL && pe->n_pes > 1 && pe->peers[pe->my_pe].pid == getpid();
+    return pe != NULL && pe->n_pes > 1 && pe->peers[pe->my_pe].pid == getpid() &&
+           !gsh_page_is_leaving(pe->page);
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -80,8 +86,9 @@ __attribute__((destructor)) static void at_exit(void)
         gsh_flush_stdout();
         _exit(exit_status != 0 ? exit_status : 1);
     }
-    pe = gsh_instance_first();
-    if (is_missed(pe)) {
-        gsh_leave(pe, exit_status, "its process exited");
+    for (pe = gsh_instance_first(); pe != NULL; pe = pe->next_in_process) {
+        if (is_missed(pe)) {
+            gsh_leave(pe, exit_status, "its process exited");
+        }
     }
 }

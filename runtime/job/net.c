@@ -62,10 +62,22 @@ static bool is_first_to_speak(struct gsh_net *net)
         first++;
     }
     if (net->lost_pe >= 0 && net->lost_pe != net->pe->my_pe && peers[net->lost_pe].page != NULL) {
-        uint32_t *word = &peers[net->lost_pe].page->control.abort_word;
-        return __atomic_exchange_n(word, 1, __ATOMIC_ACQ_REL) == 0;
+        return gsh_page_end(peers[net->lost_pe].page);
     }
     return __atomic_exchange_n(&peers[first].page->has_spoken, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
+/* While this PE's kernels leave their waits, perhaps for good, the job's end is the others'. They
+ * hear of it through this PE, too. */
+static void put_off(struct gsh_net *net)
+{
+    const struct timespec nap = {.tv_nsec = 20000000};
+    if (gsh_page_is_leaving(net->pe->page) && !net->is_found_here) {
+        gsh_news_pass_on(net);
+    }
+    while (gsh_page_is_leaving(net->pe->page)) {
+        nanosleep(&nap, NULL);
+    }
 }
 
 static void *end_main(void *arg)
@@ -73,6 +85,7 @@ static void *end_main(void *arg)
     struct gsh_net *net = arg;
     struct gsh_instance *pe = net->pe;
     gsh_log_set_pe(pe->my_pe);
+    put_off(net);
     if (net->is_found_here) {
         await_hearsay(net);
     }
@@ -97,7 +110,12 @@ static void *end_main(void *arg)
 static void end_process(struct gsh_net *net)
 {
     pthread_t thread;
-    gsh_store_release_u32(&net->pe->page->control.abort_word, 1);
+    uint32_t *word = &net->pe->page->control.abort_word, was = GSH_ABORT_LEAVE;
+    /* kernels that leave need no proxy any more */
+    if (!__atomic_compare_exchange_n(word, &was, GSH_ABORT_LEAVE_FAR, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+        gsh_store_release_u32(word, GSH_ABORT_END);
+    }
     if (pthread_create(&thread, NULL, end_main, net) != 0) {
         gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
         _exit(net->news.status);

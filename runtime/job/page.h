@@ -6,9 +6,11 @@
 #ifndef GSH_PAGE_H
 #define GSH_PAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "bootstrap/shm.h"
 #include "device/state.h"
+#include "runtime/base/atomic.h"
 
 struct gsh_instance;
 
@@ -21,6 +23,27 @@ struct gsh_host_page {
     uint32_t has_spoken;
 };
 _Static_assert(sizeof(struct gsh_host_page) <= GSH_PAGE_HEAD_BYTES, "the page's head is too small");
+
+/* Whether the job is ending, as far as the page's PE has been told. */
+static inline bool gsh_page_is_ending(const struct gsh_host_page *page)
+{
+    return gsh_load_relaxed_u32(&page->control.abort_word) == GSH_ABORT_END;
+}
+
+/* Whether the PE's kernels leave their waits: its host gives up what they do, perhaps the PE
+ * itself, and does not care for the end of the job until they wait again. */
+static inline bool gsh_page_is_leaving(const struct gsh_host_page *page)
+{
+    return gsh_load_relaxed_u32(&page->control.abort_word) >= GSH_ABORT_LEAVE;
+}
+
+/* The page's PE is at its end. Whether the caller is the first to find that, and is to say so: it
+ * has not been told by the PE itself, nor has another said it. */
+static inline bool gsh_page_end(struct gsh_host_page *page)
+{
+    return __atomic_exchange_n(&page->control.abort_word, GSH_ABORT_END, __ATOMIC_ACQ_REL) !=
+           GSH_ABORT_END;
+}
 
 /* Of one unit of the team pool, for the team whose handle it is. */
 struct gsh_page_words {

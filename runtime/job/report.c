@@ -142,6 +142,23 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
     }
 }
 
+static gsh_report_explainer *explainer; /* atomic; the process's */
+
+void gsh_report_explain_by(gsh_report_explainer *explain)
+{
+    __atomic_store_n(&explainer, explain, __ATOMIC_RELEASE);
+}
+
+void gsh_report_explain(struct gsh_instance *pe, const void *address, int peer, char *text,
+                        size_t bytes)
+{
+    gsh_report_explainer *explain = __atomic_load_n(&explainer, __ATOMIC_ACQUIRE);
+    text[0] = '\0';
+    if (explain != NULL) {
+        explain(pe, address, peer, text, bytes);
+    }
+}
+
 /* Whether there is a report, which is the caller's alone from now on. */
 static bool take(struct gsh_report *r)
 {
@@ -153,10 +170,14 @@ static bool take(struct gsh_report *r)
 
 static void print(struct gsh_instance *pe, const struct gsh_report *r)
 {
-    char text[512];
+    char text[512], more[160] = "";
     word(pe, r, text, sizeof(text));
-    gsh_fail(GSH_ERR_STATE, "%.40s (in a kernel, block %u,%u,%u thread %u,%u,%u): %s", r->call,
-             r->block[0], r->block[1], r->block[2], r->thread[0], r->thread[1], r->thread[2], text);
+    if (r->kind == GSH_REPORT_WAIT_TIMEOUT || r->kind == GSH_REPORT_SYNC_TIMEOUT) {
+        gsh_report_explain(pe, (const void *)(uintptr_t)r->address, r->pe, more, sizeof(more));
+    }
+    gsh_fail(GSH_ERR_STATE, "%.40s (in a kernel, block %u,%u,%u thread %u,%u,%u): %s%s", r->call,
+             r->block[0], r->block[1], r->block[2], r->thread[0], r->thread[1], r->thread[2], text,
+             more);
 }
 
 void gsh_report_print(struct gsh_instance *pe)

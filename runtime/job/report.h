@@ -3,11 +3,21 @@
 #ifndef GSH_REPORT_H
 #define GSH_REPORT_H
 
+#include <stddef.h>
+
 struct gsh_instance;
 
 /* If the device has reported an error that has not been printed, prints it: for a process that is
  * ending anyhow. */
 void gsh_report_print(struct gsh_instance *pe);
+
+/* What is known of a word that was waited for in vain, and of the PE that was to write it (-1: none
+ * in particular), beyond the report: a dialect's names, to be appended; "" without any. */
+typedef void gsh_report_explainer(void *pe, const void *address, int peer, char *text,
+                                  size_t bytes);
+void gsh_report_explain_by(gsh_report_explainer *explain);
+void gsh_report_explain(struct gsh_instance *pe, const void *address, int peer, char *text,
+                        size_t bytes);
 
 enum gsh_reported { GSH_REPORTED_NOTHING, GSH_REPORTED_ERROR, GSH_REPORTED_EXIT };
 /* The same for a process that goes on unless there is one. GSH_REPORTED_ERROR: it has been printed

@@ -29,7 +29,7 @@ static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigne
 /* Looks at what bounds a wait. */
 static bool look(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns, uint64_t limit_ns)
 {
-    if (gsh_load_relaxed_u32(&pe->page->control.abort_word) != 0) {
+    if (gsh_page_is_ending(pe->page)) {
         await_end(pe, turn);
     }
     if (pe->env.wait_timeout_ns == 0) {

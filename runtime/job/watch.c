@@ -29,8 +29,8 @@ struct message {
     uint32_t kind;
     int32_t pe;
     int32_t status;
-    uint32_t reserved;
-    uint8_t job[16]; /* HELLO only */
+    uint32_t is_unsaid; /* DEAD: who found it has printed nothing */
+    uint8_t job[16];    /* HELLO only */
 };
 
 struct gsh_watch {
@@ -41,6 +41,7 @@ struct gsh_watch {
     int n_links;
     struct pollfd *polls;       /* [n_links + 1]; the last is wake_fd; a closed link has fd -1 */
     int *link_pe;               /* [n_links] */
+    struct message end;         /* heard while this PE's kernels leave, and put off; kind 0: none */
     uint32_t is_stopping;       /* atomic */
     uint32_t is_device_watched; /* atomic; set after look */
     void (*look)(struct gsh_instance *pe);
@@ -49,6 +50,7 @@ struct gsh_watch {
 };
 
 #define REPORT_POLL_MS 100
+#define PUT_OFF_MS     20 /* between two looks whether what was put off is still to be */
 /* The PE that ends the job tells the others, then exits this much earlier than they do: a launcher
  * reports the first process to exit. */
 #define ORIGIN_FIRST_NS 5000000
@@ -92,7 +94,7 @@ static void __attribute__((noreturn))
 end_process(struct gsh_watch *w, int origin, int status, const char *why)
 {
     const struct timespec nap = {.tv_nsec = ORIGIN_FIRST_NS};
-    gsh_store_release_u32(&w->pe->page->control.abort_word, 1);
+    gsh_store_release_u32(&w->pe->page->control.abort_word, GSH_ABORT_END);
     gsh_news_tell(w->pe, origin, status, why);
     nanosleep(&nap, NULL);
     _exit(status);
@@ -103,22 +105,58 @@ end_process(struct gsh_watch *w, int origin, int status, const char *why)
 static bool is_first_to_find(struct gsh_watch *w, int dead_pe)
 {
     struct gsh_host_page *page = w->pe->peers[dead_pe].page;
-    return page == NULL || __atomic_exchange_n(&page->control.abort_word, 1, __ATOMIC_ACQ_REL) == 0;
+    return page == NULL || gsh_page_end(page);
+}
+
+static void say_death(struct gsh_watch *w, int dead_pe)
+{
+    if (is_first_to_find(w, dead_pe)) {
+        gsh_fail(GSH_ERR_PEER, "PE %d died or exited without gshmem_finalize; ending", dead_pe);
+    }
+}
+
+/* The end of the job, which the message tells, is put off: this PE's kernels leave their waits, and
+ * its host may have given the job up for good. The first counts. */
+static bool put_off(struct gsh_watch *w, const struct message *m)
+{
+    bool is_leaving = gsh_page_is_leaving(w->pe->page);
+    if (is_leaving && w->end.kind == 0) {
+        w->end = *m;
+    }
+    return is_leaving;
 }
 
 static void end_for_death(struct gsh_watch *w, int dead_pe)
 {
     struct message m = {.kind = MESSAGE_DEAD, .pe = dead_pe, .status = 1};
-    if (gsh_load_relaxed_u32(&w->pe->page->control.abort_word) != 0) {
+    if (gsh_page_is_ending(w->pe->page)) {
         return; /* this PE is ending the job, with a status of its own */
     }
-    if (is_first_to_find(w, dead_pe)) {
-        gsh_fail(GSH_ERR_PEER, "PE %d died or exited without gshmem_finalize; ending", dead_pe);
+    /* others may wait for the dead one all the same, and say so */
+    m.is_unsaid = gsh_page_is_leaving(w->pe->page);
+    if (!m.is_unsaid) {
+        say_death(w, dead_pe);
     }
     if (w->is_centre) {
         send_all(w, &m);
     }
-    end_process(w, dead_pe, 1, "died");
+    if (!put_off(w, &m)) {
+        end_process(w, dead_pe, 1, "died");
+    }
+}
+
+static void end_for_message(struct gsh_watch *w, const struct message *m)
+{
+    if (m->kind == MESSAGE_ABORT) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job", m->pe);
+        gsh_report_print(w->pe); /* perhaps what that PE waited for */
+        end_process(w, m->pe, m->status, "ended the job");
+    }
+    if (m->is_unsaid) {
+        say_death(w, m->pe);
+    }
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d died", m->pe);
+    end_process(w, m->pe, 1, "died");
 }
 
 static void handle(struct gsh_watch *w, int link, const struct message *m)
@@ -132,12 +170,12 @@ static void handle(struct gsh_watch *w, int link, const struct message *m)
         if (w->is_centre) {
             send_all(w, m);
         }
-        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job", m->pe);
-        gsh_report_print(w->pe); /* perhaps what that PE waited for */
-        end_process(w, m->pe, m->status, "ended the job");
+        /* fall through */
     case MESSAGE_DEAD:
-        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d died", m->pe);
-        end_process(w, m->pe, 1, "died");
+        if (!put_off(w, m)) {
+            end_for_message(w, m);
+        }
+        break;
     default:
         break;
     }
@@ -163,13 +201,17 @@ static void *watch_main(void *arg)
     for (;;) {
         /* acquire: pairs with the release in gsh_watch_device */
         bool has_device = gsh_load_acquire_u32(&w->is_device_watched) != 0;
-        int n = poll(w->polls, (nfds_t)w->n_links + 1, has_device ? REPORT_POLL_MS : -1);
+        int limit_ms = w->end.kind != 0 ? PUT_OFF_MS : has_device ? REPORT_POLL_MS : -1;
+        int n = poll(w->polls, (nfds_t)w->n_links + 1, limit_ms);
         /* acquire: pairs with the release in gsh_watch_destroy */
         if (gsh_load_acquire_u32(&w->is_stopping) != 0) {
             return NULL;
         }
         if (has_device) {
             w->look(w->pe);
+        }
+        if (w->end.kind != 0 && !gsh_page_is_leaving(w->pe->page)) {
+            end_for_message(w, &w->end);
         }
         for (int i = 0; n > 0 && i < w->n_links; i++) {
             if (w->polls[i].fd >= 0 && w->polls[i].revents != 0) {

@@ -1,57 +1,372 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What trouble.py makes go wrong: PROGRAM WAIT HOW. The last rank stays away from a wait (absent),
- * or dies before it (dead). */
+ * What trouble.py makes go wrong: PROGRAM N WAIT HOW COUNT, with N ranks, each a process, and COUNT
+ * numbers in collectives. The last rank dies while the others call WAIT again and again (dead), or
+ * stays away (absent); then they wait, and give up: all of them, by another thread (abort), or rank
+ * 0 alone (lone); or all of them without the last one's help (revoke, shrink), to go on without it;
+ * or they give up a communicator that the last one does not help to make (making).
+ *
+ * Prints how each rank ended, and how long after the trouble began all had. */
 #include "tests/nccl/ranks.cuh"
 #include <nccl_device.h>
+#include <time.h>
 
+/* In all processes. */
+struct shared_words {
+    ncclUniqueId id;
+    int n_given_up; /* atomic */
+    double since;   /* when the trouble began */
+};
+static shared_words *words;
+static int n_ranks, my_rank;
 static const char *wait_kind, *how;
+static size_t count;
 
-__global__ void wait_kernel(ncclDevComm dev, int kind)
+static double now()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool is(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static void await_count(int *word, int n)
+{
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < n)
+        usleep(2000);
+}
+
+enum kind { LSA, GIN, HYBRID, SIGNAL, COUNTER, FLUSH, LL, N_KINDS };
+static const char *const kinds[N_KINDS] = {"lsa",     "gin",   "hybrid", "signal",
+                                           "counter", "flush", "ll"};
+
+/* The call `round` of a wait, counted from 1, for which all ranks must make it. */
+__global__ void wait_kernel(ncclDevComm dev, ncclLLA2AHandle a2a, ncclWindow_t win, int kind,
+                            uint64_t round)
 {
     ncclGin gin(dev, 0);
     const ncclCoopCta cta;
-    if (kind == 0) {
-        ncclLsaBarrierSession<ncclCoopCta> bar(cta, dev, ncclTeamTagLsa(), 0);
+    const ncclTeam world = ncclTeamWorld(dev);
+    const int next = (dev.rank + 1) % dev.nRanks;
+    if (kind == LSA) {
+        ncclLsaBarrierSession<ncclCoopCta> bar(cta, dev, ncclTeamTagLsa(), 1);
         bar.sync(cta, cuda::memory_order_acq_rel);
-    } else if (kind == 1) {
-        ncclGinBarrierSession<ncclCoopCta> bar(cta, gin, ncclTeamWorld(dev), dev.railGinBarrier, 0);
+    } else if (kind == GIN) {
+        ncclGinBarrierSession<ncclCoopCta> bar(cta, gin, world, dev.railGinBarrier, 1);
         bar.sync(cta, cuda::memory_order_acq_rel);
+    } else if (kind == HYBRID) {
+        ncclBarrierSession<ncclCoopCta> bar(cta, ncclTeamTagWorld(), gin, 1);
+        bar.sync(cta, cuda::memory_order_acq_rel);
+    } else if (kind == SIGNAL) {
+        gin.signal(world, next, ncclGin_SignalInc{2}, cta);
+        gin.waitSignal(cta, 2, round);
+    } else if (kind == COUNTER) { /* an own one, which nobody counts up */
+        gin.waitCounter(cta, 1, 1);
+    } else if (kind == FLUSH) {
+        gin.put(world, dev.nRanks - 1, win, 0, win, 0, 4096, ncclGin_None(), ncclGin_None(), cta);
+        gin.flush(cta);
     } else {
-        gin.waitSignal(cta, 0, 1);
+        ncclLLA2ASession<ncclCoopCta> session(cta, dev, ncclTeamLsa(dev), a2a, 0, 8);
+        if (threadIdx.x == 0)
+            session.bcast(dev.lsaRank, (int)round);
+        if ((int)threadIdx.x < dev.lsaSize)
+            (void)session.recv<int>((int)threadIdx.x);
+        session.endEpoch(cta);
     }
 }
 
-static int run_rank(const test_rank *r)
+/* ---- the waits ---- */
+
+static ncclComm_t comm;
+static ncclDevComm dev;
+static ncclLLA2AHandle a2a;
+static ncclWindow_t win;
+static int *source, *dest;
+
+static void make_comm()
 {
-    ncclComm_t comm = NULL;
-    ncclDevComm dev = {};
+    test_rank r = {my_rank, n_ranks, false, words->id};
+    OK(ncclCommInitRank(&comm, r.n, r.id, r.rank));
+    OK(ncclMemAlloc((void **)&source, count * n_ranks * sizeof(int) + 4096));
+    OK(ncclMemAlloc((void **)&dest, count * n_ranks * sizeof(int) + 4096));
+    OK(ncclCommWindowRegister(comm, source, count * n_ranks * sizeof(int) + 4096, &win,
+                              NCCL_WIN_DEFAULT));
     ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
-    q.lsaBarrierCount = q.railGinBarrierCount = q.ginSignalCount = 1;
-    OK(ncclCommInitRank(&comm, r->n, r->id, r->rank));
+    ncclDevResourceRequirements list = {};
+    q.lsaBarrierCount = q.railGinBarrierCount = q.barrierCount = 2;
+    q.ginSignalCount = 3;
+    q.ginCounterCount = 2;
+    OK(ncclLLA2ACreateRequirement(1, ncclLLA2ACalcSlots(8, sizeof(int)), &a2a, &list));
+    q.resourceRequirementsList = &list;
     OK(ncclDevCommCreate(comm, &q, &dev));
-    const int kind = strcmp(wait_kind, "lsa") == 0 ? 0 : strcmp(wait_kind, "gin") == 0 ? 1 : 2;
-    int *p = NULL;
-    CUDA_OK(cudaMalloc(&p, sizeof *p));
-    if (r->rank == r->n - 1) {
-        if (strcmp(how, "dead") == 0)
-            raise(SIGKILL);
-        pause(); /* until the others' job ends this process, too */
+}
+
+static void exchange()
+{
+    const int next = (my_rank + 1) % n_ranks, before = (my_rank + n_ranks - 1) % n_ranks;
+    OK(ncclGroupStart());
+    OK(ncclSend(source, count, ncclInt, next, comm, 0));
+    OK(ncclRecv(dest, count, ncclInt, before, comm, 0));
+    OK(ncclGroupEnd());
+}
+
+static void signal_next()
+{
+    const int next = (my_rank + 1) % n_ranks, before = (my_rank + n_ranks - 1) % n_ranks;
+    ncclWaitSignalDesc_t from = {};
+    from.peer = before;
+    from.opCnt = 1;
+    OK(ncclPutSignal(source + count, count, ncclInt, next, win, 0, 0, 0, 0, comm, 0));
+    OK(ncclWaitSignal(1, &from, comm, 0));
+}
+
+/* On the default stream. Roots are such that all ranks or the first one wait for the last. */
+static void call(uint64_t round)
+{
+    const char *w = wait_kind;
+    const int last = n_ranks - 1;
+    for (int k = 0; k < N_KINDS; k++)
+        if (is(w, kinds[k]))
+            gshmem_launch(wait_kernel, dim3(1), dim3(32), 0, 0, dev, a2a, win, k, round);
+    if (is(w, "allreduce"))
+        OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+    else if (is(w, "reducescatter"))
+        OK(ncclReduceScatter(source, dest, count, ncclInt, ncclSum, comm, 0));
+    else if (is(w, "allgather"))
+        OK(ncclAllGather(source, dest, count, ncclInt, comm, 0));
+    else if (is(w, "reduce"))
+        OK(ncclReduce(source, dest, count, ncclInt, ncclSum, 0, comm, 0));
+    else if (is(w, "broadcast"))
+        OK(ncclBroadcast(source, dest, count, ncclInt, last, comm, 0));
+    else if (is(w, "alltoall"))
+        OK(ncclAlltoAll(source, dest, count, ncclInt, comm, 0));
+    else if (is(w, "gather"))
+        OK(ncclGather(source, dest, count, ncclInt, 0, comm, 0));
+    else if (is(w, "scatter"))
+        OK(ncclScatter(source, dest, count, ncclInt, last, comm, 0));
+    else if (is(w, "sendrecv"))
+        exchange();
+    else if (is(w, "putsignal"))
+        signal_next();
+}
+
+/* ---- the troubles ---- */
+
+static void die_in_calls()
+{
+    for (uint64_t round = 1;; round++) {
+        call(round);
+        if (my_rank == n_ranks - 1 && (round == 2 || is(wait_kind, "counter"))) {
+            words->since = now();
+            raise(SIGKILL); /* the call is under way */
+        }
+        CUDA_OK(cudaStreamSynchronize(0));
     }
-    if (strcmp(wait_kind, "allreduce") == 0)
-        OK(ncclAllReduce(p, p, 1, ncclInt, ncclSum, comm, 0));
-    else if (strcmp(wait_kind, "recv") == 0)
-        OK(ncclRecv(p, 1, ncclInt, r->n - 1, comm, 0));
-    else
-        gshmem_launch(wait_kernel, dim3(1), dim3(32), 0, 0, dev, kind);
+}
+
+/* One that does not come alone waits for the others' end. */
+static bool stays_away()
+{
+    return my_rank == n_ranks - 1 && !is(wait_kind, "counter");
+}
+
+static void check_aborted()
+{
+    int n = 0;
+    ncclResult_t error = ncclSuccess;
+    CHECK_EQ(ncclAllReduce(source, dest, 1, ncclInt, ncclSum, comm, 0), ncclInvalidArgument);
+    CHECK_EQ(ncclCommCount(comm, &n), ncclInvalidArgument);
+    CHECK_EQ(ncclCommGetAsyncError(comm, &error), ncclInvalidArgument);
+    CHECK_EQ(ncclCommAbort(comm), ncclInvalidArgument);
+}
+
+/* Communicators by new ids are none of the old one's business. */
+static void check_new_one()
+{
+    ncclComm_t own = NULL;
+    ncclUniqueId id;
+    OK(ncclGetUniqueId(&id));
+    OK(ncclCommInitRank(&own, 1, id, 0));
+    OK(ncclAllReduce(source, source, 1, ncclInt, ncclSum, own, 0));
     CUDA_OK(cudaStreamSynchronize(0));
-    return 0; /* trouble.py finds this wrong */
+    OK(ncclCommDestroy(own));
+}
+
+static void abort_in_wait()
+{
+    ncclComm_t part = NULL;
+    int rank = -1;
+    OK(ncclCommSplit(comm, 0, my_rank, &part, NULL));
+    if (!stays_away()) {
+        call(1);
+        std::thread other([] {
+            usleep(100000);
+            OK(ncclCommAbort(comm));
+        });
+        CUDA_OK(cudaStreamSynchronize(0));
+        other.join();
+        check_aborted();
+        /* one of the same id has been given up with it */
+        ncclResult_t error = ncclSuccess;
+        OK(ncclCommUserRank(part, &rank));
+        CHECK_EQ(rank, my_rank);
+        OK(ncclCommGetAsyncError(part, &error));
+        CHECK_EQ(error, ncclInvalidUsage);
+        CHECK_EQ(ncclAllReduce(source, dest, 1, ncclInt, ncclSum, part, 0), ncclInvalidUsage);
+        OK(ncclCommDestroy(part));
+        check_new_one();
+    } else {
+        await_count(&words->n_given_up, n_ranks - 1);
+        OK(ncclCommAbort(comm));
+    }
+    __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
+    await_count(&words->n_given_up, n_ranks);
+    words->since = now();
+}
+
+/* Rank 0 alone gives up and is done; the others wait for it. */
+static void abort_alone()
+{
+    call(1);
+    CUDA_OK(cudaStreamSynchronize(0));
+    if (my_rank > 0) {
+        call(2);
+        CUDA_OK(cudaStreamSynchronize(0));
+        OK(ncclCommDestroy(comm));
+    }
+    usleep(100000);
+    OK(ncclCommAbort(comm));
+    words->since = now();
+}
+
+/* The others go on without the last one, which then takes part in the end of the old one. */
+static void go_on_without(bool by_shrink)
+{
+    ncclComm_t fewer = NULL;
+    int last = n_ranks - 1, sum = 0;
+    if (my_rank < last) {
+        call(1);
+        usleep(50000);
+        if (!by_shrink)
+            OK(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+        OK(ncclCommShrink(comm, &last, 1, &fewer, NULL,
+                          by_shrink ? NCCL_SHRINK_ABORT : NCCL_SHRINK_DEFAULT));
+        CUDA_OK(cudaStreamSynchronize(0));
+        CHECK_EQ(ncclAllReduce(source, dest, 1, ncclInt, ncclSum, comm, 0), ncclInvalidUsage);
+        for (int i = 0; i < 3; i++) {
+            int one = my_rank + 1;
+            CUDA_OK(cudaMemcpy(source, &one, sizeof one, cudaMemcpyHostToDevice));
+            OK(ncclAllReduce(source, dest, 1, ncclInt, ncclSum, fewer, 0));
+            CUDA_OK(cudaStreamSynchronize(0));
+            CUDA_OK(cudaMemcpy(&sum, dest, sizeof sum, cudaMemcpyDeviceToHost));
+            CHECK_EQ(sum, last * (last + 1) / 2);
+        }
+        OK(ncclCommDestroy(fewer));
+        __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
+    } else {
+        await_count(&words->n_given_up, last);
+        OK(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+        CHECK_EQ(ncclCommRevoke(comm, 4), ncclInvalidArgument);
+    }
+    ncclResult_t error = ncclInternalError;
+    OK(ncclCommGetAsyncError(comm, &error));
+    CHECK_EQ(error, ncclSuccess);
+    OK(ncclCommFinalize(comm));
+    OK(ncclCommDestroy(comm));
+    words->since = now();
+}
+
+/* A split to which the last rank does not come, without blocking. */
+static void abort_making()
+{
+    ncclComm_t part = NULL;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclResult_t error = ncclSuccess;
+    config.blocking = 0;
+    if (!stays_away()) {
+        CHECK_EQ(ncclCommSplit(comm, 0, my_rank, &part, &config), ncclInProgress);
+        usleep(100000);
+        OK(ncclCommGetAsyncError(part, &error));
+        CHECK_EQ(error, ncclInProgress);
+        OK(ncclCommAbort(part));
+        CHECK_EQ(ncclCommGetAsyncError(part, &error), ncclInvalidArgument);
+        OK(ncclCommAbort(comm));
+        check_new_one();
+    } else {
+        await_count(&words->n_given_up, n_ranks - 1);
+        OK(ncclCommAbort(comm));
+    }
+    __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
+    await_count(&words->n_given_up, n_ranks);
+    words->since = now();
+}
+
+static void wait_in_vain()
+{
+    if (stays_away())
+        pause(); /* until the others' job ends this process, too */
+    call(1);
+    CUDA_OK(cudaStreamSynchronize(0));
+    pause(); /* the last rank is in another LSA team */
+}
+
+static int run_rank()
+{
+    test_choose_gpu(my_rank);
+    make_comm();
+    if (is(how, "dead"))
+        die_in_calls();
+    else if (is(how, "abort"))
+        abort_in_wait();
+    else if (is(how, "lone"))
+        abort_alone();
+    else if (is(how, "revoke") || is(how, "shrink"))
+        go_on_without(is(how, "shrink"));
+    else if (is(how, "making"))
+        abort_making();
+    else
+        wait_in_vain();
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
+    if (argc != 5)
         return 2;
-    wait_kind = argv[1];
-    how = argv[2];
-    return test_ranks(1, argv, run_rank);
+    n_ranks = atoi(argv[1]);
+    wait_kind = argv[2];
+    how = argv[3];
+    count = (size_t)atol(argv[4]);
+    words = (shared_words *)mmap(NULL, sizeof *words, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrier_t *ready = (pthread_barrier_t *)mmap(
+        NULL, sizeof *ready, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrierattr_t attr;
+    pthread_barrierattr_init(&attr);
+    pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(ready, &attr, (unsigned)n_ranks);
+    std::vector<pid_t> pids;
+    for (my_rank = 0; my_rank < n_ranks; my_rank++) {
+        pids.push_back(fork());
+        if (pids[my_rank] == 0) {
+            if (my_rank == 0)
+                OK(ncclGetUniqueId(&words->id));
+            pthread_barrier_wait(ready);
+            exit(run_rank() | test_result());
+        }
+    }
+    words->since = now();
+    for (int i = 0; i < n_ranks; i++) {
+        int status = 0;
+        waitpid(pids[i], &status, 0);
+        if (WIFEXITED(status))
+            printf("rank %d: status %d\n", i, WEXITSTATUS(status));
+        else
+            printf("rank %d: signal %d\n", i, WTERMSIG(status));
+    }
+    printf("after %.3f s\n", now() - words->since);
+    return 0;
 }

@@ -111,6 +111,7 @@ typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarRes
 
 #define NCCL_SHRINK_DEFAULT 0x00
 #define NCCL_SHRINK_ABORT   0x01
+#define NCCL_REVOKE_DEFAULT 0x00
 
 /* A window's buffers are used at the same offset on all ranks in each collective: the collective
  * then works on them directly. */
@@ -162,8 +163,9 @@ ncclResult_t ncclGetVersion(int *version);
 const char *ncclGetErrorString(ncclResult_t result);
 /* The calling thread's latest failure, "" when there was none; comm may be NULL. */
 const char *ncclGetLastError(ncclComm_t comm);
-/* ncclInProgress while a call of a non-blocking communicator is under way, then what came of it. A
- * rank that dies ends the job. */
+/* ncclInProgress, or what came of a call that did not block; ncclInvalidUsage after ncclCommAbort
+ * of another communicator of the same id. Otherwise ncclSuccess: calls complete or fail before they
+ * return, and a rank that dies ends the job. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -187,8 +189,9 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist);
  * keys, then of their ranks; NCCL_SPLIT_NOCOLOR: in none, and *newcomm is NULL. */
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
                            ncclConfig_t *config);
-/* Collective over the ranks that stay, which keep their order; no call of comm is under way.
- * shrinkFlags: NCCL_SHRINK_DEFAULT. */
+/* Collective over the ranks that stay, which keep their order. shrinkFlags: NCCL_SHRINK_DEFAULT: no
+ * call of comm is under way; NCCL_SHRINK_ABORT: comm is revoked first. The ranks that are left out
+ * must live, but need not come: a rank that dies ends the job. */
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
 /* A communicator of comm's ranks, which keep their numbers, and of new ones with the numbers after
@@ -202,9 +205,20 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 /* Collective; finalizes first, if that was not done. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
-/* Not collective: gives this rank's side back, waiting for nobody. The job cannot go on: when this
- * process ends, gshmem ends it. */
+/* Not collective, and waits for nobody; by any thread, also while calls of comm are in progress or
+ * block another thread. Gives up this rank's part in comm and in all communicators that share its
+ * id (those split from it, or it from them; where the program had started gshmem, all): their work
+ * under way ends, kernels of the program that wait in this library's device calls included, so
+ * that streams drain; what was to be written is not. Afterwards those others are good for Abort and
+ * Destroy, which waits for nobody then, alone. The process may go on, make communicators by new
+ * ids, and exit as it likes; other processes whose ranks have not aborted end when it does, with a
+ * line that names the PE. */
 ncclResult_t ncclCommAbort(ncclComm_t comm);
+/* Not collective: gives up this rank's work of comm that is under way, as ncclCommAbort does, and
+ * waits until its streams have drained. Kernels of other communicators of the same id that wait
+ * meanwhile are given up, too, and no other thread may be in a call of one. comm is then good for
+ * Shrink, Finalize, Destroy, Abort and questions alone; these are for ranks that have all revoked
+ * it. revokeFlags: NCCL_REVOKE_DEFAULT. */
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
 
 ncclResult_t ncclCommCount(const ncclComm_t comm, int *count);

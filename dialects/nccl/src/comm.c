@@ -16,6 +16,8 @@
 
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ncclComm *live;
+/* Aborted ones. Kernels and threads may be at work on them still, so they are kept. */
+static struct ncclComm *aborted;
 
 static void remember(struct ncclComm *comm)
 {
@@ -25,15 +27,27 @@ static void remember(struct ncclComm *comm)
     pthread_mutex_unlock(&live_lock);
 }
 
-static void forget(struct ncclComm *comm)
+/* Whether it lived. */
+static bool forget(struct ncclComm *comm)
 {
     pthread_mutex_lock(&live_lock);
-    for (struct ncclComm **p = &live; *p != NULL; p = &(*p)->next) {
-        if (*p == comm) {
-            *p = comm->next;
-            break;
-        }
+    struct ncclComm **p = &live;
+    while (*p != NULL && *p != comm) {
+        p = &(*p)->next;
     }
+    bool was_live = *p != NULL;
+    if (was_live) {
+        *p = comm->next;
+    }
+    pthread_mutex_unlock(&live_lock);
+    return was_live;
+}
+
+static void keep(struct ncclComm *comm)
+{
+    pthread_mutex_lock(&live_lock);
+    comm->next = aborted;
+    aborted = comm;
     pthread_mutex_unlock(&live_lock);
 }
 
@@ -46,6 +60,21 @@ static bool is_live(const struct ncclComm *comm)
     }
     pthread_mutex_unlock(&live_lock);
     return c != NULL;
+}
+
+/* The lock is tried only: the thread that ends the job may hold it. */
+static void explain(void *pe, const void *address, int peer, char *text, size_t bytes)
+{
+    if (pthread_mutex_trylock(&live_lock) != 0) {
+        return;
+    }
+    for (const struct ncclComm *c = live; c != NULL; c = c->next) {
+        if (__atomic_load_n(&c->result, __ATOMIC_ACQUIRE) != ncclInProgress && c->job != NULL &&
+            c->job->pe == pe && gsh_nccl_explain(c, address, peer, text, bytes)) {
+            break;
+        }
+    }
+    pthread_mutex_unlock(&live_lock);
 }
 
 /* Lives, at least. */
@@ -84,6 +113,9 @@ static ncclResult_t need_ready(const char *call, const struct ncclComm *comm)
 ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm)
 {
     ncclResult_t r = need_ready(call, comm);
+    if (r == ncclSuccess && gsh_nccl_job_is_given_up(comm->job)) {
+        return gsh_nccl_given_up(call);
+    }
     return r == ncclSuccess && comm->is_revoked
                ? gsh_nccl_fail(ncclInvalidUsage, "%s: the communicator has been revoked", call)
                : r;
@@ -184,10 +216,10 @@ void gsh_nccl_leave_stream(struct ncclComm *comm)
 
 /* ---- making ---- */
 
-/* Takes back what it has, half-made or not; the PE is entered. Collective, but when is_abort. */
-static void take_apart(struct ncclComm *comm, bool is_abort)
+/* Takes back what it has, half-made or not; the PE is entered. Collective. */
+static void take_apart(struct ncclComm *comm)
 {
-    gsh_nccl_windows_free(comm, is_abort);
+    gsh_nccl_windows_free(comm);
     gsh_nccl_devcomms_free(comm);
     if (comm->trail.event != NULL) {
         gsh_nccl_stream_ops()->end(&comm->trail);
@@ -197,10 +229,10 @@ static void take_apart(struct ncclComm *comm, bool is_abort)
     }
     if (comm->team == GSHMEM_TEAM_WORLD) {
         comm->job->has_world = false;
-    } else if (!is_abort && comm->team != GSHMEM_TEAM_INVALID) {
+    } else if (comm->team != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->team);
     }
-    if (!is_abort && comm->meet != GSHMEM_TEAM_INVALID) {
+    if (comm->meet != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->meet);
     }
     free(comm->transfers);
@@ -230,6 +262,7 @@ static bool is_world(const struct ncclComm *comm)
 static ncclResult_t fill(const char *call, struct ncclComm *comm)
 {
     struct gsh_nccl_job *job = comm->job;
+    gshmemx_layer_explain_by(explain);
     int error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->meet);
     if (error == 0 && job->is_ours && !job->has_world && is_world(comm)) {
         job->has_world = true;
@@ -254,13 +287,21 @@ static ncclResult_t make(const struct gsh_nccl_call *c, struct gsh_nccl_job *job
         free(pe_of);
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
-    comm->job = job;
     comm->rank = rank;
     comm->n_ranks = n_ranks;
     comm->pe_of = pe_of;
+    /* either this or ncclCommAbort, which looks the other way round, sees what the other has done
+     */
+    __atomic_store_n(&comm->job, job, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&comm->is_aborted, __ATOMIC_SEQ_CST)) {
+        gsh_nccl_job_give_up(job);
+    }
     ncclResult_t r = fill(c->name, comm);
+    if (gsh_nccl_job_is_given_up(job)) {
+        return gsh_nccl_given_up(c->name); /* what there is of it is kept */
+    }
     if (r != ncclSuccess) {
-        take_apart(comm, false);
+        take_apart(comm);
         comm->job = NULL;
     }
     if (c->shell != NULL) {
@@ -630,6 +671,14 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
     return gsh_nccl_submit(&c);
 }
 
+/* What streams have of it is given up, and nothing more can be asked of it. */
+static void revoke(struct ncclComm *comm)
+{
+    comm->is_revoked = true;
+    gsh_nccl_job_interrupt(comm->job);
+    comm->trail.has_stream = 0;
+}
+
 /* c->out: of each rank whether it is left out. */
 static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
 {
@@ -668,11 +717,12 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
         return gsh_nccl_fail(ncclInvalidArgument, "%s: %d ranks of %d to leave out: not valid",
                              call, excludeRanksCount, comm->n_ranks);
     }
-    if (shrinkFlags != NCCL_SHRINK_DEFAULT) {
-        return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: flags 0x%x: a job that has lost a rank ends; nothing is there to "
-                             "shrink it to",
-                             call, (unsigned)shrinkFlags);
+    if ((shrinkFlags & ~NCCL_SHRINK_ABORT) != 0) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: flags 0x%x: not valid", call,
+                             (unsigned)shrinkFlags);
+    }
+    if (gsh_nccl_job_is_given_up(comm->job)) {
+        return gsh_nccl_given_up(call);
     }
     bool *is_out = calloc((size_t)comm->n_ranks, sizeof(*is_out));
     if (is_out == NULL) {
@@ -687,6 +737,9 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
                                  call, rank);
         }
         is_out[rank] = true;
+    }
+    if ((shrinkFlags & NCCL_SHRINK_ABORT) != 0) {
+        revoke(comm);
     }
     struct gsh_nccl_call c = {.name = call,
                               .run = run_shrink,
@@ -731,6 +784,9 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     if (r != ncclSuccess) {
         return r;
     }
+    if (gsh_nccl_job_is_given_up(comm->job)) {
+        return gsh_nccl_given_up(call);
+    }
     settle(comm);
     if (comm->crew != NULL) {
         comm->is_finalized = true; /* the others' turns come later; the end waits for all */
@@ -750,7 +806,7 @@ static void end(struct ncclComm *comm)
     if (!comm->is_finalized || crew != NULL) {
         (void)gshmem_barrier(comm->meet);
     }
-    take_apart(comm, false);
+    take_apart(comm);
     gsh_nccl_leave(&turn);
     discard(comm);
     gsh_nccl_job_put(job);
@@ -811,6 +867,31 @@ static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
     return ncclSuccess;
 }
 
+/* By any thread, whatever others do with the communicator. */
+static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
+{
+    if (!forget(comm)) {
+        return need_live(call, comm);
+    }
+    bool is_in_progress = __atomic_load_n(&comm->result, __ATOMIC_ACQUIRE) == ncclInProgress;
+    if (comm->crew != NULL) { /* the others of it wait for this one no longer */
+        (void)crew_let_go(comm->crew);
+        crew_done(comm->crew);
+    }
+    __atomic_store_n(&comm->is_aborted, true, __ATOMIC_SEQ_CST);
+    struct gsh_nccl_job *job = __atomic_load_n(&comm->job, __ATOMIC_SEQ_CST);
+    if (job == NULL && !is_in_progress) {
+        discard(comm);
+        return ncclSuccess;
+    }
+    keep(comm);
+    if (job != NULL) {
+        gsh_nccl_job_give_up(job);
+    }
+    gsh_nccl_worker_give_up(comm->worker);
+    return ncclSuccess;
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
     static const char call[] = "ncclCommDestroy";
@@ -828,10 +909,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     if (r != ncclSuccess) {
         return r;
     }
-    if (comm->job == NULL) { /* it was never made */
-        forget(comm);
-        discard(comm);
-        return ncclSuccess;
+    if (comm->job == NULL || gsh_nccl_job_is_given_up(comm->job)) { /* it was never made, or */
+        return abort_comm(call, comm);
     }
     settle(comm);
     if (comm->job->worker != NULL) {
@@ -844,29 +923,30 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
 
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
-    ncclResult_t r = need_live("ncclCommAbort", comm);
-    if (r != ncclSuccess) {
-        return r;
-    }
-    forget(comm);
-    if (comm->crew != NULL && crew_let_go(comm->crew)) {
-        comm->crew = NULL; /* what remains of it waits for nobody */
-    }
-    if (comm->job != NULL && __atomic_load_n(&comm->result, __ATOMIC_ACQUIRE) != ncclInProgress) {
-        struct gshmemx_layer_turn turn;
-        gsh_nccl_enter(comm->job, &turn);
-        /* The job keeps the count of it, so that nobody waits for the others in its end. */
-        take_apart(comm, true);
-        gsh_nccl_leave(&turn);
-        discard(comm);
-    }
-    return ncclSuccess;
+    static const char call[] = "ncclCommAbort";
+    ncclResult_t r = need_live(call, comm);
+    return r == ncclSuccess ? abort_comm(call, comm) : r;
 }
 
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
 {
-    (void)comm;
-    return gsh_nccl_fail(ncclInvalidUsage, "ncclCommRevoke (flags %d): not supported", revokeFlags);
+    static const char call[] = "ncclCommRevoke";
+    ncclResult_t r = need_ready(call, comm);
+    if (r == ncclSuccess && revokeFlags != NCCL_REVOKE_DEFAULT) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: flags 0x%x: not valid", call,
+                          (unsigned)revokeFlags);
+    }
+    if (r == ncclSuccess && gsh_nccl_is_awaited(comm)) {
+        r = gsh_nccl_fail(ncclInvalidUsage, "%s: an open group has calls of the communicator",
+                          call);
+    }
+    if (r == ncclSuccess && gsh_nccl_job_is_given_up(comm->job)) {
+        r = gsh_nccl_given_up(call);
+    }
+    if (r == ncclSuccess) {
+        revoke(comm);
+    }
+    return r;
 }
 
 /* ---- asking ---- */
@@ -919,6 +999,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
     if (r == ncclSuccess) {
         /* acquire: pairs with the release in gsh_nccl_comm_end_call */
         *asyncError = (ncclResult_t)__atomic_load_n(&comm->result, __ATOMIC_ACQUIRE);
+        const struct gsh_nccl_job *job = __atomic_load_n(&comm->job, __ATOMIC_ACQUIRE);
+        if (*asyncError == ncclSuccess && job != NULL && gsh_nccl_job_is_given_up(job)) {
+            *asyncError = ncclInvalidUsage;
+        }
     }
     return r;
 }

@@ -3,6 +3,7 @@
 #ifndef GSH_NCCL_COMM_H
 #define GSH_NCCL_COMM_H
 
+#include "dialects/nccl/include/nccl_device/types.h"
 #include "dialects/nccl/src/error.h"
 #include "dialects/nccl/src/job.h"
 #include "dialects/nccl/src/kernels.h"
@@ -16,6 +17,13 @@ struct gsh_nccl_window {
     int flags;
     int place;          /* in the job's records */
     bool is_registered; /* for comm's ranks alone, and to be undone */
+};
+
+struct gsh_nccl_devcomm {
+    struct gsh_nccl_devcomm *next;
+    size_t off, bytes; /* in the arena */
+    int place;         /* of its window in the job's records */
+    ncclDevComm made;  /* a copy */
 };
 
 /* An operator made by ncclRedOpCreatePreMulSum. */
@@ -32,8 +40,10 @@ enum { GSH_NCCL_MAX_OPS = 64 };
 struct gsh_nccl_crew;
 
 struct ncclComm {
-    struct ncclComm *next;    /* in the process's list of those that live */
-    struct gsh_nccl_job *job; /* NULL until it is made */
+    struct ncclComm *next;          /* in the process's list of those that live */
+    struct gsh_nccl_job *job;       /* NULL until it is made; atomic until then */
+    struct gsh_nccl_worker *worker; /* that makes it, or NULL */
+    bool is_aborted;                /* while it was being made; atomic */
     struct gsh_nccl_crew *crew;
     bool is_nonblocking;
     int result; /* atomic: ncclInProgress while the worker has work of it, then what came of it */
@@ -78,6 +88,9 @@ struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking);
 void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
 /* Those that were made together, all by workers. No memory: they wait for each other. */
 void gsh_nccl_crew_make(struct ncclComm *const *comms, int n);
+/* words.c: for runtime/layer.h, whether comm has the word; comm lives, and is made. */
+bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer, char *text,
+                      size_t bytes);
 /* Work of comm is about to be given to the stream: what other streams have of it comes first. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
 /* It has been given; where a call gave none, nothing happens. */
@@ -91,7 +104,7 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 
 /* memory.c: those that the program has left. Collective, but when is_abort: then what was
  * registered stays so until gshmem ends. */
-void gsh_nccl_windows_free(struct ncclComm *comm, bool is_abort);
+void gsh_nccl_windows_free(struct ncclComm *comm);
 /* A record for a window at the buffer, and its place among the job's. */
 ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int flags, int *place);

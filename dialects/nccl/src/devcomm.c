@@ -16,12 +16,6 @@ enum {
     UNIT = GSHMEM_NCCL_RESOURCE_UNIT,
 };
 
-struct gsh_nccl_devcomm {
-    struct gsh_nccl_devcomm *next;
-    size_t off, bytes; /* in the arena */
-    int place;         /* of its window in the job's records */
-};
-
 /* ---- what it takes ---- */
 
 static size_t round_up(size_t n, size_t unit)
@@ -252,6 +246,7 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
     }
     d.resourceWindow = &comm->job->windows[entry->place];
     (void)make_plan(comm, q, &d, true);
+    entry->made = d;
     entry->next = comm->devcomms;
     comm->devcomms = entry;
     *(ncclDevComm *)c->out = d;

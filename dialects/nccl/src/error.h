@@ -12,6 +12,9 @@ ncclResult_t gsh_nccl_fail(ncclResult_t result, const char *format, ...)
 /* The same for an error of gshmem, which has printed its line; 0 is success. */
 ncclResult_t gsh_nccl_base(const char *call, int error);
 
+/* Of a call on what ncclCommAbort has given up. */
+ncclResult_t gsh_nccl_given_up(const char *call);
+
 /* The calling thread's latest failure in words; and another thread's, taken over. */
 const char *gsh_nccl_last_text(void);
 void gsh_nccl_set_last_text(const char *text);

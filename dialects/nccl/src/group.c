@@ -157,6 +157,7 @@ static ncclResult_t prepare(struct queued *calls)
             if (c->shell == NULL) {
                 return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
             }
+            c->shell->worker = worker_of(c);
             *c->new_comm = c->shell;
         }
     }

@@ -59,6 +59,7 @@ static struct gsh_nccl_job *find(const void *pe, const ncclUniqueId *id, pthread
     struct gsh_nccl_job *j = jobs;
     while (j != NULL && !(id == NULL ? j->pe == pe
                                      : j->is_ours && pthread_equal(j->maker, maker) &&
+                                           !gsh_nccl_job_is_given_up(j) &&
                                            memcmp(&j->id, id, sizeof(*id)) == 0)) {
         j = j->next;
     }
@@ -85,6 +86,41 @@ void gsh_nccl_enter(const struct gsh_nccl_job *job, struct gshmemx_layer_turn *t
 void gsh_nccl_leave(const struct gshmemx_layer_turn *turn)
 {
     gshmemx_layer_leave(turn);
+}
+
+/* ---- giving up ---- */
+
+bool gsh_nccl_job_is_given_up(const struct gsh_nccl_job *job)
+{
+    return __atomic_load_n(&job->is_given_up, __ATOMIC_SEQ_CST);
+}
+
+static void leave_kernels(const struct gsh_nccl_job *job, bool on)
+{
+    struct gshmemx_layer_turn turn;
+    gsh_nccl_enter(job, &turn);
+    gshmemx_layer_leave_kernels(on);
+    gsh_nccl_leave(&turn);
+}
+
+void gsh_nccl_job_give_up(struct gsh_nccl_job *job)
+{
+    __atomic_store_n(&job->is_given_up, true, __ATOMIC_SEQ_CST);
+    leave_kernels(job, true);
+    gsh_nccl_worker_give_up(job->worker);
+}
+
+void gsh_nccl_job_interrupt(struct gsh_nccl_job *job)
+{
+    struct gshmemx_layer_turn turn;
+    leave_kernels(job, true);
+    gsh_nccl_enter(job, &turn);
+    gshmemx_layer_synchronize();
+    gsh_nccl_leave(&turn);
+    leave_kernels(job, false);
+    if (gsh_nccl_job_is_given_up(job)) { /* meanwhile, by another thread */
+        leave_kernels(job, true);
+    }
 }
 
 /* ---- the desk ---- */
@@ -220,6 +256,9 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
         is_ours = (its != NULL && its->is_ours) || w->n_ranks < n_pes_of(pe);
         job = is_ours ? NULL : its;
     }
+    if (job != NULL && gsh_nccl_job_is_given_up(job)) {
+        return gsh_nccl_given_up(call);
+    }
     int n_pes = job != NULL ? job->n_pes : is_ours ? w->n_ranks : n_pes_of(pe);
     if (w->n_ranks != n_pes) {
         return gsh_nccl_fail(ncclInvalidUsage,
@@ -249,7 +288,7 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
 void gsh_nccl_job_put(struct gsh_nccl_job *job)
 {
     struct gshmemx_layer_turn turn;
-    if (--job->n_comms > 0) {
+    if (--job->n_comms > 0 || gsh_nccl_job_is_given_up(job)) {
         return;
     }
     forget(job);
@@ -270,6 +309,9 @@ ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshme
 {
     gsh_nccl_write(job->one, own, bytes);
     int error = gshmem_fcollectmem(team, job->all, job->one, bytes);
+    if (gsh_nccl_job_is_given_up(job)) { /* it may have been left in its midst */
+        return gsh_nccl_given_up(call);
+    }
     if (error == 0) {
         gsh_nccl_read(all, job->all, bytes * (size_t)gshmem_team_n_pes(team));
     }
@@ -320,6 +362,9 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
     pthread_mutex_unlock(&job->lock);
     gsh_nccl_write(job->map_in, map, sizeof(map));
     int error = gshmem_uint64_and_reduce(team, job->map_out, job->map_in, GSH_NCCL_MAP_WORDS);
+    if (gsh_nccl_job_is_given_up(job)) {
+        return gsh_nccl_given_up(call);
+    }
     if (error != 0) {
         return gsh_nccl_base(call, error);
     }

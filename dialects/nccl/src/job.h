@@ -37,6 +37,7 @@ struct gsh_nccl_job {
     bool has_world;     /* a communicator has GSHMEM_TEAM_WORLD, which nobody else uses where gshmem
                          * is ours, and which has more room for small collectives than other teams */
     int n_comms;
+    bool is_given_up;           /* by ncclCommAbort, for good; atomic */
     pthread_mutex_t lock;       /* of the two maps below; the worker and callers take and give */
     char *desk;                 /* the parts that follow, in this order */
     uint64_t *map_in, *map_out; /* [GSH_NCCL_MAP_WORDS] */
@@ -66,6 +67,13 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
 /* A communicator of the job has gone; after the last one the desk is freed and gshmem, if it is
  * ours, ends. Collective over all PEs then. */
 void gsh_nccl_job_put(struct gsh_nccl_job *job);
+
+/* By any thread: kernels of the job's PE leave their waits from now on, and nobody waits for its
+ * worker. The job stays until the process ends. */
+void gsh_nccl_job_give_up(struct gsh_nccl_job *job);
+bool gsh_nccl_job_is_given_up(const struct gsh_nccl_job *job);
+/* Kernels of the PE that wait leave, and its streams are idle; afterwards kernels wait again. */
+void gsh_nccl_job_interrupt(struct gsh_nccl_job *job);
 
 /* What is between the two is about the job's PE, on its device. */
 struct gshmemx_layer_turn;

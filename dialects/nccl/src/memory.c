@@ -327,11 +327,11 @@ ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUser
     return ncclSuccess;
 }
 
-void gsh_nccl_windows_free(struct ncclComm *comm, bool is_abort)
+void gsh_nccl_windows_free(struct ncclComm *comm)
 {
     while (comm->windows != NULL) {
         struct gsh_nccl_window *w = unlink_window(comm, &comm->windows);
-        if (w->is_registered && !is_abort) {
+        if (w->is_registered) {
             (void)unregister("ncclCommDestroy", comm, w);
         }
         free(w);

@@ -6,24 +6,56 @@
 #include <stdlib.h>
 
 struct gsh_nccl_worker {
+    struct gsh_nccl_worker *next; /* of the process's */
+    int n_undone;                 /* tasks that are not done; under undone_lock, as what follows */
+    bool is_given_up;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* tasks, is_ending, or a task's is_done */
     struct gsh_nccl_task *first, *last;
     bool is_ending;
 };
 
-/* Tasks of the process that are not done. */
+/* The process's workers, and the tasks of theirs that are not done, but for those given up. */
 static pthread_mutex_t undone_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t none_undone = PTHREAD_COND_INITIALIZER;
+static struct gsh_nccl_worker *workers;
 static int n_undone;
 
-static void count(int change)
+/* Under undone_lock. */
+static void count_all(int change)
 {
-    pthread_mutex_lock(&undone_lock);
     n_undone += change;
     if (n_undone == 0) {
         pthread_cond_broadcast(&none_undone);
     }
+}
+
+static void count(struct gsh_nccl_worker *w, int change)
+{
+    pthread_mutex_lock(&undone_lock);
+    w->n_undone += change;
+    if (!w->is_given_up) {
+        count_all(change);
+    }
+    pthread_mutex_unlock(&undone_lock);
+}
+
+static void remember(struct gsh_nccl_worker *w)
+{
+    pthread_mutex_lock(&undone_lock);
+    w->next = workers;
+    workers = w;
+    pthread_mutex_unlock(&undone_lock);
+}
+
+static void forget(const struct gsh_nccl_worker *w)
+{
+    pthread_mutex_lock(&undone_lock);
+    struct gsh_nccl_worker **p = &workers;
+    while (*p != w) {
+        p = &(*p)->next;
+    }
+    *p = w->next;
     pthread_mutex_unlock(&undone_lock);
 }
 
@@ -40,7 +72,7 @@ static void run_first(struct gsh_nccl_worker *w)
         task->is_done = true;
         pthread_cond_broadcast(&w->changed);
     }
-    count(-1);
+    count(w, -1);
 }
 
 static void *worker_main(void *arg)
@@ -55,6 +87,7 @@ static void *worker_main(void *arg)
         }
     }
     pthread_mutex_unlock(&w->lock);
+    forget(w);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     free(w);
@@ -70,7 +103,9 @@ struct gsh_nccl_worker *gsh_nccl_worker_create(void)
     }
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
+    remember(w);
     if (pthread_create(&thread, NULL, worker_main, w) != 0) {
+        forget(w);
         pthread_cond_destroy(&w->changed);
         pthread_mutex_destroy(&w->lock);
         free(w);
@@ -82,7 +117,7 @@ struct gsh_nccl_worker *gsh_nccl_worker_create(void)
 
 void gsh_nccl_worker_post(struct gsh_nccl_worker *w, struct gsh_nccl_task *task)
 {
-    count(1);
+    count(w, 1);
     task->next = NULL;
     task->is_done = false;
     pthread_mutex_lock(&w->lock);
@@ -114,6 +149,18 @@ void gsh_nccl_worker_end(struct gsh_nccl_worker *w)
     w->is_ending = true;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
+}
+
+void gsh_nccl_worker_give_up(const struct gsh_nccl_worker *w)
+{
+    pthread_mutex_lock(&undone_lock);
+    for (struct gsh_nccl_worker *its = workers; its != NULL; its = its->next) {
+        if (its == w && !its->is_given_up) {
+            its->is_given_up = true;
+            count_all(-its->n_undone);
+        }
+    }
+    pthread_mutex_unlock(&undone_lock);
 }
 
 void gsh_nccl_workers_drain(void)

@@ -24,6 +24,9 @@ void gsh_nccl_worker_wait(struct gsh_nccl_worker *w, struct gsh_nccl_task *task)
 /* The worker ends when it has done its tasks; nobody posts or waits any more. By any thread, its
  * own included. */
 void gsh_nccl_worker_end(struct gsh_nccl_worker *w);
+/* Nobody waits at the process's end for what it does or is to do. NULL, or one that has ended, is
+ * ignored. */
+void gsh_nccl_worker_give_up(const struct gsh_nccl_worker *w);
 /* Returns when all workers of the process have nothing to do. */
 void gsh_nccl_workers_drain(void);
 

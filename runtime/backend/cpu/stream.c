@@ -170,7 +170,7 @@ struct wait_closure {
 static void run_wait(void *arg)
 {
     const struct wait_closure *c = arg;
-    gsh_wait_all_checked(c->pe, &c->wait);
+    gsh_wait_all_checked(c->pe, &c->wait, true);
 }
 
 enum gsh_result gsh_cpu_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait,
