@@ -102,8 +102,7 @@ void gsh_nccl_leave_stream(struct ncclComm *comm);
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 
-/* memory.c: those that the program has left. Collective, but when is_abort: then what was
- * registered stays so until gshmem ends. */
+/* memory.c: those that the program has left. Collective. */
 void gsh_nccl_windows_free(struct ncclComm *comm);
 /* A record for a window at the buffer, and its place among the job's. */
 ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
