@@ -9,8 +9,11 @@
 #include "device/cpu/stream.h"
 
 /* Failed polls: this many with a pause, this many more with a yield of the core; then it sleeps for
- * a quarter of the time it has waited, within these limits. */
+ * a quarter of the time it has waited, within these limits. In a job of several nodes each also does
+ * the proxy's work, and takes microseconds: who waits for a PE that has no core to itself is not to
+ * keep it off one for so long. */
 #define PAUSE_ROUNDS 256u
+#define HELP_ROUNDS  8u
 #define YIELD_ROUNDS 2000u
 #define MIN_SLEEP_NS 5000u
 #define MAX_SLEEP_NS 500000u
@@ -45,7 +48,8 @@ GSH_NO_TSAN void gsh_here_yield(struct gsh_cpu_thread *self)
     }
     unsigned round = n_rounds++;
     bool is_helped = help(&device->config, self);
-    if (round < PAUSE_ROUNDS) {
+    unsigned first = device->config.help ? HELP_ROUNDS : PAUSE_ROUNDS;
+    if (round < first) {
         if (!is_helped) {
 #if defined(__x86_64__)
             __builtin_ia32_pause();
@@ -55,10 +59,10 @@ GSH_NO_TSAN void gsh_here_yield(struct gsh_cpu_thread *self)
         }
         return;
     }
-    if (round == PAUSE_ROUNDS) {
+    if (round == first) {
         since_ns = now_ns();
     }
-    uint64_t sleep_ns = round < PAUSE_ROUNDS + YIELD_ROUNDS ? 0 : (now_ns() - since_ns) / 4;
+    uint64_t sleep_ns = round < first + YIELD_ROUNDS ? 0 : (now_ns() - since_ns) / 4;
     if (sleep_ns < MIN_SLEEP_NS) {
         sched_yield();
         return;
