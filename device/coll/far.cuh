@@ -28,9 +28,8 @@ template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void end_far(coll_call<C> k, G g, uint64_t n_steps, bool reads_source)
 {
     const steps s = steps_of(k);
-    g.sync();
     if (reads_source && g.rank() == 0)
-        far_quiet(k.c);
+        far_done(k.c, k.name);
     meet_near(k, g, s.near + 1);
     set_steps(k, g, {s.far + n_steps, s.near + 1});
 }

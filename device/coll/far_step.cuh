@@ -158,7 +158,8 @@ __device__ GSHMEM_OUT_OF_LINE void come_to_leader(coll_call<C> k, G g, uint64_t 
     g.sync();
 }
 
-/* The leader lets them go, with all that it has heard. */
+/* The leader, whose group has synchronised since it heard the last leader, lets them go. set_steps
+ * follows, which synchronises the groups of the others. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void leave_leader(coll_call<C> k, G g, uint64_t step)
 {
@@ -166,14 +167,13 @@ __device__ GSHMEM_OUT_OF_LINE void leave_leader(coll_call<C> k, G g, uint64_t st
     if (t.my_near != 0) {
         if (g.rank() == 0)
             hear_near(k, step, near_member(t, 0));
-        g.sync();
         return;
     }
-    g.sync();
     for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
         tell_near(k, step, near_member(t, i));
 }
 
+/* What the groups did is seen by all near members once set_steps, which follows, is over. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void meet_near(coll_call<C> k, G g, uint64_t step)
 {
@@ -183,7 +183,6 @@ __device__ GSHMEM_OUT_OF_LINE void meet_near(coll_call<C> k, G g, uint64_t step)
         tell_near(k, step, near_member(t, (t.my_near + i) % t.n_near));
     for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
         hear_near(k, step, near_member(t, (t.my_near + i) % t.n_near));
-    g.sync();
 }
 
 /* ---- the work area ---- */
