@@ -29,12 +29,12 @@ OPERATIONS = "reduce,fcollect,alltoall,broadcast"
 SIZES = "8,64,1K,4K,16K,64K,256K,1M,4M"
 TARGET = 1.0  # of Open MPI's time
 # "wire" is the namespaces' interface; Open MPI is told to use no shared memory tricks it would not
-# use by itself: within a node both sides take what they take by default.
+# use by itself, and to yield while it waits, as gshmem does: here the hosts share their cores.
 GSHMEM_ENV = {"GSHMEM_DEVICE": "cpu", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "wire"}
 MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MPI_WORDS = ["--mca", "plm_rsh_agent", f"{lab.AGENT} --shell", "--mca", "btl_tcp_if_include", "wire",
              "--mca", "oob_tcp_if_include", "wire", "--mca", "btl", "self,vader,tcp", "--mca", "pml", "ob1",
-             "--oversubscribe"]
+             "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
 
 
 class Failed(Exception):
@@ -54,7 +54,7 @@ class Sides:
         o = self.options
         with tempfile.NamedTemporaryFile(suffix=".json") as report:
             words = [*words, f"--json={report.name}", f"--operations={o.operations}", f"--sizes={o.sizes}",
-                     "--host"]
+                     "--host", f"--repetitions={o.repetitions}", f"--rounds={o.rounds}"]
             done = subprocess.run(self.net.command(0, *words), env={**os.environ, **env}, timeout=600,
                                   capture_output=True, text=True)
             if done.returncode != 0:
@@ -143,6 +143,8 @@ def main():
     parser.add_argument("--beside", type=pathlib.Path)
     parser.add_argument("--hosts", default="h0:2,h1:2")
     parser.add_argument("--passes", type=int, default=5)
+    parser.add_argument("--repetitions", type=int, default=10, help="samples of a row in a pass")
+    parser.add_argument("--rounds", type=int, default=20, help="calls in a sample")
     parser.add_argument("--sizes", default=SIZES)
     parser.add_argument("--operations", default=OPERATIONS)
     parser.add_argument("--json", type=pathlib.Path)
