@@ -106,6 +106,12 @@ template <class C> __device__ __forceinline__ void far_quiet(const C &c)
     out_of_line<ring_quiet<C>>(c);
 }
 
+/* The sources of all far puts so far may be used again. Some peer is far. */
+template <class C> __device__ __forceinline__ void far_done(const C &c, const char *call)
+{
+    out_of_line<await_done<C>>(c, call);
+}
+
 } // namespace detail
 } // namespace gshmem
 

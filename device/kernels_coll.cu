@@ -42,10 +42,18 @@ template <class Op, class T> struct compute_kernel {
         T *dest = pointer<T>(a.dest);
         const T *source = pointer<const T>(a.source);
         const group_launch g = whole_launch();
-        if (a.coll == GSH_COLL_ADD)
-            detail::add_slots<Op>(the_call(a), g, dest, a.nelems, a.root, (uint64_t)a.dst);
-        else if (a.coll == GSH_COLL_NEAR)
+        if (a.coll == GSH_COLL_ADD_NODE)
+            detail::add_node<Op>(the_call(a), g.block_part(), source, a.nelems);
+        else if (a.coll == GSH_COLL_ADD_BLOCKS)
+            detail::add_blocks<Op>(the_call(a), g, dest, a.nelems, (uint64_t)a.sst,
+                                   (uint64_t)a.dst);
+        else if (a.coll == GSH_COLL_ADD_NEAR)
             detail::add_near<Op>(the_call(a), g, dest, source, a.nelems);
+        else if (a.coll == GSH_COLL_ADD_SLOTS)
+            detail::add_slots<Op>(the_call(a), g, dest, a.nelems, (uint64_t)a.sst, (uint64_t)a.dst);
+        else if (a.coll == GSH_COLL_ADD_PARTS)
+            detail::add_parts<Op>(the_call(a), g, source, a.nelems, (uint64_t)a.dst,
+                                  (uint64_t)a.sst);
         else if (a.coll == GSH_COLL_REDUCE)
             reduce<Op>(default_context(), g, &a.team, dest, source, a.nelems, a.lane, a.call);
         else
@@ -57,13 +65,25 @@ template <class Op, class T> struct compute_kernel {
 struct op_scan {
 };
 template <class T> struct compute_kernel<op_scan, T> {
+    static __device__ __forceinline__ void add_scan(const gsh_kernel_coll_args &a, group_launch g,
+                                                    T *dest, const T *source)
+    {
+        const auto k = the_call(a);
+        if (a.team.is_node_by_node)
+            detail::scan_blocks(k, g, dest, source, a.nelems,
+                                detail::sum_block_bytes(a.nelems * sizeof(T)), a.root != 0);
+        else
+            detail::scan_gathered(k, g, dest, a.nelems, k.me + a.root);
+    }
     static __device__ __forceinline__ void run(const gsh_kernel_coll_args &a)
     {
         T *dest = pointer<T>(a.dest);
         const T *source = pointer<const T>(a.source);
         const group_launch g = whole_launch();
-        if (a.coll == GSH_COLL_ADD)
-            detail::add_slots<op_sum>(the_call(a), g, dest, a.nelems, a.root);
+        if (a.coll == GSH_COLL_ADD_NODE)
+            detail::add_node<op_sum>(the_call(a), g.block_part(), source, a.nelems);
+        else if (a.coll == GSH_COLL_ADD_SCAN)
+            add_scan(a, g, dest, source);
         else if (a.coll == GSH_COLL_INSCAN)
             scan<true>(default_context(), g, &a.team, dest, source, a.nelems, a.lane, a.call);
         else
@@ -72,6 +92,41 @@ template <class T> struct compute_kernel<op_scan, T> {
 };
 
 #else
+
+/* The steps that go to far members, and those that end what the others have begun. */
+template <class C>
+__device__ void run_step(const gsh_kernel_coll_args &a, const detail::coll_call<C> &k,
+                         group_block g)
+{
+    uint8_t *dest = pointer<uint8_t>(a.dest);
+    const uint64_t n = a.nelems, piece = (uint64_t)a.sst;
+    switch (a.coll) {
+    case GSH_COLL_EXCHANGE_BLOCKS:
+        if (n == 0)
+            detail::all_have_come(k, g);
+        else
+            (void)detail::exchange_blocks(k, g, n, false);
+        break;
+    case GSH_COLL_GATHER:
+        (void)detail::gather_far(k, g, pointer<const uint8_t>(a.source), n,
+                                 detail::sum_block_bytes(n));
+        break;
+    case GSH_COLL_FINISH_SCAN:
+        detail::finish_scan(k, g, dest, n);
+        break;
+    case GSH_COLL_SEND_RAILS:
+        detail::send_rails(k, g, dest, n, piece);
+        break;
+    case GSH_COLL_HEAR_RAILS:
+        detail::hear_rails(k, g, dest, n, piece);
+        break;
+    case GSH_COLL_EXCHANGE_PARTS:
+        detail::exchange_parts(k, g, n, piece);
+        break;
+    default:
+        detail::end_far(k, g, (uint64_t)a.dst, piece != 0);
+    }
+}
 
 template <class T> __device__ void run_alltoalls(const gsh_kernel_coll_args &a)
 {
@@ -107,23 +162,15 @@ __global__ void __launch_bounds__(512)
     case GSH_COLL_CHECK:
         detail::check_calls(the_call(a), g, (uint64_t)a.dst, (uint64_t)a.sst);
         break;
-    case GSH_COLL_SCATTER:
+    case GSH_COLL_EXCHANGE_BLOCKS:
+    case GSH_COLL_GATHER:
+    case GSH_COLL_FINISH_SCAN:
+    case GSH_COLL_SEND_RAILS:
+    case GSH_COLL_HEAR_RAILS:
+    case GSH_COLL_EXCHANGE_PARTS:
+    case GSH_COLL_END:
         if (g.block() == 0)
-            detail::scatter_far(the_call(a), g.block_part(), static_cast<const uint8_t *>(source),
-                                a.nelems, (uint64_t)a.dst, (uint64_t)a.sst);
-        break;
-    case GSH_COLL_MEET:
-        if (g.block() == 0)
-            detail::far_barrier(the_call(a), g.block_part());
-        break;
-    case GSH_COLL_RAILS:
-        if (g.block() == 0)
-            detail::rails_far(the_call(a), g.block_part(), static_cast<uint8_t *>(dest), a.nelems,
-                              (uint64_t)a.sst);
-        break;
-    case GSH_COLL_SPREAD:
-        if (g.block() == 0)
-            detail::spread_far(the_call(a), g.block_part(), static_cast<uint8_t *>(dest), a.nelems);
+            run_step(a, the_call(a), g.block_part());
         break;
     default:
         alltoallmem(default_context(), g, &a.team, dest, source, bytes, a.lane, a.call);

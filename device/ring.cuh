@@ -414,6 +414,17 @@ template <class C> __device__ GSHMEM_APART void ring_quiet(const C &c)
         apart<await_quiet<C>>(c);
 }
 
+/* Every request so far is complete in its own sense: the source of a put may be used again. */
+template <class C> __device__ GSHMEM_APART void await_done(const C &c, const char *call)
+{
+    request r = token(c, first_ring(c), GSH_RING_QUIET, call);
+    for (; r.ring < end_ring(c); r.ring++) {
+        const uint64_t end = load_relaxed(&ring_of(c, &r)->gpu_head);
+        if (end != 0)
+            apart<await_word<C>>(c, &proxy_words(ring_of(c, &r))->cpu_done, end, &r);
+    }
+}
+
 /* ---- data and signal ------------------------------------------------------------------------- */
 
 /* In the caller's local memory, like a request. */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 6u
+#define GSH_STATE_VERSION 7u
 
 #ifdef __cplusplus
 #define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
@@ -69,14 +69,30 @@ struct gsh_team_state {
     uint64_t work_off;
     uint32_t work_wide_slot_bytes, work_slot_bytes;
     int32_t near_begin;
-    uint32_t reserved;
+    uint32_t is_node_by_node; /* the members of each node come one after the other in the team */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 136, "gsh_team_state is wire");
 
 #define GSH_SYNC_ROUNDS 31 /* of any number of nodes */
 
 /* In the internal part of the symmetric heap; flag[] has an entry for each member of the largest
- * node. All 0 when the team is made. */
+ * node. All 0 when the team is made.
+ *
+ * A lane ends with GSH_SYNC_WORDS rows of n_pes words, by which the members of a collective over
+ * several nodes tell each other how far they are, mostly together with data (coll/far_step.cuh).
+ * Invariants:
+ * - In row i of this PE's words, word m is written by member m alone: by a far one in its far steps
+ *   s with s mod GSH_SYNC_WORDS = i, as the signal of a put; it becomes s. Near members write row 0
+ *   alone, with the number of a near step. Neither number decreases.
+ * - Members count steps alike, also those that have nothing to do in one. far_steps and near_steps
+ *   are those that are over; only this PE writes them.
+ * - Who finishes a near step knows that all near members have begun it. Who finishes the first far
+ *   step of a call knows that of all members. In the further ones a member tells only members that
+ *   tell it in the same steps, and sends at most two steps (in a broadcast: three) before it has
+ *   heard what they answered; and by the end of a call everyone has heard all that was sent to it.
+ * - So when a word, or half s mod 2 of a work area, is written for step s, its reader is done with
+ *   what was there GSH_SYNC_WORDS, or two, steps before: no barrier is needed, and puts and signals
+ *   may overtake each other on their way. */
 struct gsh_sync_area {
     uint64_t epoch;
     /* Of collectives on this lane (device/coll/): only this PE's kernels write them. */
@@ -86,13 +102,16 @@ struct gsh_sync_area {
     uint64_t own_epoch;    /* those of all calls that have ended */
     uint64_t grid_arrived; /* blocks that wait for each other */
     uint64_t grid_laps;    /* how often all of them have come */
-    uint64_t reserved[9];
+    uint64_t far_steps, near_steps;
+    uint64_t reserved[7];
     uint64_t released;
     uint64_t round[GSH_SYNC_ROUNDS];
     uint64_t flag[1];
 };
 #define GSH_SYNC_AREA_BYTES(n_near) (384u + 8u * (uint64_t)(n_near))
 GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is wire");
+#define GSH_SYNC_WORDS              4u
+#define GSH_SYNC_WORDS_BYTES(n_pes) (8u * GSH_SYNC_WORDS * (uint64_t)(n_pes))
 /* sync_off of the team of all PEs (team 0, members in PE order): always here, so that where every
  * peer is mapped a kernel's barrier_all reads no team from memory before its flags can leave. */
 #define GSH_WORLD_SYNC_OFF 0u
@@ -270,8 +289,9 @@ struct gsh_state {
     /* The most bytes that a member may send in all in a collective whose data carry flags, by the
      * group that calls: thread, warp, block, several blocks. */
     uint32_t flagged_max[4];
-    /* Of collectives with far members (coll/far.cuh): up to far_flat bytes each member deals with
-     * all others; above that nodes do, in pieces of at most far_piece bytes. */
+    /* Of collectives with far members (coll/far.cuh): what is at most far_flat bytes on all nodes
+     * together goes by way of the leaders at once; the rest in pieces of at most far_piece bytes,
+     * from each member to its partners. */
     uint32_t far_flat, far_piece;
     /* Where PEs of one process share a GPU: const uint8_t[GSH_SMS], device-readable, the part of
      * the GPU to which each multiprocessor belongs; else 0. */

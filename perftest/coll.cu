@@ -318,12 +318,14 @@ template <operation op> void measure(bench *b)
     if (!wants(*b, names[op]))
         return;
 #if !HAS_PEER
-    measure_kernels<op>(b);
+    if (!b->o.is_host)
+        measure_kernels<op>(b);
 #endif
     if (!b->o.groups.empty())
         return;
 #if !defined(PERFTEST_MPI)
-    measure_stream<op>(b);
+    if (!b->o.is_host)
+        measure_stream<op>(b);
 #endif
 #if !defined(PERFTEST_NCCL) && !defined(PERFTEST_NVSHMEM)
     measure_host<op>(b);
@@ -354,6 +356,8 @@ int pe_main(int argc, char **argv)
         {names[REDUCE], names[REDUCESCATTER], names[FCOLLECT], names[ALLTOALL], names[BROADCAST]},
         true,
         true,
+        true,
+        false,
         true};
     bench b = {};
     const int status = begin(&b, p, argc, argv, (size_t)2 << 30);

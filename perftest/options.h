@@ -26,6 +26,7 @@ struct program {
     std::vector<std::string> operations;
     bool has_sizes, has_groups, has_blocks;
     bool has_windows = false; /* with sizes: rounds go over several windows of them */
+    bool has_host = false;    /* can do with calls of the host alone */
 };
 
 /* An empty list is the program's own choice. */
@@ -37,6 +38,7 @@ struct options {
     int repetitions = 0; /* samples of a row; 0: the program's choice, as in what follows */
     int rounds = 0;      /* calls in a sample */
     bool is_quick = false;
+    bool is_host = false;
     std::string json;
 };
 
@@ -160,6 +162,8 @@ inline bool read_option(const program &p, const std::string &argument, options *
     const std::string value = has_value ? argument.substr(equals + 1) : "";
     if (name == "--quick" && !has_value)
         return o->is_quick = true;
+    if (name == "--host" && !has_value && p.has_host)
+        return o->is_host = true;
     if (has_value && name == "--sizes" && p.has_sizes)
         return read_sizes(value, &o->sizes);
     if (has_value && name == "--groups" && p.has_groups)
@@ -186,6 +190,8 @@ inline void help(const program &p)
         printf("  --groups=LIST        of thread, warp, block\n");
     if (p.has_blocks)
         printf("  --blocks=1,4,all     how many blocks call at once; all: each multiprocessor\n");
+    if (p.has_host)
+        printf("  --host               calls of the host alone\n");
     printf("  --operations=LIST    of");
     for (size_t i = 0; i < p.operations.size(); i++)
         printf("%s %s", i ? "," : "", p.operations[i].c_str());

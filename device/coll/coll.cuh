@@ -90,18 +90,13 @@ template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void check_calls_far(coll_call<C> k, G g, uint64_t what,
                                                    uint64_t bytes)
 {
-    const work<C> w(k);
-    g.sync(); /* all threads have read the epoch */
-    for (int i = (int)g.rank() + 1; i < k.n; i += (int)g.size()) {
-        uint64_t *words = reinterpret_cast<uint64_t *>(w.slot(k.me));
-        word_to(k, words, what, k.after(i));
-        word_to(k, words + 1, bytes, k.after(i));
-    }
-    far_barrier(k, g);
-    for (int i = (int)g.rank() + 1; i < k.n; i += (int)g.size()) {
-        const uint64_t *words = reinterpret_cast<const uint64_t *>(w.slot(k.after(i)));
-        compare_calls(k, k.after(i), false, what, load_relaxed(words));
-        compare_calls(k, k.after(i), true, bytes, load_relaxed(words + 1));
+    const uint8_t *const half = gather_words_far(k, g, what, bytes);
+    for (int i = (int)g.rank(); i < k.n; i += (int)g.size()) {
+        const int member = members_by_node(*k.team)[i];
+        const uint64_t *words =
+            reinterpret_cast<const uint64_t *>(plus(half, place_after(*k.team, i) * 16));
+        compare_calls(k, member, false, what, load_relaxed(words));
+        compare_calls(k, member, true, bytes, load_relaxed(words + 1));
     }
     g.sync();
 }
@@ -235,7 +230,7 @@ __device__ __forceinline__ int fcollectmem(const C &c, G g, Team team, void *des
             if (is_mapped(k))
                 fcollect_direct(k, g, to, from, bytes);
             else
-                by_far_way(k, g, [&](auto b) { fcollect_far_equal(k, b, to, from, bytes); });
+                by_far_way(k, g, [&](auto b) { fcollect_far(k, b, to, from, bytes); });
         });
 }
 
@@ -256,9 +251,7 @@ __device__ __forceinline__ int collectmem(const C &c, G g, Team team, void *dest
     if (is_mapped(k))
         collect_direct(k, g, to, from, bytes);
     else
-        by_far_way(k, g, [&](auto b) {
-            fcollect_far(k, b, to, from, bytes, exchange_counts_far(k, b, bytes));
-        });
+        by_far_way(k, g, [&](auto b) { collect_far(k, b, to, from, bytes); });
     return GSHMEMX_SUCCESS;
 }
 
@@ -357,7 +350,7 @@ __device__ __forceinline__ int reducescatter(const C &c, G g, Team team, T *dest
         if (is_mapped(k))
             reducescatter_direct<Op>(k, g, to, from, n);
         else
-            by_far_way(k, g, [&](auto b) { add_up_far<Op>(k, b, to, from, n, k.n, true); });
+            by_far_way(k, g, [&](auto b) { reducescatter_far<Op>(k, b, to, from, n); });
     };
     if constexpr (sizeof(*to) <= line_bytes) {
         return run_coll(
@@ -391,9 +384,7 @@ __device__ __forceinline__ int scan(const C &c, G g, Team team, T *dest, const T
         if (is_mapped(k))
             scan_direct<is_inclusive>(k, g, to, from, n);
         else
-            by_far_way(k, g, [&](auto b) {
-                add_up_far<op_sum>(k, b, to, from, n, is_inclusive ? k.me + 1 : k.me, false);
-            });
+            by_far_way(k, g, [&](auto b) { scan_far<is_inclusive>(k, b, to, from, n); });
     };
     if constexpr (sizeof(*to) <= line_bytes) {
         return run_coll(

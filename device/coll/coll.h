@@ -17,14 +17,23 @@ enum gsh_coll {
     GSH_COLL_REDUCESCATTER,
     GSH_COLL_INSCAN,
     GSH_COLL_EXSCAN,
-    /* The steps of collectives that compute over far members, a launch for each (coll/far.cuh). */
-    GSH_COLL_CHECK,   /* checking builds: dst and sst, a signature and bytes, are all members' */
-    GSH_COLL_SCATTER, /* every member's part of a piece into its work area */
-    GSH_COLL_ADD,     /* what the parts are together */
-    GSH_COLL_SPREAD,  /* this PE's part of a result to all others */
-    GSH_COLL_MEET,    /* all members have come */
-    GSH_COLL_NEAR,    /* a reduce of the near members' sources, into this PE's dest */
-    GSH_COLL_RAILS,   /* what has been added up goes on, node by node: piece sst of nelems bytes */
+    /* The steps of collectives that compute over far members, a launch for each, called like the
+     * functions of coll/far.cuh and coll/far_leaders.cuh. */
+    GSH_COLL_CHECK,           /* checking builds: dst and sst, a signature and bytes, are all
+                               * members' */
+    GSH_COLL_ADD_NODE,        /* nelems elements */
+    GSH_COLL_EXCHANGE_BLOCKS, /* of nelems bytes; 0: all members have come */
+    GSH_COLL_ADD_BLOCKS,      /* of sst bytes, from element dst on */
+    GSH_COLL_GATHER,          /* nelems bytes of each */
+    GSH_COLL_ADD_SCAN,        /* root: 1 in an inclusive scan, else 0 */
+    GSH_COLL_FINISH_SCAN,     /* nelems bytes */
+    GSH_COLL_ADD_NEAR,        /* nelems elements */
+    GSH_COLL_SEND_RAILS,      /* piece sst of nelems bytes */
+    GSH_COLL_HEAR_RAILS,      /* the same */
+    GSH_COLL_ADD_SLOTS,       /* of piece sst: the nodes', of dst bytes */
+    GSH_COLL_ADD_PARTS,       /* piece sst, nelems elements of each part of dst elements */
+    GSH_COLL_EXCHANGE_PARTS,  /* piece sst, nelems bytes of each part */
+    GSH_COLL_END,             /* of a call of dst far steps; sst: its source is being read */
     GSH_COLL_COUNT
 };
 
@@ -78,8 +87,6 @@ enum gsh_element {
  * alone, of which the one on node i adds up the i-th share of it. Bytes; all but what ends at the
  * end are multiples of 16. */
 #define GSH_COLL_ALIGN 16u
-/* Up to so many bytes, every member of a reduce gets all that concerns it at once. */
-#define GSH_COLL_FAR_ONE_SHOT 4096u
 
 struct gsh_rails {
     uint64_t bytes, piece_bytes;
@@ -147,16 +154,44 @@ GSH_COLL_INLINE struct gsh_range gsh_rail_share(const struct gsh_rails *r, struc
     return s;
 }
 
+/* ---- scans and reducescatters ------------------------------------------------------------------
+ */
+
+GSH_COLL_INLINE uint64_t gsh_slot_of(uint64_t half_bytes, uint64_t n_slots, uint64_t piece)
+{
+    const uint64_t bytes = half_bytes / n_slots < piece ? half_bytes / n_slots : piece;
+    return bytes / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
+}
+
+/* So many bytes of a scan go at once: what a half holds of each node and, behind it, of the result;
+ * or of each member. */
+GSH_COLL_INLINE uint64_t gsh_scan_piece_bytes(const struct gsh_team_state *t, uint64_t half_bytes,
+                                              uint64_t piece)
+{
+    const int n_slots = !t->is_node_by_node      ? t->n_pes
+                        : t->n_nodes == t->n_pes ? t->n_nodes
+                                                 : t->n_nodes + 1;
+    return gsh_slot_of(half_bytes, (uint64_t)n_slots, piece);
+}
+
+/* And of a part of a reducescatter: a slot for each node, and one for each part that a member adds
+ * up for others, of whom it has one on each node for every n_rails. */
+GSH_COLL_INLINE uint64_t gsh_part_slot_bytes(const struct gsh_team_state *t, uint64_t half_bytes,
+                                             uint64_t piece)
+{
+    const int32_t n_sent = t->n_pes / t->n_rails + t->n_nodes;
+    return gsh_slot_of(half_bytes, (uint64_t)(t->n_nodes + (n_sent < t->n_pes ? n_sent : t->n_pes)),
+                       piece);
+}
+
 /* Any grid, the same on all members of the
  * team. Addresses are symmetric addresses on this PE. */
 struct gsh_kernel_coll_args {
     uint64_t dest, source;
     uint64_t nelems; /* as the public call has it */
-    /* SCATTER: most bytes of a part; bytes from one member's to the next. ADD: the slots' bytes, 0:
-     * one for each member. RAILS: sst is the piece */
     int64_t dst, sst;
     int32_t lane;
-    int32_t root;        /* ADD: the parts of the members, or nodes, before this one */
+    int32_t root;
     uint16_t coll;       /* enum gsh_coll */
     uint16_t elem_bytes; /* of calls that only move */
     uint32_t reserved;

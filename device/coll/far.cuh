@@ -1,113 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives of teams of which not all members are mapped, by one block: puts, near and far ones,
- * between barriers of the team's lane. Few bytes go from each member to each other; reductions
- * gather a piece of every member's source in a work area of each, and add it up there.
+ * Collectives over several nodes, by one block: few bytes go by way of the nodes' leaders
+ * (far_leaders.cuh), many straight from each member to its partners, which are those with its
+ * number on the other nodes, modulo how many there are. What one node gives another crosses once;
+ * it goes in pieces, and the members of a node exchange one piece while another is on its way.
  *
- * Many bytes cross from node to node once. They go in pieces: between two barriers one piece is on
- * its way to other nodes while near members get the one before it. A member's partners on other
- * nodes are those with its number there, modulo how many there are.
- *
- * The work area has two halves; a piece goes into half e mod 2, e being the lane's epoch before the
- * barrier that follows the puts. A member that has passed that barrier knows that all have come to
- * it, and so have read what the barrier before it announced: the other half is free. */
+ * A call of the second kind begins when all members have come. It ends when the near members have
+ * met and the sources may be used again; from far members each has heard all that concerns it. Its
+ * far steps have the numbers behind those that are over; end_far counts them. */
 #ifndef GSHMEM_COLL_FAR_CUH
 #define GSHMEM_COLL_FAR_CUH
 
 #include "device/coll/coll.h"
 #include "device/coll/element.cuh"
-#include "device/coll/move.cuh"
+#include "device/coll/far_leaders.cuh"
+#include "device/coll/far_step.cuh"
 #include "device/coll/reduce.cuh"
-#include "device/coll/team.cuh"
 #include "device/rma.cuh"
+#include "device/sync.cuh"
 
 namespace gshmem
 {
 namespace detail
 {
 
-/* A put to a member, this PE included. Its completion is left to the barrier that follows. */
+/* reads_source: puts of this call may still be reading what the caller may change afterwards. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void put_to(coll_call<C> k, G, uint8_t *dest, const uint8_t *source,
-                                          uint64_t bytes, int member)
+__device__ GSHMEM_OUT_OF_LINE void end_far(coll_call<C> k, G g, uint64_t n_steps, bool reads_source)
 {
-    if (bytes > 0 && !(member == k.me && dest == source))
-        apart<put_general<false, false, may_be_far, G, C>>(k.c, static_cast<void *>(dest),
-                                                           static_cast<const void *>(source),
-                                                           (size_t)bytes, k.pe(member), k.name);
-}
-
-/* The same of a word, by one thread. */
-template <class C>
-__device__ __forceinline__ void word_to(const coll_call<C> &k, uint64_t *dest, uint64_t value,
-                                        int member)
-{
-    apart<p_elsewhere<uint64_t, C>>(k.c, dest, value, k.pe(member), k.name);
-}
-
-template <class C, class G> __device__ GSHMEM_OUT_OF_LINE void far_barrier(coll_call<C> k, G g)
-{
-    sync_team<true>(k.c, g, k.team, k.lane, k.name);
-}
-
-/* ---- nodes ---- */
-
-/* Member i of that node, the leader being 0; and how many it has. */
-__device__ __forceinline__ int node_begin(const gsh_team_state &t, int node)
-{
-    return (reinterpret_cast<const int32_t *>(t.near) - t.near_begin + t.n_pes)[node];
-}
-__device__ __forceinline__ int node_size(const gsh_team_state &t, int node)
-{
-    return node_begin(t, node + 1) - node_begin(t, node);
-}
-__device__ __forceinline__ int member_of(const gsh_team_state &t, int node, int i)
-{
-    return (reinterpret_cast<const int32_t *>(t.near) - t.near_begin)[node_begin(t, node) + i];
-}
-
-/* The node that comes i after this PE's, once around. */
-__device__ __forceinline__ int node_after(const gsh_team_state &t, int i)
-{
-    const int node = t.my_node + i;
-    return node < t.n_nodes ? node : node - t.n_nodes;
-}
-
-__device__ inline bool has_member(const gsh_team_state &t, int node, int member)
-{
-    for (int i = 0; i < node_size(t, node); i++)
-        if (member_of(t, node, i) == member)
-            return true;
-    return false;
-}
-
-/* To this PE's partners: the same place there as here. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void to_partners(coll_call<C> k, G g, uint8_t *dest,
-                                               const uint8_t *source, uint64_t bytes)
-{
-    const gsh_team_state &t = *k.team;
-    GSHMEM_NO_UNROLL
-    for (int i = 1; i < t.n_nodes; i++) {
-        const int node = node_after(t, i);
-        put_to(k, g, dest, source, bytes, member_of(t, node, t.my_near % node_size(t, node)));
-    }
-}
-
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void to_near(coll_call<C> k, G g, uint8_t *dest,
-                                           const uint8_t *source, uint64_t bytes)
-{
-    const gsh_team_state &t = *k.team;
-    GSHMEM_NO_UNROLL
-    for (int i = 1; i < t.n_near; i++)
-        put_to(k, g, dest, source, bytes, member_of(t, t.my_node, (t.my_near + i) % t.n_near));
-}
-
-/* Whether so many bytes go node by node: the same on all members. */
-template <class C>
-__device__ __forceinline__ bool goes_by_node(const coll_call<C> &k, uint64_t bytes)
-{
-    return bytes > state_of(k.c).far_flat;
+    const steps s = steps_of(k);
+    if (reads_source && g.rank() == 0)
+        far_done(k.c, k.name);
+    meet_near(k, g, s.near + 1);
+    set_steps(k, g, {s.far + n_steps, s.near + 1});
 }
 
 /* Piece t of so many bytes, in pieces of far_piece; none where there is no such piece. */
@@ -126,26 +50,81 @@ __device__ __forceinline__ uint64_t n_pieces_of(const coll_call<C> &k, uint64_t 
     return (bytes + state_of(k.c).far_piece - 1) / state_of(k.c).far_piece;
 }
 
-/* ---- moving data ---- */
+/* The half in which piece t of a call waits to be added up. */
+template <class C>
+__device__ __forceinline__ uint8_t *half_of_piece(const coll_call<C> &k, uint64_t t)
+{
+    return half_of(k, steps_of(k).far + 1 + t);
+}
 
-/* begin_of(member) and bytes_of(member): the place of its part in dest. */
-template <class C, class G, class Begin, class Bytes>
-__device__ __forceinline__ void fcollect_by_node(const coll_call<C> &k, G g, uint8_t *dest,
-                                                 uint64_t most, const uint8_t *source,
-                                                 Begin begin_of, Bytes bytes_of)
+/* ---- partners ---- */
+
+/* Of a node with `size` members, those that this PE tells and hears in each step, by number: where
+ * it has a partner with its own number, that one and all others whose partner it is; else its
+ * partner alone. So telling goes both ways, as the words' invariants demand. */
+__device__ __forceinline__ int first_partner(const gsh_team_state &t, int size)
+{
+    return t.my_near % size;
+}
+__device__ __forceinline__ int next_partner(const gsh_team_state &t, int size, int partner)
+{
+    return t.my_near < size ? partner + t.n_near : size;
+}
+
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void hear_partners(coll_call<C> k, G g, uint64_t step)
 {
     const gsh_team_state &t = *k.team;
-    far_barrier(k, g); /* every dest may be written */
-    const uint64_t n_pieces = n_pieces_of(k, most);
+    for (int i = (int)g.rank() + 1; i < t.n_nodes; i += (int)g.size()) {
+        const int node = node_after(t, i), size = node_size(t, node);
+        for (int its = first_partner(t, size); its < size; its = next_partner(t, size, its))
+            hear_far(k, step, member_of(t, node, its));
+    }
+    g.sync();
+}
+
+/* The same bytes to the same place on this PE's partner on each other node. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void tell_partners(coll_call<C> k, G g, uint8_t *dest,
+                                                 const uint8_t *source, uint64_t bytes,
+                                                 uint64_t step)
+{
+    const gsh_team_state &t = *k.team;
+    GSHMEM_NO_UNROLL
+    for (int i = 1; i < t.n_nodes; i++) {
+        const int node = node_after(t, i), size = node_size(t, node), own = first_partner(t, size);
+        GSHMEM_NO_UNROLL
+        for (int its = own; its < size; its = next_partner(t, size, its))
+            tell_far(k, g, dest, source, its == own ? bytes : 0, step, member_of(t, node, its));
+    }
+}
+
+/* ---- fcollect and collect ---- */
+
+/* begin_of(member) and bytes_of(member): the place of its part in dest; the call's other steps, as
+ * many as are given, come on top of the pieces'. */
+template <class C, class G, class Begin, class Bytes>
+__device__ __forceinline__ void
+fcollect_by_node(const coll_call<C> &k, G g, uint8_t *dest, uint64_t n_pieces, uint64_t n_steps,
+                 const uint8_t *source, Begin begin_of, Bytes bytes_of)
+{
+    const gsh_team_state &t = *k.team;
+    const uint64_t first = steps_of(k).far + 1;
     GSHMEM_NO_UNROLL
     for (uint64_t piece = 0; piece <= n_pieces; piece++) {
-        const gsh_range own = piece_of(k, bytes_of(k.me), piece);
-        uint8_t *const to = plus(dest, begin_of(k.me) + own.begin);
-        to_partners(k, g, to, plus(source, own.begin), own.bytes);
-        to_near(k, g, to, plus(source, own.begin), own.bytes);
-        put_to(k, g, to, plus(source, own.begin), own.bytes, k.me);
+        if (piece < n_pieces) {
+            const gsh_range own = piece_of(k, bytes_of(k.me), piece);
+            uint8_t *const to = plus(dest, begin_of(k.me) + own.begin);
+            const uint8_t *const from = plus(source, own.begin);
+            tell_partners(k, g, to, from, own.bytes, first + piece);
+            to_near(k, g, to, from, own.bytes);
+            copy_to(k, g, to, from, own.bytes, k.me);
+        }
+        if (piece == 0)
+            continue;
+        hear_partners(k, g, first + piece - 1);
         GSHMEM_NO_UNROLL
-        for (int i = 1; piece > 0 && i < t.n_nodes; i++) {
+        for (int i = 1; t.n_near > 1 && i < t.n_nodes; i++) {
             const int node = node_after(t, i), n = node_size(t, node);
             GSHMEM_NO_UNROLL
             for (int its = t.my_near; its < n; its += t.n_near) { /* whose partner this PE is */
@@ -155,333 +134,432 @@ __device__ __forceinline__ void fcollect_by_node(const coll_call<C> &k, G g, uin
                 to_near(k, g, there, there, part.bytes);
             }
         }
-        far_barrier(k, g);
     }
+    end_far(k, g, n_steps, true);
 }
 
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void fcollect_far(coll_call<C> k, G g, uint8_t *dest,
-                                                const uint8_t *source, uint64_t bytes,
-                                                uint64_t begin)
+                                                const uint8_t *source, uint64_t bytes)
 {
-    far_barrier(k, g); /* every dest may be written */
-    GSHMEM_NO_UNROLL
-    for (int i = 0; i < k.n; i++)
-        put_to(k, g, plus(dest, begin), source, bytes, k.after(i));
-    far_barrier(k, g);
+    if (goes_by_leaders(k, (uint64_t)k.n * bytes)) {
+        take_blocks(k, g, dest, gather_far(k, g, source, bytes, bytes), bytes, 0, bytes);
+        return;
+    }
+    all_have_come(k, g);
+    const uint64_t n_pieces = n_pieces_of(k, bytes);
+    fcollect_by_node(
+        k, g, dest, n_pieces, n_pieces, source,
+        [=](int member) { return (uint64_t)member * bytes; }, [=](int) { return bytes; });
 }
+
+/* The members' numbers of bytes, each at the beginning of a member's block. */
+struct counts {
+    const gsh_team_state *team;
+    const uint8_t *half;
+    uint64_t block;
+
+    __device__ __forceinline__ uint64_t at_place(int place) const
+    {
+        return load_relaxed(
+            reinterpret_cast<const uint64_t *>(plus(half, place_after(*team, place) * block)));
+    }
+    __device__ inline uint64_t of(int member) const
+    {
+        const int32_t *members = members_by_node(*team);
+        int place = 0;
+        while (members[place] != member)
+            place++;
+        return at_place(place);
+    }
+    __device__ inline uint64_t before(int member) const
+    {
+        const int32_t *members = members_by_node(*team);
+        uint64_t sum = 0;
+        for (int place = 0; place < team->n_pes; place++)
+            sum += members[place] < member ? at_place(place) : 0;
+        return sum;
+    }
+    __device__ inline uint64_t most() const
+    {
+        uint64_t m = 0;
+        for (int place = 0; place < team->n_pes; place++)
+            m = at_place(place) > m ? at_place(place) : m;
+        return m;
+    }
+};
+
+/* First the counts. Where many bytes follow, they are looked at to the end: they are in the half of
+ * one step, so the steps that follow are an even number, and the next call's first goes into the
+ * other half. Where few follow, each block has its count at its beginning. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void collect_far(coll_call<C> k, G g, uint8_t *dest,
+                                               const uint8_t *source, uint64_t bytes)
+{
+    const gsh_team_state &t = *k.team;
+    const counts all = {&t, gather_words_far(k, g, bytes, 0), 16};
+    const uint64_t most = all.most(), block = 16 + sum_block_bytes(most);
+    if (!goes_by_leaders(k, (uint64_t)k.n * block)) {
+        const uint64_t n_pieces = n_pieces_of(k, most);
+        fcollect_by_node(
+            k, g, dest, n_pieces, n_pieces + n_pieces % 2, source,
+            [=](int member) { return all.before(member); },
+            [=](int member) { return all.of(member); });
+        return;
+    }
+    uint8_t *const own = plus(next_half(k), (uint64_t)t.my_near * block);
+    if (g.rank() == 0)
+        store_plain(reinterpret_cast<uint64_t *>(k.at(own, near_member(t, 0))), bytes);
+    copy_to(k, g, plus(own, 16), source, bytes, near_member(t, 0));
+    come_to_leader(k, g, steps_of(k).near + 1);
+    const counts with = {&t, exchange_blocks(k, g, block, true), block};
+    GSHMEM_NO_UNROLL
+    for (int place = 0; place < k.n; place++)
+        copy<direction::get, false, G>(
+            {g.rank(), g.size()}, plus(dest, with.before(members_by_node(t)[place])),
+            plus(with.half, place_after(t, place) * block + 16), with.at_place(place));
+    g.sync();
+}
+
+/* ---- alltoall and alltoalls ---- */
 
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void alltoall_far(coll_call<C> k, G g, uint8_t *dest,
                                                 const uint8_t *source, uint64_t bytes)
 {
-    far_barrier(k, g);
-    GSHMEM_NO_UNROLL
-    for (int i = 0; i < k.n; i++) {
-        const int member = k.after(i);
-        put_to(k, g, plus(dest, (uint64_t)k.me * bytes), plus(source, (uint64_t)member * bytes),
-               bytes, member);
+    const gsh_team_state &t = *k.team;
+    const uint64_t n = (uint64_t)k.n;
+    /* what crosses is then n_near times what it would be at least */
+    if (goes_by_leaders(k, n * n * bytes * 4)) {
+        take_blocks(k, g, dest, gather_far(k, g, source, n * bytes, n * bytes), n * bytes,
+                    (uint64_t)k.me * bytes, bytes);
+        return;
     }
-    far_barrier(k, g);
+    all_have_come(k, g);
+    const uint64_t step = steps_of(k).far + 1;
+    uint8_t *const to = plus(dest, (uint64_t)k.me * bytes);
+    GSHMEM_NO_UNROLL
+    for (int i = 1; i < t.n_nodes; i++) {
+        const int node = node_after(t, i), size = node_size(t, node);
+        GSHMEM_NO_UNROLL
+        for (int j = 0; j < size; j++) { /* not all of this node's members the same at a time */
+            const int member = member_of(t, node, (t.my_near + j) % size);
+            tell_far(k, g, to, plus(source, (uint64_t)member * bytes), bytes, step, member);
+        }
+    }
+    GSHMEM_NO_UNROLL
+    for (int i = 0; i < t.n_near; i++) {
+        const int member = near_member(t, (t.my_near + i) % t.n_near);
+        copy_to(k, g, to, plus(source, (uint64_t)member * bytes), bytes, member);
+    }
+    for (int i = (int)g.rank(); i < k.n - t.n_near; i += (int)g.size()) {
+        const int place = i < t.near_begin ? i : i + t.n_near;
+        hear_far(k, step, members_by_node(t)[place]);
+    }
+    end_far(k, g, 1, true);
 }
 
+/* One request for each member: there is none that brings a signal along. */
 template <class C, class G, class T>
 __device__ GSHMEM_OUT_OF_LINE void alltoalls_far(coll_call<C> k, G g, T *dest, const T *source,
                                                  ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
-    far_barrier(k, g);
+    sync_team<true>(k.c, g, k.team, k.lane, k.name);
     GSHMEM_NO_UNROLL
     for (int i = 0; i < k.n; i++) {
         const int member = k.after(i);
         iput(k.c, g, dest + (ptrdiff_t)(k.me * nelems) * dst,
              source + (ptrdiff_t)(member * nelems) * sst, dst, sst, nelems, k.pe(member), k.name);
     }
-    far_barrier(k, g);
+    sync_team<true>(k.c, g, k.team, k.lane, k.name);
 }
 
-/* The same for equal parts, node by node where that pays. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void fcollect_far_equal(coll_call<C> k, G g, uint8_t *dest,
-                                                      const uint8_t *source, uint64_t bytes)
-{
-    if (goes_by_node(k, bytes))
-        fcollect_by_node(
-            k, g, dest, bytes, source, [=](int member) { return (uint64_t)member * bytes; },
-            [=](int) { return bytes; });
-    else
-        fcollect_far(k, g, dest, source, bytes, (uint64_t)k.me * bytes);
-}
+/* ---- broadcast ---- */
+
+/* How many pieces a node may be behind the one that it gets them from: what they answer goes into
+ * words of as many steps, and of the one before. */
+constexpr uint64_t broadcast_ahead = GSH_SYNC_WORDS - 1;
 
 /* Down a binomial tree of the nodes, in which that of number x, counted from the root's, hears from
- * the one that lacks x's highest bit; a leader, or on its node the root, gives its near members
- * what it has. A node with d bits is d pieces behind the root's. */
+ * the one that lacks x's highest bit. A leader, or on its node the root, gives its near members
+ * what it has, and answers for each piece. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(coll_call<C> k, G g, uint8_t *dest,
+                                                    const uint8_t *from, uint64_t bytes, int root,
+                                                    int root_node)
+{
+    const gsh_team_state &t = *k.team;
+    const int n = t.n_nodes, x = (t.my_node - root_node + n) % n;
+    const uint64_t n_pieces = n_pieces_of(k, bytes), first = steps_of(k).far + 1;
+    int more = 1; /* the least power of two above x: what a child has more */
+    while (more <= x)
+        more *= 2;
+    const int above = x - more / 2;
+    const int parent = above == 0 ? root : member_of(t, (above + root_node) % n, 0);
+    auto child = [&](int further) { return member_of(t, (t.my_node + further) % n, 0); };
+    auto hear_children = [&](uint64_t step) {
+        for (int further = more; g.rank() == 0 && x + further < n; further *= 2)
+            hear_far(k, step, child(further));
+        g.sync();
+    };
+    GSHMEM_NO_UNROLL
+    for (uint64_t piece = 0; piece < n_pieces; piece++) {
+        const gsh_range p = piece_of(k, bytes, piece);
+        if (x != 0) {
+            if (g.rank() == 0)
+                hear_far(k, first + piece, parent);
+            g.sync();
+            tell_far(k, g, dest, dest, 0, first + piece, parent);
+        }
+        if (piece >= broadcast_ahead)
+            hear_children(first + piece - broadcast_ahead);
+        GSHMEM_NO_UNROLL
+        for (int further = more; x + further < n; further *= 2)
+            tell_far(k, g, plus(dest, p.begin), plus(from, p.begin), p.bytes, first + piece,
+                     child(further));
+        to_near(k, g, plus(dest, p.begin), plus(from, p.begin), p.bytes);
+    }
+    GSHMEM_NO_UNROLL
+    for (uint64_t piece = n_pieces < broadcast_ahead ? 0 : n_pieces - broadcast_ahead;
+         piece < n_pieces; piece++)
+        hear_children(first + piece);
+}
+
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void broadcast_far(coll_call<C> k, G g, uint8_t *dest,
                                                  const uint8_t *source, uint64_t bytes, int root)
 {
     const gsh_team_state &t = *k.team;
-    const int n = t.n_nodes;
+    if (goes_by_leaders(k, bytes)) {
+        broadcast_by_leaders(k, g, dest, source, bytes, root);
+        return;
+    }
     int root_node = 0;
-    while (root_node < n - 1 && !has_member(t, root_node, root))
+    while (root_node < t.n_nodes - 1 && !has_member(t, root_node, root))
         root_node++;
-    const int x = (t.my_node - root_node + n) % n;
-    const bool speaks = x == 0 ? k.me == root : t.my_near == 0;
-    uint64_t behind = 0, deepest = 0;
-    int first = 1; /* the least power of two above x: what a child has more */
-    for (int bits = x; bits != 0; bits &= bits - 1)
-        behind++;
-    while (first <= x)
-        first *= 2;
-    for (int reach = 1; reach < n; reach *= 2)
-        deepest++;
-    const uint64_t n_steps = n_pieces_of(k, bytes) + deepest;
-    const uint8_t *from = k.me == root ? source : dest;
-    far_barrier(k, g); /* every dest may be written */
-    GSHMEM_NO_UNROLL
-    for (uint64_t step = 0; step < n_steps; step++) {
-        const gsh_range p =
-            speaks && step >= behind ? piece_of(k, bytes, step - behind) : gsh_range{0, 0};
-        GSHMEM_NO_UNROLL
-        for (int further = first; x + further < n; further *= 2)
-            put_to(k, g, plus(dest, p.begin), plus(from, p.begin), p.bytes,
-                   member_of(t, (t.my_node + further) % n, 0));
-        to_near(k, g, plus(dest, p.begin), plus(from, p.begin), p.bytes);
-        far_barrier(k, g);
-    }
+    all_have_come(k, g);
+    if (t.my_node == root_node ? k.me == root : t.my_near == 0)
+        broadcast_pieces(k, g, dest, k.me == root ? source : dest, bytes, root, root_node);
     if (k.me == root)
-        put_to(k, g, dest, source, bytes, root);
-    g.sync();
+        copy_to(k, g, dest, source, bytes, root);
+    end_far(k, g, n_pieces_of(k, bytes), false);
 }
 
-/* ---- by way of the work area -------------------------------------------------------------------
- */
+/* ---- reduce ---- */
 
-/* Bytes of a slot of the call's lane, of which each half has one for each member. */
-template <class C> __device__ __forceinline__ uint64_t work_slot_bytes(const coll_call<C> &k)
-{
-    return k.lane == 0 ? k.team->work_wide_slot_bytes : k.team->work_slot_bytes;
-}
-
-/* This PE's half for the coming barrier, or for the one that was n_ago barriers ago; a slot for
- * each member, or of as many bytes as are given. */
-template <class C> struct work {
-    uint8_t *half;
-    uint64_t slot_bytes;
-
-    __device__ __forceinline__ explicit work(const coll_call<C> &k, uint64_t n_ago = 0,
-                                             uint64_t bytes = 0)
-    {
-        const gsh_team_state &t = *k.team;
-        const uint64_t n = (uint64_t)k.n, half_bytes = work_slot_bytes(k) * n;
-        slot_bytes = bytes != 0 ? bytes : work_slot_bytes(k);
-        half =
-            reinterpret_cast<uint8_t *>(state_of(k.c).base) + t.work_off +
-            (k.lane == 0
-                 ? 0
-                 : 2 * n * (t.work_wide_slot_bytes + (uint64_t)(k.lane - 1) * t.work_slot_bytes)) +
-            ((load_plain(&k.area()->epoch) - n_ago) & 1) * half_bytes;
-    }
-    __device__ __forceinline__ uint8_t *slot(int i) const
-    {
-        return plus(half, (uint64_t)i * slot_bytes);
-    }
-};
-
-/* Where this PE's part begins, when every member has told its bytes. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE uint64_t exchange_counts_far(coll_call<C> k, G g, uint64_t bytes)
-{
-    const work<C> w(k);
-    uint64_t before = 0;
-    g.sync();
-    GSHMEM_NO_UNROLL
-    for (int i = (int)g.rank(); i < k.n; i += (int)g.size()) {
-        word_to(k, reinterpret_cast<uint64_t *>(w.slot(k.me)), bytes, k.after(i));
-    }
-    far_barrier(k, g);
-    GSHMEM_NO_UNROLL
-    for (int m = 0; m < k.me; m++)
-        before += load_relaxed(reinterpret_cast<const uint64_t *>(w.slot(m)));
-    return before;
-}
-
-/* Part m of n bytes, of which each but the last has `each`. */
-__device__ __forceinline__ uint64_t part_bytes(uint64_t n, uint64_t each, int m)
-{
-    const uint64_t begin = each * (uint64_t)m;
-    return begin >= n ? 0 : n - begin < each ? n - begin : each;
-}
-
-/* Member m gets, in this PE's slot there, part m of what this PE has: n bytes in parts of `each`,
- * or, where each is 0, all n bytes from source + m * apart. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void scatter_far(coll_call<C> k, G g, const uint8_t *source,
-                                               uint64_t n, uint64_t each, uint64_t apart)
-{
-    uint8_t *const slot = work<C>(k).slot(k.me);
-    g.sync(); /* all threads have read the epoch */
-    GSHMEM_NO_UNROLL
-    for (int i = 0; i < k.n; i++) {
-        const int member = k.after(i);
-        put_to(k, g, slot, plus(source, (uint64_t)member * apart),
-               each == 0 ? n : part_bytes(n, each, member), member);
-    }
-    far_barrier(k, g);
-}
-
-/* This PE's part to the same place on all others. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void spread_far(coll_call<C> k, G g, uint8_t *part, uint64_t bytes)
-{
-    GSHMEM_NO_UNROLL
-    for (int i = 1; i < k.n; i++)
-        put_to(k, g, part, part, bytes, k.after(i));
-    far_barrier(k, g);
-}
-
-/* dest[i], for n elements, from the slots [0, end), after scatter_far or rails_far. */
+/* dest[i], for n elements of piece t, from the nodes' slots, of so many bytes. */
 template <class Op, class T, class C, class G>
-__device__ __forceinline__ void add_slots(const coll_call<C> &k, G g, T *dest, uint64_t n, int end,
-                                          uint64_t slot_bytes = 0)
+__device__ __forceinline__ void add_slots(const coll_call<C> &k, G g, T *dest, uint64_t n,
+                                          uint64_t t, uint64_t slot_bytes)
 {
-    typedef accumulator<T> A;
-    typedef tail_word<T> V;
-    const work<C> w(k, 1, slot_bytes);
-    GSHMEM_NO_UNROLL
-    for (uint64_t e = g.rank(); e < n; e += g.size()) {
-        auto element = [&](int m) {
-            return A::open(bit_cast<T>(load_fresh(reinterpret_cast<const V *>(w.slot(m)) + e)));
-        };
-        typename A::type sum = {};
-        if (end > 0)
-            sum = element(0);
-        GSHMEM_NO_UNROLL
-        for (int m = 1; m < end; m++)
-            sum = Op::of(sum, element(m));
-        store_element(reinterpret_cast<V *>(dest) + e, bit_cast<V>(A::close(sum)));
-    }
+    const uint8_t *const half = half_of_piece(k, t);
+    add_up_at<Op>(
+        k, g, dest, reinterpret_cast<uint64_t>(half), n, 0, k.team->n_nodes, false,
+        [=](int i) { return reinterpret_cast<const T *>(plus(half, (uint64_t)i * slot_bytes)); });
+    join_blocks(k.c, g, k.area(), k.name);
 }
-
-/* dest[i], for nelems elements, is the reduction over the members [0, end) of what each has at
- * source + i, or, for a reducescatter, one part further for each member. */
-template <class Op, class T, class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void add_up_far(coll_call<C> k, G g, T *dest, const T *source,
-                                              uint64_t nelems, int end, bool is_scattered)
-{
-    const uint64_t most = work_slot_bytes(k) / sizeof(T);
-    const uint64_t apart = is_scattered ? nelems * sizeof(T) : 0;
-    GSHMEM_NO_UNROLL
-    for (uint64_t done = 0; done < nelems; done += most) {
-        const uint64_t n = nelems - done < most ? nelems - done : most;
-        scatter_far(k, g, reinterpret_cast<const uint8_t *>(source + done), n * sizeof(T), 0,
-                    apart);
-        add_slots<Op>(k, g, dest + done, n, end);
-        g.sync();
-    }
-}
-
-/* ---- reduces ---- */
 
 template <class C>
 __device__ __forceinline__ gsh_rails rails_of(const coll_call<C> &k, uint64_t bytes)
 {
     return gsh_rails_of(bytes, (uint32_t)k.team->n_rails, (uint32_t)k.team->n_nodes,
-                        work_slot_bytes(k) * (uint64_t)k.n, state_of(k.c).far_piece);
+                        half_bytes_of(k), state_of(k.c).far_piece);
 }
 
-/* Piece t, which the near members have added up in dest, goes to the partners' slots, a share to
- * each; of the piece before it what this PE has added up goes to the partners' dest; the one before
- * that, which is complete here, to the near members. A barrier. */
+/* Piece t has two steps: its shares go to those who add them up, and what they are together comes
+ * back, beside the shares of the piece after it. */
+__device__ __forceinline__ uint64_t rail_step(steps s, uint64_t t, bool is_back)
+{
+    return s.far + 1 + 2 * t + (is_back ? 1 : 0);
+}
+__device__ __forceinline__ uint64_t n_rail_steps(const gsh_rails &r)
+{
+    return 2 * (r.n_pieces + 1);
+}
+
+/* To the other nodes: the shares of this rail's segment of piece t, into their slots for this node,
+ * and this node's share, added up, of the piece before. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void rails_far(coll_call<C> k, G g, uint8_t *dest, uint64_t bytes,
-                                             uint64_t t)
+__device__ GSHMEM_OUT_OF_LINE void send_rails(coll_call<C> k, G g, uint8_t *dest, uint64_t bytes,
+                                              uint64_t t)
 {
     const gsh_team_state &team = *k.team;
     const gsh_rails r = rails_of(k, bytes);
+    const steps s = steps_of(k);
     const uint32_t rail = (uint32_t)team.my_near;
+    if (rail >= r.n_rails)
+        return;
     const gsh_range segment = gsh_rail_segment(&r, t, rail);
-    uint8_t *const slot = work<C>(k, 0, r.slot_bytes).slot(team.my_node);
-    g.sync(); /* all threads have read the epoch */
-    if (t > 0) {
-        const gsh_range own =
-            gsh_rail_share(&r, gsh_rail_segment(&r, t - 1, rail), (uint32_t)team.my_node);
-        to_partners(k, g, plus(dest, own.begin), plus(dest, own.begin), own.bytes);
-    }
+    uint8_t *const slot = plus(half_of_piece(k, t), (uint64_t)team.my_node * r.slot_bytes);
+    const gsh_range own =
+        t == 0 ? gsh_range{0, 0}
+               : gsh_rail_share(&r, gsh_rail_segment(&r, t - 1, rail), (uint32_t)team.my_node);
+    g.sync();
     GSHMEM_NO_UNROLL
-    for (int i = 0; segment.bytes > 0 && i < team.n_nodes; i++) {
-        const int node = node_after(team, i);
+    for (int i = 1; i < team.n_nodes; i++) {
+        const int node = node_after(team, i), member = member_of(team, node, team.my_near);
+        if (t > 0 && t <= r.n_pieces)
+            tell_far(k, g, plus(dest, own.begin), plus(dest, own.begin), own.bytes,
+                     rail_step(s, t - 1, true), member);
         const gsh_range share = gsh_rail_share(&r, segment, (uint32_t)node);
-        put_to(k, g, slot, plus(dest, share.begin), share.bytes,
-               member_of(team, node, team.my_near));
+        if (t < r.n_pieces)
+            tell_far(k, g, slot, plus(dest, share.begin), share.bytes, rail_step(s, t, false),
+                     member);
     }
+    if (t < r.n_pieces) {
+        const gsh_range share = gsh_rail_share(&r, segment, (uint32_t)team.my_node);
+        copy_to(k, g, slot, plus(dest, share.begin), share.bytes, k.me);
+    }
+}
+
+/* What was sent at the same time has come; meanwhile the near members get what came before it. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void hear_rails(coll_call<C> k, G g, uint8_t *dest, uint64_t bytes,
+                                              uint64_t t)
+{
+    const gsh_team_state &team = *k.team;
+    const gsh_rails r = rails_of(k, bytes);
+    const steps s = steps_of(k);
+    const uint32_t rail = (uint32_t)team.my_near;
+    if (rail >= r.n_rails)
+        return;
     if (t > 1) {
         const gsh_range whole = gsh_rail_segment(&r, t - 2, rail);
         to_near(k, g, plus(dest, whole.begin), plus(dest, whole.begin), whole.bytes);
     }
-    far_barrier(k, g);
-}
-
-/* dest[i], for n elements, is the reduction of the near members' source[i], in the order of the
- * team. */
-template <class Op, class T, class C, class G>
-__device__ __forceinline__ void add_near(const coll_call<C> &k, G g, T *dest, const T *source,
-                                         uint64_t n)
-{
-    const gsh_team_state &t = *k.team;
-    add_up_all<Op>(k, g, dest, source, n, 0, t.n_near, false,
-                   [&t](int i) { return reinterpret_cast<const int32_t *>(t.near)[i]; });
+    for (int i = (int)g.rank() + 1; i < team.n_nodes; i += (int)g.size()) {
+        const int member = member_of(team, node_after(team, i), team.my_near);
+        if (t < r.n_pieces)
+            hear_far(k, rail_step(s, t, false), member);
+        if (t > 0 && t <= r.n_pieces)
+            hear_far(k, rail_step(s, t - 1, true), member);
+    }
+    g.sync();
 }
 
 template <class Op, class T, class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void reduce_by_node(coll_call<C> k, G g, T *dest, const T *source,
                                                   uint64_t nelems)
 {
-    const gsh_rails r = rails_of(k, nelems * sizeof(T));
+    const uint64_t bytes = nelems * sizeof(T);
+    const gsh_rails r = rails_of(k, bytes);
     const uint32_t rail = (uint32_t)k.team->my_near;
-    far_barrier(k, g); /* every source may be read */
-    GSHMEM_NO_UNROLL
-    for (uint64_t t = 0; t < r.n_pieces + 2; t++) {
+    auto add_segment = [&](uint64_t t) {
         const gsh_range segment = gsh_rail_segment(&r, t, rail);
-        if (t > 0) {
-            const gsh_range own =
-                gsh_rail_share(&r, gsh_rail_segment(&r, t - 1, rail), (uint32_t)k.team->my_node);
-            add_slots<Op>(k, g, plus(dest, own.begin), own.bytes / sizeof(T), (int)r.n_nodes,
-                          r.slot_bytes);
-        }
         add_near<Op>(k, g, plus(dest, segment.begin), plus(source, segment.begin),
                      segment.bytes / sizeof(T));
-        g.sync();
-        rails_far(k, g, reinterpret_cast<uint8_t *>(dest), nelems * sizeof(T), t);
+    };
+    all_have_come(k, g);
+    add_segment(0);
+    GSHMEM_NO_UNROLL
+    for (uint64_t t = 0; t < r.n_pieces + 2; t++) {
+        send_rails(k, g, reinterpret_cast<uint8_t *>(dest), bytes, t);
+        add_segment(t + 1);
+        hear_rails(k, g, reinterpret_cast<uint8_t *>(dest), bytes, t);
+        const gsh_range own =
+            gsh_rail_share(&r, gsh_rail_segment(&r, t, rail), (uint32_t)k.team->my_node);
+        add_slots<Op>(k, g, plus(dest, own.begin), own.bytes / sizeof(T), t, r.slot_bytes);
     }
+    end_far(k, g, n_rail_steps(r), true);
 }
 
-/* What does not fit into one slot of few bytes: each member adds up a part of each piece, and gives
- * it to all others. */
 template <class Op, class T, class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void reduce_far(coll_call<C> k, G g, T *dest, const T *source,
                                               uint64_t nelems)
 {
-    const uint64_t slot = work_slot_bytes(k) / sizeof(T), most = slot * (uint64_t)k.n;
-    if (goes_by_node(k, nelems * sizeof(T))) {
+    const uint64_t block = sum_block_bytes(nelems * sizeof(T));
+    if (!goes_by_leaders(k, (uint64_t)k.team->n_nodes * block)) {
         reduce_by_node<Op>(k, g, dest, source, nelems);
         return;
     }
-    if (nelems <= slot && nelems * sizeof(T) <= GSH_COLL_FAR_ONE_SHOT) {
-        add_up_far<Op>(k, g, dest, source, nelems, k.n, false);
+    add_node<Op>(k, g, source, nelems);
+    (void)exchange_blocks(k, g, block, false);
+    add_blocks<Op>(k, g, dest, nelems, block, 0);
+}
+
+/* ---- reducescatter ---- */
+
+/* Each member's part of a piece is added up on every node, by the member whose number there is that
+ * member's, modulo how many there are, and goes to it: into its slot for that node. Behind these
+ * slots a half has those in which such sums wait to be sent. */
+template <class C> __device__ __forceinline__ uint64_t part_slot_bytes(const coll_call<C> &k)
+{
+    return gsh_part_slot_bytes(k.team, half_bytes_of(k), state_of(k.c).far_piece);
+}
+
+/* body(member, the slot of its sum) for each part that this PE adds up: first its own, in its own
+ * slot for its node. */
+template <class C, class Body>
+__device__ __forceinline__ void for_parts(const coll_call<C> &k, uint64_t piece,
+                                          uint64_t slot_bytes, Body body)
+{
+    const gsh_team_state &t = *k.team;
+    uint8_t *const half = half_of_piece(k, piece);
+    body(k.me, plus(half, (uint64_t)t.my_node * slot_bytes));
+    uint64_t slot = (uint64_t)t.n_nodes;
+    GSHMEM_NO_UNROLL
+    for (int i = 1; i < t.n_nodes; i++) {
+        const int node = node_after(t, i), size = node_size(t, node);
+        GSHMEM_NO_UNROLL
+        for (int its = t.my_near; its < size; its += t.n_near)
+            body(member_of(t, node, its), plus(half, slot++ * slot_bytes));
+    }
+}
+
+/* Piece t: n elements at `source`, which is `part` elements from one member's to the next's. */
+template <class Op, class T, class C, class G>
+__device__ __forceinline__ void add_parts(const coll_call<C> &k, G g, const T *source, uint64_t n,
+                                          uint64_t part, uint64_t t)
+{
+    for_parts(k, t, part_slot_bytes(k), [&](int member, uint8_t *slot) {
+        add_near<Op>(k, g, reinterpret_cast<T *>(slot), source + (uint64_t)member * part, n);
+    });
+    join_blocks(k.c, g, k.area(), k.name);
+}
+
+/* Sends them, and hears that this PE's slots are filled. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void exchange_parts(coll_call<C> k, G g, uint64_t bytes, uint64_t t)
+{
+    const gsh_team_state &team = *k.team;
+    const uint64_t slot_bytes = part_slot_bytes(k), step = steps_of(k).far + 1 + t;
+    uint8_t *const to = plus(half_of_piece(k, t), (uint64_t)team.my_node * slot_bytes);
+    for_parts(k, t, slot_bytes, [&](int member, uint8_t *slot) {
+        if (member != k.me)
+            tell_far(k, g, to, slot, bytes, step, member);
+    });
+    GSHMEM_NO_UNROLL
+    for (int i = 1; i < team.n_nodes; i++) { /* where nobody's part is added up here */
+        const int node = node_after(team, i), size = node_size(team, node);
+        if (team.my_near >= size)
+            tell_far(k, g, to, to, 0, step, member_of(team, node, team.my_near % size));
+    }
+    hear_partners(k, g, step);
+}
+
+template <class Op, class T, class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void reducescatter_far(coll_call<C> k, G g, T *dest, const T *source,
+                                                     uint64_t nelems)
+{
+    const gsh_team_state &team = *k.team;
+    const uint64_t block = sum_block_bytes((uint64_t)k.n * nelems * sizeof(T));
+    if (goes_by_leaders(k, (uint64_t)team.n_nodes * block)) {
+        add_node<Op>(k, g, source, (uint64_t)k.n * nelems);
+        (void)exchange_blocks(k, g, block, false);
+        add_blocks<Op>(k, g, dest, nelems, block, (uint64_t)k.me * nelems);
         return;
     }
+    const uint64_t most = part_slot_bytes(k) / sizeof(T);
+    const uint64_t n_pieces = (nelems + most - 1) / most;
+    all_have_come(k, g);
     GSHMEM_NO_UNROLL
-    for (uint64_t done = 0; done < nelems; done += most) {
-        const uint64_t n = nelems - done < most ? nelems - done : most;
-        const uint64_t each = (n + (uint64_t)k.n - 1) / (uint64_t)k.n;
-        const uint64_t own = part_bytes(n, each, k.me);
-        T *const mine = dest + done + each * (uint64_t)k.me;
-        scatter_far(k, g, reinterpret_cast<const uint8_t *>(source + done), n * sizeof(T),
-                    each * sizeof(T), each * sizeof(T));
-        add_slots<Op>(k, g, mine, own, k.n);
-        g.sync();
-        spread_far(k, g, reinterpret_cast<uint8_t *>(mine), own * sizeof(T));
+    for (uint64_t t = 0; t < n_pieces; t++) {
+        const uint64_t done = t * most, n = nelems - done < most ? nelems - done : most;
+        add_parts<Op>(k, g, source + done, n, nelems, t);
+        exchange_parts(k, g, n * sizeof(T), t);
+        add_slots<Op>(k, g, dest + done, n, t, part_slot_bytes(k));
     }
+    end_far(k, g, n_pieces, false);
 }
 
 } // namespace detail

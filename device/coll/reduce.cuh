@@ -60,26 +60,19 @@ __device__ inline void scan_flagged(const flagged<C> &f, G g, T *dest, const T *
 /* ---- direct ------------------------------------------------------------------------------------
  */
 
-struct every_member {
-    __device__ __forceinline__ int operator()(int i) const { return i; }
-};
-
-/* Units of dest, on all members or this PE alone, from those of source on the members who(from) to
- * who(from_end - 1), by all threads of the group. source and dest may be the same. One V at a time,
- * n_ahead of them on their way. */
-template <class Op, class T, class V, int n_ahead, class C, class G, class Who>
-__device__ __forceinline__ void add_up(const coll_call<C> &k, G g, T *dest, const T *source,
-                                       uint64_t n_units, int from, int from_end, bool to_all,
-                                       Who who)
+/* Units of dest, on all members or this PE alone, from those at(from) to at(from_end - 1), by all
+ * threads of the group. dest may be one of these. One V at a time, n_ahead of them on their way. */
+template <class Op, class T, class V, int n_ahead, class C, class G, class At>
+__device__ __forceinline__ void add_up(const coll_call<C> &k, G g, T *dest, uint64_t n_units,
+                                       int from, int from_end, bool to_all, At at)
 {
-    const V *in = reinterpret_cast<const V *>(source);
     V *out = reinterpret_cast<V *>(dest);
     GSHMEM_NO_UNROLL
     for (uint64_t u = g.rank(); u < n_units; u += (uint64_t)g.size() * n_ahead) {
         sum_of<T, V> sum[n_ahead];
         V v[n_ahead];
         auto load_from = [&](int m) {
-            const V *its = k.at(in, who(m));
+            const V *its = reinterpret_cast<const V *>(at(m));
             GSHMEM_UNROLL
             for (int a = 0; a < n_ahead; a++)
                 if (u + (uint64_t)a * g.size() < n_units)
@@ -101,35 +94,35 @@ __device__ __forceinline__ void add_up(const coll_call<C> &k, G g, T *dest, cons
         }
         GSHMEM_UNROLL
         for (int a = 0; a < n_ahead; a++) {
-            const uint64_t at = u + (uint64_t)a * g.size();
-            if (at >= n_units)
+            const uint64_t unit = u + (uint64_t)a * g.size();
+            if (unit >= n_units)
                 continue;
             const V result = sum[a].close();
             if (!to_all) {
-                store_element(out + at, result);
+                store_element(out + unit, result);
                 continue;
             }
             GSHMEM_NO_UNROLL
             for (int i = 0; i < k.n; i++)
-                store_out(k.at(out, k.after(i)) + at, result);
+                store_out(k.at(out, k.after(i)) + unit, result);
         }
     }
 }
 
 /* The same on the CPU device: some at a time, in loops of a fixed length, which compilers turn into
  * vector instructions. */
-template <class Op, class T, class C, class G, class Who>
-__device__ inline void add_up_pieces(const coll_call<C> &k, G g, T *dest, const T *source,
-                                     uint64_t nelems, int from, int from_end, bool to_all, Who who)
+template <class Op, class T, class C, class G, class At>
+__device__ inline void add_up_pieces(const coll_call<C> &k, G g, T *dest, uint64_t nelems, int from,
+                                     int from_end, bool to_all, At at)
 {
     typedef accumulator<T> A;
     constexpr uint64_t n = 1024 / sizeof(T);
     typename A::type sum[n] = {};
     T piece[n];
-    for (uint64_t at = g.rank() * n; at < nelems; at += g.size() * n) {
-        const uint64_t count = nelems - at < n ? nelems - at : n;
+    for (uint64_t first = g.rank() * n; first < nelems; first += g.size() * n) {
+        const uint64_t count = nelems - first < n ? nelems - first : n;
         for (int m = from; m < from_end; m++) {
-            const T *its = k.at(source, who(m)) + at;
+            const T *its = at(m) + first;
             if (count < n) {
                 memcpy(piece, its, count * sizeof(T));
                 its = piece;
@@ -144,27 +137,35 @@ __device__ inline void add_up_pieces(const coll_call<C> &k, G g, T *dest, const 
         for (uint64_t i = 0; i < n; i++)
             piece[i] = A::close(sum[i]);
         for (int i = 0; i < (to_all ? k.n : 1); i++)
-            memcpy(k.at(dest, to_all ? k.after(i) : k.me) + at, piece, count * sizeof(T));
+            memcpy(k.at(dest, to_all ? k.after(i) : k.me) + first, piece, count * sizeof(T));
     }
 }
 
-/* The same for nelems elements, by vectors where both sides are aligned to them. */
-template <class Op, class T, class C, class G, class Who = every_member>
-__device__ inline void add_up_all(const coll_call<C> &k, G g, T *dest, const T *source,
-                                  uint64_t nelems, int from, int from_end, bool to_all,
-                                  Who who = every_member())
+/* The same for nelems elements, by vectors where all sides are aligned to them; places: of dest and
+ * of what at() gives, bits of which any may be set. */
+template <class Op, class T, class C, class G, class At>
+__device__ inline void add_up_at(const coll_call<C> &k, G g, T *dest, uint64_t places,
+                                 uint64_t nelems, int from, int from_end, bool to_all, At at)
 {
     if constexpr (is_cpu_device) {
-        add_up_pieces<Op>(k, g, dest, source, nelems, from, from_end, to_all, who);
+        add_up_pieces<Op>(k, g, dest, nelems, from, from_end, to_all, at);
         return;
     }
     constexpr uint64_t per_vector = sizeof(vec16) / sizeof(T);
-    const bool is_aligned =
-        ((reinterpret_cast<uint64_t>(dest) | reinterpret_cast<uint64_t>(source)) & 15) == 0;
+    const bool is_aligned = ((reinterpret_cast<uint64_t>(dest) | places) & 15) == 0;
     const uint64_t n_vectors = is_aligned ? nelems / per_vector : 0, done = n_vectors * per_vector;
-    add_up<Op, T, vec16, 2>(k, g, dest, source, n_vectors, from, from_end, to_all, who);
-    add_up<Op, T, tail_word<T>, 1>(k, g, dest + done, source + done, nelems - done, from, from_end,
-                                   to_all, who);
+    add_up<Op, T, vec16, 2>(k, g, dest, n_vectors, from, from_end, to_all, at);
+    add_up<Op, T, tail_word<T>, 1>(k, g, dest + done, nelems - done, from, from_end, to_all,
+                                   [=](int m) { return at(m) + done; });
+}
+
+/* The same from the source of the members [from, from_end). */
+template <class Op, class T, class C, class G>
+__device__ __forceinline__ void add_up_all(const coll_call<C> &k, G g, T *dest, const T *source,
+                                           uint64_t nelems, int from, int from_end, bool to_all)
+{
+    add_up_at<Op>(k, g, dest, reinterpret_cast<uint64_t>(source), nelems, from, from_end, to_all,
+                  [&k, source](int m) { return k.at(source, m); });
 }
 
 /* Member m's part of nelems elements: whole vectors, except in the last. */

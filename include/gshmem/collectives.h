@@ -18,9 +18,10 @@
  * That says nothing about other members' calls or other puts; use a barrier for those. The calls
  * return 0, or an error on all members if the team or root does not exist.
  *
- * Results have the same bits on every PE and in every run with the same team. half and bfloat16 are
- * summed in float and rounded once; a long reduce over several nodes rounds once more for each
- * node. */
+ * Results have the same bits on every PE and in every run with the same team, whatever the size.
+ * Elements are combined in the order of the members; in a team on several nodes first within each
+ * node, then node by node (scans: where the members of each node come one after the other). half
+ * and bfloat16 are added up in float and rounded once, on several nodes once more for each node. */
 #ifndef GSHMEM_COLLECTIVES_H
 #define GSHMEM_COLLECTIVES_H
 

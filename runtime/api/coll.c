@@ -185,103 +185,192 @@ static void check_calls(struct coll *c, const struct gsh_coll_compute *m, uint64
     }
 }
 
-/* Each member gets all that concerns it, and adds it up: n_apart is the distance, in elements, of
- * what is for one member from what is for the next. */
-static void add_up_far(struct coll *c, const struct gsh_coll_compute *m,
-                       enum gsh_coll_kernel kernel, uint64_t n_apart, int n_parts)
+/* A call over far members: each step is a launch, as the functions of coll/far.cuh and
+ * coll/far_leaders.cuh call the same steps. Those that go to far members are part 0's. */
+struct far_call {
+    struct coll *c;
+    const struct gsh_coll_compute *m;
+    const struct gsh_team_state *team;
+    enum gsh_coll_kernel kernel;
+    uint64_t width, bytes; /* of an element; of nelems of them */
+    uint64_t half_bytes, piece_bytes;
+};
+
+static void far_step(const struct far_call *f, enum gsh_coll coll, struct gsh_kernel_coll_args args)
 {
-    uint64_t width = element_bytes(m->element), most = c->team->layout.work_wide_slot_bytes / width;
-    for (uint64_t done = 0; done < m->nelems; done += most) {
-        uint64_t n = m->nelems - done < most ? m->nelems - done : most;
-        struct gsh_kernel_coll_args scatter = {
-            .source = address(m->source) + done * width,
-            .nelems = n * width,
-            .sst = (int64_t)(n_apart * width),
-            .coll = GSH_COLL_SCATTER,
-        };
+    args.coll = (uint16_t)coll;
+    step(f->c, GSH_COLL_KERNEL_move, &args, 0);
+}
+
+/* One that computes with nelems elements, not all of which need be dest's; by a block, where the
+ * members of a node wait for each other in it. */
+static void far_add(const struct far_call *f, enum gsh_coll coll, uint64_t bytes,
+                    struct gsh_kernel_coll_args args)
+{
+    args.coll = (uint16_t)coll;
+    if (args.nelems > 0) {
+        step(f->c, f->kernel, &args, coll == GSH_COLL_ADD_NODE ? 0 : bytes);
+    }
+}
+
+static void all_have_come(const struct far_call *f)
+{
+    far_step(f, GSH_COLL_EXCHANGE_BLOCKS, (struct gsh_kernel_coll_args){.nelems = 0});
+}
+
+static void end_far(const struct far_call *f, uint64_t n_steps, bool reads_source)
+{
+    far_step(f, GSH_COLL_END,
+             (struct gsh_kernel_coll_args){.dst = (int64_t)n_steps, .sst = reads_source});
+}
+
+static uint64_t block_bytes(uint64_t bytes)
+{
+    return gsh_align_up(bytes, GSH_COLL_ALIGN);
+}
+
+static bool goes_by_leaders(const struct far_call *f, uint64_t bytes)
+{
+    return bytes <= f->half_bytes && bytes <= f->c->pe->state.far_flat;
+}
+
+/* What the near members have from `source` on, and then all nodes. */
+static void exchange_sums(const struct far_call *f, uint64_t source, uint64_t nelems)
+{
+    struct gsh_kernel_coll_args add = {.source = source, .nelems = nelems};
+    struct gsh_kernel_coll_args exchange = {.nelems = block_bytes(nelems * f->width)};
+    far_add(f, GSH_COLL_ADD_NODE, 0, add);
+    far_step(f, GSH_COLL_EXCHANGE_BLOCKS, exchange);
+}
+
+/* A reduce or reducescatter of few bytes: n_all elements of each member, of which this PE's begin
+ * with `first`. */
+static void reduce_by_leaders(const struct far_call *f, uint64_t n_all, uint64_t first)
+{
+    struct gsh_kernel_coll_args add = {
+        .dest = address(f->m->dest),
+        .nelems = f->m->nelems,
+        .dst = (int64_t)first,
+        .sst = (int64_t)block_bytes(n_all * f->width),
+    };
+    exchange_sums(f, address(f->m->source), n_all);
+    far_add(f, GSH_COLL_ADD_BLOCKS, f->bytes, add);
+}
+
+static void scan_far(const struct far_call *f)
+{
+    uint64_t most = gsh_scan_piece_bytes(f->team, f->half_bytes, f->piece_bytes) / f->width;
+    for (uint64_t done = 0; done < f->m->nelems; done += most) {
+        uint64_t n = gsh_min_u64(most, f->m->nelems - done);
+        uint64_t source = address(f->m->source) + done * f->width;
         struct gsh_kernel_coll_args add = {
-            .dest = address(m->dest) + done * width,
+            .dest = address(f->m->dest) + done * f->width,
+            .source = source,
             .nelems = n,
-            .root = n_parts,
-            .coll = GSH_COLL_ADD,
+            .root = f->m->coll == GSH_COLL_INSCAN,
         };
-        step(c, GSH_COLL_KERNEL_move, &scatter, n * width);
-        step(c, kernel, &add, n * width);
-    }
-}
-
-/* Each member adds up a part, and gives it to all others. */
-static void reduce_far(struct coll *c, const struct gsh_coll_compute *m,
-                       enum gsh_coll_kernel kernel)
-{
-    uint64_t width = element_bytes(m->element), n_members = (uint64_t)c->team->n_pes;
-    uint64_t most = c->team->layout.work_wide_slot_bytes / width * n_members;
-    for (uint64_t done = 0; done < m->nelems; done += most) {
-        uint64_t n = m->nelems - done < most ? m->nelems - done : most;
-        uint64_t each = (n + n_members - 1) / n_members;
-        uint64_t begin = each * (uint64_t)c->team->my_index;
-        uint64_t own = begin >= n ? 0 : n - begin < each ? n - begin : each;
-        uint64_t mine = address(m->dest) + (done + begin) * width;
-        struct gsh_kernel_coll_args scatter = {
-            .source = address(m->source) + done * width,
-            .nelems = n * width,
-            .dst = (int64_t)(each * width),
-            .sst = (int64_t)(each * width),
-            .coll = GSH_COLL_SCATTER,
-        };
-        struct gsh_kernel_coll_args add = {
-            .dest = mine, .nelems = own, .root = c->team->n_pes, .coll = GSH_COLL_ADD};
-        struct gsh_kernel_coll_args spread = {
-            .dest = mine, .nelems = own * width, .elem_bytes = 1, .coll = GSH_COLL_SPREAD};
-        step(c, GSH_COLL_KERNEL_move, &scatter, n * width);
-        step(c, kernel, &add, own * width);
-        step(c, GSH_COLL_KERNEL_move, &spread, own * width);
-    }
-}
-
-/* As reduce_by_node in device/coll/far.cuh. */
-static void reduce_by_node(struct coll *c, const struct gsh_coll_compute *m,
-                           enum gsh_coll_kernel kernel)
-{
-    const struct gsh_team_state *t = &c->team->state;
-    uint64_t width = element_bytes(m->element), bytes = (uint64_t)m->nelems * width;
-    uint32_t rail = (uint32_t)t->my_near;
-    struct gsh_rails r = gsh_rails_of(bytes, (uint32_t)t->n_rails, (uint32_t)t->n_nodes,
-                                      (uint64_t)t->work_wide_slot_bytes * (uint64_t)t->n_pes,
-                                      c->pe->state.far_piece);
-    struct gsh_kernel_coll_args meet = {.coll = GSH_COLL_MEET};
-    step(c, GSH_COLL_KERNEL_move, &meet, 0);
-    for (uint64_t piece = 0; piece < r.n_pieces + 2; piece++) {
-        struct gsh_range segment = gsh_rail_segment(&r, piece, rail), own = {0, 0};
-        if (piece > 0) {
-            own = gsh_rail_share(&r, gsh_rail_segment(&r, piece - 1, rail), (uint32_t)t->my_node);
+        struct gsh_kernel_coll_args finish = {.dest = add.dest, .nelems = n * f->width};
+        if (f->team->is_node_by_node) {
+            exchange_sums(f, source, n);
+            far_add(f, GSH_COLL_ADD_SCAN, n * f->width, add);
+            far_step(f, GSH_COLL_FINISH_SCAN, finish);
+        } else {
+            far_step(f, GSH_COLL_GATHER,
+                     (struct gsh_kernel_coll_args){.source = source, .nelems = n * f->width});
+            far_add(f, GSH_COLL_ADD_SCAN, n * f->width, add);
         }
-        struct gsh_kernel_coll_args add = {
-            .dest = address(m->dest) + own.begin,
-            .nelems = own.bytes / width,
-            .dst = (int64_t)r.slot_bytes,
-            .root = t->n_nodes,
-            .coll = GSH_COLL_ADD,
-        };
-        struct gsh_kernel_coll_args near = {
-            .dest = address(m->dest) + segment.begin,
-            .source = address(m->source) + segment.begin,
-            .nelems = segment.bytes / width,
-            .coll = GSH_COLL_NEAR,
-        };
+    }
+}
+
+static void add_segment(const struct far_call *f, struct gsh_range segment)
+{
+    struct gsh_kernel_coll_args add = {
+        .dest = address(f->m->dest) + segment.begin,
+        .source = address(f->m->source) + segment.begin,
+        .nelems = segment.bytes / f->width,
+    };
+    far_add(f, GSH_COLL_ADD_NEAR, segment.bytes, add);
+}
+
+static void reduce_by_node(const struct far_call *f)
+{
+    uint32_t rail = (uint32_t)f->team->my_near;
+    struct gsh_rails r = gsh_rails_of(f->bytes, (uint32_t)f->team->n_rails,
+                                      (uint32_t)f->team->n_nodes, f->half_bytes, f->piece_bytes);
+    all_have_come(f);
+    add_segment(f, gsh_rail_segment(&r, 0, rail));
+    for (uint64_t t = 0; t < r.n_pieces + 2; t++) {
+        struct gsh_range segment = gsh_rail_segment(&r, t, rail);
+        struct gsh_range own = gsh_rail_share(&r, segment, (uint32_t)f->team->my_node);
         struct gsh_kernel_coll_args rails = {
-            .dest = address(m->dest),
-            .nelems = bytes,
-            .sst = (int64_t)piece,
-            .coll = GSH_COLL_RAILS,
+            .dest = address(f->m->dest), .nelems = f->bytes, .sst = (int64_t)t};
+        struct gsh_kernel_coll_args add = {
+            .dest = address(f->m->dest) + own.begin,
+            .nelems = own.bytes / f->width,
+            .dst = (int64_t)r.slot_bytes,
+            .sst = (int64_t)t,
         };
-        if (own.bytes > 0) {
-            step(c, kernel, &add, own.bytes);
-        }
-        if (segment.bytes > 0) {
-            step(c, kernel, &near, segment.bytes);
-        }
-        step(c, GSH_COLL_KERNEL_move, &rails, segment.bytes);
+        far_step(f, GSH_COLL_SEND_RAILS, rails);
+        add_segment(f, gsh_rail_segment(&r, t + 1, rail));
+        far_step(f, GSH_COLL_HEAR_RAILS, rails);
+        far_add(f, GSH_COLL_ADD_SLOTS, own.bytes, add);
+    }
+    end_far(f, 2 * (r.n_pieces + 1), true);
+}
+
+static void reducescatter_by_node(const struct far_call *f)
+{
+    uint64_t slot = gsh_part_slot_bytes(f->team, f->half_bytes, f->piece_bytes);
+    uint64_t most = slot / f->width, n_pieces = 0;
+    all_have_come(f);
+    for (uint64_t done = 0; done < f->m->nelems; done += most, n_pieces++) {
+        uint64_t n = gsh_min_u64(most, f->m->nelems - done);
+        struct gsh_kernel_coll_args parts = {
+            .source = address(f->m->source) + done * f->width,
+            .nelems = n,
+            .dst = (int64_t)f->m->nelems,
+            .sst = (int64_t)n_pieces,
+        };
+        struct gsh_kernel_coll_args exchange = {.nelems = n * f->width, .sst = (int64_t)n_pieces};
+        struct gsh_kernel_coll_args add = {
+            .dest = address(f->m->dest) + done * f->width,
+            .nelems = n,
+            .dst = (int64_t)slot,
+            .sst = (int64_t)n_pieces,
+        };
+        far_add(f, GSH_COLL_ADD_PARTS, n * f->width, parts);
+        far_step(f, GSH_COLL_EXCHANGE_PARTS, exchange);
+        far_add(f, GSH_COLL_ADD_SLOTS, n * f->width, add);
+    }
+    end_far(f, n_pieces, false);
+}
+
+static void compute_far(struct coll *c, const struct gsh_coll_compute *m,
+                        enum gsh_coll_kernel kernel)
+{
+    const struct gsh_team *t = c->team;
+    uint64_t n = (uint64_t)t->n_pes, width = element_bytes(m->element);
+    struct far_call f = {
+        .c = c,
+        .m = m,
+        .team = &t->state,
+        .kernel = kernel,
+        .width = width,
+        .bytes = (uint64_t)m->nelems * width,
+        .half_bytes = t->state.work_wide_slot_bytes * n,
+        .piece_bytes = c->pe->state.far_piece,
+    };
+    check_calls(c, m, f.bytes);
+    bool is_scattered = m->coll == GSH_COLL_REDUCESCATTER;
+    uint64_t n_all = is_scattered ? n * m->nelems : m->nelems;
+    if (m->coll == GSH_COLL_INSCAN || m->coll == GSH_COLL_EXSCAN) {
+        scan_far(&f);
+    } else if (goes_by_leaders(&f, (uint64_t)t->state.n_nodes * block_bytes(n_all * width))) {
+        reduce_by_leaders(&f, n_all, is_scattered ? (uint64_t)t->my_index * m->nelems : 0);
+    } else if (is_scattered) {
+        reducescatter_by_node(&f);
+    } else {
+        reduce_by_node(&f);
     }
 }
 
@@ -300,10 +389,6 @@ int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute 
     if (!begin(&c, s.team, s.dest, bytes, s.source, bytes * (is_scattered ? n : 1), &error)) {
         return error;
     }
-    int n_parts = t->n_pes;
-    if (is_scan) {
-        n_parts = s.coll == GSH_COLL_INSCAN ? t->my_index + 1 : t->my_index;
-    }
     if (s.nelems == 0) {
         return 0;
     }
@@ -317,14 +402,6 @@ int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute 
         step(&c, kernel, &args, bytes);
         return finish(&c);
     }
-    check_calls(&c, &s, bytes);
-    if (s.coll == GSH_COLL_REDUCE && bytes > c.pe->state.far_flat) {
-        reduce_by_node(&c, &s, kernel);
-    } else if (s.coll == GSH_COLL_REDUCE &&
-               (bytes > GSH_COLL_FAR_ONE_SHOT || bytes > t->layout.work_wide_slot_bytes)) {
-        reduce_far(&c, &s, kernel);
-    } else {
-        add_up_far(&c, &s, kernel, is_scattered ? s.nelems : 0, n_parts);
-    }
+    compute_far(&c, &s, kernel);
     return finish(&c);
 }

@@ -11,7 +11,7 @@ const struct gsh_coll_table gsh_coll_table_cpu = {
     .flagged_max = {64, 64, 64, 64},
     .max_blocks = 1,
     .bytes_per_block = 1,
-    .far_flat = 64u << 10,
+    .far_flat = 256u << 10,
     .far_piece = 256u << 10,
 };
 
@@ -52,8 +52,8 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
             "  above           members meet, each moves or adds up its part straight from and to\n"
             "                  the others' buffers, members meet\n"
             "  on a stream     %u bytes for each block, up to %u blocks\n"
-            "  far members     up to %u bytes puts between barriers of the team; reductions in\n"
-            "                  pieces by way of work areas, each member adding up a part\n"
+            "  several nodes   up to %u bytes of all together by way of the nodes' leaders, in\n"
+            "                  log2(nodes) messages of each\n"
             "  above           in pieces of %u bytes: near members by loads and stores, and each\n"
             "                  piece once to each other node, by the members in turn; the next\n"
             "                  piece is on its way meanwhile\n",

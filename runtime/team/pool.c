@@ -22,7 +22,7 @@ struct slots {
 static uint32_t work_slot_bytes(int n_pes, uint32_t half_bytes)
 {
     uint64_t bytes = half_bytes / (uint64_t)n_pes / 16 * 16;
-    return (uint32_t)(bytes < 16 ? 16 : bytes);
+    return (uint32_t)(bytes < 32 ? 32 : bytes);
 }
 
 /* n_near: the most members on one node. */
@@ -38,12 +38,14 @@ static struct gsh_team_layout layout_of(const struct gsh_instance *pe, int n_pes
         .tables_off = sizeof(struct gsh_team_state),
         .wide_slot_bytes = n_near > 1 ? slots.wide_bytes : 0,
         .slot_bytes = n_near > 1 ? slots.bytes : 0,
+        /* the least on one node, whose heaps cannot all be mapped on some machines */
         .work_wide_slot_bytes =
-            pe->n_nodes > 1 ? work_slot_bytes(n_pes, slots.work_wide_half_bytes) : 0,
-        .work_slot_bytes = pe->n_nodes > 1 ? work_slot_bytes(n_pes, slots.work_half_bytes) : 0,
+            work_slot_bytes(n_pes, pe->n_nodes > 1 ? slots.work_wide_half_bytes : 0),
+        .work_slot_bytes = work_slot_bytes(n_pes, pe->n_nodes > 1 ? slots.work_half_bytes : 0),
     };
     l.lanes_off = (uint32_t)gsh_align_up(l.tables_off + n_words * sizeof(int32_t), 128);
-    l.lane_bytes = (uint32_t)gsh_align_up(GSH_SYNC_AREA_BYTES(n_near), 128);
+    l.lane_bytes =
+        (uint32_t)gsh_align_up(GSH_SYNC_AREA_BYTES(n_near) + GSH_SYNC_WORDS_BYTES(n_pes), 128);
     l.wide_off = l.lanes_off + (uint32_t)n_lanes * l.lane_bytes;
     l.slots_off = l.wide_off + 2 * (uint32_t)n_near * l.wide_slot_bytes;
     l.work_off = l.slots_off + (uint32_t)(n_lanes - 1) * 2 * (uint32_t)n_near * l.slot_bytes;

@@ -72,7 +72,11 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
         .work_slot_bytes = l->work_slot_bytes,
         .near_begin = split.begins[split.my_group],
         .n_rails = split.n_near,
+        .is_node_by_node = 1,
     };
+    for (int i = 0; i < team->n_pes; i++) {
+        state->is_node_by_node = state->is_node_by_node && split.members[i] == i;
+    }
     for (int g = 0; g < split.n_groups; g++) {
         int n = split.begins[g + 1] - split.begins[g];
         state->n_rails = n < state->n_rails ? n : state->n_rails;

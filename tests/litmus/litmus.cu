@@ -86,6 +86,8 @@ static const shape shapes[] = {
     {"barrier_block", barriers, block, 128, 1024, 0, with_p, then_nothing, flag_p, look_wait},
     {"barrier_bulk", barriers, block, 128, 64 * KiB, 0, with_put_nbi, then_nothing, flag_p,
      look_wait},
+    {"coll_small", collectives, block, 64, 256, 0, with_put, then_nothing, flag_p, look_wait},
+    {"coll_bulk", collectives, block, 128, 512 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
     {"coll_block", collectives, block, 128, 64 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
     {"coll_grid", collectives, block, 64, 64 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
     {"coll_grid_small", collectives, block, 32, 128, 0, with_put, then_nothing, flag_p, look_wait},
@@ -223,7 +225,7 @@ static void run_kernels(run *r)
         test_collective(r->pe, barrier_kernel, 1, r->s.threads, r->s, r->m, r->rounds, r->v);
     else if (r->s.kernel == collectives)
         test_collective(r->pe, coll_kernel,
-                        strcmp(r->s.name, "coll_block") == 0 ? 1u : (unsigned)coll_blocks,
+                        strncmp(r->s.name, "coll_grid", 9) != 0 ? 1u : (unsigned)coll_blocks,
                         r->s.threads, r->s, r->m, r->rounds, r->v);
     else
         test_collective(r->pe, message_kernel, (unsigned)roles * r->lanes, r->s.threads, r->s, r->m,

@@ -21,6 +21,8 @@ import sys
 FENCE = "fence_acq_rel();"
 RELEASE = "fence_release();"
 JOIN = "void join_blocks(const C &c, group_blocks g"
+# On two nodes of two PEs: by way of the leaders, and straight to the partners.
+FAR_SHAPES = "coll_small,coll_block,coll_bulk"
 
 
 def acquire(function):
@@ -108,6 +110,14 @@ WEAKENED = {
     "coll_join_leave": ("coll/grid.cuh", [(JOIN, "load_awaited(", "load_relaxed("),
                                           (JOIN, "        fence_gpu();\n    }", "    }")],
                         "coll_grid_small"),
+    "coll_far_tell": ("coll/far_step.cuh", [("void tell_near(", FENCE, ";")], FAR_SHAPES),
+    "coll_far_hear": ("coll/far_step.cuh", acquire("void hear("), FAR_SHAPES),
+    "coll_far_come": ("coll/far_step.cuh", [("void come_to_leader(", "g.sync();\n    if (t.my_near != 0)",
+                                             "if (t.my_near != 0)"),
+                                            ("void come_to_leader(", "    g.sync();\n}", "}")],
+                      FAR_SHAPES),
+    "coll_far_leave": ("coll/far_step.cuh", [("void set_steps(", "    g.sync();\n", "")], FAR_SHAPES),
+    "coll_far_meet": ("coll/far_step.cuh", [("void meet_near(", "g.sync();\n    for", "for")], FAR_SHAPES),
     "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "load_acquire(", "load_relaxed(")],
                      "message_free,signal_64k_block"),
 }

@@ -265,14 +265,6 @@ static inline coll_team coll_join(gshmem_team_t handle, const char *name)
     return t;
 }
 
-/* From how many bytes on a reduce goes node by node. */
-static inline size_t coll_far_bytes(void)
-{
-    const char *table = getenv("GSHMEM_COLLECTIVES");
-    const char *far = table == NULL ? NULL : strstr(table, "far=");
-    return far == NULL ? 64 << 10 : (size_t)atoi(far + 4);
-}
-
 /* ---- what a call must give ------------------------------------------------------------------- */
 
 /* Element i of the sources of the members [0, end), combined; 0 when there are none. */
@@ -287,36 +279,57 @@ static inline void expect_computed(const coll_call &c, int end, size_t i, void *
     coll_write(c.elem, out, sum);
 }
 
-/* The same node by node: what each has together is rounded to the type. */
-static inline void expect_by_node(const coll_call &c, const coll_team &t, size_t i, void *out)
+static inline bool is_on_several_nodes(const coll_team &t)
+{
+    for (int node : t.node)
+        if (node != t.node[0])
+            return true;
+    return false;
+}
+
+/* Whether the members of each node come one after the other. */
+static inline bool is_node_by_node(const coll_team &t)
+{
+    for (int m = 1; m < t.n; m++)
+        for (int before = 0; before < m - 1 && t.node[m] != t.node[m - 1]; before++)
+            if (t.node[before] == t.node[m])
+                return false;
+    return true;
+}
+
+/* The same for members on several nodes: what each node has together is rounded to the type; but
+ * those of the node of member `me`, where there is one, are added one by one. */
+static inline void expect_by_node(const coll_call &c, const coll_team &t, int end, int me, size_t i,
+                                  void *out)
 {
     char element[16];
     coll_value sum = {};
+    bool is_first = true;
     std::vector<bool> is_done(t.n);
-    for (int first = 0; first < t.n; first++) {
+    const auto add = [&](coll_value v) {
+        sum = is_first ? v : coll_combine(c.elem, c.op, sum, v);
+        is_first = false;
+    };
+    for (int first = 0; first < end; first++) {
         if (is_done[first])
             continue;
         coll_value part = {};
-        for (int m = first; m < t.n; m++) {
+        const bool is_own = me >= 0 && t.node[first] == t.node[me];
+        for (int m = first; m < end; m++) {
             if (t.node[m] != t.node[first])
                 continue;
             const coll_value v = coll_source(c, m, i, element);
             part = m == first ? v : coll_combine(c.elem, c.op, part, v);
             is_done[m] = true;
+            if (is_own)
+                add(v);
         }
+        if (is_own)
+            continue;
         coll_write(c.elem, element, part);
-        part = coll_read(c.elem, element);
-        sum = first == 0 ? part : coll_combine(c.elem, c.op, sum, part);
+        add(coll_read(c.elem, element));
     }
     coll_write(c.elem, out, sum);
-}
-
-static inline bool goes_by_node(const coll_call &c, const coll_team &t)
-{
-    bool is_far = false;
-    for (int node : t.node)
-        is_far = is_far || node != t.node[0];
-    return is_far && c.kind == c_reduce && c.nelems * c.elem.bytes > coll_far_bytes();
 }
 
 /* What the dest of this PE becomes: element i at out + i * the distance of dest's elements. */
@@ -333,10 +346,11 @@ static inline void coll_expect(const coll_call &c, const coll_team &t, uint8_t *
         coll_source(c, c.root, i, out + i * bytes);
     const int end = c.kind == c_inscan ? me + 1 : c.kind == c_exscan ? me : n;
     const size_t first = c.kind == c_reducescatter ? (size_t)me * nelems : 0;
-    const bool by_node = goes_by_node(c, t);
+    const bool is_scan = c.kind == c_inscan || c.kind == c_exscan;
+    const bool by_node = is_on_several_nodes(t) && (!is_scan || is_node_by_node(t));
     for (size_t i = 0; i < nelems && c.kind >= c_reduce; i++)
         if (by_node)
-            expect_by_node(c, t, i, out + i * bytes);
+            expect_by_node(c, t, end, is_scan ? me : -1, first + i, out + i * bytes);
         else
             expect_computed(c, end, first + i, out + i * bytes);
 }

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Steps of collectives whose members are on several nodes, by one block: who tells whom that it has
+ * come this far, with data or without, by the lane's signal words, and where data wait in the work
+ * area. state.h has the invariants, above gsh_sync_area.
+ *
+ * A near step is a store behind a fence. A far step is a put with signal, one request, and its
+ * receiver waits for the signals that it needs and for nothing else. */
+#ifndef GSHMEM_COLL_FAR_STEP_CUH
+#define GSHMEM_COLL_FAR_STEP_CUH
+
+#include "device/coll/coll.h"
+#include "device/coll/move.cuh"
+#include "device/coll/team.cuh"
+#include "device/rma.cuh"
+#include "device/signal.cuh"
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* ---- nodes ---- */
+
+/* Of the table of all members, node by node: its beginning, and where each node begins in it. */
+__device__ __forceinline__ const int32_t *members_by_node(const gsh_team_state &t)
+{
+    return reinterpret_cast<const int32_t *>(t.near) - t.near_begin;
+}
+__device__ __forceinline__ int node_begin(const gsh_team_state &t, int node)
+{
+    return (members_by_node(t) + t.n_pes)[node];
+}
+__device__ __forceinline__ int node_size(const gsh_team_state &t, int node)
+{
+    return node_begin(t, node + 1) - node_begin(t, node);
+}
+/* Member i of that node, the leader being 0. */
+__device__ __forceinline__ int member_of(const gsh_team_state &t, int node, int i)
+{
+    return members_by_node(t)[node_begin(t, node) + i];
+}
+__device__ __forceinline__ int near_member(const gsh_team_state &t, int i)
+{
+    return reinterpret_cast<const int32_t *>(t.near)[i];
+}
+
+/* The node that comes i after this PE's, once around; i up to n_nodes. */
+__device__ __forceinline__ int node_after(const gsh_team_state &t, int i)
+{
+    const int node = t.my_node + i;
+    return node < t.n_nodes ? node : node - t.n_nodes;
+}
+
+__device__ inline bool has_member(const gsh_team_state &t, int node, int member)
+{
+    for (int i = 0; i < node_size(t, node); i++)
+        if (member_of(t, node, i) == member)
+            return true;
+    return false;
+}
+
+/* How far the member at `place` of the table is behind the first one of this PE's node, once
+ * around: leaders have the members' parts in this order. */
+__device__ __forceinline__ uint64_t place_after(const gsh_team_state &t, int place)
+{
+    return (uint64_t)(place < t.near_begin ? place - t.near_begin + t.n_pes : place - t.near_begin);
+}
+
+/* ---- words ---- */
+
+/* Member `member`'s for a step: an address here, and by way of it everywhere. */
+template <class C>
+__device__ __forceinline__ uint64_t *step_word(const coll_call<C> &k, uint64_t step, int member)
+{
+    const gsh_team_state &t = *k.team;
+    const uint64_t off =
+        lane_off(t, k.lane) + t.lane_bytes - GSH_SYNC_WORDS_BYTES((uint64_t)t.n_pes);
+    return reinterpret_cast<uint64_t *>(state_of(k.c).base + off) +
+           step % GSH_SYNC_WORDS * (uint64_t)t.n_pes + (uint64_t)member;
+}
+
+/* The steps that are over. A call changes them when all threads of the group have read them. */
+struct steps {
+    uint64_t far, near;
+};
+template <class C> __device__ __forceinline__ steps steps_of(const coll_call<C> &k)
+{
+    return {load_plain(&k.area()->far_steps), load_plain(&k.area()->near_steps)};
+}
+template <class C, class G>
+__device__ __forceinline__ void set_steps(const coll_call<C> &k, G g, steps s)
+{
+    g.sync();
+    if (g.rank() == 0) {
+        store_plain(&k.area()->far_steps, s.far);
+        store_plain(&k.area()->near_steps, s.near);
+    }
+    g.sync();
+}
+
+/* One thread; pairs with hear. */
+template <class C>
+__device__ __forceinline__ void tell_near(const coll_call<C> &k, uint64_t step, int member)
+{
+    /* Serves "what the group did and was told before is seen by the member that hears it". */
+    fence_acq_rel();
+    store_relaxed(k.at(step_word(k, 0, k.me), member), step);
+}
+
+/* One thread; pairs with tell_near, or with the signal of a put. */
+template <class C>
+__device__ __forceinline__ void hear(const coll_call<C> &k, const uint64_t *word, uint64_t step,
+                                     int member)
+{
+    spin_on(
+        k.c, word, [](const uint64_t *p) { return load_awaited(p); },
+        [=](uint64_t seen) { return seen >= step; }, GSH_REPORT_SYNC_TIMEOUT, k.name, k.pe(member),
+        GSHMEM_CMP_GE, step);
+    acquire_awaited();
+}
+template <class C>
+__device__ __forceinline__ void hear_near(const coll_call<C> &k, uint64_t step, int member)
+{
+    hear(k, step_word(k, 0, member), step, member);
+}
+template <class C>
+__device__ __forceinline__ void hear_far(const coll_call<C> &k, uint64_t step, int member)
+{
+    hear(k, step_word(k, step, member), step, member);
+}
+
+/* The group tells a far member, which finds the bytes in its dest; there may be none. The source is
+ * to stay until the member has answered, or until quiet. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void tell_far(coll_call<C> k, G, uint8_t *dest, const uint8_t *source,
+                                            uint64_t bytes, uint64_t step, int member)
+{
+    apart<put_signal_general<false, false, may_be_far, G, C>>(
+        k.c, static_cast<void *>(dest), static_cast<const void *>(source), (size_t)bytes,
+        step_word(k, step, k.me), step, GSHMEM_SIGNAL_SET, k.pe(member), k.name);
+}
+
+/* ---- near steps ---- */
+
+/* The leader has heard from all near members; the others go on. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void come_to_leader(coll_call<C> k, G g, uint64_t step)
+{
+    const gsh_team_state &t = *k.team;
+    g.sync();
+    if (t.my_near != 0) {
+        if (g.rank() == 0)
+            tell_near(k, step, near_member(t, 0));
+        return;
+    }
+    for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
+        hear_near(k, step, near_member(t, i));
+    g.sync();
+}
+
+/* The leader, whose group has synchronised since it heard the last leader, lets them go. set_steps
+ * follows, which synchronises the groups of the others. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void leave_leader(coll_call<C> k, G g, uint64_t step)
+{
+    const gsh_team_state &t = *k.team;
+    if (t.my_near != 0) {
+        if (g.rank() == 0)
+            hear_near(k, step, near_member(t, 0));
+        return;
+    }
+    for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
+        tell_near(k, step, near_member(t, i));
+}
+
+/* What the groups did is seen by all near members once set_steps, which follows, is over. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void meet_near(coll_call<C> k, G g, uint64_t step)
+{
+    const gsh_team_state &t = *k.team;
+    g.sync();
+    for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
+        tell_near(k, step, near_member(t, (t.my_near + i) % t.n_near));
+    for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
+        hear_near(k, step, near_member(t, (t.my_near + i) % t.n_near));
+}
+
+/* ---- the work area ---- */
+
+template <class C> __device__ __forceinline__ uint64_t half_bytes_of(const coll_call<C> &k)
+{
+    const gsh_team_state &t = *k.team;
+    return (uint64_t)(k.lane == 0 ? t.work_wide_slot_bytes : t.work_slot_bytes) * (uint64_t)k.n;
+}
+
+/* This PE's half for data of that step. */
+template <class C> __device__ __forceinline__ uint8_t *half_of(const coll_call<C> &k, uint64_t step)
+{
+    const gsh_team_state &t = *k.team;
+    const uint64_t n = (uint64_t)k.n;
+    const uint64_t lane_at =
+        k.lane == 0 ? 0
+                    : 2 * n * (t.work_wide_slot_bytes + (uint64_t)(k.lane - 1) * t.work_slot_bytes);
+    return reinterpret_cast<uint8_t *>(state_of(k.c).base + t.work_off + lane_at +
+                                       step % 2 * half_bytes_of(k));
+}
+
+/* ---- near data ---- */
+
+/* By the group: from here to a near member, or to this PE; seen with what comes behind the group's
+ * next synchronisation. */
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void copy_to(coll_call<C> k, G g, uint8_t *dest,
+                                           const uint8_t *source, uint64_t bytes, int member)
+{
+    if (bytes > 0 && !(member == k.me && dest == source))
+        copy<direction::put, false, G>({g.rank(), g.size()}, k.at(dest, member), source, bytes);
+}
+
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void to_near(coll_call<C> k, G g, uint8_t *dest,
+                                           const uint8_t *source, uint64_t bytes)
+{
+    const gsh_team_state &t = *k.team;
+    GSHMEM_NO_UNROLL
+    for (int i = 1; i < t.n_near; i++)
+        copy_to(k, g, dest, source, bytes, near_member(t, (t.my_near + i) % t.n_near));
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Counts what small collectives over several nodes ask of the network: a leader makes as many
+ * requests as there are rounds, ceil(log2(nodes)), the other PEs of a node none. Requests are
+ * counted in the PE's rings, whose reader never changes what kernels have written. On the CPU
+ * device alone, where this program can read them.
+ *
+ *     coll_far [--count=CALLS] */
+#include "proxy/ring.h"
+#include "tests/rig/pe.cuh"
+
+#if defined(GSHMEM_CHECKS)
+#define HAS_CHECKS 1
+#else
+#define HAS_CHECKS 0
+#endif
+
+enum { n_kinds = 10, max_bytes = 8 };
+static const char *const names[n_kinds] = {
+    "reduce",   "reducescatter", "inscan",   "exscan",          "broadcast",
+    "fcollect", "collect",       "alltoall", "second fcollect", "barrier"};
+
+/* How many requests the rings hold from the positions `heads` on, which become the newest. */
+static __device__ int count_requests(uint64_t *heads)
+{
+    const auto c = gshmem::default_context();
+    int n = 0;
+    for (uint32_t i = 0; i < gshmem::detail::state_of(c).n_rings; i++) {
+        const gsh_ring *ring = gshmem::detail::ring_at(c, i);
+        const gsh_ring_slot *slots = reinterpret_cast<const gsh_ring_slot *>(ring->slots);
+        const uint64_t end = gshmem::detail::load_relaxed(&ring->gpu_head);
+        while (heads[i] < end) {
+            const uint64_t word =
+                gshmem::detail::load_relaxed(&slots[heads[i] % ring->n_slots].word[0]);
+            heads[i] += 1 + (word >> GSH_RING_AT_PAYLOAD & 7);
+            n++;
+        }
+    }
+    return n;
+}
+
+static __device__ int call(int kind, long *dest, const long *source)
+{
+    const gshmem_team_t team = GSHMEM_TEAM_WORLD;
+    const size_t n = max_bytes / sizeof(long);
+    switch (kind) {
+    case 0:
+        return gshmem_long_sum_reduce(team, dest, source, n);
+    case 1:
+        return gshmem_long_sum_reducescatter(team, dest, source, n);
+    case 2:
+        return gshmem_long_sum_inscan(team, dest, source, n);
+    case 3:
+        return gshmem_long_sum_exscan(team, dest, source, n);
+    case 4:
+        return gshmem_long_broadcast(team, dest, source, n, 1);
+    case 6:
+        return gshmem_long_collect(team, dest, source, n);
+    case 7:
+        return gshmem_long_alltoall(team, dest, source, n);
+    case 9:
+        gshmem_sync_all();
+        return 0;
+    default:
+        return gshmem_long_fcollect(team, dest, source, n);
+    }
+}
+
+/* The most requests of one call of each kind. */
+__global__ void count_kernel(long *dest, const long *source, int count, int *most, verdict *v)
+{
+    uint64_t heads[GSH_RING_MAX_RINGS] = {};
+    (void)count_requests(heads);
+    for (int i = 0; i < count; i++)
+        for (int kind = 0; kind < n_kinds; kind++) {
+            const int result = call(kind, dest, source);
+            EXPECT_AT(v, result, 0, kind);
+            const int n = count_requests(heads);
+            most[kind] = n > most[kind] ? n : most[kind];
+        }
+}
+
+static int pe_main(int argc, char **argv)
+{
+    test_pe pe = test_begin();
+    const int count = test_rounds(&pe, argc, argv, 5, 20);
+    const char *node_pes = getenv("GSHMEM_NODE_PES");
+    const int on_node = node_pes == NULL ? pe.n : atoi(node_pes);
+    int rounds = 0;
+    for (int reach = 1; reach < (pe.n + on_node - 1) / on_node; reach *= 2)
+        rounds++;
+    long *dest = (long *)test_heap((size_t)pe.n * max_bytes);
+    long *source = (long *)test_heap((size_t)pe.n * max_bytes);
+    int *most = (int *)calloc(n_kinds, sizeof *most);
+    verdict *v = test_verdict();
+    gshmem_barrier_all();
+    test_collective(&pe, count_kernel, 1, 1, dest, (const long *)source, count, most, v);
+    test_sync(&pe);
+    JUDGE(&pe, v, "small collectives");
+    for (int kind = 0; kind < n_kinds; kind++) {
+        /* checking builds compare the calls before: as many again; a collect has two phases */
+        const int n_phases = (kind == 6 ? 2 : 1) + (HAS_CHECKS && kind != 9 ? 1 : 0);
+        const int allowed = pe.me % on_node == 0 ? n_phases * rounds : 0;
+        if (most[kind] != allowed)
+            test_fatal("a %s of %d bytes made %d requests, not %d", names[kind], (int)max_bytes,
+                       most[kind], allowed);
+    }
+    test_free(v);
+    free(most);
+    gshmem_free(source);
+    gshmem_free(dest);
+    return test_end(&pe);
+}
+
+int main(int argc, char **argv)
+{
+    return gshmemx_run(pe_main, argc, argv);
+}
