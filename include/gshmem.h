@@ -9,9 +9,10 @@
  * same object on every PE. nelems counts elements, not bytes.
  *
  * Unless stated otherwise, any thread of a PE may make a call after init, and several may make
- * calls at once; of collective calls a PE makes one at a time. dest of a put and source of a get
- * are symmetric. The other side may be any memory that the device can reach, on the heap or not
- * (host calls: host or GPU memory). Where PEs are threads of one process, the thread that called
+ * calls at once; of collective calls a PE makes one at a time on each team (on all PEs: those on
+ * team WORLD, and those that concern the heap or the job). dest of a put and source of a get are
+ * symmetric. The other side may be any memory that the device can reach, on the heap or not (host
+ * calls: host or GPU memory). Where PEs are threads of one process, the thread that called
  * init is the PE, and only that thread makes calls for it.
  *
  * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_, and gshmemx_error_string
@@ -132,7 +133,8 @@ void gshmem_free(void *ptr);
  *
  * The members of a new team are numbered in the order in which the call names them, and its handle
  * is the same on all of them. Teams may overlap. The calls are collective over the parent team,
- * with the same arguments on all of its PEs; one thread of a PE makes teams at a time.
+ * with the same arguments on all of its PEs. Threads of a PE may divide different parents at the
+ * same time; also while others end teams.
  *
  * The calls return 0, also on PEs that are not members of the new team and get GSHMEM_TEAM_INVALID.
  * If a call fails, the new team's members get GSHMEM_TEAM_INVALID and an error; if its arguments
