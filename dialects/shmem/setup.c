@@ -16,6 +16,7 @@ static int init(void)
 
 void pshmem_init(void)
 {
+    gsh_sets_allow_threads(0);
     if (init() != 0) {
         fflush(stdout);
         _exit(1); /* the reason has been printed; the launcher ends the others */
@@ -29,6 +30,7 @@ int pshmem_init_thread(int requested, int *provided)
                 requested);
         return GSHMEMX_ERROR_INVALID_VALUE;
     }
+    gsh_sets_allow_threads(requested == SHMEM_THREAD_MULTIPLE);
     int error = init();
     if (error == 0 && provided != NULL) {
         gshmem_query_thread(provided);

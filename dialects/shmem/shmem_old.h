@@ -3,8 +3,12 @@
  *
  * Collectives over an active set: the PEs PE_start, PE_start + 2^logPE_stride, ..., PE_size of
  * them. Each set becomes a team at its first use, which stays until shmem_finalize, and the calls
- * are those of teams; so pSync and pWrk are taken and not used, and nothing need be in them. In
- * checking builds a pSync that is not symmetric, or smaller than the standard says, ends the job.
+ * are those of teams. pSync and pWrk are as the standard has them, and so are what is allowed to
+ * threads: with SHMEM_THREAD_MULTIPLE (asked for by any PE of the set) several may make calls over
+ * one set at a time, each with its own pSync, or over different sets, also for the first time; each
+ * set and pSync is then a team. pWrk is not used, and pSync is used (slowly) by sets for which the
+ * team pool, GSHMEM_TEAM_MEMORY, has no room. In checking builds a pSync that is not symmetric, or
+ * smaller than the standard says, ends the job.
  */
 #ifndef SHMEM_OLD_H
 #define SHMEM_OLD_H
