@@ -6,26 +6,32 @@
 #include "active_set.h"
 #include "shmem.h"
 
+/* Begins a definition under the profiling name; the other one is the same function, for a profiler
+ * to replace. */
+#define CALL(RESULT, NAME, PARAMETERS)                                             \
+    RESULT(shmem_##NAME) PARAMETERS __attribute__((weak, alias("pshmem_" #NAME))); \
+    RESULT pshmem_##NAME PARAMETERS
+
 /* ---- atomics and waits ---- */
 
 #define AMO(NAME, T)                                                      \
-    T shmem_##NAME##_cswap(T *dest, T cond, T value, int pe)              \
+    CALL(T, NAME##_cswap, (T * dest, T cond, T value, int pe))            \
     {                                                                     \
         return shmem_##NAME##_atomic_compare_swap(dest, cond, value, pe); \
     }                                                                     \
-    T shmem_##NAME##_finc(T *dest, int pe)                                \
+    CALL(T, NAME##_finc, (T * dest, int pe))                              \
     {                                                                     \
         return shmem_##NAME##_atomic_fetch_inc(dest, pe);                 \
     }                                                                     \
-    void shmem_##NAME##_inc(T *dest, int pe)                              \
+    CALL(void, NAME##_inc, (T * dest, int pe))                            \
     {                                                                     \
         shmem_##NAME##_atomic_inc(dest, pe);                              \
     }                                                                     \
-    T shmem_##NAME##_fadd(T *dest, T value, int pe)                       \
+    CALL(T, NAME##_fadd, (T * dest, T value, int pe))                     \
     {                                                                     \
         return shmem_##NAME##_atomic_fetch_add(dest, value, pe);          \
     }                                                                     \
-    void shmem_##NAME##_add(T *dest, T value, int pe)                     \
+    CALL(void, NAME##_add, (T * dest, T value, int pe))                   \
     {                                                                     \
         shmem_##NAME##_atomic_add(dest, value, pe);                       \
     }
@@ -33,15 +39,15 @@ SHMEM_OLD_AMO(AMO)
 #undef AMO
 
 #define AMO(NAME, T)                                        \
-    T shmem_##NAME##_fetch(const T *source, int pe)         \
+    CALL(T, NAME##_fetch, (const T *source, int pe))        \
     {                                                       \
         return shmem_##NAME##_atomic_fetch(source, pe);     \
     }                                                       \
-    void shmem_##NAME##_set(T *dest, T value, int pe)       \
+    CALL(void, NAME##_set, (T * dest, T value, int pe))     \
     {                                                       \
         shmem_##NAME##_atomic_set(dest, value, pe);         \
     }                                                       \
-    T shmem_##NAME##_swap(T *dest, T value, int pe)         \
+    CALL(T, NAME##_swap, (T * dest, T value, int pe))       \
     {                                                       \
         return shmem_##NAME##_atomic_swap(dest, value, pe); \
     }
@@ -49,16 +55,21 @@ SHMEM_OLD_SWAP(AMO)
 #undef AMO
 
 #define WAIT(NAME, T)                                         \
-    void shmem_##NAME##_wait(T *ivar, T value)                \
+    CALL(void, NAME##_wait, (T * ivar, T value))              \
     {                                                         \
         shmem_##NAME##_wait_until(ivar, SHMEM_CMP_NE, value); \
     }
 SHMEM_OLD_WAIT(WAIT)
 #undef WAIT
 
-void shmem_wait(long *ivar, long value)
+CALL(void, wait, (long *ivar, long value))
 {
-    shmem_long_wait(ivar, value);
+    shmem_long_wait_until(ivar, SHMEM_CMP_NE, value);
+}
+
+CALL(void, wait_until, (long *ivar, int cmp, long cmp_value))
+{
+    shmem_long_wait_until(ivar, cmp, cmp_value);
 }
 
 /* ---- barriers ---- */
@@ -72,7 +83,7 @@ static int has_team(const struct gsh_set *set)
     return set->team != GSHMEM_TEAM_INVALID;
 }
 
-void(shmem_barrier)(int PE_start, int logPE_stride, int PE_size, long *pSync)
+CALL(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 {
     SET(barrier, SHMEM_BARRIER_SYNC_SIZE);
     if (has_team(&set)) {
@@ -82,7 +93,7 @@ void(shmem_barrier)(int PE_start, int logPE_stride, int PE_size, long *pSync)
     }
 }
 
-void(shmem_sync)(int PE_start, int logPE_stride, int PE_size, long *pSync)
+CALL(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 {
     SET(sync, SHMEM_BARRIER_SYNC_SIZE);
     if (has_team(&set)) {
@@ -92,7 +103,7 @@ void(shmem_sync)(int PE_start, int logPE_stride, int PE_size, long *pSync)
     }
 }
 
-int shmem_team_barrier(shmem_team_t team)
+CALL(int, team_barrier, (shmem_team_t team))
 {
     return gshmem_barrier(team);
 }
@@ -145,37 +156,41 @@ static int move(const struct gsh_set *set, const struct gsh_set_move *m)
 }
 
 #define MOVE(BITS, BYTES)                                                                        \
-    void shmem_broadcast##BITS(void *dest, const void *source, size_t nelems, int PE_root,       \
-                               int PE_start, int logPE_stride, int PE_size, long *pSync)         \
+    CALL(void, broadcast##BITS,                                                                  \
+         (void *dest, const void *source, size_t nelems, int PE_root, int PE_start,              \
+          int logPE_stride, int PE_size, long *pSync))                                           \
     {                                                                                            \
         SET(broadcast##BITS, SHMEM_BCAST_SYNC_SIZE);                                             \
         struct gsh_set_move m = {GSH_SET_BROADCAST, dest, source, BYTES, nelems, 1, 1, PE_root}; \
         gsh_set_leave(&c, move(&set, &m));                                                       \
     }                                                                                            \
-    void shmem_collect##BITS(void *dest, const void *source, size_t nelems, int PE_start,        \
-                             int logPE_stride, int PE_size, long *pSync)                         \
+    CALL(void, collect##BITS,                                                                    \
+         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,         \
+          int PE_size, long *pSync))                                                             \
     {                                                                                            \
         SET(collect##BITS, SHMEM_COLLECT_SYNC_SIZE);                                             \
         struct gsh_set_move m = {GSH_SET_COLLECT, dest, source, BYTES, nelems, 1, 1, 0};         \
         gsh_set_leave(&c, move(&set, &m));                                                       \
     }                                                                                            \
-    void shmem_fcollect##BITS(void *dest, const void *source, size_t nelems, int PE_start,       \
-                              int logPE_stride, int PE_size, long *pSync)                        \
+    CALL(void, fcollect##BITS,                                                                   \
+         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,         \
+          int PE_size, long *pSync))                                                             \
     {                                                                                            \
         SET(fcollect##BITS, SHMEM_COLLECT_SYNC_SIZE);                                            \
         struct gsh_set_move m = {GSH_SET_FCOLLECT, dest, source, BYTES, nelems, 1, 1, 0};        \
         gsh_set_leave(&c, move(&set, &m));                                                       \
     }                                                                                            \
-    void shmem_alltoall##BITS(void *dest, const void *source, size_t nelems, int PE_start,       \
-                              int logPE_stride, int PE_size, long *pSync)                        \
+    CALL(void, alltoall##BITS,                                                                   \
+         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,         \
+          int PE_size, long *pSync))                                                             \
     {                                                                                            \
         SET(alltoall##BITS, SHMEM_ALLTOALL_SYNC_SIZE);                                           \
         struct gsh_set_move m = {GSH_SET_ALLTOALL, dest, source, BYTES, nelems, 1, 1, 0};        \
         gsh_set_leave(&c, move(&set, &m));                                                       \
     }                                                                                            \
-    void shmem_alltoalls##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,     \
-                               size_t nelems, int PE_start, int logPE_stride, int PE_size,       \
-                               long *pSync)                                                      \
+    CALL(void, alltoalls##BITS,                                                                  \
+         (void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,           \
+          int PE_start, int logPE_stride, int PE_size, long *pSync))                             \
     {                                                                                            \
         SET(alltoalls##BITS, SHMEM_ALLTOALLS_SYNC_SIZE);                                         \
         struct gsh_set_move m = {GSH_SET_ALLTOALLS, dest, source, BYTES, nelems, dst, sst, 0};   \
@@ -193,27 +208,28 @@ typedef unsigned int uint_bits;
 typedef unsigned long ulong_bits;
 typedef unsigned long long ulonglong_bits;
 
-#define REDUCE(NAME, T, OP, AS, AS_T, BOTH)                                                \
-    static void combine_##NAME##_##OP(void *sum, const void *more, size_t nelems)          \
-    {                                                                                      \
-        T *to = sum;                                                                       \
-        const T *from = more;                                                              \
-        for (size_t i = 0; i < nelems; i++) {                                              \
-            const T a = to[i], b = from[i];                                                \
-            to[i] = (T)(BOTH);                                                             \
-        }                                                                                  \
-    }                                                                                      \
-    void shmem_##NAME##_##OP##_to_all(T *dest, const T *source, int nreduce, int PE_start, \
-                                      int logPE_stride, int PE_size, T *pWrk, long *pSync) \
-    {                                                                                      \
-        SET(NAME##_##OP##_to_all, SHMEM_REDUCE_SYNC_SIZE);                                 \
-        const size_t nelems = gsh_set_nelems(&c, nreduce);                                 \
-        (void)pWrk;                                                                        \
-        gsh_set_leave(&c, has_team(&set)                                                   \
-                              ? gshmem_##AS##_##OP##_reduce(set.team, (AS_T *)dest,        \
-                                                            (const AS_T *)source, nelems)  \
-                              : gsh_words_reduce(&set, dest, source, nelems, sizeof(T),    \
-                                                 combine_##NAME##_##OP));                  \
+#define REDUCE(NAME, T, OP, AS, AS_T, BOTH)                                                    \
+    static void combine_##NAME##_##OP(void *sum, const void *more, size_t nelems)              \
+    {                                                                                          \
+        T *to = sum;                                                                           \
+        const T *from = more;                                                                  \
+        for (size_t i = 0; i < nelems; i++) {                                                  \
+            const T a = to[i], b = from[i];                                                    \
+            to[i] = (T)(BOTH);                                                                 \
+        }                                                                                      \
+    }                                                                                          \
+    CALL(void, NAME##_##OP##_to_all,                                                           \
+         (T * dest, const T *source, int nreduce, int PE_start, int logPE_stride, int PE_size, \
+          T *pWrk, long *pSync))                                                               \
+    {                                                                                          \
+        SET(NAME##_##OP##_to_all, SHMEM_REDUCE_SYNC_SIZE);                                     \
+        const size_t nelems = gsh_set_nelems(&c, nreduce);                                     \
+        (void)pWrk;                                                                            \
+        gsh_set_leave(&c, has_team(&set)                                                       \
+                              ? gshmem_##AS##_##OP##_reduce(set.team, (AS_T *)dest,            \
+                                                            (const AS_T *)source, nelems)      \
+                              : gsh_words_reduce(&set, dest, source, nelems, sizeof(T),        \
+                                                 combine_##NAME##_##OP));                      \
     }
 #define LOGIC(NAME, T)                                  \
     REDUCE(NAME, T, and, u##NAME, u##NAME##_bits, a &b) \
@@ -226,3 +242,24 @@ typedef unsigned long long ulonglong_bits;
 SHMEM_OLD_LOGIC(LOGIC)
 SHMEM_OLD_ORDERED(ORDERED)
 SHMEM_OLD_ADDED(ADDED)
+
+/* ---- caches ---- */
+
+CALL(void, set_cache_inv, (void)) {}
+CALL(void, clear_cache_inv, (void)) {}
+CALL(void, udcflush, (void)) {}
+
+CALL(void, set_cache_line_inv, (void *dest))
+{
+    (void)dest;
+}
+
+CALL(void, clear_cache_line_inv, (void *dest))
+{
+    (void)dest;
+}
+
+CALL(void, udcflush_line, (void *dest))
+{
+    (void)dest;
+}

@@ -113,6 +113,7 @@ static void atomics(int me, int n)
     shmem_barrier_all();
     shmem_long_p(word + 1, 3, (me + 1) % n);
     shmem_wait(word + 1, 0);
+    shmem_wait_until(word + 1, _SHMEM_CMP_EQ, 3); /* in C99 a function, of long */
     shmem_barrier_all();
     shmem_clear_cache_inv();
     shfree(real);
