@@ -138,8 +138,9 @@ void gshmem_free(void *ptr);
  *
  * The calls return 0, also on PEs that are not members of the new team and get GSHMEM_TEAM_INVALID.
  * If a call fails, the new team's members get GSHMEM_TEAM_INVALID and an error; if its arguments
- * are wrong, all PEs of the parent do. One PE prints why, and nothing has changed. config: NULL for
- * the defaults. A team takes some 1 KiB of GSHMEM_TEAM_MEMORY and no other memory. */
+ * are wrong, all PEs of the parent do. One PE prints why, and nothing has changed; of a PE that
+ * passes GSHMEM_TEAM_INVALID as the parent nothing is printed. config: NULL for the defaults. A
+ * team takes some 1 KiB of GSHMEM_TEAM_MEMORY and no other memory. */
 
 /* The PEs start, start + stride, ... of the parent, `size` of them. stride may be negative, and 0
  * only for a team of one PE. */
@@ -177,7 +178,8 @@ void gshmem_team_destroy(gshmem_team_t team);
 /* Makes a context on all PEs, or on a team of which this PE is a member. Not collective: contexts
  * of different PEs have nothing to do with each other. options: GSHMEM_CTX_..., ORed; 0 lets any
  * thread use it. Returns 0. If there is no such team or option, or 16383 contexts exist, returns
- * an error and sets *ctx to GSHMEM_CTX_INVALID. */
+ * an error and sets *ctx to GSHMEM_CTX_INVALID; it prints no line if the team is
+ * GSHMEM_TEAM_INVALID. */
 int gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
 int gshmem_team_create_ctx(gshmem_team_t team, long options, gshmem_ctx_t *ctx);
 /* Completes the context as by quiet and ends it. No thread or kernel may still be making a call in

@@ -238,7 +238,7 @@ static enum gsh_result begin(struct gsh_instance *pe, const char *call, gshmem_t
     if (new_team != NULL) {
         *new_team = GSHMEM_TEAM_INVALID;
     }
-    return gsh_team_need(pe, call, parent, out);
+    return gsh_team_ask(pe, call, parent, out);
 }
 
 /* ---- strided ---- */

@@ -124,6 +124,10 @@ struct gsh_team *gsh_team_find(const struct gsh_instance *pe, gshmem_team_t team
 GSH_CHECK_RESULT enum gsh_result gsh_team_need(const struct gsh_instance *pe, const char *call,
                                                gshmem_team_t team, struct gsh_team **out);
 
+/* The same for calls that have an answer for GSHMEM_TEAM_INVALID, about which there is no line. */
+GSH_CHECK_RESULT enum gsh_result gsh_team_ask(const struct gsh_instance *pe, const char *call,
+                                              gshmem_team_t team, struct gsh_team **out);
+
 /* Divides a team of which this PE is a member; group_of is a number from 0 to n_pes - 1. A group's
  * leader is its first member. finish accepts zeroes. */
 GSH_CHECK_RESULT enum gsh_result
