@@ -5,13 +5,27 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "active_set.h"
+#include "environment.h"
 #include "shmem.h"
+
+/* Messages name calls as the program does, also those of calls before init. */
+__attribute__((constructor)) static void name_calls(void)
+{
+    gshmemx_call_prefix("shmem");
+}
 
 /* The program loads and stores symmetric memory, its globals among it. */
 static int init(void)
 {
-    gshmemx_call_prefix("shmem");
-    return gshmemx_init_attr(GSHMEMX_INIT_STATIC_DATA, NULL);
+    name_calls(); /* the program may have libraries of other dialects, too */
+    int error = gsh_shmem_environment();
+    if (error == 0) {
+        error = gshmemx_init_attr(GSHMEMX_INIT_STATIC_DATA, NULL);
+    }
+    if (error == 0) {
+        gsh_shmem_announce();
+    }
+    return error;
 }
 
 void pshmem_init(void)
