@@ -168,8 +168,8 @@ void gshmem_team_destroy(gshmem_team_t team);
  * not ordered with each other.
  *
  * What contexts share all the same:
- *  - To far PEs, up to GSHMEM_CONTEXTS contexts have a stream of requests of their own. Further
- * ones share one, and a quiet or fence of either then covers both.
+ *  - To far PEs, up to GSHMEM_CONTEXTS contexts (32, at most 40) have a stream of requests of their
+ *    own. Further ones share one, and a quiet or fence of either then covers both.
  *  - Small messages to one far PE (atomics, puts with a signal, strided puts) are carried out in
  *    order across all contexts. So are all puts where data are staged, or where UCX has no shared
  *    memory that reaches the target.
