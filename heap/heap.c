@@ -423,6 +423,12 @@ uint64_t gsh_heap_size_of(struct gsh_heap *heap, const void *ptr)
     return starts_here ? block.bytes : 0;
 }
 
+uint64_t gsh_heap_next_data(const struct gsh_heap *heap, uint64_t off)
+{
+    const struct gsh_memory *memory = heap->physical.memory;
+    return memory->ops->next_data == NULL ? off : memory->ops->next_data(memory, off);
+}
+
 enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr, uint64_t bytes)
 {
     struct gsh_memory *memory = heap->physical.memory;

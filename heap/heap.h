@@ -134,6 +134,10 @@ GSH_CHECK_RESULT enum gsh_result gsh_heap_leave(struct gsh_heap *heap);
 /* Zeroes part of the own heap; not collective, done on return. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr, uint64_t bytes);
 
+/* From offset `off` of the own heap on, where the next page is that has been touched, as far as
+ * that is known; UINT64_MAX: none has. */
+uint64_t gsh_heap_next_data(const struct gsh_heap *heap, uint64_t off);
+
 /* In bytes, as gshmemx_heap_info_t: used and high_water are the user's, overhead is the library's
  * own part. */
 struct gsh_heap_stats {

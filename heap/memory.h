@@ -94,6 +94,9 @@ struct gsh_memory_ops {
     /* The last chunks, from offset `off` on, unmapped everywhere, go back to the system. */
     void (*release)(struct gsh_memory *memory, uint64_t off);
     enum gsh_result (*zero)(struct gsh_memory *memory, uint64_t addr, uint64_t bytes);
+    /* Where the next page is that has been touched, from offset `off` on; UINT64_MAX: there is
+     * none. Optional. */
+    uint64_t (*next_data)(const struct gsh_memory *memory, uint64_t off);
 
     /* How own chunk at `off` is shared; the same on all PEs. */
     enum gsh_share_kind (*share_kind)(const struct gsh_memory *memory, uint64_t off);

@@ -289,6 +289,12 @@ static enum gsh_result host_zero(struct gsh_memory *memory, uint64_t addr, uint6
     return GSH_OK;
 }
 
+static uint64_t host_next_data(const struct gsh_memory *memory, uint64_t off)
+{
+    off_t at = lseek(host(memory)->fd, (off_t)off, SEEK_DATA);
+    return at >= 0 ? (uint64_t)at : errno == ENXIO ? UINT64_MAX : off;
+}
+
 /* ---- sharing ---- */
 
 static enum gsh_share_kind host_share_kind(const struct gsh_memory *memory, uint64_t off)
@@ -343,6 +349,7 @@ const struct gsh_memory_ops gsh_memory_host = {
     .commit = host_commit,
     .release = host_release,
     .zero = host_zero,
+    .next_data = host_next_data,
     .share_kind = host_share_kind,
     .share = host_share,
     .accept = host_accept,

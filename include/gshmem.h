@@ -9,9 +9,10 @@
  * same object on every PE. nelems counts elements, not bytes.
  *
  * Unless stated otherwise, any thread of a PE may make a call after init, and several may make
- * calls at once, but a PE makes only one collective call at a time. dest of a put and source of a
- * get are symmetric. The other side may be any memory that the device can reach, on the heap or not
- * (host calls: host or GPU memory). Where PEs are threads of one process, the thread that called
+ * calls at once; of collective calls a PE makes one at a time on each team (on all PEs: those on
+ * team WORLD, and those that concern the heap or the job). dest of a put and source of a get are
+ * symmetric. The other side may be any memory that the device can reach, on the heap or not (host
+ * calls: host or GPU memory). Where PEs are threads of one process, the thread that called
  * init is the PE, and only that thread makes calls for it.
  *
  * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_, and gshmemx_error_string
@@ -135,12 +136,14 @@ void gshmem_free(void *ptr);
  *
  * The members of a new team are numbered in the order in which the call names them, and its handle
  * is the same on all of them. Teams may overlap. The calls are collective over the parent team,
- * with the same arguments on all of its PEs; only one thread of a PE may make teams at a time.
+ * with the same arguments on all of its PEs. Threads of a PE may divide different parents at the
+ * same time, also while others end teams.
  *
  * The calls return 0, also on PEs that are not members of the new team and get GSHMEM_TEAM_INVALID.
  * If a call fails, the new team's members get GSHMEM_TEAM_INVALID and an error; if its arguments
- * are wrong, all PEs of the parent do. One PE prints why, and nothing has changed. config: NULL for
- * the defaults. A team takes about 1 KiB of GSHMEM_TEAM_MEMORY and no other memory. */
+ * are wrong, all PEs of the parent do. One PE prints why, and nothing has changed; if the parent is
+ * GSHMEM_TEAM_INVALID, nothing is printed. config: NULL for the defaults. A team takes about 1 KiB
+ * of GSHMEM_TEAM_MEMORY and no other memory. */
 
 /* Makes a team of `size` PEs of the parent: start, start + stride, and so on. stride may be
  * negative, and 0 only for a team of one PE. */
@@ -169,8 +172,8 @@ void gshmem_team_destroy(gshmem_team_t team);
  * not ordered with each other.
  *
  * Contexts are not fully independent; they share the following:
- *  - To far PEs, up to GSHMEM_CONTEXTS contexts have a stream of requests of their own. Further
- *    ones share one, and a quiet or fence of either then covers both.
+ *  - To far PEs, up to GSHMEM_CONTEXTS contexts (32, at most 40) have a stream of requests of their
+ *    own. Further ones share one, and a quiet or fence of either then covers both.
  *  - Small requests to one far PE (atomics, puts with a signal, strided puts) are carried out in
  *    order, whichever contexts they were issued in. So are all puts where data are staged, or where
  *    UCX has no shared memory that reaches the target.
@@ -179,7 +182,7 @@ void gshmem_team_destroy(gshmem_team_t team);
 /* Makes a context on all PEs, or on a team of which this PE is a member. Not collective: contexts
  * of different PEs are independent. options: GSHMEM_CTX_..., ORed; 0 lets any thread use it.
  * Returns 0. If there is no such team or option, or 16383 contexts exist, returns an error and sets
- * *ctx to GSHMEM_CTX_INVALID. */
+ * *ctx to GSHMEM_CTX_INVALID; it prints no line if the team is GSHMEM_TEAM_INVALID. */
 int gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
 int gshmem_team_create_ctx(gshmem_team_t team, long options, gshmem_ctx_t *ctx);
 /* Completes all operations of the context, as quiet does, and destroys it. No thread or kernel may

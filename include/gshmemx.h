@@ -107,6 +107,14 @@ void gshmemx_buffer_unregister_all(void);
  * a team. */
 int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
                         long config_mask, gshmem_team_t *new_team);
+/* The same for threads of a PE that make teams of lists at the same time. They pass different
+ * places; the PEs of a list pass the same one, a symmetric address, in which nothing is read or
+ * written (NULL counts as a place, as does all that is not symmetric, and is
+ * gshmemx_team_create's). Where word is not NULL, *word becomes the largest that a PE of the list
+ * has there. When the pools have no room the call prints nothing; *word is set then, too. */
+int gshmemx_team_create_at(const void *place, const int *pes, int n_pes,
+                           const gshmem_team_config_t *config, long config_mask,
+                           gshmem_team_t *new_team, uint64_t *word);
 
 /* ---- launches and modules ----------------------------------------------------------------------
  */

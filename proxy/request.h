@@ -17,7 +17,7 @@
  * same. 0: GSHMEM_CTX_DEFAULT's. */
 typedef uint32_t gsh_context;
 #define GSH_CONTEXT_DEFAULT 0u
-#define GSH_CONTEXTS        16u
+#define GSH_CONTEXTS        41u
 
 struct gsh_request {
     uint8_t op;         /* enum gsh_far_op */

@@ -47,7 +47,7 @@ struct gsh_transport_options {
     struct gsh_transport_events events;
 };
 
-#define GSH_TRANSPORT_PATHS      16
+#define GSH_TRANSPORT_PATHS      48
 #define GSH_TRANSPORT_HEADER_MAX 256 /* bytes of a message's header */
 
 struct gsh_transport_ops {

@@ -9,6 +9,12 @@
 #include "internal.h"
 #include "nvshmem.h"
 
+/* Messages name calls as the program does, also those of calls before init. */
+__attribute__((constructor)) static void name_calls(void)
+{
+    gshmemx_call_prefix("nvshmem");
+}
+
 /* Inits of this thread's PE after its first, each with a finalize to come. */
 static _Thread_local int n_more_inits;
 
@@ -86,6 +92,7 @@ int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
     gshmemx_init_attr_t ours = GSHMEMX_INIT_ATTR_INITIALIZER;
     unsigned int our_flags = flags == NVSHMEMX_INIT_WITH_SHMEM ? 0 : flags;
     int is_initialized = 0;
+    name_calls(); /* the program may have libraries of other dialects, too */
     gsh_nvshmem_environment();
     gshmem_query_initialized(&is_initialized);
     if (is_initialized) {

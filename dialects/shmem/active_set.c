@@ -8,15 +8,21 @@
 #include <stdlib.h>
 #include <gshmemx.h>
 
-struct set {
+struct known {
     int my_pe; /* PEs may be threads of this process */
-    int start, log_stride, size;
-    gshmem_team_t team;
-    struct set *next;
+    struct gsh_set set;
+    uint64_t is_of_sync; /* the team is for calls with this pSync alone; all of its PEs agree */
+    struct known *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct set *sets; /* under lock */
+static struct known *sets; /* under lock */
+static int allows_threads;
+
+void gsh_sets_allow_threads(int is_allowed)
+{
+    __atomic_store_n(&allows_threads, is_allowed, __ATOMIC_RELAXED);
+}
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
 {
@@ -50,57 +56,58 @@ static void check(const char *call, int start, int log_stride, int size)
     }
 }
 
-static gshmem_team_t find(int me, int start, int log_stride, int size)
+static int is_same(const struct known *k, int me, const struct gsh_set *set)
 {
-    gshmem_team_t team = GSHMEM_TEAM_INVALID;
+    return k->my_pe == me && k->set.start == set->start && k->set.log_stride == set->log_stride &&
+           k->set.size == set->size && (!k->is_of_sync || k->set.sync == set->sync);
+}
+
+static int find(int me, struct gsh_set *set)
+{
+    int is_known = 0;
     pthread_mutex_lock(&lock);
-    for (const struct set *s = sets; s != NULL; s = s->next) {
-        if (s->my_pe == me && s->start == start && s->log_stride == log_stride && s->size == size) {
-            team = s->team;
-            break;
+    for (const struct known *k = sets; k != NULL && !is_known; k = k->next) {
+        is_known = is_same(k, me, set);
+        if (is_known) {
+            set->team = k->set.team;
         }
     }
     pthread_mutex_unlock(&lock);
-    return team;
+    return is_known;
 }
 
-static gshmem_team_t make(const char *call, int me, int start, int log_stride, int size)
+static int is_world(const struct gsh_set *set)
 {
-    struct set *s = malloc(sizeof(*s));
-    int *pes = calloc((size_t)size, sizeof(*pes));
-    if (s == NULL || pes == NULL) {
-        fail("%s: no memory for an active set of %d PEs", call, size);
+    return set->start == 0 && set->log_stride == 0 && set->size == gshmem_n_pes();
+}
+
+/* All members learn whether one of them allows threads, and that or that not there is a team. */
+static void make(const char *call, int me, struct gsh_set *set)
+{
+    struct known *k = malloc(sizeof(*k));
+    int *pes = calloc((size_t)set->size, sizeof(*pes));
+    if (k == NULL || pes == NULL) {
+        fail("%s: no memory for an active set of %d PEs", call, set->size);
     }
-    for (int i = 0; i < size; i++) {
-        pes[i] = start + (i << log_stride);
+    for (int i = 0; i < set->size; i++) {
+        pes[i] = set->start + (i << set->log_stride);
     }
-    *s = (struct set){.my_pe = me, .start = start, .log_stride = log_stride, .size = size};
-    if (gshmemx_team_create(pes, size, NULL, 0, &s->team) != 0) {
-        fail("%s: no team can be made of the active set", call);
-    }
+    *k = (struct known){.my_pe = me, .set = *set};
+    k->is_of_sync = (uint64_t)__atomic_load_n(&allows_threads, __ATOMIC_RELAXED);
+    (void)gshmemx_team_create_at(set->sync, pes, set->size, NULL, 0, &k->set.team, &k->is_of_sync);
     free(pes);
+    if (!k->is_of_sync && is_world(set)) { /* it has more room */
+        gshmem_team_destroy(k->set.team);
+        k->set.team = GSHMEM_TEAM_WORLD;
+    }
     pthread_mutex_lock(&lock);
-    s->next = sets;
-    sets = s;
+    k->next = sets;
+    sets = k;
     pthread_mutex_unlock(&lock);
-    return s->team;
+    set->team = k->set.team;
 }
 
-static gshmem_team_t team_of(const char *call, int PE_start, int logPE_stride, int PE_size)
-{
-    int me = gshmem_my_pe();
-    if (PE_start == 0 && logPE_stride == 0 && PE_size == gshmem_n_pes()) {
-        return GSHMEM_TEAM_WORLD;
-    }
-    gshmem_team_t team = find(me, PE_start, logPE_stride, PE_size);
-    if (team != GSHMEM_TEAM_INVALID) {
-        return team;
-    }
-    check(call, PE_start, logPE_stride, PE_size);
-    return make(call, me, PE_start, logPE_stride, PE_size);
-}
-
-/* pSync is not used, but another implementation would. */
+/* With a team pSync is not used, but another implementation would. */
 static void check_sync(const struct gsh_set_call *c)
 {
 #if GSH_CHECKS
@@ -113,12 +120,24 @@ static void check_sync(const struct gsh_set_call *c)
 #endif
 }
 
-gshmem_team_t gsh_set_enter(const struct gsh_set_call *c, int PE_start, int logPE_stride,
-                            int PE_size)
+struct gsh_set gsh_set_enter(const struct gsh_set_call *c, int PE_start, int logPE_stride,
+                             int PE_size)
 {
-    gshmem_team_t team = team_of(c->name, PE_start, logPE_stride, PE_size);
-    check_sync(c);
-    return team;
+    const int me = gshmem_my_pe();
+    struct gsh_set set = {.team = GSHMEM_TEAM_INVALID,
+                          .start = PE_start,
+                          .log_stride = logPE_stride,
+                          .size = PE_size,
+                          .sync = c->sync};
+    if (!find(me, &set)) {
+        check(c->name, PE_start, logPE_stride, PE_size);
+        check_sync(c);
+        make(c->name, me, &set);
+    } else {
+        check_sync(c);
+    }
+    set.me = (me - PE_start) >> logPE_stride;
+    return set;
 }
 
 void gsh_set_leave(const struct gsh_set_call *c, int error)
@@ -141,13 +160,13 @@ void gsh_sets_end(void)
 {
     int me = gshmem_my_pe();
     pthread_mutex_lock(&lock);
-    for (struct set **s = &sets; *s != NULL;) {
-        struct set *it = *s;
+    for (struct known **k = &sets; *k != NULL;) {
+        struct known *it = *k;
         if (it->my_pe == me) {
-            *s = it->next;
+            *k = it->next;
             free(it);
         } else {
-            s = &it->next;
+            k = &it->next;
         }
     }
     pthread_mutex_unlock(&lock);

@@ -12,15 +12,54 @@ struct gsh_set_call {
     size_t sync_bytes;
 };
 
-/* The set's team, made by all of its PEs in their first call with it. Bad arguments end the job; in
- * checking builds a pSync that is too small, too. */
-gshmem_team_t gsh_set_enter(const struct gsh_set_call *c, int PE_start, int logPE_stride,
-                            int PE_size);
+/* Whom a call concerns. */
+struct gsh_set {
+    gshmem_team_t team; /* INVALID: the pool has no room, and words.c does the call */
+    int start, log_stride, size;
+    int me; /* this PE's number in it */
+    long *sync;
+};
+
+/* The set's team, made by all of its PEs in their first call with it. Where a PE of the set allows
+ * several threads (gsh_sets_allow_threads) there is a team for each pSync, so that threads at a
+ * time may make calls on one set. Bad arguments end the job; in checking builds a pSync that is too
+ * small, too. */
+struct gsh_set gsh_set_enter(const struct gsh_set_call *c, int PE_start, int logPE_stride,
+                             int PE_size);
 /* An error of the team's call ends the job. */
 void gsh_set_leave(const struct gsh_set_call *c, int error);
 /* The same for a number of elements below 0. */
 size_t gsh_set_nelems(const struct gsh_set_call *c, int nreduce);
 
-void gsh_sets_end(void); /* before finalize */
+void gsh_sets_allow_threads(int is_allowed); /* init */
+void gsh_sets_end(void);                     /* before finalize */
+
+/* ---- words.c: the calls by pSync's words and gets, for sets without a team ---- */
+
+enum gsh_set_kind {
+    GSH_SET_BROADCAST,
+    GSH_SET_COLLECT,
+    GSH_SET_FCOLLECT,
+    GSH_SET_ALLTOALL,
+    GSH_SET_ALLTOALLS
+};
+struct gsh_set_move {
+    enum gsh_set_kind kind;
+    void *dest;
+    const void *source;
+    size_t elem_bytes, nelems; /* 4 or 8 bytes */
+    ptrdiff_t dst, sst;        /* of alltoalls */
+    int root;                  /* of broadcast, whose dest stays as it is */
+};
+
+/* All have arrived; in addition, a quiet before that. */
+void gsh_words_sync(const struct gsh_set *set);
+void gsh_words_barrier(const struct gsh_set *set);
+/* 0 or an error. */
+int gsh_words_move(const struct gsh_set *set, const struct gsh_set_move *m);
+/* combine adds nelems elements to those at sum. dest may be source. */
+int gsh_words_reduce(const struct gsh_set *set, void *dest, const void *source, size_t nelems,
+                     size_t elem_bytes,
+                     void (*combine)(void *sum, const void *more, size_t nelems));
 
 #endif

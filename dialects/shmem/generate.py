@@ -79,7 +79,8 @@ def generic(path):
     def part(match):
         name = pathlib.Path(match[1]).name
         return generic(path.parent / name) if name.startswith(("generic_", "overloads")) else ""
-    text = re.sub(r"#ifdef GSHMEM_DEVICE_CODE\n#include.*\n#endif\n", "", path.read_text())
+    text = path.read_text().replace("#if defined(GSHMEM_HAS_COMPLEX)", "#if 1") # shmem.h's always are
+    text = re.sub(r"#ifdef GSHMEM_DEVICE_CODE\n#include.*\n#endif\n", "", text)
     return re.sub(r'#include "([^"]+)"\n', part, text)
 
 

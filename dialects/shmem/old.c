@@ -2,29 +2,36 @@
  * The deprecated atomics and waits, and collectives over an active set, which are those over its
  * team. */
 #include <stdlib.h>
+#include <gshmemx.h>
 #include "active_set.h"
 #include "shmem.h"
+
+/* Begins a definition under the profiling name; the other one is the same function, for a profiler
+ * to replace. */
+#define CALL(RESULT, NAME, PARAMETERS)                                             \
+    RESULT(shmem_##NAME) PARAMETERS __attribute__((weak, alias("pshmem_" #NAME))); \
+    RESULT pshmem_##NAME PARAMETERS
 
 /* ---- atomics and waits ---- */
 
 #define AMO(NAME, T)                                                      \
-    T shmem_##NAME##_cswap(T *dest, T cond, T value, int pe)              \
+    CALL(T, NAME##_cswap, (T * dest, T cond, T value, int pe))            \
     {                                                                     \
         return shmem_##NAME##_atomic_compare_swap(dest, cond, value, pe); \
     }                                                                     \
-    T shmem_##NAME##_finc(T *dest, int pe)                                \
+    CALL(T, NAME##_finc, (T * dest, int pe))                              \
     {                                                                     \
         return shmem_##NAME##_atomic_fetch_inc(dest, pe);                 \
     }                                                                     \
-    void shmem_##NAME##_inc(T *dest, int pe)                              \
+    CALL(void, NAME##_inc, (T * dest, int pe))                            \
     {                                                                     \
         shmem_##NAME##_atomic_inc(dest, pe);                              \
     }                                                                     \
-    T shmem_##NAME##_fadd(T *dest, T value, int pe)                       \
+    CALL(T, NAME##_fadd, (T * dest, T value, int pe))                     \
     {                                                                     \
         return shmem_##NAME##_atomic_fetch_add(dest, value, pe);          \
     }                                                                     \
-    void shmem_##NAME##_add(T *dest, T value, int pe)                     \
+    CALL(void, NAME##_add, (T * dest, T value, int pe))                   \
     {                                                                     \
         shmem_##NAME##_atomic_add(dest, value, pe);                       \
     }
@@ -32,15 +39,15 @@ SHMEM_OLD_AMO(AMO)
 #undef AMO
 
 #define AMO(NAME, T)                                        \
-    T shmem_##NAME##_fetch(const T *source, int pe)         \
+    CALL(T, NAME##_fetch, (const T *source, int pe))        \
     {                                                       \
         return shmem_##NAME##_atomic_fetch(source, pe);     \
     }                                                       \
-    void shmem_##NAME##_set(T *dest, T value, int pe)       \
+    CALL(void, NAME##_set, (T * dest, T value, int pe))     \
     {                                                       \
         shmem_##NAME##_atomic_set(dest, value, pe);         \
     }                                                       \
-    T shmem_##NAME##_swap(T *dest, T value, int pe)         \
+    CALL(T, NAME##_swap, (T * dest, T value, int pe))       \
     {                                                       \
         return shmem_##NAME##_atomic_swap(dest, value, pe); \
     }
@@ -48,37 +55,55 @@ SHMEM_OLD_SWAP(AMO)
 #undef AMO
 
 #define WAIT(NAME, T)                                         \
-    void shmem_##NAME##_wait(T *ivar, T value)                \
+    CALL(void, NAME##_wait, (T * ivar, T value))              \
     {                                                         \
         shmem_##NAME##_wait_until(ivar, SHMEM_CMP_NE, value); \
     }
 SHMEM_OLD_WAIT(WAIT)
 #undef WAIT
 
-void shmem_wait(long *ivar, long value)
+CALL(void, wait, (long *ivar, long value))
 {
-    shmem_long_wait(ivar, value);
+    shmem_long_wait_until(ivar, SHMEM_CMP_NE, value);
+}
+
+CALL(void, wait_until, (long *ivar, int cmp, long cmp_value))
+{
+    shmem_long_wait_until(ivar, cmp, cmp_value);
 }
 
 /* ---- barriers ---- */
 
 #define SET(CALL, SYNC_SIZE)                                                           \
     const struct gsh_set_call c = {"shmem_" #CALL, pSync, (SYNC_SIZE) * sizeof(long)}; \
-    const gshmem_team_t team = gsh_set_enter(&c, PE_start, logPE_stride, PE_size)
+    const struct gsh_set set = gsh_set_enter(&c, PE_start, logPE_stride, PE_size)
 
-void(shmem_barrier)(int PE_start, int logPE_stride, int PE_size, long *pSync)
+static int has_team(const struct gsh_set *set)
+{
+    return set->team != GSHMEM_TEAM_INVALID;
+}
+
+CALL(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 {
     SET(barrier, SHMEM_BARRIER_SYNC_SIZE);
-    gsh_set_leave(&c, gshmem_barrier(team));
+    if (has_team(&set)) {
+        gsh_set_leave(&c, gshmem_barrier(set.team));
+    } else {
+        gsh_words_barrier(&set);
+    }
 }
 
-void(shmem_sync)(int PE_start, int logPE_stride, int PE_size, long *pSync)
+CALL(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 {
     SET(sync, SHMEM_BARRIER_SYNC_SIZE);
-    gsh_set_leave(&c, gshmem_team_sync(team));
+    if (has_team(&set)) {
+        gsh_set_leave(&c, gshmem_team_sync(set.team));
+    } else {
+        gsh_words_sync(&set);
+    }
 }
 
-int shmem_team_barrier(shmem_team_t team)
+CALL(int, team_barrier, (shmem_team_t team))
 {
     return gshmem_barrier(team);
 }
@@ -103,37 +128,73 @@ static int broadcast(gshmem_team_t team, void *dest, const void *source, size_t 
     return error;
 }
 
-#define MOVE(BITS, BYTES)                                                                       \
-    void shmem_broadcast##BITS(void *dest, const void *source, size_t nelems, int PE_root,      \
-                               int PE_start, int logPE_stride, int PE_size, long *pSync)        \
-    {                                                                                           \
-        SET(broadcast##BITS, SHMEM_BCAST_SYNC_SIZE);                                            \
-        gsh_set_leave(&c, broadcast(team, dest, source, nelems *BYTES, PE_root));               \
-    }                                                                                           \
-    void shmem_collect##BITS(void *dest, const void *source, size_t nelems, int PE_start,       \
-                             int logPE_stride, int PE_size, long *pSync)                        \
-    {                                                                                           \
-        SET(collect##BITS, SHMEM_COLLECT_SYNC_SIZE);                                            \
-        gsh_set_leave(&c, gshmem_uint##BITS##_collect(team, dest, source, nelems));             \
-    }                                                                                           \
-    void shmem_fcollect##BITS(void *dest, const void *source, size_t nelems, int PE_start,      \
-                              int logPE_stride, int PE_size, long *pSync)                       \
-    {                                                                                           \
-        SET(fcollect##BITS, SHMEM_COLLECT_SYNC_SIZE);                                           \
-        gsh_set_leave(&c, gshmem_uint##BITS##_fcollect(team, dest, source, nelems));            \
-    }                                                                                           \
-    void shmem_alltoall##BITS(void *dest, const void *source, size_t nelems, int PE_start,      \
-                              int logPE_stride, int PE_size, long *pSync)                       \
-    {                                                                                           \
-        SET(alltoall##BITS, SHMEM_ALLTOALL_SYNC_SIZE);                                          \
-        gsh_set_leave(&c, gshmem_uint##BITS##_alltoall(team, dest, source, nelems));            \
-    }                                                                                           \
-    void shmem_alltoalls##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,    \
-                               size_t nelems, int PE_start, int logPE_stride, int PE_size,      \
-                               long *pSync)                                                     \
-    {                                                                                           \
-        SET(alltoalls##BITS, SHMEM_ALLTOALLS_SYNC_SIZE);                                        \
-        gsh_set_leave(&c, gshmem_uint##BITS##_alltoalls(team, dest, source, dst, sst, nelems)); \
+static int move(const struct gsh_set *set, const struct gsh_set_move *m)
+{
+    gshmem_team_t team = set->team;
+    if (!has_team(set)) {
+        return gsh_words_move(set, m);
+    }
+    int is_wide = m->elem_bytes == 8;
+    switch (m->kind) {
+    case GSH_SET_BROADCAST:
+        return broadcast(team, m->dest, m->source, m->nelems * m->elem_bytes, m->root);
+    case GSH_SET_COLLECT:
+        return is_wide ? gshmem_uint64_collect(team, m->dest, m->source, m->nelems)
+                       : gshmem_uint32_collect(team, m->dest, m->source, m->nelems);
+    case GSH_SET_FCOLLECT:
+        return is_wide ? gshmem_uint64_fcollect(team, m->dest, m->source, m->nelems)
+                       : gshmem_uint32_fcollect(team, m->dest, m->source, m->nelems);
+    case GSH_SET_ALLTOALL:
+        return is_wide ? gshmem_uint64_alltoall(team, m->dest, m->source, m->nelems)
+                       : gshmem_uint32_alltoall(team, m->dest, m->source, m->nelems);
+    case GSH_SET_ALLTOALLS:
+        return is_wide
+                   ? gshmem_uint64_alltoalls(team, m->dest, m->source, m->dst, m->sst, m->nelems)
+                   : gshmem_uint32_alltoalls(team, m->dest, m->source, m->dst, m->sst, m->nelems);
+    }
+    return GSHMEMX_ERROR_INVALID_VALUE;
+}
+
+#define MOVE(BITS, BYTES)                                                                        \
+    CALL(void, broadcast##BITS,                                                                  \
+         (void *dest, const void *source, size_t nelems, int PE_root, int PE_start,              \
+          int logPE_stride, int PE_size, long *pSync))                                           \
+    {                                                                                            \
+        SET(broadcast##BITS, SHMEM_BCAST_SYNC_SIZE);                                             \
+        struct gsh_set_move m = {GSH_SET_BROADCAST, dest, source, BYTES, nelems, 1, 1, PE_root}; \
+        gsh_set_leave(&c, move(&set, &m));                                                       \
+    }                                                                                            \
+    CALL(void, collect##BITS,                                                                    \
+         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,         \
+          int PE_size, long *pSync))                                                             \
+    {                                                                                            \
+        SET(collect##BITS, SHMEM_COLLECT_SYNC_SIZE);                                             \
+        struct gsh_set_move m = {GSH_SET_COLLECT, dest, source, BYTES, nelems, 1, 1, 0};         \
+        gsh_set_leave(&c, move(&set, &m));                                                       \
+    }                                                                                            \
+    CALL(void, fcollect##BITS,                                                                   \
+         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,         \
+          int PE_size, long *pSync))                                                             \
+    {                                                                                            \
+        SET(fcollect##BITS, SHMEM_COLLECT_SYNC_SIZE);                                            \
+        struct gsh_set_move m = {GSH_SET_FCOLLECT, dest, source, BYTES, nelems, 1, 1, 0};        \
+        gsh_set_leave(&c, move(&set, &m));                                                       \
+    }                                                                                            \
+    CALL(void, alltoall##BITS,                                                                   \
+         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,         \
+          int PE_size, long *pSync))                                                             \
+    {                                                                                            \
+        SET(alltoall##BITS, SHMEM_ALLTOALL_SYNC_SIZE);                                           \
+        struct gsh_set_move m = {GSH_SET_ALLTOALL, dest, source, BYTES, nelems, 1, 1, 0};        \
+        gsh_set_leave(&c, move(&set, &m));                                                       \
+    }                                                                                            \
+    CALL(void, alltoalls##BITS,                                                                  \
+         (void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,           \
+          int PE_start, int logPE_stride, int PE_size, long *pSync))                             \
+    {                                                                                            \
+        SET(alltoalls##BITS, SHMEM_ALLTOALLS_SYNC_SIZE);                                         \
+        struct gsh_set_move m = {GSH_SET_ALLTOALLS, dest, source, BYTES, nelems, dst, sst, 0};   \
+        gsh_set_leave(&c, move(&set, &m));                                                       \
     }
 MOVE(32, 4)
 MOVE(64, 8)
@@ -147,21 +208,58 @@ typedef unsigned int uint_bits;
 typedef unsigned long ulong_bits;
 typedef unsigned long long ulonglong_bits;
 
-#define REDUCE(NAME, T, OP, AS, AS_T)                                                           \
-    void shmem_##NAME##_##OP##_to_all(T *dest, const T *source, int nreduce, int PE_start,      \
-                                      int logPE_stride, int PE_size, T *pWrk, long *pSync)      \
-    {                                                                                           \
-        SET(NAME##_##OP##_to_all, SHMEM_REDUCE_SYNC_SIZE);                                      \
-        (void)pWrk;                                                                             \
-        gsh_set_leave(&c, gshmem_##AS##_##OP##_reduce(team, (AS_T *)dest, (const AS_T *)source, \
-                                                      gsh_set_nelems(&c, nreduce)));            \
+#define REDUCE(NAME, T, OP, AS, AS_T, BOTH)                                                    \
+    static void combine_##NAME##_##OP(void *sum, const void *more, size_t nelems)              \
+    {                                                                                          \
+        T *to = sum;                                                                           \
+        const T *from = more;                                                                  \
+        for (size_t i = 0; i < nelems; i++) {                                                  \
+            const T a = to[i], b = from[i];                                                    \
+            to[i] = (T)(BOTH);                                                                 \
+        }                                                                                      \
+    }                                                                                          \
+    CALL(void, NAME##_##OP##_to_all,                                                           \
+         (T * dest, const T *source, int nreduce, int PE_start, int logPE_stride, int PE_size, \
+          T *pWrk, long *pSync))                                                               \
+    {                                                                                          \
+        SET(NAME##_##OP##_to_all, SHMEM_REDUCE_SYNC_SIZE);                                     \
+        const size_t nelems = gsh_set_nelems(&c, nreduce);                                     \
+        (void)pWrk;                                                                            \
+        gsh_set_leave(&c, has_team(&set)                                                       \
+                              ? gshmem_##AS##_##OP##_reduce(set.team, (AS_T *)dest,            \
+                                                            (const AS_T *)source, nelems)      \
+                              : gsh_words_reduce(&set, dest, source, nelems, sizeof(T),        \
+                                                 combine_##NAME##_##OP));                      \
     }
-#define LOGIC(NAME, T)                            \
-    REDUCE(NAME, T, and, u##NAME, u##NAME##_bits) \
-    REDUCE(NAME, T, or, u##NAME, u##NAME##_bits)  \
-    REDUCE(NAME, T, xor, u##NAME, u##NAME##_bits)
-#define ORDERED(NAME, T) REDUCE(NAME, T, min, NAME, T) REDUCE(NAME, T, max, NAME, T)
-#define ADDED(NAME, T)   REDUCE(NAME, T, sum, NAME, T) REDUCE(NAME, T, prod, NAME, T)
+#define LOGIC(NAME, T)                                  \
+    REDUCE(NAME, T, and, u##NAME, u##NAME##_bits, a &b) \
+    REDUCE(NAME, T, or, u##NAME, u##NAME##_bits, a | b) \
+    REDUCE(NAME, T, xor, u##NAME, u##NAME##_bits, a ^ b)
+#define ORDERED(NAME, T)                         \
+    REDUCE(NAME, T, min, NAME, T, b < a ? b : a) \
+    REDUCE(NAME, T, max, NAME, T, b > a ? b : a)
+#define ADDED(NAME, T) REDUCE(NAME, T, sum, NAME, T, a + b) REDUCE(NAME, T, prod, NAME, T, a *b)
 SHMEM_OLD_LOGIC(LOGIC)
 SHMEM_OLD_ORDERED(ORDERED)
 SHMEM_OLD_ADDED(ADDED)
+
+/* ---- caches ---- */
+
+CALL(void, set_cache_inv, (void)) {}
+CALL(void, clear_cache_inv, (void)) {}
+CALL(void, udcflush, (void)) {}
+
+CALL(void, set_cache_line_inv, (void *dest))
+{
+    (void)dest;
+}
+
+CALL(void, clear_cache_line_inv, (void *dest))
+{
+    (void)dest;
+}
+
+CALL(void, udcflush_line, (void *dest))
+{
+    (void)dest;
+}

@@ -5,17 +5,32 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "active_set.h"
+#include "environment.h"
 #include "shmem.h"
+
+/* Messages name calls as the program does, also those of calls before init. */
+__attribute__((constructor)) static void name_calls(void)
+{
+    gshmemx_call_prefix("shmem");
+}
 
 /* The program loads and stores symmetric memory, its globals among it. */
 static int init(void)
 {
-    gshmemx_call_prefix("shmem");
-    return gshmemx_init_attr(GSHMEMX_INIT_STATIC_DATA, NULL);
+    name_calls(); /* the program may have libraries of other dialects, too */
+    int error = gsh_shmem_environment();
+    if (error == 0) {
+        error = gshmemx_init_attr(GSHMEMX_INIT_STATIC_DATA, NULL);
+    }
+    if (error == 0) {
+        gsh_shmem_announce();
+    }
+    return error;
 }
 
 void pshmem_init(void)
 {
+    gsh_sets_allow_threads(0);
     if (init() != 0) {
         fflush(stdout);
         _exit(1); /* the reason has been printed; the launcher ends the others */
@@ -29,6 +44,7 @@ int pshmem_init_thread(int requested, int *provided)
                 requested);
         return GSHMEMX_ERROR_INVALID_VALUE;
     }
+    gsh_sets_allow_threads(requested == SHMEM_THREAD_MULTIPLE);
     int error = init();
     if (error == 0 && provided != NULL) {
         gshmem_query_thread(provided);
@@ -121,23 +137,4 @@ void *shrealloc(void *ptr, size_t size)
 void *shmemalign(size_t alignment, size_t size)
 {
     return shmem_align(alignment, size);
-}
-
-void shmem_set_cache_inv(void) {}
-void shmem_clear_cache_inv(void) {}
-void shmem_udcflush(void) {}
-
-void shmem_set_cache_line_inv(void *dest)
-{
-    (void)dest;
-}
-
-void shmem_clear_cache_line_inv(void *dest)
-{
-    (void)dest;
-}
-
-void shmem_udcflush_line(void *dest)
-{
-    (void)dest;
 }

@@ -128,6 +128,29 @@ int pshmem_complexd_sum_exscan(shmem_team_t team, shmem_complexd_t *dest,
 
 #include "shmem_generic.h"
 
+/* The scans, which gshmem has not of complex numbers. */
+#if defined(__cplusplus)
+#define OVERLOAD(NAME, T, KIND)                                                                    \
+    static inline int shmem_sum_##KIND(shmem_team_t team, T *dest, const T *source, size_t nelems) \
+    {                                                                                              \
+        return shmem_##NAME##_sum_##KIND(team, dest, source, nelems);                              \
+    }
+OVERLOAD(complexf, shmem_complexf_t, inscan)
+OVERLOAD(complexf, shmem_complexf_t, exscan)
+OVERLOAD(complexd, shmem_complexd_t, inscan)
+OVERLOAD(complexd, shmem_complexd_t, exscan)
+#undef OVERLOAD
+#elif defined(shmem_sum_inscan)
+#undef shmem_sum_inscan
+#undef shmem_sum_exscan
+#define shmem_sum_inscan(team, dest, source, nelems)                                   \
+    GSH_OF_SHMEM_CHOOSE(dest, GSH_OF_SHMEM_GENERIC_ADDED, GSH_OF_SHMEM_ARM_sum_inscan) \
+    (team, dest, source, nelems)
+#define shmem_sum_exscan(team, dest, source, nelems)                                   \
+    GSH_OF_SHMEM_CHOOSE(dest, GSH_OF_SHMEM_GENERIC_ADDED, GSH_OF_SHMEM_ARM_sum_exscan) \
+    (team, dest, source, nelems)
+#endif
+
 #include "shmem_old.h"
 
 #endif

@@ -3,8 +3,12 @@
  *
  * Collectives over an active set: the PEs PE_start, PE_start + 2^logPE_stride, ..., PE_size of
  * them. Each set becomes a team at its first use, which stays until shmem_finalize, and the calls
- * are those of teams; so pSync and pWrk are taken and not used, and nothing need be in them. In
- * checking builds a pSync that is not symmetric, or smaller than the standard says, ends the job.
+ * are those of teams. pSync and pWrk are as the standard has them, and so are what is allowed to
+ * threads: with SHMEM_THREAD_MULTIPLE (asked for by any PE of the set) several may make calls over
+ * one set at a time, each with its own pSync, or over different sets, also for the first time; each
+ * set and pSync is then a team. pWrk is not used, and pSync is used (slowly) by sets for which the
+ * team pool, GSHMEM_TEAM_MEMORY, has no room. In checking builds a pSync that is not symmetric, or
+ * smaller than the standard says, ends the job.
  */
 #ifndef SHMEM_OLD_H
 #define SHMEM_OLD_H
@@ -67,66 +71,82 @@ void *shmalloc(size_t size);
 void shfree(void *ptr);
 void *shrealloc(void *ptr, size_t size);
 void *shmemalign(size_t alignment, size_t size);
+
+/* From here on each name is there as pshmem_, too. */
+#define BOTH(RESULT, NAME, PARAMETERS) \
+    RESULT shmem_##NAME PARAMETERS;    \
+    RESULT pshmem_##NAME PARAMETERS;
+
 /* Nothing is to be done. */
-void shmem_set_cache_inv(void);
-void shmem_clear_cache_inv(void);
-void shmem_set_cache_line_inv(void *dest);
-void shmem_clear_cache_line_inv(void *dest);
-void shmem_udcflush(void);
-void shmem_udcflush_line(void *dest);
+BOTH(void, set_cache_inv, (void))
+BOTH(void, clear_cache_inv, (void))
+BOTH(void, set_cache_line_inv, (void *dest))
+BOTH(void, clear_cache_line_inv, (void *dest))
+BOTH(void, udcflush, (void))
+BOTH(void, udcflush_line, (void *dest))
 
 /* ---- atomics and waits ---- */
 
-#define AMO(NAME, T)                                          \
-    T shmem_##NAME##_cswap(T *dest, T cond, T value, int pe); \
-    T shmem_##NAME##_finc(T *dest, int pe);                   \
-    void shmem_##NAME##_inc(T *dest, int pe);                 \
-    T shmem_##NAME##_fadd(T *dest, T value, int pe);          \
-    void shmem_##NAME##_add(T *dest, T value, int pe);
+#define AMO(NAME, T)                                           \
+    BOTH(T, NAME##_cswap, (T * dest, T cond, T value, int pe)) \
+    BOTH(T, NAME##_finc, (T * dest, int pe))                   \
+    BOTH(void, NAME##_inc, (T * dest, int pe))                 \
+    BOTH(T, NAME##_fadd, (T * dest, T value, int pe))          \
+    BOTH(void, NAME##_add, (T * dest, T value, int pe))
 SHMEM_OLD_AMO(AMO)
 #undef AMO
-#define AMO(NAME, T)                                   \
-    T shmem_##NAME##_fetch(const T *source, int pe);   \
-    void shmem_##NAME##_set(T *dest, T value, int pe); \
-    T shmem_##NAME##_swap(T *dest, T value, int pe);
+#define AMO(NAME, T)                                    \
+    BOTH(T, NAME##_fetch, (const T *source, int pe))    \
+    BOTH(void, NAME##_set, (T * dest, T value, int pe)) \
+    BOTH(T, NAME##_swap, (T * dest, T value, int pe))
 SHMEM_OLD_SWAP(AMO)
 #undef AMO
 /* Until *ivar is no longer value. */
-#define WAIT(NAME, T) void shmem_##NAME##_wait(T *ivar, T value);
+#define WAIT(NAME, T) BOTH(void, NAME##_wait, (T * ivar, T value))
 SHMEM_OLD_WAIT(WAIT)
 #undef WAIT
-void shmem_wait(long *ivar, long value);
+BOTH(void, wait, (long *ivar, long value))
+/* Of long, in C before C11, which has no generic interfaces. */
+#if !defined(__cplusplus)
+void(shmem_wait_until)(long *ivar, int cmp, long cmp_value);
+void pshmem_wait_until(long *ivar, int cmp, long cmp_value);
+#endif
 
 /* ---- over an active set ---- */
 
 /* In C and C++ shmem_barrier and shmem_sync also take a team (below); shmem_barrier's quiet is that
  * of the default context. */
-void shmem_barrier(int PE_start, int logPE_stride, int PE_size, long *pSync);
-void shmem_sync(int PE_start, int logPE_stride, int PE_size, long *pSync);
-int shmem_team_barrier(shmem_team_t team);
+BOTH(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync))
+BOTH(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync))
+BOTH(int, team_barrier, (shmem_team_t team))
 
 /* Elements of 32 or 64 bits. broadcast leaves the dest of PE_root, a number in the set, as it is.
  */
-#define MOVE(BITS)                                                                           \
-    void shmem_broadcast##BITS(void *dest, const void *source, size_t nelems, int PE_root,   \
-                               int PE_start, int logPE_stride, int PE_size, long *pSync);    \
-    void shmem_collect##BITS(void *dest, const void *source, size_t nelems, int PE_start,    \
-                             int logPE_stride, int PE_size, long *pSync);                    \
-    void shmem_fcollect##BITS(void *dest, const void *source, size_t nelems, int PE_start,   \
-                              int logPE_stride, int PE_size, long *pSync);                   \
-    void shmem_alltoall##BITS(void *dest, const void *source, size_t nelems, int PE_start,   \
-                              int logPE_stride, int PE_size, long *pSync);                   \
-    void shmem_alltoalls##BITS(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, \
-                               size_t nelems, int PE_start, int logPE_stride, int PE_size,   \
-                               long *pSync);
+#define MOVE(BITS)                                                                       \
+    BOTH(void, broadcast##BITS,                                                          \
+         (void *dest, const void *source, size_t nelems, int PE_root, int PE_start,      \
+          int logPE_stride, int PE_size, long *pSync))                                   \
+    BOTH(void, collect##BITS,                                                            \
+         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, \
+          int PE_size, long *pSync))                                                     \
+    BOTH(void, fcollect##BITS,                                                           \
+         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, \
+          int PE_size, long *pSync))                                                     \
+    BOTH(void, alltoall##BITS,                                                           \
+         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, \
+          int PE_size, long *pSync))                                                     \
+    BOTH(void, alltoalls##BITS,                                                          \
+         (void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,   \
+          int PE_start, int logPE_stride, int PE_size, long *pSync))
 MOVE(32)
 MOVE(64)
 #undef MOVE
 
 /* dest may be source. The same bits on all PEs. */
-#define REDUCE(NAME, T, OP)                                                                \
-    void shmem_##NAME##_##OP##_to_all(T *dest, const T *source, int nreduce, int PE_start, \
-                                      int logPE_stride, int PE_size, T *pWrk, long *pSync);
+#define REDUCE(NAME, T, OP)                                                                    \
+    BOTH(void, NAME##_##OP##_to_all,                                                           \
+         (T * dest, const T *source, int nreduce, int PE_start, int logPE_stride, int PE_size, \
+          T *pWrk, long *pSync))
 #define LOGIC(NAME, T)   REDUCE(NAME, T, and) REDUCE(NAME, T, or) REDUCE(NAME, T, xor)
 #define ORDERED(NAME, T) REDUCE(NAME, T, min) REDUCE(NAME, T, max)
 #define ADDED(NAME, T)   REDUCE(NAME, T, sum) REDUCE(NAME, T, prod)
@@ -137,6 +157,7 @@ SHMEM_OLD_ADDED(ADDED)
 #undef ORDERED
 #undef LOGIC
 #undef REDUCE
+#undef BOTH
 
 #ifdef __cplusplus
 }

@@ -142,203 +142,171 @@ GSHMEM_GENERIC_WAIT(GSHMEM_OVERLOADS)
 struct gshmem_no_type {
     char unused;
 };
-#define GSHMEM_CHOOSE(pointer, SET, ARM)      _Generic(*(pointer), struct gshmem_no_type : 0 SET(ARM))
+#define GSHMEM_CHOOSE(pointer, SET, ARM)  _Generic(*(pointer), struct gshmem_no_type : 0 SET(ARM))
 
-/* With a context in front, recognised by the number of arguments: a form for calls of 2, 3, ... */
-#define GSHMEM_PLAIN(CALL, SET, pointer, ...) GSHMEM_CHOOSE(pointer, SET, GSHMEM_ARM_##CALL)
-#define GSHMEM_WITH_CTX(CALL, SET, ctx, pointer, ...) \
-    GSHMEM_CHOOSE(pointer, SET, GSHMEM_CTX_ARM_##CALL)
-#define GSHMEM_FORM_2(a, b, c, form, ...)                form
-#define GSHMEM_FORM_3(a, b, c, d, form, ...)             form
-#define GSHMEM_FORM_4(a, b, c, d, e, form, ...)          form
-#define GSHMEM_FORM_5(a, b, c, d, e, f, form, ...)       form
-#define GSHMEM_FORM_6(a, b, c, d, e, f, g, form, ...)    form
-#define GSHMEM_FORM_7(a, b, c, d, e, f, g, h, form, ...) form
-/* FORM is one of these. */
-#define GSHMEM_GENERIC(CALL, SET, FORM, ...) \
-    FORM(__VA_ARGS__, GSHMEM_WITH_CTX, GSHMEM_PLAIN, 0)(CALL, SET, __VA_ARGS__)(__VA_ARGS__)
+/* With a context in front, which its type tells. An argument that holds a comma outside
+ * parentheses, as a compound literal of several elements does, reaches a macro as several: it may
+ * stand behind dest and source, and after a context behind ctx and dest; elsewhere it needs
+ * parentheses around it, gshmem_put(dest, ((long[]){1, 2}), 2, pe), as no macro can put its parts
+ * together. */
+#define GSHMEM_FIRST(first, ...)          first
+#define GSHMEM_SECOND(first, second, ...) second
+#define GSHMEM_POINTER(...)                               \
+    _Generic((GSHMEM_FIRST(__VA_ARGS__, 0)), gshmem_ctx_t \
+             : (GSHMEM_SECOND(__VA_ARGS__, 0)), default   \
+             : (GSHMEM_FIRST(__VA_ARGS__, 0)))
+#define GSHMEM_GENERIC(CALL, SET, ...)                                                         \
+    _Generic((GSHMEM_FIRST(__VA_ARGS__, 0)), gshmem_ctx_t                                      \
+             : GSHMEM_CHOOSE(GSHMEM_POINTER(__VA_ARGS__), SET, GSHMEM_CTX_ARM_##CALL), default \
+             : GSHMEM_CHOOSE(GSHMEM_POINTER(__VA_ARGS__), SET, GSHMEM_ARM_##CALL))(__VA_ARGS__)
+/* Without one: waits and tests. */
+#define GSHMEM_ON_WORDS(CALL, ...)                                                        \
+    GSHMEM_CHOOSE((GSHMEM_FIRST(__VA_ARGS__, 0)), GSHMEM_GENERIC_WAIT, GSHMEM_ARM_##CALL) \
+    (__VA_ARGS__)
 
-#define GSHMEM_ARM_p(NAME, T)              , T : gshmem_##NAME##_p
-#define GSHMEM_CTX_ARM_p(NAME, T)          , T : gshmem_ctx_##NAME##_p
-#define gshmem_p(...)                      GSHMEM_GENERIC(p, GSHMEM_GENERIC_RMA, GSHMEM_FORM_3, __VA_ARGS__)
-#define GSHMEM_ARM_g(NAME, T)              , T : gshmem_##NAME##_g
-#define GSHMEM_CTX_ARM_g(NAME, T)          , T : gshmem_ctx_##NAME##_g
-#define gshmem_g(...)                      GSHMEM_GENERIC(g, GSHMEM_GENERIC_RMA, GSHMEM_FORM_2, __VA_ARGS__)
-#define GSHMEM_ARM_put(NAME, T)            , T : gshmem_##NAME##_put
-#define GSHMEM_CTX_ARM_put(NAME, T)        , T : gshmem_ctx_##NAME##_put
-#define gshmem_put(...)                    GSHMEM_GENERIC(put, GSHMEM_GENERIC_RMA, GSHMEM_FORM_4, __VA_ARGS__)
-#define GSHMEM_ARM_get(NAME, T)            , T : gshmem_##NAME##_get
-#define GSHMEM_CTX_ARM_get(NAME, T)        , T : gshmem_ctx_##NAME##_get
-#define gshmem_get(...)                    GSHMEM_GENERIC(get, GSHMEM_GENERIC_RMA, GSHMEM_FORM_4, __VA_ARGS__)
-#define GSHMEM_ARM_put_nbi(NAME, T)        , T : gshmem_##NAME##_put_nbi
-#define GSHMEM_CTX_ARM_put_nbi(NAME, T)    , T : gshmem_ctx_##NAME##_put_nbi
-#define gshmem_put_nbi(...)                GSHMEM_GENERIC(put_nbi, GSHMEM_GENERIC_RMA, GSHMEM_FORM_4, __VA_ARGS__)
-#define GSHMEM_ARM_get_nbi(NAME, T)        , T : gshmem_##NAME##_get_nbi
-#define GSHMEM_CTX_ARM_get_nbi(NAME, T)    , T : gshmem_ctx_##NAME##_get_nbi
-#define gshmem_get_nbi(...)                GSHMEM_GENERIC(get_nbi, GSHMEM_GENERIC_RMA, GSHMEM_FORM_4, __VA_ARGS__)
-#define GSHMEM_ARM_iput(NAME, T)           , T : gshmem_##NAME##_iput
-#define GSHMEM_CTX_ARM_iput(NAME, T)       , T : gshmem_ctx_##NAME##_iput
-#define gshmem_iput(...)                   GSHMEM_GENERIC(iput, GSHMEM_GENERIC_RMA, GSHMEM_FORM_6, __VA_ARGS__)
-#define GSHMEM_ARM_iget(NAME, T)           , T : gshmem_##NAME##_iget
-#define GSHMEM_CTX_ARM_iget(NAME, T)       , T : gshmem_ctx_##NAME##_iget
-#define gshmem_iget(...)                   GSHMEM_GENERIC(iget, GSHMEM_GENERIC_RMA, GSHMEM_FORM_6, __VA_ARGS__)
-#define GSHMEM_ARM_put_signal(NAME, T)     , T : gshmem_##NAME##_put_signal
-#define GSHMEM_CTX_ARM_put_signal(NAME, T) , T : gshmem_ctx_##NAME##_put_signal
-#define gshmem_put_signal(...) \
-    GSHMEM_GENERIC(put_signal, GSHMEM_GENERIC_RMA, GSHMEM_FORM_7, __VA_ARGS__)
-#define GSHMEM_ARM_put_signal_nbi(NAME, T)     , T : gshmem_##NAME##_put_signal_nbi
-#define GSHMEM_CTX_ARM_put_signal_nbi(NAME, T) , T : gshmem_ctx_##NAME##_put_signal_nbi
-#define gshmem_put_signal_nbi(...) \
-    GSHMEM_GENERIC(put_signal_nbi, GSHMEM_GENERIC_RMA, GSHMEM_FORM_7, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_fetch(NAME, T)     , T : gshmem_##NAME##_atomic_fetch
-#define GSHMEM_CTX_ARM_atomic_fetch(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch
-#define gshmem_atomic_fetch(...) \
-    GSHMEM_GENERIC(atomic_fetch, GSHMEM_GENERIC_EXT, GSHMEM_FORM_2, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_set(NAME, T)     , T : gshmem_##NAME##_atomic_set
-#define GSHMEM_CTX_ARM_atomic_set(NAME, T) , T : gshmem_ctx_##NAME##_atomic_set
-#define gshmem_atomic_set(...) \
-    GSHMEM_GENERIC(atomic_set, GSHMEM_GENERIC_EXT, GSHMEM_FORM_3, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_swap(NAME, T)     , T : gshmem_##NAME##_atomic_swap
-#define GSHMEM_CTX_ARM_atomic_swap(NAME, T) , T : gshmem_ctx_##NAME##_atomic_swap
-#define gshmem_atomic_swap(...) \
-    GSHMEM_GENERIC(atomic_swap, GSHMEM_GENERIC_EXT, GSHMEM_FORM_3, __VA_ARGS__)
+#define GSHMEM_ARM_p(NAME, T)                       , T : gshmem_##NAME##_p
+#define GSHMEM_CTX_ARM_p(NAME, T)                   , T : gshmem_ctx_##NAME##_p
+#define gshmem_p(...)                               GSHMEM_GENERIC(p, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_g(NAME, T)                       , T : gshmem_##NAME##_g
+#define GSHMEM_CTX_ARM_g(NAME, T)                   , T : gshmem_ctx_##NAME##_g
+#define gshmem_g(...)                               GSHMEM_GENERIC(g, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_put(NAME, T)                     , T : gshmem_##NAME##_put
+#define GSHMEM_CTX_ARM_put(NAME, T)                 , T : gshmem_ctx_##NAME##_put
+#define gshmem_put(...)                             GSHMEM_GENERIC(put, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_get(NAME, T)                     , T : gshmem_##NAME##_get
+#define GSHMEM_CTX_ARM_get(NAME, T)                 , T : gshmem_ctx_##NAME##_get
+#define gshmem_get(...)                             GSHMEM_GENERIC(get, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_put_nbi(NAME, T)                 , T : gshmem_##NAME##_put_nbi
+#define GSHMEM_CTX_ARM_put_nbi(NAME, T)             , T : gshmem_ctx_##NAME##_put_nbi
+#define gshmem_put_nbi(...)                         GSHMEM_GENERIC(put_nbi, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_get_nbi(NAME, T)                 , T : gshmem_##NAME##_get_nbi
+#define GSHMEM_CTX_ARM_get_nbi(NAME, T)             , T : gshmem_ctx_##NAME##_get_nbi
+#define gshmem_get_nbi(...)                         GSHMEM_GENERIC(get_nbi, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_iput(NAME, T)                    , T : gshmem_##NAME##_iput
+#define GSHMEM_CTX_ARM_iput(NAME, T)                , T : gshmem_ctx_##NAME##_iput
+#define gshmem_iput(...)                            GSHMEM_GENERIC(iput, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_iget(NAME, T)                    , T : gshmem_##NAME##_iget
+#define GSHMEM_CTX_ARM_iget(NAME, T)                , T : gshmem_ctx_##NAME##_iget
+#define gshmem_iget(...)                            GSHMEM_GENERIC(iget, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_put_signal(NAME, T)              , T : gshmem_##NAME##_put_signal
+#define GSHMEM_CTX_ARM_put_signal(NAME, T)          , T : gshmem_ctx_##NAME##_put_signal
+#define gshmem_put_signal(...)                      GSHMEM_GENERIC(put_signal, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_put_signal_nbi(NAME, T)          , T : gshmem_##NAME##_put_signal_nbi
+#define GSHMEM_CTX_ARM_put_signal_nbi(NAME, T)      , T : gshmem_ctx_##NAME##_put_signal_nbi
+#define gshmem_put_signal_nbi(...)                  GSHMEM_GENERIC(put_signal_nbi, GSHMEM_GENERIC_RMA, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch(NAME, T)            , T : gshmem_##NAME##_atomic_fetch
+#define GSHMEM_CTX_ARM_atomic_fetch(NAME, T)        , T : gshmem_ctx_##NAME##_atomic_fetch
+#define gshmem_atomic_fetch(...)                    GSHMEM_GENERIC(atomic_fetch, GSHMEM_GENERIC_EXT, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_set(NAME, T)              , T : gshmem_##NAME##_atomic_set
+#define GSHMEM_CTX_ARM_atomic_set(NAME, T)          , T : gshmem_ctx_##NAME##_atomic_set
+#define gshmem_atomic_set(...)                      GSHMEM_GENERIC(atomic_set, GSHMEM_GENERIC_EXT, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_swap(NAME, T)             , T : gshmem_##NAME##_atomic_swap
+#define GSHMEM_CTX_ARM_atomic_swap(NAME, T)         , T : gshmem_ctx_##NAME##_atomic_swap
+#define gshmem_atomic_swap(...)                     GSHMEM_GENERIC(atomic_swap, GSHMEM_GENERIC_EXT, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_compare_swap(NAME, T)     , T : gshmem_##NAME##_atomic_compare_swap
 #define GSHMEM_CTX_ARM_atomic_compare_swap(NAME, T) , T : gshmem_ctx_##NAME##_atomic_compare_swap
 #define gshmem_atomic_compare_swap(...) \
-    GSHMEM_GENERIC(atomic_compare_swap, GSHMEM_GENERIC_STD, GSHMEM_FORM_4, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_compare_swap, GSHMEM_GENERIC_STD, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_inc(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_inc
 #define GSHMEM_CTX_ARM_atomic_fetch_inc(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_inc
 #define gshmem_atomic_fetch_inc(...) \
-    GSHMEM_GENERIC(atomic_fetch_inc, GSHMEM_GENERIC_STD, GSHMEM_FORM_2, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_inc(NAME, T)     , T : gshmem_##NAME##_atomic_inc
-#define GSHMEM_CTX_ARM_atomic_inc(NAME, T) , T : gshmem_ctx_##NAME##_atomic_inc
-#define gshmem_atomic_inc(...) \
-    GSHMEM_GENERIC(atomic_inc, GSHMEM_GENERIC_STD, GSHMEM_FORM_2, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_fetch_inc, GSHMEM_GENERIC_STD, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_inc(NAME, T)           , T : gshmem_##NAME##_atomic_inc
+#define GSHMEM_CTX_ARM_atomic_inc(NAME, T)       , T : gshmem_ctx_##NAME##_atomic_inc
+#define gshmem_atomic_inc(...)                   GSHMEM_GENERIC(atomic_inc, GSHMEM_GENERIC_STD, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_add(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_add
 #define GSHMEM_CTX_ARM_atomic_fetch_add(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_add
 #define gshmem_atomic_fetch_add(...) \
-    GSHMEM_GENERIC(atomic_fetch_add, GSHMEM_GENERIC_STD, GSHMEM_FORM_3, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_add(NAME, T)     , T : gshmem_##NAME##_atomic_add
-#define GSHMEM_CTX_ARM_atomic_add(NAME, T) , T : gshmem_ctx_##NAME##_atomic_add
-#define gshmem_atomic_add(...) \
-    GSHMEM_GENERIC(atomic_add, GSHMEM_GENERIC_STD, GSHMEM_FORM_3, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_fetch_add, GSHMEM_GENERIC_STD, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_add(NAME, T)           , T : gshmem_##NAME##_atomic_add
+#define GSHMEM_CTX_ARM_atomic_add(NAME, T)       , T : gshmem_ctx_##NAME##_atomic_add
+#define gshmem_atomic_add(...)                   GSHMEM_GENERIC(atomic_add, GSHMEM_GENERIC_STD, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_and(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_and
 #define GSHMEM_CTX_ARM_atomic_fetch_and(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_and
 #define gshmem_atomic_fetch_and(...) \
-    GSHMEM_GENERIC(atomic_fetch_and, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_and(NAME, T)     , T : gshmem_##NAME##_atomic_and
-#define GSHMEM_CTX_ARM_atomic_and(NAME, T) , T : gshmem_ctx_##NAME##_atomic_and
-#define gshmem_atomic_and(...) \
-    GSHMEM_GENERIC(atomic_and, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_fetch_or(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_or
-#define GSHMEM_CTX_ARM_atomic_fetch_or(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_or
-#define gshmem_atomic_fetch_or(...) \
-    GSHMEM_GENERIC(atomic_fetch_or, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_or(NAME, T)     , T : gshmem_##NAME##_atomic_or
-#define GSHMEM_CTX_ARM_atomic_or(NAME, T) , T : gshmem_ctx_##NAME##_atomic_or
-#define gshmem_atomic_or(...) \
-    GSHMEM_GENERIC(atomic_or, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_fetch_and, GSHMEM_GENERIC_BIT, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_and(NAME, T)           , T : gshmem_##NAME##_atomic_and
+#define GSHMEM_CTX_ARM_atomic_and(NAME, T)       , T : gshmem_ctx_##NAME##_atomic_and
+#define gshmem_atomic_and(...)                   GSHMEM_GENERIC(atomic_and, GSHMEM_GENERIC_BIT, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_fetch_or(NAME, T)      , T : gshmem_##NAME##_atomic_fetch_or
+#define GSHMEM_CTX_ARM_atomic_fetch_or(NAME, T)  , T : gshmem_ctx_##NAME##_atomic_fetch_or
+#define gshmem_atomic_fetch_or(...)              GSHMEM_GENERIC(atomic_fetch_or, GSHMEM_GENERIC_BIT, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_or(NAME, T)            , T : gshmem_##NAME##_atomic_or
+#define GSHMEM_CTX_ARM_atomic_or(NAME, T)        , T : gshmem_ctx_##NAME##_atomic_or
+#define gshmem_atomic_or(...)                    GSHMEM_GENERIC(atomic_or, GSHMEM_GENERIC_BIT, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_xor(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_xor
 #define GSHMEM_CTX_ARM_atomic_fetch_xor(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_xor
 #define gshmem_atomic_fetch_xor(...) \
-    GSHMEM_GENERIC(atomic_fetch_xor, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_xor(NAME, T)     , T : gshmem_##NAME##_atomic_xor
-#define GSHMEM_CTX_ARM_atomic_xor(NAME, T) , T : gshmem_ctx_##NAME##_atomic_xor
-#define gshmem_atomic_xor(...) \
-    GSHMEM_GENERIC(atomic_xor, GSHMEM_GENERIC_BIT, GSHMEM_FORM_3, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_fetch_xor, GSHMEM_GENERIC_BIT, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_xor(NAME, T)           , T : gshmem_##NAME##_atomic_xor
+#define GSHMEM_CTX_ARM_atomic_xor(NAME, T)       , T : gshmem_ctx_##NAME##_atomic_xor
+#define gshmem_atomic_xor(...)                   GSHMEM_GENERIC(atomic_xor, GSHMEM_GENERIC_BIT, __VA_ARGS__)
 #define GSHMEM_ARM_ibput(NAME, T)                , T : gshmem_##NAME##_ibput
 #define GSHMEM_CTX_ARM_ibput(NAME, T)            , T : gshmem_ctx_##NAME##_ibput
-#define gshmem_ibput(...)                        GSHMEM_GENERIC(ibput, GSHMEM_GENERIC_RMA, GSHMEM_FORM_7, __VA_ARGS__)
+#define gshmem_ibput(...)                        GSHMEM_GENERIC(ibput, GSHMEM_GENERIC_RMA, __VA_ARGS__)
 #define GSHMEM_ARM_ibget(NAME, T)                , T : gshmem_##NAME##_ibget
 #define GSHMEM_CTX_ARM_ibget(NAME, T)            , T : gshmem_ctx_##NAME##_ibget
-#define gshmem_ibget(...)                        GSHMEM_GENERIC(ibget, GSHMEM_GENERIC_RMA, GSHMEM_FORM_7, __VA_ARGS__)
+#define gshmem_ibget(...)                        GSHMEM_GENERIC(ibget, GSHMEM_GENERIC_RMA, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_nbi
 #define GSHMEM_CTX_ARM_atomic_fetch_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_nbi
 #define gshmem_atomic_fetch_nbi(...) \
-    GSHMEM_GENERIC(atomic_fetch_nbi, GSHMEM_GENERIC_EXT, GSHMEM_FORM_3, __VA_ARGS__)
-#define GSHMEM_ARM_atomic_swap_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_swap_nbi
-#define GSHMEM_CTX_ARM_atomic_swap_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_swap_nbi
-#define gshmem_atomic_swap_nbi(...) \
-    GSHMEM_GENERIC(atomic_swap_nbi, GSHMEM_GENERIC_EXT, GSHMEM_FORM_4, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_fetch_nbi, GSHMEM_GENERIC_EXT, __VA_ARGS__)
+#define GSHMEM_ARM_atomic_swap_nbi(NAME, T)         , T : gshmem_##NAME##_atomic_swap_nbi
+#define GSHMEM_CTX_ARM_atomic_swap_nbi(NAME, T)     , T : gshmem_ctx_##NAME##_atomic_swap_nbi
+#define gshmem_atomic_swap_nbi(...)                 GSHMEM_GENERIC(atomic_swap_nbi, GSHMEM_GENERIC_EXT, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_compare_swap_nbi(NAME, T) , T : gshmem_##NAME##_atomic_compare_swap_nbi
 #define GSHMEM_CTX_ARM_atomic_compare_swap_nbi(NAME, T) \
     , T : gshmem_ctx_##NAME##_atomic_compare_swap_nbi
 #define gshmem_atomic_compare_swap_nbi(...) \
-    GSHMEM_GENERIC(atomic_compare_swap_nbi, GSHMEM_GENERIC_STD, GSHMEM_FORM_5, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_compare_swap_nbi, GSHMEM_GENERIC_STD, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_inc_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_inc_nbi
 #define GSHMEM_CTX_ARM_atomic_fetch_inc_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_inc_nbi
 #define gshmem_atomic_fetch_inc_nbi(...) \
-    GSHMEM_GENERIC(atomic_fetch_inc_nbi, GSHMEM_GENERIC_STD, GSHMEM_FORM_3, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_fetch_inc_nbi, GSHMEM_GENERIC_STD, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_add_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_add_nbi
 #define GSHMEM_CTX_ARM_atomic_fetch_add_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_add_nbi
 #define gshmem_atomic_fetch_add_nbi(...) \
-    GSHMEM_GENERIC(atomic_fetch_add_nbi, GSHMEM_GENERIC_STD, GSHMEM_FORM_4, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_fetch_add_nbi, GSHMEM_GENERIC_STD, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_and_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_and_nbi
 #define GSHMEM_CTX_ARM_atomic_fetch_and_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_and_nbi
 #define gshmem_atomic_fetch_and_nbi(...) \
-    GSHMEM_GENERIC(atomic_fetch_and_nbi, GSHMEM_GENERIC_BIT, GSHMEM_FORM_4, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_fetch_and_nbi, GSHMEM_GENERIC_BIT, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_or_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_or_nbi
 #define GSHMEM_CTX_ARM_atomic_fetch_or_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_or_nbi
 #define gshmem_atomic_fetch_or_nbi(...) \
-    GSHMEM_GENERIC(atomic_fetch_or_nbi, GSHMEM_GENERIC_BIT, GSHMEM_FORM_4, __VA_ARGS__)
+    GSHMEM_GENERIC(atomic_fetch_or_nbi, GSHMEM_GENERIC_BIT, __VA_ARGS__)
 #define GSHMEM_ARM_atomic_fetch_xor_nbi(NAME, T)     , T : gshmem_##NAME##_atomic_fetch_xor_nbi
 #define GSHMEM_CTX_ARM_atomic_fetch_xor_nbi(NAME, T) , T : gshmem_ctx_##NAME##_atomic_fetch_xor_nbi
 #define gshmem_atomic_fetch_xor_nbi(...) \
-    GSHMEM_GENERIC(atomic_fetch_xor_nbi, GSHMEM_GENERIC_BIT, GSHMEM_FORM_4, __VA_ARGS__)
-#define GSHMEM_ARM_wait_until(NAME, T) , T : gshmem_##NAME##_wait_until
-#define gshmem_wait_until(ivar, cmp, cmp_value) \
-    GSHMEM_CHOOSE(ivar, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_wait_until)(ivar, cmp, cmp_value)
-#define GSHMEM_ARM_test(NAME, T) , T : gshmem_##NAME##_test
-#define gshmem_test(ivar, cmp, cmp_value) \
-    GSHMEM_CHOOSE(ivar, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_test)(ivar, cmp, cmp_value)
-#define GSHMEM_ARM_wait_until_all(NAME, T) , T : gshmem_##NAME##_wait_until_all
-#define gshmem_wait_until_all(ivars, nelems, status, cmp, cmp_value)     \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_wait_until_all) \
-    (ivars, nelems, status, cmp, cmp_value)
-#define GSHMEM_ARM_wait_until_any(NAME, T) , T : gshmem_##NAME##_wait_until_any
-#define gshmem_wait_until_any(ivars, nelems, status, cmp, cmp_value)     \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_wait_until_any) \
-    (ivars, nelems, status, cmp, cmp_value)
-#define GSHMEM_ARM_wait_until_some(NAME, T) , T : gshmem_##NAME##_wait_until_some
-#define gshmem_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value) \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_wait_until_some)      \
-    (ivars, nelems, indices, status, cmp, cmp_value)
-#define GSHMEM_ARM_test_all(NAME, T) , T : gshmem_##NAME##_test_all
-#define gshmem_test_all(ivars, nelems, status, cmp, cmp_value)     \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_test_all) \
-    (ivars, nelems, status, cmp, cmp_value)
-#define GSHMEM_ARM_test_any(NAME, T) , T : gshmem_##NAME##_test_any
-#define gshmem_test_any(ivars, nelems, status, cmp, cmp_value)     \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_test_any) \
-    (ivars, nelems, status, cmp, cmp_value)
-#define GSHMEM_ARM_test_some(NAME, T) , T : gshmem_##NAME##_test_some
-#define gshmem_test_some(ivars, nelems, indices, status, cmp, cmp_value) \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_test_some)      \
-    (ivars, nelems, indices, status, cmp, cmp_value)
-#define GSHMEM_ARM_wait_until_all_vector(NAME, T) , T : gshmem_##NAME##_wait_until_all_vector
-#define gshmem_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values)    \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_wait_until_all_vector) \
-    (ivars, nelems, status, cmp, cmp_values)
-#define GSHMEM_ARM_wait_until_any_vector(NAME, T) , T : gshmem_##NAME##_wait_until_any_vector
-#define gshmem_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values)    \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_wait_until_any_vector) \
-    (ivars, nelems, status, cmp, cmp_values)
+    GSHMEM_GENERIC(atomic_fetch_xor_nbi, GSHMEM_GENERIC_BIT, __VA_ARGS__)
+#define GSHMEM_ARM_wait_until(NAME, T)             , T : gshmem_##NAME##_wait_until
+#define gshmem_wait_until(...)                     GSHMEM_ON_WORDS(wait_until, __VA_ARGS__)
+#define GSHMEM_ARM_test(NAME, T)                   , T : gshmem_##NAME##_test
+#define gshmem_test(...)                           GSHMEM_ON_WORDS(test, __VA_ARGS__)
+#define GSHMEM_ARM_wait_until_all(NAME, T)         , T : gshmem_##NAME##_wait_until_all
+#define gshmem_wait_until_all(...)                 GSHMEM_ON_WORDS(wait_until_all, __VA_ARGS__)
+#define GSHMEM_ARM_wait_until_any(NAME, T)         , T : gshmem_##NAME##_wait_until_any
+#define gshmem_wait_until_any(...)                 GSHMEM_ON_WORDS(wait_until_any, __VA_ARGS__)
+#define GSHMEM_ARM_wait_until_some(NAME, T)        , T : gshmem_##NAME##_wait_until_some
+#define gshmem_wait_until_some(...)                GSHMEM_ON_WORDS(wait_until_some, __VA_ARGS__)
+#define GSHMEM_ARM_test_all(NAME, T)               , T : gshmem_##NAME##_test_all
+#define gshmem_test_all(...)                       GSHMEM_ON_WORDS(test_all, __VA_ARGS__)
+#define GSHMEM_ARM_test_any(NAME, T)               , T : gshmem_##NAME##_test_any
+#define gshmem_test_any(...)                       GSHMEM_ON_WORDS(test_any, __VA_ARGS__)
+#define GSHMEM_ARM_test_some(NAME, T)              , T : gshmem_##NAME##_test_some
+#define gshmem_test_some(...)                      GSHMEM_ON_WORDS(test_some, __VA_ARGS__)
+#define GSHMEM_ARM_wait_until_all_vector(NAME, T)  , T : gshmem_##NAME##_wait_until_all_vector
+#define gshmem_wait_until_all_vector(...)          GSHMEM_ON_WORDS(wait_until_all_vector, __VA_ARGS__)
+#define GSHMEM_ARM_wait_until_any_vector(NAME, T)  , T : gshmem_##NAME##_wait_until_any_vector
+#define gshmem_wait_until_any_vector(...)          GSHMEM_ON_WORDS(wait_until_any_vector, __VA_ARGS__)
 #define GSHMEM_ARM_wait_until_some_vector(NAME, T) , T : gshmem_##NAME##_wait_until_some_vector
-#define gshmem_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values) \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_wait_until_some_vector)       \
-    (ivars, nelems, indices, status, cmp, cmp_values)
-#define GSHMEM_ARM_test_all_vector(NAME, T) , T : gshmem_##NAME##_test_all_vector
-#define gshmem_test_all_vector(ivars, nelems, status, cmp, cmp_values)    \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_test_all_vector) \
-    (ivars, nelems, status, cmp, cmp_values)
-#define GSHMEM_ARM_test_any_vector(NAME, T) , T : gshmem_##NAME##_test_any_vector
-#define gshmem_test_any_vector(ivars, nelems, status, cmp, cmp_values)    \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_test_any_vector) \
-    (ivars, nelems, status, cmp, cmp_values)
-#define GSHMEM_ARM_test_some_vector(NAME, T) , T : gshmem_##NAME##_test_some_vector
-#define gshmem_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values) \
-    GSHMEM_CHOOSE(ivars, GSHMEM_GENERIC_WAIT, GSHMEM_ARM_test_some_vector)       \
-    (ivars, nelems, indices, status, cmp, cmp_values)
+#define gshmem_wait_until_some_vector(...)         GSHMEM_ON_WORDS(wait_until_some_vector, __VA_ARGS__)
+#define GSHMEM_ARM_test_all_vector(NAME, T)        , T : gshmem_##NAME##_test_all_vector
+#define gshmem_test_all_vector(...)                GSHMEM_ON_WORDS(test_all_vector, __VA_ARGS__)
+#define GSHMEM_ARM_test_any_vector(NAME, T)        , T : gshmem_##NAME##_test_any_vector
+#define gshmem_test_any_vector(...)                GSHMEM_ON_WORDS(test_any_vector, __VA_ARGS__)
+#define GSHMEM_ARM_test_some_vector(NAME, T)       , T : gshmem_##NAME##_test_some_vector
+#define gshmem_test_some_vector(...)               GSHMEM_ON_WORDS(test_some_vector, __VA_ARGS__)
 
 #endif
 

@@ -14,6 +14,13 @@
     GSHMEM_TYPE_TABLE(GSHMEM_GENERIC_SEL_LOGIC, M) \
     M(int8, int8_t) M(int16, int16_t) M(int32, int32_t) M(int64, int64_t)
 #define GSHMEM_GENERIC_ARITH(M) GSHMEM_TYPE_TABLE(GSHMEM_GENERIC_SEL_ARITH, M)
+/* Sums and products, which complex numbers have, too. */
+#if defined(GSHMEM_HAS_COMPLEX)
+#define GSHMEM_GENERIC_ADDED(M) \
+    GSHMEM_GENERIC_ARITH(M) M(complexf, gshmem_complexf_t) M(complexd, gshmem_complexd_t)
+#else
+#define GSHMEM_GENERIC_ADDED(M) GSHMEM_GENERIC_ARITH(M)
+#endif
 
 #if defined(__cplusplus)
 
@@ -104,26 +111,6 @@ GSHMEM_GENERIC_LOGIC(GSHMEM_OVERLOADS)
     {                                                                                              \
         return gshmem_##NAME##_max_reducescatter(team, dest, source, nreduce);                     \
     }                                                                                              \
-    GSHMEM_COLL int gshmem_sum_reduce(gshmem_team_t team, T *dest, const T *source,                \
-                                      size_t nreduce)                                              \
-    {                                                                                              \
-        return gshmem_##NAME##_sum_reduce(team, dest, source, nreduce);                            \
-    }                                                                                              \
-    GSHMEM_COLL int gshmem_sum_reducescatter(gshmem_team_t team, T *dest, const T *source,         \
-                                             size_t nreduce)                                       \
-    {                                                                                              \
-        return gshmem_##NAME##_sum_reducescatter(team, dest, source, nreduce);                     \
-    }                                                                                              \
-    GSHMEM_COLL int gshmem_prod_reduce(gshmem_team_t team, T *dest, const T *source,               \
-                                       size_t nreduce)                                             \
-    {                                                                                              \
-        return gshmem_##NAME##_prod_reduce(team, dest, source, nreduce);                           \
-    }                                                                                              \
-    GSHMEM_COLL int gshmem_prod_reducescatter(gshmem_team_t team, T *dest, const T *source,        \
-                                              size_t nreduce)                                      \
-    {                                                                                              \
-        return gshmem_##NAME##_prod_reducescatter(team, dest, source, nreduce);                    \
-    }                                                                                              \
     GSHMEM_COLL int gshmem_sum_inscan(gshmem_team_t team, T *dest, const T *source, size_t nelems) \
     {                                                                                              \
         return gshmem_##NAME##_sum_inscan(team, dest, source, nelems);                             \
@@ -133,6 +120,30 @@ GSHMEM_GENERIC_LOGIC(GSHMEM_OVERLOADS)
         return gshmem_##NAME##_sum_exscan(team, dest, source, nelems);                             \
     }
 GSHMEM_GENERIC_ARITH(GSHMEM_OVERLOADS)
+#undef GSHMEM_OVERLOADS
+
+#define GSHMEM_OVERLOADS(NAME, T)                                                           \
+    GSHMEM_COLL int gshmem_sum_reduce(gshmem_team_t team, T *dest, const T *source,         \
+                                      size_t nreduce)                                       \
+    {                                                                                       \
+        return gshmem_##NAME##_sum_reduce(team, dest, source, nreduce);                     \
+    }                                                                                       \
+    GSHMEM_COLL int gshmem_sum_reducescatter(gshmem_team_t team, T *dest, const T *source,  \
+                                             size_t nreduce)                                \
+    {                                                                                       \
+        return gshmem_##NAME##_sum_reducescatter(team, dest, source, nreduce);              \
+    }                                                                                       \
+    GSHMEM_COLL int gshmem_prod_reduce(gshmem_team_t team, T *dest, const T *source,        \
+                                       size_t nreduce)                                      \
+    {                                                                                       \
+        return gshmem_##NAME##_prod_reduce(team, dest, source, nreduce);                    \
+    }                                                                                       \
+    GSHMEM_COLL int gshmem_prod_reducescatter(gshmem_team_t team, T *dest, const T *source, \
+                                              size_t nreduce)                               \
+    {                                                                                       \
+        return gshmem_##NAME##_prod_reducescatter(team, dest, source, nreduce);             \
+    }
+GSHMEM_GENERIC_ADDED(GSHMEM_OVERLOADS)
 #undef GSHMEM_OVERLOADS
 #undef GSHMEM_COLL
 
@@ -200,19 +211,19 @@ GSHMEM_GENERIC_ARITH(GSHMEM_OVERLOADS)
     (team, dest, source, nreduce)
 #define GSHMEM_ARM_sum_reduce(NAME, T) , T : gshmem_##NAME##_sum_reduce
 #define gshmem_sum_reduce(team, dest, source, nreduce)               \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_ARITH, GSHMEM_ARM_sum_reduce) \
+    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_ADDED, GSHMEM_ARM_sum_reduce) \
     (team, dest, source, nreduce)
 #define GSHMEM_ARM_sum_reducescatter(NAME, T) , T : gshmem_##NAME##_sum_reducescatter
 #define gshmem_sum_reducescatter(team, dest, source, nreduce)               \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_ARITH, GSHMEM_ARM_sum_reducescatter) \
+    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_ADDED, GSHMEM_ARM_sum_reducescatter) \
     (team, dest, source, nreduce)
 #define GSHMEM_ARM_prod_reduce(NAME, T) , T : gshmem_##NAME##_prod_reduce
 #define gshmem_prod_reduce(team, dest, source, nreduce)               \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_ARITH, GSHMEM_ARM_prod_reduce) \
+    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_ADDED, GSHMEM_ARM_prod_reduce) \
     (team, dest, source, nreduce)
 #define GSHMEM_ARM_prod_reducescatter(NAME, T) , T : gshmem_##NAME##_prod_reducescatter
 #define gshmem_prod_reducescatter(team, dest, source, nreduce)               \
-    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_ARITH, GSHMEM_ARM_prod_reducescatter) \
+    GSHMEM_CHOOSE(dest, GSHMEM_GENERIC_ADDED, GSHMEM_ARM_prod_reducescatter) \
     (team, dest, source, nreduce)
 #define GSHMEM_ARM_sum_inscan(NAME, T) , T : gshmem_##NAME##_sum_inscan
 #define gshmem_sum_inscan(team, dest, source, nelems)                \

@@ -25,6 +25,7 @@ _Static_assert(GSH_CONTEXTS <= GSH_TRANSPORT_PATHS, "a path for each");
 
 #define GSH_ENGINE_RINGS_MAX (GSH_RING_MAX_RINGS + GSH_CONTEXTS)
 #define GSH_SOURCE_HOST      GSH_ENGINE_RINGS_MAX /* other sources: the ring's number */
+_Static_assert(GSH_SOURCE_HOST < 64, "a bit for each source of a peer's tasks (peer.h)");
 
 /* Messages to one peer that it has not acknowledged; bounds what it must hold. */
 #define GSH_UNACKED_MAX 1024

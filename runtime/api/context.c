@@ -23,7 +23,7 @@ static enum gsh_result create(struct gsh_instance *pe, const char *call, gshmem_
         return gsh_fail(GSH_ERR_ARG, "%s: unknown options: %#lx", call,
                         (unsigned long)(options & ~known));
     }
-    enum gsh_result r = gsh_team_need(pe, call, team, &of);
+    enum gsh_result r = gsh_team_ask(pe, call, team, &of);
     if (r != GSH_OK) {
         return r;
     }

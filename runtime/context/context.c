@@ -83,7 +83,7 @@ static void give_place(struct gsh_contexts *contexts, uint32_t place)
 static gsh_context take_number(struct gsh_contexts *contexts)
 {
     gsh_context best = contexts->n_numbers > 1 ? 1 : 0;
-    for (gsh_context i = best + 1; i < contexts->n_numbers; i++) {
+    for (gsh_context i = best + 1; i < contexts->n_numbers && contexts->n_users[best] > 0; i++) {
         best = contexts->n_users[i] < contexts->n_users[best] ? i : best;
     }
     contexts->n_users[best]++;

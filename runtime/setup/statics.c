@@ -61,11 +61,17 @@ static const char *obstacle(const struct gsh_instance *pe)
     return NULL;
 }
 
-/* Maps the block over the segment in one step, so that no thread sees it empty. */
-static enum gsh_result map_over(const struct segment *s, void *block)
+/* Maps the block over the segment in one step, so that no thread sees it empty. Pages of a large
+ * array that the program has not touched come when it does; but not where a network may have pinned
+ * the block's. */
+static enum gsh_result map_over(const struct gsh_instance *pe, const struct segment *s, void *block)
 {
     void *there = (void *)(uintptr_t)s->start;
-    gsh_pages_copy(block, there, s->end - s->start);
+    if (pe->proxy == NULL) {
+        gsh_pages_copy_sparse(block, there, s->end - s->start);
+    } else {
+        gsh_pages_copy(block, there, s->end - s->start);
+    }
     /* An old size of 0 makes a second mapping of shared pages. */
     return gsh_pages_remap(block, 0, there, s->end - s->start)
                ? GSH_OK
@@ -88,7 +94,7 @@ enum gsh_result gsh_statics_share(struct gsh_instance *pe)
     enum gsh_result r =
         gsh_heap_alloc(pe->heap, GSH_HEAP_STATICS, s.end - s.start, gsh_page_size(), &block);
     if (r == GSH_OK && block != NULL) {
-        r = map_over(&s, block);
+        r = map_over(pe, &s, block);
     }
     if (r != GSH_OK || block == NULL) {
         return r;
@@ -106,6 +112,18 @@ enum gsh_result gsh_statics_share(struct gsh_instance *pe)
     return r == GSH_OK ? pe->job_bootstrap->ops->barrier(pe->job_bootstrap) : r;
 }
 
+struct block {
+    const struct gsh_instance *pe;
+    uint64_t off;
+};
+
+static uint64_t next_data(void *context, uint64_t off)
+{
+    const struct block *b = context;
+    uint64_t at = gsh_heap_next_data(b->pe->heap, b->off + off);
+    return at == UINT64_MAX ? at : at - b->off;
+}
+
 void gsh_statics_unshare(struct gsh_instance *pe)
 {
     struct gsh_static_data d = pe->statics;
@@ -114,7 +132,8 @@ void gsh_statics_unshare(struct gsh_instance *pe)
     }
     pe->statics = (struct gsh_static_data){0};
     pe->state.statics = 0;
-    if (!gsh_pages_make_private((void *)(uintptr_t)d.base, d.bytes)) {
+    struct block block = {.pe = pe, .off = d.off};
+    if (!gsh_pages_make_private_sparse((void *)(uintptr_t)d.base, d.bytes, next_data, &block)) {
         gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP,
                 "finalize: no memory for the program's globals: they stay in shared pages");
     }

@@ -5,7 +5,12 @@
  *
  * Messages to PEs of this node go through the receiver's page, which has one place for each PE of
  * the node: the sender writes it when the one before has been taken. To others they go over the
- * proxy. Either way they arrive in order for each pair of PEs. */
+ * proxy. Either way those with the same key arrive in order for each pair of PEs.
+ *
+ * Several threads of a PE may agree at once, with a key each. A thread that waits therefore takes
+ * what it finds in the places of its list, and keeps what is for other threads; also while it waits
+ * to send, as the thread that it waits for may itself be waiting to send. */
+#include <stdlib.h>
 #include <string.h>
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
@@ -17,13 +22,25 @@
 #include "runtime/job/turn.h"
 #include "runtime/team/team.h"
 
-/* A message: the list's hash, max, or_words. */
-enum { WORD_LIST, WORD_MAX, WORD_OR = WORD_MAX + GSH_BALLOT_MAX_WORDS };
+/* A message: the key, the list's hash, the number of or_words, max, or_words. */
+enum { WORD_KEY, WORD_LIST, WORD_N_OR, WORD_MAX, WORD_OR = WORD_MAX + GSH_BALLOT_MAX_WORDS };
+
+/* Of a thread that waits for one PE: how often it looks at what the others have sent. */
+#define TURNS_TO_TAKE_ALL 16
+
+/* A message that has been taken from its place and not yet received. */
+struct gsh_mail {
+    struct gsh_mail *next; /* a later one */
+    int from;
+    uint64_t words[];
+};
 
 struct exchange {
     struct gsh_instance *pe;
     const char *call;
-    uint64_t list;
+    uint64_t key, list;
+    const int *pes;
+    int n;
     uint64_t start_ns;
 };
 
@@ -47,23 +64,11 @@ __attribute__((noreturn)) static void timed_out(const struct exchange *x, int ot
               gsh_host_sync_limit_s(x->pe), other);
 }
 
-/* ---- on this node ---- */
-
-/* Until the word is as expected: a place's `taken` for the sender, its `sent` for the receiver. */
-static void await_word(struct exchange *x, const uint64_t *word, uint64_t expected, int other)
-{
-    unsigned turn = 0;
-    /* acquire: pairs with the release of the other side in send_near or receive_near */
-    while (gsh_load_acquire_u64(word) != expected) {
-        if (gsh_host_sync_turn(x->pe, &turn, &x->start_ns)) {
-            timed_out(x, other);
-        }
-    }
-}
-
 static void put_words(const struct exchange *x, uint64_t *to, const struct gsh_ballot *ballot)
 {
+    to[WORD_KEY] = x->key;
     to[WORD_LIST] = x->list;
+    to[WORD_N_OR] = ballot->n_or;
     memcpy(to + WORD_MAX, ballot->max, sizeof(ballot->max));
     if (ballot->n_or > 0) {
         memcpy(to + WORD_OR, ballot->or_words, ballot->n_or * sizeof(uint64_t));
@@ -75,7 +80,7 @@ static void put_words(const struct exchange *x, uint64_t *to, const struct gsh_b
 static void add_words(const struct exchange *x, int other, struct gsh_ballot *ballot,
                       const uint64_t *from)
 {
-    if (from[WORD_LIST] != x->list) {
+    if (from[WORD_LIST] != x->list || from[WORD_N_OR] != ballot->n_or) {
         gsh_abort(x->pe, 1, "%s: PE %d and PE %d give different lists of PEs", x->call,
                   x->pe->my_pe, other);
     }
@@ -87,24 +92,135 @@ static void add_words(const struct exchange *x, int other, struct gsh_ballot *ba
     }
 }
 
-static void send_near(struct exchange *x, int to, const struct gsh_ballot *ballot)
+static void *need_memory(const struct exchange *x, size_t bytes)
+{
+    void *p = malloc(bytes);
+    if (p == NULL) { /* the others would wait */
+        gsh_abort(x->pe, 1, "%s: no memory for a message of %zu bytes", x->call, bytes);
+    }
+    return p;
+}
+
+/* ---- on this node ---- */
+
+static size_t words_bytes(uint64_t n_or)
+{
+    return (WORD_OR + (size_t)n_or) * sizeof(uint64_t);
+}
+
+/* Under the lock: to the end of the mail, so that the messages of a key stay in order. */
+static void take_from(const struct exchange *x, int from)
+{
+    struct gsh_page_place *place = gsh_page_place(x->pe, x->pe->my_pe, from);
+    uint64_t taken = place->taken;
+    /* acquire: pairs with the release in send_near */
+    if (gsh_load_acquire_u64(&place->sent) == taken) {
+        return;
+    }
+    size_t bytes = words_bytes(place->words[WORD_N_OR]);
+    struct gsh_mail *mail = need_memory(x, sizeof(*mail) + bytes), **end = &x->pe->teams->mail;
+    mail->next = NULL;
+    mail->from = from;
+    memcpy(mail->words, place->words, bytes);
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = mail;
+    /* release: pairs with the acquire in send_near; what was there may be written over */
+    gsh_store_release_u64(&place->taken, taken + 1);
+}
+
+/* Under the lock. */
+static void take_all(const struct exchange *x)
+{
+    for (int i = 0; i < x->n; i++) {
+        if (x->pes[i] != x->pe->my_pe && x->pe->peers[x->pes[i]].page != NULL) {
+            take_from(x, x->pes[i]);
+        }
+    }
+}
+
+/* Under the lock; NULL: it has yet to come. */
+static struct gsh_mail *find_mail(const struct exchange *x, int from)
+{
+    for (struct gsh_mail **m = &x->pe->teams->mail; *m != NULL; m = &(*m)->next) {
+        struct gsh_mail *mail = *m;
+        if (mail->from == from && mail->words[WORD_KEY] == x->key) {
+            *m = mail->next;
+            return mail;
+        }
+    }
+    return NULL;
+}
+
+static void await_turn(struct exchange *x, unsigned *turn, int other)
+{
+    if (gsh_host_sync_turn(x->pe, turn, &x->start_ns)) {
+        timed_out(x, other);
+    }
+}
+
+/* Under the lock; false: the message before this one has not been taken. */
+static bool try_send(const struct exchange *x, int to, const struct gsh_ballot *ballot)
 {
     struct gsh_page_place *place = gsh_page_place(x->pe, to, x->pe->my_pe);
     uint64_t sent = place->sent;
-    await_word(x, &place->taken, sent, to);
+    /* acquire: pairs with the release in take_from */
+    if (gsh_load_acquire_u64(&place->taken) != sent) {
+        return false;
+    }
     put_words(x, place->words, ballot);
-    /* release: pairs with the acquire in receive_near */
+    /* release: pairs with the acquire in take_from */
     gsh_store_release_u64(&place->sent, sent + 1);
+    return true;
+}
+
+static void send_near(struct exchange *x, int to, const struct gsh_ballot *ballot)
+{
+    struct gsh_teams *teams = x->pe->teams;
+    for (unsigned turn = 0;;) {
+        gsh_lock_take(&teams->lock);
+        bool is_sent = try_send(x, to, ballot);
+        if (!is_sent) {
+            take_all(x);
+        }
+        gsh_lock_give(&teams->lock);
+        if (is_sent) {
+            return;
+        }
+        await_turn(x, &turn, to);
+    }
 }
 
 static void receive_near(struct exchange *x, int from, struct gsh_ballot *ballot)
 {
-    struct gsh_page_place *place = gsh_page_place(x->pe, x->pe->my_pe, from);
-    uint64_t taken = place->taken;
-    await_word(x, &place->sent, taken + 1, from);
-    add_words(x, from, ballot, place->words);
-    /* release: pairs with the acquire in send_near; what was there may be written over */
-    gsh_store_release_u64(&place->taken, taken + 1);
+    struct gsh_teams *teams = x->pe->teams;
+    struct gsh_mail *mail = NULL;
+    for (unsigned turn = 0, n_turns = 1;; n_turns++) {
+        gsh_lock_take(&teams->lock);
+        if (n_turns % TURNS_TO_TAKE_ALL == 0) {
+            take_all(x);
+        } else {
+            take_from(x, from);
+        }
+        mail = find_mail(x, from);
+        gsh_lock_give(&teams->lock);
+        if (mail != NULL) {
+            break;
+        }
+        await_turn(x, &turn, from);
+    }
+    add_words(x, from, ballot, mail->words);
+    free(mail);
+}
+
+void gsh_mail_destroy(struct gsh_teams *teams)
+{
+    while (teams->mail != NULL) {
+        struct gsh_mail *next = teams->mail->next;
+        free(teams->mail);
+        teams->mail = next;
+    }
 }
 
 /* ---- on another ---- */
@@ -115,56 +231,60 @@ static enum gsh_result message_turn(void *context, int from)
     if (gsh_host_sync_look(x->pe, &x->start_ns)) {
         timed_out(x, from);
     }
+    gsh_lock_take(&x->pe->teams->lock); /* a PE of this node may wait for room */
+    take_all(x);
+    gsh_lock_give(&x->pe->teams->lock);
     return GSH_OK;
 }
 
-static size_t message_bytes(const struct gsh_ballot *ballot)
-{
-    return (WORD_OR + (size_t)ballot->n_or) * sizeof(uint64_t);
-}
-
-static void send_far(struct exchange *x, int to, const struct gsh_ballot *ballot, uint64_t *words)
+static void send_far(struct exchange *x, int to, const struct gsh_ballot *ballot)
 {
     struct gsh_proxy *proxy = x->pe->proxy;
-    size_t bytes = message_bytes(ballot), max = gsh_proxy_message_max(proxy);
+    size_t bytes = words_bytes(ballot->n_or), max = gsh_proxy_message_max(proxy);
+    uint64_t *words = need_memory(x, bytes);
     put_words(x, words, ballot);
     for (size_t at = 0; at < bytes; at += max) {
         gsh_require_far(x->pe, x->call,
-                        gsh_proxy_send(proxy, to, GSH_NET_TAG(GSH_NET_TEAM, 0, 0),
+                        gsh_proxy_send(proxy, to, GSH_NET_TAG(GSH_NET_TEAM, x->key, 0),
                                        (const uint8_t *)words + at, gsh_min_u64(bytes - at, max)));
     }
+    free(words);
 }
 
-static void receive_far(struct exchange *x, int from, struct gsh_ballot *ballot, uint64_t *words)
+static void receive_far(struct exchange *x, int from, struct gsh_ballot *ballot)
 {
     struct gsh_proxy *proxy = x->pe->proxy;
-    size_t bytes = message_bytes(ballot), max = gsh_proxy_message_max(proxy);
+    size_t bytes = words_bytes(ballot->n_or), max = gsh_proxy_message_max(proxy);
+    uint64_t *words = need_memory(x, bytes);
     for (size_t at = 0; at < bytes; at += max) {
         gsh_require_far(x->pe, x->call,
-                        gsh_proxy_receive(proxy, from, GSH_NET_TAG(GSH_NET_TEAM, 0, 0),
+                        gsh_proxy_receive(proxy, from, GSH_NET_TAG(GSH_NET_TEAM, x->key, 0),
                                           (uint8_t *)words + at, gsh_min_u64(bytes - at, max),
                                           message_turn, x));
     }
     add_words(x, from, ballot, words);
+    free(words);
 }
 
-void gsh_team_agree(struct gsh_instance *pe, const char *call, const int *pes, int n, int me,
+void gsh_team_agree(const struct gsh_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot)
 {
-    struct exchange x = {.pe = pe, .call = call, .list = hash_list(pes, n)};
+    struct gsh_instance *pe = a->pe;
+    struct exchange x = {
+        .pe = pe, .call = a->call, .key = a->key, .list = hash_list(pes, n), .pes = pes, .n = n};
     for (int distance = 1; distance < n; distance *= 2) {
         int to = pes[(me + distance) % n], from = pes[(me - distance + n) % n];
         x.start_ns = 0;
         if (pe->peers[to].page != NULL) {
             send_near(&x, to, ballot);
         } else {
-            send_far(&x, to, ballot, pe->teams->message);
+            send_far(&x, to, ballot);
         }
         x.start_ns = 0;
         if (pe->peers[from].page != NULL) {
             receive_near(&x, from, ballot);
         } else {
-            receive_far(&x, from, ballot, pe->teams->message);
+            receive_far(&x, from, ballot);
         }
     }
 }

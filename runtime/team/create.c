@@ -26,82 +26,125 @@ static enum gsh_result say(bool is_speaker, enum gsh_result r, const char *call,
     return is_speaker ? gsh_fail(r, "%s: %s", call, text) : gsh_note(r, "%s: %s", call, text);
 }
 
-/* The first ballot: units that all members have free. */
-static enum gsh_result choose_units(struct gsh_instance *pe, const char *call,
-                                    struct gsh_team *team, enum gsh_result r, const int *pes, int n,
-                                    int me, uint32_t *unit)
+/* Who makes a team. */
+struct making {
+    struct gsh_agreement a;
+    const int *pes;
+    int n, me;
+    uint64_t *or_words; /* [n_units / 64] */
+    int n_tries;        /* before this one: another team took the units on some member */
+};
+
+/* Another try looks elsewhere, so that two teams in the making do not meet again and again. */
+static uint32_t first_place(const struct making *m, uint32_t n_units)
 {
+    uint64_t h = (m->a.key + 1) * 0x9e3779b97f4a7c15u * (uint64_t)(2 * m->n_tries + 1);
+    return m->n_tries == 0 ? 0 : (uint32_t)((h >> 32) % n_units);
+}
+
+/* The first ballot: units that all members have free. */
+static enum gsh_result choose_units(const struct making *m, struct gsh_team *team,
+                                    enum gsh_result r, uint32_t *unit)
+{
+    struct gsh_instance *pe = m->a.pe;
     struct gsh_teams *teams = pe->teams;
     uint64_t n_units = team == NULL ? 0 : team->layout.n_units;
     struct gsh_ballot ballot = {
         .max = {[BALLOT_RESULT] = r, [BALLOT_A] = n_units, [BALLOT_NOT_A] = ~n_units},
-        .or_words = teams->or_words,
+        .or_words = m->or_words,
         .n_or = teams->n_units / 64,
     };
-    memcpy(teams->or_words, teams->used, teams->n_units / 8);
-    gsh_team_agree(pe, call, pes, n, me, &ballot);
+    gsh_lock_take(&teams->lock);
+    memcpy(m->or_words, teams->used, teams->n_units / 8);
+    gsh_lock_give(&teams->lock);
+    gsh_team_agree(&m->a, m->pes, m->n, m->me, &ballot);
     if (ballot.max[BALLOT_RESULT] != GSH_OK || ballot.max[BALLOT_A] != ~ballot.max[BALLOT_NOT_A]) {
-        return say(me == 0, GSH_ERR_NOMEM, call, "a member of the new team has no memory for it");
+        return say(m->me == 0, GSH_ERR_NOMEM, m->a.call,
+                   "a member of the new team has no memory for it");
     }
     /* All members see the same bitmap, and come to the same. */
     for (int plan = GSH_TEAM_PLAN_WIDE; plan <= GSH_TEAM_PLAN_BARE; plan++) {
         gsh_team_plan(pe, team, team->layout.n_lanes, plan);
-        *unit = gsh_team_units_find(teams, teams->or_words, team->layout.n_units);
-        if (*unit < teams->n_units && gsh_team_plan_is_fair(teams, teams->or_words, plan)) {
+        *unit = gsh_team_units_find(teams, m->or_words, first_place(m, teams->n_units),
+                                    team->layout.n_units);
+        if (*unit < teams->n_units && gsh_team_plan_is_fair(teams, m->or_words, plan)) {
             break;
         }
     }
     return *unit < teams->n_units
                ? GSH_OK
-               : say(me == 0, GSH_ERR_NOMEM, call,
+               : say(m->me == 0 && !m->a.may_lack_room, GSH_ERR_NOMEM, m->a.call,
                      "no part of the team pool is free on all members: destroy teams, or raise "
                      "GSHMEM_TEAM_MEMORY");
 }
 
-/* The second: all members' words are ready. */
-static enum gsh_result settle(struct gsh_instance *pe, const char *call, struct gsh_team *team)
+/* The second: all members have the units still free, and their words are ready. GSH_ERR_SYMMETRY:
+ * another thread's team has taken some of them on a member, and this one is to be tried again. */
+static enum gsh_result settle(const struct making *m, struct gsh_team *team)
 {
-    enum gsh_result r = pe->is_device_ready ? gsh_team_upload(pe, team) : GSH_OK;
+    struct gsh_instance *pe = m->a.pe;
+    bool is_taken = gsh_team_units_take(pe->teams, team);
+    bool is_ready = is_taken && pe->is_device_ready;
+    enum gsh_result r = is_ready ? gsh_team_upload(pe, team) : GSH_OK;
     const struct gsh_page_words *words = gsh_page_words(pe, pe->my_pe, (uint32_t)team->handle);
-    struct gsh_ballot ballot = {
-        .max = {[BALLOT_RESULT] = r, [BALLOT_A] = gsh_max_u64(words->epoch, words->released)}};
-    gsh_team_agree(pe, call, team->pes, team->n_pes, team->my_index, &ballot);
-    if (ballot.max[BALLOT_RESULT] != GSH_OK) {
-        if (pe->is_device_ready && r == GSH_OK) {
-            gsh_require(pe, call, gsh_team_withdraw(pe, team));
-        }
-        return say(team->my_index == 0, GSH_ERR_NOMEM, call,
-                   "a member of the new team could not write its tables");
+    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = r,
+                                        [BALLOT_A] = gsh_max_u64(words->epoch, words->released),
+                                        [BALLOT_NOT_A] = !is_taken}};
+    gsh_team_agree(&m->a, m->pes, m->n, m->me, &ballot);
+    bool has_met = ballot.max[BALLOT_NOT_A] != 0;
+    if (ballot.max[BALLOT_RESULT] == GSH_OK && !has_met) {
+        team->host_epoch = ballot.max[BALLOT_A];
+        return GSH_OK;
     }
-    team->host_epoch = ballot.max[BALLOT_A];
-    return GSH_OK;
+    if (is_ready && r == GSH_OK) {
+        gsh_require(pe, m->a.call, gsh_team_withdraw(pe, team));
+    }
+    if (is_taken) {
+        gsh_team_units_give(pe->teams, team);
+    }
+    return has_met ? GSH_ERR_SYMMETRY
+                   : say(m->me == 0, GSH_ERR_NOMEM, m->a.call,
+                         "a member of the new team could not write its tables");
+}
+
+static enum gsh_result try_units(struct making *m, struct gsh_team *team, enum gsh_result made)
+{
+    enum gsh_result r;
+    do {
+        uint32_t unit = 0;
+        r = choose_units(m, team, made, &unit);
+        if (r == GSH_OK) {
+            gsh_team_place(m->a.pe, team, unit);
+            r = settle(m, team);
+        }
+        m->n_tries++;
+    } while (r == GSH_ERR_SYMMETRY);
+    return r;
 }
 
 /* Collective over the members; all of them get the same result. */
-static enum gsh_result make_on(struct gsh_instance *pe, const char *call, const int *pes, int n,
-                               int me, const gshmem_team_config_t *config, gshmem_team_t *out)
+static enum gsh_result make_on(const struct gsh_agreement *a, const int *pes, int n, int me,
+                               const gshmem_team_config_t *config, gshmem_team_t *out)
 {
+    struct gsh_instance *pe = a->pe;
     struct gsh_team *team = NULL;
-    uint32_t unit = 0;
+    struct making m = {.a = *a, .pes = pes, .n = n, .me = me};
     enum gsh_result r = gsh_team_make(pe, pes, n, &team);
+    m.or_words = calloc(pe->teams->n_units / 64, sizeof(*m.or_words));
+    if (m.or_words == NULL) { /* the others would wait */
+        gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", a->call, n);
+    }
     if (r == GSH_OK) {
         team->num_contexts = config->num_contexts;
         gsh_team_plan(pe, team, config->num_lanes, GSH_TEAM_PLAN_BARE);
     }
-    r = choose_units(pe, call, team, r, pes, n, me, &unit);
-    if (r == GSH_OK) {
-        gsh_team_place(pe, team, unit);
-        gsh_team_units_mark(pe->teams, team, true);
-        r = settle(pe, call, team);
-        if (r != GSH_OK) {
-            gsh_team_units_mark(pe->teams, team, false);
-        }
-    }
+    r = try_units(&m, team, r);
+    free(m.or_words);
     if (r != GSH_OK) {
         gsh_team_free(team);
         return r;
     }
-    pe->teams->of_unit[unit] = team;
+    pe->teams->of_unit[team->handle] = team;
     *out = team->handle;
     return GSH_OK;
 }
@@ -111,7 +154,6 @@ static enum gsh_result make_on(struct gsh_instance *pe, const char *call, const 
 enum { MAX_ARGS = (GSH_BALLOT_MAX_WORDS - 1) / 2 };
 
 struct wish {
-    const char *call;
     const char *names[MAX_ARGS]; /* NULL behind the last */
     int64_t args[MAX_ARGS];
 };
@@ -137,7 +179,7 @@ static enum flaw flaw_of(long masks, const gshmem_team_t *place)
 }
 
 /* Collective over the parent: all PEs ask for the same team. */
-static enum gsh_result agree_on(struct gsh_instance *pe, const struct gsh_team *parent,
+static enum gsh_result agree_on(const struct gsh_agreement *a, const struct gsh_team *parent,
                                 const struct wish *wish, enum flaw flaw)
 {
     struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = flaw}};
@@ -145,7 +187,7 @@ static enum gsh_result agree_on(struct gsh_instance *pe, const struct gsh_team *
         ballot.max[1 + 2 * i] = (uint64_t)wish->args[i];
         ballot.max[2 + 2 * i] = ~(uint64_t)wish->args[i];
     }
-    gsh_team_agree(pe, wish->call, parent->pes, parent->n_pes, parent->my_index, &ballot);
+    gsh_team_agree(a, parent->pes, parent->n_pes, parent->my_index, &ballot);
     bool is_speaker = parent->my_index == 0;
     for (int i = 0; i < MAX_ARGS; i++) {
         int64_t one = (int64_t)ballot.max[1 + 2 * i], other = (int64_t)~ballot.max[2 + 2 * i];
@@ -158,10 +200,10 @@ static enum gsh_result agree_on(struct gsh_instance *pe, const struct gsh_team *
                          "%s is %" PRId64 " on one PE and %" PRId64 " on another", wish->names[i],
                          other, one);
             }
-            return say(is_speaker, GSH_ERR_SYMMETRY, wish->call, text);
+            return say(is_speaker, GSH_ERR_SYMMETRY, a->call, text);
         }
     }
-    return say_flaw(is_speaker, wish->call, ballot.max[BALLOT_RESULT]);
+    return say_flaw(is_speaker, a->call, ballot.max[BALLOT_RESULT]);
 }
 
 /* Of a field that the mask does not name: its default. */
@@ -196,7 +238,7 @@ static enum gsh_result begin(struct gsh_instance *pe, const char *call, gshmem_t
     if (new_team != NULL) {
         *new_team = GSHMEM_TEAM_INVALID;
     }
-    return gsh_team_need(pe, call, parent, out);
+    return gsh_team_ask(pe, call, parent, out);
 }
 
 /* ---- strided ---- */
@@ -217,20 +259,20 @@ static enum gsh_result check_strided(const char *call, const struct gsh_team *pa
 }
 
 /* Collective over the members; the others return at once. Arguments have been agreed on. */
-static enum gsh_result make_strided(struct gsh_instance *pe, const char *call,
-                                    const struct gsh_team *parent, int start, int stride, int size,
+static enum gsh_result make_strided(const struct gsh_agreement *a, const struct gsh_team *parent,
+                                    int start, int stride, int size,
                                     const gshmem_team_config_t *config, gshmem_team_t *out)
 {
     int me = -1;
     int *pes = calloc((size_t)size, sizeof(*pes));
     if (pes == NULL) {
-        gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, size);
+        gsh_abort(a->pe, 1, "%s: no memory for a list of %d PEs", a->call, size);
     }
     for (int i = 0; i < size; i++) {
         pes[i] = parent->pes[start + i * stride];
-        me = pes[i] == pe->my_pe ? i : me;
+        me = pes[i] == a->pe->my_pe ? i : me;
     }
-    enum gsh_result r = me >= 0 ? make_on(pe, call, pes, size, me, config, out) : GSH_OK;
+    enum gsh_result r = me >= 0 ? make_on(a, pes, size, me, config, out) : GSH_OK;
     free(pes);
     return r;
 }
@@ -242,13 +284,13 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
     static const char call[] = "gshmem_team_split_strided";
     struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t wanted = wanted_config(config, config_mask);
-    struct wish wish = {.call = call,
-                        .names = {NULL, "start", "stride", "size", "num_contexts", "num_lanes"},
+    struct gsh_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
+    struct wish wish = {.names = {NULL, "start", "stride", "size", "num_contexts", "num_lanes"},
                         .args = {1, start, stride, size, wanted.num_contexts, wanted.num_lanes}};
     struct gsh_team *parent;
     enum gsh_result r = begin(pe, call, parent_team, new_team, &parent);
     if (r == GSH_OK) {
-        r = agree_on(pe, parent, &wish, flaw_of(config_mask, new_team));
+        r = agree_on(&a, parent, &wish, flaw_of(config_mask, new_team));
     }
     if (r == GSH_OK) {
         r = check_strided(call, parent, start, stride, size);
@@ -257,7 +299,7 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
         r = check_config(call, parent->my_index == 0, &wanted);
     }
     if (r == GSH_OK) {
-        r = make_strided(pe, call, parent, start, stride, size, &wanted, new_team);
+        r = make_strided(&a, parent, start, stride, size, &wanted, new_team);
     }
     return gsh_public_error(r);
 }
@@ -265,12 +307,12 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
 /* ---- two dimensions ---- */
 
 /* Collective over the parent: whether all PEs have their team, else none has. */
-static enum gsh_result keep_or_destroy(struct gsh_instance *pe, const struct gsh_team *parent,
-                                       const char *call, enum gsh_result r, gshmem_team_t *x_team,
+static enum gsh_result keep_or_destroy(const struct gsh_agreement *a, const struct gsh_team *parent,
+                                       enum gsh_result r, gshmem_team_t *x_team,
                                        gshmem_team_t *y_team)
 {
     struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = r}};
-    gsh_team_agree(pe, call, parent->pes, parent->n_pes, parent->my_index, &ballot);
+    gsh_team_agree(a, parent->pes, parent->n_pes, parent->my_index, &ballot);
     if (ballot.max[BALLOT_RESULT] != GSH_OK) {
         gshmem_team_destroy(*x_team); /* of a team each member has it or none */
         gshmem_team_destroy(*y_team);
@@ -286,8 +328,8 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
     static const char call[] = "gshmem_team_split_2d";
     struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t x = wanted_config(x_config, x_mask), y = wanted_config(y_config, y_mask);
+    struct gsh_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
     struct wish wish = {
-        .call = call,
         .names = {NULL, "xrange", "the x axis's num_contexts", "the x axis's num_lanes",
                   "the y axis's num_contexts", "the y axis's num_lanes"},
         .args = {2, xrange, x.num_contexts, x.num_lanes, y.num_contexts, y.num_lanes}};
@@ -301,7 +343,7 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
     }
     bool is_speaker = parent->my_index == 0;
     enum flaw flaw = flaw_of(x_mask | y_mask, x_team == NULL ? NULL : y_team);
-    r = agree_on(pe, parent, &wish, flaw == NO_FLAW && x_team == y_team ? SAME_PLACE : flaw);
+    r = agree_on(&a, parent, &wish, flaw == NO_FLAW && x_team == y_team ? SAME_PLACE : flaw);
     if (r == GSH_OK && xrange < 1) {
         r = say(is_speaker, GSH_ERR_ARG, call, "xrange is below 1");
     }
@@ -316,11 +358,10 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
     }
     int n = parent->n_pes, width = xrange < n ? xrange : n;
     int row = parent->my_index / width * width, column = parent->my_index % width;
-    r = make_strided(pe, call, parent, row, 1, width < n - row ? width : n - row, &x, x_team);
+    r = make_strided(&a, parent, row, 1, width < n - row ? width : n - row, &x, x_team);
     enum gsh_result ry =
-        make_strided(pe, call, parent, column, width, (n - column + width - 1) / width, &y, y_team);
-    return gsh_public_error(
-        keep_or_destroy(pe, parent, call, r == GSH_OK ? ry : r, x_team, y_team));
+        make_strided(&a, parent, column, width, (n - column + width - 1) / width, &y, y_team);
+    return gsh_public_error(keep_or_destroy(&a, parent, r == GSH_OK ? ry : r, x_team, y_team));
 }
 
 /* ---- from a list ---- */
@@ -368,11 +409,17 @@ static int compare_ints(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
+/* Behind those of the arguments. */
+enum { BALLOT_WORD = 7 };
+
 /* Collective over the PEs of the list, which agree in ascending order: that way lists with the same
  * PEs in another order are found to differ, rather than waited for. */
-static enum gsh_result agree_on_list(struct gsh_instance *pe, const char *call, const int *pes,
-                                     int n, const gshmem_team_config_t *config, enum flaw flaw)
+static enum gsh_result agree_on_list(const struct gsh_agreement *a, const int *pes, int n,
+                                     const gshmem_team_config_t *config, enum flaw flaw,
+                                     uint64_t *word)
 {
+    struct gsh_instance *pe = a->pe;
+    const char *call = a->call;
     int *sorted = calloc((size_t)n, sizeof(*sorted));
     if (sorted == NULL) { /* the others would wait */
         gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, n);
@@ -396,7 +443,9 @@ static enum gsh_result agree_on_list(struct gsh_instance *pe, const char *call, 
         ballot.max[1 + 2 * i] = args[i];
         ballot.max[2 + 2 * i] = ~args[i];
     }
-    gsh_team_agree(pe, call, sorted, n, me, &ballot);
+    ballot.max[BALLOT_WORD] = *word;
+    gsh_team_agree(a, sorted, n, me, &ballot);
+    *word = ballot.max[BALLOT_WORD];
     bool is_speaker = sorted[0] == pe->my_pe;
     free(sorted);
     for (int i = 0; i < 3; i++) {
@@ -408,24 +457,51 @@ static enum gsh_result agree_on_list(struct gsh_instance *pe, const char *call, 
     return r == GSH_OK ? check_config(call, is_speaker, config) : r;
 }
 
-int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
-                        long config_mask, gshmem_team_t *new_team)
+static int create(struct gsh_agreement a, const int *pes, int n_pes,
+                  const gshmem_team_config_t *config, long config_mask, gshmem_team_t *new_team,
+                  uint64_t *word)
 {
-    static const char call[] = "gshmemx_team_create";
-    struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t wanted = wanted_config(config, config_mask);
     int me = -1;
     if (new_team != NULL) {
         *new_team = GSHMEM_TEAM_INVALID;
     }
-    enum gsh_result r = check_list(pe, call, pes, n_pes, &me);
+    enum gsh_result r = check_list(a.pe, a.call, pes, n_pes, &me);
     if (r == GSH_OK) {
-        r = agree_on_list(pe, call, pes, n_pes, &wanted, flaw_of(config_mask, new_team));
+        r = agree_on_list(&a, pes, n_pes, &wanted, flaw_of(config_mask, new_team), word);
     }
     if (r == GSH_OK) {
-        r = make_on(pe, call, pes, n_pes, me, &wanted, new_team);
+        r = make_on(&a, pes, n_pes, me, &wanted, new_team);
     }
     return gsh_public_error(r);
+}
+
+int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
+                        long config_mask, gshmem_team_t *new_team)
+{
+    static const char call[] = "gshmemx_team_create";
+    struct gsh_agreement a = {.pe = gsh_instance_need(call), .call = call, .key = GSH_AGREE_TAG(0)};
+    uint64_t word = 0;
+    return create(a, pes, n_pes, config, config_mask, new_team, &word);
+}
+
+/* The same for all PEs; NULL, and what is not symmetric: 0. */
+static uint64_t tag_of(const struct gsh_instance *pe, const void *place)
+{
+    uint64_t off = place != NULL && pe->is_device_ready ? gsh_symmetric_off(pe, place) : UINT64_MAX;
+    return pe->is_device_ready && off < pe->state.stride ? off + 1 : 0;
+}
+
+int gshmemx_team_create_at(const void *place, const int *pes, int n_pes,
+                           const gshmem_team_config_t *config, long config_mask,
+                           gshmem_team_t *new_team, uint64_t *word)
+{
+    static const char call[] = "gshmemx_team_create_at";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    struct gsh_agreement a = {
+        .pe = pe, .call = call, .key = GSH_AGREE_TAG(tag_of(pe, place)), .may_lack_room = true};
+    uint64_t none = 0;
+    return create(a, pes, n_pes, config, config_mask, new_team, word == NULL ? &none : word);
 }
 
 /* ---- the end ---- */
@@ -448,6 +524,6 @@ void gshmem_team_destroy(gshmem_team_t team)
         gsh_require(pe, call, gsh_team_withdraw(pe, t));
     }
     pe->teams->of_unit[team] = NULL;
-    gsh_team_units_mark(pe->teams, t, false);
+    gsh_team_units_give(pe->teams, t);
     gsh_team_free(t);
 }

@@ -176,10 +176,7 @@ enum gsh_result gsh_teams_plan(struct gsh_instance *pe)
     teams->n_units = (uint32_t)n_units;
     teams->used = calloc(teams->n_units / 64, sizeof(*teams->used));
     teams->of_unit = calloc(teams->n_units, sizeof(*teams->of_unit));
-    teams->message = calloc(1, gsh_ballot_bytes(teams));
-    teams->or_words = calloc(teams->n_units / 64, sizeof(*teams->or_words));
-    if (teams->used == NULL || teams->of_unit == NULL || teams->message == NULL ||
-        teams->or_words == NULL) {
+    if (teams->used == NULL || teams->of_unit == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for teams");
     }
     for (uint32_t u = 0; u < n_own; u++) {
@@ -201,11 +198,11 @@ bool gsh_team_plan_is_fair(const struct gsh_teams *teams, const uint64_t *used,
                                           : true;
 }
 
-uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used, uint32_t n_units)
+static uint32_t find_in(const uint64_t *used, uint32_t begin, uint32_t end, uint32_t n_units)
 {
     uint32_t n_free = 0;
-    for (uint32_t u = 0; u < teams->n_units; u++) {
-        if (used[u / 64] == UINT64_MAX) {
+    for (uint32_t u = begin; u < end; u++) {
+        if (u % 64 == 0 && used[u / 64] == UINT64_MAX) {
             u |= 63;
             n_free = 0;
             continue;
@@ -215,13 +212,41 @@ uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used
             return u + 1 - n_units;
         }
     }
-    return teams->n_units;
+    return end;
 }
 
-void gsh_team_units_mark(struct gsh_teams *teams, const struct gsh_team *team, bool is_used)
+uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used, uint32_t from,
+                             uint32_t n_units)
 {
-    for (uint32_t u = team->first_unit; u < team->first_unit + team->layout.n_units; u++) {
-        uint64_t bit = (uint64_t)1 << u % 64;
-        teams->used[u / 64] = is_used ? teams->used[u / 64] | bit : teams->used[u / 64] & ~bit;
+    uint32_t at = find_in(used, from, teams->n_units, n_units);
+    return at < teams->n_units || from == 0 ? at : find_in(used, 0, teams->n_units, n_units);
+}
+
+static bool is_used(const struct gsh_teams *teams, uint32_t unit)
+{
+    return (teams->used[unit / 64] >> unit % 64 & 1) != 0;
+}
+
+bool gsh_team_units_take(struct gsh_teams *teams, const struct gsh_team *team)
+{
+    const uint32_t begin = team->first_unit, end = begin + team->layout.n_units;
+    bool is_free = true;
+    gsh_lock_take(&teams->lock);
+    for (uint32_t u = begin; u < end; u++) {
+        is_free = is_free && !is_used(teams, u);
     }
+    for (uint32_t u = begin; is_free && u < end; u++) {
+        teams->used[u / 64] |= (uint64_t)1 << u % 64;
+    }
+    gsh_lock_give(&teams->lock);
+    return is_free;
+}
+
+void gsh_team_units_give(struct gsh_teams *teams, const struct gsh_team *team)
+{
+    gsh_lock_take(&teams->lock);
+    for (uint32_t u = team->first_unit; u < team->first_unit + team->layout.n_units; u++) {
+        teams->used[u / 64] &= ~((uint64_t)1 << u % 64);
+    }
+    gsh_lock_give(&teams->lock);
 }

@@ -195,8 +195,7 @@ void gsh_teams_destroy(struct gsh_instance *pe)
     for (uint32_t u = 0; teams->of_unit != NULL && u < teams->n_units; u++) {
         gsh_team_free(teams->of_unit[u]);
     }
-    free(teams->or_words);
-    free(teams->message);
+    gsh_mail_destroy(teams);
     free(teams->of_unit);
     free(teams->used);
     free(teams);
@@ -219,6 +218,14 @@ enum gsh_result gsh_team_need(const struct gsh_instance *pe, const char *call, g
                         (int)team);
     }
     return GSH_OK;
+}
+
+enum gsh_result gsh_team_ask(const struct gsh_instance *pe, const char *call, gshmem_team_t team,
+                             struct gsh_team **out)
+{
+    return team == GSHMEM_TEAM_INVALID
+               ? gsh_note(GSH_ERR_ARG, "%s: the team is GSHMEM_TEAM_INVALID", call)
+               : gsh_team_need(pe, call, team, out);
 }
 
 int gshmem_team_my_pe(gshmem_team_t team)
@@ -271,8 +278,8 @@ int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_con
 {
     static const char call[] = "gshmem_team_get_config";
     struct gsh_instance *pe = gsh_instance_need(call);
-    struct gsh_team *t;
-    enum gsh_result r = gsh_team_need(pe, call, team, &t);
+    struct gsh_team *t = NULL;
+    enum gsh_result r = gsh_team_ask(pe, call, team, &t);
     long known = GSHMEM_TEAM_NUM_CONTEXTS | GSHMEMX_TEAM_NUM_LANES;
     if (r == GSH_OK && (config_mask & ~known) != 0) {
         r = gsh_fail(GSH_ERR_ARG, "%s: the mask %#lx names fields that do not exist", call,

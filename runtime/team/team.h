@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include "device/state.h"
 #include "gshmem/types.h"
+#include "runtime/base/lock.h"
 #include "runtime/base/result.h"
 
 struct gsh_instance;
@@ -66,8 +67,8 @@ struct gsh_teams {
     int max_node_pes;          /* of the job's nodes */
     uint64_t *used;            /* bitmap [n_units / 64] of this PE's units */
     struct gsh_team **of_unit; /* [n_units]: by handle, NULL: no team of this PE */
-    uint64_t *message;         /* room for a ballot */
-    uint64_t *or_words;        /* [n_units / 64], for a ballot on free units */
+    struct gsh_lock lock;      /* several threads make and end teams: used, of_unit, mail, places */
+    struct gsh_mail *mail;     /* agree.c: taken from the places for threads yet to come */
 };
 
 /* ---- pool.c ---- */
@@ -95,10 +96,13 @@ void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_l
  * more than they must. */
 bool gsh_team_plan_is_fair(const struct gsh_teams *teams, const uint64_t *used,
                            enum gsh_team_plan plan);
-/* The first of n_units units together that are 0 in the bitmap; the pool's n_units: none. */
-uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used, uint32_t n_units);
-/* In this PE's bitmap. */
-void gsh_team_units_mark(struct gsh_teams *teams, const struct gsh_team *team, bool is_used);
+/* The first of n_units units together, from `from` on and then from the beginning, that are 0 in
+ * the bitmap; the pool's n_units: none. */
+uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used, uint32_t from,
+                             uint32_t n_units);
+/* In this PE's bitmap. take is false, and has changed nothing, where one of them is used. */
+GSH_CHECK_RESULT bool gsh_team_units_take(struct gsh_teams *teams, const struct gsh_team *team);
+void gsh_team_units_give(struct gsh_teams *teams, const struct gsh_team *team);
 
 /* ---- team.c ---- */
 
@@ -120,6 +124,10 @@ struct gsh_team *gsh_team_find(const struct gsh_instance *pe, gshmem_team_t team
 GSH_CHECK_RESULT enum gsh_result gsh_team_need(const struct gsh_instance *pe, const char *call,
                                                gshmem_team_t team, struct gsh_team **out);
 
+/* The same for calls that have an answer for GSHMEM_TEAM_INVALID, about which there is no line. */
+GSH_CHECK_RESULT enum gsh_result gsh_team_ask(const struct gsh_instance *pe, const char *call,
+                                              gshmem_team_t team, struct gsh_team **out);
+
 /* Divides a team of which this PE is a member; group_of is a number from 0 to n_pes - 1. A group's
  * leader is its first member. finish accepts zeroes. */
 GSH_CHECK_RESULT enum gsh_result
@@ -138,12 +146,30 @@ struct gsh_ballot {
     uint64_t *or_words;                 /* [n_or]: becomes the OR of all; may be NULL */
     uint32_t n_or;
 };
+
+/* What tells apart the agreements that threads of a PE may have under way at once: the team that
+ * they divide, or the offset of the place that the caller names. The messages of each go their own
+ * way and in order. */
+#define GSH_AGREE_TEAM(team) ((uint64_t)(uint32_t)(team))
+#define GSH_AGREE_TAG(tag)   ((uint64_t)1 << 47 | (tag)) /* the 48 bits of GSH_NET_TAG */
+
+/* Who makes the agreements of one call. */
+struct gsh_agreement {
+    struct gsh_instance *pe;
+    const char *call;   /* for reports */
+    uint64_t key;       /* one of the above */
+    bool may_lack_room; /* for a team: the caller knows what to do then, and nothing is printed */
+};
+
 /* Bytes of a message, for the pages' room. */
 uint64_t gsh_ballot_bytes(const struct gsh_teams *teams);
-/* Each PE of the list calls with the same list; me: its place there. In ceil(log2(n)) rounds; also
- * a barrier. Ends the job when a PE does not come in time, or comes with another list. */
-void gsh_team_agree(struct gsh_instance *pe, const char *call, const int *pes, int n, int me,
+/* Each PE of the list calls with the same list and key; me: its place there. In ceil(log2(n))
+ * rounds; also a barrier. Ends the job when a PE does not come in time, or comes with another list.
+ */
+void gsh_team_agree(const struct gsh_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
+/* What is left of them. */
+void gsh_mail_destroy(struct gsh_teams *teams);
 
 /* ---- upload.c: a team's record and tables in this PE's own heap; after device set-up ---- */
 

@@ -74,6 +74,21 @@ static long resident(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
+/* As many as have streams of their own to far PEs by default, at once. */
+static void test_streams(void)
+{
+    enum { n_own = 32 };
+    gshmem_ctx_t all[n_own];
+    uint64_t numbers = 0;
+    for (gshmem_ctx_t &ctx : all) {
+        CHECK_EQ(gshmem_ctx_create(0, &ctx), 0);
+        numbers |= (uint64_t)1 << GSH_CTX_NUMBER((uint64_t)(uintptr_t)ctx);
+    }
+    CHECK_EQ(__builtin_popcountll(numbers & ~(uint64_t)1), n_own);
+    for (gshmem_ctx_t ctx : all)
+        gshmem_ctx_destroy(ctx);
+}
+
 /* Until there is no room; then room for all of them again. n_here: how many there are already. */
 static void test_many(const test_pe *pe, size_t n_here)
 {
@@ -272,7 +287,7 @@ static void test_calls(const test_pe *pe, gshmem_ctx_t ctx, bool is_backwards, b
 
 /* ---- blocks with a context each, data before flag -------------------------------------------- */
 
-enum { n_ctxs = TEST_SANITIZED ? 6 : 12, words = 512, threads = 32 };
+enum { n_ctxs = TEST_SANITIZED ? 6 : 36, words = 512, threads = 32 };
 
 struct lanes {
     gshmem_ctx_t ctx[n_ctxs];
@@ -401,6 +416,7 @@ static int pe_main(int argc, char **argv)
 {
     gshmem_init();
     choose_gpu();
+    test_streams();
     gshmem_ctx_t early = GSHMEM_CTX_INVALID, left = GSHMEM_CTX_INVALID;
     CHECK_EQ(gshmem_ctx_create(0, &early), 0); /* before device set-up */
     test_pe pe = test_join();

@@ -5,7 +5,7 @@
 #include <time.h>
 #include "tests/rig/proxy_pes.h"
 
-enum { HELD = 2, FREE = 1, HELD_MAX = 16, WORDS = 64 };
+enum { HELD = GSH_CONTEXTS - 1, FREE = 1, HELD_MAX = 16, WORDS = 64 };
 #define DATA(ctx) (1024 + 1024 * (uint64_t)(ctx))
 #define FLAG(ctx) (8 * (uint64_t)(ctx))
 #define COUNTER   512

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program as they were before OpenSHMEM 1.5: start_pes, shmalloc, old atomics and waits, and
- * collectives over active sets: all PEs, every second one, and those from PE 1 on. No finalize. */
+ * collectives over active sets: all PEs, every second one, and those from PE 1 on. No finalize.
+ *
+ *     old [fill]       with fill the sets find the team pool full, and do without teams */
 #include <mpp/shmem.h>
 #include "tests/test.h"
 
@@ -111,15 +113,30 @@ static void atomics(int me, int n)
     shmem_barrier_all();
     shmem_long_p(word + 1, 3, (me + 1) % n);
     shmem_wait(word + 1, 0);
+    shmem_wait_until(word + 1, _SHMEM_CMP_EQ, 3); /* in C99 a function, of long */
     shmem_barrier_all();
     shmem_clear_cache_inv();
     shfree(real);
     shfree(word);
 }
 
-int main(void)
+/* The last of the calls says that there is no room. */
+static void fill_pool(void)
+{
+    shmem_team_t team;
+    int n_teams = 0;
+    while (shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, _num_pes(), NULL, 0, &team) == 0) {
+        n_teams++;
+    }
+    CHECK(n_teams < 1000);
+}
+
+int main(int argc, char **argv)
 {
     start_pes(0);
+    if (argc > 1 && strcmp(argv[1], "fill") == 0) {
+        fill_pool();
+    }
     const int me = _my_pe(), n = _num_pes();
     const struct set sets[] = {{0, 0, n}, {0, 1, (n + 1) / 2}, {1, 0, n - 1}, {n - 1, 3, 1}};
     long *dest = shmalloc(BIG * sizeof(long)), *source = shmalloc(BIG * sizeof(long));

@@ -4,7 +4,8 @@
 #include <shmem.h>
 #include "tests/test.h"
 
-static int n_puts, n_ps;
+static int n_puts, n_ps, n_sums;
+static long sync_words[SHMEM_REDUCE_SYNC_SIZE];
 
 void shmem_putmem(void *dest, const void *source, size_t nelems, int pe)
 {
@@ -18,6 +19,14 @@ void shmem_long_p(long *dest, long value, int pe)
     pshmem_long_p(dest, value, pe);
 }
 
+/* The old calls have profiling names, too. */
+void shmem_long_sum_to_all(long *dest, const long *source, int nreduce, int PE_start,
+                           int logPE_stride, int PE_size, long *pWrk, long *pSync)
+{
+    n_sums++;
+    pshmem_long_sum_to_all(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync);
+}
+
 int main(void)
 {
     shmem_init();
@@ -28,6 +37,10 @@ int main(void)
     shmem_p(word, 6L, me);
     shmem_quiet();
     CHECK_EQ(*word, 6);
+    pshmem_barrier(0, 0, shmem_n_pes(), sync_words);
+    shmem_long_sum_to_all(word, word, 1, 0, 0, shmem_n_pes(), NULL, sync_words);
+    CHECK_EQ(*word, 6 * shmem_n_pes());
+    CHECK_EQ(n_sums, 1);
     CHECK_EQ(n_puts, 1);
     CHECK_EQ(n_ps, 1);
     shmem_finalize();

@@ -18,6 +18,19 @@ static double sum_work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 static double sums[3], parts[3] = {1, 2, 3};
 static char far_away[3 << 20]; /* many pages */
 static long *const here = &counter;
+static char untouched[(size_t)256 << 20];
+
+/* Bytes of this process in memory; 0: a sanitizer's own are among them. */
+static size_t resident(void)
+{
+    long pages = 0;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+#endif
+    return (size_t)pages * 4096;
+}
 
 static void check_once(int round)
 {
@@ -75,12 +88,38 @@ static void check_once(int round)
     counter = 101 + round;
 }
 
+/* Far PEs' networks may pin all of it. */
+static int all_are_near(void)
+{
+    int all = 1;
+    for (int pe = 0; pe < shmem_n_pes(); pe++) {
+        all = all && shmem_ptr(target, pe) != NULL;
+    }
+    return all;
+}
+
+/* What the program has not touched takes no memory, in shared pages and in private ones. */
+static void check_untouched(int round, int is_near, size_t before)
+{
+    const size_t middle = sizeof(untouched) / 2;
+    CHECK_EQ(untouched[middle], round == 0 ? 0 : 3);
+    CHECK_EQ(untouched[middle + 100000 * (size_t)(round + 1)], 0);
+    untouched[middle] = 3;
+    if (is_near) {
+        CHECK(resident() < before + sizeof(untouched) / 4);
+    }
+}
+
 int main(void)
 {
+    const size_t before = resident();
     for (int round = 0; round < 3; round++) {
         shmem_init();
         check_once(round);
+        const int is_near = all_are_near();
+        check_untouched(round, is_near, before);
         shmem_finalize();
+        check_untouched(1, is_near, before);
         CHECK_EQ(counter, 101 + round);
         CHECK_EQ(cleared[N - 1], 5);
     }
