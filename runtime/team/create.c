@@ -408,11 +408,10 @@ static enum gsh_result agree_on_list(struct gsh_instance *pe, const char *call, 
     return r == GSH_OK ? check_config(call, is_speaker, config) : r;
 }
 
-int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
-                        long config_mask, gshmem_team_t *new_team)
+enum gsh_result gsh_team_create_list(struct gsh_instance *pe, const char *call, const int *pes,
+                                     int n_pes, const gshmem_team_config_t *config,
+                                     long config_mask, gshmem_team_t *new_team)
 {
-    static const char call[] = "gshmemx_team_create";
-    struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t wanted = wanted_config(config, config_mask);
     int me = -1;
     if (new_team != NULL) {
@@ -425,7 +424,15 @@ int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *c
     if (r == GSH_OK) {
         r = make_on(pe, call, pes, n_pes, me, &wanted, new_team);
     }
-    return gsh_public_error(r);
+    return r;
+}
+
+int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
+                        long config_mask, gshmem_team_t *new_team)
+{
+    static const char call[] = "gshmemx_team_create";
+    return gsh_public_error(gsh_team_create_list(gsh_instance_need(call), call, pes, n_pes, config,
+                                                 config_mask, new_team));
 }
 
 /* ---- the end ---- */

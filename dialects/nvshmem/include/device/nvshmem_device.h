@@ -47,6 +47,16 @@ NVSHMEM_HD void *nvshmemx_mc_ptr(nvshmem_team_t, const void *)
     return nullptr;
 }
 
+/* ---- synchronisation --------------------------------------------------------------------------
+ */
+
+/* As nvshmem_barrier, by four warps together, whose first has a number that four divides. */
+NVSHMEM_D int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
+{
+    return gshmem::barrier(gshmem::default_context(), gshmem::group_warpgroup(), team, 0,
+                           "nvshmemx_barrier_warpgroup");
+}
+
 /* ---- collectives ----------------------------------------------------------------------------- */
 
 /* The greatest x of all members' *source, and with it the least y of those that have it. nreduce
