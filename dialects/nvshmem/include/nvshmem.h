@@ -87,6 +87,15 @@ void nvshmem_info_get_name(char *name);
 void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
 /* NULL: there is no multicast memory. */
 void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr);
+/* Of NVSHMEM 3.7. flush is quiet. */
+float nvshmem_float_atomic_fetch_add(float *dest, float value, int pe);
+void nvshmem_float_atomic_add(float *dest, float value, int pe);
+double nvshmem_double_atomic_fetch_add(double *dest, double value, int pe);
+void nvshmem_double_atomic_add(double *dest, double value, int pe);
+void nvshmemx_flush(void);
+#if defined(NVSHMEM_COMPLEX_SUPPORT)
+#include "nvshmem_complex.h"
+#endif
 #include "nvshmem_both_calls.h"
 #endif
 
@@ -97,16 +106,6 @@ void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr);
 
 #if defined(NVSHMEM_DEVICE_CODE)
 #include "device/nvshmem_device.h"
-#endif
-
-#if defined(__cplusplus)
-#if defined(NVSHMEM_DEVICE_CODE)
-#define NVSHMEM_REFUSED __host__ __device__ inline int
-#else
-#define NVSHMEM_REFUSED inline int
-#endif
-#include "nvshmem_absent.h"
-#undef NVSHMEM_REFUSED
 #endif
 
 #define nvshmem_sync(team) nvshmem_team_sync(team)
