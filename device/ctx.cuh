@@ -91,6 +91,25 @@ __device__ __forceinline__ void ctx_quiet(gshmem_ctx_t ctx, const char *call)
     quiet(in_ctx(ctx));
 }
 
+/* In all contexts, whatever their handles. */
+__device__ inline void fence_all()
+{
+    const auto c = default_context();
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 1; has_far(c) && i <= state_of(c).n_context_rings; i++)
+        far_fence(numbered(i));
+    fence(c);
+}
+
+__device__ inline void quiet_all()
+{
+    const auto c = default_context();
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 1; has_far(c) && i <= state_of(c).n_context_rings; i++)
+        far_quiet(numbered(i));
+    quiet(c);
+}
+
 __device__ __forceinline__ int ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team, const char *call)
 {
     uint64_t handle = handle_of(ctx);

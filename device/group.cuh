@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The threads that make a call together: one, a warp, a block. Each has rank(), size() and sync();
+ * The threads that make a call together: one, a warp, four warps, a block. Each has rank(), size() and sync();
  * sync also orders: what any of them did before it is seen by all of them after it.
  *
  * Most groups are of whole warps and, a block, along x alone. For those irregular() is 0 and
@@ -104,6 +104,32 @@ struct group_warp {
     __device__ __forceinline__ detail::place early() const { return {detail::pinned(rank()), 32}; }
     __device__ __forceinline__ void sync() const { __syncwarp(); }
     GSHMEM_ONE_BLOCK(group_warp)
+};
+
+/* Four warps: 128 consecutive ranks of the block, the first a multiple of 128, fewer at the block's
+ * end. They synchronise at a hardware barrier of their own, counted from the last one down, which
+ * the block's other code leaves alone: CUDA itself uses number 0. */
+struct group_warpgroup {
+    __device__ __forceinline__ uint32_t rank() const { return detail::rank_in_block() % 128; }
+    __device__ __forceinline__ uint32_t size() const
+    {
+        uint32_t rest = detail::block_size() - (detail::rank_in_block() & ~127u);
+        return rest < 128 ? rest : 128;
+    }
+    __device__ __forceinline__ uint32_t irregular() const { return detail::block_size() % 128; }
+    __device__ __forceinline__ detail::place early() const { return {detail::pinned(rank()), 128}; }
+    __device__ __forceinline__ void sync() const
+    {
+#if defined(__CUDACC__)
+        /* Of whole warps; the form that lets their threads come one by one. */
+        asm volatile("barrier.sync %0, %1;" ::"r"(15 - detail::rank_in_block() / 128),
+                     "r"((size() + 31) & ~31u)
+                     : "memory");
+#else
+        gshmemx_cpu_warpgroup();
+#endif
+    }
+    GSHMEM_ONE_BLOCK(group_warpgroup)
 };
 
 /* All threads of the calling block. */

@@ -33,18 +33,18 @@ template <class C> __device__ __forceinline__ gsh_ring *ring_at(const C &c, uint
 /* The context's rings are from the first to before the end. */
 template <class C> __device__ __forceinline__ uint32_t first_ring(const C &c)
 {
-    return number_of(c) == 0 ? 0 : (uint32_t)state_of(c).n_rings - 1 + number_of(c);
+    return number_of(c) == 0 ? 0 : state_of(c).n_rings - 1 + number_of(c);
 }
 
 template <class C> __device__ __forceinline__ uint32_t end_ring(const C &c)
 {
-    return (uint32_t)state_of(c).n_rings + number_of(c);
+    return state_of(c).n_rings + number_of(c);
 }
 
 /* Of the ring for everything to pe. */
 template <class C> __device__ __forceinline__ uint32_t ring_index(const C &c, int pe)
 {
-    uint32_t by_pe = (uint32_t)pe & ((uint32_t)state_of(c).n_rings - 1);
+    uint32_t by_pe = (uint32_t)pe & (state_of(c).n_rings - 1);
     return number_of(c) == 0 ? by_pe : first_ring(c);
 }
 

@@ -283,7 +283,8 @@ struct gsh_state {
     uint64_t wait_timeout_ns; /* 0: none */
     uint64_t user_off;        /* the first byte of the heap the user can own */
     uint64_t rings;           /* struct gsh_ring[] (proxy/ring.h); 0: every peer is mapped */
-    uint64_t n_rings;         /* of the default context, a power of two; the others' come behind */
+    uint32_t n_rings;         /* of the default context, a power of two; the others' come behind */
+    uint32_t n_context_rings; /* one for each of those, by number, from 1 */
     uint64_t n_team_units;
     uint64_t statics; /* CPU device: const struct gsh_static_data; 0: they are not symmetric */
     /* The most bytes that a member may send in all in a collective whose data carry flags, by the

@@ -116,6 +116,16 @@ int gshmemx_team_create_at(const void *place, const int *pes, int n_pes,
                            const gshmem_team_config_t *config, long config_mask,
                            gshmem_team_t *new_team, uint64_t *word);
 
+/* A number by which PEs that do not know each other's numbers make one team. Any PE gets it alone,
+ * after device set-up, and tells the members, by whatever way they have. Returns 0 or an error. */
+int gshmemx_team_get_uniqueid(uint64_t *id);
+/* Makes the team of the n_pes PEs that call this with that number, once; my_index, from 0, is this
+ * PE's number in it. Collective over them, with the same n_pes and config, after device set-up. A
+ * PE waits for those that are missing, as in any collective call. Returns 0, or an error on all
+ * members. */
+int gshmemx_team_init(uint64_t id, int n_pes, int my_index, const gshmem_team_config_t *config,
+                      long config_mask, gshmem_team_t *new_team);
+
 /* ---- launches and modules ----------------------------------------------------------------------
  */
 

@@ -23,6 +23,9 @@ template <> struct limit_of<group_thread> {
 template <> struct limit_of<group_warp> {
     static constexpr int row = 1;
 };
+template <> struct limit_of<group_warpgroup> {
+    static constexpr int row = 1;
+};
 template <> struct limit_of<group_block> {
     static constexpr int row = 2;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The barriers that all threads of a block come to, and the one of a whole grid. */
+ * The barriers that all threads of a block come to, the one of a whole grid, and those of four warps.
+ */
 #include "device/cpu/block.h"
 #include "device/cpu/grid.h"
 
@@ -75,4 +76,31 @@ GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
         gsh_tsan_acquire(grid);
     }
     return b->result;
+}
+
+GSH_NO_TSAN void gshmemx_cpu_warpgroup(void)
+{
+    struct gsh_cpu_thread *self = gsh_block_need_thread("a barrier of four warps");
+    struct gsh_cpu_block *b = self->block;
+    if (!b) {
+        return;
+    }
+    struct gsh_block_thread *t = &b->threads[self->rank];
+    uint32_t group = self->rank / GSH_CPU_GROUP, first = group * GSH_CPU_GROUP;
+    uint32_t rest = b->n_threads - first, n = rest < GSH_CPU_GROUP ? rest : GSH_CPU_GROUP;
+    char *sync = &b->tsan_group[group][b->group_parity[group]]; /* in turn, as above */
+    gsh_tsan_release(sync);
+    gsh_block_progress(b);
+    if (++b->group_waiting[group] < n) {
+        gsh_block_wait(b, t, GSH_THREAD_AT_GROUP);
+    } else {
+        b->group_waiting[group] = 0;
+        b->group_parity[group] ^= 1;
+        for (uint32_t i = first; i < first + n; i++) {
+            if (&b->threads[i] != t) {
+                gsh_block_wake(b, &b->threads[i]);
+            }
+        }
+    }
+    gsh_tsan_acquire(sync);
 }

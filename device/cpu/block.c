@@ -485,6 +485,7 @@ GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
     b->queue_head = b->queue_count = 0;
     b->n_waiting = b->n_true = 0;
     b->grid_parity = 0;
+    memset(b->group_waiting, 0, sizeof(b->group_waiting));
     for (uint32_t i = 0; i < n; i++) {
         b->threads[i].state = GSH_THREAD_UNSTARTED;
     }

@@ -14,11 +14,14 @@
 
 struct gsh_cpu_run;
 
+enum { GSH_CPU_GROUP = 128 }; /* threads of four warps */
+
 enum gsh_thread_state {
     GSH_THREAD_UNSTARTED,
     GSH_THREAD_READY, /* or running */
     GSH_THREAD_AT_BARRIER,
     GSH_THREAD_AT_WARP,
+    GSH_THREAD_AT_GROUP, /* of four warps */
     GSH_THREAD_EXITED,
 };
 
@@ -68,6 +71,11 @@ struct gsh_cpu_block {
     int result;    /* of the barrier before: stays until all threads have come to this one */
     uint8_t parity, grid_parity; /* of barriers so far */
     char tsan_sync[2];
+
+    /* the barriers of four warps, by the first of them */
+    uint8_t group_waiting[GSH_CPU_MAX_THREADS / GSH_CPU_GROUP];
+    uint8_t group_parity[GSH_CPU_MAX_THREADS / GSH_CPU_GROUP];
+    char tsan_group[GSH_CPU_MAX_THREADS / GSH_CPU_GROUP][2];
 
     /* back-off */
     uint32_t idle_yields; /* yields since anything else happened */

@@ -103,6 +103,9 @@ enum gsh_cpu_barrier {
 };
 int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate);
 
+/* The barrier of four warps, whose first has a number that four divides: all their threads come. */
+void gshmemx_cpu_warpgroup(void);
+
 /* The calls of a warp: all its threads named in mask that exist must make the same call. */
 enum gsh_cpu_warp {
     GSH_CPU_SYNCWARP,

@@ -68,6 +68,17 @@ static void add_block(struct text *text, const struct gsh_cpu_block *b)
     add(text, ": block (%u,%u,%u): ", b->index.x, b->index.y, b->index.z);
 }
 
+/* Whether one of those four warps' threads has. */
+GSH_NO_TSAN static bool has_exited(const struct gsh_cpu_block *b, uint32_t group)
+{
+    for (uint32_t i = group * GSH_CPU_GROUP; i < b->n_threads && i / GSH_CPU_GROUP == group; i++) {
+        if (b->threads[i].state == GSH_THREAD_EXITED) {
+            return true;
+        }
+    }
+    return false;
+}
+
 GSH_NO_TSAN bool gsh_block_is_stuck(const struct gsh_cpu_block *b)
 {
     if (b->n_exited == 0 || b->is_left) {
@@ -76,6 +87,9 @@ GSH_NO_TSAN bool gsh_block_is_stuck(const struct gsh_cpu_block *b)
     for (uint32_t i = 0; i < b->n_threads; i++) {
         const struct gsh_block_thread *t = &b->threads[i];
         if (t->state == GSH_THREAD_AT_BARRIER) {
+            return true;
+        }
+        if (t->state == GSH_THREAD_AT_GROUP && has_exited(b, i / GSH_CPU_GROUP)) {
             return true;
         }
         for (uint32_t left = t->state == GSH_THREAD_AT_WARP ? t->mask : 0; left; left &= left - 1) {
@@ -117,7 +131,8 @@ static void add_waiting(struct text *text, unsigned n, unsigned n_threads, const
 
 GSH_NO_TSAN void gsh_block_fatal_stuck(struct gsh_cpu_block *b)
 {
-    unsigned at_barrier[N_BARRIERS] = {0}, at_warp[N_WARP] = {0}, n_running = 0;
+    unsigned at_barrier[N_BARRIERS] = {0}, at_warp[N_WARP] = {0};
+    unsigned at_group = 0, n_running = 0;
     struct text text = {.used = 0};
     int n_clauses = 0;
     for (uint32_t i = 0; i < b->n_threads; i++) {
@@ -126,6 +141,8 @@ GSH_NO_TSAN void gsh_block_fatal_stuck(struct gsh_cpu_block *b)
             at_barrier[t->kind]++;
         } else if (t->state == GSH_THREAD_AT_WARP) {
             at_warp[t->kind]++;
+        } else if (t->state == GSH_THREAD_AT_GROUP) {
+            at_group++;
         } else if (t->state != GSH_THREAD_EXITED) {
             n_running++;
         }
@@ -137,6 +154,7 @@ GSH_NO_TSAN void gsh_block_fatal_stuck(struct gsh_cpu_block *b)
     for (size_t k = 0; k < N_WARP; k++) {
         add_waiting(&text, at_warp[k], b->n_threads, warp_name[k], &n_clauses);
     }
+    add_waiting(&text, at_group, b->n_threads, "a barrier of four warps", &n_clauses);
     if (b->n_exited > 0) {
         add(&text, " while %u have exited", b->n_exited);
     }

@@ -8,32 +8,49 @@
 #include <strings.h>
 #include "internal.h"
 
-/* values: "theirs=ours theirs=ours ...", case of theirs aside; NULL: any value, as it is. */
+/* values: "theirs=ours theirs=ours ...", case of theirs aside, for each part of a list with commas;
+ * NULL: any value, as it is. */
 static const struct row {
     const char *theirs, *ours, *values;
 } rows[] = {
     {"NVSHMEM_DEBUG", "GSHMEM_DEBUG",
      "none=none version=warn warn=warn info=info abort=warn trace=trace"},
+    {"NVSHMEM_DEBUG_SUBSYS", "GSHMEM_DEBUG_SUBSYS",
+     "init=init bootstrap=bootstrap mem=heap p2p=rma coll=sync proxy=proxy transport=proxy "
+     "topo=device all=all"},
     {"NVSHMEM_DEBUG_FILE", "GSHMEM_DEBUG_FILE", NULL},
     {"NVSHMEM_MAX_MEMORY_PER_GPU", "GSHMEM_HEAP_RANGE", NULL},
     {"NVSHMEM_CUMEM_HANDLE_TYPE", "GSHMEM_HEAP_HANDLE", "file_descriptor=fd fabric=fabric"},
     {"NVSHMEM_BOOTSTRAP_PMI", "GSHMEM_BOOTSTRAP", "pmix=pmix"},
+    {"NVSHMEM_BOOTSTRAP", "GSHMEM_BOOTSTRAP", "pmi=auto mpi=auto shmem=auto uid=auto"},
     {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "GSHMEM_UID_IFNAME", NULL},
     {"NVSHMEM_BOOTSTRAP_UID_SOCK_FAMILY", "GSHMEM_UID_FAMILY", "af_inet=ipv4 af_inet6=ipv6"},
     {"NVSHMEM_REMOTE_TRANSPORT", "GSHMEM_TRANSPORT", "ucx=ucx"},
 };
 
-/* Ours for that value, or "": there is none. */
-static void translate(const char *values, const char *theirs, char *ours, size_t size)
+/* Adds ours for the first `length` bytes of that value, if there is one. */
+static void translate_one(const char *values, const char *theirs, size_t length, char *ours,
+                          size_t size)
 {
-    size_t length = strlen(theirs);
-    ours[0] = '\0';
     for (const char *at = values; at != NULL; at = strchr(at, ' ')) {
         at += *at == ' ' ? 1 : 0;
         if (strncasecmp(at, theirs, length) == 0 && at[length] == '=') {
-            snprintf(ours, size, "%.*s", (int)strcspn(at + length + 1, " "), at + length + 1);
+            size_t used = strlen(ours);
+            snprintf(ours + used, size - used, "%s%.*s", used > 0 ? "," : "",
+                     (int)strcspn(at + length + 1, " "), at + length + 1);
             return;
         }
+    }
+}
+
+/* Ours for that value, or "": there is none. */
+static void translate(const char *values, const char *theirs, char *ours, size_t size)
+{
+    ours[0] = '\0';
+    for (const char *at = theirs; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        translate_one(values, at, length, ours, size);
+        at += length + (at[length] == ',' ? 1 : 0);
     }
 }
 
@@ -41,7 +58,7 @@ static void take_over(void)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const char *value = getenv(rows[i].theirs);
-        char ours[32];
+        char ours[128];
         if (value == NULL || *value == '\0') {
             continue;
         }

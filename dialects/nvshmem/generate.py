@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes NVSHMEM's names over gshmem's: for each name in names.txt that is not written by hand, the call
-of gshmem with the same meaning, with the parameters that gshmem's own headers give it. A name that is
-said to be absent is made as soon as gshmem has a call for it; until then a program that calls it is
-refused by the compiler, with the reason.
+of gshmem with the same meaning, with the parameters that gshmem's own headers give it.
 
-usage: generate.py NAMES HOST.H BOTH.H DEVICE.H ABSENT.H CALLS.C CC ARGS... -- CXX ARGS...
+usage: generate.py NAMES HOST.H BOTH.H DEVICE.H CALLS.C CC ARGS... -- CXX ARGS...
 
 CC preprocesses the public headers, CXX the device header as it is for the CPU device."""
 
@@ -81,28 +79,18 @@ def queue_pair(name, device):
     return f"NVSHMEM_D {head(name, call)}\n{{\n    {inner}\n}}\n"
 
 
-def refuse(name, reason):
-    return (f"template <class... A> NVSHMEM_REFUSED {name}(A...)\n{{\n    static_assert(sizeof...(A) == 99, "
-            f"\"{name} is not there: {reason}\");\n    return 0;\n}}\n")
-
-
 def main():
-    names_txt, *outputs = sys.argv[1:7]
+    names_txt, *outputs = sys.argv[1:6]
     end = sys.argv.index("--")
-    host, device = read_calls(sys.argv[7:end], sys.argv[end + 1:])
-    made = {"host": "", "both": "", "device": "", "absent": "", "calls": ""}
+    host, device = read_calls(sys.argv[6:end], sys.argv[end + 1:])
+    made = {"host": "", "both": "", "device": "", "calls": ""}
     wrong = []
     for line in pathlib.Path(names_txt).read_text().splitlines():
         if not line or line[0] == "#":
             continue
-        name, where, *reason = line.split(maxsplit=2)
+        name, where = line.split()
         where = where.split(",")
         twin = name.replace("nvshmem", "gshmem", 1)
-        if where == ["absent"]:
-            if twin not in host:
-                made["absent"] += "" if "::" in name else refuse(name, reason[0])
-                continue
-            where = ["both"] if twin in device else ["host"]
         if "hand" in where:
             continue
         if name.startswith("nvshmemx_qp_"):

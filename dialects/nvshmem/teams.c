@@ -47,6 +47,24 @@ void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
     }
 }
 
+int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid)
+{
+    return gshmemx_team_get_uniqueid(uniqueid);
+}
+
+int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long config_mask,
+                       int npes, int pe_idx_in_team)
+{
+    gshmem_team_config_t ours = {0};
+    if (config == NULL || (config_mask & NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID) == 0) {
+        fprintf(stderr, "nvshmem: error: nvshmemx_team_init: config has no uniqueid; "
+                        "nvshmemx_team_get_uniqueid makes one\n");
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    long mask = config_of(config, config_mask, &ours);
+    return gshmemx_team_init(config->uniqueid, npes, pe_idx_in_team, &ours, mask, team);
+}
+
 /* ---- queue pairs ---- */
 
 /* What is left of a context's handle (device/state.h) when its team is that of all PEs, in an int

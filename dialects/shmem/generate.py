@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes OpenSHMEM's names over gshmem's: for each call that gshmem.h and gshmemx.h declare, shmem_
-and its profiling name pshmem_, and the generic interfaces over those. So what the library has, the
-dialect has, with no second list.
+and its profiling name pshmem_, the generic interfaces over those, and the calls of kernels. So what
+the library has, the dialect has, with no second list.
 
-usage: generate.py GENERIC.H CALLS.H XCALLS.H GENERIC_OUT.H CALLS.C COMPILER ARGS...
+usage: generate.py GENERIC.H CALLS.H XCALLS.H GENERIC_OUT.H DEVICE.H XDEVICE.H CALLS.C CC ARGS... -- CXX ARGS...
 
-COMPILER ARGS... preprocesses C; it is given the names of the public headers."""
+CC preprocesses the public headers, CXX the device header as it is for the CPU device."""
 
+import collections
 import pathlib
 import re
 import subprocess
@@ -19,6 +20,8 @@ BY_HAND = {"init", "init_thread", "finalize", "barrier", "pcontrol"}
 # the CPU device need, other ways to start, and what takes a function.
 NOT_OURS = re.compile(r"_on_stream$|module|culibrary|^cpu_|^run$|uniqueid|^set_attr_|^init_attr$|^call_prefix$|"
                       r"^vendor_")
+DEFINITION = re.compile(r"(template <int unused = 0> )?static inline ([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?)_(\w+)\s*"
+                        r"\(([^()]*)\)\s*\{")
 PROTOTYPE = re.compile(r"([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?)_(\w+)\s*\(([^()]*)\)\s*;")
 
 
@@ -40,15 +43,69 @@ def prototypes(command, header):
     return found
 
 
+def argument_pairs(parameters):
+    """[(declaration, argument)] of a parameter list."""
+    found = [p.strip() for p in parameters.split(",")]
+    return [] if found in (["void"], [""]) else [(p, re.search(r"(\w+)$", p).group(1)) for p in found]
+
+
+def of_kernels(command):
+    """[(is a template, call)] of the device header's definitions."""
+    text = subprocess.run([*command, "-E", "-P", "-x", "c++", "-std=c++17", "-include", "gshmem_device.cuh", "/dev/null"],
+                          check=True, capture_output=True, text=True).stdout
+    text = " ".join(re.sub(r"#[^\n]*\n", "", text).split())
+    found, definitions = {}, DEFINITION.findall(text)
+    times = collections.Counter((d[2], d[3]) for d in definitions)
+    for lazy, result, prefix, name, parameters in definitions:
+        is_ours = name not in BY_HAND if prefix == "gshmem" else not NOT_OURS.search(name)
+        if is_ours and times[prefix, name] == 1:  # more: an overload of the generic interfaces
+            found[prefix, name] = (bool(lazy), (result.strip(), prefix, name, argument_pairs(parameters)))
+    if len(found) < 3000:
+        sys.exit(f"generate.py: only {len(found)} calls of kernels found")
+    return found
+
+
 def text_of(parameters):
     return ", ".join(p for p, _ in parameters) or "void"
 
 
-def declare(call):
+def declare(call, prefixes):
     result, prefix, name, parameters = call
     shmem = prefix.replace("gshmem", "shmem")
     space = "" if result.endswith("*") else " "
-    return "".join(f"{result}{space}{p}{shmem}_{name}({text_of(parameters)});\n" for p in ("", "p"))
+    return "".join(f"{result}{space}{p}{shmem}_{name}({text_of(parameters)});\n" for p in prefixes)
+
+
+def is_long_double(call):
+    """GPUs have no such type: files that nvcc compiles have those on the host alone."""
+    return "longdouble_" in call[2]
+
+
+def declare_all(calls, kernels):
+    """Where kernels are compiled, those that they have are in the header of wrappers."""
+    in_both = [c for c in calls if c[1:3] in kernels]
+    text = "".join(declare(c, ("p",) if c in in_both else ("", "p")) for c in calls)
+    text += "#if !defined(SHMEM_DEVICE_CODE)\n" + "".join(declare(c, ("",)) for c in in_both if not is_long_double(c))
+    text += "#endif\n#if !defined(SHMEM_DEVICE_CODE) || defined(__CUDACC__)\n"
+    return text + "".join(declare(c, ("",)) for c in in_both if is_long_double(c)) + "#endif\n"
+
+
+def wrap(kernel, hosts):
+    """The call of kernels, or of both sides."""
+    is_lazy, (result, prefix, name, parameters) = kernel
+    shmem = prefix.replace("gshmem", "shmem")
+    space = "" if result.endswith("*") else " "
+    value = "" if result == "void" else "return "
+    arguments = ", ".join(a for _, a in parameters)
+    return (f"{'template <int unused = 0> ' if is_lazy else ''}static inline "
+            f"{'__host__ ' if (prefix, name) in hosts else ''}__device__ {result}{space}{shmem}_{name}"
+            f"({text_of(parameters)})\n{{\n    {value}{prefix}_{name}{'<unused>' if is_lazy else ''}({arguments});\n}}\n")
+
+
+def wrap_all(kernels, hosts):
+    text = "".join(wrap(k, hosts) for k in kernels if not is_long_double(k[1]))
+    text += "#if !defined(__CUDACC__)\n" + "".join(wrap(k, hosts) for k in kernels if is_long_double(k[1])) + "#endif\n"
+    return text
 
 
 def define(call):
@@ -85,8 +142,10 @@ def generic(path):
 
 
 def main():
-    generic_h, calls_h, xcalls_h, generic_out, calls_c = sys.argv[1:6]
-    command = sys.argv[6:]
+    generic_h, calls_h, xcalls_h, generic_out, device_h, xdevice_h, calls_c = sys.argv[1:8]
+    end = sys.argv.index("--")
+    command = sys.argv[8:end]
+    kernels = of_kernels(sys.argv[end + 1:])
     calls = [c for c in prototypes(command, "gshmem.h") if c[1] == "gshmem" and c[2] not in BY_HAND]
     xcalls = [c for c in prototypes(command, "gshmemx.h") if c[1] == "gshmemx" and not NOT_OURS.search(c[2])]
     in_plain = {(c[1], c[2]) for c in prototypes(command, "gshmem.h")}
@@ -95,9 +154,13 @@ def main():
     if len(calls) < 900 or ("gshmem", "putmem") not in in_plain:
         sys.exit(f"generate.py: only {len(calls)} calls found in gshmem.h")
     note = "/* SPDX-License-Identifier: Apache-2.0\n * Made by generate.py. */\n"
-    pathlib.Path(calls_h).write_text(note + "".join(map(declare, calls)))
-    pathlib.Path(xcalls_h).write_text(note + "".join(map(declare, xcalls)))
+    hosts = {c[1:3] for c in calls + xcalls}
+    wrapped = {p: wrap_all([k for (prefix, _), k in kernels.items() if prefix == p], hosts) for p in ("gshmem", "gshmemx")}
+    pathlib.Path(calls_h).write_text(note + declare_all(calls, kernels))
+    pathlib.Path(xcalls_h).write_text(note + declare_all(xcalls, kernels))
     pathlib.Path(generic_out).write_text(note + rename_generic(generic(pathlib.Path(generic_h))))
+    pathlib.Path(device_h).write_text(note + wrapped["gshmem"])
+    pathlib.Path(xdevice_h).write_text(note + wrapped["gshmemx"])
     pathlib.Path(calls_c).write_text(note + '#include <gshmemx.h>\n#include "shmemx.h"\n\n'
                                      + "".join(map(define, calls + xcalls)))
 

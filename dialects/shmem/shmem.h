@@ -3,7 +3,8 @@
  * programs in C and C++, with the profiling interface, pshmem_. The contracts are those of gshmem.h
  * under the prefix gshmem_; the calls that the standard deprecates are in shmem_old.h, which this
  * header includes. Programs link libgshmem_shmem and libgshmem: oshcc, oshc++, or pkg-config
- * gshmem-shmem. */
+ * gshmem-shmem. Where kernels are compiled (gshmem_device.cuh) they have the calls, too, and on the
+ * host these are gshmem's own then: a profiler sees pshmem_ calls of other files alone. */
 #ifndef SHMEM_H
 #define SHMEM_H
 
@@ -11,6 +12,10 @@
 #include "gshmem/version.h"
 #if defined(__cplusplus)
 #include <complex>
+#endif
+#if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
+#define SHMEM_DEVICE_CODE 1
+#include "gshmem_device.cuh"
 #endif
 
 /* ---- types and constants ---------------------------------------------------------------------
@@ -125,6 +130,10 @@ int pshmem_complexd_sum_exscan(shmem_team_t team, shmem_complexd_t *dest,
 }
 #endif
 #pragma GCC visibility pop
+
+#if defined(SHMEM_DEVICE_CODE)
+#include "shmem_device_calls.h"
+#endif
 
 #include "shmem_generic.h"
 

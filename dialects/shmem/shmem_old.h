@@ -167,6 +167,16 @@ SHMEM_OLD_ADDED(ADDED)
 /* ---- by number or type of arguments ---- */
 
 #if defined(__cplusplus)
+#if defined(SHMEM_DEVICE_CODE)
+static inline __host__ __device__ int shmem_barrier(shmem_team_t team)
+{
+    return gshmem_barrier(team);
+}
+static inline __host__ __device__ int shmem_sync(shmem_team_t team)
+{
+    return gshmem_team_sync(team);
+}
+#else
 static inline int shmem_barrier(shmem_team_t team)
 {
     return shmem_team_barrier(team);
@@ -175,6 +185,7 @@ static inline int shmem_sync(shmem_team_t team)
 {
     return shmem_team_sync(team);
 }
+#endif
 #define OLD(NAME, T)                                              \
     static inline T shmem_cswap(T *dest, T cond, T value, int pe) \
     {                                                             \

@@ -17,6 +17,10 @@ extern "C" {
 #endif
 #pragma GCC visibility pop
 
+#if defined(SHMEM_DEVICE_CODE)
+#include "shmemx_device_calls.h"
+#endif
+
 /* Extensions of others that became 1.6's calls. */
 #define shmemx_signal_add        shmem_signal_add
 #define shmemx_signal_set        shmem_signal_set

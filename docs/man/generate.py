@@ -28,7 +28,7 @@ FAMILIES = [
     ('gshmem_malloc', 'symmetric memory', 'malloc|calloc|align|malloc_with_hints|realloc|free'),
     ('gshmemx_buffer_register_symmetric', "memory of the program's own", 'buffer_.*|is_symmetric'),
     ('gshmem_team_split_strided', 'make and end teams',
-     'team_split_.*|team_get_config|team_destroy|team_create|team_create_at'),
+     'team_split_.*|team_get_config|team_destroy|team_create|team_create_at|team_get_uniqueid|team_init'),
     ('gshmem_team_my_pe', 'numbers of PEs in teams', 'team_my_pe|team_n_pes|team_translate_pe|ctx_get_team'),
     ('gshmem_ctx_create', 'communication contexts', 'ctx_create|team_create_ctx|ctx_destroy'),
     ('gshmem_put', 'copy to another PE', 'put|putmem|p|iput|ibput|(put|putmem|iput)_nbi'),

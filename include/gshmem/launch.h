@@ -8,7 +8,7 @@
 #include "gshmemx.h"
 
 #if defined(__CUDACC__)
-#include <cuda_runtime.h>
+#include "gshmem/launch_cuda.h"
 #else
 #include "device/cpu/cuda_names.h"
 #endif
@@ -52,23 +52,11 @@ template <class T> struct same {
     using type = T;
 };
 
-/* Completes device set-up if there is a PE; a program may launch kernels before it makes one. */
+#if !defined(__CUDACC__)
+/* As in launch_cuda.h. */
 inline int setup_for_launch()
 {
     return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ? 0 : gshmemx_device_setup();
-}
-
-#if defined(__CUDACC__)
-/* A kernel finds its PE by the multiprocessor on which it runs. */
-inline bool is_on_own_part(cudaStream_t stream)
-{
-#if defined(GSHMEM_SHARED_DEVICE)
-    return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ||
-           gshmemx_stream_check(stream) == 0;
-#else
-    (void)stream;
-    return true;
-#endif
 }
 #endif
 
@@ -92,48 +80,12 @@ inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, si
     }(static_cast<A &&>(args)...);
 }
 
-inline int gshmemx_collective_launch(const void *func, dim3 grid, dim3 block, void **args,
-                                     size_t smem, cudaStream_t stream)
-{
-    int r = gshmem::detail::setup_for_launch();
-    if (r != 0) {
-        return r;
-    }
-    if (!gshmem::detail::is_on_own_part(stream)) {
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    }
-    cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream);
-    if (error == cudaSuccess) {
-        return GSHMEMX_SUCCESS;
-    }
-    return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
-                   error == cudaErrorInvalidDeviceFunction
-               ? GSHMEMX_ERROR_INVALID_VALUE
-               : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
-}
-
 template <class... P>
 inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block, void **args,
                                      size_t smem, cudaStream_t stream)
 {
     return gshmemx_collective_launch(reinterpret_cast<const void *>(kernel), grid, block, args,
                                      smem, stream);
-}
-
-inline int gshmemx_collective_launch_query_gridsize(const void *func, dim3 block, void **args,
-                                                    size_t smem, int *gridsize)
-{
-    int device, n_multiprocessors, n_blocks;
-    (void)args;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&n_multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
-            cudaSuccess ||
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &n_blocks, func, (int)(block.x * block.y * block.z), smem) != cudaSuccess) {
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    }
-    *gridsize = n_blocks * n_multiprocessors;
-    return GSHMEMX_SUCCESS;
 }
 
 template <class... P>

@@ -255,7 +255,8 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .wait_timeout_ns = pe->env.wait_timeout_ns,
         .user_off = l.bytes,
         .rings = pe->far != NULL ? base + l.rings_off : 0,
-        .n_rings = (uint64_t)gsh_far_n_rings(pe),
+        .n_rings = (uint32_t)gsh_far_n_rings(pe),
+        .n_context_rings = gsh_far_n_rings(pe) > 0 ? (uint32_t)pe->env.contexts : 0,
     };
     memcpy(pe->state.flagged_max, pe->coll_table.flagged_max, sizeof(pe->state.flagged_max));
     pe->state.far_flat = pe->coll_table.far_flat;

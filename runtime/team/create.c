@@ -457,9 +457,9 @@ static enum gsh_result agree_on_list(const struct gsh_agreement *a, const int *p
     return r == GSH_OK ? check_config(call, is_speaker, config) : r;
 }
 
-static int create(struct gsh_agreement a, const int *pes, int n_pes,
-                  const gshmem_team_config_t *config, long config_mask, gshmem_team_t *new_team,
-                  uint64_t *word)
+static enum gsh_result create(struct gsh_agreement a, const int *pes, int n_pes,
+                              const gshmem_team_config_t *config, long config_mask,
+                              gshmem_team_t *new_team, uint64_t *word)
 {
     gshmem_team_config_t wanted = wanted_config(config, config_mask);
     int me = -1;
@@ -473,16 +473,24 @@ static int create(struct gsh_agreement a, const int *pes, int n_pes,
     if (r == GSH_OK) {
         r = make_on(&a, pes, n_pes, me, &wanted, new_team);
     }
-    return gsh_public_error(r);
+    return r;
+}
+
+enum gsh_result gsh_team_create_list(struct gsh_instance *pe, const char *call, const int *pes,
+                                     int n_pes, const gshmem_team_config_t *config,
+                                     long config_mask, gshmem_team_t *new_team)
+{
+    struct gsh_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TAG(0)};
+    uint64_t word = 0;
+    return create(a, pes, n_pes, config, config_mask, new_team, &word);
 }
 
 int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
                         long config_mask, gshmem_team_t *new_team)
 {
     static const char call[] = "gshmemx_team_create";
-    struct gsh_agreement a = {.pe = gsh_instance_need(call), .call = call, .key = GSH_AGREE_TAG(0)};
-    uint64_t word = 0;
-    return create(a, pes, n_pes, config, config_mask, new_team, &word);
+    return gsh_public_error(gsh_team_create_list(gsh_instance_need(call), call, pes, n_pes, config,
+                                                 config_mask, new_team));
 }
 
 /* The same for all PEs; NULL, and what is not symmetric: 0. */
@@ -501,7 +509,8 @@ int gshmemx_team_create_at(const void *place, const int *pes, int n_pes,
     struct gsh_agreement a = {
         .pe = pe, .call = call, .key = GSH_AGREE_TAG(tag_of(pe, place)), .may_lack_room = true};
     uint64_t none = 0;
-    return create(a, pes, n_pes, config, config_mask, new_team, word == NULL ? &none : word);
+    return gsh_public_error(
+        create(a, pes, n_pes, config, config_mask, new_team, word == NULL ? &none : word));
 }
 
 /* ---- the end ---- */

@@ -69,6 +69,7 @@ struct gsh_teams {
     struct gsh_team **of_unit; /* [n_units]: by handle, NULL: no team of this PE */
     struct gsh_lock lock;      /* several threads make and end teams: used, of_unit, mail, places */
     struct gsh_mail *mail;     /* agree.c: taken from the places for threads yet to come */
+    uint32_t n_meetings;       /* numbers given out (api/team_meet.c) */
 };
 
 /* ---- pool.c ---- */
@@ -135,6 +136,14 @@ gsh_team_split_make(const struct gsh_instance *pe, const struct gsh_team *team,
                     int (*group_of)(const struct gsh_instance *pe, int member_pe),
                     struct gsh_team_split *out);
 void gsh_team_split_finish(struct gsh_team_split *split);
+
+/* ---- create.c ---- */
+
+/* gshmemx_team_create for `call`: among the PEs of the list. */
+GSH_CHECK_RESULT enum gsh_result gsh_team_create_list(struct gsh_instance *pe, const char *call,
+                                                      const int *pes, int n_pes,
+                                                      const gshmem_team_config_t *config,
+                                                      long config_mask, gshmem_team_t *new_team);
 
 /* ---- agree.c: among the PEs of a list ---- */
 

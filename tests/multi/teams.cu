@@ -183,6 +183,52 @@ static void test_list(const test_pe *pe, board *b, verdict *v)
     gshmem_barrier_all();
 }
 
+/* Every second PE, the last one first, by a number that PE 0 gives out, which is one of them or is
+ * not; they know how many they are. Many times, so that the numbers' places come again. */
+static void test_meeting(const test_pe *pe, board *b, verdict *v)
+{
+    uint64_t *id = (uint64_t *)test_heap(sizeof *id);
+    for (int round = 0; round < 40; round++) {
+        const int first = round % 2 < pe->n ? round % 2 : 0, n = (pe->n - first + 1) / 2;
+        const int place = (pe->me - first) / 2;
+        const bool is_member = pe->me >= first && (pe->me - first) % 2 == 0;
+        uint64_t mine = 0;
+        if (pe->me == 0) {
+            CHECK_EQ(gshmemx_team_get_uniqueid(&mine), 0);
+            for (int i = 0; i < pe->n; i++)
+                gshmem_uint64_p(id, mine, i);
+        }
+        gshmem_barrier_all();
+        if (is_member) {
+            gshmem_team_t team = 77;
+            CHECK_EQ(gshmemx_team_init(gshmem_uint64_g(id, pe->me), n, n - 1 - place, NULL, 0,
+                                       &team),
+                     0);
+            CHECK_EQ(gshmem_team_my_pe(team), n - 1 - place);
+            for (int i = 0; i < n; i++)
+                CHECK_EQ(gshmem_team_translate_pe(team, i, GSHMEM_TEAM_WORLD),
+                         first + 2 * (n - 1 - i));
+            if (round < 2)
+                check_barriers(pe, team, b, v, "a team that met");
+            gshmem_team_destroy(team);
+        }
+        gshmem_barrier_all();
+    }
+    gshmem_team_t team = 77;
+    CHECK(gshmemx_team_init(~(uint64_t)0, 1, 0, NULL, 0, &team) != 0);
+    CHECK_EQ(team, GSHMEM_TEAM_INVALID);
+    CHECK(gshmemx_team_init(1u << 24, 1, 0, NULL, 0, &team) != 0);
+    uint64_t mine = 0;
+    CHECK_EQ(gshmemx_team_get_uniqueid(&mine), 0);
+    CHECK(gshmemx_team_init(mine, 1, 1, NULL, 0, &team) != 0);
+    CHECK(gshmemx_team_init(mine, pe->n + 1, 0, NULL, 0, &team) != 0);
+    CHECK_EQ(gshmemx_team_init(mine, 1, 0, NULL, 0, &team), 0);
+    CHECK_EQ(gshmem_team_n_pes(team), 1);
+    gshmem_team_destroy(team);
+    CHECK(gshmemx_team_get_uniqueid(NULL) != 0);
+    gshmem_free(id);
+}
+
 /* ---- lanes, and many teams ---- */
 
 __global__ void lanes_kernel(board b, verdict *v, long rounds)
@@ -356,6 +402,7 @@ static int pe_main(int argc, char **argv)
     test_strided(&pe, &b, v);
     test_2d(&pe, &b, v);
     test_list(&pe, &b, v);
+    test_meeting(&pe, &b, v);
     test_lanes(&pe, &b, v);
     test_many(&pe, v, TEST_SANITIZED ? 100 : 1000);
     test_again(&pe, count);

@@ -27,6 +27,8 @@
 
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE) && !defined(NVSHMEM_HOSTLIB_ONLY)
 #define NVSHMEM_DEVICE_CODE 1
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <gshmem_device.cuh>
 #endif
 
@@ -65,6 +67,13 @@ int nvshmem_team_split_2d(nvshmem_team_t parent_team, int xrange,
                           nvshmem_team_t *xaxis_team, const nvshmem_team_config_t *yaxis_config,
                           long yaxis_mask, nvshmem_team_t *yaxis_team);
 void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config);
+/* As gshmemx_team_get_uniqueid. A team's number is good for one team. */
+int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid);
+/* Makes a team of the npes PEs that call this with the number in config->uniqueid, which
+ * config_mask names, each with another place from 0 to npes - 1; collective over them. Device
+ * set-up comes first (nvshmem_malloc and its like). */
+int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long config_mask,
+                       int npes, int pe_idx_in_team);
 
 /* num_qps communication contexts on all PEs, until nvshmem_finalize; *qps: their handles, an array
  * from malloc. Each PE makes its own. Returns 0 or an error, with nothing made. */
@@ -78,6 +87,15 @@ void nvshmem_info_get_name(char *name);
 void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
 /* NULL: there is no multicast memory. */
 void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr);
+/* Of NVSHMEM 3.7. flush is quiet. */
+float nvshmem_float_atomic_fetch_add(float *dest, float value, int pe);
+void nvshmem_float_atomic_add(float *dest, float value, int pe);
+double nvshmem_double_atomic_fetch_add(double *dest, double value, int pe);
+void nvshmem_double_atomic_add(double *dest, double value, int pe);
+void nvshmemx_flush(void);
+#if defined(NVSHMEM_COMPLEX_SUPPORT)
+#include "nvshmem_complex.h"
+#endif
 #include "nvshmem_both_calls.h"
 #endif
 
@@ -88,16 +106,6 @@ void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr);
 
 #if defined(NVSHMEM_DEVICE_CODE)
 #include "device/nvshmem_device.h"
-#endif
-
-#if defined(__cplusplus)
-#if defined(NVSHMEM_DEVICE_CODE)
-#define NVSHMEM_REFUSED __host__ __device__ inline int
-#else
-#define NVSHMEM_REFUSED inline int
-#endif
-#include "nvshmem_absent.h"
-#undef NVSHMEM_REFUSED
 #endif
 
 #define nvshmem_sync(team) nvshmem_team_sync(team)

@@ -5,8 +5,8 @@
 
 #include "nvshmem.h"
 
-#if defined(NVSHMEM_DEVICE_CODE)
 #include "device/nvshmemx_collective_launch_apis.h"
+#if defined(NVSHMEM_DEVICE_CODE)
 #include "device/tile/nvshmemx_tile_api.hpp"
 #endif
 

@@ -2,6 +2,7 @@
  * Proves that NVSHMEM's names in kernels do what they say: what its pt-to-pt, collective and tile
  * programs call, in one kernel of a block. Where NVSHMEM itself is compiled, without what it has
  * not. */
+#define NVSHMEM_COMPLEX_SUPPORT 1
 #include "start.h"
 
 enum { n_threads = 64, n_elems = 96, stride = 128 };
@@ -161,6 +162,43 @@ __device__ static void queue_pairs(const board &b, const nvshmemx_qp_handle_t *q
         }
         nvshmemx_barrier_all_block();
     }
+    /* All at once: of a queue pair that the call does not name. */
+    const nvshmemx_qp_handle_t all = NVSHMEMX_QP_ALL;
+    if (threadIdx.x == 0) {
+        nvshmemx_qp_int_p(b.dest, 8, next, qps[0]);
+        nvshmemx_qp_int_p(b.dest + 1, 9, next, qps[1]);
+        nvshmemx_qp_fence(NVSHMEMX_PE_ALL, &all, 1);
+        nvshmemx_qp_quiet(NVSHMEMX_PE_ALL, &all, 1);
+        nvshmemx_signal_op(b.signals + 3, 1, NVSHMEM_SIGNAL_SET, next);
+        nvshmem_signal_wait_until(b.signals + 3, NVSHMEM_CMP_EQ, 1);
+        expect(b, 15, b.dest[0] == 8 && b.dest[1] == 9);
+    }
+    nvshmemx_barrier_all_block();
+}
+#endif
+
+#if !defined(TEST_NVSHMEM)
+/* Of complex numbers: (1 + i) of each member. */
+__device__ static void complex_numbers(const board &b, int n)
+{
+    double2 *pair = b.pair, *sum = b.greatest;
+    if (threadIdx.x == 0)
+        *pair = make_double2(1, 1);
+    nvshmemx_barrier_all_block();
+    nvshmemx_complexd_sum_reduce_block(NVSHMEM_TEAM_WORLD, sum, pair, 1);
+    expect(b, 16, sum->x == n && sum->y == n);
+    nvshmemx_barrier_all_block();
+    if (threadIdx.x == 0) {
+        nvshmem_complexd_prod_reduce(NVSHMEM_TEAM_WORLD, sum, pair, 1);
+        double x = 1, y = 1;
+        for (int pe = 1; pe < n; pe++) {
+            const double re = x - y;
+            y += x;
+            x = re;
+        }
+        expect(b, 16, sum->x == x && sum->y == y);
+    }
+    nvshmemx_barrier_all_block();
 }
 #endif
 
@@ -215,6 +253,7 @@ __global__ void all_steps(board b, const int *qps)
 #endif
 #if !defined(TEST_NVSHMEM)
     tiles(b, me, n);
+    complex_numbers(b, n);
 #endif
 }
 
@@ -246,7 +285,7 @@ static int pe_main(int, char **)
     int wrong = 0;
     CUDA(cudaMemcpy(&wrong, b.wrong, sizeof wrong, cudaMemcpyDefault));
     nvshmem_barrier_all();
-    for (int step = 0; step < 15; step++)
+    for (int step = 0; step < 17; step++)
         if (!CHECK(!(wrong >> step & 1)))
             fprintf(stderr, "PE %d: step %d\n", nvshmem_my_pe(), step);
     nvshmem_finalize();

@@ -54,6 +54,13 @@ static void check_job()
     nvshmem_long_atomic_add(word, me + 1, 0);
     nvshmem_barrier_all();
     CHECK_EQ(nvshmem_long_atomic_fetch(word, 0), n * (n + 1) / 2);
+    double *sum = (double *)nvshmem_calloc(1, sizeof(double));
+    CHECK(sum != NULL);
+    nvshmem_double_atomic_add(sum, 0.5, 0);
+    CHECK(nvshmem_double_atomic_fetch_add(sum, 0.5, 0) >= 0.5);
+    nvshmemx_flush();
+    nvshmem_barrier_all();
+    CHECK(nvshmem_double_g(sum, 0) == n);
     nvshmem_team_config_t config;
     memset(&config, 0x55, sizeof config);
     nvshmem_team_get_config(NVSHMEM_TEAM_WORLD, &config);
@@ -93,6 +100,7 @@ static void refuse()
 int main(int argc, char **)
 {
     setenv("NVSHMEM_DEBUG", "TRACE", 1);
+    setenv("NVSHMEM_DEBUG_SUBSYS", "INIT,MEM,PROXY", 1);
     setenv("NVSHMEM_BOOTSTRAP_UID_SOCK_FAMILY", "AF_INET", 1);
     setenv("NVSHMEM_CUMEM_HANDLE_TYPE", "SOMETHING", 1);
     setenv("NVSHMEM_SYMMETRIC_SIZE", "1000000000", 1);
@@ -104,6 +112,7 @@ int main(int argc, char **)
     else
         CHECK_EQ(nvshmem_init_thread(NVSHMEM_THREAD_SERIALIZED, &nvshmemi_init_mpi), 0);
     CHECK_STR(getenv("GSHMEM_DEBUG"), "error");
+    CHECK_STR(getenv("GSHMEM_DEBUG_SUBSYS"), "init,heap,proxy");
     CHECK_STR(getenv("GSHMEM_UID_FAMILY"), "ipv4");
     CHECK(getenv("GSHMEM_HEAP_HANDLE") == NULL);
     nvshmem_init(); /* counted */

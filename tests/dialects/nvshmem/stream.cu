@@ -104,6 +104,39 @@ static void teams(const board &b, int me, int n)
     nvshmem_barrier_all();
 }
 
+#if NVSHMEM_VENDOR_VERSION >= 30500
+/* The odd PEs, or PE 0 alone, the last one first, by a number that PE 0 made. */
+static void teams_that_meet(const board &b, int me, int n)
+{
+    const int first = n > 1 ? 1 : 0, size = n > 1 ? n / 2 : 1, place = size - 1 - (me - first) / 2;
+    nvshmemx_team_uniqueid_t id = NVSHMEM_TEAM_UNIQUID_INITIALIZER;
+    if (me == 0)
+        CHECK_EQ(nvshmemx_team_get_uniqueid(&id), 0);
+    uint64_t *board_id = (uint64_t *)nvshmem_calloc(1, sizeof(uint64_t));
+    REQUIRE(board_id != NULL);
+    if (me == 0)
+        CUDA(cudaMemcpy(board_id, &id, sizeof id, cudaMemcpyDefault));
+    nvshmem_uint64_broadcast(NVSHMEM_TEAM_WORLD, board_id, board_id, 1, 0);
+    CUDA(cudaMemcpy(&id, board_id, sizeof id, cudaMemcpyDefault));
+    fill(b, (float)me);
+    nvshmem_barrier_all();
+    if (me >= first && (me - first) % 2 == 0) {
+        nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
+        nvshmem_team_t team = NVSHMEM_TEAM_INVALID;
+        config.uniqueid = id;
+        CHECK_EQ(nvshmemx_team_init(&team, &config, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, size, place),
+                 0);
+        CHECK_EQ(nvshmem_team_my_pe(team), place);
+        CHECK_EQ(nvshmem_team_n_pes(team), size);
+        nvshmem_float_broadcast(team, b.dest, b.source, 10, 0);
+        CHECK(dest_is(b, 10, (float)(first + 2 * (size - 1)), 1));
+        nvshmem_team_destroy(team);
+    }
+    nvshmem_barrier_all();
+    nvshmem_free(board_id);
+}
+#endif
+
 static int pe_main(int, char **)
 {
     start_pe();
@@ -118,6 +151,9 @@ static int pe_main(int, char **)
     on_stream(b, me, n, stream);
     on_host(b, me, n);
     teams(b, me, n);
+#if NVSHMEM_VENDOR_VERSION >= 30500
+    teams_that_meet(b, me, n);
+#endif
     CUDA(cudaStreamDestroy(stream));
     nvshmem_free(b.signal);
     nvshmem_finalize();

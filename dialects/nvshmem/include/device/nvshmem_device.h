@@ -47,6 +47,16 @@ NVSHMEM_HD void *nvshmemx_mc_ptr(nvshmem_team_t, const void *)
     return nullptr;
 }
 
+/* ---- synchronisation --------------------------------------------------------------------------
+ */
+
+/* As nvshmem_barrier, by four warps together, whose first has a number that four divides. */
+NVSHMEM_D int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
+{
+    return gshmem::barrier(gshmem::default_context(), gshmem::group_warpgroup(), team, 0,
+                           "nvshmemx_barrier_warpgroup");
+}
+
 /* ---- collectives ----------------------------------------------------------------------------- */
 
 /* The greatest x of all members' *source, and with it the least y of those that have it. nreduce
@@ -79,15 +89,15 @@ NVSHMEM_D void nvshmemx_qp_signal_op(uint64_t *sig_addr, uint64_t signal, int si
 }
 
 /* fence and quiet of the queue pairs qps[0 .. num_qps - 1], with regard to pe, or to all: they may
- * wait for others, too. Queue pairs are named one by one: NVSHMEMX_QP_ALL ends the job with a line.
- */
+ * wait for others, too. NVSHMEMX_QP_ALL among them: of all queue pairs. */
 #define NVSHMEM_ORDER(CALL)                                                                        \
     NVSHMEM_D void nvshmemx_qp_##CALL(int, const nvshmemx_qp_handle_t *qps, int num_qps)           \
     {                                                                                              \
         for (int i = 0; i < num_qps; i++) {                                                        \
-            if (qps[i] == NVSHMEMX_QP_ALL)                                                         \
-                gshmem::detail::report_ctx(gshmem::default_context(), GSH_CTX_INVALID,             \
-                                           "nvshmemx_qp_" #CALL " of NVSHMEMX_QP_ALL");            \
+            if (qps[i] == NVSHMEMX_QP_ALL) {                                                       \
+                gshmem::detail::CALL##_all();                                                      \
+                return;                                                                            \
+            }                                                                                      \
             gshmem_ctx_##CALL(nvshmem_ctx_of(qps[i]));                                             \
         }                                                                                          \
     }                                                                                              \
@@ -109,6 +119,113 @@ NVSHMEM_D void nvshmemx_qp_signal_op(uint64_t *sig_addr, uint64_t signal, int si
 NVSHMEM_ORDER(fence)
 NVSHMEM_ORDER(quiet)
 #undef NVSHMEM_ORDER
+
+/* ---- floating-point atomics (NVSHMEM 3.7) -----------------------------------------------------
+ */
+
+/* By compare and swap of the bits, so that they go with the other atomics by any route. */
+#define NVSHMEM_FLOAT_ADD(NAME, T, BITS)                                                  \
+    NVSHMEM_HD T nvshmem_##NAME##_atomic_fetch_add(T *dest, T value, int pe)              \
+    {                                                                                     \
+        uint##BITS##_t *const word = reinterpret_cast<uint##BITS##_t *>(dest);            \
+        uint##BITS##_t seen = nvshmem_uint##BITS##_atomic_fetch(word, pe), expected, sum; \
+        T old;                                                                            \
+        do {                                                                              \
+            expected = seen;                                                              \
+            memcpy(&old, &expected, sizeof(old));                                         \
+            const T added = old + value;                                                  \
+            memcpy(&sum, &added, sizeof(sum));                                            \
+            seen = nvshmem_uint##BITS##_atomic_compare_swap(word, expected, sum, pe);     \
+        } while (seen != expected);                                                       \
+        return old;                                                                       \
+    }                                                                                     \
+    NVSHMEM_HD void nvshmem_##NAME##_atomic_add(T *dest, T value, int pe)                 \
+    {                                                                                     \
+        nvshmem_##NAME##_atomic_fetch_add(dest, value, pe);                               \
+    }
+NVSHMEM_FLOAT_ADD(float, float, 32)
+NVSHMEM_FLOAT_ADD(double, double, 64)
+#undef NVSHMEM_FLOAT_ADD
+
+/* ---- complex numbers --------------------------------------------------------------------------
+ */
+
+#if defined(NVSHMEM_COMPLEX_SUPPORT)
+/* Any type that is two floats or doubles, such as cuFloatComplex and std::complex: so the
+ * parameters are void. */
+namespace nvshmem_host
+{
+extern "C" {
+#include "nvshmem_complex.h"
+}
+} // namespace nvshmem_host
+/* What is computed with: sums take the parts for themselves. */
+template <class T> using nvshmem_complex_sum = T;
+template <class T> using nvshmem_complex_prod = gshmem::complex_of<T>;
+#define NVSHMEM_COMPLEX(NAME, T, OP, KIND)                                                         \
+    template <int unused = 0>                                                                      \
+    NVSHMEM_HD int nvshmem_##NAME##_##OP##_##KIND(nvshmem_team_t team, void *dest,                 \
+                                                  const void *source, size_t nreduce)              \
+    {                                                                                              \
+        return NVSHMEM_EITHER(                                                                     \
+            gshmem::KIND<gshmem::op_##OP>(gshmem::default_context(), gshmem::group_thread(), team, \
+                                          static_cast<nvshmem_complex_##OP<T> *>(dest),            \
+                                          static_cast<const nvshmem_complex_##OP<T> *>(source),    \
+                                          nreduce * 2 * sizeof(T) /                                \
+                                              sizeof(nvshmem_complex_##OP<T>),                     \
+                                          0, "nvshmem_" #NAME "_" #OP "_" #KIND),                  \
+            nvshmem_host::nvshmem_##NAME##_##OP##_##KIND(team, dest, source, nreduce));            \
+    }                                                                                              \
+    NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, warp)                                                    \
+    NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, block)
+#define NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, GROUP)                                               \
+    template <int unused = 0>                                                                      \
+    NVSHMEM_D int nvshmemx_##NAME##_##OP##_##KIND##_##GROUP(nvshmem_team_t team, void *dest,       \
+                                                            const void *source, size_t nreduce)    \
+    {                                                                                              \
+        return gshmem::KIND<gshmem::op_##OP>(gshmem::default_context(), gshmem::group_##GROUP(),   \
+                                             team, static_cast<nvshmem_complex_##OP<T> *>(dest),   \
+                                             static_cast<const nvshmem_complex_##OP<T> *>(source), \
+                                             nreduce * 2 * sizeof(T) /                             \
+                                                 sizeof(nvshmem_complex_##OP<T>),                  \
+                                             0, "nvshmemx_" #NAME "_" #OP "_" #KIND "_" #GROUP);   \
+    }
+#if defined(__CUDA_ARCH__)
+#define NVSHMEM_EITHER(DEVICE, HOST) DEVICE
+#elif defined(__CUDACC__)
+#define NVSHMEM_EITHER(DEVICE, HOST) HOST
+#else
+#define NVSHMEM_EITHER(DEVICE, HOST) (gsh_cpu_self ? DEVICE : HOST)
+#endif
+NVSHMEM_COMPLEX(complexf, float, sum, reduce)
+NVSHMEM_COMPLEX(complexf, float, sum, reducescatter)
+NVSHMEM_COMPLEX(complexf, float, prod, reduce)
+NVSHMEM_COMPLEX(complexf, float, prod, reducescatter)
+NVSHMEM_COMPLEX(complexd, double, sum, reduce)
+NVSHMEM_COMPLEX(complexd, double, sum, reducescatter)
+NVSHMEM_COMPLEX(complexd, double, prod, reduce)
+NVSHMEM_COMPLEX(complexd, double, prod, reducescatter)
+#undef NVSHMEM_EITHER
+#undef NVSHMEM_COMPLEX_BY
+#undef NVSHMEM_COMPLEX
+using nvshmem_host::nvshmemx_complexd_prod_reduce_on_stream;
+using nvshmem_host::nvshmemx_complexd_prod_reducescatter_on_stream;
+using nvshmem_host::nvshmemx_complexd_sum_reduce_on_stream;
+using nvshmem_host::nvshmemx_complexd_sum_reducescatter_on_stream;
+using nvshmem_host::nvshmemx_complexf_prod_reduce_on_stream;
+using nvshmem_host::nvshmemx_complexf_prod_reducescatter_on_stream;
+using nvshmem_host::nvshmemx_complexf_sum_reduce_on_stream;
+using nvshmem_host::nvshmemx_complexf_sum_reducescatter_on_stream;
+#endif
+
+/* ---- flush (NVSHMEM 3.7) ----------------------------------------------------------------------
+ */
+
+/* The sources of this PE's calls may be used again: as nvshmem_quiet, which promises more. */
+NVSHMEM_HD void nvshmemx_flush()
+{
+    nvshmem_quiet();
+}
 
 #undef NVSHMEM_HD
 #undef NVSHMEM_D

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launches of kernels that synchronise across PEs: gshmem/launch.h describes their parameters. */
+ * Launches of kernels that synchronise across PEs: gshmem/launch.h describes their parameters. In
+ * C++ files without kernels, too, where CUDA's headers are: of the kernels of other files. */
 #ifndef NVSHMEMX_COLLECTIVE_LAUNCH_APIS_H
 #define NVSHMEMX_COLLECTIVE_LAUNCH_APIS_H
 
 #include "../nvshmem.h"
 
-#if defined(__CUDACC__)
+#if defined(__cplusplus) && defined(CUDART_VERSION) && \
+    (defined(__CUDACC__) || !defined(GSHMEM_DEVICE_CODE))
+#include "gshmem/launch_cuda.h"
+
 inline int nvshmemx_collective_launch(const void *func, dim3 gridDims, dim3 blockDims, void **args,
                                       size_t sharedMem, cudaStream_t stream)
 {
@@ -17,7 +21,7 @@ inline int nvshmemx_collective_launch_query_gridsize(const void *func, dim3 bloc
 {
     return gshmemx_collective_launch_query_gridsize(func, blockDims, args, sharedMem, gridsize);
 }
-#else
+#elif defined(NVSHMEM_DEVICE_CODE)
 /* Which look at the kernel's parameters. */
 #define nvshmemx_collective_launch(...) gshmemx_collective_launch(__VA_ARGS__)
 #define nvshmemx_collective_launch_query_gridsize(...) \

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions of tiles in kernels:
+ * Tiles in kernels. SCOPE is nothing, _warp, _warpgroup or _block: who makes the call together.
  *
- *     nvshmemx::tile_{sum,max,min}_reduce{,_warp,_block}<Source, Dest, Coord, algorithm>(
+ *     nvshmemx::tile_{put,get}SCOPE<Source, Dest, Coord, algorithm>(
+ *         source, dest, start_coord, boundary, pe, flag)
+ *     nvshmemx::tile_{sum,max,min}_{reduce,rooted_reduce}SCOPE<Source, Dest, Coord, algorithm>(
  *         team, source, dest, start_coord, boundary, root, flag)
- *     nvshmemx::tile_{sum,max,min}_rooted_reduce{,_warp,_block}, with the same parameters
- *     nvshmemx::tile_collective_wait{,_warp,_block}<algorithm>(team, flag)
+ *     nvshmemx::tile_broadcastSCOPE, with the same parameters
+ *     nvshmemx::tile_allgatherSCOPE, the same without root
+ *     nvshmemx::tile_collective_waitSCOPE<algorithm>(team, flag)
  *
- * Collective over the team, by the same kind of group on all members. source and dest are Tensors
- * of the same shape over symmetric memory. Every member's dest (rooted: that of member root)
- * becomes the reduction of all sources, with the bits that gshmem's other reductions have; it is
- * complete, and the sources may be changed, after tile_collective_wait. The element at `at` of the
- * tile is left out where start_coord + at is not below boundary in every dimension; empty ones
- * leave none out. The algorithm and, but for rooted, the root are taken and not used: each member
- * reads from all others. flag is 0. They return 0, or an error when the team or root does not
- * exist. */
+ * source and dest are Tensors; the tile has the shape of source. The element at `at` of the tile is
+ * left out where start_coord + at is not below boundary in every dimension; empty ones leave none
+ * out. Elements that lie together on both sides are moved together. flag is 0 and, but for the
+ * reductions, the algorithm is not used. All return 0, or an error when the team, root or PE does
+ * not exist.
+ *
+ * put and get: as nvshmem_put_nbi and get_nbi; dest, or source, is symmetric.
+ *
+ * The others are collective over the team, by the same kind of group on all members, one at a time
+ * for a team; both sides are symmetric. They are complete, and sources may be changed, after
+ * tile_collective_wait. Reductions: the dest of every member (rooted: of member root) becomes the
+ * reduction of all sources. NVLS_ONE_SHOT_PULL_NBI: each member adds up for itself, and its dest
+ * may be any memory but its source; else each adds up a part and gives it to all.
+ * broadcast: every member's dest becomes the source of member root. allgather: dest has the tiles
+ * of all members side by side along the last dimension, in the order of the team. */
 #ifndef NVSHMEMX_TILE_API_HPP
 #define NVSHMEMX_TILE_API_HPP
 
@@ -40,92 +50,311 @@ enum class tile_algo_t {
 namespace detail
 {
 
-/* Dimension I of an element, whose number counts along the first dimension first, and those after
- * it: where the element lies, and whether it is within the boundary. */
-template <size_t I, class Shape, class Stride>
-__device__ inline ptrdiff_t offset_in(size_t number, const Shape &shape, const Stride &stride)
-{
-    if constexpr (I == tuples::tuple_size<Shape>::value) {
-        return 0;
-    } else {
-        const size_t n = (size_t)(int)tuples::get<I>(shape);
-        return (ptrdiff_t)(number % n) * (ptrdiff_t)tuples::get<I>(stride) +
-               offset_in<I + 1>(number / n, shape, stride);
+/* A tile's elements within its boundary, in runs that lie together on both sides. */
+template <int rank> struct tile_runs {
+    size_t length;       /* elements of a run */
+    size_t n;            /* runs */
+    size_t of[rank + 1]; /* of them, along each dimension */
+    ptrdiff_t source_step[rank + 1], dest_step[rank + 1];
+
+    __device__ __forceinline__ ptrdiff_t offset(const ptrdiff_t *step, size_t run) const
+    {
+        ptrdiff_t off = 0;
+        for (int d = 0; d < rank; d++) {
+            off += (ptrdiff_t)(run % of[d]) * step[d];
+            run /= of[d];
+        }
+        return off;
     }
-}
+    __device__ __forceinline__ ptrdiff_t in_source(size_t run) const
+    {
+        return offset(source_step, run);
+    }
+    __device__ __forceinline__ ptrdiff_t in_dest(size_t run) const
+    {
+        return offset(dest_step, run);
+    }
+};
 
-template <size_t I, class Shape> __device__ inline size_t size_of(const Shape &shape)
-{
-    if constexpr (I == tuples::tuple_size<Shape>::value)
-        return 1;
-    else
-        return (size_t)(int)tuples::get<I>(shape) * size_of<I + 1>(shape);
-}
-
-/* Programs say "no boundary" by a tuple, or any struct, of nothing. */
+/* Elements along dimension I. Programs say "no boundary" by a tuple, or any struct, of nothing. */
 template <size_t I, class Shape, class Coord>
-__device__ inline bool is_within(size_t number, const Shape &shape, const Coord &start,
-                                 const Coord &boundary)
+__device__ __forceinline__ size_t extent_of(const Shape &shape, const Coord &start,
+                                            const Coord &boundary)
 {
+    const ptrdiff_t n = (ptrdiff_t)(int)tuples::get<I>(shape);
     if constexpr (__is_empty(Coord)) {
-        return true;
-    } else if constexpr (I == tuples::tuple_size<Coord>::value) {
-        return true;
+        return (size_t)n;
+    } else if constexpr (I >= tuples::tuple_size<Coord>::value) {
+        return (size_t)n;
     } else {
-        const size_t n = (size_t)(int)tuples::get<I>(shape);
-        return (ptrdiff_t)(number % n) + (ptrdiff_t)tuples::get<I>(start) <
-                   (ptrdiff_t)tuples::get<I>(boundary) &&
-               is_within<I + 1>(number / n, shape, start, boundary);
+        const ptrdiff_t left =
+            (ptrdiff_t)tuples::get<I>(boundary) - (ptrdiff_t)tuples::get<I>(start);
+        return (size_t)(left < 0 ? 0 : left < n ? left : n);
     }
 }
 
-/* only: the one member whose dest is written, -1: all. */
-template <class Op, class G, class Source, class Dest, class Coord>
-__device__ inline int reduce_tile(G group, nvshmem_team_t team, Source source, Dest dest,
-                                  Coord start, Coord boundary, int only, const char *call)
+template <size_t I, class Runs, class Source, class Dest, class Coord>
+__device__ __forceinline__ void read_form(Runs *r, const Source &source, const Dest &dest,
+                                          const Coord &start, const Coord &boundary)
 {
-    typedef typename Dest::value_type T;
-    typedef typename gshmem::compute<T, Op::works_on>::type E;
+    if constexpr (I < tuples::tuple_size<decltype(source.shape())>::value) {
+        r->of[I] = extent_of<I>(source.shape(), start, boundary);
+        r->source_step[I] = (ptrdiff_t)(int)tuples::get<I>(source.stride());
+        r->dest_step[I] = (ptrdiff_t)(int)tuples::get<I>(dest.stride());
+        read_form<I + 1>(r, source, dest, start, boundary);
+    }
+}
+
+template <class Source, class Dest, class Coord>
+__device__ inline auto runs_of(const Source &source, const Dest &dest, const Coord &start,
+                               const Coord &boundary)
+{
+    constexpr int rank = (int)tuples::tuple_size<decltype(source.shape())>::value;
+    tile_runs<rank> r = {};
+    read_form<0>(&r, source, dest, start, boundary);
+    r.length = r.n = 1;
+    /* A dimension whose elements lie as far apart as the run is long makes the run longer. */
+    for (int i = 0; i < rank; i++)
+        for (int d = 0; d < rank; d++)
+            if (r.of[d] > 1 && r.source_step[d] == (ptrdiff_t)r.length &&
+                r.dest_step[d] == (ptrdiff_t)r.length) {
+                r.length *= r.of[d];
+                r.of[d] = 1;
+            }
+    for (int d = 0; d < rank; d++)
+        r.n *= r.of[d];
+    return r;
+}
+
+/* Bytes of a run from which a group moves it together; shorter ones are shared out. */
+constexpr size_t long_run = 256;
+
+/* ---- put and get ----------------------------------------------------------------------------- */
+
+template <bool is_put, class W, class G>
+__device__ __forceinline__ void move_run(G group, W *dest, const W *source, size_t n, int pe,
+                                         const char *call)
+{
+    if constexpr (is_put)
+        gshmem::put_nbi(gshmem::default_context(), group, dest, source, n, pe, call);
+    else
+        gshmem::get_nbi(gshmem::default_context(), group, dest, source, n, pe, call);
+}
+
+template <bool is_put, class G, class Source, class Dest, class Coord>
+__device__ GSHMEM_OUT_OF_LINE int move_tile(G group, Source source, Dest dest, Coord start,
+                                            Coord boundary, int pe, const char *call)
+{
+    typedef gshmem::detail::word<typename Dest::value_type> W;
+    const auto r = runs_of(source, dest, start, boundary);
+    const W *from = reinterpret_cast<const W *>(source.data());
+    W *to = reinterpret_cast<W *>(dest.data());
+    if (pe < 0 || pe >= nvshmem_n_pes())
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    if (r.n == 1 || r.length * sizeof(W) >= long_run) {
+        for (size_t run = 0; run < r.n; run++)
+            move_run<is_put>(group, to + r.in_dest(run), from + r.in_source(run), r.length, pe,
+                             call);
+        return 0;
+    }
+    group.sync();
+    for (size_t run = group.rank(); run < r.n; run += group.size())
+        move_run<is_put>(gshmem::group_thread(), to + r.in_dest(run), from + r.in_source(run),
+                         r.length, pe, call);
+    group.sync();
+    return 0;
+}
+
+/* ---- collectives that move ------------------------------------------------------------------- */
+
+/* This PE's tile to a member whose heap is mapped. */
+template <class K, class G, class Runs, class W>
+__device__ GSHMEM_OUT_OF_LINE void store_runs(const K &k, G group, const Runs &r, W *dest,
+                                              const W *source, int member)
+{
+    if (r.length * sizeof(W) >= long_run) {
+        for (size_t run = 0; run < r.n; run++)
+            gshmem::detail::store_share(
+                k, group, reinterpret_cast<uint8_t *>(dest + r.in_dest(run)),
+                reinterpret_cast<const uint8_t *>(source + r.in_source(run)), r.length * sizeof(W),
+                member);
+        return;
+    }
+    W *its = k.at(dest, member);
+    for (size_t e = group.rank(); e < r.n * r.length; e += group.size()) {
+        const size_t run = e / r.length;
+        const ptrdiff_t at = (ptrdiff_t)(e % r.length);
+        gshmem::detail::store_out(its + r.in_dest(run) + at,
+                                  gshmem::detail::load_plain(source + r.in_source(run) + at));
+    }
+}
+
+/* Run by run. */
+template <class C, class G, class Runs, class W>
+__device__ GSHMEM_OUT_OF_LINE int broadcast_runs(const C &c, G group, nvshmem_team_t team,
+                                                 const Runs &r, W *dest, const W *source, int root,
+                                                 const char *call)
+{
+    int error = 0;
+    for (size_t run = 0; error == 0 && run < r.n; run++)
+        error =
+            gshmem::broadcastmem(c, group, team, dest + r.in_dest(run), source + r.in_source(run),
+                                 r.length * sizeof(W), root, 0, call);
+    return error;
+}
+
+template <class G, class Source, class Dest, class Coord>
+__device__ GSHMEM_OUT_OF_LINE int broadcast_tile(G group, nvshmem_team_t team, Source source,
+                                                 Dest dest, Coord start, Coord boundary, int root,
+                                                 const char *call)
+{
+    typedef gshmem::detail::word<typename Dest::value_type> W;
+    const auto c = gshmem::default_context();
+    const auto k = gshmem::detail::begin_coll(c, team, 0, call);
+    const auto r = runs_of(source, dest, start, boundary);
+    const W *from = reinterpret_cast<const W *>(source.data());
+    W *to = reinterpret_cast<W *>(dest.data());
+    if (!k.team || root < 0 || root >= k.n)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    if (r.n <= 1 || !gshmem::detail::is_mapped(k))
+        return broadcast_runs(c, group, team, r, to, from, root, call);
+    gshmem::detail::meeting<decltype(k.c), G> all(k, group);
+    all.meet();
+    for (int i = 1; k.me == root && i <= k.n; i++)
+        store_runs(k, group, r, to, from, k.after(i));
+    all.meet(true);
+    return 0;
+}
+
+template <class G, class Source, class Dest, class Coord>
+__device__ GSHMEM_OUT_OF_LINE int allgather_tile(G group, nvshmem_team_t team, Source source,
+                                                 Dest dest, Coord start, Coord boundary,
+                                                 const char *call)
+{
+    typedef gshmem::detail::word<typename Dest::value_type> W;
+    constexpr size_t rank = tuples::tuple_size<decltype(source.shape())>::value;
+    static_assert(rank > 0, "a tile of no dimension has no side to put another one at");
+    const auto c = gshmem::default_context();
+    const auto k = gshmem::detail::begin_coll(c, team, 0, call);
+    const auto r = runs_of(source, dest, start, boundary);
+    const W *from = reinterpret_cast<const W *>(source.data());
+    W *to = reinterpret_cast<W *>(dest.data());
+    const ptrdiff_t step = (ptrdiff_t)(int)tuples::get<rank - 1>(source.shape()) *
+                           (ptrdiff_t)(int)tuples::get<rank - 1>(dest.stride());
+    int error = 0;
+    if (!k.team)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    if (r.n == 1 && step == (ptrdiff_t)r.length)
+        return gshmem::fcollectmem(c, group, team, to, from, r.length * sizeof(W), 0, call);
+    if (!gshmem::detail::is_mapped(k)) {
+        for (int m = 0; error == 0 && m < k.n; m++)
+            error = broadcast_runs(c, group, team, r, to + m * step, from, m, call);
+        return error;
+    }
+    gshmem::detail::meeting<decltype(k.c), G> all(k, group);
+    all.meet();
+    for (int i = 1; i <= k.n; i++) /* itself last, while the others' are on their way */
+        store_runs(k, group, r, to + k.me * step, from, k.after(i));
+    all.meet(true);
+    return 0;
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+/* This PE's dest from all members' source or, to_all, its part of every member's, which is mapped.
+ */
+template <class Op, class K, class G, class Runs, class E>
+__device__ GSHMEM_OUT_OF_LINE void add_up_runs(const K &k, G group, const Runs &r, E *dest,
+                                               const E *source, bool to_all, const char *call)
+{
     typedef gshmem::detail::accumulator<E> sum_of;
     typedef gshmem::detail::word<E> word;
-    static_assert(sizeof(E) == sizeof(T), "a tile's elements are numbers");
-    const auto context = gshmem::default_context();
-    const int n = gshmem::team_n_pes(context, team);
-    if (only < -1 || only >= n)
-        return NVSHMEMX_ERROR_INVALID_VALUE;
-    int error = gshmem::barrier(context, group, team, 0, call); /* the sources are there */
-    if (error != 0 || (only != -1 && only != gshmem::team_my_pe(context, team)))
-        return error;
-    const size_t n_elements = size_of<0>(dest.shape());
-    for (size_t i = group.rank(); i < n_elements; i += group.size()) {
-        if (!is_within<0>(i, dest.shape(), start, boundary))
-            continue;
-        const ptrdiff_t from = offset_in<0>(i, source.shape(), source.stride());
-        const ptrdiff_t to = offset_in<0>(i, dest.shape(), dest.stride());
+    const bool is_mapped = gshmem::detail::is_mapped(k);
+    const size_t part = to_all ? (size_t)k.me : 0, n_parts = to_all ? (size_t)k.n : 1;
+    if (is_mapped && r.length * sizeof(E) >= long_run) {
+        for (size_t run = part; run < r.n; run += n_parts)
+            gshmem::detail::add_up_all<Op>(k, group, dest + r.in_dest(run),
+                                           source + r.in_source(run), r.length, 0, k.n, to_all);
+        return;
+    }
+    for (size_t e = group.rank() * n_parts + part; e < r.n * r.length;
+         e += group.size() * n_parts) {
+        const size_t run = e / r.length;
+        const ptrdiff_t at = (ptrdiff_t)(e % r.length);
+        const word *from = reinterpret_cast<const word *>(source + r.in_source(run) + at);
+        word *to = reinterpret_cast<word *>(dest + r.in_dest(run) + at);
         typename sum_of::type sum = {};
-        for (int m = 0; m < n; m++) {
-            const int pe = gshmem::team_translate_pe(context, team, m, NVSHMEM_TEAM_WORLD);
-            const word its =
-                gshmem::g(context, reinterpret_cast<const word *>(source.data() + from), pe, call);
+        for (int m = 0; m < k.n; m++) {
+            const word its = is_mapped ? gshmem::detail::load_fresh(k.at(from, m))
+                                       : gshmem::g(k.c, from, k.pe(m), call);
             const auto value = sum_of::open(gshmem::detail::bit_cast<E>(its));
             sum = m == 0 ? value : Op::of(sum, value);
         }
-        reinterpret_cast<E *>(dest.data())[to] = sum_of::close(sum);
+        const word result = gshmem::detail::bit_cast<word>(sum_of::close(sum));
+        if (!to_all)
+            gshmem::detail::store_plain(to, result);
+        for (int i = 0; to_all && i < k.n; i++)
+            gshmem::detail::store_out(k.at(to, k.after(i)), result);
     }
+}
+
+/* only: the one member whose dest is written, -1: all. is_pull: by each for itself. */
+template <class Op, bool is_pull, class G, class Source, class Dest, class Coord>
+__device__ GSHMEM_OUT_OF_LINE int reduce_tile(G group, nvshmem_team_t team, Source source,
+                                              Dest dest, Coord start, Coord boundary, int only,
+                                              const char *call)
+{
+    typedef typename Dest::value_type T;
+    typedef typename gshmem::compute<T, Op::works_on>::type E;
+    static_assert(sizeof(E) == sizeof(T), "a tile's elements are numbers");
+    const auto c = gshmem::default_context();
+    const auto k = gshmem::detail::begin_coll(c, team, 0, call);
+    const auto r = runs_of(source, dest, start, boundary);
+    const E *from = reinterpret_cast<const E *>(source.data());
+    E *to = reinterpret_cast<E *>(dest.data());
+    int error = 0;
+    if (!k.team || only < -1 || only >= k.n)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    if (only == -1 && !is_pull && (r.n == 1 || !gshmem::detail::is_mapped(k))) {
+        for (size_t run = 0; error == 0 && run < r.n; run++)
+            error = gshmem::reduce<Op>(c, group, team, to + r.in_dest(run), from + r.in_source(run),
+                                       r.length, 0, call);
+        return error;
+    }
+    if (!gshmem::detail::is_mapped(k)) {
+        gshmem::barrier(c, group, team, 0, call);
+        if (only == -1 || only == k.me)
+            add_up_runs<Op>(k, group, r, to, from, false, call);
+        return gshmem::barrier(c, group, team, 0, call);
+    }
+    gshmem::detail::meeting<decltype(k.c), G> all(k, group);
+    all.meet();
+    if (only == -1 || only == k.me)
+        add_up_runs<Op>(k, group, r, to, from, !is_pull, call);
+    all.meet(true);
     return 0;
 }
 
 } // namespace detail
 
+#define NVSHMEM_TILE_MOVE(CALL, IS_PUT, SUFFIX, GROUP)                                       \
+    template <class Source, class Dest, class Coord, tile_algo_t algorithm>                  \
+    __device__ inline int CALL##SUFFIX(Source source, Dest dest, Coord start_coord,          \
+                                       Coord boundary, int pe, uint64_t)                     \
+    {                                                                                        \
+        return detail::move_tile<IS_PUT>(gshmem::group_##GROUP(), source, dest, start_coord, \
+                                         boundary, pe, "nvshmemx::" #CALL #SUFFIX);          \
+    }
 #define NVSHMEM_TILE_REDUCE(OP, SUFFIX, GROUP)                                                     \
     template <class Source, class Dest, class Coord, tile_coll_algo_t algorithm>                   \
     __device__ inline int tile_##OP##_reduce##SUFFIX(nvshmem_team_t team, Source source,           \
                                                      Dest dest, Coord start_coord, Coord boundary, \
                                                      int, uint64_t)                                \
     {                                                                                              \
-        return detail::reduce_tile<gshmem::op_##OP>(gshmem::group_##GROUP(), team, source, dest,   \
-                                                    start_coord, boundary, -1,                     \
-                                                    "nvshmemx::tile_" #OP "_reduce" #SUFFIX);      \
+        constexpr bool is_pull = algorithm == tile_coll_algo_t::NVLS_ONE_SHOT_PULL_NBI;            \
+        return detail::reduce_tile<gshmem::op_##OP, is_pull>(                                      \
+            gshmem::group_##GROUP(), team, source, dest, start_coord, boundary, -1,                \
+            "nvshmemx::tile_" #OP "_reduce" #SUFFIX);                                              \
     }                                                                                              \
     template <class Source, class Dest, class Coord, tile_coll_algo_t algorithm>                   \
     __device__ inline int tile_##OP##_rooted_reduce##SUFFIX(nvshmem_team_t team, Source source,    \
@@ -134,64 +363,45 @@ __device__ inline int reduce_tile(G group, nvshmem_team_t team, Source source, D
     {                                                                                              \
         if (root < 0)                                                                              \
             return NVSHMEMX_ERROR_INVALID_VALUE;                                                   \
-        return detail::reduce_tile<gshmem::op_##OP>(                                               \
+        return detail::reduce_tile<gshmem::op_##OP, true>(                                         \
             gshmem::group_##GROUP(), team, source, dest, start_coord, boundary, root,              \
             "nvshmemx::tile_" #OP "_rooted_reduce" #SUFFIX);                                       \
     }
-#define NVSHMEM_TILE(SUFFIX, GROUP)                                                         \
-    NVSHMEM_TILE_REDUCE(sum, SUFFIX, GROUP)                                                 \
-    NVSHMEM_TILE_REDUCE(max, SUFFIX, GROUP)                                                 \
-    NVSHMEM_TILE_REDUCE(min, SUFFIX, GROUP)                                                 \
-    template <tile_coll_algo_t algorithm>                                                   \
-    __device__ inline int tile_collective_wait##SUFFIX(nvshmem_team_t team, uint64_t)       \
-    {                                                                                       \
-        return gshmem::barrier(gshmem::default_context(), gshmem::group_##GROUP(), team, 0, \
-                               "nvshmemx::tile_collective_wait" #SUFFIX);                   \
+#define NVSHMEM_TILE(SUFFIX, GROUP)                                                             \
+    NVSHMEM_TILE_MOVE(tile_put, true, SUFFIX, GROUP)                                            \
+    NVSHMEM_TILE_MOVE(tile_get, false, SUFFIX, GROUP)                                           \
+    NVSHMEM_TILE_REDUCE(sum, SUFFIX, GROUP)                                                     \
+    NVSHMEM_TILE_REDUCE(max, SUFFIX, GROUP)                                                     \
+    NVSHMEM_TILE_REDUCE(min, SUFFIX, GROUP)                                                     \
+    template <class Source, class Dest, class Coord, tile_coll_algo_t algorithm>                \
+    __device__ inline int tile_broadcast##SUFFIX(nvshmem_team_t team, Source source, Dest dest, \
+                                                 Coord start_coord, Coord boundary, int root,   \
+                                                 uint64_t)                                      \
+    {                                                                                           \
+        return detail::broadcast_tile(gshmem::group_##GROUP(), team, source, dest, start_coord, \
+                                      boundary, root, "nvshmemx::tile_broadcast" #SUFFIX);      \
+    }                                                                                           \
+    template <class Source, class Dest, class Coord, tile_coll_algo_t algorithm>                \
+    __device__ inline int tile_allgather##SUFFIX(nvshmem_team_t team, Source source, Dest dest, \
+                                                 Coord start_coord, Coord boundary, uint64_t)   \
+    {                                                                                           \
+        return detail::allgather_tile(gshmem::group_##GROUP(), team, source, dest, start_coord, \
+                                      boundary, "nvshmemx::tile_allgather" #SUFFIX);            \
+    }                                                                                           \
+    /* The calls above are complete when they return. */                                        \
+    template <tile_coll_algo_t algorithm>                                                       \
+    __device__ inline int tile_collective_wait##SUFFIX(nvshmem_team_t team, uint64_t)           \
+    {                                                                                           \
+        gshmem::group_##GROUP().sync();                                                         \
+        return nvshmem_team_n_pes(team) > 0 ? 0 : NVSHMEMX_ERROR_INVALID_VALUE;                 \
     }
 NVSHMEM_TILE(, thread)
 NVSHMEM_TILE(_warp, warp)
+NVSHMEM_TILE(_warpgroup, warpgroup)
 NVSHMEM_TILE(_block, block)
 #undef NVSHMEM_TILE
+#undef NVSHMEM_TILE_MOVE
 #undef NVSHMEM_TILE_REDUCE
-
-/* What is not there (names.txt), with the reason. */
-#define NVSHMEM_NO_TILE(NAME, WHY)                                                   \
-    template <class... P, class... A> __device__ inline int NAME(A...)               \
-    {                                                                                \
-        static_assert(sizeof...(A) == 99, "nvshmemx::" #NAME " is not there: " WHY); \
-        return 0;                                                                    \
-    }                                                                                \
-    template <class S, class D, class C, auto algorithm, class... A>                 \
-    __device__ inline int NAME(A...)                                                 \
-    {                                                                                \
-        static_assert(sizeof...(A) == 99, "nvshmemx::" #NAME " is not there: " WHY); \
-        return 0;                                                                    \
-    }                                                                                \
-    template <auto algorithm, class... A> __device__ inline int NAME(A...)           \
-    {                                                                                \
-        static_assert(sizeof...(A) == 99, "nvshmemx::" #NAME " is not there: " WHY); \
-        return 0;                                                                    \
-    }
-#define NVSHMEM_NO_MOVE(NAME)                                  \
-    NVSHMEM_NO_TILE(NAME, "gshmem moves no tiles")             \
-    NVSHMEM_NO_TILE(NAME##_warp, "gshmem moves no tiles")      \
-    NVSHMEM_NO_TILE(NAME##_warpgroup, "gshmem moves no tiles") \
-    NVSHMEM_NO_TILE(NAME##_block, "gshmem moves no tiles")
-NVSHMEM_NO_MOVE(tile_allgather)
-NVSHMEM_NO_MOVE(tile_broadcast)
-NVSHMEM_NO_MOVE(tile_put)
-NVSHMEM_NO_MOVE(tile_get)
-#define NVSHMEM_NO_WARPGROUP(NAME) NVSHMEM_NO_TILE(NAME, "gshmem has no group of four warps")
-NVSHMEM_NO_WARPGROUP(tile_sum_reduce_warpgroup)
-NVSHMEM_NO_WARPGROUP(tile_max_reduce_warpgroup)
-NVSHMEM_NO_WARPGROUP(tile_min_reduce_warpgroup)
-NVSHMEM_NO_WARPGROUP(tile_sum_rooted_reduce_warpgroup)
-NVSHMEM_NO_WARPGROUP(tile_max_rooted_reduce_warpgroup)
-NVSHMEM_NO_WARPGROUP(tile_min_rooted_reduce_warpgroup)
-NVSHMEM_NO_WARPGROUP(tile_collective_wait_warpgroup)
-#undef NVSHMEM_NO_WARPGROUP
-#undef NVSHMEM_NO_MOVE
-#undef NVSHMEM_NO_TILE
 
 } // namespace nvshmemx
 

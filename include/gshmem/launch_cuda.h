@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of launch.h for CUDA: collective launches of a kernel by its address. Nothing here needs
+ * nvcc, so that C++ files without kernels can launch those of others; they are compiled with CUDA's
+ * headers and link its runtime. C++14. */
+#ifndef GSHMEM_LAUNCH_CUDA_H
+#define GSHMEM_LAUNCH_CUDA_H
+
+#include <cuda_runtime.h>
+#include "gshmemx.h"
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* Completes device set-up if there is a PE; a program may launch kernels before it makes one. */
+inline int setup_for_launch()
+{
+    return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ? 0 : gshmemx_device_setup();
+}
+
+/* A kernel finds its PE by the multiprocessor on which it runs. */
+inline bool is_on_own_part(cudaStream_t stream)
+{
+#if defined(GSHMEM_SHARED_DEVICE)
+    return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ||
+           gshmemx_stream_check(stream) == 0;
+#else
+    (void)stream;
+    return true;
+#endif
+}
+
+} // namespace detail
+} // namespace gshmem
+
+inline int gshmemx_collective_launch(const void *func, dim3 grid, dim3 block, void **args,
+                                     size_t smem, cudaStream_t stream)
+{
+    int r = gshmem::detail::setup_for_launch();
+    if (r != 0) {
+        return r;
+    }
+    if (!gshmem::detail::is_on_own_part(stream)) {
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    }
+    cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream);
+    if (error == cudaSuccess) {
+        return GSHMEMX_SUCCESS;
+    }
+    return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
+                   error == cudaErrorInvalidDeviceFunction
+               ? GSHMEMX_ERROR_INVALID_VALUE
+               : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
+}
+
+inline int gshmemx_collective_launch_query_gridsize(const void *func, dim3 block, void **args,
+                                                    size_t smem, int *gridsize)
+{
+    int device, n_multiprocessors, n_blocks;
+    (void)args;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&n_multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
+            cudaSuccess ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &n_blocks, func, (int)(block.x * block.y * block.z), smem) != cudaSuccess) {
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    }
+    *gridsize = n_blocks * n_multiprocessors;
+    return GSHMEMX_SUCCESS;
+}
+
+#endif

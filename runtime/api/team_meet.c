@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Teams whose members meet by a number: PEs that know how many they are, but not who.
+ *
+ * The PE that gives the number out, the owner, takes units of its own team pool for a table with a
+ * word for each member, and the number says which. Each member writes its own PE into its word, by
+ * a put of the host, and reads the table until all have. Then it has a list of PEs, as
+ * gshmemx_team_create takes it. A word is good when its upper half is the number's: what was in
+ * those units before needs no clearing. All members have read the table when the team has been
+ * agreed on; the owner, if it is one of them, then takes its units back, else in finalize. */
+#include <stdlib.h>
+#include "gshmemx.h"
+#include "runtime/backend/device.h"
+#include "runtime/base/util.h"
+#include "runtime/far/far.h"
+#include "runtime/job/end.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/turn.h"
+#include "runtime/setup/setup.h"
+#include "runtime/team/team.h"
+
+/* From the lowest bit: the owner, its first unit (GSH_TEAM_UNITS_MAX), and a count that is 0 in no
+ * number. */
+enum { OWNER_BITS = 24, UNIT_BITS = 16, TURN_BITS = 24 };
+
+struct meeting {
+    uint64_t id;
+    int owner, n_pes;
+    uint32_t unit;
+};
+
+static uint32_t units_of(int n_pes)
+{
+    return (uint32_t)(gsh_align_up((uint64_t)n_pes * sizeof(uint64_t), GSH_TEAM_UNIT) /
+                      GSH_TEAM_UNIT);
+}
+
+static void mark(struct gsh_teams *teams, uint32_t unit, uint32_t n_units, bool is_used)
+{
+    struct gsh_team table = {.first_unit = unit, .layout = {.n_units = n_units}};
+    gsh_team_units_mark(teams, &table, is_used);
+}
+
+int gshmemx_team_get_uniqueid(uint64_t *id)
+{
+    static const char call[] = "gshmemx_team_get_uniqueid";
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_teams *teams = pe->teams;
+    uint32_t n_units = units_of(pe->n_pes); /* as many as there can be members */
+    if (id == NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: id is NULL", call));
+    }
+    uint32_t unit = gsh_team_units_find(teams, teams->used, n_units);
+    if (unit >= teams->n_units) {
+        return gsh_public_error(gsh_fail(GSH_ERR_NOMEM,
+                                         "%s: the team pool has no room left: end teams, or set "
+                                         "GSHMEM_TEAM_MEMORY",
+                                         call));
+    }
+    mark(teams, unit, n_units, true);
+    teams->n_meetings = teams->n_meetings % ((1u << TURN_BITS) - 2) + 1;
+    *id = (uint64_t)teams->n_meetings << (OWNER_BITS + UNIT_BITS) | (uint64_t)unit << OWNER_BITS |
+          (uint64_t)pe->my_pe;
+    return 0;
+}
+
+static enum gsh_result decode(const struct gsh_instance *pe, const char *call, uint64_t id,
+                              struct meeting *out)
+{
+    uint64_t owner = id & ((1u << OWNER_BITS) - 1), unit = id >> OWNER_BITS & 0xffff;
+    uint64_t turn = id >> (OWNER_BITS + UNIT_BITS);
+    if (owner >= (uint64_t)pe->n_pes || unit < pe->teams->n_own || unit >= pe->teams->n_units ||
+        turn == 0 || turn >= (1u << TURN_BITS) - 1) {
+        return gsh_fail(GSH_ERR_ARG, "%s: the id is not one of gshmemx_team_get_uniqueid", call);
+    }
+    out->id = id;
+    out->owner = (int)owner;
+    out->unit = (uint32_t)unit;
+    return GSH_OK;
+}
+
+/* ---- the table ---- */
+
+/* Where it lies on every PE. */
+static char *own_table(const struct gsh_instance *pe, const struct meeting *m)
+{
+    uint64_t off = gsh_teams_pool_off(pe) + (uint64_t)m->unit * GSH_TEAM_UNIT;
+    return (char *)(uintptr_t)(pe->state.base + off);
+}
+
+static char *owners_table(const struct gsh_instance *pe, const struct meeting *m)
+{
+    int64_t slots = pe->slot_of[m->owner] - pe->my_slot;
+    return own_table(pe, m) + slots * (int64_t)pe->state.stride;
+}
+
+static uint64_t word_of(const struct meeting *m, int pe)
+{
+    return (m->id >> OWNER_BITS) << OWNER_BITS | (uint64_t)pe;
+}
+
+static void write_word(struct gsh_instance *pe, const char *call, const struct meeting *m,
+                       int index)
+{
+    uint64_t word = word_of(m, pe->my_pe), at = (uint64_t)index * sizeof(word);
+    if (gsh_is_far(pe, m->owner)) {
+        gsh_far_store(pe, 0, call, own_table(pe, m) + at, word, sizeof(word), m->owner);
+    } else {
+        gsh_require(pe, call,
+                    pe->device_ops->store(pe, owners_table(pe, m) + at, word, sizeof(word)));
+    }
+}
+
+static void read_table(struct gsh_instance *pe, const char *call, const struct meeting *m,
+                       uint64_t *words)
+{
+    uint64_t bytes = (uint64_t)m->n_pes * sizeof(*words);
+    if (gsh_is_far(pe, m->owner)) {
+        struct gsh_request request = gsh_far_request(pe, GSH_FAR_GET, own_table(pe, m), m->owner);
+        request.local = words;
+        request.bytes = bytes;
+        gsh_far_run(pe, 0, call, &request);
+    } else {
+        gsh_require(
+            pe, call,
+            pe->device_ops->load(pe, owners_table(pe, m), sizeof(*words), (size_t)m->n_pes, words));
+    }
+}
+
+/* The first member that has not come yet; n_pes: all have, and are in pes. */
+static int find_missing(const struct meeting *m, const uint64_t *words, int *pes)
+{
+    for (int i = 0; i < m->n_pes; i++) {
+        pes[i] = (int)(words[i] & ((1u << OWNER_BITS) - 1));
+        if (words[i] != word_of(m, pes[i])) {
+            return i;
+        }
+    }
+    return m->n_pes;
+}
+
+static void meet(struct gsh_instance *pe, const char *call, const struct meeting *m, int index,
+                 uint64_t *words, int *pes)
+{
+    unsigned turn = 0;
+    uint64_t start_ns = 0;
+    write_word(pe, call, m, index);
+    for (;;) {
+        read_table(pe, call, m, words);
+        int missing = find_missing(m, words, pes);
+        if (missing == m->n_pes) {
+            return;
+        }
+        if (gsh_host_sync_turn(pe, &turn, &start_ns)) {
+            gsh_abort(pe, 1, "%s: waited %.1f s for the PE with my_index %d", call,
+                      gsh_host_sync_limit_s(pe), missing);
+        }
+    }
+}
+
+int gshmemx_team_init(uint64_t id, int n_pes, int my_index, const gshmem_team_config_t *config,
+                      long config_mask, gshmem_team_t *new_team)
+{
+    static const char call[] = "gshmemx_team_init";
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct meeting m = {.n_pes = n_pes};
+    if (new_team != NULL) {
+        *new_team = GSHMEM_TEAM_INVALID;
+    }
+    enum gsh_result r = decode(pe, call, id, &m);
+    if (r == GSH_OK && (n_pes < 1 || n_pes > pe->n_pes || my_index < 0 || my_index >= n_pes)) {
+        r = gsh_fail(GSH_ERR_ARG, "%s: my_index %d of %d PEs in a job of %d", call, my_index, n_pes,
+                     pe->n_pes);
+    }
+    if (r != GSH_OK) {
+        return gsh_public_error(r);
+    }
+    uint64_t *words = calloc((size_t)n_pes, sizeof(*words));
+    int *pes = calloc((size_t)n_pes, sizeof(*pes));
+    if (words == NULL || pes == NULL) { /* the others would wait */
+        gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, n_pes);
+    }
+    meet(pe, call, &m, my_index, words, pes);
+    r = gsh_team_create_list(pe, call, pes, n_pes, config, config_mask, new_team);
+    if (m.owner == pe->my_pe) {
+        mark(pe->teams, m.unit, units_of(pe->n_pes), false);
+    }
+    free(words);
+    free(pes);
+    return gsh_public_error(r);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves NVSHMEM's tile calls by each kind of group: tiles that lie together, in long or short
+ * rows, along either dimension or in no row, with what is beyond their boundary left alone. And
+ * that four warps synchronise. NVSHMEM itself has tile collectives on NVLink multicast alone. */
+#include "start.h"
+
+#include <device_host/nvshmem_common.cuh>
+#include <device_host/nvshmem_tensor.h>
+
+enum { n_threads = 256, room = 4096 };
+
+/* All in the heap. */
+struct board {
+    void *source, *dest;
+    int *wrong; /* a bit for each step that failed */
+};
+
+/* ---- the calls by each kind of group; not by its first threads ------------------------------- */
+
+using nvshmemx::tile_algo_t;
+using nvshmemx::tile_coll_algo_t;
+constexpr tile_coll_algo_t pull = tile_coll_algo_t::NVLS_ONE_SHOT_PULL_NBI,
+                           push = tile_coll_algo_t::NVLS_TWO_SHOT_PUSH_NBI,
+                           one_push = tile_coll_algo_t::NVLS_ONE_SHOT_PUSH_NBI;
+
+#define SCOPE(NAME, SUFFIX, IS_IN)                                                                 \
+    struct NAME {                                                                                  \
+        static __device__ bool is_in() { return IS_IN; }                                           \
+        template <class X, class C> static __device__ int put(X s, X d, C start, C end, int pe)    \
+        {                                                                                          \
+            return nvshmemx::tile_put##SUFFIX<X, X, C, tile_algo_t::PEER_PUSH_NBI>(s, d, start,    \
+                                                                                   end, pe, 0);    \
+        }                                                                                          \
+        template <class X, class C> static __device__ int get(X s, X d, C start, C end, int pe)    \
+        {                                                                                          \
+            return nvshmemx::tile_get##SUFFIX<X, X, C, tile_algo_t::PEER_PULL_NBI>(s, d, start,    \
+                                                                                   end, pe, 0);    \
+        }                                                                                          \
+        template <class X, class C>                                                                \
+        static __device__ int broadcast(X s, X d, C start, C end, int root)                        \
+        {                                                                                          \
+            return nvshmemx::tile_broadcast##SUFFIX<X, X, C, one_push>(NVSHMEM_TEAM_WORLD, s, d,   \
+                                                                       start, end, root, 0) |      \
+                   nvshmemx::tile_collective_wait##SUFFIX<one_push>(NVSHMEM_TEAM_WORLD, 0);        \
+        }                                                                                          \
+        template <class X, class C> static __device__ int allgather(X s, X d, C start, C end)      \
+        {                                                                                          \
+            return nvshmemx::tile_allgather##SUFFIX<X, X, C, one_push>(NVSHMEM_TEAM_WORLD, s, d,   \
+                                                                       start, end, 0) |            \
+                   nvshmemx::tile_collective_wait##SUFFIX<one_push>(NVSHMEM_TEAM_WORLD, 0);        \
+        }                                                                                          \
+        template <tile_coll_algo_t algorithm, class X, class C>                                    \
+        static __device__ int sum(X s, X d, C start, C end)                                        \
+        {                                                                                          \
+            return nvshmemx::tile_sum_reduce##SUFFIX<X, X, C, algorithm>(NVSHMEM_TEAM_WORLD, s, d, \
+                                                                         start, end, 0, 0) |       \
+                   nvshmemx::tile_collective_wait##SUFFIX<algorithm>(NVSHMEM_TEAM_WORLD, 0);       \
+        }                                                                                          \
+        template <class X, class C> static __device__ int max_at(X s, X d, C start, C end, int pe) \
+        {                                                                                          \
+            return nvshmemx::tile_max_rooted_reduce##SUFFIX<X, X, C, pull>(NVSHMEM_TEAM_WORLD, s,  \
+                                                                           d, start, end, pe, 0) | \
+                   nvshmemx::tile_collective_wait##SUFFIX<pull>(NVSHMEM_TEAM_WORLD, 0);            \
+        }                                                                                          \
+        template <class X, class C> static __device__ int min(X s, X d, C start, C end)            \
+        {                                                                                          \
+            return nvshmemx::tile_min_reduce##SUFFIX<X, X, C, push>(NVSHMEM_TEAM_WORLD, s, d,      \
+                                                                    start, end, 0, 0) |            \
+                   nvshmemx::tile_collective_wait##SUFFIX<push>(NVSHMEM_TEAM_WORLD, 0);            \
+        }                                                                                          \
+    };
+SCOPE(by_thread, , threadIdx.x == 77)
+SCOPE(by_warp, _warp, threadIdx.x / 32 == 2)
+SCOPE(by_warpgroup, _warpgroup, threadIdx.x / 128 == 1)
+SCOPE(by_block, _block, true)
+
+/* ---- what is expected ------------------------------------------------------------------------ */
+
+__device__ static float value_of(int pe, int at)
+{
+    return (float)(pe + at % 29);
+}
+
+/* The place of that element, -1: it is no element within the boundary. */
+template <class L, class C>
+__device__ static bool has_place(int at, const L &layout, C start, C end)
+{
+    namespace t = nvshmemx::tuples;
+    for (int j = 0; j < (int)t::get<1>(layout.shape()); j++)
+        for (int i = 0; i < (int)t::get<0>(layout.shape()); i++)
+            if (at == i * (int)t::get<0>(layout.stride()) + j * (int)t::get<1>(layout.stride()))
+                return i + (int)t::get<0>(start) < (int)t::get<0>(end) &&
+                       j + (int)t::get<1>(start) < (int)t::get<1>(end);
+    return false;
+}
+
+enum { PUT = 1, GET, BROADCAST, ALLGATHER, SUM_PULL, SUM_PUSH, SUM_IN_PLACE, MAX_AT, MIN };
+
+/* By all threads of the block. expected(at): of an element of the tile. */
+template <class T, class F>
+__device__ static void compare(const board &b, const void *array, int step, F expected)
+{
+    for (int at = (int)threadIdx.x; at < room; at += n_threads)
+        if ((float)((const T *)array)[at] != expected(at))
+            atomicOr(b.wrong, 1 << step);
+    nvshmemx_barrier_all_block();
+}
+
+template <class T> __device__ static void fill(const board &b)
+{
+    for (int at = (int)threadIdx.x; at < room; at += n_threads) {
+        ((T *)b.source)[at] = (T)value_of(nvshmem_my_pe(), at);
+        ((T *)b.dest)[at] = (T)-1.0f;
+    }
+    nvshmemx_barrier_all_block();
+}
+
+#define STEP(NUMBER, CALL, EXPECTED)                                          \
+    fill<T>(b);                                                               \
+    if (S::is_in() && (CALL) != 0)                                            \
+        atomicOr(b.wrong, 1);                                                 \
+    nvshmemx_barrier_all_block();                                             \
+    compare<T>(b, b.dest, NUMBER, [&](int at) {                               \
+        return has_place(at, layout, start, end) ? (float)(EXPECTED) : -1.0f; \
+    });
+
+template <class S, class T, class L, class C>
+__device__ __noinline__ static void all_calls(const board &b, const L &layout, C start, C end)
+{
+    const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+    const int next = (me + 1) % n, previous = (me + n - 1) % n;
+    const auto source = nvshmemx::Tensor<T, L>((T *)b.source, layout),
+               dest = nvshmemx::Tensor<T, L>((T *)b.dest, layout);
+    STEP(PUT, S::put(source, dest, start, end, next), value_of(previous, at))
+    STEP(GET, S::get(source, dest, start, end, next), value_of(next, at))
+    STEP(BROADCAST, S::broadcast(source, dest, start, end, n - 1), value_of(n - 1, at))
+    const float all = (float)(n * (n - 1) / 2);
+    STEP(SUM_PULL, S::template sum<pull>(source, dest, start, end), all + n * value_of(0, at))
+    STEP(SUM_PUSH, S::template sum<push>(source, dest, start, end), all + n * value_of(0, at))
+    STEP(MAX_AT, S::max_at(source, dest, start, end, n - 1), me == n - 1 ? value_of(n - 1, at) : -1)
+    STEP(MIN, S::min(source, dest, start, end), value_of(0, at))
+    fill<T>(b);
+    if (S::is_in() && S::template sum<push>(source, source, start, end) != 0)
+        atomicOr(b.wrong, 1);
+    nvshmemx_barrier_all_block();
+    compare<T>(b, b.source, SUM_IN_PLACE, [&](int at) {
+        return has_place(at, layout, start, end) ? all + n * value_of(0, at) : value_of(me, at);
+    });
+    /* Side by side: the distance of the tiles, which do not touch each other. */
+    namespace t = nvshmemx::tuples;
+    const int step = (int)t::get<1>(layout.shape()) * (int)t::get<1>(layout.stride());
+    fill<T>(b);
+    if (S::is_in() && S::allgather(source, dest, start, end) != 0)
+        atomicOr(b.wrong, 1);
+    nvshmemx_barrier_all_block();
+    compare<T>(b, b.dest, ALLGATHER, [&](int at) {
+        for (int m = 0; m < n; m++)
+            if (has_place(at - m * step, layout, start, end))
+                return value_of(m, at - m * step);
+        return -1.0f;
+    });
+}
+
+template <class S, class T> __device__ static void all_layouts(const board &b)
+{
+    using namespace nvshmemx;
+    const auto zero = make_shape(0, 0);
+    const auto none = make_shape(1000, 1000);
+    /* in one piece, of which the boundary cuts some off */
+    const auto whole = make_layout(make_shape(ConstInt<64>{}, 5), make_stride(ConstInt<1>{}, 64));
+    all_calls<S, T>(b, whole, zero, none);
+    all_calls<S, T>(b, whole, make_shape(0, 2), make_shape(64, 6));
+    /* in long rows, in short ones, which are cut, and in none */
+    all_calls<S, T>(b, make_layout(make_shape(150, 3), make_stride(1, 160)), zero, none);
+    all_calls<S, T>(b, make_layout(make_shape(8, 5), make_stride(1, 16)), make_shape(1, 0),
+                    make_shape(7, 5));
+    all_calls<S, T>(b, make_layout(make_shape(3, 12), make_stride(64, 1)), zero, none);
+    all_calls<S, T>(b, make_layout(make_shape(4, 5), make_stride(2, 16)), zero, none);
+}
+
+/* Four warps meet often, the others of the block never; the barriers of the teams as well. */
+__device__ static void warpgroups(const board &b)
+{
+    alignas(16) __shared__ int counts[2];
+    if (threadIdx.x < 2)
+        counts[threadIdx.x] = 0;
+    __syncthreads();
+    if (threadIdx.x >= 128)
+        for (int round = 1; round <= 20; round++) {
+            atomicAdd(&counts[1], 1);
+            if (nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD) != 0 ||
+                *(volatile int *)&counts[1] != 128 * round)
+                atomicOr(b.wrong, 1 << 10);
+            nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
+        }
+    __syncthreads();
+}
+
+__global__ void tile_kernel(board b, int scope)
+{
+    warpgroups(b);
+    if (scope == 0)
+        all_layouts<by_thread, float>(b);
+    if (scope == 1)
+        all_layouts<by_warp, half>(b);
+    if (scope == 2)
+        all_layouts<by_warpgroup, float>(b);
+    if (scope == 3)
+        all_layouts<by_block, __nv_bfloat16>(b);
+}
+
+static int pe_main(int, char **)
+{
+    start_pe();
+    board b = {nvshmem_malloc(room * sizeof(float)), nvshmem_malloc(room * sizeof(float)),
+               (int *)nvshmem_calloc(1, sizeof(int))};
+    REQUIRE(b.source != NULL && b.dest != NULL && b.wrong != NULL);
+    for (int scope = 0; scope < 4; scope++) {
+        void *args[] = {&b, &scope};
+        int wrong = 0;
+        CUDA(cudaMemset(b.wrong, 0, sizeof(int)));
+        nvshmem_barrier_all();
+        REQUIRE(nvshmemx_collective_launch((const void *)tile_kernel, 1, n_threads, args, 0, 0) ==
+                0);
+        CUDA(cudaDeviceSynchronize());
+        CUDA(cudaMemcpy(&wrong, b.wrong, sizeof wrong, cudaMemcpyDefault));
+        if (!CHECK_EQ(wrong, 0))
+            fprintf(stderr, "PE %d: scope %d: steps 0x%x\n", nvshmem_my_pe(), scope, wrong);
+    }
+    nvshmem_finalize();
+    return test_result();
+}
+
+int main(int argc, char **argv)
+{
+    return gshmemx_run(pe_main, argc, argv);
+}
