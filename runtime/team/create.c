@@ -87,9 +87,10 @@ static enum gsh_result settle(const struct making *m, struct gsh_team *team)
     bool is_ready = is_taken && pe->is_device_ready;
     enum gsh_result r = is_ready ? gsh_team_upload(pe, team) : GSH_OK;
     const struct gsh_page_words *words = gsh_page_words(pe, pe->my_pe, (uint32_t)team->handle);
-    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = r,
-                                        [BALLOT_A] = gsh_max_u64(words->epoch, words->released),
-                                        [BALLOT_NOT_A] = !is_taken}};
+    /* of units that another team has, its threads may be writing the words */
+    uint64_t epoch = is_taken ? gsh_max_u64(words->epoch, words->released) : 0;
+    struct gsh_ballot ballot = {
+        .max = {[BALLOT_RESULT] = r, [BALLOT_A] = epoch, [BALLOT_NOT_A] = !is_taken}};
     gsh_team_agree(&m->a, m->pes, m->n, m->me, &ballot);
     bool has_met = ballot.max[BALLOT_NOT_A] != 0;
     if (ballot.max[BALLOT_RESULT] == GSH_OK && !has_met) {
