@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The threads that make a call together: one, a warp, four warps, a block. Each has rank(), size() and sync();
- * sync also orders: what any of them did before it is seen by all of them after it.
+ * The threads that make a call together: one, a warp, four warps, a block. Each has rank(), size()
+ * and sync(); sync also orders: what any of them did before it is seen by all of them after it.
  *
  * Most groups are of whole warps and, a block, along x alone. For those irregular() is 0 and
  * early() is rank and size, read here and not where they are used: that takes long, and a sync

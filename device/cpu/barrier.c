@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The barriers that all threads of a block come to, the one of a whole grid, and those of four warps.
+ * The barriers that all threads of a block come to, the one of a whole grid, and those of four
+ * warps.
  */
 #include "device/cpu/block.h"
 #include "device/cpu/grid.h"

@@ -266,7 +266,7 @@ static void receive_far(struct exchange *x, int from, struct gsh_ballot *ballot)
     free(words);
 }
 
-void gsh_team_agree(const struct gsh_agreement *a, const int *pes, int n, int me,
+void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot)
 {
     struct gsh_instance *pe = a->pe;

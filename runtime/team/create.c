@@ -28,7 +28,7 @@ static enum gsh_result say(bool is_speaker, enum gsh_result r, const char *call,
 
 /* Who makes a team. */
 struct making {
-    struct gsh_agreement a;
+    struct gsh_team_agreement a;
     const int *pes;
     int n, me;
     uint64_t *or_words; /* [n_units / 64] */
@@ -124,7 +124,7 @@ static enum gsh_result try_units(struct making *m, struct gsh_team *team, enum g
 }
 
 /* Collective over the members; all of them get the same result. */
-static enum gsh_result make_on(const struct gsh_agreement *a, const int *pes, int n, int me,
+static enum gsh_result make_on(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                                const gshmem_team_config_t *config, gshmem_team_t *out)
 {
     struct gsh_instance *pe = a->pe;
@@ -180,7 +180,7 @@ static enum flaw flaw_of(long masks, const gshmem_team_t *place)
 }
 
 /* Collective over the parent: all PEs ask for the same team. */
-static enum gsh_result agree_on(const struct gsh_agreement *a, const struct gsh_team *parent,
+static enum gsh_result agree_on(const struct gsh_team_agreement *a, const struct gsh_team *parent,
                                 const struct wish *wish, enum flaw flaw)
 {
     struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = flaw}};
@@ -260,8 +260,8 @@ static enum gsh_result check_strided(const char *call, const struct gsh_team *pa
 }
 
 /* Collective over the members; the others return at once. Arguments have been agreed on. */
-static enum gsh_result make_strided(const struct gsh_agreement *a, const struct gsh_team *parent,
-                                    int start, int stride, int size,
+static enum gsh_result make_strided(const struct gsh_team_agreement *a,
+                                    const struct gsh_team *parent, int start, int stride, int size,
                                     const gshmem_team_config_t *config, gshmem_team_t *out)
 {
     int me = -1;
@@ -285,7 +285,7 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
     static const char call[] = "gshmem_team_split_strided";
     struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t wanted = wanted_config(config, config_mask);
-    struct gsh_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
+    struct gsh_team_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
     struct wish wish = {.names = {NULL, "start", "stride", "size", "num_contexts", "num_lanes"},
                         .args = {1, start, stride, size, wanted.num_contexts, wanted.num_lanes}};
     struct gsh_team *parent;
@@ -308,9 +308,9 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
 /* ---- two dimensions ---- */
 
 /* Collective over the parent: whether all PEs have their team, else none has. */
-static enum gsh_result keep_or_destroy(const struct gsh_agreement *a, const struct gsh_team *parent,
-                                       enum gsh_result r, gshmem_team_t *x_team,
-                                       gshmem_team_t *y_team)
+static enum gsh_result keep_or_destroy(const struct gsh_team_agreement *a,
+                                       const struct gsh_team *parent, enum gsh_result r,
+                                       gshmem_team_t *x_team, gshmem_team_t *y_team)
 {
     struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = r}};
     gsh_team_agree(a, parent->pes, parent->n_pes, parent->my_index, &ballot);
@@ -329,7 +329,7 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
     static const char call[] = "gshmem_team_split_2d";
     struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t x = wanted_config(x_config, x_mask), y = wanted_config(y_config, y_mask);
-    struct gsh_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
+    struct gsh_team_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
     struct wish wish = {
         .names = {NULL, "xrange", "the x axis's num_contexts", "the x axis's num_lanes",
                   "the y axis's num_contexts", "the y axis's num_lanes"},
@@ -415,7 +415,7 @@ enum { BALLOT_WORD = 7 };
 
 /* Collective over the PEs of the list, which agree in ascending order: that way lists with the same
  * PEs in another order are found to differ, rather than waited for. */
-static enum gsh_result agree_on_list(const struct gsh_agreement *a, const int *pes, int n,
+static enum gsh_result agree_on_list(const struct gsh_team_agreement *a, const int *pes, int n,
                                      const gshmem_team_config_t *config, enum flaw flaw,
                                      uint64_t *word)
 {
@@ -458,7 +458,7 @@ static enum gsh_result agree_on_list(const struct gsh_agreement *a, const int *p
     return r == GSH_OK ? check_config(call, is_speaker, config) : r;
 }
 
-static enum gsh_result create(struct gsh_agreement a, const int *pes, int n_pes,
+static enum gsh_result create(struct gsh_team_agreement a, const int *pes, int n_pes,
                               const gshmem_team_config_t *config, long config_mask,
                               gshmem_team_t *new_team, uint64_t *word)
 {
@@ -481,7 +481,7 @@ enum gsh_result gsh_team_create_list(struct gsh_instance *pe, const char *call, 
                                      int n_pes, const gshmem_team_config_t *config,
                                      long config_mask, gshmem_team_t *new_team)
 {
-    struct gsh_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TAG(0)};
+    struct gsh_team_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TAG(0)};
     uint64_t word = 0;
     return create(a, pes, n_pes, config, config_mask, new_team, &word);
 }
@@ -507,7 +507,7 @@ int gshmemx_team_create_at(const void *place, const int *pes, int n_pes,
 {
     static const char call[] = "gshmemx_team_create_at";
     struct gsh_instance *pe = gsh_instance_need(call);
-    struct gsh_agreement a = {
+    struct gsh_team_agreement a = {
         .pe = pe, .call = call, .key = GSH_AGREE_TAG(tag_of(pe, place)), .may_lack_room = true};
     uint64_t none = 0;
     return gsh_public_error(

@@ -163,7 +163,7 @@ struct gsh_ballot {
 #define GSH_AGREE_TAG(tag)   ((uint64_t)1 << 47 | (tag)) /* the 48 bits of GSH_NET_TAG */
 
 /* Who makes the agreements of one call. */
-struct gsh_agreement {
+struct gsh_team_agreement {
     struct gsh_instance *pe;
     const char *call;   /* for reports */
     uint64_t key;       /* one of the above */
@@ -175,7 +175,7 @@ uint64_t gsh_ballot_bytes(const struct gsh_teams *teams);
 /* Each PE of the list calls with the same list and key; me: its place there. In ceil(log2(n))
  * rounds; also a barrier. Ends the job when a PE does not come in time, or comes with another list.
  */
-void gsh_team_agree(const struct gsh_agreement *a, const int *pes, int n, int me,
+void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
 /* What is left of them. */
 void gsh_mail_destroy(struct gsh_teams *teams);

@@ -56,9 +56,10 @@ ARROWS = {
                                       "device/cpu/cpu.h"],
     "runtime/api/": RUNTIME + ["runtime/api/", "runtime/setup/", "runtime/job/", "runtime/far/far.h",
                                "runtime/context/", "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
-    "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmemx_calls.h"],
+    "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmem_device_calls.h",
+                                 "shmemx_device_calls.h", "shmemx_calls.h"],
     "dialects/nvshmem/": PUBLIC + ["dialects/nvshmem/", "nvshmem_host_calls.h", "nvshmem_both_calls.h",
-                                   "nvshmem_device_calls.h", "nvshmem_absent.h", "nvshmem.h"],
+                                   "nvshmem_device_calls.h", "nvshmem.h"],
     # A dialect's headers, which users include, know the public ones; what its library calls besides is layer.h.
     "dialects/nccl/": PUBLIC + ["runtime/layer.h", "dialects/nccl/"],
     "dialects/nccl/include/": PUBLIC + ["dialects/nccl/include/"],

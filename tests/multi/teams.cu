@@ -201,9 +201,9 @@ static void test_meeting(const test_pe *pe, board *b, verdict *v)
         gshmem_barrier_all();
         if (is_member) {
             gshmem_team_t team = 77;
-            CHECK_EQ(gshmemx_team_init(gshmem_uint64_g(id, pe->me), n, n - 1 - place, NULL, 0,
-                                       &team),
-                     0);
+            CHECK_EQ(
+                gshmemx_team_init(gshmem_uint64_g(id, pe->me), n, n - 1 - place, NULL, 0, &team),
+                0);
             CHECK_EQ(gshmem_team_my_pe(team), n - 1 - place);
             for (int i = 0; i < n; i++)
                 CHECK_EQ(gshmem_team_translate_pe(team, i, GSHMEM_TEAM_WORLD),

@@ -156,7 +156,7 @@ NVSHMEM_FLOAT_ADD(double, double, 64)
 namespace nvshmem_host
 {
 extern "C" {
-#include "nvshmem_complex.h"
+#include "../nvshmem_complex.h"
 }
 } // namespace nvshmem_host
 /* What is computed with: sums take the parts for themselves. */
