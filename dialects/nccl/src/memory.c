@@ -131,6 +131,7 @@ ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void
         .lsa_size = comm->lsa_size,
         .rank = comm->rank,
         .flags = (uint32_t)flags,
+        .owner = gsh_nccl_comm_id(comm),
     };
     gsh_nccl_write(&job->windows[*place], &record, sizeof(record));
     job->is_window_used[*place] = 1;
@@ -213,6 +214,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
         return gsh_nccl_fail(ncclInvalidArgument, "%s: the communicator has no window %p", call,
                              (void *)win);
     }
+    gsh_nccl_window_hide(comm, (*p)->place);
     unlink_window(comm, p);
     return ncclSuccess;
 }
