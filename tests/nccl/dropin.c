@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that the library serves a program that opens libnccl.so.2: a communicator of one rank, and
- * an all-reduce on it. */
+ * an all-reduce on it; that device communicators of another layout are refused; and that C has the
+ * arithmetic of teams. */
 #include <dlfcn.h>
 #include <nccl.h>
+#include <nccl_device.h>
 #include <stdlib.h>
 #include "tests/test.h"
 
@@ -12,6 +14,8 @@ typedef ncclResult_t init_rank(ncclComm_t *comm, int n, ncclUniqueId id, int ran
 typedef ncclResult_t all_reduce(const void *source, void *dest, size_t count, ncclDataType_t type,
                                 ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
 typedef ncclResult_t end(ncclComm_t comm);
+typedef ncclResult_t make(ncclComm_t comm, const void *reqs, void *dev);
+typedef ncclResult_t keys(const char ***table, int *n);
 
 static void *nccl;
 
@@ -23,6 +27,16 @@ static void *need(const char *name)
         exit(1);
     }
     return f;
+}
+
+static void test_teams(void)
+{
+    ncclTeam_t world = {12, 7, 1}, inner = ncclTeamInnerFactor(world, 4);
+    ncclTeam_t outer = ncclTeamOuterFactor(world, 4);
+    CHECK(inner.nRanks == 4 && inner.rank == 3 && outer.nRanks == 3 && outer.stride == 4);
+    CHECK(ncclTeamRankIsMember(outer, world, 11) && !ncclTeamRankIsMember(outer, world, 10));
+    CHECK_EQ(ncclTeamRankToTeam(outer, world, 11), 2);
+    CHECK_EQ(ncclTeamRankInDifference(world, inner, 4), 8);
 }
 
 int main(void)
@@ -41,7 +55,16 @@ int main(void)
     CHECK_EQ(((init_rank *)need("ncclCommInitRank"))(&comm, 1, id, 0), ncclSuccess);
     CHECK_EQ(((all_reduce *)need("ncclAllReduce"))(source, dest, 3, ncclInt, ncclSum, comm, NULL),
              ncclSuccess);
-    CHECK_EQ(((end *)need("ncclCommFinalize"))(comm), ncclSuccess);
+    char layout[200] = {0};
+    const char **table = NULL;
+    int n = -1;
+    CHECK_EQ(((make *)need("ncclDevCommCreate"))(comm, layout, layout), ncclInvalidUsage);
+    CHECK_EQ(((make *)need("pncclDevCommCreate"))(comm, layout, layout), ncclInvalidUsage);
+    CHECK_EQ(((keys *)need("ncclParamGetAllParameterKeys"))(&table, &n), ncclSuccess);
+    CHECK_EQ(n, 0);
+    CHECK(need("pncclAllReduce") == need("ncclAllReduce"));
+    test_teams();
+    CHECK_EQ(((end *)need("pncclCommFinalize"))(comm), ncclSuccess);
     CHECK(dest[0] == 4 && dest[2] == 6);
     CHECK_EQ(((end *)need("ncclCommDestroy"))(comm), ncclSuccess);
     return test_result();

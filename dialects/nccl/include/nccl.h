@@ -163,6 +163,8 @@ ncclResult_t ncclGetVersion(int *version);
 const char *ncclGetErrorString(ncclResult_t result);
 /* The calling thread's latest failure, "" when there was none; comm may be NULL. */
 const char *ncclGetLastError(ncclComm_t comm);
+/* Nothing is to be reset. */
+void ncclResetDebugInit(void);
 /* ncclInProgress, or what came of a call that did not block; ncclInvalidUsage after ncclCommAbort
  * of another communicator of the same id. Otherwise ncclSuccess: calls complete or fail before they
  * return, and a rank that dies ends the job. */
@@ -173,10 +175,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 /* An id for one communicator, to be carried to all ranks. Its rendezvous is served by a thread of
  * this process until all ranks have come, or GSHMEM_BOOTSTRAP_TIMEOUT has passed. */
 ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId);
-/* Collective over the nranks ranks. Where the program has started gshmem and nranks is the number of
- * its PEs, these are the ranks, perhaps numbered otherwise; else the ranks are a job of their own. A
- * thread may make several ranks, each with its device current, in a group. With blocking 0 in the
- * config *comm is there at once, and ready when ncclCommGetAsyncError says so. */
+/* Collective over the nranks ranks. Where the program has started gshmem and nranks is the number
+ * of its PEs, these are the ranks, perhaps numbered otherwise; else the ranks are a job of their
+ * own. A thread may make several ranks, each with its device current, in a group. With blocking 0
+ * in the config *comm is there at once, and ready when ncclCommGetAsyncError says so. */
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
                                     ncclConfig_t *config);
@@ -220,6 +222,18 @@ ncclResult_t ncclCommAbort(ncclComm_t comm);
  * Shrink, Finalize, Destroy, Abort and questions alone; these are for ranks that have all revoked
  * it. revokeFlags: NCCL_REVOKE_DEFAULT. */
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
+/* Memory of a communicator stays where it is, as symmetric memory does: Suspend fails with
+ * ncclInvalidUsage, and so does Resume, since nothing is suspended. */
+#define NCCL_SUSPEND_MEM 0x01
+ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
+ncclResult_t ncclCommResume(ncclComm_t comm);
+typedef enum {
+    ncclStatGpuMemSuspend = 0,   /* what could be suspended: 0 bytes */
+    ncclStatGpuMemSuspended = 1, /* whether it is: 0 */
+    ncclStatGpuMemPersist = 2,   /* what cannot: all of it */
+    ncclStatGpuMemTotal = 3      /* bytes that comm and its device communicators have of the heap */
+} ncclCommMemStat_t;
+ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value);
 
 ncclResult_t ncclCommCount(const ncclComm_t comm, int *count);
 /* -1 on the CPU device. */
@@ -265,6 +279,26 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
 /* The buffer that this rank gave. */
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+/* NCCL's settings by their keys. This library has none of them, only gshmem's, which gshmem-info
+ * tells: a key is not found, with ncclInvalidArgument, and the table is empty. */
+typedef struct ncclParamHandle ncclParamHandle_t;
+ncclResult_t ncclParamBind(ncclParamHandle_t **out, const char *key);
+ncclResult_t ncclParamGetI8(ncclParamHandle_t *h, int8_t *out);
+ncclResult_t ncclParamGetI16(ncclParamHandle_t *h, int16_t *out);
+ncclResult_t ncclParamGetI32(ncclParamHandle_t *h, int32_t *out);
+ncclResult_t ncclParamGetI64(ncclParamHandle_t *h, int64_t *out);
+ncclResult_t ncclParamGetU8(ncclParamHandle_t *h, uint8_t *out);
+ncclResult_t ncclParamGetU16(ncclParamHandle_t *h, uint16_t *out);
+ncclResult_t ncclParamGetU32(ncclParamHandle_t *h, uint32_t *out);
+ncclResult_t ncclParamGetU64(ncclParamHandle_t *h, uint64_t *out);
+ncclResult_t ncclParamGetStr(ncclParamHandle_t *h, const char **out);
+ncclResult_t ncclParamGet(ncclParamHandle_t *h, void *out, int maxLen, int *len);
+ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen);
+ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen);
+void ncclParamDumpAll(void);
 
 /* ---- collectives, on a stream ---------------------------------------------------------------- */
 
@@ -326,6 +360,8 @@ ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclC
 /* The stream goes on when opCnt more signals of each peer named have come. */
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,
                             cudaStream_t stream);
+
+#include "nccl_device/profiling.h"
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -18,18 +18,19 @@
 #include "nccl_device/types.h"
 #include "nccl_device/window_record.h"
 
-#if defined(__cplusplus)
 #include "nccl_device/team.h"
+#include "nccl_device/ptr.h"
+
 #if defined(GSHMEM_NCCL_KERNELS)
 #include "nccl_device/coop.h"
-#include "nccl_device/ptr.h"
 #include "nccl_device/lsa_barrier.h"
 #include "nccl_device/ll_a2a.h"
 #include "nccl_device/gin.h"
+#include "nccl_device/gin_c.h"
 #include "nccl_device/gin_barrier.h"
 #include "nccl_device/barrier.h"
 #include "nccl_device/reduce_copy.h"
-#endif
+#include "nccl_device/multimem.h"
 #endif
 
 #endif

@@ -51,6 +51,7 @@ struct ncclComm {
     /* Two, since calls on one team may not be under way at the same time: what streams do, and what
      * the host agrees on. */
     gshmem_team_t team, meet;
+    uint64_t id; /* what kernels know its windows by; 0: none yet */
     int rank, n_ranks;
     int *pe_of; /* [n_ranks] */
     int lsa_rank, lsa_size;
@@ -108,8 +109,12 @@ void gsh_nccl_windows_free(struct ncclComm *comm);
 ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int flags, int *place);
 void gsh_nccl_window_unplace(struct ncclComm *comm, int place);
-/* devcomm.c: likewise, those that the program has left. */
+/* devcomm.c: likewise, those that the program has left; and the bytes that they have. */
 void gsh_nccl_devcomms_free(struct ncclComm *comm);
+size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm);
+/* The same file: what its windows' records say, and, to its kernels, that one is no more. */
+uint64_t gsh_nccl_comm_id(struct ncclComm *comm);
+void gsh_nccl_window_hide(struct ncclComm *comm, int place);
 /* comm's window, or NULL. */
 const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWindow_t win);
 /* The symmetric address of these bytes, if they lie in a symmetric window; else NULL. The buffer is

@@ -14,6 +14,8 @@ enum {
     MAX_COUNT = 1 << 20, /* of any one thing that is asked for */
     MAGIC = 0x44636f6d,
     UNIT = GSHMEM_NCCL_RESOURCE_UNIT,
+    /* The earliest version whose requirements have a size: 2.29.2. */
+    LEAST_REQUIREMENTS = offsetof(ncclDevCommRequirements, ginConnectionType),
 };
 
 /* ---- what it takes ---- */
@@ -87,6 +89,11 @@ static struct plan make_plan(const struct ncclComm *comm, const ncclDevCommRequi
         p.n_signals += (uint32_t)r->ginSignalCount;
         p.n_counters += (uint32_t)r->ginCounterCount;
     }
+    for (ncclTeamRequirements *t = q->teamRequirementsList; is_final && t != NULL; t = t->next) {
+        if (t->outMultimemHandle != NULL) {
+            *t->outMultimemHandle = (ncclMultimemHandle){NULL};
+        }
+    }
     size_t signals = (size_t)p.n_contexts * p.n_signals * sizeof(uint64_t);
     size_t counters = (size_t)p.n_contexts * p.n_counters * sizeof(uint64_t);
     p.signals_off = round_up(p.bytes, UNIT);
@@ -103,10 +110,20 @@ static bool is_count(int n)
     return n >= 0 && n <= MAX_COUNT;
 }
 
+/* Of an earlier version's requirements the last fields are not there: they are 0. */
+static ncclDevCommRequirements whole_requirements(const ncclDevCommRequirements *q)
+{
+    ncclDevCommRequirements whole = {0};
+    bool is_short = q->magic == NCCL_API_MAGIC && q->size < sizeof(whole);
+    memcpy(&whole, q, is_short ? q->size : sizeof(whole));
+    return whole;
+}
+
 static ncclResult_t check_requirements(const char *call, const ncclDevCommRequirements *q)
 {
     if (!(q->size == 0 && q->magic == 0) &&
-        (q->magic != NCCL_API_MAGIC || q->size != sizeof(*q) || q->version < 22800)) {
+        (q->magic != NCCL_API_MAGIC || q->size < LEAST_REQUIREMENTS || q->size > sizeof(*q) ||
+         q->version < 22800)) {
         return gsh_nccl_fail(ncclInvalidUsage,
                              "%s: the requirements (size %zu, magic 0x%x, version %u) are neither "
                              "zeroed nor made by NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER",
@@ -179,17 +196,30 @@ static ncclResult_t compare(const char *call, const struct ncclComm *comm, const
 static ncclDevCommRequirements *copy_requirements(const ncclDevCommRequirements *q)
 {
     size_t n = 0;
+    size_t n_teams = 0;
     for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
          r = r->next) {
         n++;
     }
-    ncclDevCommRequirements *copy = malloc(sizeof(*copy) + n * sizeof(ncclDevResourceRequirements));
+    for (const ncclTeamRequirements *t = q->teamRequirementsList; t != NULL; t = t->next) {
+        n_teams++;
+    }
+    ncclDevCommRequirements *copy = malloc(sizeof(*copy) + n * sizeof(ncclDevResourceRequirements) +
+                                           n_teams * sizeof(ncclTeamRequirements));
     if (copy == NULL) {
         return NULL;
     }
     ncclDevResourceRequirements *to = (ncclDevResourceRequirements *)(copy + 1);
+    ncclTeamRequirements *to_team = (ncclTeamRequirements *)(to + n);
     *copy = *q;
-    copy->teamRequirementsList = NULL; /* they have been looked at */
+    if (n_teams > 0) {
+        copy->teamRequirementsList = to_team;
+    }
+    for (const ncclTeamRequirements *t = q->teamRequirementsList; t != NULL;
+         t = t->next, to_team++) {
+        *to_team = *t;
+        to_team->next = t->next != NULL ? to_team + 1 : NULL;
+    }
     if (n > 0) {
         copy->resourceRequirementsList = to;
     }
@@ -214,6 +244,9 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
         .state = comm->job->state,
         .pe_of = comm->rings.pe_of,
         .lsa_stride = comm->lsa_stride,
+        .windows = comm->job->windows,
+        .id = gsh_nccl_comm_id(comm),
+        .nWindows = GSH_NCCL_N_WINDOWS,
     };
     struct plan p = make_plan(comm, q, &d, false);
     ncclResult_t r = compare(c->name, comm, &p);
@@ -263,13 +296,15 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
         r = gsh_nccl_fail(ncclInvalidArgument, "%s: requirements %p, result %p: not valid", call,
                           (const void *)reqs, (void *)outDevComm);
     }
-    if (r == ncclSuccess) {
-        r = check_requirements(call, reqs);
-    }
     if (r != ncclSuccess) {
         return r;
     }
-    ncclDevCommRequirements *copy = copy_requirements(reqs);
+    ncclDevCommRequirements whole = whole_requirements(reqs);
+    r = check_requirements(call, &whole);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    ncclDevCommRequirements *copy = copy_requirements(&whole);
     if (copy == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
@@ -313,6 +348,7 @@ ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm)
                              "more",
                              call);
     }
+    gsh_nccl_window_hide(comm, (*p)->place);
     end(comm, p);
     return ncclSuccess;
 }
@@ -322,6 +358,35 @@ void gsh_nccl_devcomms_free(struct ncclComm *comm)
     while (comm->devcomms != NULL) {
         end(comm, &comm->devcomms);
     }
+}
+
+size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm)
+{
+    size_t bytes = 0;
+    for (const struct gsh_nccl_devcomm *d = comm->devcomms; d != NULL; d = d->next) {
+        bytes += d->bytes;
+    }
+    return bytes;
+}
+
+/* ---- windows, as kernels find them ---- */
+
+uint64_t gsh_nccl_comm_id(struct ncclComm *comm)
+{
+    static uint64_t latest; /* atomic: threads make communicators */
+    if (comm->id == 0) {
+        comm->id = __atomic_add_fetch(&latest, 1, __ATOMIC_RELAXED);
+    }
+    return comm->id;
+}
+
+void gsh_nccl_window_hide(struct ncclComm *comm, int place)
+{
+    static const uint64_t gone = GSHMEM_NCCL_WINDOW_GONE;
+    struct gshmemx_layer_turn turn;
+    gsh_nccl_enter(comm->job, &turn);
+    gsh_nccl_write(&comm->job->windows[place].owner, &gone, sizeof(gone));
+    gsh_nccl_leave(&turn);
 }
 
 /* ---- requirements ---- */
@@ -395,20 +460,29 @@ ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *prop
     if (r != ncclSuccess) {
         return r;
     }
+    /* Those of 2.29.2 end there. */
     if (props == NULL || props->magic != NCCL_API_MAGIC ||
         props->size < offsetof(ncclCommProperties_t, nLsaTeams)) {
         return gsh_nccl_fail(ncclInvalidArgument,
                              "%s: props were not begun as NCCL_COMM_PROPERTIES_INITIALIZER", call);
     }
     r = ncclCommCuDevice(comm, &device);
-    props->rank = comm->rank;
-    props->nRanks = comm->n_ranks;
-    props->cudaDev = props->nvmlDev = device;
-    props->deviceApiSupport = true;
-    props->multimemSupport = false;
-    props->ginType = props->railedGinType = NCCL_GIN_TYPE_PROXY;
-    props->nLsaTeams = comm->n_ranks / comm->lsa_size;
-    props->hostRmaSupport = true;
+    ncclCommProperties_t all = {
+        .size = props->size,
+        .magic = props->magic,
+        .version = props->version,
+        .rank = comm->rank,
+        .nRanks = comm->n_ranks,
+        .cudaDev = device,
+        .nvmlDev = device,
+        .deviceApiSupport = true,
+        .multimemSupport = false,
+        .ginType = NCCL_GIN_TYPE_PROXY,
+        .nLsaTeams = comm->n_ranks / comm->lsa_size,
+        .hostRmaSupport = true,
+        .railedGinType = NCCL_GIN_TYPE_PROXY,
+    };
+    memcpy(props, &all, props->size < sizeof(all) ? props->size : sizeof(all));
     return r;
 }
 
@@ -432,6 +506,20 @@ ncclTeam_t ncclTeamRail(ncclComm_t comm)
                ? (ncclTeam_t){0, 0, 1}
                : (ncclTeam_t){comm->n_ranks / comm->lsa_size, comm->rank / comm->lsa_size,
                               comm->lsa_size};
+}
+
+int ncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank)
+{
+    return gsh_nccl_need("ncclTeamRankToWorld", comm) != ncclSuccess
+               ? -1
+               : comm->rank + (rank - team.rank) * team.stride;
+}
+
+int ncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank)
+{
+    return gsh_nccl_need("ncclTeamRankToLsa", comm) != ncclSuccess
+               ? -1
+               : comm->lsa_rank + (rank - team.rank) * team.stride;
 }
 
 static ncclResult_t lsa_pointer(const char *call, ncclWindow_t window, size_t offset, int rank,

@@ -159,6 +159,7 @@ static ncclResult_t lay_desk(const char *call, struct gsh_nccl_job *job)
     job->arena = job->desk + head;
     memset(job->free_map, 0xff, sizeof(job->free_map));
     gsh_nccl_write(job->state, state, state_bytes);
+    gsh_nccl_clear(job->windows, windows_bytes);
     return ncclSuccess;
 }
 

@@ -130,6 +130,7 @@ static void write_record(const struct ncclComm *comm, int place, void *buffer, s
         .lsa_size = comm->lsa_size,
         .rank = comm->rank,
         .flags = (uint32_t)flags,
+        .owner = gsh_nccl_comm_id(comm),
     };
     gsh_nccl_write(&comm->job->windows[place], &record, sizeof(record));
 }
@@ -297,6 +298,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
         return gsh_nccl_fail(ncclInvalidArgument, "%s: the communicator has no window %p", call,
                              (void *)win);
     }
+    gsh_nccl_window_hide(comm, (*p)->place);
     struct gsh_nccl_window *w = unlink_window(comm, p);
     if (!w->is_registered) {
         free(w);

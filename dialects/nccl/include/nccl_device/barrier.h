@@ -50,6 +50,31 @@ template <class Coop> class ncclBarrierSession
     {
     }
 
+    /* Fences of all GIN contexts: one fence is of all of them in any case. */
+    __device__ __forceinline__ ncclBarrierSession(Coop coop, ncclTeam innerTeam, ncclTeam outerTeam,
+                                                  ncclGinAllContexts all,
+                                                  ncclLsaBarrierHandle innerHandle,
+                                                  ncclGinBarrierHandle outerHandle, uint32_t index,
+                                                  bool multimem = false,
+                                                  ncclMultimemHandle mmHandle = {})
+        : ncclBarrierSession(coop, innerTeam, outerTeam, ncclGin(all.comm, 0), innerHandle,
+                             outerHandle, index, multimem, mmHandle)
+    {
+    }
+
+    __device__ __forceinline__ ncclBarrierSession(Coop coop, ncclTeamTagWorld tag,
+                                                  ncclGinAllContexts all, uint32_t index,
+                                                  bool multimem = false)
+        : ncclBarrierSession(coop, tag, ncclGin(all.comm, 0), index, multimem)
+    {
+    }
+
+    __device__ __forceinline__ ncclBarrierSession(Coop coop, ncclTeamTagRail tag,
+                                                  ncclGinAllContexts all, uint32_t index)
+        : ncclBarrierSession(coop, tag, ncclGin(all.comm, 0), index)
+    {
+    }
+
     ncclBarrierSession(const ncclBarrierSession &) = delete;
 
     __device__ __forceinline__ ncclLsaBarrierSession<Coop> &lsaBarrier() { return inner; }
@@ -66,6 +91,39 @@ template <class Coop> class ncclBarrierSession
         inner.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order);
         outer.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, fence);
     }
+
+    /* ncclTimeout, on the threads that waited in vain in a stage; the barrier is of no use from
+     * then on. Each stage has the whole time. */
+    __device__ __forceinline__ ncclResult_t sync(Coop coop, cuda::memory_order order,
+                                                 ncclGinFenceLevel fence, uint64_t timeoutCycles)
+    {
+        const bool is_ordered = order != cuda::memory_order_relaxed;
+        if (((uint32_t)fence & 1) != 0)
+            outer.settle(coop);
+        const ncclResult_t first =
+            inner.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, timeoutCycles);
+        const ncclResult_t second =
+            outer.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, fence, timeoutCycles);
+        return first != ncclSuccess ? first : second;
+    }
 };
+
+/* A session for one sync. Gin: an ncclGin, or ncclGinAllContexts. */
+template <class Coop, class Gin>
+__device__ __forceinline__ void
+ncclBarrier(Coop coop, ncclTeamTagWorld tag, Gin gin, uint32_t index,
+            cuda::memory_order order = cuda::memory_order_acq_rel,
+            ncclGinFenceLevel fence = (ncclGinFenceLevel)3, bool multimem = false)
+{
+    ncclBarrierSession<Coop>(coop, tag, gin, index, multimem).sync(coop, order, fence);
+}
+
+template <class Coop, class Gin>
+__device__ __forceinline__ void ncclBarrier(Coop coop, ncclTeamTagRail tag, Gin gin, uint32_t index,
+                                            cuda::memory_order order = cuda::memory_order_acq_rel,
+                                            ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+{
+    ncclBarrierSession<Coop>(coop, tag, gin, index).sync(coop, order, fence);
+}
 
 #endif

@@ -10,8 +10,8 @@
 template <int n> struct ncclCoopTile {
     static_assert(n >= 1 && n <= 32 && (n & (n - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 lanes");
     __device__ __forceinline__ int thread_rank() const { return (int)gshmem::detail::lane() % n; }
-    __device__ __forceinline__ int size() const { return n; }
-    __device__ __forceinline__ int num_threads() const { return n; }
+    __device__ __forceinline__ constexpr int size() const { return n; }
+    __device__ __forceinline__ constexpr int num_threads() const { return n; }
     __device__ __forceinline__ uint32_t laneMask() const
     {
         return n == 32 ? ~0u : ((1u << (n % 32)) - 1) << (gshmem::detail::lane() & ~(n - 1u));
@@ -27,45 +27,81 @@ typedef ncclCoopTile<32> ncclCoopWarp;
 
 /* Any lanes of the calling warp, the caller's among them. */
 struct ncclCoopLanes {
-    uint32_t mask;
-    __device__ __forceinline__ explicit ncclCoopLanes(uint32_t mask_ = ~0u) : mask(mask_) {}
+    uint32_t lmask;
+    __device__ __forceinline__ constexpr explicit ncclCoopLanes(uint32_t mask = ~0u) : lmask(mask)
+    {
+    }
     __device__ __forceinline__ int thread_rank() const
     {
-        return __popc(mask & ((1u << gshmem::detail::lane()) - 1));
+        return __popc(lmask & ((1u << gshmem::detail::lane()) - 1));
     }
-    __device__ __forceinline__ int size() const { return __popc(mask); }
+    __device__ __forceinline__ int size() const { return __popc(lmask); }
     __device__ __forceinline__ int num_threads() const { return size(); }
-    __device__ __forceinline__ uint32_t laneMask() const { return mask; }
-    __device__ __forceinline__ void sync() const { __syncwarp(mask); }
+    __device__ __forceinline__ void sync() const { __syncwarp(lmask); }
 };
 
+namespace gshmem
+{
+namespace nccl
+{
+
+/* Named barriers that spans of warps have on a GPU, beside the block's own. */
+constexpr int n_span_barriers = 15;
+
+#if defined(__CUDACC__)
+__device__ __forceinline__ void sync_span(uint32_t id, int n_threads)
+{
+    asm volatile("barrier.sync %0, %1;" ::"r"(id + 1), "r"(n_threads) : "memory");
+}
+#else
+/* Threads of a block take turns on one OS thread, which these words belong to: the last of them to
+ * come begins the next round. */
+struct span_barrier {
+    int arrived;
+    uint32_t round;
+};
+
+inline void sync_span(uint32_t id, int n_threads)
+{
+    static thread_local span_barrier barriers[n_span_barriers];
+    span_barrier &b = barriers[id % n_span_barriers];
+    const uint32_t round = __atomic_load_n(&b.round, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&b.arrived, 1, __ATOMIC_ACQ_REL) == n_threads) {
+        __atomic_store_n(&b.arrived, 0, __ATOMIC_RELAXED);
+        /* pairs with the acquire below, of those that wait */
+        __atomic_store_n(&b.round, round + 1, __ATOMIC_RELEASE);
+    } else {
+        while (__atomic_load_n(&b.round, __ATOMIC_ACQUIRE) == round)
+            detail::spin_pause();
+    }
+    detail::spin_done();
+}
+#endif
+
+} // namespace nccl
+} // namespace gshmem
+
 /* Consecutive warps of the block; id, 0 to 14, tells spans apart that synchronise at the same time.
- * On the CPU device a span is the whole block. */
+ */
 struct ncclCoopWarpSpan {
-    uint32_t warp0, nWarps, id;
-    __device__ __forceinline__ ncclCoopWarpSpan(int warp0_, int nWarps_, int id_)
-        : warp0((uint32_t)warp0_), nWarps((uint32_t)nWarps_), id((uint32_t)id_)
+    uint32_t warp0 : 8, nWarps : 8, id : 8;
+    __device__ __forceinline__ constexpr ncclCoopWarpSpan(int warp0_, int nWarps_, int id_)
+        : warp0((uint32_t)warp0_ & 255), nWarps((uint32_t)nWarps_ & 255), id((uint32_t)id_ & 255)
     {
     }
     __device__ __forceinline__ int thread_rank() const
     {
-        return (int)(gshmem::detail::rank_in_block() - 32 * warp0);
+        return (int)gshmem::detail::rank_in_block() - (int)(32 * warp0);
     }
-    __device__ __forceinline__ int size() const { return (int)(32 * nWarps); }
-    __device__ __forceinline__ int num_threads() const { return size(); }
-    __device__ __forceinline__ void sync() const
+    __device__ __forceinline__ int size() const
     {
-#if defined(__CUDACC__)
-        asm volatile("barrier.sync %0, %1;" ::"r"(id + 1), "r"(32 * nWarps) : "memory");
-#else
-        if (warp0 != 0 || 32 * nWarps < gshmem::detail::block_size()) {
-            fprintf(stderr, "gshmem: error: ncclCoopWarpSpan: on the CPU device a span is all of "
-                            "its block's warps\n");
-            gshmem_global_exit(1);
-        }
-        __syncthreads();
-#endif
+        /* On the CPU device the block's last warp may be short. */
+        const int n = (int)(32 * nWarps);
+        const int left = (int)gshmem::detail::block_size() - (int)(32 * warp0);
+        return gshmem::detail::is_cpu_device && left < n ? left : n;
     }
+    __device__ __forceinline__ int num_threads() const { return size(); }
+    __device__ __forceinline__ void sync() const { gshmem::nccl::sync_span(id, size()); }
 };
 
 struct ncclCoopCta {
@@ -78,26 +114,211 @@ struct ncclCoopCta {
     __device__ __forceinline__ void sync() const { __syncthreads(); }
 };
 
-/* Those of the calling warp's lanes that run together here. */
-__device__ __forceinline__ ncclCoopLanes ncclCoopCoalesced()
-{
-    return ncclCoopLanes(__activemask());
-}
+/* One of the groups above, which of them is known when the kernel runs. */
+struct ncclCoopAny {
+    enum kind_of_group : uint32_t { tile, lanes, span, cta };
+    kind_of_group kind;
+    uint32_t n;   /* lanes of a tile, or warps of a span */
+    uint32_t who; /* a mask of lanes, or a span's first warp */
+    uint32_t id;  /* a span's */
 
-template <class Coop> __device__ __forceinline__ ncclCoopLanes ncclCoopCoalesced(Coop)
+    template <int lanes_of_tile>
+    __device__ __forceinline__ ncclCoopAny(ncclCoopTile<lanes_of_tile>)
+        : kind(tile), n(lanes_of_tile), who(ncclCoopTile<lanes_of_tile>().laneMask()), id(0)
+    {
+    }
+    __device__ __forceinline__ ncclCoopAny(ncclCoopLanes g) : kind(lanes), n(0), who(g.lmask), id(0)
+    {
+    }
+    __device__ __forceinline__ ncclCoopAny(ncclCoopWarpSpan g)
+        : kind(span), n(g.nWarps), who(g.warp0), id(g.id)
+    {
+    }
+    __device__ __forceinline__ ncclCoopAny(ncclCoopCta = {}) : kind(cta), n(0), who(0), id(0) {}
+
+    __device__ __forceinline__ int thread_rank() const
+    {
+        return kind == tile    ? (int)(gshmem::detail::lane() % n)
+               : kind == lanes ? ncclCoopLanes(who).thread_rank()
+               : kind == span  ? as_span().thread_rank()
+                               : ncclCoopCta().thread_rank();
+    }
+    __device__ __forceinline__ int size() const
+    {
+        return kind == tile    ? (int)n
+               : kind == lanes ? ncclCoopLanes(who).size()
+               : kind == span  ? as_span().size()
+                               : ncclCoopCta().size();
+    }
+    __device__ __forceinline__ int num_threads() const { return size(); }
+    __device__ __forceinline__ void sync() const
+    {
+        if (kind == span)
+            as_span().sync();
+        else if (kind == cta)
+            __syncthreads();
+        else if (kind == lanes || n > 1)
+            __syncwarp(who);
+    }
+
+  private:
+    __device__ __forceinline__ ncclCoopWarpSpan as_span() const
+    {
+        return ncclCoopWarpSpan((int)who, (int)n, (int)id);
+    }
+};
+
+/* ---- what a group is ------------------------------------------------------------------------- */
+
+/* Its lanes of the calling warp. */
+template <int n> __device__ __forceinline__ uint32_t ncclCoopGetLaneMask(ncclCoopTile<n> coop)
 {
-    return ncclCoopLanes(__activemask());
+    return coop.laneMask();
+}
+__device__ __forceinline__ uint32_t ncclCoopGetLaneMask(ncclCoopLanes coop)
+{
+    return coop.lmask;
+}
+__device__ __forceinline__ uint32_t ncclCoopGetLaneMask(ncclCoopWarpSpan)
+{
+    return ~0u;
+}
+__device__ __forceinline__ uint32_t ncclCoopGetLaneMask(ncclCoopCta)
+{
+    return ~0u;
 }
 
 template <class Coop> __device__ __forceinline__ constexpr bool ncclCoopIsThread(Coop)
 {
     return false;
 }
+template <int n> __device__ __forceinline__ constexpr bool ncclCoopIsThread(ncclCoopTile<n>)
+{
+    return n == 1;
+}
 
-template <> __device__ __forceinline__ constexpr bool ncclCoopIsThread(ncclCoopThread)
+template <int n> __device__ __forceinline__ constexpr bool ncclCoopWithinWarp(ncclCoopTile<n>)
 {
     return true;
 }
+__device__ __forceinline__ constexpr bool ncclCoopWithinWarp(ncclCoopLanes)
+{
+    return true;
+}
+__device__ __forceinline__ constexpr bool ncclCoopWithinWarp(ncclCoopWarpSpan)
+{
+    return false;
+}
+__device__ __forceinline__ constexpr bool ncclCoopWithinWarp(ncclCoopCta)
+{
+    return false;
+}
+
+/* Those of the calling warp's lanes that run together here; of a group, its lanes in the warp. */
+__device__ __forceinline__ ncclCoopLanes ncclCoopCoalesced()
+{
+    return ncclCoopLanes(__activemask());
+}
+template <class Coop> __device__ __forceinline__ ncclCoopWarp ncclCoopCoalesced(Coop)
+{
+    return ncclCoopWarp();
+}
+__device__ __forceinline__ ncclCoopLanes ncclCoopCoalesced(ncclCoopLanes coop)
+{
+    return coop;
+}
+template <int n> __device__ __forceinline__ ncclCoopTile<n> ncclCoopCoalesced(ncclCoopTile<n> coop)
+{
+    return coop;
+}
+
+/* ---- one thread's value to the group --------------------------------------------------------- */
+
+namespace gshmem
+{
+namespace nccl
+{
+
+template <class T>
+__device__ __forceinline__ T bcast_lanes(uint32_t mask, T value, int lane, int width)
+{
+    constexpr int n = (int)((sizeof(T) + 3) / 4);
+    uint32_t words[n] = {};
+    memcpy(words, &value, sizeof(T));
+    GSHMEM_UNROLL
+    for (int i = 0; i < n; i++)
+        words[i] = __shfl_sync(mask, words[i], lane, width);
+    memcpy(&value, words, sizeof(T));
+    return value;
+}
+
+struct alignas(16) stash {
+    char bytes[16];
+};
+
+/* stash [i] of the block: of its spans by their ids, then the block's own */
+__device__ __forceinline__ stash *stash_of(uint32_t i)
+{
+    __shared__ stash of_block[n_span_barriers + 1];
+    return &of_block[i];
+}
+
+template <class T, class Coop>
+__device__ __forceinline__ T bcast_through(stash *s, Coop coop, T value, int root, bool entrySync)
+{
+    static_assert(sizeof(T) <= sizeof(stash), "a group of warps broadcasts at most 16 bytes");
+    if (entrySync)
+        coop.sync();
+    if (coop.thread_rank() == root)
+        memcpy(s->bytes, &value, sizeof(T));
+    coop.sync();
+    memcpy(&value, s->bytes, sizeof(T));
+    return value;
+}
+
+} // namespace nccl
+} // namespace gshmem
+
+/* The value of thread `root`, on all threads of the group. Without entrySync the group has
+ * synchronised since its last broadcast. */
+template <int n, class T>
+__device__ __forceinline__ T ncclCoopBcast(ncclCoopTile<n> coop, T value, int root,
+                                           bool entrySync = true)
+{
+    (void)entrySync;
+    if (n == 1)
+        return value;
+    return gshmem::nccl::bcast_lanes(coop.laneMask(), value, root, n);
+}
+
+template <class T>
+__device__ __forceinline__ T ncclCoopBcast(ncclCoopLanes coop, T value, int root,
+                                           bool entrySync = true)
+{
+    (void)entrySync;
+    uint32_t left = coop.lmask; /* of which root of the lanes go */
+    for (int i = 0; i < root; i++)
+        left &= left - 1;
+    return gshmem::nccl::bcast_lanes(coop.lmask, value, __ffs((int)left) - 1, 32);
+}
+
+template <class T>
+__device__ __forceinline__ T ncclCoopBcast(ncclCoopWarpSpan coop, T value, int root,
+                                           bool entrySync = true)
+{
+    return gshmem::nccl::bcast_through(gshmem::nccl::stash_of(coop.id), coop, value, root,
+                                       entrySync);
+}
+
+template <class T>
+__device__ __forceinline__ T ncclCoopBcast(ncclCoopCta coop, T value, int root,
+                                           bool entrySync = true)
+{
+    return gshmem::nccl::bcast_through(gshmem::nccl::stash_of(gshmem::nccl::n_span_barriers), coop,
+                                       value, root, entrySync);
+}
+
+/* ---- how the base's groups do the work ------------------------------------------------------- */
 
 namespace gshmem
 {

@@ -17,34 +17,64 @@ struct ncclGin_None {
 
 /* What is done on the destination rank once the data has settled there. Strong: all that this
  * thread, and those it has synchronised with, put to that rank earlier has settled, too. Weak ones
- * promise less and are the same here. */
+ * promise less, and do the same here; those without a word are as the strong ones. */
+struct ncclGin_SignalInc {
+    ncclGinSignal_t signal;
+};
+struct ncclGin_StrongSignalInc {
+    ncclGinSignal_t signal;
+};
+struct ncclGin_WeakSignalInc {
+    ncclGinSignal_t signal;
+};
 struct ncclGin_SignalAdd {
     ncclGinSignal_t signal;
     uint64_t value;
 };
-struct ncclGin_SignalInc {
+struct ncclGin_StrongSignalAdd {
     ncclGinSignal_t signal;
-};
-/* The signal is a word of 8 bytes, aligned, in a window. */
-struct ncclGin_VASignalAdd {
-    ncclWindow_t window;
-    size_t offset;
     uint64_t value;
 };
-struct ncclGin_VASignalInc {
-    ncclWindow_t window;
-    size_t offset;
+struct ncclGin_WeakSignalAdd {
+    ncclGinSignal_t signal;
+    uint64_t value;
 };
-typedef ncclGin_SignalAdd ncclGin_StrongSignalAdd, ncclGin_WeakSignalAdd;
-typedef ncclGin_SignalInc ncclGin_StrongSignalInc, ncclGin_WeakSignalInc;
-typedef ncclGin_VASignalAdd ncclGin_StrongVASignalAdd, ncclGin_WeakVASignalAdd;
-typedef ncclGin_VASignalInc ncclGin_StrongVASignalInc, ncclGin_WeakVASignalInc;
+/* The signal is a word of 8 bytes, aligned, in a window. */
+struct ncclGin_VASignalInc {
+    ncclWindow_t signalWindow;
+    size_t signalOffset;
+};
+struct ncclGin_StrongVASignalInc {
+    ncclWindow_t signalWindow;
+    size_t signalOffset;
+};
+struct ncclGin_WeakVASignalInc {
+    ncclWindow_t signalWindow;
+    size_t signalOffset;
+};
+struct ncclGin_VASignalAdd {
+    ncclWindow_t signalWindow;
+    size_t signalOffset;
+    uint64_t value;
+};
+struct ncclGin_StrongVASignalAdd {
+    ncclWindow_t signalWindow;
+    size_t signalOffset;
+    uint64_t value;
+};
+struct ncclGin_WeakVASignalAdd {
+    ncclWindow_t signalWindow;
+    size_t signalOffset;
+    uint64_t value;
+};
 
 /* What is done here once the source may be used again. */
 struct ncclGin_CounterInc {
     ncclGinCounter_t counter;
 };
-typedef ncclGin_CounterInc ncclGin_WeakCounterInc;
+struct ncclGin_WeakCounterInc {
+    ncclGinCounter_t counter;
+};
 
 /* Hints of backends, without effect. */
 struct alignas(16) ncclGinDescriptorSmem {
@@ -98,6 +128,38 @@ __device__ __forceinline__ char *byte_at(ncclWindow_t w, size_t offset)
     return reinterpret_cast<char *>(fixed(w->local)) + offset;
 }
 
+template <class Action> struct is_none {
+    static constexpr bool value = false;
+};
+template <> struct is_none<ncclGin_None> {
+    static constexpr bool value = true;
+};
+
+/* Integers of which a value of n bytes consists. */
+template <size_t n> struct word_of_bytes {
+    typedef uint8_t type;
+};
+template <> struct word_of_bytes<2> {
+    typedef uint16_t type;
+};
+template <> struct word_of_bytes<4> {
+    typedef uint32_t type;
+};
+template <> struct word_of_bytes<8> {
+    typedef uint64_t type;
+};
+
+/* What an action adds: what it says, else 1. */
+template <class A>
+__device__ __forceinline__ auto value_of(const A &a, int) -> decltype((uint64_t)a.value)
+{
+    return a.value;
+}
+template <class A> __device__ __forceinline__ uint64_t value_of(const A &, long)
+{
+    return 1;
+}
+
 __device__ __forceinline__ uint64_t *word_at(ncclWindow_t w, size_t offset)
 {
     return reinterpret_cast<uint64_t *>(byte_at(w, offset));
@@ -141,8 +203,11 @@ __device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *
 
 /* ---- GIN ------------------------------------------------------------------------------------- */
 
-class ncclGin
+/* backendMask: bits by the numbers of backends, which are all the same here. */
+template <unsigned backendMask> class ncclGin_BackendMask
 {
+    template <class Action> static constexpr bool is_none = gshmem::nccl::is_none<Action>::value;
+
     __device__ __forceinline__ gshmem::context base() const { return {*comm.state, 0}; }
     __device__ __forceinline__ int pe_of(ncclTeam team, int peer) const
     {
@@ -169,25 +234,23 @@ class ncclGin
         return comm.counters + (size_t)contextId * (uint32_t)comm.ginCounterCount + c;
     }
 
-    __device__ __forceinline__ gshmem::nccl::action of(ncclGin_SignalAdd a) const
+    template <class A>
+    __device__ __forceinline__ auto word_of(const A &a, int) const
+        -> decltype((void)a.signal, (uint64_t *)0)
     {
-        return {signal_word(a.signal), a.value};
+        return signal_word(a.signal);
     }
-    __device__ __forceinline__ gshmem::nccl::action of(ncclGin_SignalInc a) const
+    template <class A> __device__ __forceinline__ uint64_t *word_of(const A &a, long) const
     {
-        return {signal_word(a.signal), 1};
+        return gshmem::nccl::word_at(a.signalWindow, a.signalOffset);
     }
-    __device__ __forceinline__ gshmem::nccl::action of(ncclGin_VASignalAdd a) const
+    template <class A> __device__ __forceinline__ gshmem::nccl::action of(const A &a) const
     {
-        return {gshmem::nccl::word_at(a.window, a.offset), a.value};
-    }
-    __device__ __forceinline__ gshmem::nccl::action of(ncclGin_VASignalInc a) const
-    {
-        return {gshmem::nccl::word_at(a.window, a.offset), 1};
+        return {word_of(a, 0), gshmem::nccl::value_of(a, 0)};
     }
 
     __device__ __forceinline__ void local(ncclGin_None) const {}
-    __device__ __forceinline__ void local(ncclGin_CounterInc a) const
+    template <class A> __device__ __forceinline__ void local(A a) const
     {
         /* The source has been read before whoever sees the counter writes to it. */
         gshmem::detail::fence_release();
@@ -199,7 +262,7 @@ class ncclGin
                                            int pe, Remote remote, Local local_action) const
     {
         using namespace gshmem;
-        constexpr bool has_remote = !is_none<Remote>::value, has_local = !is_none<Local>::value;
+        constexpr bool has_remote = !is_none<Remote>, has_local = !is_none<Local>;
         const context c = base();
         if constexpr (has_remote) {
             const nccl::action a = of(remote);
@@ -232,7 +295,7 @@ class ncclGin
                                             int64_t away, Remote remote, Local local_action) const
     {
         using namespace gshmem;
-        constexpr bool has_remote = !is_none<Remote>::value, has_local = !is_none<Local>::value;
+        constexpr bool has_remote = !is_none<Remote>, has_local = !is_none<Local>;
         char *mapped = detail::as_global(dest + away);
         detail::pending_signal s = {nullptr, 0, GSHMEM_SIGNAL_ADD, g.rank() == 0};
         if constexpr (has_remote) {
@@ -254,9 +317,17 @@ class ncclGin
         }
     }
 
-    template <class Action> struct is_none {
-        static constexpr bool value = false;
-    };
+    template <class T>
+    __device__ __forceinline__ void put_value(char *dest, const T &value, int pe) const
+    {
+        typedef typename gshmem::nccl::word_of_bytes<sizeof(T)>::type word;
+        word words[sizeof(T) / sizeof(word)];
+        memcpy(words, &value, sizeof(T));
+        GSHMEM_UNROLL
+        for (size_t i = 0; i < sizeof(T) / sizeof(word); i++)
+            gshmem::p(base(), reinterpret_cast<word *>(dest) + i, words[i], pe,
+                      "ncclGin::putValue");
+    }
 
     /* The first thread waits. */
     template <class Coop>
@@ -291,8 +362,8 @@ class ncclGin
 
     /* Context indices are taken modulo ginContextCount. */
     __device__ __forceinline__
-    ncclGin(const ncclDevComm &devComm, int contextIndex,
-            ncclGinResourceSharingMode mode = NCCL_GIN_RESOURCE_SHARING_GPU)
+    ncclGin_BackendMask(const ncclDevComm &devComm, int contextIndex,
+                        ncclGinResourceSharingMode mode = NCCL_GIN_RESOURCE_SHARING_GPU)
         : comm(devComm), nConnections(1), connectionId(0),
           contextId((uint32_t)contextIndex % (uint32_t)devComm.ginContextCount),
           resourceSharingMode(mode)
@@ -340,7 +411,7 @@ class ncclGin
             segment);
     }
 
-    /* A value of 1, 2, 4 or 8 bytes, to where it is aligned. */
+    /* A value of at most 8 bytes; one of 2, 4 or 8 to where it is aligned. */
     template <class T, class Remote = ncclGin_None, class Coop = ncclCoopThread,
               class Descriptor = ncclGin_None>
     __device__ __forceinline__ void
@@ -350,24 +421,28 @@ class ncclGin
              cuda::thread_scope requiredRelease = cuda::thread_scope_device,
              uint32_t optFlags = ncclGinOptFlagsDefault) const
     {
-        static_assert(sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8,
-                      "a value has 1, 2, 4 or 8 bytes");
+        static_assert(sizeof(T) <= 8, "a value has at most 8 bytes");
         (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
         coop.sync();
         if (coop.thread_rank() == 0) {
-            T *dest = reinterpret_cast<T *>(gshmem::nccl::byte_at(dstWnd, dstOffset));
-            gshmem::p(base(), dest, value, pe_of(team, peer), "ncclGin::putValue");
-            if constexpr (!is_none<Remote>::value)
+            put_value(gshmem::nccl::byte_at(dstWnd, dstOffset), value, pe_of(team, peer));
+            if constexpr (!is_none<Remote>)
                 signal(team, peer, remoteAction);
         }
         coop.sync();
     }
 
-    template <class T, class Remote = ncclGin_None, class Coop = ncclCoopThread>
-    __device__ __forceinline__ void putValue(ncclTeam team, int peer, ncclSymPtr<T> dst, T value,
-                                             Remote remoteAction = {}, Coop coop = {}) const
+    template <class T, class Remote = ncclGin_None, class Coop = ncclCoopThread,
+              class Descriptor = ncclGin_None>
+    __device__ __forceinline__ void
+    putValue(ncclTeam team, int peer, ncclSymPtr<T> dst, T value, Remote remoteAction = {},
+             Coop coop = {}, Descriptor descriptor = {},
+             cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+             cuda::thread_scope requiredRelease = cuda::thread_scope_device,
+             uint32_t optFlags = ncclGinOptFlagsDefault) const
     {
-        putValue(team, peer, dst.window, dst.offset, value, remoteAction, coop);
+        putValue(team, peer, dst.window, dst.offset, value, remoteAction, coop, descriptor,
+                 givenRelease, requiredRelease, optFlags);
     }
 
     /* From the peer's memory to this rank's; there after flush. */
@@ -535,10 +610,10 @@ class ncclGin
 
     /* Until it is leastDelta beyond its shadow, which then becomes the signal's value: *before and
      * *delta, of which each thread gets its own, say where it was and how far it went. */
-    template <class Coop>
+    template <class Coop, class Uint>
     __device__ __forceinline__ void
-    waitSignalFollowShadow(Coop coop, ncclGinSignal_t signal, uint64_t leastDelta, uint64_t *before,
-                           uint64_t *delta, int bits = 64,
+    waitSignalFollowShadow(Coop coop, ncclGinSignal_t signal, uint64_t leastDelta, Uint *before,
+                           Uint *delta, int bits = 64,
                            cuda::memory_order order = cuda::memory_order_acquire) const
     {
         uint64_t *shadow = getSignalShadowPtr(signal);
@@ -552,8 +627,8 @@ class ncclGin
             *shadow = was + gshmem::nccl::low_bits(now - was, bits);
         }
         coop.sync();
-        *before = was;
-        *delta = *shadow - was;
+        *before = (Uint)was;
+        *delta = (Uint)(*shadow - was);
         coop.sync();
     }
 
@@ -580,8 +655,8 @@ class ncclGin
     }
 };
 
-template <> struct ncclGin::is_none<ncclGin_None> {
-    static constexpr bool value = true;
-};
+typedef ncclGin_BackendMask<NCCL_GIN_BACKEND_MASK_ALL> ncclGin;
+/* backend: of ncclNetDeviceType or ncclGinType_t */
+template <int backend> using ncclGin_BackendOne = ncclGin_BackendMask<1u << backend>;
 
 #endif

@@ -9,17 +9,23 @@
  */
 #if NCCL_VERSION_CODE >= 23007
 enum ncclGinFenceLevel : uint32_t { None = 0, Relaxed = 0, Put = 1, Get = 2 };
-__device__ __forceinline__ ncclGinFenceLevel operator|(ncclGinFenceLevel a, ncclGinFenceLevel b)
-{
-    return (ncclGinFenceLevel)((uint32_t)a | (uint32_t)b);
-}
-__device__ __forceinline__ ncclGinFenceLevel operator&(ncclGinFenceLevel a, ncclGinFenceLevel b)
-{
-    return (ncclGinFenceLevel)((uint32_t)a & (uint32_t)b);
-}
 #else
 enum class ncclGinFenceLevel : uint32_t { None = 0, Relaxed = 0, Put = 1, Get = 2 };
 #endif
+GSHMEM_NCCL_BOTH constexpr ncclGinFenceLevel operator|(ncclGinFenceLevel a, ncclGinFenceLevel b)
+{
+    return (ncclGinFenceLevel)((uint32_t)a | (uint32_t)b);
+}
+GSHMEM_NCCL_BOTH constexpr ncclGinFenceLevel operator&(ncclGinFenceLevel a, ncclGinFenceLevel b)
+{
+    return (ncclGinFenceLevel)((uint32_t)a & (uint32_t)b);
+}
+
+/* In place of an ncclGin, of a barrier: its fence is of all contexts' puts and gets. */
+struct ncclGinAllContexts {
+    const ncclDevComm &comm;
+    GSHMEM_NCCL_BOTH constexpr explicit ncclGinAllContexts(const ncclDevComm &of) : comm(of) {}
+};
 
 /* Barrier `index` of a handle, among the team's ranks. Each signal of it is one rank's on another,
  * so every team of the communicator fits into a handle; two teams do not share an index. */
@@ -93,6 +99,21 @@ template <class Coop> class ncclGinBarrierSession
     {
     }
 
+    /* Signals are those of context 0; one fence is of all contexts in any case. */
+    __device__ __forceinline__ ncclGinBarrierSession(Coop group, ncclGinAllContexts all,
+                                                     ncclTeam barrier_team,
+                                                     ncclGinBarrierHandle handle, uint32_t index)
+        : ncclGinBarrierSession(group, ncclGin(all.comm, 0), barrier_team, handle, index)
+    {
+    }
+
+    template <class Tag>
+    __device__ __forceinline__ ncclGinBarrierSession(Coop group, ncclGinAllContexts all, Tag tag,
+                                                     uint32_t index)
+        : ncclGinBarrierSession(group, ncclGin(all.comm, 0), tag, index)
+    {
+    }
+
     ncclGinBarrierSession(const ncclGinBarrierSession &) = delete;
 
     /* The group's earlier puts have settled, on whichever rank. */
@@ -118,5 +139,24 @@ template <class Coop> class ncclGinBarrierSession
                                                                                     : ncclTimeout;
     }
 };
+
+/* A session for one sync. Gin: an ncclGin, or ncclGinAllContexts; Tag: of the rail or the world. */
+template <class Coop, class Gin>
+__device__ __forceinline__ void
+ncclGinBarrier(Coop coop, Gin gin, ncclTeam team, ncclGinBarrierHandle handle, uint32_t index,
+               cuda::memory_order order = cuda::memory_order_acq_rel,
+               ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+{
+    ncclGinBarrierSession<Coop>(coop, gin, team, handle, index).sync(coop, order, fence);
+}
+
+template <class Coop, class Gin, class Tag>
+__device__ __forceinline__ void
+ncclGinBarrier(Coop coop, Gin gin, Tag tag, uint32_t index,
+               cuda::memory_order order = cuda::memory_order_acq_rel,
+               ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+{
+    ncclGinBarrierSession<Coop>(coop, gin, tag, index).sync(coop, order, fence);
+}
 
 #endif

@@ -3,9 +3,15 @@
 #ifndef GSHMEM_NCCL_PTR_H
 #define GSHMEM_NCCL_PTR_H
 
-#include <gshmem_device.cuh>
 #include "team.h"
 #include "window_record.h"
+
+GSHMEM_NCCL_BOTH size_t ncclGetResourceBufferOffset(ncclDevResourceHandle h)
+{
+    return (size_t)h * GSHMEM_NCCL_RESOURCE_UNIT;
+}
+
+#if defined(GSHMEM_NCCL_KERNELS)
 
 namespace gshmem
 {
@@ -82,11 +88,6 @@ __device__ __forceinline__ void *ncclGetLsaMultimemPointer(ncclWindow_t, size_t,
 
 /* ---- buffers of a device communicator -------------------------------------------------------- */
 
-__device__ __forceinline__ size_t ncclGetResourceBufferOffset(ncclDevResourceHandle h)
-{
-    return (size_t)h * GSHMEM_NCCL_RESOURCE_UNIT;
-}
-
 __device__ __forceinline__ void *ncclGetResourceBufferLocalPointer(const ncclDevComm &comm,
                                                                    ncclDevResourceHandle h)
 {
@@ -120,33 +121,35 @@ __device__ __forceinline__ void *ncclGetResourceBufferLsaMultimemPointer(const n
     return nullptr;
 }
 
+#endif
+
+#ifdef __cplusplus
+
 /* ---- symmetric pointers ---------------------------------------------------------------------- */
 
 /* A window and an offset in bytes, which moves by elements of T. Without a window the offset is an
  * address. */
 template <class T> struct ncclSymPtr {
+    typedef T ElementType;
     ncclWindow_t window;
     size_t offset;
 
-    __device__ __forceinline__ ncclSymPtr(ncclWindow_t w = nullptr, size_t off = 0)
-        : window(w), offset(off)
+    GSHMEM_NCCL_BOTH ncclSymPtr(ncclWindow_t w = nullptr, size_t off = 0) : window(w), offset(off)
     {
     }
-    template <class U> __device__ __forceinline__ operator ncclSymPtr<U>() const
-    {
-        return {window, offset};
-    }
-    template <class I> __device__ __forceinline__ ncclSymPtr &operator+=(I n)
+    template <class U> GSHMEM_NCCL_BOTH operator ncclSymPtr<U>() const { return {window, offset}; }
+    template <class I> GSHMEM_NCCL_BOTH ncclSymPtr &operator+=(I n)
     {
         offset += (size_t)n * sizeof(T);
         return *this;
     }
-    template <class I> __device__ __forceinline__ ncclSymPtr &operator-=(I n)
+    template <class I> GSHMEM_NCCL_BOTH ncclSymPtr &operator-=(I n)
     {
         offset -= (size_t)n * sizeof(T);
         return *this;
     }
 
+#if defined(GSHMEM_NCCL_KERNELS)
     __device__ __forceinline__ T *localPtr() const
     {
         return static_cast<T *>(window == nullptr ? reinterpret_cast<void *>(offset)
@@ -164,40 +167,68 @@ template <class T> struct ncclSymPtr {
     {
         return static_cast<T *>(ncclGetPeerPointer(window, offset, team, peer));
     }
-    __device__ __forceinline__ T *multimemPtr(ncclMultimemHandle) const { return nullptr; }
-    __device__ __forceinline__ T *lsaMultimemPtr(const ncclDevComm &) const { return nullptr; }
+    __device__ __forceinline__ T *multimemPtr(ncclMultimemHandle) const
+    {
+        return nullptr;
+    }
+    __device__ __forceinline__ T *lsaMultimemPtr(const ncclDevComm &) const
+    {
+        return nullptr;
+    }
+#endif
 };
 
-template <class T, class I> __device__ __forceinline__ ncclSymPtr<T> operator+(ncclSymPtr<T> p, I n)
+template <class T, class I> GSHMEM_NCCL_BOTH ncclSymPtr<T> operator+(ncclSymPtr<T> p, I n)
 {
     return p += n;
 }
 
-template <class T, class I> __device__ __forceinline__ ncclSymPtr<T> operator-(ncclSymPtr<T> p, I n)
+template <class T, class I> GSHMEM_NCCL_BOTH ncclSymPtr<T> operator-(ncclSymPtr<T> p, I n)
 {
     return p -= n;
 }
 
-template <class T> __device__ __forceinline__ ptrdiff_t operator-(ncclSymPtr<T> a, ncclSymPtr<T> b)
+template <class T> GSHMEM_NCCL_BOTH ptrdiff_t operator-(ncclSymPtr<T> a, ncclSymPtr<T> b)
 {
     return ((ptrdiff_t)a.offset - (ptrdiff_t)b.offset) / (ptrdiff_t)sizeof(T);
 }
 
-template <class T> __device__ __forceinline__ bool operator==(ncclSymPtr<T> a, ncclSymPtr<T> b)
+template <class T> GSHMEM_NCCL_BOTH bool operator==(ncclSymPtr<T> a, ncclSymPtr<T> b)
 {
     return a.window == b.window && a.offset == b.offset;
 }
 
-template <class T> __device__ __forceinline__ bool operator!=(ncclSymPtr<T> a, ncclSymPtr<T> b)
+template <class T> GSHMEM_NCCL_BOTH bool operator!=(ncclSymPtr<T> a, ncclSymPtr<T> b)
 {
     return !(a == b);
 }
 
+#if defined(GSHMEM_NCCL_KERNELS)
 /* The buffer behind the handle. */
 __device__ __forceinline__ ncclSymPtr<char> ncclGetResourceBuffer(const ncclDevComm &comm,
                                                                   ncclDevResourceHandle h)
 {
     return {comm.resourceWindow, ncclGetResourceBufferOffset(h)};
 }
+
+/* The communicator's window that holds the address, or NULL; all threads of the group look. */
+template <class Coop>
+__device__ __forceinline__ ncclWindow_t ncclFindWindow(Coop coop, const ncclDevComm &comm,
+                                                       const void *ptr)
+{
+    (void)coop;
+    const uint64_t address = reinterpret_cast<uint64_t>(ptr);
+    for (uint32_t i = 0; i < comm.nWindows; i++) {
+        ncclWindow_t w = comm.windows + i;
+        if (w->owner == 0) /* places are taken from the first on: no later one ever was */
+            break;
+        if (w->owner == comm.id && address - w->local < w->bytes)
+            return w;
+    }
+    return nullptr;
+}
+
+#endif
+#endif
 
 #endif

@@ -106,14 +106,30 @@ template <class T> struct of_local {
     }
 };
 
+/* Anything but a symmetric pointer: a function. */
+template <class F> struct only_function {
+    typedef void type;
+};
+template <class T> struct only_function<ncclSymPtr<T>> {
+};
+
+/* The sum of the sources, to all destinations. */
+template <class T, class Coop, class Sources, class Dests>
+__device__ __forceinline__ void sum_copy(Coop coop, Sources sources, int n_sources, Dests dests,
+                                         int n_dests, size_t count)
+{
+    reduce_copy<T>(coop, sources, n_sources, dests, n_dests, add(), count);
+}
+
 } // namespace nccl
 } // namespace gshmem
 
 /* ---- any layout: functions from a number to a buffer ----------------------------------------- */
 
-template <class T, class Coop, class Src, class Dst, class RedOp, class IntCount>
+template <class T, class Coop, class Src, class Dst, class RedOp, class IntCount,
+          int UNROLL = 4 * 16 / sizeof(T)>
 __device__ __forceinline__ void ncclLsaReduceLsaCopy(Coop coop, Src src, int nSrc, Dst dst,
-                                                     int nDst, RedOp redOp, IntCount count)
+                                                     int nDst, const RedOp &redOp, IntCount count)
 {
     gshmem::nccl::reduce_copy<T>(coop, src, nSrc, dst, nDst, redOp, (size_t)count);
 }
@@ -123,17 +139,25 @@ template <class T, class Coop, class Src, class Dst, class IntCount,
 __device__ __forceinline__ void ncclLsaReduceSumLsaCopy(Coop coop, Src src, int nSrc, Dst dst,
                                                         int nDst, IntCount count)
 {
-    ncclLsaReduceLsaCopy<T>(coop, src, nSrc, dst, nDst, gshmem::nccl::add(), count);
+    gshmem::nccl::sum_copy<T>(coop, src, nSrc, dst, nDst, (size_t)count);
 }
 
 /* ---- N to 1 ---------------------------------------------------------------------------------- */
+
+template <class T, class Coop, class Src, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
+__device__ __forceinline__ typename gshmem::nccl::only_function<Src>::type
+ncclLsaReduceSum(Coop coop, Src src, int nSrc, T *dstPtr, IntCount count)
+{
+    gshmem::nccl::sum_copy<T>(coop, src, nSrc, gshmem::nccl::of_local<T>{dstPtr, 0}, 1,
+                              (size_t)count);
+}
 
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
 __device__ __forceinline__ void ncclLsaReduceSum(Coop coop, ncclSymPtr<T> src, T *dstPtr,
                                                  IntCount count, ncclTeam team)
 {
-    ncclLsaReduceSumLsaCopy<T>(coop, gshmem::nccl::of_team<T>{src, team}, team.nRanks,
-                               gshmem::nccl::of_local<T>{dstPtr, 0}, 1, count);
+    gshmem::nccl::sum_copy<T>(coop, gshmem::nccl::of_team<T>{src, team}, team.nRanks,
+                              gshmem::nccl::of_local<T>{dstPtr, 0}, 1, (size_t)count);
 }
 
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
@@ -151,23 +175,39 @@ __device__ __forceinline__ void ncclLsaReduceSum(Coop coop, ncclWindow_t window,
     ncclLsaReduceSum<T>(coop, ncclSymPtr<T>(window, offset), dstPtr, count, ends);
 }
 
+template <class T, class Coop, class Src, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
+__device__ __forceinline__ void ncclLocalReduceSum(Coop coop, Src src, int nSrc, T *dstPtr,
+                                                   IntCount count)
+{
+    gshmem::nccl::sum_copy<T>(coop, src, nSrc, gshmem::nccl::of_local<T>{dstPtr, 0}, 1,
+                              (size_t)count);
+}
+
 /* Sources i * displ bytes behind basePtr. */
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
 __device__ __forceinline__ void ncclLocalReduceSum(Coop coop, int nSrc, T *basePtr, size_t displ,
                                                    T *dstPtr, IntCount count)
 {
-    ncclLsaReduceSumLsaCopy<T>(coop, gshmem::nccl::of_local<T>{basePtr, displ}, nSrc,
-                               gshmem::nccl::of_local<T>{dstPtr, 0}, 1, count);
+    gshmem::nccl::sum_copy<T>(coop, gshmem::nccl::of_local<T>{basePtr, displ}, nSrc,
+                              gshmem::nccl::of_local<T>{dstPtr, 0}, 1, (size_t)count);
 }
 
 /* ---- 1 to N ---------------------------------------------------------------------------------- */
+
+template <class T, class Coop, class Dst, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
+__device__ __forceinline__ typename gshmem::nccl::only_function<Dst>::type
+ncclLsaCopy(Coop coop, T *srcPtr, Dst dst, int nDst, IntCount count)
+{
+    gshmem::nccl::sum_copy<T>(coop, gshmem::nccl::of_local<T>{srcPtr, 0}, 1, dst, nDst,
+                              (size_t)count);
+}
 
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
 __device__ __forceinline__ void ncclLsaCopy(Coop coop, T *srcPtr, ncclSymPtr<T> dst, IntCount count,
                                             ncclTeam team)
 {
-    ncclLsaReduceSumLsaCopy<T>(coop, gshmem::nccl::of_local<T>{srcPtr, 0}, 1,
-                               gshmem::nccl::of_team<T>{dst, team}, team.nRanks, count);
+    gshmem::nccl::sum_copy<T>(coop, gshmem::nccl::of_local<T>{srcPtr, 0}, 1,
+                              gshmem::nccl::of_team<T>{dst, team}, team.nRanks, (size_t)count);
 }
 
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
@@ -184,22 +224,40 @@ __device__ __forceinline__ void ncclLsaCopy(Coop coop, T *srcPtr, ncclWindow_t w
     ncclLsaCopy<T>(coop, srcPtr, ncclSymPtr<T>(window, offset), count, ends);
 }
 
+template <class T, class Coop, class Dst, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
+__device__ __forceinline__ void ncclLocalCopy(Coop coop, T *srcPtr, Dst dst, int nDst,
+                                              IntCount count)
+{
+    gshmem::nccl::sum_copy<T>(coop, gshmem::nccl::of_local<T>{srcPtr, 0}, 1, dst, nDst,
+                              (size_t)count);
+}
+
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
 __device__ __forceinline__ void ncclLocalCopy(Coop coop, T *srcPtr, int nDst, T *basePtr,
                                               size_t displ, IntCount count)
 {
-    ncclLsaReduceSumLsaCopy<T>(coop, gshmem::nccl::of_local<T>{srcPtr, 0}, 1,
-                               gshmem::nccl::of_local<T>{basePtr, displ}, nDst, count);
+    gshmem::nccl::sum_copy<T>(coop, gshmem::nccl::of_local<T>{srcPtr, 0}, 1,
+                              gshmem::nccl::of_local<T>{basePtr, displ}, nDst, (size_t)count);
 }
 
 /* ---- N to N ---------------------------------------------------------------------------------- */
 
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
+__device__ __forceinline__ void ncclLsaReduceSumCopy(Coop coop, ncclSymPtr<T> src, ncclTeam srcTeam,
+                                                     ncclSymPtr<T> dst, ncclTeam dstTeam,
+                                                     IntCount count)
+{
+    gshmem::nccl::sum_copy<T>(coop, gshmem::nccl::of_team<T>{src, srcTeam}, srcTeam.nRanks,
+                              gshmem::nccl::of_team<T>{dst, dstTeam}, dstTeam.nRanks,
+                              (size_t)count);
+}
+
+template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
 __device__ __forceinline__ void
 ncclLsaReduceSumCopy(Coop coop, ncclSymPtr<T> src, ncclSymPtr<T> dst, IntCount count, ncclTeam team)
 {
-    ncclLsaReduceSumLsaCopy<T>(coop, gshmem::nccl::of_team<T>{src, team}, team.nRanks,
-                               gshmem::nccl::of_team<T>{dst, team}, team.nRanks, count);
+    gshmem::nccl::sum_copy<T>(coop, gshmem::nccl::of_team<T>{src, team}, team.nRanks,
+                              gshmem::nccl::of_team<T>{dst, team}, team.nRanks, (size_t)count);
 }
 
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
@@ -217,6 +275,15 @@ ncclLsaReduceSumCopy(Coop coop, ncclWindow_t srcWindow, size_t srcOffset, ncclWi
 {
     ncclLsaReduceSumCopy<T>(coop, ncclSymPtr<T>(srcWindow, srcOffset),
                             ncclSymPtr<T>(dstWindow, dstOffset), count, ends);
+}
+
+template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
+__device__ __forceinline__ void ncclLocalReduceSumCopy(Coop coop, int nSrc, T *srcBasePtr,
+                                                       size_t srcDispl, int nDst, T *dstBasePtr,
+                                                       size_t dstDispl, IntCount count)
+{
+    gshmem::nccl::sum_copy<T>(coop, gshmem::nccl::of_local<T>{srcBasePtr, srcDispl}, nSrc,
+                              gshmem::nccl::of_local<T>{dstBasePtr, dstDispl}, nDst, (size_t)count);
 }
 
 #endif

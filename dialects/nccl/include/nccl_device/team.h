@@ -7,30 +7,19 @@
 
 #if defined(__CUDACC__)
 #define GSHMEM_NCCL_BOTH __host__ __device__ __forceinline__
-#else
+#elif defined(__cplusplus)
 #define GSHMEM_NCCL_BOTH inline
+#else
+#define GSHMEM_NCCL_BOTH static inline
 #endif
 
-struct ncclTeamTagWorld {
-};
-struct ncclTeamTagLsa {
-};
-struct ncclTeamTagRail {
-};
-
-GSHMEM_NCCL_BOTH ncclTeam ncclTeamWorld(const ncclDevComm &comm)
+GSHMEM_NCCL_BOTH ncclTeam gshmem_nccl_team(int nRanks, int rank, int stride)
 {
-    return {comm.nRanks, comm.rank, 1};
-}
-
-GSHMEM_NCCL_BOTH ncclTeam ncclTeamLsa(const ncclDevComm &comm)
-{
-    return {comm.lsaSize, comm.lsaRank, 1};
-}
-
-GSHMEM_NCCL_BOTH ncclTeam ncclTeamRail(const ncclDevComm &comm)
-{
-    return {comm.nRanks / comm.lsaSize, comm.rank / comm.lsaSize, comm.lsaSize};
+    ncclTeam t;
+    t.nRanks = nRanks;
+    t.rank = rank;
+    t.stride = stride;
+    return t;
 }
 
 /* How far b's rank lies from the own one, in ranks of the communicator. */
@@ -53,25 +42,15 @@ GSHMEM_NCCL_BOTH int ncclTeamRankToTeam(ncclTeam a, ncclTeam b, int bPeer)
     return a.rank + gshmem_nccl_distance(b, bPeer) / a.stride;
 }
 
-GSHMEM_NCCL_BOTH int ncclTeamRankToWorld(const ncclDevComm &comm, ncclTeam team, int rank)
-{
-    return comm.rank + gshmem_nccl_distance(team, rank);
-}
-
-GSHMEM_NCCL_BOTH int ncclTeamRankToLsa(const ncclDevComm &comm, ncclTeam team, int rank)
-{
-    return comm.lsaRank + gshmem_nccl_distance(team, rank);
-}
-
 /* The team is cut into runs of n ranks: the own run, and the own place of each run. */
 GSHMEM_NCCL_BOTH ncclTeam ncclTeamInnerFactor(ncclTeam parent, int n)
 {
-    return {n, parent.rank % n, parent.stride};
+    return gshmem_nccl_team(n, parent.rank % n, parent.stride);
 }
 
 GSHMEM_NCCL_BOTH ncclTeam ncclTeamOuterFactor(ncclTeam parent, int n)
 {
-    return {parent.nRanks / n, parent.rank / n, parent.stride * n};
+    return gshmem_nccl_team(parent.nRanks / n, parent.rank / n, parent.stride * n);
 }
 
 /* The index-th of the parent's ranks that are not the subset's. */
@@ -85,5 +64,41 @@ GSHMEM_NCCL_BOTH int ncclTeamRankInDifference(ncclTeam parent, ncclTeam subset, 
     const int between = (subset.nRanks - 1) * (step - 1);
     return behind >= between ? index + subset.nRanks : index + 1 + behind / (step - 1);
 }
+
+#ifdef __cplusplus
+
+struct ncclTeamTagWorld {
+};
+struct ncclTeamTagLsa {
+};
+struct ncclTeamTagRail {
+};
+
+GSHMEM_NCCL_BOTH ncclTeam ncclTeamWorld(const ncclDevComm &comm)
+{
+    return gshmem_nccl_team(comm.nRanks, comm.rank, 1);
+}
+
+GSHMEM_NCCL_BOTH ncclTeam ncclTeamLsa(const ncclDevComm &comm)
+{
+    return gshmem_nccl_team(comm.lsaSize, comm.lsaRank, 1);
+}
+
+GSHMEM_NCCL_BOTH ncclTeam ncclTeamRail(const ncclDevComm &comm)
+{
+    return gshmem_nccl_team(comm.nRanks / comm.lsaSize, comm.rank / comm.lsaSize, comm.lsaSize);
+}
+
+GSHMEM_NCCL_BOTH int ncclTeamRankToWorld(const ncclDevComm &comm, ncclTeam team, int rank)
+{
+    return comm.rank + gshmem_nccl_distance(team, rank);
+}
+
+GSHMEM_NCCL_BOTH int ncclTeamRankToLsa(const ncclDevComm &comm, ncclTeam team, int rank)
+{
+    return comm.lsaRank + gshmem_nccl_distance(team, rank);
+}
+
+#endif
 
 #endif

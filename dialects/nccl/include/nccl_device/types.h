@@ -37,6 +37,9 @@ typedef uint32_t ncclGinCounter_t;
 typedef struct {
     uint64_t opaque[2];
 } ncclGinRequest_t;
+/* Opaque; nobody makes one here. */
+typedef void *ncclGinGpuCtx_t;
+typedef void *ncclGinWindow_t;
 
 typedef struct ncclLsaBarrierHandle {
     ncclDevResourceHandle bufHandle;
@@ -70,6 +73,15 @@ typedef enum {
     NCCL_GIN_CONNECTION_FULL = 1,
     NCCL_GIN_CONNECTION_RAIL = 2
 } ncclGinConnectionType_t;
+
+/* Backends that NCCL tells apart. Here there is one, whatever a program names. */
+typedef enum {
+    NCCL_NET_DEVICE_HOST = 0,
+    NCCL_NET_DEVICE_UNPACK = 1,
+    NCCL_NET_DEVICE_GIN_PROXY = 2,
+    NCCL_NET_DEVICE_GIN_GDAKI = 3
+} ncclNetDeviceType;
+#define NCCL_GIN_BACKEND_MASK_ALL 0x1cu /* bits by those and the types below */
 
 typedef enum {
     NCCL_GIN_TYPE_NONE = 0,
@@ -146,6 +158,9 @@ typedef struct ncclDevComm {
     int64_t lsa_stride;            /* bytes from one LSA rank's memory to the next one's */
     /* Symmetric words, [ginContextCount][count]; others write signals, this rank the rest. */
     uint64_t *signals, *shadows, *counters;
+    struct ncclWindow_vidmem *windows; /* of all communicators of this PE, by their owners */
+    uint64_t id;                       /* this one's */
+    uint32_t nWindows, reserved;
 } ncclDevComm_t;
 typedef struct ncclDevComm ncclDevComm;
 
@@ -175,9 +190,12 @@ extern "C" {
 /* Collective over comm, with the same requirements on all ranks; in a group *outDevComm is filled
  * when it ends. Its memory comes from 32 MiB that all communicators of a PE share. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
-                               ncclDevComm *outDevComm);
+                               ncclDevComm *outDevComm) __asm__("gsh_ncclDevCommCreate");
 /* Collective over comm; no kernel of any rank uses it any more. */
-ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm);
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm,
+                                const ncclDevComm *devComm) __asm__("gsh_ncclDevCommDestroy");
+/* These two have names of their own in the library: by NCCL's own names come programs that were
+ * compiled with its headers, whose device communicators are laid out otherwise; they fail. */
 ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props);
 
 /* What a requirements list takes for n barriers among the team's ranks, each independent. */
@@ -195,6 +213,9 @@ ncclResult_t ncclLLA2ACreateRequirement(int nBlocks, int nSlots, ncclLLA2AHandle
 ncclTeam_t ncclTeamWorld(ncclComm_t comm);
 ncclTeam_t ncclTeamLsa(ncclComm_t comm);
 ncclTeam_t ncclTeamRail(ncclComm_t comm);
+/* A team's rank, as one of comm, and of its LSA team; -1 when comm is not valid. */
+int ncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank);
+int ncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
 
 /* Addresses that this rank's kernels may use; *outPtr is NULL where the rank is not reachable by
  * loads and stores, and for multimem. */
@@ -204,6 +225,26 @@ ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int pe
 ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset, void **outPtr);
 ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset,
                                           ncclMultimemHandle multimem, void **outPtr);
+
+#define GSHMEM_NCCL_P(NAME) extern GSHMEM_NCCL_TYPE_OF(nccl##NAME) pnccl##NAME
+extern GSHMEM_NCCL_TYPE_OF(ncclDevCommCreate) pncclDevCommCreate __asm__("gsh_ncclDevCommCreate");
+extern GSHMEM_NCCL_TYPE_OF(ncclDevCommDestroy) pncclDevCommDestroy
+    __asm__("gsh_ncclDevCommDestroy");
+GSHMEM_NCCL_P(CommQueryProperties);
+GSHMEM_NCCL_P(LsaBarrierCreateRequirement);
+GSHMEM_NCCL_P(GinBarrierCreateRequirement);
+GSHMEM_NCCL_P(LLA2ACalcSlots);
+GSHMEM_NCCL_P(LLA2ACreateRequirement);
+GSHMEM_NCCL_P(TeamWorld);
+GSHMEM_NCCL_P(TeamLsa);
+GSHMEM_NCCL_P(TeamRail);
+GSHMEM_NCCL_P(TeamRankToWorld);
+GSHMEM_NCCL_P(TeamRankToLsa);
+GSHMEM_NCCL_P(GetLsaDevicePointer);
+GSHMEM_NCCL_P(GetPeerDevicePointer);
+GSHMEM_NCCL_P(GetLsaMultimemDevicePointer);
+GSHMEM_NCCL_P(GetMultimemDevicePointer);
+#undef GSHMEM_NCCL_P
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -14,7 +14,10 @@ struct ncclWindow_vidmem {
     int32_t lsa_rank, lsa_size;
     int32_t rank; /* in the communicator */
     uint32_t flags;
-    uint64_t reserved[3];
+    uint64_t owner; /* the id of its communicator, GSHMEM_NCCL_WINDOW_GONE; 0: never used */
+    uint64_t reserved[2];
 };
+typedef struct ncclWindow_vidmem ncclWindow_vidmem_t;
+#define GSHMEM_NCCL_WINDOW_GONE UINT64_MAX
 
 #endif
