@@ -51,7 +51,8 @@ def argument_pairs(parameters):
 
 def of_kernels(command):
     """[(is a template, call)] of the device header's definitions."""
-    text = subprocess.run([*command, "-E", "-P", "-x", "c++", "-std=c++17", "-include", "gshmem_device.cuh", "/dev/null"],
+    options = ["-E", "-P", "-x", "c++", "-std=c++17", "-include", "gshmem_device.cuh", "/dev/null"]
+    text = subprocess.run([*command, *options],
                           check=True, capture_output=True, text=True).stdout
     text = " ".join(re.sub(r"#[^\n]*\n", "", text).split())
     found, definitions = {}, DEFINITION.findall(text)
@@ -99,7 +100,8 @@ def wrap(kernel, hosts):
     arguments = ", ".join(a for _, a in parameters)
     return (f"{'template <int unused = 0> ' if is_lazy else ''}static inline "
             f"{'__host__ ' if (prefix, name) in hosts else ''}__device__ {result}{space}{shmem}_{name}"
-            f"({text_of(parameters)})\n{{\n    {value}{prefix}_{name}{'<unused>' if is_lazy else ''}({arguments});\n}}\n")
+            f"({text_of(parameters)})\n{{\n"
+            f"    {value}{prefix}_{name}{'<unused>' if is_lazy else ''}({arguments});\n}}\n")
 
 
 def wrap_all(kernels, hosts):
@@ -155,7 +157,8 @@ def main():
         sys.exit(f"generate.py: only {len(calls)} calls found in gshmem.h")
     note = "/* SPDX-License-Identifier: Apache-2.0\n * Made by generate.py. */\n"
     hosts = {c[1:3] for c in calls + xcalls}
-    wrapped = {p: wrap_all([k for (prefix, _), k in kernels.items() if prefix == p], hosts) for p in ("gshmem", "gshmemx")}
+    wrapped = {p: wrap_all([k for (prefix, _), k in kernels.items() if prefix == p], hosts)
+               for p in ("gshmem", "gshmemx")}
     pathlib.Path(calls_h).write_text(note + declare_all(calls, kernels))
     pathlib.Path(xcalls_h).write_text(note + declare_all(xcalls, kernels))
     pathlib.Path(generic_out).write_text(note + rename_generic(generic(pathlib.Path(generic_h))))

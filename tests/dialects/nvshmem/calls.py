@@ -45,9 +45,11 @@ def expected():
                 f"{o}_{k}" for o in "sum prod min max and or xor".split() for k in ("reduce", "reducescatter")]:
             found += by_scope(f"{t}_{call}")
     numbers = "bfloat16 half float double int int32 int64 long longlong size uint uint32 uint64 ulonglong".split()
-    found += [f"nvshmemx_{t}_{c}_on_stream" for t in numbers + ["ptrdiff"] for c in ("alltoall", "broadcast", "fcollect")]
+    found += [f"nvshmemx_{t}_{c}_on_stream" for t in numbers + ["ptrdiff"]
+              for c in ("alltoall", "broadcast", "fcollect")]
     for types, ops in ((numbers, "min max sum prod"), ("int32 int64 uint32 uint64 size uint".split(), "and or xor")):
-        found += [f"nvshmemx_{t}_{o}_{k}_on_stream" for t in types for o in ops.split() for k in ("reduce", "reducescatter")]
+        found += [f"nvshmemx_{t}_{o}_{k}_on_stream" for t in types for o in ops.split()
+                  for k in ("reduce", "reducescatter")]
     found += [f"tile_{c}{s}" for c in ("sum_reduce", "allgather", "collective_wait")
               for s in ("", "_warp", "_warpgroup", "_block")]
     return set(found)

@@ -98,7 +98,8 @@ def compare_lists(names):
         has = names.get(name, set())
         if not has:
             wrong.append(f"not in names.txt: {name}")
-        elif "h" in where and not has & {"host", "both", "inline"} or "d" in where and not has & {"device", "both", "tile"}:
+        elif ("h" in where and not has & {"host", "both", "inline"}
+              or "d" in where and not has & {"device", "both", "tile"}):
             wrong.append(f"not where NVSHMEM has it: {name}")
     print(f"{len(wanted)} names of the interface")
     return wrong

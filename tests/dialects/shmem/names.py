@@ -88,15 +88,16 @@ def refused(command, standard, generics, names):
     lines, what = ["#include <shmem.h>"], {}
     for n, (title, type_name, call) in enumerate(calls(generics, names)):
         what[len(lines) + 1] = f"{standard}: {title}"
-        lines.append(f"void call{n}(shmem_ctx_t ctx, shmem_team_t t, {type_name} *d, {type_name} const *s, {type_name} *f, "
-                     f"uint64_t *signal, size_t *found, int *status); void call{n}(shmem_ctx_t ctx, shmem_team_t t, "
-                     f"{type_name} *d, {type_name} const *s, {type_name} *f, uint64_t *signal, size_t *found, int *status) "
+        head = (f"void call{n}(shmem_ctx_t ctx, shmem_team_t t, {type_name} *d, {type_name} const *s, "
+                f"{type_name} *f, uint64_t *signal, size_t *found, int *status)")
+        lines.append(f"{head}; {head} "
                      f"{{ (void)ctx, (void)t, (void)d, (void)s, (void)f, (void)signal, (void)found, (void)status; "
                      f"(void){call}; }}")
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / ("calls.cc" if "++" in standard else "calls.c")
         source.write_text("\n".join(lines) + "\n")
-        done = subprocess.run([*command, "-std=" + standard, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", str(source)],
+        done = subprocess.run([*command, "-std=" + standard, "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+                               str(source)],
                               capture_output=True, text=True)
     found = {what[int(n)] for n in re.findall(r"calls\.\w+:(\d+):\d+: error", done.stderr) if int(n) in what}
     if len(what) < 1500 or (done.returncode != 0 and not found):
