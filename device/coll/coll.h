@@ -179,9 +179,9 @@ GSH_COLL_INLINE uint64_t gsh_scan_piece_bytes(const struct gsh_team_state *t, ui
 GSH_COLL_INLINE uint64_t gsh_part_slot_bytes(const struct gsh_team_state *t, uint64_t half_bytes,
                                              uint64_t piece)
 {
-    const int32_t n_sent = t->n_pes / t->n_rails + t->n_nodes;
-    return gsh_slot_of(half_bytes, (uint64_t)(t->n_nodes + (n_sent < t->n_pes ? n_sent : t->n_pes)),
-                       piece);
+    const int32_t n_passed = t->n_pes / t->n_rails + t->n_nodes;
+    return gsh_slot_of(half_bytes,
+                       (uint64_t)(t->n_nodes + (n_passed < t->n_pes ? n_passed : t->n_pes)), piece);
 }
 
 /* Any grid, the same on all members of the

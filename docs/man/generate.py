@@ -95,6 +95,7 @@ TEMPLATES = 'gshmem::put'
 GROUPS = {
     'group_thread': 'the calling thread alone', 'group_warp': 'all threads of the calling warp',
     'group_block': 'all threads of the calling block',
+    'group_warpgroup': 'all threads of four warps of the calling block that follow one another',
     'group_grid': 'all blocks of a collective launch; for collectives',
     'group_blocks': 'n blocks that run at the same time, the calling one is number i; for collectives',
 }

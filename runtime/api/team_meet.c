@@ -34,10 +34,23 @@ static uint32_t units_of(int n_pes)
                       GSH_TEAM_UNIT);
 }
 
-static void mark(struct gsh_teams *teams, uint32_t unit, uint32_t n_units, bool is_used)
+/* The first units that are free, while other threads make and end teams; the pool's n_units: none.
+ */
+static uint32_t take_units(struct gsh_teams *teams, uint32_t n_units)
+{
+    struct gsh_team table = {.layout = {.n_units = n_units}};
+    do {
+        gsh_lock_take(&teams->lock);
+        table.first_unit = gsh_team_units_find(teams, teams->used, 0, n_units);
+        gsh_lock_give(&teams->lock);
+    } while (table.first_unit < teams->n_units && !gsh_team_units_take(teams, &table));
+    return table.first_unit;
+}
+
+static void give_units(struct gsh_teams *teams, uint32_t unit, uint32_t n_units)
 {
     struct gsh_team table = {.first_unit = unit, .layout = {.n_units = n_units}};
-    gsh_team_units_mark(teams, &table, is_used);
+    gsh_team_units_give(teams, &table);
 }
 
 int gshmemx_team_get_uniqueid(uint64_t *id)
@@ -49,16 +62,17 @@ int gshmemx_team_get_uniqueid(uint64_t *id)
     if (id == NULL) {
         return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: id is NULL", call));
     }
-    uint32_t unit = gsh_team_units_find(teams, teams->used, n_units);
+    uint32_t unit = take_units(teams, n_units);
     if (unit >= teams->n_units) {
         return gsh_public_error(gsh_fail(GSH_ERR_NOMEM,
                                          "%s: the team pool has no room left: end teams, or set "
                                          "GSHMEM_TEAM_MEMORY",
                                          call));
     }
-    mark(teams, unit, n_units, true);
-    teams->n_meetings = teams->n_meetings % ((1u << TURN_BITS) - 2) + 1;
-    *id = (uint64_t)teams->n_meetings << (OWNER_BITS + UNIT_BITS) | (uint64_t)unit << OWNER_BITS |
+    gsh_lock_take(&teams->lock);
+    uint32_t turn = teams->n_meetings = teams->n_meetings % ((1u << TURN_BITS) - 2) + 1;
+    gsh_lock_give(&teams->lock);
+    *id = (uint64_t)turn << (OWNER_BITS + UNIT_BITS) | (uint64_t)unit << OWNER_BITS |
           (uint64_t)pe->my_pe;
     return 0;
 }
@@ -182,7 +196,7 @@ int gshmemx_team_init(uint64_t id, int n_pes, int my_index, const gshmem_team_co
     meet(pe, call, &m, my_index, words, pes);
     r = gsh_team_create_list(pe, call, pes, n_pes, config, config_mask, new_team);
     if (m.owner == pe->my_pe) {
-        mark(pe->teams, m.unit, units_of(pe->n_pes), false);
+        give_units(pe->teams, m.unit, units_of(pe->n_pes));
     }
     free(words);
     free(pes);

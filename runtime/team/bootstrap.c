@@ -3,6 +3,7 @@
  * all of them give together is an allgather. */
 #include "runtime/team/bootstrap.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "runtime/base/util.h"
 #include "runtime/job/end.h"
@@ -10,7 +11,9 @@
 
 static void vote(struct gsh_team_bootstrap *b, struct gsh_ballot *ballot)
 {
-    gsh_team_agree(b->pe, b->call, b->team->pes, b->team->n_pes, b->team->my_index, ballot);
+    const struct gsh_team_agreement a = {
+        .pe = b->pe, .call = b->call, .key = GSH_AGREE_TEAM(b->team->handle)};
+    gsh_team_agree(&a, b->team->pes, b->team->n_pes, b->team->my_index, ballot);
 }
 
 /* The part of mine, which is at mine_off of the whole, that [off, off + bytes) holds. */
@@ -31,14 +34,19 @@ static enum gsh_result team_allgather(struct gsh_bootstrap *base, const void *mi
     struct gsh_teams *teams = b->pe->teams;
     const size_t all_bytes = (size_t)base->size * bytes;
     const size_t room = teams->n_units / 64 * sizeof(uint64_t);
-    for (size_t off = 0; off < all_bytes; off += room) {
-        const size_t n = gsh_min_u64(all_bytes - off, room), words = (n + 7) / 8;
-        struct gsh_ballot ballot = {.or_words = teams->or_words, .n_or = (uint32_t)words};
-        memset(teams->or_words, 0, words * sizeof(uint64_t));
-        put_part((uint8_t *)teams->or_words, off, n, mine, (size_t)base->rank * bytes, bytes);
-        vote(b, &ballot);
-        memcpy((uint8_t *)all_out + off, teams->or_words, n);
+    uint64_t *words = calloc(1, room);
+    if (words == NULL) { /* the others would wait */
+        gsh_abort(b->pe, 1, "%s: no memory for %d members", b->call, base->size);
     }
+    for (size_t off = 0; off < all_bytes; off += room) {
+        const size_t n = gsh_min_u64(all_bytes - off, room);
+        struct gsh_ballot ballot = {.or_words = words, .n_or = (uint32_t)((n + 7) / 8)};
+        memset(words, 0, room);
+        put_part((uint8_t *)words, off, n, mine, (size_t)base->rank * bytes, bytes);
+        vote(b, &ballot);
+        memcpy((uint8_t *)all_out + off, words, n);
+    }
+    free(words);
     return GSH_OK;
 }
 

@@ -119,7 +119,7 @@ static int take_place(struct gsh_nccl_job *job)
     return place < GSH_NCCL_N_WINDOWS ? place : -1;
 }
 
-static void write_record(const struct ncclComm *comm, int place, void *buffer, size_t bytes,
+static void write_record(struct ncclComm *comm, int place, void *buffer, size_t bytes,
                          int flags)
 {
     struct ncclWindow_vidmem record = {
