@@ -68,13 +68,13 @@ int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long
 /* ---- queue pairs ---- */
 
 /* What is left of a context's handle (device/state.h) when its team is that of all PEs, in an int
- * above NVSHMEMX_QP_DEFAULT: bits 0-3 its number, 4-17 its place, 18-30 how often that place was
+ * above NVSHMEMX_QP_DEFAULT: bits 0-5 its number, 6-19 its place, 20-30 how often that place was
  * given away. -1: it does not fit. device/nvshmem_device.h makes the handle again. */
 static int queue_pair_of(gshmem_ctx_t ctx)
 {
     uint64_t handle = (uint64_t)(uintptr_t)ctx;
     uint64_t number = handle & 255, place = handle >> 32 & 16383, turn = handle >> 46;
-    return number < 16 && turn < 8191 ? (int)(number | place << 4 | turn << 18) + 2 : -1;
+    return number < 64 && turn < 2047 ? (int)(number | place << 6 | turn << 20) + 2 : -1;
 }
 
 int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **qps)

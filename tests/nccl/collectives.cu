@@ -172,6 +172,33 @@ static std::vector<char> inputs(const place *p, size_t nelems, ncclDataType_t ty
     return v;
 }
 
+/* Several nodes combine in another order and round between nodes. So there the model binds a
+ * maximum or minimum of numbers only, a sum within a bound unless a part of it may leave the type's
+ * range, and no product. */
+static bool is_near_float8(const place *p, size_t i, ncclDataType_t type, ncclRedOp_t op,
+                           float factor, unsigned got)
+{
+    static const char *const node_pes = getenv("GSHMEM_NODE_PES");
+    const float8_format &f = format_of(type);
+    if (node_pes == NULL || atoi(node_pes) >= p->n)
+        return false;
+    const double largest = type == ncclFloat8e4m3 ? 448 : 57344;
+    const double step = type == ncclFloat8e4m3 ? 0x1p-4 : 0x1p-3, smallest = 0x1p-9;
+    double sum = 0, magnitude = 0;
+    for (int r = 0; r < p->n; r++) {
+        const double y = (float)float8_value(f, float8_input(r, i)) * factor;
+        sum += y;
+        magnitude += fabs(y);
+    }
+    if (op == ncclMax || op == ncclMin)
+        return isnan(magnitude);
+    if (op == ncclProd || !(magnitude < largest))
+        return true;
+    const double n = op == ncclAvg ? p->n : 1;
+    const double bound = (p->n * step * magnitude + smallest) / n + smallest;
+    return fabs(float8_value(f, got) - sum / n) <= bound;
+}
+
 static void check_float8(const place *p, const std::vector<char> &v, size_t first,
                          ncclDataType_t type, ncclRedOp_t op, double factor, const char *what)
 {
@@ -179,7 +206,8 @@ static void check_float8(const place *p, const std::vector<char> &v, size_t firs
     for (size_t i = 0; i < v.size(); i++) {
         const unsigned got = (unsigned char)v[i];
         const unsigned expected = float8_combined(p, first + i, type, op, (float)factor);
-        if (got != expected && !(float8_is_nan(f, got) && float8_is_nan(f, expected))) {
+        if (got != expected && !(float8_is_nan(f, got) && float8_is_nan(f, expected)) &&
+            !is_near_float8(p, first + i, type, op, (float)factor, got)) {
             fprintf(stderr,
                     "rank %d of %d: %s of %zu, type %d, op %d: element %zu is 0x%02x, not 0x%02x\n",
                     p->rank, p->n, what, v.size(), type, op, i, got, expected);

@@ -29,7 +29,7 @@ ABSENT = {
     "counter": r"ncclGin::waitCounter.*\(counter 1 of context 0\)",
     "ll": r"ncclLLA2ASession",
     "sendrecv": r"ncclSend or ncclRecv.*\(rank {last}\)",
-    "putsignal": r"signal_wait_until.*\(ncclWaitSignal for rank {last}\)",
+    "putsignal": r"ncclWaitSignal\b.*\b{last}\b",
     "allreduce": r"PE {last}\b",
 }
 

@@ -851,7 +851,8 @@ static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
     if (e == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    bool is_awaited = crew == NULL && !comm->is_nonblocking;
+    /* The program may finalize a job of its own next. */
+    bool is_awaited = crew == NULL && (!comm->is_nonblocking || !comm->job->is_ours);
     bool is_last = crew != NULL && crew_let_go(crew);
     *e = (struct ending){.task = {.run = run_end, .is_awaited = is_awaited}, .comm = comm};
     pthread_once(&exit_once, watch_exit);

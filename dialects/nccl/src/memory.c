@@ -119,8 +119,7 @@ static int take_place(struct gsh_nccl_job *job)
     return place < GSH_NCCL_N_WINDOWS ? place : -1;
 }
 
-static void write_record(struct ncclComm *comm, int place, void *buffer, size_t bytes,
-                         int flags)
+static void write_record(struct ncclComm *comm, int place, void *buffer, size_t bytes, int flags)
 {
     struct ncclWindow_vidmem record = {
         .local = (uint64_t)(uintptr_t)buffer,

@@ -65,10 +65,11 @@ static void check_job()
     memset(&config, 0x55, sizeof config);
     nvshmem_team_get_config(NVSHMEM_TEAM_WORLD, &config);
     CHECK(config.num_contexts >= 0 && config.num_contexts != 0x55555555);
+    const int n_qps = 20; /* more than have a stream of their own */
     nvshmemx_qp_handle_t *qps = NULL;
     CHECK_EQ(nvshmemx_qp_create(0, &qps), NVSHMEMX_ERROR_INVALID_VALUE);
-    CHECK_EQ(nvshmemx_qp_create(20, &qps), 0); /* more than have a stream of their own */
-    for (int q = 0; qps != NULL && q < 20; q++)
+    CHECK_EQ(nvshmemx_qp_create(n_qps, &qps), 0);
+    for (int q = 0; qps != NULL && q < n_qps; q++)
         CHECK(qps[q] > NVSHMEMX_QP_DEFAULT && qps[q] < NVSHMEMX_QP_ANY &&
               (q == 0 || qps[q] != qps[q - 1]));
     free(qps);

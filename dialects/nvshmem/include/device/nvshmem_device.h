@@ -13,8 +13,8 @@ NVSHMEM_D gshmem_ctx_t nvshmem_ctx_of(nvshmemx_qp_handle_t qp)
     if (qp <= NVSHMEMX_QP_DEFAULT || qp == NVSHMEMX_QP_ANY)
         return GSHMEM_CTX_DEFAULT;
     const uint64_t bits = (uint64_t)(qp - 2);
-    return reinterpret_cast<gshmem_ctx_t>((bits & 15) | (bits >> 4 & 16383) << 32 |
-                                          bits >> 18 << 46);
+    return reinterpret_cast<gshmem_ctx_t>((bits & 63) | (bits >> 6 & 16383) << 32 |
+                                          bits >> 20 << 46);
 }
 
 #include "nvshmem_device_calls.h"
