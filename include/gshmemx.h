@@ -92,7 +92,9 @@ void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags);
 int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size);
 /* Prepares memory that is not symmetric to be the local side of puts and gets: pins host memory for
  * the GPU, and registers it with the network. It affects only speed. Not collective; any thread may
- * call it after device set-up. Buffers must not overlap. Returns 0 or an error. */
+ * call it after device set-up. Buffers must not overlap. CUDA copies no host memory of which only a
+ * part is pinned, so let a buffer fill whole pages: unpinned data before or behind it on its first
+ * or last page can make cudaMemcpy fail. Returns 0 or an error. */
 int gshmemx_buffer_register(void *addr, size_t length);
 /* Call this before freeing the buffer, when no operation on it is outstanding. finalize unregisters
  * whatever is left. */

@@ -228,7 +228,11 @@ static void check_local(const test_pe *pe)
 {
     const size_t bytes = n_words * sizeof(long);
     own_memory m = own_memory_make(pe, bytes, 0);
-    long *const target = (long *)test_heap(bytes), *const host = (long *)malloc(bytes);
+    long *const target = (long *)test_heap(bytes);
+    long *const host = (long *)mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* pages of its own */
+    if (host == MAP_FAILED)
+        test_fatal("no host memory");
     fill(&m, 0, n_words, 3000000L * pe->me);
     for (size_t i = 0; i < n_words; i++)
         host[i] = 5000000L * pe->me + (long)i;
@@ -253,7 +257,7 @@ static void check_local(const test_pe *pe)
     CHECK_EQ(gshmemx_buffer_register(host, bytes), 0); /* left to finalize */
     gshmem_free(target);
     own_memory_free(&m);
-    free(host);
+    munmap(host, bytes);
 }
 
 static int pe_main(int argc, char **argv)
