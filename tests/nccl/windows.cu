@@ -263,8 +263,6 @@ static void expect_failure(ncclComm_t comm, void *memory, size_t size, ncclResul
 static void test_bad_input(ncclComm_t comm, const test_rank *r)
 {
     uint64_t *const memory = take(bytes), *const freed = take(bytes);
-    uint64_t on_stack[8] = {};
-    (void)on_stack;
     const bool is_last = r->rank == r->n - 1;
     ncclWindow_t win = NULL;
     gshmem_barrier_all(); /* ranks that are threads would take each other's addresses */
@@ -276,6 +274,7 @@ static void test_bad_input(ncclComm_t comm, const test_rank *r)
     expect_failure(comm, is_last ? freed : memory, bytes, ncclInvalidArgument, "freed");
     expect_failure(comm, freed, bytes, ncclInvalidArgument, "freed");
 #ifndef __CUDACC__
+    uint64_t on_stack[8] = {};
     expect_failure(comm, is_last ? on_stack : memory, sizeof on_stack, ncclInvalidUsage, "");
     expect_failure(comm, on_stack, sizeof on_stack, ncclInvalidUsage, "");
 #else
@@ -283,7 +282,6 @@ static void test_bad_input(ncclComm_t comm, const test_rank *r)
     CUDA_OK(cudaMalloc(&p, bytes));
     expect_failure(comm, p, bytes, ncclInvalidUsage, "cudaMalloc");
     CUDA_OK(cudaFree(p));
-    (void)on_stack;
 #endif
     /* the heap's on one rank: that one has not waited, the others do not wait for ever */
     uint64_t *const symmetric = (uint64_t *)gshmem_malloc(bytes);
