@@ -8,12 +8,12 @@
  * an address in memory from gshmem_malloc (or of a global: GSHMEMX_INIT_STATIC_DATA); it names the
  * same object on every PE. nelems counts elements, not bytes.
  *
- * Unless stated otherwise, any thread of a PE may make a call after init, and several may make
- * calls at once; of collective calls a PE makes one at a time on each team (on all PEs: those on
- * team WORLD, and those that concern the heap or the job). dest of a put and source of a get are
- * symmetric. The other side may be any memory that the device can reach, on the heap or not (host
- * calls: host or GPU memory). Where PEs are threads of one process, the thread that called
- * init is the PE, and only that thread makes calls for it.
+ * Unless stated otherwise, any thread of a PE may make a call after init, and several threads may
+ * make calls at once. A PE makes only one collective call at a time on each team. Collective calls
+ * on the heap or the job, such as malloc, count as calls on team WORLD. dest of a put and source of
+ * a get are symmetric. The other side may be any memory that the device can reach, on the heap or
+ * not (host calls: host or GPU memory). Where PEs are threads of one process, the thread that
+ * called init is the PE, and only that thread makes calls for it.
  *
  * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_, and gshmemx_error_string
  * (gshmemx.h) says why. Calls that return a pointer return NULL. The others print one line and end
@@ -48,8 +48,9 @@
  *  barrier                  quiet, then all have arrived                        one flag per peer
  *  sync                     all have arrived, nothing about data                one flag per peer
  *
- * fence and quiet cover what the calling side issued in the default context: a host call covers the
- * host calls of this PE, a call in a kernel those of the calling thread. gshmem_ctx_fence and
+ * fence and quiet cover the default context. On the host they cover this PE's host calls. In a
+ * kernel they cover the calling thread's own calls, and the group's calls (a warp's, a block's) in
+ * which it took part. gshmem_ctx_fence and
  * gshmem_ctx_quiet do the same for their context. */
 #ifndef GSHMEM_H
 #define GSHMEM_H
@@ -106,7 +107,7 @@ void gshmem_finalize(void);
  */
 
 /* Returns symmetric memory of `size` bytes, aligned to 512 bytes, with undefined contents (calloc:
- * zeros). No PE returns before all PEs may use it.
+ * zeros). When the call returns on any PE, the memory is ready on all of them.
  *
  * Returns NULL and leaves the heap unchanged if size is 0. Also returns NULL, on all PEs, if they
  * make different calls or give different arguments, or if memory runs out on any of them; PE 0
@@ -211,7 +212,8 @@ int gshmem_addr_accessible(const void *addr, int pe);
 void gshmem_info_get_version(int *major, int *minor);
 void gshmem_info_get_name(char *name);
 void gshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
-/* Ends all PEs with this exit status, from any of them. Does not return. Not collective. */
+/* Ends all PEs with this exit status, from any of them. Does not return. Not collective. It may end
+ * other PEs before they have printed, so let the PE that calls it print why. */
 void gshmem_global_exit(int status);
 /* Returns the address at which this PE can load and store pe's copy of the symmetric object at
  * dest; NULL if it cannot, if dest is not symmetric, or if there is no such PE. Host code may use
@@ -268,8 +270,8 @@ uint64_t gshmem_signal_fetch(const uint64_t *sig_addr);
 /* Waits until this PE's own signal compares with cmp_value as cmp (a GSHMEM_CMP_...) says. Returns
  * the value that ended the wait. */
 uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
-/* Changes the signal on pe as an AMO does. It is not ordered after earlier puts: callers that need
- * that call fence first, or use put_signal. */
+/* Changes the signal on pe as an AMO does. It may arrive before this PE's earlier puts. If it
+ * must not, call fence first, or use put_signal. */
 void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 /* As gshmemx_signal_op with GSHMEM_SIGNAL_ADD, or _SET (OpenSHMEM 1.6). */
 void gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);

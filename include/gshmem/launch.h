@@ -25,8 +25,8 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
 /* gshmem_launch(kernel, grid, block, smem, stream, args...) is kernel<<<grid, block, smem,
  * stream>>>(args...): args are converted to the kernel's parameter types, and smem is the block's
  * dynamic shared memory in bytes. Returns cudaSuccess, or why the launch was refused. Any host
- * thread may call it. It is not collective and does not complete device set-up: launch kernels that
- * make gshmem's calls after that.
+ * thread may call it. It is not collective, and it does not complete device set-up: before a kernel
+ * that makes gshmem calls, complete set-up, for example by gshmem_malloc.
  *
  * gshmemx_collective_launch launches a kernel that synchronises across the grid or across PEs: all
  * its blocks run at the same time. Each PE that takes part calls it, with its own arguments. It

@@ -3,9 +3,9 @@
  * after it has said what the names are, GSHMEM_CALL, and what the first parameter is, GSHMEM_CTX.
  * NAME ranges over the type table's names, BITS over 8 16 32 64 128. */
 
-/* Remote memory access by type (9.5, 9.8). dest of a put and source of a get are symmetric and lie
- * on PE `pe`; the other side is this PE's. nelems counts elements. With nelems 0 nothing is copied,
- * but a signal is still changed.
+/* Remote memory access by type (9.5, 9.8). For a put, dest is symmetric and names memory on PE
+ * `pe`; source is this PE's. For a get it is the other way round. nelems counts elements. With
+ * nelems 0 nothing is copied; a put_signal still changes its signal.
  *
  *  p               one value; returns at once, and the element arrives whole
  *  g               returns one value
