@@ -37,7 +37,10 @@ static void destroy(struct lendable *l)
 
 static enum gsh_result fill(struct lendable *l, struct gsh_memory_options options, uint64_t bytes)
 {
-    memcpy(l->devices, options.cuda_devices, (size_t)options.n_cuda_devices * sizeof(*l->devices));
+    if (options.n_cuda_devices > 0) {
+        memcpy(l->devices, options.cuda_devices,
+               (size_t)options.n_cuda_devices * sizeof(*l->devices));
+    }
     options.cuda_devices = l->devices;
     options.is_lendable = options.is_shared = true;
     enum gsh_result r = l->ops->create(&options, &l->memory);
