@@ -33,16 +33,6 @@ static void far_strided(struct gsh_instance *pe, gsh_context ctx, const char *ca
     gsh_far_run(pe, ctx, call, &request);
 }
 
-static uint64_t far_load(struct gsh_instance *pe, gsh_context ctx, const char *call,
-                         const void *source, size_t bytes, int target)
-{
-    struct gsh_request request = gsh_far_request(pe, GSH_FAR_G, source, target);
-    request.word_bytes = (uint8_t)bytes;
-    request.is_fetch = true;
-    gsh_far_run(pe, ctx, call, &request);
-    return request.value;
-}
-
 static void far_signal(struct gsh_instance *pe, gsh_context ctx, const char *call,
                        uint64_t *sig_addr, struct gsh_signal_arg signal, int target)
 {
@@ -264,7 +254,7 @@ void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, s
     struct gsh_instance *pe = gsh_instance_need_device(call);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
     if (gsh_is_far(pe, target)) {
-        uint64_t bits = far_load(pe, ctx, call, source, bytes, target);
+        uint64_t bits = gsh_far_load(pe, ctx, call, source, bytes, target);
         memcpy(value, &bits, bytes);
     } else {
         gsh_require(pe, call, pe->device_ops->load(pe, remote, bytes, 1, value));

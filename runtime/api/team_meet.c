@@ -3,7 +3,7 @@
  *
  * The PE that gives the number out, the owner, takes units of its own team pool for a table with a
  * word for each member, and the number says which. Each member writes its own PE into its word, by
- * a put of the host, and reads the table until all have. Then it has a list of PEs, as
+ * a put of the host, and reads each word until its member has. Then it has a list of PEs, as
  * gshmemx_team_create takes it. A word is good when its upper half is the number's: what was in
  * those units before needs no clearing. All members have read the table when the team has been
  * agreed on; the owner, if it is one of them, then takes its units back, else in finalize. */
@@ -124,49 +124,33 @@ static void write_word(struct gsh_instance *pe, const char *call, const struct m
     }
 }
 
-static void read_table(struct gsh_instance *pe, const char *call, const struct meeting *m,
-                       uint64_t *words)
+static uint64_t read_word(struct gsh_instance *pe, const char *call, const struct meeting *m,
+                          int index)
 {
-    uint64_t bytes = (uint64_t)m->n_pes * sizeof(*words);
+    uint64_t word, at = (uint64_t)index * sizeof(word);
     if (gsh_is_far(pe, m->owner)) {
-        struct gsh_request request = gsh_far_request(pe, GSH_FAR_GET, own_table(pe, m), m->owner);
-        request.local = words;
-        request.bytes = bytes;
-        gsh_far_run(pe, 0, call, &request);
-    } else {
-        gsh_require(
-            pe, call,
-            pe->device_ops->load(pe, owners_table(pe, m), sizeof(*words), (size_t)m->n_pes, words));
+        return gsh_far_load(pe, 0, call, own_table(pe, m) + at, sizeof(word), m->owner);
     }
+    gsh_require(pe, call,
+                pe->device_ops->load(pe, owners_table(pe, m) + at, sizeof(word), 1, &word));
+    return word;
 }
 
-/* The first member that has not come yet; n_pes: all have, and are in pes. */
-static int find_missing(const struct meeting *m, const uint64_t *words, int *pes)
-{
-    for (int i = 0; i < m->n_pes; i++) {
-        pes[i] = (int)(words[i] & ((1u << OWNER_BITS) - 1));
-        if (words[i] != word_of(m, pes[i])) {
-            return i;
-        }
-    }
-    return m->n_pes;
-}
-
+/* Word by word, as others write them meanwhile: only words are whole. */
 static void meet(struct gsh_instance *pe, const char *call, const struct meeting *m, int index,
-                 uint64_t *words, int *pes)
+                 int *pes)
 {
     unsigned turn = 0;
     uint64_t start_ns = 0;
     write_word(pe, call, m, index);
-    for (;;) {
-        read_table(pe, call, m, words);
-        int missing = find_missing(m, words, pes);
-        if (missing == m->n_pes) {
-            return;
-        }
-        if (gsh_host_sync_turn(pe, &turn, &start_ns)) {
+    for (int i = 0; i < m->n_pes;) {
+        uint64_t word = read_word(pe, call, m, i);
+        pes[i] = (int)(word & ((1u << OWNER_BITS) - 1));
+        if (word == word_of(m, pes[i])) {
+            i++;
+        } else if (gsh_host_sync_turn(pe, &turn, &start_ns)) {
             gsh_abort(pe, 1, "%s: waited %.1f s for the PE with my_index %d", call,
-                      gsh_host_sync_limit_s(pe), missing);
+                      gsh_host_sync_limit_s(pe), i);
         }
     }
 }
@@ -188,17 +172,15 @@ int gshmemx_team_init(uint64_t id, int n_pes, int my_index, const gshmem_team_co
     if (r != GSH_OK) {
         return gsh_public_error(r);
     }
-    uint64_t *words = calloc((size_t)n_pes, sizeof(*words));
     int *pes = calloc((size_t)n_pes, sizeof(*pes));
-    if (words == NULL || pes == NULL) { /* the others would wait */
+    if (pes == NULL) { /* the others would wait */
         gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, n_pes);
     }
-    meet(pe, call, &m, my_index, words, pes);
+    meet(pe, call, &m, my_index, pes);
     r = gsh_team_create_list(pe, call, pes, n_pes, config, config_mask, new_team);
     if (m.owner == pe->my_pe) {
         give_units(pe->teams, m.unit, units_of(pe->n_pes));
     }
-    free(words);
     free(pes);
     return gsh_public_error(r);
 }

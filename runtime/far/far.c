@@ -58,6 +58,16 @@ void gsh_far_store(struct gsh_instance *pe, gsh_context ctx, const char *call, v
     gsh_far_run(pe, ctx, call, &request);
 }
 
+uint64_t gsh_far_load(struct gsh_instance *pe, gsh_context ctx, const char *call,
+                      const void *symmetric, size_t bytes, int target)
+{
+    struct gsh_request request = gsh_far_request(pe, GSH_FAR_G, symmetric, target);
+    request.word_bytes = (uint8_t)bytes;
+    request.is_fetch = true;
+    gsh_far_run(pe, ctx, call, &request);
+    return request.value;
+}
+
 /* ---- order ---- */
 
 /* Whether a kernel has written a request at this position. Relaxed: the proxy looks properly. */

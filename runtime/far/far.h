@@ -25,6 +25,9 @@ void gsh_far_put(struct gsh_instance *pe, gsh_context ctx, const char *call, voi
 /* p: 1, 2, 4 or 8 bytes. */
 void gsh_far_store(struct gsh_instance *pe, gsh_context ctx, const char *call, void *symmetric,
                    uint64_t bits, size_t bytes, int target);
+/* g: the same, read whole. */
+uint64_t gsh_far_load(struct gsh_instance *pe, gsh_context ctx, const char *call,
+                      const void *symmetric, size_t bytes, int target);
 
 /* Cover this PE's requests in that context, by any thread, and those of its kernels that are
  * complete. Both return at once when there were none since the last time. */

@@ -402,12 +402,7 @@ static int pe_main(int argc, char **argv)
     test_strided(&pe, &b, v);
     test_2d(&pe, &b, v);
     test_list(&pe, &b, v);
-#if defined(__SANITIZE_THREAD__)
-    /* Known: a far table is read by gets while others write it, which the thread sanitizer reports.
-     */
-    if (getenv("GSHMEM_NODE_PES") == NULL)
-#endif
-        test_meeting(&pe, &b, v);
+    test_meeting(&pe, &b, v);
     test_lanes(&pe, &b, v);
     test_many(&pe, v, TEST_SANITIZED ? 100 : 1000);
     test_again(&pe, count);
