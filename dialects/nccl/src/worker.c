@@ -10,8 +10,9 @@ struct gsh_nccl_worker {
     int n_undone;                 /* tasks that are not done; under undone_lock, as what follows */
     bool is_given_up;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* tasks, is_ending, or a task's is_done */
+    pthread_cond_t changed; /* tasks, is_ending, n_awaited, or a task's is_done */
     struct gsh_nccl_task *first, *last;
+    int n_awaited; /* tasks posted of which somebody has not returned from waiting */
     bool is_ending;
 };
 
@@ -79,7 +80,7 @@ static void *worker_main(void *arg)
 {
     struct gsh_nccl_worker *w = arg;
     pthread_mutex_lock(&w->lock);
-    while (w->first != NULL || !w->is_ending) {
+    while (w->first != NULL || w->n_awaited > 0 || !w->is_ending) {
         if (w->first != NULL) {
             run_first(w);
         } else {
@@ -127,6 +128,7 @@ void gsh_nccl_worker_post(struct gsh_nccl_worker *w, struct gsh_nccl_task *task)
         w->last->next = task;
     }
     w->last = task;
+    w->n_awaited += task->is_awaited;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
@@ -137,6 +139,8 @@ void gsh_nccl_worker_wait(struct gsh_nccl_worker *w, struct gsh_nccl_task *task)
     while (!task->is_done) {
         pthread_cond_wait(&w->changed, &w->lock);
     }
+    w->n_awaited--;
+    pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
 

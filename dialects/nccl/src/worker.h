@@ -19,9 +19,9 @@ struct gsh_nccl_task {
 struct gsh_nccl_worker *gsh_nccl_worker_create(void);
 /* Tasks run in the order of their posts. */
 void gsh_nccl_worker_post(struct gsh_nccl_worker *w, struct gsh_nccl_task *task);
-/* For a task with is_awaited: returns when it is done. */
+/* Once for each task with is_awaited: returns when it is done. The worker outlives the wait. */
 void gsh_nccl_worker_wait(struct gsh_nccl_worker *w, struct gsh_nccl_task *task);
-/* The worker ends when it has done its tasks; nobody posts or waits any more. By any thread, its
+/* The worker ends when it has done its tasks; nobody posts any more. By any thread, its
  * own included. */
 void gsh_nccl_worker_end(struct gsh_nccl_worker *w);
 /* Nobody waits at the process's end for what it does or is to do. NULL, or one that has ended, is
