@@ -71,7 +71,7 @@ template <class T> struct compute_kernel<op_scan, T> {
         const auto k = the_call(a);
         if (a.team.is_node_by_node)
             detail::scan_blocks(k, g, dest, source, a.nelems,
-                                detail::sum_block_bytes(a.nelems * sizeof(T)), a.root != 0);
+                                gsh_coll_block_bytes(a.nelems * sizeof(T)), a.root != 0);
         else
             detail::scan_gathered(k, g, dest, a.nelems, k.me + a.root);
     }
@@ -109,7 +109,7 @@ __device__ void run_step(const gsh_kernel_coll_args &a, const detail::coll_call<
         break;
     case GSH_COLL_GATHER:
         (void)detail::gather_far(k, g, pointer<const uint8_t>(a.source), n,
-                                 detail::sum_block_bytes(n));
+                                 gsh_coll_block_bytes(n));
         break;
     case GSH_COLL_FINISH_SCAN:
         detail::finish_scan(k, g, dest, n);

@@ -105,11 +105,17 @@ struct gsh_range {
 #define GSH_COLL_INLINE static inline
 #endif
 
+/* Of a block of so many bytes, behind which another one begins: elements of every type are aligned.
+ */
+GSH_COLL_INLINE uint64_t gsh_coll_block_bytes(uint64_t bytes)
+{
+    return (bytes + GSH_COLL_ALIGN - 1) / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
+}
+
 /* Of n bytes in equal parts, each a multiple of GSH_COLL_ALIGN, part i. */
 GSH_COLL_INLINE struct gsh_range gsh_equal_part(uint64_t n, uint32_t n_parts, uint32_t i)
 {
-    const uint64_t each =
-        ((n + n_parts - 1) / n_parts + GSH_COLL_ALIGN - 1) / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
+    const uint64_t each = gsh_coll_block_bytes((n + n_parts - 1) / n_parts);
     struct gsh_range r;
     r.begin = each * i < n ? each * i : n;
     r.bytes = n - r.begin < each ? n - r.begin : each;

@@ -178,27 +178,20 @@ template <> struct accumulator<half_bits> {
     static __device__ __forceinline__ float open(half_bits x) { return to_float(x); }
     static __device__ __forceinline__ half_bits close(float x) { return to_half(x); }
 };
-template <> struct accumulator<e4m3_bits> {
+template <class Bits, class Format> struct float8_accumulator {
     typedef float type;
-    static __device__ __forceinline__ float open(e4m3_bits x)
+    static __device__ __forceinline__ float open(Bits x)
     {
-        return float8_detail::to_float<float8_detail::e4m3>(x.bits);
+        return float8_detail::to_float<Format>(x.bits);
     }
-    static __device__ __forceinline__ e4m3_bits close(float x)
+    static __device__ __forceinline__ Bits close(float x)
     {
-        return {float8_detail::from_float<float8_detail::e4m3>(x)};
+        return {float8_detail::from_float<Format>(x)};
     }
 };
-template <> struct accumulator<e5m2_bits> {
-    typedef float type;
-    static __device__ __forceinline__ float open(e5m2_bits x)
-    {
-        return float8_detail::to_float<float8_detail::e5m2>(x.bits);
-    }
-    static __device__ __forceinline__ e5m2_bits close(float x)
-    {
-        return {float8_detail::from_float<float8_detail::e5m2>(x)};
-    }
+template <> struct accumulator<e4m3_bits> : float8_accumulator<e4m3_bits, float8_detail::e4m3> {
+};
+template <> struct accumulator<e5m2_bits> : float8_accumulator<e5m2_bits, float8_detail::e5m2> {
 };
 template <> struct accumulator<raw_bits> {
     typedef uint8_t type;

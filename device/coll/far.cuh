@@ -198,7 +198,7 @@ __device__ GSHMEM_OUT_OF_LINE void collect_far(coll_call<C> k, G g, uint8_t *des
 {
     const gsh_team_state &t = *k.team;
     const counts all = {&t, gather_words_far(k, g, bytes, 0), 16};
-    const uint64_t most = all.most(), block = 16 + sum_block_bytes(most);
+    const uint64_t most = all.most(), block = 16 + gsh_coll_block_bytes(most);
     if (!goes_by_leaders(k, (uint64_t)k.n * block)) {
         const uint64_t n_pieces = n_pieces_of(k, most);
         fcollect_by_node(
@@ -467,7 +467,7 @@ template <class Op, class T, class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void reduce_far(coll_call<C> k, G g, T *dest, const T *source,
                                               uint64_t nelems)
 {
-    const uint64_t block = sum_block_bytes(nelems * sizeof(T));
+    const uint64_t block = gsh_coll_block_bytes(nelems * sizeof(T));
     if (!goes_by_leaders(k, (uint64_t)k.team->n_nodes * block)) {
         reduce_by_node<Op>(k, g, dest, source, nelems);
         return;
@@ -542,7 +542,7 @@ __device__ GSHMEM_OUT_OF_LINE void reducescatter_far(coll_call<C> k, G g, T *des
                                                      uint64_t nelems)
 {
     const gsh_team_state &team = *k.team;
-    const uint64_t block = sum_block_bytes((uint64_t)k.n * nelems * sizeof(T));
+    const uint64_t block = gsh_coll_block_bytes((uint64_t)k.n * nelems * sizeof(T));
     if (goes_by_leaders(k, (uint64_t)team.n_nodes * block)) {
         add_node<Op>(k, g, source, (uint64_t)k.n * nelems);
         (void)exchange_blocks(k, g, block, false);

@@ -173,12 +173,6 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(coll_call<C> k, G g, uin
 
 /* ---- adding up ---- */
 
-/* Of a block of so many bytes in the leaders' halves: elements of every type are aligned. */
-__device__ __forceinline__ uint64_t sum_block_bytes(uint64_t bytes)
-{
-    return (bytes + GSH_COLL_ALIGN - 1) / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
-}
-
 /* dest[i], for n elements, is the reduction of the near members' source[i], in the order of the
  * team. */
 template <class Op, class T, class C, class G>
@@ -273,7 +267,7 @@ template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void finish_scan(coll_call<C> k, G g, uint8_t *dest, uint64_t bytes)
 {
     const steps s = steps_of(k);
-    const uint8_t *const out = scan_out(k, dest, sum_block_bytes(bytes));
+    const uint8_t *const out = scan_out(k, dest, gsh_coll_block_bytes(bytes));
     meet_near(k, g, s.near + 1);
     set_steps(k, g, {s.far, s.near + 1});
     copy_to(k, g, dest, out, bytes, k.me);
@@ -288,7 +282,7 @@ __device__ __forceinline__ void scan_gathered(const coll_call<C> &k, G g, T *des
     const gsh_team_state &t = *k.team;
     const int32_t *const members = members_by_node(t);
     const uint8_t *const half = k.at(half_of(k, steps_of(k).far), near_member(t, 0));
-    const uint64_t block = sum_block_bytes(n * sizeof(T));
+    const uint64_t block = gsh_coll_block_bytes(n * sizeof(T));
     auto at = [&](int member) {
         int place = 0;
         while (members[place] != member)
@@ -310,7 +304,7 @@ __device__ GSHMEM_OUT_OF_LINE void scan_far(coll_call<C> k, G g, T *dest, const 
     GSHMEM_NO_UNROLL
     for (uint64_t done = 0; done < nelems; done += most) {
         const uint64_t n = nelems - done < most ? nelems - done : most;
-        const uint64_t block = sum_block_bytes(n * sizeof(T));
+        const uint64_t block = gsh_coll_block_bytes(n * sizeof(T));
         if (!k.team->is_node_by_node) {
             (void)gather_far(k, g, reinterpret_cast<const uint8_t *>(source + done), n * sizeof(T),
                              block);

@@ -224,11 +224,6 @@ static void end_far(const struct far_call *f, uint64_t n_steps, bool reads_sourc
              (struct gsh_kernel_coll_args){.dst = (int64_t)n_steps, .sst = reads_source});
 }
 
-static uint64_t block_bytes(uint64_t bytes)
-{
-    return gsh_align_up(bytes, GSH_COLL_ALIGN);
-}
-
 static bool goes_by_leaders(const struct far_call *f, uint64_t bytes)
 {
     return bytes <= f->half_bytes && bytes <= f->c->pe->state.far_flat;
@@ -238,7 +233,7 @@ static bool goes_by_leaders(const struct far_call *f, uint64_t bytes)
 static void exchange_sums(const struct far_call *f, uint64_t source, uint64_t nelems)
 {
     struct gsh_kernel_coll_args add = {.source = source, .nelems = nelems};
-    struct gsh_kernel_coll_args exchange = {.nelems = block_bytes(nelems * f->width)};
+    struct gsh_kernel_coll_args exchange = {.nelems = gsh_coll_block_bytes(nelems * f->width)};
     far_add(f, GSH_COLL_ADD_NODE, 0, add);
     far_step(f, GSH_COLL_EXCHANGE_BLOCKS, exchange);
 }
@@ -251,7 +246,7 @@ static void reduce_by_leaders(const struct far_call *f, uint64_t n_all, uint64_t
         .dest = address(f->m->dest),
         .nelems = f->m->nelems,
         .dst = (int64_t)first,
-        .sst = (int64_t)block_bytes(n_all * f->width),
+        .sst = (int64_t)gsh_coll_block_bytes(n_all * f->width),
     };
     exchange_sums(f, address(f->m->source), n_all);
     far_add(f, GSH_COLL_ADD_BLOCKS, f->bytes, add);
@@ -365,7 +360,8 @@ static void compute_far(struct coll *c, const struct gsh_coll_compute *m,
     uint64_t n_all = is_scattered ? n * m->nelems : m->nelems;
     if (m->coll == GSH_COLL_INSCAN || m->coll == GSH_COLL_EXSCAN) {
         scan_far(&f);
-    } else if (goes_by_leaders(&f, (uint64_t)t->state.n_nodes * block_bytes(n_all * width))) {
+    } else if (goes_by_leaders(&f,
+                               (uint64_t)t->state.n_nodes * gsh_coll_block_bytes(n_all * width))) {
         reduce_by_leaders(&f, n_all, is_scattered ? (uint64_t)t->my_index * m->nelems : 0);
     } else if (is_scattered) {
         reducescatter_by_node(&f);

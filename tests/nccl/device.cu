@@ -2,23 +2,11 @@
  * Proves the NCCL layer's device API: teams, pointers, LSA barriers, LL all-to-all, reductions and
  * copies, GIN with signals, counters and shadows on every rank, near and far, and its barriers;
  * that device communicators and windows come and go; and that wrong requirements fail. */
-#include "tests/nccl/ranks.cuh"
+#include "tests/nccl/faults.cuh"
 #include <nccl_device.h>
 
 constexpr int n_blocks = 2, n_threads = 64, n_contexts = 3;
 enum { USER_SIGNALS = 4, VALUES = 96 };
-
-/* What kernels find wrong; [0] counts, [1] is the first line. */
-struct faults {
-    int n, line;
-};
-#define EXPECT(condition)                 \
-    do {                                  \
-        if (!(condition)) {               \
-            if (atomicAdd(&f->n, 1) == 0) \
-                f->line = __LINE__;       \
-        }                                 \
-    } while (0)
 
 /* The window, in parts. */
 struct layout {
@@ -344,17 +332,7 @@ __global__ void signals_kernel(setup s, faults *f)
 
 static void run(void (*kernel)(setup, faults *), int blocks, const setup &s, const char *name)
 {
-    faults *f = NULL, seen = {};
-    CUDA_OK(cudaMalloc(&f, sizeof *f));
-    CUDA_OK(cudaMemset(f, 0, sizeof *f));
-    gshmem_launch(kernel, dim3(blocks), dim3(n_threads), 0, 0, s, f);
-    CUDA_OK(cudaMemcpy(&seen, f, sizeof seen, cudaMemcpyDefault));
-    if (seen.n > 0) {
-        fprintf(stderr, "%s: rank %d: %d times wrong, first in line %d\n", name, s.dev.rank, seen.n,
-                seen.line);
-        CHECK(!"right");
-    }
-    CUDA_OK(cudaFree(f));
+    run_kernel(kernel, blocks, n_threads, s, name);
 }
 
 static void test_errors(ncclComm_t comm, const test_rank *r)

@@ -4,21 +4,9 @@
  * windows found by address, every form of reduction and copy, symmetric pointers that the host
  * made; and that a call for multicast memory ends the job (NAMES multimem). Builds for each version
  * that a program may say it is for. */
-#include "tests/nccl/ranks.cuh"
+#include "tests/nccl/faults.cuh"
 #include <cooperative_groups.h>
 #include <nccl_device.h>
-
-/* What kernels find wrong; [0] counts, [1] is the first line. */
-struct faults {
-    int n, line;
-};
-#define EXPECT(condition)                 \
-    do {                                  \
-        if (!(condition)) {               \
-            if (atomicAdd(&f->n, 1) == 0) \
-                f->line = __LINE__;       \
-        }                                 \
-    } while (0)
 
 constexpr int n_threads = 128, n_elements = 203;
 
@@ -509,17 +497,7 @@ static bool is_for_multimem;
 
 static void run(void (*kernel)(setup, faults *), const setup &s, const char *name)
 {
-    faults *f = NULL, seen = {};
-    CUDA_OK(cudaMalloc(&f, sizeof *f));
-    CUDA_OK(cudaMemset(f, 0, sizeof *f));
-    gshmem_launch(kernel, dim3(1), dim3(n_threads), 0, 0, s, f);
-    CUDA_OK(cudaMemcpy(&seen, f, sizeof seen, cudaMemcpyDefault));
-    if (seen.n > 0) {
-        fprintf(stderr, "%s: rank %d: %d times wrong, first in line %d\n", name, s.dev.rank, seen.n,
-                seen.line);
-        CHECK(!"right");
-    }
-    CUDA_OK(cudaFree(f));
+    run_kernel(kernel, 1, n_threads, s, name);
 }
 
 /* By another address or the same. */

@@ -39,6 +39,13 @@ static void await_count(int *word, int n)
         usleep(2000);
 }
 
+static void give_up_together()
+{
+    __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
+    await_count(&words->n_given_up, n_ranks);
+    words->since = now();
+}
+
 enum kind { LSA, GIN, HYBRID, SIGNAL, COUNTER, FLUSH, LL, N_KINDS };
 static const char *const kinds[N_KINDS] = {"lsa",     "gin",   "hybrid", "signal",
                                            "counter", "flush", "ll"};
@@ -222,9 +229,7 @@ static void abort_in_wait()
         await_count(&words->n_given_up, n_ranks - 1);
         OK(ncclCommAbort(comm));
     }
-    __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
-    await_count(&words->n_given_up, n_ranks);
-    words->since = now();
+    give_up_together();
 }
 
 /* Rank 0 alone gives up and is done; the others wait for it. */
@@ -299,9 +304,7 @@ static void abort_making()
         await_count(&words->n_given_up, n_ranks - 1);
         OK(ncclCommAbort(comm));
     }
-    __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
-    await_count(&words->n_given_up, n_ranks);
-    words->since = now();
+    give_up_together();
 }
 
 static void wait_in_vain()

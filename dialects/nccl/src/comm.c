@@ -110,6 +110,15 @@ static ncclResult_t need_ready(const char *call, const struct ncclComm *comm)
     return ncclSuccess;
 }
 
+/* And no open group waits for it. */
+static ncclResult_t need_no_group(const char *call, const struct ncclComm *comm)
+{
+    return gsh_nccl_is_awaited(comm)
+               ? gsh_nccl_fail(ncclInvalidUsage, "%s: an open group has calls of the communicator",
+                               call)
+               : ncclSuccess;
+}
+
 ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm)
 {
     ncclResult_t r = need_ready(call, comm);
@@ -777,9 +786,8 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
     static const char call[] = "ncclCommFinalize";
     ncclResult_t r = need_ready(call, comm);
-    if (r == ncclSuccess && gsh_nccl_is_awaited(comm)) {
-        r = gsh_nccl_fail(ncclInvalidUsage, "%s: an open group has calls of the communicator",
-                          call);
+    if (r == ncclSuccess) {
+        r = need_no_group(call, comm);
     }
     if (r != ncclSuccess) {
         return r;
@@ -903,9 +911,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     if (r == ncclSuccess && __atomic_load_n(&comm->result, __ATOMIC_ACQUIRE) == ncclInProgress) {
         r = need_ready(call, comm);
     }
-    if (r == ncclSuccess && gsh_nccl_is_awaited(comm)) {
-        r = gsh_nccl_fail(ncclInvalidUsage, "%s: an open group has calls of the communicator",
-                          call);
+    if (r == ncclSuccess) {
+        r = need_no_group(call, comm);
     }
     if (r != ncclSuccess) {
         return r;
@@ -937,9 +944,8 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
         r = gsh_nccl_fail(ncclInvalidArgument, "%s: flags 0x%x: not valid", call,
                           (unsigned)revokeFlags);
     }
-    if (r == ncclSuccess && gsh_nccl_is_awaited(comm)) {
-        r = gsh_nccl_fail(ncclInvalidUsage, "%s: an open group has calls of the communicator",
-                          call);
+    if (r == ncclSuccess) {
+        r = need_no_group(call, comm);
     }
     if (r == ncclSuccess && gsh_nccl_job_is_given_up(comm->job)) {
         r = gsh_nccl_given_up(call);

@@ -12,16 +12,11 @@ __global__ void wait_kernel(gsh_nccl_wait a)
 {
     const gshmem::context c = {*a.state, 0};
     const uint64_t least = *a.awaited + a.n;
-    gshmem::detail::spin spin;
-    for (;;) {
-        /* Acquires what the signal announces: pairs with the release of ncclPutSignal. */
-        const uint64_t seen = gshmem::signal_fetch(c, a.signal);
-        if (seen >= least)
-            break;
-        spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, "ncclWaitSignal", a.pe, GSHMEM_CMP_GE, a.signal,
-                  least, seen);
-    }
-    spin.done();
+    /* Acquires what the signal announces: pairs with the release of ncclPutSignal. */
+    gshmem::detail::spin_on(
+        c, a.signal, [&](const uint64_t *p) { return gshmem::signal_fetch(c, p); },
+        [=](uint64_t seen) { return seen >= least; }, GSH_REPORT_WAIT_TIMEOUT, "ncclWaitSignal",
+        a.pe, GSHMEM_CMP_GE, least);
     *a.awaited = least;
 }
 

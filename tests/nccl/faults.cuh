@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What kernels of the NCCL tests find wrong, and a run of one that says so. */
+#ifndef GSH_TEST_NCCL_FAULTS_CUH
+#define GSH_TEST_NCCL_FAULTS_CUH
+
+#include "tests/nccl/ranks.cuh"
+
+struct faults {
+    int n, line; /* how many; the first one's */
+};
+#define EXPECT(condition)                 \
+    do {                                  \
+        if (!(condition)) {               \
+            if (atomicAdd(&f->n, 1) == 0) \
+                f->line = __LINE__;       \
+        }                                 \
+    } while (0)
+
+/* s.dev.rank: the rank. */
+template <class Setup>
+void run_kernel(void (*kernel)(Setup, faults *), int n_blocks, int n_threads, const Setup &s,
+                const char *name)
+{
+    faults *f = NULL, seen = {};
+    CUDA_OK(cudaMalloc(&f, sizeof *f));
+    CUDA_OK(cudaMemset(f, 0, sizeof *f));
+    gshmem_launch(kernel, dim3(n_blocks), dim3(n_threads), 0, 0, s, f);
+    CUDA_OK(cudaMemcpy(&seen, f, sizeof seen, cudaMemcpyDefault));
+    if (seen.n > 0) {
+        fprintf(stderr, "%s: rank %d: %d times wrong, first in line %d\n", name, s.dev.rank, seen.n,
+                seen.line);
+        CHECK(!"right");
+    }
+    CUDA_OK(cudaFree(f));
+}
+
+#endif
