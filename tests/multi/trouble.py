@@ -8,10 +8,11 @@ Each case is one run of the program trouble. It must end by itself within the li
 wanted status; exactly one line from gshmem must say why, in the wanted words; and afterwards no
 process of the job, no file in /dev/shm and no gshmem socket that was not there before.
 
-Cases in which a PE dies or a wait reaches its limit want the machine for themselves: --alone runs only
-these, --together only the others, beside jobs of other tests."""
+Two cases run at a time. Those in which a PE dies or a wait reaches its limit want no more than that on the machine:
+--alone runs only these, --together only the others, beside jobs of other tests."""
 
 import argparse
+import concurrent.futures
 import glob
 import os
 import re
@@ -208,6 +209,7 @@ PLAYED = {**{name: "none" for name in FAR},
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
 # Cases whose time counts; those before init end by a time limit of their own.
 ALONE = re.compile(r"(threads_)?(die|uid|stuck)_(?!before_init)|staged_puts")
+POOL = 2
 # What others leave for a while, when they run beside: longer than any of their jobs.
 PATIENCE = 300.0
 # What the program has printed, which must not be lost.
@@ -252,7 +254,7 @@ def settled(get):
 
 
 def lasting(suspects):
-    """Of what was there after a case, (name, leftovers), what stays: other tests' jobs take theirs away."""
+    """Of what was there after a case, (name, leftovers), what stays: other jobs take theirs away."""
     end = time.monotonic() + PATIENCE
     while suspects and time.monotonic() < end:
         now = leftovers()
@@ -262,11 +264,11 @@ def lasting(suspects):
 
 
 def run(options, name, case, suspects):
-    """Returns the list of what is wrong; adds to the suspects what may be another test's."""
+    """Returns the list of what is wrong; adds to the suspects what may be another job's."""
     words, status, environment, start = case
     played = PLAYED.get(name, name.replace("uid_", "die_") if start == "uid" else name)
     played = played.replace("threads_", "")
-    mark = "GSH_TROUBLE=%d.%s" % (os.getpid(), name)
+    mark = "GSH_TROUBLE=%d.%s;" % (os.getpid(), name) # no other case's begins like it
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GSHMEM_", "PMI", "OMPI_"))}
     for keep in ("GSHMEM_DEVICE", "GSHMEM_SHARE_DEVICE"):
         if keep in os.environ:
@@ -320,11 +322,9 @@ def run(options, name, case, suspects):
     if settled(lambda: processes(mark)):
         wrong.append("processes left: %s" % processes(mark))
         end_all(mark)
-    left = settled(lambda: leftovers() - before)
-    if left and options.together:
+    left = leftovers() - before
+    if left:
         suspects.append((name, left))
-    elif left:
-        wrong.append("left behind: %s" % sorted(left))
     if wrong:
         wrong.append("output:\n" + "".join("        %s\n" % line for line in output.splitlines()[-12:]))
     return wrong
@@ -352,10 +352,10 @@ def main():
     suspects = []
     if not names:
         parser.error("no case is left to run")
-    for name in names:
-        wrong = run(options, name, cases[name], suspects)
-        print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)
-        failed += bool(wrong)
+    with concurrent.futures.ThreadPoolExecutor(POOL) as pool:
+        for name, wrong in zip(names, pool.map(lambda name: run(options, name, cases[name], suspects), names)):
+            print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)
+            failed += bool(wrong)
     for name, left in lasting(suspects):
         print("%-24s FAILED: left behind: %s" % (name, sorted(left)))
         failed += 1
