@@ -5,7 +5,7 @@
  *     place MACHINE.xml [PLUG-IN]
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/setup/place.h"
+#include "runtime/far/place.h"
 
 #include <dirent.h>
 #include <gshmem.h>
