@@ -15,7 +15,7 @@ static int pe_main(int argc, char **argv)
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
 
     /* Symmetric: every PE has a box of its own, and all use the same name for it. */
-    int *box = gshmem_calloc(1, sizeof *box);
+    int *box = gshmem_calloc(1, sizeof(*box));
     if (box == NULL) {
         fprintf(stderr, "hello: PE %d: %s\n", me,
                 gshmemx_error_string(GSHMEMX_ERROR_OUT_OF_MEMORY));
@@ -34,8 +34,9 @@ static int pe_main(int argc, char **argv)
     /* The box may lie in GPU memory, so the host reads it with a get, from its own PE. */
     const int expected = (me + n - 1) % n + 1;
     const int found = gshmem_int_g(box, me);
-    if (found != expected)
+    if (found != expected) {
         fprintf(stderr, "hello: PE %d: found %d, expected %d\n", me, found, expected);
+    }
 
     gshmem_free(box);
     gshmem_finalize();

@@ -10,9 +10,10 @@
 /* Leaves this PE's number with the next PE; returns what the previous one left here. */
 static int exchange(int me, int n)
 {
-    int *box = gshmem_calloc(1, sizeof *box);
-    if (box == NULL)
+    int *box = gshmem_calloc(1, sizeof(*box));
+    if (box == NULL) {
         gshmem_global_exit(1);
+    }
     gshmem_int_p(box, me, (me + 1) % n);
     gshmem_barrier_all();
     const int found = gshmem_int_g(box, me);
@@ -32,8 +33,9 @@ int main(int argc, char **argv)
 
     gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
     int error = gshmemx_set_attr_mpi_comm_args(&reversed, &attr);
-    if (error == 0)
+    if (error == 0) {
         error = gshmemx_init_attr(GSHMEMX_INIT_WITH_MPI_COMM, &attr);
+    }
     if (error != 0) {
         fprintf(stderr, "mpi_init: rank %d: %s\n", world_rank, gshmemx_error_string(error));
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -41,15 +43,17 @@ int main(int argc, char **argv)
 
     int wrong = gshmem_my_pe() != rank || gshmem_n_pes() != n;
     wrong += exchange(rank, n) != (rank + n - 1) % n;
-    if (wrong)
+    if (wrong) {
         fprintf(stderr, "mpi_init: rank %d, PE %d of %d: wrong\n", world_rank, gshmem_my_pe(),
                 gshmem_n_pes());
+    }
     gshmem_finalize();
 
     int all_wrong;
     MPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (world_rank == 0 && all_wrong == 0)
+    if (world_rank == 0 && all_wrong == 0) {
         printf("mpi_init: %d PEs on an MPI communicator: right\n", n);
+    }
     MPI_Comm_free(&reversed);
     MPI_Finalize();
     return all_wrong ? 1 : 0;

@@ -19,8 +19,9 @@ __attribute__((unused)) static bool test_check(bool ok, const char *file, int li
 {
     if (!ok) {
         /* A loop that fails everywhere says so once per screen, not once per element. */
-        if (__atomic_add_fetch(&test_failed_checks, 1, __ATOMIC_RELAXED) <= 20)
+        if (__atomic_add_fetch(&test_failed_checks, 1, __ATOMIC_RELAXED) <= 20) {
             fprintf(stderr, "%s:%d: failed: %s\n", file, line, what);
+        }
     }
     return ok;
 }
@@ -29,9 +30,10 @@ __attribute__((unused)) static bool test_check_eq(int64_t a, int64_t b, const ch
                                                   const char *what)
 {
     char text[512];
-    if (a == b)
+    if (a == b) {
         return true;
-    snprintf(text, sizeof text, "%s (%" PRId64 " and %" PRId64 ")", what, a, b);
+    }
+    snprintf(text, sizeof(text), "%s (%" PRId64 " and %" PRId64 ")", what, a, b);
     return test_check(false, file, line, text);
 }
 
@@ -39,9 +41,10 @@ __attribute__((unused)) static bool test_check_str(const char *a, const char *b,
                                                    int line, const char *what)
 {
     char text[1024];
-    if (a && b && strcmp(a, b) == 0)
+    if (a && b && strcmp(a, b) == 0) {
         return true;
-    snprintf(text, sizeof text, "%s (\"%.400s\" and \"%.400s\")", what, a ? a : "NULL",
+    }
+    snprintf(text, sizeof(text), "%s (\"%.400s\" and \"%.400s\")", what, a ? a : "NULL",
              b ? b : "NULL");
     return test_check(false, file, line, text);
 }
@@ -57,8 +60,9 @@ __attribute__((unused)) static bool test_check_str(const char *a, const char *b,
 __attribute__((unused)) static int test_result(void)
 {
     unsigned n = __atomic_load_n(&test_failed_checks, __ATOMIC_RELAXED);
-    if (n > 0)
+    if (n > 0) {
         fprintf(stderr, "%u checks failed\n", n);
+    }
     return n > 0 ? 1 : 0;
 }
 

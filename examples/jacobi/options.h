@@ -102,8 +102,9 @@ static bool parse_flag(const char *name, options *o)
 static bool parse_options(int argc, char **argv, options *o, char *reason, size_t size)
 {
     for (int i = 1; i < argc; i++) {
-        if (parse_flag(argv[i], o))
+        if (parse_flag(argv[i], o)) {
             continue;
+        }
         /* Options with a value: "--name value" or "--name=value". */
         const char *equals = strchr(argv[i], '=');
         const size_t length = equals ? (size_t)(equals - argv[i]) : strlen(argv[i]);
@@ -119,9 +120,11 @@ static bool parse_options(int argc, char **argv, options *o, char *reason, size_
                       {"--tolerance", 0, 0, NULL},
                       {"--variant", 0, 0, NULL}};
         int found = -1;
-        for (int v = 0; v < (int)(sizeof valued / sizeof *valued); v++)
-            if (strlen(valued[v].name) == length && !strncmp(argv[i], valued[v].name, length))
+        for (int v = 0; v < (int)(sizeof(valued) / sizeof(*valued)); v++) {
+            if (strlen(valued[v].name) == length && !strncmp(argv[i], valued[v].name, length)) {
                 found = v;
+            }
+        }
         if (found < 0) {
             snprintf(reason, size, "unknown option '%s' (--help lists them)", argv[i]);
             return false;
@@ -129,13 +132,14 @@ static bool parse_options(int argc, char **argv, options *o, char *reason, size_
         const char *value = equals ? equals + 1 : ++i < argc ? argv[i] : NULL;
         char text[160];
         const char *why = "a value is missing";
-        if (value != NULL && valued[found].result != NULL)
+        if (value != NULL && valued[found].result != NULL) {
             why = parse_int(value, valued[found].low, valued[found].high, valued[found].result,
-                            text, sizeof text);
-        else if (value != NULL && strcmp(valued[found].name, "--tolerance") == 0)
-            why = parse_tolerance(value, &o->tolerance, text, sizeof text);
-        else if (value != NULL)
-            why = parse_variant(value, &o->variant, text, sizeof text);
+                            text, sizeof(text));
+        } else if (value != NULL && strcmp(valued[found].name, "--tolerance") == 0) {
+            why = parse_tolerance(value, &o->tolerance, text, sizeof(text));
+        } else if (value != NULL) {
+            why = parse_variant(value, &o->variant, text, sizeof(text));
+        }
         if (why != NULL) {
             snprintf(reason, size, "%s: %s", valued[found].name, why);
             return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host fence, quiet, barrier and sync. What the flags of a host sync look like is job/page.h's. */
+ * Host fence, quiet, barrier and sync. How host threads meet is team/host_sync.c's. */
 #include "gshmem.h"
 #include "runtime/api/check.h"
 #include "runtime/api/context.h"

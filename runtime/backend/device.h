@@ -29,7 +29,6 @@ struct gsh_word_kind {
     bool is_signed;
 };
 
-/* A put-with-signal's second half, or a signal alone. */
 /* A launch of one of the collectives' kernels. */
 struct gsh_coll_launch {
     enum gsh_coll_kernel kernel;
@@ -39,6 +38,7 @@ struct gsh_coll_launch {
 };
 #define GSH_COLL_UNKNOWN_BYTES UINT64_MAX /* members differ */
 
+/* A put-with-signal's second half, or a signal alone. */
 struct gsh_signal_arg {
     uint64_t *address; /* mapped; NULL: no signal */
     uint64_t value;

@@ -10,7 +10,7 @@
 #include "runtime/far/far.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
-#include "runtime/setup/place.h"
+#include "runtime/far/place.h"
 
 #define PAGE_BYTES 4096u
 

@@ -29,6 +29,7 @@
 #include "runtime/setup/buffers.h"
 #include "runtime/setup/setup.h"
 #include "runtime/setup/statics.h"
+#include "runtime/team/page.h"
 #include "runtime/team/team.h"
 
 /* The settings that all PEs of a job with far PEs share. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The page of host memory each PE shares with the PEs of its node. Its head holds what its kernels
- * and host report; behind that lie the words of host synchronisation, one pair for each unit of the
- * team pool, and a place for the messages of each PE of the node. Wire between processes of one
- * build, which find the same sizes. */
+ * The page of host memory each PE shares with the PEs of its node: its head, which holds what its
+ * kernels and host report. Behind that lie the words of the PE's teams (team/page.h). Wire between
+ * processes of one build, which find the same sizes. */
 #ifndef GSH_PAGE_H
 #define GSH_PAGE_H
 
@@ -11,8 +10,6 @@
 #include "bootstrap/shm.h"
 #include "device/state.h"
 #include "runtime/base/atomic.h"
-
-struct gsh_instance;
 
 #define GSH_PAGE_HEAD_BYTES 8192 /* all that the device sees */
 
@@ -44,30 +41,5 @@ static inline bool gsh_page_end(struct gsh_host_page *page)
     return __atomic_exchange_n(&page->control.abort_word, GSH_ABORT_END, __ATOMIC_ACQ_REL) !=
            GSH_ABORT_END;
 }
-
-/* Of one unit of the team pool, for the team whose handle it is. */
-struct gsh_page_words {
-    /* The PE's latest arrival at a host sync on the team; written by the PE with release, read with
-     * acquire by the members, never decreases within one job. */
-    uint64_t epoch;
-    /* Of the first member of a node, for teams on several: the epoch in which all nodes have
-     * arrived; written by it with release, read with acquire by the others of the node. */
-    uint64_t released;
-};
-
-/* For messages of one PE of the node to the page's owner (team/agree.c). */
-struct gsh_page_place {
-    uint64_t sent; /* messages so far; written by the sender with release */
-    uint64_t reserved0[7];
-    uint64_t taken; /* written by the owner with release */
-    uint64_t reserved1[7];
-    uint64_t words[]; /* of the latest; written by the sender when taken is equal to sent */
-};
-
-/* The same on all PEs, once their teams are planned. */
-uint64_t gsh_page_bytes(const struct gsh_instance *pe);
-/* The words of `owner`, a PE of this node. */
-struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, uint32_t unit);
-struct gsh_page_place *gsh_page_place(const struct gsh_instance *pe, int owner, int sender);
 
 #endif

@@ -55,7 +55,9 @@ static void word_difference(const struct gsh_instance *pe, const struct gsh_repo
         (unsigned)(r->seen >> 16 & 0xffff), (unsigned)(r->seen >> 32), r->pe);
 }
 
-static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out, size_t bytes)
+/* False: it is no wait that took too long. */
+static bool word_timeout(const struct gsh_instance *pe, const struct gsh_report *r, char *out,
+                         size_t bytes)
 {
     uint64_t ns = pe->env.wait_timeout_ns;
     double limit = (double)(r->kind == GSH_REPORT_SYNC_TIMEOUT ? GSH_SYNC_LIMIT_NS(ns) : ns) / 1e9;
@@ -66,19 +68,35 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
                  ") to be %s %" PRId64 "; last seen %" PRId64,
                  limit, r->address, r->address - pe->state.base,
                  r->cmp < 6 ? cmp_names[r->cmp] : "?", (int64_t)r->expected, (int64_t)r->seen);
-        break;
+        return true;
     case GSH_REPORT_SYNC_TIMEOUT:
         snprintf(out, bytes,
                  "waited %.1f s for PE %d at address 0x%" PRIx64 ": its arrivals expected %" PRIu64
                  ", seen %" PRIu64,
                  limit, r->pe, r->address, r->expected, r->seen);
-        break;
+        return true;
     case GSH_REPORT_FAR_TIMEOUT:
         snprintf(out, bytes,
                  "waited %.1f s for the proxy's work for PE %d (-1: for all): address 0x%" PRIx64
                  ": expected %" PRIu64 ", seen %" PRIu64,
                  limit, r->pe, r->address, r->expected, r->seen);
-        break;
+        return true;
+    case GSH_REPORT_LOCK_TIMEOUT:
+        snprintf(out, bytes,
+                 "waited %.1f s for the lock at 0x%" PRIx64 " (heap offset 0x%" PRIx64 ")", limit,
+                 r->address - GSH_LOCK_NODE * sizeof(uint32_t),
+                 r->address - GSH_LOCK_NODE * sizeof(uint32_t) - pe->state.base);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A promise that the kernel's call has broken, or the members' calls together. */
+static void word_mistake(const struct gsh_instance *pe, const struct gsh_report *r, char *out,
+                         size_t bytes)
+{
+    switch (r->kind) {
     case GSH_REPORT_BAD_PE:
         snprintf(out, bytes, "PE %d is out of range or not reachable: the job has PEs 0 to %d",
                  r->pe, pe->n_pes - 1);
@@ -128,12 +146,6 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
     case GSH_REPORT_BAD_TEAM:
         snprintf(out, bytes, "team %d does not exist, or has been destroyed", (int)r->seen);
         break;
-    case GSH_REPORT_LOCK_TIMEOUT:
-        snprintf(out, bytes,
-                 "waited %.1f s for the lock at 0x%" PRIx64 " (heap offset 0x%" PRIx64 ")", limit,
-                 r->address - GSH_LOCK_NODE * sizeof(uint32_t),
-                 r->address - GSH_LOCK_NODE * sizeof(uint32_t) - pe->state.base);
-        break;
     case GSH_REPORT_LOCK_NOT_HELD:
         snprintf(out, bytes, "this PE does not hold the lock at 0x%" PRIx64, r->address);
         break;
@@ -171,7 +183,9 @@ static bool take(struct gsh_report *r)
 static void print(struct gsh_instance *pe, const struct gsh_report *r)
 {
     char text[512], more[160] = "";
-    word(pe, r, text, sizeof(text));
+    if (!word_timeout(pe, r, text, sizeof(text))) {
+        word_mistake(pe, r, text, sizeof(text));
+    }
     if (r->kind == GSH_REPORT_WAIT_TIMEOUT || r->kind == GSH_REPORT_SYNC_TIMEOUT) {
         gsh_report_explain(pe, (const void *)(uintptr_t)r->address, r->pe, more, sizeof(more));
     }

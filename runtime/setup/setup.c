@@ -17,8 +17,8 @@
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
 #include "runtime/job/watch.h"
-#include "runtime/setup/modules.h"
-#include "runtime/setup/place_proxy.h"
+#include "runtime/backend/modules.h"
+#include "runtime/far/place_proxy.h"
 #include "runtime/team/team.h"
 #include "runtime/setup/topology.h"
 

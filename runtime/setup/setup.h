@@ -6,7 +6,7 @@
 
 #include "runtime/job/binding.h"
 #include "runtime/job/instance.h"
-#include "runtime/setup/modules.h"
+#include "runtime/backend/modules.h"
 
 #ifndef GSH_CHECKS
 #define GSH_CHECKS 0 /* 1 in a checking build: -Dchecks=true */

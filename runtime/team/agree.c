@@ -18,12 +18,13 @@
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"
-#include "runtime/job/page.h"
 #include "runtime/job/turn.h"
+#include "runtime/team/page.h"
 #include "runtime/team/team.h"
 
 /* A message: the key, the list's hash, the number of or_words, max, or_words. */
 enum { WORD_KEY, WORD_LIST, WORD_N_OR, WORD_MAX, WORD_OR = WORD_MAX + GSH_BALLOT_MAX_WORDS };
+_Static_assert(WORD_MAX == GSH_BALLOT_OWN_WORDS, "the pages' places have room for other words");
 
 /* Of a thread that waits for one PE: how often it looks at what the others have sent. */
 #define TURNS_TO_TAKE_ALL 16
@@ -43,11 +44,6 @@ struct exchange {
     int n;
     uint64_t start_ns;
 };
-
-uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
-{
-    return WORD_OR * sizeof(uint64_t) + teams->n_units / 8;
-}
 
 static uint64_t hash_list(const int *pes, int n)
 {

@@ -8,12 +8,11 @@
 #include <string.h>
 #include "gshmem.h"
 #include "gshmemx.h"
-#include "runtime/context/context.h"
 #include "runtime/base/util.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
-#include "runtime/job/page.h"
+#include "runtime/team/page.h"
 #include "runtime/team/team.h"
 
 /* ---- the members ---- */
@@ -307,6 +306,15 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
 
 /* ---- two dimensions ---- */
 
+/* A team that was just made, if it was; it has no contexts. */
+static void end_made(const struct gsh_team_agreement *a, gshmem_team_t handle)
+{
+    struct gsh_team *team = gsh_team_find(a->pe, handle);
+    if (team != NULL) {
+        gsh_team_end(a->pe, a->call, team);
+    }
+}
+
 /* Collective over the parent: whether all PEs have their team, else none has. */
 static enum gsh_result keep_or_destroy(const struct gsh_team_agreement *a,
                                        const struct gsh_team *parent, enum gsh_result r,
@@ -315,8 +323,8 @@ static enum gsh_result keep_or_destroy(const struct gsh_team_agreement *a,
     struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = r}};
     gsh_team_agree(a, parent->pes, parent->n_pes, parent->my_index, &ballot);
     if (ballot.max[BALLOT_RESULT] != GSH_OK) {
-        gshmem_team_destroy(*x_team); /* of a team each member has it or none */
-        gshmem_team_destroy(*y_team);
+        end_made(a, *x_team); /* of a team each member has it or none */
+        end_made(a, *y_team);
         *x_team = *y_team = GSHMEM_TEAM_INVALID;
     }
     return (enum gsh_result)ballot.max[BALLOT_RESULT];
@@ -516,24 +524,13 @@ int gshmemx_team_create_at(const void *place, const int *pes, int n_pes,
 
 /* ---- the end ---- */
 
-void gshmem_team_destroy(gshmem_team_t team)
+void gsh_team_end(struct gsh_instance *pe, const char *call, struct gsh_team *team)
 {
-    static const char call[] = "gshmem_team_destroy";
-    struct gsh_instance *pe = gsh_instance_need(call);
-    struct gsh_team *t;
-    if (team == GSHMEM_TEAM_INVALID || gsh_team_need(pe, call, team, &t) != GSH_OK) {
-        return;
-    }
-    if (team < GSH_TEAM_PREDEFINED) {
-        gsh_fail(GSH_ERR_ARG, "%s: team %d is predefined and stays", call, (int)team);
-        return;
-    }
-    gsh_contexts_end(pe, team, call);
-    gsh_host_sync(pe, t, call);
+    gsh_host_sync(pe, team, call);
     if (pe->is_device_ready) {
-        gsh_require(pe, call, gsh_team_withdraw(pe, t));
+        gsh_require(pe, call, gsh_team_withdraw(pe, team));
     }
-    pe->teams->of_unit[team] = NULL;
-    gsh_team_units_give(pe->teams, t);
-    gsh_team_free(t);
+    pe->teams->of_unit[team->handle] = NULL;
+    gsh_team_units_give(pe->teams, team);
+    gsh_team_free(team);
 }

@@ -9,7 +9,7 @@
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"
-#include "runtime/job/page.h"
+#include "runtime/team/page.h"
 #include "runtime/team/team.h"
 #include "runtime/job/turn.h"
 

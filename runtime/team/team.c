@@ -266,14 +266,6 @@ int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t d
     return index_of(to, from->pes[src_pe]);
 }
 
-void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe_in_team)
-{
-    struct gsh_instance *pe = gsh_instance_need("gshmem_team_ptr");
-    const struct gsh_team *t = gsh_team_find(pe, team);
-    bool is_member = t != NULL && pe_in_team >= 0 && pe_in_team < t->n_pes;
-    return is_member ? gshmem_ptr(dest, t->pes[pe_in_team]) : NULL;
-}
-
 int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_config_t *config)
 {
     static const char call[] = "gshmem_team_get_config";

@@ -2,7 +2,7 @@
  * Teams: what a member knows of one, the pool in which their words lie, and how they are made and
  * ended. The device's form, and the rule that a handle is a pool unit, are device/state.h's.
  *
- * Host words. Each member has two words per unit in its shared page (job/page.h); the team of that
+ * Host words. Each member has two words per unit in its shared page (page.h); the team of that
  * unit synchronises its host threads by them. They never decrease as long as the job lasts, also
  * when a unit's team ends and another is made there: a new team's epochs begin behind those that
  * any member has used, so a PE that is still on its way out of the old team's last synchronisation
@@ -145,6 +145,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_team_create_list(struct gsh_instance *pe, c
                                                       const gshmem_team_config_t *config,
                                                       long config_mask, gshmem_team_t *new_team);
 
+/* One that users made; collective over its members. Its contexts have ended. */
+void gsh_team_end(struct gsh_instance *pe, const char *call, struct gsh_team *team);
+
 /* ---- agree.c: among the PEs of a list ---- */
 
 #define GSH_BALLOT_MAX_WORDS 16
@@ -170,8 +173,12 @@ struct gsh_team_agreement {
     bool may_lack_room; /* for a team: the caller knows what to do then, and nothing is printed */
 };
 
-/* Bytes of a message, for the pages' room. */
-uint64_t gsh_ballot_bytes(const struct gsh_teams *teams);
+/* Bytes of the longest message, for the pages' room: agree.c's own words, and a ballot's. */
+#define GSH_BALLOT_OWN_WORDS 3
+static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
+{
+    return (GSH_BALLOT_OWN_WORDS + GSH_BALLOT_MAX_WORDS) * sizeof(uint64_t) + teams->n_units / 8;
+}
 /* Each PE of the list calls with the same list and key; me: its place there. In ceil(log2(n))
  * rounds; also a barrier. Ends the job when a PE does not come in time, or comes with another list.
  */

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The include arrows: every #include "..." goes from a layer to one it may know. In folders that are
-layered by file it also goes down: a file calls only what lies below it, for who calls a function
-includes its module's header. Also: every source file and every header that a user's program reaches
-is named in a meson.build, so that no file and no test is forgotten.
+"""The include arrows: every #include "..." goes from a layer to one it may know. In runtime/, and in
+folders that are layered by file, it also goes down. So do calls, for who calls a function includes
+its module's header; but the public calls share a few headers, so given the library's objects the
+calls themselves are looked at. runtime/ and proxy/ have no circle of files by either. Also: every
+source file and every header that a user's program reaches is named in a meson.build, so that no file
+and no test is forgotten.
 
-usage: arrows.py SOURCE_ROOT"""
+usage: arrows.py SOURCE_ROOT [LIBGSHMEM_CORE.A]"""
 
+import collections
 import pathlib
 import re
+import subprocess
 import sys
 
 # A layer is a file or a folder; the longest matching entry decides. "x/": everything in folder x.
@@ -17,10 +21,10 @@ BASE = ["runtime/base/"]
 HOST = PUBLIC + BASE
 WIRE = ["device/far_op.h", "device/state.h", "proxy/ring.h"]
 PROXY = ["proxy/copy.h", "proxy/lanes.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h", "proxy/transport.h"]
-RUNTIME = HOST + ["device/", "proxy/ring.h", "heap/heap.h", "bootstrap/", "runtime/backend/device.h",
-                  "runtime/team/team.h"]
+RUNTIME = HOST + ["device/", "proxy/ring.h", "heap/heap.h", "bootstrap/", "runtime/backend/device.h"]
+TEAMS = ["runtime/job/", "runtime/team/team.h"]
 JOB = RUNTIME + ["runtime/job/", "proxy/proxy.h"]
-BACKEND = RUNTIME + ["runtime/backend/poll.h", "runtime/job/", "runtime/setup/modules.h", "proxy/"]
+BACKEND = RUNTIME + TEAMS + ["runtime/backend/modules.h", "runtime/backend/poll.h", "proxy/"]
 ARROWS = {
     "device/far_op.h": ["device/state.h"],
     "device/state.h": [],
@@ -42,20 +46,20 @@ ARROWS = {
     # A PE's state and its end lie below what sets it up; init.c, net.c stand on more than their folder.
     "runtime/job/": JOB,
     "runtime/job/net.c": JOB + ["runtime/far/far.h"],
-    "runtime/job/init.c": JOB + ["runtime/far/far.h", "runtime/context/", "runtime/setup/"],
-    "runtime/team/": RUNTIME + ["runtime/team/", "runtime/job/", "runtime/context/", "runtime/setup/", "proxy/proxy.h"],
+    "runtime/job/init.c": JOB + ["runtime/far/far.h", "runtime/context/", "runtime/setup/", "runtime/team/"],
+    "runtime/team/": JOB + ["runtime/team/"],
     "runtime/context/": RUNTIME + ["runtime/context/", "runtime/job/", "runtime/far/far.h", "proxy/request.h"],
-    "runtime/far/": RUNTIME + ["runtime/far/", "runtime/job/", "runtime/setup/place.h", "proxy/"],
+    "runtime/far/": RUNTIME + ["runtime/far/", "runtime/job/", "proxy/"],
     "runtime/backend/": BACKEND,
     "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
     "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
-    "runtime/setup/": RUNTIME + ["heap/lendable.h", "runtime/setup/", "runtime/job/", "runtime/far/far.h",
-                                 "runtime/context/", "proxy/proxy.h"],
-    "runtime/api/layer.c": RUNTIME + ["runtime/layer.h", "runtime/api/coll.h", "runtime/setup/", "runtime/job/",
-                                      "runtime/far/far.h", "runtime/team/bootstrap.h", "heap/lendable.h",
-                                      "device/cpu/cpu.h"],
-    "runtime/api/": RUNTIME + ["runtime/api/", "runtime/setup/", "runtime/job/", "runtime/far/far.h",
-                               "runtime/context/", "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
+    "runtime/setup/": RUNTIME + TEAMS + ["heap/lendable.h", "runtime/setup/", "runtime/far/far.h",
+                                         "runtime/far/place_proxy.h", "runtime/context/",
+                                         "runtime/backend/modules.h", "proxy/proxy.h"],
+    "runtime/api/layer.c": RUNTIME + TEAMS + ["runtime/layer.h", "runtime/api/coll.h", "runtime/setup/",
+                                              "runtime/far/far.h", "runtime/team/bootstrap.h", "heap/lendable.h"],
+    "runtime/api/": RUNTIME + TEAMS + ["runtime/api/", "runtime/setup/", "runtime/far/far.h", "runtime/context/",
+                                       "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
     "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmem_device_calls.h",
                                  "shmemx_device_calls.h", "shmemx_calls.h"],
     "dialects/nvshmem/": PUBLIC + ["dialects/nvshmem/", "nvshmem_host_calls.h", "nvshmem_both_calls.h",
@@ -67,6 +71,24 @@ ARROWS = {
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything
 }
+# runtime/ from the bottom up, as its README says: a file knows and calls what is in its own row or in one above it
+# in this list. Three files do not stand in their folder's row: the table of a device's functions, types alone, is what
+# a PE's state points to; net.c asks far/ about its settings; init.c joins everything.
+RUNTIME_ORDER = [
+    "runtime/base/",
+    "runtime/backend/device.h",
+    "runtime/job/",
+    "runtime/team/",
+    "runtime/far/",
+    "runtime/job/net.c",
+    "runtime/context/",
+    "runtime/backend/",
+    "runtime/setup/",
+    "runtime/job/init.c",
+    "runtime/api/",
+]
+# In which no file leads to itself by way of others.
+NO_CIRCLES = ("proxy/", "runtime/")
 # Folders layered by file: modules (x.h and x.c) in order, each of which may include those before it.
 LAYERS = [
     [f"proxy/{module}" for module in (
@@ -113,7 +135,19 @@ def judge(source, target):
         return f"may not include {target}: {layer} knows {', '.join(allowed) or 'nothing'}"
     if layer == "include/" and target.startswith("device/") and source not in INTO_DEVICE:
         return f"may not include {target}: only {', '.join(sorted(INTO_DEVICE))} may"
-    return judge_layers(source, target)
+    return judge_runtime(source, target) or judge_layers(source, target)
+
+
+def is_upward(source, target):
+    """In runtime/, by RUNTIME_ORDER."""
+    here, there = longest(RUNTIME_ORDER, source), longest(RUNTIME_ORDER, target)
+    return bool(here and there) and RUNTIME_ORDER.index(there) > RUNTIME_ORDER.index(here)
+
+
+def judge_runtime(source, target):
+    if source.startswith("runtime/") and target.startswith("runtime/") and is_upward(source, target):
+        return f"may not include {target}, which lies above it in runtime/"
+    return None
 
 
 def judge_layers(source, target):
@@ -127,6 +161,68 @@ def judge_layers(source, target):
         if included in layers and layers.index(included) > layers.index(module):
             return f"may not include {target}, which lies above it"
     return None
+
+
+def calls_of(root, archive):
+    """The files of C that call functions, or name objects, of others: {caller: {callee: a symbol}}."""
+    files = {path.replace("/", "_") + ".o": path for path in sources(root) if path.endswith(".c")}
+    listing = subprocess.run(["nm", "-A", archive], check=True, capture_output=True, text=True).stdout
+    defined, wanted = {}, collections.defaultdict(set)
+    for line in listing.splitlines():
+        # archive:object:value type name, where the object may be a path
+        source = files.get(pathlib.PurePath(line.split(":")[1]).name)
+        kind, symbol = line.split()[-2:]
+        if source and kind == "U":
+            wanted[source].add(symbol)
+        elif source and kind in "TDBRW":
+            defined[symbol] = source
+    calls = {source: {} for source in defined.values()}
+    for source, symbols in wanted.items():
+        for symbol in symbols & defined.keys():
+            if defined[symbol] != source:
+                calls.setdefault(source, {})[defined[symbol]] = symbol
+    return calls
+
+
+def judge_calls(calls):
+    return [f"{source}: calls {symbol} of {target}, which lies above it in runtime/"
+            for source, targets in sorted(calls.items()) for target, symbol in sorted(targets.items())
+            if is_upward(source, target)]
+
+
+def find_circle(edges):
+    """A list of nodes, each of which leads to the next, and the last to the first; or none."""
+    done, path = set(), []
+
+    def visit(node):
+        if node in path:
+            return path[path.index(node):]
+        if node in done:
+            return None
+        path.append(node)
+        for target in sorted(edges.get(node, ())):
+            circle = visit(target)
+            if circle:
+                return circle
+        done.add(path.pop())
+        return None
+
+    return next(filter(None, map(visit, sorted(edges))), None)
+
+
+def judge_circles(root, calls):
+    """By include, where x.h and x.c are one, and by call."""
+    includes = collections.defaultdict(set)
+    for source in sources(root):
+        for name in INCLUDE.findall((root / source).read_text()):
+            includes[source.rsplit(".", 1)[0]].add(resolve(root, source, name).rsplit(".", 1)[0])
+    wrong = []
+    for how, graph in (("include", includes), ("call", calls)):
+        circle = find_circle({source: {t for t in targets if t != source and t.startswith(NO_CIRCLES)}
+                              for source, targets in graph.items() if source.startswith(NO_CIRCLES)})
+        if circle:
+            wrong.append(f"a circle of files, by {how}: " + " -> ".join(circle + circle[:1]))
+    return wrong
 
 
 def sources(root):
@@ -194,6 +290,14 @@ def self_test():
     assert judge("runtime/backend/cuda/stream.c", "runtime/api/host_calls.h")
     assert judge("runtime/api/rma.c", "runtime/backend/cuda/device.h")
     assert judge("runtime/setup/setup.c", "heap/physical.h")
+    assert judge("runtime/job/end.c", "runtime/team/team.h")
+    assert judge("runtime/team/create.c", "runtime/context/context.h")
+    assert judge("runtime/far/far_memory.c", "runtime/backend/modules.h")
+    assert judge("runtime/setup/setup.c", "runtime/backend/modules.h") is None
+    assert judge_calls({"runtime/team/team.c": {"runtime/api/memory.c": "gshmem_ptr"}})
+    assert not judge_calls({"runtime/api/memory.c": {"runtime/team/team.c": "gsh_team_find"}})
+    assert find_circle({"a": {"b", "c"}, "c": {"d"}, "d": {"c"}}) == ["c", "d"]
+    assert not find_circle({"a": {"b", "c"}, "c": {"b"}})
 
 
 def main():
@@ -214,6 +318,10 @@ def main():
         if source.endswith((".c", ".cc", ".cu")) or source in installed:
             if not is_listed(root, source):
                 wrong.append(f"{source}: named in no meson.build")
+    calls = calls_of(root, sys.argv[2]) if len(sys.argv) > 2 else {}
+    if len(sys.argv) > 2 and not calls:
+        wrong.append(f"{sys.argv[2]} shows no calls")
+    wrong += judge_calls(calls) + judge_circles(root, calls)
     print("\n".join(wrong))
     print(f"{n} files, {len(wrong)} wrong")
     return 1 if wrong or n == 0 else 0

@@ -23,7 +23,7 @@ WORDED = ('runtime/job/report.c', 'proxy/engine/failure.c')
 TABLED = ('runtime/base/result.c', 'runtime/api/query.c', 'dialects/nccl/src/error.c', 'proxy/engine/failure.c',
           'proxy/engine/outbox.c', 'tools/gshmemrun_options.c')
 # Their texts are names, addresses, paths and settings.
-NAMED = ('runtime/setup/place.c', 'runtime/setup/place_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',
+NAMED = ('runtime/far/place.c', 'runtime/far/place_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',
          'proxy/ucx/transport.c', 'dialects/nvshmem/include/device_host/nvshmem_types.h')
 # Their texts of several words are code of assembly, tables that were asked for, or another library's settings.
 NO_TEXTS = ('fiber.c', 'info.c', 'coll_table.c', 'environment.c', 'memory_cpu.cuh')

@@ -17,9 +17,10 @@ enum { repeats = 20, max_pes = 16 };
 static void check_job(void)
 {
     const int n = gshmem_n_pes();
-    long *sum = gshmem_calloc(1, sizeof *sum);
-    if (!CHECK(sum != NULL))
+    long *sum = gshmem_calloc(1, sizeof(*sum));
+    if (!CHECK(sum != NULL)) {
         return;
+    }
     gshmem_long_atomic_add(sum, gshmem_my_pe() + 1, 0);
     gshmem_barrier_all();
     CHECK_EQ(gshmem_long_g(sum, 0), (long)n * (n + 1) / 2);
@@ -31,10 +32,12 @@ static void check_repeats(void)
     for (int i = 0; i < repeats; i++) {
         CHECK_EQ(gshmemx_init_status(), GSHMEM_STATUS_NOT_INITIALIZED);
         gshmem_init();
-        if (i % 2 == 0)
+        if (i % 2 == 0) {
             check_job();
-        if (i % 4 == 0)
+        }
+        if (i % 4 == 0) {
             CHECK(gshmem_malloc(100000) != NULL); /* left to finalize */
+        }
         gshmem_finalize();
     }
 }
@@ -51,8 +54,9 @@ static void check_node_teams(int me, int n)
     const int per_node = node_pes(n), first = me / per_node * per_node, index = me - first;
     const int here = n - first < per_node ? n - first : per_node;
     int same = 0;
-    for (int pe = index; pe < n; pe += per_node)
+    for (int pe = index; pe < n; pe += per_node) {
         same++;
+    }
     CHECK_EQ(gshmem_team_n_pes(GSHMEMX_TEAM_NODE), here);
     CHECK_EQ(gshmem_team_my_pe(GSHMEMX_TEAM_NODE), index);
     CHECK_EQ(gshmem_team_n_pes(GSHMEM_TEAM_SHARED), here);
@@ -144,8 +148,9 @@ static void check_refused(unsigned flags, const gshmemx_init_attr_t *attr, const
     const char *reason = gshmemx_error_string(error);
     if (!CHECK(error == GSHMEMX_ERROR_INVALID_VALUE) ||
         !CHECK(strstr(reason, "init_attr") != NULL || strstr(reason, "unique id") != NULL) ||
-        !CHECK(gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED))
+        !CHECK(gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED)) {
         fprintf(stderr, "    %s: error %d, \"%s\"\n", what, error, reason);
+    }
 }
 
 static void check_attributes(void)
@@ -214,8 +219,9 @@ static void run_by_id(int me, int n, const gshmemx_uniqueid_t *id)
 {
     gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
     gshmemx_set_attr_uniqueid_args(me, n, id, &attr);
-    if (!CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_WITH_UNIQUEID, &attr), 0))
+    if (!CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_WITH_UNIQUEID, &attr), 0)) {
         return;
+    }
     CHECK_EQ(gshmem_my_pe(), me);
     CHECK_EQ(gshmem_n_pes(), n);
     check_job();
@@ -228,17 +234,20 @@ static int run_uid(int n)
     enum { jobs = 2 };
     int pipes[max_pes][2];
     for (int pe = 1; pe < n; pe++) {
-        if (pipe(pipes[pe]) != 0)
+        if (pipe(pipes[pe]) != 0) {
             return 1;
+        }
         const pid_t child = fork();
-        if (child < 0)
+        if (child < 0) {
             return 1;
+        }
         if (child == 0) {
             close(pipes[pe][1]);
             for (int job = 0; job < jobs; job++) {
                 gshmemx_uniqueid_t id;
-                if (CHECK_EQ(read(pipes[pe][0], &id, sizeof id), sizeof id))
+                if (CHECK_EQ(read(pipes[pe][0], &id, sizeof(id)), sizeof(id))) {
                     run_by_id(pe, n, &id);
+                }
             }
             exit(test_result());
         }
@@ -247,8 +256,9 @@ static int run_uid(int n)
     for (int job = 0; job < jobs; job++) {
         gshmemx_uniqueid_t id;
         CHECK_EQ(gshmemx_get_uniqueid(&id), 0);
-        for (int pe = 1; pe < n; pe++)
-            CHECK_EQ(write(pipes[pe][1], &id, sizeof id), sizeof id);
+        for (int pe = 1; pe < n; pe++) {
+            CHECK_EQ(write(pipes[pe][1], &id, sizeof(id)), sizeof(id));
+        }
         run_by_id(0, n, &id);
     }
     for (int pe = 1; pe < n; pe++) {
@@ -273,13 +283,15 @@ static void *run_thread(void *arg)
     for (int i = 0; i < 3; i++) {
         gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
         gshmemx_set_attr_thread_args(t->me, t->n, t->key, &attr);
-        if (!CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr), 0))
+        if (!CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr), 0)) {
             return NULL;
+        }
         CHECK_EQ(gshmem_my_pe(), t->me);
         CHECK_EQ(gshmem_n_pes(), t->n);
         check_job();
-        if (node_pes(t->n) == t->n)
+        if (node_pes(t->n) == t->n) {
             CHECK_STR(gshmemx_route_name((t->me + 1) % t->n), t->n == 1 ? "self" : "thread");
+        }
         check_routes(t->me, t->n);
         gshmem_finalize();
     }
@@ -292,22 +304,27 @@ static int run_threads(int n)
     const char keys[2] = {0, 0};
     for (int i = 0; i < 2 * n; i++) {
         pes[i] = (struct thread_pe){.key = &keys[i / n], .me = i % n, .n = n};
-        if (pthread_create(&pes[i].thread, NULL, run_thread, &pes[i]) != 0)
+        if (pthread_create(&pes[i].thread, NULL, run_thread, &pes[i]) != 0) {
             return 1;
+        }
     }
-    for (int i = 0; i < 2 * n; i++)
+    for (int i = 0; i < 2 * n; i++) {
         pthread_join(pes[i].thread, NULL);
+    }
     return test_result();
 }
 
 int main(int argc, char **argv)
 {
     const int n = argc > 2 ? atoi(argv[2]) : 2;
-    if (argc > 1 && (n < 1 || n > max_pes))
+    if (argc > 1 && (n < 1 || n > max_pes)) {
         return 2;
-    if (argc > 1 && strcmp(argv[1], "uid") == 0)
+    }
+    if (argc > 1 && strcmp(argv[1], "uid") == 0) {
         return run_uid(n);
-    if (argc > 1 && strcmp(argv[1], "threads") == 0)
+    }
+    if (argc > 1 && strcmp(argv[1], "threads") == 0) {
         return run_threads(n);
+    }
     return gshmemx_run(pe_main, argc, argv);
 }

@@ -17,13 +17,16 @@ static inline void conform_allgather(struct gsh_bootstrap *b, size_t bytes, int 
 {
     size_t n = (size_t)b->size, wrong = 0;
     uint8_t *mine = malloc(bytes + 1), *all = malloc(n * bytes + 1);
-    for (size_t i = 0; i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++) {
         mine[i] = conform_byte(b->rank, i, round);
+    }
     all[n * bytes] = 0x5a;
     CHECK_EQ(b->ops->allgather(b, mine, bytes, all), GSH_OK);
-    for (size_t r = 0; r < n; r++)
-        for (size_t i = 0; i < bytes; i++)
+    for (size_t r = 0; r < n; r++) {
+        for (size_t i = 0; i < bytes; i++) {
             wrong += all[r * bytes + i] != conform_byte((int)r, i, round);
+        }
+    }
     CHECK_EQ(wrong, 0);
     CHECK_EQ(all[n * bytes], 0x5a);
     free(mine);
@@ -35,13 +38,16 @@ static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_byte
 {
     static const size_t sizes[] = {1, 8, 0, 3, 100, 4096, 65537, 1000000};
     CHECK(b->rank >= 0 && b->rank < b->size);
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-        if (sizes[s] <= largest_bytes)
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+        if (sizes[s] <= largest_bytes) {
             conform_allgather(b, sizes[s], (int)s);
+        }
+    }
     for (int round = 0; round < 20; round++) {
         conform_allgather(b, 16, round);
-        if (round % 3 == 0)
+        if (round % 3 == 0) {
             CHECK_EQ(b->ops->barrier(b), GSH_OK);
+        }
     }
 }
 

@@ -45,18 +45,20 @@ static _Thread_local unsigned model_fail_at;
 
 static bool model_fails(void)
 {
-    if (model_fail_at > 1)
+    if (model_fail_at > 1) {
         model_fail_at--;
-    else if (model_fail_at == 1)
+    } else if (model_fail_at == 1) {
         return true;
+    }
     return false;
 }
 
 /* Applies the change when the call went well. */
 static CUresult model_count(CUresult code, int *counter, int change)
 {
-    if (code == CUDA_SUCCESS)
+    if (code == CUDA_SUCCESS) {
         __atomic_add_fetch(counter, change, __ATOMIC_RELAXED);
+    }
     return code;
 }
 
@@ -69,8 +71,9 @@ static CUresult model_result(bool ok)
 static struct model_mapping *model_find(uint64_t addr)
 {
     for (int i = 0; i < MODEL_MAPPINGS; i++) {
-        if (model.mappings[i].bytes && model.mappings[i].addr == addr)
+        if (model.mappings[i].bytes && model.mappings[i].addr == addr) {
             return &model.mappings[i];
+        }
     }
     return NULL;
 }
@@ -81,8 +84,9 @@ static CUresult model_reserve(CUdeviceptr *out, size_t bytes, size_t align, CUde
                               unsigned long long flags)
 {
     CUresult code = CUDA_ERROR_OUT_OF_MEMORY;
-    if (model_fails())
+    if (model_fails()) {
         return code;
+    }
     if (model.driver) {
         code = model.driver->MemAddressReserve(out, bytes, align, addr, flags);
     } else {
@@ -92,8 +96,9 @@ static CUresult model_reserve(CUdeviceptr *out, size_t bytes, size_t align, CUde
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p != MAP_FAILED) {
             size_t skip = (granule - (uintptr_t)p % granule) % granule;
-            if (skip)
+            if (skip) {
                 munmap(p, skip);
+            }
             munmap(p + skip + bytes, granule - skip);
             *out = (CUdeviceptr)(uintptr_t)(p + skip);
             code = CUDA_SUCCESS;
@@ -114,8 +119,9 @@ static CUresult model_create(CUmemGenericAllocationHandle *out, size_t bytes,
                              const CUmemAllocationProp *prop, unsigned long long flags)
 {
     CUresult code = CUDA_ERROR_OUT_OF_MEMORY;
-    if (model_fails())
+    if (model_fails()) {
         return code;
+    }
     if (model.driver) {
         code = model.driver->MemCreate(out, bytes, prop, flags);
     } else {
@@ -143,16 +149,18 @@ static CUresult model_release(CUmemGenericAllocationHandle handle)
 static CUresult model_retain(CUmemGenericAllocationHandle *out, void *addr)
 {
     CUresult code = CUDA_ERROR_OUT_OF_MEMORY;
-    if (model_fails())
+    if (model_fails()) {
         return code;
+    }
     if (model.driver) {
         code = model.driver->MemRetainAllocationHandle(out, addr);
     } else {
         pthread_mutex_lock(&model.mutex);
         struct model_mapping *m = model_find((uint64_t)(uintptr_t)addr);
         code = model_result(m != NULL);
-        if (m)
+        if (m) {
             *out = (CUmemGenericAllocationHandle)fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
+        }
         pthread_mutex_unlock(&model.mutex);
     }
     return model_count(code, &model.n_handles, 1);
@@ -162,16 +170,19 @@ static CUresult model_properties(CUmemAllocationProp *out, CUmemGenericAllocatio
 {
     struct stat st = {0};
     bool found = false;
-    if (model_fails())
+    if (model_fails()) {
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (model.driver)
+    }
+    if (model.driver) {
         return model.driver->MemGetAllocationPropertiesFromHandle(out, handle);
+    }
     fstat((int)handle, &st);
     pthread_mutex_lock(&model.mutex);
     for (int i = 0; i < MODEL_MAPPINGS && !found; i++) {
         found = model.props[i].inode == st.st_ino;
-        if (found)
+        if (found) {
             *out = model.props[i].prop;
+        }
     }
     pthread_mutex_unlock(&model.mutex);
     return model_result(found);
@@ -180,10 +191,12 @@ static CUresult model_properties(CUmemAllocationProp *out, CUmemGenericAllocatio
 static CUresult model_address_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr addr)
 {
     CUresult code = CUDA_ERROR_NOT_FOUND;
-    if (model_fails())
+    if (model_fails()) {
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (model.driver)
+    }
+    if (model.driver) {
         return model.driver->MemGetAddressRange(base, bytes, addr);
+    }
     pthread_mutex_lock(&model.mutex);
     for (int i = 0; i < MODEL_MAPPINGS; i++) {
         const struct model_mapping *m = &model.mappings[i];
@@ -201,14 +214,17 @@ static CUresult model_map(CUdeviceptr addr, size_t bytes, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     CUresult code = CUDA_ERROR_OUT_OF_MEMORY;
-    if (model_fails())
+    if (model_fails()) {
         return code;
+    }
     pthread_mutex_lock(&model.mutex);
     int i = 0;
-    while (i < MODEL_MAPPINGS && model.mappings[i].bytes)
+    while (i < MODEL_MAPPINGS && model.mappings[i].bytes) {
         i++;
-    if (!CHECK(i < MODEL_MAPPINGS) || !CHECK(model_find(addr) == NULL))
+    }
+    if (!CHECK(i < MODEL_MAPPINGS) || !CHECK(model_find(addr) == NULL)) {
         exit(1);
+    }
     struct model_mapping m = {.addr = addr, .bytes = bytes, .fd = -1};
     if (model.driver) {
         code = model.driver->MemMap(addr, bytes, offset, handle, flags);
@@ -219,8 +235,9 @@ static CUresult model_map(CUdeviceptr addr, size_t bytes, size_t offset,
                        (off_t)offset);
         code = model_result(m.fd >= 0 && p != MAP_FAILED);
     }
-    if (code == CUDA_SUCCESS)
+    if (code == CUDA_SUCCESS) {
         model.mappings[i] = m;
+    }
     pthread_mutex_unlock(&model.mutex);
     return model_count(code, &model.n_mappings, 1);
 }
@@ -230,8 +247,9 @@ static CUresult model_unmap(CUdeviceptr addr, size_t bytes)
     CUresult code = CUDA_SUCCESS;
     pthread_mutex_lock(&model.mutex);
     struct model_mapping *m = model_find(addr);
-    if (!CHECK(m != NULL && m->bytes == bytes))
+    if (!CHECK(m != NULL && m->bytes == bytes)) {
         exit(1);
+    }
     if (model.driver) {
         code = model.driver->MemUnmap(addr, bytes);
     } else {
@@ -249,16 +267,19 @@ static CUresult model_set_access(CUdeviceptr addr, size_t bytes, const CUmemAcce
                                  size_t n)
 {
     CUresult code = CUDA_ERROR_OUT_OF_MEMORY;
-    if (model_fails())
+    if (model_fails()) {
         return code;
+    }
     pthread_mutex_lock(&model.mutex);
     struct model_mapping *m = model_find(addr);
-    if (!CHECK(m != NULL && m->bytes == bytes && n == 1))
+    if (!CHECK(m != NULL && m->bytes == bytes && n == 1)) {
         exit(1);
+    }
     m->devices |= 1u << access->location.id;
     pthread_mutex_unlock(&model.mutex);
-    if (model.driver)
+    if (model.driver) {
         return model.driver->MemSetAccess(addr, bytes, access, n);
+    }
     return model_result(mprotect((void *)(uintptr_t)addr, bytes, PROT_READ | PROT_WRITE) == 0);
 }
 
@@ -266,29 +287,34 @@ static CUresult model_set_access(CUdeviceptr addr, size_t bytes, const CUmemAcce
 static CUresult model_export(void *out, CUmemGenericAllocationHandle handle,
                              CUmemAllocationHandleType type, unsigned long long flags)
 {
-    if (model_fails())
+    if (model_fails()) {
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (model.driver)
+    }
+    if (model.driver) {
         return model.driver->MemExportToShareableHandle(out, handle, type, flags);
+    }
     if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
         *(int *)out = fcntl((int)handle, F_DUPFD_CLOEXEC, 0);
         return model_result(*(int *)out >= 0);
     }
     char own[64], other[64];
     struct model_mapping *found = NULL;
-    snprintf(own, sizeof own, "/proc/self/fd/%d", (int)handle);
+    snprintf(own, sizeof(own), "/proc/self/fd/%d", (int)handle);
     ino_t inode = 0;
     struct stat st;
-    if (stat(own, &st) == 0)
+    if (stat(own, &st) == 0) {
         inode = st.st_ino;
+    }
     pthread_mutex_lock(&model.mutex);
     for (int i = 0; i < MODEL_MAPPINGS && !found; i++) {
-        if (model.mappings[i].bytes && fstat(model.mappings[i].fd, &st) == 0 && st.st_ino == inode)
+        if (model.mappings[i].bytes && fstat(model.mappings[i].fd, &st) == 0 &&
+            st.st_ino == inode) {
             found = &model.mappings[i];
+        }
     }
-    snprintf(other, sizeof other, "/proc/%d/fd/%d", (int)getpid(), found ? found->fd : -1);
+    snprintf(other, sizeof(other), "/proc/%d/fd/%d", (int)getpid(), found ? found->fd : -1);
     pthread_mutex_unlock(&model.mutex);
-    memcpy(out, other, sizeof other);
+    memcpy(out, other, sizeof(other));
     return model_result(found != NULL);
 }
 
@@ -296,8 +322,9 @@ static CUresult model_import(CUmemGenericAllocationHandle *out, void *from,
                              CUmemAllocationHandleType type)
 {
     CUresult code = CUDA_ERROR_OUT_OF_MEMORY;
-    if (model_fails())
+    if (model_fails()) {
         return code;
+    }
     if (model.driver) {
         code = model.driver->MemImportFromShareableHandle(out, from, type);
     } else {
@@ -311,10 +338,12 @@ static CUresult model_import(CUmemGenericAllocationHandle *out, void *from,
 
 static CUresult model_memset(CUdeviceptr addr, unsigned char value, size_t bytes, CUstream stream)
 {
-    if (model_fails())
+    if (model_fails()) {
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (model.driver)
+    }
+    if (model.driver) {
         return model.driver->MemsetD8Async(addr, value, bytes, stream);
+    }
     memset((void *)(uintptr_t)addr, value, bytes);
     return CUDA_SUCCESS;
 }
@@ -361,9 +390,9 @@ static CUresult model_error_text(CUresult code, const char **text)
 static void model_install(const struct gsh_cuda *driver)
 {
     model.driver = driver;
-    if (driver)
+    if (driver) {
         model.table = *driver;
-    else
+    } else {
         model.table = (struct gsh_cuda){
             .MemGetAllocationGranularity = model_granularity,
             .DeviceGetAttribute = model_attribute,
@@ -372,6 +401,7 @@ static void model_install(const struct gsh_cuda *driver)
             .GetErrorName = model_error_text,
             .GetErrorString = model_error_text,
         };
+    }
     model.table.MemAddressReserve = model_reserve;
     model.table.MemAddressFree = model_address_free;
     model.table.MemCreate = model_create;

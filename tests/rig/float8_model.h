@@ -19,12 +19,13 @@ static inline double float8_value(const float8_format &f, unsigned code)
     const int exponent = (int)(rest >> f.fraction_bits);
     const int fraction = (int)(rest & ((1u << f.fraction_bits) - 1));
     double value;
-    if (rest > f.largest)
+    if (rest > f.largest) {
         value = f.has_infinity && rest == f.largest + 1 ? INFINITY : NAN;
-    else if (exponent == 0)
+    } else if (exponent == 0) {
         value = ldexp(fraction, 1 - f.bias - f.fraction_bits);
-    else
+    } else {
         value = ldexp((1 << f.fraction_bits) + fraction, exponent - f.bias - f.fraction_bits);
+    }
     return code & 0x80 ? -value : value;
 }
 
@@ -38,18 +39,22 @@ static inline unsigned float8_nearest(const float8_format &f, double x)
 {
     const double size = fabs(x);
     unsigned best = 0;
-    if (isnan(x))
+    if (isnan(x)) {
         return 0x7f;
-    if (size >= float8_value(f, f.largest))
+    }
+    if (size >= float8_value(f, f.largest)) {
         best = f.largest;
+    }
     for (unsigned code = 0; best != f.largest && code < f.largest; code++) {
         const double below = float8_value(f, code), above = float8_value(f, code + 1);
-        if (below <= size && size < above)
+        if (below <= size && size < above) {
             best = size - below < above - size   ? code
                    : size - below > above - size ? code + 1
                                                  : code + (code & 1);
-        if (size < above)
+        }
+        if (size < above) {
             break;
+        }
     }
     return best | (signbit(x) ? 0x80 : 0);
 }

@@ -56,8 +56,9 @@ static enum gsh_result pes_wait(void *context, unsigned *turn, uint64_t *start_n
 {
     struct pes *pe = context;
     (void)start_ns;
-    if (gsh_load_acquire_u32(&pe->shared->is_gone[rank]))
+    if (gsh_load_acquire_u32(&pe->shared->is_gone[rank])) {
         return gsh_note(GSH_ERR_PEER, "PE %d is gone", rank);
+    }
     gsh_backoff(turn);
     return GSH_OK;
 }
@@ -82,8 +83,9 @@ static void pes_take_gpu(struct pes *pe)
     const struct gsh_cuda *cuda = gsh_cuda();
     CUcontext context = NULL;
     int n_devices = 0;
-    if (!cuda)
+    if (!cuda) {
         test_skip("needs a GPU, there is none");
+    }
     CHECK(cuda->DeviceGetCount(&n_devices) == CUDA_SUCCESS);
     CHECK(cuda->DeviceGet(&pe->options.cuda_device, pe->rank % n_devices) == CUDA_SUCCESS);
     CHECK(cuda->DevicePrimaryCtxRetain(&context, pe->options.cuda_device) == CUDA_SUCCESS);
@@ -93,24 +95,28 @@ static void pes_take_gpu(struct pes *pe)
 /* Once in each process, before its PEs start. */
 static void pes_install(enum pes_kind kind)
 {
-    if (kind == PES_HOST)
+    if (kind == PES_HOST) {
         return;
+    }
     gsh_cuda_override(NULL);
     const struct gsh_cuda *driver = kind == PES_GPU ? gsh_cuda() : NULL;
-    if (kind == PES_GPU && !driver)
+    if (kind == PES_GPU && !driver) {
         test_skip("needs a GPU, there is none");
+    }
     model_install(driver);
 }
 
 static void pes_choose_memory(struct pes *pe)
 {
-    if (pe->kind == PES_HOST)
+    if (pe->kind == PES_HOST) {
         return;
+    }
     pe->options.kind = GSH_MEMORY_CUDA;
     pe->options.cuda_device = pe->rank;
     pe->options.fabric = pe->kind == PES_MODEL_FABRIC;
-    if (pe->kind == PES_GPU)
+    if (pe->kind == PES_GPU) {
         pes_take_gpu(pe);
+    }
 }
 
 static void pes_copy(void *dest, const void *source, size_t bytes)
@@ -132,8 +138,9 @@ static void pes_check_released(void)
 #else
 static void pes_install(enum pes_kind kind)
 {
-    if (kind != PES_HOST)
+    if (kind != PES_HOST) {
         test_skip("needs a build with CUDA");
+    }
 }
 
 static void pes_choose_memory(struct pes *pe)
@@ -151,19 +158,21 @@ static void pes_check_released(void) {}
 
 static void pes_store(struct pes *pe, uint64_t address, uint64_t value)
 {
-    if (pe->options.kind == GSH_MEMORY_CUDA)
-        pes_copy((void *)(uintptr_t)address, &value, sizeof value);
-    else
+    if (pe->options.kind == GSH_MEMORY_CUDA) {
+        pes_copy((void *)(uintptr_t)address, &value, sizeof(value));
+    } else {
         *(uint64_t *)(uintptr_t)address = value;
+    }
 }
 
 static uint64_t pes_load(struct pes *pe, uint64_t address)
 {
     uint64_t value = 0;
-    if (pe->options.kind == GSH_MEMORY_CUDA)
-        pes_copy(&value, (void *)(uintptr_t)address, sizeof value);
-    else
+    if (pe->options.kind == GSH_MEMORY_CUDA) {
+        pes_copy(&value, (void *)(uintptr_t)address, sizeof(value));
+    } else {
         value = *(uint64_t *)(uintptr_t)address;
+    }
     return value;
 }
 
@@ -171,8 +180,9 @@ static uint64_t pes_load(struct pes *pe, uint64_t address)
 static uint64_t pes_peer(struct pes *pe, struct gsh_heap *heap, const void *ptr, int target)
 {
     int64_t slot = 0;
-    while (pe->pe_of_slot[slot] != target)
+    while (pe->pe_of_slot[slot] != target) {
         slot++;
+    }
     return (uint64_t)(uintptr_t)ptr +
            (uint64_t)((slot - pe->options.my_slot) * (int64_t)gsh_heap_stride(heap));
 }
@@ -183,26 +193,29 @@ static void pes_set_up(struct pes *pe)
 {
     static const uint8_t job_base[16] = "gshmem heap test";
     uint8_t job[16];
-    memcpy(job, job_base, sizeof job);
+    memcpy(job, job_base, sizeof(job));
     pid_t parent = pe->n_processes > 1 ? getppid() : getpid();
-    memcpy(job, &parent, sizeof parent);
+    memcpy(job, &parent, sizeof(parent));
     /* Each process numbers its slots in an order of its own. */
     int turn = pes_process(pe, pe->rank);
     for (int s = 0; s < pe->n; s++) {
         pe->pe_of_slot[s] = (s + turn) % pe->n;
         pe->is_same_process[s] =
             pe->pe_of_slot[s] != pe->rank && pes_process(pe, pe->pe_of_slot[s]) == turn;
-        if (pe->pe_of_slot[s] == pe->rank)
+        if (pe->pe_of_slot[s] == pe->rank) {
             pe->options.my_slot = s;
+        }
         pe->areas[s] = &pe->shared->areas[s];
     }
     pe->base.rank = pe->rank;
     pe->base.size = pe->n;
     if (!CHECK(gsh_bootstrap_shm_create(&pe->base, pe->areas, pes_wait, pe, &pe->bootstrap) ==
-               GSH_OK))
+               GSH_OK)) {
         exit(1);
-    if (pe->n_processes > 1)
+    }
+    if (pe->n_processes > 1) {
         CHECK(gsh_fdpass_create(job, pe->rank, 20000000000u, &pe->fdpass) == GSH_OK);
+    }
     pe->options.bootstrap = pe->bootstrap;
     pe->options.fdpass = pe->fdpass;
     pe->options.stride_bytes = PES_RANGE;
@@ -252,22 +265,25 @@ static void pes_run(enum pes_kind kind, int n, int n_processes, void (*pe_main)(
     struct pes_shared *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct pes pes[PES_MAX] = {{0}};
-    if (!CHECK(shared != MAP_FAILED))
+    if (!CHECK(shared != MAP_FAILED)) {
         return;
-    for (int i = 0; i < n; i++)
+    }
+    for (int i = 0; i < n; i++) {
         pes[i] = (struct pes){.kind = kind,
                               .rank = i,
                               .n = n,
                               .n_processes = n_processes,
                               .shared = shared,
                               .main = pe_main};
+    }
     /* Failures are wanted here; what they say is checked, not printed. */
     gsh_log_setup(getenv("GSHMEM_DEBUG") ? GSH_LOG_TRACE : GSH_LOG_NONE, GSH_LOG_ALL, NULL);
     /* The driver does not survive a fork, so this process never opens it. */
-    if (n_processes > 1 || kind == PES_GPU)
+    if (n_processes > 1 || kind == PES_GPU) {
         test_in_processes(n_processes, pes_run_process, pes);
-    else
+    } else {
         pes_run_process(0, 1, pes);
+    }
     munmap(shared, sizeof(*shared));
 }
 
@@ -303,10 +319,12 @@ __attribute__((unused)) static int pes_count_maps(void)
     int n = 0;
     char line[512];
     FILE *f = fopen("/proc/self/maps", "r");
-    if (!CHECK(f != NULL))
+    if (!CHECK(f != NULL)) {
         return -1;
-    while (fgets(line, sizeof line, f))
+    }
+    while (fgets(line, sizeof(line), f)) {
         n += strstr(line, "memfd:gshmem") != NULL;
+    }
     fclose(f);
     return n;
 }
@@ -316,8 +334,9 @@ __attribute__((unused)) static uint64_t pes_count_address_bytes(void)
 {
     unsigned long long pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
-    if (!CHECK(f != NULL))
+    if (!CHECK(f != NULL)) {
         return 0;
+    }
     CHECK(fscanf(f, "%llu", &pages) == 1);
     fclose(f);
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -125,9 +125,10 @@ static void test_fail(void *context, int pe, const char *text)
     struct pe *me = context;
     me->n_fails++;
     me->fail_pe = pe;
-    snprintf(me->fail_text, sizeof me->fail_text, "%s", text);
-    if (me->options.may_fail)
+    snprintf(me->fail_text, sizeof(me->fail_text), "%s", text);
+    if (me->options.may_fail) {
         return;
+    }
     fprintf(stderr, "PE %d: unexpected: %s\n", me->me, text);
     exit(1); /* nothing would go on */
 }
@@ -137,20 +138,23 @@ static void test_fail(void *context, int pe, const char *text)
 static void pes_connect(struct pe *pe)
 {
     for (int i = 0; i < pe->n; i++) {
-        if (i != pe->me)
+        if (i != pe->me) {
             CHECK(gsh_proxy_set_peer(pe->proxy, i, pe->all[i].blob, pe->all[i].blob_bytes) ==
                   GSH_OK);
+        }
     }
     CHECK(gsh_proxy_start(pe->proxy) == GSH_OK);
     /* The heap has grown once, so it is two regions. */
-    for (uint64_t r = 0; r < 2; r++)
+    for (uint64_t r = 0; r < 2; r++) {
         CHECK(gsh_proxy_add_region(pe->proxy, r * HEAP / 2, HEAP / 2, &pe->keys[r],
                                    &pe->key_bytes[r]) == GSH_OK);
+    }
     pes_barrier(pe);
     for (int i = 0; i < pe->n; i++) {
-        for (uint64_t r = 0; i != pe->me && r < 2; r++)
+        for (uint64_t r = 0; i != pe->me && r < 2; r++) {
             CHECK(gsh_proxy_add_peer_region(pe->proxy, i, r * HEAP / 2, HEAP / 2,
                                             pe->all[i].keys[r], pe->all[i].key_bytes[r]) == GSH_OK);
+        }
     }
 }
 
@@ -159,8 +163,9 @@ static void pes_connect(struct pe *pe)
 static void pes_settle(struct pe *pe)
 {
     struct gsh_request quiet = {.op = GSH_FAR_QUIET};
-    if (!pe->options.may_fail)
+    if (!pe->options.may_fail) {
         CHECK_EQ(gsh_proxy_run(pe->proxy, &quiet), GSH_OK);
+    }
 }
 
 static void pes_thread(int rank, int n, void *arg)
@@ -192,12 +197,14 @@ static void pes_thread(int rank, int n, void *arg)
     pe->random = pe->options.seed * 100 + (uint64_t)pe->me;
     pe->heap = aligned_alloc(64, HEAP);
     memset(pe->heap, 0, HEAP);
-    if (!CHECK(gsh_proxy_create(&options, &pe->proxy) == GSH_OK))
+    if (!CHECK(gsh_proxy_create(&options, &pe->proxy) == GSH_OK)) {
         exit(1);
+    }
     CHECK_STR(gsh_proxy_transport_name(pe->proxy), plugin ? "ucx" : "loop");
     CHECK(gsh_proxy_address(pe->proxy, &pe->blob, &pe->blob_bytes) == GSH_OK);
-    if (pe->options.is_device)
+    if (pe->options.is_device) {
         memory.lanes = pe->lanes = gsh_late_lanes_create(pe->random, test_amo, NULL);
+    }
     pe->proxy->transport->reads_cuda |= pe->options.is_reached;
     CHECK(gsh_proxy_set_memory(pe->proxy, &memory, pe->heap) == GSH_OK);
     for (int r = 0; r < pe->options.n_rings; r++) {
@@ -222,7 +229,7 @@ static void pes_thread(int rank, int n, void *arg)
 static void pes_run(struct pes_options options, void (*pe_main)(struct pe *pe))
 {
     pthread_barrier_t barrier;
-    struct pe *pes = calloc((size_t)options.n, sizeof *pes);
+    struct pe *pes = calloc((size_t)options.n, sizeof(*pes));
     gsh_log_setup(getenv("GSHMEM_DEBUG") ? GSH_LOG_TRACE : GSH_LOG_NONE, GSH_LOG_ALL, NULL);
     pthread_barrier_init(&barrier, NULL, (unsigned)options.n);
     for (int i = 0; i < options.n; i++) {
@@ -323,8 +330,9 @@ __attribute__((unused)) static uint64_t ring_push(struct ring *ring, const struc
     uint64_t end = at + 1 + n_payload;
     uint64_t words[2 * GSH_RING_MAX_SLOTS] = {0};
     unsigned turn = 0;
-    while (end > gsh_load_acquire_u64(&ring->cpu.cpu_tail) + RING)
+    while (end > gsh_load_acquire_u64(&ring->cpu.cpu_tail) + RING) {
         gsh_backoff(&turn);
+    }
     words[0] = push->op | (uint64_t)n_payload << GSH_RING_AT_PAYLOAD |
                (uint64_t)push->pe << GSH_RING_AT_PE | (uint64_t)push->arg << GSH_RING_AT_ARG;
     words[1] = push->immediate;
@@ -345,8 +353,9 @@ __attribute__((unused)) static uint64_t ring_push(struct ring *ring, const struc
 __attribute__((unused)) static void ring_await(struct ring *ring, uint64_t position)
 {
     unsigned turn = 0;
-    while (gsh_load_acquire_u64(&ring->cpu.cpu_done) < position)
+    while (gsh_load_acquire_u64(&ring->cpu.cpu_done) < position) {
         gsh_backoff(&turn);
+    }
 }
 
 __attribute__((unused)) static uint64_t ring_value(struct ring *ring, uint64_t ticket)
@@ -354,10 +363,12 @@ __attribute__((unused)) static uint64_t ring_value(struct ring *ring, uint64_t t
     unsigned turn = 0;
     struct gsh_ring_reply *cell = &ring->cpu.reply[ticket % GSH_RING_REPLIES];
     uint64_t mark = GSH_RING_REPLY_MARK(ticket), low, high;
-    while (((low = gsh_load_acquire_u64(&cell->word[0])) & ~0xffffffffull) != mark)
+    while (((low = gsh_load_acquire_u64(&cell->word[0])) & ~0xffffffffull) != mark) {
         gsh_backoff(&turn);
-    while (((high = gsh_load_acquire_u64(&cell->word[1])) & ~0xffffffffull) != mark)
+    }
+    while (((high = gsh_load_acquire_u64(&cell->word[1])) & ~0xffffffffull) != mark) {
         gsh_backoff(&turn);
+    }
     return (low & 0xffffffffu) | high << 32;
 }
 

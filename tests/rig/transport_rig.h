@@ -70,17 +70,20 @@ static inline void rig_done(struct gsh_op *op, enum gsh_result r)
 static inline void rig_wait(struct rig_pe *pe, const bool *flag)
 {
     uint64_t end = gsh_now_ns() + RIG_LIMIT_NS;
-    while (*flag && CHECK(gsh_now_ns() < end))
-        if (pe->transport->ops->progress(pe->transport) == 0)
+    while (*flag && CHECK(gsh_now_ns() < end)) {
+        if (pe->transport->ops->progress(pe->transport) == 0) {
             sched_yield();
+        }
+    }
 }
 
 /* r and pending are what a call with o answered; its final result. */
 static inline enum gsh_result rig_finish(struct rig_pe *pe, struct rig_op *o, enum gsh_result r,
                                          bool pending)
 {
-    if (r != GSH_OK || !pending)
+    if (r != GSH_OK || !pending) {
         return r;
+    }
     rig_wait(pe, &o->is_pending);
     return o->r;
 }
@@ -131,12 +134,13 @@ static inline bool rig_io(struct rig_pe *pe, bool is_write, void *buffer, size_t
     for (size_t at = 0; at < bytes;) {
         ssize_t n = is_write ? send(pe->line, (char *)buffer + at, bytes - at, MSG_DONTWAIT)
                              : recv(pe->line, (char *)buffer + at, bytes - at, MSG_DONTWAIT);
-        if (n > 0)
+        if (n > 0) {
             at += (size_t)n;
-        else if (n == 0 || (errno != EAGAIN && errno != EINTR) || !CHECK(gsh_now_ns() < end))
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR) || !CHECK(gsh_now_ns() < end)) {
             return false;
-        else if (!pe->transport || pe->transport->ops->progress(pe->transport) == 0)
+        } else if (!pe->transport || pe->transport->ops->progress(pe->transport) == 0) {
             sched_yield();
+        }
     }
     return true;
 }
@@ -144,10 +148,11 @@ static inline bool rig_io(struct rig_pe *pe, bool is_write, void *buffer, size_t
 /* What a dead PE gives is zeros. Without a transport it may be called, too. */
 static inline void rig_allgather(struct rig_pe *pe, const void *mine, size_t bytes, void *all)
 {
-    if (!rig_io(pe, true, &bytes, sizeof bytes) ||
+    if (!rig_io(pe, true, &bytes, sizeof(bytes)) ||
         !rig_io(pe, true, (void *)(uintptr_t)mine, bytes) ||
-        !rig_io(pe, false, all, bytes * (size_t)pe->n))
+        !rig_io(pe, false, all, bytes * (size_t)pe->n)) {
         _exit(1); /* the test program is gone */
+    }
 }
 
 static inline void rig_barrier(struct rig_pe *pe)
@@ -160,28 +165,35 @@ static inline void rig_barrier(struct rig_pe *pe)
 static inline void rig_serve(const int *lines, int n)
 {
     bool is_open[RIG_MAX_PES];
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         is_open[i] = true;
+    }
     for (;;) {
         size_t bytes = 0;
         int n_open = 0;
         char *all = NULL;
         for (int i = 0; i < n; i++) {
-            if (is_open[i])
-                is_open[i] = recv(lines[i], &bytes, sizeof bytes, MSG_WAITALL) == sizeof bytes;
+            if (is_open[i]) {
+                is_open[i] = recv(lines[i], &bytes, sizeof(bytes), MSG_WAITALL) == sizeof(bytes);
+            }
             n_open += is_open[i];
-            if (is_open[i] && !all)
+            if (is_open[i] && !all) {
                 all = calloc((size_t)n, bytes);
-            if (is_open[i])
+            }
+            if (is_open[i]) {
                 CHECK(recv(lines[i], all + (size_t)i * bytes, bytes, MSG_WAITALL) ==
                       (ssize_t)bytes);
+            }
         }
-        for (int i = 0; i < n; i++)
-            if (is_open[i])
+        for (int i = 0; i < n; i++) {
+            if (is_open[i]) {
                 send(lines[i], all, bytes * (size_t)n, MSG_NOSIGNAL);
+            }
+        }
         free(all);
-        if (n_open == 0)
+        if (n_open == 0) {
             return;
+        }
     }
 }
 
@@ -191,8 +203,9 @@ static inline void rig_serve(const int *lines, int n)
 static inline char *rig_at(struct rig_pe *pe, uint64_t off, uint64_t *left)
 {
     int i = 0;
-    while (off >= rig_bounds[i + 1])
+    while (off >= rig_bounds[i + 1]) {
         i++;
+    }
     *left = rig_bounds[i + 1] - off;
     return pe->memory[i] + (off - rig_bounds[i]);
 }
@@ -206,14 +219,17 @@ static inline void rig_tell_region(struct rig_pe *pe, uint64_t off, uint64_t byt
         char content[RIG_BLOB_MAX];
     } mine = {.bytes = key_bytes}, all[RIG_MAX_PES];
     struct gsh_transport *t = pe->transport;
-    if (!CHECK(mine.bytes <= RIG_BLOB_MAX))
+    if (!CHECK(mine.bytes <= RIG_BLOB_MAX)) {
         _exit(1);
+    }
     memcpy(mine.content, key, mine.bytes);
-    rig_allgather(pe, &mine, sizeof mine, all);
-    for (int i = 0; i < pe->n; i++)
-        if (i != pe->me)
+    rig_allgather(pe, &mine, sizeof(mine), all);
+    for (int i = 0; i < pe->n; i++) {
+        if (i != pe->me) {
             CHECK_EQ(t->ops->add_peer_region(t, i, off, bytes, all[i].content, all[i].bytes),
                      GSH_OK);
+        }
+    }
 }
 
 /* Each may give an address of its own. */
@@ -233,8 +249,9 @@ static inline void rig_make_region(struct rig_pe *pe, uint64_t off, uint64_t byt
     size_t key_bytes = 0;
     struct gsh_transport *t = pe->transport;
     CHECK_EQ(t->ops->make_region(t, off, bytes, memory, &key, &key_bytes), GSH_OK);
-    if (!CHECK(*memory != NULL && (uintptr_t)*memory % 4096 == 0))
+    if (!CHECK(*memory != NULL && (uintptr_t)*memory % 4096 == 0)) {
         _exit(1);
+    }
     rig_tell_region(pe, off, bytes, key, key_bytes);
 }
 
@@ -247,13 +264,16 @@ static inline void rig_set_peers(struct rig_pe *pe)
     const void *address = NULL;
     struct gsh_transport *t = pe->transport;
     CHECK_EQ(t->ops->address(t, &address, &mine.bytes), GSH_OK);
-    if (!CHECK(mine.bytes <= RIG_BLOB_MAX))
+    if (!CHECK(mine.bytes <= RIG_BLOB_MAX)) {
         _exit(1);
+    }
     memcpy(mine.content, address, mine.bytes);
-    rig_allgather(pe, &mine, sizeof mine, all);
-    for (int i = 0; i < pe->n; i++)
-        if (i != pe->me)
+    rig_allgather(pe, &mine, sizeof(mine), all);
+    for (int i = 0; i < pe->n; i++) {
+        if (i != pe->me) {
             CHECK_EQ(t->ops->set_peer(t, i, all[i].content, all[i].bytes), GSH_OK);
+        }
+    }
 }
 
 static inline void rig_on_message(void *context, int from, const void *header, size_t header_bytes,
@@ -288,8 +308,9 @@ static inline bool rig_run_pe(const struct rig_job *job, int me, int line)
     enum gsh_result r = strcmp(job->name, "loop") == 0
                             ? gsh_transport_loop_create(&options, &pe.transport)
                             : gsh_transport_ucx_create(&options, &pe.transport);
-    if (!CHECK_EQ(r, GSH_OK))
+    if (!CHECK_EQ(r, GSH_OK)) {
         return false;
+    }
     rig_set_peers(&pe);
     size_t gap = strcmp(job->name, "loop") == 0 ? 0 : 4096;
     char *memory = mmap(NULL, RIG_BYTES + RIG_REGIONS * gap, PROT_READ | PROT_WRITE,
@@ -302,7 +323,7 @@ static inline bool rig_run_pe(const struct rig_job *job, int me, int line)
     rig_barrier(&pe);
     pe.transport->ops->destroy(pe.transport);
     munmap(memory, RIG_BYTES + RIG_REGIONS * gap);
-    return memchr(pe.is_lost, true, sizeof pe.is_lost) != NULL;
+    return memchr(pe.is_lost, true, sizeof(pe.is_lost)) != NULL;
 }
 
 /* ---- a job ---- */
@@ -325,8 +346,9 @@ static inline void rig_process(int me, int n, void *arg)
     const struct rig_lines *of = arg;
     for (int i = 0; i < n; i++) {
         close(of->lines[i][0]);
-        if (i != me)
+        if (i != me) {
             close(of->lines[i][1]);
+        }
     }
     if (rig_run_pe(of->job, me, of->lines[me][1])) {
         fflush(NULL);
@@ -349,16 +371,19 @@ static inline void rig_run(const struct rig_job *job)
         test_start_threads(job->n, rig_thread, &of, threads);
     } else {
         test_start_processes(job->n, rig_process, &of, children);
-        for (int i = 0; i < job->n; i++)
+        for (int i = 0; i < job->n; i++) {
             close(lines[i][1]);
+        }
     }
     rig_serve(ours, job->n);
-    if (is_loop)
+    if (is_loop) {
         test_join_threads(job->n, threads);
-    else
+    } else {
         test_join_processes(job->n, children);
-    for (int i = 0; i < job->n; i++)
+    }
+    for (int i = 0; i < job->n; i++) {
         close(ours[i]);
+    }
 }
 
 /* Ways in which UCX may go here; NULL-terminated pairs of UCX_TLS and what that is.

@@ -27,8 +27,9 @@ static void on_threads(int n, rank_main *f)
 static struct gsh_bootstrap *join(const void *k, int rank, int n)
 {
     struct gsh_bootstrap *b = NULL;
-    if (!CHECK_EQ(gsh_bootstrap_local_create(k, rank, n, 60 * SECOND, &b), GSH_OK))
+    if (!CHECK_EQ(gsh_bootstrap_local_create(k, rank, n, 60 * SECOND, &b), GSH_OK)) {
         exit(1);
+    }
     CHECK_EQ(b->rank, rank);
     CHECK_EQ(b->size, n);
     return b;
@@ -75,8 +76,9 @@ static void test_one_leaves(int rank, int n)
 static void test_abort(int rank, int n)
 {
     struct gsh_bootstrap *b = join(&key, rank, n);
-    if (rank == 1)
+    if (rank == 1) {
         b->ops->abort(b, 3, "enough");
+    }
     CHECK_EQ(b->ops->barrier(b), GSH_ERR_PEER);
     CHECK(strstr(gsh_last_error(), "enough"));
     b->ops->destroy(b);
@@ -99,8 +101,9 @@ static void test_barrier_timeout(int rank, int n)
         CHECK(strstr(gsh_last_error(), "PE 0"));
     }
     pthread_barrier_wait(&others_gave_up);
-    if (rank == 0)
+    if (rank == 0) {
         CHECK_EQ(b->ops->barrier(b), GSH_ERR_TIMEOUT);
+    }
     b->ops->destroy(b);
 }
 
@@ -150,8 +153,9 @@ static void test_all_left(int rank, int n)
 static void test_single(void)
 {
     struct gsh_bootstrap *b = NULL;
-    if (!CHECK_EQ(gsh_bootstrap_single_create(&b), GSH_OK))
+    if (!CHECK_EQ(gsh_bootstrap_single_create(&b), GSH_OK)) {
         return;
+    }
     CHECK_EQ(b->size, 1);
     conform_exchange(b, 4096);
     b->ops->abort(b, 1, NULL);

@@ -53,15 +53,17 @@ static void test_timeout(const char *plugin)
 {
     struct gsh_bootstrap *b = open_on(plugin, MPI_COMM_WORLD);
     b->timeout_ns = SECOND / 10;
-    if (b->rank != 0)
+    if (b->rank != 0) {
         CHECK_EQ(b->ops->barrier(b), GSH_ERR_TIMEOUT);
+    }
     b->ops->destroy(b);
 }
 
 static int run_job(const char *how, const char *plugin)
 {
-    if (strcmp(how, "started") == 0)
+    if (strcmp(how, "started") == 0) {
         MPI_Init(NULL, NULL);
+    }
     for (int i = 0; i < 2; i++) {
         struct gsh_bootstrap *b = open_on(plugin, MPI_COMM_WORLD);
         CHECK_EQ(b->size, 4);
@@ -80,8 +82,9 @@ static int run_job(const char *how, const char *plugin)
 
 int main(int argc, char **argv)
 {
-    if (argc == 3)
+    if (argc == 3) {
         return run_job(argv[1], argv[2]);
+    }
     const char *plugin = argc > 1 ? argv[1] : "libgshmem_mpi.so";
     const char *ways[] = {"started", "not-started"};
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -95,8 +98,9 @@ int main(int argc, char **argv)
             _exit(77);
         }
         CHECK(waitpid(child, &status, 0) == child);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
             test_skip("mpirun");
+        }
         CHECK_EQ(status, 0);
     }
     return test_result();

@@ -32,8 +32,9 @@ static void test_job(void)
 static void test_one_leaves(void)
 {
     struct gsh_bootstrap *b = NULL;
-    if (!CHECK_EQ(gsh_bootstrap_pmix_create(5 * SECOND, &b), GSH_OK))
+    if (!CHECK_EQ(gsh_bootstrap_pmix_create(5 * SECOND, &b), GSH_OK)) {
         return;
+    }
     if (b->rank != 0) {
         enum gsh_result r = b->ops->barrier(b);
         CHECK(r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT);
@@ -51,8 +52,9 @@ int main(int argc, char **argv)
     }
     unsetenv("PMIX_NAMESPACE");
     test_no_launcher();
-    if (test_result() != 0)
+    if (test_result() != 0) {
         return 1;
+    }
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     execlp("mpirun", "mpirun", "--oversubscribe", "-n", "4", argv[0], "job", (char *)NULL);

@@ -21,8 +21,9 @@ static pid_t start(char *const arguments[], const char *input, int *out)
     char *argv[16] = {(char *)launcher};
     int to[2], from[2];
     CHECK(pipe(to) == 0 && pipe(from) == 0);
-    for (int i = 0; arguments[i]; i++)
+    for (int i = 0; arguments[i]; i++) {
         argv[i + 1] = arguments[i];
+    }
     pid_t child = fork();
     if (child == 0) {
         dup2(to[0], 0);
@@ -48,8 +49,9 @@ static void read_all(int fd)
 {
     size_t used = 0;
     ssize_t n;
-    while ((n = read(fd, result.text + used, sizeof result.text - 1 - used)) > 0)
+    while ((n = read(fd, result.text + used, sizeof(result.text) - 1 - used)) > 0) {
         used += (size_t)n;
+    }
     result.text[used] = '\0';
     close(fd);
 }
@@ -60,8 +62,9 @@ static int run_with(const char *input, char *const arguments[])
     pid_t child = start(arguments, input, &fd);
     read_all(fd);
     CHECK(waitpid(child, &status, 0) == child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
         test_skip("gshmemrun (give its path as argument)");
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
@@ -69,15 +72,17 @@ static int run_with(const char *input, char *const arguments[])
 
 static void check_says(const char *text)
 {
-    if (!CHECK(strstr(result.text, text)))
+    if (!CHECK(strstr(result.text, text))) {
         fprintf(stderr, "wanted: %s\ngot: %s\n", text, result.text);
+    }
 }
 
 static int count(const char *text)
 {
     int n = 0;
-    for (const char *p = result.text; (p = strstr(p, text)); p += strlen(text))
+    for (const char *p = result.text; (p = strstr(p, text)); p += strlen(text)) {
         n++;
+    }
     return n;
 }
 
@@ -134,12 +139,12 @@ static void test_failures(void)
     /* One that was seen first, but has only lost the other. */
     char folder[] = "/tmp/bootstrap_run-XXXXXX", script[256];
     CHECK(mkdtemp(folder) != NULL);
-    snprintf(script, sizeof script,
+    snprintf(script, sizeof(script),
              "[ $GSHMEM_RANK = 0 ] && { read x <%s/ready; exit 1; }; trap 'kill -9 $$' TERM; "
              "echo >%s/ready; sleep 100 & wait",
              folder, folder);
-    char ready[sizeof folder + 8];
-    snprintf(ready, sizeof ready, "%s/ready", folder);
+    char ready[sizeof(folder) + 8];
+    snprintf(ready, sizeof(ready), "%s/ready", folder);
     CHECK_EQ(mkfifo(ready, 0600), 0);
     CHECK_EQ(RUN("-n", "2", "sh", "-c", script), 137);
     CHECK_EQ(unlink(ready), 0);
@@ -181,9 +186,10 @@ static int run_agent(char **argv)
 {
     char self[16];
     int status;
-    if (strcmp(argv[2], "empty") == 0)
+    if (strcmp(argv[2], "empty") == 0) {
         return 0;
-    snprintf(self, sizeof self, "%d", getpid());
+    }
+    snprintf(self, sizeof(self), "%d", getpid());
     setenv("AGENT", self, 1);
     signal(SIGTERM, end_well);
     dprintf(1, "welcome\n");
@@ -200,7 +206,7 @@ static int run_agent(char **argv)
 static void test_agents(char *self)
 {
     char agent[4096];
-    snprintf(agent, sizeof agent, "%s agent", self);
+    snprintf(agent, sizeof(agent), "%s agent", self);
     CHECK_EQ(RUN("--agent", agent, "--hosts", "a,empty", "sleep", "100"), 1);
     check_says("gshmemrun: host empty: '");
     check_says(" agent' exited with 0 and has started nothing there\n");
@@ -219,8 +225,9 @@ static void test_agents(char *self)
 static void test_hosts(char *self)
 {
     CHECK_EQ(ON_HOSTS("0:2,0,0:2", "sh", "-c", "echo $GSHMEM_RANK of $GSHMEM_N_RANKS"), 0);
-    for (char rank = '0'; rank < '5'; rank++)
+    for (char rank = '0'; rank < '5'; rank++) {
         check_says((char[]){rank, ' ', 'o', 'f', ' ', '5', '\n', '\0'});
+    }
     CHECK_EQ(count("of 5\n"), 5);
     CHECK_EQ(ON_HOSTS("0:2,0:4", "-n", "3", "--tag-output", "sh", "-c", "echo x"), 0);
     CHECK(count("] x\n") == 3 && count("[2] x\n") == 1);
@@ -250,8 +257,9 @@ static void test_hosts(char *self)
 static void wait_for_lines(int fd, int n)
 {
     char c;
-    while (n > 0 && CHECK(read(fd, &c, 1) == 1))
+    while (n > 0 && CHECK(read(fd, &c, 1) == 1)) {
         n -= c == '\n';
+    }
 }
 
 #define HERE   "-n", "3", "sh", "-c", "echo here; exec sleep 100", NULL
@@ -294,13 +302,15 @@ static int run_pe(void)
     struct gsh_uid id;
     const char *uid = getenv("GSHMEM_UID"), *rank = getenv("GSHMEM_RANK");
     const char *n_ranks = getenv("GSHMEM_N_RANKS");
-    if (!CHECK(uid && rank && n_ranks) || !CHECK_EQ(gsh_uid_from_text(uid, &id), GSH_OK))
+    if (!CHECK(uid && rank && n_ranks) || !CHECK_EQ(gsh_uid_from_text(uid, &id), GSH_OK)) {
         return 1;
+    }
     for (int i = 0; i < 3; i++) {
         struct gsh_bootstrap *b = NULL;
         if (!CHECK_EQ(gsh_bootstrap_uid_create(&id, atoi(rank), atoi(n_ranks), &options, &b),
-                      GSH_OK))
+                      GSH_OK)) {
             return 1;
+        }
         conform_exchange(b, 4096);
         b->ops->destroy(b);
     }
@@ -309,12 +319,15 @@ static int run_pe(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "pe") == 0)
+    if (argc > 1 && strcmp(argv[1], "pe") == 0) {
         return run_pe();
-    if (argc > 3 && strcmp(argv[1], "agent") == 0)
+    }
+    if (argc > 3 && strcmp(argv[1], "agent") == 0) {
         return run_agent(argv);
-    if (argc > 1)
+    }
+    if (argc > 1) {
         launcher = argv[1];
+    }
     alarm(100);
     test_usage();
     CHECK_EQ(RUN("-n", "5", argv[0], "pe"), 0);

@@ -11,8 +11,9 @@
 static void *open_table(void *out)
 {
     *(const struct gsh_cuda **)out = gsh_cuda();
-    if (!gsh_cuda())
+    if (!gsh_cuda()) {
         CHECK(gsh_last_error()[0] && gsh_last_error_code() == GSH_ERR_UNSUPPORTED);
+    }
     return NULL;
 }
 
@@ -20,14 +21,18 @@ static void test_same_for_all_threads(void)
 {
     const struct gsh_cuda *tables[4];
     pthread_t threads[4];
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         CHECK(pthread_create(&threads[i], NULL, open_table, &tables[i]) == 0);
-    for (int i = 0; i < 4; i++)
+    }
+    for (int i = 0; i < 4; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
-    for (int i = 1; i < 4; i++)
+    }
+    for (int i = 1; i < 4; i++) {
         CHECK(tables[i] == tables[0]);
-    if (!tables[0])
+    }
+    if (!tables[0]) {
         return;
+    }
     int n_devices = 0;
     CHECK(tables[0]->DeviceGetCount(&n_devices) == CUDA_SUCCESS && n_devices > 0);
 #define GSH_CUDA_OPTIONAL(name)

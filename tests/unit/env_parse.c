@@ -17,13 +17,14 @@ static bool reads(struct gsh_env *env, const char *name, const char *value)
 static bool refuses(const char *name, const char *value, const char *allowed)
 {
     struct gsh_env env, before;
-    memset(&env, 0x5a, sizeof env);
+    memset(&env, 0x5a, sizeof(env));
     before = env;
-    if (!CHECK(!reads(&env, name, value)))
+    if (!CHECK(!reads(&env, name, value))) {
         return false;
+    }
     const char *text = gsh_last_error();
     return CHECK_EQ(gsh_last_error_code(), GSH_ERR_ARG) &&
-           CHECK(memcmp(&env, &before, sizeof env) == 0) && CHECK(strstr(text, name)) &&
+           CHECK(memcmp(&env, &before, sizeof(env)) == 0) && CHECK(strstr(text, name)) &&
            CHECK(strstr(text, value)) && CHECK(strstr(text, allowed));
 }
 
@@ -53,12 +54,14 @@ static void test_seconds(void)
     static const char *const bad[] = {"-1",  "abc", "5x", "1e99", "nan",  "inf",
                                       "5 s", "s",   " 5", "0x10", "0X1p3"};
     struct gsh_env env;
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        if (CHECK(reads(&env, "GSHMEM_WAIT_TIMEOUT", good[i].text)))
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        if (CHECK(reads(&env, "GSHMEM_WAIT_TIMEOUT", good[i].text))) {
             CHECK_EQ(env.wait_timeout_ns, good[i].ns);
+        }
     }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         refuses("GSHMEM_WAIT_TIMEOUT", bad[i], "100ms");
+    }
 }
 
 static void test_sizes(void)
@@ -81,12 +84,14 @@ static void test_sizes(void)
                                       "16777216T", "1KK", "1 K",  "0x10", "1",
                                       "2097151"};
     struct gsh_env env;
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        if (CHECK(reads(&env, "GSHMEM_HEAP_RANGE", good[i].text)))
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        if (CHECK(reads(&env, "GSHMEM_HEAP_RANGE", good[i].text))) {
             CHECK_EQ(env.heap_range_bytes, good[i].bytes);
+        }
     }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         refuses("GSHMEM_HEAP_RANGE", bad[i], "64M");
+    }
 }
 
 static void test_bools(void)
@@ -94,10 +99,12 @@ static void test_bools(void)
     static const char *const yes[] = {"1", "yes", "on", "true", "TRUE", "On"};
     static const char *const no[] = {"0", "no", "off", "false", "No"};
     struct gsh_env env;
-    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
+    for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
         CHECK(reads(&env, "GSHMEM_SHARE_DEVICE", yes[i]) && env.share_device);
-    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+    }
+    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
         CHECK(reads(&env, "GSHMEM_SHARE_DEVICE", no[i]) && !env.share_device);
+    }
     refuses("GSHMEM_SHARE_DEVICE", "2", "0 or 1");
     refuses("GSHMEM_SHARE_DEVICE", "maybe", "false or true");
 }
@@ -123,8 +130,8 @@ static void test_others(void)
     CHECK(reads(&env, "GSHMEM_DEVICE", "") && strcmp(env.device, "auto") == 0);
     CHECK(reads(&env, "GSHMEM_UID_IFNAME", "^docker0"));
     CHECK_STR(env.uid_ifname, "^docker0");
-    memset(text, 'x', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
     refuses("GSHMEM_UID_IFNAME", text, "255");
     CHECK(reads(&env, "GSHMEM_DEBUG_SUBSYS", "heap,sync"));
     refuses("GSHMEM_DEBUG_SUBSYS", "syncc", "bootstrap");

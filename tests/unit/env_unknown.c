@@ -10,8 +10,9 @@
 static size_t count(const char *text, const char *part)
 {
     size_t n = 0;
-    for (const char *p = text; (p = strstr(p, part)); p++)
+    for (const char *p = text; (p = strstr(p, part)); p++) {
         n++;
+    }
     return n;
 }
 
@@ -20,16 +21,18 @@ static void read_file(const char *path, char *out, size_t size)
     FILE *f = fopen(path, "r");
     size_t n = f ? fread(out, 1, size - 1, f) : 0;
     out[n] = '\0';
-    if (f)
+    if (f) {
         fclose(f);
+    }
 }
 
 static void test_warnings(void)
 {
     char path[] = "/tmp/gshmem-env-XXXXXX", text[4096];
     int fd = mkstemp(path);
-    if (!CHECK(fd >= 0))
+    if (!CHECK(fd >= 0)) {
         return;
+    }
     close(fd);
     setenv("GSHMEM_DEBUG_FILE", path, 1);
     setenv("GSHMEM_HEAP_RAGNE", "1G", 1);
@@ -38,7 +41,7 @@ static void test_warnings(void)
     struct gsh_env env;
     CHECK_EQ(gsh_env_read(&env), GSH_OK);
     CHECK_EQ(gsh_env_read(&env), GSH_OK);
-    read_file(path, text, sizeof text);
+    read_file(path, text, sizeof(text));
     CHECK_EQ(count(text, "GSHMEM_HEAP_RAGNE is not a variable"), 1);
     CHECK(strstr(text, "did you mean GSHMEM_HEAP_RANGE?"));
     CHECK_EQ(count(text, "GSHMEM_SOMETHING_ELSE_ENTIRELY"), 1);
@@ -54,8 +57,9 @@ static void test_print(void)
     setenv("GSHMEM_WAIT_TIMEOUT", "5s", 1);
     setenv("GSHMEM_DEVICE", "gpu", 1);
     FILE *out = open_memstream(&text, &size);
-    if (!CHECK(out))
+    if (!CHECK(out)) {
         return;
+    }
     setenv("GSHMEM_DEBUG_SUBSYS", "heap,nothing", 1);
     /* the two wrong values, and two unknown variables of the test before */
     CHECK_EQ(gsh_env_print(out), 4);

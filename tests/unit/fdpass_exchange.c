@@ -20,17 +20,18 @@ static uint8_t test_job[16];
 static void new_job(void)
 {
     static uint8_t count;
-    memcpy(test_job, job, sizeof job);
+    memcpy(test_job, job, sizeof(job));
     test_job[0] = ++count;
     pid_t pid = getpid();
-    memcpy(test_job + 4, &pid, sizeof pid);
+    memcpy(test_job + 4, &pid, sizeof(pid));
 }
 
 static struct gsh_fdpass *open_end(int rank, uint64_t timeout_ns)
 {
     struct gsh_fdpass *f = NULL;
-    if (!CHECK_EQ(gsh_fdpass_create(test_job, rank, timeout_ns, &f), GSH_OK))
+    if (!CHECK_EQ(gsh_fdpass_create(test_job, rank, timeout_ns, &f), GSH_OK)) {
         _exit(1);
+    }
     return f;
 }
 
@@ -39,14 +40,14 @@ static int make_file(int rank, uint64_t tag)
 {
     uint64_t words[2] = {(uint64_t)rank, tag};
     int fd = memfd_create("test", MFD_CLOEXEC);
-    CHECK(pwrite(fd, words, sizeof words, 0) == sizeof words);
+    CHECK(pwrite(fd, words, sizeof(words), 0) == sizeof(words));
     return fd;
 }
 
 static void check_file(int fd, int rank, uint64_t tag)
 {
     uint64_t words[2] = {0};
-    CHECK(pread(fd, words, sizeof words, 0) == sizeof words);
+    CHECK(pread(fd, words, sizeof(words), 0) == sizeof(words));
     CHECK_EQ(words[0], rank);
     CHECK_EQ(words[1], tag);
     CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -67,13 +68,15 @@ static void many(int rank, int n, void *arg)
     (void)arg;
     for (uint64_t tag = 0; tag < 300; tag++) {
         int mine = gives(rank, tag) ? make_file(rank, tag) : -1;
-        if (!CHECK_EQ(gsh_fdpass_exchange(f, everybody, n, tag, mine, fds), GSH_OK))
+        if (!CHECK_EQ(gsh_fdpass_exchange(f, everybody, n, tag, mine, fds), GSH_OK)) {
             break;
+        }
         for (int i = 0; i < n; i++) {
-            if (i == rank || !gives(i, tag))
+            if (i == rank || !gives(i, tag)) {
                 CHECK_EQ(fds[i], -1);
-            else
+            } else {
                 check_file(fds[i], i, tag);
+            }
         }
         close(mine);
     }
@@ -90,11 +93,13 @@ static void pairs(int rank, int n, void *arg)
         for (int i = 0; i < n; i++) {
             int other = (i - rank + n) % n, fd;
             uint64_t tag = (uint64_t)round * 100 + (uint64_t)i;
-            if (other == rank)
+            if (other == rank) {
                 continue;
+            }
             int mine = make_file(rank, tag);
-            if (CHECK_EQ(gsh_fdpass_exchange(f, &other, 1, tag, mine, &fd), GSH_OK))
+            if (CHECK_EQ(gsh_fdpass_exchange(f, &other, 1, tag, mine, &fd), GSH_OK)) {
                 check_file(fd, other, tag);
+            }
             close(mine);
         }
     }
@@ -109,16 +114,20 @@ static void one_dies(int rank, int n, void *arg)
     int mine = make_file(rank, 0);
     (void)arg;
     CHECK_EQ(gsh_fdpass_exchange(f, everybody, n, 0, mine, fds), GSH_OK);
-    for (int i = 0; i < n; i++)
-        if (i != rank)
+    for (int i = 0; i < n; i++) {
+        if (i != rank) {
             check_file(fds[i], i, 0);
-    if (rank == 2)
+        }
+    }
+    if (rank == 2) {
         raise(SIGKILL);
+    }
     /* Whether the others find out by sending or by waiting, or from one that has found out. */
     CHECK_EQ(gsh_fdpass_exchange(f, everybody, n, 1, mine, fds), GSH_ERR_PEER);
     close(mine);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         CHECK_EQ(fds[i], -1);
+    }
     CHECK_EQ(test_count_fds(), n_fds);
     gsh_fdpass_destroy(&f);
 }
@@ -142,21 +151,24 @@ static socklen_t find_address(struct sockaddr_un *out, const char *end)
     char line[512];
     socklen_t bytes = 0;
     FILE *list = fopen("/proc/net/unix", "r");
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     out->sun_family = AF_UNIX;
-    while (list && fgets(line, sizeof line, list)) {
+    while (list && fgets(line, sizeof(line), list)) {
         char *name = strstr(line, "@gshmem-");
-        if (!name)
+        if (!name) {
             continue;
+        }
         name[strcspn(name, "\n")] = '\0';
         size_t length = strlen(name);
-        if (length < strlen(end) || strcmp(name + length - strlen(end), end) != 0)
+        if (length < strlen(end) || strcmp(name + length - strlen(end), end) != 0) {
             continue;
+        }
         memcpy(out->sun_path + 1, name + 1, length - 1);
-        bytes = (socklen_t)(sizeof out->sun_family + length);
+        bytes = (socklen_t)(sizeof(out->sun_family) + length);
     }
-    if (list)
+    if (list) {
         fclose(list);
+    }
     return bytes;
 }
 
@@ -174,7 +186,7 @@ static void test_strangers(void)
     } lie = {.from = 4001, .tag = 5};
     socklen_t bytes = find_address(&address, "-4000");
     CHECK(bytes > 0);
-    CHECK(sendto(stranger, &lie, sizeof lie, 0, (struct sockaddr *)&address, bytes) > 0);
+    CHECK(sendto(stranger, &lie, sizeof(lie), 0, (struct sockaddr *)&address, bytes) > 0);
     CHECK(sendto(stranger, "x", 1, 0, (struct sockaddr *)&address, bytes) == 1);
     CHECK(sendto(stranger, NULL, 0, 0, (struct sockaddr *)&address, bytes) == 0);
     int to_b = 4001, to_a = 4000, got, mine = make_file(4001, 5);
@@ -184,8 +196,9 @@ static void test_strangers(void)
         CHECK_EQ(gsh_fdpass_exchange(b, &to_a, 1, 5, mine, &got), GSH_OK);
         _exit(test_result());
     }
-    if (CHECK_EQ(gsh_fdpass_exchange(a, &to_b, 1, 5, -1, &got), GSH_OK))
+    if (CHECK_EQ(gsh_fdpass_exchange(a, &to_b, 1, 5, -1, &got), GSH_OK)) {
         check_file(got, 4001, 5);
+    }
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     close(mine);

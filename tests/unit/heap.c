@@ -6,8 +6,9 @@
 static struct gsh_heap *create(struct pes *pe)
 {
     struct gsh_heap *heap = NULL;
-    if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK))
+    if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK)) {
         exit(1);
+    }
     return heap;
 }
 
@@ -59,8 +60,9 @@ static void grow_main(struct pes *pe)
     for (int i = 0; i < N_BLOCKS; i++) {
         blocks[i].bytes = 8 + (uint64_t)(i * i) * 8 * PES_KIB;
         blocks[i].ptr = alloc(heap, blocks[i].bytes, 0);
-        if (!blocks[i].ptr)
+        if (!blocks[i].ptr) {
             break;
+        }
         pes_store(pe, (uint64_t)(uintptr_t)blocks[i].ptr, pattern(pe->rank, i));
         pes_store(pe, (uint64_t)(uintptr_t)blocks[i].ptr + blocks[i].bytes - 8,
                   pattern(pe->rank, i));
@@ -132,8 +134,9 @@ static void keep_main(struct pes *pe)
     CHECK_EQ(stats(heap).committed, both);
     pes_store(pe, (uint64_t)(uintptr_t)b, pattern(pe->rank, 1));
     pes_barrier(pe);
-    for (int target = 0; target < pe->n; target++)
+    for (int target = 0; target < pe->n; target++) {
         CHECK_EQ(pes_load(pe, pes_peer(pe, heap, b, target)), pattern(target, 1));
+    }
     CHECK(gsh_heap_free(heap, a) == GSH_OK); /* b is behind it */
     CHECK_EQ(stats(heap).committed, both);
     CHECK(gsh_heap_free(heap, b) == GSH_OK); /* 12 MiB are free: the last chunk goes */
@@ -158,8 +161,9 @@ static void room_main(struct pes *pe)
     CHECK_EQ(stats(heap).committed, 16 * PES_MIB);
     pes_store(pe, (uint64_t)(uintptr_t)c, pattern(pe->rank, 2));
     pes_barrier(pe);
-    for (int target = 0; target < pe->n; target++)
+    for (int target = 0; target < pe->n; target++) {
         CHECK_EQ(pes_load(pe, pes_peer(pe, heap, c, target)), pattern(target, 2));
+    }
     CHECK(gsh_heap_free(heap, a) == GSH_OK);
     CHECK(gsh_heap_free(heap, c) == GSH_OK);
     CHECK_EQ(stats(heap).committed, 14 * PES_MIB); /* b is in the second piece */
@@ -180,9 +184,10 @@ static void large_main(struct pes *pe)
         CHECK_EQ(stats(heap).committed, 20 * PES_MIB);
         pes_store(pe, (uint64_t)(uintptr_t)a + 17 * PES_MIB, pattern(pe->rank, round));
         pes_barrier(pe);
-        for (int target = 0; target < pe->n; target++)
+        for (int target = 0; target < pe->n; target++) {
             CHECK_EQ(pes_load(pe, pes_peer(pe, heap, a, target) + 17 * PES_MIB),
                      pattern(target, round));
+        }
         CHECK(gsh_heap_free(heap, a) == GSH_OK);
         CHECK_EQ(stats(heap).committed, 6 * PES_MIB); /* one of 4 is kept */
     }
@@ -206,8 +211,9 @@ static void empty_main(struct pes *pe)
         CHECK_EQ((uint64_t)(uintptr_t)ptr, gsh_heap_base(heap));
         pes_store(pe, (uint64_t)(uintptr_t)ptr, pattern(pe->rank, round));
         pes_barrier(pe);
-        for (int target = 0; target < pe->n; target++)
+        for (int target = 0; target < pe->n; target++) {
             CHECK_EQ(pes_load(pe, pes_peer(pe, heap, ptr, target)), pattern(target, round));
+        }
         CHECK(gsh_heap_free(heap, ptr) == GSH_OK);
     }
     gsh_heap_destroy(&heap);
@@ -217,8 +223,9 @@ static void empty_main(struct pes *pe)
 
 static void says(const char *words)
 {
-    if (!CHECK(strstr(gsh_last_error(), words) != NULL))
+    if (!CHECK(strstr(gsh_last_error(), words) != NULL)) {
         fprintf(stderr, "said \"%s\", without \"%s\"\n", gsh_last_error(), words);
+    }
 }
 
 static void expect(struct gsh_heap *heap, enum gsh_result want, uint64_t bytes, uint64_t align,
@@ -230,7 +237,7 @@ static void expect(struct gsh_heap *heap, enum gsh_result want, uint64_t bytes, 
     CHECK(ptr == &before);
     says(words);
     after = stats(heap);
-    CHECK(memcmp(&before, &after, sizeof before) == 0);
+    CHECK(memcmp(&before, &after, sizeof(before)) == 0);
 }
 
 /* No bytes: no memory, and no failure. */
@@ -241,7 +248,7 @@ static void expect_nothing(struct gsh_heap *heap, enum gsh_heap_call call, uint6
     CHECK_EQ(gsh_heap_alloc(heap, call, 0, align, &ptr), GSH_OK);
     CHECK(ptr == NULL);
     after = stats(heap);
-    CHECK(memcmp(&before, &after, sizeof before) == 0);
+    CHECK(memcmp(&before, &after, sizeof(before)) == 0);
 }
 
 static void bad_input_main(struct pes *pe)
@@ -257,7 +264,7 @@ static void bad_input_main(struct pes *pe)
     expect(heap, GSH_ERR_NOMEM, PES_RANGE, 0, "GSHMEM_HEAP_RANGE");
     expect(heap, GSH_ERR_NOMEM, UINT64_MAX, 0, "268435456");
     if (pe->n > 1) {
-        snprintf(words, sizeof words, "PE 0 asks for 64 bytes aligned to 512, PE %d asks for 128",
+        snprintf(words, sizeof(words), "PE 0 asks for 64 bytes aligned to 512, PE %d asks for 128",
                  pe->n - 1);
         expect(heap, GSH_ERR_SYMMETRY, last ? 128 : 64, 0, words);
         expect(heap, GSH_ERR_SYMMETRY, last ? 0 : 64, 0, "PE 0 asks for 64");
@@ -326,7 +333,7 @@ static void bad_options_main(struct pes *pe)
 static void check_same(struct pes *pe, uint64_t value)
 {
     uint64_t all[PES_MAX];
-    CHECK(pe->bootstrap->ops->allgather(pe->bootstrap, &value, sizeof value, all) == GSH_OK);
+    CHECK(pe->bootstrap->ops->allgather(pe->bootstrap, &value, sizeof(value), all) == GSH_OK);
     CHECK_EQ(all[0], value);
 }
 
@@ -349,8 +356,9 @@ static void random_main(struct pes *pe)
         CHECK(live[i] && (uint64_t)(uintptr_t)live[i] % align == 0);
         check_same(pe, (uint64_t)(uintptr_t)live[i] - gsh_heap_base(heap));
     }
-    for (int i = 0; i < 32; i++)
+    for (int i = 0; i < 32; i++) {
         CHECK(gsh_heap_free(heap, live[i]) == GSH_OK);
+    }
     CHECK_EQ(stats(heap).used, 0);
     CHECK_EQ(stats(heap).committed, 2 * PES_MIB);
     gsh_heap_destroy(&heap);
@@ -378,8 +386,9 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     CHECK(w->before == NULL || w->before->end == off + bytes);
     CHECK(w->after == NULL || w->after->end == off);
     check_same(w->pe, bytes);
-    if (w->fails && w->pe->rank == w->pe->n - 1)
+    if (w->fails && w->pe->rank == w->pe->n - 1) {
         return gsh_note(GSH_ERR_NOMEM, "no more can be registered");
+    }
     CHECK(memory != NULL && w->n < 8);
     w->off[w->n++] = off;
     w->end = off + bytes;
@@ -413,7 +422,7 @@ static void events_main(struct pes *pe)
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 9 * PES_MIB, 0, &b) == GSH_ERR_NOMEM && !b);
     CHECK(strstr(gsh_last_error(), "no more can be registered") != NULL);
     after = stats(heap);
-    CHECK(memcmp(&before, &after, sizeof after) == 0);
+    CHECK(memcmp(&before, &after, sizeof(after)) == 0);
     CHECK_EQ(w.end, after.committed);
     w.fails = false;
     b = alloc(heap, 9 * PES_MIB, 0);

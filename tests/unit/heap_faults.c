@@ -23,24 +23,26 @@ static void arm(struct pes *pe, unsigned n, bool for_good)
 static void check_common(struct pes *pe, enum gsh_result r)
 {
     int32_t all[PES_MAX], mine = (int32_t)r;
-    CHECK(pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof mine, all) == GSH_OK);
-    for (int i = 0; i < pe->n; i++)
+    CHECK(pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all) == GSH_OK);
+    for (int i = 0; i < pe->n; i++) {
         CHECK_EQ(all[i], mine);
+    }
 }
 
 static void check_words(int victim)
 {
     char name[24];
-    snprintf(name, sizeof name, "PE %d: ", victim);
-    if (!CHECK(strstr(gsh_last_error(), name) != NULL))
+    snprintf(name, sizeof(name), "PE %d: ", victim);
+    if (!CHECK(strstr(gsh_last_error(), name) != NULL)) {
         fprintf(stderr, "said \"%s\"\n", gsh_last_error());
+    }
 }
 
 static void check_equal(struct gsh_heap *heap, const struct gsh_heap_stats *before)
 {
     struct gsh_heap_stats now;
     gsh_heap_stats_get(heap, &now);
-    CHECK(memcmp(&now, before, sizeof now) == 0);
+    CHECK(memcmp(&now, before, sizeof(now)) == 0);
 }
 
 /* ---- at each place in turn ---- */
@@ -79,8 +81,9 @@ static void grow_by(struct pes *pe, uint64_t bytes)
     int victim = pe->n - 1;
     unsigned n = 1;
     if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK) ||
-        !CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 3 * PES_MIB, 0, &kept) == GSH_OK))
+        !CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 3 * PES_MIB, 0, &kept) == GSH_OK)) {
         exit(1);
+    }
     pes_store(pe, (uint64_t)(uintptr_t)kept, 1000u + (uint64_t)pe->rank);
     gsh_heap_stats_get(heap, &before);
     pes_barrier(pe);
@@ -89,12 +92,14 @@ static void grow_by(struct pes *pe, uint64_t bytes)
         enum gsh_result r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, bytes, 0, &ptr);
         arm(pe, 0, false);
         check_common(pe, r);
-        if (r == GSH_OK)
+        if (r == GSH_OK) {
             break;
+        }
         check_words(victim);
         check_equal(heap, &before);
-        for (int i = 0; i < pe->n; i++)
+        for (int i = 0; i < pe->n; i++) {
             CHECK_EQ(pes_load(pe, pes_peer(pe, heap, kept, i)), 1000 + i);
+        }
     }
     CHECK(n > 3 && n < N_FAULTS_MAX);
     pes_store(pe, (uint64_t)(uintptr_t)ptr, 2000u + (uint64_t)pe->rank);
@@ -131,8 +136,9 @@ static void exact_main(struct pes *pe)
         struct gsh_heap_stats s;
         void *ptr = NULL;
         if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK) ||
-            !CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 16 * PES_MIB, 0, &ptr) == GSH_OK))
+            !CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 16 * PES_MIB, 0, &ptr) == GSH_OK)) {
             exit(1);
+        }
         arm(pe, pe->rank == 0 ? n : 0, false);
         enum gsh_result r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 2 * PES_MIB, 0, &ptr);
         arm(pe, 0, false);
@@ -157,8 +163,9 @@ static void align_main(struct pes *pe)
         arm(pe, pe->rank == 0 ? n : 0, false);
         enum gsh_result r = gsh_heap_create(&pe->options, &heap);
         arm(pe, 0, false);
-        if (r != GSH_OK)
+        if (r != GSH_OK) {
             continue;
+        }
         CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8, 2 * PES_MIB, &ptr) == GSH_OK);
         r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8, 4 * PES_MIB, &ptr);
         check_common(pe, r);
@@ -177,8 +184,9 @@ static void limit_main(struct pes *pe)
     void *ptr = NULL;
     struct rlimit limit = {.rlim_cur = 4 * PES_MIB, .rlim_max = RLIM_INFINITY};
     CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK);
-    if (pe->rank == 1)
+    if (pe->rank == 1) {
         CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    }
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 6 * PES_MIB, 0, &ptr) == GSH_ERR_NOMEM);
     check_words(1);
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, PES_MIB, 0, &ptr) == GSH_OK);
@@ -197,8 +205,9 @@ static void huge_main(struct pes *pe)
     gsh_heap_stats_get(heap, &before);
     uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
     uint64_t bytes = half + (half >> 3); /* fits one PE, not two */
-    if (CHECK(bytes < pe->options.stride_bytes))
+    if (CHECK(bytes < pe->options.stride_bytes)) {
         CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, bytes, 0, &ptr) == GSH_ERR_NOMEM);
+    }
     CHECK(strstr(gsh_last_error(), "available") != NULL);
     check_equal(heap, &before);
     gsh_heap_destroy(&heap);
@@ -214,8 +223,9 @@ static struct pes *dying;
 static enum gsh_result dying_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                        void *all_out)
 {
-    if (--calls_to_live == 0)
+    if (--calls_to_live == 0) {
         pes_die(dying);
+    }
     return true_allgather(b, mine, bytes, all_out);
 }
 
@@ -233,8 +243,9 @@ static void death_main(struct pes *pe, int n_calls)
         pe->bootstrap->ops = &ops;
     }
     r = gsh_heap_create(&pe->options, &heap);
-    while (r == GSH_OK)
+    while (r == GSH_OK) {
         r = gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 3 * PES_MIB, 0, &ptr);
+    }
     CHECK(pe->rank != 1 && r == GSH_ERR_PEER);
     gsh_heap_destroy(&heap);
 }
@@ -264,8 +275,9 @@ static void repeat_main(struct pes *pe)
         CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK);
         CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 3 * PES_MIB, 0, &a) == GSH_OK);
         CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 3 * PES_MIB, 0, &b) == GSH_OK);
-        if (i % 2)
+        if (i % 2) {
             CHECK(gsh_heap_free(heap, a) == GSH_OK);
+        }
         pes_barrier(pe);
         gsh_heap_destroy(&heap);
     }

@@ -44,17 +44,19 @@ static void free_own(const struct pes *pe, const struct own *own)
 {
     const struct gsh_cuda *cuda = gsh_cuda();
     const size_t piece = pe->rank % 2 == 0 ? ROOM : 2 * PES_MIB;
-    for (size_t off = 0; off < ROOM; off += piece)
+    for (size_t off = 0; off < ROOM; off += piece) {
         CHECK(cuda->MemUnmap(own->base + off, piece) == CUDA_SUCCESS);
+    }
     CHECK(cuda->MemAddressFree(own->base, ROOM) == CUDA_SUCCESS);
 }
 
 static void fail_at(const struct pes *pe, unsigned n)
 {
-    if (pe->options.kind == GSH_MEMORY_CUDA)
+    if (pe->options.kind == GSH_MEMORY_CUDA) {
         model_fail_at = n;
-    else
+    } else {
         gsh_fault_arm(n, false);
+    }
 }
 #else
 static struct own make_own(const struct pes *pe)
@@ -78,8 +80,9 @@ static void fail_at(const struct pes *pe, unsigned n)
 
 static struct own own_of(const struct pes *pe)
 {
-    if (pe->options.kind == GSH_MEMORY_CUDA)
+    if (pe->options.kind == GSH_MEMORY_CUDA) {
         return make_own(pe);
+    }
     void *p = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(p != MAP_FAILED);
     return (struct own){(uint64_t)(uintptr_t)p, (uint64_t)(uintptr_t)p};
@@ -87,17 +90,19 @@ static struct own own_of(const struct pes *pe)
 
 static void end_own(const struct pes *pe, const struct own *own)
 {
-    if (pe->options.kind == GSH_MEMORY_CUDA)
+    if (pe->options.kind == GSH_MEMORY_CUDA) {
         free_own(pe, own);
-    else
+    } else {
         munmap((void *)(uintptr_t)own->base, ROOM);
+    }
 }
 
 static struct gsh_heap *create(struct pes *pe)
 {
     struct gsh_heap *heap = NULL;
-    if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK))
+    if (!CHECK(gsh_heap_create(&pe->options, &heap) == GSH_OK)) {
         exit(1);
+    }
     return heap;
 }
 
@@ -199,8 +204,9 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     CHECK(members->bootstrap->size == members->n);
     struct watcher *w = context;
     CHECK(memory != NULL);
-    if (w->fails)
+    if (w->fails) {
         return gsh_note(GSH_ERR_NOMEM, "no more can be registered");
+    }
     w->off = off;
     w->bytes = bytes;
     w->n++;
@@ -256,8 +262,9 @@ static void team_open(struct pes *pe, struct team *t, int which, int first, int 
         t->areas[i] = &pe->shared->team_areas[which][i];
         t->me = t->pes[i] == pe->rank ? i : t->me;
     }
-    if (t->me < 0)
+    if (t->me < 0) {
         return;
+    }
     t->base.rank = t->me;
     t->base.size = n;
     CHECK(gsh_bootstrap_shm_create(&t->base, t->areas, pes_wait, pe, &t->bootstrap) == GSH_OK);
@@ -268,8 +275,9 @@ static void team_open(struct pes *pe, struct team *t, int which, int first, int 
 
 static void team_close(struct team *t)
 {
-    if (t->me < 0)
+    if (t->me < 0) {
         return;
+    }
     gsh_agreement_finish(&t->group);
     t->bootstrap->ops->destroy(t->bootstrap);
 }
@@ -302,8 +310,9 @@ static uint64_t committed(struct gsh_heap *heap)
 /* The first two, all but the first, and all in reverse order; each PE lends in those it is in. */
 static void teams_main(struct pes *pe)
 {
-    if (pe->n < 2)
+    if (pe->n < 2) {
         return;
+    }
     struct gsh_heap *heap = create(pe);
     struct team team[PES_TEAMS];
     struct own own[PES_TEAMS];
@@ -314,8 +323,9 @@ static void teams_main(struct pes *pe)
     team_open(pe, &team[2], 2, pe->n - 1, -1, pe->n);
     for (int i = 0; i < PES_TEAMS; i++) {
         own[i] = own_of(pe);
-        if (team[i].me < 0)
+        if (team[i].me < 0) {
             continue;
+        }
         pes_store(pe, own[i].at, team_value(i, team[i].me));
         pes_store(pe, own[i].at + LENT - 8, team_value(i, team[i].me));
         void *const at = (void *)(uintptr_t)own[i].at;
@@ -331,16 +341,18 @@ static void teams_main(struct pes *pe)
     CHECK(gsh_heap_is_symmetric(heap, all, LENT));
     pes_store(pe, own[2].at, team_value(2, team[2].me)); /* nothing is where another is */
     for (int i = 0; i < PES_TEAMS; i++) {
-        if (team[i].me >= 0)
+        if (team[i].me >= 0) {
             team_check(pe, heap, &team[i], i, alias[i]);
+        }
     }
     /* Only by the team that has lent it. */
     CHECK(gsh_heap_unregister_among(heap, &team[2].group, all, LENT) == GSH_ERR_ARG);
     CHECK(gsh_heap_unregister(heap, alias[2], LENT) == GSH_ERR_ARG);
     CHECK(gsh_heap_unregister(heap, all, LENT) == GSH_OK);
     for (int i = 0; i < PES_TEAMS - 1; i++) {
-        if (team[i].me < 0)
+        if (team[i].me < 0) {
             continue;
+        }
         CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_OK);
         CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_ERR_ARG);
         CHECK(strstr(gsh_last_error(), "the team's call failed on PE ") != NULL);
@@ -366,8 +378,9 @@ static void teams_main(struct pes *pe)
  * all fail. */
 static void teams_limit_main(struct pes *pe)
 {
-    if (pe->n < 3)
+    if (pe->n < 3) {
         return;
+    }
     pe->options.stride_bytes = 32 * PES_MIB;
     pe->options.room_bytes = 10 * PES_MIB; /* which there is not on those that have lent */
     struct gsh_heap *heap = create(pe);
@@ -377,20 +390,23 @@ static void teams_limit_main(struct pes *pe)
     team_open(pe, &team, 0, 0, 1, 2);
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 14 * PES_MIB, 0, &first) == GSH_OK);
     const uint64_t start = committed(heap);
-    if (team.me >= 0)
+    if (team.me >= 0) {
         CHECK(gsh_heap_register_among(heap, &team.group, (void *)(uintptr_t)own.at, LENT, &alias) ==
               GSH_OK);
+    }
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8 * PES_MIB, 0, &second) == GSH_OK);
     const uint64_t mine = committed(heap);
     uint64_t others[PES_MAX];
-    CHECK(pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof mine, others) == GSH_OK);
-    for (int i = 0; i < pe->n; i++)
+    CHECK(pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), others) == GSH_OK);
+    for (int i = 0; i < pe->n; i++) {
         CHECK_EQ(others[i], mine);
+    }
     CHECK(mine > start);
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 4 * PES_MIB, 0, &third) == GSH_ERR_NOMEM);
     CHECK(strstr(gsh_last_error(), "failed on PE 0") != NULL);
-    if (team.me >= 0)
+    if (team.me >= 0) {
         CHECK(gsh_heap_unregister_among(heap, &team.group, alias, LENT) == GSH_OK);
+    }
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 4 * PES_MIB, 0, &third) == GSH_OK);
     pes_barrier(pe);
     gsh_heap_destroy(&heap);
@@ -401,8 +417,9 @@ static void teams_limit_main(struct pes *pe)
 /* Everything that may fail does once, on the team's last member; the others are elsewhere. */
 static void teams_faults_main(struct pes *pe)
 {
-    if (pe->n < 2)
+    if (pe->n < 2) {
         return;
+    }
     struct gsh_heap *heap = create(pe);
     struct team team;
     const struct own own = own_of(pe);
@@ -421,16 +438,18 @@ static void teams_faults_main(struct pes *pe)
             fail_at(pe, 0);
             CHECK((r == GSH_OK) == (alias != NULL));
             CHECK(r == GSH_OK || largest_free(heap) == before);
-            if (!CHECK(r == GSH_OK || strstr(gsh_last_error(), "failed on PE 1") != NULL))
+            if (!CHECK(r == GSH_OK || strstr(gsh_last_error(), "failed on PE 1") != NULL)) {
                 fprintf(stderr, "said \"%s\"\n", gsh_last_error());
+            }
         } while (r != GSH_OK && n < 50);
         CHECK(team.me != 1 || n > 2);
         team_check(pe, heap, &team, 0, alias);
         CHECK(gsh_heap_unregister_among(heap, &team.group, alias, LENT) == GSH_OK);
     }
     pes_barrier(pe);
-    if (pe->n == pe->n_processes)
+    if (pe->n == pe->n_processes) {
         CHECK_EQ(pes_count_maps(), n_maps);
+    }
     pes_barrier(pe);
     gsh_heap_destroy(&heap);
     team_close(&team);
@@ -440,8 +459,9 @@ static void teams_faults_main(struct pes *pe)
 /* The first place that one member has free is taken on the other, and the other way round. */
 static void teams_place_main(struct pes *pe)
 {
-    if (pe->n < 2)
+    if (pe->n < 2) {
         return;
+    }
     struct gsh_heap *heap = create(pe);
     struct team team[PES_TEAMS];
     struct own own[PES_TEAMS];
@@ -458,16 +478,19 @@ static void teams_place_main(struct pes *pe)
     for (int k = 0; k < 5; k++) {
         const int i = order[k] < 0 ? 0 : order[k];
         void *const at = (void *)(uintptr_t)own[i].at;
-        if (team[i].me < 0)
+        if (team[i].me < 0) {
             continue;
-        if (order[k] < 0)
+        }
+        if (order[k] < 0) {
             CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_OK);
-        else
+        } else {
             CHECK(gsh_heap_register_among(heap, &team[i].group, at, LENT, &alias[i]) == GSH_OK);
+        }
     }
     for (int i = 0; i < PES_TEAMS; i++) {
-        if (team[i].me >= 0)
+        if (team[i].me >= 0) {
             team_check(pe, heap, &team[i], i, alias[i]);
+        }
     }
     pes_barrier(pe);
     gsh_heap_destroy(&heap);
@@ -516,8 +539,9 @@ static void lendable_main(struct pes *pe)
     CHECK(gsh_heap_unregister(heap, alias, LENT) == GSH_OK);
     pes_barrier(pe);
     gsh_heap_destroy(&heap);
-    if (pe->n == pe->n_processes)
+    if (pe->n == pe->n_processes) {
         CHECK_EQ(test_count_fds(), n_fds);
+    }
 }
 
 int main(void)

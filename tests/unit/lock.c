@@ -17,8 +17,9 @@ static void *add(void *tries)
     for (int i = 0; i < n_adds; i++) {
         unsigned turn = 0;
         if (tries) {
-            while (!gsh_lock_try(&lock))
+            while (!gsh_lock_try(&lock)) {
                 gsh_backoff(&turn);
+            }
         } else {
             gsh_lock_take(&lock);
         }
@@ -32,10 +33,12 @@ int main(void)
 {
     pthread_t threads[n_threads];
     pthread_barrier_init(&begin, NULL, n_threads);
-    for (int i = 0; i < n_threads; i++)
+    for (int i = 0; i < n_threads; i++) {
         CHECK_EQ(pthread_create(&threads[i], NULL, add, i % 2 ? &counter : NULL), 0);
-    for (int i = 0; i < n_threads; i++)
+    }
+    for (int i = 0; i < n_threads; i++) {
         pthread_join(threads[i], NULL);
+    }
     pthread_barrier_destroy(&begin);
     CHECK_EQ(counter, (long)n_threads * n_adds);
 

@@ -15,11 +15,12 @@ static void *writer(void *arg)
 {
     int pe = (int)(intptr_t)arg;
     char filler[300];
-    memset(filler, 'a' + pe, sizeof filler - 1);
-    filler[sizeof filler - 1] = '\0';
+    memset(filler, 'a' + pe, sizeof(filler) - 1);
+    filler[sizeof(filler) - 1] = '\0';
     gsh_log_set_pe(pe);
-    for (int i = 0; i < N_LINES; i++)
+    for (int i = 0; i < N_LINES; i++) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_HEAP, "%s", filler);
+    }
     CHECK_STR(gsh_last_error(), "");
     return NULL;
 }
@@ -27,17 +28,20 @@ static void *writer(void *arg)
 static void test_whole_lines(FILE *f)
 {
     pthread_t threads[N_THREADS];
-    for (int i = 0; i < N_THREADS; i++)
+    for (int i = 0; i < N_THREADS; i++) {
         pthread_create(&threads[i], NULL, writer, (void *)(intptr_t)i);
-    for (int i = 0; i < N_THREADS; i++)
+    }
+    for (int i = 0; i < N_THREADS; i++) {
         pthread_join(threads[i], NULL);
+    }
     char line[4096], want[4096];
     int n = 0;
-    while (fgets(line, sizeof line, f)) {
+    while (fgets(line, sizeof(line), f)) {
         int pe = -1;
-        if (!CHECK(sscanf(line, "gshmem: PE %d: info: ", &pe) == 1 && pe < N_THREADS))
+        if (!CHECK(sscanf(line, "gshmem: PE %d: info: ", &pe) == 1 && pe < N_THREADS)) {
             return;
-        int used = snprintf(want, sizeof want, "gshmem: PE %d: info: ", pe);
+        }
+        int used = snprintf(want, sizeof(want), "gshmem: PE %d: info: ", pe);
         memset(want + used, 'a' + pe, 299);
         strcpy(want + used + 299, "\n");
         CHECK_STR(line, want);
@@ -49,7 +53,7 @@ static void test_whole_lines(FILE *f)
 static void check_line(FILE *f, const char *want)
 {
     char line[4096] = "";
-    char *got = fgets(line, sizeof line, f);
+    char *got = fgets(line, sizeof(line), f);
     CHECK_STR(got ? line : NULL, want);
     clearerr(f);
 }
@@ -68,32 +72,34 @@ static void test_failures(FILE *f)
     CHECK_EQ(gsh_note(GSH_ERR_UNSUPPORTED, "quietly"), GSH_ERR_UNSUPPORTED);
     check_line(f, "gshmem: info: quietly\n"); /* not an error yet */
     CHECK_STR(gsh_last_error(), "quietly");
-    for (int r = 0; r < GSH_RESULT_COUNT; r++)
+    for (int r = 0; r < GSH_RESULT_COUNT; r++) {
         CHECK(gsh_result_name((enum gsh_result)r)[0]);
+    }
     CHECK_STR(gsh_result_name((enum gsh_result)99), "unknown result");
 }
 
 static void test_long_line(FILE *f)
 {
     char text[5000], line[6000] = "";
-    memset(text, 'x', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
     gsh_log(GSH_LOG_ERROR, GSH_LOG_INIT, "%s", text);
-    CHECK(fgets(line, sizeof line, f) && strlen(line) > 1000 && line[strlen(line) - 1] == '\n');
-    CHECK(!fgets(line, sizeof line, f));
+    CHECK(fgets(line, sizeof(line), f) && strlen(line) > 1000 && line[strlen(line) - 1] == '\n');
+    CHECK(!fgets(line, sizeof(line), f));
     clearerr(f);
 }
 
 int main(void)
 {
     char path[64], expanded[64];
-    snprintf(path, sizeof path, "/tmp/gshmem-log-%%p-%d", (int)getpid());
-    snprintf(expanded, sizeof expanded, "/tmp/gshmem-log-%d-%d", (int)getpid(), (int)getpid());
+    snprintf(path, sizeof(path), "/tmp/gshmem-log-%%p-%d", (int)getpid());
+    snprintf(expanded, sizeof(expanded), "/tmp/gshmem-log-%d-%d", (int)getpid(), (int)getpid());
     gsh_log_setup(GSH_LOG_INFO, GSH_LOG_HEAP, path);
     gsh_log_setup(GSH_LOG_TRACE, GSH_LOG_ALL, NULL); /* changes nothing */
     FILE *f = fopen(expanded, "r");
-    if (!CHECK(f))
+    if (!CHECK(f)) {
         return test_result();
+    }
     CHECK(gsh_log_enabled(GSH_LOG_INFO, GSH_LOG_HEAP));
     CHECK(!gsh_log_enabled(GSH_LOG_TRACE, GSH_LOG_HEAP));
     CHECK(!gsh_log_enabled(GSH_LOG_INFO, GSH_LOG_SYNC));

@@ -19,16 +19,18 @@ static struct gsh_memory *create(int n_slots)
 {
     struct gsh_memory *memory = NULL;
     struct gsh_memory_options options = {.n_slots = n_slots, .is_shared = true};
-    if (!CHECK(ops->create(&options, &memory) == GSH_OK))
+    if (!CHECK(ops->create(&options, &memory) == GSH_OK)) {
         exit(1);
+    }
     return memory;
 }
 
 static struct gsh_reservation reserve(uint64_t bytes, uint64_t align)
 {
     struct gsh_reservation range = {0};
-    if (!CHECK(ops->reserve(bytes, align, &range) == GSH_OK))
+    if (!CHECK(ops->reserve(bytes, align, &range) == GSH_OK)) {
         exit(1);
+    }
     CHECK(range.bytes == bytes && range.base % range.align == 0);
     return range;
 }
@@ -37,8 +39,9 @@ static struct gsh_reservation reserve(uint64_t bytes, uint64_t align)
 static bool is_readable(uint64_t address)
 {
     int ends[2];
-    if (!CHECK(pipe(ends) == 0))
+    if (!CHECK(pipe(ends) == 0)) {
         return false;
+    }
     bool ok = write(ends[1], (const void *)(uintptr_t)address, 1) == 1;
     CHECK(ok || errno == EFAULT);
     close(ends[0]);
@@ -78,8 +81,8 @@ static void test_commit_and_release(void)
     CHECK(ops->commit(memory, range.base, a) == GSH_OK);
     CHECK(ops->commit(memory, range.base + b.off, b) == GSH_OK);
     CHECK(ops->share(memory, range.base, a, &share) == GSH_OK);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", share.fd);
-    CHECK(readlink(path, name, sizeof name - 1) > 0 && strstr(name, "memfd:gshmem") != NULL);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", share.fd);
+    CHECK(readlink(path, name, sizeof(name) - 1) > 0 && strstr(name, "memfd:gshmem") != NULL);
     CHECK(fcntl(share.fd, F_GETFD) & FD_CLOEXEC);
     CHECK_EQ(file_bytes(share.fd), 6 * MIB); /* all there before the first touch */
 
@@ -112,12 +115,14 @@ static void test_share_and_accept(void)
     for (int i = 0; i < 2; i++) {
         uint64_t off = chunks[i].off;
         CHECK(ops->commit(other, far.base + off, chunks[i]) == GSH_OK);
-        if (ops->share_kind(other, off) == GSH_SHARE_FD)
+        if (ops->share_kind(other, off) == GSH_SHARE_FD) {
             CHECK(ops->share(other, far.base + off, chunks[i], &share) == GSH_OK);
+        }
         CHECK_EQ(ops->share_kind(other, off), i == 0 ? GSH_SHARE_FD : GSH_SHARE_NOTHING);
         CHECK(ops->accept(mine, 1, range.base + GIB + off, chunks[i], &share) == GSH_OK);
-        if (share.fd >= 0)
+        if (share.fd >= 0) {
             close(share.fd);
+        }
         share.fd = -1;
         *(int *)(uintptr_t)(far.base + off + 8) = 40 + i;
         CHECK_EQ(*(int *)(uintptr_t)(range.base + GIB + off + 8), 40 + i);

@@ -18,8 +18,9 @@ static struct gsh_module module = {GSH_STATE_VERSION, sizeof(struct gsh_state), 
 
 int main(void)
 {
-    if (gsh_cuda() != NULL)
+    if (gsh_cuda() != NULL) {
         test_skip("a machine without a GPU");
+    }
     unsetenv("GSHMEM_DEVICE");
     gshmemx_module_register(&module);
     gshmem_init();

@@ -14,8 +14,9 @@
 static struct gsh_offset *create(uint64_t size)
 {
     struct gsh_offset *o = NULL;
-    if (!CHECK(gsh_offset_create(size, &o) == GSH_OK))
+    if (!CHECK(gsh_offset_create(size, &o) == GSH_OK)) {
         exit(1);
+    }
     return o;
 }
 
@@ -46,8 +47,9 @@ static void test_neighbours_join(void)
 {
     struct gsh_offset *o = create(8 * G);
     uint64_t off[8];
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         off[i] = alloc(o, i % 2 ? G : 1, 0);
+    }
     CHECK_EQ(stats(o).used, 8 * G);
     CHECK_EQ(alloc(o, 1, 0), UINT64_MAX);
     static const int order[8] = {1, 3, 2, 7, 5, 6, 0, 4};
@@ -178,8 +180,9 @@ static bool model_fits(const struct model *m, uint64_t bytes, uint64_t align, ui
         uint64_t end = i < m->n ? m->live[i].off : m->size;
         uint64_t start = gsh_align_up(at, align < G ? G : align);
         *largest = gsh_max_u64(*largest, end - at);
-        if (start <= end && gsh_align_up(bytes, G) <= end - start)
+        if (start <= end && gsh_align_up(bytes, G) <= end - start) {
             is_possible = true;
+        }
         at = i < m->n ? m->live[i].end : 0;
     }
     return is_possible;
@@ -188,8 +191,9 @@ static bool model_fits(const struct model *m, uint64_t bytes, uint64_t align, ui
 static void model_insert(struct model *m, uint64_t off, uint64_t bytes)
 {
     int i = m->n++;
-    for (; i > 0 && m->live[i - 1].off > off; i--)
+    for (; i > 0 && m->live[i - 1].off > off; i--) {
         m->live[i] = m->live[i - 1];
+    }
     m->live[i].off = off;
     m->live[i].bytes = bytes;
     m->live[i].end = off + gsh_align_up(bytes, G);
@@ -200,8 +204,9 @@ static void model_insert(struct model *m, uint64_t off, uint64_t bytes)
 static void model_remove(struct model *m, int i)
 {
     m->n--;
-    for (; i < m->n; i++)
+    for (; i < m->n; i++) {
         m->live[i] = m->live[i + 1];
+    }
 }
 
 static uint64_t random_bytes(uint64_t *seed)
@@ -213,8 +218,9 @@ static uint64_t random_bytes(uint64_t *seed)
 static void step_alloc(struct gsh_offset *a, struct gsh_offset *b, struct model *m, uint64_t *seed)
 {
     uint64_t bytes = random_bytes(seed), align = 0, largest, off = 0, off_b = 0;
-    if (test_random(seed) % 3 == 0)
+    if (test_random(seed) % 3 == 0) {
         align = (uint64_t)1 << (test_random(seed) % 25);
+    }
     bool expected = model_fits(m, bytes, align, &largest);
     CHECK_EQ(stats(a).largest_free, largest);
     CHECK_EQ(gsh_offset_need(a, bytes, align) == m->size, expected);
@@ -241,8 +247,9 @@ static void step_lookup(const struct gsh_offset *a, const struct model *m, uint6
     struct gsh_offset_block block = {0};
     uint64_t off = test_random(seed) % (m->size + MIB);
     int i = 0;
-    while (i < m->n && m->live[i].end <= off)
+    while (i < m->n && m->live[i].end <= off) {
         i++;
+    }
     bool expected = i < m->n && m->live[i].off <= off;
     CHECK_EQ(gsh_offset_containing(a, off, &block), expected);
     CHECK(!expected || (block.off == m->live[i].off && block.bytes == m->live[i].bytes));
@@ -280,8 +287,9 @@ static void test_random_sequences(uint64_t seed)
             } else {
                 step_shrink(a, b, &m);
             }
-            if (!CHECK(gsh_offset_check(a) == GSH_OK) || !CHECK(gsh_offset_check(b) == GSH_OK))
+            if (!CHECK(gsh_offset_check(a) == GSH_OK) || !CHECK(gsh_offset_check(b) == GSH_OK)) {
                 return;
+            }
             CHECK_EQ(stats(a).size, m.size);
             CHECK_EQ(stats(a).n_blocks, m.n);
         }
@@ -308,15 +316,16 @@ static void test_faults(void)
     struct gsh_offset *o = create(MIB);
     int n_ok = 0;
     gsh_fault_arm(1, true);
-    for (uint64_t off = 0; gsh_offset_alloc(o, G, 0, &off) == GSH_OK; n_ok++)
+    for (uint64_t off = 0; gsh_offset_alloc(o, G, 0, &off) == GSH_OK; n_ok++) {
         CHECK(gsh_offset_check(o) == GSH_OK);
+    }
     CHECK(n_ok > 0 && n_ok < 2048);
     struct gsh_offset_stats before = stats(o), after;
     CHECK(gsh_offset_prepare(o, MIB) == GSH_ERR_NOMEM);
     CHECK(gsh_offset_grow(o, GIB) == GSH_ERR_NOMEM);
     CHECK(gsh_offset_check(o) == GSH_OK);
     after = stats(o);
-    CHECK(memcmp(&before, &after, sizeof before) == 0);
+    CHECK(memcmp(&before, &after, sizeof(before)) == 0);
     gsh_fault_arm(0, false);
     CHECK(gsh_offset_prepare(o, 2 * MIB) == GSH_OK);
     gsh_fault_arm(1, true);

@@ -5,7 +5,7 @@
  *     place MACHINE.xml [PLUG-IN]
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/setup/place.h"
+#include "runtime/far/place.h"
 
 #include <dirent.h>
 #include <gshmem.h>
@@ -31,17 +31,18 @@ static void test_lists(void)
         "0x10", "8192", "0-99999", "+1",  "1\n2", "1,\n", "99999999999999999999"};
     struct gsh_cpus cpus;
     char text[64];
-    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
         CHECK(gsh_cpus_parse(same[i], &cpus));
-        CHECK_STR(gsh_cpus_print(&cpus, text, sizeof text), same[i]);
+        CHECK_STR(gsh_cpus_print(&cpus, text, sizeof(text)), same[i]);
     }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (!CHECK(!gsh_cpus_parse(bad[i], &cpus)))
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        if (!CHECK(!gsh_cpus_parse(bad[i], &cpus))) {
             fprintf(stderr, "    \"%s\"\n", bad[i]);
+        }
         CHECK(!gsh_place_is_setting(bad[i]));
     }
     CHECK(gsh_cpus_parse("1,0,2-3\n", &cpus)); /* as a file has it */
-    CHECK_STR(gsh_cpus_print(&cpus, text, sizeof text), "0-3");
+    CHECK_STR(gsh_cpus_print(&cpus, text, sizeof(text)), "0-3");
     CHECK(gsh_place_is_setting("auto") && gsh_place_is_setting("none") &&
           gsh_place_is_setting("0-3,8") && !gsh_place_is_setting(""));
 }
@@ -59,7 +60,7 @@ static const char *chosen(const char *setting, const char *allowed, const char *
     case GSH_PLACE_OUTSIDE:
         return "outside";
     default:
-        return gsh_cpus_print(&out, text, sizeof text);
+        return gsh_cpus_print(&out, text, sizeof(text));
     }
 }
 
@@ -85,7 +86,7 @@ static void test_choice(void)
 static void make_device(const char *root, const char *folder, const char *cpus)
 {
     char path[512];
-    int n = snprintf(path, sizeof path, "%s/%s/local_cpulist", root, folder);
+    int n = snprintf(path, sizeof(path), "%s/%s/local_cpulist", root, folder);
     for (char *at = path + strlen(root) + 1; n > 0 && (at = strchr(at, '/')); at++) {
         *at = '\0';
         mkdir(path, 0700);
@@ -103,12 +104,14 @@ static void remove_tree(const char *path)
     char inner[1024];
     DIR *folder = opendir(path);
     for (struct dirent *e; folder && (e = readdir(folder));) {
-        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && unlink(inner) != 0)
+        snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && unlink(inner) != 0) {
             remove_tree(inner);
+        }
     }
-    if (folder)
+    if (folder) {
         closedir(folder);
+    }
     rmdir(path);
 }
 
@@ -116,14 +119,15 @@ static const char *near_device(const char *root, const char *device)
 {
     static char text[64];
     struct gsh_cpus cpus;
-    return gsh_place_near(root, device, &cpus) ? gsh_cpus_print(&cpus, text, sizeof text) : "?";
+    return gsh_place_near(root, device, &cpus) ? gsh_cpus_print(&cpus, text, sizeof(text)) : "?";
 }
 
 static void test_linux(void)
 {
     char root[] = "/tmp/gshmem-place-XXXXXX";
-    if (!CHECK(mkdtemp(root) != NULL))
+    if (!CHECK(mkdtemp(root) != NULL)) {
         return;
+    }
     make_device(root, "bus/pci/devices/0000:1b:00.0", "32-63,96-127");
     make_device(root, "bus/pci/devices/0000:1c:00.0", ""); /* as some virtual machines have it */
     make_device(root, "class/infiniband/mlx5_0/device", "32-47");
@@ -140,11 +144,12 @@ static void test_linux(void)
 static void test_nic_names(void)
 {
     char name[8];
-    CHECK_STR(gsh_place_nic("mlx5_0:1,mlx5_1:1", name, sizeof name), "mlx5_0");
-    CHECK_STR(gsh_place_nic("eth0", name, sizeof name), "eth0");
+    CHECK_STR(gsh_place_nic("mlx5_0:1,mlx5_1:1", name, sizeof(name)), "mlx5_0");
+    CHECK_STR(gsh_place_nic("eth0", name, sizeof(name)), "eth0");
     static const char *const none[] = {NULL, "", "all", "^eth0", "mlx5_*", "too_long_a_name", ":1"};
-    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
-        CHECK(gsh_place_nic(none[i], name, sizeof name) == NULL);
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        CHECK(gsh_place_nic(none[i], name, sizeof(name)) == NULL);
+    }
 }
 
 /* ---- hwloc ----------------------------------------------------------------------------------- */
@@ -172,15 +177,17 @@ static void find_proxy(char text[CPUS_TEXT])
     DIR *tasks = opendir("/proc/self/task");
     bool is_found = false;
     for (struct dirent *e; !is_found && (e = readdir(tasks));) {
-        snprintf(path, sizeof path, "/proc/self/task/%s/status", e->d_name);
+        snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
         FILE *file = fopen(path, "r");
-        while (file && fgets(line, sizeof line, file)) {
+        while (file && fgets(line, sizeof(line), file)) {
             is_found |= strcmp(line, "Name:\tgshmem-proxy\n") == 0;
-            if (is_found && sscanf(line, "Cpus_allowed_list: %255s", text) == 1)
+            if (is_found && sscanf(line, "Cpus_allowed_list: %255s", text) == 1) {
                 break;
+            }
         }
-        if (file)
+        if (file) {
             fclose(file);
+        }
     }
     closedir(tasks);
     CHECK(is_found);
@@ -193,8 +200,9 @@ static void *pe_main(void *arg)
     int me = (int)(intptr_t)arg;
     gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
     gshmemx_set_attr_thread_args(me, N_PES, &key, &attr);
-    if (!CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr), 0))
+    if (!CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr), 0)) {
         exit(1);
+    }
     gshmem_barrier_all(); /* the device is set up, on both */
     find_proxy(lists[me]);
     gshmem_barrier_all();
@@ -207,22 +215,26 @@ static void expect_proxy(const char *setting, const cpu_set_t *allowed, const ch
 {
     pthread_t threads[N_PES];
     setenv("GSHMEM_PROXY_CPUS", setting, 1);
-    CHECK_EQ(sched_setaffinity(0, sizeof *allowed, allowed), 0);
-    for (int i = 0; i < N_PES; i++)
+    CHECK_EQ(sched_setaffinity(0, sizeof(*allowed), allowed), 0);
+    for (int i = 0; i < N_PES; i++) {
         pthread_create(&threads[i], NULL, pe_main, (void *)(intptr_t)i);
+    }
     for (int i = 0; i < N_PES; i++) {
         void *list;
         pthread_join(threads[i], &list);
-        if (!CHECK_STR(list, want))
+        if (!CHECK_STR(list, want)) {
             fprintf(stderr, "    with GSHMEM_PROXY_CPUS=%s\n", setting);
+        }
     }
 }
 
 static int nth_cpu(const cpu_set_t *cpus, int n)
 {
-    for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET(i, cpus) && n-- == 0)
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        if (CPU_ISSET(i, cpus) && n-- == 0) {
             return i;
+        }
+    }
     return -1;
 }
 
@@ -231,10 +243,10 @@ static void test_running(void)
     cpu_set_t all, first;
     char all_text[CPUS_TEXT], one[16], two[32];
     struct gsh_cpus cpus = {{0}};
-    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
-    memcpy(&cpus, &all, sizeof all);
-    gsh_cpus_print(&cpus, all_text, sizeof all_text);
-    snprintf(one, sizeof one, "%d", nth_cpu(&all, 0));
+    CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+    memcpy(&cpus, &all, sizeof(all));
+    gsh_cpus_print(&cpus, all_text, sizeof(all_text));
+    snprintf(one, sizeof(one), "%d", nth_cpu(&all, 0));
     CPU_ZERO(&first);
     CPU_SET(nth_cpu(&all, 0), &first);
     expect_proxy("auto", &all, all_text); /* no GPU: left alone */
@@ -243,11 +255,11 @@ static void test_running(void)
     expect_proxy("auto", &first, one);
     expect_proxy("0-8191", &first, one);
     if (CPU_COUNT(&all) > 1) {
-        snprintf(two, sizeof two, "%d", nth_cpu(&all, 1));
+        snprintf(two, sizeof(two), "%d", nth_cpu(&all, 1));
         expect_proxy(two, &all, two);
         expect_proxy(two, &first, one); /* not allowed: left alone */
     }
-    CHECK_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+    CHECK_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
 int main(int argc, char **argv)
@@ -259,8 +271,9 @@ int main(int argc, char **argv)
     test_choice();
     test_linux();
     test_nic_names();
-    if (argc > 2)
+    if (argc > 2) {
         test_hwloc(argv[1], argv[2]);
+    }
     struct gsh_cpus cpus;
     CHECK(!gsh_place_near_hwloc("libgshmem_none.so", "eth0", &cpus));
     test_running();

@@ -37,16 +37,18 @@ static enum gsh_result hold(struct held held, bool *is_pending)
 static enum gsh_result put(struct gsh_transport *t, int pe, unsigned path, uint64_t off,
                            const void *source, uint64_t bytes, struct gsh_op *op, bool *is_pending)
 {
-    if (path != HELD || gate.is_released)
+    if (path != HELD || gate.is_released) {
         return gate.real->put(t, pe, path, off, source, bytes, op, is_pending);
+    }
     return hold((struct held){.off = off, .bytes = bytes, .source = source, .op = op}, is_pending);
 }
 
 static enum gsh_result flush(struct gsh_transport *t, int pe, unsigned path, struct gsh_op *op,
                              bool *is_pending)
 {
-    if (path != HELD || gate.is_released)
+    if (path != HELD || gate.is_released) {
         return gate.real->flush(t, pe, path, op, is_pending);
+    }
     return hold((struct held){.is_flush = true, .op = op}, is_pending);
 }
 
@@ -77,8 +79,9 @@ static void *release(void *argument)
         enum gsh_result r = h->is_flush ? gate.real->flush(t, 1, HELD, h->op, &is_pending)
                                         : gate.real->put(t, 1, HELD, h->off, h->source, h->bytes,
                                                          h->op, &is_pending);
-        if (r != GSH_OK || !is_pending)
+        if (r != GSH_OK || !is_pending) {
             h->op->done(h->op, r);
+        }
     }
     gsh_lock_give(&pe->proxy->lock);
     return NULL;
@@ -119,14 +122,16 @@ static void check_there(struct pe *pe, gsh_context ctx, uint64_t round)
 {
     uint8_t *heap = pe->all[1].heap;
     CHECK_EQ(gsh_load_acquire_u64((uint64_t *)(heap + FLAG(ctx))), round);
-    for (uint64_t i = 0; i < WORDS; i++)
+    for (uint64_t i = 0; i < WORDS; i++) {
         CHECK_EQ(gsh_load_acquire_u64((uint64_t *)(heap + DATA(ctx)) + i), round * 100 + i);
+    }
 }
 
 static void fill(uint64_t *words, uint64_t round)
 {
-    for (uint64_t i = 0; i < WORDS; i++)
+    for (uint64_t i = 0; i < WORDS; i++) {
         words[i] = round * 100 + i;
+    }
 }
 
 static void hold_and_go_on(struct pe *pe)
@@ -165,18 +170,20 @@ static void hold_and_go_on(struct pe *pe)
 
 static void contexts(struct pe *pe)
 {
-    if (pe->me == 0)
+    if (pe->me == 0) {
         hold_and_go_on(pe);
+    }
     pes_barrier(pe);
 }
 
 int main(void)
 {
     uint64_t seed = test_seed();
-    for (uint64_t i = 0; i < 5; i++)
+    for (uint64_t i = 0; i < 5; i++) {
         pes_run(
             (struct pes_options){
                 .n = 2, .n_rings = 2, .has_contexts = true, .seed = seed + i, .spin_ns = 50000},
             contexts);
+    }
     return test_result();
 }

@@ -15,8 +15,9 @@ static bool has_failed(struct pe *pe)
 static void await_failure(struct pe *pe)
 {
     unsigned turn = 0;
-    while (!has_failed(pe))
+    while (!has_failed(pe)) {
         gsh_backoff(&turn);
+    }
 }
 
 static enum gsh_result give_up(void *context, int pe)
@@ -49,14 +50,15 @@ static void ask_the_lost(struct pe *pe)
 {
     static uint64_t words[1000];
     struct gsh_request q = {
-        .op = GSH_FAR_PUT, .pe = 2, .remote_off = 64, .local = words, .bytes = sizeof words};
+        .op = GSH_FAR_PUT, .pe = 2, .remote_off = 64, .local = words, .bytes = sizeof(words)};
     struct gsh_request quiet = {.op = GSH_FAR_QUIET};
     switch (what) {
     case BY_PUT:
     case BY_QUIET:
         /* The transport may take the put, and fail only when it is to be seen. */
-        if (gsh_proxy_run(pe->proxy, &q) == GSH_OK)
+        if (gsh_proxy_run(pe->proxy, &q) == GSH_OK) {
             CHECK(gsh_proxy_run(pe->proxy, &quiet) == GSH_ERR_PEER);
+        }
         break;
     case BY_POST:
         (void)!gsh_proxy_post(pe->proxy, &q);
@@ -74,8 +76,9 @@ static void ask_the_lost(struct pe *pe)
 
 static void lose_a_peer(struct pe *pe)
 {
-    if (pe->me == 2)
+    if (pe->me == 2) {
         gsh_proxy_destroy(&pe->proxy);
+    }
     pes_barrier(pe);
     if (pe->me < 2) {
         ask_the_lost(pe);
@@ -123,7 +126,7 @@ static void ask_beyond_memory(struct pe *pe)
     q.local = words;
     q.elem_bytes = 8;
     if (pe->me == 0) {
-        snprintf(address, sizeof address, " at %p ", (void *)(pe->heap + q.remote_off));
+        snprintf(address, sizeof(address), " at %p ", (void *)(pe->heap + q.remote_off));
         enum gsh_result r = by_put ? gsh_proxy_put(pe->proxy, GSH_CONTEXT_DEFAULT, "the_call", 1,
                                                    q.remote_off, words, q.bytes, false)
                                    : gsh_proxy_run(pe->proxy, &q);
@@ -140,9 +143,10 @@ static void ask_beyond_memory(struct pe *pe)
 /* The put's short way, when the peer is known already. */
 static void put_beyond_memory(struct pe *pe)
 {
-    if (pe->me == 0)
+    if (pe->me == 0) {
         CHECK_EQ(gsh_proxy_put(pe->proxy, GSH_CONTEXT_DEFAULT, "first", 1, 64, words, 8, false),
                  GSH_OK);
+    }
     ask_beyond_memory(pe);
 }
 
@@ -151,7 +155,7 @@ static void p_below_memory(struct pe *pe)
 {
     char address[32];
     if (pe->me == 0) {
-        snprintf(address, sizeof address, " at %p ", (void *)(pe->heap - 64));
+        snprintf(address, sizeof(address), " at %p ", (void *)(pe->heap - 64));
         ring_p(&pe->rings[0], 1, (uint64_t)-64 & INT64_MAX, 1);
         await_failure(pe);
         CHECK(strstr(pe->fail_text, address) != NULL);
@@ -188,8 +192,9 @@ static void mail(struct pe *pe)
     uint8_t *data = malloc(most);
     uint64_t got = 0;
     for (uint64_t i = 0; i < MAILS; i++) {
-        for (int to = 0; to < pe->n; to++)
-            CHECK(gsh_proxy_send(pe->proxy, to, i % 3, &i, sizeof i) == GSH_OK);
+        for (int to = 0; to < pe->n; to++) {
+            CHECK(gsh_proxy_send(pe->proxy, to, i % 3, &i, sizeof(i)) == GSH_OK);
+        }
     }
     memset(data, pe->me, most);
     CHECK(gsh_proxy_send(pe->proxy, (pe->me + 1) % pe->n, 1000, data, most) == GSH_OK);
@@ -199,7 +204,7 @@ static void mail(struct pe *pe)
     for (int tag = 2; tag >= 0; tag--) {
         for (uint64_t i = (uint64_t)tag; i < MAILS; i += 3) {
             for (int from = 0; from < pe->n; from++) {
-                CHECK(gsh_proxy_receive(pe->proxy, from, (uint64_t)tag, &got, sizeof got, NULL,
+                CHECK(gsh_proxy_receive(pe->proxy, from, (uint64_t)tag, &got, sizeof(got), NULL,
                                         NULL) == GSH_OK);
                 CHECK_EQ(got, i);
             }
@@ -232,8 +237,9 @@ static void leave_early(struct pe *pe)
                                    .nelems = 4000,
                                    .remote_stride = 1,
                                    .local_stride = 1};
-        if (pe->me == 0)
+        if (pe->me == 0) {
             (void)!gsh_proxy_post(pe->proxy, &iget);
+        }
     }
 }
 
@@ -245,8 +251,9 @@ int main(void)
         options.seed++;
         pes_run(options, lose_a_peer);
     }
-    for (which = 0; which < sizeof beyond / sizeof beyond[0]; which++)
+    for (which = 0; which < sizeof(beyond) / sizeof(beyond[0]); which++) {
         pes_run(options, ask_beyond_memory);
+    }
     which = 0;
     by_put = true;
     pes_run(options, put_beyond_memory);

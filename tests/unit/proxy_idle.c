@@ -29,8 +29,9 @@ static void stay_asleep(struct pe *pe)
     run_amo(pe, target, COUNTER, GSH_AMO_ADD, 1, true);
     run_quiet(pe);
     pes_barrier(pe);
-    while (naps_or_sleeps(pe, false) == 0)
+    while (naps_or_sleeps(pe, false) == 0) {
         gsh_backoff(&turn);
+    }
     pes_barrier(pe);
     pass_time(100000000); /* the last acknowledgements have come; if not, a sleep more is counted */
     uint64_t before = naps_or_sleeps(pe, false);
@@ -65,8 +66,9 @@ static void wake_from_ring(struct pe *pe)
         CHECK_EQ(
             ring_amo(ring, target, COUNTER + 8 * (uint64_t)pe->me, GSH_AMO_ADD, 1, 0, true, true),
             i - 1);
-        for (uint64_t k = test_random(&pe->random) % 3000; k > 0; k--)
+        for (uint64_t k = test_random(&pe->random) % 3000; k > 0; k--) {
             __asm__ __volatile__("");
+        }
     }
     ring_quiet(ring);
     pes_barrier(pe);
@@ -87,8 +89,9 @@ static void wake_from_host(struct pe *pe)
                                   .operand = i};
         unsigned turn = 0;
         CHECK(gsh_proxy_post(pe->proxy, &amo) == GSH_OK);
-        while (gsh_load_acquire_u64((uint64_t *)(pe->heap + WORD)) < i)
+        while (gsh_load_acquire_u64((uint64_t *)(pe->heap + WORD)) < i) {
             gsh_backoff(&turn);
+        }
     }
     pes_barrier(pe);
 }

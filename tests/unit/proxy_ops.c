@@ -47,19 +47,22 @@ static uint8_t *reserve(struct asker *a, size_t bytes)
 static uint8_t *make_source(struct asker *a, size_t bytes)
 {
     uint8_t *p = reserve(a, bytes);
-    for (size_t i = 0; i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++) {
         p[i] = (uint8_t)test_random(&a->pe->random);
+    }
     return p;
 }
 
 static void quiet(struct asker *a)
 {
-    if (a->route == KERNEL)
+    if (a->route == KERNEL) {
         ring_quiet(&a->pe->rings[0]);
-    else
+    } else {
         run_quiet(a->pe);
-    for (int i = 0; i < a->n_gets; i++)
+    }
+    for (int i = 0; i < a->n_gets; i++) {
         CHECK(memcmp(a->gets[i].dest, a->gets[i].expected, a->gets[i].bytes) == 0);
+    }
     a->n_gets = 0;
     a->used = 0;
     for (int i = 0; i < a->pe->n; i++) {
@@ -71,12 +74,14 @@ static void quiet(struct asker *a)
 
 static void fence(struct asker *a)
 {
-    if (a->route == KERNEL)
+    if (a->route == KERNEL) {
         ring_fence(&a->pe->rings[0]);
-    else
+    } else {
         run_fence(a->pe);
-    for (int i = 0; i < a->pe->n; i++)
+    }
+    for (int i = 0; i < a->pe->n; i++) {
         memset(a->models[i].is_unfenced, 0, SLICE);
+    }
 }
 
 static bool is_any(const bool *flags, uint64_t at, uint64_t bytes)
@@ -95,17 +100,19 @@ static void mark_written(struct asker *a, int target, uint64_t at, uint64_t byte
 static void will_write(struct asker *a, int target, uint64_t at, uint64_t bytes)
 {
     struct model *m = &a->models[target];
-    if (is_any(m->is_read, at, bytes))
+    if (is_any(m->is_read, at, bytes)) {
         quiet(a);
-    else if (is_any(m->is_unfenced, at, bytes))
+    } else if (is_any(m->is_unfenced, at, bytes)) {
         fence(a);
+    }
     mark_written(a, target, at, bytes);
 }
 
 static void will_read(struct asker *a, int target, uint64_t at, uint64_t bytes)
 {
-    if (is_any(a->models[target].is_unquieted, at, bytes) || pick(a, 20) == 0)
+    if (is_any(a->models[target].is_unquieted, at, bytes) || pick(a, 20) == 0) {
         quiet(a);
+    }
     memset(a->models[target].is_read + at, true, bytes);
 }
 
@@ -125,8 +132,9 @@ static void ask(struct asker *a, struct gsh_request *q, struct push *push)
         q->value = ring_value(ring, push->immediate);
     } else if (a->route == KERNEL) {
         uint64_t end = ring_push(ring, push);
-        if (pick(a, 8) == 0)
+        if (pick(a, 8) == 0) {
             ring_await(ring, end);
+        }
     } else if (a->route == RUN || must_wait) {
         run(a->pe, q);
     } else {
@@ -249,8 +257,9 @@ static void do_amo(struct asker *a, int target)
                        .pe = target,
                        .n_values = is_fetch ? GSH_RING_ANSWER_VALUES : 2,
                        .values = {heap_off(a, at), operand, cond}});
-    if (is_fetch)
+    if (is_fetch) {
         CHECK_EQ(q.value, old);
+    }
     now = amo_result((int)op, old, operand, cond);
     memcpy(word, &now, bytes);
 }
@@ -277,10 +286,11 @@ static void do_strided(struct asker *a, int target, bool is_put)
         a->gets[a->n_gets++].bytes = local_bytes;
     }
     for (uint64_t i = 0; i < nelems; i++) {
-        if (is_put)
+        if (is_put) {
             memcpy(model + i * there * size, local + i * here * size, size);
-        else
+        } else {
             memcpy(expected + i * here * size, model + i * there * size, size);
+        }
     }
     ask(a,
         &(struct gsh_request){.op = is_put ? GSH_FAR_IPUT : GSH_FAR_IGET,
@@ -342,8 +352,9 @@ static void do_put_signal(struct asker *a, int target)
 static void do_something(struct asker *a)
 {
     int target = (int)pick(a, (uint64_t)a->pe->n);
-    if (a->used > ARENA - 200000)
+    if (a->used > ARENA - 200000) {
         quiet(a);
+    }
     switch (pick(a, 9)) {
     case 0:
         do_put_inline(a, target);
@@ -375,14 +386,16 @@ static void do_something(struct asker *a)
 static void act(struct pe *pe, enum route route)
 {
     struct asker a = {.pe = pe, .route = route};
-    a.models = calloc((size_t)pe->n, sizeof *a.models);
+    a.models = calloc((size_t)pe->n, sizeof(*a.models));
     a.arena = malloc(ARENA);
-    for (int turn = 0; turn < TURNS; turn++)
+    for (int turn = 0; turn < TURNS; turn++) {
         do_something(&a);
+    }
     quiet(&a);
     pes_barrier(pe);
-    for (int i = 0; i < pe->n; i++)
+    for (int i = 0; i < pe->n; i++) {
         CHECK(memcmp(pe->all[i].heap + heap_off(&a, 0), a.models[i].bytes, SLICE) == 0);
+    }
     CHECK_EQ(pe->n_fails, 0);
     pes_barrier(pe);
     memset(pe->heap, 0, HEAP);

@@ -19,15 +19,17 @@ static uint64_t *word_at(struct pe *pe, uint64_t off)
 
 static void fill(uint64_t *words, uint64_t n, uint64_t value)
 {
-    for (uint64_t i = 0; i < n; i++)
+    for (uint64_t i = 0; i < n; i++) {
         words[i] = value + i;
+    }
 }
 
 static void check_filled(struct pe *pe, uint64_t n, uint64_t value)
 {
     bool is_right = true;
-    for (uint64_t i = 0; i < n; i++)
+    for (uint64_t i = 0; i < n; i++) {
         is_right = is_right && word_at(pe, DATA)[i] == value + i;
+    }
     CHECK(is_right);
 }
 
@@ -46,7 +48,7 @@ typedef void (*send_fn)(struct pe *pe, uint64_t n, uint64_t round, uint64_t *sou
 
 static void pass_rounds(struct pe *pe, send_fn send)
 {
-    uint64_t *source = malloc(WORDS * sizeof *source);
+    uint64_t *source = malloc(WORDS * sizeof(*source));
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         static const uint64_t sizes[] = {1, 12, 200, 1100, WORDS};
         uint64_t n = sizes[round % GSH_ARRAY_LEN(sizes)];
@@ -57,8 +59,9 @@ static void pass_rounds(struct pe *pe, send_fn send)
         run_amo(pe, left(pe), ACK, GSH_AMO_SET, round, false);
         await_word(pe, ACK, round);
         run_quiet(pe); /* the source is written again */
-        if (pe->options.n_rings > 0)
+        if (pe->options.n_rings > 0) {
             ring_quiet(&pe->rings[0]);
+        }
     }
     pes_barrier(pe);
     memset(pe->heap, 0, HEAP);
@@ -96,8 +99,9 @@ static void messages_fence_put(struct pe *pe, uint64_t n, uint64_t round, uint64
                                .local_stride = 1};
     CHECK(gsh_proxy_post(pe->proxy, &iput) == GSH_OK);
     run_fence(pe);
-    if (round % 2)
+    if (round % 2) {
         run_amo(pe, right(pe), COUNTER, GSH_AMO_ADD, 1, false);
+    }
     run_put(pe, right(pe), FLAG, &round, 8);
 }
 
@@ -123,10 +127,11 @@ static void put_signal(struct pe *pe, uint64_t n, uint64_t round, uint64_t *sour
                             .bytes = n * 8,
                             .sig_off = FLAG,
                             .signal = round % 2 ? round : 1};
-    if (round % 4 < 2)
+    if (round % 4 < 2) {
         run(pe, &q);
-    else
+    } else {
         CHECK(gsh_proxy_post(pe->proxy, &q) == GSH_OK);
+    }
 }
 
 static void ring_put_fence_put(struct pe *pe, uint64_t n, uint64_t round, uint64_t *source)
@@ -161,8 +166,9 @@ static void pass_all(struct pe *pe)
     static const send_fn sends[] = {put_fence_put,   put_fence_amo,       messages_fence_put,
                                     quiet_between,   put_signal,          ring_put_fence_put,
                                     ring_put_signal, ring_quiet_then_host};
-    for (size_t i = 0; i < GSH_ARRAY_LEN(sends); i++)
+    for (size_t i = 0; i < GSH_ARRAY_LEN(sends); i++) {
         pass_rounds(pe, sends[i]);
+    }
 }
 
 /* ---- one word, from everywhere ---- */
@@ -172,8 +178,9 @@ static void pass_all(struct pe *pe)
 static void *add_by_ring(void *arg)
 {
     struct pe *pe = arg;
-    for (int i = 0; i < ADDS; i++)
+    for (int i = 0; i < ADDS; i++) {
         ring_amo(&pe->rings[0], 0, COUNTER, GSH_AMO_ADD, 1, 0, i % 3 == 0, true);
+    }
     ring_quiet(&pe->rings[0]);
     return NULL;
 }
@@ -181,8 +188,9 @@ static void *add_by_ring(void *arg)
 static void *add_near(void *arg)
 {
     struct pe *pe = arg;
-    for (int i = 0; i < ADDS; i++)
+    for (int i = 0; i < ADDS; i++) {
         __atomic_fetch_add(word_at(pe, COUNTER), 1, __ATOMIC_RELAXED);
+    }
     return NULL;
 }
 
@@ -190,8 +198,9 @@ static void add_from_everywhere(struct pe *pe)
 {
     pthread_t ring_thread, near_thread;
     CHECK(pthread_create(&ring_thread, NULL, add_by_ring, pe) == 0);
-    if (pe->me == 0)
+    if (pe->me == 0) {
         CHECK(pthread_create(&near_thread, NULL, add_near, pe) == 0);
+    }
     uint64_t before = 0;
     for (int i = 0; i < ADDS; i++) {
         uint64_t old = run_amo(pe, 0, COUNTER, GSH_AMO_ADD, 1, i % 2);
@@ -200,11 +209,13 @@ static void add_from_everywhere(struct pe *pe)
     }
     run_quiet(pe);
     pthread_join(ring_thread, NULL);
-    if (pe->me == 0)
+    if (pe->me == 0) {
         pthread_join(near_thread, NULL);
+    }
     pes_barrier(pe);
-    if (pe->me == 0)
+    if (pe->me == 0) {
         CHECK_EQ(*word_at(pe, COUNTER), (2 * pe->n + 1) * ADDS);
+    }
 }
 
 /* ---- a peer that does not answer ---- */
@@ -215,8 +226,9 @@ static void pass_a_silent_peer(struct pe *pe)
 {
     struct ring *ring = &pe->rings[0];
     uint64_t end = 0;
-    if (pe->me == 2)
+    if (pe->me == 2) {
         gsh_lock_take(&pe->proxy->lock);
+    }
     pes_barrier(pe);
     if (pe->me == 0) {
         ring_amo(ring, 2, COUNTER, GSH_AMO_SET, 1, 0, false, true);
@@ -234,8 +246,9 @@ static void pass_a_silent_peer(struct pe *pe)
         CHECK_EQ(*word_at(pe, COUNTER), 1);
     }
     pes_barrier(pe);
-    if (pe->me == 0)
+    if (pe->me == 0) {
         CHECK(gsh_load_acquire_u64(&ring->cpu.cpu_done) < end);
+    }
     if (pe->me == 2) {
         CHECK_EQ(*word_at(pe, FLAG), 0);
         CHECK_EQ(*word_at(pe, COUNTER), 0);
@@ -246,8 +259,9 @@ static void pass_a_silent_peer(struct pe *pe)
         await_word(pe, FLAG, 1);
         CHECK_EQ(*word_at(pe, COUNTER), 1);
     }
-    if (pe->me == 0)
+    if (pe->me == 0) {
         ring_await(ring, end);
+    }
 }
 
 int main(void)

@@ -20,8 +20,9 @@ static void complete_in_order(struct pe *pe)
     struct ring *ring = &pe->rings[0];
     int target = (pe->me + 1) % pe->n;
     uint64_t *dest = calloc(REQUESTS, 8), ends[REQUESTS];
-    for (uint64_t i = 0; i < REQUESTS; i++)
+    for (uint64_t i = 0; i < REQUESTS; i++) {
         *word_at(pe, WORDS + 8 * i) = i + 1;
+    }
     pes_barrier(pe);
     for (uint64_t i = 0; i < REQUESTS; i++) {
         ends[i] = ring_push(
@@ -31,13 +32,15 @@ static void complete_in_order(struct pe *pe)
                                  .values = {WORDS + 8 * i, (uint64_t)(uintptr_t)&dest[i], 8}});
         if (i % 100 == 99) {
             uint64_t done = gsh_load_acquire_u64(&ring->cpu.cpu_done);
-            for (uint64_t k = 0; k <= i && ends[k] <= done; k++)
+            for (uint64_t k = 0; k <= i && ends[k] <= done; k++) {
                 CHECK_EQ(dest[k], k + 1);
+            }
         }
     }
     ring_await(ring, ends[REQUESTS - 1]);
-    for (uint64_t i = 0; i < REQUESTS; i++)
+    for (uint64_t i = 0; i < REQUESTS; i++) {
         CHECK_EQ(dest[i], i + 1);
+    }
     CHECK_EQ(ring->cpu.cpu_done, ring->head);
     free(dest);
     pes_barrier(pe);
@@ -56,12 +59,14 @@ static void *produce(void *arg)
     for (uint64_t i = 0; i < REQUESTS; i++) {
         int target = (int)((i + (uint64_t)p->number) % (uint64_t)pe->n);
         struct ring *ring = &pe->rings[target % pe->options.n_rings];
-        if (i % 97 == 0)
+        if (i % 97 == 0) {
             ring_fence(ring);
+        }
         ring_amo(ring, target, SUM, GSH_AMO_ADD, 1, 0, false, true);
     }
-    for (int r = 0; r < pe->options.n_rings; r++)
+    for (int r = 0; r < pe->options.n_rings; r++) {
         ring_quiet(&pe->rings[r]);
+    }
     return NULL;
 }
 
@@ -75,8 +80,9 @@ static void produce_together(struct pe *pe)
         producers[i] = (struct producer){.pe = pe, .number = i};
         CHECK(pthread_create(&threads[i], NULL, produce, &producers[i]) == 0);
     }
-    for (int i = 0; i < PRODUCERS; i++)
+    for (int i = 0; i < PRODUCERS; i++) {
         pthread_join(threads[i], NULL);
+    }
     pes_barrier(pe);
     CHECK_EQ(*word_at(pe, SUM), PRODUCERS * REQUESTS);
     pes_barrier(pe);

@@ -24,8 +24,9 @@ static uint64_t slice(int from)
 static void check_slice(const uint8_t *bytes, uint64_t round, int from)
 {
     uint64_t i = 0;
-    while (i < BYTES && bytes[i] == byte_of(round, from, i))
+    while (i < BYTES && bytes[i] == byte_of(round, from, i)) {
         i++;
+    }
     CHECK_EQ(i, BYTES);
 }
 
@@ -34,8 +35,9 @@ static void check_all_free(struct pe *pe)
 {
     const struct gsh_stage *stage = &pe->proxy->stage;
     run_quiet(pe);
-    if (pe->options.n_rings > 0)
+    if (pe->options.n_rings > 0) {
         ring_quiet(&pe->rings[0]);
+    }
     pes_barrier(pe);
     unsigned turn = 0;
     bool is_free = false;
@@ -53,8 +55,9 @@ static void check_all_free(struct pe *pe)
 /* Each PE's slice on the target by a put_signal, from a kernel and from the host in turn. */
 static void put_slice(struct pe *pe, int target, uint64_t round, uint8_t *source)
 {
-    for (uint64_t i = 0; i < BYTES; i++)
+    for (uint64_t i = 0; i < BYTES; i++) {
         source[i] = byte_of(round, pe->me, i);
+    }
     struct gsh_request q = {.op = GSH_FAR_PUT_SIGNAL,
                             .sig_op = GSHMEM_SIGNAL_ADD,
                             .pe = target,
@@ -69,18 +72,20 @@ static void put_slice(struct pe *pe, int target, uint64_t round, uint8_t *source
         .pe = target,
         .n_values = 5,
         .values = {slice(pe->me), (uint64_t)(uintptr_t)source, BYTES, q.sig_off, 1}};
-    if (round % 2)
+    if (round % 2) {
         run(pe, &q);
-    else
+    } else {
         ring_push(&pe->rings[0], &push);
+    }
 }
 
 static void all_to_one(struct pe *pe)
 {
     uint8_t *source = malloc(BYTES);
     for (uint64_t round = 1; round <= ROUNDS; round++) {
-        if (pe->me != 0)
+        if (pe->me != 0) {
             put_slice(pe, 0, round, source);
+        }
         for (int from = 1; pe->me == 0 && from < pe->n; from++) {
             await_word(pe, SIGNAL + 8 * (uint64_t)from, round);
             check_slice(pe->heap + slice(from), round, from);
@@ -95,8 +100,9 @@ static void circle(struct pe *pe)
 {
     uint8_t *source = malloc(BYTES), *got = malloc(PES_MAX * BYTES);
     for (uint64_t round = 1; round <= ROUNDS; round++) {
-        for (uint64_t i = 0; i < BYTES; i++)
+        for (uint64_t i = 0; i < BYTES; i++) {
             source[i] = pe->heap[slice(pe->me) + i] = byte_of(round, pe->me, i);
+        }
         pes_barrier(pe);
         for (int k = 1; k < pe->n; k++) {
             int other = (pe->me + k) % pe->n;
@@ -111,8 +117,9 @@ static void circle(struct pe *pe)
         check_all_free(pe);
         for (int other = 0; other < pe->n; other++) {
             check_slice(pe->heap + slice(other), round, other);
-            if (other != pe->me)
+            if (other != pe->me) {
                 check_slice(got + (size_t)other * BYTES, round, other);
+            }
         }
         pes_barrier(pe);
     }
@@ -161,11 +168,12 @@ static void put_late(struct pe *pe)
 {
     char bytes[100] = {1};
     all_to_one(pe);
-    if (pe->me == 0)
+    if (pe->me == 0) {
         gsh_proxy_forget_lanes(pe->proxy);
+    }
     pes_barrier(pe);
     if (pe->me != 0) {
-        run_late(pe, bytes, sizeof bytes);
+        run_late(pe, bytes, sizeof(bytes));
         run_late(pe, NULL, 0);
     }
     pes_barrier(pe);
@@ -203,8 +211,9 @@ static void differ(struct pe *pe)
     struct gsh_request put = {
         .op = GSH_FAR_PUT, .pe = 1, .remote_off = DATA, .local = source, .bytes = BYTES};
     unsigned turn = 0;
-    if (pe->me == 0)
+    if (pe->me == 0) {
         (void)!gsh_proxy_post(pe->proxy, &put);
+    }
     bool has_failed = pe->me == 0;
     while (!has_failed) {
         gsh_lock_take(&pe->proxy->lock);

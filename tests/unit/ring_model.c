@@ -86,8 +86,9 @@ struct search {
 
 static bool lap_bit(const struct search *s, unsigned position)
 {
-    if (s->mutation == SAME_LAP_BIT)
+    if (s->mutation == SAME_LAP_BIT) {
         return true;
+    }
     return GSH_RING_LAP_BIT((uint64_t)position, s->config->n_slots) != 0;
 }
 
@@ -117,8 +118,9 @@ static unsigned slots_at_once(const struct search *s, const struct state *t, uns
 
 static void fail(struct search *s, const char *what)
 {
-    if (!s->wrong)
+    if (!s->wrong) {
         s->wrong = what;
+    }
 }
 
 static uint8_t mark_of(const struct search *s, unsigned ticket)
@@ -131,10 +133,11 @@ static void next_op(const struct search *s, struct state *t, unsigned p)
     struct producer *me = &t->p[p];
     me->op = (uint8_t)(me->op + n_joined(s, t, p));
     me->position = me->tail = me->ticket = me->seen = 0;
-    if (me->op >= s->config->n_ops)
+    if (me->op >= s->config->n_ops) {
         me->step = DONE;
-    else
+    } else {
         me->step = op_of(s, t, p)->has_answer ? TICKET : LOAD_TAIL;
+    }
 }
 
 static bool has_room(const struct search *s, const struct state *t, unsigned p, unsigned tail)
@@ -170,12 +173,14 @@ static void reserve(struct search *s, struct state *t, unsigned p)
 static void write_slots(const struct search *s, struct state *t, unsigned p)
 {
     struct producer *me = &t->p[p];
-    for (unsigned i = 0; i < 2 * slots_at_once(s, t, p); i++)
+    for (unsigned i = 0; i < 2 * slots_at_once(s, t, p); i++) {
         t->unseen |= 1u << (2 * me->position + i);
-    if (op_of(s, t, p)->has_answer)
+    }
+    if (op_of(s, t, p)->has_answer) {
         me->step = ANSWER;
-    else
+    } else {
         next_op(s, t, p);
+    }
 }
 
 /* Reads word me->seen of the answer; the cell's two words are read at different times here, though
@@ -185,17 +190,21 @@ static bool read_answer(struct search *s, struct state *t, unsigned p)
     struct producer *me = &t->p[p];
     uint8_t word = t->cell[me->ticket % s->config->n_cells][me->seen];
     bool is_looked_at = s->mutation != HALF_AN_ANSWER || me->seen == 0;
-    if (word == 0 && s->mutation == NO_MARK)
+    if (word == 0 && s->mutation == NO_MARK) {
         return false;
-    if (is_looked_at && s->mutation != NO_MARK && word / 16 != mark_of(s, me->ticket))
+    }
+    if (is_looked_at && s->mutation != NO_MARK && word / 16 != mark_of(s, me->ticket)) {
         return false;
-    if (word != 16 * mark_of(s, me->ticket) + 1 + p)
+    }
+    if (word != 16 * mark_of(s, me->ticket) + 1 + p) {
         fail(s, "an answer to another request");
+    }
     me->seen++;
-    if (me->seen == 2 && s->mutation == TURN_TOO_EARLY)
+    if (me->seen == 2 && s->mutation == TURN_TOO_EARLY) {
         next_op(s, t, p);
-    else if (me->seen == 2)
+    } else if (me->seen == 2) {
         me->step = PASS;
+    }
     return true;
 }
 
@@ -216,8 +225,9 @@ static bool step_producer(struct search *s, struct state *t, unsigned p)
         return true;
     case TURN:
         if (s->mutation != NO_TURN &&
-            t->turn[me->ticket % s->config->n_cells] < me->ticket / s->config->n_cells)
+            t->turn[me->ticket % s->config->n_cells] < me->ticket / s->config->n_cells) {
             return false;
+        }
         me->step = s->mutation == TURN_TOO_LATE ? WRITE : LOAD_TAIL;
         return true;
     case LOAD_TAIL:
@@ -228,8 +238,9 @@ static bool step_producer(struct search *s, struct state *t, unsigned p)
         reserve(s, t, p);
         return true;
     case ROOM:
-        if (!has_room(s, t, p, t->cpu_tail))
+        if (!has_room(s, t, p, t->cpu_tail)) {
             return false;
+        }
         me->tail = t->cpu_tail;
         me->step = STORE_TAIL;
         return true;
@@ -239,8 +250,9 @@ static bool step_producer(struct search *s, struct state *t, unsigned p)
         return true;
     case WRITE:
         write_slots(s, t, p);
-        if (s->mutation == TURN_TOO_EARLY && me->step == ANSWER)
+        if (s->mutation == TURN_TOO_EARLY && me->step == ANSWER) {
             pass_turn(s, t, p);
+        }
         return true;
     case ANSWER:
         return read_answer(s, t, p);
@@ -256,14 +268,17 @@ static bool step_producer(struct search *s, struct state *t, unsigned p)
 /* A store reaches the ring. */
 static bool step_store(struct search *s, struct state *t, unsigned bit)
 {
-    if (!(t->unseen >> bit & 1))
+    if (!(t->unseen >> bit & 1)) {
         return false;
+    }
     unsigned position = bit / 2, n = s->config->n_slots;
     uint8_t *word = &t->slot[position % n][bit % 2];
-    if (position >= n && position - n >= t->position)
+    if (position >= n && position - n >= t->position) {
         fail(s, "a slot is overwritten before it is read");
-    if (*word != (position >= n ? position - n + 1 : 0))
+    }
+    if (*word != (position >= n ? position - n + 1 : 0)) {
         fail(s, "a slot is written out of turn");
+    }
     *word = (uint8_t)(position + 1);
     t->unseen &= ~(1u << bit);
     return true;
@@ -273,11 +288,13 @@ static bool step_store(struct search *s, struct state *t, unsigned bit)
 static void take(struct search *s, struct state *t)
 {
     unsigned who = t->owner[t->position] - 1u, p = who / 8, op = who % 8;
-    if (op != t->taken[p])
+    if (op != t->taken[p]) {
         fail(s, "a producer's requests are taken out of order");
+    }
     t->taken[p] = (uint8_t)(op + 1);
-    if (s->config->ops[p][op].has_answer)
+    if (s->config->ops[p][op].has_answer) {
         t->answers[p] = 3;
+    }
     t->owner[t->position] = 0;
     t->position = (uint8_t)(t->position + s->config->ops[p][op].slots);
     t->n_read = 0;
@@ -286,21 +303,24 @@ static void take(struct search *s, struct state *t)
 static bool step_reader(struct search *s, struct state *t)
 {
     unsigned position = t->position + t->n_read / 2u, n = s->config->n_slots;
-    if (t->position >= MAX_POSITIONS)
+    if (t->position >= MAX_POSITIONS) {
         return false;
+    }
     uint8_t word = t->slot[position % n][t->n_read % 2];
     bool is_looked_at = (s->mutation != HEADER_ALONE || t->n_read < 2) &&
                         (s->mutation != FIRST_WORDS || t->n_read % 2 == 0);
-    if (is_looked_at && !is_valid(s, word, position))
+    if (is_looked_at && !is_valid(s, word, position)) {
         return false;
+    }
     if (word != position + 1) {
         fail(s, "a word is taken that was not written for this position");
         return true;
     }
     t->n_read++;
     unsigned who = t->owner[t->position] - 1u;
-    if (t->n_read == 2 * s->config->ops[who / 8][who % 8].slots)
+    if (t->n_read == 2 * s->config->ops[who / 8][who % 8].slots) {
         take(s, t);
+    }
     return true;
 }
 
@@ -308,12 +328,15 @@ static bool step_reader(struct search *s, struct state *t)
 static bool step_tail(const struct search *s, struct state *t)
 {
     unsigned tail = t->position;
-    if (s->mutation == TAIL_TOO_EARLY && t->n_read > 0)
+    if (s->mutation == TAIL_TOO_EARLY && t->n_read > 0) {
         tail += (t->n_read + 1) / 2;
-    if (s->mutation == TAIL_NEVER_LAST && tail < t->cpu_tail + 2u)
+    }
+    if (s->mutation == TAIL_NEVER_LAST && tail < t->cpu_tail + 2u) {
         return false;
-    if (t->cpu_tail >= tail)
+    }
+    if (t->cpu_tail >= tail) {
         return false;
+    }
     t->cpu_tail = (uint8_t)tail;
     return true;
 }
@@ -321,8 +344,9 @@ static bool step_tail(const struct search *s, struct state *t)
 /* The proxy writes a word of the answer to p, whose ticket came with the request. */
 static bool step_answer(const struct search *s, struct state *t, unsigned p, unsigned word)
 {
-    if (!(t->answers[p] >> word & 1))
+    if (!(t->answers[p] >> word & 1)) {
         return false;
+    }
     unsigned ticket = t->p[p].ticket;
     t->cell[ticket % s->config->n_cells][word] = (uint8_t)(16 * mark_of(s, ticket) + 1 + p);
     t->answers[p] &= (uint8_t) ~(1u << word);
@@ -335,7 +359,7 @@ static uint64_t hash(const struct state *t)
 {
     const unsigned char *p = (const unsigned char *)t;
     uint64_t h = 0;
-    for (size_t i = 0; i < sizeof *t; i += 4) {
+    for (size_t i = 0; i < sizeof(*t); i += 4) {
         uint32_t v;
         memcpy(&v, p + i, 4);
         h = (h ^ v) * 0x9e3779b97f4a7c15u;
@@ -350,8 +374,9 @@ static void reach(struct search *s, const struct state *t)
 {
     size_t i = hash(t) & (s->table_size - 1);
     for (; s->table[i] != 0; i = (i + 1) & (s->table_size - 1)) {
-        if (memcmp(&s->states[s->table[i] - 1], t, sizeof *t) == 0)
+        if (memcmp(&s->states[s->table[i] - 1], t, sizeof(*t)) == 0) {
             return;
+        }
     }
     if (s->n_states == s->max_states) {
         fail(s, "too many states");
@@ -364,8 +389,9 @@ static void reach(struct search *s, const struct state *t)
 static bool is_finished(const struct search *s, const struct state *t)
 {
     for (unsigned p = 0; p < s->config->n_producers; p++) {
-        if (t->p[p].step != DONE || t->taken[p] != s->config->n_ops)
+        if (t->p[p].step != DONE || t->taken[p] != s->config->n_ops) {
             return false;
+        }
     }
     return t->position == t->head && t->unseen == 0;
 }
@@ -388,13 +414,15 @@ static void expand(struct search *s, const struct state *from)
         STEP(step_answer(s, &t, p, 0));
         STEP(step_answer(s, &t, p, 1));
     }
-    for (unsigned bit = 0; bit < 2 * MAX_POSITIONS; bit++)
+    for (unsigned bit = 0; bit < 2 * MAX_POSITIONS; bit++) {
         STEP(step_store(s, &t, bit));
+    }
     STEP(step_reader(s, &t));
     STEP(step_tail(s, &t));
 #undef STEP
-    if (is_stuck && !is_finished(s, from))
+    if (is_stuck && !is_finished(s, from)) {
         fail(s, "everybody waits");
+    }
 }
 
 /* What is wrong, or NULL. */
@@ -403,13 +431,15 @@ static const char *explore(const struct config *config, enum mutation mutation, 
     struct search s = {.config = config, .mutation = mutation};
     s.max_states = 3u << 20;
     s.table_size = 1u << 23;
-    s.states = malloc(s.max_states * sizeof *s.states);
-    s.table = calloc(s.table_size, sizeof *s.table);
-    if (!s.states || !s.table)
+    s.states = malloc(s.max_states * sizeof(*s.states));
+    s.table = calloc(s.table_size, sizeof(*s.table));
+    if (!s.states || !s.table) {
         abort();
+    }
     struct state first = {0};
-    for (unsigned p = 0; p < config->n_producers; p++)
+    for (unsigned p = 0; p < config->n_producers; p++) {
         first.p[p].step = config->ops[p][0].has_answer ? TICKET : LOAD_TAIL;
+    }
     reach(&s, &first);
     for (size_t i = 0; i < s.n_states && !s.wrong; i++) {
         struct state t = s.states[i];
@@ -456,24 +486,28 @@ static const struct config configs[] = {
 int main(void)
 {
     bool is_found[MUTATIONS] = {false};
-    for (size_t c = 0; c < sizeof configs / sizeof *configs; c++) {
+    for (size_t c = 0; c < sizeof(configs) / sizeof(*configs); c++) {
         for (int m = NONE; m < MUTATIONS; m++) {
             size_t n_states;
-            if (is_found[m])
+            if (is_found[m]) {
                 continue;
+            }
             const char *wrong = explore(&configs[c], (enum mutation)m, &n_states);
-            if (m == NONE || wrong)
+            if (m == NONE || wrong) {
                 printf("configuration %zu, mutation %d: %zu states, %s\n", c, m, n_states,
                        wrong ? wrong : "all right");
-            if (m == NONE)
+            }
+            if (m == NONE) {
                 CHECK(!wrong);
-            else
+            } else {
                 is_found[m] = wrong && strcmp(wrong, "too many states") != 0;
+            }
         }
     }
     for (int m = NONE + 1; m < MUTATIONS; m++) {
-        if (!CHECK(is_found[m]))
+        if (!CHECK(is_found[m])) {
             fprintf(stderr, "mutation %d was not found\n", m);
+        }
     }
     return test_result();
 }

@@ -19,7 +19,7 @@ struct ring {
 
 static void start(struct ring *ring)
 {
-    memset(ring, 0, sizeof *ring);
+    memset(ring, 0, sizeof(*ring));
     CHECK_EQ(gsh_ring_reader_init(&ring->reader, ring->slots, n_slots, &ring->cpu, NULL, n_pes),
              GSH_OK);
 }
@@ -101,8 +101,9 @@ static void test_tail(void)
     static struct gsh_request requests[n_slots];
     unsigned n = 0;
     start(&ring);
-    for (int i = 0; i < n_slots; i++)
+    for (int i = 0; i < n_slots; i++) {
         push(&ring, first_word(GSH_RING_QUIET, 0, 0, 0), 0, 0);
+    }
     for (int i = 0; i < n_slots; i++) {
         CHECK(has_next(&ring, &requests[0]));
         CHECK(ring.reader.position - ring.cpu.cpu_tail < n_slots / 8);
@@ -173,14 +174,15 @@ static void test_malformed(void)
 {
     static struct ring ring;
     struct gsh_request request;
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+    for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
         const struct entry *e = &entries[i];
         bool has = false;
         start(&ring);
         push(&ring, first_word(e->op, e->payload, e->pe, e->arg), e->immediate, e->value);
         enum gsh_result r = gsh_ring_reader_next(&ring.reader, &request, &has);
-        if (!CHECK_EQ(r, e->is_right ? GSH_OK : GSH_ERR_BUG) || !CHECK_EQ(has, e->is_right))
+        if (!CHECK_EQ(r, e->is_right ? GSH_OK : GSH_ERR_BUG) || !CHECK_EQ(has, e->is_right)) {
             fprintf(stderr, "entry %zu\n", i);
+        }
         if (!e->is_right) { /* nothing more is taken */
             CHECK_EQ(gsh_ring_reader_next(&ring.reader, &request, &has), GSH_ERR_BUG);
             CHECK(!has);
@@ -198,16 +200,18 @@ static void test_garbage(uint64_t *seed)
         start(&ring);
         for (unsigned i = 0; i < 64; i++) {
             uint64_t bits = test_random(seed);
-            if (round % 2) /* likely operations and PEs */
+            if (round % 2) { /* likely operations and PEs */
                 bits &= ~((uint64_t)0x3fff << 14 | 0x10);
+            }
             put_word(&ring, i, 0, bits);
             put_word(&ring, i, 1, round % 4 < 2 ? test_random(seed) : test_random(seed) >> 57);
         }
         enum gsh_result r = gsh_ring_reader_poll(&ring.reader, requests, n_slots, &n);
         CHECK(r == GSH_OK || r == GSH_ERR_BUG);
         n_right += n;
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < n; i++) {
             CHECK(requests[i].pe < n_pes && requests[i].position <= 64);
+        }
     }
     CHECK(n_right > 100);
 }

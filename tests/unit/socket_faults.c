@@ -20,13 +20,15 @@ static bool connect_pair(int *a, int *b)
     struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
     int listener = -1;
     *a = *b = -1;
-    if (!CHECK_EQ(gsh_socket_listen(&at, &listener, &bound), GSH_OK))
+    if (!CHECK_EQ(gsh_socket_listen(&at, &listener, &bound), GSH_OK)) {
         return false;
+    }
     CHECK_EQ(gsh_socket_accept(listener, b), GSH_OK);
     CHECK_EQ(*b, -1);
     CHECK_EQ(gsh_socket_connect(&bound, gsh_deadline_in(10 * SECOND), a), GSH_OK);
-    while (*b < 0 && CHECK_EQ(gsh_socket_accept(listener, b), GSH_OK))
+    while (*b < 0 && CHECK_EQ(gsh_socket_accept(listener, b), GSH_OK)) {
         sched_yield();
+    }
     gsh_socket_close(&listener);
     return *a >= 0 && *b >= 0;
 }
@@ -51,13 +53,15 @@ static void test_exchange(void)
     struct side sides[2];
     pthread_t other;
     uint64_t state = 1;
-    if (!connect_pair(&sides[0].fd, &sides[1].fd))
+    if (!connect_pair(&sides[0].fd, &sides[1].fd)) {
         return;
+    }
     for (int i = 0; i < 2; i++) {
         sides[i].out = malloc(LARGE_BYTES);
         sides[i].in = calloc(1, LARGE_BYTES);
-        for (size_t k = 0; k < LARGE_BYTES; k++)
+        for (size_t k = 0; k < LARGE_BYTES; k++) {
             sides[i].out[k] = (uint8_t)test_random(&state);
+        }
     }
     pthread_create(&other, NULL, exchange_large, &sides[1]);
     exchange_large(&sides[0]);
@@ -76,8 +80,9 @@ static void test_limits(void)
 {
     int a, b;
     char data[4] = "abc", in[4];
-    if (!connect_pair(&a, &b))
+    if (!connect_pair(&a, &b)) {
         return;
+    }
     CHECK_EQ(gsh_socket_recv(a, in, 4, gsh_deadline_in(SECOND / 50)), GSH_ERR_TIMEOUT);
     CHECK_EQ(gsh_socket_send(b, data, 2, 0), GSH_OK);
     CHECK_EQ(gsh_socket_recv(a, in, 4, gsh_deadline_in(SECOND / 50)), GSH_ERR_TIMEOUT);
@@ -89,8 +94,9 @@ static void test_limits(void)
     CHECK_EQ(gsh_socket_recv(a, in, 4, 0), GSH_ERR_PEER);
     /* The first may go into the void; no signal either way. */
     enum gsh_result r = GSH_OK;
-    for (int i = 0; i < 1000 && r == GSH_OK; i++)
+    for (int i = 0; i < 1000 && r == GSH_OK; i++) {
         r = gsh_socket_send(a, data, 4, gsh_deadline_in(10 * SECOND));
+    }
     CHECK_EQ(r, GSH_ERR_PEER);
     gsh_socket_close(&a);
     CHECK_EQ(a, -1);
@@ -124,13 +130,16 @@ static void *start_up(void *arg)
     uint32_t all[2];
     gsh_socket_fail_at(r->fail_at);
     r->result = gsh_bootstrap_uid_create(&r->id, r->rank, 2, &options, &b);
-    if (r->result == GSH_OK)
-        r->result = b->ops->allgather(b, &r->rank, sizeof r->rank, all);
-    if (r->result == GSH_OK)
+    if (r->result == GSH_OK) {
+        r->result = b->ops->allgather(b, &r->rank, sizeof(r->rank), all);
+    }
+    if (r->result == GSH_OK) {
         r->result = b->ops->barrier(b);
+    }
     r->was_reached = gsh_socket_fail_at(0);
-    if (b)
+    if (b) {
         b->ops->destroy(b);
+    }
     return NULL;
 }
 
@@ -141,8 +150,9 @@ static bool start_up_failing_at(unsigned call, uint64_t limit_ns)
     struct gsh_uid_options options = {.ifname = "lo", .timeout_ns = limit_ns};
     struct rank ranks[2] = {{.rank = 0, .fail_at = call}, {.rank = 1}};
     pthread_t other;
-    if (!CHECK_EQ(gsh_uid_create(&options, &ranks[0].id), GSH_OK))
+    if (!CHECK_EQ(gsh_uid_create(&options, &ranks[0].id), GSH_OK)) {
         return false;
+    }
     ranks[1].id = ranks[0].id;
     pthread_create(&other, NULL, start_up, &ranks[1]);
     start_up(&ranks[0]);
@@ -156,8 +166,9 @@ static void test_start_up_faults(void)
     unsigned call = 1;
     /* On a busy machine the rendezvous may give up before a call is reached: then again, patiently.
      * The last time all goes well. */
-    while (start_up_failing_at(call, SECOND / 10) || start_up_failing_at(call, 20 * SECOND))
+    while (start_up_failing_at(call, SECOND / 10) || start_up_failing_at(call, 20 * SECOND)) {
         call++;
+    }
     CHECK(call > 10);
 }
 
@@ -186,8 +197,9 @@ int main(void)
     test_start_up_faults();
     /* The threads that serve ids end by themselves. */
     for (uint64_t end = gsh_now_ns() + 20 * SECOND; gsh_now_ns() < end;) {
-        if (test_count_fds() == n_fds)
+        if (test_count_fds() == n_fds) {
             break;
+        }
         sched_yield();
     }
     CHECK_EQ(test_count_fds(), n_fds);

@@ -21,15 +21,17 @@ static uint8_t pattern(uint64_t seed, uint64_t i)
 
 static void fill(uint8_t *p, uint64_t bytes, uint64_t seed)
 {
-    for (uint64_t i = 0; i < bytes; i++)
+    for (uint64_t i = 0; i < bytes; i++) {
         p[i] = pattern(seed, i);
+    }
 }
 
 static uint64_t count_wrong(const uint8_t *p, uint64_t bytes, uint64_t seed)
 {
     uint64_t wrong = 0;
-    for (uint64_t i = 0; i < bytes; i++)
+    for (uint64_t i = 0; i < bytes; i++) {
         wrong += p[i] != pattern(seed, i);
+    }
     return wrong;
 }
 
@@ -49,18 +51,19 @@ static void answered(struct gsh_op *op, enum gsh_result r)
 /* In the message's handler: what was flushed before it must be seen now. */
 static void check_range(struct rig_pe *pe, int from, const struct header *h)
 {
-    struct answer *a = calloc(1, sizeof *a);
+    struct answer *a = calloc(1, sizeof(*a));
     bool pending = false;
     *a = (struct answer){.op = {.done = answered}, .header = {.kind = VERDICT}};
     for (uint64_t i = 0; i < h->bytes; i++) {
         uint64_t left;
         a->header.n += (uint8_t)*rig_at(pe, h->off + i, &left) != pattern(h->seed, i);
     }
-    CHECK_EQ(pe->transport->ops->send(pe->transport, from, &a->header, sizeof a->header, NULL, 0,
+    CHECK_EQ(pe->transport->ops->send(pe->transport, from, &a->header, sizeof(a->header), NULL, 0,
                                       &a->op, &pending),
              GSH_OK);
-    if (!pending)
+    if (!pending) {
         free(a);
+    }
 }
 
 static void on_message(struct rig_pe *pe, int from, const void *header, size_t header_bytes,
@@ -68,9 +71,10 @@ static void on_message(struct rig_pe *pe, int from, const void *header, size_t h
 {
     struct state *state = pe->test;
     struct header h;
-    if (!CHECK_EQ(header_bytes, sizeof h))
+    if (!CHECK_EQ(header_bytes, sizeof(h))) {
         return;
-    memcpy(&h, header, sizeof h);
+    }
+    memcpy(&h, header, sizeof(h));
     switch ((enum kind)h.kind) {
     case CHECK_RANGE:
         check_range(pe, from, &h);
@@ -94,9 +98,11 @@ static void on_message(struct rig_pe *pe, int from, const void *header, size_t h
 static void wait_count(struct rig_pe *pe, const uint32_t *count, uint32_t wanted)
 {
     uint64_t end = gsh_now_ns() + RIG_LIMIT_NS;
-    while (*count < wanted && CHECK(gsh_now_ns() < end))
-        if (pe->transport->ops->progress(pe->transport) == 0)
+    while (*count < wanted && CHECK(gsh_now_ns() < end)) {
+        if (pe->transport->ops->progress(pe->transport) == 0) {
             sched_yield();
+        }
+    }
 }
 
 /* ---- puts and gets ---- */
@@ -111,7 +117,7 @@ static void put_and_check(struct rig_pe *pe, int to, uint64_t off, uint64_t byte
     CHECK_EQ(rig_put(pe, to, off, local, bytes), GSH_OK);
     memset(local, 0, bytes); /* it may be reused */
     CHECK_EQ(rig_flush(pe, to), GSH_OK);
-    CHECK_EQ(rig_send(pe, to, &h, sizeof h, NULL, 0), GSH_OK);
+    CHECK_EQ(rig_send(pe, to, &h, sizeof(h), NULL, 0), GSH_OK);
     local[0] = local[bytes + 1] = 0xa5;
     CHECK_EQ(rig_get(pe, to, off, local + 1, bytes), GSH_OK);
     CHECK_EQ(count_wrong(local + 1, bytes, seed), 0);
@@ -147,18 +153,20 @@ static void test_neighbours(struct rig_pe *pe)
 {
     int to = (pe->me + 1) % pe->n;
     uint8_t zeros[64] = {0}, got[64], ones[64];
-    memset(ones, 0xff, sizeof ones);
+    memset(ones, 0xff, sizeof(ones));
     uint64_t off = rig_bounds[1] - 32; /* on both sides of a border */
-    for (uint64_t begin = 0; begin < 64; begin += 5)
+    for (uint64_t begin = 0; begin < 64; begin += 5) {
         for (uint64_t end = begin + 1; end <= 64; end += 7) {
             CHECK_EQ(rig_put(pe, to, off, zeros, 64), GSH_OK);
             CHECK_EQ(rig_flush(pe, to), GSH_OK);
             CHECK_EQ(rig_put(pe, to, off + begin, ones, end - begin), GSH_OK);
             CHECK_EQ(rig_flush(pe, to), GSH_OK);
             CHECK_EQ(rig_get(pe, to, off, got, 64), GSH_OK);
-            for (uint64_t i = 0; i < 64; i++)
+            for (uint64_t i = 0; i < 64; i++) {
                 CHECK_EQ(got[i], i >= begin && i < end ? 0xff : 0);
+            }
         }
+    }
 }
 
 /* All PEs at one, many operations at once, in no order. */
@@ -178,15 +186,17 @@ static void test_many_to_one(struct rig_pe *pe)
             CHECK_EQ(pe->transport->ops->put(pe->transport, 0, 0, base + (uint64_t)i * BYTES,
                                              local + i * BYTES, BYTES, &ops[i].op, &pending),
                      GSH_OK);
-            if (!pending)
+            if (!pending) {
                 ops[i].is_pending = false;
+            }
         }
         struct header h = {.kind = CHECK_RANGE, .off = base, .bytes = N * BYTES, .seed = 77};
         uint32_t verdicts = state->n_verdicts;
         CHECK_EQ(rig_flush(pe, 0), GSH_OK);
-        CHECK_EQ(rig_send(pe, 0, &h, sizeof h, NULL, 0), GSH_OK);
-        for (int i = 0; i < N; i++)
+        CHECK_EQ(rig_send(pe, 0, &h, sizeof(h), NULL, 0), GSH_OK);
+        for (int i = 0; i < N; i++) {
             rig_wait(pe, &ops[i].is_pending);
+        }
         wait_count(pe, &state->n_verdicts, verdicts + 1);
     }
     rig_barrier(pe);
@@ -203,34 +213,41 @@ static void send_numbered(struct rig_pe *pe, int to, uint32_t count, uint64_t se
     size_t data_max = pe->transport->ops->message_max - sizeof(struct header);
     uint8_t *data = malloc(WINDOW * data_max);
     struct header headers[WINDOW];
-    for (int i = 0; i < WINDOW; i++)
+    for (int i = 0; i < WINDOW; i++) {
         ops[i].is_pending = false;
+    }
     for (uint32_t i = 0; i < count; i++) {
         uint64_t random = test_random(&seed), bytes = random % 200;
         struct rig_op *o = &ops[i % WINDOW];
         struct header *h = &headers[i % WINDOW];
         uint8_t *d = data + (i % WINDOW) * data_max;
-        if (random >> 32 & 1)
+        if (random >> 32 & 1) {
             bytes = 0;
-        if ((random >> 33) % 50 == 0)
+        }
+        if ((random >> 33) % 50 == 0) {
             bytes = (random >> 40) % (data_max + 1);
-        if ((random >> 33) % 300 == 0)
+        }
+        if ((random >> 33) % 300 == 0) {
             bytes = data_max;
+        }
         rig_wait(pe, &o->is_pending);
         fill(d, bytes, i);
         *h = (struct header){.kind = NUMBERED, .n = i, .bytes = bytes, .seed = i};
         bool pending = false;
         *o = (struct rig_op)RIG_OP;
         CHECK_EQ(
-            pe->transport->ops->send(pe->transport, to, h, sizeof *h, d, bytes, &o->op, &pending),
+            pe->transport->ops->send(pe->transport, to, h, sizeof(*h), d, bytes, &o->op, &pending),
             GSH_OK);
-        if (!pending)
+        if (!pending) {
             o->is_pending = false;
-        if (i % 16 == 0)
+        }
+        if (i % 16 == 0) {
             pe->transport->ops->progress(pe->transport);
+        }
     }
-    for (int i = 0; i < WINDOW; i++)
+    for (int i = 0; i < WINDOW; i++) {
         rig_wait(pe, &ops[i].is_pending);
+    }
     free(data);
 }
 
@@ -238,17 +255,19 @@ static void test_order(struct rig_pe *pe, uint32_t n_to_next, uint32_t n_to_firs
 {
     struct state *state = pe->test;
     int before = (pe->me + pe->n - 1) % pe->n;
-    memset(state->n_numbered, 0, sizeof state->n_numbered);
+    memset(state->n_numbered, 0, sizeof(state->n_numbered));
     rig_barrier(pe);
     send_numbered(pe, (pe->me + 1) % pe->n, n_to_next, (uint64_t)pe->me + 1);
     wait_count(pe, &state->n_numbered[before], n_to_next);
     rig_barrier(pe);
-    memset(state->n_numbered, 0, sizeof state->n_numbered);
+    memset(state->n_numbered, 0, sizeof(state->n_numbered));
     rig_barrier(pe);
-    if (pe->me != 0)
+    if (pe->me != 0) {
         send_numbered(pe, 0, n_to_first, (uint64_t)pe->me + 100);
-    for (int i = 1; i < pe->n && pe->me == 0; i++)
+    }
+    for (int i = 1; i < pe->n && pe->me == 0; i++) {
         wait_count(pe, &state->n_numbered[i], n_to_first);
+    }
     rig_barrier(pe);
 }
 
@@ -260,8 +279,9 @@ static enum gsh_result put_filled(struct rig_pe *pe, int to, uint64_t off, uint6
     uint8_t *local = malloc(bytes);
     fill(local, bytes, seed);
     enum gsh_result r = rig_put(pe, to, off, local, bytes);
-    if (r == GSH_OK)
+    if (r == GSH_OK) {
         r = rig_flush(pe, to);
+    }
     free(local);
     return r;
 }
@@ -270,9 +290,11 @@ static enum gsh_result put_filled(struct rig_pe *pe, int to, uint64_t off, uint6
 static void remove_everywhere(struct rig_pe *pe, uint64_t off)
 {
     struct gsh_transport *t = pe->transport;
-    for (int i = 0; i < pe->n; i++)
-        if (i != pe->me)
+    for (int i = 0; i < pe->n; i++) {
+        if (i != pe->me) {
             CHECK_EQ(t->ops->remove_peer_region(t, i, off), GSH_OK);
+        }
+    }
     rig_barrier(pe);
     CHECK_EQ(t->ops->remove_region(t, off), GSH_OK);
 }
@@ -318,10 +340,11 @@ static void test_made_region(struct rig_pe *pe)
     CHECK_EQ(rig_flush(pe, to), GSH_OK);
     uint8_t *there = t->ops->map_peer_region ? t->ops->map_peer_region(t, to, off) : NULL;
     CHECK(there || strcmp(t->ops->name, "ucx") != 0 || (tls && strstr(tls, "tcp")));
-    if (there)
+    if (there) {
         fill(there + half, half, (uint64_t)pe->me + 100);
-    else
+    } else {
         CHECK_EQ(put_filled(pe, to, off + half, half, (uint64_t)pe->me + 100), GSH_OK);
+    }
     rig_barrier(pe);
     CHECK_EQ(count_wrong(memory, half, (uint64_t)from), 0);
     CHECK_EQ(count_wrong((uint8_t *)memory + half, half, (uint64_t)from + 100), 0);
@@ -342,16 +365,19 @@ static void test_sleep(struct rig_pe *pe)
         struct pollfd p = {.fd = t->ops->event_fd(t), .events = POLLIN};
         uint32_t pokes = state->n_pokes;
         rig_barrier(pe);
-        if (pe->me == (sleeper + 1) % pe->n)
-            CHECK_EQ(rig_send(pe, sleeper, &h, sizeof h, NULL, 0), GSH_OK);
+        if (pe->me == (sleeper + 1) % pe->n) {
+            CHECK_EQ(rig_send(pe, sleeper, &h, sizeof(h), NULL, 0), GSH_OK);
+        }
         while (pe->me == sleeper && state->n_pokes == pokes && p.fd >= 0) {
             while (t->ops->progress(t) > 0 || !t->ops->arm(t))
                 ;
-            if (state->n_pokes == pokes && !CHECK_EQ(poll(&p, 1, 20000), 1))
+            if (state->n_pokes == pokes && !CHECK_EQ(poll(&p, 1, 20000), 1)) {
                 break;
+            }
         }
-        if (pe->me == sleeper)
+        if (pe->me == sleeper) {
             wait_count(pe, &state->n_pokes, pokes + 1);
+        }
         rig_barrier(pe);
     }
 }
@@ -371,8 +397,9 @@ static void program(struct rig_pe *pe)
     test_regions(pe);
     test_made_region(pe);
     test_sleep(pe);
-    for (int i = 0; i < pe->n; i++)
+    for (int i = 0; i < pe->n; i++) {
         CHECK(!pe->is_lost[i]);
+    }
 }
 
 static void test_no_plugin(void)
@@ -400,11 +427,13 @@ int main(int argc, char **argv)
     gsh_log_setup(getenv("TEST_LOG") ? GSH_LOG_INFO : GSH_LOG_NONE, GSH_LOG_ALL, NULL);
     test_no_plugin();
     job.name = "loop";
-    if (!only || strcmp(only, "loop") == 0)
+    if (!only || strcmp(only, "loop") == 0) {
         rig_run(&job);
+    }
     for (int i = 0; plugin && rig_ucx_ways[i][0]; i++) {
-        if (only && strcmp(only, rig_ucx_ways[i][0]) != 0)
+        if (only && strcmp(only, rig_ucx_ways[i][0]) != 0) {
             continue;
+        }
         uint64_t begin = gsh_now_ns();
         setenv("UCX_TLS", rig_ucx_ways[i][0], 1);
         job.name = "ucx";

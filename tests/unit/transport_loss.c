@@ -25,12 +25,16 @@ static void on_message(struct rig_pe *pe, int from, const void *header, size_t h
 static void meet(struct rig_pe *pe)
 {
     struct state *state = pe->test;
-    for (int i = 0; i < pe->n; i++)
-        if (i != pe->me)
+    for (int i = 0; i < pe->n; i++) {
+        if (i != pe->me) {
             CHECK_EQ(rig_send(pe, i, "hello", 5, NULL, 0), GSH_OK);
-    for (int i = 0; i < pe->n; i++)
-        while (i != pe->me && state->n_messages[i] == 0)
+        }
+    }
+    for (int i = 0; i < pe->n; i++) {
+        while (i != pe->me && state->n_messages[i] == 0) {
             pe->transport->ops->progress(pe->transport);
+        }
+    }
     rig_barrier(pe);
 }
 
@@ -68,8 +72,9 @@ static void storm(struct rig_pe *pe)
     while (!pe->is_lost[VICTIM] && CHECK(gsh_now_ns() < end)) {
         for (int i = 0; i < N_OPS && !pe->is_lost[VICTIM]; i++) {
             bool pending = false;
-            if (b.ops[i].is_pending)
+            if (b.ops[i].is_pending) {
                 continue;
+            }
             b.ops[i] = (struct rig_op)RIG_OP;
             CHECK_EQ(start(pe, &b, i, &pending), GSH_OK);
             b.ops[i].is_pending = pending;
@@ -96,8 +101,9 @@ static void doze(struct rig_pe *pe)
     struct pollfd p = {.fd = t->ops->event_fd(t), .events = POLLIN};
     uint64_t end = gsh_now_ns() + RIG_LIMIT_NS;
     while (!pe->is_lost[VICTIM] && CHECK(gsh_now_ns() < end)) {
-        if (t->ops->progress(t) == 0 && !pe->is_lost[VICTIM] && t->ops->arm(t))
+        if (t->ops->progress(t) == 0 && !pe->is_lost[VICTIM] && t->ops->arm(t)) {
             CHECK(poll(&p, 1, 20000) == 1);
+        }
     }
 }
 
@@ -117,8 +123,9 @@ static void storm_until(struct rig_pe *pe, const unsigned *count, unsigned limit
             CHECK_EQ(r, GSH_OK);
             ops[i].is_pending = pending;
         }
-        if (i % 8 == 0)
+        if (i % 8 == 0) {
             t->ops->progress(t);
+        }
     }
 }
 
@@ -130,17 +137,18 @@ static void lose(struct rig_pe *pe, int signal_to_victim)
     pid_t mine = getpid(), pids[RIG_MAX_PES];
     pe->test = &state;
     meet(pe);
-    rig_allgather(pe, &mine, sizeof mine, pids);
+    rig_allgather(pe, &mine, sizeof(mine), pids);
     uint64_t begin = gsh_now_ns();
     if (pe->me == VICTIM) {
         storm_until(pe, &state.n_messages[0], 20); /* in the middle of everybody's traffic */
         raise(signal_to_victim);
         _exit(1);
     }
-    if (pe->me == 0)
+    if (pe->me == 0) {
         storm(pe);
-    else
+    } else {
         doze(pe);
+    }
     double seconds = (double)(pe->lost_ns - begin) * 1e-9;
     printf("PE %d: after %.1f s\n", pe->me, seconds);
     CHECK(seconds < 10);
@@ -151,11 +159,13 @@ static void lose(struct rig_pe *pe, int signal_to_victim)
     CHECK_EQ(rig_get(pe, 1 - pe->me, 5, &got, 1), GSH_OK);
     CHECK_EQ(got, byte);
     CHECK_EQ(rig_send(pe, 1 - pe->me, "done", 4, NULL, 0), GSH_OK);
-    while (state.n_messages[1 - pe->me] < 2) /* hello, done */
+    while (state.n_messages[1 - pe->me] < 2) { /* hello, done */
         pe->transport->ops->progress(pe->transport);
+    }
     CHECK(!pe->is_lost[1 - pe->me]);
-    if (pe->me == 0)
+    if (pe->me == 0) {
         kill(pids[VICTIM], SIGKILL); /* it may have been stopped only */
+    }
 }
 
 static void killed(struct rig_pe *pe)
@@ -174,23 +184,29 @@ static void left(struct rig_pe *pe)
     struct state state = {{0}};
     char byte = 1;
     pe->test = &state;
-    if (pe->me == 0) /* one who is in touch by its own put alone */
+    if (pe->me == 0) { /* one who is in touch by its own put alone */
         CHECK_EQ(rig_put(pe, VICTIM, 0, &byte, 1), GSH_OK);
-    if (pe->me == 1)
+    }
+    if (pe->me == 1) {
         CHECK_EQ(rig_send(pe, VICTIM, "hello", 5, NULL, 0), GSH_OK);
+    }
     CHECK_EQ(pe->me == 0 ? rig_flush(pe, VICTIM) : GSH_OK, GSH_OK);
-    if (pe->me == VICTIM)
-        while (state.n_messages[1] == 0)
+    if (pe->me == VICTIM) {
+        while (state.n_messages[1] == 0) {
             pe->transport->ops->progress(pe->transport);
+        }
+    }
     rig_barrier(pe);
-    if (pe->me == VICTIM)
+    if (pe->me == VICTIM) {
         return; /* into the last barrier: the others come to it much later */
+    }
     struct gsh_transport *t = pe->transport;
     char mine = 1, all[RIG_MAX_PES];
     rig_allgather(pe, &mine, 1, all); /* which for the victim is its last barrier */
     rig_barrier(pe);                  /* complete when its process has ended */
-    for (uint64_t end = gsh_now_ns() + 3 * t->options.timeout_ns; gsh_now_ns() < end;)
+    for (uint64_t end = gsh_now_ns() + 3 * t->options.timeout_ns; gsh_now_ns() < end;) {
         t->ops->progress(t);
+    }
     CHECK(!pe->is_lost[VICTIM]);
 }
 
@@ -205,11 +221,12 @@ int main(int argc, char **argv)
         {"silent", silent, UINT64_C(4000000000)},
         {"left", left, UINT64_C(500000000)},
     };
-    if (argc < 2)
+    if (argc < 2) {
         test_skip("the UCX plug-in");
+    }
     setvbuf(stdout, NULL, _IOLBF, 0); /* lines of several processes */
     gsh_log_setup(getenv("TEST_LOG") ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_ALL, NULL);
-    for (int i = 0; i < 2; i++) /* one with connections, one without */
+    for (int i = 0; i < 2; i++) { /* one with connections, one without */
         for (size_t k = 0; k < GSH_ARRAY_LEN(tests); k++) {
             struct rig_job job = {.n = 3,
                                   .name = "ucx",
@@ -217,11 +234,13 @@ int main(int argc, char **argv)
                                   .timeout_ns = tests[k].timeout_ns,
                                   .program = tests[k].program,
                                   .message = on_message};
-            if (argc > 2 && strcmp(argv[2], rig_ucx_ways[i][0]) != 0)
+            if (argc > 2 && strcmp(argv[2], rig_ucx_ways[i][0]) != 0) {
                 continue;
+            }
             printf("%s over %s\n", tests[k].name, rig_ucx_ways[i][1]);
             setenv("UCX_TLS", rig_ucx_ways[i][0], 1);
             rig_run(&job);
         }
+    }
     return test_result();
 }

@@ -39,8 +39,9 @@ ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker,
 static uint8_t *copy(const void *from, size_t bytes)
 {
     uint8_t *to = malloc(bytes + 1);
-    if (bytes > 0)
+    if (bytes > 0) {
         memcpy(to, from, bytes);
+    }
     return to;
 }
 
@@ -49,12 +50,13 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header, s
 {
     (void)ep;
     (void)param;
-    if (n_sent <= N) /* the last of all is its farewell */
+    if (n_sent <= N) { /* the last of all is its farewell */
         sent[n_sent++] = (struct letter){.id = id,
                                          .header_bytes = header_bytes,
                                          .bytes = bytes,
                                          .header = copy(header, header_bytes),
                                          .data = copy(data, bytes)};
+    }
     return NULL;
 }
 
@@ -117,13 +119,15 @@ static void on_message(void *context, int from, const void *header, size_t heade
     size_t wrong = 0;
     (void)context;
     CHECK_EQ(from, 0);
-    if (!CHECK_EQ(header_bytes, sizeof i))
+    if (!CHECK_EQ(header_bytes, sizeof(i))) {
         return;
-    memcpy(&i, header, sizeof i);
+    }
+    memcpy(&i, header, sizeof(i));
     CHECK_EQ(i, n_received);
     CHECK_EQ(bytes, bytes_of(i));
-    for (size_t k = 0; k < bytes; k++)
+    for (size_t k = 0; k < bytes; k++) {
         wrong += ((const uint8_t *)data)[k] != (uint8_t)(i + k);
+    }
     CHECK_EQ(wrong, 0);
     n_received++;
 }
@@ -147,9 +151,10 @@ static void send_all(struct gsh_transport *t)
     uint8_t data[3000];
     for (unsigned i = 0; i < N; i++) {
         bool is_pending = true;
-        for (size_t k = 0; k < sizeof data; k++)
+        for (size_t k = 0; k < sizeof(data); k++) {
             data[k] = (uint8_t)(i + k);
-        CHECK_EQ(t->ops->send(t, 1, &i, sizeof i, data, bytes_of(i), &op, &is_pending), GSH_OK);
+        }
+        CHECK_EQ(t->ops->send(t, 1, &i, sizeof(i), data, bytes_of(i), &op, &is_pending), GSH_OK);
         CHECK(!is_pending);
     }
 }
@@ -165,8 +170,9 @@ int main(void)
     options.events.message = on_message;
     options.events.lost = on_lost;
     random_state = test_seed();
-    if (!CHECK_EQ(gsh_ucx_plugin_1()->create(&core, &options, &t), GSH_OK))
+    if (!CHECK_EQ(gsh_ucx_plugin_1()->create(&core, &options, &t), GSH_OK)) {
         return 1;
+    }
     CHECK_EQ(t->ops->address(t, &address, &bytes), GSH_OK);
     CHECK_EQ(t->ops->set_peer(t, 1, address, bytes), GSH_OK);
     send_all(t);
@@ -179,11 +185,13 @@ int main(void)
     }
     for (unsigned i = 1; i <= N; i++) {
         bring(&sent[i]);
-        while (n_fetches > 0 && test_random(&random_state) % 2)
+        while (n_fetches > 0 && test_random(&random_state) % 2) {
             end_fetch();
+        }
     }
-    while (n_fetches > 0)
+    while (n_fetches > 0) {
         end_fetch();
+    }
     CHECK_EQ(n_received, N);
     t->ops->destroy(t);
     for (unsigned i = 0; i <= N; i++) {

@@ -19,8 +19,9 @@ int main(void)
     struct gsh_address a;
     char text[GSH_ADDRESS_TEXT];
     gsh_log_setup(GSH_LOG_NONE, 0, NULL);
-    if (!choose("lo", "ipv4", &a))
+    if (!choose("lo", "ipv4", &a)) {
         test_skip("a loopback interface that is up");
+    }
     CHECK(is_loopback(&a) && a.family == 4);
     CHECK_STR(gsh_address_text(&a, text), "127.0.0.1:0");
     CHECK(choose("l", "ipv4", &a) && is_loopback(&a));

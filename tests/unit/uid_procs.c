@@ -34,7 +34,7 @@ static void exchange(int rank, int n, void *arg)
 /* The id reaches the other processes as text. */
 static void exchange_by_text(int rank, int n, void *arg)
 {
-    memset(&id, 0, sizeof id);
+    memset(&id, 0, sizeof(id));
     CHECK_EQ(gsh_uid_from_text(arg, &id), GSH_OK);
     exchange(rank, n, NULL);
 }
@@ -45,8 +45,9 @@ static void kill_one(int rank, int n, void *arg)
     char all[64];
     (void)arg;
     conform_allgather(b, 8, 0);
-    if (rank == 1)
+    if (rank == 1) {
         raise(SIGKILL);
+    }
     CHECK_EQ(b->ops->allgather(b, "x", 1, all), GSH_ERR_PEER);
     CHECK(strstr(gsh_last_error(), "PE 1"));
     b->ops->destroy(b);
@@ -60,16 +61,17 @@ static void die_in_start_up(int rank, int n, void *arg)
     struct gsh_challenge challenge;
     const int *turn = arg;
     char byte;
-    if (rank == 1)
+    if (rank == 1) {
         CHECK_EQ(read(turn[0], &byte, 1), 1);
+    }
     if (rank == 2) {
         struct gsh_hello hello = {.kind = GSH_HELLO_JOIN, .rank = 2, .n_ranks = (uint32_t)n};
         int fd = -1;
         CHECK_EQ(gsh_uid_decode(&id, &content), GSH_OK);
         CHECK_EQ(gsh_socket_connect(&content.address, 0, &fd), GSH_OK);
-        CHECK_EQ(gsh_socket_recv(fd, &challenge, sizeof challenge, 0), GSH_OK);
+        CHECK_EQ(gsh_socket_recv(fd, &challenge, sizeof(challenge), 0), GSH_OK);
         gsh_hello_seal(&hello, content.secret, challenge.nonce);
-        CHECK_EQ(gsh_socket_send(fd, &hello, sizeof hello, 0), GSH_OK);
+        CHECK_EQ(gsh_socket_send(fd, &hello, sizeof(hello), 0), GSH_OK);
         CHECK_EQ(shutdown(fd, SHUT_WR), 0);
         /* The answer, which is the failure it caused. */
         CHECK_EQ(gsh_socket_recv(fd, &byte, 1, 0), GSH_OK);
@@ -78,8 +80,9 @@ static void die_in_start_up(int rank, int n, void *arg)
         return;
     }
     CHECK_EQ(gsh_bootstrap_uid_create(&id, rank, n, &options, &b), GSH_ERR_PEER);
-    if (!CHECK(strstr(gsh_last_error(), "PE 2")))
+    if (!CHECK(strstr(gsh_last_error(), "PE 2"))) {
         fprintf(stderr, "PE %d: the error was: %s\n", rank, gsh_last_error());
+    }
 }
 
 static void test_strangers(void)
@@ -89,37 +92,41 @@ static void test_strangers(void)
     struct gsh_challenge challenge;
     char garbage[4096];
     int fds[200];
-    memset(garbage, 'G', sizeof garbage);
+    memset(garbage, 'G', sizeof(garbage));
     CHECK_EQ(gsh_uid_decode(&id, &content), GSH_OK);
     /* More than the gate has places for: silent ones, garbage, half a hello, a false proof. */
     for (int i = 0; i < 200; i++) {
         size_t moved;
         fds[i] = -1;
         CHECK_EQ(gsh_socket_connect(&content.address, 0, &fds[i]), GSH_OK);
-        if (i % 4 == 1)
-            (void)!gsh_socket_send_some(fds[i], garbage, sizeof garbage, &moved);
-        if (i % 4 == 2)
+        if (i % 4 == 1) {
+            (void)!gsh_socket_send_some(fds[i], garbage, sizeof(garbage), &moved);
+        }
+        if (i % 4 == 2) {
             (void)!gsh_socket_send_some(fds[i], &lie, 20, &moved);
+        }
     }
     int fd = -1;
     uint8_t wrong_secret[GSH_SHA256_BYTES] = {1};
     CHECK_EQ(gsh_socket_connect(&content.address, 0, &fd), GSH_OK);
-    CHECK_EQ(gsh_socket_recv(fd, &challenge, sizeof challenge, 0), GSH_OK);
+    CHECK_EQ(gsh_socket_recv(fd, &challenge, sizeof(challenge), 0), GSH_OK);
     gsh_hello_seal(&lie, wrong_secret, challenge.nonce);
-    CHECK_EQ(gsh_socket_send(fd, &lie, sizeof lie, 0), GSH_OK);
+    CHECK_EQ(gsh_socket_send(fd, &lie, sizeof(lie), 0), GSH_OK);
     CHECK_EQ(gsh_socket_recv(fd, garbage, 1, 0), GSH_ERR_PEER);
     gsh_socket_close(&fd);
     conform_fork(4, exchange, NULL);
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 200; i++) {
         gsh_socket_close(&fds[i]);
+    }
 }
 
 static void expect_refusal(const struct gsh_uid *wrong, enum gsh_result expected, const char *text)
 {
     struct gsh_bootstrap *b = NULL;
     CHECK_EQ(gsh_bootstrap_uid_create(wrong, 0, 1, &options, &b), expected);
-    if (!CHECK(strstr(gsh_last_error(), text)))
+    if (!CHECK(strstr(gsh_last_error(), text))) {
         fprintf(stderr, "the error was: %s\n", gsh_last_error());
+    }
 }
 
 static void test_bad_ids(void)
@@ -131,7 +138,7 @@ static void test_bad_ids(void)
     expect_refusal(&id, GSH_ERR_PEER, "nobody serves");
     bad.bytes[40] ^= 1;
     expect_refusal(&bad, GSH_ERR_ARG, "damaged");
-    memset(&bad, 0, sizeof bad);
+    memset(&bad, 0, sizeof(bad));
     expect_refusal(&bad, GSH_ERR_ARG, "not a unique id");
     gsh_uid_to_text(&id, text);
     text[5] = 'x';
@@ -159,10 +166,11 @@ int main(void)
     int turn[2];
     alarm(100);
     gsh_log_setup(GSH_LOG_NONE, 0, NULL);
-    if (make_id("ipv6"))
+    if (make_id("ipv6")) {
         conform_fork(4, exchange, NULL);
-    else
+    } else {
         printf("no IPv6 here: left out\n");
+    }
     CHECK(make_id("ipv4"));
     gsh_uid_to_text(&id, text);
     conform_fork(7, exchange_by_text, text);

@@ -32,15 +32,17 @@ static void on_threads(int n, rank_main *f)
 
 static void with_new_id(int n, void (*f)(int rank, int n))
 {
-    if (CHECK_EQ(gsh_uid_create(&options, &id), GSH_OK))
+    if (CHECK_EQ(gsh_uid_create(&options, &id), GSH_OK)) {
         on_threads(n, f);
+    }
 }
 
 static struct gsh_bootstrap *join(int rank, int n)
 {
     struct gsh_bootstrap *b = NULL;
-    if (!CHECK_EQ(gsh_bootstrap_uid_create(&id, rank, n, &options, &b), GSH_OK))
+    if (!CHECK_EQ(gsh_bootstrap_uid_create(&id, rank, n, &options, &b), GSH_OK)) {
         exit(1);
+    }
     CHECK_EQ(b->rank, rank);
     CHECK_EQ(b->size, n);
     return b;
@@ -90,10 +92,11 @@ static void test_abort(int rank, int n)
     struct gsh_bootstrap *b = join(rank, n);
     /* Or a rank that is still linking up would learn it there. */
     CHECK_EQ(b->ops->barrier(b), GSH_OK);
-    if (rank == 1)
+    if (rank == 1) {
         b->ops->abort(b, 1, "enough");
-    else
+    } else {
         CHECK_EQ(b->ops->barrier(b), GSH_ERR_PEER);
+    }
     b->ops->destroy(b);
 }
 
@@ -102,8 +105,9 @@ static void expect_create(int rank, int n, enum gsh_result expected, const char 
     struct gsh_bootstrap *b = NULL;
     CHECK_EQ(gsh_bootstrap_uid_create(&id, rank, n, &options, &b), expected);
     CHECK(b == NULL);
-    if (!CHECK(strstr(gsh_last_error(), text)))
+    if (!CHECK(strstr(gsh_last_error(), text))) {
         fprintf(stderr, "the error was: %s\n", gsh_last_error());
+    }
 }
 
 static void test_same_rank(int rank, int n)
@@ -135,8 +139,9 @@ static void test_missing(int rank, int n)
     struct gsh_bootstrap *b = NULL;
     enum gsh_result r = gsh_bootstrap_uid_create(&id, rank, n + 2, &options, &b);
     CHECK(r != GSH_OK && b == NULL);
-    if (r != GSH_ERR_TIMEOUT || !strstr(gsh_last_error(), "missing: 2 3"))
+    if (r != GSH_ERR_TIMEOUT || !strstr(gsh_last_error(), "missing: 2 3")) {
         __atomic_store_n(&was_too_early, true, __ATOMIC_RELAXED);
+    }
 }
 
 /* The rendezvous gives up before the ranks do, so that its reason is what they see. */
@@ -153,8 +158,9 @@ static void test_missing_within(uint64_t limit_ns)
 static void expect_nothing_left(int n_fds)
 {
     for (uint64_t end = gsh_now_ns() + 20 * SECOND; gsh_now_ns() < end;) {
-        if (test_count_fds() == n_fds)
+        if (test_count_fds() == n_fds) {
             return;
+        }
         sched_yield();
     }
     CHECK_EQ(test_count_fds(), n_fds);
@@ -164,8 +170,9 @@ int main(void)
 {
     gsh_log_setup(GSH_LOG_NONE, 0, NULL);
     int n_fds = test_count_fds();
-    for (int n = 1; n <= MAX_THREADS; n += n < 4 ? 1 : 4)
+    for (int n = 1; n <= MAX_THREADS; n += n < 4 ? 1 : 4) {
         with_new_id(n, test_exchange);
+    }
     with_new_id(8, test_one_leaves);
     with_new_id(3, test_abort);
     with_new_id(2, test_sizes_differ);
@@ -175,8 +182,9 @@ int main(void)
     with_new_id(1, test_no_ranks);
 
     test_missing_within(SECOND / 4);
-    if (was_too_early)
+    if (was_too_early) {
         test_missing_within(20 * SECOND);
+    }
     CHECK(!was_too_early);
 
     expect_nothing_left(n_fds);

@@ -23,7 +23,7 @@
 #include "runtime/job/end.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/instance.h"
-#include "runtime/setup/modules.h"
+#include "runtime/backend/modules.h"
 
 /* ---- set-up ---- */
 

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "runtime/backend/modules.h"
 #include "runtime/base/pages.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
@@ -467,6 +468,19 @@ static void cuda_finish(struct gsh_instance *pe)
     pe->device = NULL;
 }
 
+/* To the library's kernels and to all that the program has registered. */
+static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_state *state)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    enum gsh_result r = gsh_cuda_fill_own(pe, d->module, state);
+    if (r == GSH_OK) {
+        bool entered = gsh_cuda_enter(d);
+        r = gsh_modules_fill(pe, state);
+        gsh_cuda_leave(d, entered);
+    }
+    return r == GSH_OK && d->shared != NULL ? gsh_cuda_coll_load_all(pe) : r;
+}
+
 /* Of GPU memory, which comes in steps of some 0.3 ms: for small allocations. */
 #define ROOM ((uint64_t)8 << 20)
 /* To map the first such of a peer takes the driver 9 ms, and each PE in turn. */
@@ -487,7 +501,7 @@ static const struct gsh_device_ops cuda_ops = {
     .pci_address = gsh_cuda_pci_address,
     .name_part = name_part,
     .check_stream = check_stream,
-    .upload = gsh_cuda_upload,
+    .upload = cuda_upload,
     .module_init = gsh_cuda_module_init,
     .finish = cuda_finish,
     .map_host = cuda_map_host,

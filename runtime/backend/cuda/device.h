@@ -98,9 +98,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, 
                                                        ptrdiff_t sst, size_t elem_bytes,
                                                        size_t nelems, CUstream stream);
 
-/* The row's entries on modules. */
-GSH_CHECK_RESULT enum gsh_result gsh_cuda_upload(struct gsh_instance *pe,
-                                                 const struct gsh_state *state);
+/* The row's entry on modules. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_module_init(struct gsh_instance *pe, void *module,
                                                       bool is_library);
 /* The same for a module of the library's own, which each PE loads for itself. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The constant block of the library's kernels and of the program's modules. */
+ * The constant block of one module: of the library's own kernels, or loaded by the program. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/job/instance.h"
-#include "runtime/setup/modules.h"
+#include "runtime/backend/modules.h"
 
 /* The block of a unit for shared GPUs: what all parts have together, then this PE's own. */
 static enum gsh_result write_shared_block(struct gsh_instance *pe, CUdeviceptr block,
@@ -73,16 +73,4 @@ enum gsh_result gsh_cuda_fill_own(struct gsh_instance *pe, void *module,
                                   const struct gsh_state *state)
 {
     return fill_module(pe, module, false, state, true);
-}
-
-enum gsh_result gsh_cuda_upload(struct gsh_instance *pe, const struct gsh_state *state)
-{
-    const struct gsh_cuda_device *d = pe->device;
-    enum gsh_result r = gsh_cuda_fill_own(pe, d->module, state);
-    if (r == GSH_OK) {
-        bool entered = gsh_cuda_enter(d);
-        r = gsh_modules_fill(pe, state);
-        gsh_cuda_leave(d, entered);
-    }
-    return r == GSH_OK && d->shared != NULL ? gsh_cuda_coll_load_all(pe) : r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sets of CPUs, and the choice among them. */
-#include "runtime/setup/place.h"
+#include "runtime/far/place.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include "runtime/base/log.h"
 #include "runtime/base/plugin.h"
-#include "runtime/setup/place_plugin.h"
+#include "runtime/far/place_plugin.h"
 
 /* ---- sets ---- */
 

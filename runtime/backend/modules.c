@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The registry of modules (modules.h). The list and the thread-local
  * binding are the library's only process-wide state. */
-#include "runtime/setup/modules.h"
+#include "runtime/backend/modules.h"
 
 #include <pthread.h>
 #include <stdlib.h>

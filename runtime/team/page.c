@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where things lie in a shared page. */
-#include "runtime/job/page.h"
+#include "runtime/team/page.h"
 
 #include "runtime/base/util.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/page.h"
 #include "runtime/team/team.h"
 
 static uint64_t places_off(const struct gsh_instance *pe)

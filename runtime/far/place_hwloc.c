@@ -3,7 +3,7 @@
 #include <hwloc.h>
 #include <string.h>
 
-#include "runtime/setup/place_plugin.h"
+#include "runtime/far/place_plugin.h"
 
 /* hwloc's own looks at GPUs start drivers and libraries that are none of its business here. */
 static void leave_out(hwloc_topology_t topology)

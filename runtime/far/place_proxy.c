@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Puts the proxy's thread where place.h says, when the device is known. It goes on where it is when
  * that fails: it is a matter of speed alone. */
-#include "runtime/setup/place_proxy.h"
+#include "runtime/far/place_proxy.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/proxy.h"
 #include "runtime/base/log.h"
 #include "runtime/job/instance.h"
-#include "runtime/setup/place.h"
+#include "runtime/far/place.h"
 
 static bool find_near(const struct gsh_instance *pe, const char *device, struct gsh_cpus *cpus)
 {
