@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How long collectives of all PEs take, called again and again by a thread, a warp, a block, all
  * blocks of a grid, on a stream (modes as in sync.cu) and by the host. `bytes` is what each PE
- * gives to each other: the vector of a reduce, the source of an fcollect or broadcast, a block of
- * an alltoall or reducescatter. Elements are floats; reductions are sums.
+ * gives to each other: the vector of a reduce or scan, the source of a collect, fcollect or
+ * broadcast, a block of an alltoall or reducescatter, the elements of a block of an alltoalls, of
+ * which every second one is taken. Elements are floats; reductions and scans are sums.
  *
  * With PERFTEST_NCCL the calls on a stream are NCCL's (nccl.h below), with PERFTEST_MPI the host's
- * are MPI's, and there are no others. */
+ * are MPI's, and there are no others. The last four operations are gshmem's alone. */
 #include "perftest/common.h"
 #include "perftest/stream.h"
 #if defined(PERFTEST_NCCL)
@@ -25,8 +26,20 @@ namespace
 
 using namespace perftest;
 
-enum operation { REDUCE, REDUCESCATTER, FCOLLECT, ALLTOALL, BROADCAST };
-const char *const names[] = {"reduce", "reducescatter", "fcollect", "alltoall", "broadcast"};
+enum operation {
+    REDUCE,
+    REDUCESCATTER,
+    FCOLLECT,
+    ALLTOALL,
+    BROADCAST,
+    COLLECT,
+    ALLTOALLS,
+    INSCAN,
+    EXSCAN
+};
+const char *const names[] = {"reduce",  "reducescatter", "fcollect", "alltoall", "broadcast",
+                             "collect", "alltoalls",     "inscan",   "exscan"};
+enum { stride = 2 }; /* of an alltoalls, on both sides */
 #if defined(PERFTEST_NVSHMEM)
 #define WORLD NVSHMEM_TEAM_WORLD
 #else
@@ -35,7 +48,8 @@ const char *const names[] = {"reduce", "reducescatter", "fcollect", "alltoall", 
 
 enum caller { BY_THREAD, BY_WARP, BY_BLOCK, BY_GRID };
 
-/* The five calls in the form of one caller. */
+/* The calls that other libraries have, too, and those that they have not, in the form of one
+ * caller. */
 #define CALLS(FORM, SUFFIX)                                             \
     if constexpr (op == REDUCE)                                         \
         FORM##_float_sum_reduce##SUFFIX(WORLD, dest, source, n);        \
@@ -45,8 +59,25 @@ enum caller { BY_THREAD, BY_WARP, BY_BLOCK, BY_GRID };
         FORM##_float_fcollect##SUFFIX(WORLD, dest, source, n);          \
     else if constexpr (op == ALLTOALL)                                  \
         FORM##_float_alltoall##SUFFIX(WORLD, dest, source, n);          \
+    else if constexpr (op == BROADCAST)                                 \
+        FORM##_float_broadcast##SUFFIX(WORLD, dest, source, n, 0);      \
     else                                                                \
-        FORM##_float_broadcast##SUFFIX(WORLD, dest, source, n, 0);
+        OWN_CALLS(FORM, SUFFIX)
+#if defined(PERFTEST_NVSHMEM)
+#define OWN_CALLS(FORM, SUFFIX) (void)0;
+#else
+#define OWN_CALLS(FORM, SUFFIX)                                                     \
+    {                                                                               \
+        if constexpr (op == COLLECT)                                                \
+            FORM##_float_collect##SUFFIX(WORLD, dest, source, n);                   \
+        else if constexpr (op == ALLTOALLS)                                         \
+            FORM##_float_alltoalls##SUFFIX(WORLD, dest, source, stride, stride, n); \
+        else if constexpr (op == INSCAN)                                            \
+            FORM##_float_sum_inscan##SUFFIX(WORLD, dest, source, n);                \
+        else                                                                        \
+            FORM##_float_sum_exscan##SUFFIX(WORLD, dest, source, n);                \
+    }
+#endif
 
 #if !HAS_PEER
 template <operation op, caller by>
@@ -101,8 +132,18 @@ void call_on_stream(float *dest, const float *source, size_t n, cudaStream_t str
         gshmemx_float_fcollect_on_stream(WORLD, dest, source, n, stream);
     else if constexpr (op == ALLTOALL)
         gshmemx_float_alltoall_on_stream(WORLD, dest, source, n, stream);
-    else
+    else if constexpr (op == BROADCAST)
         gshmemx_float_broadcast_on_stream(WORLD, dest, source, n, 0, stream);
+#if !defined(PERFTEST_NVSHMEM)
+    else if constexpr (op == COLLECT)
+        gshmemx_float_collect_on_stream(WORLD, dest, source, n, stream);
+    else if constexpr (op == ALLTOALLS)
+        gshmemx_float_alltoalls_on_stream(WORLD, dest, source, stride, stride, n, stream);
+    else if constexpr (op == INSCAN)
+        gshmemx_float_sum_inscan_on_stream(WORLD, dest, source, n, stream);
+    else
+        gshmemx_float_sum_exscan_on_stream(WORLD, dest, source, n, stream);
+#endif
 }
 #elif defined(PERFTEST_NCCL)
 template <operation op>
@@ -155,16 +196,20 @@ __global__ void fill_floats(float *to, size_t n, int pe)
 template <operation op>
 __host__ __device__ inline float expected(int me, int n_pes, size_t n, size_t i)
 {
-    if constexpr (op == REDUCE || op == REDUCESCATTER) {
-        const size_t at = op == REDUCE ? i : (size_t)me * n + i;
+    if constexpr (op == REDUCE || op == REDUCESCATTER || op == INSCAN || op == EXSCAN) {
+        const size_t at = op == REDUCESCATTER ? (size_t)me * n + i : i;
+        const int end = op == INSCAN ? me + 1 : op == EXSCAN ? me : n_pes;
         float sum = 0;
-        for (int pe = 0; pe < n_pes; pe++)
+        for (int pe = 0; pe < end; pe++)
             sum += element(pe, at);
         return sum;
-    } else if constexpr (op == FCOLLECT) {
+    } else if constexpr (op == FCOLLECT || op == COLLECT) {
         return element((int)(i / n), i % n);
     } else if constexpr (op == ALLTOALL) {
         return element((int)(i / n), (size_t)me * n + i % n);
+    } else if constexpr (op == ALLTOALLS) {
+        const size_t at = i / stride; /* between them dest stays as it was */
+        return i % stride ? -1.0f : element((int)(at / n), stride * ((size_t)me * n + at % n));
     } else {
         return element(0, i);
     }
@@ -175,7 +220,8 @@ __global__ void count_wrong_floats(const float *dest, size_t n, int me, int n_pe
                                    unsigned long long *n_wrong)
 {
     const size_t step = (size_t)gridDim.x * blockDim.x;
-    const size_t all = op == FCOLLECT || op == ALLTOALL ? n * (size_t)n_pes : n;
+    const bool is_of_all = op == FCOLLECT || op == COLLECT || op == ALLTOALL || op == ALLTOALLS;
+    const size_t all = (is_of_all ? n * (size_t)n_pes : n) * (op == ALLTOALLS ? (int)stride : 1);
     unsigned long long mine = 0;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step)
         mine += dest[i] != expected<op>(me, n_pes, n, i);
@@ -184,17 +230,17 @@ __global__ void count_wrong_floats(const float *dest, size_t n, int me, int n_pe
 }
 
 /* The floats of each side that a call of n elements may touch. */
-size_t room(const bench &b, size_t n)
+size_t room(const bench &b, operation op, size_t n)
 {
-    return n * (size_t)b.n;
+    return n * (size_t)b.n * (op == ALLTOALLS ? (int)stride : 1);
 }
 
-void prepare_floats(bench *b, size_t n)
+void prepare_floats(bench *b, operation op, size_t n)
 {
     run(*b, fill_floats, detail::sweep_blocks(*b), detail::sweep_threads, (float *)b->source,
-        room(*b, n), b->me);
+        room(*b, op, n), b->me);
     run(*b, fill_floats, detail::sweep_blocks(*b), detail::sweep_threads, (float *)b->dest,
-        room(*b, n), -1);
+        room(*b, op, n), -1);
     gshmem_barrier_all();
 }
 
@@ -234,11 +280,11 @@ void add(bench *b, operation op, const char *group, const char *mode, int blocks
         b->out.add(r, us);
 }
 
-std::vector<size_t> sizes_up_to(const bench &b, size_t most)
+std::vector<size_t> sizes_up_to(const bench &b, operation op, size_t most)
 {
     std::vector<size_t> some;
     for (size_t bytes : sizes(b, 8, most))
-        if (bytes <= most && bytes * (size_t)b.n <= b.bytes)
+        if (bytes <= most && room(b, op, bytes) <= b.bytes)
             some.push_back(bytes);
     return some;
 }
@@ -247,10 +293,10 @@ std::vector<size_t> sizes_up_to(const bench &b, size_t most)
 template <operation op, caller by>
 void measure_kernel(bench *b, const char *name, int blocks, size_t most)
 {
-    for (size_t bytes : sizes_up_to(*b, most)) {
+    for (size_t bytes : sizes_up_to(*b, op, most)) {
         const size_t n = bytes / sizeof(float);
         const plan p = make_plan(*b, guess(*b, bytes, by, blocks));
-        prepare_floats(b, n);
+        prepare_floats(b, op, n);
         add(b, op, name, "kernel", blocks, bytes, p,
             samples(*b, p, blocks, threads_of(by), repeat<op, by>, (float *)b->dest,
                     (const float *)b->source, n));
@@ -278,11 +324,11 @@ template <operation op> void measure_kernels(bench *b)
 #if !defined(PERFTEST_NCCL) && !defined(PERFTEST_NVSHMEM)
 template <operation op> void measure_host(bench *b)
 {
-    for (size_t bytes : sizes_up_to(*b, (size_t)1 << 30)) {
+    for (size_t bytes : sizes_up_to(*b, op, (size_t)1 << 30)) {
         const size_t n = bytes / sizeof(float);
         const plan p =
             make_plan(*b, is_cpu ? 1 + (double)bytes / 2000 : guess(*b, bytes, BY_GRID, 16));
-        prepare_floats(b, n);
+        prepare_floats(b, op, n);
         add(b, op, "host", "host", 1, bytes, p, host_samples(p, [&](int rounds) {
                 for (int i = 0; i < rounds; i++)
                     call_by_host<op>(*b, (float *)b->dest, (const float *)b->source, n);
@@ -295,11 +341,11 @@ template <operation op> void measure_host(bench *b)
 #if !defined(PERFTEST_MPI)
 template <operation op> void measure_stream(bench *b)
 {
-    for (size_t bytes : sizes_up_to(*b, (size_t)1 << 30))
+    for (size_t bytes : sizes_up_to(*b, op, (size_t)1 << 30))
         for (stream_mode mode : stream_modes) {
             const size_t n = bytes / sizeof(float);
             const plan p = make_plan(*b, guess(*b, bytes, BY_GRID, 16));
-            prepare_floats(b, n);
+            prepare_floats(b, op, n);
             const std::vector<double> us = stream_samples(*b, p, mode, [&](cudaStream_t stream) {
                 call_on_stream<op>((float *)b->dest, (const float *)b->source, n, stream);
             });
@@ -339,7 +385,7 @@ void make_room(bench *b)
         return;
     gshmem_free(b->dest);
     gshmem_free(b->source);
-    b->bytes *= (size_t)b->n;
+    b->bytes = room(*b, wants(*b, names[ALLTOALLS]) && !HAS_PEER ? ALLTOALLS : ALLTOALL, b->bytes);
     b->source = (char *)gshmem_malloc(b->bytes);
     b->dest = (char *)gshmem_malloc(b->bytes);
     if (!b->source || !b->dest) {
@@ -350,15 +396,14 @@ void make_room(bench *b)
 
 int pe_main(int argc, char **argv)
 {
-    const program p = {
-        "coll",
-        "how long collectives take",
-        {names[REDUCE], names[REDUCESCATTER], names[FCOLLECT], names[ALLTOALL], names[BROADCAST]},
-        true,
-        true,
-        true,
-        false,
-        true};
+    const program p = {"coll",
+                       "how long collectives take",
+                       {std::begin(names), std::end(names)},
+                       true,
+                       true,
+                       true,
+                       false,
+                       true};
     bench b = {};
     const int status = begin(&b, p, argc, argv, (size_t)2 << 30);
     if (status >= 0)
@@ -374,6 +419,12 @@ int pe_main(int argc, char **argv)
     measure<FCOLLECT>(&b);
     measure<ALLTOALL>(&b);
     measure<BROADCAST>(&b);
+#if !HAS_PEER && !defined(PERFTEST_NVSHMEM)
+    measure<COLLECT>(&b);
+    measure<ALLTOALLS>(&b);
+    measure<INSCAN>(&b);
+    measure<EXSCAN>(&b);
+#endif
 #if defined(PERFTEST_NCCL)
     nccl.end(&b);
 #endif

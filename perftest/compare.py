@@ -4,6 +4,7 @@
 faster: the ratio of every row, worst first; the targets met; curves with the hardware's limit.
 
     compare.py --build=build --pes=2                  # gshmem beside NVSHMEM
+    compare.py --programs=coll --second=nccl          # its collectives beside NCCL's
     compare.py --load=comparison/comparison.json      # the same report again, without running
     compare.py --charts=results/NAME.csv --output=../docs/performance    # the charts of a kept table
 
@@ -24,6 +25,7 @@ import svg  # noqa: E402
 import targets  # noqa: E402
 
 PROGRAMS = ["latency", "bandwidth", "rate", "ping_pong", "sync", "host", "start", "wait"]
+ON_REQUEST = ["coll"]  # takes as long as all others together
 KEY = ("program", "operation", "group", "blocks", "mode", "bytes")
 
 
@@ -163,7 +165,7 @@ def print_targets(judged):
 # ---- charts -------------------------------------------------------------------------------------
 
 # What the programs' suffixes stand for.
-NAMES = {"cuda": "gshmem", "cpu": "gshmem on the CPU", "nvshmem": "NVSHMEM"}
+NAMES = {"cuda": "gshmem", "cpu": "gshmem on the CPU", "nvshmem": "NVSHMEM", "nccl": "NCCL"}
 TITLES = {
     "put": "A put and its quiet", "get": "A get", "put_nbi": "A put_nbi and its quiet",
     "one": "in one direction, with quiet", "one_stream": "in one direction, without waiting",
@@ -253,6 +255,12 @@ def make_charts(record, rows):
         add(f"host-{operation}.svg", f"{TITLES[operation]}, called by the host: time by size", "µs",
             curves(record, rows, {"program": "host", "operation": [operation]}, "mode",
                    ["single", "pipelined", "graph"]), [limit("copy engine", engine)])
+    for operation in sorted({r["operation"] for r in rows if r["program"] == "coll"}):
+        wanted = {"program": "coll", "operation": [operation]}
+        add(f"coll-{operation}.svg", f"{operation} in a kernel: time by size", "µs",
+            curves(record, rows, wanted, "group", groups), [])
+        add(f"coll-{operation}-stream.svg", f"{operation} on a stream: time by size", "µs",
+            curves(record, rows, {**wanted, "group": "stream"}, "mode", ["single", "pipelined", "graph"]), [])
     return charts
 
 
@@ -265,8 +273,8 @@ def parse(arguments):
     parser.add_argument("--pes", type=int, default=2, help="how many PEs")
     parser.add_argument("--passes", type=int, default=3, help="how often both are run")
     parser.add_argument("--programs", type=lambda text: text.split(","), default=PROGRAMS,
-                        help="comma-separated, of " + ",".join(PROGRAMS))
-    parser.add_argument("--first", default="cuda", help="the programs' suffix: cuda, cpu, nvshmem")
+                        help="comma-separated, of " + ",".join(PROGRAMS + ON_REQUEST))
+    parser.add_argument("--first", default="cuda", help="the programs' suffix: cuda, cpu, nvshmem, for coll also nccl")
     parser.add_argument("--second", default="nvshmem")
     parser.add_argument("--output", default="comparison", help="folder of the results")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one program")
@@ -275,7 +283,7 @@ def parse(arguments):
     parser.add_argument("--charts", help="draw the charts of this CSV, and nothing else")
     parser.add_argument("rest", nargs="*", help="after --: options of the programs")
     options = parser.parse_args(arguments)
-    unknown = [p for p in options.programs if p not in PROGRAMS]
+    unknown = [p for p in options.programs if p not in PROGRAMS + ON_REQUEST]
     if unknown:
         parser.error("no such program: " + ", ".join(unknown))
     if options.pes < 1 or options.passes < 1:
