@@ -336,8 +336,9 @@ ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, nccl
 ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
                          ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
 /* Each Send meets a Recv of the same count and type; those from one rank to another in their order.
- * In a group they proceed together, whatever the pattern, to the own rank, too. One group has one
- * stream for those of a communicator. */
+ * In a group they proceed together, whatever their number and pattern, to the own rank, too. They
+ * begin when all that their streams had before is done, and each of these streams waits for all of
+ * them. */
 ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,

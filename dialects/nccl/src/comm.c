@@ -218,7 +218,7 @@ void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
 
 void gsh_nccl_leave_stream(struct ncclComm *comm)
 {
-    if (comm->trail.is_marked) {
+    if (comm->trail.is_open) {
         (void)gsh_nccl_stream_ops()->leave(&comm->trail);
     }
 }
@@ -244,9 +244,8 @@ static void take_apart(struct ncclComm *comm)
     if (comm->meet != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->meet);
     }
-    free(comm->transfers);
+    gsh_nccl_gathering_free(&comm->gathering);
     free(comm->pe_of);
-    comm->transfers = NULL;
     comm->pe_of = NULL;
     comm->range_bytes = 0;
     comm->team = comm->meet = GSHMEM_TEAM_INVALID;

@@ -35,6 +35,27 @@ struct gsh_nccl_op {
 
 enum { GSH_NCCL_MAX_OPS = 64 };
 
+/* transfer.c: sends and receives that a group has gathered, in the order of the calls. */
+struct gsh_nccl_gathered {
+    struct gsh_nccl_transfer transfer;
+    size_t number;
+};
+struct gsh_nccl_gathering {
+    size_t n, most; /* most: of all three */
+    struct gsh_nccl_gathered *gathered;
+    struct gsh_nccl_transfer *sorted;
+    uint32_t *row_begin;
+    cudaStream_t *streams; /* that they are on, each once */
+    size_t n_streams, streams_most;
+    /* Memory of the device's for the latest launch that needed some, and those that were too small
+     * for a later one: graphs may have them. */
+    struct gsh_nccl_launch_memory {
+        struct gsh_nccl_launch_memory *next;
+        void *p;
+        size_t bytes;
+    } * memory;
+};
+
 /* Communicators of several ranks that one thread made together: it destroys them one after the
  * other, which none may wait for. */
 struct gsh_nccl_crew;
@@ -75,10 +96,7 @@ struct ncclComm {
     size_t n_registered; /* by ncclCommRegister */
     struct gsh_nccl_trail trail;
 
-    /* Sends and receives that a group has gathered. */
-    struct gsh_nccl_transfer *transfers;
-    size_t n_transfers, transfers_max;
-    cudaStream_t transfers_stream;
+    struct gsh_nccl_gathering gathering;
 };
 
 /* The communicator if it lives and is ready for calls, else an error. */
@@ -96,6 +114,9 @@ bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
 /* It has been given; where a call gave none, nothing happens. */
 void gsh_nccl_leave_stream(struct ncclComm *comm);
+
+/* transfer.c: what it has for sends and receives; streams have none of them any more. */
+void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g);
 
 /* comm_place.c, when the teams are made; both are collective. LSA teams are blocks of consecutive
  * ranks, all of the same size and each within a run of ranks that are near: the greatest size for

@@ -306,11 +306,9 @@ __device__ void move_piece(const gshmem::context &c, const gsh_nccl_rings &r,
     }
 }
 
-template <class A> __device__ void run_transfers(const A &a)
+/* lanes: room for this block's, of all lanes: row by row, one for each channel. */
+template <class A> __device__ void run_transfers(const A &a, lane *lanes)
 {
-    /* This block's, of all lanes: row by row, one for each channel. */
-    alignas(16) __shared__ lane
-        lanes[(GSH_NCCL_MAX_TRANSFERS * GSH_NCCL_MAX_CHANNELS + max_blocks - 1) / max_blocks];
     __shared__ bool is_ready;
     const gshmem::context c = {*a.state, 0};
     const gsh_nccl_rings &r = a.rings;
@@ -382,25 +380,61 @@ template <class A> __device__ void run_transfers(const A &a)
     spin.done();
 }
 
-/* A launch takes longer the more its arguments are. */
-struct few_transfers {
-    const gsh_state *state;
-    gsh_nccl_rings rings;
-    int64_t lsa_stride;
-    int32_t lsa_first, lsa_size;
-    uint32_t n_channels, n_rows;
-    uint8_t row_begin[16];
-    gsh_nccl_transfer transfers[15];
+/* ---- where a launch has its transfers ---- */
+
+/* In its arguments, of which there are 4 KiB; it takes longer the more there are. */
+template <unsigned N> struct transfers_in_arguments : gsh_nccl_transfers_head {
+    static constexpr unsigned most = N;
+    uint8_t row_begin[N + 1];
+    gsh_nccl_transfer transfers[N];
+};
+typedef transfers_in_arguments<15> few_transfers;
+typedef transfers_in_arguments<144> some_transfers;
+
+/* In memory, in this order, each part at a multiple of 8 bytes. */
+struct many_transfers : gsh_nccl_transfers_head {
+    const gsh_nccl_transfer *transfers;
+    const uint32_t *row_begin;
+    lane *lanes; /* of all blocks */
 };
 
-__global__ void __launch_bounds__(threads) transfer_kernel(gsh_nccl_transfers a)
+__host__ __device__ constexpr uint32_t lanes_of_block(uint32_t n_lanes, uint32_t n_blocks)
 {
-    run_transfers(a);
+    return (n_lanes + n_blocks - 1) / n_blocks;
+}
+
+template <class A> __device__ void run_in_arguments(const A &a)
+{
+    alignas(16) __shared__ lane lanes[lanes_of_block(A::most * GSH_NCCL_MAX_CHANNELS, max_blocks)];
+    run_transfers(a, lanes);
 }
 
 __global__ void __launch_bounds__(threads) few_transfers_kernel(few_transfers a)
 {
-    run_transfers(a);
+    run_in_arguments(a);
+}
+
+__global__ void __launch_bounds__(threads) some_transfers_kernel(some_transfers a)
+{
+    run_in_arguments(a);
+}
+
+__global__ void __launch_bounds__(threads) many_transfers_kernel(many_transfers a)
+{
+    run_transfers(a, a.lanes + blockIdx.x * lanes_of_block(a.n_rows * a.n_channels, gridDim.x));
+}
+
+/* Brings words into memory by way of its arguments, so that a graph has them, too. */
+struct words_to_load {
+    uint64_t *dest;
+    uint32_t n, reserved;
+    uint64_t words[500];
+};
+
+__global__ void load_kernel(words_to_load a)
+{
+    for (uint32_t i = threadIdx.x; i < a.n; i += blockDim.x)
+        a.dest[i] = a.words[i];
 }
 
 /* ---- launches ---- */
@@ -412,24 +446,90 @@ int launch_scale(const gsh_nccl_scale *a, gshmemx_stream_t stream)
     return (int)gshmem_launch(scale_kernel, dim3(grid), dim3(threads), 0, stream, *a);
 }
 
+/* Of a launch of transfers: what the arguments say, and its shape. */
+struct shape {
+    uint32_t n, n_lanes;
+    dim3 grid, block;
+};
+
+shape shape_of(const gsh_nccl_transfers *a)
+{
+    const uint32_t n = a->row_begin[a->head.n_rows];
+    const uint32_t n_lanes = a->head.n_rows * a->head.n_channels;
+    unsigned n_threads = small_threads;
+    for (uint32_t i = 0; i < n && n_threads < threads; i++)
+        n_threads = a->transfers[i].bytes <= GSH_NCCL_SMALL_BYTES ? n_threads : threads;
+    return {n, n_lanes, dim3(n_lanes < max_blocks ? n_lanes : max_blocks), dim3(n_threads)};
+}
+
+template <class A>
+int launch_in_arguments(void (*kernel)(A), const gsh_nccl_transfers *a, const shape &s,
+                        gshmemx_stream_t stream)
+{
+    A args;
+    static_cast<gsh_nccl_transfers_head &>(args) = a->head;
+    for (uint32_t i = 0; i <= a->head.n_rows; i++)
+        args.row_begin[i] = (uint8_t)a->row_begin[i];
+    memcpy(args.transfers, a->transfers, s.n * sizeof *args.transfers);
+    return (int)gshmem_launch(kernel, s.grid, s.block, 0, stream, args);
+}
+
+constexpr size_t words_of(size_t bytes)
+{
+    return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+}
+
+int launch_load(uint64_t *dest, const void *source, size_t bytes, gshmemx_stream_t stream)
+{
+    words_to_load args = {};
+    int r = 0;
+    for (size_t done = 0; r == 0 && done < bytes; done += sizeof args.words) {
+        const size_t rest = bytes - done, n = rest < sizeof args.words ? rest : sizeof args.words;
+        args.dest = dest + done / sizeof(uint64_t);
+        args.n = (uint32_t)words_of(n);
+        memcpy(args.words, static_cast<const char *>(source) + done, n);
+        r = (int)gshmem_launch(load_kernel, dim3(1), dim3(small_threads), 0, stream, args);
+    }
+    return r;
+}
+
+size_t transfer_memory(const gsh_nccl_transfers *a)
+{
+    const shape s = shape_of(a);
+    if (s.n <= some_transfers::most)
+        return 0;
+    const size_t lanes = (size_t)lanes_of_block(s.n_lanes, s.grid.x) * s.grid.x;
+    return sizeof(uint64_t) *
+           (words_of(s.n * sizeof(gsh_nccl_transfer)) +
+            words_of((a->head.n_rows + 1) * sizeof(uint32_t)) + words_of(lanes * sizeof(lane)));
+}
+
+int launch_many(const gsh_nccl_transfers *a, const shape &s, gshmemx_stream_t stream)
+{
+    many_transfers args;
+    const size_t bytes = s.n * sizeof *a->transfers;
+    const size_t rows_bytes = (a->head.n_rows + 1) * sizeof *a->row_begin;
+    uint64_t *const list = static_cast<uint64_t *>(a->memory);
+    uint64_t *const rows = list + words_of(bytes);
+    static_cast<gsh_nccl_transfers_head &>(args) = a->head;
+    args.transfers = reinterpret_cast<const gsh_nccl_transfer *>(list);
+    args.row_begin = reinterpret_cast<const uint32_t *>(rows);
+    args.lanes = reinterpret_cast<lane *>(rows + words_of(rows_bytes));
+    int r = launch_load(list, a->transfers, bytes, stream);
+    if (r == 0)
+        r = launch_load(rows, a->row_begin, rows_bytes, stream);
+    return r != 0 ? r : (int)gshmem_launch(many_transfers_kernel, s.grid, s.block, 0, stream, args);
+}
+
 int launch_transfer(const gsh_nccl_transfers *a, gshmemx_stream_t stream)
 {
-    const unsigned n_lanes = a->n_rows * a->n_channels;
-    const unsigned grid = n_lanes < max_blocks ? n_lanes : max_blocks;
-    const unsigned n = a->row_begin[a->n_rows];
-    unsigned n_threads = small_threads;
-    for (unsigned i = 0; i < n && n_threads < threads; i++)
-        n_threads = a->transfers[i].bytes <= GSH_NCCL_SMALL_BYTES ? n_threads : threads;
-    few_transfers few = {a->state,     a->rings,    a->lsa_stride,
-                         a->lsa_first, a->lsa_size, a->n_channels,
-                         a->n_rows,    {},          {}};
-    if (n > sizeof few.transfers / sizeof *few.transfers)
-        return (int)gshmem_launch(transfer_kernel, dim3(grid), dim3(n_threads), 0, stream, *a);
-    memcpy(few.row_begin, a->row_begin, a->n_rows + 1);
-    memcpy(few.transfers, a->transfers, n * sizeof *few.transfers);
-    return (int)gshmem_launch(few_transfers_kernel, dim3(grid), dim3(n_threads), 0, stream, few);
+    const shape s = shape_of(a);
+    return s.n <= few_transfers::most    ? launch_in_arguments(few_transfers_kernel, a, s, stream)
+           : s.n <= some_transfers::most ? launch_in_arguments(some_transfers_kernel, a, s, stream)
+                                         : launch_many(a, s, stream);
 }
 
 } // namespace
 
-extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {launch_scale, launch_transfer};
+extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {launch_scale, transfer_memory,
+                                                             launch_transfer};

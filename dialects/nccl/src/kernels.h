@@ -60,24 +60,30 @@ enum { GSH_NCCL_SMALL_BYTES = 2 << 10, GSH_NCCL_LINES_BYTES = 2 * GSH_NCCL_SMALL
 /* A channel for so many bytes of a send or receive: the same on both sides. */
 enum { GSH_NCCL_CHANNEL_BYTES = 64 << 10, GSH_NCCL_MAX_CHANNELS = 16 };
 
-/* The most in one launch: a kernel's arguments have 4 KiB. */
-enum { GSH_NCCL_MAX_TRANSFERS = 144 };
-
-/* Those with the same peer and direction lie in a row, in their order. */
-struct gsh_nccl_transfers {
+/* What a launch says of all its transfers. */
+struct gsh_nccl_transfers_head {
     const struct gsh_state *state;
     struct gsh_nccl_rings rings;
     int64_t lsa_stride; /* bytes from one rank's memory to the next one's, in the LSA team */
     int32_t lsa_first, lsa_size; /* its ranks */
     uint32_t n_channels;         /* that the largest of them takes */
     uint32_t n_rows;
-    uint8_t row_begin[GSH_NCCL_MAX_TRANSFERS + 1]; /* row i: transfers row_begin[i] .. [i + 1] */
-    struct gsh_nccl_transfer transfers[GSH_NCCL_MAX_TRANSFERS];
+};
+
+/* Those with the same peer and direction lie in a row, in their order; in the host's memory. */
+struct gsh_nccl_transfers {
+    struct gsh_nccl_transfers_head head;
+    const uint32_t *row_begin; /* [n_rows + 1]; row i: transfers row_begin[i] .. [i + 1] */
+    const struct gsh_nccl_transfer *transfers;
+    void *memory; /* the device's, of transfer_memory() bytes: the launch's own until its end */
 };
 
 /* A device's launches. They return 0 or an error of CUDA's. */
 struct gsh_nccl_kernels {
     int (*scale)(const struct gsh_nccl_scale *args, gshmemx_stream_t stream);
+    /* All transfers of a launch go on at once, however many there are: what the arguments of one
+     * kernel do not hold lies in memory. 0: they hold it. */
+    size_t (*transfer_memory)(const struct gsh_nccl_transfers *args);
     int (*transfer)(const struct gsh_nccl_transfers *args, gshmemx_stream_t stream);
 };
 extern const struct gsh_nccl_kernels gsh_nccl_kernels_cpu;
