@@ -171,6 +171,7 @@ static ncclResult_t take_in(const struct gsh_nccl_call *c, const struct gsh_nccl
     return scale(c, (struct gsh_nccl_scale){.dest = scratch,
                                             .source = source,
                                             .nelems = nelems,
+                                            .scalar_at = op->scalar_at,
                                             .scalar = op->is_premul               ? op->scalar
                                                       : c->type == ncclFloat8e4m3 ? E4M3_ONE
                                                                                   : E5M2_ONE,

@@ -13,7 +13,8 @@ size_t gsh_nccl_type_bytes(ncclDataType_t type);
 struct gsh_nccl_combining {
     ncclRedOp_t base;
     bool is_premul, is_divided; /* input times, result by scalar */
-    uint64_t scalar;            /* its bits, of the data's type */
+    uint64_t scalar;            /* its bits, of the data's type, */
+    const void *scalar_at;      /* or where they are when the stream comes to it */
     bool is_wide; /* 8-bit numbers, combined as float; the divisor's bits are of float, too */
 };
 

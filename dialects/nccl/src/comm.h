@@ -30,7 +30,8 @@ struct gsh_nccl_devcomm {
 struct gsh_nccl_op {
     bool is_used;
     ncclDataType_t type;
-    uint64_t scalar; /* its bits */
+    uint64_t scalar;       /* its bits */
+    const void *scalar_at; /* in memory that is read when a reduction takes its input; or NULL */
 };
 
 enum { GSH_NCCL_MAX_OPS = 64 };

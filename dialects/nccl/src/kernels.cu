@@ -41,7 +41,8 @@ template <class T, class To = T> __device__ void scale_elements(const gsh_nccl_s
     To *dest = static_cast<To *>(a.dest);
     const T *source = static_cast<const T *>(a.source);
     T bits;
-    memcpy(static_cast<void *>(&bits), &a.scalar, sizeof bits);
+    memcpy(static_cast<void *>(&bits), a.scalar_at != nullptr ? a.scalar_at : &a.scalar,
+           sizeof bits);
     const V by = static_cast<V>(bits);
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.nelems; i += step) {

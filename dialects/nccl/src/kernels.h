@@ -21,7 +21,8 @@ struct gsh_nccl_scale {
     void *dest;
     const void *source;
     uint64_t nelems;
-    uint64_t scalar; /* its bits, of the source's type */
+    uint64_t scalar;       /* its bits, of the source's type */
+    const void *scalar_at; /* the same in memory, read by the kernel; or NULL */
     int32_t type, dest_type;
     int32_t is_division;
 };
