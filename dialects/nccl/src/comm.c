@@ -477,7 +477,12 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
     if (nId < 1) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: %d ids", call, nId);
     }
-    return init(call, comm, nranks, commIds, rank, config, false);
+    ncclResult_t r = init(call, comm, nranks, commIds, rank, config, false);
+    /* The first one is all that ranks need. */
+    for (int i = 1; i < nId && (r == ncclSuccess || r == ncclInProgress); i++) {
+        gsh_nccl_drop_id(&commIds[i]);
+    }
+    return r;
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
