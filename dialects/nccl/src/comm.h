@@ -17,6 +17,7 @@ struct gsh_nccl_window {
     int flags;
     int place;          /* in the job's records */
     bool is_registered; /* for comm's ranks alone, and to be undone */
+    uint64_t mark;      /* 0, or its part of comm's marks */
 };
 
 struct gsh_nccl_devcomm {
@@ -86,12 +87,14 @@ struct ncclComm {
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
     uint64_t *awaited; /* own, [n_ranks]: what ncclWaitSignal has waited for in all */
-    uint64_t *note;    /* symmetric: what other ranks read of this one's latest window; memory.c */
+    uint64_t
+        *note; /* symmetric, [3]: what other ranks read of this one's latest windows; memory.c */
     char *scratch;
     size_t scratch_bytes;
 
     struct gsh_nccl_window *windows;
     uint64_t n_registrations; /* of windows, also those that failed */
+    uint64_t marks; /* sum over the windows on memory of gshmem_malloc: the same on all ranks */
     struct gsh_nccl_devcomm *devcomms;
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
@@ -127,6 +130,9 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 
 /* memory.c: those that the program has left. Collective. */
 void gsh_nccl_windows_free(struct ncclComm *comm);
+/* Of all ranks, in their order: their marks are the same, or all ranks fail. */
+ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *comm,
+                                      const uint64_t *marks, size_t bytes_apart);
 /* A record for a window at the buffer, and its place among the job's. */
 ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int flags, int *place);
