@@ -132,10 +132,14 @@ __device__ char *slot_of(const gsh_nccl_rings &r, uint32_t channel, int sender, 
 
 /* ---- small ones: data that carry flags (kernels.h) ---- */
 
+template <class A> __device__ bool is_in_lsa(const A &a, const gsh_nccl_transfer &t)
+{
+    return (uint32_t)(t.peer - a.lsa_first) < (uint32_t)a.lsa_size;
+}
+
 template <class A> __device__ bool is_small(const A &a, const gsh_nccl_transfer &t)
 {
-    return t.bytes <= GSH_NCCL_SMALL_BYTES &&
-           (uint32_t)(t.peer - a.lsa_first) < (uint32_t)a.lsa_size;
+    return t.bytes <= GSH_NCCL_SMALL_BYTES && is_in_lsa(a, t);
 }
 
 template <class A, class T> __device__ T *on_peer(const A &a, int peer, T *symmetric)
@@ -181,6 +185,33 @@ __device__ void store_bytes(char *p, uint64_t v, uint32_t n)
         p[i] = (char)(v >> 8 * i);
 }
 
+/* One thread: how long the transfer is that begins with this piece of channel 0. */
+template <class A>
+__device__ void announce_length(const A &a, const gsh_nccl_transfer &t, uint64_t piece)
+{
+    line *there = on_peer(a, t.peer, lines_of(a.rings, a.rings.rank, piece));
+    const uint64_t flag = (uint64_t)(uint32_t)(piece + 1) << 32;
+    /* pairs with the load of check_length there */
+    gshmem::detail::store_relaxed_words(there + GSH_NCCL_LENGTH_LINE,
+                                        {(uint32_t)t.bytes | flag, t.bytes >> 32 | flag});
+}
+
+/* Whether its sender has said how long it is; another length than this side's ends the job. */
+template <class A>
+__device__ bool check_length(const A &a, const gshmem::context &c, const gsh_nccl_transfer &t,
+                             uint64_t piece)
+{
+    const line l =
+        gshmem::detail::load_relaxed_words(lines_of(a.rings, t.peer, piece) + GSH_NCCL_LENGTH_LINE);
+    if (!has_come(l, (uint32_t)(piece + 1)))
+        return false;
+    const uint64_t its = (uint32_t)l.low | l.high << 32;
+    if (its != t.bytes)
+        gshmem::detail::report(c, GSH_REPORT_COLL_DIFFERS, "ncclRecv", a.rings.pe_of[t.peer], 1, 0,
+                               t.bytes, its, 0);
+    return true;
+}
+
 /* The whole block. Calls wait when the data have been asked for, and then stores: the receiver has
  * taken what the lines held before. */
 template <class A, class Wait>
@@ -197,6 +228,11 @@ __device__ void send_small(const A &a, const gsh_nccl_transfer &t, uint64_t piec
         /* pairs with the loads of receive_small there */
         gshmem::detail::store_relaxed_words(there + i, {(uint32_t)v | flag, v >> 32 | flag});
     }
+    if (threadIdx.x == blockDim.x - 1) { /* usually it has no data */
+        if (8 * threadIdx.x >= t.bytes)
+            wait();
+        announce_length(a, t, piece);
+    }
 }
 
 /* The whole block. It waits for what is under way: its sender does not wait between two lines. */
@@ -207,6 +243,13 @@ __device__ void receive_small(const A &a, const gshmem::context &c, const gsh_nc
     char *dest = static_cast<char *>(t.buffer);
     const line *here = lines_of(a.rings, t.peer, piece);
     const uint64_t flag = (uint32_t)(piece + 1);
+    if (threadIdx.x == blockDim.x - 1) {
+        gshmem::detail::spin spin;
+        while (!check_length(a, c, t, piece))
+            spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, "ncclSend or ncclRecv", a.rings.pe_of[t.peer],
+                      GSHMEM_CMP_EQ, &here[GSH_NCCL_LENGTH_LINE].low, flag << 32, (uint64_t)0);
+        spin.done();
+    }
     for (uint32_t i = threadIdx.x; 8 * i < t.bytes; i += blockDim.x) {
         const uint32_t rest = (uint32_t)t.bytes - 8 * i;
         gshmem::detail::spin spin;
@@ -348,6 +391,8 @@ template <class A> __device__ void run_transfers(const A &a, lane *lanes)
                                    ? look_at_lines(r, t.peer, p.piece)
                                    : look_at(c, r, t.is_send, channel, t.peer, p.piece);
                 is_ready = l.is_enough();
+                if (!t.is_send && channel == 0 && p.done_bytes == 0 && is_in_lsa(a, t))
+                    (void)check_length(a, c, t, p.piece);
                 if (!l.is_enough()) {
                     in_vain = l;
                     in_vain_of = t.peer;
@@ -362,8 +407,13 @@ template <class A> __device__ void run_transfers(const A &a, lane *lanes)
                     send_small(a, t, p.piece, [] {}); /* there is room */
                 else if (has_lines)
                     receive_small(a, c, t, p.piece);
-                else
+                else {
+                    /* the put's signal has a fence before it */
+                    if (threadIdx.x == 0 && t.is_send && channel == 0 && p.done_bytes == 0 &&
+                        is_in_lsa(a, t))
+                        announce_length(a, t, p.piece);
                     move_piece(c, r, t, channel, s.begin + p.done_bytes, p.piece, bytes);
+                }
                 has_moved = true;
                 if (threadIdx.x == 0) {
                     const bool is_end = bytes == rest;

@@ -55,8 +55,15 @@ struct gsh_nccl_transfer {
  * once: 16 bytes, of which each half is 4 bytes of data and the low half of the piece's number + 1.
  * So the data are there when all halves have that number, in whatever order they come. It counts as
  * a piece of channel 0. The receiver tells its sender of every second piece alone that it is out:
- * who sends piece p, all before it taken, knows of p - 1 at least, and n_slots is more than 1. */
-enum { GSH_NCCL_SMALL_BYTES = 2 << 10, GSH_NCCL_LINES_BYTES = 2 * GSH_NCCL_SMALL_BYTES };
+ * who sends piece p, all before it taken, knows of p - 1 at least, and n_slots is more than 1.
+ *
+ * One line more, the last, has the bytes of the whole transfer that begins with the piece, small or
+ * not: a receiver that waits for another number says so. */
+enum {
+    GSH_NCCL_SMALL_BYTES = 2 << 10,
+    GSH_NCCL_LENGTH_LINE = GSH_NCCL_SMALL_BYTES / 8,
+    GSH_NCCL_LINES_BYTES = 2 * GSH_NCCL_SMALL_BYTES + 128,
+};
 
 /* A channel for so many bytes of a send or receive: the same on both sides. */
 enum { GSH_NCCL_CHANNEL_BYTES = 64 << 10, GSH_NCCL_MAX_CHANNELS = 16 };
