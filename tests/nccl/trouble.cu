@@ -4,7 +4,7 @@
  * stays away (absent); then they wait, and give up: all of them, by another thread (abort), or rank
  * 0 alone (lone); or all of them without the last one's help (revoke, shrink), to go on without it;
  * or they give up a communicator that the last one does not help to make (making). Or a receive is
- * longer than what is sent (lengths).
+ * longer than what is sent (lengths), or rank 0 makes another call (differs).
  *
  * Prints how each rank ended, and how long after the trouble began all had. */
 #include "tests/nccl/ranks.cuh"
@@ -334,6 +334,24 @@ static void send_too_few()
     pause(); /* until the other's job ends this process, too */
 }
 
+/* Rank 0's call differs, which checking builds find. */
+static void call_otherwise()
+{
+    const bool is_first = my_rank == 0;
+    const size_t bytes = count * n_ranks * sizeof(int) + 4096;
+    ncclWindow_t both[2] = {};
+    OK(ncclCommWindowRegister(comm, source, bytes, &both[0], NCCL_WIN_COLL_SYMMETRIC));
+    OK(ncclCommWindowRegister(comm, dest, bytes, &both[1], NCCL_WIN_COLL_SYMMETRIC));
+    int *other = NULL;
+    CUDA_OK(cudaMalloc((void **)&other, bytes));
+    OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+    OK(ncclAllReduce(source, is_first && is(wait_kind, "window") ? other : dest, count,
+                     is_first && is(wait_kind, "type") ? ncclFloat : ncclInt,
+                     is_first && is(wait_kind, "op") ? ncclMax : ncclSum, comm, 0));
+    CUDA_OK(cudaStreamSynchronize(0));
+    pause(); /* until the other's job ends this process, too */
+}
+
 static int run_rank()
 {
     test_choose_gpu(my_rank);
@@ -348,6 +366,8 @@ static int run_rank()
         go_on_without(is(how, "shrink"));
     else if (is(how, "lengths"))
         send_too_few();
+    else if (is(how, "differs"))
+        call_otherwise();
     else if (is(how, "making"))
         abort_making();
     else

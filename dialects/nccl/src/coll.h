@@ -28,6 +28,10 @@ const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void);
 /* The result of one of their launches. */
 ncclResult_t gsh_nccl_launched(const char *call, int error);
 
+/* alike.c: in checking builds, and that its buffers lie alike; NULL: not in a window, or copied. */
+ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *source,
+                                    const void *dest);
+
 /* Gathers a send or receive for the next launch. */
 ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int peer, bool is_send, cudaStream_t stream);

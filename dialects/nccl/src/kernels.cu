@@ -488,6 +488,38 @@ __global__ void load_kernel(words_to_load a)
         a.dest[i] = a.words[i];
 }
 
+/* ---- what ranks must agree on ---- */
+
+#if defined(GSHMEM_CHECKS)
+__global__ void alike_kernel(gsh_nccl_alike a)
+{
+    const gshmem::context c = {*a.state, 0};
+    uint64_t *const all = a.words + GSH_NCCL_ALIKE_FIELDS;
+    for (uint32_t f = threadIdx.x; f < GSH_NCCL_ALIKE_FIELDS; f += blockDim.x)
+        a.words[f] = a.values[f];
+    __syncthreads();
+    gshmem::fcollectmem(c, gshmem::group_block(), a.team, all, a.words, sizeof a.values);
+    const auto k = gshmem::detail::begin_coll(c, a.team, 0, "");
+    for (int i = (int)threadIdx.x; i < k.n * GSH_NCCL_ALIKE_FIELDS; i += (int)blockDim.x) {
+        const int f = i % GSH_NCCL_ALIKE_FIELDS, member = i / GSH_NCCL_ALIKE_FIELDS;
+        auto named = k;
+        named.name = a.names[f];
+        if (all[i] != a.values[f])
+            gshmem::detail::report_difference(named, member, 2, a.values[f], all[i]);
+    }
+}
+
+int launch_compare(const gsh_nccl_alike *a, gshmemx_stream_t stream)
+{
+    return (int)gshmem_launch(alike_kernel, dim3(1), dim3(32), 0, stream, *a);
+}
+#else
+int launch_compare(const gsh_nccl_alike *, gshmemx_stream_t)
+{
+    return 0;
+}
+#endif
+
 /* ---- launches ---- */
 
 int launch_scale(const gsh_nccl_scale *a, gshmemx_stream_t stream)
@@ -583,4 +615,4 @@ int launch_transfer(const gsh_nccl_transfers *a, gshmemx_stream_t stream)
 } // namespace
 
 extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {launch_scale, transfer_memory,
-                                                             launch_transfer};
+                                                             launch_transfer, launch_compare};

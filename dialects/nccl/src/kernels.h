@@ -27,6 +27,17 @@ struct gsh_nccl_scale {
     int32_t is_division;
 };
 
+/* Checking builds: all members of the team have these values. words: symmetric, for those of one
+ * rank and then of all. */
+enum { GSH_NCCL_ALIKE_FIELDS = 6 };
+struct gsh_nccl_alike {
+    const struct gsh_state *state;
+    gshmem_team_t team;
+    uint64_t *words;
+    uint64_t values[GSH_NCCL_ALIKE_FIELDS];
+    char names[GSH_NCCL_ALIKE_FIELDS][48]; /* for reports */
+};
+
 /* Sends and receives go through rings: on each rank n_channels for each that sends to it, of
  * n_slots pieces. What is large is striped over channels, which proceed by themselves. Counters of
  * pieces of a channel, 64 bits, never reset: arrived[s]  on the receiver: put by s with the data of
@@ -93,6 +104,7 @@ struct gsh_nccl_kernels {
      * kernel do not hold lies in memory. 0: they hold it. */
     size_t (*transfer_memory)(const struct gsh_nccl_transfers *args);
     int (*transfer)(const struct gsh_nccl_transfers *args, gshmemx_stream_t stream);
+    int (*compare)(const struct gsh_nccl_alike *args, gshmemx_stream_t stream);
 };
 extern const struct gsh_nccl_kernels gsh_nccl_kernels_cpu;
 extern const struct gsh_nccl_kernels gsh_nccl_kernels_cuda;
