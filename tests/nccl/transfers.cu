@@ -282,7 +282,7 @@ static int run_rank(const test_rank *r)
     }
     test_all_to_all(&p, 40000);
     test_signals(&p);
-    test_many(&p, 60);
+    test_many(&p, 40);
     test_streams(&p);
     uint64_t seed = 1;
     for (int round = 0; round < 5; round++)

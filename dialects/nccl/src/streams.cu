@@ -76,6 +76,22 @@ int is_one_capture(const gshmemx_stream_t *streams, size_t n)
     return 1;
 }
 
+#if defined(__CUDACC__)
+constexpr int relaxed = cudaStreamCaptureModeRelaxed;
+int exchange_capture_mode(int mode)
+{
+    cudaStreamCaptureMode m = (cudaStreamCaptureMode)mode;
+    (void)cudaThreadExchangeStreamCaptureMode(&m);
+    return (int)m;
+}
+#else
+constexpr int relaxed = 0;
+int exchange_capture_mode(int mode)
+{
+    return mode;
+}
+#endif
+
 int enter(gsh_nccl_trail *t, gshmemx_stream_t next, int *settle)
 {
     const cudaStream_t stream = (cudaStream_t)next;
@@ -127,5 +143,5 @@ void end(gsh_nccl_trail *t)
 
 } // namespace
 
-extern "C" const struct gsh_nccl_stream_ops GSH_NCCL_STREAM_OPS = {wait, enter, leave,
-                                                                   end,  join,  is_one_capture};
+extern "C" const struct gsh_nccl_stream_ops GSH_NCCL_STREAM_OPS = {
+    wait, enter, leave, end, join, is_one_capture, exchange_capture_mode, relaxed};

@@ -50,6 +50,10 @@ struct gsh_nccl_stream_ops {
     int (*join)(gshmemx_stream_t before, gshmemx_stream_t after);
     /* All of them are captured into one graph, or none is. */
     int (*is_one_capture)(const gshmemx_stream_t *streams, size_t n);
+    /* Whether the calling thread may make calls that are no stream's work while some stream is
+     * captured; returns what was before, for the call that ends it. */
+    int (*exchange_capture_mode)(int mode);
+    int relaxed; /* the mode in which it may */
 };
 extern const struct gsh_nccl_stream_ops gsh_nccl_stream_ops_cpu;
 extern const struct gsh_nccl_stream_ops gsh_nccl_stream_ops_cuda;

@@ -142,7 +142,10 @@ static ncclResult_t find_memory(struct gsh_nccl_gathering *g, struct gsh_nccl_tr
             return gsh_nccl_fail(ncclSystemError, "%s: no memory", launch_name);
         }
         m->bytes = 2 * bytes;
+        const struct gsh_nccl_stream_ops *ops = gsh_nccl_stream_ops();
+        int mode = ops->exchange_capture_mode(ops->relaxed);
         int error = gshmemx_layer_alloc(launch_name, m->bytes, &m->p);
+        (void)ops->exchange_capture_mode(mode);
         if (error != 0) {
             free(m);
             return gsh_nccl_base(launch_name, error);
