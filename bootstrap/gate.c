@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #define MAX_VISITORS 128
 /* A visitor's hello arrives in one round trip. A visitor that takes longer than the first limit may
@@ -26,6 +27,7 @@ struct visitor {
 struct gsh_gate {
     int listen_fd, epoll_fd;
     bool is_listening; /* the listener is among what epoll watches */
+    bool is_shut;      /* atomic */
     bool sends_challenge;
     struct gsh_address address;
     uint8_t challenge[GSH_NONCE_BYTES];
@@ -111,6 +113,13 @@ enum gsh_result gsh_gate_watch(struct gsh_gate *gate, int fd, int tag)
 void gsh_gate_unwatch(struct gsh_gate *gate, int fd)
 {
     (void)epoll_ctl(gate->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void gsh_gate_shut(struct gsh_gate *gate)
+{
+    /* release: pairs with the acquire in gsh_gate_next, which the second line wakes */
+    __atomic_store_n(&gate->is_shut, true, __ATOMIC_RELEASE);
+    (void)shutdown(gate->listen_fd, SHUT_RDWR);
 }
 
 static void drop(struct gsh_gate *gate, struct visitor *v)
@@ -233,6 +242,10 @@ enum gsh_result gsh_gate_next(struct gsh_gate *gate, uint64_t deadline_ns,
         }
         int n = epoll_wait(gate->epoll_fd, &e, 1, sleep_ms(gate, deadline_ns));
         if (n < 0 && errno != EINTR) {
+            return GSH_ERR_SYSTEM;
+        }
+        if (__atomic_load_n(&gate->is_shut, __ATOMIC_ACQUIRE)) {
+            errno = ESHUTDOWN;
             return GSH_ERR_SYSTEM;
         }
         /* Also when something came: a stream of strangers must not stretch any limit. */

@@ -31,6 +31,9 @@ struct gsh_gate_event {
     struct gsh_hello hello; /* what it said */
 };
 
+/* By any thread: the gate admits nobody any more, and gsh_gate_next fails. */
+void gsh_gate_shut(struct gsh_gate *gate);
+
 /* Waits for the next event. GSH_ERR_TIMEOUT past the deadline, without a text. */
 GSH_CHECK_RESULT enum gsh_result gsh_gate_next(struct gsh_gate *gate, uint64_t deadline_ns,
                                                struct gsh_gate_event *event);

@@ -31,6 +31,10 @@ struct gsh_uid_options {
 GSH_CHECK_RESULT enum gsh_result gsh_uid_create(const struct gsh_uid_options *options,
                                                 struct gsh_uid *out);
 
+/* Ends the serving of an id that this process has made and that no rank joins; others are ignored.
+ */
+void gsh_uid_drop(const struct gsh_uid *id);
+
 /* Joins the job of the id as one of n_ranks ranks; collective over them. A rank out of range, one
  * that comes twice, different n_ranks, or a rank that leaves meanwhile: an error on all. */
 GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank,

@@ -22,6 +22,8 @@ struct rank {
 };
 
 struct server {
+    struct server *next; /* of the process's */
+    struct gsh_uid id;
     struct gsh_gate *gate;
     uint8_t secret[GSH_SHA256_BYTES];
     uint64_t timeout_ns;
@@ -37,6 +39,9 @@ struct server {
     enum gsh_result result;
     char text[GSH_ANSWER_MAX_PAYLOAD]; /* why, when result is not GSH_OK */
 };
+
+static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct server *servers;
 
 /* Comes before the answer to any rank: a reader that sees it after a rank's end knows all that came
  * before. */
@@ -69,8 +74,43 @@ static void forget_job(struct server *s)
     s->result = GSH_OK;
 }
 
+static void remember(struct server *s, const struct gsh_uid *id)
+{
+    pthread_mutex_lock(&servers_lock);
+    s->id = *id;
+    s->next = servers;
+    servers = s;
+    pthread_mutex_unlock(&servers_lock);
+}
+
+/* From here on nobody else knows it. */
+static void forget(const struct server *s)
+{
+    pthread_mutex_lock(&servers_lock);
+    struct server **p = &servers;
+    while (*p != NULL && *p != s) {
+        p = &(*p)->next;
+    }
+    if (*p != NULL) {
+        *p = s->next;
+    }
+    pthread_mutex_unlock(&servers_lock);
+}
+
+void gsh_uid_drop(const struct gsh_uid *id)
+{
+    pthread_mutex_lock(&servers_lock);
+    for (const struct server *s = servers; s != NULL; s = s->next) {
+        if (memcmp(&s->id, id, sizeof(*id)) == 0) {
+            gsh_gate_shut(s->gate);
+        }
+    }
+    pthread_mutex_unlock(&servers_lock);
+}
+
 static void destroy(struct server *s)
 {
+    forget(s);
     forget_job(s);
     gsh_gate_destroy(&s->gate);
     explicit_bzero(s, sizeof(*s));
@@ -272,6 +312,7 @@ enum gsh_result gsh_uid_create(const struct gsh_uid_options *options, struct gsh
     if (r == GSH_OK) {
         memcpy(s->secret, content.secret, sizeof(s->secret));
         gsh_gate_set_secret(s->gate, content.secret);
+        remember(s, &id);
         r = start(s);
     }
     if (r != GSH_OK) {

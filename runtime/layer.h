@@ -27,6 +27,8 @@ struct gsh_state;
 int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe);
 /* Ends it, in whatever thread, when no thread speaks for it any more; collective as finalize. */
 void gshmemx_layer_finalize(void *pe);
+/* Nobody will use the id. If this process has made it, what serves it ends. Before init, too. */
+void gshmemx_layer_drop_uniqueid(const gshmemx_uniqueid_t *id);
 /* The calling thread's PE, or NULL. */
 void *gshmemx_layer_pe(void);
 

@@ -62,10 +62,10 @@ __device__ __forceinline__ void by_far_way(const coll_call<C> &k, G g, F body)
 /* Checking builds: every member makes the same call. bytes: from each to each other, or 0 where
  * members may differ. */
 #if defined(GSHMEM_CHECKS)
-/* Every member sees that there is a difference. The first one says so; the others would say the
- * same, and give it time. */
+/* what: 0: of the calls, 1: of sizes, 2: of a value that the name names. Every member sees that
+ * there is a difference. The first one says so; the others would say the same, and give it time. */
 template <class C>
-__device__ GSHMEM_OUT_OF_LINE void report_difference(coll_call<C> k, int member, bool is_size,
+__device__ GSHMEM_OUT_OF_LINE void report_difference(coll_call<C> k, int member, uint32_t what,
                                                      uint64_t mine, uint64_t its)
 {
     const uint64_t begin = clock_ns();
@@ -75,7 +75,7 @@ __device__ GSHMEM_OUT_OF_LINE void report_difference(coll_call<C> k, int member,
         if (abort_word != GSH_ABORT_NONE)
             await_end(abort_word, GSH_REPORT_COLL_DIFFERS);
     }
-    report(k.c, GSH_REPORT_COLL_DIFFERS, k.name, k.pe(member), is_size, 0, mine, its, 0);
+    report(k.c, GSH_REPORT_COLL_DIFFERS, k.name, k.pe(member), what, 0, mine, its, 0);
 }
 
 template <class C>

@@ -12,6 +12,7 @@
 #include "runtime/job/binding.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/launch.h"
 #include "runtime/job/page.h"
 #include "runtime/job/report.h"
 #include "runtime/job/turn.h"
@@ -281,6 +282,11 @@ int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, 
         gsh_require(pe, call, r);
     }
     return gsh_public_error(r);
+}
+
+void gshmemx_layer_drop_uniqueid(const gshmemx_uniqueid_t *id)
+{
+    gsh_launch_drop_uniqueid(id);
 }
 
 int gshmemx_layer_alloc(const char *call, size_t bytes, void **memory)

@@ -210,6 +210,13 @@ int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id)
     return gsh_public_error(r);
 }
 
+void gsh_launch_drop_uniqueid(const gshmemx_uniqueid_t *id)
+{
+    struct gsh_uid uid;
+    memcpy(uid.bytes, id->internal, sizeof(uid.bytes));
+    gsh_uid_drop(&uid);
+}
+
 int gshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, const gshmemx_uniqueid_t *id,
                                    gshmemx_init_attr_t *attr)
 {

@@ -46,6 +46,12 @@ static void word_difference(const struct gsh_instance *pe, const struct gsh_repo
                  r->expected, pe->my_pe, r->seen, r->pe);
         return;
     }
+    if (r->cmp == 2) {
+        snprintf(out, bytes,
+                 "the members' values differ: %" PRIu64 " on PE %d, %" PRIu64 " on PE %d",
+                 r->expected, pe->my_pe, r->seen, r->pe);
+        return;
+    }
     snprintf(
         out, bytes,
         "the members' calls differ: %s (operation %s, elements of %u bytes, root %u) on PE %d, "

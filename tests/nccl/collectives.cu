@@ -282,9 +282,12 @@ static void test_premul(const place *p, char *base, size_t nelems, ncclDataType_
     void *scalar = two;
     if (residence == ncclScalarDevice) {
         CUDA_OK(cudaMalloc(&scalar, sizeof two));
-        CUDA_OK(cudaMemcpy(scalar, two, sizeof two, cudaMemcpyDefault));
+        CUDA_OK(cudaMemset(scalar, 0, sizeof two));
+        CUDA_OK(cudaDeviceSynchronize());
     }
     OK(ncclRedOpCreatePreMulSum(&op, scalar, type, residence, p->comm));
+    if (residence == ncclScalarDevice) /* read when the stream comes to a reduction, not before */
+        CUDA_OK(cudaMemcpyAsync(scalar, two, sizeof two, cudaMemcpyDefault, p->stream));
     reduce_everything(p, base, nelems, type, op, ncclSum, 2);
     OK(ncclRedOpDestroy(op, p->comm));
     CHECK_EQ(ncclRedOpDestroy(op, p->comm), ncclInvalidArgument);

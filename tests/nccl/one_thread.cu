@@ -8,6 +8,9 @@
 #include <gshmem_device.cuh>
 #include <nccl.h>
 #include <nccl_device.h>
+#include <dirent.h>
+#include <sched.h>
+#include <time.h>
 #include <vector>
 #include "tests/test.h"
 
@@ -326,6 +329,32 @@ static void test_nonblocking(int n)
     OK(ncclCommDestroy(lost));
 }
 
+static int count_descriptors()
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d != NULL && readdir(d) != NULL)
+        n++;
+    if (d != NULL)
+        closedir(d);
+    return n;
+}
+
+/* Ids that InitRankScalable does not need leave nothing behind, long before start-up's limit. */
+static void test_several_ids()
+{
+    ncclComm_t comm = NULL;
+    ncclUniqueId ids[4];
+    const int before = count_descriptors();
+    for (ncclUniqueId &id : ids)
+        OK(ncclGetUniqueId(&id));
+    OK(ncclCommInitRankScalable(&comm, 1, 0, 4, ids, NULL));
+    OK(ncclCommDestroy(comm));
+    for (time_t end = time(NULL) + 20; count_descriptors() > before && time(NULL) < end;)
+        sched_yield();
+    CHECK_EQ(count_descriptors(), before);
+}
+
 int main(int argc, char **argv)
 {
     int n = argc > 1 ? atoi(argv[1]) : 2;
@@ -334,6 +363,7 @@ int main(int argc, char **argv)
     CUDA_OK(cudaGetDeviceCount(&n_gpus));
     n = n_gpus < n ? n_gpus : n;
 #endif
+    test_several_ids();
     test_init_all(n);
     test_default_streams(n);
     if (n > 1)

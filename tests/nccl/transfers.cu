@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves ncclSend and ncclRecv: pairs, rings, to the own rank, all to all, of sizes from a byte to
  * many pieces, several from one rank to another in order, groups that are cut differently on both
- * sides, and random patterns. */
+ * sides, groups of hundreds and on several streams, and random patterns. */
 #include "tests/nccl/ranks.cuh"
 
 struct place {
@@ -159,17 +159,64 @@ static void test_all_to_all(const place *p, size_t bytes)
     done(p, &out, &in);
 }
 
-static void test_errors(const place *p)
+/* More than the arguments of a kernel hold, none of which may wait for another: the lower rank of a
+ * pair sends to the upper one in the order in which that one receives, and receives backwards.
+ * Twice, since memory that the first launch took serves the second. */
+static void test_many(const place *p, int n_each)
 {
-    int x = 0;
-    OK(ncclGroupStart());
-    for (int i = 0; i <= 144; i++)
-        OK(ncclSend(&x, 1, ncclInt, p->rank, p->comm, p->stream));
-    CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
-    OK(ncclGroupStart());
-    OK(ncclSend(&x, 1, ncclInt, p->rank, p->comm, p->stream));
-    OK(ncclRecv(&x, 1, ncclInt, p->rank, p->comm, 0));
-    CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
+    for (int round = 0; round < 2; round++) {
+        std::vector<message> out, in;
+        for (int i = 0; i < n_each; i++) {
+            const size_t bytes = i % 50 == 7 ? 90000 : 1 + (size_t)i % 40;
+            for (int peer = 0; peer < p->n; peer++) {
+                out.emplace_back(p, p->rank, peer, i, bytes);
+                in.emplace_back(p, peer, p->rank, i, bytes);
+            }
+        }
+        OK(ncclGroupStart());
+        for (size_t i = 0; i < out.size(); i++) {
+            send(p, out[i]);
+            recv(p, in[p->rank % 2 == 0 ? i : i / p->n * p->n + p->n - 1 - i % p->n]);
+        }
+        OK(ncclGroupEnd());
+        done(p, &out, &in);
+    }
+}
+
+/* A group on three streams: what is on one of them before comes before all of it, and what comes
+ * after on one comes after all. The rank's own bytes go from buffer to buffer, a stream further
+ * each time; a word that a kernel sets late is sent by another stream. */
+static void test_streams(const place *p)
+{
+    const size_t bytes = 3000;
+    const int n_steps = 6, next = (p->rank + 1) % p->n, before = (p->rank + p->n - 1) % p->n;
+    cudaStream_t streams[3] = {p->stream, NULL, 0};
+    CUDA_OK(cudaStreamCreateWithFlags(&streams[1], cudaStreamNonBlocking));
+    unsigned char *place[2] = {};
+    std::vector<unsigned char> v(bytes);
+    for (size_t i = 0; i < bytes; i++)
+        v[i] = byte_of(p->rank, 0, 0, i);
+    for (int i = 0; i < 2; i++)
+        CUDA_OK(cudaMalloc(&place[i], bytes));
+    CUDA_OK(cudaMemcpy(place[0], v.data(), bytes, cudaMemcpyDefault));
+    CUDA_OK(cudaDeviceSynchronize());
+    for (int step = 0; step < n_steps; step++) {
+        OK(ncclGroupStart());
+        OK(ncclSend(place[0], bytes, ncclUint8, next, p->comm, streams[step % 3]));
+        OK(ncclRecv(place[1], bytes, ncclUint8, before, p->comm, streams[(step + 2) % 3]));
+        OK(ncclGroupEnd());
+        /* by a stream that has the send alone; the next receive is on it */
+        CUDA_OK(cudaMemcpyAsync(place[0], place[1], bytes, cudaMemcpyDefault, streams[step % 3]));
+    }
+    CUDA_OK(cudaStreamSynchronize(streams[(n_steps - 1) % 3]));
+    CUDA_OK(cudaMemcpy(v.data(), place[0], bytes, cudaMemcpyDefault));
+    const int from = ((p->rank - n_steps) % p->n + p->n) % p->n;
+    for (size_t i = 0; i < bytes; i++)
+        CHECK_EQ(v[i], byte_of(from, 0, 0, i));
+    CUDA_OK(cudaDeviceSynchronize());
+    CUDA_OK(cudaStreamDestroy(streams[1]));
+    for (int i = 0; i < 2; i++)
+        CUDA_OK(cudaFree(place[i]));
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 0) || !defined(TEST_OTHER_NCCL)
@@ -235,7 +282,8 @@ static int run_rank(const test_rank *r)
     }
     test_all_to_all(&p, 40000);
     test_signals(&p);
-    test_errors(&p);
+    test_many(&p, 40);
+    test_streams(&p);
     uint64_t seed = 1;
     for (int round = 0; round < 5; round++)
         test_random(&p, test_random(&seed), 300000);

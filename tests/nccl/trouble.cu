@@ -3,7 +3,8 @@
  * numbers in collectives. The last rank dies while the others call WAIT again and again (dead), or
  * stays away (absent); then they wait, and give up: all of them, by another thread (abort), or rank
  * 0 alone (lone); or all of them without the last one's help (revoke, shrink), to go on without it;
- * or they give up a communicator that the last one does not help to make (making).
+ * or they give up a communicator that the last one does not help to make (making). Or a receive is
+ * longer than what is sent (lengths), or rank 0 makes another call (differs).
  *
  * Prints how each rank ended, and how long after the trouble began all had. */
 #include "tests/nccl/ranks.cuh"
@@ -111,11 +112,11 @@ static void make_comm()
     OK(ncclDevCommCreate(comm, &q, &dev));
 }
 
-static void exchange()
+static void exchange(size_t count_out)
 {
     const int next = (my_rank + 1) % n_ranks, before = (my_rank + n_ranks - 1) % n_ranks;
     OK(ncclGroupStart());
-    OK(ncclSend(source, count, ncclInt, next, comm, 0));
+    OK(ncclSend(source, count_out, ncclInt, next, comm, 0));
     OK(ncclRecv(dest, count, ncclInt, before, comm, 0));
     OK(ncclGroupEnd());
 }
@@ -155,7 +156,7 @@ static void call(uint64_t round)
     else if (is(w, "scatter"))
         OK(ncclScatter(source, dest, count, ncclInt, last, comm, 0));
     else if (is(w, "sendrecv"))
-        exchange();
+        exchange(count);
     else if (is(w, "putsignal"))
         signal_next();
 }
@@ -307,13 +308,48 @@ static void abort_making()
     give_up_together();
 }
 
+static pthread_barrier_t *ready; /* of all ranks */
+
+/* The limit holds from start-up on. trouble.py learns whether start-up was within it; nobody waits
+ * before all are there. */
 static void wait_in_vain()
 {
+    printf("started\n");
+    fflush(stdout);
+    pthread_barrier_wait(ready);
     if (stays_away())
         pause(); /* until the others' job ends this process, too */
     call(1);
     CUDA_OK(cudaStreamSynchronize(0));
     pause(); /* the last rank is in another LSA team */
+}
+
+/* Rank 0 sends fewer numbers than the next rank receives: another length of the same way, or few
+ * instead of many. */
+static void send_too_few()
+{
+    exchange(count);
+    exchange(my_rank > 0 ? count : count > 1000 ? 16 : count - 1);
+    CUDA_OK(cudaStreamSynchronize(0));
+    pause(); /* until the other's job ends this process, too */
+}
+
+/* Rank 0's call differs, which checking builds find. */
+static void call_otherwise()
+{
+    const bool is_first = my_rank == 0;
+    const size_t bytes = count * n_ranks * sizeof(int) + 4096;
+    ncclWindow_t both[2] = {};
+    OK(ncclCommWindowRegister(comm, source, bytes, &both[0], NCCL_WIN_COLL_SYMMETRIC));
+    OK(ncclCommWindowRegister(comm, dest, bytes, &both[1], NCCL_WIN_COLL_SYMMETRIC));
+    int *other = NULL;
+    CUDA_OK(cudaMalloc((void **)&other, bytes));
+    OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+    OK(ncclAllReduce(source, is_first && is(wait_kind, "window") ? other : dest, count,
+                     is_first && is(wait_kind, "type") ? ncclFloat : ncclInt,
+                     is_first && is(wait_kind, "op") ? ncclMax : ncclSum, comm, 0));
+    CUDA_OK(cudaStreamSynchronize(0));
+    pause(); /* until the other's job ends this process, too */
 }
 
 static int run_rank()
@@ -328,6 +364,10 @@ static int run_rank()
         abort_alone();
     else if (is(how, "revoke") || is(how, "shrink"))
         go_on_without(is(how, "shrink"));
+    else if (is(how, "lengths"))
+        send_too_few();
+    else if (is(how, "differs"))
+        call_otherwise();
     else if (is(how, "making"))
         abort_making();
     else
@@ -345,8 +385,8 @@ int main(int argc, char **argv)
     count = (size_t)atol(argv[4]);
     words = (shared_words *)mmap(NULL, sizeof *words, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pthread_barrier_t *ready = (pthread_barrier_t *)mmap(
-        NULL, sizeof *ready, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ready = (pthread_barrier_t *)mmap(NULL, sizeof *ready, PROT_READ | PROT_WRITE,
+                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pthread_barrierattr_t attr;
     pthread_barrierattr_init(&attr);
     pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);

@@ -8,6 +8,11 @@
 #include <nccl_device.h>
 #include <dirent.h>
 
+#if defined(GSHMEM_CHECKS)
+constexpr bool has_checks = true;
+#else
+constexpr bool has_checks = false;
+#endif
 constexpr size_t n_words = 30000, bytes = n_words * sizeof(uint64_t);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { ROUNDS_FREE = 5000, ROUNDS_ALONE = 1000, ROUNDS_ALL = 100 };
@@ -260,6 +265,28 @@ static void expect_failure(ncclComm_t comm, void *memory, size_t size, ncclResul
         fprintf(stderr, "said \"%s\"\n", ncclGetLastError(comm));
 }
 
+/* Memory of the heap, on one rank at another place: registering waits for nobody and does not know
+ * it, but where ranks meet next they do; in checking builds at once. */
+static void test_places(ncclComm_t comm, uint64_t *memory)
+{
+    ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+    ncclDevComm dev = {};
+    ncclComm_t part = NULL;
+    ncclWindow_t win = NULL;
+    if (has_checks) {
+        expect_failure(comm, memory, 512, ncclInvalidUsage, "different places");
+    } else {
+        OK(ncclCommWindowRegister(comm, memory, 512, &win, NCCL_WIN_COLL_SYMMETRIC));
+        CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidUsage);
+        CHECK(strstr(ncclGetLastError(comm), "different places") != NULL);
+        CHECK_EQ(ncclCommSplit(comm, 0, 0, &part, NULL), ncclInvalidUsage);
+        CHECK_EQ(ncclCommFinalize(comm), ncclInvalidUsage);
+        OK(ncclCommWindowDeregister(comm, win));
+    }
+    OK(ncclDevCommCreate(comm, &q, &dev));
+    OK(ncclDevCommDestroy(comm, &dev));
+}
+
 static void test_bad_input(ncclComm_t comm, const test_rank *r)
 {
     uint64_t *const memory = take(bytes), *const freed = take(bytes);
@@ -285,12 +312,16 @@ static void test_bad_input(ncclComm_t comm, const test_rank *r)
 #endif
     /* the heap's on one rank: that one has not waited, the others do not wait for ever */
     uint64_t *const symmetric = (uint64_t *)gshmem_malloc(bytes);
-    if (is_last) {
+    if (is_last && has_checks && r->n > 1) {
+        expect_failure(comm, symmetric, bytes, ncclInvalidUsage, "none there");
+    } else if (is_last) {
         OK(ncclCommWindowRegister(comm, symmetric, bytes, &win, NCCL_WIN_COLL_SYMMETRIC));
         OK(ncclCommWindowDeregister(comm, win));
     } else {
         expect_failure(comm, memory, bytes, ncclInvalidUsage, "gshmem_malloc");
     }
+    if (r->n > 1)
+        test_places(comm, symmetric + (is_last ? 512 : 0));
     gshmem_free(symmetric);
     expect_failure(comm, symmetric, bytes, ncclInvalidArgument, "symmetric");
     shared s = share(comm, memory);

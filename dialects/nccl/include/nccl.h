@@ -182,7 +182,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId);
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
                                     ncclConfig_t *config);
-/* Of several ids the first one serves. */
+/* Of several ids the first one serves; what this process has for the others ends. An id that no
+ * communicator takes keeps a thread and two descriptors until start-up's limit has passed. */
 ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, int nId,
                                       ncclUniqueId *commIds, ncclConfig_t *config);
 /* A rank for each device, 0 to ndev - 1 where devlist is NULL: all of the calling thread. */
@@ -302,8 +303,9 @@ void ncclParamDumpAll(void);
 
 /* ---- collectives, on a stream ---------------------------------------------------------------- */
 
-/* op for input elements multiplied by *scalar first, of this type; scalar: host memory, or memory
- * that is read now, by residence. */
+/* op for input elements multiplied by *scalar first, of this type. ncclScalarHostImmediate: scalar
+ * is in host memory, and read now. ncclScalarDevice: kernels can read it; each reduction does, when
+ * its stream comes to it. */
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t datatype,
                                       ncclScalarResidence_t residence, ncclComm_t comm);
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
@@ -336,8 +338,9 @@ ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, nccl
 ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
                          ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
 /* Each Send meets a Recv of the same count and type; those from one rank to another in their order.
- * In a group they proceed together, whatever the pattern, to the own rank, too. One group has one
- * stream for those of a communicator. */
+ * In a group they proceed together, whatever their number and pattern, to the own rank, too. They
+ * begin when all that their streams had before is done, and each of these streams waits for all of
+ * them. */
 ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,

@@ -171,6 +171,7 @@ static ncclResult_t take_in(const struct gsh_nccl_call *c, const struct gsh_nccl
     return scale(c, (struct gsh_nccl_scale){.dest = scratch,
                                             .source = source,
                                             .nelems = nelems,
+                                            .scalar_at = op->scalar_at,
                                             .scalar = op->is_premul               ? op->scalar
                                                       : c->type == ncclFloat8e4m3 ? E4M3_ONE
                                                                                   : E5M2_ONE,
@@ -270,8 +271,10 @@ static ncclResult_t run_reduce(const struct gsh_nccl_call *c)
     ncclResult_t r = ncclSuccess;
     const void *source = direct(c, c->source, c->count);
     void *dest = direct(c, c->dest, c->count);
+    bool is_direct = c->a == 0 && !op.is_premul && !op.is_wide && source != NULL && dest != NULL;
     gsh_nccl_enter_stream(comm, c->stream);
-    if (c->a == 0 && !op.is_premul && !op.is_wide && source != NULL && dest != NULL) {
+    r = gsh_nccl_compare_ranks(c, is_direct ? source : NULL, is_direct ? dest : NULL);
+    if (r == ncclSuccess && is_direct) {
         r = gsh_nccl_base(c->name, reduce(comm->team, dest, source, c->count, c->stream));
         return r == ncclSuccess && op.is_divided ? divide(c, &op, c->dest, c->count) : r;
     }
@@ -341,8 +344,10 @@ static ncclResult_t run_reduce_scatter(const struct gsh_nccl_call *c)
     ncclResult_t r = ncclSuccess;
     const void *source = direct(c, c->source, n_ranks * c->count);
     void *dest = direct(c, c->dest, c->count);
+    bool is_direct = !op.is_premul && !op.is_wide && source != NULL && dest != NULL;
     gsh_nccl_enter_stream(comm, c->stream);
-    if (!op.is_premul && !op.is_wide && source != NULL && dest != NULL) {
+    r = gsh_nccl_compare_ranks(c, is_direct ? source : NULL, is_direct ? dest : NULL);
+    if (r == ncclSuccess && is_direct) {
         r = gsh_nccl_base(c->name, scatter(comm->team, dest, source, c->count, c->stream));
         return r == ncclSuccess && op.is_divided ? divide(c, &op, c->dest, c->count) : r;
     }
@@ -400,8 +405,10 @@ static ncclResult_t run_spread(const struct gsh_nccl_call *c)
     ncclResult_t r = ncclSuccess;
     const void *source = direct(c, c->source, n_sources * c->count);
     void *dest = direct(c, c->dest, n_ranks * c->count);
+    bool is_direct = source != NULL && dest != NULL && !(is_alltoall && source == dest);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (source != NULL && dest != NULL && !(is_alltoall && source == dest)) {
+    r = gsh_nccl_compare_ranks(c, is_direct ? source : NULL, is_direct ? dest : NULL);
+    if (r == ncclSuccess && is_direct) {
         return gsh_nccl_base(c->name,
                              spread(comm->team, dest, source, c->count * width, c->stream));
     }
@@ -466,7 +473,8 @@ static ncclResult_t run_broadcast(const struct gsh_nccl_call *c)
     ncclResult_t r = ncclSuccess;
     void *dest = direct(c, c->dest, c->count);
     gsh_nccl_enter_stream(comm, c->stream);
-    if (dest != NULL) {
+    r = gsh_nccl_compare_ranks(c, NULL, dest);
+    if (r == ncclSuccess && dest != NULL) {
         if (is_root && !is_in_place) {
             copy_in(c, dest, c->source, bytes);
         }

@@ -13,7 +13,8 @@ size_t gsh_nccl_type_bytes(ncclDataType_t type);
 struct gsh_nccl_combining {
     ncclRedOp_t base;
     bool is_premul, is_divided; /* input times, result by scalar */
-    uint64_t scalar;            /* its bits, of the data's type */
+    uint64_t scalar;            /* its bits, of the data's type, */
+    const void *scalar_at;      /* or where they are when the stream comes to it */
     bool is_wide; /* 8-bit numbers, combined as float; the divisor's bits are of float, too */
 };
 
@@ -26,6 +27,10 @@ const struct gsh_nccl_kernels *gsh_nccl_kernels(void);
 const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void);
 /* The result of one of their launches. */
 ncclResult_t gsh_nccl_launched(const char *call, int error);
+
+/* alike.c: in checking builds, and that its buffers lie alike; NULL: not in a window, or copied. */
+ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *source,
+                                    const void *dest);
 
 /* Gathers a send or receive for the next launch. */
 ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void *buffer,

@@ -218,7 +218,7 @@ void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
 
 void gsh_nccl_leave_stream(struct ncclComm *comm)
 {
-    if (comm->trail.is_marked) {
+    if (comm->trail.is_open) {
         (void)gsh_nccl_stream_ops()->leave(&comm->trail);
     }
 }
@@ -244,9 +244,8 @@ static void take_apart(struct ncclComm *comm)
     if (comm->meet != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->meet);
     }
-    free(comm->transfers);
+    gsh_nccl_gathering_free(&comm->gathering);
     free(comm->pe_of);
-    comm->transfers = NULL;
     comm->pe_of = NULL;
     comm->range_bytes = 0;
     comm->team = comm->meet = GSHMEM_TEAM_INVALID;
@@ -478,7 +477,12 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
     if (nId < 1) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: %d ids", call, nId);
     }
-    return init(call, comm, nranks, commIds, rank, config, false);
+    ncclResult_t r = init(call, comm, nranks, commIds, rank, config, false);
+    /* The first one is all that ranks need. */
+    for (int i = 1; i < nId && (r == ncclSuccess || r == ncclInProgress); i++) {
+        gsh_nccl_drop_id(&commIds[i]);
+    }
+    return r;
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
@@ -604,7 +608,8 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
 /* ---- splitting ---- */
 
 struct choice {
-    int32_t color, key, rank;
+    uint64_t marks; /* of the parent's windows */
+    int32_t color, key, rank, reserved;
 };
 
 static int by_key(const void *a, const void *b)
@@ -617,7 +622,7 @@ static int by_key(const void *a, const void *b)
 static ncclResult_t run_split(const struct gsh_nccl_call *c)
 {
     struct ncclComm *parent = c->comm;
-    struct choice own = {c->a, c->b, parent->rank};
+    struct choice own = {parent->marks, c->a, c->b, parent->rank, 0};
     struct choice *all = malloc((size_t)parent->n_ranks * sizeof(*all));
     int *pe_of = malloc((size_t)parent->n_ranks * sizeof(*pe_of));
     ncclResult_t r =
@@ -625,6 +630,9 @@ static ncclResult_t run_split(const struct gsh_nccl_call *c)
             ? gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name)
             : gsh_nccl_exchange(c->name, parent->job, parent->meet, &own, all, sizeof(own));
     int n = 0, rank = -1;
+    if (r == ncclSuccess) {
+        r = gsh_nccl_windows_compare(c->name, parent, &all->marks, sizeof(*all));
+    }
     for (int i = 0; r == ncclSuccess && i < parent->n_ranks; i++) {
         if (all[i].color == own.color) {
             all[n++] = all[i];
@@ -765,8 +773,19 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
 
 static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
 {
-    ncclResult_t r = gsh_nccl_base(c->name, gshmem_barrier(c->comm->meet));
-    c->comm->is_finalized = r == ncclSuccess;
+    struct ncclComm *comm = c->comm;
+    uint64_t *all = malloc((size_t)comm->n_ranks * sizeof(*all));
+    ncclResult_t r = all == NULL ? gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name)
+                                 : gsh_nccl_exchange(c->name, comm->job, comm->meet, &comm->marks,
+                                                     all, sizeof(*all));
+    if (r == ncclSuccess) {
+        r = gsh_nccl_windows_compare(c->name, comm, all, sizeof(*all));
+    }
+    free(all);
+    if (r == ncclSuccess) {
+        r = gsh_nccl_base(c->name, gshmem_barrier(comm->meet));
+    }
+    comm->is_finalized = r == ncclSuccess;
     return r;
 }
 

@@ -17,6 +17,7 @@ struct gsh_nccl_window {
     int flags;
     int place;          /* in the job's records */
     bool is_registered; /* for comm's ranks alone, and to be undone */
+    uint64_t mark;      /* 0, or its part of comm's marks */
 };
 
 struct gsh_nccl_devcomm {
@@ -30,10 +31,32 @@ struct gsh_nccl_devcomm {
 struct gsh_nccl_op {
     bool is_used;
     ncclDataType_t type;
-    uint64_t scalar; /* its bits */
+    uint64_t scalar;       /* its bits */
+    const void *scalar_at; /* in memory that is read when a reduction takes its input; or NULL */
 };
 
 enum { GSH_NCCL_MAX_OPS = 64 };
+
+/* transfer.c: sends and receives that a group has gathered, in the order of the calls. */
+struct gsh_nccl_gathered {
+    struct gsh_nccl_transfer transfer;
+    size_t number;
+};
+struct gsh_nccl_gathering {
+    size_t n, most; /* most: of all three */
+    struct gsh_nccl_gathered *gathered;
+    struct gsh_nccl_transfer *sorted;
+    uint32_t *row_begin;
+    cudaStream_t *streams; /* that they are on, each once */
+    size_t n_streams, streams_most;
+    /* Memory of the device's for the latest launch that needed some, and those that were too small
+     * for a later one: graphs may have them. */
+    struct gsh_nccl_launch_memory {
+        struct gsh_nccl_launch_memory *next;
+        void *p;
+        size_t bytes;
+    } * memory;
+};
 
 /* Communicators of several ranks that one thread made together: it destroys them one after the
  * other, which none may wait for. */
@@ -64,21 +87,20 @@ struct ncclComm {
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
     uint64_t *awaited; /* own, [n_ranks]: what ncclWaitSignal has waited for in all */
-    uint64_t *note;    /* symmetric: what other ranks read of this one's latest window; memory.c */
+    uint64_t
+        *note; /* symmetric, [3]: what other ranks read of this one's latest windows; memory.c */
     char *scratch;
     size_t scratch_bytes;
 
     struct gsh_nccl_window *windows;
     uint64_t n_registrations; /* of windows, also those that failed */
+    uint64_t marks; /* sum over the windows on memory of gshmem_malloc: the same on all ranks */
     struct gsh_nccl_devcomm *devcomms;
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
     struct gsh_nccl_trail trail;
 
-    /* Sends and receives that a group has gathered. */
-    struct gsh_nccl_transfer *transfers;
-    size_t n_transfers, transfers_max;
-    cudaStream_t transfers_stream;
+    struct gsh_nccl_gathering gathering;
 };
 
 /* The communicator if it lives and is ready for calls, else an error. */
@@ -97,6 +119,9 @@ void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
 /* It has been given; where a call gave none, nothing happens. */
 void gsh_nccl_leave_stream(struct ncclComm *comm);
 
+/* transfer.c: what it has for sends and receives; streams have none of them any more. */
+void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g);
+
 /* comm_place.c, when the teams are made; both are collective. LSA teams are blocks of consecutive
  * ranks, all of the same size and each within a run of ranks that are near: the greatest size for
  * which that holds on all ranks. */
@@ -105,6 +130,9 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 
 /* memory.c: those that the program has left. Collective. */
 void gsh_nccl_windows_free(struct ncclComm *comm);
+/* Of all ranks, in their order: their marks are the same, or all ranks fail. */
+ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *comm,
+                                      const uint64_t *marks, size_t bytes_apart);
 /* A record for a window at the buffer, and its place among the job's. */
 ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int flags, int *place);

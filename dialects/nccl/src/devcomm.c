@@ -167,15 +167,19 @@ static ncclResult_t check_requirements(const char *call, const ncclDevCommRequir
 static ncclResult_t compare(const char *call, const struct ncclComm *comm, const struct plan *p)
 {
     struct asked {
+        uint64_t marks; /* of windows; nothing that is asked for */
         uint64_t bytes;
         uint32_t n_signals, n_counters;
         int32_t n_contexts, reserved;
-    } own = {p->bytes, p->n_signals, p->n_counters, p->n_contexts, 0};
+    } own = {comm->marks, p->bytes, p->n_signals, p->n_counters, p->n_contexts, 0};
     struct asked *all = malloc((size_t)comm->n_ranks * sizeof(*all));
     if (all == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
     ncclResult_t r = gsh_nccl_exchange(call, comm->job, comm->meet, &own, all, sizeof(own));
+    if (r == ncclSuccess) {
+        r = gsh_nccl_windows_compare(call, comm, &all->marks, sizeof(*all));
+    }
     for (int i = 1; r == ncclSuccess && i < comm->n_ranks; i++) {
         if (memcmp(&all[i], &all[0], sizeof(own)) != 0) {
             r = gsh_nccl_fail(ncclInvalidArgument,

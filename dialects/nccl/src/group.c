@@ -71,9 +71,12 @@ static ncclResult_t run_calls(struct queued *calls)
     }
     for (struct queued *q = calls; q != NULL; q = q->next) {
         struct ncclComm *comm = q->call.comm;
-        if (comm != NULL && comm->n_transfers > 0) {
+        if (comm != NULL && comm->gathering.n > 0) {
             r = r == ncclSuccess ? launch_transfers(comm) : r;
-            comm->n_transfers = 0;
+            gsh_nccl_transfers_forget(comm);
+        }
+        if (comm != NULL) {
+            comm->trail.is_alive = 0; /* the program may destroy its streams now */
         }
     }
     return r;
@@ -351,7 +354,7 @@ static void forget(struct queued *calls)
         struct queued *q = calls;
         calls = q->next;
         if (q->call.comm != NULL) {
-            q->call.comm->n_transfers = 0;
+            gsh_nccl_transfers_forget(q->call.comm);
         }
         free_call(q);
     }

@@ -52,7 +52,8 @@ ncclResult_t gsh_nccl_submit(const struct gsh_nccl_call *call);
 /* Whether the calling thread has a group open, whose calls refer to comm. */
 bool gsh_nccl_is_awaited(const struct ncclComm *comm);
 
-/* transfer.c: launches what comm has gathered. */
+/* transfer.c: launches what comm has gathered; or forgets it. */
 ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm);
+void gsh_nccl_transfers_forget(struct ncclComm *comm);
 
 #endif

@@ -27,6 +27,13 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId)
     return gsh_nccl_base(call, error);
 }
 
+void gsh_nccl_drop_id(const ncclUniqueId *id)
+{
+    gshmemx_uniqueid_t uid;
+    memcpy(&uid, id, sizeof(uid));
+    gshmemx_layer_drop_uniqueid(&uid);
+}
+
 /* ---- the process's jobs ---- */
 
 static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -82,6 +82,9 @@ void gsh_nccl_leave(const struct gshmemx_layer_turn *turn);
 /* The job of this process whose window records hold the handle, or NULL. */
 struct gsh_nccl_job *gsh_nccl_job_of_window(ncclWindow_t win);
 
+/* No communicator will take the id: what this process has for it ends. */
+void gsh_nccl_drop_id(const ncclUniqueId *id);
+
 /* Every member gives `bytes` bytes and gets those of all, in the order of the team. */
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                const void *mine, void *all, size_t bytes);

@@ -41,7 +41,8 @@ template <class T, class To = T> __device__ void scale_elements(const gsh_nccl_s
     To *dest = static_cast<To *>(a.dest);
     const T *source = static_cast<const T *>(a.source);
     T bits;
-    memcpy(static_cast<void *>(&bits), &a.scalar, sizeof bits);
+    memcpy(static_cast<void *>(&bits), a.scalar_at != nullptr ? a.scalar_at : &a.scalar,
+           sizeof bits);
     const V by = static_cast<V>(bits);
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.nelems; i += step) {
@@ -131,10 +132,14 @@ __device__ char *slot_of(const gsh_nccl_rings &r, uint32_t channel, int sender, 
 
 /* ---- small ones: data that carry flags (kernels.h) ---- */
 
+template <class A> __device__ bool is_in_lsa(const A &a, const gsh_nccl_transfer &t)
+{
+    return (uint32_t)(t.peer - a.lsa_first) < (uint32_t)a.lsa_size;
+}
+
 template <class A> __device__ bool is_small(const A &a, const gsh_nccl_transfer &t)
 {
-    return t.bytes <= GSH_NCCL_SMALL_BYTES &&
-           (uint32_t)(t.peer - a.lsa_first) < (uint32_t)a.lsa_size;
+    return t.bytes <= GSH_NCCL_SMALL_BYTES && is_in_lsa(a, t);
 }
 
 template <class A, class T> __device__ T *on_peer(const A &a, int peer, T *symmetric)
@@ -180,6 +185,33 @@ __device__ void store_bytes(char *p, uint64_t v, uint32_t n)
         p[i] = (char)(v >> 8 * i);
 }
 
+/* One thread: how long the transfer is that begins with this piece of channel 0. */
+template <class A>
+__device__ void announce_length(const A &a, const gsh_nccl_transfer &t, uint64_t piece)
+{
+    line *there = on_peer(a, t.peer, lines_of(a.rings, a.rings.rank, piece));
+    const uint64_t flag = (uint64_t)(uint32_t)(piece + 1) << 32;
+    /* pairs with the load of check_length there */
+    gshmem::detail::store_relaxed_words(there + GSH_NCCL_LENGTH_LINE,
+                                        {(uint32_t)t.bytes | flag, t.bytes >> 32 | flag});
+}
+
+/* Whether its sender has said how long it is; another length than this side's ends the job. */
+template <class A>
+__device__ bool check_length(const A &a, const gshmem::context &c, const gsh_nccl_transfer &t,
+                             uint64_t piece)
+{
+    const line l =
+        gshmem::detail::load_relaxed_words(lines_of(a.rings, t.peer, piece) + GSH_NCCL_LENGTH_LINE);
+    if (!has_come(l, (uint32_t)(piece + 1)))
+        return false;
+    const uint64_t its = (uint32_t)l.low | l.high << 32;
+    if (its != t.bytes)
+        gshmem::detail::report(c, GSH_REPORT_COLL_DIFFERS, "ncclRecv", a.rings.pe_of[t.peer], 1, 0,
+                               t.bytes, its, 0);
+    return true;
+}
+
 /* The whole block. Calls wait when the data have been asked for, and then stores: the receiver has
  * taken what the lines held before. */
 template <class A, class Wait>
@@ -196,6 +228,11 @@ __device__ void send_small(const A &a, const gsh_nccl_transfer &t, uint64_t piec
         /* pairs with the loads of receive_small there */
         gshmem::detail::store_relaxed_words(there + i, {(uint32_t)v | flag, v >> 32 | flag});
     }
+    if (threadIdx.x == blockDim.x - 1) { /* usually it has no data */
+        if (8 * threadIdx.x >= t.bytes)
+            wait();
+        announce_length(a, t, piece);
+    }
 }
 
 /* The whole block. It waits for what is under way: its sender does not wait between two lines. */
@@ -206,6 +243,13 @@ __device__ void receive_small(const A &a, const gshmem::context &c, const gsh_nc
     char *dest = static_cast<char *>(t.buffer);
     const line *here = lines_of(a.rings, t.peer, piece);
     const uint64_t flag = (uint32_t)(piece + 1);
+    if (threadIdx.x == blockDim.x - 1) {
+        gshmem::detail::spin spin;
+        while (!check_length(a, c, t, piece))
+            spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, "ncclSend or ncclRecv", a.rings.pe_of[t.peer],
+                      GSHMEM_CMP_EQ, &here[GSH_NCCL_LENGTH_LINE].low, flag << 32, (uint64_t)0);
+        spin.done();
+    }
     for (uint32_t i = threadIdx.x; 8 * i < t.bytes; i += blockDim.x) {
         const uint32_t rest = (uint32_t)t.bytes - 8 * i;
         gshmem::detail::spin spin;
@@ -306,11 +350,9 @@ __device__ void move_piece(const gshmem::context &c, const gsh_nccl_rings &r,
     }
 }
 
-template <class A> __device__ void run_transfers(const A &a)
+/* lanes: room for this block's, of all lanes: row by row, one for each channel. */
+template <class A> __device__ void run_transfers(const A &a, lane *lanes)
 {
-    /* This block's, of all lanes: row by row, one for each channel. */
-    alignas(16) __shared__ lane
-        lanes[(GSH_NCCL_MAX_TRANSFERS * GSH_NCCL_MAX_CHANNELS + max_blocks - 1) / max_blocks];
     __shared__ bool is_ready;
     const gshmem::context c = {*a.state, 0};
     const gsh_nccl_rings &r = a.rings;
@@ -349,6 +391,8 @@ template <class A> __device__ void run_transfers(const A &a)
                                    ? look_at_lines(r, t.peer, p.piece)
                                    : look_at(c, r, t.is_send, channel, t.peer, p.piece);
                 is_ready = l.is_enough();
+                if (!t.is_send && channel == 0 && p.done_bytes == 0 && is_in_lsa(a, t))
+                    (void)check_length(a, c, t, p.piece);
                 if (!l.is_enough()) {
                     in_vain = l;
                     in_vain_of = t.peer;
@@ -363,8 +407,13 @@ template <class A> __device__ void run_transfers(const A &a)
                     send_small(a, t, p.piece, [] {}); /* there is room */
                 else if (has_lines)
                     receive_small(a, c, t, p.piece);
-                else
+                else {
+                    /* the put's signal has a fence before it */
+                    if (threadIdx.x == 0 && t.is_send && channel == 0 && p.done_bytes == 0 &&
+                        is_in_lsa(a, t))
+                        announce_length(a, t, p.piece);
                     move_piece(c, r, t, channel, s.begin + p.done_bytes, p.piece, bytes);
+                }
                 has_moved = true;
                 if (threadIdx.x == 0) {
                     const bool is_end = bytes == rest;
@@ -382,26 +431,94 @@ template <class A> __device__ void run_transfers(const A &a)
     spin.done();
 }
 
-/* A launch takes longer the more its arguments are. */
-struct few_transfers {
-    const gsh_state *state;
-    gsh_nccl_rings rings;
-    int64_t lsa_stride;
-    int32_t lsa_first, lsa_size;
-    uint32_t n_channels, n_rows;
-    uint8_t row_begin[16];
-    gsh_nccl_transfer transfers[15];
+/* ---- where a launch has its transfers ---- */
+
+/* In its arguments, of which there are 4 KiB; it takes longer the more there are. */
+template <unsigned N> struct transfers_in_arguments : gsh_nccl_transfers_head {
+    static constexpr unsigned most = N;
+    uint8_t row_begin[N + 1];
+    gsh_nccl_transfer transfers[N];
+};
+typedef transfers_in_arguments<15> few_transfers;
+typedef transfers_in_arguments<144> some_transfers;
+
+/* In memory, in this order, each part at a multiple of 8 bytes. */
+struct many_transfers : gsh_nccl_transfers_head {
+    const gsh_nccl_transfer *transfers;
+    const uint32_t *row_begin;
+    lane *lanes; /* of all blocks */
 };
 
-__global__ void __launch_bounds__(threads) transfer_kernel(gsh_nccl_transfers a)
+__host__ __device__ constexpr uint32_t lanes_of_block(uint32_t n_lanes, uint32_t n_blocks)
 {
-    run_transfers(a);
+    return (n_lanes + n_blocks - 1) / n_blocks;
+}
+
+template <class A> __device__ void run_in_arguments(const A &a)
+{
+    alignas(16) __shared__ lane lanes[lanes_of_block(A::most * GSH_NCCL_MAX_CHANNELS, max_blocks)];
+    run_transfers(a, lanes);
 }
 
 __global__ void __launch_bounds__(threads) few_transfers_kernel(few_transfers a)
 {
-    run_transfers(a);
+    run_in_arguments(a);
 }
+
+__global__ void __launch_bounds__(threads) some_transfers_kernel(some_transfers a)
+{
+    run_in_arguments(a);
+}
+
+__global__ void __launch_bounds__(threads) many_transfers_kernel(many_transfers a)
+{
+    run_transfers(a, a.lanes + blockIdx.x * lanes_of_block(a.n_rows * a.n_channels, gridDim.x));
+}
+
+/* Brings words into memory by way of its arguments, so that a graph has them, too. */
+struct words_to_load {
+    uint64_t *dest;
+    uint32_t n, reserved;
+    uint64_t words[500];
+};
+
+__global__ void load_kernel(words_to_load a)
+{
+    for (uint32_t i = threadIdx.x; i < a.n; i += blockDim.x)
+        a.dest[i] = a.words[i];
+}
+
+/* ---- what ranks must agree on ---- */
+
+#if defined(GSHMEM_CHECKS)
+__global__ void alike_kernel(gsh_nccl_alike a)
+{
+    const gshmem::context c = {*a.state, 0};
+    uint64_t *const all = a.words + GSH_NCCL_ALIKE_FIELDS;
+    for (uint32_t f = threadIdx.x; f < GSH_NCCL_ALIKE_FIELDS; f += blockDim.x)
+        a.words[f] = a.values[f];
+    __syncthreads();
+    gshmem::fcollectmem(c, gshmem::group_block(), a.team, all, a.words, sizeof a.values);
+    const auto k = gshmem::detail::begin_coll(c, a.team, 0, "");
+    for (int i = (int)threadIdx.x; i < k.n * GSH_NCCL_ALIKE_FIELDS; i += (int)blockDim.x) {
+        const int f = i % GSH_NCCL_ALIKE_FIELDS, member = i / GSH_NCCL_ALIKE_FIELDS;
+        auto named = k;
+        named.name = a.names[f];
+        if (all[i] != a.values[f])
+            gshmem::detail::report_difference(named, member, 2, a.values[f], all[i]);
+    }
+}
+
+int launch_compare(const gsh_nccl_alike *a, gshmemx_stream_t stream)
+{
+    return (int)gshmem_launch(alike_kernel, dim3(1), dim3(32), 0, stream, *a);
+}
+#else
+int launch_compare(const gsh_nccl_alike *, gshmemx_stream_t)
+{
+    return 0;
+}
+#endif
 
 /* ---- launches ---- */
 
@@ -412,24 +529,90 @@ int launch_scale(const gsh_nccl_scale *a, gshmemx_stream_t stream)
     return (int)gshmem_launch(scale_kernel, dim3(grid), dim3(threads), 0, stream, *a);
 }
 
+/* Of a launch of transfers: what the arguments say, and its shape. */
+struct shape {
+    uint32_t n, n_lanes;
+    dim3 grid, block;
+};
+
+shape shape_of(const gsh_nccl_transfers *a)
+{
+    const uint32_t n = a->row_begin[a->head.n_rows];
+    const uint32_t n_lanes = a->head.n_rows * a->head.n_channels;
+    unsigned n_threads = small_threads;
+    for (uint32_t i = 0; i < n && n_threads < threads; i++)
+        n_threads = a->transfers[i].bytes <= GSH_NCCL_SMALL_BYTES ? n_threads : threads;
+    return {n, n_lanes, dim3(n_lanes < max_blocks ? n_lanes : max_blocks), dim3(n_threads)};
+}
+
+template <class A>
+int launch_in_arguments(void (*kernel)(A), const gsh_nccl_transfers *a, const shape &s,
+                        gshmemx_stream_t stream)
+{
+    A args;
+    static_cast<gsh_nccl_transfers_head &>(args) = a->head;
+    for (uint32_t i = 0; i <= a->head.n_rows; i++)
+        args.row_begin[i] = (uint8_t)a->row_begin[i];
+    memcpy(args.transfers, a->transfers, s.n * sizeof *args.transfers);
+    return (int)gshmem_launch(kernel, s.grid, s.block, 0, stream, args);
+}
+
+constexpr size_t words_of(size_t bytes)
+{
+    return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+}
+
+int launch_load(uint64_t *dest, const void *source, size_t bytes, gshmemx_stream_t stream)
+{
+    words_to_load args = {};
+    int r = 0;
+    for (size_t done = 0; r == 0 && done < bytes; done += sizeof args.words) {
+        const size_t rest = bytes - done, n = rest < sizeof args.words ? rest : sizeof args.words;
+        args.dest = dest + done / sizeof(uint64_t);
+        args.n = (uint32_t)words_of(n);
+        memcpy(args.words, static_cast<const char *>(source) + done, n);
+        r = (int)gshmem_launch(load_kernel, dim3(1), dim3(small_threads), 0, stream, args);
+    }
+    return r;
+}
+
+size_t transfer_memory(const gsh_nccl_transfers *a)
+{
+    const shape s = shape_of(a);
+    if (s.n <= some_transfers::most)
+        return 0;
+    const size_t lanes = (size_t)lanes_of_block(s.n_lanes, s.grid.x) * s.grid.x;
+    return sizeof(uint64_t) *
+           (words_of(s.n * sizeof(gsh_nccl_transfer)) +
+            words_of((a->head.n_rows + 1) * sizeof(uint32_t)) + words_of(lanes * sizeof(lane)));
+}
+
+int launch_many(const gsh_nccl_transfers *a, const shape &s, gshmemx_stream_t stream)
+{
+    many_transfers args;
+    const size_t bytes = s.n * sizeof *a->transfers;
+    const size_t rows_bytes = (a->head.n_rows + 1) * sizeof *a->row_begin;
+    uint64_t *const list = static_cast<uint64_t *>(a->memory);
+    uint64_t *const rows = list + words_of(bytes);
+    static_cast<gsh_nccl_transfers_head &>(args) = a->head;
+    args.transfers = reinterpret_cast<const gsh_nccl_transfer *>(list);
+    args.row_begin = reinterpret_cast<const uint32_t *>(rows);
+    args.lanes = reinterpret_cast<lane *>(rows + words_of(rows_bytes));
+    int r = launch_load(list, a->transfers, bytes, stream);
+    if (r == 0)
+        r = launch_load(rows, a->row_begin, rows_bytes, stream);
+    return r != 0 ? r : (int)gshmem_launch(many_transfers_kernel, s.grid, s.block, 0, stream, args);
+}
+
 int launch_transfer(const gsh_nccl_transfers *a, gshmemx_stream_t stream)
 {
-    const unsigned n_lanes = a->n_rows * a->n_channels;
-    const unsigned grid = n_lanes < max_blocks ? n_lanes : max_blocks;
-    const unsigned n = a->row_begin[a->n_rows];
-    unsigned n_threads = small_threads;
-    for (unsigned i = 0; i < n && n_threads < threads; i++)
-        n_threads = a->transfers[i].bytes <= GSH_NCCL_SMALL_BYTES ? n_threads : threads;
-    few_transfers few = {a->state,     a->rings,    a->lsa_stride,
-                         a->lsa_first, a->lsa_size, a->n_channels,
-                         a->n_rows,    {},          {}};
-    if (n > sizeof few.transfers / sizeof *few.transfers)
-        return (int)gshmem_launch(transfer_kernel, dim3(grid), dim3(n_threads), 0, stream, *a);
-    memcpy(few.row_begin, a->row_begin, a->n_rows + 1);
-    memcpy(few.transfers, a->transfers, n * sizeof *few.transfers);
-    return (int)gshmem_launch(few_transfers_kernel, dim3(grid), dim3(n_threads), 0, stream, few);
+    const shape s = shape_of(a);
+    return s.n <= few_transfers::most    ? launch_in_arguments(few_transfers_kernel, a, s, stream)
+           : s.n <= some_transfers::most ? launch_in_arguments(some_transfers_kernel, a, s, stream)
+                                         : launch_many(a, s, stream);
 }
 
 } // namespace
 
-extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {launch_scale, launch_transfer};
+extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {launch_scale, transfer_memory,
+                                                             launch_transfer, launch_compare};

@@ -21,9 +21,21 @@ struct gsh_nccl_scale {
     void *dest;
     const void *source;
     uint64_t nelems;
-    uint64_t scalar; /* its bits, of the source's type */
+    uint64_t scalar;       /* its bits, of the source's type */
+    const void *scalar_at; /* the same in memory, read by the kernel; or NULL */
     int32_t type, dest_type;
     int32_t is_division;
+};
+
+/* Checking builds: all members of the team have these values. words: symmetric, for those of one
+ * rank and then of all. */
+enum { GSH_NCCL_ALIKE_FIELDS = 6 };
+struct gsh_nccl_alike {
+    const struct gsh_state *state;
+    gshmem_team_t team;
+    uint64_t *words;
+    uint64_t values[GSH_NCCL_ALIKE_FIELDS];
+    char names[GSH_NCCL_ALIKE_FIELDS][48]; /* for reports */
 };
 
 /* Sends and receives go through rings: on each rank n_channels for each that sends to it, of
@@ -54,31 +66,45 @@ struct gsh_nccl_transfer {
  * once: 16 bytes, of which each half is 4 bytes of data and the low half of the piece's number + 1.
  * So the data are there when all halves have that number, in whatever order they come. It counts as
  * a piece of channel 0. The receiver tells its sender of every second piece alone that it is out:
- * who sends piece p, all before it taken, knows of p - 1 at least, and n_slots is more than 1. */
-enum { GSH_NCCL_SMALL_BYTES = 2 << 10, GSH_NCCL_LINES_BYTES = 2 * GSH_NCCL_SMALL_BYTES };
+ * who sends piece p, all before it taken, knows of p - 1 at least, and n_slots is more than 1.
+ *
+ * One line more, the last, has the bytes of the whole transfer that begins with the piece, small or
+ * not: a receiver that waits for another number says so. */
+enum {
+    GSH_NCCL_SMALL_BYTES = 2 << 10,
+    GSH_NCCL_LENGTH_LINE = GSH_NCCL_SMALL_BYTES / 8,
+    GSH_NCCL_LINES_BYTES = 2 * GSH_NCCL_SMALL_BYTES + 128,
+};
 
 /* A channel for so many bytes of a send or receive: the same on both sides. */
 enum { GSH_NCCL_CHANNEL_BYTES = 64 << 10, GSH_NCCL_MAX_CHANNELS = 16 };
 
-/* The most in one launch: a kernel's arguments have 4 KiB. */
-enum { GSH_NCCL_MAX_TRANSFERS = 144 };
-
-/* Those with the same peer and direction lie in a row, in their order. */
-struct gsh_nccl_transfers {
+/* What a launch says of all its transfers. */
+struct gsh_nccl_transfers_head {
     const struct gsh_state *state;
     struct gsh_nccl_rings rings;
     int64_t lsa_stride; /* bytes from one rank's memory to the next one's, in the LSA team */
     int32_t lsa_first, lsa_size; /* its ranks */
     uint32_t n_channels;         /* that the largest of them takes */
     uint32_t n_rows;
-    uint8_t row_begin[GSH_NCCL_MAX_TRANSFERS + 1]; /* row i: transfers row_begin[i] .. [i + 1] */
-    struct gsh_nccl_transfer transfers[GSH_NCCL_MAX_TRANSFERS];
+};
+
+/* Those with the same peer and direction lie in a row, in their order; in the host's memory. */
+struct gsh_nccl_transfers {
+    struct gsh_nccl_transfers_head head;
+    const uint32_t *row_begin; /* [n_rows + 1]; row i: transfers row_begin[i] .. [i + 1] */
+    const struct gsh_nccl_transfer *transfers;
+    void *memory; /* the device's, of transfer_memory() bytes: the launch's own until its end */
 };
 
 /* A device's launches. They return 0 or an error of CUDA's. */
 struct gsh_nccl_kernels {
     int (*scale)(const struct gsh_nccl_scale *args, gshmemx_stream_t stream);
+    /* All transfers of a launch go on at once, however many there are: what the arguments of one
+     * kernel do not hold lies in memory. 0: they hold it. */
+    size_t (*transfer_memory)(const struct gsh_nccl_transfers *args);
     int (*transfer)(const struct gsh_nccl_transfers *args, gshmemx_stream_t stream);
+    int (*compare)(const struct gsh_nccl_alike *args, gshmemx_stream_t stream);
 };
 extern const struct gsh_nccl_kernels gsh_nccl_kernels_cpu;
 extern const struct gsh_nccl_kernels gsh_nccl_kernels_cuda;

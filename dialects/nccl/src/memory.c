@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory and windows. */
 #include <stdlib.h>
+#include <string.h>
 #include "dialects/nccl/include/nccl_device/window_record.h"
 #include "dialects/nccl/src/group.h"
 #include "gshmem.h"
@@ -186,6 +187,57 @@ static int find_absent(const char *call, const struct ncclComm *comm, uint64_t n
     return absent;
 }
 
+/* What tells windows apart that are not the same bytes of the heap. */
+static uint64_t mark_of(const struct ncclComm *comm, uint64_t number, const char *buffer,
+                        size_t bytes)
+{
+    const uint64_t parts[] = {number, (uint64_t)(buffer - comm->job->desk), bytes};
+    uint64_t mark = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        mark = (mark ^ parts[i]) * 0x9e3779b97f4a7c15u;
+        mark ^= mark >> 29;
+    }
+    return mark;
+}
+
+static ncclResult_t differ(const char *call, int rank, int other)
+{
+    return gsh_nccl_fail(ncclInvalidUsage,
+                         "%s: ranks %d and %d have windows at different places of the heap, or one "
+                         "of them has none there: a window on memory of gshmem_malloc is the "
+                         "same bytes of the same allocation on all ranks",
+                         call, rank, other);
+}
+
+ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *comm,
+                                      const uint64_t *marks, size_t bytes_apart)
+{
+    for (int rank = 1; rank < comm->n_ranks; rank++) {
+        const char *its = (const char *)marks + (size_t)rank * bytes_apart;
+        if (memcmp(its, marks, sizeof(*marks)) != 0) {
+            return differ(call, 0, rank);
+        }
+    }
+    return ncclSuccess;
+}
+
+/* Checking builds: as gsh_nccl_windows_compare, at once. The marks of call `number` are in one of
+ * two words by turns: a rank that reads them is waited for before its peer's next but one. */
+static ncclResult_t compare_now(const char *call, const struct ncclComm *comm, uint64_t number)
+{
+    for (int rank = 0; rank < comm->n_ranks; rank++) {
+        struct gshmemx_layer_wait wait = {0};
+        const int pe = comm->pe_of[rank];
+        while (rank != comm->rank && gshmem_uint64_g(comm->note, pe) < 2 * number) {
+            gshmemx_layer_wait_turn(call, pe, &wait);
+        }
+        if (rank != comm->rank && gshmem_uint64_g(&comm->note[1 + number % 2], pe) != comm->marks) {
+            return differ(call, comm->rank, rank);
+        }
+    }
+    return ncclSuccess;
+}
+
 /* On any failure of one rank all that wait fail. */
 static ncclResult_t register_together(const char *call, struct ncclComm *comm, uint64_t number,
                                       struct gsh_nccl_window *w)
@@ -215,7 +267,12 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
     const bool is_symmetric = gshmemx_layer_is_symmetric(c->dest, c->count) != 0;
     struct gsh_nccl_window *w = malloc(sizeof(*w));
     const int place = w != NULL ? take_place(comm->job) : -1;
+    const uint64_t mark = is_symmetric && place >= 0 ? mark_of(comm, number, c->dest, c->count) : 0;
     ncclResult_t r = ncclSuccess;
+    if (GSH_CHECKS && comm->n_ranks > 1) {
+        gshmem_uint64_p(&comm->note[1 + number % 2], comm->marks + mark, comm->job->my_pe);
+        gshmem_fence(); /* the note, which the others wait for, comes after */
+    }
     leave_note(comm, number, !is_symmetric && place >= 0);
     if (place < 0) {
         r = w != NULL ? no_place(c->name)
@@ -225,10 +282,15 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
     }
     *w = (struct gsh_nccl_window){
         .user = c->dest, .buffer = c->dest, .bytes = c->count, .flags = c->a, .place = place};
+    w->mark = mark;
+    comm->marks += mark;
     if (!is_symmetric) {
         r = register_together(c->name, comm, number, w);
+    } else if (GSH_CHECKS && comm->n_ranks > 1) {
+        r = compare_now(c->name, comm, number);
     }
     if (r != ncclSuccess) {
+        comm->marks -= mark;
         gsh_nccl_window_unplace(comm, place);
         free(w);
         return r;
@@ -281,6 +343,7 @@ static struct gsh_nccl_window *unlink_window(struct ncclComm *comm, struct gsh_n
 {
     struct gsh_nccl_window *w = *p;
     *p = w->next;
+    comm->marks -= w->mark;
     gsh_nccl_window_unplace(comm, w->place);
     return w;
 }

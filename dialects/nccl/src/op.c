@@ -55,10 +55,14 @@ struct gsh_nccl_combining gsh_nccl_combining(const struct gsh_nccl_call *c)
     if (c->op == ncclAvg && (how.is_wide || is_integer(c->type))) {
         how.is_divided = true;
         how.scalar = how.is_wide ? float_bits((float)n) : (uint64_t)n;
-    } else {
+    } else if (c->op == ncclAvg) {
         how.is_premul = true;
-        how.scalar =
-            c->op == ncclAvg ? inverse_bits(n, c->type) : c->comm->ops[c->op - ncclNumOps].scalar;
+        how.scalar = inverse_bits(n, c->type);
+    } else {
+        const struct gsh_nccl_op *made = &c->comm->ops[c->op - ncclNumOps];
+        how.is_premul = true;
+        how.scalar = made->scalar;
+        how.scalar_at = made->scalar_at;
     }
     return how;
 }
@@ -106,9 +110,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
     if (residence == ncclScalarHostImmediate) {
         memcpy(&made.scalar, scalar, gsh_nccl_type_bytes(datatype));
     } else {
-        /* By way of the desk, since a get's source is symmetric. */
-        gsh_nccl_write(comm->job->one, scalar, gsh_nccl_type_bytes(datatype));
-        gsh_nccl_read(&made.scalar, comm->job->one, gsh_nccl_type_bytes(datatype));
+        made.scalar_at = scalar;
     }
     comm->ops[place] = made;
     *op = (ncclRedOp_t)(ncclNumOps + place);

@@ -54,19 +54,43 @@ uint64_t capture_of(cudaStream_t stream)
 #endif
 }
 
-/* In one graph a stream that is part of it lives: an event of the moment will do. */
-int join(gsh_nccl_trail *t, cudaStream_t stream)
+/* Both live: an event of the moment will do. */
+int join(gshmemx_stream_t before, gshmemx_stream_t after)
 {
     cudaEvent_t event = nullptr;
     cudaError_t r = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
     if (r == cudaSuccess)
-        r = cudaEventRecord(event, (cudaStream_t)t->stream);
+        r = cudaEventRecord(event, (cudaStream_t)before);
     if (r == cudaSuccess)
-        r = cudaStreamWaitEvent(stream, event, 0);
+        r = cudaStreamWaitEvent((cudaStream_t)after, event, 0);
     if (event != nullptr)
         (void)cudaEventDestroy(event);
     return (int)r;
 }
+
+int is_one_capture(const gshmemx_stream_t *streams, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (capture_of((cudaStream_t)streams[i]) != capture_of((cudaStream_t)streams[0]))
+            return 0;
+    return 1;
+}
+
+#if defined(__CUDACC__)
+constexpr int relaxed = cudaStreamCaptureModeRelaxed;
+int exchange_capture_mode(int mode)
+{
+    cudaStreamCaptureMode m = (cudaStreamCaptureMode)mode;
+    (void)cudaThreadExchangeStreamCaptureMode(&m);
+    return (int)m;
+}
+#else
+constexpr int relaxed = 0;
+int exchange_capture_mode(int mode)
+{
+    return mode;
+}
+#endif
 
 int enter(gsh_nccl_trail *t, gshmemx_stream_t next, int *settle)
 {
@@ -76,23 +100,29 @@ int enter(gsh_nccl_trail *t, gshmemx_stream_t next, int *settle)
     *settle = 0;
     if (t->has_stream && t->stream != next) {
         if (capture != 0 && capture == t->capture) {
-            r = join(t, stream);
+            r = join(t->stream, next); /* what is part of a graph lives */
         } else if (capture == 0 && t->capture == 0 && t->is_marked) {
             r = (int)cudaStreamWaitEvent(stream, (cudaEvent_t)t->event, 0);
         } else if (capture == 0 && t->capture == 0) {
-            *settle = 1;
+            if (t->is_alive)
+                r = join(t->stream, next);
+            else
+                *settle = 1;
             t->is_marked = 1;
         }
     }
     t->stream = next;
     t->capture = capture;
     t->has_stream = 1;
+    t->is_open = t->is_alive = 1;
     return r;
 }
 
 int leave(gsh_nccl_trail *t)
 {
-    if (!t->is_marked || t->capture != 0)
+    const int is_open = t->is_open;
+    t->is_open = 0;
+    if (!is_open || !t->is_marked || t->capture != 0)
         return 0;
     if (t->event == nullptr) {
         cudaEvent_t event = nullptr;
@@ -113,4 +143,5 @@ void end(gsh_nccl_trail *t)
 
 } // namespace
 
-extern "C" const struct gsh_nccl_stream_ops GSH_NCCL_STREAM_OPS = {wait, enter, leave, end};
+extern "C" const struct gsh_nccl_stream_ops GSH_NCCL_STREAM_OPS = {
+    wait, enter, leave, end, join, is_one_capture, exchange_capture_mode, relaxed};

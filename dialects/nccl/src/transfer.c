@@ -1,83 +1,226 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sends and receives: gathered, sorted by peer, and launched together. */
+ * Sends and receives: gathered, sorted by peer, and launched together, whatever their number and
+ * streams. */
 #include <stdlib.h>
-#include <string.h>
 #include "dialects/nccl/src/coll.h"
 #include "dialects/nccl/src/group.h"
 #include "gshmemx.h"
+#include "runtime/layer.h"
 
-/* Behind those with its peer and direction, so that these lie in a row. */
-static size_t place_of(const struct ncclComm *comm, int peer, int is_send)
+/* ---- gathering ---- */
+
+static size_t next_most(size_t most)
 {
-    size_t place = comm->n_transfers;
-    while (place > 0 && (comm->transfers[place - 1].peer > peer ||
-                         (comm->transfers[place - 1].peer == peer &&
-                          comm->transfers[place - 1].is_send > is_send))) {
-        place--;
+    return most == 0 ? 16 : 2 * most;
+}
+
+/* realloc's: what *array had is kept if there is no memory. */
+static bool grow(void **array, size_t n, size_t bytes)
+{
+    void *p = n > SIZE_MAX / bytes ? NULL : realloc(*array, n * bytes);
+    *array = p != NULL ? p : *array;
+    return p != NULL;
+}
+
+static bool make_room(struct gsh_nccl_gathering *g)
+{
+    size_t most = next_most(g->most);
+    if (g->n < g->most) {
+        return true;
     }
-    return place;
+    if (!grow((void **)&g->gathered, most, sizeof(*g->gathered)) ||
+        !grow((void **)&g->sorted, most, sizeof(*g->sorted)) ||
+        !grow((void **)&g->row_begin, most + 1, sizeof(*g->row_begin))) {
+        return false;
+    }
+    g->most = most;
+    return true;
+}
+
+static bool add_stream(struct gsh_nccl_gathering *g, cudaStream_t stream)
+{
+    for (size_t i = g->n_streams; i > 0; i--) {
+        if (g->streams[i - 1] == stream) {
+            return true;
+        }
+    }
+    size_t most = next_most(g->streams_most);
+    if (g->n_streams == g->streams_most) {
+        if (!grow((void **)&g->streams, most, sizeof(*g->streams))) {
+            return false;
+        }
+        g->streams_most = most;
+    }
+    g->streams[g->n_streams++] = stream;
+    return true;
 }
 
 ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int peer, bool is_send, cudaStream_t stream)
 {
+    struct gsh_nccl_gathering *g = &comm->gathering;
     if (bytes == 0) {
         return ncclSuccess;
     }
-    if (comm->n_transfers == GSH_NCCL_MAX_TRANSFERS) {
-        return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: more than %d sends and receives of a communicator in one group",
-                             call, GSH_NCCL_MAX_TRANSFERS);
+    if (!make_room(g) || !add_stream(g, stream)) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    if (comm->n_transfers > 0 && comm->transfers_stream != stream) {
-        return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: the group has sends and receives of the communicator on another "
-                             "stream",
-                             call);
-    }
-    if (comm->transfers == NULL) {
-        comm->transfers = malloc(GSH_NCCL_MAX_TRANSFERS * sizeof(*comm->transfers));
-        if (comm->transfers == NULL) {
-            return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
-        }
-    }
-    size_t place = place_of(comm, peer, is_send);
-    memmove(&comm->transfers[place + 1], &comm->transfers[place],
-            (comm->n_transfers - place) * sizeof(*comm->transfers));
-    comm->transfers[place] = (struct gsh_nccl_transfer){buffer, bytes, peer, is_send};
-    comm->n_transfers++;
-    comm->transfers_stream = stream;
+    g->gathered[g->n] =
+        (struct gsh_nccl_gathered){.transfer = {buffer, bytes, peer, is_send}, .number = g->n};
+    g->n++;
     return ncclSuccess;
 }
 
-ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm)
+void gsh_nccl_transfers_forget(struct ncclComm *comm)
 {
-    struct gsh_nccl_transfers args = {
-        .state = comm->job->state,
-        .rings = comm->rings,
-        .lsa_stride = comm->lsa_stride,
-        .lsa_first = comm->rank - comm->lsa_rank,
-        .lsa_size = comm->lsa_size,
-        .n_channels = 1,
-    };
-    uint32_t n = (uint32_t)comm->n_transfers;
-    memcpy(args.transfers, comm->transfers, n * sizeof(*args.transfers));
-    for (uint32_t i = 0; i < n; i++) {
-        const struct gsh_nccl_transfer *t = &args.transfers[i];
+    comm->gathering.n = comm->gathering.n_streams = 0;
+}
+
+void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g)
+{
+    while (g->memory != NULL) {
+        struct gsh_nccl_launch_memory *m = g->memory;
+        g->memory = m->next;
+        (void)gshmemx_layer_free("ncclCommDestroy", m->p);
+        free(m);
+    }
+    free(g->gathered);
+    free(g->sorted);
+    free(g->row_begin);
+    free(g->streams);
+    *g = (struct gsh_nccl_gathering){0};
+}
+
+/* ---- launching ---- */
+
+static const char launch_name[] = "ncclSend and ncclRecv";
+
+/* By peer and direction; then as the program has called. */
+static int by_row(const void *a, const void *b)
+{
+    const struct gsh_nccl_gathered *x = a, *y = b;
+    if (x->transfer.peer != y->transfer.peer) {
+        return x->transfer.peer < y->transfer.peer ? -1 : 1;
+    }
+    if (x->transfer.is_send != y->transfer.is_send) {
+        return x->transfer.is_send < y->transfer.is_send ? -1 : 1;
+    }
+    return x->number < y->number ? -1 : 1;
+}
+
+static void sort(struct gsh_nccl_gathering *g)
+{
+    qsort(g->gathered, g->n, sizeof(*g->gathered), by_row);
+    for (size_t i = 0; i < g->n; i++) {
+        g->sorted[i] = g->gathered[i].transfer;
+    }
+}
+
+/* Rows and channels of the sorted ones. */
+static void cut_rows(struct gsh_nccl_gathering *g, struct gsh_nccl_transfers_head *head)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const struct gsh_nccl_transfer *t = &g->sorted[i];
         if (i == 0 || t[-1].peer != t->peer || t[-1].is_send != t->is_send) {
-            args.row_begin[args.n_rows++] = (uint8_t)i;
+            g->row_begin[head->n_rows++] = (uint32_t)i;
         }
-        while (args.n_channels < comm->rings.n_channels &&
-               t->bytes > (uint64_t)args.n_channels * GSH_NCCL_CHANNEL_BYTES) {
-            args.n_channels++;
+        while (head->n_channels < head->rings.n_channels &&
+               t->bytes > (uint64_t)head->n_channels * GSH_NCCL_CHANNEL_BYTES) {
+            head->n_channels++;
         }
     }
-    args.row_begin[args.n_rows] = (uint8_t)n;
-    comm->n_transfers = 0;
-    gsh_nccl_enter_stream(comm, comm->transfers_stream);
-    return gsh_nccl_launched("ncclSend and ncclRecv",
-                             gsh_nccl_kernels()->transfer(&args, comm->transfers_stream));
+    g->row_begin[head->n_rows] = (uint32_t)g->n;
 }
+
+/* Launches of a communicator are one after the other, so that they share it. */
+static ncclResult_t find_memory(struct gsh_nccl_gathering *g, struct gsh_nccl_transfers *args)
+{
+    size_t bytes = gsh_nccl_kernels()->transfer_memory(args);
+    if (bytes > 0 && (g->memory == NULL || g->memory->bytes < bytes)) {
+        struct gsh_nccl_launch_memory *m = malloc(sizeof(*m));
+        if (m == NULL) {
+            return gsh_nccl_fail(ncclSystemError, "%s: no memory", launch_name);
+        }
+        m->bytes = 2 * bytes;
+        const struct gsh_nccl_stream_ops *ops = gsh_nccl_stream_ops();
+        int mode = ops->exchange_capture_mode(ops->relaxed);
+        int error = gshmemx_layer_alloc(launch_name, m->bytes, &m->p);
+        (void)ops->exchange_capture_mode(mode);
+        if (error != 0) {
+            free(m);
+            return gsh_nccl_base(launch_name, error);
+        }
+        m->next = g->memory;
+        g->memory = m;
+    }
+    args->memory = g->memory != NULL ? g->memory->p : NULL;
+    return ncclSuccess;
+}
+
+/* The one on which the communicator's latest call is, if it is among them. */
+static size_t main_stream(const struct ncclComm *comm)
+{
+    const struct gsh_nccl_gathering *g = &comm->gathering;
+    for (size_t i = 0; i < g->n_streams; i++) {
+        if (comm->trail.has_stream && comm->trail.stream == g->streams[i]) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+/* The others come first, or wait for the main stream's work from now on. */
+static int join_others(const struct gsh_nccl_gathering *g, size_t main, bool come_first)
+{
+    int error = 0;
+    for (size_t i = 0; i < g->n_streams && error == 0; i++) {
+        size_t before = come_first ? i : main, after = come_first ? main : i;
+        if (i != main) {
+            error = gsh_nccl_stream_ops()->join(g->streams[before], g->streams[after]);
+        }
+    }
+    return error;
+}
+
+/* All of them are one launch, on one of their streams, since each may wait for what another rank
+ * does after another one. */
+ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm)
+{
+    struct gsh_nccl_gathering *g = &comm->gathering;
+    struct gsh_nccl_transfers args = {
+        .head = {.state = comm->job->state,
+                 .rings = comm->rings,
+                 .lsa_stride = comm->lsa_stride,
+                 .lsa_first = comm->rank - comm->lsa_rank,
+                 .lsa_size = comm->lsa_size,
+                 .n_channels = 1},
+        .row_begin = g->row_begin,
+        .transfers = g->sorted,
+    };
+    size_t main = main_stream(comm);
+    if (g->n_streams > 1 && !gsh_nccl_stream_ops()->is_one_capture(g->streams, g->n_streams)) {
+        return gsh_nccl_fail(ncclInvalidUsage,
+                             "%s: the streams of a group are captured into one graph, or none is",
+                             launch_name);
+    }
+    sort(g);
+    cut_rows(g, &args.head);
+    ncclResult_t r = find_memory(g, &args);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    gsh_nccl_enter_stream(comm, g->streams[main]);
+    int error = join_others(g, main, true);
+    if (error == 0) {
+        error = gsh_nccl_kernels()->transfer(&args, g->streams[main]);
+    }
+    if (error == 0) {
+        error = join_others(g, main, false);
+    }
+    return gsh_nccl_launched(launch_name, error);
+}
+
+/* ---- the calls ---- */
 
 static ncclResult_t run_send(const struct gsh_nccl_call *c)
 {
