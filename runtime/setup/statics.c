@@ -9,33 +9,39 @@
 #include "runtime/base/util.h"
 #include "runtime/setup/setup.h"
 
-/* What becomes symmetric: constants, which stay where they are, then what the program may write. */
+/* What becomes symmetric: constants, which stay where they are, and what the program may write. */
 struct segment {
     uint64_t start, writable, end;
 };
 
-/* The first object is the program. Constants are symmetric where no code lies above them. What the
- * dynamic linker has made read-only is among them. */
+/* The first object is the program, its parts in ascending order. Constants are what stands between
+ * code and what is writable or, where a linker puts them elsewhere, all before that, with code.
+ * What the dynamic linker has made read-only is among them. */
 static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
     struct segment *s = argument;
-    uint64_t page = gsh_page_size(), read_only_end = 0;
+    uint64_t page = gsh_page_size(), read_only_end = 0, first = UINT64_MAX, constants = UINT64_MAX;
     (void)bytes;
-    *s = (struct segment){.start = UINT64_MAX, .writable = UINT64_MAX};
+    *s = (struct segment){.writable = UINT64_MAX};
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         uint64_t start = info->dlpi_addr + h->p_vaddr, end = start + h->p_memsz;
         if (h->p_type == PT_GNU_RELRO) {
             read_only_end = end & -page;
-        } else if (h->p_type == PT_LOAD && (h->p_flags & (PF_X | PF_W)) == PF_X) {
-            s->start = UINT64_MAX; /* ascending: all before lie below */
-        } else if (h->p_type == PT_LOAD) {
-            s->start = gsh_min_u64(s->start, start & -page);
-            s->end = gsh_max_u64(s->end, gsh_align_up(end, page));
-            s->writable =
-                (h->p_flags & PF_W) != 0 ? gsh_min_u64(s->writable, start & -page) : s->writable;
+        }
+        if (h->p_type != PT_LOAD) {
+            continue;
+        }
+        start &= -page;
+        first = gsh_min_u64(first, start);
+        s->end = gsh_max_u64(s->end, gsh_align_up(end, page));
+        if ((h->p_flags & PF_W) != 0) {
+            s->writable = gsh_min_u64(s->writable, start);
+        } else {
+            constants = (h->p_flags & PF_X) != 0 ? UINT64_MAX : gsh_min_u64(constants, start);
         }
     }
+    s->start = constants != UINT64_MAX ? constants : first;
     s->writable = gsh_max_u64(s->writable, read_only_end);
     return 1;
 }
@@ -95,7 +101,7 @@ static int copy_constants(struct dl_phdr_info *info, size_t bytes, void *argumen
         uint64_t start = info->dlpi_addr + h->p_vaddr, end = start + h->p_memsz;
         start = gsh_max_u64(start & -gsh_page_size(), c->from->start);
         end = gsh_min_u64(gsh_align_up(end, gsh_page_size()), c->from->writable);
-        if (h->p_type == PT_LOAD && start < end) {
+        if (h->p_type == PT_LOAD && (h->p_flags & PF_R) != 0 && start < end) {
             copy_pages(c, start, end);
         }
     }
