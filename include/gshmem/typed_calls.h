@@ -3,16 +3,15 @@
  * after it has said what the names are, GSHMEM_CALL, and what the first parameter is, GSHMEM_CTX.
  * NAME ranges over the type table's names, BITS over 8 16 32 64 128. */
 
-/* Remote memory access by type (9.5, 9.8). nelems counts elements; with 0 nothing is
- * copied.
+/* Remote memory access by type (9.5, 9.8). nelems counts elements; with 0 nothing is copied.
  *
  *  p               stores value at dest on PE `pe`; returns at once, and the element arrives whole
  *  g               returns the element at source on PE `pe`
- *  put             copies source to dest, which is symmetric and names memory on PE `pe`; on return
- *                  source may be reused, but the data need not have arrived: fence orders, quiet
- *                  completes
- *  get             copies source, which is symmetric and names memory on PE `pe`, to dest; on
- *                  return the data are there
+ *  put             copies this PE's source to dest, which is symmetric and names memory on PE `pe`;
+ *                  on return source may be reused, but the data need not have arrived: fence
+ *                  orders, quiet completes
+ *  get             copies source, which is symmetric and names memory on PE `pe`, to this PE's
+ *                  dest; on return the data are there
  *  put_nbi         as put, but source must not change until quiet
  *  get_nbi         as get, but dest must not be read until quiet
  *  iput            as put, but element i goes from source[i * sst] to dest[i * dst]; strides of at
