@@ -239,16 +239,21 @@ int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
 /* ---- remote memory access by bytes (9.5) [hd]; the typed and sized calls are in gshmem/typed.h -
  */
 
-/* Copy `bytes` bytes to (put) or from (get) PE `pe`; 0 bytes do nothing. dest and source may be
- * the same, but must not overlap otherwise. The memory model (gshmem.h) says what holds on
- * return. */
+/* Copies `bytes` bytes of this PE's source to dest, which is symmetric and names memory on PE `pe`;
+ * 0 bytes do nothing. dest and source may be the same, but must not overlap otherwise. On return
+ * the source may be reused, after the _nbi form only after quiet. The data need not have arrived:
+ * fence orders, quiet completes. */
 void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe);
-void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe);
-void gshmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe);
 void gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe);
-void gshmem_ctx_getmem(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe);
 void gshmem_ctx_putmem_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe);
+
+/* Copies `bytes` bytes of source, which is symmetric and names memory on PE `pe`, to this PE's
+ * dest; 0 bytes do nothing. dest and source may be the same, but must not overlap otherwise. On
+ * return the data are in dest; after the _nbi form they are there after quiet. */
+void gshmem_getmem(void *dest, const void *source, size_t bytes, int pe);
+void gshmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe);
+void gshmem_ctx_getmem(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe);
 void gshmem_ctx_getmem_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe);
 
 /* ---- signals (9.8) [hd]: a signal is a symmetric uint64_t --------------------------------------

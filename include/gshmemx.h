@@ -167,9 +167,9 @@ int gshmemx_culibrary_finalize(void *culibrary);
 /* As the calls of gshmem.h without _on_stream, carried out when their turn comes. stream belongs to
  * this PE's device; NULL is its default stream.
  *
- * On GPUs this PE's side of a copy (source of a put, dest of a get) may be host memory too: any for
- * a near PE, by the rules of cudaMemcpyAsync; pinned memory (gshmemx_buffer_register) for a far
- * one, where a call with other host memory ends the job with one line. */
+ * On GPUs this PE's side of the copy may be host memory too: any for a near PE, by the rules of
+ * cudaMemcpyAsync; pinned memory (gshmemx_buffer_register) for a far one, where a call with other
+ * host memory ends the job with one line. */
 void gshmemx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                               gshmemx_stream_t stream);
 void gshmemx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
@@ -184,6 +184,8 @@ void gshmemx_putmem_signal_on_stream(void *dest, const void *source, size_t byte
 void gshmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t bytes,
                                          uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                          gshmemx_stream_t stream);
+/* As gshmemx_signal_op and gshmem_signal_wait_until, carried out when their turn comes. stream
+ * belongs to this PE's device; NULL is its default stream. */
 void gshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                  gshmemx_stream_t stream);
 void gshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value,
@@ -200,8 +202,11 @@ void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
 /* ---- on a stream: typed and sized --------------------------------------------------------------
  */
 
-/* Like the typed and sized calls without _on_stream. g_on_stream returns the value, so it waits for
- * the stream; it is the only one of these calls that cannot be captured. */
+/* Like the typed and sized calls without _on_stream.
+ *
+ *  g    returns the value, so it waits for the stream; the only one of these calls that cannot be
+ *       captured
+ */
 
 #define RMA(NAME, T)                                                                             \
     void gshmemx_##NAME##_p_on_stream(T *dest, T value, int pe, gshmemx_stream_t stream);        \

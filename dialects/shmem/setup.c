@@ -14,9 +14,27 @@ __attribute__((constructor)) static void name_calls(void)
     gshmemx_call_prefix("shmem");
 }
 
-/* The program loads and stores symmetric memory, its globals among it. */
-static int init(void)
+/* Inits of this thread's PE after its first, each with a finalize to come. */
+static _Thread_local int n_more_inits;
+
+static int is_initialized(void)
 {
+    int is = 0;
+    gshmem_query_initialized(&is);
+    return is;
+}
+
+/* The program loads and stores symmetric memory, its globals among it. */
+static int init(int allow_threads)
+{
+    if (is_initialized()) {
+        n_more_inits++;
+        if (allow_threads) {
+            gsh_sets_allow_threads(1);
+        }
+        return 0;
+    }
+    gsh_sets_allow_threads(allow_threads);
     name_calls(); /* the program may have libraries of other dialects, too */
     int error = gsh_shmem_environment();
     if (error == 0) {
@@ -30,8 +48,7 @@ static int init(void)
 
 void pshmem_init(void)
 {
-    gsh_sets_allow_threads(0);
-    if (init() != 0) {
+    if (init(0) != 0) {
         fflush(stdout);
         _exit(1); /* the reason has been printed; the launcher ends the others */
     }
@@ -44,8 +61,7 @@ int pshmem_init_thread(int requested, int *provided)
                 requested);
         return GSHMEMX_ERROR_INVALID_VALUE;
     }
-    gsh_sets_allow_threads(requested == SHMEM_THREAD_MULTIPLE);
-    int error = init();
+    int error = init(requested == SHMEM_THREAD_MULTIPLE);
     if (error == 0 && provided != NULL) {
         gshmem_query_thread(provided);
     }
@@ -54,7 +70,14 @@ int pshmem_init_thread(int requested, int *provided)
 
 void pshmem_finalize(void)
 {
-    gsh_sets_end();
+    if (n_more_inits > 0) {
+        n_more_inits--;
+        gshmem_barrier_all();
+        return;
+    }
+    if (is_initialized()) {
+        gsh_sets_end();
+    }
     gshmem_finalize();
 }
 
@@ -91,19 +114,16 @@ void shmem_ctx_session_stop(shmem_ctx_t ctx) WEAK(ctx_session_stop);
 
 static void finalize_at_exit(void)
 {
-    int is_initialized = 0;
-    gshmem_query_initialized(&is_initialized);
-    if (is_initialized) {
+    if (is_initialized()) {
+        n_more_inits = 0;
         shmem_finalize();
     }
 }
 
 void start_pes(int npes)
 {
-    int is_initialized = 0;
     (void)npes;
-    gshmem_query_initialized(&is_initialized);
-    if (!is_initialized) {
+    if (!is_initialized()) {
         shmem_init();
         atexit(finalize_at_exit);
     }

@@ -356,7 +356,7 @@ def page(name, what, members, rows, names, version):
         is_headed = len(groups) > 1 or len(set(declared)) > 1
         if is_headed:
             out.append('.PP\n\\fB' + '\\fP, \\fB'.join(dict.fromkeys(map(roff, declared))) + '\\fP\n.RS 4\n')
-        out += [paragraph(rows_of(text, stems)) for text in contract]
+        out += [paragraph(text) for text in (rows_of(text, stems) for text in contract) if text.strip()]
         if is_headed:
             out.append('.RE\n')
     if any('TYPE' in form for form in forms):
@@ -380,7 +380,10 @@ def page(name, what, members, rows, names, version):
         derived = [prototype for prototype in derived if prototype not in seen]
         if derived:
             out.append('.PP\n.nf\n' + ''.join(roff(prototype) + '\n' for prototype in derived) + '.fi\n')
-    out.append('.SH NAMES\n.nf\n' + ''.join(roff(form) + '\n' for form in forms) + '.fi\n')
+    shown = set(re.findall(r'(gshmemx?_\w+)\(', ''.join(out)))
+    others = [form for form in forms if form not in shown]
+    if others:
+        out.append('.SH NAMES\n.nf\n' + ''.join(roff(form) + '\n' for form in others) + '.fi\n')
     return ''.join(out) + see_also(name)
 
 

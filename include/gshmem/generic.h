@@ -144,16 +144,21 @@ struct gshmem_no_type {
 };
 #define GSHMEM_CHOOSE(pointer, SET, ARM)  _Generic(*(pointer), struct gshmem_no_type : 0 SET(ARM))
 
-/* With a context in front, which its type tells. An argument that holds a comma outside
- * parentheses, as a compound literal of several elements does, reaches a macro as several: it may
- * stand behind dest and source, and after a context behind ctx and dest; elsewhere it needs
- * parentheses around it, gshmem_put(dest, ((long[]){1, 2}), 2, pe), as no macro can put its parts
- * together. */
+/* With a context in front, which its type tells; the call then gets all arguments as they stand. An
+ * argument that holds a comma outside parentheses, as a compound literal of several elements does,
+ * reaches a macro as several. The first argument is never one. The second one may be a source, cut
+ * off at its first comma; after a context it is dest. So, where it begins with parentheses, only
+ * what they enclose is looked at: what is cast to, or an expression of dest's type. Not of dest's
+ * type, and refused, is the part of gshmem_put(ctx, (dests)[1], source, nelems, pe), which needs
+ * parentheses around all of it: ((dests)[1]). */
 #define GSHMEM_FIRST(first, ...)          first
 #define GSHMEM_SECOND(first, second, ...) second
-#define GSHMEM_POINTER(...)                               \
-    _Generic((GSHMEM_FIRST(__VA_ARGS__, 0)), gshmem_ctx_t \
-             : (GSHMEM_SECOND(__VA_ARGS__, 0)), default   \
+#define GSHMEM_ENCLOSED(...)              0, (*(__typeof__(__VA_ARGS__) *)0),
+#define GSHMEM_AMONG(...)                 GSHMEM_SECOND(__VA_ARGS__)
+#define GSHMEM_WHOLE(second)              GSHMEM_AMONG(GSHMEM_ENCLOSED second, (second), 0)
+#define GSHMEM_POINTER(...)                                            \
+    _Generic((GSHMEM_FIRST(__VA_ARGS__, 0)), gshmem_ctx_t              \
+             : GSHMEM_WHOLE(GSHMEM_SECOND(__VA_ARGS__, 0, 0)), default \
              : (GSHMEM_FIRST(__VA_ARGS__, 0)))
 #define GSHMEM_GENERIC(CALL, SET, ...)                                                         \
     _Generic((GSHMEM_FIRST(__VA_ARGS__, 0)), gshmem_ctx_t                                      \

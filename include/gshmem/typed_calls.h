@@ -3,22 +3,26 @@
  * after it has said what the names are, GSHMEM_CALL, and what the first parameter is, GSHMEM_CTX.
  * NAME ranges over the type table's names, BITS over 8 16 32 64 128. */
 
-/* Remote memory access by type (9.5, 9.8). For a put, dest is symmetric and names memory on PE
- * `pe`; source is this PE's. For a get it is the other way round. nelems counts elements. With
- * nelems 0 nothing is copied; a put_signal still changes its signal.
+/* Remote memory access by type (9.5, 9.8). nelems counts elements; with 0 nothing is copied.
  *
- *  p               one value; returns at once, and the element arrives whole
- *  g               returns one value
- *  put             nelems elements; on return the source may be reused
- *  get             nelems elements; on return they are in dest
- *  put_nbi         source must not change until quiet
- *  get_nbi         dest must not be read until quiet
- *  iput, iget      element i goes from source[i * sst] to dest[i * dst]; strides of at least 1
- *  put_signal      put, then change the signal at sig_addr on the same PE by sig_op; a reader that
- *                  sees the signal sees these data, but not necessarily those of earlier calls
+ *  p               stores value at dest on PE `pe`; returns at once, and the element arrives whole
+ *  g               returns the element at source on PE `pe`
+ *  put             copies this PE's source to dest, which is symmetric and names memory on PE `pe`;
+ *                  on return source may be reused, but the data need not have arrived: fence
+ *                  orders, quiet completes
+ *  get             copies source, which is symmetric and names memory on PE `pe`, to this PE's
+ *                  dest; on return the data are there
+ *  put_nbi         as put, but source must not change until quiet
+ *  get_nbi         as get, but dest must not be read until quiet
+ *  iput            as put, but element i goes from source[i * sst] to dest[i * dst]; strides of at
+ *                  least 1
+ *  iget            as get, but element i goes from source[i * sst] to dest[i * dst]; strides of at
+ *                  least 1
+ *  put_signal      copies as put does, then changes the signal at sig_addr on the same PE by
+ *                  sig_op, also with nelems 0; a reader that sees the signal sees these data, but
+ *                  not necessarily those of earlier calls
  *  put_signal_nbi  the same, and source must not change until quiet
- *
- * A put that has returned has not necessarily arrived: fence orders, quiet completes. */
+ */
 #define RMA(NAME, T)                                                                               \
     void GSHMEM_CALL(NAME##_p)(GSHMEM_CTX T * dest, T value, int pe);                              \
     T GSHMEM_CALL(NAME##_g)(GSHMEM_CTX const T *source, int pe);                                   \

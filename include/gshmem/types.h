@@ -236,9 +236,9 @@ enum {
     /* With a start-up flag or alone: the program's host code loads and stores symmetric memory.
      * The device is then the CPU, unless GSHMEM_DEVICE or CUDA kernels in the program say
      * otherwise. On the CPU device, where PEs are processes, the globals and statics of the
-     * program itself (not of its libraries) are symmetric from the end of init to finalize; all
-     * PEs must run the same program. No thread may write them during init or finalize, and a
-     * forked child shares them. */
+     * program itself (not of its libraries) are symmetric from the end of init to finalize, and
+     * its constants may be read as such; all PEs must run the same program. No thread may write
+     * globals during init or finalize, and a forked child shares them. */
     GSHMEMX_INIT_STATIC_DATA = 256,
 };
 

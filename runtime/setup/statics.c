@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the program's writable segment and maps heap memory over it. */
+ * Finds the program's globals, maps heap memory over them, and copies its constants there. */
 #include "runtime/setup/statics.h"
 
 #include <errno.h>
@@ -9,28 +9,40 @@
 #include "runtime/base/util.h"
 #include "runtime/setup/setup.h"
 
+/* What becomes symmetric: constants, which stay where they are, and what the program may write. */
 struct segment {
-    uint64_t start, end;
+    uint64_t start, writable, end;
 };
 
-/* The first object is the program. What the dynamic linker has made read-only stays apart. */
+/* The first object is the program, its parts in ascending order. Constants are what stands between
+ * code and what is writable or, where a linker puts them elsewhere, all before that, with code.
+ * What the dynamic linker has made read-only is among them. */
 static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
     struct segment *s = argument;
-    uint64_t page = gsh_page_size(), read_only_end = 0;
+    uint64_t page = gsh_page_size(), read_only_end = 0, first = UINT64_MAX, constants = UINT64_MAX;
     (void)bytes;
-    *s = (struct segment){.start = UINT64_MAX};
+    *s = (struct segment){.writable = UINT64_MAX};
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         uint64_t start = info->dlpi_addr + h->p_vaddr, end = start + h->p_memsz;
-        if (h->p_type == PT_LOAD && (h->p_flags & PF_W) != 0) {
-            s->start = gsh_min_u64(s->start, start & -page);
-            s->end = gsh_max_u64(s->end, gsh_align_up(end, page));
-        } else if (h->p_type == PT_GNU_RELRO) {
+        if (h->p_type == PT_GNU_RELRO) {
             read_only_end = end & -page;
         }
+        if (h->p_type != PT_LOAD) {
+            continue;
+        }
+        start &= -page;
+        first = gsh_min_u64(first, start);
+        s->end = gsh_max_u64(s->end, gsh_align_up(end, page));
+        if ((h->p_flags & PF_W) != 0) {
+            s->writable = gsh_min_u64(s->writable, start);
+        } else {
+            constants = (h->p_flags & PF_X) != 0 ? UINT64_MAX : gsh_min_u64(constants, start);
+        }
     }
-    s->start = gsh_max_u64(s->start, read_only_end);
+    s->start = constants != UINT64_MAX ? constants : first;
+    s->writable = gsh_max_u64(s->writable, read_only_end);
     return 1;
 }
 
@@ -38,7 +50,7 @@ static struct segment find_segment(void)
 {
     struct segment s = {0};
     dl_iterate_phdr(look_at, &s);
-    return s.start < s.end ? s : (struct segment){0};
+    return s.writable < s.end ? s : (struct segment){0};
 }
 
 bool gsh_statics_contain(const void *address)
@@ -61,19 +73,51 @@ static const char *obstacle(const struct gsh_instance *pe)
     return NULL;
 }
 
-/* Maps the block over the segment in one step, so that no thread sees it empty. Pages of a large
- * array that the program has not touched come when it does; but not where a network may have pinned
- * the block's. */
+struct copy {
+    const struct gsh_instance *pe;
+    const struct segment *from;
+    char *to;
+};
+
+/* Pages of a large array that the program has not touched come when it does; but not where a
+ * network may have pinned the block's. */
+static void copy_pages(const struct copy *c, uint64_t start, uint64_t end)
+{
+    void *to = c->to + (start - c->from->start), *from = (void *)(uintptr_t)start;
+    if (c->pe->proxy == NULL) {
+        gsh_pages_copy_sparse(to, from, end - start);
+    } else {
+        gsh_pages_copy(to, from, end - start);
+    }
+}
+
+/* Of the first object; there may be nothing between one of its parts and the next. */
+static int copy_constants(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+    const struct copy *c = argument;
+    (void)bytes;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + h->p_vaddr, end = start + h->p_memsz;
+        start = gsh_max_u64(start & -gsh_page_size(), c->from->start);
+        end = gsh_min_u64(gsh_align_up(end, gsh_page_size()), c->from->writable);
+        if (h->p_type == PT_LOAD && (h->p_flags & PF_R) != 0 && start < end) {
+            copy_pages(c, start, end);
+        }
+    }
+    return 1;
+}
+
+/* Constants are only copied. The rest of the block is mapped over the program's in one step, so
+ * that no thread sees it empty. */
 static enum gsh_result map_over(const struct gsh_instance *pe, const struct segment *s, void *block)
 {
-    void *there = (void *)(uintptr_t)s->start;
-    if (pe->proxy == NULL) {
-        gsh_pages_copy_sparse(block, there, s->end - s->start);
-    } else {
-        gsh_pages_copy(block, there, s->end - s->start);
-    }
+    struct copy copy = {.pe = pe, .from = s, .to = block};
+    void *there = (void *)(uintptr_t)s->writable;
+    dl_iterate_phdr(copy_constants, &copy);
+    copy_pages(&copy, s->writable, s->end);
     /* An old size of 0 makes a second mapping of shared pages. */
-    return gsh_pages_remap(block, 0, there, s->end - s->start)
+    return gsh_pages_remap(copy.to + (s->writable - s->start), 0, there, s->end - s->writable)
                ? GSH_OK
                : gsh_fail_errno(GSH_ERR_SYSTEM, "init: the program's globals and statics cannot be "
                                                 "mapped into the heap");
@@ -132,8 +176,10 @@ void gsh_statics_unshare(struct gsh_instance *pe)
     }
     pe->statics = (struct gsh_static_data){0};
     pe->state.statics = 0;
-    struct block block = {.pe = pe, .off = d.off};
-    if (!gsh_pages_make_private_sparse((void *)(uintptr_t)d.base, d.bytes, next_data, &block)) {
+    struct segment s = find_segment();
+    struct block block = {.pe = pe, .off = d.off + (s.writable - s.start)};
+    if (!gsh_pages_make_private_sparse((void *)(uintptr_t)s.writable, s.end - s.writable, next_data,
+                                       &block)) {
         gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP,
                 "finalize: no memory for the program's globals: they stay in shared pages");
     }

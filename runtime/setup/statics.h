@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program's globals and statics as symmetric memory, on the CPU device: the pages of its
  * writable segment become a second mapping of a block of the heap, which all PEs have at the same
- * offset. Where the segment lies is each process's own affair. */
+ * offset. Before them in the block stands a copy of its constants, for others to read. Where they
+ * lie in the program is each process's own affair. */
 #ifndef GSH_STATICS_H
 #define GSH_STATICS_H
 
@@ -14,7 +15,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_statics_share(struct gsh_instance *pe);
  * more. Nothing when it was not shared. */
 void gsh_statics_unshare(struct gsh_instance *pe);
 
-/* Whether the address lies in the program's writable segment, shared or not: for messages. */
+/* Whether the address is that of a global or constant of the program, shared or not: for messages.
+ */
 bool gsh_statics_contain(const void *address);
 
 #endif

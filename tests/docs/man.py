@@ -48,13 +48,14 @@ for name in names:
                 texts[path] = file.read()
     else:
         texts[path] = text
-    forms = texts[path].split('.SH NAMES')[1].replace('\\', '').split()
+    forms = texts[path].partition('.SH NAMES')[2].replace('\\', '').split()
+    forms += re.findall(r'(gshmemx?_\w+)\(', texts[path])
     if not any(matches(form, name) for form in forms):
         complain(f'{path} does not name {name}')
 for path, text in texts.items():
     # Forms for a stream, a group or a context are told of in words.
     shown = set(re.findall(r'(gshmemx?_\w+)\(', text.split('.SH SYNOPSIS')[1].split('.SH')[0]))
-    for form in text.split('.SH NAMES')[1].split('.SH')[0].replace('\\', '').split('\n')[2:]:
+    for form in text.partition('.SH NAMES')[2].split('.SH')[0].replace('\\', '').split('\n')[2:]:
         plain = re.sub(r'OP|and|or|xor|min|max|sum|prod', 'OP', form) if 'reduce' in form else form
         if form.startswith('gshmem') and not re.search(r'_(warp|block|grid|lane|on_stream)$|^gshmemx?_ctx_', form) and \
                 not {form, plain} & shown:
@@ -133,6 +134,12 @@ for page, name, words in (('gshmem_alltoall', 'gshmem_alltoallmem', 'Block j of 
     told = ' '.join(texts[os.path.join(pages, 'man3', page + '.3')].replace('\\fP, \\fB', ' ').split())
     if not re.search(rf'\\fB[^\\]*{name}[^\\]*\\fP .RS 4 .PP[^\\]*{re.escape(words)}', told):
         complain(f'{page}: "{words}" is not told of {name}')
+# Which words are about another page's calls.
+for page, words in (('gshmem_put', 'getmem|a get|put_signal changes'), ('gshmem_get', 'a put|signal'),
+                    ('gshmem_put_signal', r'a get\b|g_on_stream'), ('gshmemx_signal_op', r'copy\b')):
+    told = texts[os.path.join(pages, 'man3', page + '.3')].split('.SH DESCRIPTION')[1].split('.SH')[0]
+    if found := re.search(words, told):
+        complain(f'{page}: "{found[0]}" belongs on another page')
 things = ['man1/gshmemrun.1', 'man1/gshmem-info.1', 'man7/gshmem.7'] + \
     [f'man3/{name}.3' for name in ('gshmem::lend_shared', 'gshmem::put', 'gshmem_device.cuh', *sorted(written))]
 everything = dict(texts)

@@ -70,19 +70,19 @@ static void test_sizes(void)
         const char *text;
         uint64_t bytes;
     } good[] = {{"0", 0},
-                {"4194304", 4194304},
-                {"2048k", 2048 << 10},
-                {"3M", 3 << 20},
+                {"8388608", 8388608},
+                {"8192k", 8192 << 10},
+                {"7M", 7 << 20},
                 {"2G", 2ull << 30},
                 {"1T", 1ull << 40},
                 {"16MiB", 16 << 20},
                 {"8MB", 8 << 20},
-                {"2097152b", 2097152},
+                {"6291456b", 6291456},
                 {"1GiB", 1 << 30},
                 {"18446744073709551615", UINT64_MAX}};
     static const char *const bad[] = {"-1",        "12X", "1.5G", "M",    "18446744073709551616",
                                       "16777216T", "1KK", "1 K",  "0x10", "1",
-                                      "2097151"};
+                                      "6291455"};
     struct gsh_env env;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         if (CHECK(reads(&env, "GSHMEM_HEAP_RANGE", good[i].text))) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves NVSHMEM's tile calls by each kind of group: tiles that lie together, in long or short
- * rows, along either dimension or in no row, with what is beyond their boundary left alone. And
- * that four warps synchronise. NVSHMEM itself has tile collectives on NVLink multicast alone. */
+ * rows, along either dimension or in no row, the same way on both sides or in two, of even, odd and
+ * no extents, with what is beyond their boundary left alone; tiles of one and of three dimensions.
+ * And that four warps synchronise. NVSHMEM itself has tile collectives on NVLink multicast alone.
+ */
 #include "start.h"
 
 #include <device_host/nvshmem_common.cuh>
@@ -81,22 +83,25 @@ __device__ static float value_of(int pe, int at)
     return (float)(pe + at % 29);
 }
 
-/* The place of that element, -1: it is no element within the boundary. */
+/* Where the element that has this place in `to` lies in `from`; -1: there is none within the
+ * boundary. */
 template <class L, class C>
-__device__ static bool has_place(int at, const L &layout, C start, C end)
+__device__ static int place_of(int at, const L &to, const L &from, C start, C end)
 {
     namespace t = nvshmemx::tuples;
-    for (int j = 0; j < (int)t::get<1>(layout.shape()); j++)
-        for (int i = 0; i < (int)t::get<0>(layout.shape()); i++)
-            if (at == i * (int)t::get<0>(layout.stride()) + j * (int)t::get<1>(layout.stride()))
+    for (int j = 0; j < (int)t::get<1>(to.shape()); j++)
+        for (int i = 0; i < (int)t::get<0>(to.shape()); i++)
+            if (at == i * (int)t::get<0>(to.stride()) + j * (int)t::get<1>(to.stride()))
                 return i + (int)t::get<0>(start) < (int)t::get<0>(end) &&
-                       j + (int)t::get<1>(start) < (int)t::get<1>(end);
-    return false;
+                               j + (int)t::get<1>(start) < (int)t::get<1>(end)
+                           ? i * (int)t::get<0>(from.stride()) + j * (int)t::get<1>(from.stride())
+                           : -1;
+    return -1;
 }
 
-enum { PUT = 1, GET, BROADCAST, ALLGATHER, SUM_PULL, SUM_PUSH, SUM_IN_PLACE, MAX_AT, MIN };
+enum { PUT = 1, GET, BROADCAST, ALLGATHER, SUM_PULL, SUM_PUSH, SUM_IN_PLACE, MAX_AT, MIN, RANKS };
 
-/* By all threads of the block. expected(at): of an element of the tile. */
+/* By all threads of the block. expected(at): of an element of the array. */
 template <class T, class F>
 __device__ static void compare(const board &b, const void *array, int step, F expected)
 {
@@ -115,22 +120,25 @@ template <class T> __device__ static void fill(const board &b)
     nvshmemx_barrier_all_block();
 }
 
-#define STEP(NUMBER, CALL, EXPECTED)                                          \
-    fill<T>(b);                                                               \
-    if (S::is_in() && (CALL) != 0)                                            \
-        atomicOr(b.wrong, 1);                                                 \
-    nvshmemx_barrier_all_block();                                             \
-    compare<T>(b, b.dest, NUMBER, [&](int at) {                               \
-        return has_place(at, layout, start, end) ? (float)(EXPECTED) : -1.0f; \
+#define STEP(NUMBER, CALL, EXPECTED)                          \
+    fill<T>(b);                                               \
+    if (S::is_in() && (CALL) != 0)                            \
+        atomicOr(b.wrong, 1);                                 \
+    nvshmemx_barrier_all_block();                             \
+    compare<T>(b, b.dest, NUMBER, [&](int place) {            \
+        const int at = place_of(place, to, from, start, end); \
+        return at >= 0 ? (float)(EXPECTED) : -1.0f;           \
     });
 
+/* at: the element's place in source. */
 template <class S, class T, class L, class C>
-__device__ __noinline__ static void all_calls(const board &b, const L &layout, C start, C end)
+__device__ __noinline__ static void all_calls(const board &b, const L &from, const L &to, C start,
+                                              C end)
 {
     const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
     const int next = (me + 1) % n, previous = (me + n - 1) % n;
-    const auto source = nvshmemx::Tensor<T, L>((T *)b.source, layout),
-               dest = nvshmemx::Tensor<T, L>((T *)b.dest, layout);
+    const auto source = nvshmemx::Tensor<T, L>((T *)b.source, from),
+               dest = nvshmemx::Tensor<T, L>((T *)b.dest, to);
     STEP(PUT, S::put(source, dest, start, end, next), value_of(previous, at))
     STEP(GET, S::get(source, dest, start, end, next), value_of(next, at))
     STEP(BROADCAST, S::broadcast(source, dest, start, end, n - 1), value_of(n - 1, at))
@@ -144,38 +152,113 @@ __device__ __noinline__ static void all_calls(const board &b, const L &layout, C
         atomicOr(b.wrong, 1);
     nvshmemx_barrier_all_block();
     compare<T>(b, b.source, SUM_IN_PLACE, [&](int at) {
-        return has_place(at, layout, start, end) ? all + n * value_of(0, at) : value_of(me, at);
+        return place_of(at, from, from, start, end) >= 0 ? all + n * value_of(0, at)
+                                                         : value_of(me, at);
     });
-    /* Side by side: the distance of the tiles, which do not touch each other. */
+    /* Side by side: the distance of the tiles, where there is room for all of them. */
     namespace t = nvshmemx::tuples;
-    const int step = (int)t::get<1>(layout.shape()) * (int)t::get<1>(layout.stride());
+    const int apart = (int)t::get<0>(to.stride()),
+              step = (int)t::get<1>(to.shape()) * (int)t::get<1>(to.stride());
+    if (apart > (int)t::get<1>(to.stride()) && apart < n * step)
+        return;
     fill<T>(b);
     if (S::is_in() && S::allgather(source, dest, start, end) != 0)
         atomicOr(b.wrong, 1);
     nvshmemx_barrier_all_block();
-    compare<T>(b, b.dest, ALLGATHER, [&](int at) {
-        for (int m = 0; m < n; m++)
-            if (has_place(at - m * step, layout, start, end))
-                return value_of(m, at - m * step);
+    compare<T>(b, b.dest, ALLGATHER, [&](int place) {
+        for (int m = 0; m < n; m++) {
+            const int at = place_of(place - m * step, to, from, start, end);
+            if (at >= 0)
+                return value_of(m, at);
+        }
         return -1.0f;
     });
 }
 
-template <class S, class T> __device__ static void all_layouts(const board &b)
+/* Numbers known when the program is compiled are a type of their own; the other layouts share one,
+ * and so their code. */
+template <class S, class T, bool has_const> __device__ static void all_layouts(const board &b)
 {
     using namespace nvshmemx;
     const auto zero = make_shape(0, 0);
     const auto none = make_shape(1000, 1000);
     /* in one piece, of which the boundary cuts some off */
-    const auto whole = make_layout(make_shape(ConstInt<64>{}, 5), make_stride(ConstInt<1>{}, 64));
-    all_calls<S, T>(b, whole, zero, none);
-    all_calls<S, T>(b, whole, make_shape(0, 2), make_shape(64, 6));
-    /* in long rows, in short ones, which are cut, and in none */
-    all_calls<S, T>(b, make_layout(make_shape(150, 3), make_stride(1, 160)), zero, none);
-    all_calls<S, T>(b, make_layout(make_shape(8, 5), make_stride(1, 16)), make_shape(1, 0),
-                    make_shape(7, 5));
-    all_calls<S, T>(b, make_layout(make_shape(3, 12), make_stride(64, 1)), zero, none);
-    all_calls<S, T>(b, make_layout(make_shape(4, 5), make_stride(2, 16)), zero, none);
+    if constexpr (has_const) {
+        const auto whole =
+            make_layout(make_shape(ConstInt<64>{}, 5), make_stride(ConstInt<1>{}, 64));
+        all_calls<S, T>(b, whole, whole, zero, none);
+        all_calls<S, T>(b, whole, whole, make_shape(0, 2), make_shape(64, 6));
+    }
+    struct {
+        int rows, columns, from[2], to[2], start[2], end[2];
+    } const cases[] = {
+        /* in one piece, in long rows, in short ones, which are cut, and in none */
+        {64, 5, {1, 64}, {1, 64}, {0, 2}, {64, 6}},
+        {150, 3, {1, 160}, {1, 160}, {0, 0}, {1000, 1000}},
+        {8, 5, {1, 16}, {1, 16}, {1, 0}, {7, 5}},
+        {3, 12, {64, 1}, {64, 1}, {0, 0}, {1000, 1000}},
+        {4, 5, {2, 16}, {2, 16}, {0, 0}, {1000, 1000}},
+        /* row by row: in one piece, with a gap, cut in both dimensions; odd */
+        {7, 13, {13, 1}, {13, 1}, {0, 0}, {1000, 1000}},
+        {9, 33, {40, 1}, {35, 1}, {0, 0}, {1000, 1000}},
+        {9, 33, {40, 1}, {140, 1}, {3, 5}, {10, 31}},
+        /* to the other order; and with a gap between the elements of one side, or both */
+        {7, 13, {13, 1}, {1, 7}, {0, 0}, {1000, 1000}},
+        {7, 13, {1, 7}, {60, 1}, {1, 2}, {7, 14}},
+        {17, 3, {1, 17}, {3, 60}, {0, 0}, {1000, 1000}},
+        {17, 3, {5, 90}, {1, 17}, {0, 0}, {1000, 1000}},
+        {5, 5, {3, 19}, {16, 3}, {0, 0}, {4, 5}},
+        /* one row, one column, one element, none; all beyond the boundary */
+        {1, 37, {1, 2}, {1, 1}, {0, 0}, {1000, 1000}},
+        {37, 1, {2, 100}, {1, 50}, {0, 0}, {1000, 1000}},
+        {1, 1, {1, 1}, {1, 1}, {0, 0}, {1000, 1000}},
+        {0, 5, {1, 8}, {1, 8}, {0, 0}, {1000, 1000}},
+        {8, 5, {1, 8}, {1, 8}, {8, 0}, {8, 5}},
+    };
+    for (const auto &c : cases)
+        all_calls<S, T>(
+            b, make_layout(make_shape(c.rows, c.columns), make_stride(c.from[0], c.from[1])),
+            make_layout(make_shape(c.rows, c.columns), make_stride(c.to[0], c.to[1])),
+            make_shape(c.start[0], c.start[1]), make_shape(c.end[0], c.end[1]));
+}
+
+/* A row, and a box of 3 x 4 x 5 whose dimensions change places; the boundary cuts the last one. */
+__device__ static void other_ranks(const board &b)
+{
+    using namespace nvshmemx;
+    const int me = nvshmem_my_pe(), n = nvshmem_n_pes(), next = (me + 1) % n;
+    const int previous = (me + n - 1) % n;
+    float *source = (float *)b.source, *dest = (float *)b.dest;
+    const auto row = make_layout(make_shape(21), make_stride(1)),
+               wide = make_layout(make_shape(21), make_stride(2));
+    typedef decltype(row) L1;
+    typedef decltype(make_shape(0)) C1;
+    fill<float>(b);
+    if (tile_put_block<Tensor<float, L1>, Tensor<float, L1>, C1, tile_algo_t::PEER_PUSH_NBI>(
+            Tensor<float, L1>(source, row), Tensor<float, L1>(dest, wide), make_shape(1),
+            make_shape(21), next, 0) != 0)
+        atomicOr(b.wrong, 1);
+    nvshmemx_barrier_all_block();
+    compare<float>(b, dest, RANKS, [&](int at) {
+        return at % 2 == 0 && at < 40 ? value_of(previous, at / 2) : -1.0f;
+    });
+    const auto box = make_layout(make_shape(3, 4, 5), make_stride(1, 3, 12)),
+               turned = make_layout(make_shape(3, 4, 5), make_stride(20, 5, 1));
+    typedef decltype(box) L3;
+    typedef decltype(make_shape(0, 0, 0)) C3;
+    fill<float>(b);
+    if (tile_sum_reduce_block<Tensor<float, L3>, Tensor<float, L3>, C3, push>(
+            NVSHMEM_TEAM_WORLD, Tensor<float, L3>(source, box), Tensor<float, L3>(dest, turned),
+            make_shape(0, 0, 0), make_shape(3, 4, 4), 0, 0) != 0 ||
+        tile_collective_wait_block<push>(NVSHMEM_TEAM_WORLD, 0) != 0)
+        atomicOr(b.wrong, 1);
+    nvshmemx_barrier_all_block();
+    compare<float>(b, dest, RANKS, [&](int at) {
+        const int i = at / 20, j = at % 20 / 5, k = at % 5;
+        return at < 60 && k < 4
+                   ? (float)(n * (n - 1) / 2) + (float)n * value_of(0, i + 3 * j + 12 * k)
+                   : -1.0f;
+    });
 }
 
 /* Four warps meet often, the others of the block never; the barriers of the teams as well. */
@@ -190,7 +273,7 @@ __device__ static void warpgroups(const board &b)
             atomicAdd(&counts[1], 1);
             if (nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD) != 0 ||
                 *(volatile int *)&counts[1] != 128 * round)
-                atomicOr(b.wrong, 1 << 10);
+                atomicOr(b.wrong, 1 << 11);
             nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
         }
     __syncthreads();
@@ -200,13 +283,15 @@ __global__ void tile_kernel(board b, int scope)
 {
     warpgroups(b);
     if (scope == 0)
-        all_layouts<by_thread, float>(b);
+        all_layouts<by_thread, float, false>(b);
     if (scope == 1)
-        all_layouts<by_warp, half>(b);
+        all_layouts<by_warp, half, false>(b);
     if (scope == 2)
-        all_layouts<by_warpgroup, float>(b);
-    if (scope == 3)
-        all_layouts<by_block, __nv_bfloat16>(b);
+        all_layouts<by_warpgroup, float, false>(b);
+    if (scope == 3) {
+        all_layouts<by_block, __nv_bfloat16, true>(b);
+        other_ranks(b);
+    }
 }
 
 static int pe_main(int, char **)

@@ -105,13 +105,22 @@ def refused(command, standard, generics, names):
     return found
 
 
-# What tells a context from dest, and so takes arguments with commas behind these.
+# Arguments with commas, and a dest behind a context in every form.
 COMMAS = """#include <shmem.h>
 void commas(shmem_ctx_t ctx, long *d, int *flag, long m[3][4]);
 void commas(shmem_ctx_t ctx, long *d, int *flag, long m[3][4])
 {
+    static uint64_t signal;
+    void *p = d;
     shmem_put(ctx, d, (long[]){1, 2}, 2, 0);
-    shmem_put(d, ((long[]){1, 2}), 2, 0);
+    shmem_put(d, (long[]){1, 2, 3}, 3, 0);
+    shmem_put(d, (const long[2]){[1] = 1}, 2, 0);
+    shmem_iput(d, (long[]){1, 2}, 1, 1, 2, 0);
+    shmem_put_signal(d, (long[]){1, 2}, 2, &signal, 1, SHMEM_SIGNAL_SET, 0);
+    shmem_atomic_add(d, (long[]){1, 2}[1], 0);
+    shmem_put(ctx, (long *)p + 1, (long[]){1, 2}, 2, 0);
+    shmem_put(ctx, (d) + 1, d, 2, 0);
+    shmem_get(ctx, (m[1]), (const long *)p, 4, 0);
     shmem_put(m[0], m[1], 4, 0);
     shmem_wait_until_all(flag, 2, (int[]){0, 1}, SHMEM_CMP_EQ, 1);
     shmem_wait_until_all_vector(flag, 2, NULL, SHMEM_CMP_EQ, (int[]){3, 4});

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Globals and statics of an OpenSHMEM program are symmetric, initialised or not, in every kind of
- * call, as source and as dest; their contents are as they were before init, and stay after
- * finalize; and a second init shares them anew. pSync is static, as in most programs. */
+ * call, as source and as dest, and constants as source; their contents are as they were before
+ * init, and stay after finalize; and a second init shares them anew. pSync is static, as in most
+ * programs. */
 #include <shmem.h>
 #include "tests/test.h"
 
@@ -19,6 +20,7 @@ static double sums[3], parts[3] = {1, 2, 3};
 static char far_away[3 << 20]; /* many pages */
 static long *const here = &counter;
 static char untouched[(size_t)256 << 20];
+static const long constants[] = {11, 12, 13, 14};
 
 /* Bytes of this process in memory; 0: a sanitizer's own are among them. */
 static size_t resident(void)
@@ -82,7 +84,15 @@ static void check_once(int round)
     shmem_clear_lock(&lock);
     shmem_double_sum_to_all(sums, parts, 3, 0, 0, n, sum_work, sync_words);
     CHECK(sums[2] == 3 * n);
+    CHECK_EQ(shmem_g(constants + 3, next), 14);
+    shmem_iget(source, constants, 1, 2, 2, next);
+    CHECK_EQ(source[1], 13);
+    CHECK(shmem_fcollect(SHMEM_TEAM_WORLD, cleared, constants, 4) == 0);
+    CHECK_EQ(cleared[4 * n - 2], 13);
     shmem_barrier_all();
+    for (int i = 0; i < 4 * n; i++) {
+        cleared[i] = 5;
+    }
     CHECK_EQ(shmem_long_g(&counter, 0), (round == 0 ? 7 : 100 + round) + 2 * n);
     shmem_barrier_all();
     counter = 101 + round;
