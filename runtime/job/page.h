@@ -45,6 +45,9 @@ static inline bool gsh_page_end(struct gsh_host_page *page)
            GSH_ABORT_END;
 }
 
+/* Whether the caller is the first PE of its node to say why the job ends. */
+bool gsh_page_take_word(const struct gsh_instance *pe);
+
 /* Of one unit of the team pool, for the team whose handle it is. */
 struct gsh_page_words {
     /* The PE's latest arrival at a host sync on the team; written by the PE with release, read with

@@ -8,6 +8,7 @@
 #include "device/coll/coll.h"
 #include "device/lock.h"
 #include "runtime/base/atomic.h"
+#include "runtime/job/absent.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
 
@@ -55,6 +56,21 @@ static void word_difference(const struct gsh_instance *pe, const struct gsh_repo
         (unsigned)(r->seen >> 16 & 0xffff), (unsigned)(r->seen >> 32), r->pe);
 }
 
+/* A wait for other members of a team, or on words that are none of a team's. */
+static void word_sync(struct gsh_instance *pe, const struct gsh_report *r, double limit, char *out,
+                      size_t bytes)
+{
+    struct gsh_absent_wait wait = {.pe = r->pe, .expected = r->expected, .seen = r->seen};
+    if (gsh_absent_find_place(pe, r->address, &wait.place)) {
+        gsh_absent_words(pe, &wait, out, bytes);
+        return;
+    }
+    snprintf(out, bytes,
+             "waited %.1f s for PE %d at address 0x%" PRIx64 ": its arrivals expected %" PRIu64
+             ", seen %" PRIu64,
+             limit, r->pe, r->address, r->expected, r->seen);
+}
+
 static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out, size_t bytes)
 {
     uint64_t ns = pe->env.wait_timeout_ns;
@@ -68,10 +84,7 @@ static void word(struct gsh_instance *pe, const struct gsh_report *r, char *out,
                  r->cmp < 6 ? cmp_names[r->cmp] : "?", (int64_t)r->expected, (int64_t)r->seen);
         break;
     case GSH_REPORT_SYNC_TIMEOUT:
-        snprintf(out, bytes,
-                 "waited %.1f s for PE %d at address 0x%" PRIx64 ": its arrivals expected %" PRIu64
-                 ", seen %" PRIu64,
-                 limit, r->pe, r->address, r->expected, r->seen);
+        word_sync(pe, r, limit, out, bytes);
         break;
     case GSH_REPORT_FAR_TIMEOUT:
         snprintf(out, bytes,
@@ -183,7 +196,8 @@ static void print(struct gsh_instance *pe, const struct gsh_report *r)
 void gsh_report_print(struct gsh_instance *pe)
 {
     struct gsh_report *r = &pe->page->control.report;
-    if (take(r) && r->kind != GSH_REPORT_GLOBAL_EXIT) {
+    /* who ends the job has said who is missing */
+    if (take(r) && r->kind != GSH_REPORT_GLOBAL_EXIT && r->kind != GSH_REPORT_SYNC_TIMEOUT) {
         print(pe, r);
     }
 }
@@ -197,6 +211,9 @@ enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status)
     if (r->kind == GSH_REPORT_GLOBAL_EXIT) {
         *status = (int)r->expected;
         return GSH_REPORTED_EXIT;
+    }
+    if (!gsh_absent_take_word(pe)) {
+        return GSH_REPORTED_NOTHING; /* the kernel stands still until the job ends */
     }
     print(pe, r);
     return GSH_REPORTED_ERROR;

@@ -350,6 +350,46 @@ static void alike(const scene *s)
         exit(3);
 }
 
+__global__ void member_kernel(gshmem_team_t team, int is_barrier, long *dest, const long *source,
+                              size_t nelems)
+{
+    if (is_barrier)
+        gshmemx_barrier_block(team);
+    else
+        gshmemx_long_sum_reduce_block(team, dest, source, nelems);
+}
+
+/* A call on a team of all PEs, by whom and of what length the case names. */
+static void call_member(const scene *s, gshmem_team_t team)
+{
+    const bool is_barrier = strstr(s->name, "barrier") != NULL;
+    const size_t nelems = strstr(s->name, "large") ? (size_t)most_nelems : 4;
+    if (strstr(s->name, "kernel"))
+        test_collective(&s->pe, member_kernel, 1, 32, team, (int)is_barrier, s->dest,
+                        (const long *)s->source, nelems);
+    else if (strstr(s->name, "stream"))
+        gshmemx_long_sum_reduce_on_stream(team, s->dest, s->source, nelems, s->pe.stream);
+    else if (is_barrier)
+        gshmem_barrier(team);
+    else
+        gshmem_long_sum_reduce(team, s->dest, s->source, nelems);
+    test_sync(&s->pe);
+}
+
+/* PE 3 does not come the third time; all others wait, and one of them says so. */
+static void missing_member(const scene *s)
+{
+    gshmem_team_t team;
+    if (gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, s->pe.n, NULL, 0, &team) != 0)
+        exit(3);
+    call_member(s, team);
+    call_member(s, team);
+    if (s->pe.me == 3)
+        for (;;)
+            pause();
+    call_member(s, team);
+}
+
 static void stuck(const scene *s)
 {
     /* The others are in their barrier already, and their time runs, too. */
@@ -406,6 +446,8 @@ static void play(const scene *s)
         differ(s);
     } else if (strncmp(s->name, "alike_", 6) == 0) {
         alike(s);
+    } else if (strncmp(s->name, "member_", 7) == 0) {
+        missing_member(s);
     } else if (s->pe.me != 0) {
         if (s->pe.me == 1 && strstr(s->name, "_lock") != NULL)
             gshmem_set_lock(s->stuck);

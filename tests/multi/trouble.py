@@ -12,7 +12,9 @@ Cases in which a PE dies or a wait reaches its limit want the machine for themse
 these, --together only the others, beside jobs of other tests."""
 
 import argparse
+import concurrent.futures
 import glob
+import itertools
 import os
 import re
 import signal
@@ -27,6 +29,8 @@ LIMIT = 10.0  # seconds from the trouble to the end of the job
 # itself; a name may begin with that
 DEAD = r"PE 1\b.*(died|killed|the connection .*failed)"  # the last from another node
 TIMED = {"GSHMEM_WAIT_TIMEOUT": "1"}
+# Where members are far, all are asked who is missing; near ones are named as they are found.
+OTHERS = r"PEs? (1|2|1 and 2) of team 0:"
 CASES = {
     "before_init": (r"gshmem_long_p.*init", None, {}, "single"),
     "after_finalize": (r"gshmem_barrier_all.*(init|finalize)", None, {}, "single"),
@@ -76,22 +80,31 @@ CASES = {
     "uid_in_stream": (DEAD, None, {}, "uid"),
     "stuck_wait": (r"PE 0.*gshmem_long_wait_until.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
                    None, TIMED, "run"),
-    "stuck_barrier": (r"PE 0.*gshmem_barrier_all.*waited 1\.2 s for PE [12].*expected \d+.*seen \d+",
+    "stuck_barrier": (r"PE 0.*gshmem_barrier_all.*waited 1\.2 s for " + OTHERS + r".*expected \d+.*seen \d+",
                       None, TIMED, "run"),
     "stuck_kernel": (r"PE 0.*gshmem_long_wait_until.*kernel.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
                      None, TIMED, "run"),
-    "stuck_kernel_barrier": (r"PE 0.*gshmem_barrier_all.*kernel.*waited 1\.2 s for PE [12].*"
+    "stuck_kernel_barrier": (r"PE 0.*gshmem_barrier_all.*kernel.*waited 1\.2 s for " + OTHERS + r".*"
                              r"expected \d+.*seen \d+", None, TIMED, "run"),
     "stuck_stream": (r"PE 0.*wait_until.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
                      None, TIMED, "run"),
-    "stuck_reduce": (r"PE 0.*gshmem_long_sum_reduce.*waited 1\.2 s for PE [12]", None, TIMED, "run"),
-    "stuck_reduce_large": (r"PE 0.*gshmem_long_sum_reduce.*waited 1\.2 s for PE [12]", None, TIMED, "run"),
-    "stuck_reduce_stream": (r"PE 0.*gshmemx_long_sum_reduce_on_stream.*waited 1\.2 s for PE [12]", None,
+    "stuck_reduce": (r"PE 0.*gshmem_long_sum_reduce.*waited 1\.2 s for " + OTHERS, None, TIMED, "run"),
+    "stuck_reduce_large": (r"PE 0.*gshmem_long_sum_reduce.*waited 1\.2 s for " + OTHERS, None, TIMED, "run"),
+    "stuck_reduce_stream": (r"PE 0.*gshmemx_long_sum_reduce_on_stream.*waited 1\.2 s for " + OTHERS, None,
                             TIMED, "run"),
-    "stuck_reduce_kernel": (r"PE 0.*gshmemx_long_sum_reduce_block.*waited 1\.2 s for PE [12]", None, TIMED,
+    "stuck_reduce_kernel": (r"PE 0.*gshmemx_long_sum_reduce_block.*waited 1\.2 s for " + OTHERS, None, TIMED,
                             "run"),
-    "stuck_reduce_kernel_large": (r"PE 0.*gshmemx_long_sum_reduce_block.*waited 1\.2 s for PE [12]", None,
+    "stuck_reduce_kernel_large": (r"PE 0.*gshmemx_long_sum_reduce_block.*waited 1\.2 s for " + OTHERS, None,
                                   TIMED, "run"),
+    **{name: (rf"{call}.*waited 1\.2 s for PE 3 of team [1-9]\d*: its arrivals expected \d+, seen \d+", None,
+              TIMED, start) for start, prefix in (("run", ""), ("threads", "threads_")) for name, call in (
+        (prefix + "member_barrier", "gshmem_barrier"),
+        (prefix + "member_reduce", "gshmem_long_sum_reduce"),
+        (prefix + "member_reduce_large", "gshmem_long_sum_reduce"),
+        (prefix + "member_stream", "gshmemx_long_sum_reduce_on_stream"),
+        (prefix + "member_kernel", "gshmemx_long_sum_reduce_block"),
+        (prefix + "member_kernel_large", "gshmemx_long_sum_reduce_block"),
+        (prefix + "member_kernel_barrier", "gshmemx_barrier_block"))},
     "stuck_kernel_late": (r"PE 0.*gshmem_long_wait_until.*kernel.*waited 1\.0 s.*== 42", None, TIMED,
                           "run"),
     "stuck_lock": (r"PE 0.*gshmem_set_lock: waited 1\.0 s for the lock at 0x[0-9a-f]+.*behind PE 1", None,
@@ -206,8 +219,13 @@ PLAYED = {**{name: "none" for name in FAR},
           "bad_bootstrap": "none", "bad_contexts": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
+# Of these as many run at once as there are rows: they wait for a limit, or for a death to be found.
+POOLED = re.compile(r"(threads_)?(die|uid|member)_(?!before_init)|staged_puts")
+POOL = 4
+# PEs of the cases in which PE 3 is missing: where nodes have two, it is not its node's leader.
+MEMBERS = 5
 # Cases whose time counts; those before init end by a time limit of their own.
-ALONE = re.compile(r"(threads_)?(die|uid|stuck)_(?!before_init)|staged_puts")
+ALONE = re.compile(r"(threads_)?(die|uid|stuck|member)_(?!before_init)|staged_puts")
 # What others leave for a while, when they run beside: longer than any of their jobs.
 PATIENCE = 300.0
 # What the program has printed, which must not be lost.
@@ -228,7 +246,7 @@ def processes(mark):
     for path in glob.glob("/proc/[0-9]*/environ"):
         try:
             with open(path, "rb") as environ:
-                if mark.encode() in environ.read():
+                if mark.encode() + b"\0" in environ.read():
                     found.append(int(path.split("/")[2]))
         except OSError:
             pass
@@ -276,10 +294,11 @@ def run(options, name, case, suspects):
     env.update(environment)
     env["GSH_TROUBLE"] = mark.split("=")[1]
     command = [options.program, played]
+    pes = MEMBERS if "member_" in name else options.pes
     if start == "run":
-        command = [options.gshmemrun, "-n", str(options.pes)] + command
+        command = [options.gshmemrun, "-n", str(pes)] + command
     elif start == "threads":
-        command = [options.gshmemrun, "-n", str(options.pes), "--threads"] + command
+        command = [options.gshmemrun, "-n", str(pes), "--threads"] + command
     elif start == "uid":
         command += ["uid", str(options.pes)]
     before = leftovers()
@@ -320,8 +339,9 @@ def run(options, name, case, suspects):
     if settled(lambda: processes(mark)):
         wrong.append("processes left: %s" % processes(mark))
         end_all(mark)
-    left = settled(lambda: leftovers() - before)
-    if left and options.together:
+    is_beside = options.together or POOLED.match(name)
+    left = leftovers() - before if is_beside else settled(lambda: leftovers() - before)
+    if left and is_beside:
         suspects.append((name, left))
     elif left:
         wrong.append("left behind: %s" % sorted(left))
@@ -352,8 +372,12 @@ def main():
     suspects = []
     if not names:
         parser.error("no case is left to run")
-    for name in names:
-        wrong = run(options, name, cases[name], suspects)
+    pooled = [name for name in names if POOLED.match(name)]
+    others = [name for name in names if not POOLED.match(name)]
+    judge = lambda name: (name, run(options, name, cases[name], suspects))
+    with concurrent.futures.ThreadPoolExecutor(POOL) as pool:
+        verdicts = list(pool.map(judge, pooled))
+    for name, wrong in itertools.chain(verdicts, map(judge, others)):
         print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)
         failed += bool(wrong)
     for name, left in lasting(suspects):
