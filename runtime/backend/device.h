@@ -67,6 +67,7 @@ struct gsh_device_card {
     uint64_t memory_bytes; /* what the default range of a heap is to hold */
     uint64_t range_bytes;  /* GSHMEM_HEAP_RANGE, 0: by memory */
     uint64_t keep_bytes;   /* GSHMEM_HEAP_KEEP */
+    struct gsh_coll_table coll_table; /* with GSHMEM_COLLECTIVES */
     char name[64];
 };
 

@@ -41,7 +41,7 @@ struct gsh_answers {
 };
 
 /* A PE whose proxy does not answer is stopped, or its node is. */
-#define PATIENCE_NS  2000000000u
+#define PATIENCE_NS   2000000000u
 #define NAMES_AT_ONCE 8
 
 /* ---- how far this PE is ---- */

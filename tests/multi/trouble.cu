@@ -514,6 +514,8 @@ static int pe_main(int argc, char **argv)
         setenv("GSHMEM_HEAP_RANGE", "8G", 1);
     if (is(&s, "differ_keep") && is_second())
         setenv("GSHMEM_HEAP_KEEP", "1M", 1);
+    if (is(&s, "differ_collectives") && is_second())
+        setenv("GSHMEM_COLLECTIVES", "thread=0,far=1K", 1);
     s.pe = test_begin();
     if (strncmp(s.name, "leave_", 6) == 0)
         return leave(&s);

@@ -124,6 +124,8 @@ CASES = {
                         "run"),
     "differ_range": (r"GSHMEM_HEAP_RANGE is 8589934592 bytes on PE 1 and 0 on PE 0", 1, {}, "run"),
     "differ_keep": (r"GSHMEM_HEAP_KEEP is 1048576 bytes on PE 1 and 4294967296 on PE 0", 1, {}, "run"),
+    "differ_collectives": (r"GSHMEM_COLLECTIVES: far is 1024 on PE 1 and 262144 on PE 0", 1,
+                           {"GSHMEM_COLLECTIVES": "thread=0"}, "run"),
     "threads_differ_free": (r"gshmem_free: PE 0 .*offset \d+, PE 1 .*offset \d+", None, {},
                             "threads"),
     "alike_free": (r"gshmem_free: no allocation starts at", None, {}, "run"),
