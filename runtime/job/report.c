@@ -33,27 +33,65 @@ static const char *coll_name(uint64_t signature)
 
 static const char *op_name(uint64_t signature)
 {
-    static const char *const names[] = {"and", "or", "xor", "min", "max", "sum", "prod"};
+    static const char *const names[] = {"and ", "or ", "xor ", "min ", "max ", "sum ", "prod "};
     unsigned op = signature >> 8 & 0xff;
-    return op < GSH_REDUCE_COUNT ? names[op] : "none";
+    return op < GSH_REDUCE_COUNT ? names[op] : "";
+}
+
+static const char *element_name(uint64_t signature)
+{
+    static const char *const names[] = {
+        [GSH_ELEMENT_i8] = "int8",
+        [GSH_ELEMENT_i16] = "int16",
+        [GSH_ELEMENT_i32] = "int32",
+        [GSH_ELEMENT_i64] = "int64",
+        [GSH_ELEMENT_u8] = "uint8",
+        [GSH_ELEMENT_u16] = "uint16",
+        [GSH_ELEMENT_u32] = "uint32",
+        [GSH_ELEMENT_u64] = "uint64",
+        [GSH_ELEMENT_half] = "half",
+        [GSH_ELEMENT_bfloat16] = "bfloat16",
+        [GSH_ELEMENT_e4m3] = "e4m3",
+        [GSH_ELEMENT_e5m2] = "e5m2",
+        [GSH_ELEMENT_float] = "float",
+        [GSH_ELEMENT_double] = "double",
+        [GSH_ELEMENT_longdouble] = "long double",
+        [GSH_ELEMENT_complexf] = "complexf",
+        [GSH_ELEMENT_complexd] = "complexd",
+        [GSH_ELEMENT_bits] = "bytes",
+    };
+    unsigned element = signature >> 16 & 0xff;
+    return element < GSH_ELEMENT_COUNT ? names[element] : "?";
+}
+
+/* "sum reduce of float", "broadcast of int32 from root 2", "alltoalls of bytes, strides 1 and 3" */
+static void word_call(uint64_t signature, char *out, size_t bytes)
+{
+    uint32_t root = (uint32_t)(signature >> 32);
+    int n = snprintf(out, bytes, "%s%s of %s", op_name(signature), coll_name(signature),
+                     element_name(signature));
+    if ((signature & 0xff) == GSH_COLL_BROADCAST) {
+        snprintf(out + n, bytes - (size_t)n, " from root %u", root);
+    } else if ((signature & 0xff) == GSH_COLL_ALLTOALLS) {
+        snprintf(out + n, bytes - (size_t)n, ", strides %u and %u", root & GSH_COLL_LONG_STRIDE,
+                 root >> 16);
+    }
 }
 
 static void word_difference(const struct gsh_instance *pe, const struct gsh_report *r, char *out,
                             size_t bytes)
 {
+    char mine[80], its[80];
     if (r->cmp == 1) {
         snprintf(out, bytes,
                  "the members' sizes differ: %" PRIu64 " bytes on PE %d, %" PRIu64 " on PE %d",
                  r->expected, pe->my_pe, r->seen, r->pe);
         return;
     }
-    snprintf(
-        out, bytes,
-        "the members' calls differ: %s (operation %s, elements of %u bytes, root %u) on PE %d, "
-        "%s (%s, %u, %u) on PE %d",
-        coll_name(r->expected), op_name(r->expected), (unsigned)(r->expected >> 16 & 0xffff),
-        (unsigned)(r->expected >> 32), pe->my_pe, coll_name(r->seen), op_name(r->seen),
-        (unsigned)(r->seen >> 16 & 0xffff), (unsigned)(r->seen >> 32), r->pe);
+    word_call(r->expected, mine, sizeof(mine));
+    word_call(r->seen, its, sizeof(its));
+    snprintf(out, bytes, "the members' calls differ: %s on PE %d, %s on PE %d", mine, pe->my_pe,
+             its, r->pe);
 }
 
 /* A wait for other members of a team, or on words that are none of a team's. */

@@ -152,11 +152,31 @@ CASES = {
 }
 SIZES = r"the members' sizes differ: \d+ bytes on PE \d, \d+ on PE \d"
 CALLS = r"the members' calls differ: .*on PE \d, .*on PE \d"
+
+
+def between(first, second):
+    """That line where PE 1 makes the second call and the others the first, by whichever of two PEs."""
+    return (rf"the members' calls differ: ({first} on PE [02], {second} on PE 1|"
+            rf"{second} on PE 1, {first} on PE [02])$")
+
+
 CHECKS = {
     "differ_reduce_size": (r"gshmem_long_sum_reduce.*" + SIZES, None, {}, "run"),
     "differ_reduce_op": (r"gshmem_long_(sum|max)_reduce.*" + CALLS, None, {}, "run"),
     "differ_reduce_root": (r"gshmem_long_broadcast.*" + CALLS, None, {}, "run"),
     "differ_reduce_call": (r"gshmem_long_(fcollect|alltoall).*" + CALLS, None, {}, "run"),
+    "differ_reduce_zero": (r"gshmem_long_sum_reduce.*" + SIZES, None, {}, "run"),
+    "differ_reduce_strides": (between("alltoalls of int64, strides 1 and 2", "alltoalls of int64, strides 3 and 2"),
+                              None, {}, "run"),
+    "differ_reduce_collect": (between("fcollect of int64", "collect of int64"), None, {}, "run"),
+    "differ_type": (between("max reduce of int32", "max reduce of float"), None, {}, "run"),
+    "differ_type_bare": (between("max reduce of int32", "max reduce of float"), None, {}, "run"),
+    "differ_type_sign": (between("sum inscan of int32", "sum inscan of uint32"), None, {}, "run"),
+    "differ_type_stream": (between("sum reducescatter of bfloat16", "sum reducescatter of half"), None, {}, "run"),
+    "differ_type_move": (between("broadcast of int32 from root 0", "broadcast of float from root 0"), None, {},
+                         "run"),
+    "differ_type_kernel": (r"gshmemx_\w+_sum_reduce_block.*" + between("sum reduce of int32", "sum reduce of float"),
+                           None, {}, "run"),
     "differ_reduce_kernel": (r"gshmemx_long_sum_reduce_block.*" + SIZES, None, {}, "run"),
     "ctx_ended": (r"PE 0.*gshmem_ctx_long_p: the context does not exist, or has been destroyed", None, {},
                   "run"),
