@@ -73,6 +73,10 @@ CASES = {
     "die_in_reduce_stream": (DEAD, None, {}, "run"),
     "die_in_reduce_kernel": (DEAD, None, {}, "run"),
     "die_in_reduce_kernel_large": (DEAD, None, {}, "run"),
+    # the calls by one block of a kernel; a grid makes them all in turn
+    **{f"die_in_coll_{call}": (DEAD, None, {"GSHMEM_COLLECTIVES": "far=64K"}, "run") for call in [
+        "all_grid", *(f"{name}_{how}" for how in ("host", "stream", "kernel") for name in (
+            "broadcast", "fcollect", "alltoall", "collect", "reducescatter", "scan", "alltoalls"))]},
     "uid_before_init": (r"missing: 1", None, {"GSHMEM_BOOTSTRAP_TIMEOUT": "5"}, "uid"),
     "uid_in_barrier": (DEAD, None, {}, "uid"),
     "uid_in_malloc": (DEAD, None, {}, "uid"),
