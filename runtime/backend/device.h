@@ -109,6 +109,8 @@ struct gsh_device_ops {
 
     /* Says in the state which part of a shared GPU is this PE's. NULL: none is shared. */
     void (*name_part)(const struct gsh_instance *pe, struct gsh_state *state);
+    /* How many multiprocessors that part has; 0, or NULL: none is shared. */
+    int (*count_part)(const struct gsh_instance *pe);
     /* Whether kernels on the stream run on that part; words why not. NULL: none is shared. */
     enum gsh_result (*check_stream)(struct gsh_instance *pe, gsh_stream stream);
     /* Uploads the constant block to every registered module. */
