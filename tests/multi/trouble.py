@@ -245,8 +245,8 @@ PLAYED = {**{name: "none" for name in FAR},
           "bad_bootstrap": "none", "bad_contexts": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
-# Of these as many run at once as there are rows: they wait for a limit, or for a death to be found.
-POOLED = re.compile(r"(threads_)?(die|uid|member)_(?!before_init)|staged_puts")
+# Of these as many run at once: they wait for a limit, or for a death to be found. Puts of megabytes take the machine.
+POOLED = re.compile(r"(threads_)?(die_in_(?!ctx_puts)|uid_in_|member_)")
 POOL = 4
 # PEs of the cases in which PE 3 is missing: where nodes have two, it is not its node's leader.
 MEMBERS = 5
