@@ -52,7 +52,7 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, co
         return GSHMEM_EITHER(broadcastmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source, \
                                           nelems * sizeof(T), PE_root, 0,                          \
                                           "gshmem_" #NAME "_broadcast",                            \
-                                          gshmem::element_of<T>::is),                              \
+                                          gshmem::detail::element_of<T>::is),                      \
                              gshmem_##NAME##_broadcast(team, dest, source, nelems, PE_root));      \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_collect(gshmem_team_t team, T *dest,                 \
@@ -60,7 +60,7 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, co
     {                                                                                              \
         return GSHMEM_EITHER(collectmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,   \
                                         nelems * sizeof(T), 0, "gshmem_" #NAME "_collect",         \
-                                        gshmem::element_of<T>::is),                                \
+                                        gshmem::detail::element_of<T>::is),                        \
                              gshmem_##NAME##_collect(team, dest, source, nelems));                 \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_fcollect(gshmem_team_t team, T *dest,                \
@@ -68,7 +68,7 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, co
     {                                                                                              \
         return GSHMEM_EITHER(fcollectmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,  \
                                          nelems * sizeof(T), 0, "gshmem_" #NAME "_fcollect",       \
-                                         gshmem::element_of<T>::is),                               \
+                                         gshmem::detail::element_of<T>::is),                       \
                              gshmem_##NAME##_fcollect(team, dest, source, nelems));                \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_alltoall(gshmem_team_t team, T *dest,                \
@@ -76,7 +76,7 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, co
     {                                                                                              \
         return GSHMEM_EITHER(alltoallmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,  \
                                          nelems * sizeof(T), 0, "gshmem_" #NAME "_alltoall",       \
-                                         gshmem::element_of<T>::is),                               \
+                                         gshmem::detail::element_of<T>::is),                       \
                              gshmem_##NAME##_alltoall(team, dest, source, nelems));                \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_alltoalls(                                           \
@@ -188,28 +188,28 @@ GSHMEM_MEM(grid)
     {                                                                                              \
         return gshmem::broadcastmem(                                                               \
             GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source, nelems * sizeof(T), PE_root, \
-            0, "gshmemx_" #NAME "_broadcast_" #GROUP, gshmem::element_of<T>::is);                  \
+            0, "gshmemx_" #NAME "_broadcast_" #GROUP, gshmem::detail::element_of<T>::is);          \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_collect_##GROUP(gshmem_team_t team, T *dest,         \
                                                               const T *source, size_t nelems)      \
     {                                                                                              \
         return gshmem::collectmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,        \
                                   nelems * sizeof(T), 0, "gshmemx_" #NAME "_collect_" #GROUP,      \
-                                  gshmem::element_of<T>::is);                                      \
+                                  gshmem::detail::element_of<T>::is);                              \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_fcollect_##GROUP(gshmem_team_t team, T *dest,        \
                                                                const T *source, size_t nelems)     \
     {                                                                                              \
         return gshmem::fcollectmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,       \
                                    nelems * sizeof(T), 0, "gshmemx_" #NAME "_fcollect_" #GROUP,    \
-                                   gshmem::element_of<T>::is);                                     \
+                                   gshmem::detail::element_of<T>::is);                             \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_alltoall_##GROUP(gshmem_team_t team, T *dest,        \
                                                                const T *source, size_t nelems)     \
     {                                                                                              \
         return gshmem::alltoallmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,       \
                                    nelems * sizeof(T), 0, "gshmemx_" #NAME "_alltoall_" #GROUP,    \
-                                   gshmem::element_of<T>::is);                                     \
+                                   gshmem::detail::element_of<T>::is);                             \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_alltoalls_##GROUP(                                   \
         gshmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) \

@@ -113,7 +113,6 @@ template <class T> constexpr gsh_element integer_element()
     const bool is_signed = static_cast<T>(-1) < static_cast<T>(0);
     return (gsh_element)((is_signed ? GSH_ELEMENT_i8 : GSH_ELEMENT_u8) + of_bytes);
 }
-} // namespace detail
 
 /* The number of a C type; bits: one that no reduction knows. */
 template <class T> struct element_of {
@@ -123,7 +122,7 @@ template <class T> struct element_of {
     template <> struct element_of<T> {            \
         static constexpr gsh_element is = NUMBER; \
     };
-#define GSHMEM_INTEGER(T) GSHMEM_ELEMENT(T, detail::integer_element<T>())
+#define GSHMEM_INTEGER(T) GSHMEM_ELEMENT(T, integer_element<T>())
 GSHMEM_INTEGER(char)
 GSHMEM_INTEGER(signed char)
 GSHMEM_INTEGER(short)
@@ -148,9 +147,6 @@ GSHMEM_ELEMENT(complex_of<float>, GSH_ELEMENT_complexf)
 GSHMEM_ELEMENT(complex_of<double>, GSH_ELEMENT_complexd)
 #undef GSHMEM_INTEGER
 #undef GSHMEM_ELEMENT
-
-namespace detail
-{
 
 /* ---- half and bfloat16 ----------------------------------------------------------------------- */
 
