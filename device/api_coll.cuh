@@ -51,28 +51,32 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, co
     {                                                                                              \
         return GSHMEM_EITHER(broadcastmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source, \
                                           nelems * sizeof(T), PE_root, 0,                          \
-                                          "gshmem_" #NAME "_broadcast"),                           \
+                                          "gshmem_" #NAME "_broadcast",                            \
+                                          gshmem::detail::element_of<T>::is),                      \
                              gshmem_##NAME##_broadcast(team, dest, source, nelems, PE_root));      \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_collect(gshmem_team_t team, T *dest,                 \
                                                       const T *source, size_t nelems)              \
     {                                                                                              \
         return GSHMEM_EITHER(collectmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,   \
-                                        nelems * sizeof(T), 0, "gshmem_" #NAME "_collect"),        \
+                                        nelems * sizeof(T), 0, "gshmem_" #NAME "_collect",         \
+                                        gshmem::detail::element_of<T>::is),                        \
                              gshmem_##NAME##_collect(team, dest, source, nelems));                 \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_fcollect(gshmem_team_t team, T *dest,                \
                                                        const T *source, size_t nelems)             \
     {                                                                                              \
         return GSHMEM_EITHER(fcollectmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,  \
-                                         nelems * sizeof(T), 0, "gshmem_" #NAME "_fcollect"),      \
+                                         nelems * sizeof(T), 0, "gshmem_" #NAME "_fcollect",       \
+                                         gshmem::detail::element_of<T>::is),                       \
                              gshmem_##NAME##_fcollect(team, dest, source, nelems));                \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_alltoall(gshmem_team_t team, T *dest,                \
                                                        const T *source, size_t nelems)             \
     {                                                                                              \
         return GSHMEM_EITHER(alltoallmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,  \
-                                         nelems * sizeof(T), 0, "gshmem_" #NAME "_alltoall"),      \
+                                         nelems * sizeof(T), 0, "gshmem_" #NAME "_alltoall",       \
+                                         gshmem::detail::element_of<T>::is),                       \
                              gshmem_##NAME##_alltoall(team, dest, source, nelems));                \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_alltoalls(                                           \
@@ -182,27 +186,30 @@ GSHMEM_MEM(grid)
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_broadcast_##GROUP(                                   \
         gshmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root)                  \
     {                                                                                              \
-        return gshmem::broadcastmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,      \
-                                    nelems * sizeof(T), PE_root, 0,                                \
-                                    "gshmemx_" #NAME "_broadcast_" #GROUP);                        \
+        return gshmem::broadcastmem(                                                               \
+            GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source, nelems * sizeof(T), PE_root, \
+            0, "gshmemx_" #NAME "_broadcast_" #GROUP, gshmem::detail::element_of<T>::is);          \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_collect_##GROUP(gshmem_team_t team, T *dest,         \
                                                               const T *source, size_t nelems)      \
     {                                                                                              \
         return gshmem::collectmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,        \
-                                  nelems * sizeof(T), 0, "gshmemx_" #NAME "_collect_" #GROUP);     \
+                                  nelems * sizeof(T), 0, "gshmemx_" #NAME "_collect_" #GROUP,      \
+                                  gshmem::detail::element_of<T>::is);                              \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_fcollect_##GROUP(gshmem_team_t team, T *dest,        \
                                                                const T *source, size_t nelems)     \
     {                                                                                              \
         return gshmem::fcollectmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,       \
-                                   nelems * sizeof(T), 0, "gshmemx_" #NAME "_fcollect_" #GROUP);   \
+                                   nelems * sizeof(T), 0, "gshmemx_" #NAME "_fcollect_" #GROUP,    \
+                                   gshmem::detail::element_of<T>::is);                             \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_alltoall_##GROUP(gshmem_team_t team, T *dest,        \
                                                                const T *source, size_t nelems)     \
     {                                                                                              \
         return gshmem::alltoallmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,       \
-                                   nelems * sizeof(T), 0, "gshmemx_" #NAME "_alltoall_" #GROUP);   \
+                                   nelems * sizeof(T), 0, "gshmemx_" #NAME "_alltoall_" #GROUP,    \
+                                   gshmem::detail::element_of<T>::is);                             \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_alltoalls_##GROUP(                                   \
         gshmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) \

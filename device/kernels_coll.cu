@@ -160,7 +160,9 @@ __global__ void __launch_bounds__(512)
         fcollectmem(default_context(), g, &a.team, dest, source, bytes, a.lane, a.call);
         break;
     case GSH_COLL_CHECK:
-        detail::check_calls(the_call(a), g, (uint64_t)a.dst, (uint64_t)a.sst);
+        if (g.block() == 0)
+            detail::check_calls(the_call(a), g.block_part(), a.team.handle, (uint64_t)a.dst,
+                                (uint64_t)a.sst);
         break;
     case GSH_COLL_EXCHANGE_BLOCKS:
     case GSH_COLL_GATHER:

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 7u
+#define GSH_STATE_VERSION 8u
 
 #ifdef __cplusplus
 #define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
@@ -103,7 +103,10 @@ struct gsh_sync_area {
     uint64_t grid_arrived; /* blocks that wait for each other */
     uint64_t grid_laps;    /* how often all of them have come */
     uint64_t far_steps, near_steps;
-    uint64_t reserved[7];
+    /* In a team on several nodes: the epoch and the near step that this PE has begun last. Nobody
+     * waits for them; a PE whose wait lasts too long asks for them (runtime/job/absent.h). */
+    uint64_t begun_epoch, begun_step;
+    uint64_t reserved[5];
     uint64_t released;
     uint64_t round[GSH_SYNC_ROUNDS];
     uint64_t flag[1];

@@ -272,6 +272,8 @@ __device__ GSHMEM_APART bool sync_far(const C &c, const gsh_team_state *team, in
     if (team->leaders == 0)
         return false;
     s.epoch = s.area()->epoch + 1;
+    if (s.rank() == 0)
+        store_relaxed(&s.area()->begun_epoch, s.epoch); /* no order: nothing follows from it */
     s.fence();
     if (team->my_near == 0)
         lead_node(&s);

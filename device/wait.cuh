@@ -44,9 +44,12 @@ __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const t
     uint64_t began = start & ~abort_bits;
     bool is_late = false;
     if (s.wait_timeout_ns != 0) {
-        const uint64_t limit = t->kind == GSH_REPORT_SYNC_TIMEOUT
-                                   ? GSH_SYNC_LIMIT_NS(s.wait_timeout_ns)
-                                   : s.wait_timeout_ns;
+        uint64_t limit = s.wait_timeout_ns;
+        if (t->kind == GSH_REPORT_SYNC_TIMEOUT)
+            limit = GSH_SYNC_LIMIT_NS(limit);
+        /* For other blocks of this PE: they may be waiting for another PE, and are to say so. */
+        if (t->kind == GSH_REPORT_SYNC_TIMEOUT && t->pe == s.my_pe)
+            limit = GSH_SYNC_LIMIT_NS(limit);
         uint64_t now = clock_ns();
         is_late = began != 0 && now - began >= limit;
         if (began == 0)

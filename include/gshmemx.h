@@ -147,6 +147,10 @@ int gshmemx_device_setup(void);
  * gshmemx_collective_launch make this check; <<<>>> does not. */
 int gshmemx_stream_check(gshmemx_stream_t stream);
 
+/* How many multiprocessors this PE's part of a shared GPU has; 0 where no GPU is shared, or before
+ * device set-up. gshmemx_collective_launch_query_gridsize counts them. */
+int gshmemx_part_multiprocessors(void);
+
 /* The constructor in the device headers calls these two; programs do not. */
 struct gsh_module;
 void gshmemx_module_register(struct gsh_module *module);

@@ -10,7 +10,8 @@
  * GSHMEMX_ERROR_INVALID_VALUE, on all members, when the team, lane or root does not exist or a
  * stride is below 1. dest and source are symmetric and do not overlap, but a reduce, a scan and a
  * broadcast may have dest == source, fcollect source == dest + my part's place, and reducescatter
- * dest == source + my part's place. */
+ * dest == source + my part's place. element: the type of what is moved, for checking builds, which
+ * compare the members' calls. */
 #ifndef GSHMEM_COLL_CUH
 #define GSHMEM_COLL_CUH
 
@@ -105,31 +106,43 @@ template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void check_calls_near(coll_call<C> k, G g, uint64_t what,
                                                     uint64_t bytes)
 {
-    const flagged<C> f(k);
-    f.begin(g);
-    flagged_exchange(
-        f, g, 2, [=](int, uint32_t line) { return line == 0 ? what : bytes; },
-        [&](int member, uint32_t line, uint64_t its) {
-            compare_calls(k, member, line == 1, line == 0 ? what : bytes, its);
-        });
-    f.end(g);
+    GSHMEM_NO_UNROLL
+    for (int is_size = 0; is_size < 2; is_size++) { /* one line at a time fits into any slot */
+        const uint64_t mine = is_size ? bytes : what;
+        const flagged<C> f(k);
+        f.begin(g);
+        flagged_exchange(
+            f, g, 1, [=](int, uint32_t) { return mine; },
+            [&](int member, uint32_t, uint64_t its) {
+                compare_calls(k, member, is_size, mine, its);
+            });
+        f.end(g);
+    }
 }
 
 template <class C, class G>
-__device__ __forceinline__ void check_calls(const coll_call<C> &k, G g, uint64_t what,
-                                            uint64_t bytes)
+__device__ __forceinline__ void check_calls(const coll_call<C> &k, G g, gshmem_team_t,
+                                            uint64_t what, uint64_t bytes)
 {
-    if (k.n > 1 && is_mapped(k) && flagged<C>::fits(*k.team, k.lane, 2 * line_bytes))
+    if (k.n > 1 && is_mapped(k))
         check_calls_near(k, g, what, bytes);
-    else if (k.n > 1 && !is_mapped(k))
+    else if (k.n > 1)
         by_far_way(k, g, [&](auto b) { check_calls_far(k, b, what, bytes); });
 }
 #else
 template <class C, class G>
-__device__ __forceinline__ void check_calls(const coll_call<C> &, G, uint64_t, uint64_t)
+__device__ __forceinline__ void check_calls(const coll_call<C> &, G, gshmem_team_t, uint64_t,
+                                            uint64_t)
 {
 }
 #endif
+
+/* The library's own kernels: the host has asked for the check, since it knows the types. */
+template <class C, class G>
+__device__ __forceinline__ void check_calls(const coll_call<C> &, G, const gsh_team_state *,
+                                            uint64_t, uint64_t)
+{
+}
 
 /* Checking builds: dest and source are symmetric for that many bytes. */
 template <class C>
@@ -190,14 +203,16 @@ template <class Op, class T> __device__ __forceinline__ size_t computed_count(si
 template <class C, class G, class Team>
 __device__ __forceinline__ int broadcastmem(const C &c, G g, Team team, void *dest,
                                             const void *source, size_t bytes, int root,
-                                            int lane = 0, const char *name = "gshmem::broadcast")
+                                            int lane = 0, const char *name = "gshmem::broadcast",
+                                            gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
     const coll_call<C> k = begin_coll(c, team, lane, name);
     if (!k.team || root < 0 || root >= k.n)
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_places(k, dest, bytes, source, bytes);
-    check_calls(k, g, GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, 0, root), bytes);
+    check_calls(k, g, team,
+                GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, element, 0, root), bytes);
     uint8_t *to = as_bytes(dest);
     const uint8_t *from = as_bytes(source);
     return run_coll(
@@ -212,16 +227,17 @@ __device__ __forceinline__ int broadcastmem(const C &c, G g, Team team, void *de
 
 /* Every member's bytes, one after the other in the order of the team. */
 template <class C, class G, class Team>
-__device__ __forceinline__ int fcollectmem(const C &c, G g, Team team, void *dest,
-                                           const void *source, size_t bytes, int lane = 0,
-                                           const char *name = "gshmem::fcollect")
+__device__ __forceinline__ int
+fcollectmem(const C &c, G g, Team team, void *dest, const void *source, size_t bytes, int lane = 0,
+            const char *name = "gshmem::fcollect", gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
     const coll_call<C> k = begin_coll(c, team, lane, name);
     if (!k.team)
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_places(k, dest, (uint64_t)k.n * bytes, source, bytes);
-    check_calls(k, g, GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, 0, 0), bytes);
+    check_calls(k, g, team, GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, element, 0, 0),
+                bytes);
     uint8_t *to = as_bytes(dest);
     const uint8_t *from = as_bytes(source);
     return run_coll(
@@ -236,16 +252,17 @@ __device__ __forceinline__ int fcollectmem(const C &c, G g, Team team, void *des
 
 /* The same where each member gives as many bytes as it likes. */
 template <class C, class G, class Team>
-__device__ __forceinline__ int collectmem(const C &c, G g, Team team, void *dest,
-                                          const void *source, size_t bytes, int lane = 0,
-                                          const char *name = "gshmem::collect")
+__device__ __forceinline__ int
+collectmem(const C &c, G g, Team team, void *dest, const void *source, size_t bytes, int lane = 0,
+           const char *name = "gshmem::collect", gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
     const coll_call<C> k = begin_coll(c, team, lane, name);
     if (!k.team)
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_places(k, dest, bytes, source, bytes);
-    check_calls(k, g, GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, 0, 0), 0);
+    check_calls(k, g, team, GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, element, 0, 0),
+                0);
     uint8_t *to = as_bytes(dest);
     const uint8_t *from = as_bytes(source);
     if (is_mapped(k))
@@ -257,16 +274,17 @@ __device__ __forceinline__ int collectmem(const C &c, G g, Team team, void *dest
 
 /* Member i's block j goes to member j's block i; each has that many bytes. */
 template <class C, class G, class Team>
-__device__ __forceinline__ int alltoallmem(const C &c, G g, Team team, void *dest,
-                                           const void *source, size_t bytes, int lane = 0,
-                                           const char *name = "gshmem::alltoall")
+__device__ __forceinline__ int
+alltoallmem(const C &c, G g, Team team, void *dest, const void *source, size_t bytes, int lane = 0,
+            const char *name = "gshmem::alltoall", gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
     const coll_call<C> k = begin_coll(c, team, lane, name);
     if (!k.team)
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_places(k, dest, (uint64_t)k.n * bytes, source, (uint64_t)k.n * bytes);
-    check_calls(k, g, GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, 0, 0), bytes);
+    check_calls(k, g, team, GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, element, 0, 0),
+                bytes);
     uint8_t *to = as_bytes(dest);
     const uint8_t *from = as_bytes(source);
     return run_coll(
@@ -289,7 +307,9 @@ __device__ __forceinline__ int alltoalls(const C &c, G g, Team team, T *dest, co
     const coll_call<C> k = begin_coll(c, team, lane, name);
     if (!k.team || dst < 1 || sst < 1)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    check_calls(k, g, GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, sizeof(T), 0),
+    check_calls(k, g, team,
+                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, element_of<T>::is,
+                                   sizeof(T), GSH_COLL_STRIDES(dst, sst)),
                 nelems * sizeof(T));
     if (is_mapped(k))
         alltoalls_direct(k, g, dest, source, dst, sst, nelems);
@@ -309,7 +329,8 @@ __device__ __forceinline__ int reduce(const C &c, G g, Team team, T *dest, const
     if (!k.team)
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_places(k, dest, nelems * sizeof(T), source, nelems * sizeof(T));
-    check_calls(k, g, GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, sizeof(T), 0),
+    check_calls(k, g, team,
+                GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, element_of<T>::is, sizeof(T), 0),
                 nelems * sizeof(T));
     auto *to = as_computed<Op>(dest);
     const auto *from = as_computed<Op>(source);
@@ -341,8 +362,10 @@ __device__ __forceinline__ int reducescatter(const C &c, G g, Team team, T *dest
     if (!k.team)
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_places(k, dest, nelems * sizeof(T), source, (uint64_t)k.n * nelems * sizeof(T));
-    check_calls(k, g, GSH_COLL_SIGNATURE(GSH_COLL_REDUCESCATTER, Op::number, sizeof(T), 0),
-                nelems * sizeof(T));
+    check_calls(
+        k, g, team,
+        GSH_COLL_SIGNATURE(GSH_COLL_REDUCESCATTER, Op::number, element_of<T>::is, sizeof(T), 0),
+        nelems * sizeof(T));
     auto *to = as_computed<Op>(dest);
     const auto *from = as_computed<Op>(source);
     const size_t n = computed_count<Op, T>(nelems);
@@ -373,9 +396,9 @@ __device__ __forceinline__ int scan(const C &c, G g, Team team, T *dest, const T
     if (!k.team)
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_places(k, dest, nelems * sizeof(T), source, nelems * sizeof(T));
-    check_calls(k, g,
+    check_calls(k, g, team,
                 GSH_COLL_SIGNATURE((is_inclusive ? GSH_COLL_INSCAN : GSH_COLL_EXSCAN),
-                                   GSH_REDUCE_sum, sizeof(T), 0),
+                                   GSH_REDUCE_sum, element_of<T>::is, sizeof(T), 0),
                 nelems * sizeof(T));
     auto *to = as_computed<op_sum>(dest);
     const auto *from = as_computed<op_sum>(source);

@@ -51,11 +51,6 @@ enum gsh_reduce_op {
     GSH_REDUCE_COUNT
 };
 
-/* What members of a collective must agree on besides its size. op: enum gsh_reduce_op, or
- * GSH_REDUCE_COUNT; width: bytes of an element; 0 of what does not concern the call. */
-#define GSH_COLL_SIGNATURE(COLL, OP, WIDTH, ROOT) \
-    ((uint64_t)(COLL) | (uint64_t)(OP) << 8 | (uint64_t)(WIDTH) << 16 | (uint64_t)(ROOT) << 32)
-
 /* Elements that are computed with. */
 enum gsh_element {
     GSH_ELEMENT_i8,
@@ -78,6 +73,17 @@ enum gsh_element {
     GSH_ELEMENT_bits,
     GSH_ELEMENT_COUNT
 };
+
+/* What members of a collective must agree on besides its size. op: enum gsh_reduce_op, or
+ * GSH_REDUCE_COUNT; element: enum gsh_element, GSH_ELEMENT_bits of width bytes where the type is
+ * not known; root: of alltoalls its strides, see below; 0 of what does not concern the call. */
+#define GSH_COLL_SIGNATURE(COLL, OP, ELEMENT, WIDTH, ROOT)                         \
+    ((uint64_t)(COLL) | (uint64_t)(OP) << 8 | (uint64_t)(uint8_t)(ELEMENT) << 16 | \
+     (uint64_t)(uint8_t)(WIDTH) << 24 | (uint64_t)(ROOT) << 32)
+/* The strides of alltoalls in place of a root; large ones pass for GSH_COLL_LONG_STRIDE. */
+#define GSH_COLL_LONG_STRIDE       0xffff
+#define GSH_COLL_STRIDE(S)         ((uint32_t)((S) < GSH_COLL_LONG_STRIDE ? (S) : GSH_COLL_LONG_STRIDE))
+#define GSH_COLL_STRIDES(DST, SST) (GSH_COLL_STRIDE(DST) | GSH_COLL_STRIDE(SST) << 16)
 
 /* ---- reduces of many bytes over far members, node by node -------------------------------------
  */

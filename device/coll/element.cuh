@@ -107,6 +107,46 @@ template <> struct compute<raw_bits, domain::bits> {
 
 namespace detail
 {
+template <class T> constexpr gsh_element integer_element()
+{
+    const int of_bytes = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    const bool is_signed = static_cast<T>(-1) < static_cast<T>(0);
+    return (gsh_element)((is_signed ? GSH_ELEMENT_i8 : GSH_ELEMENT_u8) + of_bytes);
+}
+
+/* The number of a C type; bits: one that no reduction knows. */
+template <class T> struct element_of {
+    static constexpr gsh_element is = GSH_ELEMENT_bits;
+};
+#define GSHMEM_ELEMENT(T, NUMBER)                 \
+    template <> struct element_of<T> {            \
+        static constexpr gsh_element is = NUMBER; \
+    };
+#define GSHMEM_INTEGER(T) GSHMEM_ELEMENT(T, integer_element<T>())
+GSHMEM_INTEGER(char)
+GSHMEM_INTEGER(signed char)
+GSHMEM_INTEGER(short)
+GSHMEM_INTEGER(int)
+GSHMEM_INTEGER(long)
+GSHMEM_INTEGER(long long)
+GSHMEM_INTEGER(unsigned char)
+GSHMEM_INTEGER(unsigned short)
+GSHMEM_INTEGER(unsigned int)
+GSHMEM_INTEGER(unsigned long)
+GSHMEM_INTEGER(unsigned long long)
+GSHMEM_ELEMENT(gshmem_half_t, GSH_ELEMENT_half)
+GSHMEM_ELEMENT(gshmem_bfloat16_t, GSH_ELEMENT_bfloat16)
+GSHMEM_ELEMENT(half_bits, GSH_ELEMENT_half)
+GSHMEM_ELEMENT(bfloat16_bits, GSH_ELEMENT_bfloat16)
+GSHMEM_ELEMENT(e4m3_bits, GSH_ELEMENT_e4m3)
+GSHMEM_ELEMENT(e5m2_bits, GSH_ELEMENT_e5m2)
+GSHMEM_ELEMENT(float, GSH_ELEMENT_float)
+GSHMEM_ELEMENT(double, GSH_ELEMENT_double)
+GSHMEM_ELEMENT(long double, GSH_ELEMENT_longdouble)
+GSHMEM_ELEMENT(complex_of<float>, GSH_ELEMENT_complexf)
+GSHMEM_ELEMENT(complex_of<double>, GSH_ELEMENT_complexd)
+#undef GSHMEM_INTEGER
+#undef GSHMEM_ELEMENT
 
 /* ---- half and bfloat16 ----------------------------------------------------------------------- */
 

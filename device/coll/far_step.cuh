@@ -142,12 +142,20 @@ __device__ GSHMEM_OUT_OF_LINE void tell_far(coll_call<C> k, G, uint8_t *dest, co
 
 /* ---- near steps ---- */
 
+/* One thread says that this PE has come; no order: nothing follows from it. */
+template <class C> __device__ __forceinline__ void note_begun(const coll_call<C> &k, uint64_t step)
+{
+    store_relaxed(&k.area()->begun_step, step);
+}
+
 /* The leader has heard from all near members; the others go on. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void come_to_leader(coll_call<C> k, G g, uint64_t step)
 {
     const gsh_team_state &t = *k.team;
     g.sync();
+    if (g.rank() == 0)
+        note_begun(k, step);
     if (t.my_near != 0) {
         if (g.rank() == 0)
             tell_near(k, step, near_member(t, 0));
@@ -179,6 +187,8 @@ __device__ GSHMEM_OUT_OF_LINE void meet_near(coll_call<C> k, G g, uint64_t step)
 {
     const gsh_team_state &t = *k.team;
     g.sync();
+    if (g.rank() == 0)
+        note_begun(k, step);
     for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
         tell_near(k, step, near_member(t, (t.my_near + i) % t.n_near));
     for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())

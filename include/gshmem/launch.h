@@ -34,7 +34,8 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
  * Returns 0, GSHMEMX_ERROR_INVALID_VALUE, or GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED when the grid
  * does not fit on the device.
  *
- * gshmemx_collective_launch_query_gridsize: returns the most blocks that such a launch may have.
+ * gshmemx_collective_launch_query_gridsize: returns the most blocks that such a launch may have;
+ * where PEs share a GPU, on this PE's part of it, once device set-up is complete.
  * The CPU device returns how many its cores run at once; it accepts more blocks, which take turns.
  *
  * Both take the kernel, or (const void *)kernel written in the call. Where kernels are compiled for

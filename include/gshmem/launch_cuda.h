@@ -31,6 +31,16 @@ inline bool is_on_own_part(cudaStream_t stream)
 #endif
 }
 
+/* Those on which a launch may run; 0: all of the device's. */
+inline int part_multiprocessors()
+{
+#if defined(GSHMEM_SHARED_DEVICE)
+    return gshmemx_part_multiprocessors();
+#else
+    return 0;
+#endif
+}
+
 } // namespace detail
 } // namespace gshmem
 
@@ -66,7 +76,8 @@ inline int gshmemx_collective_launch_query_gridsize(const void *func, dim3 block
             &n_blocks, func, (int)(block.x * block.y * block.z), smem) != cudaSuccess) {
         return GSHMEMX_ERROR_INVALID_VALUE;
     }
-    *gridsize = n_blocks * n_multiprocessors;
+    const int n_own = gshmem::detail::part_multiprocessors();
+    *gridsize = n_blocks * (n_own > 0 ? n_own : n_multiprocessors);
     return GSHMEMX_SUCCESS;
 }
 

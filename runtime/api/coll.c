@@ -124,6 +124,34 @@ static bool begin(struct coll *c, gshmem_team_t team, const void *dest, uint64_t
     return true;
 }
 
+/* Checking builds: every member makes the same call, of so many bytes for each. */
+static void check_calls(struct coll *c, uint64_t signature, uint64_t bytes)
+{
+    struct gsh_kernel_coll_args args = {
+        .dst = (int64_t)signature,
+        .sst = (int64_t)bytes,
+        .coll = GSH_COLL_CHECK,
+    };
+    if (GSH_CHECKS) {
+        step(c, GSH_COLL_KERNEL_move, &args, 16);
+    }
+}
+
+static uint64_t signature_of_move(const struct gsh_coll_move *m)
+{
+    bool is_strided = m->coll == GSH_COLL_ALLTOALLS;
+    uint64_t width = is_strided ? m->elem_bytes : 0;
+    uint64_t root = is_strided ? GSH_COLL_STRIDES(m->dst, m->sst) : (uint32_t)m->root;
+    return GSH_COLL_SIGNATURE(m->coll, GSH_REDUCE_COUNT, m->element, width, root);
+}
+
+static uint64_t signature_of_compute(const struct gsh_coll_compute *m)
+{
+    bool is_scan = m->coll == GSH_COLL_INSCAN || m->coll == GSH_COLL_EXSCAN;
+    uint64_t op = is_scan ? GSH_REDUCE_sum : m->op;
+    return GSH_COLL_SIGNATURE(m->coll, op, m->element, element_bytes(m->element), 0);
+}
+
 static int finish(struct coll *c)
 {
     gsh_require(c->pe, c->place.call, c->result);
@@ -161,6 +189,7 @@ int gsh_coll_move(struct gsh_coll_place place, const struct gsh_coll_move *m)
         .coll = (uint16_t)m->coll,
         .elem_bytes = (uint16_t)m->elem_bytes,
     };
+    check_calls(&c, signature_of_move(m), m->coll == GSH_COLL_COLLECT ? 0 : bytes);
     if (m->nelems > 0 || m->coll == GSH_COLL_COLLECT) {
         step(&c, m->coll == GSH_COLL_ALLTOALLS ? GSH_COLL_KERNEL_alltoalls : GSH_COLL_KERNEL_move,
              &args, m->coll == GSH_COLL_COLLECT ? GSH_COLL_UNKNOWN_BYTES : bytes);
@@ -169,21 +198,6 @@ int gsh_coll_move(struct gsh_coll_place place, const struct gsh_coll_move *m)
 }
 
 /* ---- over far members ---- */
-
-/* In checking builds, as the kernels of mapped members do it. */
-static void check_calls(struct coll *c, const struct gsh_coll_compute *m, uint64_t bytes)
-{
-    bool is_scan = m->coll == GSH_COLL_INSCAN || m->coll == GSH_COLL_EXSCAN;
-    uint64_t op = is_scan ? GSH_REDUCE_sum : m->op;
-    struct gsh_kernel_coll_args args = {
-        .dst = (int64_t)GSH_COLL_SIGNATURE(m->coll, op, element_bytes(m->element), 0),
-        .sst = (int64_t)bytes,
-        .coll = GSH_COLL_CHECK,
-    };
-    if (GSH_CHECKS) {
-        step(c, GSH_COLL_KERNEL_move, &args, 16);
-    }
-}
 
 /* A call over far members: each step is a launch, as the functions of coll/far.cuh and
  * coll/far_leaders.cuh call the same steps. Those that go to far members are part 0's. */
@@ -355,7 +369,6 @@ static void compute_far(struct coll *c, const struct gsh_coll_compute *m,
         .half_bytes = t->state.work_wide_slot_bytes * n,
         .piece_bytes = c->pe->state.far_piece,
     };
-    check_calls(c, m, f.bytes);
     bool is_scattered = m->coll == GSH_COLL_REDUCESCATTER;
     uint64_t n_all = is_scattered ? n * m->nelems : m->nelems;
     if (m->coll == GSH_COLL_INSCAN || m->coll == GSH_COLL_EXSCAN) {
@@ -385,8 +398,9 @@ int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute 
     if (!begin(&c, s.team, s.dest, bytes, s.source, bytes * (is_scattered ? n : 1), &error)) {
         return error;
     }
+    check_calls(&c, signature_of_compute(m), bytes);
     if (s.nelems == 0) {
-        return 0;
+        return finish(&c);
     }
     if (t->is_mapped) {
         struct gsh_kernel_coll_args args = {

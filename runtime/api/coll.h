@@ -22,6 +22,7 @@ struct gsh_coll_move {
     void *dest;
     const void *source;
     size_t nelems, elem_bytes;
+    enum gsh_element element; /* for checking builds; bits in the mem forms */
     ptrdiff_t dst, sst;
     int root;
 };

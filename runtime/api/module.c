@@ -56,3 +56,11 @@ int gshmemx_stream_check(gshmemx_stream_t stream)
                ? GSHMEMX_SUCCESS
                : gsh_public_error(pe->device_ops->check_stream(pe, (gsh_stream)stream));
 }
+
+int gshmemx_part_multiprocessors(void)
+{
+    struct gsh_instance *pe = gsh_instance_current();
+    return pe == NULL || !pe->is_device_ready || pe->device_ops->count_part == NULL
+               ? 0
+               : pe->device_ops->count_part(pe);
+}

@@ -34,63 +34,63 @@
 #define THERE(CALL, STREAM) ((struct gsh_coll_place){#CALL, true, STREAM})
 
 /* Each of these defines the host call, and its STREAM form the one on a stream. */
-#define PLAIN(NAME, COLL, P, BYTES)                                                  \
-    int gshmem_##NAME(gshmem_team_t team, P *dest, const P *source, size_t nelems)   \
-    {                                                                                \
-        struct gsh_coll_move m = {COLL, team, dest, source, nelems, BYTES, 0, 0, 0}; \
-        return gsh_coll_move(HERE(gshmem_##NAME), &m);                               \
+#define PLAIN(NAME, COLL, P, BYTES, E)                                                  \
+    int gshmem_##NAME(gshmem_team_t team, P *dest, const P *source, size_t nelems)      \
+    {                                                                                   \
+        struct gsh_coll_move m = {COLL, team, dest, source, nelems, BYTES, E, 0, 0, 0}; \
+        return gsh_coll_move(HERE(gshmem_##NAME), &m);                                  \
     }
-#define STREAM_PLAIN(NAME, COLL, P, BYTES)                                                      \
+#define STREAM_PLAIN(NAME, COLL, P, BYTES, E)                                                   \
     int gshmemx_##NAME##_on_stream(gshmem_team_t team, P *dest, const P *source, size_t nelems, \
                                    gshmemx_stream_t stream)                                     \
     {                                                                                           \
-        struct gsh_coll_move m = {COLL, team, dest, source, nelems, BYTES, 0, 0, 0};            \
+        struct gsh_coll_move m = {COLL, team, dest, source, nelems, BYTES, E, 0, 0, 0};         \
         return gsh_coll_move(THERE(gshmemx_##NAME##_on_stream, stream), &m);                    \
     }
-#define ROOTED(NAME, P, BYTES)                                                                  \
+#define ROOTED(NAME, P, BYTES, E)                                                               \
     int gshmem_##NAME(gshmem_team_t team, P *dest, const P *source, size_t nelems, int PE_root) \
     {                                                                                           \
         struct gsh_coll_move m = {                                                              \
-            GSH_COLL_BROADCAST, team, dest, source, nelems, BYTES, 0, 0, PE_root};              \
+            GSH_COLL_BROADCAST, team, dest, source, nelems, BYTES, E, 0, 0, PE_root};           \
         return gsh_coll_move(HERE(gshmem_##NAME), &m);                                          \
     }
-#define STREAM_ROOTED(NAME, P, BYTES)                                                           \
+#define STREAM_ROOTED(NAME, P, BYTES, E)                                                        \
     int gshmemx_##NAME##_on_stream(gshmem_team_t team, P *dest, const P *source, size_t nelems, \
                                    int PE_root, gshmemx_stream_t stream)                        \
     {                                                                                           \
         struct gsh_coll_move m = {                                                              \
-            GSH_COLL_BROADCAST, team, dest, source, nelems, BYTES, 0, 0, PE_root};              \
+            GSH_COLL_BROADCAST, team, dest, source, nelems, BYTES, E, 0, 0, PE_root};           \
         return gsh_coll_move(THERE(gshmemx_##NAME##_on_stream, stream), &m);                    \
     }
-#define STRIDED(NAME, P, BYTES)                                                                   \
+#define STRIDED(NAME, P, BYTES, E)                                                                \
     int gshmem_##NAME(gshmem_team_t team, P *dest, const P *source, ptrdiff_t dst, ptrdiff_t sst, \
                       size_t nelems)                                                              \
     {                                                                                             \
         struct gsh_coll_move m = {                                                                \
-            GSH_COLL_ALLTOALLS, team, dest, source, nelems, BYTES, dst, sst, 0};                  \
+            GSH_COLL_ALLTOALLS, team, dest, source, nelems, BYTES, E, dst, sst, 0};               \
         return gsh_coll_move(HERE(gshmem_##NAME), &m);                                            \
     }
-#define STREAM_STRIDED(NAME, P, BYTES)                                                          \
+#define STREAM_STRIDED(NAME, P, BYTES, E)                                                       \
     int gshmemx_##NAME##_on_stream(gshmem_team_t team, P *dest, const P *source, ptrdiff_t dst, \
                                    ptrdiff_t sst, size_t nelems, gshmemx_stream_t stream)       \
     {                                                                                           \
         struct gsh_coll_move m = {                                                              \
-            GSH_COLL_ALLTOALLS, team, dest, source, nelems, BYTES, dst, sst, 0};                \
+            GSH_COLL_ALLTOALLS, team, dest, source, nelems, BYTES, E, dst, sst, 0};             \
         return gsh_coll_move(THERE(gshmemx_##NAME##_on_stream, stream), &m);                    \
     }
-#define MOVE(OF, PREFIX, SUFFIX, P, BYTES)                                       \
-    OF##ROOTED(PREFIX##broadcast##SUFFIX, P, BYTES)                              \
-        OF##PLAIN(PREFIX##collect##SUFFIX, GSH_COLL_COLLECT, P, BYTES)           \
-            OF##PLAIN(PREFIX##fcollect##SUFFIX, GSH_COLL_FCOLLECT, P, BYTES)     \
-                OF##PLAIN(PREFIX##alltoall##SUFFIX, GSH_COLL_ALLTOALL, P, BYTES) \
-                    OF##STRIDED(PREFIX##alltoalls##SUFFIX, P, BYTES)
+#define MOVE(OF, PREFIX, SUFFIX, P, BYTES, E)                                       \
+    OF##ROOTED(PREFIX##broadcast##SUFFIX, P, BYTES, E)                              \
+        OF##PLAIN(PREFIX##collect##SUFFIX, GSH_COLL_COLLECT, P, BYTES, E)           \
+            OF##PLAIN(PREFIX##fcollect##SUFFIX, GSH_COLL_FCOLLECT, P, BYTES, E)     \
+                OF##PLAIN(PREFIX##alltoall##SUFFIX, GSH_COLL_ALLTOALL, P, BYTES, E) \
+                    OF##STRIDED(PREFIX##alltoalls##SUFFIX, P, BYTES, E)
 
-#define HOST_MOVE(NAME, T)   MOVE(, NAME##_, , T, sizeof(T))
-#define STREAM_MOVE(NAME, T) MOVE(STREAM_, NAME##_, , T, sizeof(T))
+#define HOST_MOVE(NAME, T)   MOVE(, NAME##_, , T, sizeof(T), ELEMENT(T))
+#define STREAM_MOVE(NAME, T) MOVE(STREAM_, NAME##_, , T, sizeof(T), ELEMENT(T))
 GSHMEM_TYPES_RMA(HOST_MOVE)
 GSHMEM_TYPES_GPU(STREAM_MOVE)
-MOVE(, , mem, void, 1)
-MOVE(STREAM_, , mem, void, 1)
+MOVE(, , mem, void, 1, GSH_ELEMENT_bits)
+MOVE(STREAM_, , mem, void, 1, GSH_ELEMENT_bits)
 
 #define COMPUTE(NAME, T, COLL, OP)                                                       \
     int gshmem_##NAME(gshmem_team_t team, T *dest, const T *source, size_t nreduce)      \

@@ -67,6 +67,7 @@ struct gsh_device_card {
     uint64_t memory_bytes; /* what the default range of a heap is to hold */
     uint64_t range_bytes;  /* GSHMEM_HEAP_RANGE, 0: by memory */
     uint64_t keep_bytes;   /* GSHMEM_HEAP_KEEP */
+    struct gsh_coll_table coll_table; /* with GSHMEM_COLLECTIVES */
     char name[64];
 };
 
@@ -108,6 +109,8 @@ struct gsh_device_ops {
 
     /* Says in the state which part of a shared GPU is this PE's. NULL: none is shared. */
     void (*name_part)(const struct gsh_instance *pe, struct gsh_state *state);
+    /* How many multiprocessors that part has; 0, or NULL: none is shared. */
+    int (*count_part)(const struct gsh_instance *pe);
     /* Whether kernels on the stream run on that part; words why not. NULL: none is shared. */
     enum gsh_result (*check_stream)(struct gsh_instance *pe, gsh_stream stream);
     /* Uploads the constant block to every registered module. */

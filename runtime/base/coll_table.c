@@ -60,6 +60,11 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
             t->bytes_per_block, t->max_blocks, t->far_flat, t->far_piece);
 }
 
+static uint32_t *word_of(struct gsh_coll_table *table, const struct entry *e)
+{
+    return (uint32_t *)((char *)table + e->offset);
+}
+
 static bool set(const char *text, size_t length, struct gsh_coll_table *table)
 {
     char item[64];
@@ -77,7 +82,7 @@ static bool set(const char *text, size_t length, struct gsh_coll_table *table)
     for (size_t i = 0; i < GSH_ARRAY_LEN(entries); i++) {
         const struct entry *e = &entries[i];
         if (strcmp(item, e->name) == 0 && value >= e->least && value <= e->most) {
-            *(uint32_t *)((char *)table + e->offset) = (uint32_t)value;
+            *word_of(table, e) = (uint32_t)value;
             return true;
         }
     }
@@ -97,4 +102,19 @@ enum gsh_result gsh_coll_table_read(const char *text, struct gsh_coll_table *tab
         at += length + (at[length] == ',');
     }
     return GSH_OK;
+}
+
+const char *gsh_coll_table_difference(const struct gsh_coll_table *a,
+                                      const struct gsh_coll_table *b, uint32_t *value_a,
+                                      uint32_t *value_b)
+{
+    struct gsh_coll_table first = *a, second = *b;
+    for (size_t i = 0; i < GSH_ARRAY_LEN(entries); i++) {
+        *value_a = *word_of(&first, &entries[i]);
+        *value_b = *word_of(&second, &entries[i]);
+        if (*value_a != *value_b) {
+            return entries[i].name;
+        }
+    }
+    return NULL;
 }

@@ -27,4 +27,9 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *table);
 GSH_CHECK_RESULT enum gsh_result gsh_coll_table_read(const char *text,
                                                      struct gsh_coll_table *table);
 
+/* The first entry in which two tables differ: its name in that text, and its values; NULL: none. */
+const char *gsh_coll_table_difference(const struct gsh_coll_table *a,
+                                      const struct gsh_coll_table *b, uint32_t *value_a,
+                                      uint32_t *value_b);
+
 #endif

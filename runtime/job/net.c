@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
+#include "runtime/job/absent.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/news.h"
 #include "runtime/job/page.h"
@@ -57,14 +58,10 @@ static void await_speaker(struct gsh_net *net)
 static bool is_first_to_speak(struct gsh_net *net)
 {
     struct gsh_peer *peers = net->pe->peers;
-    int first = 0;
-    while (peers[first].page == NULL) {
-        first++;
-    }
     if (net->lost_pe >= 0 && net->lost_pe != net->pe->my_pe && peers[net->lost_pe].page != NULL) {
         return gsh_page_end(peers[net->lost_pe].page);
     }
-    return __atomic_exchange_n(&peers[first].page->has_spoken, 1, __ATOMIC_ACQ_REL) == 0;
+    return gsh_page_take_word(net->pe);
 }
 
 /* While this PE's kernels leave their waits, perhaps for good, the job's end is the others'. They
@@ -139,7 +136,9 @@ static void on_fail(void *context, int lost_pe, const char *text)
 static void on_notice(void *context, int from_pe, const void *data, size_t bytes)
 {
     struct gsh_net *net = context;
-    (void)from_pe;
+    if (gsh_absent_hear(net, from_pe, data, bytes)) {
+        return;
+    }
     __atomic_store_n(&net->has_heard, true, __ATOMIC_RELAXED);
     if (bytes != sizeof(net->news) || __atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) ||
         !gsh_news_take_end(net)) {

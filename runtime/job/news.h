@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "proxy/proxy.h"
 
+struct gsh_answers;
 struct gsh_instance;
 
 struct gsh_news {
@@ -26,6 +27,10 @@ struct gsh_net {
     bool is_found_here;
     int lost_pe;
     struct gsh_news news;
+    /* absent.c's, atomic */
+    int speaker;                 /* on PE 0: 1 + the PE that says why the job ends; 0: none yet */
+    uint32_t verdict;            /* PE 0's, whether it is this one: enum verdict */
+    struct gsh_answers *answers; /* to this PE's question; NULL: it has not asked */
 };
 
 /* Tells the job that PE origin ends it, along the connections that collective calls use; PEs that

@@ -42,4 +42,7 @@ static inline bool gsh_page_end(struct gsh_host_page *page)
            GSH_ABORT_END;
 }
 
+/* Whether the caller is the first PE of its node to say why the job ends. */
+bool gsh_page_take_word(const struct gsh_instance *pe);
+
 #endif

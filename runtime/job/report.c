@@ -8,6 +8,7 @@
 #include "device/coll/coll.h"
 #include "device/lock.h"
 #include "runtime/base/atomic.h"
+#include "runtime/job/absent.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
 
@@ -32,14 +33,55 @@ static const char *coll_name(uint64_t signature)
 
 static const char *op_name(uint64_t signature)
 {
-    static const char *const names[] = {"and", "or", "xor", "min", "max", "sum", "prod"};
+    static const char *const names[] = {"and ", "or ", "xor ", "min ", "max ", "sum ", "prod "};
     unsigned op = signature >> 8 & 0xff;
-    return op < GSH_REDUCE_COUNT ? names[op] : "none";
+    return op < GSH_REDUCE_COUNT ? names[op] : "";
+}
+
+static const char *element_name(uint64_t signature)
+{
+    static const char *const names[] = {
+        [GSH_ELEMENT_i8] = "int8",
+        [GSH_ELEMENT_i16] = "int16",
+        [GSH_ELEMENT_i32] = "int32",
+        [GSH_ELEMENT_i64] = "int64",
+        [GSH_ELEMENT_u8] = "uint8",
+        [GSH_ELEMENT_u16] = "uint16",
+        [GSH_ELEMENT_u32] = "uint32",
+        [GSH_ELEMENT_u64] = "uint64",
+        [GSH_ELEMENT_half] = "half",
+        [GSH_ELEMENT_bfloat16] = "bfloat16",
+        [GSH_ELEMENT_e4m3] = "e4m3",
+        [GSH_ELEMENT_e5m2] = "e5m2",
+        [GSH_ELEMENT_float] = "float",
+        [GSH_ELEMENT_double] = "double",
+        [GSH_ELEMENT_longdouble] = "long double",
+        [GSH_ELEMENT_complexf] = "complexf",
+        [GSH_ELEMENT_complexd] = "complexd",
+        [GSH_ELEMENT_bits] = "bytes",
+    };
+    unsigned element = signature >> 16 & 0xff;
+    return element < GSH_ELEMENT_COUNT ? names[element] : "?";
+}
+
+/* "sum reduce of float", "broadcast of int32 from root 2", "alltoalls of bytes, strides 1 and 3" */
+static void word_call(uint64_t signature, char *out, size_t bytes)
+{
+    uint32_t root = (uint32_t)(signature >> 32);
+    int n = snprintf(out, bytes, "%s%s of %s", op_name(signature), coll_name(signature),
+                     element_name(signature));
+    if ((signature & 0xff) == GSH_COLL_BROADCAST) {
+        snprintf(out + n, bytes - (size_t)n, " from root %u", root);
+    } else if ((signature & 0xff) == GSH_COLL_ALLTOALLS) {
+        snprintf(out + n, bytes - (size_t)n, ", strides %u and %u", root & GSH_COLL_LONG_STRIDE,
+                 root >> 16);
+    }
 }
 
 static void word_difference(const struct gsh_instance *pe, const struct gsh_report *r, char *out,
                             size_t bytes)
 {
+    char mine[80], its[80];
     if (r->cmp == 1) {
         snprintf(out, bytes,
                  "the members' sizes differ: %" PRIu64 " bytes on PE %d, %" PRIu64 " on PE %d",
@@ -52,17 +94,29 @@ static void word_difference(const struct gsh_instance *pe, const struct gsh_repo
                  r->expected, pe->my_pe, r->seen, r->pe);
         return;
     }
-    snprintf(
-        out, bytes,
-        "the members' calls differ: %s (operation %s, elements of %u bytes, root %u) on PE %d, "
-        "%s (%s, %u, %u) on PE %d",
-        coll_name(r->expected), op_name(r->expected), (unsigned)(r->expected >> 16 & 0xffff),
-        (unsigned)(r->expected >> 32), pe->my_pe, coll_name(r->seen), op_name(r->seen),
-        (unsigned)(r->seen >> 16 & 0xffff), (unsigned)(r->seen >> 32), r->pe);
+    word_call(r->expected, mine, sizeof(mine));
+    word_call(r->seen, its, sizeof(its));
+    snprintf(out, bytes, "the members' calls differ: %s on PE %d, %s on PE %d", mine, pe->my_pe,
+             its, r->pe);
+}
+
+/* A wait for other members of a team, or on words that are none of a team's. */
+static void word_sync(struct gsh_instance *pe, const struct gsh_report *r, double limit, char *out,
+                      size_t bytes)
+{
+    struct gsh_absent_wait wait = {.pe = r->pe, .expected = r->expected, .seen = r->seen};
+    if (gsh_absent_find_place(pe, r->address, &wait.place)) {
+        gsh_absent_words(pe, &wait, out, bytes);
+        return;
+    }
+    snprintf(out, bytes,
+             "waited %.1f s for PE %d at address 0x%" PRIx64 ": its arrivals expected %" PRIu64
+             ", seen %" PRIu64,
+             limit, r->pe, r->address, r->expected, r->seen);
 }
 
 /* False: it is no wait that took too long. */
-static bool word_timeout(const struct gsh_instance *pe, const struct gsh_report *r, char *out,
+static bool word_timeout(struct gsh_instance *pe, const struct gsh_report *r, char *out,
                          size_t bytes)
 {
     uint64_t ns = pe->env.wait_timeout_ns;
@@ -76,10 +130,7 @@ static bool word_timeout(const struct gsh_instance *pe, const struct gsh_report 
                  r->cmp < 6 ? cmp_names[r->cmp] : "?", (int64_t)r->expected, (int64_t)r->seen);
         return true;
     case GSH_REPORT_SYNC_TIMEOUT:
-        snprintf(out, bytes,
-                 "waited %.1f s for PE %d at address 0x%" PRIx64 ": its arrivals expected %" PRIu64
-                 ", seen %" PRIu64,
-                 limit, r->pe, r->address, r->expected, r->seen);
+        word_sync(pe, r, limit, out, bytes);
         return true;
     case GSH_REPORT_FAR_TIMEOUT:
         snprintf(out, bytes,
@@ -203,7 +254,8 @@ static void print(struct gsh_instance *pe, const struct gsh_report *r)
 void gsh_report_print(struct gsh_instance *pe)
 {
     struct gsh_report *r = &pe->page->control.report;
-    if (take(r) && r->kind != GSH_REPORT_GLOBAL_EXIT) {
+    /* who ends the job has said who is missing */
+    if (take(r) && r->kind != GSH_REPORT_GLOBAL_EXIT && r->kind != GSH_REPORT_SYNC_TIMEOUT) {
         print(pe, r);
     }
 }
@@ -217,6 +269,9 @@ enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status)
     if (r->kind == GSH_REPORT_GLOBAL_EXIT) {
         *status = (int)r->expected;
         return GSH_REPORTED_EXIT;
+    }
+    if (!gsh_absent_take_word(pe)) {
+        return GSH_REPORTED_NOTHING; /* the kernel stands still until the job ends */
     }
     print(pe, r);
     return GSH_REPORTED_ERROR;

@@ -232,11 +232,6 @@ static void find_run(const struct gsh_instance *pe, struct gsh_state *state)
 
 static enum gsh_result upload_state(struct gsh_instance *pe)
 {
-    pe->coll_table = *pe->device_ops->coll_table;
-    enum gsh_result r = gsh_coll_table_read(pe->env.collectives, &pe->coll_table);
-    if (r != GSH_OK) {
-        return r;
-    }
     struct layout l = make_layout(pe);
     uint64_t base = gsh_heap_base(pe->heap);
     pe->state = (struct gsh_state){
@@ -265,7 +260,8 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     if (pe->device_ops->name_part != NULL) {
         pe->device_ops->name_part(pe, &pe->state);
     }
-    r = pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
+    enum gsh_result r =
+        pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
     if (r == GSH_OK) {
         r = make_alloc_table(pe);
     }

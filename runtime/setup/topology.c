@@ -29,7 +29,10 @@ enum gsh_result gsh_topology_card(struct gsh_instance *pe, struct gsh_device_car
     card->range_bytes = pe->env.heap_range_bytes;
     card->keep_bytes = pe->env.heap_keep_bytes;
     card->ordinal = -1;
-    return pe->device_ops->card(pe, card);
+    pe->coll_table = *pe->device_ops->coll_table;
+    enum gsh_result r = gsh_coll_table_read(pe->env.collectives, &pe->coll_table);
+    card->coll_table = pe->coll_table;
+    return r == GSH_OK ? pe->device_ops->card(pe, card) : r;
 }
 
 static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
@@ -68,6 +71,21 @@ static enum gsh_result check_bytes(struct gsh_agreement *all, const char *name, 
                           name, (unsigned long long)its, other, (unsigned long long)first);
 }
 
+/* Members decide by it without asking each other. */
+static enum gsh_result check_coll_table(struct gsh_agreement *all, int other,
+                                        const struct gsh_device_card *its,
+                                        const struct gsh_device_card *first)
+{
+    uint32_t value = 0, first_value = 0;
+    const char *name =
+        gsh_coll_table_difference(&its->coll_table, &first->coll_table, &value, &first_value);
+    return name == NULL
+               ? GSH_OK
+               : gsh_agree_fail(all, GSH_ERR_SYMMETRY,
+                                "init: GSHMEM_COLLECTIVES: %s is %u on PE %d and %u on PE 0", name,
+                                value, other, first_value);
+}
+
 static enum gsh_result check_kind(struct gsh_agreement *all, int other,
                                   const struct gsh_device_card *its,
                                   const struct gsh_device_card *first)
@@ -81,9 +99,10 @@ static enum gsh_result check_kind(struct gsh_agreement *all, int other,
     }
     enum gsh_result r =
         check_bytes(all, "GSHMEM_HEAP_RANGE", other, its->range_bytes, first->range_bytes);
-    return r == GSH_OK
-               ? check_bytes(all, "GSHMEM_HEAP_KEEP", other, its->keep_bytes, first->keep_bytes)
-               : r;
+    if (r == GSH_OK) {
+        r = check_bytes(all, "GSHMEM_HEAP_KEEP", other, its->keep_bytes, first->keep_bytes);
+    }
+    return r == GSH_OK ? check_coll_table(all, other, its, first) : r;
 }
 
 static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_device_card *cards)

@@ -2,10 +2,10 @@
  * Synchronisation of host threads. The members of a node arrive by flags in their shared pages; in
  * a team on several nodes the first member of each, its leader, then exchanges messages with other
  * leaders in ceil(log2(nodes)) rounds, and releases its node. Says nothing about data. */
-#include <inttypes.h>
 #include "gshmem/types.h"
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
+#include "runtime/job/absent.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"
@@ -21,13 +21,21 @@ struct arrival {
     uint64_t start_ns;
 };
 
-__attribute__((noreturn)) static void timed_out(const struct arrival *a, int member_pe,
-                                                uint64_t seen)
+/* Returns where another PE says so: the end of the job is near. */
+static void timed_out(struct arrival *a, int member_pe, uint64_t seen)
 {
-    gsh_abort(
-        a->pe, 1,
-        "%s: waited %.1f s for PE %d of team %d: its arrivals expected %" PRIu64 ", seen %" PRIu64,
-        a->call, gsh_host_sync_limit_s(a->pe), member_pe, (int)a->team->handle, a->epoch, seen);
+    const struct gsh_absent_wait wait = {
+        .place = {.team = (int)a->team->handle, .lane = GSH_ABSENT_HOST},
+        .pe = member_pe,
+        .expected = a->epoch,
+        .seen = seen,
+    };
+    char text[512];
+    a->start_ns = 0;
+    if (gsh_absent_take_word(a->pe)) {
+        gsh_absent_words(a->pe, &wait, text, sizeof(text));
+        gsh_abort(a->pe, 1, "%s: %s", a->call, text);
+    }
 }
 
 /* Until the word, written by a near member, has reached the epoch. */

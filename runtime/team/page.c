@@ -23,6 +23,15 @@ uint64_t gsh_page_bytes(const struct gsh_instance *pe)
     return places_off(pe) + (uint64_t)pe->teams->max_node_pes * place_bytes(pe);
 }
 
+bool gsh_page_take_word(const struct gsh_instance *pe)
+{
+    int first = 0;
+    while (pe->peers[first].page == NULL) {
+        first++;
+    }
+    return __atomic_exchange_n(&pe->peers[first].page->has_spoken, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
 struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, uint32_t unit)
 {
     uint8_t *page = (uint8_t *)pe->peers[owner].page;

@@ -392,6 +392,18 @@ static void test_full(scene *s, uint64_t *state)
                 }
 }
 
+/* By the groups to which the switches belong. */
+static void test_switches(scene *s, uint64_t *state)
+{
+    for (int kind = 0; kind < n_coll_kinds; kind++)
+        for (int i = 0; i < n_coll_switches; i++) {
+            const coll_elem elem = coll_types[(kind + i) % 2 ? is_half : is_uint8];
+            add_call(&s->stage, s->teams[t_world],
+                     coll_at_switch((coll_kind)kind, elem, s->pe.n, i, state));
+            run_stage(s, i == 0 ? g_block : g_grid);
+        }
+}
+
 /* The same number of calls for each of the groups that work beside each other. */
 static void test_shares(scene *s, coll_share share, int count, uint64_t *state)
 {
@@ -489,6 +501,7 @@ static int pe_main(int argc, char **argv)
     test_each(&s, count, &state);
     if (test_option(argc, argv, "full"))
         test_full(&s, &state);
+    test_switches(&s, &state);
     for (int share = 0; share < n_coll_shares; share++)
         test_shares(&s, (coll_share)share, (TEST_SANITIZED ? 2 : 6) * count, &state);
     const uint64_t n_soak = (TEST_SANITIZED ? 50 : 200) * (uint64_t)count;

@@ -201,6 +201,23 @@ static void test_full(scene *s, uint64_t *state)
                                   state);
 }
 
+static void test_switches(scene *s, uint64_t *state)
+{
+    for (const coll_row &row : coll_rows)
+        for (int form = 0; form < 2 * n_coll_switches; form++) {
+            if (strcmp(row.elem.name, "float") != 0 || row.op != o_sum)
+                continue;
+            const bool on_stream = form % 2 == 1;
+            add_call(&s->stage, s->teams[t_world],
+                     coll_at_switch(row.kind, row.elem, s->pe.n, form / 2, state));
+            set_stage(&s->stage, s->teams);
+            make_call(row, s->stage, 0, s->teams, on_stream ? &s->pe.stream : NULL);
+            if (on_stream)
+                test_sync(&s->pe);
+            check_stage(&s->stage, s->teams, on_stream ? "on a stream" : "host");
+        }
+}
+
 /* ---- teams at once --------------------------------------------------------------------------- */
 
 enum { n_rows = sizeof coll_rows / sizeof *coll_rows };
@@ -329,7 +346,8 @@ static int pe_main(int argc, char **argv)
     uint64_t state = test_number(argc, argv, "seed", 1);
     make_coll_teams(&s.pe, s.teams);
     const size_t bytes = ((size_t)1 << 20) + (size_t)s.pe.n * 200000;
-    s.stage = make_stage(&s.pe, bytes);
+    const size_t room = coll_switch_room(s.pe.n);
+    s.stage = make_stage(&s.pe, bytes > room ? bytes : room);
     s.second = make_stage(&s.pe, bytes);
     CUDA(cudaStreamCreateWithFlags(&s.other, cudaStreamNonBlocking));
 
@@ -337,6 +355,7 @@ static int pe_main(int argc, char **argv)
     test_each(&s, count, &state);
     if (test_option(argc, argv, "full"))
         test_full(&s, &state);
+    test_switches(&s, &state);
     test_at_once(&s, (TEST_SANITIZED ? 2 : 5) * count, &state);
     for (size_t nelems : {1, 5, 16, 1000, 5000, 20001})
         test_same_bits(&s, nelems);

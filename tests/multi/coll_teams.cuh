@@ -115,4 +115,30 @@ static inline coll_call coll_random(coll_kind kind, coll_op op, coll_elem elem, 
     return c;
 }
 
+/* Where the tables of GPUs change to another algorithm: a block's, and that of several blocks,
+ * which is the piece over far members as well. The first alone under sanitizers and in large jobs,
+ * whose tables have small pieces. */
+enum { n_coll_switches = 2 };
+static inline uint32_t coll_switch_bytes(int i, int n)
+{
+    return i == 0 || n > 4 || TEST_SANITIZED ? 64u << 10 : 256u << 10;
+}
+
+/* All PEs' call of about so many bytes: of as many elements, or one less, or one more. */
+static inline coll_call coll_at_switch(coll_kind kind, coll_elem elem, int n, int i,
+                                       uint64_t *state)
+{
+    const uint32_t nelems =
+        coll_switch_bytes(i, n) / elem.bytes + (uint32_t)(test_random(state) % 3) - 1;
+    coll_call c = coll_random(kind, o_sum, elem, t_world, n, nelems, state);
+    c.dst = c.sst = 1;
+    return c;
+}
+
+/* Bytes of a stage for one of them by n PEs. */
+static inline size_t coll_switch_room(int n)
+{
+    return 2 * (size_t)n * coll_switch_bytes(n_coll_switches - 1, n) + 4096;
+}
+
 #endif

@@ -169,6 +169,120 @@ static void death_in_reduce(const scene *s)
         reduce(s, strstr(s->name, "kernel") ? 1000000000 : 100);
 }
 
+/* ---- death in collectives -------------------------------------------------------------------- */
+
+/* What each gives each other: in one flight, in several pieces, and, where the table says far=64K,
+ * node by node. */
+enum { n_coll_sizes = 3, biggest_nelems = 9216 };
+static HD size_t coll_size(int i)
+{
+    return i == 0 ? 4 : i == 1 ? (size_t)most_nelems : (size_t)biggest_nelems;
+}
+
+enum coll_call {
+    coll_broadcast,
+    coll_fcollect,
+    coll_alltoall,
+    coll_collect,
+    coll_reducescatter,
+    coll_scan,
+    coll_alltoalls,
+    n_coll_calls
+};
+static const char *const coll_names[] = {"broadcast_",     "fcollect_", "alltoall_", "collect_",
+                                         "reducescatter_", "scan_",     "alltoalls_"};
+
+/* FORM(call) is a call of the host, on a stream, or of a group: with that name and these arguments.
+ */
+#define COLL_CALL(FORM)                                             \
+    switch (call) {                                                 \
+    case coll_broadcast:                                            \
+        return FORM(broadcast, team, dest, source, nelems, 2);      \
+    case coll_fcollect:                                             \
+        return FORM(fcollect, team, dest, source, nelems);          \
+    case coll_alltoall:                                             \
+        return FORM(alltoall, team, dest, source, nelems);          \
+    case coll_collect:                                              \
+        return FORM(collect, team, dest, source, nelems);           \
+    case coll_reducescatter:                                        \
+        return FORM(sum_reducescatter, team, dest, source, nelems); \
+    case coll_scan:                                                 \
+        return FORM(sum_inscan, team, dest, source, nelems);        \
+    default:                                                        \
+        return FORM(alltoalls, team, dest, source, 1, 1, nelems);   \
+    }
+#define BY_HOST(NAME, ...)   gshmem_host::gshmem_long_##NAME(__VA_ARGS__)
+#define ON_STREAM(NAME, ...) gshmemx_long_##NAME##_on_stream(__VA_ARGS__, stream)
+#define BY_BLOCK(NAME, ...)  gshmemx_long_##NAME##_block(__VA_ARGS__)
+#define BY_GRID(NAME, ...)   gshmemx_long_##NAME##_grid(__VA_ARGS__)
+
+static int coll_by_host(int call, long *dest, const long *source, size_t nelems)
+{
+    const gshmem_team_t team = GSHMEM_TEAM_WORLD;
+    COLL_CALL(BY_HOST)
+}
+static int coll_on_stream(int call, long *dest, const long *source, size_t nelems,
+                          cudaStream_t stream)
+{
+    const gshmem_team_t team = GSHMEM_TEAM_WORLD;
+    COLL_CALL(ON_STREAM)
+}
+static __device__ int coll_by_block(int call, long *dest, const long *source, size_t nelems)
+{
+    const gshmem_team_t team = GSHMEM_TEAM_WORLD;
+    COLL_CALL(BY_BLOCK)
+}
+static __device__ int coll_by_grid(int call, long *dest, const long *source, size_t nelems)
+{
+    const gshmem_team_t team = GSHMEM_TEAM_WORLD;
+    COLL_CALL(BY_GRID)
+}
+
+/* Without end, unless one fails. A grid makes all the calls in turn. */
+__global__ void endless_kernel(int call, int is_grid, long *dest, const long *source)
+{
+    for (int r = 0, result = 0; result == 0; r++) {
+        const size_t nelems = coll_size(r % n_coll_sizes);
+        result = is_grid ? coll_by_grid(r / n_coll_sizes % n_coll_calls, dest, source, nelems)
+                         : coll_by_block(call, dest, source, nelems);
+    }
+}
+
+/* Everybody makes the call that the case names without end; PE 1 is killed at some moment. */
+static void death_in_coll(const scene *s)
+{
+    const size_t bytes = (size_t)s->pe.n * biggest_nelems * sizeof(long);
+    long *dest = (long *)test_heap(bytes), *source = (long *)test_heap(bytes);
+    const char *what = s->name + strlen("die_in_coll_"), *how = strrchr(s->name, '_') + 1;
+    const bool is_grid = strcmp(how, "grid") == 0;
+    int call = 0;
+    while (call < n_coll_calls && strncmp(what, coll_names[call], strlen(coll_names[call])) != 0)
+        call++;
+    gshmem_barrier_all();
+    if (s->pe.me == 1)
+        std::thread([] {
+            uint64_t state = (uint64_t)test_now_ns();
+            const int us = (int)(test_random(&state) % 200000);
+            fprintf(stderr, "PE 1 dies after %d us\n", us);
+            usleep((unsigned)us);
+            die();
+        }).detach();
+    if (is_grid || strcmp(how, "kernel") == 0) {
+        test_collective(&s->pe, endless_kernel, is_grid ? 3u : 1u, 32, call, (int)is_grid, dest,
+                        (const long *)source);
+        test_sync(&s->pe);
+    }
+    for (int r = 0, result = 0; result == 0; r++) {
+        const size_t nelems = coll_size(r % n_coll_sizes);
+        const bool by_host = strcmp(how, "host") == 0;
+        result = by_host ? coll_by_host(call, dest, source, nelems)
+                         : coll_on_stream(call, dest, source, nelems, s->pe.stream);
+        if (!by_host && r % 16 == 0)
+            test_sync(&s->pe);
+    }
+    exit(3); /* a call has failed */
+}
+
 /* PE 1 dies; the others are in some call then, which the case names. It waits for their word. */
 static void death(const scene *s)
 {
@@ -178,6 +292,8 @@ static void death(const scene *s)
         death_in_puts(s, ctx);
     if (is(s, "die_in_ctx_puts") && gshmem_ctx_create(0, &ctx) == 0)
         death_in_puts(s, ctx);
+    if (strncmp(s->name, "die_in_coll_", 12) == 0)
+        death_in_coll(s);
     if (strstr(s->name, "_reduce"))
         death_in_reduce(s);
     /* The victim lets the others reach their call: they cannot tell it from inside. */
@@ -317,9 +433,74 @@ static void differ_in_reduce(const scene *s, bool is_odd)
         gshmem_long_fcollect(world, s->dest, s->source, 4);
     else if (is(s, "differ_reduce_call"))
         gshmem_long_alltoall(world, s->dest, s->source, 4);
+    if (is(s, "differ_reduce_zero"))
+        gshmem_long_sum_reduce(world, s->dest, s->source, is_odd ? 0 : 4);
+    if (is(s, "differ_reduce_strides"))
+        gshmem_long_alltoalls(world, s->dest, s->source, is_odd ? 3 : 1, 2, 4);
+    if (is(s, "differ_reduce_collect") && is_odd)
+        gshmem_long_collect(world, s->dest, s->source, 4);
+    else if (is(s, "differ_reduce_collect"))
+        gshmem_long_fcollect(world, s->dest, s->source, 4);
     if (is(s, "differ_reduce_kernel"))
         test_collective(&s->pe, coll_kernel, 1, 32, s->dest, (const long *)s->source,
                         (size_t)(is_odd ? most_nelems : 4), 1L);
+    test_sync(&s->pe);
+}
+
+/* Types of the same width, which differ also where the operation makes no difference of them. */
+__global__ void type_kernel(int is_float, void *dest, const void *source)
+{
+    const gshmem_team_t world = GSHMEM_TEAM_WORLD;
+    if (is_float)
+        gshmemx_float_sum_reduce_block(world, (float *)dest, (const float *)source, 4);
+    else
+        gshmemx_int_sum_reduce_block(world, (int *)dest, (const int *)source, 4);
+}
+
+/* One that finds so much of the pool taken that it has the least of everything. */
+static gshmem_team_t bare_team(const scene *s)
+{
+    gshmem_team_t bare = GSHMEM_TEAM_INVALID;
+    for (int i = 0; i < 65; i++)
+        if (gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, s->pe.n, NULL, 0, &bare) != 0)
+            exit(3);
+    return bare;
+}
+
+static void differ_in_type(const scene *s, bool is_odd)
+{
+    const bool is_bare = is(s, "differ_type_bare");
+    const gshmem_team_t team = is_bare ? bare_team(s) : GSHMEM_TEAM_WORLD;
+    void *d = s->dest;
+    const void *const c = s->source;
+    if (is(s, "differ_type") || is_bare) {
+        if (is_odd)
+            gshmem_float_max_reduce(team, (float *)d, (const float *)c, 4);
+        else
+            gshmem_int_max_reduce(team, (int *)d, (const int *)c, 4);
+    }
+    if (is(s, "differ_type_sign")) {
+        if (is_odd)
+            gshmem_uint_sum_inscan(team, (unsigned *)d, (const unsigned *)c, 4);
+        else
+            gshmem_int_sum_inscan(team, (int *)d, (const int *)c, 4);
+    }
+    if (is(s, "differ_type_stream")) {
+        if (is_odd)
+            gshmemx_half_sum_reducescatter_on_stream(team, (gshmem_half_t *)d,
+                                                     (const gshmem_half_t *)c, 4, s->pe.stream);
+        else
+            gshmemx_bfloat16_sum_reducescatter_on_stream(
+                team, (gshmem_bfloat16_t *)d, (const gshmem_bfloat16_t *)c, 4, s->pe.stream);
+    }
+    if (is(s, "differ_type_move")) {
+        if (is_odd)
+            gshmem_float_broadcast(team, (float *)d, (const float *)c, 4, 0);
+        else
+            gshmem_int_broadcast(team, (int *)d, (const int *)c, 4, 0);
+    }
+    if (is(s, "differ_type_kernel"))
+        test_collective(&s->pe, type_kernel, 1, 32, (int)is_odd, d, c);
     test_sync(&s->pe);
 }
 
@@ -329,6 +510,8 @@ static void differ(const scene *s)
     const bool is_odd = s->pe.me == 1;
     if (strstr(s->name, "_reduce"))
         differ_in_reduce(s, is_odd);
+    if (strncmp(s->name, "differ_type", 11) == 0)
+        differ_in_type(s, is_odd);
     if (is(s, "differ_calloc") && (is_odd ? gshmem_calloc(1, 100) : gshmem_malloc(100)) != NULL)
         exit(3);
     if (is(s, "differ_free"))
@@ -348,6 +531,46 @@ static void alike(const scene *s)
         exit(3);
     if (is(s, "alike_calloc") && gshmem_calloc(SIZE_MAX / 64, 8) != NULL)
         exit(3);
+}
+
+__global__ void member_kernel(gshmem_team_t team, int is_barrier, long *dest, const long *source,
+                              size_t nelems)
+{
+    if (is_barrier)
+        gshmemx_barrier_block(team);
+    else
+        gshmemx_long_sum_reduce_block(team, dest, source, nelems);
+}
+
+/* A call on a team of all PEs, by whom and of what length the case names. */
+static void call_member(const scene *s, gshmem_team_t team)
+{
+    const bool is_barrier = strstr(s->name, "barrier") != NULL;
+    const size_t nelems = strstr(s->name, "large") ? (size_t)most_nelems : 4;
+    if (strstr(s->name, "kernel"))
+        test_collective(&s->pe, member_kernel, 1, 32, team, (int)is_barrier, s->dest,
+                        (const long *)s->source, nelems);
+    else if (strstr(s->name, "stream"))
+        gshmemx_long_sum_reduce_on_stream(team, s->dest, s->source, nelems, s->pe.stream);
+    else if (is_barrier)
+        gshmem_barrier(team);
+    else
+        gshmem_long_sum_reduce(team, s->dest, s->source, nelems);
+    test_sync(&s->pe);
+}
+
+/* PE 3 does not come the third time; all others wait, and one of them says so. */
+static void missing_member(const scene *s)
+{
+    gshmem_team_t team;
+    if (gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, s->pe.n, NULL, 0, &team) != 0)
+        exit(3);
+    call_member(s, team);
+    call_member(s, team);
+    if (s->pe.me == 3)
+        for (;;)
+            pause();
+    call_member(s, team);
 }
 
 static void stuck(const scene *s)
@@ -406,6 +629,8 @@ static void play(const scene *s)
         differ(s);
     } else if (strncmp(s->name, "alike_", 6) == 0) {
         alike(s);
+    } else if (strncmp(s->name, "member_", 7) == 0) {
+        missing_member(s);
     } else if (s->pe.me != 0) {
         if (s->pe.me == 1 && strstr(s->name, "_lock") != NULL)
             gshmem_set_lock(s->stuck);
@@ -472,6 +697,8 @@ static int pe_main(int argc, char **argv)
         setenv("GSHMEM_HEAP_RANGE", "8G", 1);
     if (is(&s, "differ_keep") && is_second())
         setenv("GSHMEM_HEAP_KEEP", "1M", 1);
+    if (is(&s, "differ_collectives") && is_second())
+        setenv("GSHMEM_COLLECTIVES", "thread=0,far=1K", 1);
     s.pe = test_begin();
     if (strncmp(s.name, "leave_", 6) == 0)
         return leave(&s);

@@ -8,7 +8,7 @@ Each case is one run of the program trouble. It must end by itself within the li
 wanted status; exactly one line from gshmem must say why, in the wanted words; and afterwards no
 process of the job, no file in /dev/shm and no gshmem socket that was not there before.
 
-Two cases run at a time. Those in which a PE dies or a wait reaches its limit want no more than that on the machine:
+A few cases run at a time. Those in which a PE dies or a wait reaches its limit want no more than that on the machine:
 --alone runs only these, --together only the others, beside jobs of other tests."""
 
 import argparse
@@ -28,6 +28,8 @@ LIMIT = 10.0  # seconds from the trouble to the end of the job
 # itself; a name may begin with that
 DEAD = r"PE 1\b.*(died|killed|the connection .*failed)"  # the last from another node
 TIMED = {"GSHMEM_WAIT_TIMEOUT": "1"}
+# Where members are far, all are asked who is missing; near ones are named as they are found.
+OTHERS = r"PEs? (1|2|1 and 2) of team 0:"
 CASES = {
     "before_init": (r"gshmem_long_p.*init", None, {}, "single"),
     "after_finalize": (r"gshmem_barrier_all.*(init|finalize)", None, {}, "single"),
@@ -70,6 +72,10 @@ CASES = {
     "die_in_reduce_stream": (DEAD, None, {}, "run"),
     "die_in_reduce_kernel": (DEAD, None, {}, "run"),
     "die_in_reduce_kernel_large": (DEAD, None, {}, "run"),
+    # the calls by one block of a kernel; a grid makes them all in turn
+    **{f"die_in_coll_{call}": (DEAD, None, {"GSHMEM_COLLECTIVES": "far=64K"}, "run") for call in [
+        "all_grid", *(f"{name}_{how}" for how in ("host", "stream", "kernel") for name in (
+            "broadcast", "fcollect", "alltoall", "collect", "reducescatter", "scan", "alltoalls"))]},
     "uid_before_init": (r"missing: 1", None, {"GSHMEM_BOOTSTRAP_TIMEOUT": "5"}, "uid"),
     "uid_in_barrier": (DEAD, None, {}, "uid"),
     "uid_in_malloc": (DEAD, None, {}, "uid"),
@@ -77,22 +83,31 @@ CASES = {
     "uid_in_stream": (DEAD, None, {}, "uid"),
     "stuck_wait": (r"PE 0.*gshmem_long_wait_until.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
                    None, TIMED, "run"),
-    "stuck_barrier": (r"PE 0.*gshmem_barrier_all.*waited 1\.2 s for PE [12].*expected \d+.*seen \d+",
+    "stuck_barrier": (r"PE 0.*gshmem_barrier_all.*waited 1\.2 s for " + OTHERS + r".*expected \d+.*seen \d+",
                       None, TIMED, "run"),
     "stuck_kernel": (r"PE 0.*gshmem_long_wait_until.*kernel.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
                      None, TIMED, "run"),
-    "stuck_kernel_barrier": (r"PE 0.*gshmem_barrier_all.*kernel.*waited 1\.2 s for PE [12].*"
+    "stuck_kernel_barrier": (r"PE 0.*gshmem_barrier_all.*kernel.*waited 1\.2 s for " + OTHERS + r".*"
                              r"expected \d+.*seen \d+", None, TIMED, "run"),
     "stuck_stream": (r"PE 0.*wait_until.*waited 1\.0 s.*0x[0-9a-f]+.*== 42.*seen 0",
                      None, TIMED, "run"),
-    "stuck_reduce": (r"PE 0.*gshmem_long_sum_reduce.*waited 1\.2 s for PE [12]", None, TIMED, "run"),
-    "stuck_reduce_large": (r"PE 0.*gshmem_long_sum_reduce.*waited 1\.2 s for PE [12]", None, TIMED, "run"),
-    "stuck_reduce_stream": (r"PE 0.*gshmemx_long_sum_reduce_on_stream.*waited 1\.2 s for PE [12]", None,
+    "stuck_reduce": (r"PE 0.*gshmem_long_sum_reduce.*waited 1\.2 s for " + OTHERS, None, TIMED, "run"),
+    "stuck_reduce_large": (r"PE 0.*gshmem_long_sum_reduce.*waited 1\.2 s for " + OTHERS, None, TIMED, "run"),
+    "stuck_reduce_stream": (r"PE 0.*gshmemx_long_sum_reduce_on_stream.*waited 1\.2 s for " + OTHERS, None,
                             TIMED, "run"),
-    "stuck_reduce_kernel": (r"PE 0.*gshmemx_long_sum_reduce_block.*waited 1\.2 s for PE [12]", None, TIMED,
+    "stuck_reduce_kernel": (r"PE 0.*gshmemx_long_sum_reduce_block.*waited 1\.2 s for " + OTHERS, None, TIMED,
                             "run"),
-    "stuck_reduce_kernel_large": (r"PE 0.*gshmemx_long_sum_reduce_block.*waited 1\.2 s for PE [12]", None,
+    "stuck_reduce_kernel_large": (r"PE 0.*gshmemx_long_sum_reduce_block.*waited 1\.2 s for " + OTHERS, None,
                                   TIMED, "run"),
+    **{name: (rf"{call}.*waited 1\.2 s for PE 3 of team [1-9]\d*: its arrivals expected \d+, seen \d+", None,
+              TIMED, start) for start, prefix in (("run", ""), ("threads", "threads_")) for name, call in (
+        (prefix + "member_barrier", "gshmem_barrier"),
+        (prefix + "member_reduce", "gshmem_long_sum_reduce"),
+        (prefix + "member_reduce_large", "gshmem_long_sum_reduce"),
+        (prefix + "member_stream", "gshmemx_long_sum_reduce_on_stream"),
+        (prefix + "member_kernel", "gshmemx_long_sum_reduce_block"),
+        (prefix + "member_kernel_large", "gshmemx_long_sum_reduce_block"),
+        (prefix + "member_kernel_barrier", "gshmemx_barrier_block"))},
     "stuck_kernel_late": (r"PE 0.*gshmem_long_wait_until.*kernel.*waited 1\.0 s.*== 42", None, TIMED,
                           "run"),
     "stuck_lock": (r"PE 0.*gshmem_set_lock: waited 1\.0 s for the lock at 0x[0-9a-f]+.*behind PE 1", None,
@@ -112,6 +127,8 @@ CASES = {
                         "run"),
     "differ_range": (r"GSHMEM_HEAP_RANGE is 8589934592 bytes on PE 1 and 0 on PE 0", 1, {}, "run"),
     "differ_keep": (r"GSHMEM_HEAP_KEEP is 1048576 bytes on PE 1 and 4294967296 on PE 0", 1, {}, "run"),
+    "differ_collectives": (r"GSHMEM_COLLECTIVES: far is 1024 on PE 1 and 262144 on PE 0", 1,
+                           {"GSHMEM_COLLECTIVES": "thread=0"}, "run"),
     "threads_differ_free": (r"gshmem_free: PE 0 .*offset \d+, PE 1 .*offset \d+", None, {},
                             "threads"),
     "alike_free": (r"gshmem_free: no allocation starts at", None, {}, "run"),
@@ -138,11 +155,31 @@ CASES = {
 }
 SIZES = r"the members' sizes differ: \d+ bytes on PE \d, \d+ on PE \d"
 CALLS = r"the members' calls differ: .*on PE \d, .*on PE \d"
+
+
+def between(first, second):
+    """That line where PE 1 makes the second call and the others the first, by whichever of two PEs."""
+    return (rf"the members' calls differ: ({first} on PE [02], {second} on PE 1|"
+            rf"{second} on PE 1, {first} on PE [02])$")
+
+
 CHECKS = {
     "differ_reduce_size": (r"gshmem_long_sum_reduce.*" + SIZES, None, {}, "run"),
     "differ_reduce_op": (r"gshmem_long_(sum|max)_reduce.*" + CALLS, None, {}, "run"),
     "differ_reduce_root": (r"gshmem_long_broadcast.*" + CALLS, None, {}, "run"),
     "differ_reduce_call": (r"gshmem_long_(fcollect|alltoall).*" + CALLS, None, {}, "run"),
+    "differ_reduce_zero": (r"gshmem_long_sum_reduce.*" + SIZES, None, {}, "run"),
+    "differ_reduce_strides": (between("alltoalls of int64, strides 1 and 2", "alltoalls of int64, strides 3 and 2"),
+                              None, {}, "run"),
+    "differ_reduce_collect": (between("fcollect of int64", "collect of int64"), None, {}, "run"),
+    "differ_type": (between("max reduce of int32", "max reduce of float"), None, {}, "run"),
+    "differ_type_bare": (between("max reduce of int32", "max reduce of float"), None, {}, "run"),
+    "differ_type_sign": (between("sum inscan of int32", "sum inscan of uint32"), None, {}, "run"),
+    "differ_type_stream": (between("sum reducescatter of bfloat16", "sum reducescatter of half"), None, {}, "run"),
+    "differ_type_move": (between("broadcast of int32 from root 0", "broadcast of float from root 0"), None, {},
+                         "run"),
+    "differ_type_kernel": (r"gshmemx_\w+_sum_reduce_block.*" + between("sum reduce of int32", "sum reduce of float"),
+                           None, {}, "run"),
     "differ_reduce_kernel": (r"gshmemx_long_sum_reduce_block.*" + SIZES, None, {}, "run"),
     "ctx_ended": (r"PE 0.*gshmem_ctx_long_p: the context does not exist, or has been destroyed", None, {},
                   "run"),
@@ -207,13 +244,23 @@ PLAYED = {**{name: "none" for name in FAR},
           "bad_bootstrap": "none", "bad_contexts": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
+# Puts of megabytes take the machine. The others wait: four at a time for a death to be found or a member that is
+# missing, else two.
+HEAVY = re.compile(r"(threads_)?die_in_ctx_puts|staged_puts")
+DEATHS = re.compile(r"(threads_)?(die_in_|uid_in_|member_)")
+# PEs of the cases in which PE 3 is missing: where nodes have two, it is not its node's leader.
+MEMBERS = 5
 # Cases whose time counts; those before init end by a time limit of their own.
-ALONE = re.compile(r"(threads_)?(die|uid|stuck)_(?!before_init)|staged_puts")
-POOL = 2
+ALONE = re.compile(r"(threads_)?(die|uid|stuck|member)_(?!before_init)|staged_puts")
 # What others leave for a while, when they run beside: longer than any of their jobs.
 PATIENCE = 300.0
 # What the program has printed, which must not be lost.
 SAID = {"printed": "what PE 0 has printed before"}
+
+
+def width_of(name):
+    """How many cases like it run at a time."""
+    return 1 if HEAVY.match(name) else 4 if DEATHS.match(name) else 2
 
 
 def leftovers():
@@ -230,7 +277,7 @@ def processes(mark):
     for path in glob.glob("/proc/[0-9]*/environ"):
         try:
             with open(path, "rb") as environ:
-                if mark.encode() in environ.read():
+                if mark.encode() + b"\0" in environ.read():
                     found.append(int(path.split("/")[2]))
         except OSError:
             pass
@@ -278,10 +325,11 @@ def run(options, name, case, suspects):
     env.update(environment)
     env["GSH_TROUBLE"] = mark.split("=")[1]
     command = [options.program, played]
+    pes = MEMBERS if "member_" in name else options.pes
     if start == "run":
-        command = [options.gshmemrun, "-n", str(options.pes)] + command
+        command = [options.gshmemrun, "-n", str(pes)] + command
     elif start == "threads":
-        command = [options.gshmemrun, "-n", str(options.pes), "--threads"] + command
+        command = [options.gshmemrun, "-n", str(pes), "--threads"] + command
     elif start == "uid":
         command += ["uid", str(options.pes)]
     before = leftovers()
@@ -352,10 +400,12 @@ def main():
     suspects = []
     if not names:
         parser.error("no case is left to run")
-    with concurrent.futures.ThreadPoolExecutor(POOL) as pool:
-        for name, wrong in zip(names, pool.map(lambda name: run(options, name, cases[name], suspects), names)):
-            print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)
-            failed += bool(wrong)
+    for width in sorted({width_of(name) for name in names}, reverse=True):
+        chosen = [name for name in names if width_of(name) == width]
+        with concurrent.futures.ThreadPoolExecutor(width) as pool:
+            for name, wrong in zip(chosen, pool.map(lambda name: run(options, name, cases[name], suspects), chosen)):
+                print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)
+                failed += bool(wrong)
     for name, left in lasting(suspects):
         print("%-24s FAILED: left behind: %s" % (name, sorted(left)))
         failed += 1

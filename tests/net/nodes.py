@@ -118,6 +118,15 @@ def conform(bench):
             bench.pass_(net, f"tests/{name}_cpu", f"--count={count}")
 
 
+def collectives(bench):
+    """Those of the host and on streams, by way of the leaders and in pieces. The program's model
+    knows nodes by GSHMEM_NODE_PES; here they are the hosts."""
+    with lab.Lab() as net:
+        for table in ({}, {"GSHMEM_COLLECTIVES": "far=1K,far_piece=4K"}):
+            bench.pass_(net, "tests/coll_host_cpu", "--count=1",
+                        environment={"GSHMEM_NODE_PES": "2", **table})
+
+
 def uneven(bench):
     """Three hosts with 1, 3 and 2 PEs."""
     with lab.Lab(3) as net:
@@ -211,7 +220,7 @@ def cut(bench):
     end_storm(bench, "mixed", lambda net: net.cut(1), across, {"GSHMEM_PROXY_TIMEOUT": "5"})
 
 
-CASES = [agree, conform, uneven, mpirun, lossy, kill_in_storm, kill_in_storm_here, kill_in_barriers,
+CASES = [agree, conform, collectives, uneven, mpirun, lossy, kill_in_storm, kill_in_storm_here, kill_in_barriers,
          kill_in_growth, kill_in_staging, staged, cut]
 
 

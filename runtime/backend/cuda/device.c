@@ -408,6 +408,12 @@ static void name_part(const struct gsh_instance *pe, struct gsh_state *state)
     state->part_of_sm = d->part_of_sm;
 }
 
+static int count_part(const struct gsh_instance *pe)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    return d->shared == NULL ? 0 : (int)d->n_sms;
+}
+
 /* The default stream is that of the current context. */
 static enum gsh_result check_stream(struct gsh_instance *pe, gsh_stream stream)
 {
@@ -500,6 +506,7 @@ static const struct gsh_device_ops cuda_ops = {
     .route = gsh_cuda_route,
     .pci_address = gsh_cuda_pci_address,
     .name_part = name_part,
+    .count_part = count_part,
     .check_stream = check_stream,
     .upload = cuda_upload,
     .module_init = gsh_cuda_module_init,

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * In a job with far PEs the one line for the whole job is given out by PE 0, and members say in
+ * answer to a question how many arrivals of theirs they have begun: a host's epoch, or, of a lane,
+ * the epochs and near steps of collectives (gsh_sync_area). All members begin the same ones in the
+ * same order, so who has begun the fewest, and fewer than the PE that waits, is missing. */
+#include "runtime/job/absent.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "proxy/proxy.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/news.h"
+#include "runtime/job/page.h"
+#include "runtime/team/team.h"
+
+enum notice_kind { NOTICE_CLAIM = 1, NOTICE_VERDICT, NOTICE_QUESTION, NOTICE_ANSWER };
+enum verdict { VERDICT_NONE, VERDICT_YES, VERDICT_NO };
+
+struct notice {
+    uint32_t kind;
+    int32_t verdict;
+    struct gsh_absent_place place;
+    uint64_t count;
+};
+_Static_assert(sizeof(struct notice) == 24, "notices are wire");
+_Static_assert(sizeof(struct notice) != sizeof(struct gsh_news), "their lengths tell them apart");
+
+/* By PE. */
+struct gsh_answers {
+    struct {
+        uint64_t count;
+        uint32_t is_there; /* written with release, after the count */
+    } of[1];
+};
+
+/* A PE whose proxy does not answer is stopped, or its node is. */
+#define PATIENCE_NS   2000000000u
+#define NAMES_AT_ONCE 8
+
+/* ---- how far this PE is ---- */
+
+static bool is_within(uint64_t off, uint64_t begin, uint64_t bytes)
+{
+    return off - begin < bytes;
+}
+
+/* The lane whose words, or slots for flagged data, are there; -1: none of this team. */
+static int lane_at(const struct gsh_team_state *t, uint64_t off)
+{
+    uint64_t n_more = (uint64_t)t->n_lanes - 1;
+    uint64_t wide = 2 * (uint64_t)t->n_near * t->wide_slot_bytes;
+    uint64_t each = 2 * (uint64_t)t->n_near * t->slot_bytes;
+    if (is_within(off, t->sync_off, (uint64_t)t->n_lanes * t->lane_bytes)) {
+        return (int)((off - t->sync_off) / t->lane_bytes);
+    }
+    if (is_within(off, t->wide_off, wide)) {
+        return 0;
+    }
+    return is_within(off, t->slots_off, n_more * each) ? 1 + (int)((off - t->slots_off) / each)
+                                                       : -1;
+}
+
+bool gsh_absent_find_place(struct gsh_instance *pe, uint64_t address,
+                           struct gsh_absent_place *place)
+{
+    struct gsh_teams *teams = pe->teams;
+    place->lane = -1;
+    gsh_lock_take(&teams->lock);
+    for (uint32_t u = 0; place->lane < 0 && u < teams->n_units; u++) {
+        if (teams->of_unit[u] != NULL) {
+            place->team = (int)u;
+            place->lane = lane_at(&teams->of_unit[u]->state, address - pe->state.base);
+        }
+    }
+    gsh_lock_give(&teams->lock);
+    return place->lane >= 0;
+}
+
+/* The area of a lane: its offset; false: there is no such team, or no heap. */
+static bool find_area(struct gsh_instance *pe, struct gsh_absent_place place, uint64_t *off)
+{
+    struct gsh_teams *teams = pe->teams;
+    bool is_found = false;
+    gsh_lock_take(&teams->lock);
+    if (pe->is_device_ready && (uint32_t)place.team < teams->n_units &&
+        teams->of_unit[place.team] != NULL) {
+        const struct gsh_team_state *t = &teams->of_unit[place.team]->state;
+        *off = t->sync_off + (uint64_t)place.lane * t->lane_bytes;
+        is_found = place.lane < t->n_lanes;
+    }
+    gsh_lock_give(&teams->lock);
+    return is_found;
+}
+
+/* Arrivals that this PE has begun. */
+static uint64_t count_begun(struct gsh_instance *pe, struct gsh_absent_place place)
+{
+    uint64_t off = 0, begun[2] = {0};
+    if ((uint32_t)place.team >= pe->teams->n_units) {
+        return 0;
+    }
+    if (place.lane < 0) {
+        /* acquire: pairs with the release in gsh_host_sync */
+        return gsh_load_acquire_u64(&gsh_page_words(pe, pe->my_pe, (uint32_t)place.team)->epoch);
+    }
+    if (!find_area(pe, place, &off)) {
+        return 0;
+    }
+    off += offsetof(struct gsh_sync_area, begun_epoch);
+    enum gsh_result r = pe->device_ops->load(pe, (const void *)(uintptr_t)(pe->state.base + off),
+                                             sizeof(begun[0]), GSH_ARRAY_LEN(begun), begun);
+    return r == GSH_OK ? begun[0] + begun[1] : 0;
+}
+
+/* ---- notices ---- */
+
+static void tell(struct gsh_instance *pe, int to, struct notice n)
+{
+    gsh_proxy_notify(pe->proxy, to, &n, sizeof(n));
+}
+
+static bool has_no_end(const struct gsh_instance *pe)
+{
+    return !gsh_page_is_ending(pe->page) && !gsh_news_is_ending(pe->net);
+}
+
+/* Until *word is not 0, for so long, or until the job ends. */
+static bool await(struct gsh_instance *pe, uint32_t *word, uint64_t start_ns)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    /* acquire: pairs with the release of who writes it */
+    while (gsh_load_acquire_u32(word) == 0 && has_no_end(pe) &&
+           gsh_now_ns() - start_ns < PATIENCE_NS) {
+        gsh_proxy_help(pe->proxy);
+        nanosleep(&nap, NULL);
+    }
+    return gsh_load_acquire_u32(word) != 0;
+}
+
+static enum verdict judge(struct gsh_net *net, int claimer)
+{
+    int none = 0;
+    return __atomic_compare_exchange_n(&net->speaker, &none, 1 + claimer, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED)
+               ? VERDICT_YES
+               : VERDICT_NO;
+}
+
+/* In a thread of its own: what it takes may wait, and notices are heard under the proxy's lock. */
+struct reply {
+    struct gsh_net *net;
+    int to;
+    struct notice question;
+};
+
+static void *reply_main(void *arg)
+{
+    struct reply *r = arg;
+    struct gsh_instance *pe = r->net->pe;
+    struct notice n = {.kind = NOTICE_ANSWER, .place = r->question.place};
+    gsh_log_set_pe(pe->my_pe);
+    if (r->question.kind == NOTICE_CLAIM) {
+        n.kind = NOTICE_VERDICT;
+        n.verdict = (int32_t)judge(r->net, r->to);
+    } else {
+        n.count = count_begun(pe, n.place);
+    }
+    tell(pe, r->to, n);
+    free(r);
+    return NULL;
+}
+
+static void begin_reply(struct gsh_net *net, int to, const struct notice *question)
+{
+    pthread_t thread;
+    struct reply *r = malloc(sizeof(*r));
+    if (r == NULL) {
+        return; /* who asks does not wait for ever */
+    }
+    *r = (struct reply){.net = net, .to = to, .question = *question};
+    if (pthread_create(&thread, NULL, reply_main, r) == 0) {
+        pthread_detach(thread);
+    } else {
+        free(r);
+    }
+}
+
+static void note_answer(struct gsh_net *net, int from_pe, uint64_t count)
+{
+    /* acquire: pairs with the release in ask */
+    struct gsh_answers *answers = __atomic_load_n(&net->answers, __ATOMIC_ACQUIRE);
+    if (answers != NULL) {
+        __atomic_store_n(&answers->of[from_pe].count, count, __ATOMIC_RELAXED);
+        /* release: pairs with the acquire in await */
+        gsh_store_release_u32(&answers->of[from_pe].is_there, 1);
+    }
+}
+
+bool gsh_absent_hear(struct gsh_net *net, int from_pe, const void *data, size_t bytes)
+{
+    struct notice n;
+    if (bytes != sizeof(n)) {
+        return false;
+    }
+    memcpy(&n, data, sizeof(n));
+    if (n.kind == NOTICE_ANSWER) {
+        note_answer(net, from_pe, n.count);
+    } else if (n.kind == NOTICE_VERDICT) {
+        /* release: pairs with the acquire in await */
+        gsh_store_release_u32(&net->verdict, (uint32_t)n.verdict);
+    } else if (!__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE)) {
+        begin_reply(net, from_pe, &n);
+    }
+    return true;
+}
+
+/* ---- who speaks ---- */
+
+bool gsh_absent_take_word(struct gsh_instance *pe)
+{
+    struct gsh_net *net = pe->net;
+    if (gsh_page_is_ending(pe->page) || !gsh_page_take_word(pe)) {
+        return false;
+    }
+    if (net == NULL) {
+        return true;
+    }
+    if (pe->my_pe == 0) {
+        return has_no_end(pe) && judge(net, 0) == VERDICT_YES;
+    }
+    tell(pe, 0, (struct notice){.kind = NOTICE_CLAIM});
+    bool is_judged = await(pe, &net->verdict, gsh_now_ns());
+    return has_no_end(pe) && (!is_judged || gsh_load_relaxed_u32(&net->verdict) == VERDICT_YES);
+}
+
+/* ---- who is missing ---- */
+
+/* The members' counts; NULL: they cannot be had. */
+static struct gsh_answers *ask(struct gsh_instance *pe, const int *pes, int n,
+                               struct gsh_absent_place place)
+{
+    struct gsh_answers *answers = calloc((size_t)pe->n_pes, sizeof(*answers));
+    if (answers == NULL) {
+        return NULL;
+    }
+    /* release: pairs with the acquire in note_answer; it stays until the process ends */
+    __atomic_store_n(&pe->net->answers, answers, __ATOMIC_RELEASE);
+    note_answer(pe->net, pe->my_pe, count_begun(pe, place));
+    for (int i = 0; i < n; i++) {
+        if (pes[i] != pe->my_pe) {
+            tell(pe, pes[i], (struct notice){.kind = NOTICE_QUESTION, .place = place});
+        }
+    }
+    uint64_t start_ns = gsh_now_ns();
+    for (int i = 0; i < n; i++) {
+        (void)await(pe, &answers->of[pes[i]].is_there, start_ns);
+    }
+    return answers;
+}
+
+/* Moves those that are missing to the front of the list: the members that have begun the fewest
+ * arrivals, if that is fewer than this PE's, or else those that do not answer. How many; *fewest is
+ * what they have begun. */
+static int sort_out(const struct gsh_answers *answers, int *pes, int n, uint64_t own,
+                    uint64_t *fewest)
+{
+    int n_missing = 0, n_silent = 0;
+    *fewest = own;
+    for (int i = 0; i < n; i++) {
+        bool is_there = gsh_load_acquire_u32(&answers->of[pes[i]].is_there) != 0;
+        uint64_t count = gsh_load_relaxed_u64(&answers->of[pes[i]].count);
+        n_silent += !is_there;
+        *fewest = is_there ? gsh_min_u64(*fewest, count) : *fewest;
+    }
+    for (int i = 0; i < n; i++) {
+        bool is_there = gsh_load_relaxed_u32(&answers->of[pes[i]].is_there) != 0;
+        uint64_t count = gsh_load_relaxed_u64(&answers->of[pes[i]].count);
+        if (*fewest < own ? is_there && count == *fewest : n_silent > 0 && !is_there) {
+            int missing = pes[i];
+            pes[i] = pes[n_missing];
+            pes[n_missing++] = missing;
+        }
+    }
+    return n_missing;
+}
+
+/* The team's members: a copy, *n of them; NULL: it is gone. */
+static int *members_of(struct gsh_instance *pe, int team, int *n)
+{
+    struct gsh_teams *teams = pe->teams;
+    int *pes = NULL;
+    gsh_lock_take(&teams->lock);
+    const struct gsh_team *t = teams->of_unit[team];
+    if (t != NULL) {
+        *n = t->n_pes;
+        pes = malloc((size_t)t->n_pes * sizeof(*pes));
+    }
+    if (pes != NULL) {
+        memcpy(pes, t->pes, (size_t)t->n_pes * sizeof(*pes));
+    }
+    gsh_lock_give(&teams->lock);
+    return pes;
+}
+
+/* "PE 3", "PEs 1, 2 and 5", "PEs 0, ... and 90 more" */
+static void name_pes(const int *pes, int n, char *text, size_t bytes)
+{
+    int n_named = n <= NAMES_AT_ONCE ? n : NAMES_AT_ONCE;
+    size_t at = (size_t)snprintf(text, bytes, "PE%s %d", n > 1 ? "s" : "", pes[0]);
+    for (int i = 1; i < n_named && at < bytes; i++) {
+        const char *between = i == n - 1 ? " and" : ",";
+        at += (size_t)snprintf(text + at, bytes - at, "%s %d", between, pes[i]);
+    }
+    if (n > n_named && at < bytes) {
+        snprintf(text + at, bytes - at, " and %d more", n - n_named);
+    }
+}
+
+void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wait, char *text,
+                      size_t bytes)
+{
+    struct gsh_absent_wait w = *wait;
+    char who[128];
+    int n = 0, n_missing = 0;
+    int *pes = pe->net != NULL ? members_of(pe, w.place.team, &n) : NULL;
+    struct gsh_answers *answers = pes != NULL ? ask(pe, pes, n, w.place) : NULL;
+    if (answers != NULL) {
+        uint64_t own = gsh_load_relaxed_u64(&answers->of[pe->my_pe].count), fewest;
+        n_missing = sort_out(answers, pes, n, own, &fewest);
+        w.expected = n_missing > 0 ? own : w.expected;
+        w.seen = n_missing > 0 ? fewest : w.seen;
+    }
+    name_pes(n_missing > 0 ? pes : &w.pe, n_missing > 0 ? n_missing : 1, who, sizeof(who));
+    free(pes);
+    double limit_s = (double)GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns) / 1e9;
+    if (n_missing == 0 && w.pe == pe->my_pe) {
+        snprintf(text, bytes, "waited %.1f s for other blocks of this PE's kernel, on team %d",
+                 limit_s, w.place.team);
+    } else {
+        snprintf(text, bytes,
+                 "waited %.1f s for %s of team %d: %s arrivals expected %" PRIu64 ", seen %" PRIu64,
+                 limit_s, who, w.place.team, n_missing > 1 ? "their" : "its", w.expected, w.seen);
+    }
+}

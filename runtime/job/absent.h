@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where a wait for the other members of a team lasts too long: which PE says so, for the whole job,
+ * and who is missing. A PE whose word was waited for may itself be waiting for the missing one, as
+ * leaders of nodes do; so who speaks asks all members how far they are. */
+#ifndef GSH_ABSENT_H
+#define GSH_ABSENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gsh_instance;
+struct gsh_net;
+
+/* Which words of a team: those of one of its lanes, or those of its host threads. */
+#define GSH_ABSENT_HOST (-1)
+struct gsh_absent_place {
+    int team; /* its handle */
+    int lane; /* or GSH_ABSENT_HOST */
+};
+
+/* The wait that lasted too long. */
+struct gsh_absent_wait {
+    struct gsh_absent_place place;
+    int pe; /* whose arrival was waited for; this PE: other blocks of the kernel */
+    uint64_t expected, seen;
+};
+
+/* Whether the caller is to say why the job ends, and then ends it. If not, another PE does both. */
+bool gsh_absent_take_word(struct gsh_instance *pe);
+
+/* Where an address of this PE's own heap lies; false: not among the words of a team's lane. */
+bool gsh_absent_find_place(struct gsh_instance *pe, uint64_t address,
+                           struct gsh_absent_place *place);
+
+/* What the wait was for, in words. Where members are far, it asks them and takes at most a few
+ * seconds. */
+void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wait, char *text,
+                      size_t bytes);
+
+/* For net.c, under the proxy's lock: whether the notice is one of this file's. */
+bool gsh_absent_hear(struct gsh_net *net, int from_pe, const void *data, size_t bytes);
+
+#endif
