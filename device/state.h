@@ -104,7 +104,7 @@ struct gsh_sync_area {
     uint64_t grid_laps;    /* how often all of them have come */
     uint64_t far_steps, near_steps;
     /* In a team on several nodes: the epoch and the near step that this PE has begun last. Nobody
-     * waits for them; a PE whose wait lasts too long asks for them (runtime/job/absent.h). */
+     * waits for them; a PE whose wait lasts too long asks for them (runtime/team/absent.h). */
     uint64_t begun_epoch, begun_step;
     uint64_t reserved[5];
     uint64_t released;

@@ -24,11 +24,13 @@
 #include "runtime/job/leave.h"
 #include "runtime/job/net.h"
 #include "runtime/job/page.h"
+#include "runtime/job/report.h"
 #include "runtime/job/turn.h"
 #include "runtime/job/watch.h"
 #include "runtime/setup/buffers.h"
 #include "runtime/setup/setup.h"
 #include "runtime/setup/statics.h"
+#include "runtime/team/absent.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 
@@ -358,6 +360,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     pe->my_pe = pe->bootstrap->rank;
     pe->n_pes = pe->bootstrap->size;
     gsh_log_set_pe(pe->my_pe);
+    gsh_report_ask(&gsh_absent_members);
     r = meet(pe, job);
     if (r == GSH_OK) {
         free_proxy_of_kernels(pe);

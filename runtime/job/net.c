@@ -12,7 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
-#include "runtime/job/absent.h"
+#include "runtime/team/absent.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/news.h"
 #include "runtime/job/page.h"

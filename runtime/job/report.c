@@ -8,7 +8,6 @@
 #include "device/coll/coll.h"
 #include "device/lock.h"
 #include "runtime/base/atomic.h"
-#include "runtime/job/absent.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
 
@@ -100,13 +99,19 @@ static void word_difference(const struct gsh_instance *pe, const struct gsh_repo
              its, r->pe);
 }
 
+static const struct gsh_report_members *who_knows; /* atomic: PEs as threads each give the same */
+
+void gsh_report_ask(const struct gsh_report_members *members)
+{
+    __atomic_store_n(&who_knows, members, __ATOMIC_RELAXED);
+}
+
 /* A wait for other members of a team, or on words that are none of a team's. */
 static void word_sync(struct gsh_instance *pe, const struct gsh_report *r, double limit, char *out,
                       size_t bytes)
 {
-    struct gsh_absent_wait wait = {.pe = r->pe, .expected = r->expected, .seen = r->seen};
-    if (gsh_absent_find_place(pe, r->address, &wait.place)) {
-        gsh_absent_words(pe, &wait, out, bytes);
+    const struct gsh_report_members *members = __atomic_load_n(&who_knows, __ATOMIC_RELAXED);
+    if (members != NULL && members->word(pe, r, out, bytes)) {
         return;
     }
     snprintf(out, bytes,
@@ -270,7 +275,8 @@ enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status)
         *status = (int)r->expected;
         return GSH_REPORTED_EXIT;
     }
-    if (!gsh_absent_take_word(pe)) {
+    const struct gsh_report_members *members = __atomic_load_n(&who_knows, __ATOMIC_RELAXED);
+    if (members != NULL && !members->take_word(pe)) {
         return GSH_REPORTED_NOTHING; /* the kernel stands still until the job ends */
     }
     print(pe, r);

@@ -15,7 +15,7 @@
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/util.h"
-#include "runtime/job/absent.h"
+#include "runtime/team/absent.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"

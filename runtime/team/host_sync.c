@@ -5,7 +5,7 @@
 #include "gshmem/types.h"
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
-#include "runtime/job/absent.h"
+#include "runtime/team/absent.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"

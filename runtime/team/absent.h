@@ -11,6 +11,7 @@
 
 struct gsh_instance;
 struct gsh_net;
+struct gsh_report_members;
 
 /* Which words of a team: those of one of its lanes, or those of its host threads. */
 #define GSH_ABSENT_HOST (-1)
@@ -29,9 +30,8 @@ struct gsh_absent_wait {
 /* Whether the caller is to say why the job ends, and then ends it. If not, another PE does both. */
 bool gsh_absent_take_word(struct gsh_instance *pe);
 
-/* Where an address of this PE's own heap lies; false: not among the words of a team's lane. */
-bool gsh_absent_find_place(struct gsh_instance *pe, uint64_t address,
-                           struct gsh_absent_place *place);
+/* Both for waits that kernels report. */
+extern const struct gsh_report_members gsh_absent_members;
 
 /* What the wait was for, in words. Where members are far, it asks them and takes at most a few
  * seconds. */

@@ -3,7 +3,7 @@
  * answer to a question how many arrivals of theirs they have begun: a host's epoch, or, of a lane,
  * the epochs and near steps of collectives (gsh_sync_area). All members begin the same ones in the
  * same order, so who has begun the fewest, and fewer than the PE that waits, is missing. */
-#include "runtime/job/absent.h"
+#include "runtime/team/absent.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -18,6 +18,8 @@
 #include "runtime/job/instance.h"
 #include "runtime/job/news.h"
 #include "runtime/job/page.h"
+#include "runtime/job/report.h"
+#include "runtime/team/page.h"
 #include "runtime/team/team.h"
 
 enum notice_kind { NOTICE_CLAIM = 1, NOTICE_VERDICT, NOTICE_QUESTION, NOTICE_ANSWER };
@@ -67,8 +69,8 @@ static int lane_at(const struct gsh_team_state *t, uint64_t off)
                                                        : -1;
 }
 
-bool gsh_absent_find_place(struct gsh_instance *pe, uint64_t address,
-                           struct gsh_absent_place *place)
+/* Where an address of this PE's own heap lies; false: not among the words of a team's lane. */
+static bool find_place(struct gsh_instance *pe, uint64_t address, struct gsh_absent_place *place)
 {
     struct gsh_teams *teams = pe->teams;
     place->lane = -1;
@@ -349,3 +351,18 @@ void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wai
                  limit_s, who, w.place.team, n_missing > 1 ? "their" : "its", w.expected, w.seen);
     }
 }
+
+/* ---- for waits of kernels ---- */
+
+static bool word(struct gsh_instance *pe, const struct gsh_report *r, char *text, size_t bytes)
+{
+    struct gsh_absent_wait wait = {.pe = r->pe, .expected = r->expected, .seen = r->seen};
+    if (!find_place(pe, r->address, &wait.place)) {
+        return false;
+    }
+    gsh_absent_words(pe, &wait, text, bytes);
+    return true;
+}
+
+const struct gsh_report_members gsh_absent_members = {.take_word = gsh_absent_take_word,
+                                                      .word = word};
