@@ -31,6 +31,11 @@ struct place {
     uint32_t rank, size;
 };
 
+template <class G> __device__ __forceinline__ place place_of(G g)
+{
+    return {g.rank(), g.size()};
+}
+
 /* x, in a register from here on, whenever it is used first. */
 __device__ __forceinline__ uint32_t pinned(uint32_t x)
 {

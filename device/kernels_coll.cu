@@ -35,6 +35,39 @@ template <class T> __device__ T *pointer(uint64_t address)
 
 #if GSH_COLL_PART != 0
 
+/* The steps of collectives over far members that compute. */
+template <class C, class H>
+__device__ GSHMEM_OUT_OF_LINE void add_step(const gsh_kernel_coll_args &a,
+                                            const detail::coll_call<C> &k, group_launch g,
+                                            uint64_t elem_bytes, H how)
+{
+    uint8_t *dest = pointer<uint8_t>(a.dest);
+    const uint8_t *source = pointer<const uint8_t>(a.source);
+    const uint64_t bytes = a.nelems * elem_bytes;
+    switch (a.coll) {
+    case GSH_COLL_ADD_NODE:
+        detail::add_node(k, g.block_part(), source, bytes, how);
+        break;
+    case GSH_COLL_ADD_BLOCKS:
+        detail::add_blocks(k, g, dest, bytes, (uint64_t)a.sst, (uint64_t)a.dst * elem_bytes, how);
+        break;
+    case GSH_COLL_ADD_NEAR:
+        detail::add_near(k, g, dest, source, bytes, how);
+        break;
+    case GSH_COLL_ADD_SLOTS:
+        detail::add_slots(k, g, dest, bytes, (uint64_t)a.sst, (uint64_t)a.dst, how);
+        break;
+    case GSH_COLL_ADD_PARTS:
+        detail::add_parts(k, g, source, bytes, (uint64_t)a.dst * elem_bytes, (uint64_t)a.sst, how);
+        break;
+    default:
+        if (a.team.is_node_by_node)
+            detail::scan_blocks(k, g, dest, source, bytes, a.root != 0, how);
+        else
+            detail::scan_gathered(k, g, dest, bytes, a.root != 0, how);
+    }
+}
+
 /* The public call has checked the team. */
 template <class Op, class T> struct compute_kernel {
     static __device__ __forceinline__ void run(const gsh_kernel_coll_args &a)
@@ -42,52 +75,34 @@ template <class Op, class T> struct compute_kernel {
         T *dest = pointer<T>(a.dest);
         const T *source = pointer<const T>(a.source);
         const group_launch g = whole_launch();
-        if (a.coll == GSH_COLL_ADD_NODE)
-            detail::add_node<Op>(the_call(a), g.block_part(), source, a.nelems);
-        else if (a.coll == GSH_COLL_ADD_BLOCKS)
-            detail::add_blocks<Op>(the_call(a), g, dest, a.nelems, (uint64_t)a.sst,
-                                   (uint64_t)a.dst);
-        else if (a.coll == GSH_COLL_ADD_NEAR)
-            detail::add_near<Op>(the_call(a), g, dest, source, a.nelems);
-        else if (a.coll == GSH_COLL_ADD_SLOTS)
-            detail::add_slots<Op>(the_call(a), g, dest, a.nelems, (uint64_t)a.sst, (uint64_t)a.dst);
-        else if (a.coll == GSH_COLL_ADD_PARTS)
-            detail::add_parts<Op>(the_call(a), g, source, a.nelems, (uint64_t)a.dst,
-                                  (uint64_t)a.sst);
-        else if (a.coll == GSH_COLL_REDUCE)
+        if (a.coll == GSH_COLL_REDUCE) {
             reduce<Op>(default_context(), g, &a.team, dest, source, a.nelems, a.lane, a.call);
-        else
+        } else if (a.coll == GSH_COLL_REDUCESCATTER) {
             reducescatter<Op>(default_context(), g, &a.team, dest, source, a.nelems, a.lane,
                               a.call);
+        } else {
+            const auto k = the_call(a);
+            add_step(a, k, g, sizeof(T), detail::adder_of<Op, T, group_launch>());
+        }
     }
 };
 
 struct op_scan {
 };
 template <class T> struct compute_kernel<op_scan, T> {
-    static __device__ __forceinline__ void add_scan(const gsh_kernel_coll_args &a, group_launch g,
-                                                    T *dest, const T *source)
-    {
-        const auto k = the_call(a);
-        if (a.team.is_node_by_node)
-            detail::scan_blocks(k, g, dest, source, a.nelems,
-                                gsh_coll_block_bytes(a.nelems * sizeof(T)), a.root != 0);
-        else
-            detail::scan_gathered(k, g, dest, a.nelems, k.me + a.root);
-    }
     static __device__ __forceinline__ void run(const gsh_kernel_coll_args &a)
     {
         T *dest = pointer<T>(a.dest);
         const T *source = pointer<const T>(a.source);
         const group_launch g = whole_launch();
-        if (a.coll == GSH_COLL_ADD_NODE)
-            detail::add_node<op_sum>(the_call(a), g.block_part(), source, a.nelems);
-        else if (a.coll == GSH_COLL_ADD_SCAN)
-            add_scan(a, g, dest, source);
-        else if (a.coll == GSH_COLL_INSCAN)
+        if (a.coll == GSH_COLL_INSCAN) {
             scan<true>(default_context(), g, &a.team, dest, source, a.nelems, a.lane, a.call);
-        else
+        } else if (a.coll == GSH_COLL_EXSCAN) {
             scan<false>(default_context(), g, &a.team, dest, source, a.nelems, a.lane, a.call);
+        } else {
+            const auto k = the_call(a);
+            add_step(a, k, g, sizeof(T), detail::adder_of<op_sum, T, group_launch>());
+        }
     }
 };
 

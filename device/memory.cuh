@@ -369,6 +369,28 @@ template <class T> __device__ __forceinline__ void store_release(T *p, T v)
     store_release_word(reinterpret_cast<word<T> *>(p), bit_cast<word<T>>(v));
 }
 
+/* From here on these variables of the calling function are in its memory: each function that it
+ * calls may have changed them, so that they take no registers across calls. For functions on long
+ * ways: what those that call each other keep in registers adds up in every kernel that might call
+ * them. */
+template <class... T> __device__ __forceinline__ void keep(const T &...variables)
+{
+    ((void)opaque(&variables), ...);
+}
+
+/* Calls call, across which *s is in memory and not in registers. */
+template <class S, class F> __device__ __forceinline__ void put_away(S *s, F call)
+{
+    if constexpr (is_cpu_device) {
+        call();
+    } else {
+        S memory = *s;
+        (void)opaque(&memory);
+        call();
+        *s = *opaque(&memory);
+    }
+}
+
 } // namespace detail
 } // namespace gshmem
 

@@ -101,11 +101,6 @@ __device__ GSHMEM_APART uint64_t ring_fetch_amo(const C &c, gsh_amo_op op, void 
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-template <class G> __device__ __forceinline__ place place_of(G g)
-{
-    return {g.rank(), g.size()};
-}
-
 /* op is PUT or GET, bytes is not 0, and local is for the proxy. */
 template <class C>
 __device__ __forceinline__ void copy_request(const C &c, gsh_ring_op op, const void *symmetric,

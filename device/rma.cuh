@@ -339,8 +339,11 @@ __device__ __forceinline__ void ibput(const C &c, G g, T *dest, const T *source,
 {
     detail::check_strides(c, call, dst, sst, pe);
     GSHMEM_NO_UNROLL
-    for (size_t i = 0; i < nblocks; i++)
+    for (size_t i = 0; i < nblocks; i++) {
+        detail::keep(dest, source, dst, sst, bsize, nblocks, pe, call,
+                     i); /* across each block's copy */
         put(c, g, dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, bsize, pe, call);
+    }
 }
 
 /* Block i, of bsize elements, from source + i * sst on pe to dest + i * dst. */
@@ -351,8 +354,11 @@ __device__ __forceinline__ void ibget(const C &c, G g, T *dest, const T *source,
 {
     detail::check_strides(c, call, dst, sst, pe);
     GSHMEM_NO_UNROLL
-    for (size_t i = 0; i < nblocks; i++)
+    for (size_t i = 0; i < nblocks; i++) {
+        detail::keep(dest, source, dst, sst, bsize, nblocks, pe, call,
+                     i); /* across each block's copy */
         get(c, g, dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, bsize, pe, call);
+    }
 }
 
 } // namespace gshmem

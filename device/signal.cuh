@@ -62,15 +62,6 @@ struct pending_signal {
     bool is_first; /* this thread sends it */
 };
 
-/* Calls call, across which the signal is kept in memory and not in registers. */
-template <class F> __device__ __forceinline__ void put_away(pending_signal *s, F call)
-{
-    pending_signal memory = *s;
-    (void)opaque(&memory);
-    call();
-    *s = *opaque(&memory);
-}
-
 /* When the group has stored: its synchronisation brings all stores before the fence, which serves
  * "signal seen implies that the data are seen". */
 template <class G> __device__ __forceinline__ void finish_put_signal(G g, const pending_signal &s)

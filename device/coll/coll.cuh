@@ -66,8 +66,8 @@ __device__ __forceinline__ void by_far_way(const coll_call<C> &k, G g, F body)
 /* what: 0: of the calls, 1: of sizes, 2: of a value that the name names. Every member sees that
  * there is a difference. The first one says so; the others would say the same, and give it time. */
 template <class C>
-__device__ GSHMEM_OUT_OF_LINE void report_difference(coll_call<C> k, int member, uint32_t what,
-                                                     uint64_t mine, uint64_t its)
+__device__ GSHMEM_OUT_OF_LINE void report_difference(const coll_call<C> &k, int member,
+                                                     uint32_t what, uint64_t mine, uint64_t its)
 {
     const uint64_t begin = clock_ns();
     while (k.me != 0 && clock_ns() - begin < 2000000000u) {
@@ -88,7 +88,7 @@ __device__ __forceinline__ void compare_calls(const coll_call<C> &k, int member,
 }
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void check_calls_far(coll_call<C> k, G g, uint64_t what,
+__device__ GSHMEM_OUT_OF_LINE void check_calls_far(const coll_call<C> &k, G g, uint64_t what,
                                                    uint64_t bytes)
 {
     const uint8_t *const half = gather_words_far(k, g, what, bytes);
@@ -103,7 +103,7 @@ __device__ GSHMEM_OUT_OF_LINE void check_calls_far(coll_call<C> k, G g, uint64_t
 }
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void check_calls_near(coll_call<C> k, G g, uint64_t what,
+__device__ GSHMEM_OUT_OF_LINE void check_calls_near(const coll_call<C> &k, G g, uint64_t what,
                                                     uint64_t bytes)
 {
     GSHMEM_NO_UNROLL
@@ -111,11 +111,10 @@ __device__ GSHMEM_OUT_OF_LINE void check_calls_near(coll_call<C> k, G g, uint64_
         const uint64_t mine = is_size ? bytes : what;
         const flagged<C> f(k);
         f.begin(g);
-        flagged_exchange(
-            f, g, 1, [=](int, uint32_t) { return mine; },
-            [&](int member, uint32_t, uint64_t its) {
-                compare_calls(k, member, is_size, mine, its);
-            });
+        flagged_send<1>(f, place_of(g), 1, [=](int, uint32_t) { return mine; });
+        flagged_receive<1>(f, place_of(g), 1, [&](int member, uint32_t, uint64_t its) {
+            compare_calls(k, member, is_size, mine, its);
+        });
         f.end(g);
     }
 }
@@ -154,25 +153,6 @@ __device__ __forceinline__ void check_places(const coll_call<C> &k, const void *
     check(k.c, k.name, source, source_bytes, k.pe(k.me));
 }
 
-/* In one flight where the bytes that each member gives each other are few: flagged_way(f), or
- * long_way(). */
-template <class C, class G, class Flagged, class Long>
-__device__ __forceinline__ int run_coll(const coll_call<C> &k, G g, uint64_t bytes,
-                                        Flagged flagged_way, Long long_way)
-{
-    if (bytes == 0)
-        return GSHMEMX_SUCCESS;
-    if (is_flagged<G>(k, bytes)) {
-        const flagged<C> f(k);
-        f.begin(g);
-        flagged_way(f);
-        f.end(g);
-    } else {
-        long_way();
-    }
-    return GSHMEMX_SUCCESS;
-}
-
 __device__ __forceinline__ uint8_t *as_bytes(void *p)
 {
     return static_cast<uint8_t *>(p);
@@ -182,19 +162,213 @@ __device__ __forceinline__ const uint8_t *as_bytes(const void *p)
     return static_cast<const uint8_t *>(p);
 }
 
-/* As the type that reductions by Op compute with. */
-template <class Op, class T> __device__ __forceinline__ auto *as_computed(T *p)
+/* What a public call was given, in its caller's local memory. bytes: from each member to each
+ * other. */
+template <class Team> struct coll_args {
+    Team team;
+    int lane, root;
+    uint8_t *dest;
+    const uint8_t *source;
+    uint64_t bytes;
+    const char *name;
+    gsh_element element; /* for checking builds */
+};
+
+/* Straight to all members, or by way of the network. */
+template <class C, class G, class Direct, class Far>
+__device__ __forceinline__ void long_way(const coll_call<C> &k, G g, Direct direct, Far far)
 {
-    return reinterpret_cast<typename compute<T, Op::works_on>::type *>(p);
+    if (is_mapped(k))
+        direct();
+    else
+        by_far_way(k, g, far);
 }
-template <class Op, class T> __device__ __forceinline__ const auto *as_computed(const T *p)
+
+/* In one flight where the bytes that each member gives each other are few: flagged_way(f), or
+ * the others. */
+template <class C, class G, class Flagged, class Direct, class Far>
+__device__ __forceinline__ int run_coll(const coll_call<C> &k, G g, uint64_t bytes,
+                                        bool may_be_flagged, Flagged flagged_way, Direct direct,
+                                        Far far)
 {
-    return reinterpret_cast<const typename compute<T, Op::works_on>::type *>(p);
+    if (bytes == 0)
+        return GSHMEMX_SUCCESS;
+    if (may_be_flagged && is_flagged<G>(k, bytes)) {
+        const flagged<C> f(k);
+        f.begin(g);
+        flagged_way(f);
+        f.end(g);
+    } else {
+        long_way(k, g, direct, far);
+    }
+    return GSHMEMX_SUCCESS;
 }
-template <class Op, class T> __device__ __forceinline__ size_t computed_count(size_t nelems)
+
+/* ---- the calls, each once for every kind of group ----------------------------------------------
+ */
+
+template <class C, class G, class Team>
+__device__ GSHMEM_APART int broadcast_call(const C &c, G g, const coll_args<Team> *a)
 {
-    return nelems * compute<T, Op::works_on>::count;
+    keep(a, g);
+    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
+    keep(k);
+    if (!k.team || a->root < 0 || a->root >= k.n)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    check_places(k, a->dest, a->bytes, a->source, a->bytes);
+    check_calls(k, g, a->team,
+                GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, a->element, 0, a->root),
+                a->bytes);
+    const line_data d = {a->dest, a->source, a->bytes, 0, 0};
+    return run_coll(
+        k, g, d.bytes, true, [&](const auto &f) { broadcast_flagged(f, g, d, a->root); },
+        [&] { broadcast_direct(k, g, a->dest, a->source, a->bytes, a->root); },
+        [&](auto b) { broadcast_far(k, b, a->dest, a->source, a->bytes, a->root); });
 }
+
+template <class C, class G, class Team>
+__device__ GSHMEM_APART int fcollect_call(const C &c, G g, const coll_args<Team> *a)
+{
+    keep(a, g);
+    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
+    keep(k);
+    if (!k.team)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    check_places(k, a->dest, (uint64_t)k.n * a->bytes, a->source, a->bytes);
+    check_calls(k, g, a->team,
+                GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, a->element, 0, 0),
+                a->bytes);
+    const line_data d = {a->dest, a->source, a->bytes, 0, a->bytes};
+    return run_coll(
+        k, g, d.bytes, true, [&](const auto &f) { exchange_flagged(f, g, d); },
+        [&] { fcollect_direct(k, g, a->dest, a->source, a->bytes); },
+        [&](auto b) { fcollect_far(k, b, a->dest, a->source, a->bytes); });
+}
+
+template <class C, class G, class Team>
+__device__ GSHMEM_APART int collect_call(const C &c, G g, const coll_args<Team> *a)
+{
+    keep(a, g);
+    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
+    keep(k);
+    if (!k.team)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    check_places(k, a->dest, a->bytes, a->source, a->bytes);
+    check_calls(k, g, a->team,
+                GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, a->element, 0, 0), 0);
+    long_way(
+        k, g, [&] { collect_direct(k, g, a->dest, a->source, a->bytes); },
+        [&](auto b) { collect_far(k, b, a->dest, a->source, a->bytes); });
+    return GSHMEMX_SUCCESS;
+}
+
+template <class C, class G, class Team>
+__device__ GSHMEM_APART int alltoall_call(const C &c, G g, const coll_args<Team> *a)
+{
+    keep(a, g);
+    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
+    keep(k);
+    if (!k.team)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    check_places(k, a->dest, (uint64_t)k.n * a->bytes, a->source, (uint64_t)k.n * a->bytes);
+    check_calls(k, g, a->team,
+                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, a->element, 0, 0),
+                a->bytes);
+    const line_data d = {a->dest, a->source, a->bytes, a->bytes, a->bytes};
+    return run_coll(
+        k, g, d.bytes, true, [&](const auto &f) { exchange_flagged(f, g, d); },
+        [&] { alltoall_direct(k, g, a->dest, a->source, a->bytes); },
+        [&](auto b) { alltoall_far(k, b, a->dest, a->source, a->bytes); });
+}
+
+/* bytes: the number of elements, of type W. */
+template <class C, class G, class W, class Team>
+__device__ GSHMEM_APART int alltoalls_call(const C &c, G g, const coll_args<Team> *a, ptrdiff_t dst,
+                                           ptrdiff_t sst)
+{
+    keep(a, g);
+    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
+    keep(k);
+    if (!k.team || dst < 1 || sst < 1)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    check_calls(k, g, a->team,
+                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, a->element, sizeof(W),
+                                   GSH_COLL_STRIDES(dst, sst)),
+                a->bytes * sizeof(W));
+    W *dest = reinterpret_cast<W *>(a->dest);
+    const W *source = reinterpret_cast<const W *>(a->source);
+    long_way(
+        k, g, [&] { alltoalls_direct(k, g, dest, source, dst, sst, a->bytes); },
+        [&](auto b) { alltoalls_far(k, b, dest, source, dst, sst, a->bytes); });
+    return GSHMEMX_SUCCESS;
+}
+
+/* Those that compute. what: for checking builds; bytes are whole elements. */
+template <class C, class G, class Team, class H>
+__device__ GSHMEM_APART int reduce_call(const C &c, G g, const coll_args<Team> *a, uint64_t what,
+                                        H how)
+{
+    keep(a, g);
+    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
+    keep(k);
+    if (!k.team)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    check_places(k, a->dest, a->bytes, a->source, a->bytes);
+    check_calls(k, g, a->team, what, a->bytes);
+    const line_data d = {a->dest, a->source, a->bytes, 0, 0};
+    return run_coll(
+        k, g, d.bytes, how.has_lines, [&](const auto &f) { compute_flagged(f, g, d, k.n, how); },
+        [&] { reduce_direct(k, g, a->dest, a->source, a->bytes, how); },
+        [&](auto b) { reduce_far(k, b, a->dest, a->source, a->bytes, how); });
+}
+
+template <class C, class G, class Team, class H>
+__device__ GSHMEM_APART int reducescatter_call(const C &c, G g, const coll_args<Team> *a,
+                                               uint64_t what, H how)
+{
+    keep(a, g);
+    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
+    keep(k);
+    if (!k.team)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    check_places(k, a->dest, a->bytes, a->source, (uint64_t)k.n * a->bytes);
+    check_calls(k, g, a->team, what, a->bytes);
+    const line_data d = {a->dest, a->source, a->bytes, a->bytes, 0};
+    return run_coll(
+        k, g, d.bytes, how.has_lines, [&](const auto &f) { compute_flagged(f, g, d, k.n, how); },
+        [&] { reducescatter_direct(k, g, a->dest, a->source, a->bytes, how); },
+        [&](auto b) { reducescatter_far(k, b, a->dest, a->source, a->bytes, how); });
+}
+
+template <class C, class G, class Team, class H>
+__device__ GSHMEM_APART int scan_call(const C &c, G g, const coll_args<Team> *a, uint64_t what,
+                                      bool is_inclusive, H how)
+{
+    keep(a, g);
+    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
+    keep(k);
+    if (!k.team)
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    check_places(k, a->dest, a->bytes, a->source, a->bytes);
+    check_calls(k, g, a->team, what, a->bytes);
+    const line_data d = {a->dest, a->source, a->bytes, 0, 0};
+    return run_coll(
+        k, g, d.bytes, how.has_lines,
+        [&](const auto &f) { compute_flagged(f, g, d, is_inclusive ? k.me + 1 : k.me, how); },
+        [&] { scan_direct(k, g, a->dest, a->source, a->bytes, is_inclusive, how); },
+        [&](auto b) { scan_far(k, b, a->dest, a->source, a->bytes, is_inclusive, how); });
+}
+
+/* The type with which reductions by Op compute elements T. */
+template <class Op, class T> using computed = typename compute<T, Op::works_on>::type;
+
+/* The type as which strided copies move elements T. */
+template <class T, bool is_word> struct strided_as {
+    typedef T type;
+};
+template <class T> struct strided_as<T, true> {
+    typedef word<T> type;
+};
 
 } // namespace detail
 
@@ -207,22 +381,9 @@ __device__ __forceinline__ int broadcastmem(const C &c, G g, Team team, void *de
                                             gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
-    const coll_call<C> k = begin_coll(c, team, lane, name);
-    if (!k.team || root < 0 || root >= k.n)
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, dest, bytes, source, bytes);
-    check_calls(k, g, team,
-                GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, element, 0, root), bytes);
-    uint8_t *to = as_bytes(dest);
-    const uint8_t *from = as_bytes(source);
-    return run_coll(
-        k, g, bytes, [&](const auto &f) { broadcast_flagged(f, g, to, from, bytes, root); },
-        [&] {
-            if (is_mapped(k))
-                broadcast_direct(k, g, to, from, bytes, root);
-            else
-                by_far_way(k, g, [&](auto b) { broadcast_far(k, b, to, from, bytes, root); });
-        });
+    const coll_args<Team> a = {team,  lane, root,   as_bytes(dest), as_bytes(source),
+                               bytes, name, element};
+    return apart<broadcast_call<C, G, Team>>(c, g, &a);
 }
 
 /* Every member's bytes, one after the other in the order of the team. */
@@ -232,22 +393,9 @@ fcollectmem(const C &c, G g, Team team, void *dest, const void *source, size_t b
             const char *name = "gshmem::fcollect", gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
-    const coll_call<C> k = begin_coll(c, team, lane, name);
-    if (!k.team)
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, dest, (uint64_t)k.n * bytes, source, bytes);
-    check_calls(k, g, team, GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, element, 0, 0),
-                bytes);
-    uint8_t *to = as_bytes(dest);
-    const uint8_t *from = as_bytes(source);
-    return run_coll(
-        k, g, bytes, [&](const auto &f) { fcollect_flagged(f, g, to, from, bytes); },
-        [&] {
-            if (is_mapped(k))
-                fcollect_direct(k, g, to, from, bytes);
-            else
-                by_far_way(k, g, [&](auto b) { fcollect_far(k, b, to, from, bytes); });
-        });
+    const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
+                               bytes, name, element};
+    return apart<fcollect_call<C, G, Team>>(c, g, &a);
 }
 
 /* The same where each member gives as many bytes as it likes. */
@@ -257,19 +405,9 @@ collectmem(const C &c, G g, Team team, void *dest, const void *source, size_t by
            const char *name = "gshmem::collect", gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
-    const coll_call<C> k = begin_coll(c, team, lane, name);
-    if (!k.team)
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, dest, bytes, source, bytes);
-    check_calls(k, g, team, GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, element, 0, 0),
-                0);
-    uint8_t *to = as_bytes(dest);
-    const uint8_t *from = as_bytes(source);
-    if (is_mapped(k))
-        collect_direct(k, g, to, from, bytes);
-    else
-        by_far_way(k, g, [&](auto b) { collect_far(k, b, to, from, bytes); });
-    return GSHMEMX_SUCCESS;
+    const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
+                               bytes, name, element};
+    return apart<collect_call<C, G, Team>>(c, g, &a);
 }
 
 /* Member i's block j goes to member j's block i; each has that many bytes. */
@@ -279,22 +417,9 @@ alltoallmem(const C &c, G g, Team team, void *dest, const void *source, size_t b
             const char *name = "gshmem::alltoall", gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
-    const coll_call<C> k = begin_coll(c, team, lane, name);
-    if (!k.team)
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, dest, (uint64_t)k.n * bytes, source, (uint64_t)k.n * bytes);
-    check_calls(k, g, team, GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, element, 0, 0),
-                bytes);
-    uint8_t *to = as_bytes(dest);
-    const uint8_t *from = as_bytes(source);
-    return run_coll(
-        k, g, bytes, [&](const auto &f) { alltoall_flagged(f, g, to, from, bytes); },
-        [&] {
-            if (is_mapped(k))
-                alltoall_direct(k, g, to, from, bytes);
-            else
-                by_far_way(k, g, [&](auto b) { alltoall_far(k, b, to, from, bytes); });
-        });
+    const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
+                               bytes, name, element};
+    return apart<alltoall_call<C, G, Team>>(c, g, &a);
 }
 
 /* The same of elements that are dst and sst elements apart. */
@@ -304,18 +429,10 @@ __device__ __forceinline__ int alltoalls(const C &c, G g, Team team, T *dest, co
                                          const char *name = "gshmem::alltoalls")
 {
     using namespace detail;
-    const coll_call<C> k = begin_coll(c, team, lane, name);
-    if (!k.team || dst < 1 || sst < 1)
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    check_calls(k, g, team,
-                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, element_of<T>::is,
-                                   sizeof(T), GSH_COLL_STRIDES(dst, sst)),
-                nelems * sizeof(T));
-    if (is_mapped(k))
-        alltoalls_direct(k, g, dest, source, dst, sst, nelems);
-    else
-        by_far_way(k, g, [&](auto b) { alltoalls_far(k, b, dest, source, dst, sst, nelems); });
-    return GSHMEMX_SUCCESS;
+    typedef typename strided_as<T, alignof(T) == sizeof(T)>::type W;
+    const coll_args<Team> a = {
+        team, lane, 0, as_bytes(dest), as_bytes(source), nelems, name, element_of<T>::is};
+    return apart<alltoalls_call<C, G, W, Team>>(c, g, &a, dst, sst);
 }
 
 /* dest[i] on every member is the reduction of all members' source[i]. */
@@ -325,30 +442,18 @@ __device__ __forceinline__ int reduce(const C &c, G g, Team team, T *dest, const
                                       const char *name = "gshmem::reduce")
 {
     using namespace detail;
-    const coll_call<C> k = begin_coll(c, team, lane, name);
-    if (!k.team)
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, dest, nelems * sizeof(T), source, nelems * sizeof(T));
-    check_calls(k, g, team,
-                GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, element_of<T>::is, sizeof(T), 0),
-                nelems * sizeof(T));
-    auto *to = as_computed<Op>(dest);
-    const auto *from = as_computed<Op>(source);
-    const size_t n = computed_count<Op, T>(nelems);
-    auto long_way = [&] {
-        if (is_mapped(k))
-            reduce_direct<Op>(k, g, to, from, n);
-        else
-            by_far_way(k, g, [&](auto b) { reduce_far<Op>(k, b, to, from, n); });
-    };
-    if constexpr (sizeof(*to) <= line_bytes) {
-        return run_coll(
-            k, g, n * sizeof(*to), [&](const auto &f) { reduce_flagged<Op>(f, g, to, from, n); },
-            long_way);
-    } else {
-        long_way();
-        return GSHMEMX_SUCCESS;
-    }
+    const coll_args<Team> a = {team,
+                               lane,
+                               0,
+                               as_bytes(dest),
+                               as_bytes(source),
+                               nelems * sizeof(T),
+                               name,
+                               element_of<T>::is};
+    auto how = adder_of<Op, computed<Op, T>, G>();
+    return apart<reduce_call<C, G, Team, decltype(how)>>(
+        c, g, &a, GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, element_of<T>::is, sizeof(T), 0),
+        how);
 }
 
 /* dest[i] on member m is the reduction of all members' source[m * nelems + i]. */
@@ -358,31 +463,19 @@ __device__ __forceinline__ int reducescatter(const C &c, G g, Team team, T *dest
                                              const char *name = "gshmem::reducescatter")
 {
     using namespace detail;
-    const coll_call<C> k = begin_coll(c, team, lane, name);
-    if (!k.team)
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, dest, nelems * sizeof(T), source, (uint64_t)k.n * nelems * sizeof(T));
-    check_calls(
-        k, g, team,
+    const coll_args<Team> a = {team,
+                               lane,
+                               0,
+                               as_bytes(dest),
+                               as_bytes(source),
+                               nelems * sizeof(T),
+                               name,
+                               element_of<T>::is};
+    auto how = adder_of<Op, computed<Op, T>, G>();
+    return apart<reducescatter_call<C, G, Team, decltype(how)>>(
+        c, g, &a,
         GSH_COLL_SIGNATURE(GSH_COLL_REDUCESCATTER, Op::number, element_of<T>::is, sizeof(T), 0),
-        nelems * sizeof(T));
-    auto *to = as_computed<Op>(dest);
-    const auto *from = as_computed<Op>(source);
-    const size_t n = computed_count<Op, T>(nelems);
-    auto long_way = [&] {
-        if (is_mapped(k))
-            reducescatter_direct<Op>(k, g, to, from, n);
-        else
-            by_far_way(k, g, [&](auto b) { reducescatter_far<Op>(k, b, to, from, n); });
-    };
-    if constexpr (sizeof(*to) <= line_bytes) {
-        return run_coll(
-            k, g, n * sizeof(*to),
-            [&](const auto &f) { reducescatter_flagged<Op>(f, g, to, from, n); }, long_way);
-    } else {
-        long_way();
-        return GSHMEMX_SUCCESS;
-    }
+        how);
 }
 
 /* dest[i] on member m is the sum of source[i] of the members before m and, in an inclusive scan, of
@@ -392,31 +485,20 @@ __device__ __forceinline__ int scan(const C &c, G g, Team team, T *dest, const T
                                     size_t nelems, int lane = 0, const char *name = "gshmem::scan")
 {
     using namespace detail;
-    const coll_call<C> k = begin_coll(c, team, lane, name);
-    if (!k.team)
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, dest, nelems * sizeof(T), source, nelems * sizeof(T));
-    check_calls(k, g, team,
-                GSH_COLL_SIGNATURE((is_inclusive ? GSH_COLL_INSCAN : GSH_COLL_EXSCAN),
-                                   GSH_REDUCE_sum, element_of<T>::is, sizeof(T), 0),
-                nelems * sizeof(T));
-    auto *to = as_computed<op_sum>(dest);
-    const auto *from = as_computed<op_sum>(source);
-    const size_t n = computed_count<op_sum, T>(nelems);
-    auto long_way = [&] {
-        if (is_mapped(k))
-            scan_direct<is_inclusive>(k, g, to, from, n);
-        else
-            by_far_way(k, g, [&](auto b) { scan_far<is_inclusive>(k, b, to, from, n); });
-    };
-    if constexpr (sizeof(*to) <= line_bytes) {
-        return run_coll(
-            k, g, n * sizeof(*to),
-            [&](const auto &f) { scan_flagged<is_inclusive>(f, g, to, from, n); }, long_way);
-    } else {
-        long_way();
-        return GSHMEMX_SUCCESS;
-    }
+    const coll_args<Team> a = {team,
+                               lane,
+                               0,
+                               as_bytes(dest),
+                               as_bytes(source),
+                               nelems * sizeof(T),
+                               name,
+                               element_of<T>::is};
+    auto how = adder_of<op_sum, computed<op_sum, T>, G>();
+    return apart<scan_call<C, G, Team, decltype(how)>>(
+        c, g, &a,
+        GSH_COLL_SIGNATURE((is_inclusive ? GSH_COLL_INSCAN : GSH_COLL_EXSCAN), GSH_REDUCE_sum,
+                           element_of<T>::is, sizeof(T), 0),
+        is_inclusive, how);
 }
 
 } // namespace gshmem

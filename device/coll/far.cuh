@@ -25,8 +25,10 @@ namespace detail
 
 /* reads_source: puts of this call may still be reading what the caller may change afterwards. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void end_far(coll_call<C> k, G g, uint64_t n_steps, bool reads_source)
+__device__ GSHMEM_OUT_OF_LINE void end_far(const coll_call<C> &k, G g, uint64_t n_steps,
+                                           bool reads_source)
 {
+    keep(g, n_steps, reads_source);
     const steps s = steps_of(k);
     if (reads_source && g.rank() == 0)
         far_done(k.c, k.name);
@@ -72,30 +74,33 @@ __device__ __forceinline__ int next_partner(const gsh_team_state &t, int size, i
 }
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void hear_partners(coll_call<C> k, G g, uint64_t step)
+__device__ GSHMEM_OUT_OF_LINE void hear_partners(const coll_call<C> &k, G g, uint64_t step)
 {
-    const gsh_team_state &t = *k.team;
-    for (int i = (int)g.rank() + 1; i < t.n_nodes; i += (int)g.size()) {
-        const int node = node_after(t, i), size = node_size(t, node);
-        for (int its = first_partner(t, size); its < size; its = next_partner(t, size, its))
-            hear_far(k, step, member_of(t, node, its));
+    keep(g, step);
+    for (int i = (int)g.rank() + 1; i < k.team->n_nodes; i += (int)g.size()) {
+        const int node = node_after(*k.team, i), size = node_size(*k.team, node);
+        for (int its = first_partner(*k.team, size); its < size;
+             its = next_partner(*k.team, size, its))
+            hear_far(k, step, member_of(*k.team, node, its));
     }
     g.sync();
 }
 
 /* The same bytes to the same place on this PE's partner on each other node. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void tell_partners(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void tell_partners(const coll_call<C> &k, G g, uint8_t *dest,
                                                  const uint8_t *source, uint64_t bytes,
                                                  uint64_t step)
 {
-    const gsh_team_state &t = *k.team;
+    keep(g, dest, source, bytes, step);
     GSHMEM_NO_UNROLL
-    for (int i = 1; i < t.n_nodes; i++) {
-        const int node = node_after(t, i), size = node_size(t, node), own = first_partner(t, size);
+    for (int i = 1; i < k.team->n_nodes; i++) {
+        const int node = node_after(*k.team, i), size = node_size(*k.team, node),
+                  own = first_partner(*k.team, size);
         GSHMEM_NO_UNROLL
-        for (int its = own; its < size; its = next_partner(t, size, its))
-            tell_far(k, g, dest, source, its == own ? bytes : 0, step, member_of(t, node, its));
+        for (int its = own; its < size; its = next_partner(*k.team, size, its))
+            tell_far(k, g, dest, source, its == own ? bytes : 0, step,
+                     member_of(*k.team, node, its));
     }
 }
 
@@ -139,9 +144,10 @@ fcollect_by_node(const coll_call<C> &k, G g, uint8_t *dest, uint64_t n_pieces, u
 }
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void fcollect_far(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void fcollect_far(const coll_call<C> &k, G g, uint8_t *dest,
                                                 const uint8_t *source, uint64_t bytes)
 {
+    keep(g, dest, source, bytes);
     if (goes_by_leaders(k, (uint64_t)k.n * bytes)) {
         take_blocks(k, g, dest, gather_far(k, g, source, bytes, bytes), bytes, 0, bytes);
         return;
@@ -193,11 +199,11 @@ struct counts {
  * one step, so the steps that follow are an even number, and the next call's first goes into the
  * other half. Where few follow, each block has its count at its beginning. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void collect_far(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void collect_far(const coll_call<C> &k, G g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes)
 {
-    const gsh_team_state &t = *k.team;
-    const counts all = {&t, gather_words_far(k, g, bytes, 0), 16};
+    keep(g, dest, source, bytes);
+    const counts all = {k.team, gather_words_far(k, g, bytes, 0), 16};
     const uint64_t most = all.most(), block = 16 + gsh_coll_block_bytes(most);
     if (!goes_by_leaders(k, (uint64_t)k.n * block)) {
         const uint64_t n_pieces = n_pieces_of(k, most);
@@ -207,27 +213,27 @@ __device__ GSHMEM_OUT_OF_LINE void collect_far(coll_call<C> k, G g, uint8_t *des
             [=](int member) { return all.of(member); });
         return;
     }
-    uint8_t *const own = plus(next_half(k), (uint64_t)t.my_near * block);
+    uint8_t *const own = plus(next_half(k), (uint64_t)k.team->my_near * block);
     if (g.rank() == 0)
-        store_plain(reinterpret_cast<uint64_t *>(k.at(own, near_member(t, 0))), bytes);
-    copy_to(k, g, plus(own, 16), source, bytes, near_member(t, 0));
+        store_plain(reinterpret_cast<uint64_t *>(k.at(own, near_member(*k.team, 0))), bytes);
+    copy_to(k, g, plus(own, 16), source, bytes, near_member(*k.team, 0));
     come_to_leader(k, g, steps_of(k).near + 1);
-    const counts with = {&t, exchange_blocks(k, g, block, true), block};
+    const counts with = {k.team, exchange_blocks(k, g, block, true), block};
     GSHMEM_NO_UNROLL
     for (int place = 0; place < k.n; place++)
         copy<direction::get, false, G>(
-            {g.rank(), g.size()}, plus(dest, with.before(members_by_node(t)[place])),
-            plus(with.half, place_after(t, place) * block + 16), with.at_place(place));
+            {g.rank(), g.size()}, plus(dest, with.before(members_by_node(*k.team)[place])),
+            plus(with.half, place_after(*k.team, place) * block + 16), with.at_place(place));
     g.sync();
 }
 
 /* ---- alltoall and alltoalls ---- */
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void alltoall_far(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<C> &k, G g, uint8_t *dest,
                                                 const uint8_t *source, uint64_t bytes)
 {
-    const gsh_team_state &t = *k.team;
+    keep(g, dest, source, bytes);
     const uint64_t n = (uint64_t)k.n;
     /* what crosses is then n_near times what it would be at least */
     if (goes_by_leaders(k, n * n * bytes * 4)) {
@@ -239,31 +245,33 @@ __device__ GSHMEM_OUT_OF_LINE void alltoall_far(coll_call<C> k, G g, uint8_t *de
     const uint64_t step = steps_of(k).far + 1;
     uint8_t *const to = plus(dest, (uint64_t)k.me * bytes);
     GSHMEM_NO_UNROLL
-    for (int i = 1; i < t.n_nodes; i++) {
-        const int node = node_after(t, i), size = node_size(t, node);
+    for (int i = 1; i < k.team->n_nodes; i++) {
+        const int node = node_after(*k.team, i), size = node_size(*k.team, node);
         GSHMEM_NO_UNROLL
         for (int j = 0; j < size; j++) { /* not all of this node's members the same at a time */
-            const int member = member_of(t, node, (t.my_near + j) % size);
+            const int member = member_of(*k.team, node, (k.team->my_near + j) % size);
             tell_far(k, g, to, plus(source, (uint64_t)member * bytes), bytes, step, member);
         }
     }
     GSHMEM_NO_UNROLL
-    for (int i = 0; i < t.n_near; i++) {
-        const int member = near_member(t, (t.my_near + i) % t.n_near);
+    for (int i = 0; i < k.team->n_near; i++) {
+        const int member = near_member(*k.team, (k.team->my_near + i) % k.team->n_near);
         copy_to(k, g, to, plus(source, (uint64_t)member * bytes), bytes, member);
     }
-    for (int i = (int)g.rank(); i < k.n - t.n_near; i += (int)g.size()) {
-        const int place = i < t.near_begin ? i : i + t.n_near;
-        hear_far(k, step, members_by_node(t)[place]);
+    for (int i = (int)g.rank(); i < k.n - k.team->n_near; i += (int)g.size()) {
+        const int place = i < k.team->near_begin ? i : i + k.team->n_near;
+        hear_far(k, step, members_by_node(*k.team)[place]);
     }
     end_far(k, g, 1, true);
 }
 
 /* One request for each member: there is none that brings a signal along. */
 template <class C, class G, class T>
-__device__ GSHMEM_OUT_OF_LINE void alltoalls_far(coll_call<C> k, G g, T *dest, const T *source,
-                                                 ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+__device__ GSHMEM_OUT_OF_LINE void alltoalls_far(const coll_call<C> &k, G g, T *dest,
+                                                 const T *source, ptrdiff_t dst, ptrdiff_t sst,
+                                                 size_t nelems)
 {
+    keep(g, dest, source, dst, sst, nelems);
     sync_team<true>(k.c, g, k.team, k.lane, k.name);
     GSHMEM_NO_UNROLL
     for (int i = 0; i < k.n; i++) {
@@ -284,19 +292,21 @@ constexpr uint64_t broadcast_ahead = GSH_SYNC_WORDS - 1;
  * the one that lacks x's highest bit. A leader, or on its node the root, gives its near members
  * what it has, and answers for each piece. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(const coll_call<C> &k, G g, uint8_t *dest,
                                                     const uint8_t *from, uint64_t bytes, int root,
                                                     int root_node)
 {
-    const gsh_team_state &t = *k.team;
-    const int n = t.n_nodes, x = (t.my_node - root_node + n) % n;
+    keep(g, dest, from, bytes, root, root_node);
+    const int n = k.team->n_nodes, x = (k.team->my_node - root_node + n) % n;
     const uint64_t n_pieces = n_pieces_of(k, bytes), first = steps_of(k).far + 1;
     int more = 1; /* the least power of two above x: what a child has more */
     while (more <= x)
         more *= 2;
     const int above = x - more / 2;
-    const int parent = above == 0 ? root : member_of(t, (above + root_node) % n, 0);
-    auto child = [&](int further) { return member_of(t, (t.my_node + further) % n, 0); };
+    const int parent = above == 0 ? root : member_of(*k.team, (above + root_node) % n, 0);
+    auto child = [&](int further) {
+        return member_of(*k.team, (k.team->my_node + further) % n, 0);
+    };
     auto hear_children = [&](uint64_t step) {
         for (int further = more; g.rank() == 0 && x + further < n; further *= 2)
             hear_far(k, step, child(further));
@@ -326,19 +336,19 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(coll_call<C> k, G g, uint8_t
 }
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_far(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void broadcast_far(const coll_call<C> &k, G g, uint8_t *dest,
                                                  const uint8_t *source, uint64_t bytes, int root)
 {
-    const gsh_team_state &t = *k.team;
+    keep(g, dest, source, bytes, root);
     if (goes_by_leaders(k, bytes)) {
         broadcast_by_leaders(k, g, dest, source, bytes, root);
         return;
     }
     int root_node = 0;
-    while (root_node < t.n_nodes - 1 && !has_member(t, root_node, root))
+    while (root_node < k.team->n_nodes - 1 && !has_member(*k.team, root_node, root))
         root_node++;
     all_have_come(k, g);
-    if (t.my_node == root_node ? k.me == root : t.my_near == 0)
+    if (k.team->my_node == root_node ? k.me == root : k.team->my_near == 0)
         broadcast_pieces(k, g, dest, k.me == root ? source : dest, bytes, root, root_node);
     if (k.me == root)
         copy_to(k, g, dest, source, bytes, root);
@@ -347,15 +357,17 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_far(coll_call<C> k, G g, uint8_t *d
 
 /* ---- reduce ---- */
 
-/* dest[i], for n elements of piece t, from the nodes' slots, of so many bytes. */
-template <class Op, class T, class C, class G>
-__device__ __forceinline__ void add_slots(const coll_call<C> &k, G g, T *dest, uint64_t n,
-                                          uint64_t t, uint64_t slot_bytes)
+/* dest, bytes of piece t, from the nodes' slots, of so many bytes. */
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void add_slots(const coll_call<C> &k, G g, uint8_t *dest,
+                                             uint64_t bytes, uint64_t t, uint64_t slot_bytes, H how)
 {
-    const uint8_t *const half = half_of_piece(k, t);
-    add_up_at<Op>(
-        k, g, dest, reinterpret_cast<uint64_t>(half), n, 0, k.team->n_nodes, false,
-        [=](int i) { return reinterpret_cast<const T *>(plus(half, (uint64_t)i * slot_bytes)); });
+    keep(g, dest, bytes, t, slot_bytes);
+    const int n = k.team->n_nodes;
+    const terms s = {dest,       bytes, nullptr, half_of_piece(k, t),
+                     slot_bytes, n,     n,       block_order::as_they_lie,
+                     false,      false};
+    how.add(k, place_of(g), s);
     join_blocks(k.c, g, k.area(), k.name);
 }
 
@@ -380,24 +392,24 @@ __device__ __forceinline__ uint64_t n_rail_steps(const gsh_rails &r)
 /* To the other nodes: the shares of this rail's segment of piece t, into their slots for this node,
  * and this node's share, added up, of the piece before. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void send_rails(coll_call<C> k, G g, uint8_t *dest, uint64_t bytes,
-                                              uint64_t t)
+__device__ GSHMEM_OUT_OF_LINE void send_rails(const coll_call<C> &k, G g, uint8_t *dest,
+                                              uint64_t bytes, uint64_t t)
 {
-    const gsh_team_state &team = *k.team;
+    keep(g, dest, bytes, t);
     const gsh_rails r = rails_of(k, bytes);
     const steps s = steps_of(k);
-    const uint32_t rail = (uint32_t)team.my_near;
+    const uint32_t rail = (uint32_t)k.team->my_near;
     if (rail >= r.n_rails)
         return;
     const gsh_range segment = gsh_rail_segment(&r, t, rail);
-    uint8_t *const slot = plus(half_of_piece(k, t), (uint64_t)team.my_node * r.slot_bytes);
+    uint8_t *const slot = plus(half_of_piece(k, t), (uint64_t)k.team->my_node * r.slot_bytes);
     const gsh_range own =
         t == 0 ? gsh_range{0, 0}
-               : gsh_rail_share(&r, gsh_rail_segment(&r, t - 1, rail), (uint32_t)team.my_node);
+               : gsh_rail_share(&r, gsh_rail_segment(&r, t - 1, rail), (uint32_t)k.team->my_node);
     g.sync();
     GSHMEM_NO_UNROLL
-    for (int i = 1; i < team.n_nodes; i++) {
-        const int node = node_after(team, i), member = member_of(team, node, team.my_near);
+    for (int i = 1; i < k.team->n_nodes; i++) {
+        const int node = node_after(*k.team, i), member = member_of(*k.team, node, k.team->my_near);
         if (t > 0 && t <= r.n_pieces)
             tell_far(k, g, plus(dest, own.begin), plus(dest, own.begin), own.bytes,
                      rail_step(s, t - 1, true), member);
@@ -407,28 +419,28 @@ __device__ GSHMEM_OUT_OF_LINE void send_rails(coll_call<C> k, G g, uint8_t *dest
                      member);
     }
     if (t < r.n_pieces) {
-        const gsh_range share = gsh_rail_share(&r, segment, (uint32_t)team.my_node);
+        const gsh_range share = gsh_rail_share(&r, segment, (uint32_t)k.team->my_node);
         copy_to(k, g, slot, plus(dest, share.begin), share.bytes, k.me);
     }
 }
 
 /* What was sent at the same time has come; meanwhile the near members get what came before it. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void hear_rails(coll_call<C> k, G g, uint8_t *dest, uint64_t bytes,
-                                              uint64_t t)
+__device__ GSHMEM_OUT_OF_LINE void hear_rails(const coll_call<C> &k, G g, uint8_t *dest,
+                                              uint64_t bytes, uint64_t t)
 {
-    const gsh_team_state &team = *k.team;
+    keep(g, dest, bytes, t);
     const gsh_rails r = rails_of(k, bytes);
     const steps s = steps_of(k);
-    const uint32_t rail = (uint32_t)team.my_near;
+    const uint32_t rail = (uint32_t)k.team->my_near;
     if (rail >= r.n_rails)
         return;
     if (t > 1) {
         const gsh_range whole = gsh_rail_segment(&r, t - 2, rail);
         to_near(k, g, plus(dest, whole.begin), plus(dest, whole.begin), whole.bytes);
     }
-    for (int i = (int)g.rank() + 1; i < team.n_nodes; i += (int)g.size()) {
-        const int member = member_of(team, node_after(team, i), team.my_near);
+    for (int i = (int)g.rank() + 1; i < k.team->n_nodes; i += (int)g.size()) {
+        const int member = member_of(*k.team, node_after(*k.team, i), k.team->my_near);
         if (t < r.n_pieces)
             hear_far(k, rail_step(s, t, false), member);
         if (t > 0 && t <= r.n_pieces)
@@ -437,44 +449,44 @@ __device__ GSHMEM_OUT_OF_LINE void hear_rails(coll_call<C> k, G g, uint8_t *dest
     g.sync();
 }
 
-template <class Op, class T, class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void reduce_by_node(coll_call<C> k, G g, T *dest, const T *source,
-                                                  uint64_t nelems)
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void reduce_by_node(const coll_call<C> &k, G g, uint8_t *dest,
+                                                  const uint8_t *source, uint64_t bytes, H how)
 {
-    const uint64_t bytes = nelems * sizeof(T);
+    keep(g, dest, source, bytes);
     const gsh_rails r = rails_of(k, bytes);
     const uint32_t rail = (uint32_t)k.team->my_near;
-    auto add_segment = [&](uint64_t t) {
-        const gsh_range segment = gsh_rail_segment(&r, t, rail);
-        add_near<Op>(k, g, plus(dest, segment.begin), plus(source, segment.begin),
-                     segment.bytes / sizeof(T));
-    };
     all_have_come(k, g);
-    add_segment(0);
     GSHMEM_NO_UNROLL
-    for (uint64_t t = 0; t < r.n_pieces + 2; t++) {
-        send_rails(k, g, reinterpret_cast<uint8_t *>(dest), bytes, t);
-        add_segment(t + 1);
-        hear_rails(k, g, reinterpret_cast<uint8_t *>(dest), bytes, t);
+    for (uint64_t t = 0; t < r.n_pieces + 3; t++) {
+        /* This piece's segment; then, of the piece before, its share. */
+        if (t > 0)
+            send_rails(k, g, dest, bytes, t - 1);
+        const gsh_range segment = gsh_rail_segment(&r, t, rail);
+        add_near(k, g, plus(dest, segment.begin), plus(source, segment.begin), segment.bytes, how);
+        if (t == 0)
+            continue;
+        hear_rails(k, g, dest, bytes, t - 1);
         const gsh_range own =
-            gsh_rail_share(&r, gsh_rail_segment(&r, t, rail), (uint32_t)k.team->my_node);
-        add_slots<Op>(k, g, plus(dest, own.begin), own.bytes / sizeof(T), t, r.slot_bytes);
+            gsh_rail_share(&r, gsh_rail_segment(&r, t - 1, rail), (uint32_t)k.team->my_node);
+        add_slots(k, g, plus(dest, own.begin), own.bytes, t - 1, r.slot_bytes, how);
     }
     end_far(k, g, n_rail_steps(r), true);
 }
 
-template <class Op, class T, class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void reduce_far(coll_call<C> k, G g, T *dest, const T *source,
-                                              uint64_t nelems)
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void reduce_far(const coll_call<C> &k, G g, uint8_t *dest,
+                                              const uint8_t *source, uint64_t bytes, H how)
 {
-    const uint64_t block = gsh_coll_block_bytes(nelems * sizeof(T));
+    keep(g, dest, source, bytes);
+    const uint64_t block = gsh_coll_block_bytes(bytes);
     if (!goes_by_leaders(k, (uint64_t)k.team->n_nodes * block)) {
-        reduce_by_node<Op>(k, g, dest, source, nelems);
+        reduce_by_node(k, g, dest, source, bytes, how);
         return;
     }
-    add_node<Op>(k, g, source, nelems);
+    add_node(k, g, source, bytes, how);
     (void)exchange_blocks(k, g, block, false);
-    add_blocks<Op>(k, g, dest, nelems, block, 0);
+    add_blocks(k, g, dest, bytes, block, 0, how);
 }
 
 /* ---- reducescatter ---- */
@@ -506,58 +518,61 @@ __device__ __forceinline__ void for_parts(const coll_call<C> &k, uint64_t piece,
     }
 }
 
-/* Piece t: n elements at `source`, which is `part` elements from one member's to the next's. */
-template <class Op, class T, class C, class G>
-__device__ __forceinline__ void add_parts(const coll_call<C> &k, G g, const T *source, uint64_t n,
-                                          uint64_t part, uint64_t t)
+/* Piece t: bytes at `source`, which is `part` bytes from one member's to the next's. */
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void add_parts(const coll_call<C> &k, G g, const uint8_t *source,
+                                             uint64_t bytes, uint64_t part, uint64_t t, H how)
 {
+    keep(g, source, bytes, part, t);
     for_parts(k, t, part_slot_bytes(k), [&](int member, uint8_t *slot) {
-        add_near<Op>(k, g, reinterpret_cast<T *>(slot), source + (uint64_t)member * part, n);
+        add_near(k, g, slot, plus(source, (uint64_t)member * part), bytes, how);
     });
     join_blocks(k.c, g, k.area(), k.name);
 }
 
 /* Sends them, and hears that this PE's slots are filled. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void exchange_parts(coll_call<C> k, G g, uint64_t bytes, uint64_t t)
+__device__ GSHMEM_OUT_OF_LINE void exchange_parts(const coll_call<C> &k, G g, uint64_t bytes,
+                                                  uint64_t t)
 {
-    const gsh_team_state &team = *k.team;
+    keep(g, bytes, t);
     const uint64_t slot_bytes = part_slot_bytes(k), step = steps_of(k).far + 1 + t;
-    uint8_t *const to = plus(half_of_piece(k, t), (uint64_t)team.my_node * slot_bytes);
+    uint8_t *const to = plus(half_of_piece(k, t), (uint64_t)k.team->my_node * slot_bytes);
     for_parts(k, t, slot_bytes, [&](int member, uint8_t *slot) {
         if (member != k.me)
             tell_far(k, g, to, slot, bytes, step, member);
     });
     GSHMEM_NO_UNROLL
-    for (int i = 1; i < team.n_nodes; i++) { /* where nobody's part is added up here */
-        const int node = node_after(team, i), size = node_size(team, node);
-        if (team.my_near >= size)
-            tell_far(k, g, to, to, 0, step, member_of(team, node, team.my_near % size));
+    for (int i = 1; i < k.team->n_nodes; i++) { /* where nobody's part is added up here */
+        const int node = node_after(*k.team, i), size = node_size(*k.team, node);
+        if (k.team->my_near >= size)
+            tell_far(k, g, to, to, 0, step, member_of(*k.team, node, k.team->my_near % size));
     }
     hear_partners(k, g, step);
 }
 
-template <class Op, class T, class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void reducescatter_far(coll_call<C> k, G g, T *dest, const T *source,
-                                                     uint64_t nelems)
+/* Pieces are of whole elements: a slot's bytes are a multiple of GSH_COLL_ALIGN. */
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void reducescatter_far(const coll_call<C> &k, G g, uint8_t *dest,
+                                                     const uint8_t *source, uint64_t bytes, H how)
 {
-    const gsh_team_state &team = *k.team;
-    const uint64_t block = gsh_coll_block_bytes((uint64_t)k.n * nelems * sizeof(T));
-    if (goes_by_leaders(k, (uint64_t)team.n_nodes * block)) {
-        add_node<Op>(k, g, source, (uint64_t)k.n * nelems);
+    keep(g, dest, source, bytes);
+    const uint64_t block = gsh_coll_block_bytes((uint64_t)k.n * bytes);
+    if (goes_by_leaders(k, (uint64_t)k.team->n_nodes * block)) {
+        add_node(k, g, source, (uint64_t)k.n * bytes, how);
         (void)exchange_blocks(k, g, block, false);
-        add_blocks<Op>(k, g, dest, nelems, block, (uint64_t)k.me * nelems);
+        add_blocks(k, g, dest, bytes, block, (uint64_t)k.me * bytes, how);
         return;
     }
-    const uint64_t most = part_slot_bytes(k) / sizeof(T);
-    const uint64_t n_pieces = (nelems + most - 1) / most;
+    const uint64_t most = part_slot_bytes(k);
+    const uint64_t n_pieces = (bytes + most - 1) / most;
     all_have_come(k, g);
     GSHMEM_NO_UNROLL
     for (uint64_t t = 0; t < n_pieces; t++) {
-        const uint64_t done = t * most, n = nelems - done < most ? nelems - done : most;
-        add_parts<Op>(k, g, source + done, n, nelems, t);
-        exchange_parts(k, g, n * sizeof(T), t);
-        add_slots<Op>(k, g, dest + done, n, t, part_slot_bytes(k));
+        const uint64_t done = t * most, n = bytes - done < most ? bytes - done : most;
+        add_parts(k, g, plus(source, done), n, bytes, t, how);
+        exchange_parts(k, g, n, t);
+        add_slots(k, g, plus(dest, done), n, t, most, how);
     }
     end_far(k, g, n_pieces, false);
 }

@@ -39,20 +39,21 @@ __device__ __forceinline__ uint64_t blocks_bytes(const gsh_team_state &t, int no
 
 /* The leaders' rounds. block 0: all that they say is that their nodes have come. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(coll_call<C> k, G g, uint64_t block,
+__device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<C> &k, G g, uint64_t block,
                                                        bool is_by_member, uint64_t step)
 {
-    const gsh_team_state &t = *k.team;
+    keep(g, block, is_by_member, step);
     uint8_t *const half = half_of(k, step);
     GSHMEM_NO_UNROLL
-    for (int distance = 1; distance < t.n_nodes; distance *= 2) {
-        const int rest = t.n_nodes - distance;
-        const int to = node_after(t, rest), from = node_after(t, distance);
-        tell_far(k, g, plus(half, blocks_bytes(t, to, distance, block, is_by_member)), half,
-                 blocks_bytes(t, t.my_node, distance < rest ? distance : rest, block, is_by_member),
-                 step, member_of(t, to, 0));
+    for (int distance = 1; distance < k.team->n_nodes; distance *= 2) {
+        const int rest = k.team->n_nodes - distance;
+        const int to = node_after(*k.team, rest), from = node_after(*k.team, distance);
+        tell_far(k, g, plus(half, blocks_bytes(*k.team, to, distance, block, is_by_member)), half,
+                 blocks_bytes(*k.team, k.team->my_node, distance < rest ? distance : rest, block,
+                              is_by_member),
+                 step, member_of(*k.team, to, 0));
         if (g.rank() == 0)
-            hear_far(k, step, member_of(t, from, 0));
+            hear_far(k, step, member_of(*k.team, from, 0));
         g.sync();
     }
 }
@@ -60,9 +61,10 @@ __device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(coll_call<C> k, G g, uint
 /* When a call's part is in the leader's half (come_to_leader): the leaders exchange the blocks.
  * The leader's half, with all of them, in which this PE may look. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(coll_call<C> k, G g, uint64_t block,
-                                                             bool is_by_member)
+__device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(const coll_call<C> &k, G g,
+                                                             uint64_t block, bool is_by_member)
 {
+    keep(g, block, is_by_member);
     const steps s = steps_of(k);
     if (k.team->my_near == 0)
         tell_leaders_blocks(k, g, block, is_by_member, s.far + 1);
@@ -72,8 +74,10 @@ __device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(coll_call<C> k, G g
 }
 
 /* All members have come: every dest may be written, and every source read. */
-template <class C, class G> __device__ GSHMEM_OUT_OF_LINE void all_have_come(coll_call<C> k, G g)
+template <class C, class G>
+__device__ GSHMEM_OUT_OF_LINE void all_have_come(const coll_call<C> &k, G g)
 {
+    keep(g);
     come_to_leader(k, g, steps_of(k).near + 1);
     (void)exchange_blocks(k, g, 0, false);
 }
@@ -88,24 +92,24 @@ template <class C> __device__ __forceinline__ uint8_t *next_half(const coll_call
 
 /* Every member's bytes, in blocks of so many, in the order of the nodes; the leader's half. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_far(coll_call<C> k, G g, const uint8_t *source,
-                                                        uint64_t bytes, uint64_t block)
+__device__ GSHMEM_OUT_OF_LINE const uint8_t *
+gather_far(const coll_call<C> &k, G g, const uint8_t *source, uint64_t bytes, uint64_t block)
 {
-    const gsh_team_state &t = *k.team;
-    copy_to(k, g, plus(next_half(k), (uint64_t)t.my_near * block), source, bytes,
-            near_member(t, 0));
+    keep(g, source, bytes, block);
+    copy_to(k, g, plus(next_half(k), (uint64_t)k.team->my_near * block), source, bytes,
+            near_member(*k.team, 0));
     come_to_leader(k, g, steps_of(k).near + 1);
     return exchange_blocks(k, g, block, true);
 }
 
 /* Two words of every member's. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(coll_call<C> k, G g, uint64_t first,
-                                                              uint64_t second)
+__device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(const coll_call<C> &k, G g,
+                                                              uint64_t first, uint64_t second)
 {
-    const gsh_team_state &t = *k.team;
+    keep(g, first, second);
     uint64_t *const words = reinterpret_cast<uint64_t *>(
-        k.at(plus(next_half(k), (uint64_t)t.my_near * 16), near_member(t, 0)));
+        k.at(plus(next_half(k), (uint64_t)k.team->my_near * 16), near_member(*k.team, 0)));
     if (g.rank() == 0) {
         store_plain(words, first);
         store_plain(words + 1, second);
@@ -117,21 +121,21 @@ __device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(coll_call<C> k, G 
 /* After gather_far: what each member's block has at `from`, one after the other in the order of the
  * team. Neighbours in both are one copy. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void take_blocks(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<C> &k, G g, uint8_t *dest,
                                                const uint8_t *half, uint64_t block, uint64_t from,
                                                uint64_t bytes)
 {
-    const gsh_team_state &t = *k.team;
-    const int32_t *members = members_by_node(t);
+    keep(g, dest, half, block, from, bytes);
+    const int32_t *members = members_by_node(*k.team);
     GSHMEM_NO_UNROLL
     for (int place = 0, n; place < k.n; place += n) {
         n = 1;
-        while (block == bytes && place + n < k.n && place + n != t.near_begin &&
+        while (block == bytes && place + n < k.n && place + n != k.team->near_begin &&
                members[place + n] == members[place] + n)
             n++;
         copy<direction::get, false, G>(
             {g.rank(), g.size()}, plus(dest, (uint64_t)members[place] * bytes),
-            plus(half, place_after(t, place) * block + from), (uint64_t)n * bytes);
+            plus(half, place_after(*k.team, place) * block + from), (uint64_t)n * bytes);
     }
     g.sync();
 }
@@ -139,26 +143,26 @@ __device__ GSHMEM_OUT_OF_LINE void take_blocks(coll_call<C> k, G g, uint8_t *des
 /* Down a tree of the nodes that is in the leaders' rounds: before that of distance d those have the
  * data that are less than d nodes before the root's. The others' messages are signals alone. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<C> &k, G g, uint8_t *dest,
                                                         const uint8_t *source, uint64_t bytes,
                                                         int root)
 {
-    const gsh_team_state &t = *k.team;
+    keep(g, dest, source, bytes, root);
     const steps s = steps_of(k);
     uint8_t *const half = half_of(k, s.far + 1);
     int before = 0; /* how many nodes this one is before the root's */
-    while (before < t.n_nodes - 1 && !has_member(t, node_after(t, before), root))
+    while (before < k.team->n_nodes - 1 && !has_member(*k.team, node_after(*k.team, before), root))
         before++;
     if (k.me == root)
-        copy_to(k, g, half, source, bytes, near_member(t, 0));
+        copy_to(k, g, half, source, bytes, near_member(*k.team, 0));
     come_to_leader(k, g, s.near + 1);
     GSHMEM_NO_UNROLL
-    for (int distance = 1; t.my_near == 0 && distance < t.n_nodes; distance *= 2) {
-        const bool gives = before < distance && before + distance < t.n_nodes;
+    for (int distance = 1; k.team->my_near == 0 && distance < k.team->n_nodes; distance *= 2) {
+        const bool gives = before < distance && before + distance < k.team->n_nodes;
         tell_far(k, g, half, half, gives ? bytes : 0, s.far + 1,
-                 member_of(t, node_after(t, t.n_nodes - distance), 0));
+                 member_of(*k.team, node_after(*k.team, k.team->n_nodes - distance), 0));
         if (g.rank() == 0)
-            hear_far(k, s.far + 1, member_of(t, node_after(t, distance), 0));
+            hear_far(k, s.far + 1, member_of(*k.team, node_after(*k.team, distance), 0));
         g.sync();
     }
     leave_leader(k, g, s.near + 1);
@@ -166,106 +170,104 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(coll_call<C> k, G g, uin
     if (k.me == root)
         copy_to(k, g, dest, source, bytes, root);
     else
-        copy<direction::get, false, G>({g.rank(), g.size()}, dest, k.at(half, near_member(t, 0)),
-                                       bytes);
+        copy<direction::get, false, G>({g.rank(), g.size()}, dest,
+                                       k.at(half, near_member(*k.team, 0)), bytes);
     g.sync();
 }
 
 /* ---- adding up ---- */
 
-/* dest[i], for n elements, is the reduction of the near members' source[i], in the order of the
- * team. */
-template <class Op, class T, class C, class G>
-__device__ __forceinline__ void add_near(const coll_call<C> &k, G g, T *dest, const T *source,
-                                         uint64_t n)
+/* dest is the reduction of the near members' sources, in the order of the team. */
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void add_near(const coll_call<C> &k, G g, uint8_t *dest,
+                                            const uint8_t *source, uint64_t bytes, H how)
 {
-    const gsh_team_state &t = *k.team;
-    add_up_at<Op>(k, g, dest, reinterpret_cast<uint64_t>(source), n, 0, t.n_near, false,
-                  [&](int i) { return k.at(source, near_member(t, i)); });
+    keep(g, dest, source, bytes);
+    const terms s = of_members(dest, source, bytes, k.team->n_near, true, false);
+    how.add(k, place_of(g), s);
 }
 
 /* The leader has what its node is together, in its half; exchange_blocks follows. */
-template <class Op, class T, class C, class G>
-__device__ __forceinline__ void add_node(const coll_call<C> &k, G g, const T *source, uint64_t n)
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void add_node(const coll_call<C> &k, G g, const uint8_t *source,
+                                            uint64_t bytes, H how)
 {
+    keep(g, source, bytes);
     come_to_leader(k, g, steps_of(k).near + 1);
     if (k.team->my_near == 0) {
-        add_near<Op>(k, g, reinterpret_cast<T *>(next_half(k)), source, n);
+        add_near(k, g, next_half(k), source, bytes, how);
         g.sync();
     }
 }
 
-/* After that: node i's block, of which element `first` is the first that counts. */
-template <class T, class C>
-__device__ __forceinline__ const T *node_block(const coll_call<C> &k, int i, uint64_t block,
-                                               uint64_t first)
+/* After exchange_blocks: the leader's half of the step that is over. */
+template <class C> __device__ __forceinline__ const uint8_t *leaders_half(const coll_call<C> &k)
 {
-    const gsh_team_state &t = *k.team;
-    const int after = i < t.my_node ? i - t.my_node + t.n_nodes : i - t.my_node;
-    return reinterpret_cast<const T *>(plus(k.at(half_of(k, steps_of(k).far), near_member(t, 0)),
-                                            (uint64_t)after * block)) +
-           first;
+    return k.at(half_of(k, steps_of(k).far), near_member(*k.team, 0));
 }
 
-/* dest[i], for n elements, is the reduction of the nodes' blocks from element `first` on. */
-template <class Op, class T, class C, class G>
-__device__ __forceinline__ void add_blocks(const coll_call<C> &k, G g, T *dest, uint64_t n,
-                                           uint64_t block, uint64_t first)
+/* dest is the reduction of the nodes' blocks, of which byte `first` is the first that counts. */
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void add_blocks(const coll_call<C> &k, G g, uint8_t *dest,
+                                              uint64_t bytes, uint64_t block, uint64_t first, H how)
 {
-    add_up_at<Op>(k, g, dest, reinterpret_cast<uint64_t>(node_block<T>(k, 0, block, first)), n, 0,
-                  k.team->n_nodes, false, [&](int i) { return node_block<T>(k, i, block, first); });
+    keep(g, dest, bytes, block, first);
+    const int n = k.team->n_nodes;
+    const terms s = {dest,  bytes, nullptr, plus(leaders_half(k), first),
+                     block, n,     n,       block_order::by_node,
+                     false, false};
+    how.add(k, place_of(g), s);
     join_blocks(k.c, g, k.area(), k.name);
 }
 
 /* ---- scans ---- */
 
-/* So many elements of a scan go at once: the same on all members. */
-template <class T, class C> __device__ __forceinline__ uint64_t scan_piece(const coll_call<C> &k)
+/* So many bytes of a scan go at once: the same on all members. */
+template <class C> __device__ __forceinline__ uint64_t scan_piece(const coll_call<C> &k)
 {
-    return gsh_scan_piece_bytes(k.team, half_bytes_of(k), state_of(k.c).far_piece) / sizeof(T);
+    return gsh_scan_piece_bytes(k.team, half_bytes_of(k), state_of(k.c).far_piece);
 }
 
 /* Where a piece's result waits until no member looks at this PE's source any more: behind the
  * nodes' blocks. Where no other member is near, nobody does. */
-template <class T, class C>
-__device__ __forceinline__ T *scan_out(const coll_call<C> &k, T *dest, uint64_t block)
+template <class C>
+__device__ __forceinline__ uint8_t *scan_out(const coll_call<C> &k, uint8_t *dest, uint64_t block)
 {
     const gsh_team_state &t = *k.team;
-    return t.n_near == 1 ? dest
-                         : reinterpret_cast<T *>(
-                               plus(half_of(k, steps_of(k).far), (uint64_t)t.n_nodes * block));
-}
-
-template <class T, class C, class G>
-__device__ __forceinline__ void set_zero(const coll_call<C> &, G g, T *dest, uint64_t n)
-{
-    for (uint64_t i = g.rank(); i < n; i += g.size())
-        store_element(reinterpret_cast<tail_word<T> *>(dest) + i, tail_word<T>{});
+    return t.n_near == 1 ? dest : plus(half_of(k, steps_of(k).far), (uint64_t)t.n_nodes * block);
 }
 
 /* Of a team node by node, after add_node and exchange_blocks: the blocks of the nodes before, then
  * the sources of the near members before. */
-template <class T, class C, class G>
-__device__ __forceinline__ void scan_blocks(const coll_call<C> &k, G g, T *dest, const T *source,
-                                            uint64_t n, uint64_t block, bool is_inclusive)
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void scan_blocks(const coll_call<C> &k, G g, uint8_t *dest,
+                                               const uint8_t *source, uint64_t bytes,
+                                               bool is_inclusive, H how)
 {
-    const gsh_team_state &t = *k.team;
-    const int n_before = t.my_node, end = n_before + t.my_near + (is_inclusive ? 1 : 0);
-    T *const out = scan_out(k, dest, block);
-    if (end == 0)
-        set_zero(k, g, out, n);
+    keep(g, dest, source, bytes, is_inclusive);
+    const uint64_t block = gsh_coll_block_bytes(bytes);
+    const terms s = {scan_out(k, dest, block),
+                     bytes,
+                     source,
+                     leaders_half(k),
+                     block,
+                     k.team->my_node + k.team->my_near + (is_inclusive ? 1 : 0),
+                     k.team->my_node,
+                     block_order::by_node,
+                     true,
+                     false};
+    if (s.n == 0)
+        set_zero(place_of(g), s.dest, bytes);
     else
-        add_up_at<op_sum>(k, g, out, reinterpret_cast<uint64_t>(source), n, 0, end, false,
-                          [&](int i) {
-                              return i < n_before ? node_block<T>(k, i, block, 0)
-                                                  : k.at(source, near_member(t, i - n_before));
-                          });
+        how.add(k, place_of(g), s);
 }
 
 /* Then the result goes to its place. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void finish_scan(coll_call<C> k, G g, uint8_t *dest, uint64_t bytes)
+__device__ GSHMEM_OUT_OF_LINE void finish_scan(const coll_call<C> &k, G g, uint8_t *dest,
+                                               uint64_t bytes)
 {
+    keep(g, dest, bytes);
     const steps s = steps_of(k);
     const uint8_t *const out = scan_out(k, dest, gsh_coll_block_bytes(bytes));
     meet_near(k, g, s.near + 1);
@@ -275,46 +277,50 @@ __device__ GSHMEM_OUT_OF_LINE void finish_scan(coll_call<C> k, G g, uint8_t *des
 }
 
 /* Of any other team, after gather_far: the members' sources in the order of the team. */
-template <class T, class C, class G>
-__device__ __forceinline__ void scan_gathered(const coll_call<C> &k, G g, T *dest, uint64_t n,
-                                              int end)
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void scan_gathered(const coll_call<C> &k, G g, uint8_t *dest,
+                                                 uint64_t bytes, bool is_inclusive, H how)
 {
-    const gsh_team_state &t = *k.team;
-    const int32_t *const members = members_by_node(t);
-    const uint8_t *const half = k.at(half_of(k, steps_of(k).far), near_member(t, 0));
-    const uint64_t block = gsh_coll_block_bytes(n * sizeof(T));
-    auto at = [&](int member) {
-        int place = 0;
-        while (members[place] != member)
-            place++;
-        return reinterpret_cast<const T *>(plus(half, place_after(t, place) * block));
-    };
+    keep(g, dest, bytes, is_inclusive);
+    const int end = k.me + (is_inclusive ? 1 : 0);
+    const terms s = {dest,
+                     bytes,
+                     nullptr,
+                     leaders_half(k),
+                     gsh_coll_block_bytes(bytes),
+                     end,
+                     end,
+                     block_order::by_member,
+                     false,
+                     false};
     if (end == 0)
-        set_zero(k, g, dest, n);
+        set_zero(place_of(g), dest, bytes);
     else
-        add_up_at<op_sum>(k, g, dest, reinterpret_cast<uint64_t>(half), n, 0, end, false, at);
+        how.add(k, place_of(g), s);
     join_blocks(k.c, g, k.area(), k.name);
 }
 
-template <bool is_inclusive, class T, class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void scan_far(coll_call<C> k, G g, T *dest, const T *source,
-                                            uint64_t nelems)
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void scan_far(const coll_call<C> &k, G g, uint8_t *dest,
+                                            const uint8_t *source, uint64_t bytes,
+                                            bool is_inclusive, H how)
 {
-    const uint64_t most = scan_piece<T>(k);
+    keep(g, dest, source, bytes, is_inclusive);
+    const uint64_t most = scan_piece(k);
     GSHMEM_NO_UNROLL
-    for (uint64_t done = 0; done < nelems; done += most) {
-        const uint64_t n = nelems - done < most ? nelems - done : most;
-        const uint64_t block = gsh_coll_block_bytes(n * sizeof(T));
+    for (uint64_t done = 0; done < bytes; done += most) {
+        const uint64_t n = bytes - done < most ? bytes - done : most;
+        uint8_t *const to = plus(dest, done);
+        const uint8_t *const from = plus(source, done);
         if (!k.team->is_node_by_node) {
-            (void)gather_far(k, g, reinterpret_cast<const uint8_t *>(source + done), n * sizeof(T),
-                             block);
-            scan_gathered(k, g, dest + done, n, k.me + (is_inclusive ? 1 : 0));
+            (void)gather_far(k, g, from, n, gsh_coll_block_bytes(n));
+            scan_gathered(k, g, to, n, is_inclusive, how);
             continue;
         }
-        add_node<op_sum>(k, g, source + done, n);
-        (void)exchange_blocks(k, g, block, false);
-        scan_blocks(k, g, dest + done, source + done, n, block, is_inclusive);
-        finish_scan(k, g, reinterpret_cast<uint8_t *>(dest + done), n * sizeof(T));
+        add_node(k, g, from, n, how);
+        (void)exchange_blocks(k, g, gsh_coll_block_bytes(n), false);
+        scan_blocks(k, g, to, from, n, is_inclusive, how);
+        finish_scan(k, g, to, n);
     }
 }
 

@@ -21,11 +21,7 @@ namespace detail
 
 /* ---- nodes ---- */
 
-/* Of the table of all members, node by node: its beginning, and where each node begins in it. */
-__device__ __forceinline__ const int32_t *members_by_node(const gsh_team_state &t)
-{
-    return reinterpret_cast<const int32_t *>(t.near) - t.near_begin;
-}
+/* Where each node begins in the table of all members. */
 __device__ __forceinline__ int node_begin(const gsh_team_state &t, int node)
 {
     return (members_by_node(t) + t.n_pes)[node];
@@ -38,10 +34,6 @@ __device__ __forceinline__ int node_size(const gsh_team_state &t, int node)
 __device__ __forceinline__ int member_of(const gsh_team_state &t, int node, int i)
 {
     return members_by_node(t)[node_begin(t, node) + i];
-}
-__device__ __forceinline__ int near_member(const gsh_team_state &t, int i)
-{
-    return reinterpret_cast<const int32_t *>(t.near)[i];
 }
 
 /* The node that comes i after this PE's, once around; i up to n_nodes. */
@@ -57,13 +49,6 @@ __device__ inline bool has_member(const gsh_team_state &t, int node, int member)
         if (member_of(t, node, i) == member)
             return true;
     return false;
-}
-
-/* How far the member at `place` of the table is behind the first one of this PE's node, once
- * around: leaders have the members' parts in this order. */
-__device__ __forceinline__ uint64_t place_after(const gsh_team_state &t, int place)
-{
-    return (uint64_t)(place < t.near_begin ? place - t.near_begin + t.n_pes : place - t.near_begin);
 }
 
 /* ---- words ---- */
@@ -132,9 +117,11 @@ __device__ __forceinline__ void hear_far(const coll_call<C> &k, uint64_t step, i
 /* The group tells a far member, which finds the bytes in its dest; there may be none. The source is
  * to stay until the member has answered, or until quiet. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void tell_far(coll_call<C> k, G, uint8_t *dest, const uint8_t *source,
-                                            uint64_t bytes, uint64_t step, int member)
+__device__ GSHMEM_OUT_OF_LINE void tell_far(const coll_call<C> &k, G, uint8_t *dest,
+                                            const uint8_t *source, uint64_t bytes, uint64_t step,
+                                            int member)
 {
+    keep(dest, source, bytes, step, member);
     apart<put_signal_general<false, false, may_be_far, G, C>>(
         k.c, static_cast<void *>(dest), static_cast<const void *>(source), (size_t)bytes,
         step_word(k, step, k.me), step, GSHMEM_SIGNAL_SET, k.pe(member), k.name);
@@ -150,49 +137,49 @@ template <class C> __device__ __forceinline__ void note_begun(const coll_call<C>
 
 /* The leader has heard from all near members; the others go on. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void come_to_leader(coll_call<C> k, G g, uint64_t step)
+__device__ GSHMEM_OUT_OF_LINE void come_to_leader(const coll_call<C> &k, G g, uint64_t step)
 {
-    const gsh_team_state &t = *k.team;
+    keep(g, step);
     g.sync();
     if (g.rank() == 0)
         note_begun(k, step);
-    if (t.my_near != 0) {
+    if (k.team->my_near != 0) {
         if (g.rank() == 0)
-            tell_near(k, step, near_member(t, 0));
+            tell_near(k, step, near_member(*k.team, 0));
         return;
     }
-    for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
-        hear_near(k, step, near_member(t, i));
+    for (int i = (int)g.rank() + 1; i < k.team->n_near; i += (int)g.size())
+        hear_near(k, step, near_member(*k.team, i));
     g.sync();
 }
 
 /* The leader, whose group has synchronised since it heard the last leader, lets them go. set_steps
  * follows, which synchronises the groups of the others. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void leave_leader(coll_call<C> k, G g, uint64_t step)
+__device__ GSHMEM_OUT_OF_LINE void leave_leader(const coll_call<C> &k, G g, uint64_t step)
 {
-    const gsh_team_state &t = *k.team;
-    if (t.my_near != 0) {
+    keep(g, step);
+    if (k.team->my_near != 0) {
         if (g.rank() == 0)
-            hear_near(k, step, near_member(t, 0));
+            hear_near(k, step, near_member(*k.team, 0));
         return;
     }
-    for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
-        tell_near(k, step, near_member(t, i));
+    for (int i = (int)g.rank() + 1; i < k.team->n_near; i += (int)g.size())
+        tell_near(k, step, near_member(*k.team, i));
 }
 
 /* What the groups did is seen by all near members once set_steps, which follows, is over. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void meet_near(coll_call<C> k, G g, uint64_t step)
+__device__ GSHMEM_OUT_OF_LINE void meet_near(const coll_call<C> &k, G g, uint64_t step)
 {
-    const gsh_team_state &t = *k.team;
+    keep(g, step);
     g.sync();
     if (g.rank() == 0)
         note_begun(k, step);
-    for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
-        tell_near(k, step, near_member(t, (t.my_near + i) % t.n_near));
-    for (int i = (int)g.rank() + 1; i < t.n_near; i += (int)g.size())
-        hear_near(k, step, near_member(t, (t.my_near + i) % t.n_near));
+    for (int i = (int)g.rank() + 1; i < k.team->n_near; i += (int)g.size())
+        tell_near(k, step, near_member(*k.team, (k.team->my_near + i) % k.team->n_near));
+    for (int i = (int)g.rank() + 1; i < k.team->n_near; i += (int)g.size())
+        hear_near(k, step, near_member(*k.team, (k.team->my_near + i) % k.team->n_near));
 }
 
 /* ---- the work area ---- */
@@ -220,21 +207,23 @@ template <class C> __device__ __forceinline__ uint8_t *half_of(const coll_call<C
 /* By the group: from here to a near member, or to this PE; seen with what comes behind the group's
  * next synchronisation. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void copy_to(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void copy_to(const coll_call<C> &k, G g, uint8_t *dest,
                                            const uint8_t *source, uint64_t bytes, int member)
 {
+    keep(g, dest, source, bytes, member);
     if (bytes > 0 && !(member == k.me && dest == source))
         copy<direction::put, false, G>({g.rank(), g.size()}, k.at(dest, member), source, bytes);
 }
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void to_near(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void to_near(const coll_call<C> &k, G g, uint8_t *dest,
                                            const uint8_t *source, uint64_t bytes)
 {
-    const gsh_team_state &t = *k.team;
+    keep(g, dest, source, bytes);
     GSHMEM_NO_UNROLL
-    for (int i = 1; i < t.n_near; i++)
-        copy_to(k, g, dest, source, bytes, near_member(t, (t.my_near + i) % t.n_near));
+    for (int i = 1; i < k.team->n_near; i++)
+        copy_to(k, g, dest, source, bytes,
+                near_member(*k.team, (k.team->my_near + i) % k.team->n_near));
 }
 
 } // namespace detail

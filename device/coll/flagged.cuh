@@ -18,6 +18,7 @@
 #include "device/coll/element.cuh"
 #include "device/coll/grid.cuh"
 #include "device/coll/team.cuh"
+#include "device/copy.cuh"
 
 namespace gshmem
 {
@@ -67,23 +68,61 @@ __device__ __forceinline__ void store_line(void *to, uint64_t bytes, uint32_t li
         store_plain(p + i, (uint8_t)(v >> 8 * i));
 }
 
+/* This PE's slots of one call, as a thread that looks into them holds them. */
+struct inbox {
+    words2 *own; /* slot 0 of this PE's buffer */
+    uint32_t slot_lines, flag;
+
+    __device__ __forceinline__ bool is_here(words2 v) const
+    {
+        return (uint32_t)(v.low >> 32) == flag && (uint32_t)(v.high >> 32) == flag;
+    }
+    __device__ __forceinline__ words2 look(int member, uint32_t line) const
+    {
+        return load_relaxed_words(own + (uint64_t)member * slot_lines + line);
+    }
+    /* What a look has seen, or looks until it has come. Pairs with that member's send: the data are
+     * in the words that are waited for. around: called with what a long wait calls now and then. */
+    template <class C, class Around>
+    __device__ __forceinline__ uint64_t receive(const coll_call<C> *call, int member, uint32_t line,
+                                                words2 v, Around around) const
+    {
+        if (!is_here(v)) {
+            const words2 *from = own + (uint64_t)member * slot_lines + line;
+            spin s;
+            do {
+                spin_pause();
+                if (++s.turns % spin::turns_between == 0)
+                    around([&] {
+                        s.start =
+                            look_around_at(call->c, s.start | abort_bits, GSH_REPORT_SYNC_TIMEOUT,
+                                           call->name, call->pe(member), GSHMEM_CMP_EQ, &from->low,
+                                           (uint64_t)flag, v.low >> 32);
+                    });
+                v = load_relaxed_words(from);
+            } while (!is_here(v));
+            s.done();
+        }
+        return (uint32_t)v.low | v.high << 32;
+    }
+};
+
 /* One call's view of the buffers. */
 template <class C> struct flagged {
-    const coll_call<C> &call;
-    uint32_t flag;
+    const coll_call<C> *call;
+    members<C> all;
     uint64_t calls;
-    words2 *own; /* slot 0 of this PE's buffer */
-    uint32_t slot_lines;
+    inbox in;
 
-    __device__ __forceinline__ explicit flagged(const coll_call<C> &k) : call(k)
+    __device__ __forceinline__ explicit flagged(const coll_call<C> &k) : call(&k), all(k.c, *k.team)
     {
         const gsh_team_state &t = *k.team;
         calls = load_plain(&k.area()->calls) + 1;
-        flag = (uint32_t)calls;
-        slot_lines = slot_bytes(t, k.lane) / (uint32_t)sizeof(words2);
+        in.flag = (uint32_t)calls;
+        in.slot_lines = slot_bytes(t, k.lane) / (uint32_t)sizeof(words2);
         uint64_t off =
             slots_off(t, k.lane) + (calls & 1) * (uint64_t)t.n_near * slot_bytes(t, k.lane);
-        own = reinterpret_cast<words2 *>(state_of(k.c).base + off);
+        in.own = reinterpret_cast<words2 *>(state_of(k.c).base + off);
     }
 
     /* Lane 0 has slots of its own size, the others smaller ones. */
@@ -104,49 +143,25 @@ template <class C> struct flagged {
 
     __device__ __forceinline__ void send(int member, uint32_t line, uint64_t data) const
     {
-        words2 v = {(uint32_t)data | (uint64_t)flag << 32, data >> 32 | (uint64_t)flag << 32};
-        store_relaxed_words(call.at(own + (uint64_t)call.me * slot_lines + line, member), v);
-    }
-    __device__ __forceinline__ words2 look(int member, uint32_t line) const
-    {
-        return load_relaxed_words(own + (uint64_t)member * slot_lines + line);
-    }
-    /* What a look has seen, or looks until it has come. Pairs with that member's send: the data are
-     * in the words that are waited for. */
-    __device__ __forceinline__ uint64_t receive(int member, uint32_t line, words2 v) const
-    {
-        if (!is_here(v)) {
-            const words2 *from = own + (uint64_t)member * slot_lines + line;
-            spin s;
-            do {
-                s.turn(call.c, GSH_REPORT_SYNC_TIMEOUT, call.name, call.pe(member), GSHMEM_CMP_EQ,
-                       &from->low, (uint64_t)flag, v.low >> 32);
-                v = load_relaxed_words(from);
-            } while (!is_here(v));
-            s.done();
-        }
-        return (uint32_t)v.low | v.high << 32;
+        words2 v = {(uint32_t)data | (uint64_t)in.flag << 32, data >> 32 | (uint64_t)in.flag << 32};
+        store_relaxed_words(all.at(in.own + (uint64_t)all.me * in.slot_lines + line, member), v);
     }
     __device__ __forceinline__ uint64_t receive(int member, uint32_t line) const
     {
-        return receive(member, line, look(member, line));
-    }
-    __device__ __forceinline__ bool is_here(words2 v) const
-    {
-        return (uint32_t)(v.low >> 32) == flag && (uint32_t)(v.high >> 32) == flag;
+        return in.receive(call, member, line, in.look(member, line), keep_nothing());
     }
 
     /* Before the first line: the threads have the count, and have joined; the next call finds the
      * new one. */
     template <class G> __device__ __forceinline__ void begin(G g) const
     {
-        join_blocks(call.c, g, call.area(), call.name);
-        write_for_next(g, &call.area()->calls, calls, &call.area()->n_counted);
+        join_blocks(call->c, g, call->area(), call->name);
+        write_for_next(g, &call->area()->calls, calls, &call->area()->n_counted);
     }
     /* All lines are where they belong. */
     template <class G> __device__ __forceinline__ void end(G g) const
     {
-        join_blocks(call.c, g, call.area(), call.name);
+        join_blocks(call->c, g, call->area(), call->name);
     }
 };
 
@@ -163,99 +178,164 @@ template <> struct lines_ahead<group_thread> {
 
 /* body(unit) for the units of [0, n), a few of them at a time: load(a, unit) for each of them, then
  * use(a, unit). */
-template <int n_ahead, class G, class Load, class Use>
-__device__ __forceinline__ void in_batches(G g, uint32_t n, Load load, Use use)
+template <int n_ahead, class Load, class Use>
+__device__ __forceinline__ void in_batches(place at, uint32_t n, Load load, Use use)
 {
     GSHMEM_NO_UNROLL
-    for (uint32_t u = g.rank(); u < n; u += g.size() * n_ahead) {
+    for (uint32_t u = at.rank; u < n; u += at.size * n_ahead) {
         GSHMEM_UNROLL
         for (int a = 0; a < n_ahead; a++)
-            if (u + (uint32_t)a * g.size() < n)
-                load(a, u + (uint32_t)a * g.size());
+            if (u + (uint32_t)a * at.size < n)
+                load(a, u + (uint32_t)a * at.size);
         GSHMEM_UNROLL
         for (int a = 0; a < n_ahead; a++)
-            if (u + (uint32_t)a * g.size() < n)
-                use(a, u + (uint32_t)a * g.size());
+            if (u + (uint32_t)a * at.size < n)
+                use(a, u + (uint32_t)a * at.size);
     }
 }
 
 /* Every member sends n_lines lines of outgoing(member, line) to each other. */
-template <class C, class G, class Out>
-__device__ __forceinline__ void flagged_send(const flagged<C> &f, G g, uint32_t n_lines,
+template <int n_ahead, class C, class Out>
+__device__ __forceinline__ void flagged_send(const flagged<C> &f, place at, uint32_t n_lines,
                                              Out outgoing)
 {
-    constexpr int n_ahead = lines_ahead<G>::n;
     uint64_t data[n_ahead];
-    for (int i = 1; i < f.call.n; i++) {
-        const int member = f.call.after(i);
+    GSHMEM_NO_UNROLL
+    for (int i = 1; i < f.all.n; i++) {
+        const int member = f.all.after(i);
         in_batches<n_ahead>(
-            g, n_lines, [&](int a, uint32_t line) { data[a] = outgoing(member, line); },
+            at, n_lines, [&](int a, uint32_t line) { data[a] = outgoing(member, line); },
             [&](int a, uint32_t line) { f.send(member, line, data[a]); });
     }
 }
 
-/* Every member sends n_lines lines of outgoing(member, line) to each other, and gets as many, for
- * each of which incoming(member, line, data) is called; for its own lines as well. */
-template <class C, class G, class Out, class In>
-__device__ __forceinline__ void flagged_exchange(const flagged<C> &f, G g, uint32_t n_lines,
-                                                 Out outgoing, In incoming)
+/* And gets as many, for each of which incoming(member, line, data) is called. */
+template <int n_ahead, class C, class In>
+__device__ __forceinline__ void flagged_receive(const flagged<C> &f, place at, uint32_t n_lines,
+                                                In incoming)
 {
-    constexpr int n_ahead = lines_ahead<G>::n;
     words2 seen[n_ahead];
-    flagged_send(f, g, n_lines, outgoing);
     GSHMEM_NO_UNROLL
-    for (uint32_t line = g.rank(); line < n_lines; line += g.size())
-        incoming(f.call.me, line, outgoing(f.call.me, line));
-    for (int i = 1; i < f.call.n; i++) {
-        const int member = f.call.after(i);
+    for (int i = 1; i < f.all.n; i++) {
+        const int member = f.all.after(i);
         in_batches<n_ahead>(
-            g, n_lines, [&](int a, uint32_t line) { seen[a] = f.look(member, line); },
+            at, n_lines, [&](int a, uint32_t line) { seen[a] = f.in.look(member, line); },
             [&](int a, uint32_t line) {
-                incoming(member, line, f.receive(member, line, seen[a]));
+                incoming(member, line, f.in.receive(f.call, member, line, seen[a], keep_nothing()));
             });
     }
 }
 
-/* The same where all lines of a number belong together: those of the members [0, end) are added up
- * in their order, and store(line, sum) is called once for each; 0 where there is no member. */
-template <class Op, class T, class C, class G, class Out, class Store>
-__device__ __forceinline__ void flagged_add(const flagged<C> &f, G g, uint32_t n_lines, int end,
-                                            Out outgoing, Store store)
+/* The bytes of a call: member i is sent those at source + i * source_step, and member i's go to
+ * dest + i * dest_step. */
+struct line_data {
+    uint8_t *dest;
+    const uint8_t *source;
+    uint64_t bytes, source_step, dest_step;
+};
+
+/* Out of line, and for groups of any kind, so that a program has them once. */
+template <int n_ahead, class C>
+__device__ GSHMEM_OUT_OF_LINE void send_lines(const flagged<C> &call, place at,
+                                              const line_data &data)
 {
-    constexpr int n_ahead = lines_ahead<G>::n;
-    const int me = f.call.me;
-    flagged_send(f, g, n_lines, outgoing);
+    const flagged<C> f = call;
+    const line_data d = data;
+    flagged_send<n_ahead>(f, at, lines_of(d.bytes), [&](int member, uint32_t line) {
+        return load_line(d.source + (uint64_t)member * d.source_step, d.bytes, line);
+    });
+}
+
+/* This PE's own. */
+template <int n_ahead, class C>
+__device__ GSHMEM_OUT_OF_LINE void keep_lines(const flagged<C> &call, place at,
+                                              const line_data &data)
+{
+    const line_data d = data;
+    const uint64_t me = (uint64_t)call.all.me;
+    uint64_t own[n_ahead];
+    in_batches<n_ahead>(
+        at, lines_of(d.bytes),
+        [&](int a, uint32_t line) {
+            own[a] = load_line(d.source + me * d.source_step, d.bytes, line);
+        },
+        [&](int a, uint32_t line) {
+            store_line(d.dest + me * d.dest_step, d.bytes, line, own[a]);
+        });
+}
+
+/* Those of the members that come first, first + 1 and so on after this one, n of them. What is not
+ * in s is read where it is: a long wait puts s away. */
+template <int n_ahead, class C>
+__device__ GSHMEM_OUT_OF_LINE void receive_lines(const flagged<C> &f, place at, const line_data &d,
+                                                 int first, int n)
+{
+    struct {
+        inbox in;
+        words2 seen[n_ahead];
+    } s = {f.in, {}};
+    const uint32_t n_lines = lines_of(d.bytes);
+    const int end = first + n;
     GSHMEM_NO_UNROLL
-    for (uint32_t u = g.rank(); u < n_lines; u += g.size() * n_ahead) {
+    for (int i = first; i < end; i++) {
+        const int member = f.all.after(i);
+        keep(i, end, n_lines, member);
+        in_batches<n_ahead>(
+            at, n_lines, [&](int a, uint32_t line) { s.seen[a] = s.in.look(member, line); },
+            [&](int a, uint32_t line) {
+                const uint64_t its = s.in.receive(f.call, member, line, s.seen[a],
+                                                  [&](auto look) { put_away(&s, look); });
+                store_line(d.dest + (uint64_t)member * d.dest_step, d.bytes, line, its);
+            });
+    }
+}
+
+/* The same where all lines of a number belong together, and have been sent: those of the members
+ * [0, end) are added up in their order, and stored; 0 where there is no member. */
+template <class Op, class T, int n_ahead, class C>
+__device__ GSHMEM_OUT_OF_LINE void add_lines(const flagged<C> &f, place at, const line_data &d,
+                                             int end)
+{
+    struct {
+        inbox in;
         sum_of<T, uint64_t> sum[n_ahead];
         uint64_t own[n_ahead];
         words2 seen[n_ahead];
+    } s = {f.in, {}, {}, {}};
+    const uint32_t n_lines = lines_of(d.bytes);
+    GSHMEM_NO_UNROLL
+    for (uint32_t u = at.rank; u < n_lines; u += at.size * n_ahead) {
         auto each = [&](auto body) {
             GSHMEM_UNROLL
             for (int a = 0; a < n_ahead; a++)
-                if (u + (uint32_t)a * g.size() < n_lines)
-                    body(a, u + (uint32_t)a * g.size());
+                if (u + (uint32_t)a * at.size < n_lines)
+                    body(a, u + (uint32_t)a * at.size);
         };
         GSHMEM_UNROLL
-        for (int a = 0; a < n_ahead; a++)
-            own[a] = 0;
-        each([&](int a, uint32_t line) { own[a] = outgoing(me, line); });
-        GSHMEM_UNROLL
-        for (int a = 0; a < n_ahead; a++)
-            sum[a].open(0);
+        for (int a = 0; a < n_ahead; a++) {
+            s.own[a] = 0;
+            s.sum[a].open(0);
+        }
+        const uint8_t *own_source = d.source + (uint64_t)f.all.me * d.source_step;
+        each([&](int a, uint32_t line) { s.own[a] = load_line(own_source, d.bytes, line); });
         GSHMEM_NO_UNROLL
-        for (int m = 0; m < f.call.n; m++) {
-            if (m != me)
-                each([&](int a, uint32_t line) { seen[a] = f.look(m, line); });
+        for (int m = 0; m < f.all.n; m++) {
+            const bool is_own = m == f.all.me;
+            if (!is_own)
+                each([&](int a, uint32_t line) { s.seen[a] = s.in.look(m, line); });
             each([&](int a, uint32_t line) {
-                const uint64_t its = m == me ? own[a] : f.receive(m, line, seen[a]);
+                const uint64_t its = is_own ? s.own[a]
+                                            : s.in.receive(f.call, m, line, s.seen[a],
+                                                           [&](auto look) { put_away(&s, look); });
                 if (m == 0)
-                    sum[a].open(its);
+                    s.sum[a].open(its);
                 else if (m < end)
-                    sum[a].template add<Op>(its);
+                    s.sum[a].template add<Op>(its);
             });
         }
-        each([&](int a, uint32_t line) { store(line, end > 0 ? sum[a].close() : 0); });
+        each([&](int a, uint32_t line) {
+            store_line(d.dest, d.bytes, line, end > 0 ? s.sum[a].close() : 0);
+        });
     }
 }
 

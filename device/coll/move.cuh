@@ -40,9 +40,10 @@ template <class G> __device__ __forceinline__ share share_of(G g, uint64_t bytes
 
 /* The calling block's share of a copy to a near member, or to itself. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void store_share(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void store_share(const coll_call<C> &k, G g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes, int member)
 {
+    keep(g, dest, source, bytes, member);
     const share s = share_of(g, bytes);
     auto b = g.block_part();
     if (s.bytes > 0 && !(member == k.me && dest == source))
@@ -54,26 +55,29 @@ __device__ GSHMEM_OUT_OF_LINE void store_share(coll_call<C> k, G g, uint8_t *des
 /* ---- fcollect ----------------------------------------------------------------------------------
  */
 
+/* Also of alltoall, whose members get different bytes. */
 template <class C, class G>
-__device__ inline void fcollect_flagged(const flagged<C> &f, G g, uint8_t *dest,
-                                        const uint8_t *source, uint64_t bytes)
+__device__ __forceinline__ void exchange_flagged(const flagged<C> &f, G g, const line_data &d)
 {
-    flagged_exchange(
-        f, g, lines_of(bytes), [=](int, uint32_t line) { return load_line(source, bytes, line); },
-        [=](int member, uint32_t line, uint64_t data) {
-            store_line(plus(dest, (uint64_t)member * bytes), bytes, line, data);
-        });
+    constexpr int n_ahead = lines_ahead<G>::n;
+    send_lines<n_ahead>(f, place_of(g), d);
+    keep_lines<n_ahead>(f, place_of(g), d);
+    receive_lines<n_ahead>(f, place_of(g), d, 1, f.all.n - 1);
 }
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void fcollect_direct(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void fcollect_direct(const coll_call<C> &k, G g, uint8_t *dest,
                                                    const uint8_t *source, uint64_t bytes)
 {
+    keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);
     all.meet();
     GSHMEM_NO_UNROLL
     for (int i = 1; i <= k.n; i++) /* itself last, while the others' bytes are on their way */
+    {
+        keep(i);
         store_share(k, g, plus(dest, (uint64_t)k.me * bytes), source, bytes, k.after(i));
+    }
     all.meet(true);
 }
 
@@ -81,27 +85,15 @@ __device__ GSHMEM_OUT_OF_LINE void fcollect_direct(coll_call<C> k, G g, uint8_t 
  */
 
 template <class C, class G>
-__device__ inline void alltoall_flagged(const flagged<C> &f, G g, uint8_t *dest,
-                                        const uint8_t *source, uint64_t bytes)
-{
-    flagged_exchange(
-        f, g, lines_of(bytes),
-        [=](int member, uint32_t line) {
-            return load_line(plus(source, (uint64_t)member * bytes), bytes, line);
-        },
-        [=](int member, uint32_t line, uint64_t data) {
-            store_line(plus(dest, (uint64_t)member * bytes), bytes, line, data);
-        });
-}
-
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void alltoall_direct(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void alltoall_direct(const coll_call<C> &k, G g, uint8_t *dest,
                                                    const uint8_t *source, uint64_t bytes)
 {
+    keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);
     all.meet();
     GSHMEM_NO_UNROLL
     for (int i = 1; i <= k.n; i++) {
+        keep(i);
         const int member = k.after(i);
         store_share(k, g, plus(dest, (uint64_t)k.me * bytes),
                     plus(source, (uint64_t)member * bytes), bytes, member);
@@ -111,9 +103,11 @@ __device__ GSHMEM_OUT_OF_LINE void alltoall_direct(coll_call<C> k, G g, uint8_t 
 
 /* Strided blocks: element i of the block for a member is at (i + member * nelems) * stride. */
 template <class C, class G, class T>
-__device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(coll_call<C> k, G g, T *dest, const T *source,
-                                                    ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+__device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(const coll_call<C> &k, G g, T *dest,
+                                                    const T *source, ptrdiff_t dst, ptrdiff_t sst,
+                                                    size_t nelems)
 {
+    keep(g, dest, source, dst, sst, nelems);
     meeting<C, G> all(k, g);
     all.meet();
     GSHMEM_NO_UNROLL
@@ -133,49 +127,57 @@ __device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(coll_call<C> k, G g, T *dest
 
 /* A word from every member to every other, so that the buffers turn for all of them; the root's
  * are the data. */
-template <class C, class G>
-__device__ inline void broadcast_flagged(const flagged<C> &f, G g, uint8_t *dest,
-                                         const uint8_t *source, uint64_t bytes, int root)
+template <class C> __device__ GSHMEM_OUT_OF_LINE void send_words(const flagged<C> &f, place at)
 {
-    const coll_call<C> &k = f.call;
-    const uint32_t n_lines = lines_of(bytes), n_others = (uint32_t)k.n - 1;
-    if (k.me == root)
-        flagged_send(f, g, n_lines,
-                     [=](int, uint32_t line) { return load_line(source, bytes, line); });
-    for (uint32_t i = g.rank(); k.me != root && i < n_others; i += g.size())
-        f.send(k.after(1 + (int)i), 0, 0);
-    constexpr int n_ahead = lines_ahead<G>::n;
-    uint64_t data[n_ahead];
-    words2 seen[n_ahead];
-    if (k.me == root)
-        in_batches<n_ahead>(
-            g, n_lines, [&](int a, uint32_t line) { data[a] = load_line(source, bytes, line); },
-            [&](int a, uint32_t line) { store_line(dest, bytes, line, data[a]); });
-    else
-        in_batches<n_ahead>(
-            g, n_lines, [&](int a, uint32_t line) { seen[a] = f.look(root, line); },
-            [&](int a, uint32_t line) {
-                store_line(dest, bytes, line, f.receive(root, line, seen[a]));
-            });
-    for (uint32_t i = g.rank(); i < n_others; i += g.size()) {
-        const int member = k.after(1 + (int)i);
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size)
+        f.send(f.all.after((int)i), 0, 0);
+}
+
+template <class C>
+__device__ GSHMEM_OUT_OF_LINE void receive_words(const flagged<C> &f, place at, int root)
+{
+    keep(at, root);
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size) {
+        const int member = f.all.after((int)i);
+        keep(i);
         if (member != root)
             f.receive(member, 0);
     }
 }
 
+template <class C, class G>
+__device__ __forceinline__ void broadcast_flagged(const flagged<C> &f, G g, const line_data &d,
+                                                  int root)
+{
+    constexpr int n_ahead = lines_ahead<G>::n;
+    if (f.all.me == root) {
+        send_lines<n_ahead>(f, place_of(g), d);
+        keep_lines<n_ahead>(f, place_of(g), d);
+    } else {
+        const int distance = root - f.all.me;
+        send_words(f, place_of(g));
+        receive_lines<n_ahead>(f, place_of(g), d, distance < 0 ? distance + f.all.n : distance, 1);
+    }
+    receive_words(f, place_of(g), root);
+}
+
 /* Each member passes a part of the root's data on to all others, so that the root's link carries
  * them once. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_direct(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void broadcast_direct(const coll_call<C> &k, G g, uint8_t *dest,
                                                     const uint8_t *source, uint64_t bytes, int root)
 {
+    keep(g, dest, source, bytes, root);
     meeting<C, G> all(k, g);
     all.meet();
     if (k.n == 2 || bytes < 4096) {
         GSHMEM_NO_UNROLL
-        for (int i = 1; k.me == root && i <= k.n; i++)
+        for (int i = 1; k.me == root && i <= k.n; i++) {
+            keep(i);
             store_share(k, g, dest, source, bytes, k.after(i));
+        }
         all.meet(true);
         return;
     }
@@ -187,6 +189,7 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_direct(coll_call<C> k, G g, uint8_t
     /* the root's part of member m goes to m, which then gives it to the others */
     GSHMEM_NO_UNROLL
     for (int i = 0; k.me == root && i < k.n; i++) {
+        keep(i);
         const int member = k.after(i);
         store_share(k, g, plus(dest, each * (uint64_t)member),
                     plus(source, each * (uint64_t)member), part(member), member);
@@ -194,9 +197,12 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_direct(coll_call<C> k, G g, uint8_t
     all.meet();
     const uint64_t begin = each * (uint64_t)k.me;
     const uint8_t *from = k.me == root ? source : dest;
+    keep(each, begin, from);
     GSHMEM_NO_UNROLL
-    for (int i = 1; i < k.n; i++)
+    for (int i = 1; i < k.n; i++) {
+        keep(i);
         store_share(k, g, plus(dest, begin), plus(from, begin), part(k.me), k.after(i));
+    }
     all.meet(true);
     /* the root's own dest: all of it */
     if (k.me == root)
@@ -228,15 +234,18 @@ __device__ inline uint64_t exchange_counts(const coll_call<C> &k, G g, uint64_t 
 }
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void collect_direct(coll_call<C> k, G g, uint8_t *dest,
+__device__ GSHMEM_OUT_OF_LINE void collect_direct(const coll_call<C> &k, G g, uint8_t *dest,
                                                   const uint8_t *source, uint64_t bytes)
 {
+    keep(g, dest, source, bytes);
     const uint64_t begin = exchange_counts(k, g, bytes);
     meeting<C, G> all(k, g);
     all.meet();
     GSHMEM_NO_UNROLL
-    for (int i = 1; i <= k.n; i++)
+    for (int i = 1; i <= k.n; i++) {
+        keep(i, begin);
         store_share(k, g, plus(dest, begin), source, bytes, k.after(i));
+    }
     all.meet(true);
 }
 

@@ -18,116 +18,139 @@ namespace gshmem
 namespace detail
 {
 
-/* ---- flagged ----------------------------------------------------------------------------------
+/* ---- what is added up -------------------------------------------------------------------------
  */
 
-template <class Op, class T, class C, class G>
-__device__ inline void reduce_flagged(const flagged<C> &f, G g, T *dest, const T *source,
-                                      uint64_t nelems)
+/* In which order the blocks of a work area come. */
+enum class block_order {
+    as_they_lie,
+    by_node,   /* a leader's half: from this PE's node's on, by the number of the node */
+    by_member, /* the same, of each member, by the number of the member */
+};
+
+/* Terms [0, n): first blocks of a work area, then the members' sources, in the order of the team or
+ * of the near members. In the memory of the caller, like the call. */
+struct terms {
+    uint8_t *dest;
+    uint64_t bytes;        /* of the sum */
+    const uint8_t *source; /* the same place in each member's heap */
+    const uint8_t *blocks;
+    uint64_t block_bytes; /* from one block to the next */
+    int n, n_blocks;
+    block_order order;
+    bool is_near, to_all; /* to_all: into every member's dest */
+};
+
+__device__ __forceinline__ terms of_members(uint8_t *dest, const uint8_t *source, uint64_t bytes,
+                                            int n, bool is_near, bool to_all)
 {
-    const uint64_t bytes = nelems * sizeof(T);
-    flagged_add<Op, T>(
-        f, g, lines_of(bytes), f.call.n,
-        [=](int, uint32_t line) { return load_line(source, bytes, line); },
-        [=](uint32_t line, uint64_t sum) { store_line(dest, bytes, line, sum); });
+    return {dest, bytes, source, nullptr, 0, n, 0, block_order::as_they_lie, is_near, to_all};
 }
 
-template <class Op, class T, class C, class G>
-__device__ inline void reducescatter_flagged(const flagged<C> &f, G g, T *dest, const T *source,
-                                             uint64_t nelems)
-{
-    const uint64_t bytes = nelems * sizeof(T);
-    flagged_add<Op, T>(
-        f, g, lines_of(bytes), f.call.n,
-        [=](int member, uint32_t line) {
-            return load_line(source + (uint64_t)member * nelems, bytes, line);
-        },
-        [=](uint32_t line, uint64_t sum) { store_line(dest, bytes, line, sum); });
-}
-
-/* All lines are received, also those of members behind this one: see the buffers' invariants. */
-template <bool is_inclusive, class T, class C, class G>
-__device__ inline void scan_flagged(const flagged<C> &f, G g, T *dest, const T *source,
-                                    uint64_t nelems)
-{
-    const uint64_t bytes = nelems * sizeof(T);
-    flagged_add<op_sum, T>(
-        f, g, lines_of(bytes), is_inclusive ? f.call.me + 1 : f.call.me,
-        [=](int, uint32_t line) { return load_line(source, bytes, line); },
-        [=](uint32_t line, uint64_t sum) { store_line(dest, bytes, line, sum); });
-}
-
-/* ---- direct ------------------------------------------------------------------------------------
+/* ---- how they are added up: all that depends on the operation and the type --------------------
  */
 
-/* Units of dest, on all members or this PE alone, from those at(from) to at(from_end - 1), by all
- * threads of the group. dest may be one of these. One V at a time, n_ahead of them on their way. */
-template <class Op, class T, class V, int n_ahead, class C, class G, class At>
-__device__ __forceinline__ void add_up(const coll_call<C> &k, G g, T *dest, uint64_t n_units,
-                                       int from, int from_end, bool to_all, At at)
+/* Where block i begins. */
+template <class C>
+__device__ __forceinline__ const uint8_t *block_of(const coll_call<C> &k, const terms &s, int i)
 {
-    V *out = reinterpret_cast<V *>(dest);
+    const gsh_team_state &t = *k.team;
+    uint64_t at = (uint64_t)i;
+    if (s.order == block_order::by_node)
+        at = (uint64_t)(i < t.my_node ? i - t.my_node + t.n_nodes : i - t.my_node);
+    if (s.order == block_order::by_member) {
+        int place = 0;
+        GSHMEM_NO_UNROLL
+        while (members_by_node(t)[place] != i)
+            place++;
+        at = place_after(t, place);
+    }
+    return s.blocks + at * s.block_bytes;
+}
+
+template <class C>
+__device__ __forceinline__ const uint8_t *term_of(const coll_call<C> &k, const terms &s, int i)
+{
+    if (i < s.n_blocks)
+        return block_of(k, s, i);
+    const int m = i - s.n_blocks;
+    return k.at(s.source, s.is_near ? near_member(*k.team, m) : m);
+}
+
+/* The sum's bytes [first, end), in units of V, by all threads of the group. dest may be one of the
+ * terms. One V at a time, n_ahead of them on their way. Addresses are incremented and pinned:
+ * computed beforehand, each would need its own registers. */
+template <class Op, class T, class V, int n_ahead, class C>
+__device__ __forceinline__ void add_units(const coll_call<C> &k, place at, const terms &s,
+                                          uint64_t first, uint64_t end)
+{
+    const uint32_t step = pinned((uint32_t)sizeof(V) * at.size);
+    keep(end);
     GSHMEM_NO_UNROLL
-    for (uint64_t u = g.rank(); u < n_units; u += (uint64_t)g.size() * n_ahead) {
+    for (uint64_t off = first + (uint64_t)sizeof(V) * at.rank; off < end;
+         off += (uint64_t)step * n_ahead) {
+        const uint64_t left = (end - off + step - 1) / step;
+        const int n = left < (uint64_t)n_ahead ? (int)left : n_ahead;
         sum_of<T, V> sum[n_ahead];
         V v[n_ahead];
-        auto load_from = [&](int m) {
-            const V *its = reinterpret_cast<const V *>(at(m));
+        auto load_from = [&](int i) {
+            const uint8_t *its = term_of(k, s, i) + off;
             GSHMEM_UNROLL
-            for (int a = 0; a < n_ahead; a++)
-                if (u + (uint64_t)a * g.size() < n_units)
-                    v[a] = load_fresh(its + u + (uint64_t)a * g.size());
+            for (int a = 0; a < n_ahead; a++) {
+                if (a < n)
+                    v[a] = load_fresh(reinterpret_cast<const V *>(its));
+                its = pinned(its + step);
+            }
         };
         GSHMEM_UNROLL
         for (int a = 0; a < n_ahead; a++)
             v[a] = V{};
-        load_from(from);
+        load_from(0);
         GSHMEM_UNROLL
         for (int a = 0; a < n_ahead; a++)
             sum[a].open(v[a]);
         GSHMEM_NO_UNROLL
-        for (int m = from + 1; m < from_end; m++) {
-            load_from(m);
+        for (int i = 1; i < s.n; i++) {
+            load_from(i);
             GSHMEM_UNROLL
             for (int a = 0; a < n_ahead; a++)
                 sum[a].template add<Op>(v[a]);
         }
         GSHMEM_UNROLL
-        for (int a = 0; a < n_ahead; a++) {
-            const uint64_t unit = u + (uint64_t)a * g.size();
-            if (unit >= n_units)
-                continue;
-            const V result = sum[a].close();
-            if (!to_all) {
-                store_element(out + unit, result);
-                continue;
+        for (int a = 0; a < n_ahead; a++)
+            v[a] = sum[a].close();
+        GSHMEM_NO_UNROLL
+        for (int i = 0; i < (s.to_all ? k.n : 1); i++) {
+            uint8_t *out = (s.to_all ? k.at(s.dest, k.after(i)) : s.dest) + off;
+            GSHMEM_UNROLL
+            for (int a = 0; a < n_ahead; a++) {
+                if (a < n)
+                    store_out(reinterpret_cast<V *>(out), v[a]);
+                out = pinned(out + step);
             }
-            GSHMEM_NO_UNROLL
-            for (int i = 0; i < k.n; i++)
-                store_out(k.at(out, k.after(i)) + unit, result);
         }
     }
 }
 
 /* The same on the CPU device: some at a time, in loops of a fixed length, which compilers turn into
  * vector instructions. */
-template <class Op, class T, class C, class G, class At>
-__device__ inline void add_up_pieces(const coll_call<C> &k, G g, T *dest, uint64_t nelems, int from,
-                                     int from_end, bool to_all, At at)
+template <class Op, class T, class C>
+__device__ inline void add_pieces(const coll_call<C> &k, place at, const terms &s)
 {
     typedef accumulator<T> A;
     constexpr uint64_t n = 1024 / sizeof(T);
     typename A::type sum[n] = {};
     T piece[n];
-    for (uint64_t first = g.rank() * n; first < nelems; first += g.size() * n) {
+    const uint64_t nelems = s.bytes / sizeof(T);
+    for (uint64_t first = at.rank * n; first < nelems; first += at.size * n) {
         const uint64_t count = nelems - first < n ? nelems - first : n;
-        for (int m = from; m < from_end; m++) {
-            const T *its = at(m) + first;
+        for (int m = 0; m < s.n; m++) {
+            const T *its = reinterpret_cast<const T *>(term_of(k, s, m)) + first;
             if (count < n) {
                 memcpy(piece, its, count * sizeof(T));
                 its = piece;
             }
-            if (m == from)
+            if (m == 0)
                 for (uint64_t i = 0; i < n; i++)
                     sum[i] = A::open(its[i]);
             else
@@ -136,90 +159,168 @@ __device__ inline void add_up_pieces(const coll_call<C> &k, G g, T *dest, uint64
         }
         for (uint64_t i = 0; i < n; i++)
             piece[i] = A::close(sum[i]);
-        for (int i = 0; i < (to_all ? k.n : 1); i++)
-            memcpy(k.at(dest, to_all ? k.after(i) : k.me) + first, piece, count * sizeof(T));
+        for (int i = 0; i < (s.to_all ? k.n : 1); i++)
+            memcpy(reinterpret_cast<T *>(s.to_all ? k.at(s.dest, k.after(i)) : s.dest) + first,
+                   piece, count * sizeof(T));
     }
 }
 
-/* The same for nelems elements, by vectors where all sides are aligned to them; places: of dest and
- * of what at() gives, bits of which any may be set. */
-template <class Op, class T, class C, class G, class At>
-__device__ inline void add_up_at(const coll_call<C> &k, G g, T *dest, uint64_t places,
-                                 uint64_t nelems, int from, int from_end, bool to_all, At at)
+/* How many vectors a thread has on their way. Four take 16 registers and, where the sums are no
+ * larger than the elements, 16 more for these: a block of 512 has 32 KiB under way then, and blocks
+ * on two thirds of an H200's multiprocessors more than NVLink's 450 GB/s times 1.5 us need, 660
+ * KiB. Sums of smaller elements take a register for each; two vectors are what 64 registers have
+ * room for. */
+template <class T>
+constexpr int vectors_ahead = sizeof(sum_of<T, vec16>) > 16 || sum_of<T, vec16>::n > 4 ? 2 : 4;
+
+/* By vectors where all sides are aligned to them. */
+template <class Op, class T, class C>
+__device__ GSHMEM_OUT_OF_LINE void add_terms(const coll_call<C> &k, place at, const terms &s)
 {
     if constexpr (is_cpu_device) {
-        add_up_pieces<Op>(k, g, dest, nelems, from, from_end, to_all, at);
-        return;
+        add_pieces<Op, T>(k, at, s);
+    } else {
+        const bool is_aligned =
+            ((reinterpret_cast<uint64_t>(s.dest) | reinterpret_cast<uint64_t>(s.source) |
+              reinterpret_cast<uint64_t>(s.blocks) | s.block_bytes) &
+             15) == 0;
+        const uint64_t vectors = is_aligned ? s.bytes & ~(uint64_t)15 : 0;
+        keep(at, vectors); /* for the second loop */
+        add_units<Op, T, vec16, vectors_ahead<T>>(k, at, s, 0, vectors);
+        add_units<Op, T, tail_word<T>, 1>(k, at, s, vectors, s.bytes);
     }
-    constexpr uint64_t per_vector = sizeof(vec16) / sizeof(T);
-    const bool is_aligned = ((reinterpret_cast<uint64_t>(dest) | places) & 15) == 0;
-    const uint64_t n_vectors = is_aligned ? nelems / per_vector : 0, done = n_vectors * per_vector;
-    add_up<Op, T, vec16, 2>(k, g, dest, n_vectors, from, from_end, to_all, at);
-    add_up<Op, T, tail_word<T>, 1>(k, g, dest + done, nelems - done, from, from_end, to_all,
-                                   [=](int m) { return at(m) + done; });
 }
 
-/* The same from the source of the members [from, from_end). */
-template <class Op, class T, class C, class G>
-__device__ __forceinline__ void add_up_all(const coll_call<C> &k, G g, T *dest, const T *source,
-                                           uint64_t nelems, int from, int from_end, bool to_all)
-{
-    add_up_at<Op>(k, g, dest, reinterpret_cast<uint64_t>(source), nelems, from, from_end, to_all,
-                  [&k, source](int m) { return k.at(source, m); });
-}
+/* All that depends on the operation and the type: two functions, which the others of a collective
+ * that computes call. On the CPU device they call them through pointers, and are compiled once for
+ * each kind of group; on a GPU every kernel with a call through a pointer has the registers of the
+ * largest function that any pointer of its file leads to. */
+#if defined(__CUDACC__)
+template <class Op, class T, int n_ahead> struct adder {
+    static constexpr bool has_lines = sizeof(T) <= line_bytes;
 
-/* Member m's part of nelems elements: whole vectors, except in the last. */
-struct part {
-    uint64_t begin, n;
+    template <class C>
+    __device__ __forceinline__ void add(const coll_call<C> &k, place at, const terms &s) const
+    {
+        add_terms<Op, T>(k, at, s);
+    }
+    template <class C>
+    __device__ __forceinline__ void lines(const flagged<C> &f, place at, const line_data &d,
+                                          int end) const
+    {
+        if constexpr (has_lines)
+            add_lines<Op, T, n_ahead>(f, at, d, end);
+    }
 };
-template <class T> __device__ __forceinline__ part part_of(uint64_t nelems, int m, int n)
+#else
+struct adder {
+    void (*add)(const coll_call<context> &, place, const terms &);
+    void (*lines)(const flagged<context> &, place, const line_data &, int);
+    bool has_lines;
+};
+#endif
+
+template <class Op, class T, class G> __device__ __forceinline__ auto adder_of()
 {
-    constexpr uint64_t unit = 128 / sizeof(T);
-    const uint64_t each = ((nelems + (uint64_t)n - 1) / (uint64_t)n + unit - 1) / unit * unit;
+#if defined(__CUDACC__)
+    return adder<Op, T, lines_ahead<G>::n>();
+#else
+    if constexpr (sizeof(T) <= line_bytes)
+        return adder{&add_terms<Op, T, context>, &add_lines<Op, T, lines_ahead<G>::n, context>,
+                     true};
+    else
+        return adder{&add_terms<Op, T, context>, nullptr, false};
+#endif
+}
+
+/* ---- flagged ----------------------------------------------------------------------------------
+ */
+
+/* All lines are received, in a scan also those of members behind this one: see the buffers'
+ * invariants. */
+template <class C, class G, class H>
+__device__ __forceinline__ void compute_flagged(const flagged<C> &f, G g, const line_data &d,
+                                                int end, H how)
+{
+    send_lines<lines_ahead<G>::n>(f, place_of(g), d);
+    how.lines(f, place_of(g), d, end);
+}
+
+/* ---- direct ------------------------------------------------------------------------------------
+ */
+
+/* Member m's part of so many bytes: whole lines of the cache, except in the last. */
+__device__ __forceinline__ gsh_range part_of(uint64_t bytes, int m, int n)
+{
+    const uint64_t each = ((bytes + (uint64_t)n - 1) / (uint64_t)n + 127) & ~(uint64_t)127;
     const uint64_t begin = each * (uint64_t)m;
-    if (begin >= nelems)
+    if (begin >= bytes)
         return {0, 0};
-    return {begin, nelems - begin < each ? nelems - begin : each};
+    return {begin, bytes - begin < each ? bytes - begin : each};
 }
 
-template <class Op, class T, class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void reduce_direct(coll_call<C> k, G g, T *dest, const T *source,
-                                                 uint64_t nelems)
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void reduce_direct(const coll_call<C> &k, G g, uint8_t *dest,
+                                                 const uint8_t *source, uint64_t bytes, H how)
 {
+    keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);
-    const part mine = part_of<T>(nelems, k.me, k.n);
+    const gsh_range mine = part_of(bytes, k.me, k.n);
+    const terms s =
+        of_members(plus(dest, mine.begin), plus(source, mine.begin), mine.bytes, k.n, false, true);
     all.meet();
-    add_up_all<Op>(k, g, dest + mine.begin, source + mine.begin, mine.n, 0, k.n, true);
+    how.add(k, place_of(g), s);
     all.meet(true);
 }
 
-template <class Op, class T, class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void reducescatter_direct(coll_call<C> k, G g, T *dest,
-                                                        const T *source, uint64_t nelems)
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void reducescatter_direct(const coll_call<C> &k, G g, uint8_t *dest,
+                                                        const uint8_t *source, uint64_t bytes,
+                                                        H how)
 {
+    keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);
+    const terms s =
+        of_members(dest, plus(source, (uint64_t)k.me * bytes), bytes, k.n, false, false);
     all.meet();
-    add_up_all<Op>(k, g, dest, source + (uint64_t)k.me * nelems, nelems, 0, k.n, false);
+    how.add(k, place_of(g), s);
     all.meet(true);
+}
+
+/* By whole words where the place allows it. */
+__device__ GSHMEM_OUT_OF_LINE inline void set_zero(place at, uint8_t *dest, uint64_t bytes)
+{
+    if (((reinterpret_cast<uint64_t>(dest) | bytes) & 7) == 0) {
+        GSHMEM_NO_UNROLL
+        for (uint64_t i = at.rank; i < bytes / 8; i += at.size)
+            store_plain(reinterpret_cast<uint64_t *>(dest) + i, (uint64_t)0);
+    } else {
+        GSHMEM_NO_UNROLL
+        for (uint64_t i = at.rank; i < bytes; i += at.size)
+            store_plain(dest + i, (uint8_t)0);
+    }
 }
 
 /* The last member first: when it may write its dest, the others have read what they need of its
  * source only if that is another place. So in place every member waits for those behind it. */
-template <bool is_inclusive, class T, class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void scan_direct(coll_call<C> k, G g, T *dest, const T *source,
-                                               uint64_t nelems)
+template <class C, class G, class H>
+__device__ GSHMEM_OUT_OF_LINE void scan_direct(const coll_call<C> &k, G g, uint8_t *dest,
+                                               const uint8_t *source, uint64_t bytes,
+                                               bool is_inclusive, H how)
 {
+    keep(g, dest, source, bytes, is_inclusive);
     meeting<C, G> all(k, g);
-    const int end = is_inclusive ? k.me + 1 : k.me;
     const bool is_in_place = dest == source;
+    keep(is_in_place);
+    const terms s = of_members(dest, source, bytes, is_inclusive ? k.me + 1 : k.me, false, false);
     all.meet();
     GSHMEM_NO_UNROLL
     for (int m = k.n - 1; m >= 0; m--) {
-        if (m == k.me && end > 0)
-            add_up_all<op_sum>(k, g, dest, source, nelems, 0, end, false);
+        keep(m);
+        if (m == k.me && s.n > 0)
+            how.add(k, place_of(g), s);
         else if (m == k.me)
-            for (uint64_t i = g.rank(); i < nelems; i += g.size())
-                store_element(reinterpret_cast<tail_word<T> *>(dest) + i, tail_word<T>{});
+            set_zero(place_of(g), s.dest, s.bytes);
         if (is_in_place || m == 0)
             all.meet(m == 0);
     }

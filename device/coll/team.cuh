@@ -20,7 +20,36 @@ namespace gshmem
 namespace detail
 {
 
-/* A collective call: who, where. */
+/* The members as loops over them see them: a copy of what finds a member's memory, so that a loop
+ * with ordered accesses need not read the team again for each. */
+template <class C> struct members {
+    C c;
+    const int32_t *pes;
+    int first_pe, pe_stride, n, me;
+
+    __device__ __forceinline__ members(const C &context, const gsh_team_state &t)
+        : c(context), pes(reinterpret_cast<const int32_t *>(t.pes)), first_pe(t.first_pe),
+          pe_stride(t.pe_stride), n(t.n_pes), me(t.my_index)
+    {
+    }
+    __device__ __forceinline__ int pe(int member) const
+    {
+        return pes ? pes[member] : first_pe + member * pe_stride;
+    }
+    __device__ __forceinline__ int after(int i) const
+    {
+        const int member = me + i;
+        return member < n ? member : member - n;
+    }
+    template <class T> __device__ __forceinline__ T *at(T *symmetric, int member) const
+    {
+        return peer_address(c, symmetric, pe(member));
+    }
+};
+
+/* A collective call: who, where. It stays in the memory of the function that begins the call, and
+ * the others read there what they need: registers that hold it across calls would be taken from
+ * every kernel with a collective. */
 template <class C> struct coll_call {
     C c;
     const gsh_team_state *team;
@@ -41,18 +70,49 @@ template <class C> struct coll_call {
     }
 };
 
+/* ---- the team's table of all members, node by node -------------------------------------------
+ */
+
+/* Its beginning. */
+__device__ __forceinline__ const int32_t *members_by_node(const gsh_team_state &t)
+{
+    return reinterpret_cast<const int32_t *>(t.near) - t.near_begin;
+}
+__device__ __forceinline__ int near_member(const gsh_team_state &t, int i)
+{
+    return reinterpret_cast<const int32_t *>(t.near)[i];
+}
+
+/* How far the member at `place` of the table is behind the first one of this PE's node, once
+ * around: leaders have the members' parts in this order. */
+__device__ __forceinline__ uint64_t place_after(const gsh_team_state &t, int place)
+{
+    return (uint64_t)(place < t.near_begin ? place - t.near_begin + t.n_pes : place - t.near_begin);
+}
+
 /* ---- arrivals, by the flags of the lane's barrier ---------------------------------------------
  */
 
 /* Several blocks may make one call; each of them arrives by itself, so that a flag counts the
  * arrivals of all blocks of a member, and the members' calls have the same number of them. Blocks
  * of one PE hear of each other in the same way, by own_flag. */
+template <class C>
+__device__ GSHMEM_OUT_OF_LINE void await_flag(const coll_call<C> &call, const uint64_t *flag,
+                                              uint64_t enough, int member)
+{
+    spin_on(
+        call.c, flag, [](const uint64_t *p) { return load_awaited(p); },
+        [=](uint64_t seen) { return seen >= enough; }, GSH_REPORT_SYNC_TIMEOUT, call.name,
+        call.pe(member), GSHMEM_CMP_GE, enough);
+    acquire_awaited();
+}
+
 template <class C, class G> struct meeting {
-    coll_call<C> call;
+    const coll_call<C> &call;
     G g;
     uint64_t epoch, own; /* the counts at the latest arrival of all blocks */
 
-    __device__ __forceinline__ meeting(coll_call<C> k, G group)
+    __device__ __forceinline__ meeting(const coll_call<C> &k, G group)
         : call(k), g(group), epoch(load_plain(&k.area()->epoch)),
           own(load_plain(&k.area()->own_epoch))
     {
@@ -84,12 +144,7 @@ template <class C, class G> struct meeting {
         for (int i = (int)b.rank() + first; i < call.n; i += (int)b.size()) {
             const int member = call.after(i);
             const uint64_t enough = i == 0 ? own : epoch;
-            spin_on(
-                call.c, i == 0 ? &area->own_flag : &area->flag[member],
-                [](const uint64_t *p) { return load_awaited(p); },
-                [=](uint64_t seen) { return seen >= enough; }, GSH_REPORT_SYNC_TIMEOUT, call.name,
-                call.pe(member), GSHMEM_CMP_GE, enough);
-            acquire_awaited();
+            await_flag(call, i == 0 ? &area->own_flag : &area->flag[member], enough, member);
         }
         b.sync();
     }

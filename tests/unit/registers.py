@@ -1,28 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How many registers ptxas gives the kernels of device_registers.cu: at most 48 to those that make one
-call, at most 64, what each thread of 1024 can have, to those that make two or three in a loop. Passes
-when each kernel is within its limit, with and without GSHMEM_NEAR_ONLY.
+call, at most 64, what each thread of 1024 can have, to those that make two or three in a loop or,
+with GSHMEM_NEAR_ONLY, a collective. Passes when each kernel is within its limit, with and without
+GSHMEM_NEAR_ONLY; the two are compiled side by side.
 
 usage: registers.py SOURCE ARCH NVCC ARGS..."""
 
+import concurrent.futures
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
-LIMITS = {"alone": 48, "mix": 64}
+LIMITS = {"alone": 48, "mix": 64, "coll": 64}
+# What a collective over far members keeps in registers adds up through six functions that call each
+# other: its kernels are launched with fewer threads, or with launch bounds, at which ptxas spills.
+FAR_COLL, FAR_COLL_MIX = 152, 208
 # Eight vectors in flight take 32 registers, and the signal that waits for them one more pair.
 EXCEPT = {
     "alone_put_signal_thread": 50, "alone_put_signal_warp": 50,
     "alone_putmem_signal_thread": 50, "alone_putmem_signal_warp": 50,
     "mix_put_signal_thread_wait": 68, "mix_put_signal_warp_wait": 70,
+    "alone_ctx_put_signal_warp": 58, "alone_ctx_get_block": 50, "alone_ibput": 50, "alone_ibget": 50,
+    "coll_broadcast_warp": 72, "coll_inscan_block": 76, "coll_mix_reduce_put": 80,
 }
 EXCEPT_80 = {  # where ptxas needs some more for the same
     "alone_put_signal_thread": 54, "alone_put_signal_warp": 54,
     "alone_putmem_signal_thread": 58, "alone_putmem_signal_warp": 54,
     "alone_get_block": 50, "alone_getmem_block": 50, "alone_get128_block": 50,
+    "alone_ctx_put_warp": 50,
     "alone_barrier_thread": 50, "alone_team_sync_thread": 50,
 }
 USED = re.compile(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", re.S)
@@ -39,16 +47,24 @@ def registers(source, arch, compiler):
     return {name: int(n) for name, n in USED.findall(done.stderr)}
 
 
+def limit_of(name, arch, is_near_only):
+    if name.startswith("coll") and not is_near_only:
+        return FAR_COLL_MIX if "mix" in name else FAR_COLL
+    limits = {**EXCEPT, **(EXCEPT_80 if arch == "sm_80" else {})}
+    return limits.get(name, LIMITS[name.split("_")[0]])
+
+
 def main():
     source, arch, *compiler = sys.argv[1:]
-    limits = {**EXCEPT, **(EXCEPT_80 if arch == "sm_80" else {})}
+    modes = {"all peers": [], "near peers only": ["-DGSHMEM_NEAR_ONLY"]}
+    with concurrent.futures.ThreadPoolExecutor(len(modes)) as pool:
+        found = pool.map(lambda more: registers(source, arch, compiler + more), modes.values())
     n_wrong = 0
-    for what, more in (("all peers", []), ("near peers only", ["-DGSHMEM_NEAR_ONLY"])):
-        of = registers(source, arch, compiler + more)
+    for (what, more), of in zip(modes.items(), found):
         if not of:
             sys.exit("registers.py: ptxas names no kernel")
         for name, n in sorted(of.items()):
-            limit = limits.get(name, LIMITS[name.split("_")[0]])
+            limit = limit_of(name, arch, bool(more))
             if n > limit:
                 n_wrong += 1
                 print(f"{name}: {n} registers, may have {limit} ({what}, {arch})")

@@ -273,8 +273,12 @@ __device__ GSHMEM_OUT_OF_LINE void add_up_runs(const K &k, G group, const Runs &
     const size_t part = to_all ? (size_t)k.me : 0, n_parts = to_all ? (size_t)k.n : 1;
     if (is_mapped && r.length * sizeof(E) >= long_run) {
         for (size_t run = part; run < r.n; run += n_parts)
-            gshmem::detail::add_up_all<Op>(k, group, dest + r.in_dest(run),
-                                           source + r.in_source(run), r.length, 0, k.n, to_all);
+            gshmem::detail::add_terms<Op, E>(
+                k, gshmem::detail::place_of(group),
+                gshmem::detail::of_members(
+                    reinterpret_cast<uint8_t *>(dest + r.in_dest(run)),
+                    reinterpret_cast<const uint8_t *>(source + r.in_source(run)),
+                    r.length * sizeof(E), k.n, false, to_all));
         return;
     }
     for (size_t e = group.rank() * n_parts + part; e < r.n * r.length;
