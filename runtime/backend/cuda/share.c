@@ -124,6 +124,24 @@ static enum gsh_result take_part(struct gsh_cuda_device *d, int n_parts)
     return GSH_OK;
 }
 
+/* Kernels of collectives have deep stacks. CUDA makes room for a deeper one when the kernel is
+ * launched and waits until no other kernel runs, even one that waits for this PE. So there is room
+ * from the start. */
+#define STACK_BYTES 4096
+
+static enum gsh_result make_room_for_stacks(const struct gsh_cuda_device *d)
+{
+    CUcontext part;
+    enum gsh_result r =
+        gsh_cuda_result(d->cuda->CtxPushCurrent(d->context), "init: cuCtxPushCurrent");
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(d->cuda->CtxSetLimit(CU_LIMIT_STACK_SIZE, STACK_BYTES),
+                            "init: cuCtxSetLimit");
+        d->cuda->CtxPopCurrent(&part);
+    }
+    return r;
+}
+
 static enum gsh_result make_context(struct gsh_cuda_device *d)
 {
     CUdevResourceDesc what;
@@ -136,9 +154,11 @@ static enum gsh_result make_context(struct gsh_cuda_device *d)
             d->cuda->GreenCtxCreate(context, what, d->ordinal, CU_GREEN_CTX_DEFAULT_STREAM),
             "init: cuGreenCtxCreate");
     }
-    return r == GSH_OK ? gsh_cuda_result(d->cuda->CtxFromGreenCtx(&d->context, *context),
-                                         "init: cuCtxFromGreenCtx")
-                       : r;
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(d->cuda->CtxFromGreenCtx(&d->context, *context),
+                            "init: cuCtxFromGreenCtx");
+    }
+    return r == GSH_OK ? make_room_for_stacks(d) : r;
 }
 
 enum gsh_result gsh_cuda_share_join(struct gsh_cuda_device *d, int n_parts)
