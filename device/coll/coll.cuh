@@ -362,6 +362,20 @@ __device__ GSHMEM_APART int scan_call(const C &c, G g, const coll_args<Team> *a,
 /* The type with which reductions by Op compute elements T. */
 template <class Op, class T> using computed = typename compute<T, Op::works_on>::type;
 
+template <class T, class Team>
+__device__ __forceinline__ coll_args<Team> args_of(Team team, int lane, T *dest, const T *source,
+                                                   size_t nelems, const char *name)
+{
+    return {team,
+            lane,
+            0,
+            as_bytes(dest),
+            as_bytes(source),
+            nelems * sizeof(T),
+            name,
+            element_of<T>::is};
+}
+
 /* The type as which strided copies move elements T. */
 template <class T, bool is_word> struct strided_as {
     typedef T type;
@@ -442,14 +456,7 @@ __device__ __forceinline__ int reduce(const C &c, G g, Team team, T *dest, const
                                       const char *name = "gshmem::reduce")
 {
     using namespace detail;
-    const coll_args<Team> a = {team,
-                               lane,
-                               0,
-                               as_bytes(dest),
-                               as_bytes(source),
-                               nelems * sizeof(T),
-                               name,
-                               element_of<T>::is};
+    const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, T>, G>();
     return apart<reduce_call<C, G, Team, decltype(how)>>(
         c, g, &a, GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, element_of<T>::is, sizeof(T), 0),
@@ -463,14 +470,7 @@ __device__ __forceinline__ int reducescatter(const C &c, G g, Team team, T *dest
                                              const char *name = "gshmem::reducescatter")
 {
     using namespace detail;
-    const coll_args<Team> a = {team,
-                               lane,
-                               0,
-                               as_bytes(dest),
-                               as_bytes(source),
-                               nelems * sizeof(T),
-                               name,
-                               element_of<T>::is};
+    const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, T>, G>();
     return apart<reducescatter_call<C, G, Team, decltype(how)>>(
         c, g, &a,
@@ -485,14 +485,7 @@ __device__ __forceinline__ int scan(const C &c, G g, Team team, T *dest, const T
                                     size_t nelems, int lane = 0, const char *name = "gshmem::scan")
 {
     using namespace detail;
-    const coll_args<Team> a = {team,
-                               lane,
-                               0,
-                               as_bytes(dest),
-                               as_bytes(source),
-                               nelems * sizeof(T),
-                               name,
-                               element_of<T>::is};
+    const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
     auto how = adder_of<op_sum, computed<op_sum, T>, G>();
     return apart<scan_call<C, G, Team, decltype(how)>>(
         c, g, &a,
