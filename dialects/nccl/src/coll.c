@@ -332,6 +332,15 @@ ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, nccl
     return r != ncclSuccess ? r : submit_reduce(&c);
 }
 
+/* Where `part` is this rank's block of `whole`, each rank names another place of the same: `whole`.
+ */
+static const void *whole_of(const struct gsh_nccl_call *c, const void *part, const void *whole)
+{
+    size_t block = c->count * gsh_nccl_type_bytes(c->type);
+    bool is_in_place = (const char *)part == (const char *)whole + (size_t)c->comm->rank * block;
+    return is_in_place ? whole : part;
+}
+
 /* ---- ReduceScatter ---- */
 
 static ncclResult_t run_reduce_scatter(const struct gsh_nccl_call *c)
@@ -346,7 +355,8 @@ static ncclResult_t run_reduce_scatter(const struct gsh_nccl_call *c)
     void *dest = direct(c, c->dest, c->count);
     bool is_direct = !op.is_premul && !op.is_wide && source != NULL && dest != NULL;
     gsh_nccl_enter_stream(comm, c->stream);
-    r = gsh_nccl_compare_ranks(c, is_direct ? source : NULL, is_direct ? dest : NULL);
+    r = gsh_nccl_compare_ranks(c, is_direct ? source : NULL,
+                               is_direct ? whole_of(c, dest, source) : NULL);
     if (r == ncclSuccess && is_direct) {
         r = gsh_nccl_base(c->name, scatter(comm->team, dest, source, c->count, c->stream));
         return r == ncclSuccess && op.is_divided ? divide(c, &op, c->dest, c->count) : r;
@@ -407,7 +417,8 @@ static ncclResult_t run_spread(const struct gsh_nccl_call *c)
     void *dest = direct(c, c->dest, n_ranks * c->count);
     bool is_direct = source != NULL && dest != NULL && !(is_alltoall && source == dest);
     gsh_nccl_enter_stream(comm, c->stream);
-    r = gsh_nccl_compare_ranks(c, is_direct ? source : NULL, is_direct ? dest : NULL);
+    r = gsh_nccl_compare_ranks(c, is_direct ? whole_of(c, source, dest) : NULL,
+                               is_direct ? dest : NULL);
     if (r == ncclSuccess && is_direct) {
         return gsh_nccl_base(c->name,
                              spread(comm->team, dest, source, c->count * width, c->stream));
