@@ -62,6 +62,8 @@ struct gsh_nccl_gathering {
  * other, which none may wait for. */
 struct gsh_nccl_crew;
 
+enum { GSH_NCCL_NOTE_WORDS = 3 }; /* at `note` below */
+
 struct ncclComm {
     struct ncclComm *next;          /* in the process's list of those that live */
     struct gsh_nccl_job *job;       /* NULL until it is made; atomic until then */
@@ -87,8 +89,7 @@ struct ncclComm {
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
     uint64_t *awaited; /* own, [n_ranks]: what ncclWaitSignal has waited for in all */
-    uint64_t
-        *note; /* symmetric, [3]: what other ranks read of this one's latest windows; memory.c */
+    uint64_t *note;    /* symmetric: what others read of this rank's latest windows; memory.c */
     char *scratch;
     size_t scratch_bytes;
 

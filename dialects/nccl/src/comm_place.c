@@ -98,7 +98,8 @@ static size_t lines_bytes(size_t n_ranks)
 static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
     const size_t of_rank = (4 * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t);
-    return lines_bytes(n_ranks) + align_up(n_ranks * of_rank + 3 * sizeof(uint64_t), 512);
+    return lines_bytes(n_ranks) +
+           align_up(n_ranks * of_rank + GSH_NCCL_NOTE_WORDS * sizeof(uint64_t), 512);
 }
 
 /* Half of what the words leave is for rings, half is scratch. */
@@ -132,7 +133,7 @@ static void lay_range(struct ncclComm *comm)
     comm->signals = rings->taken + n_words;
     comm->awaited = comm->signals + n;
     comm->note = comm->awaited + n;
-    rings->pe_of = (int32_t *)(comm->note + 3);
+    rings->pe_of = (int32_t *)(comm->note + GSH_NCCL_NOTE_WORDS);
     size_t rings_bytes = align_up(n_words * RING_SLOTS * rings->slot_bytes, 512);
     comm->scratch = rings->slots + rings_bytes;
     comm->scratch_bytes = room - rings_bytes;

@@ -289,6 +289,9 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
         take_worker(job, w);
         job->n_comms++;
         *out = job;
+        if (!job->is_ours && w->id != NULL) {
+            gsh_nccl_drop_id(w->id); /* its ranks are those that gshmem runs with */
+        }
     }
     return r;
 }
