@@ -252,6 +252,8 @@ DEATHS = re.compile(r"(threads_)?(die_in_|uid_in_|member_)")
 MEMBERS = 5
 # Cases whose time counts; those before init end by a time limit of their own.
 ALONE = re.compile(r"(threads_)?(die|uid|stuck|member)_(?!before_init)|staged_puts")
+# Seconds that the kernel may take with what a dead job had.
+SETTLED = 2.0
 # What others leave for a while, when they run beside: longer than any of their jobs.
 PATIENCE = 300.0
 # What the program has printed, which must not be lost.
@@ -294,15 +296,15 @@ def end_all(mark):
 
 def settled(get):
     """What is still there after a moment: the kernel takes its time with dead processes."""
-    end = time.monotonic() + 2
+    end = time.monotonic() + SETTLED
     while get() and time.monotonic() < end:
         time.sleep(0.02)
     return get()
 
 
-def lasting(suspects):
+def lasting(suspects, patience):
     """Of what was there after a case, (name, leftovers), what stays: other jobs take theirs away."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while suspects and time.monotonic() < end:
         now = leftovers()
         suspects = [(name, left & now) for name, left in suspects if left & now]
@@ -406,7 +408,7 @@ def main():
             for name, wrong in zip(chosen, pool.map(lambda name: run(options, name, cases[name], suspects), chosen)):
                 print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)
                 failed += bool(wrong)
-    for name, left in lasting(suspects):
+    for name, left in lasting(suspects, PATIENCE if options.together else SETTLED):
         print("%-24s FAILED: left behind: %s" % (name, sorted(left)))
         failed += 1
     print("%d of %d cases failed" % (failed, len(names)))
