@@ -45,6 +45,14 @@ __device__ __forceinline__ uint32_t pinned(uint32_t x)
     return x;
 }
 
+__device__ __forceinline__ uint64_t pinned(uint64_t x)
+{
+#if defined(__CUDACC__)
+    asm volatile("" : "+l"(x));
+#endif
+    return x;
+}
+
 template <class T> __device__ __forceinline__ T *pinned(T *x)
 {
 #if defined(__CUDACC__)

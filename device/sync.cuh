@@ -40,7 +40,8 @@ __device__ __forceinline__ const gsh_team_state *find_team(const C &c, gshmem_te
         return nullptr;
     const gsh_team_state *t = reinterpret_cast<const gsh_team_state *>(
         state_of(c).teams + (uint64_t)team * GSH_TEAM_UNIT);
-    return t->magic == GSH_TEAM_MAGIC && t->handle == team ? t : nullptr;
+    /* Both are read at once. */
+    return (t->magic == GSH_TEAM_MAGIC) & (t->handle == team) ? t : nullptr;
 }
 
 /* Member i's PE. */

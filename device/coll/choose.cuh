@@ -30,18 +30,11 @@ template <> struct limit_of<group_block> {
     static constexpr int row = 2;
 };
 
-/* Every member's heap is mapped. */
-template <class C> __device__ __forceinline__ bool is_mapped(const coll_call<C> &k)
-{
-    return k.team->leaders == 0;
-}
-
 /* bytes: from each member to each other. */
 template <class G, class C>
-__device__ __forceinline__ bool is_flagged(const coll_call<C> &k, uint64_t bytes)
+__device__ __forceinline__ bool is_flagged(const C &c, const flight<C> &s, uint64_t bytes)
 {
-    return bytes <= state_of(k.c).flagged_max[limit_of<G>::row] && k.n > 1 && is_mapped(k) &&
-           flagged<C>::fits(*k.team, k.lane, bytes);
+    return bytes <= state_of(c).flagged_max[limit_of<G>::row] && s.fits(bytes);
 }
 
 } // namespace detail

@@ -26,23 +26,29 @@ namespace gshmem
 namespace detail
 {
 
-/* The call on a lane; team is NULL where there is no such thing. */
+/* The team, or NULL where there is none, or it has no such lane. */
 template <class C>
-__device__ __forceinline__ coll_call<C> begin_coll(const C &c, gshmem_team_t team, int lane,
-                                                   const char *name)
+__device__ __forceinline__ const gsh_team_state *team_with(const C &c, gshmem_team_t team, int lane)
 {
     const gsh_team_state *t = find_team(c, team);
-    if (t && (uint32_t)lane >= (uint32_t)t->n_lanes)
-        t = nullptr;
-    return {c, t, name, t ? t->n_pes : 0, t ? t->my_index : 0, lane};
+    return t && (uint32_t)lane < (uint32_t)t->n_lanes ? t : nullptr;
 }
 
 /* The library's own kernels bring the team along: nothing of it is read from memory. */
 template <class C>
-__device__ __forceinline__ coll_call<C> begin_coll(const C &c, const gsh_team_state *team, int lane,
+__device__ __forceinline__ const gsh_team_state *team_with(const C &, const gsh_team_state *team,
+                                                           int)
+{
+    return team;
+}
+
+/* The call on a lane; team is NULL where there is no such thing. */
+template <class C, class Team>
+__device__ __forceinline__ coll_call<C> begin_coll(const C &c, Team team, int lane,
                                                    const char *name)
 {
-    return {c, team, name, team->n_pes, team->my_index, lane};
+    const gsh_team_state *t = team_with(c, team, lane);
+    return t ? call_of(c, *t, lane, name) : coll_call<C>{c, nullptr, name, 0, 0, lane};
 }
 
 /* A way by which far members are reached too: by one block. */
@@ -106,16 +112,16 @@ template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void check_calls_near(const coll_call<C> &k, G g, uint64_t what,
                                                     uint64_t bytes)
 {
+    const flight<C> s(k.c, *k.team, k.lane);
     GSHMEM_NO_UNROLL
     for (int is_size = 0; is_size < 2; is_size++) { /* one line at a time fits into any slot */
         const uint64_t mine = is_size ? bytes : what;
-        const flagged<C> f(k);
-        f.begin(g);
-        flagged_send<1>(f, place_of(g), 1, [=](int, uint32_t) { return mine; });
-        flagged_receive<1>(f, place_of(g), 1, [&](int member, uint32_t, uint64_t its) {
-            compare_calls(k, member, is_size, mine, its);
+        in_one_flight(k.c, g, *k.team, s, k.lane, k.name, 1, [&](const flagged<C> &f) {
+            flagged_send<1>(f, place_of(g), 1, [=](int, uint32_t) { return mine; });
+            flagged_receive<1>(f, place_of(g), 1, [&](int member, uint32_t, uint64_t its) {
+                compare_calls(k, member, is_size, mine, its);
+            });
         });
-        f.end(g);
     }
 }
 
@@ -123,7 +129,7 @@ template <class C, class G>
 __device__ __forceinline__ void check_calls(const coll_call<C> &k, G g, gshmem_team_t,
                                             uint64_t what, uint64_t bytes)
 {
-    if (k.n > 1 && is_mapped(k))
+    if (k.n > 1 && is_mapped(*k.team))
         check_calls_near(k, g, what, bytes);
     else if (k.n > 1)
         by_far_way(k, g, [&](auto b) { check_calls_far(k, b, what, bytes); });
@@ -143,16 +149,6 @@ __device__ __forceinline__ void check_calls(const coll_call<C> &, G, const gsh_t
 {
 }
 
-/* Checking builds: dest and source are symmetric for that many bytes. */
-template <class C>
-__device__ __forceinline__ void check_places(const coll_call<C> &k, const void *dest,
-                                             uint64_t dest_bytes, const void *source,
-                                             uint64_t source_bytes)
-{
-    check(k.c, k.name, dest, dest_bytes, k.pe(k.me));
-    check(k.c, k.name, source, source_bytes, k.pe(k.me));
-}
-
 __device__ __forceinline__ uint8_t *as_bytes(void *p)
 {
     return static_cast<uint8_t *>(p);
@@ -162,8 +158,7 @@ __device__ __forceinline__ const uint8_t *as_bytes(const void *p)
     return static_cast<const uint8_t *>(p);
 }
 
-/* What a public call was given, in its caller's local memory. bytes: from each member to each
- * other. */
+/* What a public call was given. bytes: from each member to each other. */
 template <class Team> struct coll_args {
     Team team;
     int lane, root;
@@ -174,189 +169,239 @@ template <class Team> struct coll_args {
     gsh_element element; /* for checking builds */
 };
 
-/* Straight to all members, or by way of the network. */
-template <class C, class G, class Direct, class Far>
-__device__ __forceinline__ void long_way(const coll_call<C> &k, G g, Direct direct, Far far)
-{
-    if (is_mapped(k))
-        direct();
-    else
-        by_far_way(k, g, far);
-}
+/* In place of the bytes that all members give each other, where each decides by itself. */
+constexpr uint64_t bytes_differ = UINT64_MAX;
 
-/* In one flight where the bytes that each member gives each other are few: flagged_way(f), or
- * the others. */
-template <class C, class G, class Flagged, class Direct, class Far>
-__device__ __forceinline__ int run_coll(const coll_call<C> &k, G g, uint64_t bytes,
-                                        bool may_be_flagged, Flagged flagged_way, Direct direct,
-                                        Far far)
+/* A collective of `bytes` from each member to each other, in one flight where they are few, or
+ * straight to all members, or by way of the network; the way is called with the call or its flight,
+ * the group and the arguments. n_units(n): of n members, how many threads have anything to do in
+ * the flight; the others only come and go.
+ *
+ * Until the way is chosen the arguments are in registers, and only threads that have to do with it
+ * put them into memory: for 512 threads that takes longer than a small call. */
+template <class C, class G, class Team, class Units, class Flagged, class Direct, class Far>
+__device__ __forceinline__ int
+run_coll(const C &c, G g, const coll_args<Team> &given, const gsh_team_state &t, uint64_t bytes,
+         bool may_be_flagged, Units n_units, Flagged flagged_way, Direct direct, Far far)
 {
     if (bytes == 0)
         return GSHMEMX_SUCCESS;
-    if (may_be_flagged && is_flagged<G>(k, bytes)) {
-        const flagged<C> f(k);
-        f.begin(g);
-        flagged_way(f);
-        f.end(g);
-    } else {
-        long_way(k, g, direct, far);
+    const flight<C> s(c, t, given.lane);
+    if (may_be_flagged && is_flagged<G>(c, s, bytes)) {
+        in_one_flight(c, g, t, s, given.lane, given.name, n_units(s.all.n),
+                      [&](const flagged<C> &f) {
+                          const coll_args<Team> a = given;
+                          keep(a, g);
+                          flagged_way(f, g, a);
+                      });
+        return GSHMEMX_SUCCESS;
     }
+    const coll_args<Team> a = given;
+    const coll_call<C> k = call_of(c, t, a.lane, a.name);
+    keep(a, k, g);
+    if (s.is_mapped)
+        direct(k, g, a);
+    else
+        by_far_way(k, g, [&](auto b) { far(k, b, a); });
     return GSHMEMX_SUCCESS;
 }
+
+/* Checking builds: the members' calls are the same, and so many parts of `bytes` symmetric. */
+#if defined(GSHMEM_CHECKS)
+template <class C, class G, class Team>
+__device__ __forceinline__ void check_call(const C &c, G g, const gsh_team_state &t,
+                                           const coll_args<Team> &a, uint64_t what, uint64_t bytes,
+                                           int dest_parts, int source_parts)
+{
+    const coll_call<C> k = call_of(c, t, a.lane, a.name);
+    check(c, a.name, a.dest, (uint64_t)dest_parts * a.bytes, k.pe(k.me));
+    check(c, a.name, a.source, (uint64_t)source_parts * a.bytes, k.pe(k.me));
+    check_calls(k, g, a.team, what, bytes);
+}
+#else
+template <class C, class G, class Team>
+__device__ __forceinline__ void check_call(const C &, G, const gsh_team_state &,
+                                           const coll_args<Team> &, uint64_t, uint64_t, int, int)
+{
+}
+#endif
 
 /* ---- the calls, each once for every kind of group ----------------------------------------------
  */
 
 template <class C, class G, class Team>
-__device__ GSHMEM_APART int broadcast_call(const C &c, G g, const coll_args<Team> *a)
+__device__ GSHMEM_APART int broadcast_call(const C &c, G g, coll_args<Team> given)
 {
-    keep(a, g);
-    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
-    keep(k);
-    if (!k.team || a->root < 0 || a->root >= k.n)
+    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    if (!t || given.root < 0 || given.root >= t->n_pes)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, a->dest, a->bytes, a->source, a->bytes);
-    check_calls(k, g, a->team,
-                GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, a->element, 0, a->root),
-                a->bytes);
-    const line_data d = {a->dest, a->source, a->bytes, 0, 0};
+    check_call(
+        c, g, *t, given,
+        GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, given.element, 0, given.root),
+        given.bytes, 1, 1);
     return run_coll(
-        k, g, d.bytes, true, [&](const auto &f) { broadcast_flagged(f, g, d, a->root); },
-        [&] { broadcast_direct(k, g, a->dest, a->source, a->bytes, a->root); },
-        [&](auto b) { broadcast_far(k, b, a->dest, a->source, a->bytes, a->root); });
+        c, g, given, *t, given.bytes, true, [&](int n) { return broadcast_units(n, given.bytes); },
+        [](const auto &f, G all, const auto &a) {
+            broadcast_flagged(f, all, {a.dest, a.source, a.bytes, 0, 0}, a.root);
+        },
+        [](const auto &k, G all, const auto &a) {
+            broadcast_direct(k, all, a.dest, a.source, a.bytes, a.root);
+        },
+        [](const auto &k, auto b, const auto &a) {
+            broadcast_far(k, b, a.dest, a.source, a.bytes, a.root);
+        });
 }
 
 template <class C, class G, class Team>
-__device__ GSHMEM_APART int fcollect_call(const C &c, G g, const coll_args<Team> *a)
+__device__ GSHMEM_APART int fcollect_call(const C &c, G g, coll_args<Team> given)
 {
-    keep(a, g);
-    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
-    keep(k);
-    if (!k.team)
+    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    if (!t)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, a->dest, (uint64_t)k.n * a->bytes, a->source, a->bytes);
-    check_calls(k, g, a->team,
-                GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, a->element, 0, 0),
-                a->bytes);
-    const line_data d = {a->dest, a->source, a->bytes, 0, a->bytes};
+    check_call(c, g, *t, given,
+               GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, given.element, 0, 0),
+               given.bytes, t->n_pes, 1);
     return run_coll(
-        k, g, d.bytes, true, [&](const auto &f) { exchange_flagged(f, g, d); },
-        [&] { fcollect_direct(k, g, a->dest, a->source, a->bytes); },
-        [&](auto b) { fcollect_far(k, b, a->dest, a->source, a->bytes); });
+        c, g, given, *t, given.bytes, true, [&](int) { return lines_of(given.bytes); },
+        [](const auto &f, G all, const auto &a) {
+            exchange_flagged(f, all, {a.dest, a.source, a.bytes, 0, a.bytes});
+        },
+        [](const auto &k, G all, const auto &a) {
+            fcollect_direct(k, all, a.dest, a.source, a.bytes);
+        },
+        [](const auto &k, auto b, const auto &a) {
+            fcollect_far(k, b, a.dest, a.source, a.bytes);
+        });
 }
 
 template <class C, class G, class Team>
-__device__ GSHMEM_APART int collect_call(const C &c, G g, const coll_args<Team> *a)
+__device__ GSHMEM_APART int collect_call(const C &c, G g, coll_args<Team> given)
 {
-    keep(a, g);
-    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
-    keep(k);
-    if (!k.team)
+    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    if (!t)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, a->dest, a->bytes, a->source, a->bytes);
-    check_calls(k, g, a->team,
-                GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, a->element, 0, 0), 0);
-    long_way(
-        k, g, [&] { collect_direct(k, g, a->dest, a->source, a->bytes); },
-        [&](auto b) { collect_far(k, b, a->dest, a->source, a->bytes); });
-    return GSHMEMX_SUCCESS;
+    check_call(c, g, *t, given,
+               GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, given.element, 0, 0), 0, 1,
+               1);
+    return run_coll(
+        c, g, given, *t, bytes_differ, false, [](int) { return 0u; },
+        [](const auto &, G, const auto &) {},
+        [](const auto &k, G all, const auto &a) {
+            collect_direct(k, all, a.dest, a.source, a.bytes);
+        },
+        [](const auto &k, auto b, const auto &a) { collect_far(k, b, a.dest, a.source, a.bytes); });
 }
 
 template <class C, class G, class Team>
-__device__ GSHMEM_APART int alltoall_call(const C &c, G g, const coll_args<Team> *a)
+__device__ GSHMEM_APART int alltoall_call(const C &c, G g, coll_args<Team> given)
 {
-    keep(a, g);
-    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
-    keep(k);
-    if (!k.team)
+    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    if (!t)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, a->dest, (uint64_t)k.n * a->bytes, a->source, (uint64_t)k.n * a->bytes);
-    check_calls(k, g, a->team,
-                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, a->element, 0, 0),
-                a->bytes);
-    const line_data d = {a->dest, a->source, a->bytes, a->bytes, a->bytes};
+    check_call(c, g, *t, given,
+               GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, given.element, 0, 0),
+               given.bytes, t->n_pes, t->n_pes);
     return run_coll(
-        k, g, d.bytes, true, [&](const auto &f) { exchange_flagged(f, g, d); },
-        [&] { alltoall_direct(k, g, a->dest, a->source, a->bytes); },
-        [&](auto b) { alltoall_far(k, b, a->dest, a->source, a->bytes); });
+        c, g, given, *t, given.bytes, true, [&](int) { return lines_of(given.bytes); },
+        [](const auto &f, G all, const auto &a) {
+            exchange_flagged(f, all, {a.dest, a.source, a.bytes, a.bytes, a.bytes});
+        },
+        [](const auto &k, G all, const auto &a) {
+            alltoall_direct(k, all, a.dest, a.source, a.bytes);
+        },
+        [](const auto &k, auto b, const auto &a) {
+            alltoall_far(k, b, a.dest, a.source, a.bytes);
+        });
 }
 
 /* bytes: the number of elements, of type W. */
 template <class C, class G, class W, class Team>
-__device__ GSHMEM_APART int alltoalls_call(const C &c, G g, const coll_args<Team> *a, ptrdiff_t dst,
+__device__ GSHMEM_APART int alltoalls_call(const C &c, G g, coll_args<Team> given, ptrdiff_t dst,
                                            ptrdiff_t sst)
 {
-    keep(a, g);
-    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
-    keep(k);
-    if (!k.team || dst < 1 || sst < 1)
+    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    if (!t || dst < 1 || sst < 1)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    check_calls(k, g, a->team,
-                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, a->element, sizeof(W),
-                                   GSH_COLL_STRIDES(dst, sst)),
-                a->bytes * sizeof(W));
-    W *dest = reinterpret_cast<W *>(a->dest);
-    const W *source = reinterpret_cast<const W *>(a->source);
-    long_way(
-        k, g, [&] { alltoalls_direct(k, g, dest, source, dst, sst, a->bytes); },
-        [&](auto b) { alltoalls_far(k, b, dest, source, dst, sst, a->bytes); });
-    return GSHMEMX_SUCCESS;
+    check_call(c, g, *t, given,
+               GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, given.element, sizeof(W),
+                                  GSH_COLL_STRIDES(dst, sst)),
+               given.bytes * sizeof(W), 0, 0);
+    return run_coll(
+        c, g, given, *t, given.bytes * sizeof(W), false, [](int) { return 0u; },
+        [](const auto &, G, const auto &) {},
+        [&](const auto &k, G all, const auto &a) {
+            alltoalls_direct(k, all, reinterpret_cast<W *>(a.dest),
+                             reinterpret_cast<const W *>(a.source), dst, sst, a.bytes);
+        },
+        [&](const auto &k, auto b, const auto &a) {
+            alltoalls_far(k, b, reinterpret_cast<W *>(a.dest),
+                          reinterpret_cast<const W *>(a.source), dst, sst, a.bytes);
+        });
 }
 
 /* Those that compute. what: for checking builds; bytes are whole elements. */
 template <class C, class G, class Team, class H>
-__device__ GSHMEM_APART int reduce_call(const C &c, G g, const coll_args<Team> *a, uint64_t what,
+__device__ GSHMEM_APART int reduce_call(const C &c, G g, coll_args<Team> given, uint64_t what,
                                         H how)
 {
-    keep(a, g);
-    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
-    keep(k);
-    if (!k.team)
+    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    if (!t)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, a->dest, a->bytes, a->source, a->bytes);
-    check_calls(k, g, a->team, what, a->bytes);
-    const line_data d = {a->dest, a->source, a->bytes, 0, 0};
+    check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
-        k, g, d.bytes, how.has_lines, [&](const auto &f) { compute_flagged(f, g, d, k.n, how); },
-        [&] { reduce_direct(k, g, a->dest, a->source, a->bytes, how); },
-        [&](auto b) { reduce_far(k, b, a->dest, a->source, a->bytes, how); });
+        c, g, given, *t, given.bytes, how.has_lines, [&](int) { return lines_of(given.bytes); },
+        [&](const auto &f, G all, const auto &a) {
+            compute_flagged(f, all, {a.dest, a.source, a.bytes, 0, 0}, f.all.n, how);
+        },
+        [&](const auto &k, G all, const auto &a) {
+            reduce_direct(k, all, a.dest, a.source, a.bytes, how);
+        },
+        [&](const auto &k, auto b, const auto &a) {
+            reduce_far(k, b, a.dest, a.source, a.bytes, how);
+        });
 }
 
 template <class C, class G, class Team, class H>
-__device__ GSHMEM_APART int reducescatter_call(const C &c, G g, const coll_args<Team> *a,
+__device__ GSHMEM_APART int reducescatter_call(const C &c, G g, coll_args<Team> given,
                                                uint64_t what, H how)
 {
-    keep(a, g);
-    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
-    keep(k);
-    if (!k.team)
+    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    if (!t)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, a->dest, a->bytes, a->source, (uint64_t)k.n * a->bytes);
-    check_calls(k, g, a->team, what, a->bytes);
-    const line_data d = {a->dest, a->source, a->bytes, a->bytes, 0};
+    check_call(c, g, *t, given, what, given.bytes, 1, t->n_pes);
     return run_coll(
-        k, g, d.bytes, how.has_lines, [&](const auto &f) { compute_flagged(f, g, d, k.n, how); },
-        [&] { reducescatter_direct(k, g, a->dest, a->source, a->bytes, how); },
-        [&](auto b) { reducescatter_far(k, b, a->dest, a->source, a->bytes, how); });
+        c, g, given, *t, given.bytes, how.has_lines, [&](int) { return lines_of(given.bytes); },
+        [&](const auto &f, G all, const auto &a) {
+            compute_flagged(f, all, {a.dest, a.source, a.bytes, a.bytes, 0}, f.all.n, how);
+        },
+        [&](const auto &k, G all, const auto &a) {
+            reducescatter_direct(k, all, a.dest, a.source, a.bytes, how);
+        },
+        [&](const auto &k, auto b, const auto &a) {
+            reducescatter_far(k, b, a.dest, a.source, a.bytes, how);
+        });
 }
 
 template <class C, class G, class Team, class H>
-__device__ GSHMEM_APART int scan_call(const C &c, G g, const coll_args<Team> *a, uint64_t what,
+__device__ GSHMEM_APART int scan_call(const C &c, G g, coll_args<Team> given, uint64_t what,
                                       bool is_inclusive, H how)
 {
-    keep(a, g);
-    const coll_call<C> k = begin_coll(c, a->team, a->lane, a->name);
-    keep(k);
-    if (!k.team)
+    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    if (!t)
         return GSHMEMX_ERROR_INVALID_VALUE;
-    check_places(k, a->dest, a->bytes, a->source, a->bytes);
-    check_calls(k, g, a->team, what, a->bytes);
-    const line_data d = {a->dest, a->source, a->bytes, 0, 0};
+    check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
-        k, g, d.bytes, how.has_lines,
-        [&](const auto &f) { compute_flagged(f, g, d, is_inclusive ? k.me + 1 : k.me, how); },
-        [&] { scan_direct(k, g, a->dest, a->source, a->bytes, is_inclusive, how); },
-        [&](auto b) { scan_far(k, b, a->dest, a->source, a->bytes, is_inclusive, how); });
+        c, g, given, *t, given.bytes, how.has_lines, [&](int) { return lines_of(given.bytes); },
+        [&](const auto &f, G all, const auto &a) {
+            compute_flagged(f, all, {a.dest, a.source, a.bytes, 0, 0},
+                            is_inclusive ? f.all.me + 1 : f.all.me, how);
+        },
+        [&](const auto &k, G all, const auto &a) {
+            scan_direct(k, all, a.dest, a.source, a.bytes, is_inclusive, how);
+        },
+        [&](const auto &k, auto b, const auto &a) {
+            scan_far(k, b, a.dest, a.source, a.bytes, is_inclusive, how);
+        });
 }
 
 /* The type with which reductions by Op compute elements T. */
@@ -397,7 +442,7 @@ __device__ __forceinline__ int broadcastmem(const C &c, G g, Team team, void *de
     using namespace detail;
     const coll_args<Team> a = {team,  lane, root,   as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return apart<broadcast_call<C, G, Team>>(c, g, &a);
+    return apart<broadcast_call<C, G, Team>>(c, g, a);
 }
 
 /* Every member's bytes, one after the other in the order of the team. */
@@ -409,7 +454,7 @@ fcollectmem(const C &c, G g, Team team, void *dest, const void *source, size_t b
     using namespace detail;
     const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return apart<fcollect_call<C, G, Team>>(c, g, &a);
+    return apart<fcollect_call<C, G, Team>>(c, g, a);
 }
 
 /* The same where each member gives as many bytes as it likes. */
@@ -421,7 +466,7 @@ collectmem(const C &c, G g, Team team, void *dest, const void *source, size_t by
     using namespace detail;
     const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return apart<collect_call<C, G, Team>>(c, g, &a);
+    return apart<collect_call<C, G, Team>>(c, g, a);
 }
 
 /* Member i's block j goes to member j's block i; each has that many bytes. */
@@ -433,7 +478,7 @@ alltoallmem(const C &c, G g, Team team, void *dest, const void *source, size_t b
     using namespace detail;
     const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return apart<alltoall_call<C, G, Team>>(c, g, &a);
+    return apart<alltoall_call<C, G, Team>>(c, g, a);
 }
 
 /* The same of elements that are dst and sst elements apart. */
@@ -446,7 +491,7 @@ __device__ __forceinline__ int alltoalls(const C &c, G g, Team team, T *dest, co
     typedef typename strided_as<T, alignof(T) == sizeof(T)>::type W;
     const coll_args<Team> a = {
         team, lane, 0, as_bytes(dest), as_bytes(source), nelems, name, element_of<T>::is};
-    return apart<alltoalls_call<C, G, W, Team>>(c, g, &a, dst, sst);
+    return apart<alltoalls_call<C, G, W, Team>>(c, g, a, dst, sst);
 }
 
 /* dest[i] on every member is the reduction of all members' source[i]. */
@@ -459,7 +504,7 @@ __device__ __forceinline__ int reduce(const C &c, G g, Team team, T *dest, const
     const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, T>, G>();
     return apart<reduce_call<C, G, Team, decltype(how)>>(
-        c, g, &a, GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, element_of<T>::is, sizeof(T), 0),
+        c, g, a, GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, element_of<T>::is, sizeof(T), 0),
         how);
 }
 
@@ -473,7 +518,7 @@ __device__ __forceinline__ int reducescatter(const C &c, G g, Team team, T *dest
     const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, T>, G>();
     return apart<reducescatter_call<C, G, Team, decltype(how)>>(
-        c, g, &a,
+        c, g, a,
         GSH_COLL_SIGNATURE(GSH_COLL_REDUCESCATTER, Op::number, element_of<T>::is, sizeof(T), 0),
         how);
 }
@@ -488,7 +533,7 @@ __device__ __forceinline__ int scan(const C &c, G g, Team team, T *dest, const T
     const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
     auto how = adder_of<op_sum, computed<op_sum, T>, G>();
     return apart<scan_call<C, G, Team, decltype(how)>>(
-        c, g, &a,
+        c, g, a,
         GSH_COLL_SIGNATURE((is_inclusive ? GSH_COLL_INSCAN : GSH_COLL_EXSCAN), GSH_REDUCE_sum,
                            element_of<T>::is, sizeof(T), 0),
         is_inclusive, how);

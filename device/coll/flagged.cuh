@@ -107,6 +107,39 @@ struct inbox {
     }
 };
 
+/* What a flight reads of the team: all of it together, before anything is stored or waited for. One
+ * field after the other, each would take as long as a load from L2 after a fence. */
+template <class C> struct flight {
+    members<C> all;
+    uint64_t area_off, slots_off; /* of the lane: its words, and its first buffer */
+    uint32_t slot_bytes;
+    bool is_mapped;
+
+    __device__ __forceinline__ flight(const C &c, const gsh_team_state &t, int lane) : all(c, t)
+    {
+        const uint32_t n_near = (uint32_t)t.n_near, narrow = t.slot_bytes;
+        /* Lane 0 has slots of its own size, the others smaller ones. */
+        area_off = lane_off(t, lane);
+        slot_bytes = lane == 0 ? t.wide_slot_bytes : narrow;
+        slots_off =
+            lane == 0 ? t.wide_off : t.slots_off + (uint64_t)(lane - 1) * 2 * n_near * narrow;
+        is_mapped = gshmem::detail::is_mapped(t);
+        all.n = (int)pinned((uint32_t)all.n);
+        all.me = (int)pinned((uint32_t)all.me);
+        all.first_pe = (int)pinned((uint32_t)all.first_pe);
+        all.pe_stride = (int)pinned((uint32_t)all.pe_stride);
+        all.pes = pinned(all.pes);
+        area_off = pinned(area_off);
+        slots_off = pinned(slots_off);
+        slot_bytes = pinned(slot_bytes);
+    }
+    /* Whether that many bytes from each member to each other fit. */
+    __device__ __forceinline__ bool fits(uint64_t bytes) const
+    {
+        return (all.n > 1) & is_mapped & (bytes <= slot_bytes / 2);
+    }
+};
+
 /* One call's view of the buffers. */
 template <class C> struct flagged {
     const coll_call<C> *call;
@@ -114,31 +147,15 @@ template <class C> struct flagged {
     uint64_t calls;
     inbox in;
 
-    __device__ __forceinline__ explicit flagged(const coll_call<C> &k) : call(&k), all(k.c, *k.team)
+    /* count: of the calls on the lane, with this one. All members are near. */
+    __device__ __forceinline__ flagged(const coll_call<C> &k, const flight<C> &s, uint64_t count)
+        : call(&k), all(s.all), calls(count)
     {
-        const gsh_team_state &t = *k.team;
-        calls = load_plain(&k.area()->calls) + 1;
-        in.flag = (uint32_t)calls;
-        in.slot_lines = slot_bytes(t, k.lane) / (uint32_t)sizeof(words2);
-        uint64_t off =
-            slots_off(t, k.lane) + (calls & 1) * (uint64_t)t.n_near * slot_bytes(t, k.lane);
-        in.own = reinterpret_cast<words2 *>(state_of(k.c).base + off);
-    }
-
-    /* Lane 0 has slots of its own size, the others smaller ones. */
-    static __device__ __forceinline__ uint32_t slot_bytes(const gsh_team_state &t, int lane)
-    {
-        return lane == 0 ? t.wide_slot_bytes : t.slot_bytes;
-    }
-    static __device__ __forceinline__ uint64_t slots_off(const gsh_team_state &t, int lane)
-    {
-        return lane == 0 ? t.wide_off
-                         : t.slots_off + (uint64_t)(lane - 1) * 2 * t.n_near * t.slot_bytes;
-    }
-    /* Whether that many bytes fit into a slot of that lane. */
-    static __device__ __forceinline__ bool fits(const gsh_team_state &t, int lane, uint64_t bytes)
-    {
-        return bytes <= slot_bytes(t, lane) / 2;
+        in.flag = (uint32_t)count;
+        in.slot_lines = s.slot_bytes / (uint32_t)sizeof(words2);
+        in.own = reinterpret_cast<words2 *>(state_of(k.c).base + s.slots_off +
+                                            (uint64_t)((uint32_t)(count & 1) * (uint32_t)s.all.n) *
+                                                s.slot_bytes);
     }
 
     __device__ __forceinline__ void send(int member, uint32_t line, uint64_t data) const
@@ -150,20 +167,33 @@ template <class C> struct flagged {
     {
         return in.receive(call, member, line, in.look(member, line), keep_nothing());
     }
-
-    /* Before the first line: the threads have the count, and have joined; the next call finds the
-     * new one. */
-    template <class G> __device__ __forceinline__ void begin(G g) const
-    {
-        join_blocks(call->c, g, call->area(), call->name);
-        write_for_next(g, &call->area()->calls, calls, &call->area()->n_counted);
-    }
-    /* All lines are where they belong. */
-    template <class G> __device__ __forceinline__ void end(G g) const
-    {
-        join_blocks(call->c, g, call->area(), call->name);
-    }
 };
+
+/* One flight of the group: body(f) in each of the first n_units threads, which are those that have
+ * something to send or to receive. is_joined: after it all lines are where they belong. */
+template <bool is_joined = true, class C, class G, class Body>
+__device__ __forceinline__ void in_one_flight(const C &c, G g, const gsh_team_state &t,
+                                              const flight<C> &s, int lane, const char *name,
+                                              uint32_t n_units, Body body)
+{
+    gsh_sync_area *const area = sync_area(c, s.area_off);
+    const uint64_t calls = load_plain(&area->calls) + 1;
+    /* The threads have the count, and have joined; the next call finds the new one. */
+    join_blocks(c, g, area, name);
+    write_for_next(g, &area->calls, calls, &area->n_counted);
+    struct {
+        G g;
+        gsh_sync_area *area;
+        const char *name;
+    } end = {g, area, name};
+    if (place_of(g).rank < n_units) {
+        const coll_call<C> k = {c, &t, name, s.all.n, s.all.me, lane};
+        const flagged<C> f(k, s, calls);
+        put_away(&end, [&] { body(f); });
+    }
+    if constexpr (is_joined)
+        join_blocks(c, end.g, end.area, end.name);
+}
 
 /* ---- the calls; lines are shared out among the threads of the group ----------------------------
  */

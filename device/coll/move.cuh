@@ -43,7 +43,6 @@ template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void store_share(const coll_call<C> &k, G g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes, int member)
 {
-    keep(g, dest, source, bytes, member);
     const share s = share_of(g, bytes);
     auto b = g.block_part();
     if (s.bytes > 0 && !(member == k.me && dest == source))
@@ -147,6 +146,13 @@ __device__ GSHMEM_OUT_OF_LINE void receive_words(const flagged<C> &f, place at, 
     }
 }
 
+/* How many threads have something to do in the flight: for a line of the data, or for a word. */
+__device__ __forceinline__ uint32_t broadcast_units(int n, uint64_t bytes)
+{
+    const uint32_t lines = lines_of(bytes), words = (uint32_t)n - 1;
+    return lines > words ? lines : words;
+}
+
 template <class C, class G>
 __device__ __forceinline__ void broadcast_flagged(const flagged<C> &f, G g, const line_data &d,
                                                   int root)
@@ -182,7 +188,8 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_direct(const coll_call<C> &k, G g, 
         return;
     }
     const uint64_t each = ((bytes + (uint64_t)k.n - 1) / (uint64_t)k.n + 127) & ~(uint64_t)127;
-    auto part = [=](int m) {
+    keep(each);
+    auto part = [&](int m) {
         const uint64_t begin = each * (uint64_t)m;
         return begin >= bytes ? 0 : bytes - begin < each ? bytes - begin : each;
     };
@@ -197,7 +204,7 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_direct(const coll_call<C> &k, G g, 
     all.meet();
     const uint64_t begin = each * (uint64_t)k.me;
     const uint8_t *from = k.me == root ? source : dest;
-    keep(each, begin, from);
+    keep(begin, from);
     GSHMEM_NO_UNROLL
     for (int i = 1; i < k.n; i++) {
         keep(i);
@@ -218,18 +225,19 @@ template <class C, class G>
 __device__ inline uint64_t exchange_counts(const coll_call<C> &k, G g, uint64_t bytes)
 {
     /* Every thread looks at all counts: each is a line that stays where it is during the call. */
-    const flagged<C> f(k);
-    f.begin(g);
+    const flight<C> s(k.c, *k.team, k.lane);
     uint64_t before = 0;
-    GSHMEM_NO_UNROLL
-    for (uint32_t i = g.rank(); i < (uint32_t)k.n - 1; i += g.size())
-        f.send(k.after(1 + (int)i), 0, bytes);
-    GSHMEM_NO_UNROLL
-    for (int i = 1; i < k.n; i++) {
-        const int member = k.after(i);
-        const uint64_t its = f.receive(member, 0);
-        before += member < k.me ? its : 0;
-    }
+    in_one_flight<false>(k.c, g, *k.team, s, k.lane, k.name, UINT32_MAX, [&](const flagged<C> &f) {
+        GSHMEM_NO_UNROLL
+        for (uint32_t i = g.rank(); i < (uint32_t)k.n - 1; i += g.size())
+            f.send(k.after(1 + (int)i), 0, bytes);
+        GSHMEM_NO_UNROLL
+        for (int i = 1; i < k.n; i++) {
+            const int member = k.after(i);
+            const uint64_t its = f.receive(member, 0);
+            before += member < k.me ? its : 0;
+        }
+    });
     return before;
 }
 

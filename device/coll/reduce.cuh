@@ -315,14 +315,18 @@ __device__ GSHMEM_OUT_OF_LINE void scan_direct(const coll_call<C> &k, G g, uint8
     const terms s = of_members(dest, source, bytes, is_inclusive ? k.me + 1 : k.me, false, false);
     all.meet();
     GSHMEM_NO_UNROLL
-    for (int m = k.n - 1; m >= 0; m--) {
+    for (int m = k.n - 1; is_in_place && m > k.me; m--) {
         keep(m);
-        if (m == k.me && s.n > 0)
-            how.add(k, place_of(g), s);
-        else if (m == k.me)
-            set_zero(place_of(g), s.dest, s.bytes);
-        if (is_in_place || m == 0)
-            all.meet(m == 0);
+        all.meet();
+    }
+    if (s.n > 0)
+        how.add(k, place_of(g), s);
+    else
+        set_zero(place_of(g), s.dest, s.bytes);
+    GSHMEM_NO_UNROLL
+    for (int m = is_in_place ? k.me : 0; m >= 0; m--) {
+        keep(m);
+        all.meet(m == 0);
     }
 }
 

@@ -47,6 +47,12 @@ template <class C> struct members {
     }
 };
 
+/* Every member's heap is mapped. */
+__device__ __forceinline__ bool is_mapped(const gsh_team_state &t)
+{
+    return t.leaders == 0;
+}
+
 /* A collective call: who, where. It stays in the memory of the function that begins the call, and
  * the others read there what they need: registers that hold it across calls would be taken from
  * every kernel with a collective. */
@@ -69,6 +75,13 @@ template <class C> struct coll_call {
         return peer_address(c, symmetric, pe(member));
     }
 };
+
+template <class C>
+__device__ __forceinline__ coll_call<C> call_of(const C &c, const gsh_team_state &t, int lane,
+                                                const char *name)
+{
+    return {c, &t, name, t.n_pes, t.my_index, lane};
+}
 
 /* ---- the team's table of all members, node by node -------------------------------------------
  */
@@ -123,26 +136,34 @@ template <class C, class G> struct meeting {
     __device__ GSHMEM_OUT_OF_LINE void meet(bool is_last = false)
     {
         auto b = g.block_part();
+        const members<C> all(call.c, *call.team);
         gsh_sync_area *area = call.area();
         const int first = g.n_blocks() > 1 ? 0 : 1;
         epoch += g.n_blocks();
         own += g.n_blocks() > 1 ? g.n_blocks() : 0;
+        /* Where the flags lie is known before the fence, after which each load takes long. */
+        auto flag_on = [&](int i) {
+            return pinned(i == 0 ? &area->own_flag : all.at(&area->flag[all.me], all.after(i)));
+        };
+        int i = (int)b.rank() + first;
+        uint64_t *flag = flag_on(i < all.n ? i : first < all.n ? first : 0);
         b.sync();
         if (is_last && g.block() == 0 && b.rank() == 0) {
             /* All have read them: they have met. */
             store_plain(&area->epoch, epoch);
             store_plain(&area->own_epoch, own);
         }
-        for (int i = (int)b.rank() + first; i < call.n; i += (int)b.size()) {
+        for (; i < all.n; i += (int)b.size()) {
             /* Serves "a collective's effects are visible": what the block did comes before its
              * flags, and pairs with the looks below, on the other members and in the other blocks.
              */
             fence_acq_rel();
-            reduce_add(i == 0 ? &area->own_flag : call.at(&area->flag[call.me], call.after(i)),
-                       (uint64_t)1);
+            reduce_add(flag, (uint64_t)1);
+            if (i + (int)b.size() < all.n)
+                flag = flag_on(i + (int)b.size());
         }
-        for (int i = (int)b.rank() + first; i < call.n; i += (int)b.size()) {
-            const int member = call.after(i);
+        for (i = (int)b.rank() + first; i < all.n; i += (int)b.size()) {
+            const int member = all.after(i);
             const uint64_t enough = i == 0 ? own : epoch;
             await_flag(call, i == 0 ? &area->own_flag : &area->flag[member], enough, member);
         }

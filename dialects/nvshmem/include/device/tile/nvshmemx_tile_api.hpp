@@ -216,7 +216,7 @@ __device__ GSHMEM_OUT_OF_LINE int broadcast_tile(G group, nvshmem_team_t team, S
     W *to = reinterpret_cast<W *>(dest.data());
     if (!k.team || root < 0 || root >= k.n)
         return NVSHMEMX_ERROR_INVALID_VALUE;
-    if (r.n <= 1 || !gshmem::detail::is_mapped(k))
+    if (r.n <= 1 || !gshmem::detail::is_mapped(*k.team))
         return broadcast_runs(c, group, team, r, to, from, root, call);
     gshmem::detail::meeting<decltype(k.c), G> all(k, group);
     all.meet();
@@ -246,7 +246,7 @@ __device__ GSHMEM_OUT_OF_LINE int allgather_tile(G group, nvshmem_team_t team, S
         return NVSHMEMX_ERROR_INVALID_VALUE;
     if (r.n == 1 && step == (ptrdiff_t)r.length)
         return gshmem::fcollectmem(c, group, team, to, from, r.length * sizeof(W), 0, call);
-    if (!gshmem::detail::is_mapped(k)) {
+    if (!gshmem::detail::is_mapped(*k.team)) {
         for (int m = 0; error == 0 && m < k.n; m++)
             error = broadcast_runs(c, group, team, r, to + m * step, from, m, call);
         return error;
@@ -269,7 +269,7 @@ __device__ GSHMEM_OUT_OF_LINE void add_up_runs(const K &k, G group, const Runs &
 {
     typedef gshmem::detail::accumulator<E> sum_of;
     typedef gshmem::detail::word<E> word;
-    const bool is_mapped = gshmem::detail::is_mapped(k);
+    const bool is_mapped = gshmem::detail::is_mapped(*k.team);
     const size_t part = to_all ? (size_t)k.me : 0, n_parts = to_all ? (size_t)k.n : 1;
     if (is_mapped && r.length * sizeof(E) >= long_run) {
         for (size_t run = part; run < r.n; run += n_parts)
@@ -319,13 +319,13 @@ __device__ GSHMEM_OUT_OF_LINE int reduce_tile(G group, nvshmem_team_t team, Sour
     int error = 0;
     if (!k.team || only < -1 || only >= k.n)
         return NVSHMEMX_ERROR_INVALID_VALUE;
-    if (only == -1 && !is_pull && (r.n == 1 || !gshmem::detail::is_mapped(k))) {
+    if (only == -1 && !is_pull && (r.n == 1 || !gshmem::detail::is_mapped(*k.team))) {
         for (size_t run = 0; error == 0 && run < r.n; run++)
             error = gshmem::reduce<Op>(c, group, team, to + r.in_dest(run), from + r.in_source(run),
                                        r.length, 0, call);
         return error;
     }
-    if (!gshmem::detail::is_mapped(k)) {
+    if (!gshmem::detail::is_mapped(*k.team)) {
         gshmem::barrier(c, group, team, 0, call);
         if (only == -1 || only == k.me)
             add_up_runs<Op>(k, group, r, to, from, false, call);
