@@ -77,7 +77,9 @@ __device__ __forceinline__ bool is_vector_path(const C &c, G g, const void *dest
                                                const void *source, size_t bytes, uint32_t number)
 {
     return __builtin_expect(
-        is_of_run(c, number) & ((unlike_vectors(dest, source, bytes) | g.irregular()) == 0), 1);
+        (uint32_t)is_of_run(c, number) &
+            (uint32_t)((unlike_vectors(dest, source, bytes) | g.irregular()) == 0),
+        1);
 }
 
 /* The next question: one word, to or from a peer of the run. */

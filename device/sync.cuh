@@ -41,7 +41,8 @@ __device__ __forceinline__ const gsh_team_state *find_team(const C &c, gshmem_te
     const gsh_team_state *t = reinterpret_cast<const gsh_team_state *>(
         state_of(c).teams + (uint64_t)team * GSH_TEAM_UNIT);
     /* Both are read at once. */
-    return (t->magic == GSH_TEAM_MAGIC) & (t->handle == team) ? t : nullptr;
+    const uint32_t differs = (t->magic ^ GSH_TEAM_MAGIC) | ((uint32_t)t->handle ^ (uint32_t)team);
+    return differs == 0 ? t : nullptr;
 }
 
 /* Member i's PE. */

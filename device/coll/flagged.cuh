@@ -133,10 +133,11 @@ template <class C> struct flight {
         slots_off = pinned(slots_off);
         slot_bytes = pinned(slot_bytes);
     }
-    /* Whether that many bytes from each member to each other fit. */
+    /* Whether that many bytes, not 0, from each member to each other fit. */
     __device__ __forceinline__ bool fits(uint64_t bytes) const
     {
-        return (all.n > 1) & is_mapped & (bytes <= slot_bytes / 2);
+        const uint64_t most = all.n > 1 && is_mapped ? slot_bytes / 2 : 0;
+        return bytes <= most;
     }
 };
 
