@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What 8-bit floating-point numbers are, by their definition and slowly, for tests of what computes
+ * What 8-bit floating-point numbers are, by their definition, for tests of what computes
  * with them: the value of each code, and the code of the nearest value. */
 #ifndef GSH_TEST_FLOAT8_MODEL_H
 #define GSH_TEST_FLOAT8_MODEL_H
@@ -34,29 +34,25 @@ static inline bool float8_is_nan(const float8_format &f, unsigned code)
     return isnan(float8_value(f, code));
 }
 
-/* The nearest finite value's; of two the even one's. */
+/* The nearest finite value's; of two the even one's. Values grow with their codes. */
 static inline unsigned float8_nearest(const float8_format &f, double x)
 {
     const double size = fabs(x);
-    unsigned best = 0;
+    const unsigned sign = signbit(x) ? 0x80 : 0;
     if (isnan(x)) {
         return 0x7f;
     }
     if (size >= float8_value(f, f.largest)) {
-        best = f.largest;
+        return f.largest | sign;
     }
-    for (unsigned code = 0; best != f.largest && code < f.largest; code++) {
-        const double below = float8_value(f, code), above = float8_value(f, code + 1);
-        if (below <= size && size < above) {
-            best = size - below < above - size   ? code
-                   : size - below > above - size ? code + 1
-                                                 : code + (code & 1);
-        }
-        if (size < above) {
-            break;
-        }
+    unsigned code = 0, above = f.largest; /* code's value <= size < above's */
+    while (above - code > 1) {
+        const unsigned middle = (code + above) / 2;
+        *(float8_value(f, middle) <= size ? &code : &above) = middle;
     }
-    return best | (signbit(x) ? 0x80 : 0);
+    const double to_code = size - float8_value(f, code), to_above = float8_value(f, above) - size;
+    const bool takes_above = to_above < to_code || (to_above == to_code && code % 2 == 1);
+    return (takes_above ? above : code) | sign;
 }
 
 #endif
