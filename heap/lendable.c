@@ -109,9 +109,9 @@ int gsh_lendable_fd(uint64_t addr, uint64_t bytes, uint64_t *at)
     int fd = -1;
     pthread_mutex_lock(&lock);
     for (const struct lendable *l = list; l != NULL; l = l->next) {
-        if (l->ops == &gsh_memory_host && addr >= l->range.base &&
+        if (l->ops->fd != NULL && addr >= l->range.base &&
             gsh_range_fits(addr - l->range.base, bytes, l->bytes)) {
-            fd = fcntl(gsh_host_fd(l->memory), F_DUPFD_CLOEXEC, 3);
+            fd = fcntl(l->ops->fd(l->memory), F_DUPFD_CLOEXEC, 3);
             *at = addr - l->range.base;
             break;
         }

@@ -97,6 +97,9 @@ struct gsh_memory_ops {
     /* Where the next page is that has been touched, from offset `off` on; UINT64_MAX: there is
      * none. Optional. */
     uint64_t (*next_data)(const struct gsh_memory *memory, uint64_t off);
+    /* The descriptor of the file that holds all of it, which stays the memory's own. Optional: for
+     * the host's memory. */
+    int (*fd)(const struct gsh_memory *memory);
 
     /* How own chunk at `off` is shared; the same on all PEs. */
     enum gsh_share_kind (*share_kind)(const struct gsh_memory *memory, uint64_t off);
@@ -131,8 +134,6 @@ struct gsh_memory_ops {
                                     const struct gsh_piece *piece, const struct gsh_share *share);
 };
 
-/* The descriptor of its file; the memory's own. */
-int gsh_host_fd(const struct gsh_memory *memory);
 /* Host memory's, of lent_host.c. */
 GSH_CHECK_RESULT enum gsh_result gsh_host_lend(struct gsh_memory *memory, uint64_t addr,
                                                uint64_t bytes, struct gsh_lent *out);

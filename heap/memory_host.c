@@ -27,7 +27,7 @@ static struct host_memory *host(const struct gsh_memory *memory)
     return (struct host_memory *)memory;
 }
 
-int gsh_host_fd(const struct gsh_memory *memory)
+static int host_fd(const struct gsh_memory *memory)
 {
     return host(memory)->fd;
 }
@@ -350,6 +350,7 @@ const struct gsh_memory_ops gsh_memory_host = {
     .release = host_release,
     .zero = host_zero,
     .next_data = host_next_data,
+    .fd = host_fd,
     .share_kind = host_share_kind,
     .share = host_share,
     .accept = host_accept,

@@ -2,10 +2,11 @@
  * The allocator of offsets. Blocks are nodes of one array, linked twice: all of them in order of
  * address, the free ones also in the list of their size class. Checking that is offset_check.c's
  * part. Units inside are granules. */
-#include "heap/offset_impl.h"
+#include "heap/offset.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include "heap/offset_impl.h"
 #include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 

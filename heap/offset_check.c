@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The walker: compares an allocator with the invariants stated in offset_impl.h. Used by tests at
  * each step and by checking builds after each change. */
+#include "heap/offset.h"
 #include "heap/offset_impl.h"
 
 static enum gsh_result broken(const char *what, uint64_t where)

@@ -4,7 +4,8 @@
 #ifndef GSH_OFFSET_IMPL_H
 #define GSH_OFFSET_IMPL_H
 
-#include "heap/offset.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 #define GSH_OFFSET_SUBBINS 32u /* classes per octave: a class is at most 1/32 too wide */
 #define GSH_OFFSET_ROWS    51u /* octaves: a block and alignment of 2^62 bytes: 2^54 granules */

@@ -3,7 +3,6 @@
  * through the communicator's scratch, piece by piece. */
 #include "dialects/nccl/src/coll.h"
 
-#include <string.h>
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
@@ -110,33 +109,6 @@ static ncclResult_t check_buffers(const struct gsh_nccl_call *c, bool has_source
 }
 
 /* ---- steps on the stream ---- */
-
-const struct gsh_nccl_kernels *gsh_nccl_kernels(void)
-{
-#if GSH_NCCL_HAVE_CUDA
-    return strcmp(gshmemx_device_name(), "cpu") == 0 ? &gsh_nccl_kernels_cpu
-                                                     : &gsh_nccl_kernels_cuda;
-#else
-    return &gsh_nccl_kernels_cpu;
-#endif
-}
-
-const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void)
-{
-#if GSH_NCCL_HAVE_CUDA
-    if (gsh_nccl_kernels() != &gsh_nccl_kernels_cpu) {
-        return &gsh_nccl_stream_ops_cuda;
-    }
-#endif
-    return &gsh_nccl_stream_ops_cpu;
-}
-
-ncclResult_t gsh_nccl_launched(const char *call, int error)
-{
-    return error == 0 ? ncclSuccess
-                      : gsh_nccl_fail(ncclUnhandledCudaError, "%s: CUDA refused a launch: error %d",
-                                      call, error);
-}
 
 static void copy_in(const struct gsh_nccl_call *c, void *scratch, const void *source, size_t bytes)
 {

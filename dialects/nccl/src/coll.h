@@ -4,6 +4,7 @@
 #define GSH_NCCL_COLL_H
 
 #include "dialects/nccl/src/group.h"
+#include "dialects/nccl/src/launch.h"
 
 /* Communicator, type, and root or peer; and that the bytes can be counted. */
 ncclResult_t gsh_nccl_check_data(const struct gsh_nccl_call *c);
@@ -21,12 +22,6 @@ struct gsh_nccl_combining {
 /* op.c: of a call whose operator has been checked. */
 struct gsh_nccl_combining gsh_nccl_combining(const struct gsh_nccl_call *c);
 ncclResult_t gsh_nccl_check_op(const struct gsh_nccl_call *c);
-
-/* This dialect's kernels, for the device of the calling thread's PE. */
-const struct gsh_nccl_kernels *gsh_nccl_kernels(void);
-const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void);
-/* The result of one of their launches. */
-ncclResult_t gsh_nccl_launched(const char *call, int error);
 
 /* alike.c: in checking builds, and that its buffers lie alike; NULL: not in a window, or copied. */
 ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *source,

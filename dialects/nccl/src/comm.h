@@ -58,10 +58,6 @@ struct gsh_nccl_gathering {
     } * memory;
 };
 
-/* Communicators of several ranks that one thread made together: it destroys them one after the
- * other, which none may wait for. */
-struct gsh_nccl_crew;
-
 enum { GSH_NCCL_NOTE_WORDS = 3 }; /* at `note` below */
 
 struct ncclComm {
@@ -69,7 +65,7 @@ struct ncclComm {
     struct gsh_nccl_job *job;       /* NULL until it is made; atomic until then */
     struct gsh_nccl_worker *worker; /* that makes it, or NULL */
     bool is_aborted;                /* while it was being made; atomic */
-    struct gsh_nccl_crew *crew;
+    struct gsh_nccl_crew *crew;     /* crew.h; or NULL */
     bool is_nonblocking;
     int result; /* atomic: ncclInProgress while the worker has work of it, then what came of it */
     char *error_text; /* of that; or NULL */
@@ -104,21 +100,28 @@ struct ncclComm {
     struct gsh_nccl_gathering gathering;
 };
 
-/* The communicator if it lives and is ready for calls, else an error. */
+/* What a call requires of comm, else an error. need_live: the program has neither destroyed nor
+ * aborted it. need_ready: besides, it has been made, and no call of it is in progress. need:
+ * besides, it has been neither revoked nor given up. */
+ncclResult_t gsh_nccl_need_live(const char *call, const struct ncclComm *comm);
+ncclResult_t gsh_nccl_need_ready(const char *call, const struct ncclComm *comm);
 ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm);
+bool gsh_nccl_comm_is_live(const struct ncclComm *comm);
+
 /* One that is not made yet, but lives: ncclInProgress. NULL: no memory. */
 struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking);
-/* What came of making it, or of a call that the worker made. */
+/* The result of making it, or of a call that the worker made. */
 void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
-/* Those that were made together, all by workers. No memory: they wait for each other. */
-void gsh_nccl_crew_make(struct ncclComm *const *comms, int n);
+/* It lives no longer; whether it did. Afterwards it is discarded, which frees it, or kept until the
+ * process ends, if it was aborted. */
+bool gsh_nccl_comm_forget(struct ncclComm *comm);
+void gsh_nccl_comm_discard(struct ncclComm *comm);
+void gsh_nccl_comm_keep(struct ncclComm *comm);
+/* For gshmemx_layer_explain_by: asks the PE's communicators that live, until one has the word. */
+void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes);
 /* words.c: for runtime/layer.h, whether comm has the word; comm lives, and is made. */
 bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer, char *text,
                       size_t bytes);
-/* Work of comm is about to be given to the stream: what other streams have of it comes first. */
-void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
-/* It has been given; where a call gave none, nothing happens. */
-void gsh_nccl_leave_stream(struct ncclComm *comm);
 
 /* transfer.c: what it has for sends and receives; streams have none of them any more. */
 void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g);

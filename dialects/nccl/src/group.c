@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "dialects/nccl/src/crew.h"
+#include "dialects/nccl/src/launch.h"
 #include "dialects/nccl/src/simulate.h"
 #include "dialects/nccl/src/worker.h"
 #include "runtime/layer.h"

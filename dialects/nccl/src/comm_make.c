@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Making a communicator of PEs, and taking it apart. */
+#include "dialects/nccl/src/comm_make.h"
+
+#include <stdlib.h>
+#include "dialects/nccl/src/launch.h"
+#include "gshmem.h"
+#include "gshmemx.h"
+#include "runtime/layer.h"
+
+ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config)
+{
+    if (config == NULL) {
+        return ncclSuccess;
+    }
+    if (config->magic != NCCL_API_MAGIC || config->size < offsetof(ncclConfig_t, cgaClusterSize) ||
+        config->version < 21400) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: the config (size %zu, magic 0x%x, version %u) was not made by "
+                             "NCCL_CONFIG_INITIALIZER",
+                             call, config->size, config->magic, config->version);
+    }
+    if (config->size > sizeof(ncclConfig_t)) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: the config is newer than this library",
+                             call);
+    }
+    if (config->blocking != NCCL_CONFIG_UNDEF_INT && config->blocking != 0 &&
+        config->blocking != 1) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: blocking is %d in the config", call,
+                             config->blocking);
+    }
+    return ncclSuccess;
+}
+
+bool gsh_nccl_config_is_nonblocking(const ncclConfig_t *config, const struct ncclComm *parent)
+{
+    if (config == NULL || config->blocking == NCCL_CONFIG_UNDEF_INT) {
+        return parent != NULL && parent->is_nonblocking;
+    }
+    return config->blocking == 0;
+}
+
+void gsh_nccl_comm_take_apart(struct ncclComm *comm)
+{
+    gsh_nccl_windows_free(comm);
+    gsh_nccl_devcomms_free(comm);
+    if (comm->trail.event != NULL) {
+        gsh_nccl_stream_ops()->end(&comm->trail);
+    }
+    if (comm->range_bytes > 0) {
+        gsh_nccl_give(comm->job, comm->range_off, comm->range_bytes);
+    }
+    if (comm->team == GSHMEM_TEAM_WORLD) {
+        comm->job->has_world = false;
+    } else if (comm->team != GSHMEM_TEAM_INVALID) {
+        gshmem_team_destroy(comm->team);
+    }
+    if (comm->meet != GSHMEM_TEAM_INVALID) {
+        gshmem_team_destroy(comm->meet);
+    }
+    gsh_nccl_gathering_free(&comm->gathering);
+    free(comm->pe_of);
+    comm->pe_of = NULL;
+    comm->range_bytes = 0;
+    comm->team = comm->meet = GSHMEM_TEAM_INVALID;
+}
+
+static bool is_world(const struct ncclComm *comm)
+{
+    bool is_same = comm->n_ranks == comm->job->n_pes;
+    for (int i = 0; is_same && i < comm->n_ranks; i++) {
+        is_same = comm->pe_of[i] == i;
+    }
+    return is_same;
+}
+
+/* Gives it all that it lacks: teams, LSA team, range. comm->job is set and entered. */
+static ncclResult_t fill(const char *call, struct ncclComm *comm)
+{
+    struct gsh_nccl_job *job = comm->job;
+    gshmemx_layer_explain_by(gsh_nccl_comms_explain);
+    int error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->meet);
+    if (error == 0 && job->is_ours && !job->has_world && is_world(comm)) {
+        job->has_world = true;
+        comm->team = GSHMEM_TEAM_WORLD;
+    } else if (error == 0) {
+        error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->team);
+    }
+    ncclResult_t r = gsh_nccl_base(call, error);
+    if (r == ncclSuccess) {
+        r = gsh_nccl_find_lsa(call, comm);
+    }
+    return r == ncclSuccess ? gsh_nccl_take_range(call, comm) : r;
+}
+
+ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_job *job, int *pe_of,
+                                int n_ranks, int rank)
+{
+    struct ncclComm *comm = c->shell != NULL ? c->shell : gsh_nccl_comm_begin(false);
+    if (comm == NULL) {
+        free(pe_of);
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
+    }
+    comm->rank = rank;
+    comm->n_ranks = n_ranks;
+    comm->pe_of = pe_of;
+    /* seq_cst, as is abort_comm in comm_end.c, which stores is_aborted and then loads job: at least
+     * one of the two sees what the other has stored */
+    __atomic_store_n(&comm->job, job, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&comm->is_aborted, __ATOMIC_SEQ_CST)) {
+        gsh_nccl_job_give_up(job);
+    }
+    ncclResult_t r = fill(c->name, comm);
+    if (gsh_nccl_job_is_given_up(job)) {
+        return gsh_nccl_given_up(c->name); /* keeps what it has got so far */
+    }
+    if (r != ncclSuccess) {
+        gsh_nccl_comm_take_apart(comm);
+        comm->job = NULL;
+    }
+    if (c->shell != NULL) {
+        return r; /* who began it ends the call */
+    }
+    if (r != ncclSuccess) {
+        gsh_nccl_comm_forget(comm);
+        gsh_nccl_comm_discard(comm);
+        return r;
+    }
+    gsh_nccl_comm_end_call(comm, r);
+    *c->new_comm = comm;
+    return r;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Making a heap, together with all PEs, and its end. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "heap/grow.h"
+#include "heap/heap_impl.h"
+#include "heap/memory.h"
+#include "heap/offset_locked.h"
+#include "runtime/base/fault.h"
+#include "runtime/base/util.h"
+
+/* What each PE tells all others, once. */
+struct entry {
+    uint64_t space; /* the leader's gsh_space: a pointer, for its process alone */
+    uint64_t align; /* of the address range */
+    uint64_t device;
+};
+_Static_assert(sizeof(struct entry) == sizeof(struct gsh_vote), "entries travel in votes' room");
+
+static const struct gsh_memory_ops *ops_of(const struct gsh_heap_options *options)
+{
+    return options->kind == GSH_MEMORY_CUDA ? gsh_memory_cuda : &gsh_memory_host;
+}
+
+static enum gsh_result check_options(const struct gsh_heap_options *o)
+{
+    if (ops_of(o) == NULL) {
+        return gsh_note(GSH_ERR_UNSUPPORTED, "this library was built without CUDA");
+    }
+    if (o->n_subscribers < 0 || o->n_subscribers > GSH_HEAP_SUBSCRIBERS_MAX) {
+        return gsh_note(GSH_ERR_ARG, "%d subscribers", o->n_subscribers);
+    }
+    if (o->n_slots < 1 || o->my_slot < 0 || o->my_slot >= o->n_slots) {
+        return gsh_note(GSH_ERR_ARG, "slot %d of %d", o->my_slot, o->n_slots);
+    }
+    if (o->stride_bytes == 0 || o->stride_bytes % GSH_MEMORY_CHUNK ||
+        o->stride_bytes > GSH_OFFSET_MAX_BYTES / (uint64_t)o->n_slots) {
+        return gsh_note(GSH_ERR_ARG,
+                        "a heap range of %" PRIu64 " bytes (GSHMEM_HEAP_RANGE) is not a multiple "
+                        "of 2 MiB or too large for %d slots",
+                        o->stride_bytes, o->n_slots);
+    }
+    if (o->large_bytes % GSH_MEMORY_CHUNK || o->large_bytes == GSH_MEMORY_CHUNK) {
+        return gsh_note(GSH_ERR_ARG,
+                        "chunks called large from %" PRIu64 " bytes on, not from several times "
+                        "2 MiB",
+                        o->large_bytes);
+    }
+    if (o->internal_bytes > o->stride_bytes) {
+        return gsh_note(GSH_ERR_NOMEM,
+                        "a heap range of %" PRIu64 " bytes (GSHMEM_HEAP_RANGE) does not hold the "
+                        "library's own %" PRIu64,
+                        o->stride_bytes, o->internal_bytes);
+    }
+    return GSH_OK;
+}
+
+static struct gsh_vote create_vote(const struct gsh_heap_options *o, enum gsh_result outcome)
+{
+    return (struct gsh_vote){
+        .call = GSH_VOTE_CREATE,
+        .outcome = (uint16_t)outcome,
+        .args = {o->stride_bytes, o->internal_bytes},
+    };
+}
+
+/* Collects the devices of the PEs of this process, each once. */
+static void collect_devices(struct gsh_peers *peers, const struct gsh_heap_options *o,
+                            const struct entry *entries)
+{
+    for (int s = 0; s < o->n_slots; s++) {
+        if (s != o->my_slot && !o->is_same_process[s]) {
+            continue;
+        }
+        CUdevice device = (CUdevice)entries[o->pe_of_slot[s]].device;
+        int i = 0;
+        while (i < peers->n_devices && peers->devices[i] != device) {
+            i++;
+        }
+        if (i == peers->n_devices) {
+            peers->devices[peers->n_devices++] = device;
+        }
+    }
+}
+
+static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_heap_options *o)
+{
+    struct gsh_peers *peers = &heap->physical.peers;
+    struct gsh_bootstrap *b = o->bootstrap;
+    struct entry mine = {
+        .space = gsh_peers_publish(peers),
+        .align = peers->is_leader ? peers->space->range.align : UINT64_MAX,
+        .device = (uint64_t)o->cuda_device,
+    };
+    struct entry *entries = (struct entry *)heap->physical.agreement.votes;
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), entries);
+    if (r != GSH_OK) {
+        return r;
+    }
+    heap->max_align = o->stride_bytes & -o->stride_bytes;
+    for (int pe = 0; pe < b->size; pe++) {
+        heap->max_align = gsh_min_u64(heap->max_align, entries[pe].align);
+    }
+    collect_devices(peers, o, entries);
+    return gsh_peers_join(peers, entries[peers->leader_pe].space, o);
+}
+
+static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_options *o)
+{
+    struct gsh_physical *p = &heap->physical;
+    struct gsh_memory_options options = {
+        .n_slots = o->n_slots,
+        .is_shared = p->peers.n_foreign > 0,
+        .fabric = o->fabric,
+        .cuda_device = o->cuda_device,
+        .cuda_devices = p->peers.devices,
+        .n_cuda_devices = p->peers.n_devices,
+    };
+    enum gsh_result r = ops_of(o)->create(&options, &p->memory);
+    if (r == GSH_OK) {
+        r = gsh_offset_create(0, &heap->offset);
+    }
+    gsh_aliases_init(&heap->aliases, p, o->stride_bytes, &heap->offset_lock);
+    if (r == GSH_OK) {
+        r = gsh_heap_offset_prepare(heap, gsh_heap_first_plan(heap, o->internal_bytes).generous);
+    }
+    return r;
+}
+
+static enum gsh_result place_internal(struct gsh_heap *heap, uint64_t bytes, const char *what)
+{
+    const struct gsh_heap_plan plan = gsh_heap_first_plan(heap, bytes);
+    uint64_t off;
+    if (bytes == 0) {
+        return GSH_OK;
+    }
+    heap->internal_bytes = gsh_align_up(bytes, GSH_OFFSET_GRANULE);
+    enum gsh_result r = gsh_heap_grow(heap, &plan, true, heap->internal_bytes, what);
+    if (r == GSH_OK) {
+        r = gsh_heap_offset_alloc(heap, heap->internal_bytes, 0, &off);
+    }
+    return r;
+}
+
+static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_options *o)
+{
+    const char *what = "setting up the symmetric heap";
+    struct gsh_physical *p = &heap->physical;
+    p->n_subscribers = o->n_subscribers;
+    memcpy(p->subscribers, o->subscribers, sizeof(p->subscribers));
+    enum gsh_result r = gsh_agreement_init(&p->agreement, o->bootstrap);
+    if (r != GSH_OK) {
+        return r;
+    }
+    r = check_options(o);
+    if (r == GSH_OK) {
+        r = gsh_peers_init(&p->peers, o);
+    }
+    if (r == GSH_OK) {
+        r = gsh_peers_reserve(&p->peers, ops_of(o), o);
+    }
+    r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
+    if (r != GSH_OK) {
+        return r;
+    }
+
+    heap->stride = o->stride_bytes;
+    heap->keep_bytes = o->keep_bytes;
+    heap->room_bytes = o->room_bytes;
+    heap->large_bytes = o->large_bytes;
+    r = exchange_entries(heap, o);
+    if (r == GSH_OK) {
+        heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);
+        r = make_parts(heap, o);
+    }
+    r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
+    return r == GSH_OK ? place_internal(heap, o->internal_bytes, what) : r;
+}
+
+enum gsh_result gsh_heap_create(const struct gsh_heap_options *options, struct gsh_heap **out)
+{
+    struct gsh_heap *heap = calloc(1, sizeof(*heap));
+    if (heap == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "no host memory for the heap");
+    }
+    pthread_rwlock_init(&heap->offset_lock, NULL);
+    enum gsh_result r = build(heap, options);
+    if (r != GSH_OK) {
+        gsh_heap_destroy(&heap);
+        return r;
+    }
+    *out = heap;
+    return GSH_OK;
+}
+
+void gsh_heap_destroy(struct gsh_heap **heap)
+{
+    struct gsh_heap *h = *heap;
+    *heap = NULL;
+    if (h == NULL) {
+        return;
+    }
+    gsh_aliases_finish(&h->aliases);
+    gsh_offset_destroy(&h->offset);
+    gsh_physical_finish(&h->physical);
+    pthread_rwlock_destroy(&h->offset_lock);
+    free(h);
+}
