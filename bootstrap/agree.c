@@ -64,7 +64,7 @@ enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     r = a->bootstrap->rank == 0 ? gsh_fail(r, "%s", text) : gsh_note(r, "%s", text);
-    /* Any PE may end the job for it: not before it is printed. */
+    /* Any PE may end the job because of it, but not before it is printed. */
     enum gsh_result rb = a->bootstrap->ops->barrier(a->bootstrap);
     return rb == GSH_OK ? r : rb;
 }

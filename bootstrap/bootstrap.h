@@ -20,7 +20,7 @@ struct gsh_bootstrap_ops {
     enum gsh_result (*allgather)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                  void *all_out);
     enum gsh_result (*barrier)(struct gsh_bootstrap *b);
-    /* Asks the launcher to end the job. May return (when it cannot, or before it has). */
+    /* Asks the launcher to end the job. May return before the job ends, or if it cannot end it. */
     void (*abort)(struct gsh_bootstrap *b, int status, const char *message);
     /* Not collective; frees b. */
     void (*destroy)(struct gsh_bootstrap *b);
@@ -51,8 +51,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_mpi_create(const char *plugin, vo
 GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_local_create(const void *key, int rank, int n_ranks,
                                                             uint64_t timeout_ns,
                                                             struct gsh_bootstrap **out);
-/* The caller's thread, one of the key's n_ranks, comes to no further job: one that needs it fails
- * with GSH_ERR_PEER. */
+/* The caller's thread, one of the key's n_ranks, joins no further job: one that needs it fails with
+ * GSH_ERR_PEER. */
 void gsh_bootstrap_local_leave(const void *key, int rank, int n_ranks);
 
 #endif

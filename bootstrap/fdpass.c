@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One datagram socket for each rank, at an abstract address that only holders of the job's random
- * bytes can work out. A message is a fixed struct and at most one descriptor. Messages of later
+ * bytes can compute. A message is a fixed struct and at most one descriptor. Messages of later
  * exchanges than the one a rank is in are kept until it gets there. */
 #define _GNU_SOURCE 1
 #include "bootstrap/fdpass.h"
@@ -20,9 +20,9 @@
 #include "runtime/base/util.h"
 
 #define JOB_BYTES 16
-/* How long a full or missing receiver is left alone before the next try. */
+/* How long to wait before the next try with a full or missing receiver. */
 #define RETRY_MS 1
-/* How often a rank looks whether those it waits for still exist. */
+/* How often a rank checks whether those it waits for still exist. */
 #define PROBE_MS 250
 
 struct message {
@@ -44,12 +44,12 @@ struct gsh_fdpass {
     int rank;
     uint64_t timeout_ns;
     int socket;
-    struct kept *kept; /* arrived, not asked for yet */
-    bool *has_met; /* [n_has_met]: that rank has existed, so nobody at its address means death */
+    struct kept *kept; /* arrived, not yet wanted */
+    bool *has_met; /* [n_has_met]: that rank has existed, so if its address is gone it has died */
     int n_has_met;
 };
 
-/* What is left to do of one exchange. */
+/* The rest of one exchange. */
 struct exchange {
     const int *ranks;
     int n;
@@ -60,7 +60,7 @@ struct exchange {
     int n_to_send, n_to_receive;
 };
 
-/* The name says nothing about the job's bytes: anyone on the host can read it. */
+/* The name reveals nothing about the job's bytes: anyone on the host can read it. */
 static socklen_t address_of(const uint8_t job[JOB_BYTES], int rank, struct sockaddr_un *out)
 {
     struct gsh_sha256 s;
@@ -124,7 +124,7 @@ void gsh_fdpass_destroy(struct gsh_fdpass **fdpass)
     free(f);
 }
 
-/* Without memory for it a death is only found at the time limit. */
+/* If there is no memory for it, a death is only detected at the time limit. */
 static void meet(struct gsh_fdpass *f, int rank)
 {
     if (rank >= f->n_has_met) {
@@ -142,7 +142,7 @@ static void meet(struct gsh_fdpass *f, int rank)
 
 /* ---- one message ---- */
 
-/* GSH_ERR_PEER: nobody has that address (yet). *is_sent is false when the receiver is full. */
+/* GSH_ERR_PEER: no socket has that address (yet). *is_sent is false when the receiver is full. */
 static enum gsh_result send_message(const struct gsh_fdpass *f, int to, uint64_t tag, int fd,
                                     bool *is_sent)
 {
@@ -174,7 +174,7 @@ static enum gsh_result send_message(const struct gsh_fdpass *f, int to, uint64_t
         if (errno == ECONNREFUSED) {
             return GSH_ERR_PEER;
         }
-        /* ETOOMANYREFS: too many descriptors of this user are under way. Both pass. */
+        /* ETOOMANYREFS: too many descriptors of this user are under way. Both are temporary. */
         if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS) {
             return GSH_OK;
         }
@@ -212,7 +212,7 @@ static void take_control(struct msghdr *header, int *fd, bool *is_own_user)
     }
 }
 
-/* Receives one message of the job; *has_one is false when none waits. Drops all others. */
+/* Receives one message of the job; *has_one is false if none waits. Drops all other messages. */
 static enum gsh_result receive_message(const struct gsh_fdpass *f, struct message *m, int *fd,
                                        bool *has_one)
 {
@@ -260,7 +260,7 @@ static enum gsh_result receive_message(const struct gsh_fdpass *f, struct messag
 
 /* ---- an exchange ---- */
 
-/* Hands a message to the exchange it belongs to; false when that is not this one. */
+/* Hands a message to the exchange if it belongs to it; otherwise false. */
 static bool deliver(struct exchange *x, const struct message *m, int fd)
 {
     for (int i = 0; i < x->n && m->tag == x->tag; i++) {
@@ -338,8 +338,8 @@ static enum gsh_result send_all(struct gsh_fdpass *f, struct exchange *x, bool *
     return GSH_OK;
 }
 
-/* Whether ranks that have had a message but sent none are still there: an empty datagram, which
- * receivers drop, finds no receiver at the address of one that has gone. */
+/* Whether ranks that got our message but sent none still exist: an empty datagram, which receivers
+ * drop, finds no receiver at the address of a rank that has gone. */
 static enum gsh_result probe_missing(const struct gsh_fdpass *f, const struct exchange *x)
 {
     for (int i = 0; i < x->n; i++) {
@@ -388,7 +388,7 @@ static enum gsh_result run(struct gsh_fdpass *f, struct exchange *x)
         if (wait_ms == 0) {
             return fail_late(f, x);
         }
-        /* A receiver's room cannot be polled for on an unconnected socket. */
+        /* An unconnected socket cannot poll for room at a receiver. */
         int most_ms = x->n_to_send > 0 ? RETRY_MS : PROBE_MS;
         if (wait_ms < 0 || wait_ms > most_ms) {
             wait_ms = most_ms;

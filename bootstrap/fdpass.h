@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * File descriptors between processes of one node, by SCM_RIGHTS over datagram sockets with
- * job-unique abstract names. Messages from another user or without the job's secret are dropped.
- * No limit on how many ranks send at once: sending and receiving are interleaved. */
+ * Passes file descriptors between processes of one node, by SCM_RIGHTS over datagram sockets with
+ * job-unique abstract names. Messages from another user or without the job's secret are dropped. No
+ * limit on how many ranks send at once: sending and receiving are interleaved. */
 #ifndef GSH_FDPASS_H
 #define GSH_FDPASS_H
 

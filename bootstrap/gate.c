@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gate over epoll: one listener, a fixed number of visitors that have not proved anything yet,
- * and the caller's watched descriptors. */
+ * The gate over epoll: one listener, a fixed number of visitors not yet authenticated, and the
+ * caller's watched descriptors. */
 #define _GNU_SOURCE 1
 #include "bootstrap/gate.h"
 
@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 
 #define MAX_VISITORS 128
-/* A visitor's hello arrives in one round trip. A visitor that takes longer than the first limit may
- * be turned out for another; one that takes longer than the second always is. */
+/* A visitor's hello arrives in one round trip. A visitor that exceeds the first limit may be
+ * dropped for another; one that exceeds the second always is. */
 #define PATIENCE_NS     UINT64_C(1000000000)
 #define MAX_PATIENCE_NS UINT64_C(10000000000)
 
@@ -26,7 +26,7 @@ struct visitor {
 
 struct gsh_gate {
     int listen_fd, epoll_fd;
-    bool is_listening; /* the listener is among what epoll watches */
+    bool is_listening; /* epoll watches the listener */
     bool is_shut;      /* atomic */
     bool sends_challenge;
     struct gsh_address address;
@@ -36,7 +36,7 @@ struct gsh_gate {
     struct visitor visitors[MAX_VISITORS];
 };
 
-/* What epoll hands back: watched descriptors count up from 0, the others down from -1. */
+/* epoll's tags: watched descriptors count up from 0, the others down from -1. */
 #define LISTENER   (-1)
 #define VISITOR(i) (-2 - (i))
 
@@ -117,7 +117,7 @@ void gsh_gate_unwatch(struct gsh_gate *gate, int fd)
 
 void gsh_gate_shut(struct gsh_gate *gate)
 {
-    /* release: pairs with the acquire in gsh_gate_next, which the second line wakes */
+    /* release: pairs with the acquire in gsh_gate_next, which the next line wakes */
     __atomic_store_n(&gate->is_shut, true, __ATOMIC_RELEASE);
     (void)shutdown(gate->listen_fd, SHUT_RDWR);
 }
@@ -129,7 +129,7 @@ static void drop(struct gsh_gate *gate, struct visitor *v)
     gate->n_visitors--;
 }
 
-/* Turns out those whose time is over. With a full house the limit is shorter. */
+/* Drops visitors whose time is over. When all places are taken the limit is shorter. */
 static void drop_late(struct gsh_gate *gate)
 {
     uint64_t now = gsh_now_ns();
@@ -141,7 +141,7 @@ static void drop_late(struct gsh_gate *gate)
     }
 }
 
-/* A full house leaves newcomers waiting in the kernel's queue. */
+/* When all places are taken, newcomers wait in the kernel's queue. */
 static enum gsh_result set_listening(struct gsh_gate *gate, bool on)
 {
     if (on == gate->is_listening) {
@@ -169,7 +169,7 @@ static enum gsh_result greet(struct gsh_gate *gate, struct visitor *v)
     }
     gsh_magic(challenge.magic);
     memcpy(challenge.nonce, v->challenge, sizeof(challenge.nonce));
-    /* A visitor that cannot be sent to will not send a hello either, and is dropped for that. */
+    /* A visitor that cannot be sent to will not send a hello either, and is then dropped. */
     (void)!gsh_socket_send_some(v->fd, &challenge, sizeof(challenge), &moved);
     return GSH_OK;
 }
@@ -193,7 +193,7 @@ static enum gsh_result accept_visitor(struct gsh_gate *gate)
     return r == GSH_OK ? epoll_add(gate, fd, VISITOR(i)) : r;
 }
 
-/* Reads on; true when the visitor has proved itself and is the caller's now. */
+/* Continues reading; true when the visitor has authenticated and now belongs to the caller. */
 static bool hear(struct gsh_gate *gate, struct visitor *v, struct gsh_gate_event *event)
 {
     size_t moved;
@@ -220,7 +220,7 @@ static bool hear(struct gsh_gate *gate, struct visitor *v, struct gsh_gate_event
     return true;
 }
 
-/* How long epoll may sleep: to the deadline, or to the next moment when a visitor may be late. */
+/* How long epoll may sleep: until the deadline, or until a visitor may be late. */
 static int sleep_ms(const struct gsh_gate *gate, uint64_t deadline_ns)
 {
     int limit_ms = gsh_deadline_poll_ms(deadline_ns);
@@ -248,7 +248,7 @@ enum gsh_result gsh_gate_next(struct gsh_gate *gate, uint64_t deadline_ns,
             errno = ESHUTDOWN;
             return GSH_ERR_SYSTEM;
         }
-        /* Also when something came: a stream of strangers must not stretch any limit. */
+        /* Also after an event: a stream of strangers must not extend any limit. */
         drop_late(gate);
         if (gsh_deadline_poll_ms(deadline_ns) == 0) {
             return GSH_ERR_TIMEOUT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A listening socket that admits only visitors that prove the secret of an id. Strangers, garbage
- * and connections that hang cost a slot for a while and nothing else. Used by the rendezvous and by
- * each rank while its links are made; what an admitted hello means is left to them. */
+ * A listening socket that admits only visitors that prove knowledge of an id's secret. Strangers,
+ * garbage and hanging connections only cost a slot for a while. Used by the rendezvous, and by each
+ * rank while its links are made; they interpret an admitted hello. */
 #ifndef GSH_GATE_H
 #define GSH_GATE_H
 
@@ -9,15 +9,15 @@
 
 struct gsh_gate;
 
-/* Listens at `at` (port 0: any). With a challenge given (links) every visitor must answer that one;
- * with NULL each visitor is sent one of its own. */
+/* Listens at `at` (port 0: any). With a challenge (links) every visitor must answer that one; with
+ * NULL each visitor gets its own. */
 GSH_CHECK_RESULT enum gsh_result gsh_gate_create(const struct gsh_address *at,
                                                  const uint8_t challenge[GSH_NONCE_BYTES],
                                                  struct gsh_gate **out);
 void gsh_gate_destroy(struct gsh_gate **gate);
-/* Where visitors come. */
+/* The address for visitors. */
 const struct gsh_address *gsh_gate_address(const struct gsh_gate *gate);
-/* The secret is not known yet when the rendezvous' own address is. */
+/* Separate, since the rendezvous knows its own address before the secret. */
 void gsh_gate_set_secret(struct gsh_gate *gate, const uint8_t secret[GSH_SHA256_BYTES]);
 
 /* Also report whenever fd, which the caller keeps, is closed or has input; tag >= 0 names it. */
@@ -31,7 +31,7 @@ struct gsh_gate_event {
     struct gsh_hello hello; /* what it said */
 };
 
-/* By any thread: the gate admits nobody any more, and gsh_gate_next fails. */
+/* By any thread: the gate admits no more visitors, and gsh_gate_next fails. */
 void gsh_gate_shut(struct gsh_gate *gate);
 
 /* Waits for the next event. GSH_ERR_TIMEOUT past the deadline, without a text. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The bootstrap of PEs that are threads of one process. Threads find each other by a key in a list
- * that is empty but for jobs whose threads have not all come. One that was started wrongly stays in
- * it for the threads that are still to come, at most for their time limit.
+ * of jobs whose threads have not all come. A job that was started wrongly stays there for its
+ * missing threads, at most for their time limit.
  *
  * A job has two buffers, used in turn. Call c copies into buffer c % 2 and is complete when all
  * ranks have come; a rank enters call c + 1 only after it has read call c's result, so when call c
@@ -24,19 +24,19 @@ struct job {
     struct job *next;    /* in the list of incomplete jobs */
     const void *key;
     int n_ranks;
-    int n_refs;             /* threads in it; this and the next three are under list_mutex */
+    int n_refs;             /* threads in it; list_mutex protects this and the next three */
     int n_expected;         /* threads in all */
-    int n_to_come;          /* those that have not come yet */
-    uint64_t kept_until_ns; /* for those, when n_refs is 0 */
+    int n_to_come;          /* threads that have not come yet */
+    uint64_t kept_until_ns; /* for those, if n_refs is 0 */
     bool *has_come;         /* [n_ranks] */
     bool *is_in_call;       /* [n_ranks]: has come to the current call */
-    uint64_t n_calls;       /* complete ones; the first is create itself */
+    uint64_t n_calls;       /* complete calls; the first is create itself */
     int n_in_call;
     int first_in_call; /* the rank whose size counts in this call */
     size_t call_bytes;
     char *buffers[2];
     size_t buffer_bytes[2];
-    enum gsh_result result; /* once not GSH_OK: every call fails */
+    enum gsh_result result; /* if not GSH_OK, every call fails */
     char text[256];         /* why */
 };
 
@@ -84,7 +84,7 @@ static struct job *new_job(const void *key, int n_ranks)
     return NULL;
 }
 
-/* With list_mutex held; a job that is not in the list is left alone. */
+/* With list_mutex held; ignores a job that is not in the list. */
 static void unlist(struct job *job)
 {
     for (struct job **p = &incomplete_jobs; *p != NULL; p = &(*p)->next) {
@@ -239,7 +239,7 @@ static void local_abort(struct gsh_bootstrap *b, int status, const char *message
     pthread_mutex_unlock(&job->mutex);
 }
 
-/* The others may still be waking up from a call that is complete: that one counts for them. */
+/* The others may still be waking up from a complete call, which for them succeeds. */
 static void local_destroy(struct gsh_bootstrap *b)
 {
     struct local_bootstrap *local = (struct local_bootstrap *)b;
@@ -306,13 +306,13 @@ static struct job *find_job(const void *key, int n_ranks)
         incomplete_jobs = job;
     }
     if (job != NULL) {
-        /* Where callers differ, which is an error, at least the lowest number will come. */
+        /* If callers differ, which is an error, at least the lowest number will come. */
         if (n_ranks < job->n_expected) {
             job->n_to_come -= job->n_expected - n_ranks;
             job->n_expected = n_ranks;
         }
         job->n_refs++;
-        /* The last one makes the key free for the threads' next job. */
+        /* The last one frees the key for the threads' next job. */
         if (--job->n_to_come <= 0) {
             unlist(job);
         }
@@ -358,7 +358,7 @@ void gsh_bootstrap_local_leave(const void *key, int rank, int n_ranks)
 {
     struct job *job = find_job(key, n_ranks);
     if (job == NULL) {
-        return; /* no memory: the others find it by their time limit */
+        return; /* no memory: the others notice at their time limit */
     }
     pthread_mutex_lock(&job->mutex);
     fail_job(job, GSH_ERR_PEER, "start-up: PE %d has returned without gshmem_init", rank);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plug-in libgshmem_mpi.so: the bootstrap's calls over an MPI communicator. Waits are made of
- * non-blocking collectives, so that they can end at a time limit. Starts MPI when the application
- * has not, and then ends it with the process. */
+ * The plug-in libgshmem_mpi.so: the bootstrap's calls over an MPI communicator. Waits use
+ * non-blocking collectives, so they can end at a time limit. Starts MPI if the application has not,
+ * and then ends it with the process. */
 #include <limits.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -29,8 +29,8 @@ static enum gsh_mpi_status fail(struct gsh_mpi_error *error, const char *call, i
     return GSH_MPI_FAILED;
 }
 
-/* Only when every PE has taken leave: MPI_Finalize waits for the others, and a process that ends in
- * the middle of a job must not. */
+/* Only after every PE has left: MPI_Finalize waits for the others, which a process that ends in the
+ * middle of a job must not do. */
 static void finalize_at_exit(void)
 {
     int is_finalized = 0;
@@ -92,7 +92,7 @@ static enum gsh_mpi_status mpi_open(void *mpi_comm, void **out, int *rank, int *
     return GSH_MPI_OK;
 }
 
-/* Turns of testing, with the core given away in between: soon to other PEs, later to anybody. */
+/* Tests in turns, and yields the core in between: soon to other PEs, later to any process. */
 static enum gsh_mpi_status finish(struct handle *h, MPI_Request *request, const char *call,
                                   uint64_t deadline_ns, struct gsh_mpi_error *error)
 {
@@ -128,7 +128,7 @@ static enum gsh_mpi_status mpi_allgather(void *handle, const void *mine, size_t 
         snprintf(error->text, sizeof(error->text), "%zu bytes are more than MPI counts", bytes);
         return GSH_MPI_FAILED;
     }
-    /* A buffer of our own: past a time limit MPI may still write to it, so it is left to MPI. */
+    /* Our own buffer: after a time limit MPI may still write to it, so it is left to MPI. */
     char *buffer = malloc(((size_t)h->size + 1) * bytes + 1);
     if (buffer == NULL) {
         snprintf(error->text, sizeof(error->text), "no memory");

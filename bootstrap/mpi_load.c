@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The bootstrap over the application's MPI communicator: finds and opens the plug-in and puts its
- * calls behind the table. What MPI is, only the plug-in knows. */
+ * calls into the table. Only the plug-in knows MPI. */
 #include "bootstrap/bootstrap.h"
 
 #include <dlfcn.h>
@@ -74,8 +74,8 @@ static const struct gsh_bootstrap_ops mpi_ops = {
     .destroy = mpi_destroy,
 };
 
-/* The plug-in stays open: MPI cannot be unloaded. Its symbols are global because the parts of some
- * MPIs look for those of others. */
+/* The plug-in stays open: MPI cannot be unloaded. Its symbols are global because components of some
+ * MPIs need each other's. */
 static void *open_plugin(const char *name)
 {
     return gsh_plugin_open(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Between libgshmem, which links no MPI, and the plug-in, which is compiled with the MPI of the
- * application. The plug-in uses nothing of libgshmem. An incompatible change gets a new name, so
- * that an old plug-in is not found rather than misunderstood. */
+ * application. The plug-in uses nothing of libgshmem. An incompatible change gets a new name, so an
+ * old plug-in is not found, rather than misunderstood. */
 #ifndef GSH_MPI_PLUGIN_H
 #define GSH_MPI_PLUGIN_H
 
@@ -13,7 +13,7 @@
 enum gsh_mpi_status { GSH_MPI_OK, GSH_MPI_FAILED, GSH_MPI_TIMEOUT };
 
 struct gsh_mpi_error {
-    char text[256]; /* MPI's own words when a call failed */
+    char text[256]; /* MPI's own text if a call failed */
 };
 
 struct gsh_mpi_plugin {

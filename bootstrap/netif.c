@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses among the addresses getifaddrs lists: each is given a rank, the highest wins, and among
- * equals the first. */
+ * Chooses among the addresses that getifaddrs lists: each gets a preference; the highest wins, and
+ * among equals the first. */
 #define _GNU_SOURCE 1
 #include "bootstrap/netif.h"
 

@@ -6,13 +6,13 @@
  * are pointers and words), pmix_info_t, the numbers and strings, and nine functions. The inline
  * helpers and macros of pmix.h, which changed between versions, are not used.
  *
- * PMIx_Get hands out a value from malloc (in all versions PMIX_VALUE_RELEASE ends in free of the
- * C library), with the bytes of a byte object in a block of their own: both are freed here with
- * free. Values given to PMIx_Put are copied by it.
+ * PMIx_Get returns a value from malloc (in all versions PMIX_VALUE_RELEASE ends in free of the C
+ * library), with the bytes of a byte object in a block of their own: both are freed here with free.
+ * Values given to PMIx_Put are copied by it.
  *
- * Every call uses a key of its own, because a published key may not be given a new value. The count
- * in it is one for the process, so that the next init uses further keys; it is equal on all PEs as
- * all calls are collective. */
+ * Every call uses its own key, because a published key may not get a new value. The key contains a
+ * count for the whole process, so the next init uses new keys; it is the same on all PEs, since all
+ * calls are collective. */
 #define _GNU_SOURCE 1
 #include "bootstrap/bootstrap.h"
 
@@ -31,7 +31,7 @@ enum {
     PMIX_SUCCESS = 0,
     PMIX_ERR_TIMEOUT = -24,
     PMIX_ERR_UNREACH = -25,
-    PMIX_ERR_PARTIAL_SUCCESS = -52, /* of a fence: a process has left instead of coming */
+    PMIX_ERR_PARTIAL_SUCCESS = -52, /* of a fence: a process left instead */
     PMIX_ERR_LOST_CONNECTION = -61,
     PMIX_ERR_LOST_CONNECTION_V3 = -101,
 };
@@ -96,13 +96,13 @@ struct pmix_bootstrap {
     struct pmix_proc self;
 };
 
-/* There is one PMIx per process, whatever uses it. It is finalized when the process ends rather
- * than with the bootstrap, since not every version can be initialised a second time. */
+/* There is one PMIx per process, whoever uses it. It is finalized when the process ends, not with
+ * the bootstrap, since not every version can be initialised twice. */
 static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pmix_api process_api;
 static struct pmix_proc process_self;
 static bool is_initialized, has_bootstrap;
-static pid_t initialized_by; /* a forked child is no client of the server */
+static pid_t initialized_by; /* a forked child is not a client of the server */
 static uint64_t n_calls;     /* used by the one bootstrap there is */
 
 /* ---- the library ---- */
@@ -147,7 +147,7 @@ static enum gsh_result load_api(struct pmix_api *api)
     return GSH_OK;
 }
 
-/* A process that ends in the middle of a job does not take leave, so that the launcher notices. */
+/* A process that ends in the middle of a job does not finalize, so the launcher notices. */
 static void finalize_at_exit(void)
 {
     pthread_mutex_lock(&process_mutex);
@@ -197,8 +197,8 @@ static enum gsh_result pmix_result(const struct pmix_bootstrap *p, int status, c
                     r == GSH_ERR_PEER ? " (another PE died or left)" : "");
 }
 
-/* The server ends a call after this many seconds. Servers too old to know the option wait without
- * limit, or until the launcher ends a job in which a process has died. */
+/* The server ends a call after this many seconds. Older servers without the option wait for ever,
+ * or until the launcher ends a job in which a process has died. */
 static size_t add_timeout(const struct pmix_bootstrap *p, struct pmix_info *info)
 {
     if (p->base.timeout_ns == 0) {
@@ -291,8 +291,8 @@ static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine,
     return r;
 }
 
-/* PMIx 5.0 counts processes that have left among those that have come to a fence, so each leaves a
- * word. */
+/* PMIx 5.0 counts processes that have left among those that have reached a fence, so each PE
+ * publishes a value. */
 static enum gsh_result pmix_barrier(struct gsh_bootstrap *b)
 {
     char mine = 1, *all = malloc((size_t)b->size);

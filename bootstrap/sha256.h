@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for proving that one holds a job's secret without
- * sending it. Small rather than fast; nothing here is on a path that matters for speed. */
+ * SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for proving knowledge of a job's secret without sending
+ * it. Small rather than fast: speed does not matter here. */
 #ifndef GSH_SHA256_H
 #define GSH_SHA256_H
 
@@ -13,7 +13,7 @@
 struct gsh_sha256 {
     uint32_t state[8];
     uint64_t n_bytes;
-    uint8_t block[64]; /* the first n_bytes % 64 are waiting */
+    uint8_t block[64]; /* the first n_bytes % 64 are pending */
 };
 
 void gsh_sha256_init(struct gsh_sha256 *s);
@@ -28,7 +28,7 @@ void gsh_hmac_init(struct gsh_hmac *h, const void *key, size_t key_bytes);
 void gsh_hmac_update(struct gsh_hmac *h, const void *data, size_t bytes);
 void gsh_hmac_finish(struct gsh_hmac *h, uint8_t mac[GSH_SHA256_BYTES]);
 
-/* Equality in a time that does not depend on where the two differ. */
+/* Compares in a time that does not depend on where the two differ. */
 bool gsh_mac_equal(const uint8_t a[GSH_SHA256_BYTES], const uint8_t b[GSH_SHA256_BYTES]);
 
 #endif

@@ -49,7 +49,7 @@ static enum gsh_result exchange(struct shm *s, const uint8_t *mine, size_t bytes
             return r;
         }
         if (s->areas[i]->slot_bytes[round & 1] != bytes) {
-            /* the round is finished all the same, so that all ranks stay in step */
+            /* finish the round anyway, so that all ranks stay in step */
             result =
                 result != GSH_OK
                     ? result

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A bootstrap over shared memory for ranks that all share one node, made on top of areas the
- * caller has mapped. Much faster than a launcher's: malloc and free go through it. */
+ * A bootstrap over shared memory for ranks that all share one node, using areas that the caller has
+ * mapped. Much faster than a launcher's; malloc and free use it. */
 #ifndef GSH_SHM_H
 #define GSH_SHM_H
 
@@ -10,20 +10,19 @@
 #define GSH_SHM_SLOT_BYTES 512
 
 /* One per rank, in shared memory, zeroed before use. Protocol: in round k rank r writes
- * slot[k & 1] and its length, 0 for a barrier, then stores k to `seq` with release; everyone else
- * loads `seq` with acquire until it is at least k and then reads slot[k & 1]. Two slots are enough:
- * r writes slot[k & 1] again in round k + 2, which it enters only after all ranks have stored k +
- * 1, that is, have read round k.
- */
+ * slot[k & 1] and its length, 0 for a barrier, then stores k to `seq` with release; every other
+ * rank loads `seq` with acquire until it is at least k, then reads slot[k & 1]. Two slots are
+ * enough: r writes slot[k & 1] again in round k + 2, which it enters only after all ranks have
+ * stored k + 1, and so have read round k. */
 struct gsh_shm_area {
     uint64_t seq;           /* written by its rank */
-    uint64_t slot_bytes[2]; /* written by its rank; another length is another call */
+    uint64_t slot_bytes[2]; /* written by its rank; a different length means a different call */
     uint64_t reserved[5];
     uint8_t slot[2][GSH_SHM_SLOT_BYTES]; /* written by its rank */
 };
 
-/* Called in every turn of a wait, with the rank that has not arrived. A result other than GSH_OK
- * ends the wait with it. */
+/* Called in every turn of a wait, with the rank that has not arrived. Any result but GSH_OK ends
+ * the wait with that result. */
 typedef enum gsh_result (*gsh_shm_wait_fn)(void *context, unsigned *turn, uint64_t *start_ns,
                                            int rank);
 

@@ -105,7 +105,7 @@ int gsh_deadline_poll_ms(uint64_t deadline_ns)
     return (int)gsh_min_u64((deadline_ns - now + 999999) / 1000000, INT_MAX);
 }
 
-/* GSH_OK once something may be tried; GSH_ERR_TIMEOUT past the deadline. */
+/* GSH_OK when a descriptor is ready; GSH_ERR_TIMEOUT past the deadline. */
 static enum gsh_result wait_for(struct pollfd *fds, nfds_t n, uint64_t deadline_ns)
 {
     for (;;) {
@@ -123,7 +123,7 @@ static enum gsh_result wait_for(struct pollfd *fds, nfds_t n, uint64_t deadline_
     }
 }
 
-/* What errno says about a call on a connection. */
+/* The result of errno after a call on a connection. */
 static enum gsh_result connection_result(void)
 {
     switch (errno) {
@@ -172,7 +172,7 @@ static int new_socket(const struct gsh_address *address)
                   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
 }
 
-/* Messages are small and each waits for an answer. Failing only costs time. */
+/* Messages are small, and each waits for an answer. A failure only costs time. */
 static void set_no_delay(int fd)
 {
     int on = 1;
@@ -210,7 +210,7 @@ enum gsh_result gsh_socket_accept(int listen_fd, int *fd)
         if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return GSH_OK;
         }
-        /* A visitor that has gone again, and faults of its network, are not ours. */
+        /* A visitor that has left again, and faults of its network, are not our failures. */
         if (errno != EINTR && errno != EPROTO && connection_result() != GSH_ERR_PEER) {
             return GSH_ERR_SYSTEM;
         }
@@ -228,7 +228,7 @@ enum gsh_result gsh_socket_connect(const struct gsh_address *to, uint64_t deadli
     }
     set_no_delay(s);
     if (is_made_to_fail() || connect(s, (struct sockaddr *)&any, bytes) != 0) {
-        /* An interrupted connect goes on by itself, like one that is in progress. */
+        /* An interrupted connect continues by itself, like one in progress. */
         if (errno == EINPROGRESS || errno == EINTR) {
             struct pollfd p = {.fd = s, .events = POLLOUT};
             int error = 0;

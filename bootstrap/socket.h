@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TCP with time limits: connect, and whole messages sent and received at once in both directions.
- * All descriptors are non-blocking and close-on-exec; no call raises SIGPIPE. Failures are not
- * worded here, since only the caller knows who is at the other end; errno is kept. What the bytes
- * mean is left to uid.c and gate.c. */
+ * All descriptors are non-blocking and close-on-exec; no call raises SIGPIPE. Failures get no text
+ * here, since only the caller knows who is at the other end; errno is kept. uid.c and gate.c
+ * interpret the bytes. */
 #ifndef GSH_SOCKET_H
 #define GSH_SOCKET_H
 
@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct gsh_address) == 20, "travels between PEs");
 /* "10.0.0.1:5000" or "[fd00::1]:5000" */
 const char *gsh_address_text(const struct gsh_address *address, char text[GSH_ADDRESS_TEXT]);
 
-/* A time limit as a point of gsh_now_ns; 0 is none. */
+/* A time limit as a deadline by gsh_now_ns; 0 is none. */
 static inline uint64_t gsh_deadline_in(uint64_t timeout_ns)
 {
     return timeout_ns ? gsh_now_ns() + timeout_ns : 0;
@@ -34,17 +34,17 @@ static inline uint64_t gsh_deadline_in(uint64_t timeout_ns)
 /* What is left, for poll: milliseconds rounded up; -1 without a limit; 0 when it has passed. */
 int gsh_deadline_poll_ms(uint64_t deadline_ns);
 
-/* bound receives the address with the port that was given out. */
+/* bound receives the address with the port that was assigned. */
 GSH_CHECK_RESULT enum gsh_result gsh_socket_listen(const struct gsh_address *at, int *fd,
                                                    struct gsh_address *bound);
-/* *fd is -1 when nobody waits. */
+/* *fd is -1 if no connection waits. */
 GSH_CHECK_RESULT enum gsh_result gsh_socket_accept(int listen_fd, int *fd);
 GSH_CHECK_RESULT enum gsh_result gsh_socket_connect(const struct gsh_address *to,
                                                     uint64_t deadline_ns, int *fd);
 GSH_CHECK_RESULT enum gsh_result gsh_socket_local_address(int fd, struct gsh_address *out);
 /* Closes *fd unless it is negative, and makes it -1. */
 void gsh_socket_close(int *fd);
-/* The same, and ends the connection even when a forked child has the descriptor too. */
+/* The same, and ends the connection even if a forked child also has the descriptor. */
 void gsh_socket_hang_up(int *fd);
 
 /* One direction of a transfer. */
@@ -57,9 +57,9 @@ struct gsh_socket_part {
     bool is_broken; /* written on failure: this side failed */
 };
 
-/* Sends all of out and receives all of in, whichever is possible first, so that two ranks that
- * send to each other never wait for each other. GSH_ERR_PEER when a side is closed or reset,
- * GSH_ERR_TIMEOUT past the deadline. Either may have 0 bytes. */
+/* Sends all of out and receives all of in, as soon as either is possible, so two ranks that send to
+ * each other never deadlock. GSH_ERR_PEER when a side is closed or reset, GSH_ERR_TIMEOUT past the
+ * deadline. Either may have 0 bytes. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_socket_exchange(struct gsh_socket_part *out, struct gsh_socket_part *in, uint64_t deadline_ns);
 GSH_CHECK_RESULT enum gsh_result gsh_socket_send(int fd, const void *data, size_t bytes,
@@ -73,8 +73,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_socket_recv_some(int fd, void *data, size_t
                                                       size_t *moved);
 
 #ifdef GSH_FAULTS
-/* Makes the call'th system call from here on (1 is the next one), in this thread, fail with EIO;
- * 0: none. Returns whether the call asked for before has been reached. */
+/* Makes this thread's call'th system call from here on (1 is the next one) fail with EIO; 0: none.
+ * Returns whether the previously chosen call was reached. */
 bool gsh_socket_fail_at(unsigned call);
 #endif
 

@@ -7,8 +7,8 @@
  * and they are what the receiver needs for its next 2^k. Barrier: the same with empty blobs.
  *
  * A rank that fails in a call sends a notice naming the culprit over all its links and closes its
- * sending side; a rank that waits for it passes that on, so all ranks return within O(log n) hops.
- */
+ * sending side; a rank that waits for it passes the notice on, so all ranks return within O(log n)
+ * hops. */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct uid_bootstrap {
     int rounds;
     int out[GSH_UID_MAX_ROUNDS];           /* to rank + 2^k */
     int in[GSH_UID_MAX_ROUNDS];            /* from rank - 2^k */
-    bool is_mid_frame[GSH_UID_MAX_ROUNDS]; /* out[k] has got a part of a frame */
+    bool is_mid_frame[GSH_UID_MAX_ROUNDS]; /* out[k] has received part of a frame */
     uint32_t n_calls;
     bool is_failed;
 };
@@ -73,7 +73,7 @@ static void send_notice(struct uid_bootstrap *u, enum gsh_result r, int culprit)
     }
 }
 
-/* A rank whose partner fails in sending may find that partner's notice on the same link. */
+/* A rank whose send to a partner fails may find that partner's notice on the same link. */
 static bool find_notice(int fd, struct frame *out)
 {
     size_t moved;
@@ -144,7 +144,7 @@ static enum gsh_result check_frame(struct uid_bootstrap *u, const char *call, in
 }
 
 /* One round: sends `mine` with the out_bytes that follow it, receives a frame and in_bytes. The
- * whole frame is on its way before the partner's is judged, so that a notice may follow it. */
+ * whole frame is sent before the partner's is checked, so a notice may follow it. */
 static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k,
                                 struct frame *mine, size_t out_bytes, void *in_data,
                                 size_t in_bytes, uint64_t deadline_ns)
@@ -192,7 +192,7 @@ static enum gsh_result uid_allgather(struct gsh_bootstrap *b, const void *mine, 
         send_notice(u, GSH_ERR_NOMEM, b->rank);
         return gsh_fail(GSH_ERR_NOMEM, "allgather: no memory for %zu times %zu bytes", n, bytes);
     }
-    char *slots = (char *)(head + 1); /* what is sent begins with slot 0, right behind the header */
+    char *slots = (char *)(head + 1); /* the data begin with slot 0, right after the header */
     *head = (struct frame){FRAME_DATA, ++u->n_calls, bytes};
     if (bytes > 0) {
         memcpy(slots, mine, bytes);
@@ -225,7 +225,7 @@ static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
     return r;
 }
 
-/* No process here can end another; its partners learn it at their next call. */
+/* A process cannot end another here; its partners notice at their next call. */
 static void uid_abort(struct gsh_bootstrap *b, int status, const char *message)
 {
     struct uid_bootstrap *u = (struct uid_bootstrap *)b;
@@ -261,7 +261,7 @@ static const struct gsh_bootstrap_ops uid_ops = {
 
 /* ---- joining ---- */
 
-/* The rendezvous' own limit begins a little later, with the first PE to come; it is to end first,
+/* The rendezvous' own limit begins a little later, when the first PE comes. It should end first,
  * since it can say who is missing. */
 #define RENDEZVOUS_GRACE_NS UINT64_C(1000000000)
 
@@ -363,7 +363,7 @@ static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_addr
     return GSH_OK;
 }
 
-/* Connects to all partners and says hello. Waits for no rank: the kernel accepts for them. */
+/* Connects to all partners and says hello. Waits for no rank: their kernels accept. */
 static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_partner *partners,
                                    struct gsh_hello *hellos, uint64_t deadline_ns)
 {
@@ -402,7 +402,7 @@ static enum gsh_result fail_missing(const struct uid_bootstrap *u, enum gsh_resu
     return gsh_fail_errno(r, "start-up: waiting for partners");
 }
 
-/* Lets a partner of the other direction in; returns whether it was one. */
+/* Admits a partner of the other direction; returns whether it was one. */
 static bool admit(struct uid_bootstrap *u, struct gsh_gate_event *event)
 {
     uint32_t k = event->hello.round;
@@ -431,8 +431,8 @@ static enum gsh_result hear_answer(struct uid_bootstrap *u, int k, const struct 
                                          : "died or left");
 }
 
-/* Both directions at once: no rank may wait for one that waits for another's answer, and the death
- * of a partner must end the wait. */
+/* Handles both directions at once: no rank may wait for one that waits for another's answer, and
+ * the death of a partner must end the wait. */
 static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner *partners,
                                uint64_t deadline_ns)
 {

@@ -18,12 +18,12 @@ struct gsh_uid {
 struct gsh_uid_options {
     const char *ifname;  /* GSHMEM_UID_IFNAME */
     const char *family;  /* "any", "ipv4", "ipv6" */
-    uint64_t timeout_ns; /* of each start-up step; 0 is none. The rendezvous waits so long for the
-                            first rank, and then again for all of them */
+    uint64_t timeout_ns; /* of each start-up step; 0 is none. The rendezvous waits this long for the
+                          * first rank, and again for all of them */
     bool serves_again;   /* gsh_uid_create: after one job serve the next one with the same id, for
                             as long as the process lives, and wait for a first rank without limit */
-    int notes_to; /* gsh_uid_create: a pipe that is told, in int32_t, each rank that comes and
-                     now waits for the others, and GSH_UID_NONE_WAITS when none does; 0: no */
+    int notes_to; /* gsh_uid_create: a pipe that receives, as int32_t, each rank that comes and now
+                   * waits for the others, and GSH_UID_NONE_WAITS when none does; 0: no */
 };
 #define GSH_UID_NONE_WAITS (-1)
 
@@ -31,8 +31,7 @@ struct gsh_uid_options {
 GSH_CHECK_RESULT enum gsh_result gsh_uid_create(const struct gsh_uid_options *options,
                                                 struct gsh_uid *out);
 
-/* Ends the serving of an id that this process has made and that no rank joins; others are ignored.
- */
+/* Stops serving an id that this process has made and that no rank joins; ignores other ids. */
 void gsh_uid_drop(const struct gsh_uid *id);
 
 /* Joins the job of the id as one of n_ranks ranks; collective over them. A rank out of range, one

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rendezvous: a thread of the id's creator that meets every rank once, hands each the addresses
- * of its O(log n) partners, and ends. When something is wrong it tells every rank, also those that
- * come later. What ranks do with each other afterwards is uid.c's. */
+ * The rendezvous: a thread of the id's creator that meets every rank once, gives each the addresses
+ * of its O(log n) partners, and ends. If something is wrong it tells every rank, including those
+ * that come later. uid.c has what ranks then do with each other. */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
@@ -16,13 +16,13 @@
 #include "runtime/base/log.h"
 
 struct rank {
-    int fd; /* -1: has not come, or has its answer */
+    int fd; /* -1: has not come, or already has its answer */
     bool has_come;
     struct gsh_hello hello;
 };
 
 struct server {
-    struct server *next; /* of the process's */
+    struct server *next; /* of the process */
     struct gsh_uid id;
     struct gsh_gate *gate;
     uint8_t secret[GSH_SHA256_BYTES];
@@ -31,7 +31,7 @@ struct server {
     int notes_to; /* as in gsh_uid_options */
 
     /* one job */
-    int n_ranks; /* 0: nobody has come */
+    int n_ranks; /* 0: none has come */
     int n_come;
     struct rank *ranks; /* [n_ranks] */
     int n_told;         /* how many know of a failure, and how many there may be */
@@ -52,7 +52,7 @@ static void note(const struct server *s, int32_t rank)
     }
 }
 
-/* Once it has its answer. */
+/* Closes the connection after its answer. */
 static void part_with(struct server *s, int *fd)
 {
     if (*fd >= 0) {
@@ -83,7 +83,7 @@ static void remember(struct server *s, const struct gsh_uid *id)
     pthread_mutex_unlock(&servers_lock);
 }
 
-/* From here on nobody else knows it. */
+/* From here on no other thread knows the server. */
 static void forget(const struct server *s)
 {
     pthread_mutex_lock(&servers_lock);
@@ -124,7 +124,7 @@ static void tell_failure(struct server *s, int *fd, const struct gsh_hello *hell
     part_with(s, fd);
 }
 
-/* From here on every rank is told this instead of being waited for. */
+/* From here on ranks are told this, and are no longer waited for. */
 __attribute__((format(printf, 3, 4))) static void fail_job(struct server *s, enum gsh_result r,
                                                            const char *format, ...)
 {
@@ -155,14 +155,14 @@ static void hand_out_partners(struct server *s)
             partners[k].address = h->address;
             memcpy(partners[k].link, h->link, sizeof(partners[k].link));
         }
-        /* A rank that died just now is missed by its partners. */
+        /* The partners notice a rank that has just died. */
         (void)gsh_answer_send(rank->fd, &rank->hello, s->secret, GSH_OK, partners,
                               (size_t)rounds * sizeof(partners[0]));
         part_with(s, &rank->fd);
     }
 }
 
-/* Takes a rank in, or says in *s why the job cannot be. */
+/* Admits a rank, or records in *s why the job cannot start. */
 static void check_and_enter(struct server *s, int fd, const struct gsh_hello *hello)
 {
     int rank = (int)hello->rank, n_ranks = (int)hello->n_ranks;
@@ -269,7 +269,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* A thread of its own, which takes none of the process's signals. */
+/* Starts a thread that takes none of the process's signals. */
 static enum gsh_result start(struct server *s)
 {
     pthread_t thread;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the parts of the unique-id bootstrap share: the id's content and the messages that prove
- * knowledge of its secret. All fields are bytes or little-endian as on every machine gshmem runs
- * on; the magic numbers do not fit otherwise.
+ * knowledge of its secret. All fields are bytes, or little-endian as on every machine gshmem runs
+ * on; otherwise the magic numbers do not match.
  *
  * One handshake serves both the rendezvous (a rank meets the id's creator) and a link (a rank
  * meets a partner):
@@ -10,9 +10,9 @@
  *   visitor -> acceptor   struct gsh_hello, with a MAC over challenge and hello
  *   acceptor -> visitor   struct gsh_answer, its payload, and a MAC over both nonces and all of it
  *
- * For a link the rendezvous has passed the acceptor's challenge on beforehand, so that no rank ever
- * waits for a greeting of a rank that waits for another's. Neither side learns anything about the
- * secret from the other, and no message is of use a second time. Later traffic carries no MAC. */
+ * For a link the rendezvous has already passed on the acceptor's challenge, so no rank ever waits
+ * for a greeting of a rank that waits for another's. Neither side learns anything about the secret
+ * from the other, and no message can be replayed. Later traffic carries no MAC. */
 #ifndef GSH_UID_WIRE_H
 #define GSH_UID_WIRE_H
 
@@ -30,7 +30,7 @@ struct gsh_uid_content {
     struct gsh_address address; /* of the rendezvous */
     uint8_t secret[GSH_SHA256_BYTES];
     uint8_t zero[GSH_UID_BYTES - 8 - 20 - GSH_SHA256_BYTES - 8];
-    uint8_t check[8]; /* beginning of the SHA-256 of what stands before: finds damaged copies */
+    uint8_t check[8]; /* beginning of the SHA-256 of the fields before: detects damaged copies */
 };
 _Static_assert(sizeof(struct gsh_uid_content) == GSH_UID_BYTES, "the id's bytes");
 
@@ -46,8 +46,8 @@ struct gsh_hello {
     uint32_t kind;
     uint32_t rank;                  /* the visitor's */
     uint32_t n_ranks;               /* as the visitor was told */
-    uint32_t round;                 /* link: which of its partners it takes the acceptor for */
-    struct gsh_address address;     /* join: where the visitor takes links */
+    uint32_t round;                 /* link: which of its partners it expects the acceptor to be */
+    struct gsh_address address;     /* join: where the visitor accepts links */
     uint8_t link[GSH_NONCE_BYTES];  /* join: its challenge to ranks that come there */
     uint8_t nonce[GSH_NONCE_BYTES]; /* its challenge to the acceptor */
     uint8_t mac[GSH_SHA256_BYTES];
@@ -57,7 +57,7 @@ _Static_assert(sizeof(struct gsh_hello) == 108, "no padding");
 struct gsh_answer {
     uint8_t magic[8];
     uint32_t result; /* enum gsh_result: of the start-up as a whole */
-    uint32_t bytes;  /* of the payload: a text without NUL when it failed */
+    uint32_t bytes;  /* of the payload: a text without NUL on failure */
 };
 _Static_assert(sizeof(struct gsh_answer) == 16, "no padding");
 
@@ -87,12 +87,12 @@ void gsh_hello_seal(struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYT
 bool gsh_hello_is_true(const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
                        const uint8_t challenge[GSH_NONCE_BYTES]);
 
-/* Sends the answer to a visitor at once: it fits a fresh connection's buffer. A visitor that is
- * gone is not this side's failure; false says so. */
+/* Sends the answer to a visitor at once: it fits a fresh connection's buffer. If the visitor is
+ * gone, returns false: that is not this side's failure. */
 bool gsh_answer_send(int fd, const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
                      enum gsh_result result, const void *payload, size_t bytes);
-/* Receives and verifies the answer to hello. GSH_ERR_ARG when the other side does not hold the
- * secret, without a text. payload has room for GSH_ANSWER_MAX_PAYLOAD. */
+/* Receives and verifies the answer to hello. GSH_ERR_ARG, without a text, if the other side does
+ * not have the secret. payload has room for GSH_ANSWER_MAX_PAYLOAD. */
 GSH_CHECK_RESULT enum gsh_result gsh_answer_recv(int fd, const struct gsh_hello *hello,
                                                  const uint8_t secret[GSH_SHA256_BYTES],
                                                  struct gsh_answer *answer, void *payload,

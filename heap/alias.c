@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See alias.h. PEs may have the memory in pieces of different sizes, of which the first and the
- * last may hold more than was asked for: the area has room for each PE's. PEs that lend with
- * different groups have different lists, so members find by proposals a place that all have free.
- */
+ * See alias.h. PEs may have the memory in pieces of different sizes, and the first and last pieces
+ * may hold more than was asked for: the area has room for every PE's. PEs that lend with different
+ * groups have different lists, so members agree by proposals on a place that all have free. */
 #include "heap/alias.h"
 
 #include <inttypes.h>
@@ -32,7 +31,7 @@ uint64_t gsh_aliases_limit(const struct gsh_aliases *a)
     if (a->n == 0) {
         return a->stride;
     }
-    /* a gap, so that the heap's part never touches them: then each is a region by itself */
+    /* a gap, so that the heap's part never touches them, and each is a region by itself */
     const struct gsh_alias *lowest = &a->list[0];
     return (a->stride - lowest->area - lowest->area_bytes - GSH_MEMORY_CHUNK) & -GSH_MEMORY_CHUNK;
 }
@@ -75,12 +74,12 @@ static enum gsh_result attach(const struct gsh_aliases *a, const struct gsh_alia
 
 /* ---- adding ---- */
 
-/* What members tell each other until all say the same. */
+/* What members tell each other until all proposals are equal. */
 struct proposal {
     uint64_t lead, tail; /* bytes of the pieces before the program's first byte, and from it on */
     uint64_t n_pieces;
-    uint64_t tag;  /* the highest one used */
-    uint64_t area; /* the first free one for so many bytes */
+    uint64_t tag;  /* the highest tag used */
+    uint64_t area; /* the first free area of that size */
 };
 
 static const uint64_t no_area = UINT64_MAX;
@@ -129,7 +128,7 @@ static enum gsh_result find_memory(struct gsh_aliases *a, void *ptr, uint64_t by
     return memory->ops->lend(memory, addr, bytes, &it->lent);
 }
 
-/* All that can go wrong on this PE alone before the others hear of it. */
+/* All steps that can fail on this PE alone, before the others are involved. */
 static enum gsh_result begin(struct gsh_aliases *a, struct adding *x, void *ptr, uint64_t bytes)
 {
     struct gsh_bootstrap *b = x->group->bootstrap;
@@ -154,7 +153,7 @@ static enum gsh_result begin(struct gsh_aliases *a, struct adding *x, void *ptr,
     return GSH_OK;
 }
 
-/* The first area of so many bytes at or behind `least` that this PE has free. */
+/* The first area of that many bytes, at or after `least`, that this PE has free. */
 static uint64_t propose(const struct gsh_aliases *a, uint64_t bytes, uint64_t least)
 {
     uint64_t area = least;
@@ -170,8 +169,8 @@ static uint64_t propose(const struct gsh_aliases *a, uint64_t bytes, uint64_t le
     return fits ? area : no_area;
 }
 
-/* The same on all members: the most that one of them needs, and the first place that all have free.
- * What is proposed only grows, to the end of the range at most, so it comes to an end. */
+/* The same on all members: the most that any of them needs, and the first place that all have free.
+ * Proposals only grow, at most to the end of the range, so this terminates. */
 static enum gsh_result agree_on_place(const struct gsh_aliases *a, struct adding *x)
 {
     struct gsh_bootstrap *b = x->group->bootstrap;
@@ -198,7 +197,7 @@ static enum gsh_result agree_on_place(const struct gsh_aliases *a, struct adding
     return GSH_OK;
 }
 
-/* In the place that all have agreed on. */
+/* Sets this PE's place as all have agreed. */
 static enum gsh_result place(const struct gsh_aliases *a, struct adding *x)
 {
     const uint64_t bytes = x->most.lead + x->most.tail, lead = x->addr - x->it.lent.start;
@@ -221,7 +220,7 @@ static struct gsh_vote step(enum gsh_result outcome, uint64_t number)
     return (struct gsh_vote){.call = GSH_VOTE_STEP, .outcome = (uint16_t)outcome, .args = {number}};
 }
 
-/* Each member's first piece, each one's second, and so on, until nobody has any. */
+/* Maps each member's first piece, then each one's second, and so on, until none is left. */
 static enum gsh_result map_foreign(struct gsh_aliases *a, struct adding *x)
 {
     struct gsh_physical *p = a->physical;
@@ -234,7 +233,7 @@ static enum gsh_result map_foreign(struct gsh_aliases *a, struct adding *x)
         if (gsh_is_loss(r)) {
             return r;
         }
-        first = first == GSH_OK ? r : first; /* the others go on, so this PE does */
+        first = first == GSH_OK ? r : first; /* the others continue, so this PE does, too */
         off += piece != NULL ? piece->bytes : 0;
     }
     return first;
@@ -245,7 +244,7 @@ static uint64_t whole_bytes(const struct gsh_aliases *a, const struct gsh_alias 
     return gsh_align_up(it->off + it->bytes, ops_of(a)->granule()) - it->whole_off;
 }
 
-/* In place: maps it everywhere and tells of it. */
+/* Maps it on all members and tells subscribers. */
 static enum gsh_result map_all(struct gsh_aliases *a, struct adding *x)
 {
     struct gsh_physical *p = a->physical;
@@ -267,7 +266,7 @@ static enum gsh_result map_all(struct gsh_aliases *a, struct adding *x)
         }
         if (r != GSH_OK) {
             gsh_peers_unmap_pieces(&p->peers, &x->it.group);
-            /* The place may be taken by another group at once: not before all have unmapped. */
+            /* Another group may take the place at once, so wait until all have unmapped. */
             enum gsh_result rb = gsh_is_loss(r) ? r : b->ops->barrier(b);
             r = rb == GSH_OK ? r : rb;
         }
@@ -337,7 +336,7 @@ enum gsh_result gsh_aliases_add(struct gsh_aliases *a, struct gsh_agreement *gro
 
 /* ---- taking away ---- */
 
-/* No PE uses this PE's part any more. */
+/* No PE may use this PE's part any more. */
 static void let_go(struct gsh_aliases *a, struct gsh_alias *it)
 {
     const struct gsh_heap_members members = {.pes = it->pes, .n = it->n_pes};
@@ -385,7 +384,7 @@ enum gsh_result gsh_aliases_remove(struct gsh_aliases *a, struct gsh_agreement *
     if (r != GSH_OK) {
         return r;
     }
-    /* From here on all members do the same by themselves. */
+    /* From here on all members proceed alike without votes. */
     struct gsh_alias it = *found;
     pthread_rwlock_wrlock(a->lock);
     a->n--;
@@ -394,7 +393,7 @@ enum gsh_result gsh_aliases_remove(struct gsh_aliases *a, struct gsh_agreement *
     }
     pthread_rwlock_unlock(a->lock);
     let_go(a, &it);
-    r = b->ops->barrier(b); /* nobody has it mapped */
+    r = b->ops->barrier(b); /* no member has it mapped */
     end(a, &it);
     return r;
 }

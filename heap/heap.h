@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The symmetric heap of one PE: collective malloc and free over the offset allocator, a memory
  * kind, and the mapping of peers. One thread at a time makes collective calls; queries may come
- * from any thread beside it. All offsets count from a PE's heap base and are the same on all PEs.
- * Knows nothing of the proxy, teams or the public API. */
+ * from any thread at the same time. All offsets count from a PE's heap base and are the same on all
+ * PEs. Knows nothing of the proxy, teams or the public API. */
 #ifndef GSH_HEAP_H
 #define GSH_HEAP_H
 
@@ -19,23 +19,22 @@ enum gsh_memory_kind { GSH_MEMORY_HOST, GSH_MEMORY_CUDA };
 
 /* The PEs that have a part of memory. */
 struct gsh_heap_members {
-    struct gsh_bootstrap *bootstrap; /* over them; of use in `came` alone */
+    struct gsh_bootstrap *bootstrap; /* over them; usable only in `came` */
     const int *pes;                  /* [n], by the bootstrap's ranks; NULL: all PEs */
     int n;
 };
 
-/* A subscriber to changes of this PE's own physical memory: of what the heap grows and shrinks by,
- * each part from where the last one ends, and of memory that the program lends, which lies apart
- * from that. Subscribers are told in order that memory was added, and in reverse order that it is
- * removed. */
+/* A subscriber to changes of this PE's own physical memory: parts by which the heap grows and
+ * shrinks, each adjacent to the last, and memory that the program lends, which is separate.
+ * Subscribers hear of added memory in order, and of removal in reverse order. */
 struct gsh_heap_events {
     /* [off, off + bytes) has come, at address `memory`. All members are told in step, so their
-     * bootstrap may be used. When it fails on any of them the memory goes again on all, and the
-     * subscribers after this one never hear of it. Words its failure. */
+     * bootstrap may be used. If it fails on any of them the memory is removed again on all, and
+     * later subscribers never hear of it. Records the text of its failure. */
     enum gsh_result (*came)(void *context, void *memory, uint64_t off, uint64_t bytes,
                             const struct gsh_heap_members *members);
-    /* What came at off is about to go; no PE uses it. Told of each that `came` was GSH_OK for, of
-     * the heap's own parts the latest first. Not collective. */
+    /* The memory that came at off is about to go; no PE uses it. Called for all memory for which
+     * `came` returned GSH_OK; of the heap's own parts, the latest first. Not collective. */
     void (*goes)(void *context, uint64_t off, const struct gsh_heap_members *members);
     void *context;
 };
@@ -46,24 +45,24 @@ struct gsh_heap_options {
     struct gsh_bootstrap *bootstrap; /* over all PEs; used by every collective call */
     struct gsh_fdpass *fdpass;       /* to the PEs of this node; NULL when all are in one process */
     enum gsh_memory_kind kind;
-    CUdevice cuda_device;  /* GSH_MEMORY_CUDA; its primary context is current at every call */
+    CUdevice cuda_device;  /* GSH_MEMORY_CUDA; its primary context is current in every call */
     bool fabric;           /* share GPU memory by FABRIC handles instead of descriptors */
     uint64_t stride_bytes; /* range of each slot, the same on all PEs; a multiple of 2 MiB */
     int n_slots, my_slot;
     const int *pe_of_slot;       /* [n_slots]; copied */
     const bool *is_same_process; /* [n_slots]: that PE is a thread of this process; copied */
-    /* The most that free keeps of the whole 2 MiB behind the last allocation, in whole chunks; the
-     * same on all PEs. */
+    /* The most that free keeps of the whole 2 MiB units after the last allocation, in whole chunks;
+     * the same on all PEs. */
     uint64_t keep_bytes;
     uint64_t internal_bytes; /* first bytes of the heap: the library's, committed and zeroed */
-    /* Committed with them for allocations, and by each growth at least, where there is memory; the
-     * same on all PEs. */
+    /* Committed with them for allocations, and the least that a growth commits, if there is memory;
+     * the same on all PEs. */
     uint64_t room_bytes;
     /* The first chunk of this many bytes, several times 2 MiB, is so expensive that a growth takes
-     * smaller ones, unless there is such a chunk already or there would be too many of them. 0: all
-     * sizes are alike. The same on all PEs. */
+     * smaller ones, unless such a chunk exists already or there would be too many. 0: all sizes
+     * cost the same. The same on all PEs. */
     uint64_t large_bytes;
-    /* As many on all PEs, and of the same kinds in the same order. */
+    /* The same number on all PEs, with the same kinds in the same order. */
     int n_subscribers;
     struct gsh_heap_events subscribers[GSH_HEAP_SUBSCRIBERS_MAX];
 };
@@ -79,16 +78,15 @@ uint64_t gsh_heap_base(const struct gsh_heap *heap); /* own slot's address */
 uint64_t gsh_heap_stride(const struct gsh_heap *heap);
 /* Whether [ptr, ptr + bytes) lies in this PE's own slot. */
 bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t bytes);
-/* Whether it lies in one live allocation (or the internal part, or lent memory); true for no bytes
- * at all. */
+/* Whether it is in one live allocation (or the internal part, or lent memory); true for 0 bytes. */
 bool gsh_heap_is_allocated(struct gsh_heap *heap, const void *ptr, uint64_t bytes);
-/* The same, and all PEs have it. */
+/* The same, and all PEs have the memory. */
 bool gsh_heap_is_symmetric(struct gsh_heap *heap, const void *ptr, uint64_t bytes);
 
-/* The bytes of the live allocation that starts at ptr; 0: none does. */
+/* The size of the live allocation that starts at ptr; 0: there is none. */
 uint64_t gsh_heap_size_of(struct gsh_heap *heap, const void *ptr);
 
-/* The public calls that allocate; the PEs tell each other which it is. */
+/* The public calls that allocate; the PEs tell each other which one it is. */
 enum gsh_heap_call {
     GSH_HEAP_MALLOC,
     GSH_HEAP_CALLOC,
@@ -100,27 +98,27 @@ enum gsh_heap_call {
 /* Collective. All PEs get the same result; on any failure the heap is as it was. Different calls,
  * sizes or alignments: GSH_ERR_SYMMETRY naming two PEs and what they ask for; bad alignment:
  * GSH_ERR_ARG; a failure of one PE: that PE's result, naming it. align is any power of two that
- * divides the stride; 0 is the default, 512, except for GSH_HEAP_ALIGN, where it is an error. A
- * failure is printed by PE 0 and is the last error of all. No bytes are no failure: *out stays as
- * it was. */
+ * divides the stride; 0 is the default, 512, except for GSH_HEAP_ALIGN, where it is an error. PE 0
+ * prints a failure, and it is the last error of all. 0 bytes is not a failure: *out stays
+ * unchanged. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call,
                                                 uint64_t bytes, uint64_t align, void **out);
 /* Collective. GSH_ERR_ARG when ptr is not a live allocation, GSH_ERR_SYMMETRY when PEs free
- * different ones or make another call; NULL on all PEs is nothing. All PEs have called it before
- * anything is done; on return no PE uses the block any more. */
+ * different ones or make another call; NULL on all PEs does nothing. Nothing happens until all PEs
+ * have called it; on return no PE uses the block any more. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_free(struct gsh_heap *heap, void *ptr);
 
-/* Collective: memory of the program's becomes symmetric, at *out and without a copy; what it has of
- * it stays valid. Sizes that differ, or places within a page: GSH_ERR_SYMMETRY. On any failure,
- * told as those of gsh_heap_alloc, nothing has changed. */
+/* Collective: the program's memory becomes symmetric, at *out and without a copy; its own addresses
+ * stay valid. Different sizes, or different offsets in a page: GSH_ERR_SYMMETRY. On any failure,
+ * reported as in gsh_heap_alloc, nothing has changed. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_register(struct gsh_heap *heap, void *ptr, uint64_t bytes,
                                                    void **out);
 /* Collective: undoes a registration of this address and size; if there is none, GSH_ERR_ARG. On
- * return no PE uses it any more. */
+ * return no PE uses the memory any more. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_unregister(struct gsh_heap *heap, void *ptr,
                                                      uint64_t bytes);
-/* The same among some PEs alone: collective over the ranks of the agreement. Others hear nothing of
- * it. unregister: among the same ones as register, else GSH_ERR_ARG. */
+/* The same among some PEs: collective over the ranks of the agreement. Others do not learn of it.
+ * unregister: among the same PEs as register, else GSH_ERR_ARG. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_register_among(struct gsh_heap *heap,
                                                          struct gsh_agreement *group, void *ptr,
                                                          uint64_t bytes, void **out);
@@ -134,19 +132,19 @@ GSH_CHECK_RESULT enum gsh_result gsh_heap_leave(struct gsh_heap *heap);
 /* Zeroes part of the own heap; not collective, done on return. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_zero(struct gsh_heap *heap, void *ptr, uint64_t bytes);
 
-/* From offset `off` of the own heap on, where the next page is that has been touched, as far as
- * that is known; UINT64_MAX: none has. */
+/* The offset of the next touched page from offset `off` of the own heap on, as far as known;
+ * UINT64_MAX: none. */
 uint64_t gsh_heap_next_data(const struct gsh_heap *heap, uint64_t off);
 
-/* In bytes, as gshmemx_heap_info_t: used and high_water are the user's, overhead is the library's
- * own part. */
+/* In bytes, as gshmemx_heap_info_t: used and high_water count the user's memory, overhead the
+ * library's own part. */
 struct gsh_heap_stats {
     uint64_t range, committed, used, largest_free, high_water, overhead;
 };
 void gsh_heap_stats_get(struct gsh_heap *heap, struct gsh_heap_stats *out);
 
-/* The user's live allocations, and behind them lent memory, in order of offset, for the device's
- * checks: at most max are written to out (as pairs offset, bytes); returns how many there are. */
+/* The user's live allocations, then lent memory, in order of offset, for the device's checks:
+ * writes at most max to out (as pairs offset, bytes); returns how many there are. */
 struct gsh_alloc_range;
 uint64_t gsh_heap_allocations(struct gsh_heap *heap, struct gsh_alloc_range *out, uint64_t max);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See lendable.h. Each has a range of addresses of its own with one chunk in it, made by the kind
- * of memory as a heap's are. */
+ * See lendable.h. Each has its own range of addresses with one chunk in it, made by the memory kind
+ * as a heap's chunks are. */
 #include "heap/lendable.h"
 
 #include <fcntl.h>
@@ -15,14 +15,14 @@ struct lendable {
     const struct gsh_memory_ops *ops;
     struct gsh_memory *memory;
     struct gsh_reservation range;
-    uint64_t bytes; /* 0: no memory is there yet */
+    uint64_t bytes; /* 0: there is no memory yet */
     CUdevice devices[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lendable *list;
 
-/* Takes a half-made one. */
+/* Accepts a half-made one. */
 static void destroy(struct lendable *l)
 {
     if (l->bytes > 0) {

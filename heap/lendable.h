@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of a process, in no heap, that can be lent to one in place: for programs that take memory
- * before there is a heap. Independent of any PE. */
+ * Memory of a process, outside any heap, that can be lent to a heap in place: for programs that
+ * allocate memory before there is a heap. Independent of any PE. */
 #ifndef GSH_LENDABLE_H
 #define GSH_LENDABLE_H
 
 #include "heap/memory.h"
 
-/* Any thread, for all of these. options: of the memory, whose devices are copied; bytes: any
- * number. Failures are worded by gsh_note. */
+/* Any thread, for all of these. options: of the memory; its devices are copied. bytes: any number.
+ * Failures are kept by gsh_note. */
 GSH_CHECK_RESULT enum gsh_result gsh_lendable_alloc(const struct gsh_memory_ops *ops,
                                                     const struct gsh_memory_options *options,
                                                     uint64_t bytes, void **out);
-/* The one that begins at ptr; what it has been lent to keeps its part of it. GSH_ERR_ARG: none. */
+/* Frees the one that begins at ptr; borrowers keep their part of it. GSH_ERR_ARG: none. */
 GSH_CHECK_RESULT enum gsh_result gsh_lendable_free(void *ptr);
-/* Of host memory: a descriptor, which the caller closes, of the file that has all of [addr, addr +
- * bytes), from *at on; -1: it is no such memory. */
+/* For host memory: a descriptor, which the caller closes, of the file that holds all of [addr, addr
+ * + bytes), from *at on; -1: not such memory. */
 int gsh_lendable_fd(uint64_t addr, uint64_t bytes, uint64_t *at);
 
 #endif

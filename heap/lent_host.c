@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host memory of the program that the heap maps, too. Shared memory is mapped anew through the
- * descriptor by which the program has it; private memory becomes the mapping of a file of its own
- * under the program, as its globals do, and private again when it is given back. */
+ * The program's host memory that the heap also maps. Shared memory is mapped again through the
+ * program's descriptor. Private memory becomes a mapping of its own file under the running program,
+ * as its globals do, and private again when it is given back. */
 #include "heap/lendable.h"
 #include "heap/memory.h"
 
@@ -20,21 +20,21 @@
 #include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 
-/* ---- what is there ---- */
+/* ---- what the memory is ---- */
 
-/* Of [start, end): where that begins in the file, and which it is. */
+/* About [start, end): its file, and where it begins there. */
 struct found {
     uint64_t start, end;
     bool is_mapped; /* all of it */
     bool is_writable, is_shared, is_private, is_stack;
-    bool is_ours;     /* some of it is a heap's, or lent already, by whatever PE of this process */
+    bool is_ours;     /* part of it is a heap's, or already lent, by any PE of this process */
     bool is_one_file; /* in one piece */
     uint64_t at;
     dev_t device;
     ino_t inode;
 };
 
-/* One line of maps, of which the part in [f->start, f->end) counts; false: it is behind them. */
+/* Adds the part of one line of maps that is in [f->start, f->end); false: the line is after it. */
 static bool add_line(const char *line, struct found *f, uint64_t *reached)
 {
     unsigned long long start, end, off, inode;
@@ -91,7 +91,7 @@ static enum gsh_result look(uint64_t start, uint64_t end, struct found *out)
     return GSH_OK;
 }
 
-/* A descriptor of the program's for that file, duplicated; -1: it has none. */
+/* A duplicate of the program's descriptor for that file; -1: it has none. */
 static int find_descriptor(const struct found *f)
 {
     int fd = -1;
@@ -113,7 +113,7 @@ static int find_descriptor(const struct found *f)
 
 /* ---- lending ---- */
 
-/* The contents go to a file, whose mapping takes the place of the private pages. */
+/* Moves the contents to a file, whose mapping replaces the private pages. */
 static enum gsh_result move(const struct found *f, int *out)
 {
     const uint64_t bytes = f->end - f->start;
@@ -181,10 +181,10 @@ static enum gsh_result check(const struct found *f)
     return GSH_OK;
 }
 
-/* PEs that are threads look at each other's pages. */
+/* PEs that are threads may examine each other's pages. */
 static pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Of memory that was made to be lent, all is known. */
+/* Everything is known about memory that was made to be lent. */
 static bool is_made_for_it(uint64_t start, uint64_t end, struct found *f, int *fd)
 {
     *f = (struct found){.start = start, .end = end, .is_shared = true};
@@ -256,7 +256,7 @@ void gsh_host_settle(struct gsh_lent *lent)
     lent->is_open = false;
 }
 
-/* The program may have unmapped it, and have something else there. */
+/* The program may have unmapped it, and mapped something else there. */
 void gsh_host_give_back(struct gsh_memory *memory, struct gsh_lent *lent)
 {
     struct found f;

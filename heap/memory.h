@@ -3,8 +3,8 @@
  * virtual memory. A kind reserves addresses, puts physical memory behind them chunk by chunk, and
  * maps what another process shares. It knows nothing of PEs, collectives or allocations.
  *
- * All functions that can fail word it by gsh_note and undo what they did; the heap prints the
- * failure once, on all PEs, when they have agreed on it. */
+ * All functions that can fail report it by gsh_note and undo what they did; once all PEs have
+ * agreed on the failure, the heap prints it once for all. */
 #ifndef GSH_MEMORY_H
 #define GSH_MEMORY_H
 
@@ -21,18 +21,18 @@ struct gsh_chunk {
     uint64_t off, bytes;
 };
 
-/* Addresses set aside. base is aligned as asked for where the system has room for that, to
- * GSH_MEMORY_CHUNK at least. */
+/* Reserved addresses. base is aligned as requested if the system has room for that, else to
+ * GSH_MEMORY_CHUNK. */
 struct gsh_reservation {
     uint64_t base, bytes, align;
-    uint64_t raw, raw_bytes; /* what the system gave */
+    uint64_t raw, raw_bytes; /* the system's reservation */
 };
 
 /* What another process needs to map a chunk. */
 enum gsh_share_kind {
-    GSH_SHARE_NOTHING, /* it has it already */
+    GSH_SHARE_NOTHING, /* it already has it */
     GSH_SHARE_FD,      /* a descriptor, to be passed over a socket */
-    GSH_SHARE_BYTES,   /* plain bytes, also across nodes */
+    GSH_SHARE_BYTES,   /* plain bytes, valid also across nodes */
 };
 
 struct gsh_share {
@@ -44,27 +44,27 @@ struct gsh_share {
 struct gsh_piece {
     uint64_t bytes;
     uint64_t at;     /* host memory: where it begins in its file */
-    uint64_t handle; /* of that kind: a descriptor, a handle of CUDA's */
+    uint64_t handle; /* by kind: a descriptor, or a CUDA handle */
 };
 
-/* What the program's memory was found to lie in: [start, start + bytes), piece after piece. */
+/* The pieces found to contain the program's memory: [start, start + bytes), one after the other. */
 struct gsh_lent {
     uint64_t start, bytes;
     struct gsh_piece *pieces;
     int n_pieces;
     bool is_open;  /* the handles are held */
-    bool is_moved; /* host memory: was private, and is a file's now, which has that inode */
+    bool is_moved; /* host memory: was private, and is now in a file with that inode */
     uint64_t inode;
 };
 
 struct gsh_memory_options {
     int n_slots;
     bool is_shared;               /* other processes will map this memory */
-    bool is_lendable;             /* it is no heap's, and can be lent to one */
+    bool is_lendable;             /* it is not a heap's, but can be lent to one */
     bool fabric;                  /* CUDA: share by FABRIC handles */
-    bool any_handle;              /* CUDA: by descriptors, and FABRIC handles as well if possible */
+    bool any_handle;              /* CUDA: by descriptors, and also by FABRIC handles if possible */
     CUdevice cuda_device;         /* CUDA: where the memory lies */
-    const CUdevice *cuda_devices; /* CUDA: those that may touch the range; kept by the caller */
+    const CUdevice *cuda_devices; /* CUDA: devices that may access the range; kept by the caller */
     int n_cuda_devices;
 };
 
@@ -78,15 +78,15 @@ struct gsh_memory_ops {
 
     /* Independent of any PE's memory. */
     enum gsh_result (*reserve)(uint64_t bytes, uint64_t align, struct gsh_reservation *out);
-    void (*unreserve)(struct gsh_reservation *reservation); /* all of it unmapped; takes zeroes */
-    /* Takes away what commit or accept put at [addr, addr + bytes), one whole chunk. */
+    void (*unreserve)(struct gsh_reservation *reservation); /* all of it unmapped; accepts zeros */
+    /* Unmaps what commit or accept mapped at [addr, addr + bytes), one whole chunk. */
     void (*unmap)(uint64_t addr, uint64_t bytes);
 
     enum gsh_result (*create)(const struct gsh_memory_options *options, struct gsh_memory **out);
     void (*destroy)(struct gsh_memory **memory); /* all chunks unmapped */
 
-    /* Whether `bytes` more would exceed what the system has, for kinds where committing them does
-     * not fail in time. Optional. */
+    /* Fails if `bytes` more would exceed what the system has, for kinds where committing does not
+     * fail in time. Optional. */
     enum gsh_result (*admit)(const struct gsh_memory *memory, uint64_t bytes);
     /* New physical memory for own chunk `chunk`, mapped at addr, readable and writable. Chunks
      * follow one another without gaps. */
@@ -94,38 +94,36 @@ struct gsh_memory_ops {
     /* The last chunks, from offset `off` on, unmapped everywhere, go back to the system. */
     void (*release)(struct gsh_memory *memory, uint64_t off);
     enum gsh_result (*zero)(struct gsh_memory *memory, uint64_t addr, uint64_t bytes);
-    /* Where the next page is that has been touched, from offset `off` on; UINT64_MAX: there is
-     * none. Optional. */
+    /* The offset of the next touched page, from `off` on; UINT64_MAX: there is none. Optional. */
     uint64_t (*next_data)(const struct gsh_memory *memory, uint64_t off);
-    /* The descriptor of the file that holds all of it, which stays the memory's own. Optional: for
-     * the host's memory. */
+    /* The descriptor of the file that holds all of it, which the memory owns. Optional: for host
+     * memory. */
     int (*fd)(const struct gsh_memory *memory);
 
-    /* How own chunk at `off` is shared; the same on all PEs. */
+    /* How the own chunk at `off` is shared; the same on all PEs. */
     enum gsh_share_kind (*share_kind)(const struct gsh_memory *memory, uint64_t off);
     /* Fills *out, whose fd the caller closes. */
     enum gsh_result (*share)(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk,
                              struct gsh_share *out);
-    /* Maps another process's chunk, that of slot `slot`, at addr. share stays the caller's; not
-     * looked at for GSH_SHARE_NOTHING. */
+    /* Maps another process's chunk, that of slot `slot`, at addr. share stays the caller's; ignored
+     * for GSH_SHARE_NOTHING. */
     enum gsh_result (*accept)(struct gsh_memory *memory, int slot, uint64_t addr,
                               struct gsh_chunk chunk, const struct gsh_share *share);
 
-    /* ---- memory that the program has by other means, and has mapped there for the heap, too ----
-     */
+    /* ---- memory that the program has by other means, and that the heap also maps ---- */
 
     uint64_t (*granule)(void); /* pieces begin and end at multiples of it */
-    /* Finds what [addr, addr + bytes) lies in, and makes it such that others can map it. Its
-     * addresses stay valid, and its contents as they are. */
+    /* Finds what [addr, addr + bytes) lies in, and makes it mappable by others. Its addresses stay
+     * valid, and its contents unchanged. */
     enum gsh_result (*lend)(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
                             struct gsh_lent *out);
-    /* The program has it for itself again, if it still has it; nothing maps it any more. Takes
-     * zeroes. */
+    /* Gives it back to the program, if that still has it; nothing may map it any more. Accepts all
+     * zeros. */
     void (*give_back)(struct gsh_memory *memory, struct gsh_lent *lent);
-    /* Everybody has mapped it: lets go of the handles. */
+    /* All have mapped it: releases the handles. */
     void (*settle)(struct gsh_lent *lent);
-    /* Maps a piece, readable and writable, at addr; share it as a chunk is; map another process's,
-     * of which bytes and at are known. */
+    /* These map a piece, readable and writable, at addr; share it like a chunk; map another
+     * process's, given its bytes and at. */
     enum gsh_result (*attach)(struct gsh_memory *memory, uint64_t addr,
                               const struct gsh_piece *piece);
     enum gsh_result (*share_piece)(struct gsh_memory *memory, const struct gsh_piece *piece,

@@ -17,11 +17,11 @@ struct cuda_memory {
     struct gsh_memory memory;
     CUmemAllocationProp prop;
     bool is_fabric;
-    bool is_fabric_too;      /* a chunk gets FABRIC handles besides, where the system allows it */
+    bool is_fabric_too;      /* a chunk also gets FABRIC handles, if the system allows it */
     const CUdevice *devices; /* the caller's */
     int n_devices;
-    /* A descriptor of the first chunk that was shared, open for as long as the chunk is there: a
-     * process without one waits 0.7 ms for an export, with one 0.05 ms. -1: none. */
+    /* A descriptor of the first chunk that was shared, open as long as the chunk exists: a process
+     * without one waits 0.7 ms for an export, with one 0.05 ms. -1: none. */
     int kept_fd;
     uint64_t kept_off;
 };
@@ -142,7 +142,7 @@ static enum gsh_result set_up(struct cuda_memory *m, const struct gsh_memory_opt
     return r;
 }
 
-/* Where no copy can be had, exports take longer, and that is all. */
+/* If there is no copy, exports just take longer. */
 static void keep_fd(struct cuda_memory *m, int fd, uint64_t off)
 {
     if (m->kept_fd >= 0) {
@@ -152,7 +152,7 @@ static void keep_fd(struct cuda_memory *m, int fd, uint64_t off)
     m->kept_off = off;
 }
 
-/* The chunks from `off` on go. */
+/* The chunks from `off` on are going away. */
 static void drop_fd(struct cuda_memory *m, uint64_t off)
 {
     if (m->kept_fd < 0 || m->kept_off < off) {
@@ -179,7 +179,7 @@ static enum gsh_result cuda_create(const struct gsh_memory_options *options,
                                    struct gsh_memory **out)
 {
     if (gsh_cuda() == NULL) {
-        return GSH_ERR_UNSUPPORTED; /* worded there */
+        return GSH_ERR_UNSUPPORTED; /* reported there */
     }
     struct cuda_memory *m = calloc(1, sizeof(*m));
     if (m == NULL) {
@@ -228,7 +228,7 @@ static enum gsh_result create_chunk(const struct cuda_memory *m, uint64_t bytes,
     CUmemAllocationProp prop = m->prop;
     if (m->is_fabric_too) {
         prop.requestedHandleTypes |= CU_MEM_HANDLE_TYPE_FABRIC;
-        /* it fails where no IMEX channel is open to this user */
+        /* it fails if no IMEX channel is open to this user */
         if (cuda->MemCreate(handle, bytes, &prop, 0) == CUDA_SUCCESS) {
             return GSH_OK;
         }
@@ -354,7 +354,7 @@ static void cuda_give_back(struct gsh_memory *memory, struct gsh_lent *lent)
     *lent = (struct gsh_lent){0};
 }
 
-/* Whether others can map a piece, and it is this PE's. */
+/* Checks that others can map a piece, and that it is this PE's. */
 static enum gsh_result check_piece(const struct cuda_memory *m, const struct gsh_piece *piece)
 {
     CUmemAllocationProp prop;
@@ -380,7 +380,7 @@ static enum gsh_result check_piece(const struct cuda_memory *m, const struct gsh
     return GSH_OK;
 }
 
-/* The mapping that has the byte at addr, as one more piece, which begins at *start. */
+/* Adds the mapping that holds the byte at addr as one more piece, which begins at *start. */
 static enum gsh_result add_piece(const struct cuda_memory *m, uint64_t addr, struct gsh_lent *lent,
                                  uint64_t *start)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host memory: one memfd per PE that grows and shrinks at its end. Its descriptor is passed once,
- * with the first chunk; later chunks are mapped from what peers hold already. */
+ * with the first chunk; for later chunks peers map the descriptor that they already hold. */
 #include "heap/memory.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static int host_fd(const struct gsh_memory *memory)
     return host(memory)->fd;
 }
 
-/* bytes: 0 when there is no size to tell. */
+/* bytes: 0: there is no size to report. */
 static enum gsh_result note_errno(enum gsh_result r, const char *what, uint64_t bytes)
 {
     const char *text = strerror(errno);
@@ -105,8 +105,8 @@ static void host_unreserve(struct gsh_reservation *reservation)
 
 static void host_unmap(uint64_t addr, uint64_t bytes)
 {
-    /* Replacing a mapping keeps the addresses reserved. It can fail only for want of a kernel
-     * structure; the old pages then stay mapped until the range is given up. */
+    /* Replacing a mapping keeps the addresses reserved. It can fail only if the kernel runs out of
+     * memory for a structure; the old pages then stay mapped until the range is released. */
     (void)map_empty((void *)(uintptr_t)addr, bytes, MAP_FIXED);
 }
 
@@ -122,7 +122,7 @@ static enum gsh_result map_file(int fd, uint64_t addr, struct gsh_chunk chunk)
     return GSH_OK;
 }
 
-/* ---- how much there is ---- */
+/* ---- available memory ---- */
 
 /* The number after `key` in a file ("" : the file's first word); UINT64_MAX when not found. */
 static uint64_t number_in(const char *path, const char *key)
@@ -149,7 +149,7 @@ static uint64_t number_in(const char *path, const char *key)
     return value;
 }
 
-/* What a control group still allows; its page cache can be dropped, so does not count. */
+/* What a control group still allows; its page cache can be dropped, so it does not count. */
 static uint64_t group_room(const char *max_path, const char *now_path, const char *stat_path,
                            const char *cache_key)
 {
@@ -164,7 +164,7 @@ static uint64_t group_room(const char *max_path, const char *now_path, const cha
     return max - gsh_min_u64(max, now);
 }
 
-/* An overcommitting kernel grants any size and later kills a process, so look first. */
+/* An overcommitting kernel grants any size and later kills a process, so check first. */
 static uint64_t available_bytes(void)
 {
     uint64_t kib = number_in("/proc/meminfo", "MemAvailable:");
@@ -241,8 +241,8 @@ static enum gsh_result host_create(const struct gsh_memory_options *options,
     return GSH_OK;
 }
 
-/* Physical pages for [off, off + bytes) of the file: running out is an error here, and no signal
- * at the first touch. In steps, so that a signal handler's interruption does not start it anew. */
+/* Physical pages for [off, off + bytes) of the file: running out is an error here, not a signal at
+ * the first touch. In steps, so that an interrupting signal does not restart all of it. */
 static enum gsh_result extend_file(int fd, struct gsh_chunk chunk)
 {
     const uint64_t step = (uint64_t)64 << 20;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The allocator of offsets. Blocks are nodes of one array, linked twice: all of them in order of
- * address, the free ones also in the list of their size class. Checking that is offset_check.c's
- * part. Units inside are granules. */
+ * address, the free ones also in the list of their size class. offset_check.c checks that. Internal
+ * units are granules. */
 #include "heap/offset.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void list_remove(struct gsh_offset *o, uint32_t i)
     }
 }
 
-/* A node for [off, off + n) behind block `after` (0: in front); the caller has prepared. */
+/* A node for [off, off + n) after block `after` (0: in front); the caller has prepared room. */
 static uint32_t block_insert(struct gsh_offset *o, uint32_t after, uint64_t off, uint64_t n)
 {
     uint32_t i = o->spare;
@@ -138,11 +138,11 @@ static uint32_t block_at(const struct gsh_offset *o, uint64_t g)
     uint64_t w = g / GSH_OFFSET_WINDOW;
     uint32_t i = o->windows[w];
     if (i == 0 || o->nodes[i].off > g) {
-        /* It starts in an earlier window, in the last one where any block starts. */
+        /* It starts in an earlier window: the last one where any block starts. */
         uint64_t word = w / 64;
         uint64_t bits = o->window_bits[word] & (((uint64_t)1 << (w % 64)) - 1);
         while (bits == 0) {
-            bits = o->window_bits[--word]; /* ends: a block starts at 0 */
+            bits = o->window_bits[--word]; /* terminates: a block starts at 0 */
         }
         i = o->windows[word * 64 + log2_floor(bits)];
     }
@@ -164,13 +164,13 @@ static uint32_t find_fit(const struct gsh_offset *o, uint64_t n, uint64_t align)
     if (n > o->size) {
         return 0;
     }
-    uint64_t padded = n + align - 1; /* any block as long as this fits */
+    uint64_t padded = n + align - 1; /* any block of this length fits */
     unsigned sure = bin_at_least(padded);
     unsigned bin = next_bin(o, sure);
     if (bin < GSH_OFFSET_BINS) {
         return o->bins[bin];
     }
-    /* Shorter blocks may fit, by where they lie in their class or by how they are aligned. */
+    /* Shorter blocks may fit, depending on their size within the class or their alignment. */
     for (bin = next_bin(o, gsh_offset_bin(n)); bin < sure && bin < GSH_OFFSET_BINS;
          bin = next_bin(o, bin + 1)) {
         for (uint32_t i = o->bins[bin]; i; i = o->nodes[i].free_next) {
@@ -182,7 +182,7 @@ static uint32_t find_fit(const struct gsh_offset *o, uint64_t n, uint64_t align)
     return 0;
 }
 
-/* In granules; false when they are beyond what can be managed. */
+/* Converts to granules; false if beyond what can be managed. */
 static bool to_granules(uint64_t bytes, uint64_t align, uint64_t *n, uint64_t *align_n)
 {
     if (bytes == 0 || bytes > GSH_OFFSET_MAX_BYTES || align > GSH_OFFSET_MAX_BYTES) {

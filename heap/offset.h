@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An allocator of offsets: pure arithmetic on [0, size), without pointers into the managed memory,
  * locks or CUDA. Two instances given the same calls give the same offsets; that makes a heap
- * symmetric. Bookkeeping lies in ordinary host memory. Not thread-safe.
+ * symmetric. Bookkeeping is in ordinary host memory. Not thread-safe.
  *
  * Two-level segregated fit: a free block is found, split, and joined with its neighbours in a
- * constant number of steps. Only when the heap would otherwise have to grow are the free lists
- * of too coarse a class searched block by block. */
+ * constant number of steps. Only if the heap would otherwise have to grow are classes that may hold
+ * too small blocks searched block by block. */
 #ifndef GSH_OFFSET_H
 #define GSH_OFFSET_H
 
@@ -37,18 +37,18 @@ GSH_CHECK_RESULT enum gsh_result gsh_offset_create(uint64_t size, struct gsh_off
 void gsh_offset_destroy(struct gsh_offset **offset);
 
 /* Makes room in the bookkeeping, so that the next alloc, and a grow up to `size`, cannot fail for
- * want of it. GSH_ERR_NOMEM otherwise; allocations are the same either way. */
+ * lack of it. GSH_ERR_NOMEM if there is none; allocations are the same either way. */
 GSH_CHECK_RESULT enum gsh_result gsh_offset_prepare(struct gsh_offset *o, uint64_t size);
 
-/* align: a power of two, 0 is one granule. GSH_ERR_NOMEM, worded by gsh_note and changing nothing,
- * when no free block fits (gsh_offset_need says what would help). */
+/* align: a power of two, 0 is one granule. GSH_ERR_NOMEM, noted and changing nothing, when no free
+ * block fits (gsh_offset_need says what would help). */
 GSH_CHECK_RESULT enum gsh_result gsh_offset_alloc(struct gsh_offset *o, uint64_t bytes,
                                                   uint64_t align, uint64_t *off);
 /* GSH_ERR_ARG, noted, when off is not the start of a live block. */
 GSH_CHECK_RESULT enum gsh_result gsh_offset_free(struct gsh_offset *o, uint64_t off);
 
-/* The smallest managed size, not below the present one, with which alloc would succeed; UINT64_MAX
- * when none would. */
+/* The smallest managed size, at least the present one, with which alloc would succeed; UINT64_MAX
+ * if there is none. */
 uint64_t gsh_offset_need(const struct gsh_offset *o, uint64_t bytes, uint64_t align);
 /* The end of the last live block: the smallest size that shrink accepts. */
 uint64_t gsh_offset_end(const struct gsh_offset *o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The allocator's inside, shared by offset.c, which changes it, and offset_check.c, which walks it.
- * No other file includes this. */
+ * The allocator's internals, shared by offset.c, which changes them, and offset_check.c, which
+ * walks them. No other file includes this. */
 #ifndef GSH_OFFSET_IMPL_H
 #define GSH_OFFSET_IMPL_H
 

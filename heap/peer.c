@@ -38,7 +38,7 @@ static void space_leave(struct gsh_space **space)
     }
 }
 
-/* The largest alignment that every slot's base can have when the range's base has it. */
+/* The largest alignment that every slot's base has if the range's base has it. */
 static uint64_t stride_alignment(uint64_t stride)
 {
     return stride & -stride;
@@ -198,7 +198,7 @@ static void unmap_first(const struct gsh_peers *peers, int n, struct gsh_chunk c
     }
 }
 
-/* The leader's part: maps what each foreign PE has shared, as found in gathered. */
+/* The leader's part: maps what each foreign PE has shared, given in gathered. */
 static enum gsh_result accept_all(struct gsh_peers *peers, struct gsh_memory *memory,
                                   struct gsh_chunk chunk)
 {
@@ -369,7 +369,7 @@ enum gsh_result gsh_peers_prepare_pieces(struct gsh_peer_group *group, int n)
                : gsh_note(GSH_ERR_NOMEM, "no host memory for a list of %d pieces", room);
 }
 
-/* The leader's part: maps what was told, with the descriptors in fds where these are passed. */
+/* The leader's part: maps the announced pieces, by the descriptors in fds if these are passed. */
 static enum gsh_result accept_pieces(const struct gsh_peers *peers, struct gsh_memory *memory,
                                      struct gsh_peer_group *group)
 {
@@ -414,7 +414,7 @@ enum gsh_result gsh_peers_map_piece(struct gsh_peers *peers, struct gsh_memory *
     }
     enum gsh_result r = b->ops->allgather(b, &wire, sizeof(wire), peers->wires);
     if (r == GSH_OK && is_shared && memory->ops->share_kind(memory, 0) == GSH_SHARE_FD) {
-        /* apart from the tags of map */
+        /* distinct from the tags of map */
         r = gsh_fdpass_exchange(peers->fdpass, group->foreign_pe, group->n_foreign,
                                 (uint64_t)1 << 63 | group->tag, mine.fd, peers->fds);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where peers' memory appears: a range of n_slots * stride addresses, one for all PEs of a
  * process, and the mapping of other processes' chunks into it. In each process the PE with the
- * lowest number, its leader, does what is needed once per process; the PEs of one process reach
- * each other without any mapping. */
+ * lowest number, its leader, does what is needed once per process; the PEs of one process need no
+ * mapping for each other. */
 #ifndef GSH_PEER_H
 #define GSH_PEER_H
 
@@ -21,8 +21,8 @@ struct gsh_peer_piece {
     uint64_t addr, bytes;
 };
 
-/* Some PEs, this one among them, as far as mapping is concerned. In each process the member with
- * the lowest number, the group's leader there, maps the others' pieces. */
+/* Some PEs, including this one, for mapping. In each process the member with the lowest number, the
+ * group's leader there, maps the others' pieces. */
 struct gsh_peer_group {
     struct gsh_bootstrap *bootstrap;               /* over them */
     int n_foreign;                                 /* of other processes, with a slot here */
@@ -33,8 +33,8 @@ struct gsh_peer_group {
     int n_pieces;
 };
 
-/* Shared by the PEs of one process. Only the leader changes it, all but refs; the last PE to
- * leave takes it down. */
+/* Shared by the PEs of one process. Only the leader changes it, except refs; the last PE to leave
+ * destroys it. */
 struct gsh_space {
     const struct gsh_memory_ops *ops;
     struct gsh_reservation range;
@@ -58,8 +58,8 @@ struct gsh_peers {
     int *foreign_pe, *foreign_slot; /* [n_foreign] */
     int *fds;                       /* [n_foreign], during an exchange */
     struct gsh_share mine;          /* of the chunk in the making */
-    struct gsh_share *gathered;     /* [n_pes], what foreign PEs shared last */
-    struct gsh_piece_wire *wires;   /* [n_pes], what they told of pieces last; or NULL */
+    struct gsh_share *gathered;     /* [n_pes], what foreign PEs last shared */
+    struct gsh_piece_wire *wires;   /* [n_pes], what they last said of pieces, or NULL */
     CUdevice *devices;              /* of the members, each once */
     int n_devices;
     uint64_t tag; /* of descriptor exchanges: counts calls of map, so it is the same on all PEs */
@@ -71,41 +71,41 @@ GSH_CHECK_RESULT enum gsh_result gsh_peers_init(struct gsh_peers *peers,
                                                 const struct gsh_heap_options *options);
 void gsh_peers_finish(struct gsh_peers *peers);
 
-/* The leader makes the space, known to it alone until it publishes the pointer. */
+/* The leader makes the space, which no one else knows until it publishes the pointer. */
 GSH_CHECK_RESULT enum gsh_result gsh_peers_reserve(struct gsh_peers *peers,
                                                    const struct gsh_memory_ops *ops,
                                                    const struct gsh_heap_options *options);
-/* What the leader tells the members; from here on each of them must join or the space is not
- * given back. 0 on other PEs. */
+/* What the leader tells the members; from here on each of them must join, or the space leaks. 0 on
+ * other PEs. */
 uint64_t gsh_peers_publish(struct gsh_peers *peers);
-/* A member joins the space its leader published. GSH_ERR_ARG when its options name other slots. */
+/* A member joins the space its leader published. GSH_ERR_ARG if its options name other slots. */
 GSH_CHECK_RESULT enum gsh_result gsh_peers_join(struct gsh_peers *peers, uint64_t published,
                                                 const struct gsh_heap_options *options);
 
 /* The address of slot's byte at off. */
 uint64_t gsh_peers_address(const struct gsh_peers *peers, int slot, uint64_t off);
 
-/* Not collective: makes what the others will need to map own chunk, for map; or drops it again. */
+/* Not collective: makes what the others need to map this PE's chunk, for map; or drops it again. */
 GSH_CHECK_RESULT enum gsh_result gsh_peers_share(struct gsh_peers *peers, struct gsh_memory *memory,
                                                  struct gsh_chunk chunk);
 void gsh_peers_unshare(struct gsh_peers *peers);
-/* Collective over all PEs, when all have shared their chunk at this place: exchanges what they
+/* Collective over all PEs, after all have shared their chunk at this place: exchanges what they
  * share, drops it, and maps the foreign chunks. */
 GSH_CHECK_RESULT enum gsh_result gsh_peers_map(struct gsh_peers *peers, struct gsh_memory *memory,
                                                struct gsh_chunk chunk);
-/* Not collective: takes the foreign mappings of the last chunk away. */
+/* Not collective: removes the foreign mappings of the last chunk. */
 void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk);
 
 /* ---- lent memory, among some PEs ---- */
 
 /* Not collective. pes: of the bootstrap's ranks; NULL: ranks are PE numbers. finish unmaps what is
- * left; accepts zeroes. */
+ * left; accepts all zeros. */
 GSH_CHECK_RESULT enum gsh_result gsh_peer_group_init(struct gsh_peers *peers,
                                                      struct gsh_bootstrap *bootstrap,
                                                      const int *pes, struct gsh_peer_group *out);
 void gsh_peer_group_finish(const struct gsh_peers *peers, struct gsh_peer_group *group);
-/* Not collective, once: room for n pieces of each foreign member, so that noting them later cannot
- * fail. */
+/* Not collective, once: makes room for n pieces of each foreign member, so that noting them later
+ * cannot fail. */
 GSH_CHECK_RESULT enum gsh_result gsh_peers_prepare_pieces(struct gsh_peer_group *group, int n);
 /* Collective over the group: maps a piece of each foreign member that has one. piece NULL: this PE
  * has none; else its own lies at piece_off. */
@@ -114,7 +114,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_peers_map_piece(struct gsh_peers *peers,
                                                      struct gsh_peer_group *group,
                                                      const struct gsh_piece *piece,
                                                      uint64_t piece_off);
-/* Not collective: takes away all that was mapped. */
+/* Not collective: unmaps all pieces. */
 void gsh_peers_unmap_pieces(const struct gsh_peers *peers, struct gsh_peer_group *group);
 
 #endif

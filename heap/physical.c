@@ -13,7 +13,7 @@ static uint64_t own_address(const struct gsh_physical *p, uint64_t off)
 
 static const struct gsh_heap_members everybody = {0};
 
-/* To the first n subscribers, the latest first. */
+/* Tells the first n subscribers, the latest first. */
 static void tell_goes(struct gsh_physical *p, int n, uint64_t off,
                       const struct gsh_heap_members *members)
 {
@@ -87,8 +87,8 @@ static struct gsh_vote step(enum gsh_result outcome, uint64_t off, uint64_t phas
         .call = GSH_VOTE_STEP, .outcome = (uint16_t)outcome, .args = {off, phase}};
 }
 
-/* A phase for each subscriber: what it does may be collective, so that all members must know
- * whether to go on to the next. */
+/* A phase for each subscriber: its work may be collective, so all members must know whether to
+ * continue with the next. */
 enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_agreement *group,
                                   struct gsh_chunk chunk, const char *what)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The physical memory of a heap: grows and shrinks at its end, on all PEs together or on none.
  * Growing has two phases, each ended by a vote: every PE commits its own chunk and makes what
- * others need to map it; then every process maps its peers' chunks. Then each
- * subscriber is told of the chunk, and a vote follows on what all PEs' said. A failure anywhere
- * takes all back everywhere. */
+ * others need to map it; then every process maps its peers' chunks. Then each subscriber is told of
+ * the chunk, followed by a vote on its results on all PEs. A failure on any PE undoes everything on
+ * all PEs. */
 #ifndef GSH_PHYSICAL_H
 #define GSH_PHYSICAL_H
 
@@ -22,22 +22,22 @@ struct gsh_physical {
     uint64_t committed; /* the end of the last chunk */
 };
 
-/* Not collective; accepts zeroes. */
+/* Not collective; accepts all zeros. */
 void gsh_physical_finish(struct gsh_physical *p);
 
 /* Collective: adds one chunk of `bytes` at the end; the first zero_bytes of it are zeroed. what:
- * as for gsh_agree. On failure everything is as it was. */
+ * as for gsh_agree. On failure nothing has changed. */
 GSH_CHECK_RESULT enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes,
                                                    uint64_t zero_bytes, const char *what);
 
-/* Collective: of the chunks that lie at or beyond `end`, a multiple of 2 MiB, beyond which no PE
- * uses anything any more, gives back as few as leave no more than keep_bytes there. A failure says
- * only that a PE was lost; the chunks are gone here in any case. */
+/* Collective: no PE uses anything at or beyond `end`, a multiple of 2 MiB. Of the chunks there,
+ * gives back as few as leave at most keep_bytes. A failure only means that a PE was lost; the
+ * chunks here are gone in any case. */
 GSH_CHECK_RESULT enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end,
                                                      uint64_t keep_bytes);
 
-/* For memory that lies apart from what grows. Collective over the group: tells subscribers that it
- * has come; on failure none has heard of it. goes: not collective. */
+/* For memory separate from what grows. Collective over the group: tells subscribers that it has
+ * come; on failure each that heard of it is told that it goes. goes: not collective. */
 GSH_CHECK_RESULT enum gsh_result gsh_physical_tell(struct gsh_physical *p,
                                                    struct gsh_agreement *group,
                                                    struct gsh_chunk chunk, const char *what);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies between memory that kernels and other PEs look at and memory of one's own. A word is
- * written and read whole, as networks do, because a thread may be polling it. */
+ * Copies between memory that kernels and other PEs access and private memory. Words are written and
+ * read whole, as networks do, because a thread may be polling them. */
 #ifndef GSH_COPY_H
 #define GSH_COPY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Work on this PE's memory that goes on while the proxy does other things: the table of what can be
- * started and polled. One for a GPU's copy engines (runtime/backend/cuda/lanes.c), one that copies
- * by the CPU, late, for tests and for staging without a GPU (lanes_late.c). The proxy is the only
- * caller, under its own lock. Nothing here waits. */
+ * Work on this PE's memory that continues while the proxy does other things: the table of what can
+ * be started and polled. There is one for a GPU's copy engines (runtime/backend/cuda/lanes.c), and
+ * one whose CPU copies are late, for tests and for staging without a GPU (lanes_late.c). The proxy
+ * is the only caller, under its own lock. Nothing here waits. */
 #ifndef GSH_LANES_H
 #define GSH_LANES_H
 
@@ -11,15 +11,15 @@
 #include "runtime/base/result.h"
 
 /* Within a lane, jobs take effect and end in the order in which they were started; between lanes
- * there is no order. IN: into the memory that the table serves, and atomic operations on it. OUT:
- * from it. */
+ * there is no order. IN: copies into the memory that the table serves, and atomic operations on it.
+ * OUT: copies from it. */
 enum gsh_lane { GSH_LANE_IN, GSH_LANE_OUT, GSH_LANES };
 
-/* Atomic operations between their start and their end, at most. */
+/* The most atomic operations under way at once. */
 #define GSH_LANE_AMOS_MAX 64
 
 /* One side of every copy is memory of `allocate`, or memory that was given to `pin`; the other is
- * any memory of this PE's program. Both stay as they are until the job has ended. */
+ * any memory of this PE's program. Both must stay unchanged until the job has ended. */
 struct gsh_lane_ops {
     /* Small pieces of host memory, aligned to 64 bytes. Failures here are noted only. */
     enum gsh_result (*allocate)(void *context, size_t bytes, void **memory);
@@ -35,7 +35,7 @@ struct gsh_lane_ops {
     enum gsh_result (*copy_strided)(void *context, enum gsh_lane lane, void *dest, int64_t dst,
                                     const void *source, int64_t sst, size_t elem_bytes,
                                     size_t nelems);
-    /* In lane IN; as gsh_proxy_memory.amo. *old, in memory of `allocate`, is there at the end. */
+    /* In lane IN; as gsh_proxy_memory.amo. *old, in memory of `allocate`, is set at the end. */
     enum gsh_result (*amo)(void *context, int amo_op, void *address, size_t word_bytes,
                            uint64_t operand, uint64_t cond, uint64_t *old);
     /* How many of the lane's jobs have ended, of all that were ever started. What they wrote is
@@ -43,8 +43,8 @@ struct gsh_lane_ops {
     enum gsh_result (*poll)(void *context, enum gsh_lane lane, uint64_t *n_ended);
 };
 
-/* The CPU's: jobs are done by `poll`, some calls after their start, as `seed` decides. AMOs are
- * amo's, with amo_context. */
+/* The CPU's: `poll` does jobs, some calls after their start, as `seed` decides. AMOs call amo with
+ * amo_context. */
 struct gsh_late_lanes;
 extern const struct gsh_lane_ops gsh_late_lane_ops; /* context: struct gsh_late_lanes */
 typedef enum gsh_result (*gsh_late_amo_fn)(void *context, int amo_op, void *address,
@@ -52,7 +52,7 @@ typedef enum gsh_result (*gsh_late_amo_fn)(void *context, int amo_op, void *addr
                                            uint64_t *old);
 /* NULL: no memory. */
 struct gsh_late_lanes *gsh_late_lanes_create(uint64_t seed, gsh_late_amo_fn amo, void *amo_context);
-/* Accepts NULL. Jobs under way are not done any more. */
+/* Accepts NULL. Jobs under way are dropped. */
 void gsh_late_lanes_destroy(struct gsh_late_lanes *late);
 
 #endif

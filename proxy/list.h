@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The two kinds of lists of the proxy: a ring of links, from whose middle one can be taken, and a
- * queue of requests. Neither allocates. */
+ * The proxy's two kinds of lists: a ring of links, from which any link can be removed, and a queue
+ * of requests. Neither allocates. */
 #ifndef GSH_LIST_H
 #define GSH_LIST_H
 
@@ -21,13 +21,13 @@ static inline void gsh_link_init(struct gsh_link *link)
     link->prev = link->next = link;
 }
 
-/* Of a head: the list is empty; of a member: it is in no list. */
+/* For a head: the list is empty; for a member: it is in no list. */
 static inline bool gsh_link_is_alone(const struct gsh_link *link)
 {
     return link->next == link;
 }
 
-/* Takes it out of its list, if it is in one. */
+/* Removes the link from its list, if it is in one. */
 static inline void gsh_link_remove(struct gsh_link *link)
 {
     link->prev->next = link->next;
@@ -35,7 +35,7 @@ static inline void gsh_link_remove(struct gsh_link *link)
     gsh_link_init(link);
 }
 
-/* At the end. The link is in no list. */
+/* Appends at the end. The link must be in no list. */
 static inline void gsh_link_append(struct gsh_link *head, struct gsh_link *link)
 {
     link->prev = head->prev;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One PE's way to its far peers: it carries out requests (from kernels' rings, and from host
  * threads) over a transport, keeps OpenSHMEM's order among them, and acts for far PEs on this PE's
- * memory. Made only when some peer is not mapped. A thread of its own drains the rings and
- * progresses; host threads that wait here make progress as well. Never meets the heap: the runtime
- * hands over ranges and a table of functions. */
+ * memory. Made only when some peer is not mapped. Its own thread drains the rings and makes
+ * progress; host threads that wait here do so as well. It does not know the heap: the runtime
+ * passes ranges and a table of functions. */
 #ifndef GSH_PROXY_H
 #define GSH_PROXY_H
 
@@ -29,8 +29,8 @@ struct gsh_proxy_memory {
                            uint64_t operand, uint64_t cond, uint64_t *old);
     enum gsh_result (*copy_in)(void *context, void *heap_dest, const void *source, size_t bytes);
     enum gsh_result (*copy_out)(void *context, void *dest, const void *heap_source, size_t bytes);
-    /* The same without waiting. May be NULL where is_host, unless everything is to be staged;
-     * required otherwise. */
+    /* The same without waiting. May be NULL if is_host, unless everything is to be staged; required
+     * otherwise. */
     const struct gsh_lane_ops *lane_ops;
     void *lanes;
 };
@@ -45,14 +45,14 @@ struct gsh_proxy_options {
     uint64_t timeout_ns;
     uint64_t loop_seed; /* of the loop transport: GSHMEM_LOOP_SEED */
     uint64_t spin_ns;   /* how long the idle thread polls before it sleeps */
-    /* Staging (stage.h), which is used where the transport does not reach the memory: */
-    bool stages_always;   /* even where it does, if there are lanes */
+    /* Staging (stage.h), used where the transport does not reach the memory: */
+    bool stages_always;   /* even where it does reach it, if there are lanes */
     uint64_t stage_chunk; /* bytes of each buffer, more than a message takes; a multiple of 4096 */
     unsigned stage_buffers; /* for each direction: 2 to GSH_PROXY_STAGE_BUFFERS_MAX */
     /* A peer is lost, or a request failed: one line naming peer and operation. Ends the job; may
      * not return. Called on any thread, under the proxy's lock. */
     void (*fail)(void *context, int pe, const char *text);
-    /* News from pe (gsh_proxy_notify). As fail: on any thread, under the proxy's lock. */
+    /* A notice from pe (gsh_proxy_notify). As fail: on any thread, under the proxy's lock. */
     void (*notice)(void *context, int pe, const void *data, size_t bytes);
     void *context;
     void (*thread_start)(void *context); /* on the proxy's thread, first */
@@ -62,12 +62,12 @@ struct gsh_proxy_options {
  * by gsh_note, not logged: the caller reports it once for all PEs. The same holds for set_peer. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options,
                                                   struct gsh_proxy **out);
-/* Stops the thread. Not collective, but no PE may use this one any more. Accepts NULL, half-made.
+/* Stops the thread. Not collective, but no PE may use this one any more. Accepts NULL or half-made.
  */
 void gsh_proxy_destroy(struct gsh_proxy **proxy);
 
 const char *gsh_proxy_transport_name(const struct gsh_proxy *proxy);
-/* The blob each PE gives every far PE; and what they gave. */
+/* The blob each PE gives every far PE, and the blobs received. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_address(struct gsh_proxy *proxy, const void **blob,
                                                    size_t *bytes);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_peer(struct gsh_proxy *proxy, int pe,
@@ -75,7 +75,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_peer(struct gsh_proxy *proxy, int
 /* The thread starts; requests and messages may flow. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_start(struct gsh_proxy *proxy);
 
-/* The CPUs of the proxy's thread, in the form of sched_setaffinity; it has started. */
+/* The CPUs of the proxy's thread, in the form of sched_setaffinity; the thread has started. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_get_cpus(const struct gsh_proxy *proxy, void *mask,
                                                     size_t bytes);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_cpus(struct gsh_proxy *proxy, const void *mask,
@@ -83,7 +83,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_cpus(struct gsh_proxy *proxy, con
 
 /* Messages of the runtime (collectives over far PEs): at most gsh_proxy_message_max bytes, arrive
  * in order, are kept until they are received. Any thread. receive waits for the next message with
- * that tag from pe; wait() is called in each turn, a result other than GSH_OK ends the call. */
+ * that tag from pe; it calls wait() in each turn and ends if the result is not GSH_OK. */
 size_t gsh_proxy_message_max(const struct gsh_proxy *proxy);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_send(struct gsh_proxy *proxy, int pe, uint64_t tag,
                                                 const void *data, size_t bytes);
@@ -92,23 +92,23 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int 
                                                    void *data, size_t bytes, /* exactly */
                                                    gsh_proxy_wait_fn wait, void *context);
 
-/* pe's options.notice is called with the bytes, at most GSH_PROXY_NOTICE_MAX of them, soon. Does
- * not wait, does as much as it can even after a failure, and does not say whether it worked. For
- * news of the job's end. Any thread, but not under the proxy's lock. */
+/* Soon calls pe's options.notice with the bytes, at most GSH_PROXY_NOTICE_MAX. Best effort: does
+ * not wait, tries even after a failure, and does not say whether it worked. For news of the job's
+ * end. Any thread, but not under the proxy's lock. */
 #define GSH_PROXY_NOTICE_MAX 1024
 void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t bytes);
 
 /* ---- after the device is set up ---- */
 
-/* Also takes what staging needs of memory: a failure is noted, and there is no memory then. */
+/* Also allocates memory for staging. A failure is noted, and leaves the proxy without memory. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy,
                                                       const struct gsh_proxy_memory *memory,
                                                       void *heap_base);
 /* The copy lanes are about to be destroyed: their jobs end, and the proxy forgets them. No further
- * calls are made on it. */
+ * calls may be made on it. */
 void gsh_proxy_forget_lanes(struct gsh_proxy *proxy);
 /* The heap has grown by a region that begins where the last one ended, or shrunk by its last one;
- * or a region apart from these, which does not touch them, has come or gone: own part, then every
+ * or a separate region, not adjacent to these, has come or gone: first this PE's part, then every
  * far PE's. See transport.h. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_region(struct gsh_proxy *proxy, uint64_t off,
                                                       uint64_t bytes, const void **key,
@@ -120,8 +120,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *pro
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe,
                                                               uint64_t off);
 
-/* Memory of this PE that is not a region, and that will be the local side of many puts and gets:
- * prepares it for the network, until it is unpinned. *pin NULL: there was nothing to do. */
+/* Prepares memory of this PE that is not a region, and will be the local side of many puts and
+ * gets, for the network until it is unpinned. *pin NULL: nothing to do. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_pin(struct gsh_proxy *proxy, void *memory,
                                                uint64_t bytes, void **pin);
 void gsh_proxy_unpin(struct gsh_proxy *proxy, void *pin);
@@ -130,7 +130,7 @@ void gsh_proxy_unpin(struct gsh_proxy *proxy, void *pin);
 bool gsh_proxy_reads_device(const struct gsh_proxy *proxy);
 
 /* A ring's host memory: n_slots slots and the words, both zeroed by the caller, freed by it after
- * destroy. The thread drains it from now on; its requests are the context's. */
+ * destroy. The thread drains it from now on; its requests belong to the context. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_ring(struct gsh_proxy *proxy, gsh_context ctx,
                                                     struct gsh_ring_slot *slots, uint64_t n_slots,
                                                     struct gsh_ring_cpu *cpu);
@@ -139,21 +139,20 @@ const struct gsh_ring_wake *gsh_proxy_ring_wake(struct gsh_proxy *proxy);
 
 /* ---- requests of host threads; any thread, at any time after set-up ---- */
 
-/* Carries out the request and returns when it is complete in its own sense; results are in it.
- * FENCE and QUIET cover the requests in the same context: those of host threads, and those of
- * kernels that have been taken from the rings (cpu_tail). */
+/* Carries out the request and returns when it is complete in its own sense; the request holds
+ * results. FENCE and QUIET cover the requests in the same context: those of host threads, and those
+ * of kernels that have been taken from the rings (cpu_tail). */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy,
                                                struct gsh_request *request);
 /* The same without waiting: complete after a QUIET. The request is copied. For puts, gets. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy,
                                                 const struct gsh_request *request);
-/* Either of them for a PUT, which is the most frequent request by far. pe is one of the job's,
- * bytes are not 0. */
+/* Run or post for a PUT, by far the most frequent request. pe is in the job, bytes are not 0. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, gsh_context ctx,
                                                const char *call, int pe, uint64_t remote_off,
                                                const void *local, uint64_t bytes, bool is_posted);
-/* How many of them in the context, FENCE and QUIET aside, there were so far: acquire, what they ask
- * for has been handed over. */
+/* How many such requests the context has had, without FENCE and QUIET. An acquire: the counted
+ * requests have been handed over. */
 uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy, gsh_context ctx);
 /* Makes some progress unless another thread is doing so: for threads that wait for memory to change
  * (host waits, the CPU device's spins). Cheap. */

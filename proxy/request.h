@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One operation on a far PE, in the form in which the proxy carries it out, for a kernel (through a
- * ring) or for host code. Offsets count from the heap's base, the same on all PEs. */
+ * One operation on a far PE, as the proxy carries it out for a kernel (through a ring) or for host
+ * code. Offsets count from the heap's base, the same on all PEs. */
 #ifndef GSH_REQUEST_H
 #define GSH_REQUEST_H
 
@@ -13,8 +13,8 @@
 #define GSH_REQUEST_INLINE_MAX 104 /* bytes; a ring's requests bring no more (ring.h) */
 
 /* The number of a context, below GSH_CONTEXTS: operations of one number are ordered and completed
- * by its fence and quiet, apart from those of others. Several of the user's contexts may have the
- * same. 0: GSHMEM_CTX_DEFAULT's. */
+ * by its fence and quiet, apart from those of others. Several of the user's contexts may share a
+ * number. 0: GSHMEM_CTX_DEFAULT. */
 typedef uint32_t gsh_context;
 #define GSH_CONTEXT_DEFAULT 0u
 #define GSH_CONTEXTS        41u
@@ -24,7 +24,7 @@ struct gsh_request {
     uint8_t amo_op;     /* AMO: enum gsh_amo_op */
     uint8_t word_bytes; /* AMO, G: 1, 2 (G only), 4 or 8 */
     uint8_t sig_op;     /* PUT_SIGNAL, and an AMO on a stream: GSHMEM_SIGNAL_SET or _ADD */
-    bool is_fetch;      /* AMO: the old value is asked for; G: always */
+    bool is_fetch;      /* AMO: wants the old value; G: always */
     int32_t pe;         /* target */
     gsh_context ctx;
     const char *call; /* the public name of what a host thread called, for reports; or NULL */

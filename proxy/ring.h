@@ -8,15 +8,15 @@
  *   power of two, at least GSH_RING_MIN_SLOTS. A request takes 1 to GSH_RING_MAX_SLOTS consecutive
  *   positions.
  * - Producers reserve by one atomic add on gpu_head (a warp once for all its threads). They write
- *   position i only when i < cpu_tail + n_slots, by the cached gpu_tail when that is enough. A
- *   producer that has reserved waits only for this room before it has written.
- * - Every 8-byte word validates itself: its bit 63 is GSH_RING_LAP_BIT(i). Slots start zeroed
- *   and are never cleared; the reader takes a request when all its words carry the lap's bit. So
- *   nothing depends on how the bus joins or orders the stores.
- * - Publication is relaxed on GPUs. What the proxy must see with a request (a put's source) the
+ *   position i only when i < cpu_tail + n_slots, by the cached gpu_tail when that is enough.
+ *   Between reserving and writing, a producer waits only for this room.
+ * - Every 8-byte word validates itself: its bit 63 is GSH_RING_LAP_BIT(i). Slots start zeroed and
+ *   are never cleared; the reader takes a request when all its words carry the lap's bit. So
+ *   nothing depends on how the bus combines or orders the stores.
+ * - Publication is relaxed on GPUs. If the proxy must see data with a request (a put's source), the
  *   producer fences first: its system-scope fence pairs with the proxy's acquire loads of the
- *   words. What the producer has only been told itself needs no fence: a GPU holds a store back
- *   behind an acquire. C++ does not say so, so the CPU device publishes with release.
+ *   words. What the producer only learned from others needs no fence: a GPU does not let a store
+ *   pass an earlier acquire. C++ does not promise that, so the CPU device publishes with release.
  * - cpu_tail: slots before it may be written again. cpu_done: requests before it are complete in
  *   their own sense (put: the source may be reused; get: the data are there; quiet: everything
  *   before it in this ring is seen at its PE). Both are written by the proxy with release, never
@@ -24,10 +24,10 @@
  * - All requests of one PE's kernels to one target, in one context, go through one ring, so that a
  *   fence or quiet entry of each ring with traffic orders all of it: ring target % n_rings in the
  *   default context, ring n_rings - 1 + i in context i.
- * - A value that comes back (g, fetching AMOs) goes to a reply cell. A thread takes ticket t, waits
- *   until cell t % GSH_RING_REPLIES has turn t / GSH_RING_REPLIES, asks, waits until both words of
- *   the cell carry GSH_RING_REPLY_MARK(t), and passes the turn on: +1. Only the turn's holder has a
- *   request under way for the cell, and neighbouring turns have different marks. */
+ * - A returned value (g, fetching AMOs) goes to a reply cell. A thread takes ticket t, waits until
+ *   cell t % GSH_RING_REPLIES has turn t / GSH_RING_REPLIES, asks, waits until both words of the
+ *   cell carry GSH_RING_REPLY_MARK(t), and passes the turn on: +1. Only the holder of the turn has
+ *   a request under way for the cell, and neighbouring turns have different marks. */
 #ifndef GSHMEM_RING_H
 #define GSHMEM_RING_H
 
@@ -101,8 +101,8 @@ enum gsh_ring_op {
 };
 
 /* Written by the proxy, read by kernels; in host memory mapped for the device. Each word validates
- * itself, so that one read brings the answer: bits 0-31 a half of the value, the lower half first;
- * bits 32-63 the mark, which is never the one of the turn before nor the 0 of fresh memory. */
+ * itself, so one read returns the answer: bits 0-31 are a half of the value, the lower half first;
+ * bits 32-63 are the mark, which is never that of the previous turn nor the 0 of fresh memory. */
 struct gsh_ring_reply {
     uint64_t word[2];
 } GSH_RING_ALIGNED;
@@ -117,8 +117,8 @@ struct gsh_ring_cpu {
 };
 GSH_RING_ASSERT(sizeof(struct gsh_ring_cpu) == 256 + 16 * GSH_RING_REPLIES, "wire");
 
-/* One ring as kernels see it, in their PE's own device memory. The first line is written by the
- * host before the first kernel; the words after it by kernels only. */
+/* One ring as kernels see it, in their PE's own device memory. The host writes the first line
+ * before the first kernel; only kernels write the words after it. */
 struct gsh_ring {
     uint64_t slots;   /* struct gsh_ring_slot[n_slots], host memory, device-writable */
     uint64_t cpu;     /* struct gsh_ring_cpu, host memory, device-readable */
@@ -127,10 +127,10 @@ struct gsh_ring {
     uint64_t reserved0[12];
     uint64_t gpu_head; /* the next position to reserve */
     uint64_t reserved1[15];
-    uint64_t gpu_tail; /* some cpu_tail that was read, most times the newest */
-    /* Positions behind a FENCE or a QUIET that was waited for (one under way holds back nothing),
-     * behind a QUIET, behind a QUIET that was waited for: most times the newest one's. Equal to
-     * gpu_head: nothing came since. */
+    uint64_t gpu_tail; /* some cpu_tail that was read, usually the newest */
+    /* Positions after a FENCE or an awaited QUIET (one under way holds back nothing), after a
+     * QUIET, and after an awaited QUIET: usually the newest. Equal to gpu_head: nothing has come
+     * since. */
     uint64_t gpu_fenced;
     uint64_t gpu_quieting;
     uint64_t gpu_quieted;
@@ -148,7 +148,7 @@ struct gsh_ring_wake {
     void *context;
 };
 
-/* What bit 63 of every word at this position is when the slot holds this position's request. */
+/* Bit 63 of every word at this position once the slot holds this position's request. */
 #define GSH_RING_LAP_BIT(position, n_slots) (((position) & (n_slots)) ? (uint64_t)0 : GSH_RING_LAP)
 
 #endif

@@ -19,10 +19,10 @@
 
 struct gsh_transport;
 
-/* In memory of the caller, untouched by it until `done` has been called (from progress(), or from
- * within the call that was given it). r other than GSH_OK: the peer is lost, `lost` has been told;
- * source and dest may still be read and written, by a peer that was only silent, until the
- * transport is destroyed. */
+/* In the caller's memory, which the caller must not touch until `done` has been called (from
+ * progress(), or within the call that was given it). r other than GSH_OK: the peer is lost, and
+ * `lost` has been called. A peer that was only silent may still read source and write dest until
+ * the transport is destroyed. */
 struct gsh_op {
     void (*done)(struct gsh_op *op, enum gsh_result r);
     void *transport[2]; /* the transport's own */
@@ -34,7 +34,7 @@ struct gsh_transport_events {
      * Operations may be started from it; progress() is not called. */
     void (*message)(void *context, int from_pe, const void *header, size_t header_bytes,
                     const void *data, size_t bytes);
-    /* A peer cannot be reached any more: what the transport says about it. Once per peer. */
+    /* A peer can no longer be reached; reason is the transport's. Once per peer. */
     void (*lost)(void *context, int pe, const char *reason);
 };
 
@@ -42,7 +42,7 @@ struct gsh_transport_options {
     int my_pe, n_pes;
     const char *name;    /* "ucx" or "loop" */
     const char *plugin;  /* file name of the UCX plug-in */
-    uint64_t timeout_ns; /* how long an unanswering peer is waited for */
+    uint64_t timeout_ns; /* how long to wait for a peer that does not answer */
     uint64_t loop_seed;  /* of the loop transport: GSHMEM_LOOP_SEED */
     struct gsh_transport_events events;
 };
@@ -56,17 +56,17 @@ struct gsh_transport_ops {
 
     /* This PE's address, to be carried to every other PE; owned by t. */
     enum gsh_result (*address)(struct gsh_transport *t, const void **blob, size_t *bytes);
-    /* The address of another PE, copied. Connecting waits for the first operation. */
+    /* The address of another PE, copied. The first operation connects. */
     enum gsh_result (*set_peer)(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
 
     /* Memory of this PE that others put to and get from, and that is a fast source and dest here:
-     * host memory, or memory of a GPU when reads_cuda.
-     * [memory, memory + bytes) has offset off in the heap. key is for the other PEs; owned by t
-     * until the region is removed. Regions do not overlap; an operation may span several. */
+     * host memory, or GPU memory if reads_cuda. [memory, memory + bytes) has offset off in the
+     * heap. key is for the other PEs; owned by t until the region is removed. Regions do not
+     * overlap; an operation may span several. */
     enum gsh_result (*add_region)(struct gsh_transport *t, void *memory, uint64_t off,
                                   uint64_t bytes, const void **key, size_t *key_bytes);
     /* The same for memory that the transport makes, page-aligned, of the kind that peers reach
-     * fastest. Freed by remove_region, and at last by destroy. */
+     * fastest. Freed by remove_region, or at the latest by destroy. */
     enum gsh_result (*make_region)(struct gsh_transport *t, uint64_t off, uint64_t bytes,
                                    void **memory, const void **key, size_t *key_bytes);
     enum gsh_result (*remove_region)(struct gsh_transport *t, uint64_t off);
@@ -74,16 +74,16 @@ struct gsh_transport_ops {
                                        uint64_t bytes, const void *key, size_t key_bytes);
     enum gsh_result (*remove_peer_region)(struct gsh_transport *t, int pe, uint64_t off);
     /* Where this process can read and write a region that pe has made, until it is removed here,
-     * even when pe has ended; NULL: nowhere. NULL as a function: never. */
+     * even after pe has ended; NULL: nowhere. NULL as a function: never. */
     void *(*map_peer_region)(struct gsh_transport *t, int pe, uint64_t off);
 
-    /* Memory that is no region becomes as fast a source and dest here. NULL as a function: it is.
-     */
+    /* Makes memory that is not a region as fast a source and dest. NULL as a function: it already
+     * is. */
     enum gsh_result (*pin)(struct gsh_transport *t, void *memory, uint64_t bytes, void **pin);
     void (*unpin)(struct gsh_transport *t, void *pin);
 
-    /* *is_pending false: complete already, done is not called. put: source may be reused. get: the
-     * data are there. An offset outside pe's regions is GSH_ERR_ARG. */
+    /* *is_pending false: already complete, done is not called. put: source may be reused. get: the
+     * data have arrived. An offset outside pe's regions is GSH_ERR_ARG. */
     enum gsh_result (*put)(struct gsh_transport *t, int pe, unsigned path, uint64_t off,
                            const void *source, uint64_t bytes, struct gsh_op *op, bool *is_pending);
     enum gsh_result (*get)(struct gsh_transport *t, int pe, uint64_t off, void *dest,
@@ -98,7 +98,7 @@ struct gsh_transport_ops {
     unsigned (*progress)(struct gsh_transport *t); /* how much happened; 0: nothing */
     /* A descriptor that becomes readable when progress() has something to do; -1: none, poll. */
     int (*event_fd)(struct gsh_transport *t);
-    /* Before sleeping on it: true when nothing is left to do now. */
+    /* Before sleeping on event_fd: true if nothing is left to do now. */
     bool (*arm)(struct gsh_transport *t);
 
     /* No PE needs this one any more (a barrier came first). Accepts a half-made transport. */
@@ -113,16 +113,16 @@ struct gsh_transport {
 };
 
 /* The reference: memcpy between PEs of one process. Operations complete late and in an order
- * shuffled by `GSHMEM_LOOP_SEED`, so that code which relies on more than the contract is caught. */
+ * shuffled by `GSHMEM_LOOP_SEED`, to catch code that relies on more than the contract. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_transport_loop_create(const struct gsh_transport_options *options, struct gsh_transport **out);
 
-/* UCX, in a plug-in that is opened here. GSH_ERR_UNSUPPORTED with a reason, kept by gsh_note, when
- * it is not there. */
+/* UCX, in a plug-in that is opened here. GSH_ERR_UNSUPPORTED with a reason kept by gsh_note, if it
+ * does not exist. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_transport_ucx_create(const struct gsh_transport_options *options, struct gsh_transport **out);
 
-/* For reports: the version of UCX that the plug-in brings, NULL with a reason kept by gsh_note. */
+/* For reports: the plug-in's version of UCX; NULL, with a reason kept by gsh_note, if none. */
 const char *gsh_transport_ucx_version(const char *plugin);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The transport over UCX: finds and opens its plug-in. What UCX is, only the plug-in knows. */
+ * The transport over UCX: finds and opens its plug-in. Only the plug-in knows UCX. */
 #include "proxy/transport.h"
 
 #include <dlfcn.h>
@@ -11,8 +11,8 @@
 #include "runtime/base/plugin.h"
 #include "runtime/base/util.h"
 
-/* UCX, when it is loaded, takes the signals of crashes and SIGHUP for itself. They stay as they
- * were: a debugger, a sanitizer, or the program itself has its own idea of them. */
+/* When loaded, UCX installs handlers for crash signals and SIGHUP. The previous ones are restored:
+ * a debugger, a sanitizer, or the program itself may need them. */
 static const int kept_signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGHUP};
 
 /* The plug-in stays open: UCX cannot be unloaded. */

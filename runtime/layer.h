@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the dialects ask of the runtime besides the public API; not for users' programs. A call
- * without a PE among its arguments is about the calling thread's, after device set-up, unless it
- * says otherwise. `call` is what messages call it; a failure is printed, and gshmemx_error_string
- * has its words. */
+ * without a PE among its arguments acts for the calling thread's PE, after device set-up, unless it
+ * says otherwise. `call` is its name in messages. A failure is printed, and gshmemx_error_string
+ * returns its text. */
 #ifndef GSH_LAYER_H
 #define GSH_LAYER_H
 
@@ -21,35 +21,35 @@ struct gsh_state;
 
 /* ---- PEs beside the calling thread's own ---- */
 
-/* As gshmemx_init_attr, but the calling thread goes on to speak for whom it spoke before: the new
- * PE is *pe, for the calls below. device: number of the CUDA device it takes, or -1 for init's own
- * choice. Collective as init is, so PEs of one job need a thread each. */
+/* As gshmemx_init_attr, but the calling thread goes on acting for the PE it acted for before: the
+ * new PE is *pe, for the calls below. device: number of the CUDA device it takes, or -1 for init's
+ * own choice. Collective as init is, so PEs of one job need a thread each. */
 int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe);
-/* Ends it, in whatever thread, when no thread speaks for it any more; collective as finalize. */
+/* Ends the PE, in any thread, once no thread acts for it; collective as finalize. */
 void gshmemx_layer_finalize(void *pe);
-/* Nobody will use the id. If this process has made it, what serves it ends. Before init, too. */
+/* The id will not be used. If this process made it, its rendezvous ends. Allowed before init. */
 void gshmemx_layer_drop_uniqueid(const gshmemx_uniqueid_t *id);
 /* The calling thread's PE, or NULL. */
 void *gshmemx_layer_pe(void);
 
-/* Whom a thread spoke for, and which device was current. */
+/* The PE that a thread acted for, and the device that was current. */
 struct gshmemx_layer_turn {
     void *pe, *before;
     int state;
     bool entered;
     int device;
 };
-/* The calling thread speaks for pe, and pe's device is its current one, until it leaves. device: on
- * the CPU device, the number that cudaSetDevice knows it by. Turns nest. */
+/* The calling thread acts for pe, with pe's device current, until it leaves. device: on the CPU
+ * device, its number for cudaSetDevice. Turns nest. */
 void gshmemx_layer_enter(void *pe, int device, struct gshmemx_layer_turn *turn);
 void gshmemx_layer_leave(const struct gshmemx_layer_turn *turn);
 /* The calling thread's current device, before or after init: CUDA's number of it, or on the CPU
  * device what cudaSetDevice was last given; -1: there is none. */
 int gshmemx_layer_current_device(void);
 
-/* Of the process: appends what the dialect knows of a word in pe's memory that was waited for in
- * vain, and of the PE that was to write it, or -1, to the line that says so: text is "" before, and
- * begins with a space. In any thread; it must not wait for others. */
+/* Per process: when a wait for a word in pe's memory times out, explain adds to the message what
+ * the dialect knows of the word and of the PE that was to write it (or -1). text is "" at first; an
+ * addition begins with a space. Called in any thread; must not wait for others. */
 void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int peer, char *text,
                                               size_t bytes));
 
@@ -61,8 +61,8 @@ const struct gsh_state *gshmemx_layer_state(size_t *bytes);
 /* The CUDA device that this PE's kernels run on, by its number in this process; -1: the CPU device.
  */
 int gshmemx_layer_cuda_device(void);
-/* Reductions of 8-bit floating-point numbers, as the public calls on a stream are of other types:
- * in float, rounded as gshmem/float8.h has it. */
+/* Reductions of 8-bit floating-point numbers, as the public calls on a stream do for other types:
+ * computed in float, rounded as in gshmem/float8.h. */
 enum gshmemx_layer_float8 { GSHMEMX_LAYER_E4M3, GSHMEMX_LAYER_E5M2 };
 enum gshmemx_layer_op {
     GSHMEMX_LAYER_SUM,
@@ -76,35 +76,34 @@ int gshmemx_layer_reduce_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_
 int gshmemx_layer_reducescatter_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_layer_op op,
                                           gshmem_team_t team, void *dest, const void *source,
                                           size_t nreduce, gshmemx_stream_t stream);
-/* This PE's kernels that wait, now or later, leave: their threads end in the midst of their
- * functions. The library's own ones too, for collectives on streams and for host calls, which then
- * return without a result. Streams drain as far as kernels wait in the library's calls alone; one
- * that has left has done any part of its work, and teams, locks and words that it worked on are of
- * no use. Meanwhile the PE does not hear that the job ends; if the process exits so, nobody says
- * that the PE has not been finalized, but its peers, who lose it. off: kernels wait again; after
- * gshmemx_layer_synchronize all that waited have left. By any thread. */
+/* This PE's kernels that wait, now or later, leave: their threads end in the middle of their
+ * functions. So do the library's own kernels, for collectives on streams and for host calls, which
+ * then return without a result. Streams drain where kernels wait only in the library's calls. A
+ * kernel that has left may have done any part of its work; teams, locks and words that it used are
+ * no longer usable. Meanwhile the PE does not hear that the job ends. If the process exits in this
+ * state, only the peers that lose the PE report that it was not finalized. off: kernels wait again;
+ * after gshmemx_layer_synchronize all that waited have left. By any thread. */
 void gshmemx_layer_leave_kernels(bool on);
-/* Waits until this PE's device has done all that its streams were given. */
+/* Waits until this PE's device has completed all work on its streams. */
 void gshmemx_layer_synchronize(void);
 
 /* Whether the bytes lie in one allocation of the heap, or in memory that all PEs have registered:
- * then all PEs have them, at the same offset. No exchange. */
+ * then all PEs have them, at the same offset. No communication. */
 int gshmemx_layer_is_symmetric(const void *memory, size_t bytes);
-/* Collective over the team: memory of the program's becomes symmetric for its members, at *alias on
+/* Collective over the team: the program's memory becomes symmetric for its members, at *alias on
  * this one; sizes are the same on all. On any failure all get an error, and nothing has changed. */
 int gshmemx_layer_register(const char *call, gshmem_team_t team, void *memory, size_t bytes,
                            void **alias);
 /* Collective over the team that registered it; no member uses it any more. */
 int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, size_t bytes);
 
-/* Memory of this process that register takes as it is: of the device that init would choose, where
- * it has not yet run. Any thread, with or without a PE, for both. What a team has registered keeps
- * its part of what is freed. */
+/* Memory of this process that register accepts: on the device that init would choose, if init has
+ * not run. Both: any thread, with or without a PE. A registered part outlives the free. */
 int gshmemx_layer_alloc(const char *call, size_t bytes, void **memory);
 int gshmemx_layer_free(const char *call, void *memory);
 
 /* One turn of a wait for PE `target` to make that call: backs off; ends the job when the time limit
- * has passed, or when it is ending. Zeroes at first. */
+ * has passed, and the process when the job is ending. All zeros at first. */
 struct gshmemx_layer_wait {
     uint64_t start_ns;
     unsigned turn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The launcher of PEs: serves the rendezvous of the processes it has started, hands their output on
- * by whole lines, and ends all when one fails. With several hosts its processes are branches, one
- * per host: this program again, which does the same for the PEs there (gshmemrun_hosts.h). */
+ * The launcher of PEs: serves the rendezvous of the processes it has started, forwards their output
+ * by whole lines, and ends all if one fails. With several hosts its processes are branches, one per
+ * host: this program again, which does the same for the PEs there (gshmemrun_hosts.h). */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static void signal_all(const struct gshmemrun_launcher *l, int sig)
 {
     for (int i = 0; i < l->n_processes; i++) {
         if (l->processes[i].pid > 0) {
-            /* a branch passes it on; without its agent it ends what it has */
+            /* a branch passes it on; if its agent is gone it ends its processes */
             if (l->options.hosts != NULL && sig != SIGKILL) {
                 gshmemrun_send_frame(l->processes[i].frames_to, GSHMEMRUN_SIGNAL, &sig,
                                      sizeof(sig));
@@ -56,8 +56,8 @@ static int code_of(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The first failure gives the status, with one exception: a PE that has lost another one exits with
- * 1, and may be seen before that other one. True: it is the one to explain. */
+/* The first failure determines the status, with one exception: a PE that has lost another one exits
+ * with 1, and may be seen before that other one. True: this is the one to explain. */
 static bool fail(struct gshmemrun_launcher *l, int code)
 {
     bool is_own_doing = l->kill_ns != UINT64_MAX && code != 128 + SIGTERM;
@@ -81,7 +81,7 @@ static void take_end(struct gshmemrun_launcher *l, int i, int status)
     }
 }
 
-/* When all have ended. */
+/* Called when all have ended. */
 static void explain(const struct gshmemrun_launcher *l)
 {
     char name[64];
@@ -99,7 +99,7 @@ static void explain(const struct gshmemrun_launcher *l)
     }
 }
 
-/* A branch has said itself what went wrong with its PEs; the agent's own troubles are said here. */
+/* A branch has itself reported what went wrong with its PEs; the agent's own failures come here. */
 static void take_branch_end(struct gshmemrun_launcher *l, int host, int status)
 {
     char name[64], how[32];
@@ -136,7 +136,8 @@ static void reap(struct gshmemrun_launcher *l)
         while (rank < l->n_processes && l->processes[rank].pid != info.si_pid) {
             rank++;
         }
-        /* While it is not reaped its number is its group's: what it left behind goes with it. */
+        /* Until it is reaped its number is its group's, so processes that it left behind end with
+         * it. */
         if (rank < l->n_processes) {
             kill(-info.si_pid, SIGKILL);
         }
@@ -169,8 +170,8 @@ static int process_of(const struct gshmemrun_launcher *l, int pe)
     return i;
 }
 
-/* PEs that wait in start-up for one that has ended would wait for ever. Comes after reap: what an
- * ended PE had to do with the rendezvous has been noted before its end. */
+/* PEs that wait in start-up for one that has ended would wait for ever. Comes after reap: an ended
+ * PE's contacts with the rendezvous were noted before its end. */
 static void check_waiting(struct gshmemrun_launcher *l)
 {
     int32_t rank;
@@ -198,10 +199,10 @@ static void check_waiting(struct gshmemrun_launcher *l)
     end_all(l);
 }
 
-/* Ours, or what the launcher passes on to a branch. */
+/* Our own signal, or one that the launcher passes on to a branch. */
 static void pass_signal(struct gshmemrun_launcher *l, int sig)
 {
-    if (l->is_interrupted) { /* the second is meant */
+    if (l->is_interrupted) { /* the second one is meant seriously */
         signal_all(l, SIGKILL);
         return;
     }
@@ -230,7 +231,7 @@ static void take_signal(struct gshmemrun_launcher *l)
     pass_signal(l, sig);
 }
 
-/* Our stdin to PE 0, or to the branch that has it. */
+/* Passes our stdin to PE 0, or to the branch that has PE 0. */
 static void pass_stdin(struct gshmemrun_launcher *l)
 {
     char data[4096];
@@ -250,7 +251,7 @@ static void pass_stdin(struct gshmemrun_launcher *l)
     }
 }
 
-/* In a branch. PE 0 that reads no more than fits into the pipe keeps the launcher waiting. */
+/* In a branch. If PE 0 does not read, the launcher waits once the pipe is full. */
 static void take_frames(struct gshmemrun_launcher *l)
 {
     enum gshmemrun_frame kind;
@@ -307,7 +308,7 @@ static int next_time_ms(const struct gshmemrun_launcher *l)
     return gsh_deadline_poll_ms(next);
 }
 
-/* What of our stdin is to be read now. A terminal: only our process group may read it. */
+/* Our stdin if it is to be read now, else -1. Only our process group may read a terminal. */
 static int stdin_to_read(const struct gshmemrun_launcher *l)
 {
     if (l->options.is_branch) {
@@ -365,12 +366,12 @@ static void take_signals(struct gshmemrun_launcher *l)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    /* For the pipe to PE 0's stdin; write_all deals with the others. */
+    /* For the pipe to PE 0's stdin; write_all handles the others. */
     signal(SIGPIPE, SIG_IGN);
     l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* What is opened later must not become stdin, stdout or stderr. */
+/* Descriptors opened later must not become stdin, stdout or stderr. */
 static void open_standard_descriptors(void)
 {
     int fd = 0;
@@ -385,7 +386,7 @@ static void open_standard_descriptors(void)
 int main(int argc, char **argv)
 {
     static struct gshmemrun_launcher l = {.notes = -1,
-                                          .failed = -1}; /* what it points to stays till the end */
+                                          .failed = -1}; /* what it points to stays until the end */
     open_standard_descriptors();
     gshmemrun_parse(argc, argv, &l.options);
     const struct gshmemrun_options *o = &l.options;

@@ -49,7 +49,7 @@ static void add_host(struct gshmemrun_options *o, char *text)
         }
         *colon = '\0';
     }
-    if (*text == '\0' || *text == '-') { /* an agent would take it for an option */
+    if (*text == '\0' || *text == '-') { /* an agent would take it as an option */
         refuse("not a host", text);
     }
     struct gshmemrun_host *more = realloc(o->hosts, (size_t)(o->n_hosts + 1) * sizeof(*o->hosts));
@@ -64,7 +64,7 @@ static void add_host(struct gshmemrun_options *o, char *text)
 
 void gshmemrun_find_hosts(struct gshmemrun_options *o)
 {
-    char *rest = strdup(o->hosts_text); /* stays: the names point into it */
+    char *rest = strdup(o->hosts_text); /* never freed: the names point into it */
     for (char *text = strsep(&rest, ","); text != NULL; text = strsep(&rest, ",")) {
         add_host(o, text);
     }
@@ -111,7 +111,7 @@ char **gshmemrun_agent_command(const struct gshmemrun_options *o, int host)
 
 /* ---- the job ---- */
 
-/* What of our environment concerns the job on another host. */
+/* Whether a variable of our environment concerns the job on another host. */
 static bool travels(const char *variable)
 {
     static const char *const begins[] = {"GSHMEM_", "UCX_", "CUDA_", "NCCL_", "NVSHMEM_", "OMP_"};
@@ -185,7 +185,7 @@ static bool read_all(int fd, void *data, size_t bytes)
     return true;
 }
 
-/* The next string, NULL when the text is over. */
+/* The next string; NULL at the end of the text. */
 static char *next_string(char **at, char *end)
 {
     char *text = *at, *nul = text < end ? memchr(text, '\0', (size_t)(end - text)) : NULL;
@@ -222,7 +222,7 @@ static bool take_job(struct gshmemrun_options *o, const struct job *job, char *t
 bool gshmemrun_receive_job(int fd, struct gshmemrun_options *o)
 {
     struct job job;
-    /* the text stays: environment and command point into it */
+    /* never freed: environment and command point into the text */
     char *text = NULL;
     bool is_ok = read_all(fd, &job, sizeof(job)) && job.magic == JOB_MAGIC && job.n_words > 0 &&
                  job.n_words <= job.bytes && job.first >= 0 && job.count > 0 &&
@@ -261,7 +261,7 @@ enum gshmemrun_event gshmemrun_next_frame(struct gshmemrun_frames *frames, int f
         if (frames->used >= sizeof(frame)) {
             memcpy(&frame, frames->data, sizeof(frame));
             if (frame.bytes > FRAME_PAYLOAD) {
-                return GSHMEMRUN_LAUNCHER_GONE; /* whoever that is */
+                return GSHMEMRUN_LAUNCHER_GONE; /* not from a launcher of ours */
             }
             if (frames->used >= sizeof(frame) + frame.bytes) {
                 break;

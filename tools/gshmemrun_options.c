@@ -119,7 +119,7 @@ static bool is_program(const char *path)
     return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Looked for here and not by execvp, so that a missing program is said once. */
+/* Searched for here and not by execvp, so that a missing program is reported once. */
 static void find_program(struct gshmemrun_options *o)
 {
     const char *name = o->command[0], *dirs = getenv("PATH");
@@ -164,7 +164,7 @@ void gshmemrun_parse(int argc, char **argv, struct gshmemrun_options *options)
     if (options->hosts_text != NULL) {
         options->agent = options->agent != NULL ? options->agent : "ssh";
         gshmemrun_find_hosts(options);
-        return; /* the program is looked for on the hosts */
+        return; /* the hosts search for the program */
     }
     options->count = options->n_pes;
     find_program(options);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the user of gshmemrun asks for. */
+ * The options of gshmemrun. */
 #ifndef GSH_GSHMEMRUN_OPTIONS_H
 #define GSH_GSHMEMRUN_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Exit statuses of gshmemrun's own; the others are those of the program. */
+/* gshmemrun's own exit statuses; all others are the program's. */
 enum {
     GSHMEMRUN_USAGE = 2,
     GSHMEMRUN_TIMEOUT = 124,    /* as timeout(1) */
@@ -32,7 +32,7 @@ struct gshmemrun_options {
     char path[4096];     /* where the program is */
 };
 
-/* Fills *options (zeroed), or ends the process with one line and the status that fits. */
+/* Fills *options (zeroed), or ends the process with one line and the matching status. */
 void gshmemrun_parse(int argc, char **argv, struct gshmemrun_options *options);
 
 #endif

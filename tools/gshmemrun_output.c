@@ -42,8 +42,7 @@ void gshmemrun_send_mark(int mark)
     gshmemrun_write_all(STDOUT_FILENO, line, (size_t)n);
 }
 
-/* Takes the marks out of the first `bytes` of what is kept; gives how many bytes are left of them.
- */
+/* Removes the marks from the first `bytes` of the buffer; returns how many bytes remain. */
 static size_t take_marks(struct gshmemrun_stream *s, size_t bytes)
 {
     char *mark, *end;
@@ -58,7 +57,7 @@ static size_t take_marks(struct gshmemrun_stream *s, size_t bytes)
     return bytes;
 }
 
-/* Hands on the first `bytes` of what is kept, which are whole lines; each gets its tag. */
+/* Forwards the first `bytes` of the buffer, which are whole lines; each gets its tag. */
 static void hand_on(struct gshmemrun_stream *s, size_t bytes)
 {
     bytes = take_marks(s, bytes);

@@ -22,7 +22,7 @@ static void set_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
-/* What all processes get; each its rank besides. */
+/* Sets what all processes get; each also gets its rank. */
 void gshmemrun_set_environment(struct gshmemrun_launcher *l)
 {
     const struct gshmemrun_options *o = &l->options;
@@ -30,22 +30,22 @@ void gshmemrun_set_environment(struct gshmemrun_launcher *l)
                                          "GSHMEM_THREADS"};
     const char *ifname = getenv("GSHMEM_UID_IFNAME"), *family = getenv("GSHMEM_UID_FAMILY");
     const char *usual = o->hosts != NULL ? "" : "lo";
-    /* Ranks have a limit of their own; PEs may take their time before init. */
+    /* Ranks have their own limit; PEs may take any time before init. */
     struct gsh_uid_options uid_options = {.ifname = ifname != NULL && ifname[0] ? ifname : usual,
                                           .family = family,
                                           .serves_again = true};
     struct gsh_uid id;
     char text[2 * GSH_UID_BYTES + 1];
     if (o->is_branch) {
-        return; /* the job brought it */
+        return; /* it came with the job */
     }
     for (size_t i = 0; i < GSH_ARRAY_LEN(others); i++) {
         unsetenv(others[i]);
     }
     if (o->is_threads) {
         set_number("GSHMEM_THREADS", o->n_pes);
-        /* For PEs that share a GPU, or are far: no PE's call of CUDA may wait for another's kernel,
-         * as the loading of a kernel and streams that share a queue do. */
+        /* For PEs that share a GPU, or are far: no PE's CUDA call may wait for another's kernel, as
+         * loading a kernel and streams that share a queue do. */
         setenv("CUDA_MODULE_LOADING", "EAGER", 0);
         setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
         return;
@@ -85,7 +85,7 @@ __attribute__((noreturn)) static void become(const char *path, char **command, p
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
     set_descriptors(in, out, err);
-    /* A launcher that died before this took effect is found by its number. */
+    /* Detects by its number a launcher that died before this took effect. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher) {
         _exit(1);
@@ -97,7 +97,7 @@ __attribute__((noreturn)) static void become(const char *path, char **command, p
     _exit(GSHMEMRUN_CANNOT_RUN);
 }
 
-/* "PE 3", "host b", "the program": the process as messages name it. */
+/* "PE 3", "host b", "the program": the name of the process in messages. */
 const char *gshmemrun_name_of(const struct gshmemrun_launcher *l, int i, char text[64])
 {
     if (l->options.hosts != NULL) {
@@ -123,7 +123,7 @@ static bool start_process(struct gshmemrun_launcher *l, int i, const char *path,
         become(path, command, self, in, out[1], err[1]);
     }
     if (pid > 0) {
-        /* Here too: a signal may be passed on before the child has done it. */
+        /* Here, too: a signal may be passed on before the child has done this. */
         setpgid(pid, pid);
         process->pid = pid;
         l->n_running++;
@@ -164,7 +164,7 @@ static bool start_branch(struct gshmemrun_launcher *l, int host)
     return is_ok && gshmemrun_send_job(ends[1], &l->options, host);
 }
 
-/* PE 0 reads our stdin itself, unless it is a terminal: only our process group may read that. */
+/* PE 0 reads our stdin itself, unless that is a terminal, which only our process group may read. */
 static int open_stdin(struct gshmemrun_launcher *l)
 {
     int ends[2];

@@ -29,15 +29,15 @@ struct gshmemrun_launcher {
     struct gshmemrun_frames frames; /* in a branch: from the launcher, by our stdin */
     bool is_launcher_gone, is_stdin_over;
     uint64_t end_ns;     /* --timeout; 0: none */
-    uint64_t kill_ns;    /* when those told to end are killed; 0: nobody was told */
+    uint64_t kill_ns;    /* when processes told to end are killed; 0: none was told */
     bool is_interrupted; /* by a signal, which needs no further explanation */
     bool has_failed;
-    int failed, failed_status; /* the process to blame, and how waitpid tells it; -1: none, or its
+    int failed, failed_status; /* the failed process, and its status from waitpid; -1: none, or its
                                   end is explained already */
     int status;
 };
 
-/* What all PEs find in their environment; makes the rendezvous. Exits on failure. */
+/* Sets the environment of all PEs; makes the rendezvous. Exits on failure. */
 void gshmemrun_set_environment(struct gshmemrun_launcher *l);
 /* False: one could not be started, which has been printed; those before it run. */
 bool gshmemrun_start_all(struct gshmemrun_launcher *l);

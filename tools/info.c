@@ -76,7 +76,7 @@ static void print_gpu(int gpu)
            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu), bus);
 }
 
-/* As gshmemx_route_name would say it. */
+/* As gshmemx_route_name would return it. */
 static const char *link_name(int from, int to)
 {
     if (from == to) {

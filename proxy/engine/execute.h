@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Carries out what a PE asks of itself. */
+ * Carries out a PE's requests to itself. */
 #ifndef GSH_EXECUTE_H
 #define GSH_EXECUTE_H
 

@@ -78,7 +78,7 @@ void gsh_engine_lost(void *context, int pe, const char *reason)
     if (proxy->lost_pe >= 0) {
         return;
     }
-    /* Told when the operations that it ends have had their turn: they know more. */
+    /* Reported after the operations that it ends have had a chance to report: they know more. */
     proxy->lost_pe = pe;
     snprintf(proxy->lost_reason, sizeof(proxy->lost_reason), "%s", reason);
 }

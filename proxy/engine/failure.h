@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What goes wrong far away: one line that names the peer and the operation, told once; after it the
- * proxy does nothing more. */
+ * Failures at far PEs: reported once, in one line that names the peer and the operation. After that
+ * the proxy does nothing more. */
 #ifndef GSH_FAILURE_H
 #define GSH_FAILURE_H
 
 #include "proxy/engine/state.h"
 
-/* Everything stops, and options.fail is told, the first time. reason NULL: what the transport said
- * of the peer, else this thread's last error. */
+/* The first time, everything stops and options.fail is called. reason NULL: what the transport said
+ * about the peer, else this thread's last error. */
 void gsh_engine_fail(struct gsh_proxy *proxy, int pe, enum gsh_result r, const char *operation,
                      const char *reason);
 /* The same, naming the task's operation and its symmetric address. */

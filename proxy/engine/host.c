@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The calls of host threads: requests, and messages of the runtime. They act under the proxy's lock
- * and make rounds while they wait, so that nothing is handed over to the proxy's thread. */
+ * and make rounds while they wait, so nothing is handed over to the proxy's thread. */
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/engine/failure.h"
@@ -17,7 +17,7 @@
 
 /* Calls that need no progress themselves make a round now and then. */
 #define CALLS_PER_ROUND 16
-/* How often a round of a host thread asks the transport while nothing comes: to ask costs less than
+/* How often a host thread's round polls the transport while nothing comes: a poll costs less than
  * the rest of a round. */
 #define POLLS_PER_ROUND 8
 /* Turns of a spin before a waiting host thread begins to sleep between them: milliseconds. */
@@ -25,13 +25,13 @@
 
 /* ---- the lock, as host threads take it ---- */
 
-/* The thread of the proxy leaves the next rounds to this one. */
+/* The proxy's thread leaves the next rounds to this one. */
 static void note_call(struct gsh_proxy *proxy)
 {
     __atomic_store_n(&proxy->n_host_calls, proxy->n_host_calls + 1, __ATOMIC_RELAXED);
 }
 
-/* Release: a thread that sees the number also sees that the request is the engine's. */
+/* Release: a thread that sees the number also sees that the engine has the request. */
 static void count_request(struct gsh_proxy *proxy, gsh_context ctx)
 {
     gsh_store_release_u64(&proxy->n_requests[ctx], proxy->n_requests[ctx] + 1);
@@ -48,7 +48,7 @@ static void enter(struct gsh_proxy *proxy)
     note_call(proxy);
 }
 
-/* A round in which nothing happens is no reason for the thread of the proxy to stay awake. */
+/* A round in which nothing happens does not keep the proxy's thread awake. */
 static unsigned make_round(struct gsh_proxy *proxy)
 {
     unsigned n = gsh_engine_round(proxy, POLLS_PER_ROUND);
@@ -58,7 +58,7 @@ static unsigned make_round(struct gsh_proxy *proxy)
     return n;
 }
 
-/* What this thread leaves undone, the thread of the proxy must go on with. */
+/* The proxy's thread must continue what this thread leaves undone. */
 static void leave(struct gsh_proxy *proxy)
 {
     bool is_busy = proxy->n_pending > 0 || !gsh_link_is_alone(&proxy->waiting) ||
@@ -74,7 +74,7 @@ static void count_waiting(struct gsh_proxy *proxy, int change)
     __atomic_store_n(&proxy->n_waiting, proxy->n_waiting + (uint32_t)change, __ATOMIC_RELAXED);
 }
 
-/* Within enter and leave: a round, and others get the lock. */
+/* Between enter and leave: makes a round, and lets others take the lock. */
 static void wait_turn(struct gsh_proxy *proxy, unsigned *turn)
 {
     unsigned n = make_round(proxy);
@@ -103,7 +103,7 @@ static void host_task_done(struct gsh_request *request)
         proxy->n_posted[request->ctx]--;
         gsh_pool_give(&proxy->tasks, task);
     }
-    task->is_done = true; /* a pool's objects stay memory */
+    task->is_done = true; /* objects of a pool remain valid memory */
 }
 
 /* NULL: no memory, reported. */
@@ -127,7 +127,7 @@ static void submit(struct gsh_task *task, const struct gsh_request *request)
 {
     struct gsh_proxy *proxy = task->proxy;
     bool has_data = request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL;
-    /* Most of a request is room for data that it does not use. */
+    /* Most of a request is unused room for data. */
     memcpy(&task->request, request, offsetof(struct gsh_request, inline_data));
     if (has_data && request->local == NULL) {
         memcpy(task->request.inline_data, request->inline_data,
@@ -143,8 +143,7 @@ static void submit(struct gsh_task *task, const struct gsh_request *request)
     gsh_order_submit(proxy, task);
 }
 
-/* A quiet is also about gets, and about sources of puts: about every earlier task of its context.
- */
+/* A quiet also covers gets and sources of puts: every earlier task of its context. */
 static bool is_over(const struct gsh_proxy *proxy, const struct gsh_task *task)
 {
     if (!task->is_done || task->request.op != GSH_FAR_QUIET) {
@@ -158,8 +157,8 @@ static bool is_over(const struct gsh_proxy *proxy, const struct gsh_task *task)
     return oldest->flight_sequence > task->flight_sequence;
 }
 
-/* Until it is over; then it goes back to its pool. After a failure it stays, for the transport may
- * still know it. */
+/* Waits until the task is over, then returns it to its pool. After a failure it stays, since the
+ * transport may still use it. */
 static enum gsh_result await(struct gsh_proxy *proxy, struct gsh_task *task, uint64_t *value)
 {
     unsigned turn = 0;
@@ -191,8 +190,8 @@ static void round_now_and_then(struct gsh_proxy *proxy)
     gsh_engine_round(proxy, 1);
 }
 
-/* A quiet, its own tasks apart: what the context's rings had given out before it is complete, gets
- * as well. */
+/* A quiet. Besides its own tasks it completes what was taken from the context's rings before it,
+ * including gets. */
 static enum gsh_result run_quiet(struct gsh_proxy *proxy, struct gsh_task *task,
                                  struct gsh_request *request)
 {
@@ -255,7 +254,7 @@ enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request
     return r;
 }
 
-/* Nothing is in the put's way: what submit does, without its detours. */
+/* Nothing holds the put up: does what submit does, by the shortest path. */
 static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task *task,
                                    const char *call, uint64_t remote_off, const void *local,
                                    uint64_t bytes)
@@ -275,8 +274,7 @@ static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task
     gsh_engine_peer_activate(peer, GSH_SOURCE_HOST);
     peer->main->last_op = GSH_FAR_PUT;
     peer->puts_posted++;
-    proxy->n_posted[peer->ctx] +=
-        is_posted; /* these first, for done may come from within the call */
+    proxy->n_posted[peer->ctx] += is_posted; /* these first, since the call may call done */
     proxy->n_pending++;
     enum gsh_result r =
         t->ops->put(t, peer->pe, peer->ctx, remote_off, local, bytes, &task->op, &is_pending);

@@ -12,7 +12,7 @@
 #include "proxy/stage/out.h"
 #include "proxy/stage/slots.h"
 
-/* ---- what is asked of this PE ---- */
+/* ---- requests to this PE ---- */
 
 static void do_amo(struct gsh_engine_peer *peer, const struct gsh_message *m)
 {
@@ -96,7 +96,7 @@ static void take_elements(struct gsh_engine_peer *peer, const struct gsh_message
 
 /* ---- arrival ---- */
 
-/* Those for which lanes are at work, when there are some. */
+/* Messages that lanes carry out, if there are lanes. */
 static bool is_staged(const struct gsh_message *m)
 {
     const struct gsh_task *task = (const struct gsh_task *)(uintptr_t)m->task;
@@ -189,7 +189,7 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
         gsh_engine_fail(proxy, from_pe, GSH_ERR_BUG, "a message", "its header has another length");
         return;
     }
-    memcpy(&m, header, sizeof(m)); /* transports promise no alignment */
+    memcpy(&m, header, sizeof(m)); /* transports do not promise alignment */
     peer->acked += m.acks;
     if (m.acks > 0) {
         gsh_engine_peer_settle_all(peer);

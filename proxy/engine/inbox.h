@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages of other proxies: doing what they ask. A message is carried out completely when it
- * arrives, or by staging, in order, a little later; memory-changing ones are then counted and
- * acknowledged together, answers carry such acks along. */
+ * Carries out messages of other proxies: completely on arrival or, by staging, in order a little
+ * later. Messages that change memory are then counted and acknowledged together; answers carry such
+ * acks along. */
 #ifndef GSH_INBOX_H
 #define GSH_INBOX_H
 

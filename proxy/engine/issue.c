@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a task travels: by the transport's own put and get, or by messages that the target's proxy
- * acts on; when memory is not the host's, its data are staged. Order is order.c's. */
+ * acts on; if memory is not the host's, its data are staged. order.c keeps the order. */
 #include "proxy/engine/issue.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "proxy/stage/out.h"
 #include "runtime/base/util.h"
 
-/* This PE's memory is touched by lanes. */
+/* Lanes access this PE's memory. */
 static bool is_staged(const struct gsh_proxy *proxy)
 {
     return proxy->stage.ops != NULL;
@@ -55,7 +55,7 @@ static void issue_native(struct gsh_engine_peer *peer, struct gsh_task *task)
     enum gsh_result r = GSH_OK;
     bool is_pending = false;
     task->op.done = gsh_issue_native_done;
-    proxy->n_pending++; /* first, for done may come from within the call */
+    proxy->n_pending++; /* first, since the call may call done */
     if (gsh_request_is_get(request)) {
         if (bytes > 0) {
             r = t->ops->get(t, peer->pe, request->remote_off, dest_of(request), bytes, &task->op,
@@ -128,7 +128,7 @@ static bool send_amo(struct gsh_engine_peer *peer, struct gsh_task *task)
     return true;
 }
 
-/* Data go from where they are; the task is done when they are sent. */
+/* Sends the data from where they are; the task is done when they are sent. */
 static bool send_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
@@ -242,9 +242,9 @@ static bool ask_iget_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
     return true;
 }
 
-/* ---- staged: the main peer's, whatever the context ---- */
+/* ---- staged: by the main peer, whatever the context ---- */
 
-/* What has been begun of a task is the newest that the context has there. */
+/* What has begun of a task is the newest that the context has there. */
 static bool note_staged(struct gsh_engine_peer *peer, bool is_issued)
 {
     peer->newest_staged = peer->main->stage.n_begun;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages of the runtime, kept until they are received. Not on the data path: each is allocated.
- */
+ * Messages of the runtime, kept until received. Not on the data path, so each is allocated. */
 #include "proxy/engine/mailbox.h"
 
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 
 static struct gsh_mail_queue *bucket_of(struct gsh_mailbox *box, int pe, uint64_t tag)
 {
-    /* Any odd 64-bit number with its bits well mixed spreads both: this one is 2^64 divided by the
+    /* Any odd 64-bit number with well mixed bits spreads both: this one is 2^64 divided by the
      * golden ratio. */
     uint64_t hash = (tag + (uint64_t)pe * 31) * 0x9e3779b97f4a7c15u;
     return &box->bucket[(hash >> 32) % GSH_MAILBOX_BUCKETS];

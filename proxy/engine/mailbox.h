@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages of the runtime that have come and wait to be received: in order for each sender and
+ * Messages of the runtime that have arrived and wait to be received: in order for each sender and
  * tag. The caller locks. */
 #ifndef GSH_MAILBOX_H
 #define GSH_MAILBOX_H
@@ -28,7 +28,7 @@ struct gsh_mailbox {
 /* Copies the data. Out of memory is noted, not reported. */
 GSH_CHECK_RESULT enum gsh_result gsh_mailbox_put(struct gsh_mailbox *box, int pe, uint64_t tag,
                                                  const void *data, size_t bytes);
-/* The oldest from pe with the tag, now the caller's (free); NULL: there is none. */
+/* The oldest from pe with the tag; the caller frees it. NULL: there is none. */
 struct gsh_mail *gsh_mailbox_take(struct gsh_mailbox *box, int pe, uint64_t tag);
 void gsh_mailbox_finish(struct gsh_mailbox *box);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * This PE's memory, on behalf of far PEs: directly where host code can, else through the table that
- * the runtime gave. Complete on return; memory with lanes is stage's. */
+ * Accesses this PE's memory on behalf of far PEs: directly if host code can, else through the
+ * runtime's table. Complete on return; stage/ handles memory with lanes. */
 #ifndef GSH_MEMORY_H
 #define GSH_MEMORY_H
 
 #include "proxy/engine/state.h"
 
-/* False: failed, and reported as a failure of PE pe's operation. heap means: through the
- * table, except where host code can do it itself. */
+/* False: failed, and reported as a failure of PE pe's operation. The heap side goes through the
+ * table, unless host code can access it. */
 bool gsh_memory_in(struct gsh_proxy *proxy, void *heap_dest, const void *source, size_t bytes);
 bool gsh_memory_out(struct gsh_proxy *proxy, void *dest, const void *heap_source, size_t bytes);
 /* Elements between strided heap memory and a packed buffer. */

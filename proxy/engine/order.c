@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See order.h. How a task is then carried out is the business of issue.c and execute.c. */
+ * See order.h. issue.c and execute.c then carry tasks out. */
 #include "proxy/engine/order.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void mark_done(struct gsh_task *mark)
     }
 }
 
-/* False: it stays where it is. True: it has gone on, and is no more in its queue. */
+/* False: it stays where it is. True: it has moved on, out of its queue. */
 static bool leave_flush_wait(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     if (task->needed > peer->puts_flushed ||
@@ -44,7 +44,7 @@ static bool leave_flush_wait(struct gsh_engine_peer *peer, struct gsh_task *task
 static bool may_pass_fence(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     if (task->needs_fence) {
-        /* flush_wait: signals whose puts are flushed, which the transport has not taken yet. */
+        /* flush_wait: signals whose puts are flushed, but which the transport has not taken yet. */
         if (peer->puts_flushed != peer->puts_posted || peer->flush_wait.head != NULL ||
             !gsh_stage_is_sent(&peer->main->stage, peer->newest_staged)) {
             return false;
@@ -69,12 +69,12 @@ static bool leave_queue(struct gsh_engine_peer *peer, struct gsh_task *task)
     return true;
 }
 
-/* Lets tasks go on from the queue's head until one cannot. */
+/* Lets tasks move on from the queue's head until one cannot. */
 static void drain(struct gsh_engine_peer *peer, struct gsh_queue *queue,
                   bool (*leave)(struct gsh_engine_peer *peer, struct gsh_task *task))
 {
     while (queue->head != NULL && peer->proxy->failure == GSH_OK) {
-        /* Out first: when it has gone on, it is in another queue or in no memory of ours. */
+        /* Removed first: once moved on it is in another queue, or no longer in our memory. */
         struct gsh_request *request = gsh_queue_pop(queue);
         if (!leave(peer, task_of(request))) {
             request->next = queue->head;
@@ -110,7 +110,7 @@ static void pump(struct gsh_engine_peer *peer)
     do {
         drain(peer, &peer->flush_wait, leave_flush_wait);
         drain(peer, &peer->queue, leave_queue);
-        drain(peer, &peer->flush_wait, leave_flush_wait); /* marks that the queue let go */
+        drain(peer, &peer->flush_wait, leave_flush_wait); /* marks that the queue released */
         drain(peer, &peer->ack_wait, leave_ack_wait);
     } while (wants_flush(peer) && gsh_engine_peer_flush(peer));
     if (gsh_engine_peer_is_waiting(peer)) {
@@ -132,7 +132,7 @@ static void enqueue(struct gsh_engine_peer *peer, struct gsh_task *task)
     if (task->needs_fence) {
         peer->needs_fence = false;
     }
-    /* A put's usual way: nothing is in front of it, and nothing is left behind. */
+    /* The usual case for a put: nothing is queued before it, and nothing remains after it. */
     if (peer->queue.head != NULL || !leave_queue(peer, task)) {
         gsh_queue_push(&peer->queue, &task->request);
     }
@@ -143,7 +143,7 @@ static void enqueue(struct gsh_engine_peer *peer, struct gsh_task *task)
 }
 
 /* Whether a FENCE or QUIET covers requests to the peer: those of its context and its source. A host
- * thread's also covers those of kernels that were taken from the rings before. */
+ * thread's also covers kernel requests already taken from the rings. */
 static bool is_about(const struct gsh_task *task, const struct gsh_engine_peer *peer)
 {
     uint64_t sources = task->source == GSH_SOURCE_HOST ? UINT64_MAX : UINT64_C(1) << task->source;
@@ -180,7 +180,7 @@ static void submit_mark(struct gsh_engine_peer *peer, struct gsh_task *quiet)
 static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
 {
     struct gsh_link *next;
-    quiet->outstanding = 1; /* of its own, so that it is done only when all marks are made */
+    quiet->outstanding = 1; /* its own, so it is done only after all marks are made */
     for (struct gsh_link *at = proxy->active.next; at != &proxy->active; at = next) {
         struct gsh_engine_peer *peer = GSH_HOLDER(struct gsh_engine_peer, active, at);
         next = at->next;
@@ -193,8 +193,7 @@ static void submit_quiet(struct gsh_proxy *proxy, struct gsh_task *quiet)
     }
 }
 
-/* From the first to behind the last byte that the request reads or writes at the peer, a signal
- * aside. */
+/* How many bytes the request spans at the peer, without a signal. */
 static uint64_t span_of(const struct gsh_request *q)
 {
     if (q->op == GSH_FAR_AMO || q->op == GSH_FAR_G) {

@@ -84,7 +84,7 @@ void gsh_out_send(struct gsh_engine_peer *peer, struct gsh_out *out, const void 
     if (gsh_message_changes_memory(out->header.kind)) {
         peer->newest_sent = ++main->sent;
     }
-    proxy->n_pending++; /* first, for done may come from within the call */
+    proxy->n_pending++; /* first, since the call may call done */
     proxy->n_outs++;
     enum gsh_result r = t->ops->send(t, peer->pe, &out->header, sizeof(out->header), data, bytes,
                                      &out->op, &is_pending);

@@ -23,7 +23,7 @@ void gsh_outbox_init(struct gsh_proxy *proxy);
 /* NULL: too many are under way; try again later. An answer or ack always gets one, or the proxy
  * fails. */
 struct gsh_out *gsh_out_take(struct gsh_proxy *proxy, bool is_large, bool is_answer);
-/* Sends header and data; out goes back to its pool by itself. data: out->data, or memory that stays
+/* Sends header and data; out then returns to its pool. data: out->data, or memory that stays valid
  * until out->task is done. */
 void gsh_out_send(struct gsh_engine_peer *peer, struct gsh_out *out, const void *data,
                   size_t bytes);

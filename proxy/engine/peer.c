@@ -94,7 +94,7 @@ bool gsh_engine_peer_flush(struct gsh_engine_peer *peer)
     peer->is_flushing = true;
     peer->flush_target = peer->puts_posted;
     peer->flush_op.done = flush_done;
-    proxy->n_pending++; /* first, for done may come from within the call */
+    proxy->n_pending++; /* first, since the call may call done */
     enum gsh_result r = t->ops->flush(t, peer->pe, peer->ctx, &peer->flush_op, &is_pending);
     if (r != GSH_OK || !is_pending) {
         flush_done(&peer->flush_op, r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One far PE in one context as the engine sees it: what is under way to it, and whether that is
- * known to be seen there. */
+ * One far PE in one context, as the engine sees it: what is under way to it, and how much of that
+ * is known to be visible there. */
 #ifndef GSH_ENGINE_PEER_H
 #define GSH_ENGINE_PEER_H
 
@@ -14,13 +14,13 @@ static inline struct gsh_engine_peer *gsh_engine_peer_find(const struct gsh_prox
 {
     return proxy->peers[ctx] != NULL ? proxy->peers[ctx][pe] : NULL;
 }
-/* The messages that must be acknowledged for all to be seen that the context has asked for. Those
- * of staging are numbered when they are sent: all of them then. */
+/* The number of the newest message that must be acknowledged for all the context's requests to be
+ * visible. Staging numbers messages when it sends them: then it is the newest of all. */
 static inline uint64_t gsh_engine_peer_newest(const struct gsh_engine_peer *peer)
 {
     return peer->newest_staged > 0 ? peer->main->sent : peer->newest_sent;
 }
-/* Something stands in a queue. */
+/* A queue is not empty. */
 static inline bool gsh_engine_peer_is_waiting(const struct gsh_engine_peer *peer)
 {
     return peer->queue.head != NULL || peer->flush_wait.head != NULL || peer->ack_wait.head != NULL;
@@ -44,7 +44,7 @@ static inline void gsh_engine_peer_activate(struct gsh_engine_peer *peer, unsign
         gsh_link_append(&peer->proxy->active, &peer->active);
     }
 }
-/* Takes the peer from the list of the active if nothing is outstanding there. */
+/* Removes the peer from the active list if nothing is outstanding there. */
 void gsh_engine_peer_settle(struct gsh_engine_peer *peer);
 /* The same in each context. */
 void gsh_engine_peer_settle_all(struct gsh_engine_peer *peer);

@@ -18,7 +18,7 @@
 /* How long destroy waits for messages to leave. */
 #define CLOSE_NS 1000000000u
 
-/* The network does not know memory that it does not reach: what stands for the key of a region. */
+/* Stands for the key of a region that the network does not reach. */
 static const uint8_t no_key[1];
 
 /* ---- making and ending ---- */
@@ -93,7 +93,7 @@ enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct
     return GSH_OK;
 }
 
-/* Messages that this PE has sent leave; if they cannot, no error is reported. */
+/* Lets messages that this PE has sent leave; if they cannot, reports no error. */
 static void close_down(struct gsh_proxy *proxy)
 {
     uint64_t start_ns = gsh_now_ns();

@@ -7,10 +7,10 @@
 #include "proxy/engine/order.h"
 #include "runtime/base/util.h"
 
-/* Requests taken from one ring before the others and the transport have their turn. */
+/* Requests taken from one ring before the other rings and the transport have their turn. */
 #define BATCH 64
-/* Tasks of one ring at once. More would not be faster, for transports have windows of their own,
- * and would only take memory. */
+/* Tasks of one ring at once. More would not be faster, since transports have their own windows, and
+ * would only take memory. */
 #define WINDOW_MAX 512
 
 static void ring_task_done(struct gsh_request *request)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rings that this PE's kernels fill: requests become tasks in a window of fixed size, which
- * they leave in the ring's order. A full window is not read further, so the ring fills, and the
- * kernels wait. How a ring is read is ring/reader.c's. */
+ * they leave in the ring's order. When the window is full nothing more is read, so the ring fills,
+ * and the kernels wait. ring/reader.c reads rings. */
 #ifndef GSH_RINGS_H
 #define GSH_RINGS_H
 
@@ -24,9 +24,9 @@ struct gsh_ring_window {
 GSH_CHECK_RESULT enum gsh_result gsh_rings_add(struct gsh_proxy *proxy, gsh_context ctx,
                                                struct gsh_ring_slot *slots, uint64_t n_slots,
                                                struct gsh_ring_cpu *cpu);
-/* Submits what kernels have asked for; how much that was. */
+/* Submits kernels' requests; returns how many. */
 unsigned gsh_rings_drain(struct gsh_proxy *proxy);
-/* Tells the kernels what is done; how much that was. */
+/* Tells the kernels what is done; returns how much. */
 unsigned gsh_rings_retire(struct gsh_proxy *proxy);
 void gsh_rings_destroy(struct gsh_proxy *proxy);
 

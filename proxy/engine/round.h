@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One turn of all that the proxy does. */
+ * One turn of everything the proxy does. */
 #ifndef GSH_ROUND_H
 #define GSH_ROUND_H
 
 #include "proxy/engine/state.h"
 
 /* Advances everything that can make progress: rings, transport, queues, acknowledgements. Returns
- * how much happened. While nothing does the transport is asked up to n_polls times, at least
+ * how much happened. While nothing happens it polls the transport up to n_polls times, at least
  * once. */
 unsigned gsh_engine_round(struct gsh_proxy *proxy, unsigned n_polls);
 

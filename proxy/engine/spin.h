@@ -5,7 +5,7 @@
 
 #include "runtime/base/atomic.h"
 
-/* One turn of a spin that never sleeps: pauses, and now and then yields. */
+/* One turn of a spin that never sleeps: pauses and sometimes yields. */
 static inline void gsh_spin(unsigned *turn)
 {
     unsigned t = (*turn)++ % 80; /* of which gsh_backoff makes 64 pauses, 16 yields */

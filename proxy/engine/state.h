@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The proxy's state, which all layers of the engine share: tasks, peers, the proxy. Private to
- * proxy/ and its tests. Everything here is under the proxy's lock, unless it says otherwise. What
- * the counters are for stands in order.h. */
+ * proxy/ and its tests. Everything here is under the proxy's lock, unless it says otherwise.
+ * order.h explains the counters. */
 #ifndef GSH_ENGINE_STATE_H
 #define GSH_ENGINE_STATE_H
 
@@ -18,7 +18,7 @@ struct gsh_ring_window;
 /* Operations that only the engine makes. */
 enum {
     GSH_TASK_MARK = GSH_FAR_OPS,
-    GSH_TASK_SIGNAL /* amo_op, remote_off, operand: of a put_signal whose put went before */
+    GSH_TASK_SIGNAL /* amo_op, remote_off, operand: of a put_signal, after its put */
 };
 
 _Static_assert(GSH_CONTEXTS <= GSH_TRANSPORT_PATHS, "a path for each");
@@ -29,10 +29,10 @@ _Static_assert(GSH_SOURCE_HOST < 64, "a bit for each source of a peer's tasks (p
 
 /* Messages to one peer that it has not acknowledged; bounds what it must hold. */
 #define GSH_UNACKED_MAX 1024
-/* GET and IGET messages to one peer that are not answered: as many large buffers there. */
+/* Unanswered GET and IGET messages to one peer: as many large buffers there. */
 #define GSH_GETS_MAX 8
-/* Messages that the transport has not taken yet, before tasks must wait. Answers and acks may go
- * beyond it: their number is bounded by what the peers may ask. */
+/* Messages that the transport has not taken yet, before tasks must wait. Answers and acks may
+ * exceed it: what the peers may ask bounds their number. */
 #define GSH_OUTS_MAX 256
 /* Posted by host threads and not complete, before the next must wait. */
 #define GSH_POSTED_MAX 1024
@@ -44,24 +44,24 @@ struct gsh_task {
     struct gsh_task *quiet;   /* MARK: whose */
     uint64_t needed;          /* in flush_wait: puts; in ack_wait: messages */
     uint64_t needed_staged;   /* in flush_wait: puts of staging */
-    uint64_t at;              /* bytes or elements for which messages are sent, of several */
+    uint64_t at;              /* bytes or elements for which messages have been sent, if several */
     uint32_t outstanding;     /* QUIET: its marks; gets by messages: answers to come; staged
                                * puts: copies to come */
     uint8_t source;           /* a ring's number, or GSH_SOURCE_HOST */
     bool needs_fence;         /* a FENCE came between it and the one before */
-    bool is_posted;           /* host's: no thread waits for it, it goes back to its pool */
+    bool is_posted;           /* host's: no thread waits for it; it returns to its pool itself */
     bool is_done;             /* for the submitter */
     struct gsh_link flight;   /* host's: in proxy.flight until it is done */
     uint64_t flight_sequence; /* host's: grows */
 };
 
-/* A PE in one context: each has its own queues and puts, and nothing waits for another's. Messages,
- * staging and the peer's own requests belong to the main peer, that of the default context. */
+/* A PE in one context: each has its own queues and puts, and never waits for another's. Messages,
+ * staging and the peer's own requests belong to the main peer, the one in the default context. */
 struct gsh_engine_peer {
     int pe;
     gsh_context ctx;
-    bool needs_fence; /* the next task to it does */
-    bool is_flushing; /* flush_op is the transport's */
+    bool needs_fence; /* the next task to it needs one */
+    bool is_flushing; /* the transport has flush_op */
     uint64_t sources; /* bit s: source s may have traffic to it */
     uint64_t puts_posted, puts_flushed, flush_target;
     uint64_t newest_sent;   /* the number, by main's `sent`, of its newest message */
@@ -70,14 +70,14 @@ struct gsh_engine_peer {
     struct gsh_queue queue, flush_wait, ack_wait;
     struct gsh_op flush_op;
     struct gsh_proxy *proxy;
-    struct gsh_link active;  /* in proxy.active: something here is not known to be seen there */
+    struct gsh_link active;  /* in proxy.active: something is not yet known to be visible there */
     struct gsh_link waiting; /* in proxy.waiting: a queue is not empty */
     struct gsh_engine_peer *main;    /* perhaps itself */
-    struct gsh_engine_peer *sibling; /* the next context's, in no order; main is the first */
+    struct gsh_engine_peer *sibling; /* in another context, in no order; main is the first */
 
     /* ---- of the main one ---- */
     uint8_t last_op; /* the newest issued, for reports */
-    uint32_t to_ack; /* its messages carried out here, of which it has not been told */
+    uint32_t to_ack; /* its messages carried out here but not yet acknowledged */
     uint32_t n_gets; /* GET and IGET messages not answered */
     uint64_t sent, acked;
     struct gsh_stage_peer stage;
@@ -102,7 +102,7 @@ struct gsh_proxy {
     size_t n_apart, apart_room;
     size_t data_max; /* of a message */
 
-    /* By context, made at the first need but for the default one's: [n_pes], likewise. */
+    /* By context, then [n_pes]; both made on first use, except the default context's array. */
     struct gsh_engine_peer **peers[GSH_CONTEXTS];
     struct gsh_link active, waiting, acking;
     unsigned n_pending; /* operations that the transport has not completed */
@@ -116,14 +116,14 @@ struct gsh_proxy {
 
     struct gsh_link flight[GSH_CONTEXTS]; /* tasks of the host, by flight_sequence */
     uint64_t flight_sequence;
-    unsigned n_posted[GSH_CONTEXTS]; /* tasks in it whose thread does not wait */
+    unsigned n_posted[GSH_CONTEXTS]; /* tasks in flight whose thread does not wait */
     unsigned n_calls_until_round;
 
     struct gsh_mailbox mailbox;
 
     enum gsh_result failure; /* GSH_OK, or why everything stopped */
-    bool is_closing;         /* failures are not reported any more */
-    int lost_pe;             /* told by the transport, not yet reported; -1: none */
+    bool is_closing;         /* failures are no longer reported */
+    int lost_pe;             /* reported by the transport, but not by us yet; -1: none */
     char lost_reason[200];
 
     /* ---- of the thread; see thread.h ---- */
@@ -136,13 +136,13 @@ struct gsh_proxy {
     /* Calls of host threads, and their rounds in which something happened; written under the lock,
      * read without. */
     uint32_t n_host_calls;
-    uint64_t n_requests[GSH_CONTEXTS]; /* of host threads, tokens aside, that the engine has;
+    uint64_t n_requests[GSH_CONTEXTS]; /* of host threads, without tokens, that the engine has;
                                         * likewise */
     uint32_t n_waiting;        /* host threads that make rounds until something is done; likewise */
     uint64_t n_sleeps, n_naps; /* the thread's, for tests */
 };
 
-/* Whether it is symmetric, seen from the heap's base. */
+/* Whether the range is symmetric, as offsets from the heap's base. */
 static inline bool gsh_proxy_is_in_heap(const struct gsh_proxy *proxy, uint64_t off, uint64_t bytes)
 {
     bool is_inside = bytes == 0 || (off < proxy->heap_bytes && bytes <= proxy->heap_bytes - off);

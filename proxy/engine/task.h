@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task asks: questions about it, by its operation, and its end. */
+ * Queries on a task, by its operation, and its end. */
 #ifndef GSH_TASK_H
 #define GSH_TASK_H
 
 #include "proxy/engine/state.h"
 
-/* By the transport's put or get, rather than by messages. */
+/* Whether the transport's put or get carries it, rather than messages. */
 bool gsh_task_is_native(const struct gsh_task *task);
 bool gsh_task_changes_memory(const struct gsh_task *task);
-/* The data of its put fit a message. */
+/* Whether the data of its put fit a message. */
 static inline bool gsh_task_fits_message(const struct gsh_task *task)
 {
     return task->request.bytes <= task->proxy->data_max;
@@ -30,7 +30,7 @@ static inline void gsh_task_done(struct gsh_task *task)
 {
     task->request.done(&task->request);
 }
-/* A piece of a get by messages, of that many bytes or elements in all, is in its dest. */
+/* A piece of a get by messages has reached its dest; total: bytes or elements of the whole get. */
 void gsh_task_take_part(struct gsh_engine_peer *peer, struct gsh_task *task, uint64_t total);
 
 #endif

@@ -14,16 +14,16 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/util.h"
 
-/* A GPU cannot wake the thread. Looking 2000 times a second for a few microseconds each costs a
- * core less than 2 %, and the first request after a pause half a millisecond. */
+/* A GPU cannot wake the thread. Polling 2000 times a second for a few microseconds each costs a
+ * core less than 2 %, and delays the first request after a pause by half a millisecond. */
 #define NAP_NS 500000
 
-/* Turns that a thread leaves rounds to host threads which wait. */
+/* For how many turns the thread leaves rounds to waiting host threads. */
 #define POLITE_TURNS 64u
-/* While host threads make calls they progress by themselves, and lock and core are better left to
- * them: the thread looks only so often whether that is still so. A request that comes just after
- * the last call waits so long. Where there are fewer cores than threads each poll takes one from
- * another thread: at 50 us a put between hosts took twice as long over TCP as at 250 us. */
+/* While host threads make calls they make progress themselves, and the lock and the core are best
+ * left to them: the thread checks only this often whether that is still so. A request just after
+ * the last call waits this long. With fewer cores than threads each poll takes a core from another
+ * thread: at 50 us a put between hosts took twice as long over TCP as at 250 us. */
 #define POLITE_NS       250000
 #define POLITE_SLACK_NS 1000u
 
@@ -59,7 +59,7 @@ static void go_to_sleep(struct gsh_proxy *proxy)
 
     gsh_lock_take(&proxy->lock);
     bool may_sleep = gsh_engine_round(proxy, 1) == 0 && !gsh_load_acquire_u32(&proxy->is_stopping);
-    fds[1].fd = t->ops->event_fd(t); /* poll passes over -1 */
+    fds[1].fd = t->ops->event_fd(t); /* poll skips -1 */
     if (may_sleep && fds[1].fd >= 0) {
         may_sleep = t->ops->arm(t);
     }
@@ -80,7 +80,7 @@ static void go_to_sleep(struct gsh_proxy *proxy)
     }
 }
 
-/* Whether host threads have made calls, or progress, since the last look. */
+/* Whether host threads have made calls, or progress, since the last check. */
 static bool host_is_at_it(const struct gsh_proxy *proxy, uint32_t *seen)
 {
     uint32_t calls = gsh_load_relaxed_u32(&proxy->n_host_calls);
@@ -146,7 +146,7 @@ static void *thread_main(void *context)
 enum gsh_result gsh_thread_start(struct gsh_proxy *proxy)
 {
     sigset_t all, before;
-    /* The program's signals are not for this thread. */
+    /* This thread must not receive the program's signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&proxy->thread, NULL, thread_main, proxy);

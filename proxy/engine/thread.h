@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proxy's thread: it makes rounds while there is something to do, polls a while when there is
- * not, then sleeps until a kernel, a host thread or the transport wakes it.
+ * The proxy's thread: it makes rounds while there is something to do, polls for a while when there
+ * is not, then sleeps until a kernel, a host thread or the transport wakes it.
  *
- * Sleeping loses no request. `is_asleep` is changed by exchanges only, so that all changes are in
- * one order. The sleeper sets it, looks once more at everything, and only then sleeps; a waker
- * makes its request visible, then clears it, and writes to the event if it was set. When the
- * waker's exchange comes second it finds the flag set, and writes. When it comes first, the
- * sleeper's exchange reads from it or from one after it, and so, by release and acquire, the look
- * that follows sees the request. Each setting of the flag is cleared by one exchange: by a waker,
- * whose write the sleeper then reads, or by the sleeper itself. So at most one write is ever under
- * way. */
+ * Sleeping loses no request. `is_asleep` changes only by exchanges, so all changes are in one
+ * order. The sleeper sets it, checks everything once more, and only then sleeps. A waker makes its
+ * request visible, then clears the flag, and writes to the event if the flag was set. If the
+ * waker's exchange comes second it finds the flag set, and writes. If it comes first, the sleeper's
+ * exchange reads from it or from a later one, so by release and acquire the check that follows sees
+ * the request. Each setting of the flag is cleared by one exchange: by a waker, whose write the
+ * sleeper then reads, or by the sleeper itself. So at most one write is ever under way. */
 #ifndef GSH_THREAD_H
 #define GSH_THREAD_H
 
 #include "proxy/engine/state.h"
 
-/* First; the event may then be used. */
+/* Comes first; then the event may be used. */
 enum gsh_result gsh_thread_create_event(struct gsh_proxy *proxy);
 void gsh_thread_destroy_event(struct gsh_proxy *proxy);
 enum gsh_result gsh_thread_start(struct gsh_proxy *proxy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See port.h. The lock of the messages and the lock of a PE's life are two, so that copies, which
- * take only the second, and shared, are ordered with nothing by the way they are made. */
+ * See port.h. Messages and a PE's life have separate locks. Copies take only the second, shared, so
+ * locking orders them with nothing. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -42,7 +42,7 @@ static void free_letters(struct gsh_loop_letters *letters)
 
 void gsh_loop_port_release(struct gsh_loop_port *port)
 {
-    /* release: this thread is through with it; acquire: so are all others, for the last one */
+    /* release: this thread is done with it; acquire: for the last one, so are all others */
     if (port == NULL || __atomic_sub_fetch(&port->n_holders, 1, __ATOMIC_ACQ_REL) > 0) {
         return;
     }
@@ -147,7 +147,7 @@ bool gsh_loop_port_arm(struct gsh_loop_port *port)
         is_empty = is_empty && port->from[pe].head == NULL;
     }
     if (is_empty) {
-        (void)!read(port->event_fd, &count, sizeof(count)); /* a former arming's, or nothing */
+        (void)!read(port->event_fd, &count, sizeof(count)); /* from an earlier arming, or nothing */
         port->is_armed = true;
     }
     pthread_mutex_unlock(&port->lock);

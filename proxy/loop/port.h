@@ -22,9 +22,9 @@ struct gsh_loop_letters {
 struct gsh_loop_port {
     uint64_t magic;
     int n_holders;         /* atomic */
-    pthread_rwlock_t life; /* held shared while others are at the PE's memory */
+    pthread_rwlock_t life; /* held shared while others access the PE's memory */
     bool is_gone;          /* under life */
-    pthread_mutex_t lock;  /* of all that follows */
+    pthread_mutex_t lock;  /* protects all that follows */
     bool is_armed;         /* the next letter makes event_fd readable */
     int event_fd;
     int n_pes;
@@ -33,23 +33,23 @@ struct gsh_loop_port {
 
 #define GSH_LOOP_PORT_MAGIC 0x67736820706f7274u
 
-/* NULL: errno says why. Held by its maker. */
+/* NULL: errno says why. The maker holds it. */
 struct gsh_loop_port *gsh_loop_port_create(int n_pes);
 void gsh_loop_port_hold(struct gsh_loop_port *port);
 void gsh_loop_port_release(struct gsh_loop_port *port); /* accepts NULL */
-/* The PE's memory stays until leave. False: it has ended, there is nothing to leave. */
+/* The PE's memory stays until leave. False: the PE has ended, and leave must not be called. */
 bool gsh_loop_port_enter(struct gsh_loop_port *port);
 void gsh_loop_port_leave(struct gsh_loop_port *port);
-/* Its PE ends: no copy from or to it is under way or begins any more. */
+/* Its PE ends: on return no copy from or to it is under way, and none will begin. */
 void gsh_loop_port_close(struct gsh_loop_port *port);
 /* Copies the message. False: no memory. */
 bool gsh_loop_port_post(struct gsh_loop_port *port, int from_pe, const void *header,
                         size_t header_bytes, const void *data, size_t bytes);
-/* NULL: there is none. The letter is the caller's. */
+/* NULL: there is none. The caller owns the letter. */
 struct gsh_loop_letter *gsh_loop_port_take(struct gsh_loop_port *port, int from_pe);
 /* False: there are letters. */
 bool gsh_loop_port_arm(struct gsh_loop_port *port);
-/* As a letter does. */
+/* Wakes the PE as a letter does. */
 void gsh_loop_port_stir(struct gsh_loop_port *port);
 
 #endif

@@ -10,13 +10,13 @@ struct gsh_loop_region {
     struct gsh_loop_region *next;
     uint64_t off, bytes;
     uint8_t *memory;
-    void *made; /* the memory, when it is the region's own */
+    void *made; /* the memory, if the region owns it */
 };
 
 /* NULL: no memory, noted. */
 struct gsh_loop_region *gsh_loop_region_add(struct gsh_loop_region **regions, uint8_t *memory,
                                             uint64_t off, uint64_t bytes);
-/* The same of memory of its own, freed with the region. */
+/* The same with its own memory, freed with the region. */
 struct gsh_loop_region *gsh_loop_region_make(struct gsh_loop_region **regions, uint64_t off,
                                              uint64_t bytes);
 GSH_CHECK_RESULT enum gsh_result gsh_loop_region_remove(struct gsh_loop_region **regions,

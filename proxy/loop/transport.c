@@ -7,7 +7,7 @@
  * port has a lock for its messages, and another that keeps its PE's memory from going away during a
  * copy. Copies take that one shared, so it orders no copy before another: the thread sanitizer
  * still sees code that relies on more than the order of messages and flushes. Words are copied by
- * atomic release and acquire, as networks write and read them whole; all else by memcpy. */
+ * atomic release and acquire, since networks write and read them whole; all else by memcpy. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -11,8 +11,8 @@
 /* A progress call takes at most this many messages from one PE. */
 #define LETTERS_MAX 4
 
-/* Most puts and gets are as quick as this many calls of progress; one in this many takes long
- * enough for all that should have waited for it to be seen before it. */
+/* Most puts and gets take up to this many calls of progress. One in DELAY_RARITY takes so long that
+ * anything that wrongly did not wait for it is seen before it. */
 #define DELAY_SHORT  4
 #define DELAY_RARITY 8
 #define DELAY_LONG   400
@@ -31,8 +31,8 @@ static bool chance(struct gsh_loop *loop, unsigned one_in)
 
 /* ---- operations ---- */
 
-/* Its operation has completed: done is called by progress(), for a caller is not ready for it while
- * others are looked at. */
+/* Its operation has completed. progress() calls done later: a caller is not ready for it while
+ * others are examined. */
 static void tell(struct gsh_loop *loop, struct gsh_loop_work *work, enum gsh_result r)
 {
     gsh_link_remove(&work->link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operations of the loop transport: under way, complete but not yet told, and their progress. */
+ * Operations of the loop transport: under way, or complete but not reported; their progress. */
 #ifndef GSH_LOOP_WORK_H
 #define GSH_LOOP_WORK_H
 
@@ -22,15 +22,15 @@ struct gsh_loop_work {
     enum gsh_loop_kind kind;
     int pe;
     unsigned path;     /* PUT, FLUSH */
-    struct gsh_op *op; /* NULL: has been told that it is complete */
+    struct gsh_op *op; /* NULL: already reported complete */
     enum gsh_result result;
     uint64_t sequence; /* flush: waits for puts before it on its path */
-    unsigned delay;    /* calls of progress that still pass it over */
+    unsigned delay;    /* calls of progress that will still skip it */
     uint8_t *remote, *local;
     uint64_t bytes;
     const void *header; /* SEND */
     size_t header_bytes;
-    uint8_t *copy; /* PUT: of the source, when op has been told */
+    uint8_t *copy; /* PUT: of the source, once op was reported complete */
 };
 
 struct gsh_loop_peer {
@@ -44,7 +44,7 @@ struct gsh_loop {
     struct gsh_transport base;
     struct gsh_loop_port *port;
     struct gsh_loop_address address;
-    bool is_armed; /* since then nothing was asked of it */
+    bool is_armed; /* nothing has been requested since */
     uint64_t random;
     uint64_t sequence;
     struct gsh_loop_region *regions; /* own; a region's memory is its key */
@@ -71,7 +71,7 @@ enum gsh_result gsh_loop_send(struct gsh_transport *t, int pe, const void *heade
                               struct gsh_op *op, bool *is_pending);
 unsigned gsh_loop_progress(struct gsh_transport *t);
 bool gsh_loop_arm(struct gsh_transport *t);
-/* No PE is told. */
+/* Tells no PE. */
 void gsh_loop_free_works(struct gsh_link *works);
 
 #endif

@@ -8,7 +8,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/util.h"
 
-/* A request as it came, with the lap's bits taken off and the values whole again. */
+/* A request as it came, with the lap bits removed and the values restored. */
 struct raw {
     uint64_t word[2];
     unsigned op, arg;
@@ -52,7 +52,7 @@ static bool read_slot(const struct gsh_ring_reader *reader, uint64_t position, u
     return true;
 }
 
-/* What it means, and the payload slots that it takes, at least and at most. */
+/* The meaning of each operation, and its least and most payload slots. */
 static const struct {
     uint8_t kind; /* enum gsh_far_op */
     uint8_t least, most;
@@ -113,7 +113,7 @@ static bool fits(uint64_t start, uint64_t bytes)
     return bytes <= UINT64_MAX - start;
 }
 
-/* Whether n elements so far apart from start on do not. */
+/* Whether n elements, `stride` apart from start on, do not wrap around. */
 static bool strided_fits(uint64_t start, uint64_t stride, uint64_t elem_bytes, uint64_t n)
 {
     uint64_t elements, bytes;
@@ -133,8 +133,8 @@ static const char *decode_compact(const struct gsh_ring_reader *reader, const st
     return out->bytes == 0 ? "number of bytes" : NULL;
 }
 
-/* Kernels leave out the top bit of a short request's offset, for it is set only below the heap:
- * reports name the address that was meant. */
+/* Kernels omit the top bit of a short request's offset, which is set only below the heap. Restores
+ * it, so that reports name the intended address. */
 static void restore_top(struct gsh_request *out)
 {
     out->remote_off |= (out->remote_off & UINT64_C(1) << 62) << 1;
@@ -220,7 +220,7 @@ static const char *decode_put_signal(const struct raw *raw, struct gsh_request *
     return is_inline ? decode_inline(raw, 3, out) : decode_large(raw, out);
 }
 
-/* NULL, or what is wrong. done, context and next are its user's. */
+/* NULL, or what is wrong. done, context and next belong to the user of the request. */
 static const char *decode(const struct gsh_ring_reader *reader, const struct raw *raw,
                           struct gsh_request *out)
 {
@@ -253,7 +253,7 @@ static const char *decode(const struct gsh_ring_reader *reader, const struct raw
     }
 }
 
-/* ---- taking and telling ---- */
+/* ---- taking and reporting ---- */
 
 enum gsh_result gsh_ring_reader_next(struct gsh_ring_reader *reader, struct gsh_request *request,
                                      bool *has)
@@ -322,14 +322,14 @@ void gsh_ring_reader_publish(struct gsh_ring_reader *reader)
         return;
     }
     reader->published = reader->position;
-    /* release: the slots have been read before a producer, in await_room, learns that they may be
-     * written */
+    /* release: the slots have been read before a producer, in await_room, learns that it may write
+     * them */
     gsh_store_release_u64(&reader->cpu->cpu_tail, reader->position);
 }
 
 void gsh_ring_reader_done(struct gsh_ring_reader *reader, uint64_t position)
 {
-    /* release: pairs with the acquire in await_word; what gets brought is there */
+    /* release: pairs with the acquire in await_word; the data of gets have arrived */
     gsh_store_release_u64(&reader->cpu->cpu_done, position);
 }
 
@@ -337,7 +337,7 @@ void gsh_ring_reader_reply(struct gsh_ring_reader *reader, uint64_t ticket, uint
 {
     struct gsh_ring_reply *cell = &reader->cpu->reply[ticket % GSH_RING_REPLIES];
     uint64_t mark = GSH_RING_REPLY_MARK(ticket);
-    /* release: a fence after the asker has read them acquires what the answer saw */
+    /* release: a fence after the asker has read the words acquires what the answer saw */
     gsh_store_release_u64(&cell->word[0], mark | (uint32_t)value);
     gsh_store_release_u64(&cell->word[1], mark | value >> 32);
 }

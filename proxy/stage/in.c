@@ -85,7 +85,7 @@ static bool start_jobs(struct gsh_stage_in *in)
         return scatter(in, here, m->strided.stride);
     case GSH_MESSAGE_AMO:
         return amo(in, m->off, m->word_bytes);
-    case GSH_MESSAGE_PUT_SIGNAL: /* in one lane: the signal after the data */
+    case GSH_MESSAGE_PUT_SIGNAL: /* in one lane, so the signal comes after the data */
         return copy(in, here) && amo(in, m->amo.off, 8);
     case GSH_MESSAGE_ELEMENTS:
         return scatter(in, elements_dest(in), task_of(in)->request.local_stride);
@@ -138,7 +138,7 @@ static unsigned start_queued(struct gsh_proxy *proxy)
     return n;
 }
 
-/* Its data are kept until there is a small buffer. */
+/* Keeps the data until there is a small buffer. */
 static bool queue(struct gsh_stage_in *in, const void *data)
 {
     if (in->bytes > 0 && !is_staged(in)) {

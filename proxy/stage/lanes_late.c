@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See lanes.h. A job is a record in a queue until some later poll does it: code that reads a dest
- * or reuses a source too early is caught. */
+ * See lanes.h. A job stays in a queue until some later poll does it, to catch code that reads a
+ * dest or reuses a source too early. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "runtime/base/fault.h"
 #include "runtime/base/util.h"
 
-/* Most polls do this many jobs at most; now and then nothing is done for this many polls. */
+/* Most polls do at most this many jobs; sometimes nothing is done for this many polls. */
 #define JOBS_AT_ONCE 4
 #define REST_RARITY  16
 #define REST_POLLS   40

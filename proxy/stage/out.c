@@ -41,7 +41,7 @@ static void free_buffer(struct gsh_stage_out *out)
     out->buffer = NULL;
 }
 
-/* Its message leaves, with the data if they are in no slot. */
+/* Sends its message, with the data unless they are in a slot. */
 static void send(struct gsh_stage_out *out)
 {
     struct gsh_engine_peer *peer = out->peer;
@@ -90,7 +90,7 @@ static void place(struct gsh_stage_out *out)
     if (gsh_link_is_alone(&peer->stage.flushing)) {
         gsh_link_append(&proxy->stage.flushing, &peer->stage.flushing);
     }
-    proxy->n_pending++; /* first, for done may come from within the call */
+    proxy->n_pending++; /* first, since the call may call done */
     enum gsh_result r = t->ops->put(t, peer->pe, peer->ctx, GSH_STAGE_OFF + out->slot, out->buffer,
                                     out->bytes, &out->op, &is_pending);
     if (r != GSH_OK || !is_pending) {
@@ -112,7 +112,7 @@ static void ask(struct gsh_stage_out *out)
 
 /* ---- copies ---- */
 
-/* The task is through with its source when nothing of it is left to copy. */
+/* The task is done with its source when nothing of it is left to copy. */
 static void source_read(struct gsh_task *task)
 {
     uint64_t total = task->request.op == GSH_FAR_IPUT ? task->request.nelems : task->request.bytes;
@@ -183,7 +183,7 @@ static bool start(struct gsh_stage_out *out)
     return true;
 }
 
-/* The first of a peer's grants brings the key to its region. */
+/* A peer's first grant carries the key to its region. */
 static bool learn_region(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *key,
                          size_t key_bytes)
 {
@@ -199,7 +199,7 @@ static bool learn_region(struct gsh_engine_peer *peer, const struct gsh_message 
                      ? t->ops->map_peer_region(t, peer->pe, GSH_STAGE_OFF)
                      : NULL;
     if (here != NULL && stage->ops->pin(stage->lanes, here, m->at) == GSH_OK) {
-        peer->stage.slots_here = here; /* or else by puts */
+        peer->stage.slots_here = here; /* otherwise by puts */
     }
     gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "staging to PE %d: %s", peer->pe,
             peer->stage.slots_here != NULL ? "straight into its buffers" : "by puts");
@@ -232,7 +232,7 @@ void gsh_stage_granted(struct gsh_engine_peer *peer, const struct gsh_message *m
 
 /* ---- beginning ---- */
 
-/* What is not said here is for the caller to fill before `begin`. NULL: no memory, reported. */
+/* The caller fills the remaining fields before `begin`. NULL: no memory, reported. */
 static struct gsh_stage_out *make(struct gsh_engine_peer *peer, const struct gsh_message *header,
                                   const void *source, uint64_t bytes)
 {
@@ -401,7 +401,7 @@ static unsigned end_copies(struct gsh_proxy *proxy)
     return n;
 }
 
-/* In their order, except for peers that have their share. */
+/* In order, skipping peers that have their share. */
 static unsigned start_queued(struct gsh_proxy *proxy, struct gsh_link *queued,
                              const unsigned *n_free)
 {

@@ -37,7 +37,7 @@ static void grant(struct gsh_proxy *proxy)
             GSH_HOLDER(struct gsh_engine_peer, stage.wanting, stage->wanting.next);
         gsh_link_remove(&peer->stage.wanting);
         if (--peer->stage.n_wants > 0) {
-            gsh_link_append(&stage->wanting, &peer->stage.wanting); /* the others first */
+            gsh_link_append(&stage->wanting, &peer->stage.wanting); /* the other peers first */
         }
         send_grant(peer, stage->free_slots[--stage->n_free_slots]);
     }

@@ -12,7 +12,7 @@
 #include "proxy/stage/out.h"
 #include "runtime/base/util.h"
 
-/* How long the end waits for jobs under way: copies of what GPUs do in a millisecond. */
+/* How long destroy waits for jobs under way: copies that take a GPU a millisecond. */
 #define DRAIN_NS 1000000000u
 
 void gsh_stage_init(struct gsh_stage *stage)
@@ -33,7 +33,7 @@ static size_t small_out_bytes(const struct gsh_proxy *proxy)
     return gsh_align_up(proxy->data_max, 64);
 }
 
-/* With room for the old value of an AMO, first. */
+/* Begins with room for the old value of an AMO. */
 static size_t small_in_bytes(const struct gsh_proxy *proxy)
 {
     return 64 + small_out_bytes(proxy);
@@ -60,8 +60,7 @@ static enum gsh_result make_small(struct gsh_proxy *proxy)
     return GSH_OK;
 }
 
-/* Before the system is asked, which may try for minutes, or end processes that have nothing to do
- * with it. */
+/* Checked before asking the system, which may try for minutes or kill unrelated processes. */
 static enum gsh_result check_size(uint64_t bytes)
 {
     uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -74,7 +73,7 @@ static enum gsh_result check_size(uint64_t bytes)
                     bytes);
 }
 
-/* In place of that of a set-up that failed, which no peer has been told of. */
+/* Replaces the region of a failed set-up, of which no peer has been told. */
 static enum gsh_result make_region(struct gsh_proxy *proxy, uint64_t bytes)
 {
     struct gsh_stage *stage = &proxy->stage;
@@ -129,7 +128,7 @@ enum gsh_result gsh_stage_create(struct gsh_proxy *proxy)
     enum gsh_result r = GSH_OK;
     for (int lane = 0; r == GSH_OK && lane < GSH_LANES; lane++) {
         r = stage->ops->poll(stage->lanes, (enum gsh_lane)lane, &stage->n_ended[lane]);
-        stage->n_started[lane] = stage->n_ended[lane]; /* they may have been used before */
+        stage->n_started[lane] = stage->n_ended[lane]; /* the lanes may have been used before */
     }
     if (r == GSH_OK) {
         r = make_small(proxy);

@@ -18,14 +18,14 @@ struct gsh_engine_peer;
 struct gsh_proxy;
 struct gsh_task;
 
-/* Where slots and buffers lie among the transport's regions: beyond every heap. */
+/* The offset of slots and buffers among the transport's regions: beyond every heap. */
 #define GSH_STAGE_OFF (UINT64_C(1) << 62)
 /* Small buffers. An in's also has room for the old value of an AMO. */
 #define GSH_STAGE_SMALL_OUTS 32
 #define GSH_STAGE_SMALL_INS  GSH_LANE_AMOS_MAX
 /* Outs of puts to one peer; the rest of a put waits in the peer's queue. */
 #define GSH_STAGE_OUTS_MAX 16
-/* Chunks are not made smaller than this for the sake of the pipeline. */
+/* The pipeline makes chunks no smaller than this. */
 #define GSH_STAGE_CHUNK_LEAST 65536u
 
 #define GSH_STAGE_UNEQUAL "it stages larger pieces: GSHMEM_STAGE_CHUNK is not the same on all PEs"
@@ -36,7 +36,7 @@ struct gsh_stage_out {
     struct gsh_link local;  /* in a queue for buffers, or in `copying` */
     struct gsh_link remote; /* in peer->stage.asked or placed */
     struct gsh_engine_peer *peer;
-    struct gsh_task *task;     /* whose source is read; NULL: an answer */
+    struct gsh_task *task;     /* the task whose source is read; NULL: an answer */
     struct gsh_message header; /* of the message that it becomes */
     const uint8_t *source;
     int64_t source_stride; /* IPUT, ELEMENTS: in elements; else 0 */
@@ -63,7 +63,7 @@ struct gsh_stage_in {
 /* In each peer. */
 struct gsh_stage_peer {
     struct gsh_link puts;     /* its outs that are puts, by number */
-    struct gsh_link asked;    /* outs whose WANT is not answered, in the order of asking */
+    struct gsh_link asked;    /* outs whose WANT is not answered, in order */
     struct gsh_link placed;   /* PLACED outs, in order of `needed` */
     struct gsh_link flushing; /* in stage.flushing: `placed` is not empty */
     struct gsh_link wanting;  /* in stage.wanting: n_wants > 0 */

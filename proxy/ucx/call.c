@@ -79,7 +79,7 @@ static void unlink_call(struct gsh_ucx_call *call)
     call->link.next->prev = call->link.prev;
 }
 
-/* transport[0] counts the calls that are still to end. */
+/* transport[0] counts the calls that have not ended. */
 void gsh_ucx_op_start(struct gsh_op *op, size_t n)
 {
     op->transport[0] = (void *)n;
@@ -99,7 +99,7 @@ void gsh_ucx_op_end(struct gsh_op *op, size_t n, enum gsh_result r)
     }
 }
 
-/* Into the list of those that have not ended, and out of it. */
+/* enlist puts the call into the list of those that have not ended; delist removes it. */
 static void enlist(struct gsh_ucx_call *call, bool is_with_ucx)
 {
     call->is_with_ucx = is_with_ucx;
@@ -160,7 +160,7 @@ void gsh_ucx_sent(void *request, ucs_status_t status, void *user_data)
     gsh_ucx_end_call(call);
 }
 
-/* done may start new operations, but none to this peer any more. */
+/* done may start new operations, but not to this peer. */
 void gsh_ucx_end_calls(struct gsh_ucx_peer *peer)
 {
     struct gsh_ucx_link with_ucx = {&with_ucx, &with_ucx};

@@ -17,9 +17,9 @@ struct gsh_ucx_call *gsh_ucx_begin(struct gsh_ucx_pool *pool, struct gsh_ucx_pee
                                    struct gsh_op *op);
 /* It ends by the peer's answer. */
 void gsh_ucx_await(struct gsh_ucx_call *call);
-/* The answer came: the operation is told. */
+/* The answer has arrived: completes the operation. */
 void gsh_ucx_end_call(struct gsh_ucx_call *call);
-/* Takes what UCX answered to it; whether it is pending. The call may be gone. */
+/* Takes UCX's result for the call; returns whether it is pending. The call may be gone. */
 bool gsh_ucx_posted(struct gsh_ucx_call *call, ucs_status_ptr_t answer);
 /* For struct ucp_request_param_t, with the call as user data. */
 void gsh_ucx_sent(void *request, ucs_status_t status, void *call);
@@ -27,11 +27,11 @@ void gsh_ucx_sent(void *request, ucs_status_t status, void *call);
 void gsh_ucx_end_calls(struct gsh_ucx_peer *peer);
 void gsh_ucx_free_pool(struct gsh_ucx_pool *pool);
 
-/* An operation of n calls, of which the last one to end calls done. */
+/* An operation of n calls; the last to end calls done. */
 void gsh_ucx_op_start(struct gsh_op *op, size_t n);
-/* That many of them ended at once; whether any is left. */
+/* That many calls ended at once; returns whether any is left. */
 bool gsh_ucx_op_posted(struct gsh_op *op, size_t n_complete);
-/* That many ended later, or never began: the last calls done. */
+/* That many ended later, or never began; the last one calls done. */
 void gsh_ucx_op_end(struct gsh_op *op, size_t n, enum gsh_result r);
 
 #endif

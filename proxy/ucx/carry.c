@@ -12,11 +12,11 @@
 #include "proxy/copy.h"
 #include "runtime/base/util.h"
 
-/* Bytes of a piece: with its header one fragment on TCP. */
+/* Bytes of a piece: one fragment on TCP, with its header. */
 #define PIECE (GSH_UCX_MESSAGE_MAX - 64)
 /* Pieces to one peer that UCX has not sent yet. */
 #define PIECES_MAX 32
-/* Pieces posted to one peer in a progress, before the others have their turn. */
+/* Pieces posted to one peer in a progress call, before the others have their turn. */
 #define TURN_PIECES 128
 
 struct gsh_ucx_transfer {
@@ -34,7 +34,7 @@ static size_t count_pieces(uint64_t bytes)
     return bytes == 0 ? 1 : (bytes + PIECE - 1) / PIECE;
 }
 
-/* Whether UCX has taken all of it at once. There is a record, and an endpoint. */
+/* Returns whether UCX has taken all of it at once. Needs a record and an endpoint. */
 static bool send_piece(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind,
                        const struct gsh_ucx_range *range, const uint8_t *local, uint64_t bytes,
                        struct gsh_op *op)
@@ -42,7 +42,7 @@ static bool send_piece(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind,
     struct gsh_ucx_call *call = gsh_ucx_begin(&peer->ucx->messages, peer, op);
     uint64_t word;
     call->is_piece = true;
-    if (kind == GSH_UCX_GOT && bytes <= sizeof(word)) { /* it is packed: it is not read later */
+    if (kind == GSH_UCX_GOT && bytes <= sizeof(word)) { /* packed, so not read later */
         gsh_copy_from_shared(&word, local, bytes);
         local = (const uint8_t *)&word;
     }
@@ -183,14 +183,14 @@ enum gsh_result gsh_ucx_carry_put(struct gsh_ucx_peer *peer, uint64_t off, const
     if (r != GSH_OK) {
         return r;
     }
-    if (is_first) { /* else it would end others' operations */
+    if (is_first) { /* otherwise it would end others' operations */
         (void)send_some(peer);
     }
     *is_pending = gsh_ucx_op_posted(op, 1);
     return GSH_OK;
 }
 
-/* What waits for the peer's answer, with it as token; there is a record. */
+/* A call that waits for the peer's answer, and is its token; needs a record. */
 static struct gsh_ucx_call *expect(struct gsh_ucx_peer *peer, struct gsh_op *op)
 {
     struct gsh_ucx_call *call = gsh_ucx_begin(&peer->ucx->calls, peer, op);
@@ -245,7 +245,7 @@ enum gsh_result gsh_ucx_carry_flush(struct gsh_ucx_peer *peer, struct gsh_op *op
     return GSH_OK;
 }
 
-/* ---- what comes ---- */
+/* ---- arrivals ---- */
 
 static void take_put(struct gsh_ucx_peer *peer, uint64_t off, const uint8_t *data, uint64_t bytes)
 {
@@ -264,7 +264,7 @@ static void take_put(struct gsh_ucx_peer *peer, uint64_t off, const uint8_t *dat
     }
 }
 
-/* Answers are sent in progress(), also when there is room for them now. */
+/* Answers are sent in progress(), even if there is room for them now. */
 static void answer_get(struct gsh_ucx_peer *peer, const struct gsh_ucx_range *asked)
 {
     for (uint64_t at = 0; at < asked->bytes;) {

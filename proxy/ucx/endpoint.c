@@ -43,7 +43,7 @@ enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *bl
     return GSH_OK;
 }
 
-/* ---- which way the peer is reached ---- */
+/* ---- how the peer is reached ---- */
 
 /* Appends "tcp/lo" for each line "... lane[0]: 2:tcp/lo.0 md[...] ..." of UCX's own description. */
 static void collect_lanes(const char *text, char *lanes, size_t room)
@@ -63,12 +63,12 @@ static void collect_lanes(const char *text, char *lanes, size_t room)
     }
 }
 
-/* Whether its memory is reached by messages only, for all its lanes are of that kind. */
+/* Whether only messages reach its memory, because all its lanes are of that kind. */
 static bool must_carry(const struct gsh_ucx *u, const char *lanes)
 {
     /* cma moves large data only: what UCX calls bandwidth lanes. */
     static const char *const without_memory[] = {"tcp/", "ud_verbs/", "ud_mlx5/", "cma/"};
-    bool must = lanes[0] != '\0' && !u->base.reads_cuda; /* where memory may be no host's */
+    bool must = lanes[0] != '\0' && !u->base.reads_cuda; /* memory may not be host memory */
     for (const char *at = lanes; must && at != NULL; at = strchr(at, ',')) {
         bool is_without = false;
         at += strspn(at, ", ");
@@ -85,7 +85,7 @@ static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer, const 
 {
     const struct gsh_ucx_core *core = u->core;
     char *rest = NULL;
-    if (strcmp(lanes, u->lanes) != 0) { /* not again for each of a thousand PEs */
+    if (strcmp(lanes, u->lanes) != 0) { /* not repeated for each of a thousand PEs */
         core->log(GSH_LOG_INFO, GSH_LOG_PROXY, "PE %d is reached over UCX by %s%s", peer->pe, lanes,
                   peer->is_carried ? ", its memory by messages" : "");
         snprintf(u->lanes, sizeof(u->lanes), "%s", lanes);
@@ -185,7 +185,7 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
     }
     look_at_lanes(u, peer);
     gsh_ucx_watch(u);
-    gsh_ucx_tell(peer, GSH_UCX_PING); /* so that it knows whom to tell when it leaves */
+    gsh_ucx_tell(peer, GSH_UCX_PING); /* so that it tells this PE when it leaves */
     return GSH_OK;
 }
 

@@ -5,15 +5,15 @@
 
 #include "proxy/ucx/ucx.h"
 
-/* pe's record, made when there is none; NULL: out of memory, or pe is no PE. */
+/* pe's record, made on first use; NULL: out of memory, or pe is not a PE. */
 struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe);
-/* The peer, ready to be sent to. GSH_ERR_PEER: lost, and told. GSH_OK with a NULL ep: broken. */
+/* The peer, ready for sending. GSH_ERR_PEER: lost, and reported. GSH_OK with a NULL ep: broken. */
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out);
-/* The endpoint of the path, made at the first use; NULL: the peer is broken. */
+/* The endpoint of the path, made on first use; NULL: the peer is broken. */
 ucp_ep_h gsh_ucx_use_path(struct gsh_ucx_peer *peer, unsigned path);
 enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
 
-/* What the user has said about networks, for reports: "" or ", with UCX_TLS=..." */
+/* The user's network settings, for reports: "" or ", with UCX_TLS=..." */
 #define GSH_UCX_SETTINGS_MAX 192
 const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX]);
 

@@ -32,8 +32,8 @@ static void remove_used(struct gsh_ucx_peer *peer)
     last->used_index = peer->used_index;
 }
 
-/* The endpoint of a peer that took leave: everything that UCX still has for it is cancelled, if not
- * at once then in later progress. That of any other stays open; see ucx_destroy. */
+/* Closes the endpoint of a peer that took leave: UCX cancels everything it still has for it, at
+ * once or in later progress. Other endpoints stay open; see ucx_destroy. */
 static void close_by_force(struct gsh_ucx_peer *peer)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
@@ -100,7 +100,7 @@ void gsh_ucx_tick(struct gsh_ucx *u)
     if (u->is_clock_due && u->timer_fd >= 0) {
         uint64_t expirations;
         ssize_t unused = read(u->timer_fd, &expirations, sizeof(expirations));
-        (void)unused; /* only so that it is no longer readable */
+        (void)unused; /* read only so that it is no longer readable */
     }
     u->is_clock_due = false;
     uint64_t now = gsh_now_ns();
@@ -158,7 +158,7 @@ static void close_endpoint(struct gsh_ucx *u, ucp_ep_h *ep, bool is_healthy, uin
     ucp_request_free(request);
 }
 
-/* Those that did not answer are not waited for again. */
+/* Does not wait again for peers that did not answer. */
 static void close_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer, uint64_t deadline_ns)
 {
     bool is_healthy = peer->is_bye_answered || peer->state == GSH_UCX_LEFT;
@@ -190,7 +190,7 @@ void gsh_ucx_free_peers(struct gsh_ucx *u)
         }
         gsh_ucx_free_early(peer);
         gsh_ucx_free_transfers(peer);
-        gsh_ucx_free_remotes(peer); /* of peers that were lost, or never used */
+        gsh_ucx_free_remotes(peer); /* for peers that were lost, or never used */
         free(peer->address);
         free(peer->remotes);
         free(peer);

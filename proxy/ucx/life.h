@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which peers are still there: those that have been silent for a while are asked, and are lost when
- * they do not answer, since UCX notices a cut link only when the system does (minutes, over TCP).
- * And leaving in good order, so that it is distinguished from a death. Time counts only while
- * progress is made: a process that was stopped does not find that all others were silent. */
+ * Which peers are still there: those silent for a while are asked, and are lost if they do not
+ * answer, since UCX notices a cut link only when the system does (minutes, over TCP). Also the
+ * orderly leave, which distinguishes it from a death. Time counts only while progress is made, so a
+ * process that was stopped does not conclude that all others were silent. */
 #ifndef GSH_UCX_LIFE_H
 #define GSH_UCX_LIFE_H
 
 #include "proxy/ucx/ucx.h"
 
-/* Tells and buries the broken ones. */
+/* Reports and removes the broken ones. */
 void gsh_ucx_bury(struct gsh_ucx *u);
 void gsh_ucx_free_peers(struct gsh_ucx *u);
 /* Called by every progress(). */

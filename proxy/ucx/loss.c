@@ -23,7 +23,7 @@ void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
     u->broken = peer;
 }
 
-/* UCX also calls it a timeout when the peer's system resets a connection at once. */
+/* UCX also reports a timeout when the peer's system resets a connection at once. */
 void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status)
 {
     gsh_ucx_break(peer, "its connection is gone (UCX: %s)", ucs_status_string(status));

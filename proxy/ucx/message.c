@@ -124,7 +124,7 @@ void gsh_ucx_free_early(struct gsh_ucx_peer *peer)
     }
 }
 
-/* start: wire and header, with start_bytes in it; packed: the data follow in there. */
+/* start: wire and header, start_bytes in all; packed: includes the data that follow. */
 static void accept_message(struct gsh_ucx *u, const uint8_t *start, size_t start_bytes,
                            const void *data, size_t bytes, bool is_packed)
 {
@@ -173,7 +173,7 @@ static void on_fetched(struct incoming *in, ucs_status_t status)
                        false);
     } else if (status == UCS_OK) {
         accept_message(u, in->content, in->bytes, NULL, 0, true);
-    } else if (!u->is_leaving) { /* the gap in the numbers stays; the peer's end is found elsewhere
+    } else if (!u->is_leaving) { /* the gap in the numbers stays; other code detects the peer's end
                                   */
         u->core->log(GSH_LOG_WARN, GSH_LOG_PROXY, "a message of %zu bytes is lost: %s", in->bytes,
                      ucs_status_string(status));

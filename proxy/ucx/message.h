@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages of the engine, and what comes from peers. UCX may let one message overtake another (by
- * size, or on another lane), so each carries its number, and those that come early are held back.
- */
+ * Messages of the engine, and arrivals from peers. UCX may let one message overtake another (by
+ * size, or on another lane), so each carries its number, and early ones are held back. */
 #ifndef GSH_UCX_MESSAGE_H
 #define GSH_UCX_MESSAGE_H
 

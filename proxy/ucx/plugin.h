@@ -27,7 +27,7 @@ struct gsh_ucx_core {
 struct gsh_ucx_plugin {
     const char *version; /* GSHMEM_VENDOR_STRING of its build */
     const char *(*ucx_version)(void);
-    /* core stays valid for good. A failure is noted, not logged. */
+    /* core stays valid for ever. A failure is noted, not logged. */
     enum gsh_result (*create)(const struct gsh_ucx_core *core,
                               const struct gsh_transport_options *options,
                               struct gsh_transport **out);

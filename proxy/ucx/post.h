@@ -7,7 +7,7 @@
 
 enum { GSH_UCX_ID_PACKED, GSH_UCX_ID_SPLIT }; /* all in the data; our header as UCX's */
 
-/* What stands before every message. The kinds from PING on have no sequence, header or data. */
+/* What precedes every message. The kinds from PING on have no sequence, header or data. */
 enum gsh_ucx_kind {
     GSH_UCX_DATA,
     /* carry.c's, with a struct gsh_ucx_range as header: */
@@ -34,10 +34,10 @@ _Static_assert(sizeof(struct gsh_ucx_wire) + GSH_TRANSPORT_HEADER_MAX <= GSH_UCX
                "fits");
 
 /* A message of a kind with a sequence to a peer with an endpoint, by a call that gsh_ucx_begin has
- * taken from u->messages. Whether it is pending; data stay until it is not. */
+ * taken from u->messages. Returns whether it is pending; data must stay until it is not. */
 bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const void *header,
                      size_t header_bytes, const void *data, size_t bytes);
-/* Nothing happens when it cannot be sent: the peer is broken then. */
+/* If it cannot be sent nothing happens: the peer is then broken. */
 void gsh_ucx_tell(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind);
 
 #endif

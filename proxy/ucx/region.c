@@ -9,9 +9,9 @@
 #include "proxy/ucx/loss.h"
 #include "runtime/base/util.h"
 
-/* ---- this PE's: failures are noted, because the caller tells all PEs of them ---- */
+/* ---- this PE's: failures are noted, because the caller reports them to all PEs ---- */
 
-/* memory NULL: of UCX's making. */
+/* memory NULL: UCX allocates it. */
 static enum gsh_result map(struct gsh_ucx *u, void *memory, uint64_t bytes, ucp_mem_h *memh)
 {
     ucp_mem_map_params_t params = {
@@ -133,7 +133,7 @@ enum gsh_result gsh_ucx_make_region(struct gsh_transport *t, uint64_t off, uint6
 
 static void free_region(struct gsh_ucx *u, const struct gsh_ucx_region *region)
 {
-    if (!u->has_lost) { /* else UCX is left as it is */
+    if (!u->has_lost) { /* otherwise UCX is left as it is */
         ucp_mem_unmap(u->context, region->memh);
     }
     free(region->key);
@@ -154,7 +154,7 @@ enum gsh_result gsh_ucx_remove_region(struct gsh_transport *t, uint64_t off)
                          (unsigned long long)off);
 }
 
-/* UCX keeps what it has registered, so that later operations find it. */
+/* UCX keeps its registrations, so later operations find them. */
 enum gsh_result gsh_ucx_pin(struct gsh_transport *t, void *memory, uint64_t bytes, void **pin)
 {
     ucp_mem_h memh = NULL;
@@ -325,7 +325,7 @@ bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, ucp_ep_h ep, unsigned path,
     return false;
 }
 
-/* UCX knows it from keys to its own shared memory. */
+/* UCX can map it by keys to its own shared memory. */
 void *gsh_ucx_map_peer_region(struct gsh_transport *t, int pe, uint64_t off)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;

@@ -21,24 +21,24 @@ void *gsh_ucx_map_peer_region(struct gsh_transport *t, int pe, uint64_t off);
 struct gsh_ucx_remote *gsh_ucx_search_remote(struct gsh_ucx_peer *peer, uint64_t off);
 static inline struct gsh_ucx_remote *gsh_ucx_find_remote(struct gsh_ucx_peer *peer, uint64_t off)
 {
-    size_t i = peer->last_remote; /* most often it is this one again */
+    size_t i = peer->last_remote; /* usually the same one again */
     if (i < peer->n_remotes && off >= peer->remotes[i].off &&
         off - peer->remotes[i].off < peer->remotes[i].bytes) {
         return &peer->remotes[i];
     }
     return gsh_ucx_search_remote(peer, off);
 }
-/* Whether all of [off, off + bytes) is in regions of peer; if not, that is an error. */
+/* Checks that all of [off, off + bytes) is in regions of peer; if not, that is an error. */
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_check_remote(struct gsh_ucx_peer *peer, uint64_t off,
                                                       uint64_t bytes);
-/* This PE's memory at off, and how much of it there is in one piece; NULL: none. */
+/* This PE's memory at off, and how many bytes are contiguous; NULL: none. */
 uint8_t *gsh_ucx_find_own(const struct gsh_ucx *u, uint64_t off, uint64_t *bytes);
 /* NULL: not opened yet. */
 static inline ucp_rkey_h gsh_ucx_rkey(const struct gsh_ucx_remote *remote, unsigned path)
 {
     return path == 0 ? remote->rkey : remote->path_rkeys != NULL ? remote->path_rkeys[path] : NULL;
 }
-/* gsh_ucx_rkey is there; false: the peer is broken. ep is the path's, or NULL. */
+/* Makes gsh_ucx_rkey available; false: the peer is broken. ep is the path's, or NULL. */
 bool gsh_ucx_open_key(struct gsh_ucx_peer *peer, ucp_ep_h ep, unsigned path,
                       struct gsh_ucx_remote *remote);
 void gsh_ucx_free_remotes(struct gsh_ucx_peer *peer);

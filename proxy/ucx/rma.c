@@ -9,7 +9,7 @@
 #include "proxy/ucx/region.h"
 #include "runtime/base/util.h"
 
-/* The other fields are not looked at. */
+/* The other fields are not used. */
 static void set_param(ucp_request_param_t *param, struct gsh_ucx_call *call)
 {
     param->op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -59,8 +59,7 @@ static bool open_keys(struct gsh_ucx_peer *peer, unsigned path, uint64_t off, ui
     return ep != NULL;
 }
 
-/* An operation to a peer that is broken: it ends in the next progress, when the loss has been
- * told. */
+/* An operation to a broken peer: ends in the next progress, after the loss has been reported. */
 static enum gsh_result post_to_broken(struct gsh_ucx_peer *peer, struct gsh_op *op,
                                       bool *is_pending)
 {
@@ -74,7 +73,7 @@ static enum gsh_result post_to_broken(struct gsh_ucx_peer *peer, struct gsh_op *
     return GSH_OK;
 }
 
-/* The path's endpoint and the key are there. */
+/* The path's endpoint and the key exist. */
 static ucs_status_ptr_t post_piece(bool is_put, struct gsh_ucx_peer *peer, unsigned path,
                                    const struct gsh_ucx_remote *remote, uint64_t off, char *local,
                                    uint64_t bytes, struct gsh_ucx_call *call)
@@ -193,7 +192,7 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, unsigned path, st
     }
     path = peer->is_carried ? 0 : path;
     if (!peer->paths[path].is_unflushed && peer->paths[path].n_flushes == 0) {
-        return GSH_OK; /* nothing was put since the last one, which is complete */
+        return GSH_OK; /* no put since the last flush, which is complete */
     }
     ucp_ep_h ep = gsh_ucx_use_path(peer, path);
     if (ep == NULL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Put, get and flush over UCX. An operation is cut where regions meet, and into pieces short enough
- * that a slow network shows signs of life. */
+ * Put, get and flush over UCX. An operation is split where regions meet, and into pieces short
+ * enough that a slow network shows signs of life. */
 #ifndef GSH_UCX_RMA_H
 #define GSH_UCX_RMA_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plug-in libgshmem_ucx.so: the transport over UCX's UCP. Makes and ends the worker, and drives
- * it; what it carries is in the other files. UCX is set by its own variables (UCX_TLS,
- * UCX_NET_DEVICES and so on); here only what must hold gets another default. */
+ * it; what it carries is in the other files. UCX is configured by its own variables (UCX_TLS,
+ * UCX_NET_DEVICES and so on); only what must hold gets another default here. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static int ucx_event_fd(struct gsh_transport *t)
 static bool ucx_arm(struct gsh_transport *t)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
-    u->is_clock_due = true; /* nobody knows when the next progress comes */
+    u->is_clock_due = true; /* the time of the next progress is unknown */
     return u->broken == NULL && u->carrying == NULL && ucp_worker_arm(u->worker) == UCS_OK;
 }
 
@@ -61,9 +61,9 @@ static enum gsh_result ucx_address(struct gsh_transport *t, const void **blob, s
 
 /* ---- making and ending ---- */
 
-/* To close the endpoint of a peer that fell silent, or the worker while it has one, is not safe:
- * UCX 1.13 ends the process when a part of the connection's making still waits to be sent
- * ("Assertion ... got REP message"). After a loss the job ends anyway, so UCX is left as it is. */
+/* Closing the endpoint of a silent peer, or the worker while it has one, is not safe: UCX 1.13 ends
+ * the process if part of the connection set-up still waits to be sent ("Assertion ... got REP
+ * message"). After a loss the job ends anyway, so UCX is left as it is. */
 static void ucx_destroy(struct gsh_transport *t)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
@@ -113,7 +113,7 @@ static const struct gsh_transport_ops ucx_ops = {
     .destroy = ucx_destroy,
 };
 
-/* Unless the user has set the variable. A UCX that does not know it has no need of it. */
+/* Unless the user has set the variable. A UCX that does not know it does not need it. */
 static void set_default(ucp_config_t *config, const char *name, const char *value)
 {
     char variable[64];
@@ -123,8 +123,8 @@ static void set_default(ucp_config_t *config, const char *name, const char *valu
     }
 }
 
-/* Whether UCX_TLS lets UCX use its own shared memory; UCX warns of settings for what it does not
- * use. */
+/* Whether UCX_TLS lets UCX use its own shared memory. UCX warns about settings for transports that
+ * it does not use. */
 static bool has_shared_memory(void)
 {
     const char *tls = getenv("UCX_TLS");
@@ -139,9 +139,9 @@ static bool has_shared_memory(void)
     return names_any || names_posix || names_sysv || strstr(tls, "all") != NULL;
 }
 
-/* - Endpoints must report dead peers, and UCX then leaves out transports that do not promise it:
- *   its shared memory does so only when told to.
- * - UCX looks after silent peers every 20 s: too late for a time limit of 10 s. */
+/* - Endpoints must report dead peers. UCX then leaves out transports that do not promise that; its
+ * shared memory does so only when told to.
+ * - UCX checks silent peers every 20 s: too late for a time limit of 10 s. */
 static void set_defaults(struct gsh_ucx *u, ucp_config_t *config)
 {
     uint64_t timeout_ns = u->base.options.timeout_ns;

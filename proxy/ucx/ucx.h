@@ -2,9 +2,9 @@
  * Inside the UCX plug-in: one transport, its peers, and the requests that UCX has not finished yet.
  * One UCX context and worker per PE. Everything here runs under the proxy's lock.
  *
- * A peer goes UNUSED -> USED -> (BROKEN ->) LOST or, when it takes leave in good order, LEFT.
- * Nothing is reported where an error is found, which may be deep inside a call of UCX: the peer
- * becomes BROKEN, and the next progress() tells `lost` and then ends its operations. */
+ * A peer goes UNUSED -> USED -> (BROKEN ->) LOST or, if it leaves normally, LEFT. An error may be
+ * found deep inside a call of UCX, so nothing is reported there: the peer becomes BROKEN, and the
+ * next progress() calls `lost` and then ends its operations. */
 #ifndef GSH_UCX_H
 #define GSH_UCX_H
 
@@ -21,9 +21,9 @@
 enum gsh_ucx_state {
     GSH_UCX_UNUSED,
     GSH_UCX_USED,   /* has an endpoint */
-    GSH_UCX_BROKEN, /* an error was seen; its reason is kept, `lost` not told yet */
+    GSH_UCX_BROKEN, /* an error was seen; its reason is kept, `lost` not yet called */
     GSH_UCX_LOST,
-    GSH_UCX_LEFT, /* said so itself; what fails from now on is no news */
+    GSH_UCX_LEFT, /* the peer said so itself; later failures are expected */
 };
 
 /* Doubly linked ring of struct gsh_ucx_call; the head is one without a call. */
@@ -31,14 +31,14 @@ struct gsh_ucx_link {
     struct gsh_ucx_link *next, *prev;
 };
 
-/* Records of one size; given back to the system only with the transport. */
+/* Records of one size, freed only with the transport. */
 struct gsh_ucx_pool {
     size_t record_bytes;
     struct gsh_ucx_call *free; /* chained by link.next */
     struct gsh_ucx_slab *slabs;
 };
 
-/* One request of UCX. It outlives the operation when UCX is slow to give it back. */
+/* One request of UCX. It outlives the operation if UCX is slow to return it. */
 struct gsh_ucx_call {
     struct gsh_ucx_link link; /* in peer->calls */
     struct gsh_ucx_pool *pool;
@@ -47,7 +47,7 @@ struct gsh_ucx_call {
     bool is_flush;
     uint8_t path;     /* of a flush */
     bool is_piece;    /* of carry.h */
-    bool is_with_ucx; /* its callback will come; else the peer's answer, or its end */
+    bool is_with_ucx; /* its callback will come; otherwise the peer's answer, or its end */
     uint8_t *dest;    /* of a get by messages, and the bytes that have not come */
     uint64_t left;
 };
@@ -75,7 +75,7 @@ struct gsh_ucx_region {
     void *key;
 };
 
-/* A message that came before its turn. */
+/* A message that arrived before its turn. */
 struct gsh_ucx_early {
     struct gsh_ucx_early *next; /* by sequence number */
     uint64_t sequence;
@@ -84,7 +84,7 @@ struct gsh_ucx_early {
     _Alignas(max_align_t) uint8_t content[]; /* header, then data */
 };
 
-/* Puts that are flushed by themselves: what the network brings is known for each endpoint only. */
+/* Puts that are flushed separately: the network reports completion only for each endpoint. */
 struct gsh_ucx_path {
     ucp_ep_h ep;       /* NULL: none yet; path 0 has the peer's */
     bool is_unflushed; /* put to since the last flush was posted */
@@ -110,7 +110,7 @@ struct gsh_ucx_peer {
     uint64_t send_sequence, receive_sequence; /* of the next message */
     struct gsh_ucx_early *early;
 
-    bool is_carried; /* its memory is reached by messages only: carry.h */
+    bool is_carried; /* only messages reach its memory: carry.h */
     bool is_carrying;
     unsigned n_pieces; /* with UCX */
     struct gsh_ucx_transfer *transfers, **transfers_end;
@@ -128,7 +128,7 @@ struct gsh_ucx {
     ucp_address_t *address;
     size_t address_bytes;
 
-    struct gsh_ucx_peer **peers; /* [n_pes], made when first heard of */
+    struct gsh_ucx_peer **peers; /* [n_pes], made on first use */
     struct gsh_ucx_peer **used;  /* those with an endpoint */
     size_t n_used, used_room;
     struct gsh_ucx_peer *broken;

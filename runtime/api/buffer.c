@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public calls about memory of the program's own. */
+ * The public calls on the program's own memory. */
 #include "gshmemx.h"
 #include "runtime/far/far.h"
 #include "runtime/job/end.h"
@@ -12,7 +12,7 @@ void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags)
     static const char call[] = "gshmemx_buffer_register_symmetric";
     struct gsh_instance *pe = gsh_instance_set_up(call);
     void *out = NULL;
-    if (flags != 0) { /* on all PEs alike */
+    if (flags != 0) { /* the same on all PEs */
         gsh_fail(GSH_ERR_ARG, "%s: unknown flags: %#x", call, (unsigned)flags);
         return NULL;
     }
@@ -36,7 +36,7 @@ int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size)
     return gsh_public_error(r);
 }
 
-/* Before set-up there is no device whose memory it could be. */
+/* Before set-up there is no device that could own the memory. */
 static struct gsh_instance *need_ready(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);

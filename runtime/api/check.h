@@ -11,18 +11,18 @@
 
 void gsh_check_pe(struct gsh_instance *pe, const char *call, int target);
 
-/* Where target's copy of `symmetric` is mapped; NULL: target is far. Also checks target, and in
- * checking builds the range. */
+/* Where target's copy of `symmetric` is mapped; NULL: target is far. Also checks target and, in
+ * checking builds, the range. */
 void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *symmetric,
                        uint64_t bytes, int target);
 
 /* nelems * elem_bytes. */
 uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelems,
                          size_t elem_bytes);
-/* The same for this PE's side of a copy, which is not NULL unless the bytes are 0. */
+/* As above, for this PE's side of a copy, which may be NULL only when there are 0 bytes. */
 uint64_t gsh_check_local(struct gsh_instance *pe, const char *call, const void *local,
                          size_t nelems, size_t elem_bytes);
-/* The bytes from the first to behind the last of nelems elements, `stride` elements apart. */
+/* The bytes that nelems elements span, `stride` elements apart. */
 uint64_t gsh_check_span(struct gsh_instance *pe, const char *call, ptrdiff_t stride, size_t nelems,
                         size_t elem_bytes);
 /* The mapped signal on target. */

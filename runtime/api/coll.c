@@ -69,7 +69,7 @@ static size_t element_bytes(enum gsh_element e)
     return bytes[e];
 }
 
-/* The same reduction by a kernel that exists: a few types compute for all. */
+/* Maps the reduction to a kernel that exists: a few types compute for all. */
 static void simplify(struct gsh_coll_compute *c)
 {
     if (c->op <= GSH_REDUCE_xor) {
@@ -107,7 +107,7 @@ static uint64_t address(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
-/* Team, sizes and places. bytes: of source and dest each, with n_times for as many members. */
+/* Team, sizes and places. bytes: of source and dest each, times n_times for that many members. */
 static bool begin(struct coll *c, gshmem_team_t team, const void *dest, uint64_t dest_bytes,
                   const void *source, uint64_t source_bytes, int *error)
 {
@@ -124,7 +124,7 @@ static bool begin(struct coll *c, gshmem_team_t team, const void *dest, uint64_t
     return true;
 }
 
-/* Checking builds: every member makes the same call, of so many bytes for each. */
+/* Checking builds: checks that every member makes the same call, with `bytes` for each. */
 static void check_calls(struct coll *c, uint64_t signature, uint64_t bytes)
 {
     struct gsh_kernel_coll_args args = {
@@ -199,8 +199,8 @@ int gsh_coll_move(struct gsh_coll_place place, const struct gsh_coll_move *m)
 
 /* ---- over far members ---- */
 
-/* A call over far members: each step is a launch, as the functions of coll/far.cuh and
- * coll/far_leaders.cuh call the same steps. Those that go to far members are part 0's. */
+/* A call over far members. Each step is a launch; coll/far.cuh and coll/far_leaders.cuh call the
+ * same steps. Steps that go to far members are part 0's. */
 struct far_call {
     struct coll *c;
     const struct gsh_coll_compute *m;
@@ -216,8 +216,8 @@ static void far_step(const struct far_call *f, enum gsh_coll coll, struct gsh_ke
     step(f->c, GSH_COLL_KERNEL_move, &args, 0);
 }
 
-/* One that computes with nelems elements, not all of which need be dest's; by a block, where the
- * members of a node wait for each other in it. */
+/* A step that computes with nelems elements, not all of which need be dest's. One block runs it
+ * where the members of a node wait for each other in it. */
 static void far_add(const struct far_call *f, enum gsh_coll coll, uint64_t bytes,
                     struct gsh_kernel_coll_args args)
 {
@@ -243,7 +243,7 @@ static bool goes_by_leaders(const struct far_call *f, uint64_t bytes)
     return bytes <= f->half_bytes && bytes <= f->c->pe->state.far_flat;
 }
 
-/* What the near members have from `source` on, and then all nodes. */
+/* Adds up what the near members have from `source` on, then gives the sums to all nodes. */
 static void exchange_sums(const struct far_call *f, uint64_t source, uint64_t nelems)
 {
     struct gsh_kernel_coll_args add = {.source = source, .nelems = nelems};
@@ -252,8 +252,8 @@ static void exchange_sums(const struct far_call *f, uint64_t source, uint64_t ne
     far_step(f, GSH_COLL_EXCHANGE_BLOCKS, exchange);
 }
 
-/* A reduce or reducescatter of few bytes: n_all elements of each member, of which this PE's begin
- * with `first`. */
+/* A reduce or reducescatter of few bytes: n_all elements of each member; this PE's part begins at
+ * `first`. */
 static void reduce_by_leaders(const struct far_call *f, uint64_t n_all, uint64_t first)
 {
     struct gsh_kernel_coll_args add = {

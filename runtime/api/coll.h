@@ -15,7 +15,7 @@ struct gsh_coll_place {
     gsh_stream stream;
 };
 
-/* One that moves data; elem_bytes is 1 for the mem forms. Unused arguments are 0. */
+/* A collective that moves data; elem_bytes is 1 for the mem forms. Unused arguments are 0. */
 struct gsh_coll_move {
     enum gsh_coll coll;
     gshmem_team_t team;
@@ -27,7 +27,7 @@ struct gsh_coll_move {
     int root;
 };
 
-/* One that computes. coll: REDUCE, REDUCESCATTER, INSCAN or EXSCAN. */
+/* A collective that computes. coll: REDUCE, REDUCESCATTER, INSCAN or EXSCAN. */
 struct gsh_coll_compute {
     enum gsh_coll coll;
     gshmem_team_t team;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public calls about contexts, and what every call in one asks. */
+ * The public calls on contexts, and the checks that every call in a context makes. */
 #include "runtime/api/context.h"
 
 #include "gshmem.h"

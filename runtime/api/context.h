@@ -8,7 +8,7 @@
 #include "proxy/request.h"
 #include "runtime/setup/setup.h"
 
-/* The rare parts of the next. */
+/* The rare parts of gsh_context_use. */
 void gsh_context_check(uint64_t handle, const char *call);
 int gsh_context_member(uint64_t handle, const char *call, int target);
 
@@ -18,8 +18,8 @@ static inline uint64_t gsh_context_handle(gshmem_ctx_t ctx)
 }
 
 /* What a call in ctx does first: *target becomes the number of that PE in the job. Returns the
- * context's number. Ends the job when target is not in the team; in checking builds also when there
- * is no such context, or it is another thread's. */
+ * context's number. Ends the job when target is not in the team; in checking builds also when the
+ * context does not exist or belongs to another thread. */
 static inline gsh_context gsh_context_use(gshmem_ctx_t ctx, const char *call, int *target)
 {
     uint64_t handle = gsh_context_handle(ctx);

@@ -48,7 +48,7 @@ void gsh_put_signal_nbi(gsh_context ctx, const char *call, void *dest, const voi
 void gsh_amo(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *dest, size_t bytes,
              const void *value, const void *cond, void *old, int target);
 
-/* The value before goes to fetch, which may be any memory of this PE. */
+/* Stores the old value in fetch, which may be any memory of this PE. */
 void gsh_amo_nbi(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *dest,
                  size_t bytes, const void *value, const void *cond, void *fetch, int target);
 
@@ -64,7 +64,7 @@ static inline struct gsh_wait_arg gsh_wait_for_signal(const char *call, uint64_t
                                  .value = cmp_value,
                                  .call = call};
 }
-/* The argument as the caller gave it: these check it. */
+/* These check the caller's argument. */
 void gsh_wait_all(const struct gsh_wait_arg *wait);
 size_t gsh_wait_any(const struct gsh_wait_arg *wait);
 size_t gsh_wait_some(const struct gsh_wait_arg *wait, size_t *indices);

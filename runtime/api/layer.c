@@ -24,7 +24,7 @@
 /* ---- PEs beside the calling thread's own ---- */
 
 #ifdef GSH_HAVE_CUDA
-/* Of the driver, where the program has started it: -1 otherwise. */
+/* The driver's current device if the program has started the driver, else -1. */
 static int current_cuda_device(void)
 {
     CUdevice device = -1;
@@ -36,7 +36,7 @@ static int current_cuda_device(void)
                : -1;
 }
 
-/* For init, which takes the thread's current device. *retained: give_back's. */
+/* For init, which takes the thread's current device. *retained is for give_back. */
 static void choose_cuda_device(int device, CUcontext *before, bool *retained)
 {
     CUcontext context = NULL;
@@ -158,7 +158,7 @@ int gshmemx_layer_cuda_device(void)
     return pe->peers[pe->my_pe].cuda_ordinal;
 }
 
-/* A word that says that the job is ending stays. */
+/* Leaves a word alone that says that the job is ending. */
 void gshmemx_layer_leave_kernels(bool on)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_leave_kernels");
@@ -218,7 +218,7 @@ void gshmemx_layer_synchronize(void)
     gsh_require(pe, call, pe->device_ops->synchronize(pe));
 }
 
-/* ---- memory of the program's own ---- */
+/* ---- the program's own memory ---- */
 
 int gshmemx_layer_is_symmetric(const void *memory, size_t bytes)
 {
@@ -226,7 +226,7 @@ int gshmemx_layer_is_symmetric(const void *memory, size_t bytes)
     return pe->is_device_ready && gsh_heap_is_symmetric(pe->heap, memory, bytes);
 }
 
-/* A team's members, as those who agree. */
+/* A team's members as the ranks of an agreement. */
 struct members {
     struct gsh_team_bootstrap bootstrap;
     struct gsh_agreement group;

@@ -47,7 +47,7 @@ static uint32_t change(const struct lock *l, enum gsh_amo_op op, uint32_t *word,
     return before;
 }
 
-/* The same without an answer. */
+/* As above, without a result. */
 static void send(const struct lock *l, enum gsh_amo_op op, uint32_t *word, uint32_t value,
                  int target)
 {
@@ -61,8 +61,8 @@ static uint32_t look(const struct lock *l)
     return seen;
 }
 
-/* Until this PE's node has one of the bits, or (wants_any false) none of them. whom: the PE that is
- * waited for; -1: another thread of this one. */
+/* Waits until this PE's node has one of the bits, or (wants_any false) none of them. whom: the PE
+ * that it waits for; -1: another thread of this PE. */
 static uint32_t wait_for(const struct lock *l, uint32_t bits, bool wants_any, int whom)
 {
     unsigned turn = 0;
@@ -86,7 +86,7 @@ static uint32_t my_name(const struct lock *l)
     return (uint32_t)l->pe->my_pe + 1;
 }
 
-/* Whether this thread is now the one of this PE that may join the queue. */
+/* Whether this thread is now the one thread of this PE that may join the queue. */
 static bool take(const struct lock *l)
 {
     return (change(l, GSH_AMO_OR, l->node, GSH_LOCK_TAKEN, 0, l->pe->my_pe) & GSH_LOCK_TAKEN) == 0;

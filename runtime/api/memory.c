@@ -42,7 +42,7 @@ void *gshmem_calloc(size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) {
-        bytes = SIZE_MAX; /* refused as too large, on all PEs alike */
+        bytes = SIZE_MAX; /* refused as too large, on all PEs */
     }
     return allocate(GSH_HEAP_CALLOC, "gshmem_calloc", 0, bytes);
 }
@@ -51,7 +51,7 @@ void *gshmem_malloc_with_hints(size_t size, long hints)
 {
     static const char call[] = "gshmem_malloc_with_hints";
     const long known = GSHMEM_MALLOC_ATOMICS_REMOTE | GSHMEM_MALLOC_SIGNAL_REMOTE;
-    if ((hints & ~known) != 0) { /* on all PEs alike */
+    if ((hints & ~known) != 0) { /* the same on all PEs */
         gsh_instance_need(call);
         gsh_fail(GSH_ERR_ARG, "%s: unknown hints: %#lx", call, (unsigned long)(hints & ~known));
         return NULL;
@@ -59,7 +59,7 @@ void *gshmem_malloc_with_hints(size_t size, long hints)
     return allocate(GSH_HEAP_MALLOC, call, 0, size);
 }
 
-/* What this PE and its kernels have asked for is done. */
+/* Completes what this PE and its kernels have asked for. */
 static void quiet_all(struct gsh_instance *pe, const char *call)
 {
     gsh_require(pe, call, pe->device_ops->quiet(pe));
@@ -81,7 +81,7 @@ void *gshmem_realloc(void *ptr, size_t size)
     if (before == 0) {
         gsh_abort(pe, 1, "%s: no allocation starts at %p", call, ptr);
     }
-    quiet_all(pe, call); /* and the others' before they agree: then the contents stand still */
+    quiet_all(pe, call); /* so do the others before they agree: then the contents are stable */
     void *p = NULL;
     enum gsh_result r = gsh_heap_alloc(pe->heap, GSH_HEAP_REALLOC, size, 0, &p);
     if (gsh_is_loss(r)) {
@@ -91,7 +91,7 @@ void *gshmem_realloc(void *ptr, size_t size)
         return NULL;
     }
     gsh_require(pe, call, pe->device_ops->copy(pe, p, ptr, gsh_min_u64(before, size)));
-    gsh_require(pe, call, gsh_heap_free(pe->heap, ptr)); /* finds different pointers */
+    gsh_require(pe, call, gsh_heap_free(pe->heap, ptr)); /* detects pointers that differ */
     gsh_require(pe, call, gsh_setup_publish_allocations(pe));
     gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
     return p;

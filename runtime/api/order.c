@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host fence, quiet, barrier and sync. How host threads meet is team/host_sync.c's. */
+ * Host fence, quiet, barrier and sync. team/host_sync.c synchronises the host threads. */
 #include "gshmem.h"
 #include "runtime/api/check.h"
 #include "runtime/api/context.h"
@@ -12,7 +12,7 @@
 #include "runtime/job/instance.h"
 #include "runtime/setup/setup.h"
 
-/* Before device set-up nothing can be outstanding, and set-up is collective: do not start it. */
+/* Nothing can be outstanding before device set-up, which is collective: do not start it here. */
 static void fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
     if (pe->is_device_ready) {
@@ -64,7 +64,7 @@ void gshmem_ctx_quiet(gshmem_ctx_t ctx)
     }
 }
 
-/* Nothing counts what is outstanding to one PE. */
+/* Operations outstanding to a single PE are not counted. */
 void gshmem_pe_quiet(const int *target_pes, size_t npes)
 {
     static const char call[] = "gshmem_pe_quiet";

@@ -150,7 +150,7 @@ void gsh_iget(gsh_context ctx, const char *call, void *dest, const void *source,
 
 /* ---- blocks ---- */
 
-/* The bytes from the first to behind the last block; 0: there is none. */
+/* The bytes that the blocks span; 0: there are none. */
 static uint64_t check_blocks(struct gsh_instance *pe, const char *call, ptrdiff_t stride,
                              size_t bsize, size_t nblocks, size_t elem_bytes)
 {
@@ -165,7 +165,7 @@ static uint64_t check_blocks(struct gsh_instance *pe, const char *call, ptrdiff_
     return gsh_check_bytes(pe, call, elems, elem_bytes);
 }
 
-/* One copy for each block: to near PEs they are under way together. */
+/* One copy for each block. Those to near PEs run concurrently. */
 static void copy_blocks(struct gsh_instance *pe, const char *call, char *dest, const char *source,
                         size_t dest_step, size_t source_step, size_t block_bytes, size_t nblocks)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls on teams that need more than teams: contexts, and addresses of other PEs. All others
- * are runtime/team/'s. */
+ * The calls on teams that need more than teams: contexts, and addresses of other PEs. The other
+ * calls are in runtime/team/. */
 #include "gshmem.h"
 #include "runtime/context/context.h"
 #include "runtime/job/binding.h"

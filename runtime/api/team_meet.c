@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams whose members meet by a number: PEs that know how many they are, but not who.
+ * Teams whose members meet by a number: they know how many they are, but not which PEs.
  *
  * The PE that gives the number out, the owner, takes units of its own team pool for a table with a
- * word for each member, and the number says which. Each member writes its own PE into its word, by
- * a put of the host, and reads each word until its member has. Then it has a list of PEs, as
- * gshmemx_team_create takes it. A word is good when its upper half is the number's: what was in
- * those units before needs no clearing. All members have read the table when the team has been
- * agreed on; the owner, if it is one of them, then takes its units back, else in finalize. */
+ * word for each member; the number names the units. Each member writes its own PE into its word, by
+ * a host put, and reads each other word until it is filled in. That yields the list of PEs for
+ * gshmemx_team_create. A word is valid when its upper half matches the number, so the units need
+ * not be cleared first. Once the team has been agreed on, all members have read the table. The
+ * owner then takes its units back if it is a member, else in finalize. */
 #include <stdlib.h>
 #include "gshmemx.h"
 #include "runtime/backend/device.h"
@@ -34,8 +34,7 @@ static uint32_t units_of(int n_pes)
                       GSH_TEAM_UNIT);
 }
 
-/* The first units that are free, while other threads make and end teams; the pool's n_units: none.
- */
+/* Takes the first free units while other threads make and end teams; the pool's n_units: none. */
 static uint32_t take_units(struct gsh_teams *teams, uint32_t n_units)
 {
     struct gsh_team table = {.layout = {.n_units = n_units}};
@@ -94,7 +93,7 @@ static enum gsh_result decode(const struct gsh_instance *pe, const char *call, u
 
 /* ---- the table ---- */
 
-/* Where it lies on every PE. */
+/* The symmetric address of the table. */
 static char *own_table(const struct gsh_instance *pe, const struct meeting *m)
 {
     uint64_t off = gsh_teams_pool_off(pe) + (uint64_t)m->unit * GSH_TEAM_UNIT;
@@ -136,7 +135,7 @@ static uint64_t read_word(struct gsh_instance *pe, const char *call, const struc
     return word;
 }
 
-/* Word by word, as others write them meanwhile: only words are whole. */
+/* Word by word: others write them meanwhile, and only whole words are atomic. */
 static void meet(struct gsh_instance *pe, const char *call, const struct meeting *m, int index,
                  int *pes)
 {

@@ -6,8 +6,8 @@
 #include "gshmem.h"
 #include "runtime/api/host_calls.h"
 
-/* What differs: the names, the first parameter, what a call does first, and the first two arguments
- * of its body, which are the context and the name. */
+/* These differ: the names, the first parameter, what a call does first, and the first two arguments
+ * of its body (context and name). */
 #ifndef CALL
 #define CALL(name) gshmem_##name
 #define CTX

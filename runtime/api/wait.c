@@ -34,8 +34,8 @@ void gsh_wait_all(const struct gsh_wait_arg *wait)
     gsh_wait_all_checked(enter(wait), wait, false);
 }
 
-/* Where a sweep for any begins: anywhere, so that in a series of calls each element that satisfies
- * its comparison is found, whatever pattern the calls have. */
+/* Where a sweep for any begins. It varies, so a series of calls finds every element that satisfies
+ * its comparison, whatever the pattern of calls. */
 static size_t sweep_start(size_t nelems)
 {
     static _Thread_local uint32_t random;
@@ -46,7 +46,7 @@ static size_t sweep_start(size_t nelems)
     return (size_t)((uint64_t)random * (uint32_t)nelems >> 32);
 }
 
-/* One sweep over all elements, which ends at the first that holds. */
+/* One sweep over all elements; ends at the first whose comparison holds. */
 static struct gsh_poll sweep_for_any(struct gsh_instance *pe, const struct gsh_wait_arg *w)
 {
     size_t from = sweep_start(w->nelems);
@@ -64,7 +64,7 @@ static struct gsh_poll sweep_for_any(struct gsh_instance *pe, const struct gsh_w
     return before;
 }
 
-/* Sweeps until something holds, or nothing is watched. indices: for all that hold; NULL: any. */
+/* Sweeps until a comparison holds or nothing is watched. indices: for all that hold; NULL: any. */
 static struct gsh_poll wait_for_one(const struct gsh_wait_arg *w, size_t *indices)
 {
     struct gsh_instance *pe = enter(w);

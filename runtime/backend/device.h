@@ -57,12 +57,12 @@ struct gsh_wait_arg {
     const char *call;   /* for the report */
 };
 
-/* What each PE says of its device, to all others. */
+/* What each PE tells all others about its device. */
 struct gsh_device_card {
     int32_t result;        /* enum gsh_result of choosing the device */
     int32_t is_cuda;       /* else the CPU device */
     int32_t ordinal;       /* of the GPU, as this PE counts; -1: no GPU */
-    int32_t n_parts;       /* into which the GPU is divided for PEs of this process; 0: it is not */
+    int32_t n_parts;       /* parts of the GPU, for PEs of this process; 0: not divided */
     uint8_t uuid[16];      /* of the GPU */
     uint64_t memory_bytes; /* what the default range of a heap is to hold */
     uint64_t range_bytes;  /* GSHMEM_HEAP_RANGE, 0: by memory */
@@ -72,14 +72,14 @@ struct gsh_device_card {
 };
 
 struct gsh_device_ops {
-    const char *name; /* for people; no code compares it */
+    const char *name; /* for humans; no code compares it */
 
     /* ---- what kind of device it is ---- */
     /* What its heaps are made of. */
     enum gsh_memory_kind memory;
-    /* The proxy's thread may load and store the heap, and does without proxy_lanes. */
+    /* The proxy's thread may load and store the heap, and needs no proxy_lanes. */
     bool is_memory_host;
-    /* Kernels run on threads of this process, which wake the proxy by a word of its. */
+    /* Kernels run on threads of this process, which wake the proxy by one of its words. */
     bool can_wake;
     /* Only the watch's thread sees what kernels report; else the device itself looks, and calls
      * gsh_end_if_reported. */
@@ -87,9 +87,9 @@ struct gsh_device_ops {
     /* A module's fill function copies to this device and must succeed; else it belongs to another
      * device, and its failure means that its kernels cannot be launched. */
     bool fills_modules;
-    /* PEs of one node always have access to each other; else each tells all which it reaches. */
+    /* PEs of one node always have access to each other; else each tells all what it reaches. */
     bool reaches_node;
-    /* Bytes; the most of GSHMEM_HEAP_KEEP that takes effect. UINT64_MAX: all of it. */
+    /* Bytes; the upper limit for GSHMEM_HEAP_KEEP. UINT64_MAX: none. */
     uint64_t keep_limit_bytes;
     uint64_t room_bytes, large_bytes;        /* gsh_heap_options' */
     const struct gsh_coll_table *coll_table; /* before GSHMEM_COLLECTIVES changes it */
@@ -111,7 +111,8 @@ struct gsh_device_ops {
     void (*name_part)(const struct gsh_instance *pe, struct gsh_state *state);
     /* How many multiprocessors that part has; 0, or NULL: none is shared. */
     int (*count_part)(const struct gsh_instance *pe);
-    /* Whether kernels on the stream run on that part; words why not. NULL: none is shared. */
+    /* Checks that kernels on the stream run on that part, else reports why not. NULL: none is
+     * shared. */
     enum gsh_result (*check_stream)(struct gsh_instance *pe, gsh_stream stream);
     /* Uploads the constant block to every registered module. */
     enum gsh_result (*upload)(struct gsh_instance *pe, const struct gsh_state *state);
@@ -122,10 +123,10 @@ struct gsh_device_ops {
      * the address they use. */
     enum gsh_result (*map_host)(struct gsh_instance *pe, void *memory, size_t bytes,
                                 uint64_t *device_address);
-    void (*unmap_host)(struct gsh_instance *pe, void *memory); /* also when it never was */
+    void (*unmap_host)(struct gsh_instance *pe, void *memory); /* even if it never was mapped */
 
-    /* Prepares memory of the program's, that is not symmetric, for copies, until it is let go. What
-     * is not there is GSH_ERR_ARG. *is_device: it is the device's own, and no host memory. */
+    /* Prepares the program's memory that is not symmetric for copies, until unpinned. GSH_ERR_ARG
+     * if it does not exist. *is_device: it is device memory, not host memory. */
     enum gsh_result (*pin)(struct gsh_instance *pe, void *memory, size_t bytes, bool *is_device);
     void (*unpin)(struct gsh_instance *pe, void *memory);
 
@@ -137,7 +138,7 @@ struct gsh_device_ops {
     /* Element i of elem_bytes from source + i * sst to dest + i * dst, strides in elements. */
     enum gsh_result (*copy_strided)(struct gsh_instance *pe, void *dest, const void *source,
                                     ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes, size_t nelems);
-    /* p: one element of 1, 2, 4 or 8 bytes. It may be seen only after quiet. */
+    /* p: one element of 1, 2, 4 or 8 bytes. It is certain to be seen only after quiet. */
     enum gsh_result (*store)(struct gsh_instance *pe, void *dest, uint64_t bits, size_t bytes);
     /* Reads nelems consecutive elements into out. Each is read by one acquire load: pairs with any
      * signal's release. Works while the user's kernels fill the device. */
@@ -147,26 +148,26 @@ struct gsh_device_ops {
      * calls, non-blocking ones included, so it is also a put's signal. */
     enum gsh_result (*amo)(struct gsh_instance *pe, enum gsh_amo_op op, void *address, size_t bytes,
                            uint64_t operand, uint64_t cond, uint64_t *old);
-    /* Until it is complete. */
+    /* Returns when it is complete. */
     enum gsh_result (*coll)(struct gsh_instance *pe, const struct gsh_coll_launch *launch);
     enum gsh_result (*quiet)(struct gsh_instance *pe); /* also serves fence */
     /* Waits for this PE's kernels and for all that its streams were given. */
     enum gsh_result (*synchronize)(struct gsh_instance *pe);
-    /* The PE's device becomes the calling thread's, if it is another; the result is for leave. */
+    /* Makes the PE's device current for the calling thread; the result is for leave. */
     bool (*enter)(struct gsh_instance *pe);
     void (*leave)(struct gsh_instance *pe, bool entered);
 
-    /* As copy and amo, on this PE's own memory for far PEs, by the proxy: without waiting for what
-     * host threads have asked. old is never NULL; after a set it is anything. */
+    /* As copy and amo, by the proxy, on this PE's own memory for far PEs: never waits for requests
+     * of host threads. old is never NULL; after a set its value is undefined. */
     enum gsh_result (*proxy_copy)(struct gsh_instance *pe, void *dest, const void *source,
                                   size_t bytes);
     enum gsh_result (*proxy_amo)(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
                                  size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old);
 
-    /* The same without waiting, until finish; its context is pe. NULL: the memory is the host's. */
+    /* The same without waiting, valid until finish; the context is pe. NULL: host memory. */
     const struct gsh_lane_ops *proxy_lanes;
 
-    /* On a stream. A copy has at least one byte; its signal may be none. */
+    /* On a stream. A copy has at least one byte; its signal may be absent. */
     enum gsh_result (*stream_copy)(struct gsh_instance *pe, void *dest, const void *source,
                                    size_t bytes, struct gsh_signal_arg signal, gsh_stream stream);
     enum gsh_result (*stream_signal)(struct gsh_instance *pe, struct gsh_signal_arg signal,
@@ -184,9 +185,9 @@ struct gsh_device_ops {
     enum gsh_result (*stream_coll)(struct gsh_instance *pe, const struct gsh_coll_launch *launch,
                                    gsh_stream stream);
     enum gsh_result (*stream_quiet)(struct gsh_instance *pe, gsh_stream stream);
-    /* An operation on a far PE, in the stream's order: it takes its turn behind all that the stream
-     * asked of that PE before, and a put is seen there before the stream goes on; a signal may
-     * still be on its way. The request is copied; its local side is as the user gave it. */
+    /* An operation on a far PE, in the stream's order: it comes after the stream's earlier requests
+     * to that PE, and a put is seen there before the stream continues; a signal may still be on its
+     * way. The request is copied; its local side is as the user passed it. */
     enum gsh_result (*stream_far)(struct gsh_instance *pe, const char *call,
                                   const struct gsh_request *request, gsh_stream stream);
     enum gsh_result (*stream_synchronize)(struct gsh_instance *pe, gsh_stream stream);

@@ -80,7 +80,7 @@ static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_
         return gsh_modules_not_shared();
     }
     int error = m->fill != NULL ? m->fill(state, sizeof(*state)) : 0;
-    /* without a GPU its kernels cannot be filled, nor launched; the CPU device's host calls work */
+    /* without a GPU its kernels cannot be filled or launched; the CPU device's host calls work */
     if (error != 0 && pe->device_ops->fills_modules) {
         return gsh_fail(GSH_ERR_CUDA,
                         "a module's state cannot be copied to the device: CUDA "
@@ -90,8 +90,8 @@ static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_
     return GSH_OK;
 }
 
-/* Fills from a copy of the list: `fill` enters the CUDA runtime, which may load libraries, and a
- * thread that is loading one may be waiting for our lock in its constructors. */
+/* Fills from a copy of the list: `fill` enters the CUDA runtime, which may load libraries; another
+ * thread's library constructors may be waiting for our lock. */
 enum gsh_result gsh_modules_fill(struct gsh_instance *pe, const struct gsh_state *state)
 {
     pthread_mutex_lock(&lock);

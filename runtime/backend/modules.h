@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include "runtime/job/instance.h"
 
-/* The failure of a unit or module that a PE on a part of a GPU cannot use. */
+/* Fails for a unit or module that a PE on a part of a GPU cannot use. */
 GSH_CHECK_RESULT enum gsh_result gsh_modules_not_shared(void);
 
 /* Whether any unit with kernels for that device has registered. */
@@ -16,14 +16,13 @@ bool gsh_modules_have_cuda(void);
 bool gsh_modules_have_cpu(void);
 
 /* Fills every registered module on the calling thread's current device. GSH_ERR_STATE, naming both
- * versions, when one was compiled with headers this library does not match. */
+ * versions, when one was compiled with headers that do not match this library. */
 GSH_CHECK_RESULT enum gsh_result gsh_modules_fill(struct gsh_instance *pe,
                                                   const struct gsh_state *state);
 
 /* Registrations so far; written by modules.c. */
 extern uint64_t gsh_modules_generation;
-/* Whether nothing has registered since this PE's device was set up: otherwise gsh_modules_refresh
- * is due. */
+/* Whether nothing has registered since this PE's last fill; if not, gsh_modules_refresh is due. */
 static inline bool gsh_modules_are_filled(const struct gsh_instance *pe)
 {
     /* acquire: pairs with the release in gshmemx_module_register */

@@ -138,7 +138,7 @@ void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w,
 {
     unsigned turn = 0;
     uint64_t start_ns = 0;
-    /* Elements before `from` have been seen to hold and need not go on holding. */
+    /* The comparisons of elements before `from` have held once; they need not hold any longer. */
     size_t from = 0;
     for (;;) {
         struct gsh_poll s = gsh_poll(pe, w, from, GSH_POLL_AT_UNMET, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A host thread's look at the words of a wait; for wait_until and test, and for waits on the CPU
- * device's streams. */
+ * How a host thread polls the words of a wait: for wait_until, test, and waits on the CPU device's
+ * streams. */
 #ifndef GSH_POLL_H
 #define GSH_POLL_H
 
@@ -12,7 +12,7 @@ struct gsh_poll {
     size_t n_held;
     size_t held; /* the first element whose comparison held, SIZE_MAX: none */
     uint64_t held_seen;
-    size_t unmet; /* the first watched one whose comparison did not, SIZE_MAX: none */
+    size_t unmet; /* the first watched one whose comparison did not hold, SIZE_MAX: none */
     uint64_t unmet_seen;
 };
 
@@ -20,10 +20,10 @@ struct gsh_poll {
  * those whose comparison held. */
 struct gsh_poll gsh_poll(struct gsh_instance *pe, const struct gsh_wait_arg *w, size_t from,
                          enum gsh_poll_stop stop, size_t *indices);
-/* Ends the job: nothing that was waited for has come within the time limit. */
+/* Ends the job: the wait has passed its time limit. */
 void gsh_poll_timed_out(struct gsh_instance *pe, const struct gsh_wait_arg *w,
                         const struct gsh_poll *s) __attribute__((noreturn));
-/* Waits until all hold; in a stream's place only as long as kernels would. */
+/* Waits until all hold; on behalf of a stream, only as long as kernels would. */
 void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w, bool is_on_stream);
 
 #endif

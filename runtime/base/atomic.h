@@ -37,7 +37,7 @@ static inline void gsh_store_release_u64(uint64_t *p, uint64_t v)
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-/* Tens of nanoseconds in which the core does little. */
+/* Pauses for tens of nanoseconds, in which the core does little. */
 static inline void gsh_pause(void)
 {
 #if defined(__x86_64__)
@@ -50,7 +50,7 @@ static inline void gsh_pause(void)
 /* One turn of a host spin: *turn counts up from 0. Pauses, then yields the core, then sleeps up to
  * 50 us, so that more PEs than cores make progress. */
 void gsh_backoff(unsigned *turn);
-/* The same for a spin that does work in each turn, which is enough of a pause. */
+/* As gsh_backoff, for a spin whose work in each turn is pause enough. */
 void gsh_backoff_busy(unsigned *turn);
 
 #endif

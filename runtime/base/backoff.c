@@ -7,7 +7,7 @@
 /* A pause costs tens of nanoseconds and a yield about a microsecond: short waits stay on the core,
  * waits beyond roughly 200 us give it up. */
 #define PAUSE_TURNS  64u
-#define BUSY_TURNS   256u /* of who works in each: tens of microseconds */
+#define BUSY_TURNS   256u /* each does work: tens of microseconds */
 #define YIELD_TURNS  256u
 #define SLEEP_MAX_NS 50000u
 

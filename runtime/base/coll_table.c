@@ -5,8 +5,8 @@
 #include "runtime/base/env.h"
 #include "runtime/base/util.h"
 
-/* Two PEs on cores of one machine: a line of the cache from one to the other costs as much as what
- * a barrier costs, so little goes with flags. */
+/* Two PEs on cores of one machine: moving a cache line between them costs as much as a barrier, so
+ * only small collectives are flagged. */
 const struct gsh_coll_table gsh_coll_table_cpu = {
     .flagged_max = {64, 64, 64, 64},
     .max_blocks = 1,

@@ -13,7 +13,7 @@
 static pthread_once_t opened = PTHREAD_ONCE_INIT, used = PTHREAD_ONCE_INIT;
 static void *library;          /* written inside opened */
 static struct gsh_cuda driver; /* written inside used */
-static char reason[256]; /* why there is no driver; "" when there is; likewise, or in opened */
+static char reason[256]; /* why there is no driver; "" if there is; written inside used or opened */
 static const struct gsh_cuda *override_table;
 
 /* The macros of cuda.h map a name to the version the headers were made for; so the name is taken

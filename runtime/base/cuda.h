@@ -32,14 +32,14 @@ struct gsh_cuda;
  * driver or device, with the reason kept by gsh_note. Thread-safe. */
 const struct gsh_cuda *gsh_cuda(void);
 
-/* Whether there is a driver to open. Does not start it: what the program has yet to tell it by the
- * environment counts. Thread-safe. */
+/* Whether there is a driver to open. Does not start it: the program may still set environment
+ * variables that the driver reads. Thread-safe. */
 bool gsh_cuda_is_installed(void);
 
 /* GSH_OK for CUDA_SUCCESS; otherwise reports "<what>: <error name> (<error text>)". Running out of
  * memory is GSH_ERR_NOMEM, a missing feature GSH_ERR_UNSUPPORTED, all else GSH_ERR_CUDA. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_result(CUresult code, const char *what);
-/* The same by gsh_note: for failures that a fallback may still mend. */
+/* As gsh_cuda_result, but by gsh_note: for failures that a fallback may still handle. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_note(CUresult code, const char *what);
 
 /* For tests: gsh_cuda returns this table from now on (NULL: the driver's again). A test puts its

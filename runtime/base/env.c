@@ -159,7 +159,7 @@ static bool parse_choice(const char *choices, const char *text, char *out, size_
     return true;
 }
 
-/* Whether the number is not below what the row allows, or the default itself. */
+/* Whether the number is at least what the row allows, or is the default. */
 static bool is_large_enough(const struct row *row, const struct gsh_env *env)
 {
     uint64_t value, least, otherwise;
@@ -279,7 +279,7 @@ static unsigned distance(const char *a, const char *b)
     return row[n];
 }
 
-/* What is wrong with a name that no row has. */
+/* Describes what is wrong with a name that no row has. */
 static void word_unknown(const char *name, char *out, size_t size)
 {
     const struct row *nearest = NULL;
@@ -297,7 +297,7 @@ static void word_unknown(const char *name, char *out, size_t size)
              is_near ? "?" : "");
 }
 
-/* The next GSHMEM_ variable from *at on that no row has; *at goes behind it. */
+/* The next GSHMEM_ variable from *at on that no row has; *at moves past it. */
 static bool find_unknown(char ***at, char *name, size_t size)
 {
     for (; *at != NULL && **at != NULL; ++*at) {

@@ -26,8 +26,8 @@ struct gsh_env {
  * row names is only warned about. */
 GSH_CHECK_RESULT enum gsh_result gsh_env_read(struct gsh_env *env);
 
-/* Prints each variable with its value, where that comes from, and its meaning. Returns how many of
- * the environment's have a value that is not allowed, or are unknown. */
+/* Prints each variable with its value, the origin of the value, and its meaning. Returns how many
+ * variables in the environment are unknown or have an invalid value. */
 int gsh_env_print(FILE *out);
 
 /* A number of bytes, as a SIZE row takes it. */

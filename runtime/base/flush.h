@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an _exit would lose. */
+ * Saves output that an _exit would lose. */
 #ifndef GSH_FLUSH_H
 #define GSH_FLUSH_H
 
-/* Before an _exit from the user's own thread: writes what is in stdout's buffer, unless another
- * thread holds stdout or its reader is not reading. */
+/* Before an _exit from the user's own thread: writes out stdout's buffer, unless another thread
+ * holds stdout or its reader is not reading. */
 void gsh_flush_stdout(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A lock for short sections that are entered very often and hardly ever at once. Giving it back is
- * a store: a mutex' atomic operation would wait until all stores of the section, those to other
- * cores' cache lines too, have become visible. A thread that finds it taken spins, yields, then
- * sleeps in between (gsh_backoff); there is no queue. Zeroed: free. */
+ * A lock for short critical sections that are entered very often and hardly ever contended. Giving
+ * it back is a store: a mutex's atomic operation would wait until all stores of the section,
+ * including those to other cores' cache lines, are visible. A thread that finds it taken spins,
+ * yields, then sleeps (gsh_backoff); there is no queue. All zeros: free. */
 #ifndef GSH_LOCK_H
 #define GSH_LOCK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one sink of messages. Knows levels, subsystems and the calling thread's PE; what is worth
- * saying is decided by the callers. */
+ * The one sink of messages. Knows levels, subsystems and the calling thread's PE; callers decide
+ * what to report. */
 #include "runtime/base/log.h"
 
 #include <ctype.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include "runtime/base/util.h"
 
-/* Written once under the mutex; read without it, hence the relaxed atomic accesses. Each word
- * stands for itself, so no order between them is needed. */
+/* Written once under the mutex, read without it: hence the relaxed atomic accesses. The words are
+ * independent, so no order between them is needed. */
 static pthread_mutex_t setup_mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool is_set_up;
 static int current_level = GSH_LOG_WARN;
@@ -100,7 +100,7 @@ static void write_whole(int fd, const char *text, size_t bytes)
             continue;
         }
         if (n <= 0) {
-            break; /* nowhere left to complain to */
+            break; /* nowhere left to report it */
         }
         text += n;
         bytes -= (size_t)n;
@@ -112,7 +112,7 @@ void gsh_log_set_prefix(const char *prefix)
     __atomic_store_n(&call_prefix, prefix, __ATOMIC_RELEASE); /* pairs with the acquire below */
 }
 
-/* Puts the prefix into the names of calls in line[from, used); gives the new length. */
+/* Puts the prefix into the names of calls in line[from, used); returns the new length. */
 static size_t rename_calls(char *line, size_t from, size_t used, size_t room, const char *prefix)
 {
     static const char ours[] = "gshmem";

@@ -29,8 +29,8 @@ enum gsh_log_subsys {
  * hold %h (host name) and %p (process id); NULL is stderr. */
 void gsh_log_setup(enum gsh_log_level level, unsigned subsys_mask, const char *path);
 
-/* Lines that are written from now on have it in the place of the gshmem of gshmem_ and gshmemx_.
- * Kept as it is. */
+/* Later lines have this prefix in place of the gshmem of gshmem_ and gshmemx_. The pointer is kept,
+ * not copied. */
 void gsh_log_set_prefix(const char *prefix);
 
 /* The PE that this thread acts for; -1: not known yet (nothing is printed for it). */

@@ -54,14 +54,14 @@ void gsh_pages_copy_sparse(void *to, const void *from, uint64_t bytes)
     }
 }
 
-/* The system's own: libraries that put theirs in its place, as UCX does, lose the last argument. */
+/* The system call itself: libraries that replace mremap, as UCX does, lose the last argument. */
 bool gsh_pages_remap(void *from, uint64_t from_bytes, void *to, uint64_t bytes)
 {
     return syscall(SYS_mremap, from, from_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
            (long)(intptr_t)to;
 }
 
-/* What is copied before it is asked again where there are pages. */
+/* Bytes to copy before asking again where there are pages. */
 #define STRETCH ((uint64_t)64 << 10)
 
 static uint64_t all_is_data(void *context, uint64_t off)

@@ -4,7 +4,7 @@
 #define GSH_PLUGIN_H
 
 /* dlopen with these flags. A name without a slash is looked for in the directory of libgshmem (of
- * the program when it is linked in statically) first, then wherever the system looks. NULL:
+ * the program when it is linked in statically) first, then along the system's search path. NULL:
  * dlerror() has the reason. */
 void *gsh_plugin_open(const char *name, int flags);
 

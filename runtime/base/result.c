@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of result codes, and the calling thread's last worded failure. Printing is log.c's. */
+ * Names of result codes, and the text of the calling thread's last failure. log.c prints. */
 #include "runtime/base/result.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ const char *gsh_result_name(enum gsh_result r)
 
 static void keep(enum gsh_result r, const char *suffix, const char *format, va_list args)
 {
-    /* Formatted aside first: an argument may be gsh_last_error() itself. */
+    /* Formatted into a copy first: an argument may be gsh_last_error() itself. */
     char text[sizeof(last_text)];
     int n = vsnprintf(text, sizeof(text), format, args);
     size_t used = n < 0 ? 0 : gsh_min_u64((uint64_t)n, sizeof(text) - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Result codes of internal functions, grouped by what the caller can do about them, and the one
- * place where a failure is worded. Knows nothing of PEs beyond the label log.h prints. */
+ * place that composes the text of a failure. Knows nothing of PEs beyond the label log.h prints. */
 #ifndef GSH_RESULT_H
 #define GSH_RESULT_H
 
@@ -23,7 +23,7 @@ enum gsh_result {
 
 #define GSH_CHECK_RESULT __attribute__((warn_unused_result))
 
-/* A collective call found that a PE is gone, or has not come in time: none can follow. */
+/* A collective call found that a PE is gone, or has not arrived in time: no more can follow. */
 static inline bool gsh_is_loss(enum gsh_result r)
 {
     return r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT;
@@ -43,7 +43,7 @@ enum gsh_result gsh_fail(enum gsh_result r, const char *format, ...)
 enum gsh_result gsh_fail_errno(enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* As gsh_fail, printed at info level only: for failures that a fallback may still mend. */
+/* As gsh_fail, printed at info level only: for failures that a fallback may still handle. */
 enum gsh_result gsh_note(enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See context.h. Free places are a list, so that making and ending contexts takes no more memory
- * than as many as there were at a time. */
+ * See context.h. Free places form a list, so memory grows only with the most contexts that existed
+ * at one time. */
 #include "runtime/context/context.h"
 
 #include <pthread.h>
@@ -16,13 +16,13 @@
 struct gsh_contexts {
     struct gsh_lock lock;
     struct gsh_ctx_record *records; /* [GSH_CTX_PLACES]; host memory, mapped for the device */
-    uint32_t n_places;              /* those from here on have never been used */
-    uint32_t free;                  /* the first free one before; 0: none */
-    uint32_t next[GSH_CTX_PLACES];  /* of a free place: the next one */
-    uint32_t turn[GSH_CTX_PLACES];  /* how often it has been given away */
+    uint32_t n_places;              /* places from here on have never been used */
+    uint32_t free;                  /* the first free place before that; 0: none */
+    uint32_t next[GSH_CTX_PLACES];  /* for a free place: the next one */
+    uint32_t turn[GSH_CTX_PLACES];  /* how often the place was handed out */
     uint32_t n_users[GSH_CONTEXTS]; /* by number: contexts that have it */
-    bool is_known[GSH_CONTEXTS];    /* by number: there has been one */
-    uint32_t n_numbers;             /* those in use are below; at least 1 */
+    bool is_known[GSH_CONTEXTS];    /* by number: some context has had it */
+    uint32_t n_numbers;             /* all numbers in use are below; at least 1 */
 };
 
 /* ---- the table ---- */
@@ -78,8 +78,7 @@ static void give_place(struct gsh_contexts *contexts, uint32_t place)
     contexts->free = place;
 }
 
-/* One that no other context has, as long as there is one; the default context's only when there is
- * no other. */
+/* An unused number if there is one; the default context's only when there is no other. */
 static gsh_context take_number(struct gsh_contexts *contexts)
 {
     gsh_context best = contexts->n_numbers > 1 ? 1 : 0;
@@ -92,7 +91,7 @@ static gsh_context take_number(struct gsh_contexts *contexts)
 
 /* ---- making and ending ---- */
 
-/* Under the lock. 0: no room. */
+/* The caller holds the lock. 0: no room. */
 static uint64_t make_locked(struct gsh_instance *pe, gshmem_team_t team, bool is_private)
 {
     struct gsh_contexts *contexts = pe->contexts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Requests of host threads to the proxy, and the host's fence and quiet over all that is far. */
+ * Requests of host threads to the proxy, and the host's fence and quiet for far PEs. */
 #include "runtime/far/far.h"
 
 #include <string.h>
@@ -70,7 +70,8 @@ uint64_t gsh_far_load(struct gsh_instance *pe, gsh_context ctx, const char *call
 
 /* ---- order ---- */
 
-/* Whether a kernel has written a request at this position. Relaxed: the proxy looks properly. */
+/* Whether a kernel has written a request at this position. Relaxed is enough here: the proxy's own
+ * look acquires. */
 static bool is_written(const struct gsh_far *far, const struct gsh_far_ring *ring,
                        uint64_t position)
 {
@@ -96,8 +97,8 @@ static struct span rings_of(const struct gsh_far *far, gsh_context ctx)
                                       : (struct span){own, own + 1};
 }
 
-/* Whether one of the rings has had requests that the host's last fence or quiet, of which `covered`
- * is the note, does not cover. Two loads for each ring. */
+/* Whether any of the rings has had requests since the host's last fence or quiet, as noted in
+ * `covered`. Two loads for each ring. */
 static bool have_kernels_asked(const struct gsh_far *far, struct span rings, size_t covered)
 {
     for (int i = rings.first; i < rings.end; i++) {
@@ -111,7 +112,7 @@ static bool have_kernels_asked(const struct gsh_far *far, struct span rings, siz
     return false;
 }
 
-/* Until the proxy has taken what complete kernels have written. */
+/* Waits until the proxy has taken what complete kernels have written. */
 static uint64_t await_taken(struct gsh_instance *pe, const struct gsh_far_ring *ring)
 {
     uint64_t tail = taken(ring), end = tail;
@@ -135,7 +136,7 @@ static void note_most(uint64_t *word, uint64_t value)
     }
 }
 
-/* op: GSH_FAR_FENCE or _QUIET; n_covered and `covered` are its notes. */
+/* op: GSH_FAR_FENCE or _QUIET; n_covered and `covered` record what it has covered. */
 static void order(struct gsh_instance *pe, gsh_context ctx, const char *call, int op,
                   uint64_t *n_covered, size_t covered)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operations on far PEs, by way of the proxy: what host calls (and the CPU device's streams) ask,
- * and what the proxy has of this PE's memory. A job without far PEs has none of it. */
+ * Operations on far PEs, through the proxy: requests of host calls (and the CPU device's streams),
+ * and the proxy's access to this PE's memory. A job without far PEs has none of it. */
 #ifndef GSH_FAR_H
 #define GSH_FAR_H
 
@@ -12,14 +12,14 @@
 /* A request (enum gsh_far_op) on target's copy of `symmetric`, the rest for the caller to fill. */
 struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const void *symmetric,
                                    int target);
-/* Carried out in its own sense on return; end the job when that fails. Any thread. ctx: the
- * request's context, here and below. */
+/* Complete in its own sense on return; ends the job on failure. Any thread. ctx: the request's
+ * context, here and below. */
 void gsh_far_run(struct gsh_instance *pe, gsh_context ctx, const char *call,
                  struct gsh_request *request);
-/* The same without waiting, for puts and gets: complete after gsh_far_quiet. */
+/* As above, without waiting, for puts and gets: complete after gsh_far_quiet. */
 void gsh_far_post(struct gsh_instance *pe, gsh_context ctx, const char *call,
                   struct gsh_request *request);
-/* The same for puts of at least one byte; is_nbi: without waiting. */
+/* As above, for puts of at least one byte; is_nbi: without waiting. */
 void gsh_far_put(struct gsh_instance *pe, gsh_context ctx, const char *call, void *symmetric,
                  const void *source, uint64_t bytes, int target, bool is_nbi);
 /* p: 1, 2, 4 or 8 bytes. */
@@ -29,14 +29,14 @@ void gsh_far_store(struct gsh_instance *pe, gsh_context ctx, const char *call, v
 uint64_t gsh_far_load(struct gsh_instance *pe, gsh_context ctx, const char *call,
                       const void *symmetric, size_t bytes, int target);
 
-/* Cover this PE's requests in that context, by any thread, and those of its kernels that are
- * complete. Both return at once when there were none since the last time. */
+/* Both cover this PE's requests in that context, by any thread, and those of its complete kernels.
+ * Both return at once when there were none since the last call. */
 void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call);
 void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call);
 /* In all contexts. */
 void gsh_far_quiet_all(struct gsh_instance *pe, const char *call);
-/* The proxy reads the ring of a context with this number, which is not 0, from now on, if the
- * device is set up. Not by two threads at once. */
+/* From now on the proxy reads the ring of the context with this number (not 0), if the device is
+ * set up. One thread at a time. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_open(struct gsh_instance *pe, gsh_context ctx);
 
 /* ---- set-up; far_memory.c ---- */
@@ -50,14 +50,14 @@ static inline bool gsh_far_stages_always(const struct gsh_instance *pe)
 GSH_CHECK_RESULT enum gsh_result gsh_far_check(const struct gsh_instance *pe);
 /* pe->proxy exists. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_create(struct gsh_instance *pe);
-/* Accepts none. What the proxy may still use stays until it is destroyed. */
+/* Accepts none. Memory that the proxy may still use stays until the proxy is destroyed. */
 void gsh_far_destroy(struct gsh_instance *pe);
 /* For gsh_heap_options, after gsh_far_create: the proxy of every PE learns of the heap's memory. */
 struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe);
-/* The rings' words in this PE's device memory, and what they are at first. */
+/* The rings' words in this PE's device memory, and their initial values. */
 uint64_t gsh_far_rings_bytes(const struct gsh_instance *pe);
 void gsh_far_rings_fill(const struct gsh_instance *pe, void *rings);
-/* Of the default context. */
+/* Rings of the default context. */
 int gsh_far_n_rings(const struct gsh_instance *pe);
 /* After the rings' words are written: the proxy reads the default context's rings from now on. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_start(struct gsh_instance *pe);
@@ -66,25 +66,25 @@ GSH_CHECK_RESULT enum gsh_result gsh_far_start(struct gsh_instance *pe);
 struct gsh_far_ring {
     struct gsh_ring_slot *slots;
     struct gsh_ring_cpu *cpu;
-    uint64_t quieted; /* positions before it were covered by a quiet of the host; atomic */
+    uint64_t quieted; /* a host quiet covered the positions before it; atomic */
     uint64_t fenced;  /* the same of a fence */
     bool is_read;     /* by the proxy */
 };
 
 struct gsh_far {
     struct gsh_instance *pe;
-    /* By context: how many requests of host threads (gsh_proxy_n_requests) a fence or a quiet came
-     * after; atomic. */
+    /* By context: how many requests of host threads (gsh_proxy_n_requests) a fence or quiet has
+     * covered; atomic. */
     uint64_t n_fenced[GSH_CONTEXTS], n_quieted[GSH_CONTEXTS];
     int n_rings;     /* of the default context */
-    int n_all_rings; /* behind those: one of each other context, by number */
+    int n_all_rings; /* then one for each other context, by number */
     uint64_t n_slots;
     void *memory; /* of all rings; host memory, mapped for the device */
     size_t memory_bytes;
     uint64_t device_memory; /* as the device sees it */
     struct gsh_far_ring rings[GSH_RING_MAX_RINGS + GSH_CONTEXTS];
     bool is_read;                /* the proxy reads rings */
-    struct gsh_late_lanes *late; /* stand in for a GPU's lanes; or NULL */
+    struct gsh_late_lanes *late; /* stand in for a GPU's lanes, or NULL */
     uint64_t alone_off; /* a region that the other PEs have not heard of; UINT64_MAX: none */
 };
 

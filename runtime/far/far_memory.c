@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the proxy has of this PE: access to its memory on behalf of far PEs, the regions of its heap
- * as the network knows them, and the rings of its kernels. */
+ * What the proxy gets from this PE: access to its memory on behalf of far PEs, the regions of its
+ * heap as the network knows them, and its kernels' rings. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ static enum gsh_result memory_copy_out(void *context, void *dest, const void *he
     return pe->device_ops->proxy_copy(pe, dest, heap_source, bytes);
 }
 
-/* The CPU device has none: for tests the CPU does what a GPU would. */
+/* The CPU device has none; in tests the CPU acts as a GPU's lanes. */
 static enum gsh_result choose_lanes(struct gsh_instance *pe, struct gsh_proxy_memory *memory)
 {
     memory->lane_ops = pe->device_ops->proxy_lanes;
@@ -79,7 +79,7 @@ static int member_pe(const struct gsh_heap_members *members, int rank)
     return members->pes != NULL ? members->pes[rank] : rank;
 }
 
-/* Of the members with ranks below `end`. */
+/* Removes the region at the members with ranks below `end`. */
 static void forget_peers(struct gsh_instance *pe, const struct gsh_heap_members *members,
                          uint64_t off, int end)
 {
@@ -109,7 +109,7 @@ static enum gsh_result learn_peers(struct gsh_instance *pe, const struct gsh_hea
     return GSH_OK;
 }
 
-/* Gathers the keys, whose lengths are known, and takes them. */
+/* Gathers the keys, whose lengths are known, and adds the peers' regions. */
 static enum gsh_result exchange_keys(struct gsh_instance *pe,
                                      const struct gsh_heap_members *members, uint64_t off,
                                      uint64_t bytes, const struct region_head *heads,
@@ -137,7 +137,7 @@ static enum gsh_result exchange_keys(struct gsh_instance *pe,
     return r;
 }
 
-/* The result is this PE's own: that another one has failed, the heap's vote tells. */
+/* The result is this PE's own; the heap's vote reports failures of others. */
 static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
                             const struct gsh_heap_members *members)
 {

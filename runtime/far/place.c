@@ -18,7 +18,7 @@ static bool has(const struct gsh_cpus *cpus, unsigned long cpu)
     return cpu < GSH_CPUS_MAX && (cpus->bits[cpu / 64] >> cpu % 64 & 1) != 0;
 }
 
-/* A number that can be a CPU's. */
+/* Parses a number that can be a CPU's. */
 static bool parse_cpu(const char **at, unsigned long *cpu)
 {
     char *end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * On which CPUs the proxy's thread runs: near the PE's GPU, and near its NIC where it is named; as
- * GSHMEM_PROXY_CPUS says; never outside those that the process may use. */
+ * On which CPUs the proxy's thread runs: near the PE's GPU, and near its NIC if one is named;
+ * GSHMEM_PROXY_CPUS decides; never outside the CPUs that the process may use. */
 #ifndef GSH_PLACE_H
 #define GSH_PLACE_H
 
@@ -16,36 +16,37 @@ struct gsh_cpus {
     uint64_t bits[GSH_CPUS_MAX / 64];
 };
 
-/* Lists as Linux writes them: "0-3,8", a newline after it allowed. False: it is none, or names a
- * number from GSH_CPUS_MAX on; *out is undefined then. "" is the empty set. */
+/* Lists as Linux writes them: "0-3,8", a newline after it allowed. False: not a list, or a number
+ * is GSH_CPUS_MAX or more; *out is undefined then. "" is the empty set. */
 bool gsh_cpus_parse(const char *text, struct gsh_cpus *out);
 bool gsh_cpus_is_empty(const struct gsh_cpus *cpus);
 bool gsh_cpus_is_equal(const struct gsh_cpus *a, const struct gsh_cpus *b);
 struct gsh_cpus gsh_cpus_and(const struct gsh_cpus *a, const struct gsh_cpus *b);
-/* The list; cut off where the room ends. Returns text. */
+/* The list, truncated to the room. Returns text. */
 const char *gsh_cpus_print(const struct gsh_cpus *cpus, char *text, size_t room);
 
 /* The setting is "auto", "none", or a list that is not empty. */
 bool gsh_place_is_setting(const char *setting);
 
 enum gsh_place {
-    GSH_PLACE_AS_IS,   /* nothing to do: not asked for, or it would change nothing */
+    GSH_PLACE_AS_IS,   /* nothing to do: not requested, or no change */
     GSH_PLACE_PIN,     /* to *out */
-    GSH_PLACE_OUTSIDE, /* what was asked for has no CPU among the allowed ones */
+    GSH_PLACE_OUTSIDE, /* none of the requested CPUs is allowed */
 };
-/* auto picks CPUs near the GPU (NULL: none, or unknown), and of these the ones near the NIC (NULL:
- * likewise) where they have CPUs in common. */
+/* auto picks CPUs near the GPU (NULL: none, or unknown), and of these the ones also near the NIC
+ * (NULL: likewise) if there are any. */
 enum gsh_place gsh_place_choose(const char *setting, const struct gsh_cpus *allowed,
                                 const struct gsh_cpus *gpu, const struct gsh_cpus *nic,
                                 struct gsh_cpus *out);
 
-/* The CPUs near a device, by PCI address (0000:1b:00.0) or by name of a NIC (mlx5_0, eth0): by what
- * Linux says below `sysfs` ("/sys"). False: it does not say. */
+/* The CPUs near a device, given by PCI address (0000:1b:00.0) or NIC name (mlx5_0, eth0), as Linux
+ * lists them below `sysfs` ("/sys"). False: not listed. */
 bool gsh_place_near(const char *sysfs, const char *device, struct gsh_cpus *out);
-/* The same by hwloc, which knows better where firmware is wrong; in a plug-in, opened here. False:
- * no plug-in, or it does not know. */
+/* The same by hwloc, which corrects wrong firmware; in a plug-in, opened here. False: no plug-in,
+ * or not known. */
 bool gsh_place_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out);
-/* The first device of UCX_NET_DEVICES ("mlx5_0:1,..." is mlx5_0); NULL: none, or not by name. */
+/* The first device of UCX_NET_DEVICES ("mlx5_0:1,..." is mlx5_0); NULL: there is none, or it is not
+ * a name. */
 const char *gsh_place_nic(const char *net_devices, char *name, size_t room);
 
 #endif

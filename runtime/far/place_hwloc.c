@@ -5,7 +5,7 @@
 
 #include "runtime/far/place_plugin.h"
 
-/* hwloc's own looks at GPUs start drivers and libraries that are none of its business here. */
+/* hwloc's own probing of GPUs starts drivers and libraries that are not needed here. */
 static void leave_out(hwloc_topology_t topology)
 {
     static const char *const components[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"};
@@ -36,7 +36,7 @@ static bool near_device(const char *device, char *text, size_t room)
     }
     leave_out(topology);
     (void)hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
-    /* The whole machine: what of it the process may use, is not hwloc's to decide. */
+    /* The whole machine: which CPUs the process may use is not for hwloc to decide. */
     (void)hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     if (hwloc_topology_load(topology) == 0) {
         hwloc_obj_t object = find(topology, device);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Puts the proxy's thread where place.h says, when the device is known. It goes on where it is when
- * that fails: it is a matter of speed alone. */
+ * Puts the proxy's thread where place.h says, once the device is known. If that fails the thread
+ * stays where it is: only speed depends on it. */
 #include "runtime/far/place_proxy.h"
 
 #include <stdlib.h>

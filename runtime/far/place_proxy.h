@@ -5,7 +5,8 @@
 
 #include "runtime/job/instance.h"
 
-/* The device is set up and the proxy's thread runs; nothing without a proxy. Not collective. */
+/* After device set-up, with the proxy's thread running; does nothing without a proxy. Not
+ * collective. */
 void gsh_place_proxy(struct gsh_instance *pe);
 
 #endif

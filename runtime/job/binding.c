@@ -13,15 +13,15 @@ enum bound_state { NEVER_BOUND, BOUND, WAS_BOUND };
 static _Thread_local struct gsh_instance *bound;
 static _Thread_local enum bound_state bound_state;
 
-/* The process's PEs, counted, so that threads that never called init find the only one. This and
- * the module list are the library's only process-wide state. */
+/* The process's PEs, counted, so that threads that never called init find a lone one. This and the
+ * module list are the library's only process-wide state. */
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gsh_instance *first_pe; /* list by next_in_process */
 static struct gsh_instance *only_pe;
-/* The same while only one thread has ever made PEs: then no thread has finalised one and must not
- * find another's, and nobody need ask what the calling thread has. */
+/* The same while only one thread has ever made PEs. Then no thread can have finalised its own PE
+ * and wrongly find another's, so there is no need to look at the calling thread's binding. */
 struct gsh_instance *gsh_lone_pe;
-static int n_makers; /* threads, those that have ended too */
+static int n_makers; /* threads, including those that have ended */
 
 void gsh_instance_bind(struct gsh_instance *pe)
 {
@@ -78,7 +78,7 @@ struct gsh_instance *gsh_instance_bound(void)
     return bound;
 }
 
-/* At exit, perhaps of a forked child, in which the lock may never be released. */
+/* Only tries the lock: at exit, perhaps in a forked child, it may never be released. */
 struct gsh_instance *gsh_instance_first(void)
 {
     struct gsh_instance *pe = NULL;

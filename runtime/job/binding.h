@@ -13,8 +13,8 @@ struct gsh_instance;
 extern struct gsh_instance *gsh_lone_pe;
 struct gsh_instance *gsh_instance_find(void);
 
-/* The calling thread's PE, NULL before init and after finalize. Part of every host call: one load
- * in the usual case. */
+/* The calling thread's PE, NULL before init and after finalize. Part of every host call: usually
+ * one load. */
 static inline struct gsh_instance *gsh_instance_current(void)
 {
     /* acquire: pairs with the release in gsh_instance_bind */
@@ -33,8 +33,8 @@ struct gsh_instance *gsh_instance_need(const char *call);
 void gsh_instance_bind(struct gsh_instance *pe);
 void gsh_instance_unbind(struct gsh_instance *pe);
 
-/* For dialects, whose threads may speak for several PEs in turn: the calling thread speaks for pe,
- * NULL for none, until it takes up again what it did before. Turns nest. */
+/* For dialects, whose threads may act for several PEs in turn: the calling thread acts for pe
+ * (NULL: for none) until it returns to what it did before. Turns nest. */
 struct gsh_spoken {
     struct gsh_instance *pe;
     int state;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ends that the library brings about: the others are told on every way there is, then the process
- * exits. */
+ * Ends that the library brings about: it tells the others in every available way, then exits. */
 #include "runtime/job/end.h"
 
 #include <stdarg.h>
@@ -31,7 +30,7 @@ void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
 
 void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
 {
-    /* the user's own thread; before others hear of it and end this process */
+    /* the user's own thread: flush before others hear of the end and end this process */
     if (pe == gsh_instance_bound()) {
         gsh_flush_stdout();
     }
@@ -50,7 +49,7 @@ void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
 
 void gsh_give_up(struct gsh_instance *pe, const char *call)
 {
-    /* one line is enough when it names the call, or init, which device set-up belongs to */
+    /* one line is enough if it names the call, or init, to which device set-up belongs */
     const char *reason = gsh_last_error();
     bool is_named = strstr(reason, call) != NULL || strncmp(reason, "init: ", 6) == 0;
     gsh_log(is_named ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job",
@@ -67,7 +66,7 @@ void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result 
     uint64_t start_ns = 0;
     while (gsh_news_is_ending(pe->net)) {
         if (gsh_page_is_leaving(pe->page)) {
-            return; /* of what is given up the result does not matter */
+            return; /* the job is being given up, so the result does not matter */
         }
         gsh_host_wait_turn(pe, &turn, &start_ns);
     }

@@ -40,7 +40,7 @@ static const char *const far_settings[N_FAR_SETTINGS] = {"GSHMEM_PROXY_RINGS",
                                                          "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE",
                                                          "GSHMEM_STAGE_CHUNK", "GSHMEM_CONTEXTS"};
 
-/* What each PE tells all others first. */
+/* What each PE first tells all others. */
 struct hello {
     uint32_t library_version, state_version;
     int32_t pid;
@@ -104,7 +104,7 @@ static enum gsh_result check_hello(const struct hello *all, int i)
     return GSH_OK;
 }
 
-/* A host is a node, or as many as GSHMEM_NODE_PES makes of it. */
+/* A host is one node, or several if GSHMEM_NODE_PES divides it. */
 struct host {
     uint64_t hash;
     int n_pes;      /* met so far */
@@ -230,7 +230,7 @@ static enum gsh_result make_page(struct gsh_instance *pe)
     return GSH_OK;
 }
 
-/* Maps the page of each process of this node; PEs of this process are reached by pointer. */
+/* Maps the pages of the node's other processes; PEs of this process are reached by pointer. */
 static enum gsh_result map_pages(struct gsh_instance *pe, const uint8_t job[16])
 {
     int *ranks = calloc((size_t)pe->n_pes, sizeof(*ranks));
@@ -245,7 +245,7 @@ static enum gsh_result map_pages(struct gsh_instance *pe, const uint8_t job[16])
     if (r == GSH_OK && n > 0) {
         r = gsh_fdpass_create(job, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
     }
-    /* the sockets exist everywhere before anyone sends */
+    /* all sockets exist before any PE sends */
     enum gsh_result rb = pe->bootstrap->ops->barrier(pe->bootstrap);
     r = r != GSH_OK ? r : rb;
     if (r == GSH_OK && n > 0) {
@@ -329,11 +329,11 @@ static void destroy(struct gsh_instance *pe)
     free(pe);
 }
 
-/* A kernel that waits for a far PE waits for the proxy's calls of CUDA. They must not wait for the
- * kernel in turn: behind the loading of another, which CUDA does at its first launch, or in a work
- * queue that streams share when there are more than 8. The variables are read when CUDA starts,
- * which gshmem does later; what the user has set stays. Not where PEs are threads: the others may
- * be reading the environment. */
+/* A kernel that waits for a far PE waits for the proxy's CUDA calls. These must not wait for the
+ * kernel in turn: behind the loading of another kernel, which CUDA does at its first launch, or in
+ * a work queue that streams share when there are more than 8. CUDA reads the variables when it
+ * starts, which gshmem does later; values set by the user stay. Not done if PEs are threads: the
+ * others may be reading the environment. */
 static void free_proxy_of_kernels(const struct gsh_instance *pe)
 {
     bool is_alone = true;
@@ -467,7 +467,7 @@ int gshmemx_init_status(void)
     return pe->is_device_ready ? GSHMEM_STATUS_IS_INITIALIZED : GSHMEM_STATUS_IS_BOOTSTRAPPED;
 }
 
-/* One may be set by the host and cleared by a kernel, or the other way. */
+/* A lock may be set by the host and cleared by a kernel, or vice versa. */
 static void warn_of_locks(struct gsh_instance *pe, const char *call)
 {
     int n = __atomic_load_n(&pe->n_locks_held, __ATOMIC_RELAXED) +
@@ -483,18 +483,18 @@ void gshmem_finalize(void)
     static const char call[] = "gshmem_finalize";
     struct gsh_instance *pe = gsh_instance_need(call);
     if (pe != gsh_instance_bound()) {
-        /* the thread that called init would go on with a PE, and a device, that are gone */
+        /* the thread that called init would continue with a PE and a device that are gone */
         gsh_log_set_pe(pe->my_pe);
         gsh_abort(pe, 1, "%s: called by another thread than the one that called init", call);
     }
     if (pe->is_device_ready) {
-        /* what still runs may use the heap */
+        /* kernels that still run may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));
         gsh_require(pe, call, pe->device_ops->quiet(pe));
         gsh_far_quiet_all(pe, call);
     }
     warn_of_locks(pe, call); /* kernels are done */
-    /* no PE uses this one's memory, page or messages after the last round: see the two steps in
+    /* after the last round no PE uses this one's memory, page or messages: see the two steps in
      * order */
     gsh_require(pe, call,
                 pe->is_device_ready ? gsh_heap_leave(pe->heap)

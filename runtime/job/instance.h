@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One PE's state, members in order of construction. Visible to runtime/ only; other directories get
- * what they need as arguments. Which PE a thread acts for is binding.h's. */
+ * what they need as arguments. binding.h says which PE a thread acts for. */
 #ifndef GSH_INSTANCE_H
 #define GSH_INSTANCE_H
 
@@ -28,7 +28,7 @@ struct gsh_watch;
 /* What every PE tells the others at start-up. */
 struct gsh_peer {
     int pid;
-    int node;                      /* index of its node, by first appearance */
+    int node;                      /* index of its node, in order of first appearance */
     int node_index;                /* its place in its node, by PE number */
     uint64_t host_hash;            /* boot id and network namespace */
     bool is_same_process;          /* whatever its node */
@@ -47,16 +47,16 @@ struct gsh_instance {
     int my_pe, n_pes;
     int n_nodes;
     bool is_one_process;        /* all PEs are threads of this process */
-    bool needs_no_choice;       /* of a device: all are CPUs, so that init sets them up */
+    bool needs_no_choice;       /* all devices are CPUs, so init sets them up */
     struct gsh_peer *peers;     /* [n_pes] */
     struct gsh_fdpass *fdpass;  /* NULL when the whole job is this process */
     struct gsh_host_page *page; /* own shared page: control, host sync */
     int page_fd;
     struct gsh_proxy *proxy;             /* the way to far PEs; NULL when every peer is near */
-    struct gsh_net *net;                 /* start-up and end over it; or NULL */
+    struct gsh_net *net;                 /* start-up and end over it, or NULL */
     struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */
     struct gsh_shm_area **page_areas;    /* [n_pes], for a job_bootstrap over pages */
-    struct gsh_watch *watch;             /* death of other processes; NULL when nothing to watch */
+    struct gsh_watch *watch;             /* notices death of other processes; NULL: none to watch */
     struct gsh_teams *teams;             /* team/team.h */
     struct gsh_contexts *contexts;       /* context/context.h */
     bool wants_static_data;              /* GSHMEMX_INIT_STATIC_DATA */
@@ -74,7 +74,7 @@ struct gsh_instance {
     int32_t *slot_of;           /* [n_pes]; -1: no mapping here */
     uint8_t *route_of;          /* [n_pes], enum gsh_route */
     int n_slots, my_slot;
-    struct gsh_far *far; /* what the proxy has of this PE's memory, and the rings; or NULL */
+    struct gsh_far *far; /* what the proxy has of this PE's memory, and the rings, or NULL */
     struct gsh_heap *heap;
     struct gsh_coll_table coll_table;
     struct gsh_state state;              /* as uploaded */
@@ -82,14 +82,14 @@ struct gsh_instance {
     struct gsh_buffers *buffers;         /* setup/buffers.h; made by any thread, atomically */
 };
 
-/* Whether target, a PE that has been checked, has no address here: gsh_peer_address gives NULL, and
+/* Whether target, which has been checked, is not mapped here: gsh_peer_address returns NULL, and
  * far.h has the calls. */
 static inline bool gsh_is_far(const struct gsh_instance *pe, int target)
 {
     return pe->route_of[target] != GSH_ROUTE_NEAR;
 }
 
-/* The rest of the next: an address that is not in the heap. */
+/* The rest of gsh_symmetric_off: an address outside the heap. */
 static inline uint64_t gsh_statics_off(const struct gsh_instance *pe, uint64_t address)
 {
     uint64_t inside = address - pe->statics.base;

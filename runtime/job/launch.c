@@ -55,7 +55,7 @@ static int env_int(const char *name)
     return text == NULL ? 0 : atoi(text);
 }
 
-/* Without a launcher we know, n separate one-PE jobs would start: say so instead. */
+/* Under an unknown launcher n separate one-PE jobs would start: report that instead. */
 static enum gsh_result by_nothing(struct gsh_bootstrap **out)
 {
     static const struct {

@@ -12,7 +12,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_launch_bootstrap(const struct gsh_env *env,
                                                       const gshmemx_init_attr_t *attr,
                                                       struct gsh_bootstrap **out);
 
-/* Nobody will start by an id of this process's. */
+/* No job will start by this id, which this process made. */
 void gsh_launch_drop_uniqueid(const gshmemx_uniqueid_t *id);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A process that exits while PEs of it are not finalized would leave the others waiting, or, of
- * PEs that are threads, end them in silence. The library's destructor sees it: it comes after all
- * that the program may have registered to run at exit, gshmem_finalize included. */
+ * A process that exits before its PEs are finalized would leave the other PEs waiting or, if they
+ * are its threads, end them silently. The library's destructor detects it: it runs after everything
+ * the program may have registered to run at exit, including gshmem_finalize. */
 #include "runtime/job/leave.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "runtime/job/threads.h"
 #include "runtime/job/watch.h"
 
-static int exit_status; /* as given to exit, where the C library tells it */
+static int exit_status; /* as passed to exit, if the C library reports it */
 
 #ifdef __GLIBC__
 static void keep_status(int status, void *unused)
@@ -36,20 +36,20 @@ void gsh_leave_watch(void)
 #endif
 }
 
-/* One line for a job, however many of its PEs leave: the first to take PE 0's abort word speaks. A
- * PE that was told of the job's end has its own set. */
+/* One line for a job, however many of its PEs leave: the first to take PE 0's abort word prints it.
+ * A PE that was told of the job's end has its own word set. */
 static bool is_first_to_leave(struct gsh_instance *pe)
 {
     struct gsh_host_page *page = pe->peers[0].page != NULL ? pe->peers[0].page : pe->page;
     uint32_t was = GSH_ABORT_NONE;
-    /* where PE 0 has given the job up its word is its own */
+    /* if PE 0 has given up the job, its word holds its own state */
     return !gsh_page_is_ending(pe->page) &&
            (__atomic_compare_exchange_n(&page->control.abort_word, &was, GSH_ABORT_END, false,
                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
             was != GSH_ABORT_END);
 }
 
-/* The launcher learns it by the status: its library may be closed already. */
+/* The launcher learns of it by the status: its library may already be closed. */
 void gsh_leave(struct gsh_instance *pe, int status, const char *how)
 {
     status = status != 0 ? status : 1;
@@ -63,8 +63,8 @@ void gsh_leave(struct gsh_instance *pe, int status, const char *how)
     _exit(status);
 }
 
-/* Not in a forked child, which has PEs of its parent's in its memory. A PE alone leaves nobody; one
- * that the program has given up is missed by its peers, who find that themselves. */
+/* Not in a forked child, whose memory holds its parent's PEs, nor for a PE without peers. If the
+ * program has given a PE up, its peers notice that themselves. */
 static bool is_missed(const struct gsh_instance *pe)
 {
     return pe != NULL && pe->n_pes > 1 && pe->peers[pe->my_pe].pid == getpid() &&

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The end of a process or PE that comes before gshmem_finalize: said once, and the job ended. Ends
- * that the library itself brings about are end.h's. */
+ * The end of a process or PE before gshmem_finalize: reported once, and the job ends. end.h has the
+ * ends that the library itself brings about. */
 #ifndef GSH_LEAVE_H
 #define GSH_LEAVE_H
 
 struct gsh_instance;
 
-/* From the first PE on the process's exit is looked at. */
+/* Called for the first PE: from then on the process's exit is checked. */
 void gsh_leave_watch(void);
 
 /* Ends the job, since pe will never come to gshmem_finalize; status 0 becomes 1. Prints `how` if it

@@ -19,7 +19,7 @@
 #include "runtime/job/report.h"
 #include "runtime/job/watch.h"
 
-/* A PE that has lost another waits for one that knows more, or has found it first, to say so. */
+/* A PE that has lost another waits so long for one that knows more, or found it first, to speak. */
 #define HEARSAY_NS      250000000u
 #define HEARSAY_STEP_NS 50000000u
 #define HEARSAY_STEPS   20
@@ -29,7 +29,7 @@ static bool has_heard(struct gsh_net *net)
     return __atomic_load_n(&net->has_heard, __ATOMIC_RELAXED);
 }
 
-/* ---- the end of this process, in a thread of its own: it is found under the proxy's lock ---- */
+/* ---- the end of this process, in its own thread: it is found under the proxy's lock ---- */
 
 static void nap_unless_heard(struct gsh_net *net, uint64_t limit_ns)
 {
@@ -47,14 +47,14 @@ static void await_hearsay(struct gsh_net *net)
                                       (uint64_t)(steps < HEARSAY_STEPS ? steps : HEARSAY_STEPS));
 }
 
-/* Another PE of the node will report this, perhaps later, and will then end this one. If it heard
- * of this PE's end first, it would stay silent. */
+/* Another PE of the node will report this, perhaps later, and will then end this one. If that PE
+ * heard of this one's end first, it would stay silent. */
 static void await_speaker(struct gsh_net *net)
 {
     nap_unless_heard(net, (uint64_t)HEARSAY_STEPS * HEARSAY_STEP_NS);
 }
 
-/* One line for each node at most; for the death of a near PE by the watch's rule. */
+/* At most one line for each node; the watch's rule applies to the death of a near PE. */
 static bool is_first_to_speak(struct gsh_net *net)
 {
     struct gsh_peer *peers = net->pe->peers;
@@ -64,8 +64,8 @@ static bool is_first_to_speak(struct gsh_net *net)
     return gsh_page_take_word(net->pe);
 }
 
-/* While this PE's kernels leave their waits, perhaps for good, the job's end is the others'. They
- * hear of it through this PE, too. */
+/* While this PE's kernels leave their waits, perhaps for good, it does not end with the job. It
+ * still passes the news on to the others. */
 static void put_off(struct gsh_net *net)
 {
     const struct timespec nap = {.tv_nsec = 20000000};
@@ -108,7 +108,7 @@ static void end_process(struct gsh_net *net)
 {
     pthread_t thread;
     uint32_t *word = &net->pe->page->control.abort_word, was = GSH_ABORT_LEAVE;
-    /* kernels that leave need no proxy any more */
+    /* kernels that leave no longer need the proxy */
     if (!__atomic_compare_exchange_n(word, &was, GSH_ABORT_LEAVE_FAR, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED)) {
         gsh_store_release_u32(word, GSH_ABORT_END);
@@ -179,14 +179,14 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
     return gsh_proxy_create(&options, &pe->proxy);
 }
 
-/* What a PE says first of its address. */
+/* What a PE first says of its address. */
 struct calling_card {
     int32_t result;
     uint32_t bytes;
 };
 
-/* Everybody's card; GSH_ERR_ when some PE has failed. The first of these says why, which it has
- * only noted until now, and none leaves before. */
+/* Gathers all cards; GSH_ERR_ if some PE has failed. The first such PE then prints its reason,
+ * which it has only noted so far; no PE leaves before that. */
 static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b,
                              struct calling_card mine, struct calling_card *cards)
 {

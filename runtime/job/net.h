@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a job with far PEs: makes the proxy and connects it, collective calls of the library
- * over its messages. Operations on memory are far.h's. */
+ * The life of a job with far PEs: makes and connects the proxy, and makes the library's collective
+ * calls over its messages. far.h has operations on memory. */
 #ifndef GSH_NET_H
 #define GSH_NET_H
 
@@ -9,7 +9,7 @@
 
 struct gsh_instance;
 
-/* Messages' tags: the user, a number that grows, and a round of it. */
+/* Tags of messages: the user, an increasing number, and its round. */
 enum gsh_net_user { GSH_NET_JOB = 1, GSH_NET_SYNC, GSH_NET_TEAM };
 #define GSH_NET_TAG(user, sequence, round) \
     ((uint64_t)(user) << 56 | ((uint64_t)(sequence)&0xffffffffffffu) << 8 | (uint64_t)(round))
@@ -18,7 +18,7 @@ enum gsh_net_user { GSH_NET_JOB = 1, GSH_NET_SYNC, GSH_NET_TEAM };
  * it. All PEs fail when one does. */
 GSH_CHECK_RESULT enum gsh_result gsh_net_create(struct gsh_instance *pe,
                                                 struct gsh_bootstrap *bootstrap);
-/* No PE needs this one any more; from `gsh_net_close` on, a lost peer is no trouble. */
+/* No PE needs this one any more. After gsh_net_close a lost peer is not an error. */
 void gsh_net_close(struct gsh_instance *pe);
 void gsh_net_destroy(struct gsh_instance *pe);
 

@@ -2,9 +2,9 @@
  * The library's collective calls over the proxy's messages: an allgather in which a PE that has the
  * blocks of 2^k PEs, its own first, gives them to the PE 2^k before it. A barrier gathers nothing.
  *
- * Each round begins with a head of fixed length, so that PEs which are in different calls find out
- * instead of misunderstanding each other: heads carry the least and the largest length seen so far,
- * and after the last round all PEs have the same two. */
+ * Each round begins with a head of fixed length, so that PEs in different calls detect that instead
+ * of misreading each other's data: heads carry the least and the largest length seen so far, and
+ * after the last round all PEs have the same two. */
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/proxy.h"
@@ -14,7 +14,7 @@
 #include "runtime/job/net.h"
 #include "runtime/job/turn.h"
 
-/* The data's first bytes travel with it; a barrier and a vote of the heap need no more. */
+/* The first bytes of the data travel with it; that is all for a barrier or a vote of the heap. */
 struct head {
     uint64_t least, most;
     int32_t least_pe, most_pe;
@@ -76,7 +76,7 @@ static void merge(struct head *seen, const struct head *other)
     }
 }
 
-/* data: what the head does not hold goes in messages of the proxy's length. */
+/* data: the part that is not in the head goes in messages of the proxy's length. */
 static enum gsh_result send_round(struct leg *leg, const uint8_t *data, size_t bytes)
 {
     struct head head = leg->job->seen;
@@ -115,7 +115,7 @@ static enum gsh_result receive_round(struct leg *leg, uint8_t *data, size_t byte
     return r;
 }
 
-/* blocks[i] is that of PE me + i; the first is there. */
+/* blocks[i] is that of PE me + i; blocks[0] is already there. */
 static enum gsh_result gather(struct net_job *job, uint8_t *blocks, size_t bytes)
 {
     int n = job->b.size, me = job->b.rank;

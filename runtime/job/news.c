@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * News of the job's end go from PE to PE as net_job.c's messages do: each tells the PEs 1, 2, 4,
+ * News of the job's end goes from PE to PE as net_job.c's messages do: each tells the PEs 1, 2, 4,
  * ... before it, once. */
 #include "runtime/job/news.h"
 
@@ -9,8 +9,8 @@
 #include "runtime/base/util.h"
 #include "runtime/job/instance.h"
 
-/* How long a PE that is ending sees its news off; twice as long where they are another PE's, so
- * that a launcher sees the end of that one first. */
+/* How long an ending PE waits for its news to leave; twice as long for another PE's news, so that a
+ * launcher sees that PE end first. */
 #define LINGER_NS 50000000u
 
 bool gsh_news_take_end(struct gsh_net *net)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tells the job over the network that it ends. net.c finds that out. */
+ * Tells the job over the network that it ends. net.c detects the end. */
 #ifndef GSH_NEWS_H
 #define GSH_NEWS_H
 
@@ -41,7 +41,7 @@ bool gsh_news_is_ending(const struct gsh_net *net);
 
 /* For net.c: whether the caller is the one that carries out the end, and fills net->news. */
 bool gsh_news_take_end(struct gsh_net *net);
-/* And tells them, waiting a moment for them to leave. */
+/* Sends net->news, and waits a moment for it to leave. */
 void gsh_news_pass_on(struct gsh_net *net);
 
 #endif

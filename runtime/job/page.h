@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The page of host memory each PE shares with the PEs of its node: its head, which holds what its
- * kernels and host report. Behind that lie the words of the PE's teams (team/page.h). Wire between
- * processes of one build, which find the same sizes. */
+ * kernels and host report. Behind that lie the words of the PE's teams (team/page.h). Shared by
+ * processes of one build, so they agree on sizes. */
 #ifndef GSH_PAGE_H
 #define GSH_PAGE_H
 
@@ -16,26 +16,26 @@
 struct gsh_host_page {
     struct gsh_control control;
     struct gsh_shm_area node;
-    /* Of the first PE of a node: a PE of it has printed why the job ends. */
+    /* In the page of a node's first PE: some PE of the node has printed why the job ends. */
     uint32_t has_spoken;
 };
 _Static_assert(sizeof(struct gsh_host_page) <= GSH_PAGE_HEAD_BYTES, "the page's head is too small");
 
-/* Whether the job is ending, as far as the page's PE has been told. */
+/* Whether the page's PE has been told that the job is ending. */
 static inline bool gsh_page_is_ending(const struct gsh_host_page *page)
 {
     return gsh_load_relaxed_u32(&page->control.abort_word) == GSH_ABORT_END;
 }
 
-/* Whether the PE's kernels leave their waits: its host gives up what they do, perhaps the PE
- * itself, and does not care for the end of the job until they wait again. */
+/* Whether the PE's kernels leave their waits: its host gives up their work, perhaps the PE itself,
+ * and ignores the end of the job until they wait again. */
 static inline bool gsh_page_is_leaving(const struct gsh_host_page *page)
 {
     return gsh_load_relaxed_u32(&page->control.abort_word) >= GSH_ABORT_LEAVE;
 }
 
-/* The page's PE is at its end. Whether the caller is the first to find that, and is to say so: it
- * has not been told by the PE itself, nor has another said it. */
+/* The page's PE has ended. True if the caller is the first to find that and must report it: neither
+ * the PE itself nor another one has. */
 static inline bool gsh_page_end(struct gsh_host_page *page)
 {
     return __atomic_exchange_n(&page->control.abort_word, GSH_ABORT_END, __ATOMIC_ACQ_REL) !=

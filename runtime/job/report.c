@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words what a kernel reported in its PE's control block. */
+ * Turns what a kernel reported in its PE's control block into text. */
 #include "runtime/job/report.h"
 
 #include <inttypes.h>
@@ -106,7 +106,7 @@ void gsh_report_ask(const struct gsh_report_members *members)
     __atomic_store_n(&who_knows, members, __ATOMIC_RELAXED);
 }
 
-/* A wait for other members of a team, or on words that are none of a team's. */
+/* A wait for other members of a team, or on words that belong to no team. */
 static void word_sync(struct gsh_instance *pe, const struct gsh_report *r, double limit, char *out,
                       size_t bytes)
 {
@@ -120,7 +120,7 @@ static void word_sync(struct gsh_instance *pe, const struct gsh_report *r, doubl
              limit, r->pe, r->address, r->expected, r->seen);
 }
 
-/* False: it is no wait that took too long. */
+/* False: the report is not about a wait that took too long. */
 static bool word_timeout(struct gsh_instance *pe, const struct gsh_report *r, char *out,
                          size_t bytes)
 {
@@ -154,7 +154,7 @@ static bool word_timeout(struct gsh_instance *pe, const struct gsh_report *r, ch
     }
 }
 
-/* A promise that the kernel's call has broken, or the members' calls together. */
+/* A promise broken by the kernel's call, or by the members' calls together. */
 static void word_mistake(const struct gsh_instance *pe, const struct gsh_report *r, char *out,
                          size_t bytes)
 {
@@ -233,7 +233,7 @@ void gsh_report_explain(struct gsh_instance *pe, const void *address, int peer, 
     }
 }
 
-/* Whether there is a report, which is the caller's alone from now on. */
+/* Whether there is a report; it now belongs to the caller alone. */
 static bool take(struct gsh_report *r)
 {
     uint32_t is_filled = 2;
@@ -259,7 +259,7 @@ static void print(struct gsh_instance *pe, const struct gsh_report *r)
 void gsh_report_print(struct gsh_instance *pe)
 {
     struct gsh_report *r = &pe->page->control.report;
-    /* who ends the job has said who is missing */
+    /* the PE that ends the job has said who is missing */
     if (take(r) && r->kind != GSH_REPORT_GLOBAL_EXIT && r->kind != GSH_REPORT_SYNC_TIMEOUT) {
         print(pe, r);
     }

@@ -45,7 +45,7 @@ static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int 
             .pe_main = pe_main, .argc = argc, .argv = argv, .pe = started, .n_pes = n};
         if (pthread_create(&threads[started].thread, NULL, run_thread_main, &threads[started])) {
             gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: cannot start thread %d of %d", started, n);
-            _exit(1); /* those that run wait for PEs that never come */
+            _exit(1); /* the running ones wait for PEs that never come */
         }
     }
     for (int i = 0; i < started; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One turn of a wait of the host: backs off, lets the proxy work, and looks at what bounds it. */
+ * One turn of a wait of the host: backs off, lets the proxy work, and checks what bounds it. */
 #include "runtime/job/turn.h"
 
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include "runtime/job/page.h"
 #include "runtime/job/report.h"
 
-/* The job is ending: the PE that set the abort word has said why, and its process or the watch ends
- * this one. */
+/* The job is ending: the PE that set the abort word has reported why, and its process or the watch
+ * ends this one. */
 static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigned *turn)
 {
     gsh_report_print(pe);
@@ -26,7 +26,7 @@ static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigne
     _exit(1);
 }
 
-/* Looks at what bounds a wait. */
+/* Checks what bounds a wait. */
 static bool look(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns, uint64_t limit_ns)
 {
     if (gsh_page_is_ending(pe->page)) {
@@ -42,7 +42,7 @@ static bool look(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns, ui
     return now - *start_ns > limit_ns;
 }
 
-/* What is waited for may come through the proxy, or be asked for by a peer that waits. */
+/* What is awaited may come through the proxy, or depend on a request of a waiting peer. */
 static void back_off(struct gsh_instance *pe, unsigned *turn)
 {
     if (pe->proxy != NULL) {

@@ -29,7 +29,7 @@ struct message {
     uint32_t kind;
     int32_t pe;
     int32_t status;
-    uint32_t is_unsaid; /* DEAD: who found it has printed nothing */
+    uint32_t is_unsaid; /* DEAD: the finder has printed nothing */
     uint8_t job[16];    /* HELLO only */
 };
 
@@ -41,7 +41,8 @@ struct gsh_watch {
     int n_links;
     struct pollfd *polls;       /* [n_links + 1]; the last is wake_fd; a closed link has fd -1 */
     int *link_pe;               /* [n_links] */
-    struct message end;         /* heard while this PE's kernels leave, and put off; kind 0: none */
+    struct message end;         /* put off, since it came while this PE's kernels leave; kind 0:
+                                 * none */
     uint32_t is_stopping;       /* atomic */
     uint32_t is_device_watched; /* atomic; set after look */
     void (*look)(struct gsh_instance *pe);
@@ -50,7 +51,7 @@ struct gsh_watch {
 };
 
 #define REPORT_POLL_MS 100
-#define PUT_OFF_MS     20 /* between two looks whether what was put off is still to be */
+#define PUT_OFF_MS     20 /* between checks of whether to put it off still */
 /* The PE that ends the job tells the others, then exits this much earlier than they do: a launcher
  * reports the first process to exit. */
 #define ORIGIN_FIRST_NS 5000000
@@ -77,7 +78,7 @@ static bool is_same_user(int fd)
 static void send_to(int fd, const struct message *m)
 {
     if (fd >= 0) {
-        /* a failure means that the other side is gone, which its EOF says better */
+        /* a failure means that the other side is gone, which its EOF shows better */
         (void)!send(fd, m, sizeof(*m), MSG_NOSIGNAL);
     }
 }
@@ -100,8 +101,8 @@ end_process(struct gsh_watch *w, int origin, int status, const char *why)
     _exit(status);
 }
 
-/* One message for a death, however many find it: the first to take the dead PE's abort word speaks.
- * A PE that ended the job, or was told of its end, has set it already. */
+/* One message for a death, however many find it: the first to take the dead PE's abort word prints
+ * it. A PE that ended the job, or was told of its end, has set it already. */
 static bool is_first_to_find(struct gsh_watch *w, int dead_pe)
 {
     struct gsh_host_page *page = w->pe->peers[dead_pe].page;
@@ -115,8 +116,8 @@ static void say_death(struct gsh_watch *w, int dead_pe)
     }
 }
 
-/* The end of the job, which the message tells, is put off: this PE's kernels leave their waits, and
- * its host may have given the job up for good. The first counts. */
+/* Puts off the end of the job that the message announces: this PE's kernels leave their waits, and
+ * its host may have given up the job for good. The first message counts. */
 static bool put_off(struct gsh_watch *w, const struct message *m)
 {
     bool is_leaving = gsh_page_is_leaving(w->pe->page);
@@ -130,9 +131,9 @@ static void end_for_death(struct gsh_watch *w, int dead_pe)
 {
     struct message m = {.kind = MESSAGE_DEAD, .pe = dead_pe, .status = 1};
     if (gsh_page_is_ending(w->pe->page)) {
-        return; /* this PE is ending the job, with a status of its own */
+        return; /* this PE is ending the job, with its own status */
     }
-    /* others may wait for the dead one all the same, and say so */
+    /* others may still wait for the dead one, and report it */
     m.is_unsaid = gsh_page_is_leaving(w->pe->page);
     if (!m.is_unsaid) {
         say_death(w, dead_pe);
@@ -231,7 +232,7 @@ static void wake(struct gsh_watch *w)
     (void)!write(w->wake_fd, &one, sizeof(one));
 }
 
-/* The centre takes one connection; strangers are dropped. Returns the PE it belongs to, or -1. */
+/* The centre accepts one connection; strangers are dropped. Returns the PE it belongs to, or -1. */
 static int accept_one(struct gsh_watch *w, const uint8_t job[16], int *fd_out)
 {
     int fd = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -319,7 +320,7 @@ static bool has_other_process(const struct gsh_instance *pe, int node)
 }
 
 /* Links: from each PE of the node to the lowest one. PEs that are threads of the centre's process
- * need none, but having one keeps every PE's life the same. */
+ * need none, but get one so that all PEs behave alike. */
 static enum gsh_result make_links(struct gsh_watch *w, const uint8_t job[16])
 {
     struct gsh_instance *pe = w->pe;

@@ -19,7 +19,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_watch_device(struct gsh_instance *pe,
                                                   void (*look)(struct gsh_instance *pe));
 /* Tells the others that the job is ending with status (they end silently). */
 void gsh_watch_tell_abort(struct gsh_watch *watch, int status);
-/* This PE leaves in good order. */
+/* This PE leaves normally. */
 void gsh_watch_destroy(struct gsh_watch **watch);
 
 #endif

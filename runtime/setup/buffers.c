@@ -28,7 +28,7 @@ enum gsh_result gsh_buffers_remove_symmetric(struct gsh_instance *pe, void *out,
     return publish(pe, gsh_heap_unregister(pe->heap, out, bytes));
 }
 
-/* Its last vote comes when all have the memory mapped: any of them may use it. */
+/* Its last vote comes after all have mapped the memory, so any of them may then use it. */
 enum gsh_result gsh_buffers_add_among(struct gsh_instance *pe, struct gsh_agreement *group,
                                       void *buffer, size_t bytes, void **out)
 {
@@ -46,7 +46,7 @@ enum gsh_result gsh_buffers_remove_among(struct gsh_instance *pe, struct gsh_agr
 struct buffer {
     uint8_t *start;
     size_t bytes;
-    void *pin; /* the proxy's; or NULL */
+    void *pin; /* the proxy's, or NULL */
 };
 
 struct gsh_buffers {
@@ -71,7 +71,7 @@ static struct gsh_buffers *buffers_of(struct gsh_instance *pe)
         return made;
     }
     pthread_mutex_destroy(&made->mutex);
-    free(made); /* another thread was faster */
+    free(made); /* another thread came first */
     return there;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of the program's own: made symmetric by the heap, or prepared for copies from and to it.
- */
+ * The program's own memory: made symmetric by the heap, or prepared for copies from and to it. */
 #ifndef GSH_BUFFERS_H
 #define GSH_BUFFERS_H
 
@@ -13,7 +12,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_buffers_add_symmetric(struct gsh_instance *
                                                            size_t bytes, void **out);
 GSH_CHECK_RESULT enum gsh_result gsh_buffers_remove_symmetric(struct gsh_instance *pe, void *out,
                                                               size_t bytes);
-/* The same for the PEs of a group, over which they are collective. */
+/* The same among the PEs of a group; collective over the group. */
 GSH_CHECK_RESULT enum gsh_result gsh_buffers_add_among(struct gsh_instance *pe,
                                                        struct gsh_agreement *group, void *buffer,
                                                        size_t bytes, void **out);
@@ -21,11 +20,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_buffers_remove_among(struct gsh_instance *p
                                                           struct gsh_agreement *group, void *out,
                                                           size_t bytes);
 
-/* Any thread; failures are printed. remove: the one that begins at buffer. */
+/* Any thread; failures are printed. remove: the registration that begins at buffer. */
 GSH_CHECK_RESULT enum gsh_result gsh_buffers_add(struct gsh_instance *pe, void *buffer,
                                                  size_t bytes);
 GSH_CHECK_RESULT enum gsh_result gsh_buffers_remove(struct gsh_instance *pe, void *buffer);
-/* All that are left; while the proxy and the device are there. */
+/* Removes all that are left, while the proxy and the device still exist. */
 void gsh_buffers_end(struct gsh_instance *pe);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define DEVICES_MAX 64
 
-/* ---- of which kind ---- */
+/* ---- which kind ---- */
 
 static struct gsh_env env_before_init;
 static enum gsh_result env_result;
@@ -21,7 +21,7 @@ static void read_env(void)
     env_result = gsh_env_read(&env_before_init);
 }
 
-/* What counts before init, read once: reading warns of what it does not know. */
+/* The environment before init, read once: each reading warns of unknown variables. */
 static enum gsh_result find_env(const struct gsh_instance *pe, const struct gsh_env **out)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of the calling process, for programs that take it before there is a PE: of the kind that
- * init would choose. */
+ * Memory of the calling process, of the kind that init would choose, for programs that allocate it
+ * before there is a PE. */
 #ifndef GSH_SETUP_LENDABLE_H
 #define GSH_SETUP_LENDABLE_H
 
@@ -8,7 +8,7 @@
 #include "runtime/base/result.h"
 
 /* Any thread, with or without a PE. On GPUs it lies on the calling thread's current device, mapped
- * for that and for all that reach it. Words its failure by gsh_note; heap/lendable.h frees it. */
+ * for that and for all that reach it. Failures are kept by gsh_note; heap/lendable.h frees it. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_lendable(uint64_t bytes, void **out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Second phase of init. The library's part of each heap holds, in order: WORLD's lanes and the team
- * pool (the same offsets everywhere), this PE's own tables for its kernels, and where PEs are far
- * its kernels' words of the rings. */
+ * pool (the same offsets everywhere), this PE's own tables for its kernels and, if there are far
+ * PEs, its kernels' words of the rings. */
 #include "runtime/setup/setup.h"
 
 #include <stdlib.h>
@@ -159,7 +159,7 @@ static void write_routes(const struct gsh_instance *pe, struct gsh_peer_route *r
     }
 }
 
-/* This PE's tables for its kernels, behind the teams in its own heap, by way of a copy. */
+/* Copies this PE's tables for its kernels into its own heap, behind the teams. */
 static enum gsh_result write_tables(struct gsh_instance *pe)
 {
     struct layout l = make_layout(pe);

@@ -12,11 +12,11 @@
 #define GSH_CHECKS 0 /* 1 in a checking build: -Dchecks=true */
 #endif
 
-/* The rare half of the next. */
+/* The rare half of gsh_instance_need_device. */
 struct gsh_instance *gsh_instance_complete(const char *call);
-/* As gsh_instance_need, and fills what has been loaded since the last call. Part of every host call
- * that is not collective: three loads. Where set-up waits for the program to choose a GPU, the
- * device may not be ready yet: then nothing is symmetric, and gsh_peer_address says so. */
+/* As gsh_instance_need; also fills modules loaded since the last call. Part of every host call that
+ * is not collective: three loads. The device may not be ready yet if set-up waits for the program
+ * to choose a GPU: then nothing is symmetric, and gsh_peer_address says so. */
 static inline struct gsh_instance *gsh_instance_need_device(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_current();
@@ -24,22 +24,22 @@ static inline struct gsh_instance *gsh_instance_need_device(const char *call)
     return __builtin_expect(is_ready, 1) ? pe : gsh_instance_complete(call);
 }
 
-/* The same for calls that are collective over all PEs: completes device set-up. */
+/* As above, for calls that are collective over all PEs: completes device set-up. */
 struct gsh_instance *gsh_instance_set_up(const char *call);
 
-/* Which device that set-up takes, by the environment, the process's kernels and its GPUs. Words its
- * failure by gsh_note. */
+/* Which kind of device set-up takes, by the environment, the process's kernels and its GPUs.
+ * Failures are kept by gsh_note. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_choose_kind(const struct gsh_env *env,
                                                        bool wants_static_data, bool *is_cuda);
-/* Whether this PE's device is certain to be the CPU: then set-up need not wait for a choice, and is
- * part of init if all PEs say so. */
+/* Whether this PE's device is certain to be the CPU. Then set-up need not wait for a choice; if
+ * this holds on all PEs it is part of init. */
 bool gsh_setup_is_cpu(const struct gsh_instance *pe);
-/* First phase: where all kernels are for the CPU device, its executor is there at once, so that
- * streams made before device set-up belong to this PE. Not collective. */
+/* First phase: if all kernels are for the CPU device, makes its executor at once, so that streams
+ * made before device set-up belong to this PE. Not collective. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_prepare(struct gsh_instance *pe);
 /* Collective; once per PE. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_device(struct gsh_instance *pe);
-/* Releases what gsh_setup_device made, also when it stopped half-way. Not collective; no PE may use
+/* Releases what gsh_setup_device made, even if that stopped half-way. Not collective; no PE may use
  * this PE's memory any more. */
 void gsh_setup_undo(struct gsh_instance *pe);
 /* Checking builds: publishes the live allocations to the device's checks. */

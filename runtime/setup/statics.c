@@ -14,9 +14,9 @@ struct segment {
     uint64_t start, writable, end;
 };
 
-/* The first object is the program, its parts in ascending order. Constants are what stands between
- * code and what is writable or, where a linker puts them elsewhere, all before that, with code.
- * What the dynamic linker has made read-only is among them. */
+/* The first object is the program, its parts in ascending order. Constants are what lies between
+ * code and the writable part or, where a linker puts them elsewhere, all before that, including
+ * code. They include what the dynamic linker has made read-only. */
 static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
     struct segment *s = argument;
@@ -79,8 +79,8 @@ struct copy {
     char *to;
 };
 
-/* Pages of a large array that the program has not touched come when it does; but not where a
- * network may have pinned the block's. */
+/* Pages of a large array that the program has not touched are allocated on first use, unless a
+ * network may have pinned the block's pages. */
 static void copy_pages(const struct copy *c, uint64_t start, uint64_t end)
 {
     void *to = c->to + (start - c->from->start), *from = (void *)(uintptr_t)start;
@@ -91,7 +91,7 @@ static void copy_pages(const struct copy *c, uint64_t start, uint64_t end)
     }
 }
 
-/* Of the first object; there may be nothing between one of its parts and the next. */
+/* Copies the constants of the first object; its parts may have gaps between them. */
 static int copy_constants(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
     const struct copy *c = argument;

@@ -60,7 +60,7 @@ static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
     return GSH_OK;
 }
 
-/* These two are collective, with the same arguments on all PEs, and tell a difference once. */
+/* These two are collective, take the same arguments on all PEs, and report a difference once. */
 static enum gsh_result check_bytes(struct gsh_agreement *all, const char *name, int other,
                                    uint64_t its, uint64_t first)
 {
@@ -71,7 +71,7 @@ static enum gsh_result check_bytes(struct gsh_agreement *all, const char *name, 
                           name, (unsigned long long)its, other, (unsigned long long)first);
 }
 
-/* Members decide by it without asking each other. */
+/* Members choose by the table without asking each other. */
 static enum gsh_result check_coll_table(struct gsh_agreement *all, int other,
                                         const struct gsh_device_card *its,
                                         const struct gsh_device_card *first)
@@ -108,7 +108,7 @@ static enum gsh_result check_kind(struct gsh_agreement *all, int other,
 static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_device_card *cards)
 {
     if (cards[pe->my_pe].result != GSH_OK) {
-        return (enum gsh_result)cards[pe->my_pe].result; /* has been worded */
+        return (enum gsh_result)cards[pe->my_pe].result; /* its text is already recorded */
     }
     /* Failures on which a PE returns at once come first, so that all PEs return together: the rest
      * is collective. */
@@ -129,7 +129,7 @@ static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_dev
     return check_shared_gpu(pe, cards);
 }
 
-/* ---- domains: nodes, or the parts of them whose GPUs all have access to each other ---- */
+/* ---- domains: nodes, or parts of nodes whose GPUs all have access to each other ---- */
 
 /* The route as this PE sees it; NULL: only the network leads there. */
 static const char *find_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
@@ -142,8 +142,8 @@ static const char *find_route(struct gsh_instance *pe, const struct gsh_device_c
     return is_in_node ? pe->device_ops->route(pe, cards, other) : NULL;
 }
 
-/* What a PE says of its node: bit i, that it cannot reach the node's i-th PE. More than 64 PEs of a
- * node share GPUs, and those from the 65th on are taken to reach all. */
+/* A PE's view of its node: bit i is set if it cannot reach the node's i-th PE. With more than 64
+ * PEs on a node, GPUs are shared; PEs from the 65th on are assumed to reach all. */
 static uint64_t blind_mask(const struct gsh_instance *pe)
 {
     uint64_t mask = 0;
@@ -177,8 +177,8 @@ static bool fits(const struct gsh_instance *pe, const struct seat *seats, int d,
     return all;
 }
 
-/* Every PE comes to the same: each PE in order joins the first domain that it fits in. The number
- * of a domain is its first member. */
+/* Every PE computes the same result: in order, each PE joins the first domain that it fits in. A
+ * domain's number is its first member's. */
 static void number_domains(struct gsh_instance *pe, const struct seat *seats, bool is_whole)
 {
     int *first = calloc((size_t)pe->n_nodes, sizeof(*first)); /* 1 + the first PE of a node */

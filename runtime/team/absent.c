@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * In a job with far PEs the one line for the whole job is given out by PE 0, and members say in
- * answer to a question how many arrivals of theirs they have begun: a host's epoch, or, of a lane,
- * the epochs and near steps of collectives (gsh_sync_area). All members begin the same ones in the
- * same order, so who has begun the fewest, and fewer than the PE that waits, is missing. */
+ * In a job with far PEs, PE 0 decides which PE prints the one line for the whole job. Asked,
+ * members say how many arrivals they have begun: a host's epoch or, for a lane, the epochs and near
+ * steps of collectives (gsh_sync_area). All members begin the same ones in the same order. So the
+ * members that have begun the fewest, and fewer than the waiting PE, are missing. */
 #include "runtime/team/absent.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ struct notice {
 _Static_assert(sizeof(struct notice) == 24, "notices are wire");
 _Static_assert(sizeof(struct notice) != sizeof(struct gsh_news), "their lengths tell them apart");
 
-/* By PE. */
+/* Answers, by PE. */
 struct gsh_answers {
     struct {
         uint64_t count;
@@ -42,18 +42,18 @@ struct gsh_answers {
     } of[1];
 };
 
-/* A PE whose proxy does not answer is stopped, or its node is. */
+/* A PE whose proxy does not answer in this time is stopped, or its node is. */
 #define PATIENCE_NS   2000000000u
 #define NAMES_AT_ONCE 8
 
-/* ---- how far this PE is ---- */
+/* ---- this PE's progress ---- */
 
 static bool is_within(uint64_t off, uint64_t begin, uint64_t bytes)
 {
     return off - begin < bytes;
 }
 
-/* The lane whose words, or slots for flagged data, are there; -1: none of this team. */
+/* The team's lane with words, or slots for flagged data, at that offset; -1: none. */
 static int lane_at(const struct gsh_team_state *t, uint64_t off)
 {
     uint64_t n_more = (uint64_t)t->n_lanes - 1;
@@ -69,7 +69,7 @@ static int lane_at(const struct gsh_team_state *t, uint64_t off)
                                                        : -1;
 }
 
-/* Where an address of this PE's own heap lies; false: not among the words of a team's lane. */
+/* The team's lane in which an address of this PE's own heap lies; false: in none. */
 static bool find_place(struct gsh_instance *pe, uint64_t address, struct gsh_absent_place *place)
 {
     struct gsh_teams *teams = pe->teams;
@@ -133,11 +133,11 @@ static bool has_no_end(const struct gsh_instance *pe)
     return !gsh_page_is_ending(pe->page) && !gsh_news_is_ending(pe->net);
 }
 
-/* Until *word is not 0, for so long, or until the job ends. */
+/* Waits until *word is not 0, the time is up, or the job ends. */
 static bool await(struct gsh_instance *pe, uint32_t *word, uint64_t start_ns)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
-    /* acquire: pairs with the release of who writes it */
+    /* acquire: pairs with the release of its writer */
     while (gsh_load_acquire_u32(word) == 0 && has_no_end(pe) &&
            gsh_now_ns() - start_ns < PATIENCE_NS) {
         gsh_proxy_help(pe->proxy);
@@ -155,7 +155,7 @@ static enum verdict judge(struct gsh_net *net, int claimer)
                : VERDICT_NO;
 }
 
-/* In a thread of its own: what it takes may wait, and notices are heard under the proxy's lock. */
+/* In its own thread: its work may wait, and notices arrive under the proxy's lock. */
 struct reply {
     struct gsh_net *net;
     int to;
@@ -184,7 +184,7 @@ static void begin_reply(struct gsh_net *net, int to, const struct notice *questi
     pthread_t thread;
     struct reply *r = malloc(sizeof(*r));
     if (r == NULL) {
-        return; /* who asks does not wait for ever */
+        return; /* the asker does not wait for ever */
     }
     *r = (struct reply){.net = net, .to = to, .question = *question};
     if (pthread_create(&thread, NULL, reply_main, r) == 0) {
@@ -223,7 +223,7 @@ bool gsh_absent_hear(struct gsh_net *net, int from_pe, const void *data, size_t 
     return true;
 }
 
-/* ---- who speaks ---- */
+/* ---- which PE reports ---- */
 
 bool gsh_absent_take_word(struct gsh_instance *pe)
 {
@@ -244,7 +244,7 @@ bool gsh_absent_take_word(struct gsh_instance *pe)
 
 /* ---- who is missing ---- */
 
-/* The members' counts; NULL: they cannot be had. */
+/* The members' counts; NULL: not available. */
 static struct gsh_answers *ask(struct gsh_instance *pe, const int *pes, int n,
                                struct gsh_absent_place place)
 {
@@ -267,9 +267,9 @@ static struct gsh_answers *ask(struct gsh_instance *pe, const int *pes, int n,
     return answers;
 }
 
-/* Moves those that are missing to the front of the list: the members that have begun the fewest
- * arrivals, if that is fewer than this PE's, or else those that do not answer. How many; *fewest is
- * what they have begun. */
+/* Moves the missing members to the front of the list: those that have begun the fewest arrivals, if
+ * fewer than this PE, or else those that do not answer. Returns how many; *fewest is what they have
+ * begun. */
 static int sort_out(const struct gsh_answers *answers, int *pes, int n, uint64_t own,
                     uint64_t *fewest)
 {

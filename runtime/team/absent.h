@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a wait for the other members of a team lasts too long: which PE says so, for the whole job,
- * and who is missing. A PE whose word was waited for may itself be waiting for the missing one, as
- * leaders of nodes do; so who speaks asks all members how far they are. */
+ * When a wait for the other members of a team lasts too long: which PE reports it for the whole
+ * job, and who is missing. A PE that is waited for may itself be waiting for the missing one, as
+ * leaders of nodes do; so the reporting PE asks all members how far they are. */
 #ifndef GSH_ABSENT_H
 #define GSH_ABSENT_H
 
@@ -23,18 +23,17 @@ struct gsh_absent_place {
 /* The wait that lasted too long. */
 struct gsh_absent_wait {
     struct gsh_absent_place place;
-    int pe; /* whose arrival was waited for; this PE: other blocks of the kernel */
+    int pe; /* the PE waited for; this PE: other blocks of the kernel */
     uint64_t expected, seen;
 };
 
-/* Whether the caller is to say why the job ends, and then ends it. If not, another PE does both. */
+/* Whether the caller must report why the job ends, and end it. If not, another PE does both. */
 bool gsh_absent_take_word(struct gsh_instance *pe);
 
 /* Both for waits that kernels report. */
 extern const struct gsh_report_members gsh_absent_members;
 
-/* What the wait was for, in words. Where members are far, it asks them and takes at most a few
- * seconds. */
+/* Describes what the wait was for. If members are far, it asks them, in at most a few seconds. */
 void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wait, char *text,
                       size_t bytes);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Agreement of host threads among the PEs of any list, before they have a team: in round k each
- * gives what it knows to the PE 2^k places further, and adds what it gets. Both ways to add may
- * take a thing twice, so any number of PEs will do.
+ * sends what it knows to the PE 2^k places further, and combines what it receives. Combining a
+ * value twice is harmless (maximum and OR), so any number of PEs will do.
  *
  * Messages to PEs of this node go through the receiver's page, which has one place for each PE of
- * the node: the sender writes it when the one before has been taken. To others they go over the
- * proxy. Either way those with the same key arrive in order for each pair of PEs.
+ * the node: the sender writes it when the previous one has been taken. Messages to other nodes go
+ * over the proxy. Either way, messages with the same key arrive in order for each pair of PEs.
  *
- * Several threads of a PE may agree at once, with a key each. A thread that waits therefore takes
- * what it finds in the places of its list, and keeps what is for other threads; also while it waits
- * to send, as the thread that it waits for may itself be waiting to send. */
+ * Several threads of a PE may agree at once, with a key each. So a waiting thread takes what it
+ * finds in the places of its list, and keeps messages for other threads. It does so also while it
+ * waits to send, since the thread that it waits for may itself be waiting to send. */
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/proxy.h"
@@ -27,7 +27,7 @@
 enum { WORD_KEY, WORD_LIST, WORD_N_OR, WORD_MAX, WORD_OR = WORD_MAX + GSH_BALLOT_MAX_WORDS };
 _Static_assert(WORD_MAX == GSH_BALLOT_OWN_WORDS, "the pages' places have room for other words");
 
-/* Of a thread that waits for one PE: how often it looks at what the others have sent. */
+/* A thread that waits for one PE takes what the others have sent once in this many turns. */
 #define TURNS_TO_TAKE_ALL 16
 
 /* A message that has been taken from its place and not yet received. */
@@ -55,7 +55,7 @@ static uint64_t hash_list(const int *pes, int n)
     return h;
 }
 
-/* Returns where another PE says why the job ends. */
+/* Returns if another PE reports why the job ends. */
 static void timed_out(struct exchange *x, int other)
 {
     x->start_ns = 0;
@@ -110,7 +110,7 @@ static size_t words_bytes(uint64_t n_or)
     return (WORD_OR + (size_t)n_or) * sizeof(uint64_t);
 }
 
-/* Under the lock: to the end of the mail, so that the messages of a key stay in order. */
+/* Under the lock: appends to the mail, so that the messages of a key stay in order. */
 static void take_from(const struct exchange *x, int from)
 {
     struct gsh_page_place *place = gsh_page_place(x->pe, x->pe->my_pe, from);
@@ -225,7 +225,7 @@ void gsh_mail_destroy(struct gsh_teams *teams)
     }
 }
 
-/* ---- on another ---- */
+/* ---- on another node ---- */
 
 static enum gsh_result message_turn(void *context, int from)
 {

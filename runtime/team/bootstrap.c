@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See bootstrap.h. Each member gives a ballot its own bytes at its place, and zeros elsewhere: what
- * all of them give together is an allgather. */
+ * See bootstrap.h. Each member puts its own bytes at its place in a ballot, and zeros elsewhere:
+ * the result is an allgather. */
 #include "runtime/team/bootstrap.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void vote(struct gsh_team_bootstrap *b, struct gsh_ballot *ballot)
     gsh_team_agree(&a, b->team->pes, b->team->n_pes, b->team->my_index, ballot);
 }
 
-/* The part of mine, which is at mine_off of the whole, that [off, off + bytes) holds. */
+/* Copies the part of mine (at mine_off of the whole) that lies in [off, off + bytes). */
 static void put_part(uint8_t *window, size_t off, size_t bytes, const void *mine, size_t mine_off,
                      size_t mine_bytes)
 {

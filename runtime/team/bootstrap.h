@@ -14,7 +14,7 @@ struct gsh_team_bootstrap {
     const char *call; /* for the report */
 };
 
-/* It needs no end; team and call live as long as it is used. */
+/* It need not be ended; team and call must outlive its use. */
 void gsh_team_bootstrap_init(struct gsh_team_bootstrap *b, struct gsh_instance *pe,
                              const struct gsh_team *team, const char *call);
 

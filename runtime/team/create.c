@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Teams that users make (OpenSHMEM 1.5, 9.4): the PEs of the parent agree that they ask for the
- * same team, then its members on units of the pool that all of them have free, the first such, and
- * on that their tables are written. */
+ * same team, then its members agree on the first pool units that all of them have free, and that
+ * their tables are written. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,16 +25,16 @@ static enum gsh_result say(bool is_speaker, enum gsh_result r, const char *call,
     return is_speaker ? gsh_fail(r, "%s: %s", call, text) : gsh_note(r, "%s: %s", call, text);
 }
 
-/* Who makes a team. */
+/* A team in the making. */
 struct making {
     struct gsh_team_agreement a;
     const int *pes;
     int n, me;
     uint64_t *or_words; /* [n_units / 64] */
-    int n_tries;        /* before this one: another team took the units on some member */
+    int n_tries;        /* earlier tries: another team took the units on some member */
 };
 
-/* Another try looks elsewhere, so that two teams in the making do not meet again and again. */
+/* Another try looks elsewhere, so that two teams in the making do not collide again and again. */
 static uint32_t first_place(const struct making *m, uint32_t n_units)
 {
     uint64_t h = (m->a.key + 1) * 0x9e3779b97f4a7c15u * (uint64_t)(2 * m->n_tries + 1);
@@ -61,7 +61,7 @@ static enum gsh_result choose_units(const struct making *m, struct gsh_team *tea
         return say(m->me == 0, GSH_ERR_NOMEM, m->a.call,
                    "a member of the new team has no memory for it");
     }
-    /* All members see the same bitmap, and come to the same. */
+    /* All members see the same bitmap, and make the same choice. */
     for (int plan = GSH_TEAM_PLAN_WIDE; plan <= GSH_TEAM_PLAN_BARE; plan++) {
         gsh_team_plan(pe, team, team->layout.n_lanes, plan);
         *unit = gsh_team_units_find(teams, m->or_words, first_place(m, teams->n_units),
@@ -78,7 +78,7 @@ static enum gsh_result choose_units(const struct making *m, struct gsh_team *tea
 }
 
 /* The second: all members have the units still free, and their words are ready. GSH_ERR_SYMMETRY:
- * another thread's team has taken some of them on a member, and this one is to be tried again. */
+ * another thread's team has taken some of them on a member; try again. */
 static enum gsh_result settle(const struct making *m, struct gsh_team *team)
 {
     struct gsh_instance *pe = m->a.pe;
@@ -86,7 +86,7 @@ static enum gsh_result settle(const struct making *m, struct gsh_team *team)
     bool is_ready = is_taken && pe->is_device_ready;
     enum gsh_result r = is_ready ? gsh_team_upload(pe, team) : GSH_OK;
     const struct gsh_page_words *words = gsh_page_words(pe, pe->my_pe, (uint32_t)team->handle);
-    /* of units that another team has, its threads may be writing the words */
+    /* if another team has the units, its threads may be writing the words */
     uint64_t epoch = is_taken ? gsh_max_u64(words->epoch, words->released) : 0;
     struct gsh_ballot ballot = {
         .max = {[BALLOT_RESULT] = r, [BALLOT_A] = epoch, [BALLOT_NOT_A] = !is_taken}};
@@ -149,17 +149,16 @@ static enum gsh_result make_on(const struct gsh_team_agreement *a, const int *pe
     return GSH_OK;
 }
 
-/* ---- what is asked for ---- */
+/* ---- the arguments ---- */
 
 enum { MAX_ARGS = (GSH_BALLOT_MAX_WORDS - 1) / 2 };
 
 struct wish {
-    const char *names[MAX_ARGS]; /* NULL behind the last */
+    const char *names[MAX_ARGS]; /* NULL after the last */
     int64_t args[MAX_ARGS];
 };
 
-/* What a PE may find wrong with arguments that need not be the same on all; the first is the least.
- */
+/* What may be wrong with arguments that need not be the same on all PEs, in ascending order. */
 enum flaw { NO_FLAW, BAD_MASK, SAME_PLACE, NO_PLACE };
 
 static enum gsh_result say_flaw(bool is_speaker, const char *call, uint64_t flaw)
@@ -206,7 +205,7 @@ static enum gsh_result agree_on(const struct gsh_team_agreement *a, const struct
     return say_flaw(is_speaker, a->call, ballot.max[BALLOT_RESULT]);
 }
 
-/* Of a field that the mask does not name: its default. */
+/* Fields that the mask does not name have their defaults. */
 static gshmem_team_config_t wanted_config(const gshmem_team_config_t *config, long mask)
 {
     gshmem_team_config_t wanted = {.num_contexts = 0, .num_lanes = 1};
@@ -231,7 +230,7 @@ static enum gsh_result check_config(const char *call, bool is_speaker,
     return GSH_OK;
 }
 
-/* The parent, when this PE is in it; and *new_team, where there is one, is none yet. */
+/* Finds the parent, which must include this PE, and sets *new_team, if given, to no team. */
 static enum gsh_result begin(struct gsh_instance *pe, const char *call, gshmem_team_t parent,
                              gshmem_team_t *new_team, struct gsh_team **out)
 {
@@ -306,7 +305,7 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
 
 /* ---- two dimensions ---- */
 
-/* A team that was just made, if it was; it has no contexts. */
+/* Ends a team that was just made, if there is one; it has no contexts. */
 static void end_made(const struct gsh_team_agreement *a, gshmem_team_t handle)
 {
     struct gsh_team *team = gsh_team_find(a->pe, handle);
@@ -315,7 +314,7 @@ static void end_made(const struct gsh_team_agreement *a, gshmem_team_t handle)
     }
 }
 
-/* Collective over the parent: whether all PEs have their team, else none has. */
+/* Collective over the parent: true if all PEs have their team; else none keeps it. */
 static enum gsh_result keep_or_destroy(const struct gsh_team_agreement *a,
                                        const struct gsh_team *parent, enum gsh_result r,
                                        gshmem_team_t *x_team, gshmem_team_t *y_team)
@@ -323,7 +322,7 @@ static enum gsh_result keep_or_destroy(const struct gsh_team_agreement *a,
     struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = r}};
     gsh_team_agree(a, parent->pes, parent->n_pes, parent->my_index, &ballot);
     if (ballot.max[BALLOT_RESULT] != GSH_OK) {
-        end_made(a, *x_team); /* of a team each member has it or none */
+        end_made(a, *x_team); /* either all members of a team have it, or none */
         end_made(a, *y_team);
         *x_team = *y_team = GSHMEM_TEAM_INVALID;
     }
@@ -375,8 +374,8 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
 
 /* ---- from a list ---- */
 
-/* This PE's place in the list, when the list names PEs of the job, each once, and this one. The
- * same list is as bad on all its PEs: the first that it names speaks. */
+/* This PE's place in a list that must name PEs of the job, each once, and this one. A bad list is
+ * bad on all its PEs: the first that it names reports it. */
 static enum gsh_result check_list(struct gsh_instance *pe, const char *call, const int *pes, int n,
                                   int *me)
 {
@@ -418,11 +417,11 @@ static int compare_ints(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Behind those of the arguments. */
+/* After those of the arguments. */
 enum { BALLOT_WORD = 7 };
 
-/* Collective over the PEs of the list, which agree in ascending order: that way lists with the same
- * PEs in another order are found to differ, rather than waited for. */
+/* Collective over the PEs of the list, which agree in ascending order: that way lists that only
+ * differ in order are reported, rather than causing a wait. */
 static enum gsh_result agree_on_list(const struct gsh_team_agreement *a, const int *pes, int n,
                                      const gshmem_team_config_t *config, enum flaw flaw,
                                      uint64_t *word)
@@ -502,7 +501,7 @@ int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *c
                                                  config_mask, new_team));
 }
 
-/* The same for all PEs; NULL, and what is not symmetric: 0. */
+/* The same on all PEs; 0 for NULL and for addresses that are not symmetric. */
 static uint64_t tag_of(const struct gsh_instance *pe, const void *place)
 {
     uint64_t off = place != NULL && pe->is_device_ready ? gsh_symmetric_off(pe, place) : UINT64_MAX;

@@ -21,7 +21,7 @@ struct arrival {
     uint64_t start_ns;
 };
 
-/* Returns where another PE says so: the end of the job is near. */
+/* Returns if another PE reports it: the job is about to end. */
 static void timed_out(struct arrival *a, int member_pe, uint64_t seen)
 {
     const struct gsh_absent_wait wait = {
@@ -38,7 +38,7 @@ static void timed_out(struct arrival *a, int member_pe, uint64_t seen)
     }
 }
 
-/* Until the word, written by a near member, has reached the epoch. */
+/* Waits until the word, written by a near member, has reached the epoch. */
 static void await_flag(struct arrival a, int member_pe, const uint64_t *word)
 {
     unsigned turn = 0;

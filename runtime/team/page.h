@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What lies behind the head of a PE's shared page (job/page.h): the words of host synchronisation,
- * one pair for each unit of the team pool, and a place for the messages of each PE of the node. */
+ * What follows the head of a PE's shared page (job/page.h): the words of host synchronisation, one
+ * pair for each unit of the team pool, and a place for the messages of each PE of the node. */
 #ifndef GSH_TEAM_PAGE_H
 #define GSH_TEAM_PAGE_H
 
@@ -8,7 +8,7 @@
 
 struct gsh_instance;
 
-/* Of one unit of the team pool, for the team whose handle it is. */
+/* For one unit of the team pool, and the team whose handle it is. */
 struct gsh_page_words {
     /* The PE's latest arrival at a host sync on the team; written by the PE with release, read with
      * acquire by the members, never decreases within one job. */
@@ -24,7 +24,7 @@ struct gsh_page_place {
     uint64_t reserved0[7];
     uint64_t taken; /* written by the owner with release */
     uint64_t reserved1[7];
-    uint64_t words[]; /* of the latest; written by the sender when taken is equal to sent */
+    uint64_t words[]; /* of the latest message; the sender writes them when taken equals sent */
 };
 
 /* The same on all PEs, once their teams are planned. */

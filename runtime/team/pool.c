@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The team pool: how large it is, what of it a team takes, and which units are free. Arithmetic
- * alone, with the same outcome on all PEs. */
+ * The team pool: how large it is, what a team takes of it, and which units are free. Pure
+ * arithmetic, with the same outcome on all PEs. */
 #include <stdlib.h>
 #include "runtime/base/util.h"
 #include "runtime/job/instance.h"
@@ -12,9 +12,8 @@
 
 /* ---- layouts ---- */
 
-/* What a team has for data that carry flags, bytes of a slot of lane 0 and of the other lanes: at
- * least one line, for the counts of a collect. For far members: bytes of each half of a lane's work
- * area. */
+/* What a team has for flagged data: bytes of a slot of lane 0 and of the other lanes, at least one
+ * line, for the counts of a collect. For far members: bytes of each half of a lane's work area. */
 struct slots {
     uint32_t wide_bytes, bytes, work_wide_half_bytes, work_half_bytes;
 };
@@ -29,8 +28,7 @@ static uint32_t work_slot_bytes(int n_pes, uint32_t half_bytes)
 static struct gsh_team_layout layout_of(const struct gsh_instance *pe, int n_pes, int n_near,
                                         bool is_regular, int n_lanes, struct slots slots)
 {
-    /* Leaders: where set-up finds that a node's heaps cannot be mapped there may be one for each
-     * member. */
+    /* Leaders: if set-up finds that a node's heaps cannot be mapped, each member may be one. */
     uint64_t n_words = (uint64_t)n_pes * (is_regular ? 3 : 4) + 1;
     struct gsh_team_layout l = {
         .n_lanes = n_lanes,
@@ -38,7 +36,7 @@ static struct gsh_team_layout layout_of(const struct gsh_instance *pe, int n_pes
         .tables_off = sizeof(struct gsh_team_state),
         .wide_slot_bytes = n_near > 1 ? slots.wide_bytes : 0,
         .slot_bytes = n_near > 1 ? slots.bytes : 0,
-        /* the least on one node, whose heaps cannot all be mapped on some machines */
+        /* the least on one node; on some machines not all heaps of a node can be mapped */
         .work_wide_slot_bytes =
             work_slot_bytes(n_pes, pe->n_nodes > 1 ? slots.work_wide_half_bytes : 0),
         .work_slot_bytes = work_slot_bytes(n_pes, pe->n_nodes > 1 ? slots.work_half_bytes : 0),
@@ -60,7 +58,7 @@ static int max_members_on_node(const struct gsh_instance *pe, const struct gsh_t
     int most = 0;
     int *n_members = calloc((size_t)pe->n_nodes, sizeof(*n_members));
     if (n_members == NULL) {
-        return pe->teams->max_node_pes; /* the others may have found less: agree.c's to notice */
+        return pe->teams->max_node_pes; /* the others may have found less; agree.c detects that */
     }
     for (int i = 0; i < team->n_pes; i++) {
         int n = ++n_members[pe->peers[team->pes[i]].node];
@@ -102,7 +100,7 @@ static uint32_t world_wide_bytes(int n_near)
     return bytes;
 }
 
-/* As large as any PE's can be, so that all PEs agree on it. */
+/* As large as any PE may need, so that all PEs agree on it. */
 static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, gshmem_team_t team)
 {
     int n_near = pe->teams->max_node_pes;
@@ -192,7 +190,7 @@ bool gsh_team_plan_is_fair(const struct gsh_teams *teams, const uint64_t *used,
     for (uint32_t i = 0; i < teams->n_units / 64; i++) {
         n_free += (uint32_t)__builtin_popcountll(~used[i]);
     }
-    uint32_t n_users = teams->n_units - teams->n_own; /* what users' teams can have in all */
+    uint32_t n_users = teams->n_units - teams->n_own; /* the total for users' teams */
     return plan == GSH_TEAM_PLAN_WIDE     ? n_free > n_users / 8 * 7
            : plan == GSH_TEAM_PLAN_NARROW ? n_free > n_users / 4 * 3
                                           : true;

@@ -139,7 +139,7 @@ static bool is_mapped(const struct gsh_instance *pe, int i)
     return in_node(pe, i) && pe->peers[i].domain == pe->peers[pe->my_pe].domain;
 }
 
-/* In place of the one that there may be, whose epoch goes on. */
+/* Replaces an existing one, whose epoch continues. */
 static enum gsh_result make_predefined(struct gsh_instance *pe, gshmem_team_t handle,
                                        bool (*is_member)(const struct gsh_instance *, int))
 {
@@ -240,7 +240,7 @@ int gshmem_team_n_pes(gshmem_team_t team)
     return t == NULL ? -1 : t->n_pes;
 }
 
-/* The member that is that PE; -1: none. */
+/* The index of the member that is that PE; -1: none. */
 static int index_of(const struct gsh_team *team, int world_pe)
 {
     if (team->is_regular) {

@@ -3,10 +3,9 @@
  * ended. The device's form, and the rule that a handle is a pool unit, are device/state.h's.
  *
  * Host words. Each member has two words per unit in its shared page (page.h); the team of that
- * unit synchronises its host threads by them. They never decrease as long as the job lasts, also
- * when a unit's team ends and another is made there: a new team's epochs begin behind those that
- * any member has used, so a PE that is still on its way out of the old team's last synchronisation
- * sees what it waits for. */
+ * unit synchronises its host threads by them. They never decrease while the job lasts, even when a
+ * unit's team ends and another is made there: a new team's epochs begin after all that any member
+ * has used. So a PE still leaving the old team's last synchronisation sees what it waits for. */
 #ifndef GSH_TEAM_H
 #define GSH_TEAM_H
 
@@ -19,8 +18,8 @@
 
 struct gsh_instance;
 
-/* A team divided into groups whose members reach each other in a quicker way than the others. All
- * members agree on the groups, their numbers and their leaders. */
+/* A team divided into groups whose members reach each other faster than the rest. All members agree
+ * on the groups, their numbers and their leaders. */
 struct gsh_team_split {
     int n_groups, my_group;
     int *leaders;        /* [n_groups], PE numbers */
@@ -30,12 +29,12 @@ struct gsh_team_split {
     int *near;           /* [n_near], in members */
 };
 
-/* What a team takes of the pool: units from its first one on, and in them, from their beginning,
- * its tables and its lanes. The same on all members: it follows from members and nodes alone. */
+/* What a team takes of the pool: consecutive units that hold its tables and then its lanes. The
+ * same on all members: it follows from members and nodes alone. */
 struct gsh_team_layout {
     uint32_t n_units;
     int n_lanes;
-    int n_near; /* the most members on one node: entries of what is there for near members */
+    int n_near; /* the most members on one node: entries of tables for near members */
     uint32_t tables_off, lanes_off, lane_bytes;
     /* of collectives; sizes may be 0 */
     uint32_t wide_off, wide_slot_bytes, slots_off, slot_bytes;
@@ -66,9 +65,9 @@ struct gsh_teams {
     uint32_t n_own;            /* of them, the pool's own and the predefined teams' */
     int max_node_pes;          /* of the job's nodes */
     uint64_t *used;            /* bitmap [n_units / 64] of this PE's units */
-    struct gsh_team **of_unit; /* [n_units]: by handle, NULL: no team of this PE */
+    struct gsh_team **of_unit; /* [n_units]: by handle, NULL: this PE has none there */
     struct gsh_lock lock;      /* several threads make and end teams: used, of_unit, mail, places */
-    struct gsh_mail *mail;     /* agree.c: taken from the places for threads yet to come */
+    struct gsh_mail *mail;     /* agree.c: messages taken early for other threads */
     uint32_t n_meetings;       /* numbers given out (api/team_meet.c) */
 };
 
@@ -78,30 +77,29 @@ struct gsh_teams {
 /* A handle has 16 bits in the tags of messages (job/net.h). */
 #define GSH_TEAM_UNITS_MAX (1u << 16)
 
-/* After the nodes are known: makes pe->teams, without a team in it. The pool is the same on all
- * PEs. */
+/* After the nodes are known: makes pe->teams, with no teams. The pool is the same on all PEs. */
 GSH_CHECK_RESULT enum gsh_result gsh_teams_plan(struct gsh_instance *pe);
 /* The first bytes of every heap: WORLD's lanes, then the pool. */
 uint64_t gsh_teams_pool_off(const struct gsh_instance *pe);
 uint64_t gsh_teams_bytes(const struct gsh_instance *pe);
-/* Fills layout, first_unit and the offsets: of a predefined team, or of one of the user's whose
- * first unit is given. */
+/* Fills layout, first_unit and the offsets: for a predefined team, or for a user's team with this
+ * first unit. */
 void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *team);
 void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit);
-/* What makes small collectives fast: as much of it as the pool has room for. */
+/* How much memory a team gets to make small collectives fast: as much as the pool has room for. */
 enum gsh_team_plan { GSH_TEAM_PLAN_WIDE, GSH_TEAM_PLAN_NARROW, GSH_TEAM_PLAN_BARE };
 /* n_lanes as asked for; fills the layout alone. */
 void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes,
                    enum gsh_team_plan plan);
-/* Whether enough of the bitmap is free for a team of that plan: most of the pool's teams take no
- * more than they must. */
+/* Whether enough of the bitmap is free for a team of that plan: most teams take no more than they
+ * must. */
 bool gsh_team_plan_is_fair(const struct gsh_teams *teams, const uint64_t *used,
                            enum gsh_team_plan plan);
-/* The first of n_units units together, from `from` on and then from the beginning, that are 0 in
- * the bitmap; the pool's n_units: none. */
+/* The first of n_units consecutive units that are 0 in the bitmap, searching from `from` on and
+ * then from the beginning; the pool's n_units: none. */
 uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used, uint32_t from,
                              uint32_t n_units);
-/* In this PE's bitmap. take is false, and has changed nothing, where one of them is used. */
+/* In this PE's bitmap. take returns false, having changed nothing, if one of them is used. */
 GSH_CHECK_RESULT bool gsh_team_units_take(struct gsh_teams *teams, const struct gsh_team *team);
 void gsh_team_units_give(struct gsh_teams *teams, const struct gsh_team *team);
 
@@ -109,9 +107,9 @@ void gsh_team_units_give(struct gsh_teams *teams, const struct gsh_team *team);
 
 /* The predefined teams. */
 GSH_CHECK_RESULT enum gsh_result gsh_teams_create(struct gsh_instance *pe);
-/* Device set-up has found out whose heaps are mapped: SHARED and NEAR are these PEs from now on. */
+/* After device set-up knows whose heaps are mapped: from now on SHARED and NEAR are these PEs. */
 GSH_CHECK_RESULT enum gsh_result gsh_teams_regroup(struct gsh_instance *pe);
-/* Accepts what a failed create left. */
+/* Accepts a half-made state. */
 void gsh_teams_destroy(struct gsh_instance *pe);
 
 /* A team of these PEs, this one among them, without a handle or words yet. pes is copied. */
@@ -125,12 +123,12 @@ struct gsh_team *gsh_team_find(const struct gsh_instance *pe, gshmem_team_t team
 GSH_CHECK_RESULT enum gsh_result gsh_team_need(const struct gsh_instance *pe, const char *call,
                                                gshmem_team_t team, struct gsh_team **out);
 
-/* The same for calls that have an answer for GSHMEM_TEAM_INVALID, about which there is no line. */
+/* The same for calls that have a result for GSHMEM_TEAM_INVALID, for which nothing is printed. */
 GSH_CHECK_RESULT enum gsh_result gsh_team_ask(const struct gsh_instance *pe, const char *call,
                                               gshmem_team_t team, struct gsh_team **out);
 
 /* Divides a team of which this PE is a member; group_of is a number from 0 to n_pes - 1. A group's
- * leader is its first member. finish accepts zeroes. */
+ * leader is its first member. finish accepts all zeros. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_team_split_make(const struct gsh_instance *pe, const struct gsh_team *team,
                     int (*group_of)(const struct gsh_instance *pe, int member_pe),
@@ -145,23 +143,22 @@ GSH_CHECK_RESULT enum gsh_result gsh_team_create_list(struct gsh_instance *pe, c
                                                       const gshmem_team_config_t *config,
                                                       long config_mask, gshmem_team_t *new_team);
 
-/* One that users made; collective over its members. Its contexts have ended. */
+/* Ends a team that users made; collective over its members. Its contexts have ended. */
 void gsh_team_end(struct gsh_instance *pe, const char *call, struct gsh_team *team);
 
 /* ---- agree.c: among the PEs of a list ---- */
 
 #define GSH_BALLOT_MAX_WORDS 16
 
-/* What each of them gives, and, on return, all of them together. */
+/* What each PE contributes and, on return, the combined values. */
 struct gsh_ballot {
     uint64_t max[GSH_BALLOT_MAX_WORDS]; /* becomes the largest of all */
     uint64_t *or_words;                 /* [n_or]: becomes the OR of all; may be NULL */
     uint32_t n_or;
 };
 
-/* What tells apart the agreements that threads of a PE may have under way at once: the team that
- * they divide, or the offset of the place that the caller names. The messages of each go their own
- * way and in order. */
+/* Distinguishes the agreements that threads of a PE may have under way at once: the team that they
+ * divide, or the offset of the place that the caller names. Messages of each key are in order. */
 #define GSH_AGREE_TEAM(team) ((uint64_t)(uint32_t)(team))
 #define GSH_AGREE_TAG(tag)   ((uint64_t)1 << 47 | (tag)) /* the 48 bits of GSH_NET_TAG */
 
@@ -170,10 +167,10 @@ struct gsh_team_agreement {
     struct gsh_instance *pe;
     const char *call;   /* for reports */
     uint64_t key;       /* one of the above */
-    bool may_lack_room; /* for a team: the caller knows what to do then, and nothing is printed */
+    bool may_lack_room; /* for a team: the caller handles that, and nothing is printed */
 };
 
-/* Bytes of the longest message, for the pages' room: agree.c's own words, and a ballot's. */
+/* Bytes of the longest message, to size the pages: agree.c's own words, and a ballot's. */
 #define GSH_BALLOT_OWN_WORDS 3
 static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
 {
@@ -184,21 +181,21 @@ static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
  */
 void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
-/* What is left of them. */
+/* Frees messages that are left. */
 void gsh_mail_destroy(struct gsh_teams *teams);
 
 /* ---- upload.c: a team's record and tables in this PE's own heap; after device set-up ---- */
 
 GSH_CHECK_RESULT enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team);
-/* Of every team, in set-up. */
+/* For every team, in set-up. */
 GSH_CHECK_RESULT enum gsh_result gsh_teams_upload(struct gsh_instance *pe);
-/* Kernels find it no more. */
+/* Kernels no longer find the team. */
 GSH_CHECK_RESULT enum gsh_result gsh_team_withdraw(struct gsh_instance *pe,
                                                    const struct gsh_team *team);
 
 /* ---- host_sync.c ---- */
 
-/* All PEs of the team have arrived. Not quiet. call is for the report. */
+/* Returns when all PEs of the team have arrived. No quiet. call is for the report. */
 void gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, const char *call);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams as kernels see them: record, tables and lanes, written into this PE's own heap by way of a
- * copy. Nodes are here those of mapped heaps, which may be smaller than the host's. */
+ * Teams as kernels see them: record, tables and lanes, copied into this PE's own heap. Nodes here
+ * are groups of mapped heaps, which may be smaller than the host's nodes. */
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/backend/device.h"
@@ -24,7 +24,7 @@ static enum gsh_result write_heap(struct gsh_instance *pe, uint64_t off, const v
     return pe->device_ops->copy(pe, to, from, bytes);
 }
 
-/* The words behind those so far written; 0 of them: no table. */
+/* Adds n words after those written so far. Returns their address; 0: n is 0, no table. */
 static uint64_t add_table(const struct gsh_instance *pe, const struct gsh_team *team,
                           int32_t *tables, size_t *n_words, const int *values, int n)
 {

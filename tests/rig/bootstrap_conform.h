@@ -64,8 +64,8 @@ static inline void conform_child(int rank, int n, void *arg)
     _exit(test_result());
 }
 
-/* In forked processes, when this one may have threads: the look for leaks at exit would wait for
- * locks that they held. */
+/* In forked processes, while this one may have threads: the leak check at exit would wait for locks
+ * that they held. */
 static inline void conform_fork(int n, test_pe_main *f, void *arg)
 {
     struct conform_child child = {.main = f, .arg = arg};

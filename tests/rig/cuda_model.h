@@ -24,7 +24,7 @@ struct model_mapping {
     uint32_t devices;     /* bit d: device d has access */
 };
 
-/* Of the model's memory, by its inode. */
+/* Properties of the model's memory, by its inode. */
 struct model_prop {
     ino_t inode;
     CUmemAllocationProp prop;
@@ -36,11 +36,12 @@ static struct {
     struct gsh_cuda table;
     struct model_mapping mappings[MODEL_MAPPINGS];
     struct model_prop props[MODEL_MAPPINGS];
-    unsigned n_props;                    /* made, the latest MODEL_MAPPINGS are kept */
+    unsigned n_props;                    /* made in all; the latest MODEL_MAPPINGS are kept */
     int n_ranges, n_handles, n_mappings; /* held by this process */
 } model = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* The n-th call on this thread that may fail does, counted from 1, and all after it; 0: none. */
+/* The n-th call on this thread that may fail does fail, counted from 1, and so do all later ones;
+ * 0: none. */
 static _Thread_local unsigned model_fail_at;
 
 static bool model_fails(void)
@@ -53,7 +54,7 @@ static bool model_fails(void)
     return false;
 }
 
-/* Applies the change when the call went well. */
+/* Applies the change if the call succeeded. */
 static CUresult model_count(CUresult code, int *counter, int change)
 {
     if (code == CUDA_SUCCESS) {
@@ -229,7 +230,7 @@ static CUresult model_map(CUdeviceptr addr, size_t bytes, size_t offset,
     if (model.driver) {
         code = model.driver->MemMap(addr, bytes, offset, handle, flags);
     } else {
-        /* Without access until that is set. */
+        /* Without access until access is set. */
         m.fd = fcntl((int)handle, F_DUPFD_CLOEXEC, 0);
         void *p = mmap((void *)(uintptr_t)addr, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, m.fd,
                        (off_t)offset);
@@ -348,7 +349,7 @@ static CUresult model_memset(CUdeviceptr addr, unsigned char value, size_t bytes
     return CUDA_SUCCESS;
 }
 
-/* ---- those only the model has ---- */
+/* ---- calls of the model alone ---- */
 
 static CUresult model_granularity(size_t *granule, const CUmemAllocationProp *prop,
                                   CUmemAllocationGranularity_flags flags)

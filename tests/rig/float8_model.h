@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What 8-bit floating-point numbers are, by their definition, for tests of what computes
- * with them: the value of each code, and the code of the nearest value. */
+ * 8-bit floating-point numbers by their definition, for tests of code that computes with them: the
+ * value of each code, and the code of the nearest value. */
 #ifndef GSH_TEST_FLOAT8_MODEL_H
 #define GSH_TEST_FLOAT8_MODEL_H
 
@@ -34,7 +34,7 @@ static inline bool float8_is_nan(const float8_format &f, unsigned code)
     return isnan(float8_value(f, code));
 }
 
-/* The nearest finite value's; of two the even one's. Values grow with their codes. */
+/* The code of the nearest finite value; of two, the even one. Values increase with their codes. */
 static inline unsigned float8_nearest(const float8_format &f, double x)
 {
     const double size = fabs(x);

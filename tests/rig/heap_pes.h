@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs a function as several PEs, spread over processes and their threads, each with a bootstrap,
- * descriptor passing and options for a heap. On host memory and on the model of CUDA; instead of
- * both on GPUs with GSH_TEST_CUDA=1. */
+ * descriptor passing and options for a heap. On host memory and on the model of CUDA; with
+ * GSH_TEST_CUDA=1 on GPUs instead of both. */
 #ifndef GSH_TEST_HEAP_PES_H
 #define GSH_TEST_HEAP_PES_H
 
@@ -124,11 +124,11 @@ static void pes_copy(void *dest, const void *source, size_t bytes)
     const struct gsh_cuda *cuda = gsh_cuda();
     CHECK(cuda->Memcpy((CUdeviceptr)(uintptr_t)dest, (CUdeviceptr)(uintptr_t)source, bytes) ==
           CUDA_SUCCESS);
-    /* A copy from pageable memory returns before it has arrived. */
+    /* A copy from pageable memory returns before the data have arrived. */
     CHECK(cuda->StreamSynchronize(NULL) == CUDA_SUCCESS);
 }
 
-/* Nothing of CUDA is held in this process. */
+/* Checks that this process holds nothing of CUDA. */
 static void pes_check_released(void)
 {
     CHECK_EQ(model.n_ranges, 0);
@@ -176,7 +176,7 @@ static uint64_t pes_load(struct pes *pe, uint64_t address)
     return value;
 }
 
-/* Where PE target has what this PE has at ptr. */
+/* The address at PE target of what this PE has at ptr. */
 static uint64_t pes_peer(struct pes *pe, struct gsh_heap *heap, const void *ptr, int target)
 {
     int64_t slot = 0;
@@ -276,7 +276,7 @@ static void pes_run(enum pes_kind kind, int n, int n_processes, void (*pe_main)(
                               .shared = shared,
                               .main = pe_main};
     }
-    /* Failures are wanted here; what they say is checked, not printed. */
+    /* Failures are expected here; their text is checked, not printed. */
     gsh_log_setup(getenv("GSHMEM_DEBUG") ? GSH_LOG_TRACE : GSH_LOG_NONE, GSH_LOG_ALL, NULL);
     /* The driver does not survive a fork, so this process never opens it. */
     if (n_processes > 1 || kind == PES_GPU) {

@@ -22,7 +22,7 @@ struct own_memory {
 
 #define CU_NAME_(symbol) #symbol
 #define CU_NAME(symbol)  CU_NAME_(symbol)
-/* The driver's, which the program is not linked to. */
+/* Driver functions, to which the program is not linked. */
 #define CU(call, ...)                                                                    \
     do {                                                                                 \
         static void *library = dlopen("libcuda.so.1", RTLD_NOW);                         \

@@ -31,7 +31,7 @@ struct test_pe {
     cudaStream_t stream; /* of its own; the default stream is never used by the tests */
 };
 
-/* Ends the job: for what must not fail and is not the object of the test. */
+/* Ends the job: for steps that must not fail and are not under test. */
 __attribute__((noreturn, format(printf, 1, 2))) static inline void test_fatal(const char *format,
                                                                               ...)
 {
@@ -72,7 +72,7 @@ static inline test_pe test_join(bool needs_stream = true)
 #if defined(GSHMEM_SHARED_DEVICE)
     const bool is_early = false; /* device set-up makes the PE's part of the GPU current */
 #else
-    const bool is_early = true; /* it must be the same PE's stream all the same */
+    const bool is_early = true; /* an early stream must still belong to the PE */
 #endif
     if (needs_stream && is_early)
         CUDA(cudaStreamCreateWithFlags(&pe.stream, cudaStreamNonBlocking));
@@ -121,7 +121,7 @@ static inline void *test_device(size_t bytes)
     return p;
 }
 
-/* Collective, of what test_device gave: where PEs share a GPU, cudaFree waits for the kernels of
+/* Collective; frees memory of test_device. If PEs share a GPU, cudaFree waits for the kernels of
  * all, none of which may then wait for a PE that is not there yet. */
 static inline void test_free(void *p)
 {
@@ -146,8 +146,8 @@ static inline void test_sync(const test_pe *pe)
     CUDA(cudaStreamSynchronize(pe->stream));
 }
 
-/* In a long row of launches, of which each waits for other PEs: where these share a GPU, a launch
- * that finds the stream's queue full would block their threads' CUDA calls. */
+/* For a long series of launches that each wait for other PEs: if PEs share a GPU, a launch that
+ * finds the stream's queue full would block their threads' CUDA calls. */
 static inline void test_pace(const test_pe *pe, long round)
 {
 #if defined(GSHMEM_SHARED_DEVICE)
@@ -213,7 +213,7 @@ static inline verdict *test_verdict(void)
     return v;
 }
 
-/* Records the failure, if there was one, under the name of what was done; clears the verdict. */
+/* Records the failure, if there was one, under the name of the operation; clears the verdict. */
 static inline void test_judge(const test_pe *pe, verdict *v, const char *file, const char *what)
 {
     verdict found;
@@ -252,7 +252,7 @@ static inline uint64_t test_number(int argc, char **argv, const char *name, uint
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* How often to repeat: --count, else by what the device can do in a few seconds. */
+/* How often to repeat: --count, else as often as the device manages in a few seconds. */
 static inline int test_rounds(const test_pe *pe, int argc, char **argv, int on_cpu, int on_cuda)
 {
     const int usual = !pe->is_cpu ? on_cuda : TEST_SANITIZED ? (on_cpu + 9) / 10 : on_cpu;
@@ -271,7 +271,7 @@ static inline double test_now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Random bytes that depend on the key alone, so that any PE can say what another one wrote. */
+/* Random bytes that depend on the key alone, so any PE can tell what another one wrote. */
 static inline void test_fill(void *to, size_t bytes, uint64_t key)
 {
     char *out = (char *)to;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PEs, or ranks, as threads and as forked processes of a test program; and what a process holds
- * afterwards. Whatever each of them is given is its caller's business. C17. */
+ * afterwards. Callers decide what each is given. C17. */
 #ifndef GSH_TEST_RIG_PES_H
 #define GSH_TEST_RIG_PES_H
 
@@ -57,7 +57,7 @@ static inline void test_on_threads(int n, test_pe_main *f, void *arg)
 
 /* ---- processes ---- */
 
-/* Each ends with its own checks' result, by exit: with the address sanitizer's look for leaks. */
+/* Each ends with its own checks' result, by exit, where the address sanitizer checks for leaks. */
 static inline void test_start_processes(int n, test_pe_main *f, void *arg, pid_t *children)
 {
     for (int i = 0; i < n; i++) {
@@ -73,8 +73,8 @@ static inline void test_start_processes(int n, test_pe_main *f, void *arg, pid_t
     }
 }
 
-/* A process that SIGKILL has ended did what its test wanted; one that skips ends this program so,
- * if the others have found nothing wrong. */
+/* A process ended by SIGKILL did what its test wanted. If one skips, so does this program, unless
+ * the others have found something wrong. */
 static inline void test_join_processes(int n, const pid_t *children)
 {
     bool is_skipped = false;
@@ -101,7 +101,7 @@ static inline void test_in_processes(int n, test_pe_main *f, void *arg)
 
 /* ---- what this process holds ---- */
 
-/* Open descriptors, and a constant. */
+/* The number of open descriptors, plus a constant. */
 static inline int test_count_fds(void)
 {
     int n = 0;

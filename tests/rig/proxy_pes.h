@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PEs as threads of one process, each with a heap in ordinary memory and a proxy over the loop
- * transport; over UCX when TEST_UCX_PLUGIN names the plug-in. What a kernel does, a test does by
- * ring_push. */
+ * transport; over UCX when TEST_UCX_PLUGIN names the plug-in. Tests act as kernels by ring_push. */
 #ifndef GSH_TEST_PROXY_PES_H
 #define GSH_TEST_PROXY_PES_H
 
@@ -32,7 +31,7 @@ struct pes_options {
     uint64_t seed, spin_ns;
     bool has_contexts;  /* ring r is context r's; else all are the default one's */
     bool is_device;     /* memory that only lanes may touch, and no network */
-    bool is_reached;    /* which the network reaches, however */
+    bool is_reached;    /* which the network nevertheless reaches */
     bool is_uneven;     /* PE 0 stages larger pieces than the others */
     unsigned n_buffers; /* of staging */
     bool may_fail;
@@ -130,7 +129,7 @@ static void test_fail(void *context, int pe, const char *text)
         return;
     }
     fprintf(stderr, "PE %d: unexpected: %s\n", me->me, text);
-    exit(1); /* nothing would go on */
+    exit(1); /* nothing would continue */
 }
 
 /* ---- bringing up ---- */
@@ -158,7 +157,7 @@ static void pes_connect(struct pe *pe)
     }
 }
 
-/* As at the end of a job: what this PE has asked for is acknowledged, so that nobody has anything
+/* As at the end of a job: all that this PE has asked for is acknowledged, so no PE has anything
  * left to tell it when it goes. */
 static void pes_settle(struct pe *pe)
 {
@@ -246,7 +245,7 @@ static void pes_run(struct pes_options options, void (*pe_main)(struct pe *pe))
     free(pes);
 }
 
-/* ---- what a host thread asks ---- */
+/* ---- requests of a host thread ---- */
 
 __attribute__((unused)) static void run(struct pe *pe, struct gsh_request *request)
 {
@@ -301,7 +300,7 @@ __attribute__((unused)) static void run_quiet(struct pe *pe)
     run(pe, &quiet);
 }
 
-/* Until the word is at least value; progresses as a waiting host thread does. */
+/* Waits until the word is at least value, making progress as a waiting host thread does. */
 __attribute__((unused)) static uint64_t await_word(struct pe *pe, uint64_t off, uint64_t value)
 {
     uint64_t seen;
@@ -322,7 +321,7 @@ struct push {
     uint64_t values[GSH_RING_MAX_VALUES];
 };
 
-/* The position behind the request. */
+/* Returns the position after the request. */
 __attribute__((unused)) static uint64_t ring_push(struct ring *ring, const struct push *push)
 {
     unsigned n_payload = (push->n_values + 1) / 2;
@@ -342,7 +341,7 @@ __attribute__((unused)) static uint64_t ring_push(struct ring *ring, const struc
     }
     for (unsigned i = 0; i < 2 * (1 + n_payload); i++) {
         uint64_t position = at + i / 2;
-        /* release stands for the fence that a producer makes before */
+        /* release replaces the fence that a producer makes before */
         gsh_store_release_u64(&ring->slots[position % RING].word[i % 2],
                               words[i] | GSH_RING_LAP_BIT(position, RING));
     }
@@ -401,7 +400,7 @@ __attribute__((unused)) static uint64_t ring_p(struct ring *ring, int pe, uint64
                                           .values = {off, value}});
 }
 
-/* The position, or the value when it fetches. */
+/* Returns the position, or the value if it fetches. */
 __attribute__((unused)) static uint64_t ring_amo(struct ring *ring, int pe, uint64_t off, int op,
                                                  uint64_t operand, uint64_t cond, bool is_fetch,
                                                  bool is_8)

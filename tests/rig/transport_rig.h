@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * For tests of transports: PEs as forked processes (UCX) or as threads (loop), each with a
- * transport, a heap of three regions, and a line to the test program, through which they exchange
+ * transport, a heap of three regions, and a line to the test program, over which they exchange
  * blobs and meet while they make progress. */
 #ifndef TRANSPORT_RIG_H
 #define TRANSPORT_RIG_H
@@ -22,7 +22,7 @@
 #define RIG_LIMIT_NS UINT64_C(60000000000) /* no wait of the tests lasts longer */
 
 /* The regions touch in the heap. With UCX they lie apart in memory, so that an operation that is
- * not cut at their borders goes wrong. */
+ * not split at their borders fails. */
 static const uint64_t rig_bounds[RIG_REGIONS + 1] = {0, 4096 * 3, UINT64_C(5) << 20, RIG_BYTES};
 
 struct rig_pe {
@@ -77,7 +77,7 @@ static inline void rig_wait(struct rig_pe *pe, const bool *flag)
     }
 }
 
-/* r and pending are what a call with o answered; its final result. */
+/* r and pending are the results of a call with o. Returns its final result. */
 static inline enum gsh_result rig_finish(struct rig_pe *pe, struct rig_op *o, enum gsh_result r,
                                          bool pending)
 {
@@ -145,7 +145,7 @@ static inline bool rig_io(struct rig_pe *pe, bool is_write, void *buffer, size_t
     return true;
 }
 
-/* What a dead PE gives is zeros. Without a transport it may be called, too. */
+/* A dead PE contributes zeros. May also be called without a transport. */
 static inline void rig_allgather(struct rig_pe *pe, const void *mine, size_t bytes, void *all)
 {
     if (!rig_io(pe, true, &bytes, sizeof(bytes)) ||
@@ -199,7 +199,7 @@ static inline void rig_serve(const int *lines, int n)
 
 /* ---- a PE ---- */
 
-/* Where this PE's own heap has off; *left: bytes up to the end of the region. */
+/* The address of off in this PE's own heap; *left: bytes to the end of the region. */
 static inline char *rig_at(struct rig_pe *pe, uint64_t off, uint64_t *left)
 {
     int i = 0;
@@ -210,7 +210,7 @@ static inline char *rig_at(struct rig_pe *pe, uint64_t off, uint64_t *left)
     return pe->memory[i] + (off - rig_bounds[i]);
 }
 
-/* Collective: PEs tell each other of memory at off, of which they have the key. */
+/* Collective: each PE passes the key of its memory at off to the others. */
 static inline void rig_tell_region(struct rig_pe *pe, uint64_t off, uint64_t bytes, const void *key,
                                    size_t key_bytes)
 {
@@ -232,7 +232,7 @@ static inline void rig_tell_region(struct rig_pe *pe, uint64_t off, uint64_t byt
     }
 }
 
-/* Each may give an address of its own. */
+/* Each PE may pass its own address. */
 static inline void rig_add_region(struct rig_pe *pe, void *memory, uint64_t off, uint64_t bytes)
 {
     const void *key = NULL;
@@ -242,7 +242,7 @@ static inline void rig_add_region(struct rig_pe *pe, void *memory, uint64_t off,
     rig_tell_region(pe, off, bytes, key, key_bytes);
 }
 
-/* Of the transport's making. */
+/* With memory that the transport makes. */
 static inline void rig_make_region(struct rig_pe *pe, uint64_t off, uint64_t bytes, void **memory)
 {
     const void *key = NULL;
@@ -292,7 +292,7 @@ static inline void rig_on_lost(void *context, int from, const char *reason)
     pe->lost_ns = gsh_now_ns();
 }
 
-/* Whether it has lost a peer. */
+/* Returns whether it has lost a peer. */
 static inline bool rig_run_pe(const struct rig_job *job, int me, int line)
 {
     struct rig_pe pe = {.me = me, .n = job->n, .line = line, .message = job->message};
@@ -386,11 +386,11 @@ static inline void rig_run(const struct rig_job *job)
     }
 }
 
-/* Ways in which UCX may go here; NULL-terminated pairs of UCX_TLS and what that is.
- * With UCX 1.15 and newer cma asks whether it reaches a peer by process_vm_readv into the very
- * iovec that it passes, at the same address of the peer, which here has something else there: it
- * was forked from the same process. The sanitizers' interceptor follows the iovec after the call
- * and takes what it finds for an access. */
+/* Ways for UCX here; NULL-terminated pairs of UCX_TLS and its description. In UCX 1.15 and newer,
+ * cma tests whether it reaches a peer by process_vm_readv into the very iovec that it passes, at
+ * the same address of the peer. Here the peer has something else there, since it was forked from
+ * the same process. The sanitizers' interceptor reads the iovec after the call and takes what it
+ * finds as an access. */
 static const char *const rig_ucx_ways[][2] = {
     {"tcp,self", "TCP"},
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

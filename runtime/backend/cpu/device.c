@@ -2,10 +2,10 @@
  * The CPU row of the device table: direct accesses to mapped memory; calls on streams are in
  * stream.c, kernels are the executor's (device/cpu/).
  *
- * For the thread sanitizer user data moves by plain accesses, p, AMOs and signals release, waits
- * acquire. That is stronger than the memory model: the sanitizer knows no fences, and the host
- * side does not imitate them as device/memory_cpu.cuh does. So a missing wait or quiet is reported,
- * a fence that host code lacks between a put and a p is not. */
+ * For the thread sanitizer, user data moves by plain accesses; p, AMOs and signals release; waits
+ * acquire. That is stronger than the memory model: the sanitizer does not understand fences, and
+ * the host side does not imitate them as device/memory_cpu.cuh does. So it reports a missing wait
+ * or quiet, but not a fence missing from host code between a put and a p. */
 #include "runtime/backend/cpu/device.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void cpu_unmap_host(struct gsh_instance *pe, void *memory)
     (void)memory;
 }
 
-/* Only whether it is there: threads copy it as it is. */
+/* Only checks that the memory exists: threads copy it as it is. */
 static enum gsh_result cpu_pin(struct gsh_instance *pe, void *memory, size_t bytes, bool *is_device)
 {
     const uintptr_t page = gsh_page_size(), start = (uintptr_t)memory & -page;
@@ -84,7 +84,7 @@ static void cpu_unpin(struct gsh_instance *pe, void *memory)
 
 /* ---- host-initiated ---- */
 
-/* memmove: a get or put on oneself may name the same object twice. */
+/* memmove: a get or put to this PE itself may name the same object twice. */
 static enum gsh_result cpu_copy(struct gsh_instance *pe, void *dest, const void *source,
                                 size_t bytes)
 {
@@ -247,7 +247,7 @@ static enum gsh_result cpu_synchronize(struct gsh_instance *pe)
     return GSH_OK;
 }
 
-/* Streams are the calling thread's, and what is launched on them says whose it is. */
+/* Streams belong to the calling thread, and launches on them name their PE. */
 static bool cpu_enter(struct gsh_instance *pe)
 {
     (void)pe;
@@ -263,8 +263,8 @@ static void cpu_leave(struct gsh_instance *pe, bool entered)
 /* ---- topology ---- */
 
 #define HEAP_GRANULE (2ull << 20)
-#define HOST_RANGE   (64ull << 30) /* the most one PE's heap takes by default */
-/* Host memory comes quickly, and is not the heap's alone. */
+#define HOST_RANGE   (64ull << 30) /* the most that one PE's heap takes by default */
+/* Host memory is quick to allocate, and others need it, too. */
 #define KEEP_LIMIT ((uint64_t)64 << 20)
 
 static enum gsh_result cpu_card(struct gsh_instance *pe, struct gsh_device_card *card)
@@ -352,7 +352,7 @@ static void executor_thread_start(void *context)
     gsh_log_set_pe(pe->my_pe);
 }
 
-/* Moves the proxy on when the threads of a block only wait: what they wait for may be its work. */
+/* Lets the proxy progress when a block's threads only wait: they may be waiting for its work. */
 static bool executor_help(void *context)
 {
     const struct gsh_instance *pe = context;
@@ -365,7 +365,7 @@ static bool executor_help(void *context)
 
 int gshmemx_cpu_device_count(void)
 {
-    /* gshmemrun's, with what it started on other hosts; Open MPI's; Hydra's; Slurm's. */
+    /* Set by gshmemrun, also on other hosts; by Open MPI; by Hydra; by Slurm. */
     static const char *const of_launcher[] = {"GSHMEM_N_RANKS", "GSHMEM_THREADS",
                                               "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
                                               "SLURM_STEP_TASKS_PER_NODE"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU row's entries on a stream: stream.c has them, device.c the rest of the row. */
+ * The CPU row's entries on a stream, in stream.c. The rest of the row is in device.c. */
 #ifndef GSH_DEVICE_CPU_H
 #define GSH_DEVICE_CPU_H
 
@@ -35,8 +35,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_far(struct gsh_instance *pe, con
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_synchronize(struct gsh_instance *pe,
                                                             gsh_stream stream);
 
-/* One thread of one of the library's kernels: enough, since a thread here is no slower than many.
- */
+/* Launches one of the library's kernels as one thread, since one is as fast as many here. */
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_launch_kernel(struct gsh_instance *pe,
                                                        void (*entry)(void *), const void *args,
                                                        size_t bytes, gsh_stream stream);

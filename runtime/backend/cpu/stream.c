@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU row's calls on streams: each is a closure that the executor's stream runs in its turn,
- * by the row's host-initiated calls for near PEs and by the proxy for far ones; or one of the
- * library's kernels (device/kernels.cu), where calls of kernels and of streams meet. */
+ * The CPU row's calls on streams: each is a closure that the executor's stream runs in its turn, by
+ * the row's host-initiated calls for near PEs and by the proxy for far ones. Calls in which kernels
+ * and streams take part together launch one of the library's kernels (device/kernels.cu). */
 #include <stddef.h>
 #include "device/cpu/cpu.h"
 #include "device/kernels.h"

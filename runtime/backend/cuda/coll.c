@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives of the CUDA row: the library's kernels, loaded when they are first used, since their
- * code is much and a program uses few of them. */
+ * Collectives of the CUDA row: the library's kernels, loaded on first use, since their code is
+ * large and a program uses few of them. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/job/instance.h"
 #include "runtime/team/team.h"
 
 /* Threads of a block. */
 #define THREADS 512u
-/* Data that carry flags: four lines of 8 bytes for each thread; a second block costs 1.2 us, since
- * blocks must agree that all have read the number of the call. */
+/* Flagged: four lines of 8 bytes for each thread. A second block costs 1.2 us, since blocks must
+ * agree that all have read the number of the call. */
 #define FLAGGED_BYTES_PER_BLOCK (4u * 8u * THREADS)
-/* Where members differ in what they give, and must agree on the blocks. */
+/* For calls whose members give different sizes, and must agree on the number of blocks. */
 #define AGREED_BLOCKS 16u
 
 extern const unsigned char gsh_coll_0_fatbin[], gsh_coll_1_fatbin[], gsh_coll_2_fatbin[],
@@ -81,7 +81,7 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, enum gsh_coll_kernel
     if (places[kernel].name == NULL) {
         return gsh_fail(GSH_ERR_UNSUPPORTED, "GPUs have no long double");
     }
-    /* A graph of the caller's may be under construction; loading is no part of it. */
+    /* The caller may be capturing a graph; loading is not part of it. */
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     pthread_mutex_lock(&d->coll_lock);
     if (d->coll_kernels[kernel] == NULL) {
@@ -144,7 +144,7 @@ static enum gsh_result make_stream(struct gsh_cuda_device *d)
                      "cuStreamCreateWithPriority");
 }
 
-/* To load code, the driver may wait for kernels that run: here for those of PEs that wait for this
+/* To load code, the driver may wait for running kernels, including those of PEs that wait for this
  * one. */
 enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe)
 {
@@ -165,7 +165,7 @@ enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe)
     return r;
 }
 
-/* On a stream of its own: other host threads' calls may be what a member waits for. */
+/* On a stream of its own: a member may be waiting for other host threads' calls. */
 enum gsh_result gsh_cuda_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch)
 {
     struct gsh_cuda_device *d = pe->device;

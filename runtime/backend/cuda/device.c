@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CUDA row of the device table, through the driver alone: choosing the GPU, uploading the
- * state, and host-initiated calls on streams of the library's own. Calls on the user's streams are
- * in stream.c, the kernels in device/kernels.cu.
+ * state, and host-initiated calls on the library's own streams. Calls on the user's streams are in
+ * stream.c, the kernels in device/kernels.cu.
  *
- * A host-initiated call needs no multiprocessor, so that it works beside a kernel that fills the
- * GPU and waits for it; exceptions are atomics other than set, and strided copies. */
+ * A host-initiated call needs no multiprocessor, so it works beside a kernel that fills the GPU and
+ * waits for it. Exceptions: atomics other than set, and strided copies. */
 #include "runtime/backend/cuda/device.h"
 
 #ifdef GSH_HAVE_CUDA
@@ -130,8 +130,8 @@ static enum gsh_result cuda_synchronize(struct gsh_instance *pe)
     return r;
 }
 
-/* The copy engine reads memory as it is at some moment after the call; what a peer wrote before a
- * signal that is seen here was written before. */
+/* The copy engine reads memory at some moment after the call. If a peer's signal is seen here, what
+ * the peer wrote before it was already written. */
 static enum gsh_result load_piece(struct gsh_cuda_device *d, const void *source, size_t bytes,
                                   void *out)
 {
@@ -176,8 +176,7 @@ static enum gsh_result cuda_amo(struct gsh_instance *pe, enum gsh_amo_op op, voi
         .op = op,
         .bytes = (uint32_t)bytes,
     };
-    /* A plain set is one write by the stream itself, behind its earlier copies and their barrier.
-     */
+    /* A plain set is one write by the stream itself, after its earlier copies and their barrier. */
     enum gsh_result r = op == GSH_AMO_SET && d->can_write_values
                             ? gsh_cuda_write_word(d, address, bytes, operand, d->work.stream)
                             : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, d->work.stream);
@@ -218,7 +217,7 @@ static int host_index(const struct gsh_instance *pe)
     return index;
 }
 
-/* Into how many parts each GPU is divided: 1 unless PEs are threads, more than there are GPUs. */
+/* How many parts each GPU is divided into: 1 unless PEs are threads and outnumber the GPUs. */
 static int parts_of_gpu(const struct gsh_instance *pe, const struct gsh_cuda_device *d)
 {
     int n_gpus = 0, n_pes = 0;
@@ -279,8 +278,8 @@ static enum gsh_result choose(struct gsh_instance *pe, struct gsh_cuda_device *d
     return r;
 }
 
-/* On a shared GPU all lanes take one stream, for a GPU has 32 queues for the streams of all its
- * PEs, and streams that share a queue wait for each other. Nothing in a lane waits for a PE. */
+/* On a shared GPU all lanes use one stream: a GPU has 32 queues for the streams of all its PEs, and
+ * streams that share a queue wait for each other. Nothing in a lane waits for a PE. */
 static bool shares_stream(const struct gsh_cuda_device *d, const struct gsh_cuda_lane *lane)
 {
     return d->shared != NULL && lane != &d->work;
@@ -317,8 +316,8 @@ static void lane_finish(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
     pthread_mutex_destroy(&lane->lock);
 }
 
-/* The driver loads a kernel when it is first asked about, and a launch that must load it may wait
- * for kernels that run: so all are loaded now, for those may wait for this one. */
+/* The driver loads a kernel on first use, and a launch that must load it may wait for running
+ * kernels. Those may wait for this one, so all are loaded now. */
 static enum gsh_result load_kernels(struct gsh_cuda_device *d)
 {
     int n_registers;
@@ -361,7 +360,7 @@ static void cuda_unmap_host(struct gsh_instance *pe, void *memory)
     struct gsh_cuda_device *d = pe->device;
     if (memory != NULL && d != NULL && d->context != NULL) {
         bool entered = gsh_cuda_enter(d);
-        d->cuda->MemHostUnregister(memory); /* refuses what is not registered */
+        d->cuda->MemHostUnregister(memory); /* fails if it is not registered */
         gsh_cuda_leave(d, entered);
     }
 }
@@ -374,7 +373,7 @@ static bool is_gpu_memory(const struct gsh_cuda_device *d, const void *p, bool *
     return *is_known && type == CU_MEMORYTYPE_DEVICE;
 }
 
-/* GPU memory, and host memory that CUDA has pinned already, are as they should be. */
+/* GPU memory, and host memory that CUDA has already pinned, need nothing. */
 static enum gsh_result cuda_pin(struct gsh_instance *pe, void *memory, size_t bytes,
                                 bool *is_device)
 {
@@ -414,7 +413,7 @@ static int count_part(const struct gsh_instance *pe)
     return d->shared == NULL ? 0 : (int)d->n_sms;
 }
 
-/* The default stream is that of the current context. */
+/* The default stream belongs to the current context. */
 static enum gsh_result check_stream(struct gsh_instance *pe, gsh_stream stream)
 {
     const struct gsh_cuda_device *d = pe->device;
@@ -474,7 +473,7 @@ static void cuda_finish(struct gsh_instance *pe)
     pe->device = NULL;
 }
 
-/* To the library's kernels and to all that the program has registered. */
+/* Uploads to the library's kernels and to all modules that the program has registered. */
 static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_state *state)
 {
     const struct gsh_cuda_device *d = pe->device;
@@ -487,9 +486,9 @@ static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_sta
     return r == GSH_OK && d->shared != NULL ? gsh_cuda_coll_load_all(pe) : r;
 }
 
-/* Of GPU memory, which comes in steps of some 0.3 ms: for small allocations. */
+/* Extra GPU memory for small allocations: each growth takes some 0.3 ms. */
 #define ROOM ((uint64_t)8 << 20)
-/* To map the first such of a peer takes the driver 9 ms, and each PE in turn. */
+/* The driver takes 9 ms to map the first such chunk of a peer, for one PE at a time. */
 #define LARGE ((uint64_t)512 << 20)
 
 static const struct gsh_device_ops cuda_ops = {
@@ -541,7 +540,7 @@ static const struct gsh_device_ops cuda_ops = {
     .stream_synchronize = gsh_cuda_stream_synchronize,
 };
 
-/* runtime/job/init.c asked for eager loading, which came too late if CUDA had started before. */
+/* runtime/job/init.c asked for eager loading: too late if CUDA had already started. */
 static void warn_of_lazy_loading(const struct gsh_instance *pe, const struct gsh_cuda_device *d)
 {
     CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
@@ -592,7 +591,7 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
         r = gsh_cuda_share_find_sms(d);
     }
     warn_of_lazy_loading(pe, d);
-    return r; /* the caller finishes a half-made device */
+    return r; /* the caller cleans up a half-made device */
 }
 
 #else

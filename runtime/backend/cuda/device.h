@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the parts of the CUDA row share: device.c sets up and serves host-initiated calls, stream.c
- * the calls on a stream, lanes.c the proxy; module.c fills modules, topology.c knows the GPUs; all
- * stand on enqueue.c. */
+ * What the parts of the CUDA row share: device.c has set-up and host-initiated calls, stream.c the
+ * calls on a stream, lanes.c the entries for the proxy; module.c fills modules, topology.c knows
+ * the GPUs. All use enqueue.c. */
 #ifndef GSH_DEVICE_CUDA_H
 #define GSH_DEVICE_CUDA_H
 
@@ -23,20 +23,20 @@ enum gsh_kernel {
     GSH_KERNEL_COUNT
 };
 
-/* A stream of the library's own with a piece of pinned memory, for one host thread at a time. */
+/* One of the library's own streams with some pinned memory, for one host thread at a time. */
 struct gsh_cuda_lane {
     pthread_mutex_t lock;
     CUstream stream;
     void *words; /* GSH_CUDA_LANE_BYTES, at the same address on the device */
 };
 #define GSH_CUDA_LANE_BYTES 4096
-/* A word of the lane `out`: how many of n_far_launched have ended; written by those kernels. */
+/* A word of the lane `out`: how many of n_far_launched have ended; those kernels write it. */
 #define GSH_CUDA_FAR_WORD 128
 
 /* What the proxy has started on a lane (proxy/lanes.h). Under the proxy's lock. */
 struct gsh_cuda_jobs {
     uint64_t n_started;
-    uint64_t n_marked;     /* the stream says when this many have ended */
+    uint64_t n_marked;     /* the stream reports when this many have ended */
     unsigned n_idle_polls; /* since the last look at the stream itself */
 };
 
@@ -47,7 +47,7 @@ struct gsh_cuda_device {
     CUcontext context;      /* that, or a part's */
     bool is_context_ours;   /* init made it current on its thread */
     bool can_write_values;  /* stream memory operations of 8 bytes */
-    struct gsh_gpu *shared; /* share.c's; NULL: the GPU is this PE's alone */
+    struct gsh_gpu *shared; /* share.c's; NULL: only this PE uses the GPU */
     int part, n_parts;      /* of it */
     unsigned n_sms;         /* the part's */
     CUdeviceptr part_of_sm; /* state.h */
@@ -58,13 +58,13 @@ struct gsh_cuda_device {
     struct gsh_cuda_lane proxy; /* what far PEs ask of this PE's memory: lane IN */
     struct gsh_cuda_lane out;   /* what the proxy copies out of it */
     pthread_mutex_t coll_call_lock;
-    CUstream coll_stream; /* collectives of the host; NULL: there was none yet */
+    CUstream coll_stream; /* collectives of the host; NULL: none so far */
     struct gsh_cuda_jobs jobs[GSH_LANES];
     pthread_mutex_t coll_lock; /* the next two, which are filled when they are first used */
     CUmodule coll_modules[GSH_COLL_PARTS];
     CUfunction coll_kernels[GSH_COLL_KERNEL_COUNT];
     uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
-    bool has_pending; /* what no one has waited for since the last synchronisation; work.lock */
+    bool has_pending; /* work not waited for since the last synchronisation; under work.lock */
 };
 
 /* Makes the device's context current for the calling thread; the result is for leave. */
@@ -76,8 +76,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d
                                                  enum gsh_kernel kernel, unsigned grid,
                                                  unsigned block, void *args, CUstream stream);
 
-/* Enqueues a write of a word of 4 or 8 bytes by the stream itself, behind a memory barrier for what
- * the stream has done before. The context is current, and the device can_write_values. */
+/* Enqueues a write of a word of 4 or 8 bytes by the stream itself, after a memory barrier for the
+ * stream's earlier work. The context is current, and the device can_write_values. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *address,
                                                      size_t bytes, uint64_t value, CUstream stream);
 
@@ -88,7 +88,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d,
 
 /* Whether p lies in the range in which this PE maps its own and its peers' heaps. */
 bool gsh_cuda_is_mapped(const struct gsh_instance *pe, const void *p);
-/* The address by which this PE's kernels can use p: 0 when it is ordinary host memory. */
+/* The address by which this PE's kernels can use p; 0 for ordinary host memory. */
 CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p);
 
 /* Enqueues a strided copy, by a kernel or, where one side is ordinary host memory, by the copy
@@ -101,7 +101,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_copy_strided(struct gsh_instance *pe, 
 /* The row's entry on modules. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_module_init(struct gsh_instance *pe, void *module,
                                                       bool is_library);
-/* The same for a module of the library's own, which each PE loads for itself. */
+/* The same for one of the library's own modules, which each PE loads for itself. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_fill_own(struct gsh_instance *pe, void *module,
                                                    const struct gsh_state *state);
 
@@ -113,7 +113,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_share_join(struct gsh_cuda_device *d, 
 /* Finds which multiprocessors the part has, and writes them into the table of all: d->part_of_sm.
  * The context is current and the kernels are loaded. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_share_find_sms(struct gsh_cuda_device *d);
-/* Gives the part back; nothing uses its context any more. */
+/* Gives the part back; nothing may use its context any more. */
 void gsh_cuda_share_leave(struct gsh_cuda_device *d);
 
 /* The row's entries on topology. */
@@ -152,7 +152,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe,
                                                       gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_coll(struct gsh_instance *pe,
                                                const struct gsh_coll_launch *launch);
-/* Loads the kernels of all collectives now rather than when each is first used. */
+/* Loads the kernels of all collectives now rather than on first use. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_coll(struct gsh_instance *pe,
                                                       const struct gsh_coll_launch *launch,

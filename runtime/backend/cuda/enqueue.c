@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the whole CUDA row builds on: the device's context, and the work that any owner's stream can
- * be given. */
+ * The base of the CUDA row: the device's context, and work that can be enqueued on any stream. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/job/instance.h"
 
-/* ---- contexts: each PE has its own, a thread may have another one current ---- */
+/* ---- contexts: each PE has its own; a thread may have another one current ---- */
 
 bool gsh_cuda_enter(const struct gsh_cuda_device *d)
 {
@@ -45,7 +44,7 @@ CUdeviceptr gsh_cuda_kernel_address(const struct gsh_instance *pe, const void *p
     if (gsh_cuda_is_mapped(pe, p)) {
         return address;
     }
-    /* The plural form takes ordinary host memory for no error: it leaves 0. */
+    /* The plural form does not fail for ordinary host memory: it leaves 0. */
     CUpointer_attribute what = CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
     void *where = &out;
     CUresult code = d->cuda->PointerGetAttributes(1, &what, &where, address);
@@ -67,8 +66,8 @@ enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *addre
 }
 
 /* A copy from memory that CUDA does not know takes the bytes before it returns (CUDA driver API,
- * "API synchronization behavior"), so few of them travel inside the command: half the time of a
- * word that the stream writes, which has a memory barrier before it. */
+ * "API synchronization behavior"), so a few bytes travel inside the command. That takes half as
+ * long as a word that the stream writes, which has a memory barrier before it. */
 enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d, void *dest, uint64_t bits,
                                size_t bytes, CUstream stream)
 {

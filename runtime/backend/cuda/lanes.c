@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CUDA row's entries for the proxy: on streams of their own, so that they wait for nothing that
- * host threads have asked. Atomics are a kernel's, and so atomic with the GPU's own; a plain set is
- * the stream's. None of the lanes' calls blocks: each stream writes its progress into host
+ * The CUDA row's entries for the proxy: on their own streams, so they never wait for requests of
+ * host threads. A kernel carries out atomics, so they are atomic with the GPU's own; the stream
+ * does a plain set. None of the lanes' calls blocks: each stream writes its progress into host
  * memory. */
 #include "runtime/backend/cuda/device.h"
 
@@ -64,7 +64,7 @@ enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op, 
 
 /* ---- lanes ---- */
 
-/* Polls that find nothing new before the stream itself is asked, which knows of errors. */
+/* Polls without news before asking the stream itself, which reports errors. */
 #define POLLS_PER_QUERY 4096u
 /* Where in a lane's words the stream writes how many jobs have ended. */
 #define MARK_WORD 64
@@ -121,7 +121,7 @@ static bool is_in_heap(const struct gsh_instance *pe, const void *p)
     return (uint64_t)(uintptr_t)p - pe->state.base < pe->state.stride;
 }
 
-/* Of host code's own, which the CPU copies: the driver would wait for the stream first. */
+/* Ordinary host memory, which the CPU copies: the driver would wait for the stream first. */
 static bool is_host_memory(const struct gsh_instance *pe, const void *p)
 {
     const struct gsh_cuda_device *d = pe->device;
@@ -132,7 +132,7 @@ static bool is_host_memory(const struct gsh_instance *pe, const void *p)
             type == CU_MEMORYTYPE_HOST);
 }
 
-/* A word as the stream writes it by itself: sooner than a copy engine would. */
+/* A word that the stream can write itself, which is faster than a copy engine. */
 static bool is_word(const struct gsh_instance *pe, const void *dest, size_t bytes)
 {
     const struct gsh_cuda_device *d = pe->device;
@@ -184,8 +184,8 @@ static enum gsh_result lanes_copy(void *context, enum gsh_lane lane, void *dest,
     return r;
 }
 
-/* One side is host memory of the proxy's, the other the device's; elements are the rows of a plane
- * when their distance is one that the driver takes. */
+/* One side is the proxy's host memory, the other the device's. Elements are the rows of a plane if
+ * the driver accepts their distance. */
 static enum gsh_result copy_plane(struct gsh_cuda_device *d, enum gsh_lane lane, void *dest,
                                   int64_t dst, const void *source, int64_t sst, size_t elem_bytes,
                                   size_t nelems)
@@ -266,7 +266,7 @@ static uint64_t *mark_of(struct gsh_cuda_device *d, enum gsh_lane lane)
     return (uint64_t *)lane_of(d, lane)->words + MARK_WORD;
 }
 
-/* The stream writes the number behind all that was started so far. */
+/* The stream writes the number after all jobs started so far. */
 static enum gsh_result mark(struct gsh_cuda_device *d, enum gsh_lane lane)
 {
     struct gsh_cuda_jobs *jobs = &d->jobs[lane];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The constant block of one module: of the library's own kernels, or loaded by the program. */
+ * The constant block of one module: the library's own, or one that the program loaded. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/job/instance.h"
 #include "runtime/backend/modules.h"
 
-/* The block of a unit for shared GPUs: what all parts have together, then this PE's own. */
+/* The block of a unit for shared GPUs: what all parts have in common, then this PE's own. */
 static enum gsh_result write_shared_block(struct gsh_instance *pe, CUdeviceptr block,
                                           const struct gsh_state *state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PEs that are threads of one process and share a GPU: the multiprocessors are divided among them,
  * so that kernels of all can run, and wait for each other, at the same time. A part is a green
- * context of the driver's. Parts share the primary context's memory and modules, so a unit's
- * constant memory is one for all; kernels find their own state in it by the multiprocessor on which
- * they run (device/context.cuh). */
+ * context of the driver's. Parts share the primary context's memory and modules, so they share a
+ * unit's constant memory, too; kernels find their own state in it by the multiprocessor they run on
+ * (device/context.cuh). */
 #include "runtime/backend/cuda/device.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct gsh_gpu {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct gsh_gpu *gpus; /* under lock, and all of what it leads to but the parts' own */
+static struct gsh_gpu *gpus; /* under lock, with all that it points to except the parts' own data */
 
 static bool can_divide(const struct gsh_cuda *cuda)
 {
@@ -31,7 +31,7 @@ static bool can_divide(const struct gsh_cuda *cuda)
            cuda->GreenCtxDestroy != NULL && cuda->CtxFromGreenCtx != NULL;
 }
 
-/* As many parts of equal size as asked for. */
+/* Divides the GPU into the requested number of equal parts. */
 static enum gsh_result divide(const struct gsh_cuda *cuda, struct gsh_gpu *gpu)
 {
     CUdevResource all;
@@ -91,7 +91,7 @@ static enum gsh_result make_gpu(const struct gsh_cuda *cuda, CUdevice ordinal, i
     return GSH_OK;
 }
 
-/* NULL: it has not been divided. Under lock, as take_part. */
+/* NULL: it has not been divided. The caller holds the lock, also for take_part. */
 static struct gsh_gpu *find_gpu(CUdevice ordinal)
 {
     struct gsh_gpu *gpu = gpus;
@@ -124,9 +124,9 @@ static enum gsh_result take_part(struct gsh_cuda_device *d, int n_parts)
     return GSH_OK;
 }
 
-/* Kernels of collectives have deep stacks. CUDA makes room for a deeper one when the kernel is
- * launched and waits until no other kernel runs, even one that waits for this PE. So there is room
- * from the start. */
+/* Kernels of collectives have deep stacks. To make room for a deeper one at a launch, CUDA waits
+ * until no other kernel runs, not even one that waits for this PE. So the room is made at the
+ * start. */
 #define STACK_BYTES 4096
 
 static enum gsh_result make_room_for_stacks(const struct gsh_cuda_device *d)
@@ -176,13 +176,13 @@ enum gsh_result gsh_cuda_share_join(struct gsh_cuda_device *d, int n_parts)
     if (r == GSH_OK) {
         d->n_sms = d->shared->sms[d->part].sm.smCount;
         d->part_of_sm = d->shared->part_of_sm;
-        r = make_context(d); /* what is half made, leave takes back */
+        r = make_context(d); /* leave undoes a half-made one */
     }
     pthread_mutex_unlock(&lock);
     return r;
 }
 
-/* How many multiprocessors the table has for this part. */
+/* How many multiprocessors of this part are in the table. */
 static enum gsh_result count_sms(const struct gsh_cuda_device *d, unsigned *n)
 {
     uint8_t table[GSH_SMS];
@@ -195,8 +195,8 @@ static enum gsh_result count_sms(const struct gsh_cuda_device *d, unsigned *n)
     return r;
 }
 
-/* Blocks write where they run, until each multiprocessor has been seen: at the first launch as a
- * rule, since there are several blocks for each. */
+/* Blocks record where they run, until each multiprocessor has been seen: usually at the first
+ * launch, since there are several blocks for each. */
 enum gsh_result gsh_cuda_share_find_sms(struct gsh_cuda_device *d)
 {
     enum { ATTEMPTS = 1000, THREADS = 1024 };
@@ -239,7 +239,7 @@ static void forget(struct gsh_gpu *gpu)
     free(gpu);
 }
 
-/* The primary context is current: the table is its. */
+/* The primary context is current: it owns the table. */
 void gsh_cuda_share_leave(struct gsh_cuda_device *d)
 {
     struct gsh_gpu *gpu = d->shared;

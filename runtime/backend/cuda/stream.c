@@ -12,12 +12,12 @@
 #include "runtime/team/team.h"
 
 /* From measurements (perftest/results/h200-constants.md). Outside graphs the copy engine moves the
- * data and the stream itself writes the signal: a kernel would end later where the host waits for
- * it. In graphs, where a kernel starts at once, one block copies and signals up to these sizes. */
+ * data and the stream itself writes the signal: a host that waits would wait longer for a kernel.
+ * In graphs, where a kernel starts at once, one block copies and signals up to these sizes. */
 #define GRAPH_KERNEL_PUT_MAX_BYTES    (32u << 10)
 #define GRAPH_KERNEL_GET_MAX_BYTES    (16u << 10)
 #define GRAPH_KERNEL_SIGNAL_MAX_BYTES (96u << 10)
-/* Outside graphs an ADD, which is a kernel in any case, copies as well up to here. */
+/* Outside graphs an ADD, always a kernel, also copies up to this size. */
 #define KERNEL_SIGNAL_MAX_BYTES (32u << 10)
 
 /* Whether what is enqueued now becomes part of a graph. The context is current. */
@@ -30,7 +30,7 @@ static bool is_captured(const struct gsh_cuda_device *d, CUstream stream)
 
 /* ---- copies ---- */
 
-/* A copy of at least one byte, and a signal where there is one. */
+/* A copy of at least one byte, and perhaps a signal. */
 struct stream_copy {
     void *dest;
     const void *source;
@@ -45,7 +45,7 @@ static bool is_get(const struct gsh_instance *pe, const void *source)
            (uint64_t)(uintptr_t)source - pe->state.base >= pe->state.stride;
 }
 
-/* Whether, judged by speed alone, one kernel should do all of it. */
+/* Whether one kernel would be fastest for all of it. */
 static bool suits_kernel(const struct gsh_instance *pe, const struct stream_copy *c, bool is_graph)
 {
     if (c->signal.address == NULL) {
@@ -73,7 +73,7 @@ static enum gsh_result launch_put_signal(struct gsh_instance *pe, uint64_t dest,
     return gsh_cuda_launch(pe->device, GSH_KERNEL_PUT_SIGNAL, 1, threads, &args, stream);
 }
 
-/* By a kernel, if it reaches all of the memory; else *is_done stays false. */
+/* By a kernel, if that can reach all of the memory; else *is_done stays false. */
 static enum gsh_result copy_by_kernel(struct gsh_instance *pe, const struct stream_copy *c,
                                       CUstream stream, bool *is_done)
 {
@@ -86,13 +86,13 @@ static enum gsh_result copy_by_kernel(struct gsh_instance *pe, const struct stre
     return launch_put_signal(pe, dest, source, c->bytes, c->signal, stream);
 }
 
-/* A word of the stream's where that can be, else a kernel. */
+/* By a word that the stream writes if possible, else by a kernel. */
 static enum gsh_result send_signal(struct gsh_instance *pe, struct gsh_signal_arg signal,
                                    bool by_kernel, CUstream stream)
 {
     const struct gsh_cuda_device *d = pe->device;
     if (signal.op == GSHMEM_SIGNAL_SET && d->can_write_values && !by_kernel) {
-        /* behind a memory barrier: what the stream has done before is seen with it */
+        /* after a memory barrier: the stream's earlier work is seen with it */
         return gsh_cuda_write_word(d, signal.address, 8, signal.value, stream);
     }
     return launch_put_signal(pe, 0, 0, 0, signal, stream);
@@ -129,7 +129,7 @@ enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest, const 
     return r;
 }
 
-/* In a graph a kernel is faster than a word of the stream's. */
+/* In a graph a kernel is faster than a word that the stream writes. */
 enum gsh_result gsh_cuda_stream_signal(struct gsh_instance *pe, struct gsh_signal_arg signal,
                                        gsh_stream stream)
 {
@@ -207,12 +207,12 @@ enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const struct gsh_t
     return launch(pe, GSH_KERNEL_SYNC, 32, &args, stream);
 }
 
-/* A full launch queue (1022 launches) holds up every other call of CUDA's in this process, the
- * proxy's as well, which the kernels in the queue wait for. So no more than these are in it, and a
- * few others for each. */
+/* A full launch queue (1022 launches) blocks every other CUDA call in this process, including the
+ * proxy's, which the kernels in the queue wait for. So at most this many are in it, with a few
+ * other launches for each. */
 #define FAR_PENDING_MAX 192u
 
-/* The address for the kernel to count at; 0: in a graph, whose launches are the user's. */
+/* The address at which the kernel counts; 0 in a graph, whose launches the user makes. */
 static uint64_t await_launches(struct gsh_cuda_device *d, CUstream stream)
 {
     const uint64_t *done = (const uint64_t *)d->out.words + GSH_CUDA_FAR_WORD;
@@ -229,8 +229,8 @@ static uint64_t await_launches(struct gsh_cuda_device *d, CUstream stream)
     return (uint64_t)(uintptr_t)done;
 }
 
-/* By a kernel that asks the proxy through a ring, as a user's kernel does: the copy engine does not
- * reach there. 1 block; the memory that the proxy cannot touch it moves itself, in pieces. */
+/* By a kernel that asks the proxy through a ring, as a user's kernel does: the copy engine cannot
+ * reach far PEs. 1 block; memory that the proxy cannot touch it moves itself, in pieces. */
 enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
                                     const struct gsh_request *request, gsh_stream stream)
 {
@@ -271,8 +271,7 @@ enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
                   stream);
 }
 
-/* A stream is in order, and each piece of work in it ends with its writes to near PEs visible to
- * all. */
+/* A stream is in order, and when an operation ends, its writes to near PEs are visible to all. */
 enum gsh_result gsh_cuda_stream_quiet(struct gsh_instance *pe, gsh_stream stream)
 {
     static const struct gsh_request quiet = {.op = GSH_FAR_QUIET};

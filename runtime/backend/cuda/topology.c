@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the CUDA row says of its GPU, and of the way to other GPUs of the node: the driver's answers
- * about peer access. */
+ * What the CUDA row reports about its GPU and the routes to other GPUs of the node: the driver's
+ * answers on peer access. */
 #include <string.h>
 #include "runtime/backend/cuda/device.h"
 #include "runtime/base/log.h"
@@ -65,7 +65,7 @@ const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_card
         return "same gpu";
     }
     if (theirs < 0) {
-        return "nvlink"; /* hidden from this process; importing its memory will tell */
+        return "nvlink"; /* hidden from this process; importing its memory will show */
     }
     if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, mine, theirs)) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
