@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ordered access to memory that other PEs see: the only file with PTX; memory_cpu.cuh is its twin
- * for the CPU device. All addresses are global memory (a heap, or mapped host memory), and all
- * scopes are the system. Weak (plain) accesses need no call; everything else goes through here, so
- * that a missing order shows. Callers say which guarantee each fence serves. */
+ * Ordered access to memory that other PEs see: with bulk.cuh, the only accesses in PTX;
+ * memory_cpu.cuh is its twin for the CPU device. All addresses are global memory (a heap, or mapped
+ * host memory), and all scopes are the system. Weak (plain) accesses need no call; everything else
+ * goes through here, so that a missing order shows. Callers say which guarantee each fence serves.
+ */
 #ifndef GSHMEM_MEMORY_CUH
 #define GSHMEM_MEMORY_CUH
 

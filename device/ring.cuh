@@ -391,7 +391,7 @@ template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
         if (*end == 0)
             continue;
         apart<await_word<C>>(c, &proxy_words(ring_of(c, &r))->cpu_done, *end, &r);
-        /* Only now, because a quiet that is under way does not hold back later requests. */
+        /* Only now: until a quiet is complete it orders nothing after it. */
         store_relaxed(&ring_of(c, &r)->gpu_fenced, *end);
         /* pairs with the loads of gpu_quieted and the fence that follows ring_quiet */
         store_release(&ring_of(c, &r)->gpu_quieted, *end);

@@ -37,7 +37,8 @@ template <class T> using moved_as = typename moved<T>::type;
 
 /* A put or get to any peer, by any group, of any size. Out of line, and not through a pointer:
  * copy_aligned, which both ways call, would keep registers in local memory then. is_far_possible is
- * may_be_far: files where it differs can be linked together. */
+ * may_be_far, and only makes the names differ: files with and without GSHMEM_NEAR_ONLY can be
+ * linked. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
 __device__ GSHMEM_APART void put_general(const C &c, void *dest, const void *source, size_t bytes,
                                          int pe, const char *call)

@@ -58,8 +58,8 @@ struct gsh_heap_options {
     /* Committed with them for allocations, and the least that a growth commits, if there is memory;
      * the same on all PEs. */
     uint64_t room_bytes;
-    /* The first chunk of this many bytes, several times 2 MiB, is so expensive that a growth takes
-     * smaller ones, unless such a chunk exists already or there would be too many. 0: all sizes
+    /* From this size on, several times 2 MiB, a heap's first chunk is slow to make. Until the heap
+     * has one, growths are split into smaller chunks, unless that would be too many. 0: all sizes
      * cost the same. The same on all PEs. */
     uint64_t large_bytes;
     /* The same number on all PEs, with the same kinds in the same order. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a task travels: by the transport's own put and get, or by messages that the target's proxy
- * acts on; if memory is not the host's, its data are staged. order.c keeps the order. */
+ * acts on; if the network does not reach the memory, its data are staged. order.c keeps the order.
+ */
 #include "proxy/engine/issue.h"
 
 #include <string.h>

@@ -186,8 +186,9 @@ struct gsh_device_ops {
                                    gsh_stream stream);
     enum gsh_result (*stream_quiet)(struct gsh_instance *pe, gsh_stream stream);
     /* An operation on a far PE, in the stream's order: it comes after the stream's earlier requests
-     * to that PE, and a put is seen there before the stream continues; a signal may still be on its
-     * way. The request is copied; its local side is as the user passed it. */
+     * to that PE. After a put the stream continues when it is seen there; after a put-with-signal
+     * or a signal, as soon as the source may be reused. The request is copied; its local side is as
+     * the user passed it. */
     enum gsh_result (*stream_far)(struct gsh_instance *pe, const char *call,
                                   const struct gsh_request *request, gsh_stream stream);
     enum gsh_result (*stream_synchronize)(struct gsh_instance *pe, gsh_stream stream);

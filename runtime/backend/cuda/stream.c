@@ -230,7 +230,8 @@ static uint64_t await_launches(struct gsh_cuda_device *d, CUstream stream)
 }
 
 /* By a kernel that asks the proxy through a ring, as a user's kernel does: the copy engine cannot
- * reach far PEs. 1 block; memory that the proxy cannot touch it moves itself, in pieces. */
+ * reach far PEs. One block. Where the proxy cannot read or write the local side, the kernel sends
+ * or fetches the bytes through the ring, in pieces. */
 enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
                                     const struct gsh_request *request, gsh_stream stream)
 {
