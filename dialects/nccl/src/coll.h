@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the calls that move data share. */
+ * Shared by the calls that move data. */
 #ifndef GSH_NCCL_COLL_H
 #define GSH_NCCL_COLL_H
 
 #include "dialects/nccl/src/group.h"
 
-/* Communicator, type, and root or peer; and that the bytes can be counted. */
+/* Checks communicator, type, and root or peer, and that the byte count does not overflow. */
 ncclResult_t gsh_nccl_check_data(const struct gsh_nccl_call *c);
 size_t gsh_nccl_type_bytes(ncclDataType_t type);
 
-/* An operator as the base has it, and what is done besides. */
+/* An operator in gshmem's terms, and what is done in addition. */
 struct gsh_nccl_combining {
     ncclRedOp_t base;
-    bool is_premul, is_divided; /* input times, result by scalar */
-    uint64_t scalar;            /* its bits, of the data's type, */
-    const void *scalar_at;      /* or where they are when the stream comes to it */
-    bool is_wide; /* 8-bit numbers, combined as float; the divisor's bits are of float, too */
+    bool is_premul, is_divided; /* input is multiplied, result divided, by scalar */
+    uint64_t scalar;            /* its bits, in the data's type, */
+    const void *scalar_at;      /* or where to read them when the call's turn on the stream comes */
+    bool is_wide; /* 8-bit numbers, combined as float; the divisor is a float as well */
 };
 
-/* op.c: of a call whose operator has been checked. */
+/* op.c: for a call whose operator has been checked. */
 struct gsh_nccl_combining gsh_nccl_combining(const struct gsh_nccl_call *c);
 ncclResult_t gsh_nccl_check_op(const struct gsh_nccl_call *c);
 
 /* This dialect's kernels, for the device of the calling thread's PE. */
 const struct gsh_nccl_kernels *gsh_nccl_kernels(void);
 const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void);
-/* The result of one of their launches. */
+/* Converts the result of such a launch. */
 ncclResult_t gsh_nccl_launched(const char *call, int error);
 
-/* alike.c: in checking builds, and that its buffers lie alike; NULL: not in a window, or copied. */
+/* alike.c: in checking builds, also that buffers match; NULL: not in a window, or copied. */
 ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *source,
                                     const void *dest);
 
