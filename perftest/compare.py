@@ -92,7 +92,7 @@ def compare_rows(record):
             alone.append(key)
             continue
         a, b = statistics.median(first), statistics.median(second)
-        if a <= 0 or b <= 0:  # below what the clock tells
+        if a <= 0 or b <= 0:  # below the clock's resolution
             alone.append(key)
             continue
         ratios = sorted(x / y for x, y in zip(first, second) if y > 0)
@@ -164,7 +164,7 @@ def print_targets(judged):
 
 # ---- charts -------------------------------------------------------------------------------------
 
-# What the programs' suffixes stand for.
+# The meanings of the programs' suffixes.
 NAMES = {"cuda": "gshmem", "cpu": "gshmem on the CPU", "nvshmem": "NVSHMEM", "nccl": "NCCL"}
 TITLES = {
     "put": "A put and its quiet", "get": "A get", "put_nbi": "A put_nbi and its quiet",
@@ -305,7 +305,7 @@ def main():
         record = run_all(options)
     rows, alone = compare_rows(record)
     judged = [judge(target, rows) for target in targets.TARGETS]
-    record.update(comparison=rows, targets=judged)  # targets: of gshmem beside NVSHMEM on H200s
+    record.update(comparison=rows, targets=judged)  # targets: for gshmem beside NVSHMEM on H200s
     print_rows(record, rows, alone)
     if record["sides"] == ["cuda", "nvshmem"]:
         print_targets(judged)
