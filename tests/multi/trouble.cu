@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program that gets into one trouble of choice; trouble.py starts it and judges what becomes of
- * it.
+ * A program that gets into one selected kind of trouble; trouble.py starts it and judges the
+ * outcome.
  *
  *     trouble CASE [uid N]     (uid N: starts its own N processes, without a launcher) */
 #include <signal.h>
@@ -28,7 +28,7 @@ enum kernel_case {
     k_exit
 };
 
-/* `stuck` is never changed by anyone. */
+/* `stuck` never changes. */
 __global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
 {
     const int n = gshmem_n_pes();
@@ -52,7 +52,7 @@ __global__ void trouble_kernel(int what, long *word, long *freed, long *stuck)
     case k_past:
         gshmem_long_put(word + 1, word, 64, 0); /* word has 64 elements */
         break;
-    case k_huge: /* its bytes are more than 64 bits hold */
+    case k_huge: /* more bytes than 64 bits can count */
         gshmem_long_put(word, word, (size_t)1 << 61, 0);
         break;
     case k_stride:
@@ -105,7 +105,7 @@ struct scene {
     test_pe pe;
     const char *name;
     long *word, *freed, *stuck;
-    long *dest, *source; /* of collectives: most_nelems */
+    long *dest, *source; /* for collectives: most_nelems */
 };
 
 static bool is(const scene *s, const char *name)
@@ -125,7 +125,7 @@ __attribute__((noreturn)) static void die(void)
     abort();
 }
 
-/* Everybody puts megabytes to everybody, without end; PE 1 dies in the middle of some. */
+/* All PEs put megabytes to each other, without end; PE 1 dies in the midst of some. */
 static void death_in_puts(const scene *s, gshmem_ctx_t ctx)
 {
     const size_t bytes = 6 << 20;
@@ -140,7 +140,7 @@ static void death_in_puts(const scene *s, gshmem_ctx_t ctx)
     }
 }
 
-/* Reductions by whom the case names, in one flight or, "large", by more. */
+/* Reductions by the caller that the case names, in one flight or, with "large", by more. */
 static void reduce(const scene *s, long rounds)
 {
     const size_t nelems = strstr(s->name, "large") ? (size_t)most_nelems : 4;
@@ -157,7 +157,7 @@ static void reduce(const scene *s, long rounds)
     test_sync(&s->pe);
 }
 
-/* Everybody reduces without end; PE 1 is killed while it does. */
+/* All PEs reduce without end; PE 1 is killed meanwhile. */
 static void death_in_reduce(const scene *s)
 {
     if (s->pe.me == 1)
@@ -171,8 +171,8 @@ static void death_in_reduce(const scene *s)
 
 /* ---- death in collectives -------------------------------------------------------------------- */
 
-/* What each gives each other: in one flight, in several pieces, and, where the table says far=64K,
- * node by node. */
+/* What each gives to each other: in one flight, in several pieces, and, where the table says
+ * far=64K, node by node. */
 enum { n_coll_sizes = 3, biggest_nelems = 9216 };
 static HD size_t coll_size(int i)
 {
@@ -192,8 +192,8 @@ enum coll_call {
 static const char *const coll_names[] = {"broadcast_",     "fcollect_", "alltoall_", "collect_",
                                          "reducescatter_", "scan_",     "alltoalls_"};
 
-/* FORM(call) is a call of the host, on a stream, or of a group: with that name and these arguments.
- */
+/* FORM(call) is a call by the host, on a stream, or by a group: with that name and these
+ * arguments. */
 #define COLL_CALL(FORM)                                             \
     switch (call) {                                                 \
     case coll_broadcast:                                            \
@@ -248,7 +248,7 @@ __global__ void endless_kernel(int call, int is_grid, long *dest, const long *so
     }
 }
 
-/* Everybody makes the call that the case names without end; PE 1 is killed at some moment. */
+/* All PEs make the call that the case names without end; PE 1 is killed at some moment. */
 static void death_in_coll(const scene *s)
 {
     const size_t bytes = (size_t)s->pe.n * biggest_nelems * sizeof(long);
@@ -283,7 +283,7 @@ static void death_in_coll(const scene *s)
     exit(3); /* a call has failed */
 }
 
-/* PE 1 dies; the others are in some call then, which the case names. It waits for their word. */
+/* PE 1 dies while the others are in the call that the case names. It waits for their word. */
 static void death(const scene *s)
 {
     const bool dies = s->pe.me == 1;
@@ -296,7 +296,7 @@ static void death(const scene *s)
         death_in_coll(s);
     if (strstr(s->name, "_reduce"))
         death_in_reduce(s);
-    /* The victim lets the others reach their call: they cannot tell it from inside. */
+    /* The victim lets the others reach their call: from inside they cannot tell it. */
     if (strstr(s->name, "_lock") != NULL) {
         if (dies)
             gshmem_set_lock(s->stuck);
@@ -385,8 +385,7 @@ static void host_mistake(const scene *s)
         gshmem_global_exit(7);
 }
 
-/* Contexts that have ended, or never were, or are another thread's, and PEs that are not in them.
- */
+/* Contexts that have ended, never existed, or belong to another thread, and PEs outside them. */
 static void ctx_mistake(const scene *s)
 {
     gshmem_ctx_t ended = GSHMEM_CTX_INVALID, node = GSHMEM_CTX_INVALID, own = GSHMEM_CTX_INVALID;
@@ -417,7 +416,7 @@ static void ctx_mistake(const scene *s)
     test_sync(&s->pe);
 }
 
-/* One member's call is another one. */
+/* One member makes a different call. */
 static void differ_in_reduce(const scene *s, bool is_odd)
 {
     const gshmem_team_t world = GSHMEM_TEAM_WORLD;
@@ -447,7 +446,7 @@ static void differ_in_reduce(const scene *s, bool is_odd)
     test_sync(&s->pe);
 }
 
-/* Types of the same width, which differ also where the operation makes no difference of them. */
+/* Types of the same width differ even if the operation treats them alike. */
 __global__ void type_kernel(int is_float, void *dest, const void *source)
 {
     const gshmem_team_t world = GSHMEM_TEAM_WORLD;
@@ -457,7 +456,7 @@ __global__ void type_kernel(int is_float, void *dest, const void *source)
         gshmemx_int_sum_reduce_block(world, (int *)dest, (const int *)source, 4);
 }
 
-/* One that finds so much of the pool taken that it has the least of everything. */
+/* A team that finds so much of the pool in use that it gets the minimum of everything. */
 static gshmem_team_t bare_team(const scene *s)
 {
     gshmem_team_t bare = GSHMEM_TEAM_INVALID;
@@ -504,7 +503,7 @@ static void differ_in_type(const scene *s, bool is_odd)
     test_sync(&s->pe);
 }
 
-/* PE 1 makes another collective call than the others. */
+/* PE 1 makes a different collective call from the others. */
 static void differ(const scene *s)
 {
     const bool is_odd = s->pe.me == 1;
@@ -542,7 +541,7 @@ __global__ void member_kernel(gshmem_team_t team, int is_barrier, long *dest, co
         gshmemx_long_sum_reduce_block(team, dest, source, nelems);
 }
 
-/* A call on a team of all PEs, by whom and of what length the case names. */
+/* A call on a team of all PEs; the case names caller and length. */
 static void call_member(const scene *s, gshmem_team_t team)
 {
     const bool is_barrier = strstr(s->name, "barrier") != NULL;
@@ -559,7 +558,7 @@ static void call_member(const scene *s, gshmem_team_t team)
     test_sync(&s->pe);
 }
 
-/* PE 3 does not come the third time; all others wait, and one of them says so. */
+/* PE 3 does not arrive the third time; all others wait, and one of them reports it. */
 static void missing_member(const scene *s)
 {
     gshmem_team_t team;
@@ -575,7 +574,7 @@ static void missing_member(const scene *s)
 
 static void stuck(const scene *s)
 {
-    /* The others are in their barrier already, and their time runs, too. */
+    /* The others are in their barrier already, and their time limits run, too. */
     if (is(s, "stuck_kernel_late")) {
         usleep(100000);
         run_kernel(s, k_wait);
@@ -620,7 +619,7 @@ static const struct {
                     {"kernel_holds", k_lock},
                     {"kernel_exit", k_exit}};
 
-/* The others of a case that only PE 0 plays: they sleep in a barrier, to be ended by it. */
+/* The others of a case in which only PE 0 acts: they sleep in a barrier until it ends them. */
 static void play(const scene *s)
 {
     if (strncmp(s->name, "die_", 4) == 0) {
@@ -635,7 +634,7 @@ static void play(const scene *s)
         if (s->pe.me == 1 && strstr(s->name, "_lock") != NULL)
             gshmem_set_lock(s->stuck);
         if (strncmp(s->name, "stuck_", 6) == 0 && !is(s, "stuck_kernel_late"))
-            pause(); /* does not come to PE 0's barrier; is ended by PE 0's report */
+            pause(); /* never reaches PE 0's barrier; PE 0's report ends it */
         gshmem_barrier_all();
     } else if (strncmp(s->name, "ctx_", 4) == 0) {
         ctx_mistake(s);
@@ -648,7 +647,7 @@ static void play(const scene *s)
     }
 }
 
-/* Before init: whether this will be PE 1, or, of threads, comes second. */
+/* Before init: whether this will be PE 1, or, among threads, arrives second. */
 static bool is_second(void)
 {
     static int n_threads;
@@ -715,7 +714,7 @@ static int pe_main(int argc, char **argv)
     gshmem_free(s.freed);
     gshmem_barrier_all();
     play(&s);
-    /* Only checking builds see some mistakes; then the job ends well. */
+    /* Only checking builds detect some mistakes; in others the job ends well. */
     if (s.pe.me == 0 && strncmp(s.name, "alike_", 6) != 0 && strncmp(s.name, "differ_", 7) != 0)
         gshmem_barrier_all();
     if (is(&s, "running_kernel")) /* finalize waits for it */
@@ -726,7 +725,7 @@ static int pe_main(int argc, char **argv)
 
 /* ---- without a launcher ---------------------------------------------------------------------- */
 
-/* Init by environment, as gshmemrun would have it, of processes that nobody watches. */
+/* Init by environment, as gshmemrun would set it, of processes without a watcher. */
 static int run_uid(int n, int argc, char **argv)
 {
     int ends[2];
