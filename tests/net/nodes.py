@@ -21,7 +21,7 @@ LIMIT = 10.0  # seconds from the trouble to the end of the job
 PATIENCE = 300.0  # for a run that is to end by itself, with others beside it
 HOSTS = "h0:2,h1:2"
 BASE = {"GSHMEM_DEVICE": "cpu", "UCX_TLS": "tcp,self", "GSHMEM_WAIT_TIMEOUT": "100"}
-# TCP backs off for seconds where it loses a packet several times; no PE is dead for that.
+# TCP backs off for seconds after losing a packet several times; that does not make a PE dead.
 PATIENT = {"GSHMEM_PROXY_TIMEOUT": "60"}
 
 
