@@ -32,7 +32,7 @@ KEY = ("program", "operation", "group", "blocks", "mode", "bytes")
 # ---- running ------------------------------------------------------------------------------------
 
 def run_one(options, program, side, folder):
-    """The program's JSON, or None when it failed."""
+    """The program's JSON, or None if it failed."""
     build = pathlib.Path(options.build).resolve()
     result = pathlib.Path(folder) / "result.json"
     result.unlink(missing_ok=True)
@@ -54,7 +54,7 @@ def run_one(options, program, side, folder):
 
 
 def run_all(options):
-    """Every program of both sides, in turn; each pass begins with the other side."""
+    """Runs every program of both sides, in turn; passes alternate which side begins."""
     runs, failures = [], []
     sides = [options.first, options.second]
     with tempfile.TemporaryDirectory() as folder:

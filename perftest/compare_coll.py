@@ -7,9 +7,9 @@
 
 Both sides are perftest/coll.cu with the PEs that --hosts says: coll_cpu by gshmemrun, coll_mpi by
 mpirun. --beside names a build of another commit, which then runs as a third side. Every pass runs
-the sides one right after the other, each pass beginning with another one, for a machine's state
-changes: a row's figures are medians of the passes, and its ratio the median of the passes' ratios.
-On a busy machine run all of it alike in front, as by `chrt -r 1`. Exit status 1: a target is missed."""
+the sides in direct succession, alternating which begins, since a machine's state changes: a row's
+figures are medians of the passes, and its ratio the median of the passes' ratios. On a busy machine
+run all of it at a high priority, for example with `chrt -r 1`. Exit status 1: a target is missed."""
 
 import argparse
 import json

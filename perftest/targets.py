@@ -14,7 +14,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def row(program, operation, **rest):
-    """Which rows a target is about; what is left out may be anything."""
+    """The rows to which a target applies; omitted fields match anything."""
     return {"program": program, "operation": operation, **rest}
 
 
