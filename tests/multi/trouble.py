@@ -8,8 +8,8 @@ Each case is one run of the program trouble. It must end by itself within the li
 wanted status; exactly one line from gshmem must say why, in the wanted words; and afterwards no
 process of the job, no file in /dev/shm and no gshmem socket that was not there before.
 
-A few cases run at a time. Those in which a PE dies or a wait reaches its limit want no more than that on the machine:
---alone runs only these, --together only the others, beside jobs of other tests."""
+A few cases run at a time. Those in which a PE dies or a wait reaches its limit need the machine to themselves:
+--alone runs only these, --together only the others, alongside other tests."""
 
 import argparse
 import concurrent.futures
@@ -158,7 +158,7 @@ CALLS = r"the members' calls differ: .*on PE \d, .*on PE \d"
 
 
 def between(first, second):
-    """That line where PE 1 makes the second call and the others the first, by whichever of two PEs."""
+    """That line if PE 1 makes the second call and the others the first, from either of two PEs."""
     return (rf"the members' calls differ: ({first} on PE [02], {second} on PE 1|"
             rf"{second} on PE 1, {first} on PE [02])$")
 
@@ -261,7 +261,7 @@ SAID = {"printed": "what PE 0 has printed before"}
 
 
 def width_of(name):
-    """How many cases like it run at a time."""
+    """How many cases of its kind run at a time."""
     return 1 if HEAVY.match(name) else 4 if DEATHS.match(name) else 2
 
 
@@ -295,7 +295,7 @@ def end_all(mark):
 
 
 def settled(get):
-    """What is still there after a moment: the kernel takes its time with dead processes."""
+    """What is still there after a moment: the kernel is slow to clean up dead processes."""
     end = time.monotonic() + SETTLED
     while get() and time.monotonic() < end:
         time.sleep(0.02)
@@ -303,7 +303,7 @@ def settled(get):
 
 
 def lasting(suspects, patience):
-    """Of what was there after a case, (name, leftovers), what stays: other jobs take theirs away."""
+    """The part of (name, leftovers) of a case that stays: other jobs remove theirs."""
     end = time.monotonic() + patience
     while suspects and time.monotonic() < end:
         now = leftovers()
