@@ -23,7 +23,7 @@ AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "agent.sh")
 
 
 class Unavailable(Exception):
-    """This machine allows no such namespaces; the message says what it refused."""
+    """This machine does not allow such namespaces; the message says what it refused."""
 
 
 def enter():
@@ -91,11 +91,11 @@ class Lab:
             _ip("link", "set", f"port{i}", "master", "hub", "up")
 
     def command(self, host, *words):
-        """The words, to be run on that host."""
+        """The command that runs these words on that host."""
         return [AGENT, self.names[host], *map(str, words)]
 
     def cut(self, host):
-        """The host's wire is broken, silently."""
+        """Breaks the host's wire, silently."""
         if self.wire:
             self.wire.say("cut", host)
         else:

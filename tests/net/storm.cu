@@ -5,7 +5,7 @@
  *
  *     storm MODE [--rounds=N] [--seed=N]
  *     mixed     per round and PE: p, small and large puts with signals, strided puts, gets, AMOs
- *     barriers  kernel and host barriers and syncs, which nobody may leave too early
+ *     barriers  kernel and host barriers and syncs, which no PE may leave too early
  *     grow      the heap grows and shrinks, with puts into what is new
  *     large     megabytes between all PEs at once, by a kernel's put_signal and the host's gets:
  * many pieces each, where data are staged */
