@@ -3,10 +3,10 @@
 """Proves, for each collective and each wait of device code, near and on two pretend nodes, that a rank that dies ends
 the others within seconds, one of which names its PE; that one that stays away ends them with a line that names it and
 what was waited for; and that ranks that give up (abort, revoke) go on: streams drain, and the processes end normally.
-A receive of another length than its send ends the job with a line, and so does another call in checking builds.
+A receive whose length differs from its send's ends the job with a line, as does a different call in checking builds.
 
 usage: trouble.py PROGRAM [--far] [--checks] [NAME...]
-    --far: on two nodes, too; --checks: PROGRAM is of a checking build; NAME: the cases that contain one"""
+    --far: also on two nodes; --checks: PROGRAM is from a checking build; NAME: only cases that contain one"""
 
 import concurrent.futures
 import os
@@ -41,7 +41,7 @@ DIFFERS = {"type": "ncclDataType_t", "op": "ncclRedOp_t", "window": "window of (
 
 
 def cases(has_far, has_checks):
-    """Of each its number of ranks, wait, trouble, and count."""
+    """The number of ranks, wait, trouble and count of each case."""
     for what in DIFFERS if has_checks else []:
         yield 3, what, "differs", SMALL
     both = [3, 4] if has_far else [3]
