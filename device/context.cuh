@@ -298,7 +298,7 @@ template <auto f, class... A> inline auto out_of_line(const context &c, A... a)
 constexpr uint64_t host_time_to_act_ns = 10000000000u;
 
 /* Ends the calling thread of the kernel. Threads that wait for it at a barrier of the block, or in
- * a call of the warp, go on, on a GPU; the CPU device ends them, too. */
+ * a call of the warp, go on if this is a GPU; the CPU device ends them, too. */
 __device__ __forceinline__ void leave_kernel()
 {
 #if defined(__CUDACC__)

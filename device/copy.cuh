@@ -116,7 +116,7 @@ template <> struct manner<group_warp> {
     static constexpr size_t bulk_from = D == direction::put ? SIZE_MAX : 16384;
     template <direction D> static constexpr int long_in_flight = in_flight;
 };
-/* Not measured: used for small blocks. */
+/* Not measured: like a small block. */
 template <> struct manner<group_warpgroup> {
     static constexpr int in_flight = 4, at_once = 4, row = 32;
     template <direction D> static constexpr size_t bulk_from = SIZE_MAX;

@@ -206,7 +206,7 @@ GSHMEM_COMPARE_SWAP(uint64_t, "b64", "l")
 #undef GSHMEM_REDUCE
 #undef GSHMEM_ATOMIC
 
-/* A relaxed load, used to read the result of an atomic operation: a fence after it orders. */
+/* A relaxed load that acts as an atomic operation: a fence after it orders. */
 template <class W> __device__ __forceinline__ W atomic_load(const W *p)
 {
     return load_relaxed_word(p);

@@ -6,10 +6,10 @@
  * The acquire is enough on the network's routes as well. The far PE's data and signal reach this PE
  * in that order through this PE's own proxy or its transport:
  * - CPU device: the transport completes the data in host memory, as its CPU sees it, before the
- * proxy carries out the signal by a release on the same word. There is no further step.
+ *   proxy carries out the signal by a release on the same word. There is no further step.
  * - CUDA, staged: the proxy's copies into this GPU's memory and the signal's atomic go, in order,
- * through streams of this GPU, so the data are written by the device that reads them before the
- * word changes.
+ *   through streams of this GPU, so the data are written by the device that reads them before the
+ *   word changes.
  * A route on which a NIC wrote into GPU memory directly, while the signal came another way, would
  * have to flush those writes here, after the last load and before the return. */
 #ifndef GSHMEM_WAIT_CUH
