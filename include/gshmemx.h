@@ -151,7 +151,7 @@ int gshmemx_stream_check(gshmemx_stream_t stream);
  * device set-up. gshmemx_collective_launch_query_gridsize counts them. */
 int gshmemx_part_multiprocessors(void);
 
-/* The constructor in the device headers calls these two; programs must not. */
+/* The constructor in the device headers calls these two; programs do not. */
 struct gsh_module;
 void gshmemx_module_register(struct gsh_module *module);
 void gshmemx_module_unregister(struct gsh_module *module);
