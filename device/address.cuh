@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where things are: from a symmetric address to the same object on a peer. Checking builds
+ * Address translation: from a symmetric address to the same object on a peer. Checking builds
  * (GSHMEM_CHECKS) check each address and PE first. */
 #ifndef GSHMEM_ADDRESS_CUH
 #define GSHMEM_ADDRESS_CUH
@@ -17,8 +17,8 @@ namespace detail
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-/* The run: consecutive PEs mapped in consecutive slots; most peers belong to it. For those, pe's
- * number in the run is below run_n. */
+/* The run: consecutive PEs mapped in consecutive slots; most peers belong to it. A peer belongs to
+ * it exactly if its number in the run is below run_n. */
 template <class C> __device__ __forceinline__ uint32_t number_in_run(const C &c, int pe)
 {
     return (uint32_t)pe - (uint32_t)state_of(c).run_first_pe;
@@ -34,7 +34,7 @@ template <class C> __device__ __forceinline__ int32_t slot_in_run(const C &c, ui
     return state_of(c).run_first_slot + (int32_t)number;
 }
 
-/* Of a PE outside the run: one load for both. */
+/* For a PE outside the run: one load fetches both. */
 template <class C> __device__ __forceinline__ gsh_peer_route look_up_route(const C &c, int pe)
 {
     word<gsh_peer_route> both =
@@ -58,8 +58,8 @@ template <class C> __device__ __forceinline__ bool is_near(const C &c, int pe)
     return route_of(c, pe).route == GSH_ROUTE_NEAR;
 }
 
-/* Where a symmetric object lies in this PE's heap: on the CPU device the address may be a global of
- * the program, which lies in the heap as well. */
+/* Where a symmetric object lies in this PE's heap. On the CPU device the address may be one of the
+ * program's globals, which lie in the heap as well. */
 template <class C>
 __device__ __forceinline__ uint64_t address_in_heap(const C &c, const void *symmetric)
 {
@@ -104,8 +104,8 @@ __device__ __forceinline__ T *peer_address(const C &c, T *symmetric, int pe)
     return address_in_slot(c, symmetric, route_of(c, pe).slot);
 }
 
-/* Whether kernels of this file may meet far peers at all. Without them the code of the far route,
- * which takes registers from every kernel that might take it, is left out. */
+/* Whether kernels of this file may meet far peers at all. If not, the far route's code is left out:
+ * it costs registers in every kernel that might take it. */
 #if defined(GSHMEM_NEAR_ONLY)
 constexpr bool may_be_far = false;
 #else
@@ -119,7 +119,7 @@ template <class C> __device__ __forceinline__ bool has_far(const C &c)
 }
 
 /* Chooses the route: calls near(mapped address) if pe is mapped, else far(). For a peer of the run,
- * the usual case, that costs nothing beyond the look for its slot. */
+ * the usual case, this costs only the slot computation. */
 template <class T, class Near, class Far, class C>
 __device__ __forceinline__ auto route(const C &c, T *symmetric, int pe, Near near, Far far)
 {
@@ -139,11 +139,11 @@ __device__ __forceinline__ auto route(const C &c, T *symmetric, int pe, Near nea
     return near(address_in_slot(c, symmetric, at));
 }
 
-/* The same for a near of an instruction or two: for a peer of the run the address costs two
- * instructions, which a loop over words of one peer makes once. Every other peer goes to
- * `elsewhere`, which is out of line and called directly; it uses route() and calls the far part
- * through out_of_line: around a call through a pointer the compiler keeps 16 registers at most, and
- * has fewer left for the caller's own parameters, which a loop then reloads in each iteration. */
+/* The same for a near() of an instruction or two. For a peer of the run the address takes two
+ * instructions, once in a loop over words of one peer. Every other peer goes to `elsewhere`, which
+ * is out of line and called directly; it uses route() and calls the far part through out_of_line.
+ * Around a call through a pointer the compiler keeps at most 16 registers, too few for the caller's
+ * own parameters, which a loop would then reload in each iteration. */
 template <class T, class Near, class Elsewhere, class C>
 __device__ __forceinline__ auto route_word(const C &c, T *symmetric, int pe, Near near,
                                            Elsewhere elsewhere)
@@ -163,7 +163,7 @@ template <class C> __device__ __forceinline__ bool is_symmetric(const C &c, cons
     return address_in_heap(c, address) - state_of(c).base < state_of(c).stride;
 }
 
-/* The value of an element, at which the caller's loop may be looking until it changes. */
+/* Returns the element's value; the caller may be looping until it changes. */
 template <class T> __device__ __forceinline__ T seen(const T *symmetric, T value)
 {
     if constexpr (sizeof(T) <= 8)
@@ -175,7 +175,7 @@ template <class T> __device__ __forceinline__ T seen(const T *symmetric, T value
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
-/* The atomic that a signal is: sig_op is SET or ADD. */
+/* The atomic operation of a signal: sig_op is SET or ADD. */
 __device__ __forceinline__ gsh_amo_op amo_of_signal(int sig_op)
 {
     return gsh_amo_of_signal(sig_op);
@@ -231,7 +231,7 @@ __device__ __forceinline__ void check_range(const C &c, const char *call, const 
         apart<report_range<C>>(c, call, address, bytes, pe);
 }
 
-/* A number that the caller chose, in a call that concerns pe; kind says which number it is. */
+/* Checks a number that the caller chose, in a call that concerns pe; kind says which number. */
 template <class C>
 __device__ __forceinline__ void check_value(const C &c, const char *call, bool is_valid,
                                             uint32_t kind, int64_t value, int pe)
@@ -240,7 +240,7 @@ __device__ __forceinline__ void check_value(const C &c, const char *call, bool i
         report(c, kind, call, pe, 0, 0, 0, (uint64_t)value, 0);
 }
 
-/* Words of elem_bytes at the address can be read and written by one access each. */
+/* Checks that words of elem_bytes at the address can be read and written by one access each. */
 template <class C>
 __device__ __forceinline__ void check_aligned(const C &c, const char *call, const void *address,
                                               uint64_t elem_bytes, int pe)
@@ -250,7 +250,7 @@ __device__ __forceinline__ void check_aligned(const C &c, const char *call, cons
         report(c, GSH_REPORT_MISALIGNED, call, pe, 0, value, 0, 0, elem_bytes);
 }
 
-/* This PE's side of a copy of that many bytes to or from pe. */
+/* Checks this PE's side of a copy of that many bytes to or from pe. */
 template <class C>
 __device__ __forceinline__ void check_local(const C &c, const char *call, const void *local,
                                             uint64_t bytes, int pe)
@@ -279,13 +279,13 @@ __device__ __forceinline__ void check_local(const context &, const char *, const
 }
 #endif
 
-/* Of nelems elements, at most UINT64_MAX, which is no allocation's size: for check(). */
+/* The size of nelems elements, capped at UINT64_MAX, for check(): no allocation is that large. */
 template <class T> __device__ __forceinline__ uint64_t bytes_of(size_t nelems)
 {
     return nelems > UINT64_MAX / sizeof(T) ? UINT64_MAX : nelems * sizeof(T);
 }
 
-/* pe is a PE and [address, address + bytes) is symmetric; for words of this PE pe is its own. */
+/* Checks pe, and that [address, address + bytes) is symmetric; pe is this PE for its own words. */
 template <class C>
 __device__ __forceinline__ void check(const C &c, const char *call, const void *address,
                                       uint64_t bytes, int pe)
@@ -294,7 +294,7 @@ __device__ __forceinline__ void check(const C &c, const char *call, const void *
     check_range(c, call, address, bytes, pe);
 }
 
-/* The same for nelems words that are waited for or changed atomically. */
+/* The same for nelems words that are waited on or changed atomically. */
 template <class T, class C>
 __device__ __forceinline__ void check_words(const C &c, const char *call, const T *words,
                                             size_t nelems, int pe)
@@ -324,7 +324,7 @@ template <class C> __device__ __forceinline__ int n_pes(const C &c)
     return detail::state_of(c).n_pes;
 }
 
-/* NULL: no such PE, not reachable by loads and stores, or not symmetric. */
+/* NULL if there is no such PE, it is not near, or the address is not symmetric. */
 template <class C> __device__ __forceinline__ void *ptr(const C &c, const void *dest, int pe)
 {
     if (pe < 0 || pe >= detail::state_of(c).n_pes || !detail::is_near(c, pe) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Remote atomics on words of 4 and 8 bytes: relaxed, at system scope, atomic with every other
- * gshmem atomic on the word, by any route. The operation's width is the type's; float and double
- * travel as bits. */
+ * gshmem atomic on the word, by any route. The type determines the operation's width; float and
+ * double travel as bits. */
 #ifndef GSHMEM_AMO_CUH
 #define GSHMEM_AMO_CUH
 
@@ -14,7 +14,7 @@ namespace gshmem
 namespace detail
 {
 
-/* The operation on a mapped word: the value before where it is fetched, else 0. */
+/* Performs the operation on a mapped word. Returns the value before if it fetches, else 0. */
 template <gsh_amo_op op, bool is_fetch, class W>
 __device__ __forceinline__ W amo_mapped(W *w, W operand, W cond)
 {
@@ -46,7 +46,7 @@ __device__ __forceinline__ W amo_mapped(W *w, W operand, W cond)
     return 0;
 }
 
-/* The same for a peer that is not of the run. */
+/* The same for a peer outside the run. */
 template <gsh_amo_op op, bool is_fetch, class W, class C>
 __device__ GSHMEM_APART W amo_elsewhere(const C &c, W *w, W operand, W cond, int pe,
                                         const char *call)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The C-named calls where kernels are compiled. The [hd] calls of gshmem.h and gshmem/typed.h,
  * whose contracts hold, are defined here for both sides: a kernel gets the templates of the other
- * device headers, the host the library's functions. Then come the calls that exist in kernels only,
- * by warps, blocks and grids: gshmem_device.cuh lists them. All threads of the group make the call
- * with the same arguments. */
+ * device headers, the host gets the library's functions. Then come the calls that exist in kernels
+ * only, by warps, blocks and grids: gshmem_device.cuh lists them. All threads of the group make the
+ * call with the same arguments. */
 #ifndef GSHMEM_API_CUH
 #define GSHMEM_API_CUH
 
@@ -24,7 +24,7 @@
 #define GSHMEM_HD static inline __host__ __device__
 #define GSHMEM_D  static inline __device__
 
-/* One call: in a kernel the first, on the host the second. */
+/* One call: kernels make the first, the host the second. */
 #if defined(__CUDA_ARCH__)
 #define GSHMEM_EITHER(DEVICE, HOST) gshmem::DEVICE
 #elif defined(__CUDACC__)
@@ -33,7 +33,7 @@
 #define GSHMEM_EITHER(DEVICE, HOST) (gsh_cpu_self ? gshmem::DEVICE : gshmem_host::HOST)
 #endif
 
-/* What the calls by name work on. */
+/* The context of calls without one. */
 #define GSHMEM_HERE gshmem::default_context()
 
 /* ---- query ----------------------------------------------------------------------------------- */
@@ -68,13 +68,13 @@ template <class C> __device__ __forceinline__ bool is_pe(const C &c, int pe)
     return pe >= 0 && pe < state_of(c).n_pes;
 }
 
-/* Where a value that was fetched goes. */
+/* Where a fetched value goes. */
 template <class T> __device__ __forceinline__ void keep(T *fetch, T value)
 {
     *fetch = value;
 }
 
-/* NULL: no such team, no such member, or as gshmem_ptr. */
+/* NULL if there is no such team or member, or as for gshmem_ptr. */
 template <class C>
 __device__ __forceinline__ void *team_pointer(const C &c, gshmem_team_t team, const void *dest,
                                               int pe)
@@ -265,7 +265,7 @@ GSHMEM_GROUP(warp)
 GSHMEM_GROUP(block)
 #undef GSHMEM_GROUP
 
-/* ---- what exists with a context and without one ---------------------------------------------- */
+/* ---- calls with and without a context -------------------------------------------------------- */
 
 /* The names; the first parameter and argument; pe as the template wants it, and the call's name. */
 #define GSHMEM_CALL(name)       gshmem_##name

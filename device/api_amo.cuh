@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of api.cuh, as api_rma.cuh: atomics by type [hd]. */
+ * Part of api.cuh, like api_rma.cuh: atomics by type [hd]. */
 
 #define GSHMEM_FETCH(OP, NAME, T)                                                                  \
     GSHMEM_HD T GSHMEM_CALL(NAME##_atomic_##OP)(GSHMEM_CTX T * dest, T value, int pe)              \

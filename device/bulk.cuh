@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Large copies of a thread or a warp by the bulk-copy engine of compute capability 9.0: global
- * memory to an arena of shared memory and on to global memory, in stages, so that one thread moves
- * nearly what the arena holds in one latency. Only copy.cuh calls this, and decides whether it may
- * be used.
+ * Large copies by a thread or a warp with the bulk-copy engine of compute capability 9.0: from
+ * global memory to an arena of shared memory and on to global memory, in stages, so that one thread
+ * moves nearly the arena's size in one latency. Only copy.cuh calls this, and it decides whether
+ * the engine may be used.
  *
  * Each block of a kernel with such calls has GSHMEM_ARENA_BYTES of static shared memory for it (0:
- * none, and copies go by loads and stores). Shared memory is never initialised, so the lock is held
- * exactly when it is a certain number. A thread that does not get it at once copies by loads and
- * stores, so no thread waits for another.
+ * none; copies use loads and stores). Shared memory is never initialised, so the lock counts as
+ * held exactly when it has one particular value. A thread that does not get it at once copies by
+ * loads and stores, so no thread waits for another.
  *
- * Invariants: the holder alone touches what is behind the lock. A stage's barrier completes once
- * for each piece that comes into it, so piece k is there when phase k / stages ends; the piece has
- * been read when at most the store after its own is still being read. The engine is an asynchronous
- * proxy: a proxy fence comes before it reads what threads have written, and its writes are
- * complete, for the calling thread and so for its fences, before bulk_copy returns. */
+ * Invariants: only the holder touches what the lock protects. A stage's barrier completes once for
+ * each piece that arrives in the stage, so piece k is there when phase k / stages ends; the piece
+ * has been read once at most the store after its own is still being read. The engine is an
+ * asynchronous proxy: a proxy fence precedes its reads of what threads have written, and its writes
+ * are complete, for the calling thread and so for its fences, before bulk_copy returns. */
 #ifndef GSHMEM_BULK_CUH
 #define GSHMEM_BULK_CUH
 
@@ -34,7 +34,7 @@ namespace detail
 {
 
 constexpr uint32_t bulk_stages = 8;
-constexpr uint32_t bulk_unit = 16 * bulk_stages; /* what a buffer's size is a multiple of */
+constexpr uint32_t bulk_unit = 16 * bulk_stages; /* buffer sizes are multiples of this */
 static_assert(GSHMEM_ARENA_BYTES >= 0 && GSHMEM_ARENA_BYTES % bulk_unit == 0,
               "GSHMEM_ARENA_BYTES is a multiple of 128, or 0");
 
@@ -44,7 +44,7 @@ struct arena {
     alignas(128) char bytes[GSHMEM_ARENA_BYTES];
     uint64_t full[bulk_stages]; /* the stages' barriers; valid while the lock is held */
     unsigned long long lock;
-    /* Memory that the block has lent; it counts only if lender is this block's key. */
+    /* Memory that the block has lent; valid only if lender is this block's key. */
     uint64_t lender;
     uint32_t lent, lent_bytes;
 };
@@ -60,8 +60,8 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* A key that no other block of any kernel has, so that values left in the memory by an earlier
- * block are not mistaken for this one's. */
+/* A key that no other block of any kernel has: values that an earlier block left in the memory are
+ * not taken for this block's. */
 __device__ __forceinline__ uint64_t block_key()
 {
     uint64_t grid;
@@ -88,7 +88,7 @@ __device__ __forceinline__ bool take_arena(arena *a)
 
 __device__ __forceinline__ void give_arena(arena *a)
 {
-    /* Not a store: compute-sanitizer takes one for a race with take_arena. */
+    /* Not a store, which compute-sanitizer would report as a race with take_arena. */
     asm volatile(
         "{\n\t.reg .b64 before;\n\t"
         "atom.release.cta.shared.exch.b64 before, [%0], %1;\n\t}" ::"r"(shared_address(&a->lock)),
@@ -131,14 +131,14 @@ __device__ __forceinline__ void bulk_store(char *to, uint32_t from, uint32_t byt
                  : "memory");
 }
 
-/* The generic proxy's accesses before it come before the engine's after it. */
+/* Orders the generic proxy's earlier accesses before the engine's later ones. */
 __device__ __forceinline__ void fence_proxy()
 {
     asm volatile("fence.proxy.async;" ::: "memory");
 }
 
-/* Until this thread's stores are complete, not only read from the stages. They are like its own
- * stores then. */
+/* Waits until this thread's stores are complete, not merely read from the stages. They then count
+ * as its own stores. */
 __device__ __forceinline__ void await_stores()
 {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -148,7 +148,7 @@ __device__ __forceinline__ void await_stores()
 struct pieces {
     char *dest;
     const char *source;
-    uint32_t n, last_bytes; /* how many, and the last one's size */
+    uint32_t n, last_bytes; /* number of pieces; size of the last one */
     uint32_t buffer, stage_bytes, barriers;
 
     __device__ __forceinline__ uint32_t bytes_of(uint32_t k) const
@@ -174,7 +174,7 @@ struct pieces {
     }
 };
 
-/* By one thread, the holder. */
+/* Called by one thread, the holder. */
 __device__ __noinline__ inline void run_pieces(const arena *a, char *dest, const char *source,
                                                size_t bytes)
 {
@@ -192,8 +192,8 @@ __device__ __noinline__ inline void run_pieces(const arena *a, char *dest, const
     GSHMEM_NO_UNROLL
     for (uint32_t k = 0; k < first; k++)
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(p.barrier(k)) : "memory");
-    /* The engine sees the barriers, and what this thread wrote or has seen of the source; and its
-     * writes come after what was read and written before. */
+    /* The engine sees the barriers and what this thread wrote or has seen of the source; its writes
+     * come after the earlier reads and writes. */
     fence_proxy();
     GSHMEM_NO_UNROLL
     for (uint32_t k = 0; k < first; k++)
@@ -212,8 +212,8 @@ __device__ __noinline__ inline void run_pieces(const arena *a, char *dest, const
         asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(p.barrier(k)) : "memory");
 }
 
-/* Copies if the arena is free; size is 1 or that of the whole warp, whose threads all come here.
- * dest, source and bytes are multiples of 16, and below 2^31 pieces. */
+/* Copies if the arena is free. size is 1, or the size of the whole warp, all of whose threads come
+ * here. dest, source and bytes are multiples of 16; there are fewer than 2^31 pieces. */
 __device__ __forceinline__ bool bulk_copy(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, size_t bytes)
 {
@@ -221,8 +221,8 @@ __device__ __forceinline__ bool bulk_copy(uint32_t rank, uint32_t size, char *de
         return false;
     arena *a = own_arena();
     uint32_t is_mine = rank == 0 && take_arena(a);
-    /* The warp's stores and what its threads saw: before rank 0's proxy fence. Lanes that a block's
-     * last warp does not have count as ended. */
+    /* Orders the warp's stores and what its threads saw before rank 0's proxy fence. Lanes that a
+     * block's last warp lacks count as ended. */
     if (size > 1)
         is_mine = __shfl_sync(0xffffffffu, is_mine, 0);
     if (!is_mine)

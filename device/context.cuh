@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the calls work on: a context, which is a PE's state and a number. This unit's own copy of
- * the state is the default one's. Failures go through report(), which informs the host and does not
+ * What calls work on: a context, which is a PE's state and a number. The default context uses this
+ * unit's own copy of the state. Failures go through report(), which informs the host and does not
  * return. */
 #ifndef GSHMEM_CONTEXT_CUH
 #define GSHMEM_CONTEXT_CUH
@@ -15,7 +15,7 @@ extern "C" void gshmemx_module_unregister(struct gsh_module *module);
 
 #if defined(__CUDACC__)
 /* Filled at device set-up; found by this name in modules loaded through the driver. Every
- * translation unit has its own; where device code is linked (-rdc=true) they become one. */
+ * translation unit has its own; linking device code (-rdc=true) merges them into one. */
 #if defined(GSHMEM_SHARED_DEVICE) && !defined(GSHMEM_LIBRARY_KERNELS)
 #define GSHMEM_STATE_BLOCK struct gsh_shared_states
 #else
@@ -107,7 +107,7 @@ __device__ __forceinline__ const gsh_state &unit_state()
 #else
 extern "C" void gshmem_global_exit(int status); /* the host's */
 
-/* Outside a kernel, or in one whose launching thread is no PE. */
+/* The caller is outside a kernel, or in one whose launching thread is no PE. */
 [[noreturn]] inline void fail_without_state()
 {
     if (gsh_cpu_self == nullptr) {
@@ -133,16 +133,16 @@ inline const gsh_state &unit_state()
 
 /* What a call works on, its first argument: the state of a PE, which may lie anywhere that kernels
  * can read (a kernel's argument, shared or global memory) and outlives the call, and the number of
- * one of its contexts, of which 0 is the default one. A few registers: functions that are not
+ * one of its contexts, 0 being the default. It takes a few registers: functions that are not
  * inlined take it by value. */
 struct context {
     const gsh_state &state;
     uint32_t id;
 };
 
-/* The default context of the PE for which this unit was set up. On a GPU it is a type of its own,
- * without members, so that its state is read from constant memory wherever it is handed to, and
- * takes no register; it becomes a context where one is asked for. */
+/* The default context of the PE for which this unit was set up. On a GPU it is a separate type
+ * without members, so its state is always read from constant memory and takes no register; it
+ * converts to a context on demand. */
 #if defined(__CUDACC__)
 struct unit_context {
     __device__ __forceinline__ operator context() const { return {detail::unit_state(), 0}; }
@@ -151,7 +151,7 @@ struct unit_context {
 typedef context unit_context;
 #endif
 
-/* Another context of that PE, by its number. On a GPU a type of its own for the same reason. */
+/* Another context of that PE, by number. On a GPU a separate type for the same reason. */
 #if defined(__CUDACC__)
 struct numbered_context {
     uint32_t id;
@@ -237,7 +237,7 @@ template <class F> __device__ __forceinline__ F *unknown(F *f)
 #if defined(__CUDACC__)
 #define GSHMEM_APART __forceinline__
 
-/* What it is inlined into. The default context is no argument: it would take a register. */
+/* Where it is inlined. The default context is no argument: it would take a register. */
 template <auto f, class F = decltype(f)> struct frame;
 template <auto f, class R, class C, class... P> struct frame<f, R (*)(const C &, P...)> {
     static __device__ __noinline__ R in_unit(P... p) { return f(unit_context(), p...); }
@@ -261,9 +261,9 @@ template <auto f, class... A> __device__ __forceinline__ auto apart(const contex
     return frame<f>::in_context(c, a...);
 }
 
-/* The same for a rare call from a path that must stay small. The compiler does not see through the
- * pointer: so a kernel has the registers of the larger of the two, not of both together, and what
- * is live in the kernel goes to the stack only where the call is made. */
+/* The same for a rare call from a path that must stay small. The compiler cannot see through the
+ * pointer, so the kernel needs the registers of the larger of the two, not of both together, and
+ * live values go to the stack only where the call is made. */
 template <auto f, class... A> __device__ __forceinline__ auto out_of_line(unit_context, A... a)
 {
     return unknown(&frame<f>::in_unit)(a...);
@@ -297,8 +297,8 @@ template <auto f, class... A> inline auto out_of_line(const context &c, A... a)
 
 constexpr uint64_t host_time_to_act_ns = 10000000000u;
 
-/* Ends the calling thread of the kernel. Of those that wait for it at a barrier of the block, or in
- * a call of the warp, a GPU lets the others go on; the CPU device ends them, too. */
+/* Ends the calling thread of the kernel. Threads that wait for it at a barrier of the block, or in
+ * a call of the warp, go on if this is a GPU; the CPU device ends them, too. */
 __device__ __forceinline__ void leave_kernel()
 {
 #if defined(__CUDACC__)
@@ -308,9 +308,9 @@ __device__ __forceinline__ void leave_kernel()
 #endif
 }
 
-/* The abort word is not 0; kind: of the report if the wait lasted too long. The job is ending:
- * stands still until the host ends it; if it does not, stops this device. Or the kernel is to be
- * left; returns where the wait is not one to leave. */
+/* The abort word is not 0; kind is that of the report if the wait lasted too long. If the job is
+ * ending: stands still until the host ends it; if the host does not, stops this device. If the
+ * kernel is to be left: leaves it, or returns from a wait that must not be left. */
 __device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind)
 {
     if (abort_word == GSH_ABORT_LEAVE && kind == GSH_REPORT_FAR_TIMEOUT)
@@ -343,8 +343,8 @@ struct trouble {
     uint64_t address, expected, seen, bytes;
 };
 
-/* Tells the host what went wrong (state.h has the protocol) and does not return. The first report
- * of a PE counts. */
+/* Tells the host what went wrong (protocol in state.h) and does not return. Only a PE's first
+ * report counts. */
 template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const trouble *t)
 {
     gsh_report *r = &control_of(c)->report;

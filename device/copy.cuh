@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A group copies bytes between this PE (local) and a peer (remote) by loads and stores, without
- * synchronising: callers do that. The remote side is always accessed 16 aligned bytes at a time,
- * since the link is the bottleneck; the local side by 16 bytes where it is aligned alike, else by
- * the words its alignment allows. Enough of them are in flight to cover the latency. What does not
- * fill 16 bytes at the two ends ("edges") is moved by small accesses. Large copies by a thread or a
- * warp use the bulk-copy engine where the sides are aligned alike (bulk.cuh). */
+ * synchronising; callers do that. The remote side is always accessed 16 aligned bytes at a time,
+ * since the link is the bottleneck; the local side by 16 bytes if its alignment matches, else by
+ * the words that its alignment allows. Enough accesses are in flight to cover the latency. Small
+ * accesses move the two ends that do not fill 16 bytes ("edges"). Large copies by a thread or a
+ * warp use the bulk-copy engine if the alignments match (bulk.cuh). */
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
 
@@ -41,14 +41,14 @@ __device__ __forceinline__ void move_one(char *dest, const char *source)
 
 /* ---- 16 bytes of the local side -------------------------------------------------------------- */
 
-/* How the local side lies relative to the remote side's 16-byte vectors. */
+/* The local side's alignment relative to the remote side's 16-byte vectors. */
 enum class local_side {
     aligned, /* the same alignment: one access of 16 bytes */
     words,   /* 4-byte words */
     bytes,   /* words that start `shift` bytes before the vector, shift 1 to 3 */
 };
 
-/* `bytes` reads up to 3 bytes before and after the vector: they must belong to the source. */
+/* `bytes` reads up to 3 bytes before and after the vector; they must be part of the source. */
 template <local_side N> __device__ __forceinline__ vec16 load_local(const char *p, unsigned shift)
 {
     if constexpr (N == local_side::aligned)
@@ -98,12 +98,12 @@ __device__ __forceinline__ void store_local(char *p, vec16 v, unsigned shift)
 /* ---- constants for each kind of group -------------------------------------------------------- */
 
 /* For each kind of group, from measurements (perftest/results/h200-constants.md). in_flight:
- * vectors in flight for each thread. A warp's put needs 8; a block has enough with 4, which leaves
- * room for the caller's registers. long_in_flight: the same for long copies of aligned data, where
- * a block's gets need 8. at_once: this many vectors for each thread are copied without a call. row:
- * this many threads access vectors that lie side by side; those that each thread has in flight are
- * then one row apart, a constant, so their addresses take no instruction. bulk_from: bytes from
- * which the bulk-copy engine is faster. */
+ * vectors in flight per thread. A warp's put needs 8; 4 are enough for a block, which leaves
+ * registers to the caller. long_in_flight: the same for long copies of aligned data, where a
+ * block's gets need 8. at_once: up to this many vectors per thread are copied without a call. row:
+ * this many threads access adjacent vectors; a thread's vectors in flight are one row apart, a
+ * constant, so their addresses take no instruction. bulk_from: bytes from which on the bulk-copy
+ * engine is faster. */
 template <class G> struct manner;
 template <> struct manner<group_thread> {
     static constexpr int in_flight = 8, at_once = 4, row = 1;
@@ -116,7 +116,7 @@ template <> struct manner<group_warp> {
     static constexpr size_t bulk_from = D == direction::put ? SIZE_MAX : 16384;
     template <direction D> static constexpr int long_in_flight = in_flight;
 };
-/* Not measured: a small block. */
+/* Not measured: like a small block. */
 template <> struct manner<group_warpgroup> {
     static constexpr int in_flight = 4, at_once = 4, row = 32;
     template <direction D> static constexpr size_t bulk_from = SIZE_MAX;
@@ -149,8 +149,8 @@ __device__ __forceinline__ void store_vector(char *dest, vec16 v, unsigned shift
         store_local<N>(dest, v, shift);
 }
 
-/* U vectors that are step bytes apart. The addresses are incremented, not indexed: on a GPU an
- * address takes two registers. */
+/* U vectors, step bytes apart. The addresses are incremented, not indexed: on a GPU an address
+ * takes two registers. */
 template <direction D, local_side N, int U>
 __device__ __forceinline__ void load_batch(vec16 *v, const char *source, size_t step,
                                            unsigned shift)
@@ -181,12 +181,12 @@ __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_
     store_batch<D, N, U>(dest, v, step, shift);
 }
 
-/* Vectors in flight for each thread where the sides are not aligned alike: fewer, since a vector
- * takes more registers then. */
+/* Vectors in flight per thread if the alignments differ: fewer, since each vector takes more
+ * registers then. */
 constexpr int words_in_flight = 4;
 template <direction D> constexpr int bytes_in_flight = D == direction::put ? 2 : 3;
 
-/* A copy that is not of whole vectors on both sides, in the caller's local memory: so that
+/* A copy that is not whole vectors on both sides. Kept in the caller's local memory, so that
  * registers used by one of its parts are not held while the other runs. */
 struct ragged_copy {
     char *dest;
@@ -198,9 +198,9 @@ struct ragged_copy {
     size_t nvectors; /* between the edges */
 };
 
-/* The vectors, U in flight for each thread: rank, rank + size and so on. All loads of a turn come
- * first. Addresses and counts are incremented and pinned: if the compiler precomputed them before
- * the loop, each would need its own registers. */
+/* Copies the vectors, U in flight per thread: rank, rank + size and so on. All loads of an
+ * iteration come first. Addresses and counts are incremented and pinned: if the compiler
+ * precomputed them before the loop, each would need its own registers. */
 template <direction D, local_side N, int U>
 __device__ __noinline__ void copy_body(const ragged_copy *r)
 {
@@ -236,11 +236,11 @@ __device__ __noinline__ void copy_body(const ragged_copy *r)
 /* ---- the edges: less than 16 bytes before and after the body --------------------------------- */
 
 /* Both sides agree in their last two address bits, and head ends (tail starts) at a vector of the
- * remote side. Piece 0 to 4 of the head: a byte, a half, three words, so that each is aligned; 5 to
- * 9 of the tail: three words, a half, a byte. */
+ * remote side. Pieces 0 to 4 are the head's: a byte, a half, three words, each aligned; 5 to 9 the
+ * tail's: three words, a half, a byte. */
 struct edge_piece {
-    unsigned off;   /* in the head, or in the tail */
-    unsigned bytes; /* 0: there is none */
+    unsigned off;   /* within the head, or the tail */
+    unsigned bytes; /* 0: no such piece */
 };
 constexpr unsigned head_pieces = 5, edge_pieces = 10;
 
@@ -278,7 +278,7 @@ __device__ __forceinline__ void store_piece(char *p, uint32_t v, unsigned bytes)
         *reinterpret_cast<uint8_t *>(p) = (uint8_t)v;
 }
 
-/* A thread alone loads n pieces before it stores: they take one latency. */
+/* A thread alone loads n pieces before it stores any: one latency for all. */
 template <direction D, bool are_words>
 __device__ __noinline__ void copy_edges_alone(const ragged_copy *r)
 {
@@ -344,14 +344,14 @@ __device__ __forceinline__ void copy_small(uint32_t rank, uint32_t size, char *d
         copy_elements<D, uint8_t>(rank, size, dest, source, bytes);
 }
 
-/* Where the vectors begin of which a thread has U in flight, a row apart: each row of threads has U
- * rows of vectors. */
+/* The first of the vectors that a thread has in flight; there are U of them, a row apart: each row
+ * of threads has U rows of vectors. */
 template <class G, int U> __device__ __forceinline__ uint32_t first_vector(uint32_t rank)
 {
     return rank + (rank & ~(manner<G>::row - 1u)) * (U - 1);
 }
 
-/* Vectors 0, row, 2 * row and so on below left, at most U of them, one at least. All loads come
+/* Copies vectors 0, row, 2 * row and so on below left: at most U, at least one. All loads come
  * first. */
 template <direction D, class G, int U>
 __device__ __forceinline__ void copy_few(int left, char *dest, const char *source)
@@ -369,7 +369,7 @@ __device__ __forceinline__ void copy_few(int left, char *dest, const char *sourc
             store_vector<D, local_side::aligned>(dest + 16 * u * row, v[u], 0);
 }
 
-/* U in flight for each thread; is_once: there are no more than those. */
+/* U in flight per thread; is_once: there are no more than those. */
 template <direction D, class G, int U, bool is_once>
 __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
@@ -385,8 +385,8 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
             copy_batch<D, local_side::aligned, U>(dest, source, 16 * row, 0);
             return;
         }
-        /* Each address takes the place of the one before, and size is enough for the step: anything
-         * computed beside them takes registers. */
+        /* Each address replaces the previous one, and size gives the step: anything more would take
+         * registers. */
         vec16 v[U];
         load_batch<D, local_side::aligned, U>(v, source, 16 * row, 0);
         left -= (int)(U * pinned(size));
@@ -394,7 +394,7 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
         store_batch<D, local_side::aligned, U>(dest, v, 16 * row, 0);
         dest += (size_t)16 * U * pinned(size);
     }
-    /* Not all that is left at once: that would take more registers than the loop. */
+    /* Not all of the rest at once: that would take more registers than the loop. */
     constexpr int rest = U - 1, first_rest = rest < 4 ? rest : 4;
     if (left > 0)
         copy_few<D, G, first_rest>(left, dest, source);
@@ -405,8 +405,7 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
     }
 }
 
-/* At most 32 GiB in whole vectors, both sides aligned, by whole rows of threads: this covers most
- * copies. */
+/* At most 32 GiB in whole vectors, both sides aligned, by whole rows of threads: most copies. */
 template <direction D, class G>
 __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
@@ -422,7 +421,7 @@ __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *de
         copy_rows<D, G, U, false>(rank, size, dest, source, nvectors);
 }
 
-/* Both sides agree in their last two address bits. */
+/* Both sides have the same last two address bits. */
 template <direction D, class G>
 __device__ __forceinline__ void copy_words(ragged_copy *r, size_t bytes)
 {
@@ -440,7 +439,7 @@ __device__ __forceinline__ void copy_words(ragged_copy *r, size_t bytes)
         copy_body<D, local_side::words, words_in_flight>(r);
 }
 
-/* They differ there. The edges grow to at least 3 bytes, so that whole words can be read. */
+/* They differ there. The edges grow to at least 3 bytes, so whole words can be read. */
 template <direction D, class G>
 __device__ __forceinline__ void copy_bytes(ragged_copy *r, size_t bytes)
 {
@@ -496,8 +495,8 @@ __device__ __forceinline__ unsigned unlike_vectors(const void *dest, const void 
     return ((bits | (unsigned)bytes) & 15) | (unsigned)(bytes >> 35);
 }
 
-/* Such bytes, by whole rows of threads, if they are few enough to be copied at once, which needs no
- * call; else copies nothing. dest and source are as in copy_aligned. */
+/* Copies whole vectors, by whole rows of threads, if they are few enough to be copied at once,
+ * without a call; otherwise copies nothing. dest and source are as in copy_aligned. */
 template <direction D, class G>
 __device__ __forceinline__ bool copy_few_vectors(place at, char *dest, const char *source,
                                                  int nvectors)
@@ -515,8 +514,8 @@ __device__ __forceinline__ bool copy_few_vectors(place at, char *dest, const cha
     return true;
 }
 
-/* Any number of them. `around` receives a callable that calls the function for large copies, so
- * that it can spill to memory what its caller would otherwise keep in registers meanwhile. */
+/* Any number of vectors. `around` receives a callable that calls the function for large copies, so
+ * it can spill what its caller would otherwise keep in registers during the call. */
 template <direction D, class G, class Around>
 __device__ __forceinline__ void
 copy_vectors(place at, void *dest_address, const void *source_address, size_t bytes, Around around)
@@ -532,12 +531,12 @@ copy_vectors(place at, void *dest_address, const void *source_address, size_t by
         around([&] { copy_aligned<D, G>(at.rank, at.size, dest, source, nvectors); });
 }
 
-/* Nothing to put away. */
+/* Nothing to spill. */
 struct keep_nothing {
     template <class F> __device__ __forceinline__ void operator()(F call) const { call(); }
 };
 
-/* 8 or 4 bytes that are one word, by one thread. */
+/* 8 or 4 bytes that form one word, by one thread. */
 template <size_t align>
 __device__ __forceinline__ bool is_word(const void *dest, const void *source, size_t bytes)
 {
@@ -571,8 +570,8 @@ __device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *
                                      static_cast<const char *>(source), bytes);
 }
 
-/* copy_vectors and copy_dispatch on a GPU; on the CPU device each thread moves one contiguous part,
- * in whole cache lines. */
+/* On a GPU: copy_vectors and copy_dispatch; on the CPU device each thread moves one contiguous
+ * part, in whole cache lines. */
 #if defined(__CUDACC__)
 template <direction D, class G, class Around = keep_nothing>
 __device__ __forceinline__ void copy_whole_vectors(place at, void *dest, const void *source,

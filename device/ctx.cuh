@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts by their handles (state.h): what a kernel's gshmem_ctx_ calls find out before they call
- * the templates. A context on all PEs costs nothing where the peer is near. */
+ * Contexts by handle (state.h): what a kernel's gshmem_ctx_ calls look up before they call the
+ * templates. A context on all PEs costs nothing if the peer is near. */
 #ifndef GSHMEM_CTX_CUH
 #define GSHMEM_CTX_CUH
 
@@ -31,7 +31,7 @@ __device__ __forceinline__ void report_ctx(const C &c, uint64_t handle, const ch
 }
 
 #if defined(GSHMEM_CHECKS)
-/* The context exists. */
+/* Whether the context exists. */
 template <class C>
 __device__ GSHMEM_APART void check_handle(const C &c, uint64_t handle, const char *call)
 {
@@ -50,7 +50,7 @@ __device__ __forceinline__ void check_ctx(gshmem_ctx_t ctx, const char *call)
 __device__ __forceinline__ void check_ctx(gshmem_ctx_t, const char *) {}
 #endif
 
-/* Member pe of the context's team, which is not the team of all PEs. */
+/* The PE of member pe of the context's team, which is not the team of all PEs. */
 template <class C>
 __device__ GSHMEM_APART int member_of_team(const C &c, uint64_t handle, int pe, const char *call)
 {
@@ -65,7 +65,7 @@ __device__ GSHMEM_APART int member_of_team(const C &c, uint64_t handle, int pe, 
     return -1;
 }
 
-/* The number in the job of PE pe of the context. */
+/* The PE number in the job of PE pe of the context. */
 __device__ __forceinline__ int pe_in_ctx(gshmem_ctx_t ctx, int pe, const char *call)
 {
     check_ctx(ctx, call);
@@ -74,7 +74,7 @@ __device__ __forceinline__ int pe_in_ctx(gshmem_ctx_t ctx, int pe, const char *c
     return apart<member_of_team<unit_context>>(default_context(), handle_of(ctx), pe, call);
 }
 
-/* Of GSHMEM_CTX_INVALID nothing is outstanding. */
+/* Nothing is ever outstanding on GSHMEM_CTX_INVALID. */
 __device__ __forceinline__ void ctx_fence(gshmem_ctx_t ctx, const char *call)
 {
     if (handle_of(ctx) == GSH_CTX_INVALID)
@@ -91,7 +91,7 @@ __device__ __forceinline__ void ctx_quiet(gshmem_ctx_t ctx, const char *call)
     quiet(in_ctx(ctx));
 }
 
-/* In all contexts, whatever their handles. */
+/* In all contexts, regardless of their handles. */
 __device__ inline void fence_all()
 {
     const auto c = default_context();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls without a context: in the default one. */
+ * Calls without a context: they use the default one. */
 #ifndef GSHMEM_DEFAULT_CUH
 #define GSHMEM_DEFAULT_CUH
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls on far PEs by any route: the only file that knows which routes there are. pe is far in
- * all of these; dest (of puts), source (of gets) and sig_addr are symmetric; call is the public
- * name, for reports. A group's call synchronises before and after, like the near one. What a route
- * does is out of line, so that the near paths stay small.
+ * Calls on far PEs, independent of the route: the only file that knows which routes exist. pe is
+ * far in all of these; dest (of puts), source (of gets) and sig_addr are symmetric; call is the
+ * public name, for reports. A group's call synchronises before and after, like the near one. The
+ * routes' code is out of line, so the near paths stay small.
  *
- * Today one route leads to far PEs, the ring (ring.cuh). A second one would be chosen here, by
+ * Today there is one route to far PEs, the ring (ring.cuh). A second one would be chosen here, by
  * route_of(c, pe) (address.cuh); fence and quiet go to all routes. */
 #ifndef GSHMEM_FAR_CUH
 #define GSHMEM_FAR_CUH
@@ -16,7 +16,7 @@ namespace gshmem
 namespace detail
 {
 
-/* Blocking: the source may be used again. */
+/* Blocking: on return the source may be used again. */
 template <class G, class C>
 __device__ __forceinline__ void far_put(const C &c, G g, void *dest, const void *source,
                                         size_t bytes, int pe, bool is_blocking, const char *call)
@@ -24,7 +24,7 @@ __device__ __forceinline__ void far_put(const C &c, G g, void *dest, const void 
     ring_put(c, g, dest, source, bytes, pe, is_blocking, call);
 }
 
-/* Blocking: the data are there. */
+/* Blocking: on return the data have arrived. */
 template <class G, class C>
 __device__ __forceinline__ void far_get(const C &c, G g, void *dest, const void *source,
                                         size_t bytes, int pe, bool is_blocking, const char *call)
@@ -48,7 +48,7 @@ __device__ __forceinline__ void far_iget(const C &c, G g, void *dest, const void
     ring_iget(c, g, dest, source, dst, sst, elem_bytes, nelems, pe, call);
 }
 
-/* One element of 1, 2, 4 or 8 bytes; the bits above it do not count, and are 0 in results. */
+/* One element of 1, 2, 4 or 8 bytes; higher bits are ignored in arguments and 0 in results. */
 template <class C>
 __device__ __forceinline__ void far_p(const C &c, void *dest, uint64_t bits, uint32_t bytes, int pe,
                                       const char *call)
@@ -63,7 +63,7 @@ __device__ __forceinline__ uint64_t far_g(const C &c, const void *source, uint32
     return out_of_line<ring_g<C>>(c, source, bytes, pe, call);
 }
 
-/* bytes is 4 or 8. The former value if is_fetch, else 0. */
+/* bytes is 4 or 8. Returns the former value if is_fetch, else 0. */
 template <class C>
 __device__ __forceinline__ uint64_t far_amo(const C &c, gsh_amo_op op, void *dest, uint32_t bytes,
                                             uint64_t operand, uint64_t cond, bool is_fetch, int pe,
@@ -83,7 +83,7 @@ __device__ __forceinline__ void far_signal(const C &c, uint64_t *sig_addr, uint6
     (void)far_amo(c, amo_of_signal(sig_op), sig_addr, 8, signal, 0, false, pe, call);
 }
 
-/* The bytes, then the signal. */
+/* Puts the bytes, then the signal. */
 template <class G, class C>
 __device__ __forceinline__ void
 far_put_signal(const C &c, G g, void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
@@ -92,21 +92,20 @@ far_put_signal(const C &c, G g, void *dest, const void *source, size_t bytes, ui
     ring_put_signal(c, g, dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking, call);
 }
 
-/* The far part of fence. The caller issues the near part's fence as well, before or after. Some
- * peer is far.
- */
+/* The far part of fence; the caller issues the near part as well, before or after. Some peer is
+ * far. */
 template <class C> __device__ __forceinline__ void far_fence(const C &c)
 {
     out_of_line<ring_fence<C>>(c);
 }
 
-/* The far part of quiet; the fence of the near part must come after it. */
+/* The far part of quiet; the near part's fence must come after it. */
 template <class C> __device__ __forceinline__ void far_quiet(const C &c)
 {
     out_of_line<ring_quiet<C>>(c);
 }
 
-/* The sources of all far puts so far may be used again. Some peer is far. */
+/* Returns when the sources of all earlier far puts may be used again. Some peer is far. */
 template <class C> __device__ __forceinline__ void far_done(const C &c, const char *call)
 {
     out_of_line<await_done<C>>(c, call);

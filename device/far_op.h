@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kinds of operations on far PEs, independent of what carries them: host calls, requests to the
- * proxy and the library's own kernels use these names. Only proxy/ring.h says how a ring encodes
+ * proxy and the library's own kernels use these names. Only proxy/ring.h knows how a ring encodes
  * them. Compiles as C17, C++17 and CUDA; wire headers only. */
 #ifndef GSHMEM_FAR_OP_H
 #define GSHMEM_FAR_OP_H
 
 #include "device/state.h"
 
-/* The values are the same on host and device, which are always of one build. */
+/* Host and device use the same values; both always come from one build. */
 enum gsh_far_op {
     GSH_FAR_NONE,
     GSH_FAR_PUT,
     GSH_FAR_GET,
-    GSH_FAR_P, /* a put that brings its data along */
+    GSH_FAR_P, /* a put that carries its data along */
     GSH_FAR_G,
     GSH_FAR_AMO,
     GSH_FAR_IPUT,

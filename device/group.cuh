@@ -2,9 +2,9 @@
  * The threads that make a call together: one, a warp, four warps, a block. Each has rank(), size()
  * and sync(); sync also orders: what any of them did before it is seen by all of them after it.
  *
- * Most groups are of whole warps and, a block, along x alone. For those irregular() is 0 and
- * early() is rank and size, read here and not where they are used: that takes long, and a sync
- * hides it. */
+ * Most groups consist of whole warps and, for a block, extend along x alone. For those irregular()
+ * is 0 and early() is rank and size, read at this point and not where they are used: that takes
+ * long, and a sync hides it. */
 #ifndef GSHMEM_GROUP_CUH
 #define GSHMEM_GROUP_CUH
 
@@ -15,7 +15,7 @@ namespace gshmem
 namespace detail
 {
 
-/* Of the calling thread in its block, for blocks of any shape. */
+/* Of the calling thread in its block, whatever the block's shape. */
 __device__ __forceinline__ uint32_t rank_in_block()
 {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -36,7 +36,7 @@ template <class G> __device__ __forceinline__ place place_of(G g)
     return {g.rank(), g.size()};
 }
 
-/* x, in a register from here on, whenever it is used first. */
+/* x, pinned in a register from here on, wherever it is first used. */
 __device__ __forceinline__ uint32_t pinned(uint32_t x)
 {
 #if defined(__CUDACC__)
@@ -75,8 +75,8 @@ __device__ __forceinline__ uint32_t lane()
 
 } // namespace detail
 
-/* What collectives ask of a group: its part in the calling block, which of its blocks that is, and
- * of how many. */
+/* What collectives ask of a group: its part in the calling block, which of its blocks this is, and
+ * how many it has. */
 #define GSHMEM_ONE_BLOCK(GROUP)                          \
     __device__ __forceinline__ GROUP block_part() const  \
     {                                                    \
@@ -101,9 +101,9 @@ struct group_thread {
     GSHMEM_ONE_BLOCK(group_thread)
 };
 
-/* All threads of the calling warp: 32 consecutive ranks of the block, fewer in its last warp, whose
- * synchronisation names lanes that do not exist: CUDA takes them for threads that have ended. A
- * mask that is computed costs 40 instructions more. */
+/* All threads of the calling warp: 32 consecutive ranks of the block, fewer in its last warp. Its
+ * synchronisation then names lanes that do not exist; CUDA treats them as threads that have ended.
+ * A computed mask would cost 40 instructions more. */
 struct group_warp {
     __device__ __forceinline__ uint32_t rank() const { return detail::lane(); }
     __device__ __forceinline__ uint32_t size() const
@@ -120,8 +120,8 @@ struct group_warp {
 };
 
 /* Four warps: 128 consecutive ranks of the block, the first a multiple of 128, fewer at the block's
- * end. They synchronise at a hardware barrier of their own, counted from the last one down, which
- * the block's other code leaves alone: CUDA itself uses number 0. */
+ * end. Each group synchronises at a hardware barrier of its own, numbered from the last one down;
+ * the block's other code does not use these, and CUDA itself uses number 0. */
 struct group_warpgroup {
     __device__ __forceinline__ uint32_t rank() const { return detail::rank_in_block() % 128; }
     __device__ __forceinline__ uint32_t size() const
@@ -134,7 +134,7 @@ struct group_warpgroup {
     __device__ __forceinline__ void sync() const
     {
 #if defined(__CUDACC__)
-        /* Of whole warps; the form that lets their threads come one by one. */
+        /* For whole warps; the form that lets their threads arrive one by one. */
         asm volatile("barrier.sync %0, %1;" ::"r"(15 - detail::rank_in_block() / 128),
                      "r"((size() + 31) & ~31u)
                      : "memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels the library launches itself: host-initiated atomics and strided copies, and the calls
- * on a stream that are not plain copies. Built to a fat binary that the library embeds; kernels.h
- * has their arguments. Addresses were checked by the host. */
+ * The kernels that the library launches itself: host-initiated atomics and strided copies, and
+ * calls on a stream that are not plain copies. Built into a fat binary that the library embeds;
+ * kernels.h has their arguments. The host has checked the addresses. */
 #include "device/kernels.h"
 #include "device/amo.cuh"
 #include "device/default.cuh"
@@ -50,7 +50,7 @@ template <class W> __device__ W apply(uint32_t op, W *word, W operand, W cond)
 
 /* ---- strided copies ---- */
 
-/* All threads of the launch; they need no synchronisation. */
+/* By all threads of the launch, without synchronisation. */
 struct group_grid {
     __device__ uint32_t rank() const { return blockIdx.x * blockDim.x + threadIdx.x; }
     __device__ uint32_t size() const { return gridDim.x * blockDim.x; }
@@ -140,8 +140,8 @@ __global__ void __launch_bounds__(1024)
         block.sync();
     }
     if (a.signal != 0 && block.rank() == 0) {
-        /* Serves "signal seen implies that the data are seen": the block's own, and what the stream
-         * has done before. */
+        /* Serves "signal seen implies that the data are seen": the block's own data, and what the
+         * stream has done before. */
         fence_release();
         send_signal(pointer<uint64_t>(a.signal), a.value, (int)a.op);
     }
@@ -213,14 +213,14 @@ __global__ void __launch_bounds__(256) gsh_kernel_far(const __grid_constant__ gs
         copy_far(a);
     bool has_put = a.op == GSH_FAR_PUT || a.op == GSH_FAR_P || a.op == GSH_FAR_IPUT;
     if (is_first && (has_put || a.op == GSH_FAR_QUIET))
-        quiet(); /* the stream goes on when the put is seen */
+        quiet(); /* the stream goes on once the put is visible */
     if (is_first && a.done)
         reduce_add(pointer<uint64_t>(a.done), (uint64_t)1);
 }
 
 __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
 {
-    const bool is_world = a.team == GSHMEM_TEAM_WORLD; /* whose record need not be read first */
+    const bool is_world = a.team == GSHMEM_TEAM_WORLD; /* its record need not be read first */
     if (is_world) {
         if (a.is_barrier)
             barrier_all(group_block(), "gshmemx_barrier_all_on_stream");
@@ -236,7 +236,7 @@ __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
 }
 
 #if defined(__CUDACC__)
-/* runtime/backend/cuda/share.c: notes on which multiprocessor each block runs. */
+/* runtime/backend/cuda/share.c: records which multiprocessor each block runs on. */
 __global__ void gsh_kernel_find_sms(uint8_t *part_of_sm, uint8_t part)
 {
     uint32_t sm;

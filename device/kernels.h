@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Wire structs between the host library and the kernels it launches itself (kernels.cu): one struct
  * by value for each kernel. Compiles as C17, C++17 and CUDA; C standard headers only. Addresses are
- * mapped addresses on the launching PE, where nothing else is said. */
+ * mapped addresses on the launching PE, unless stated otherwise. */
 #ifndef GSHMEM_KERNELS_H
 #define GSHMEM_KERNELS_H
 
@@ -9,7 +9,7 @@
 #include "device/far_op.h"
 #include "device/state.h"
 
-/* gsh_kernel_amo, 1 thread: after all that the stream did before, by its fence. */
+/* gsh_kernel_amo, 1 thread: its fence orders it after all that the stream did before. */
 struct gsh_kernel_amo_args {
     uint64_t address, operand, cond;
     uint64_t result; /* uint64_t *: receives the value before; 0: not wanted */
@@ -18,8 +18,8 @@ struct gsh_kernel_amo_args {
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_amo_args) == 40, "gsh_kernel_amo_args is wire");
 
-/* gsh_kernel_put_signal, 1 block: copies (bytes may be 0), then changes the signal (may be 0:
- * none). Either side may be a peer's memory. */
+/* gsh_kernel_put_signal, 1 block: copies (bytes may be 0), then changes the signal (0: none).
+ * Either side may be a peer's memory. */
 struct gsh_kernel_put_signal_args {
     uint64_t dest, source, bytes;
     uint64_t signal, value;
@@ -33,8 +33,8 @@ struct gsh_kernel_store_args {
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_store_args) == 24, "gsh_kernel_store_args is wire");
 
-/* gsh_kernel_copy_strided, any grid; strides in elements of 1, 2, 4, 8 or 16 bytes that need only
- * the alignment of a byte. */
+/* gsh_kernel_copy_strided, any grid; strides in elements of 1, 2, 4, 8 or 16 bytes, which need only
+ * byte alignment. */
 struct gsh_kernel_strided_args {
     uint64_t dest, source;
     int64_t dst, sst;
@@ -42,11 +42,11 @@ struct gsh_kernel_strided_args {
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_strided_args) == 48, "strided_args is wire");
 
-/* gsh_kernel_wait, 1 block: until the comparison has held for every element not left out. */
+/* gsh_kernel_wait, 1 block: until the comparison has held for every element not excluded. */
 struct gsh_kernel_wait_args {
     uint64_t ivars, nelems;
-    uint64_t status; /* const int *, 0: none left out */
-    uint64_t values; /* const word *, 0: `value` for all */
+    uint64_t status; /* const int *; 0: no element excluded */
+    uint64_t values; /* const word *; 0: `value` for all */
     uint64_t value;
     int32_t cmp;
     uint16_t bytes; /* of a word: 2, 4 or 8 */
@@ -57,7 +57,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_wait_args) == 88, "gsh_kernel_wait_ar
 
 /* gsh_kernel_far, 1 block: an operation on a far PE, ordered as device.h's stream_far says. */
 struct gsh_kernel_far_args {
-    uint64_t remote; /* of a put's dest, a get's source: the symmetric address on this PE */
+    uint64_t remote; /* a put's dest, a get's source: the symmetric address on this PE */
     uint64_t local;  /* puts and gets */
     uint64_t bytes;  /* P: 1, 2, 4 or 8 */
     uint64_t signal; /* PUT_SIGNAL, AMO: the symmetric address on this PE */
@@ -69,7 +69,7 @@ struct gsh_kernel_far_args {
     uint32_t sig_op;
     int32_t pe;
     uint32_t reserved;
-    uint64_t done; /* a uint64_t that counts the launches which have ended; or 0 */
+    uint64_t done; /* a uint64_t that counts finished launches; or 0 */
     char call[40]; /* for reports */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_far_args) == 136, "gsh_kernel_far_args is wire");
@@ -81,7 +81,7 @@ struct gsh_kernel_sync_args {
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_sync_args) == 8, "gsh_kernel_sync_args is wire");
 
-/* The same kernels on the CPU device, as a launch enters them; args: the struct above. */
+/* The same kernels on the CPU device, as a launch calls them; args: the struct above. */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernels behind collectives on a stream and of the host. Any grid, the same on all members;
- * the launch's beginning and end are the blocks' synchronisation. One kernel for each operation and
- * element type, named gsh_kernel_coll_OP_ELEMENT; coll/coll.h has the arguments and the numbers. */
+ * the launch's beginning and end synchronise the blocks. One kernel for each operation and element
+ * type, named gsh_kernel_coll_OP_ELEMENT; arguments and numbers are in coll/coll.h. */
 #if !defined(GSH_COLL_PART)
 #error "GSH_COLL_PART says which of the kernels are to be compiled: 0 to 4"
 #elif GSH_COLL_PART != 0
-#define GSHMEM_NEAR_ONLY 1 /* what goes to far members is part 0's */
+#define GSHMEM_NEAR_ONLY 1 /* part 0 has the kernels for far members */
 #endif
 #include "device/coll/coll.cuh"
 #include "device/coll/coll.h"
@@ -35,7 +35,7 @@ template <class T> __device__ T *pointer(uint64_t address)
 
 #if GSH_COLL_PART != 0
 
-/* The steps of collectives over far members that compute. */
+/* The steps of collectives that compute over far members. */
 template <class C, class H>
 __device__ GSHMEM_OUT_OF_LINE void add_step(const gsh_kernel_coll_args &a,
                                             const detail::coll_call<C> &k, group_launch g,
@@ -108,7 +108,7 @@ template <class T> struct compute_kernel<op_scan, T> {
 
 #else
 
-/* The steps that go to far members, and those that end what the others have begun. */
+/* The steps that send to far members, and those that end what the others have begun. */
 template <class C>
 __device__ void run_step(const gsh_kernel_coll_args &a, const detail::coll_call<C> &k,
                          group_block g)

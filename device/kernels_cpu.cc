@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The library's own kernels for the CPU device, inside the library: what kernels.cu is for GPUs. */
-#define GSHMEM_LIBRARY_KERNELS 1 /* no unit of a program's: the library does not register it */
+ * The library's own kernels for the CPU device, inside the library; kernels.cu has those for
+ * GPUs. */
+#define GSHMEM_LIBRARY_KERNELS 1 /* not a unit of a program: the library does not register it */
 #include "device/cpu/cuda_names.h"
 
 #include "device/kernels.cu"

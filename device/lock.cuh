@@ -13,7 +13,7 @@ namespace gshmem
 namespace detail
 {
 
-/* One call on a lock; the words are symmetric. */
+/* One call on a lock; its words are symmetric. */
 struct lock_words {
     uint32_t *tail, *node;
     int me, home;
@@ -29,7 +29,7 @@ __device__ __forceinline__ lock_words words_of(const C &c, long *lock, const cha
             gsh_lock_home(address_in_heap(c, lock) - s.base, s.n_pes)};
 }
 
-/* Until this PE's node has one of the bits, or (wants_any false) none of them. */
+/* Waits until this PE's node has one of the bits, or (wants_any false) none of them. */
 template <class C>
 __device__ __forceinline__ uint32_t wait_for_bits(const C &c, const lock_words &l, uint32_t bits,
                                                   bool wants_any, const char *call)
@@ -40,7 +40,7 @@ __device__ __forceinline__ uint32_t wait_for_bits(const C &c, const lock_words &
         call, l.me, 0, bits);
 }
 
-/* For what finalize says of locks that are held; a GPU pays for it in checking builds alone. */
+/* For finalize's message about locks still held; a GPU pays for it in checking builds alone. */
 template <class C> __device__ __forceinline__ void count_lock(const C &c, uint64_t change)
 {
 #if !defined(GSHMEM_CHECKS)

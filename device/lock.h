@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a lock's long holds, for host and device. Compiles as C17 and CUDA.
+ * The contents of a lock's long, for host and device. Compiles as C17 and CUDA.
  *
  * A lock is a queue of PEs. Each PE's copy of the long has two halves:
  *
- *   tail   counts at the lock's home alone: the last PE of the queue, by its number + 1; 0: free
+ *   tail   used at the lock's home alone: the last PE of the queue, by its number + 1; 0: free
  *   node   this PE's place in the queue. GSH_LOCK_TAKEN: a thread of this PE holds the lock or is
  *          in the queue for it; only that thread touches the queue. The low bits: the PE behind,
- *          number + 1, which puts itself there. GSH_LOCK_GRANTED: set by the PE in front.
+ *          number + 1, written by that PE. GSH_LOCK_GRANTED: set by the PE in front.
  *
- * To set: swap this PE into the tail; if there was one, tell it who is behind, and wait for its
+ * To set: swap this PE into the tail; if a PE was there, tell it who is behind, and wait for its
  * grant at this PE's own node. To clear: swap the tail from this PE to 0; if that fails, another PE
  * is behind, or about to say so: grant it the lock. Each word is changed by atomics alone. */
 #ifndef GSH_LOCK_WORDS_H
@@ -28,8 +28,8 @@ enum { GSH_LOCK_TAIL = 0, GSH_LOCK_NODE = 1 };
 #define GSH_LOCK_FUNCTION static inline
 #endif
 
-/* The PE whose tail counts. Locks are spread over the PEs, also those that lie one in each
- * allocation: the multiplier is 2^64 divided by the golden ratio. */
+/* The PE whose tail counts. Locks are spread over the PEs, even if each lies in an allocation of
+ * its own: the multiplier is 2^64 divided by the golden ratio. */
 GSH_LOCK_FUNCTION int gsh_lock_home(uint64_t heap_off, int n_pes)
 {
     uint64_t hash = (heap_off / 8) * 0x9e3779b97f4a7c15u;

@@ -15,8 +15,8 @@ namespace gshmem
 namespace detail
 {
 
-/* Before a loop whose body must be repeated in the code, and before one on a rare path that must
- * take neither registers nor code for that. */
+/* For a loop whose body must be repeated in the code, and for one on a rare path that must not cost
+ * registers or code for that. */
 #if defined(__CUDACC__)
 #define GSHMEM_UNROLL    _Pragma("unroll")
 #define GSHMEM_NO_UNROLL _Pragma("unroll 1")
@@ -25,7 +25,7 @@ namespace detail
 #define GSHMEM_NO_UNROLL
 #endif
 
-/* What one access moves at most. */
+/* The most that one access moves. */
 struct alignas(16) vec16 {
     uint32_t x, y, z, w;
 };
@@ -150,7 +150,7 @@ __device__ __forceinline__ void store_relaxed_words(words2 *p, words2 v)
                  : "memory");
 }
 
-/* The same for a request in a ring. What this thread has been told (a barrier it has passed) comes
+/* The same for a request in a ring. What this thread has learned (a barrier it has passed) comes
  * before what the proxy does for it: the GPU holds a store back behind an acquire. */
 __device__ __forceinline__ void publish_words(words2 *p, words2 v)
 {
@@ -207,13 +207,13 @@ GSHMEM_COMPARE_SWAP(uint64_t, "b64", "l")
 #undef GSHMEM_REDUCE
 #undef GSHMEM_ATOMIC
 
-/* A relaxed load with which an atomic operation is read: a fence after it orders. */
+/* A relaxed load that acts as an atomic operation: a fence after it orders. */
 template <class W> __device__ __forceinline__ W atomic_load(const W *p)
 {
     return load_relaxed_word(p);
 }
 
-/* Plain accesses to elements whose own type is another one of that size. */
+/* Plain accesses to elements whose own type is a different one of that size. */
 template <class W> __device__ __forceinline__ W load_plain(const W *p)
 {
     return *p;
@@ -224,7 +224,7 @@ template <class W> __device__ __forceinline__ void store_plain(W *p, W v)
     *p = v;
 }
 
-/* The same to what is known to be global memory, which the compiler does not find out by itself. */
+/* The same for memory known to be global, which the compiler cannot find out by itself. */
 #define GSHMEM_STORE_GLOBAL(W, SUFFIX, REGISTER, R)                                       \
     __device__ __forceinline__ void store_global(W *p, W v)                               \
     {                                                                                     \
@@ -245,13 +245,13 @@ __device__ __forceinline__ void store_global(vec16 *p, vec16 v)
 }
 
 /* A reader that sees a later relaxed store or atomic of this thread also sees what this thread did
- * before the fence, and what it had seen. After a relaxed load it works the other way round. */
+ * and saw before the fence. After a relaxed load it works the other way round. */
 __device__ __forceinline__ void fence_acq_rel()
 {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
-/* The same among the threads of this GPU. */
+/* The same, among the threads of this GPU only. */
 __device__ __forceinline__ void fence_gpu()
 {
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
@@ -268,7 +268,7 @@ __device__ __forceinline__ void fence_release()
 }
 
 /* A wait polls with load_awaited until the value satisfies it, then calls acquire_awaited: together
- * they are one acquire load. Polls that fail acquire nothing, which makes them faster. */
+ * they form one acquire load. Failed polls acquire nothing, which makes them faster. */
 template <class W> __device__ __forceinline__ W load_awaited_word(const W *p)
 {
 #if defined(GSHMEM_HAS_HALF_FENCES)
@@ -285,24 +285,24 @@ __device__ __forceinline__ void acquire_awaited()
 #endif
 }
 
-/* As fence_acq_rel, and earlier stores are complete before later loads: one order of all such
- * fences, so that of two PEs that each put and then get at least one sees the other's. */
+/* Like fence_acq_rel; in addition earlier stores complete before later loads. All such fences have
+ * one order, so of two PEs that each put and then get, at least one sees the other's put. */
 __device__ __forceinline__ void fence_seq_cst()
 {
     asm volatile("fence.sc.sys;" ::: "memory");
 }
 
-/* Takes a word of mapped host memory from 0 to 1 among this device's threads; true for one. */
+/* Sets a word of mapped host memory from 0 to 1; true for one of this device's threads. */
 __device__ __forceinline__ bool claim(uint32_t *p)
 {
     return atomicCAS(p, 0u, 1u) == 0;
 }
 
-/* A turn of a spin that lost. The load it waits for is pause enough on a GPU. */
+/* A failed iteration of a spin. On a GPU the load that it waits for is pause enough. */
 __device__ __forceinline__ void spin_pause() {}
-/* A spin ended well. */
+/* A spin has succeeded. */
 __device__ __forceinline__ void spin_done() {}
-/* Called by calls that users may spin on themselves. */
+/* Made by calls in which users may spin themselves. */
 __device__ __forceinline__ void poll_pause(const void *, uint64_t = 0) {}
 
 __device__ __forceinline__ uint64_t clock_ns()
@@ -312,14 +312,14 @@ __device__ __forceinline__ uint64_t clock_ns()
     return t;
 }
 
-/* The same pointer, by which the compiler knows that it is to global memory. */
+/* The same pointer, known to the compiler to be to global memory. */
 template <class T> __device__ __forceinline__ T *as_global(T *p)
 {
     return static_cast<T *>(__cvta_global_to_generic(__cvta_generic_to_global(p)));
 }
 
-/* The same pointer, about which the compiler knows nothing: what it points to is in memory, not in
- * registers, wherever a function that makes this call on its parameter is called. */
+/* The same pointer, with the compiler knowing nothing about it: what it points to is in memory, not
+ * in registers, wherever a function that makes this call on its parameter is called. */
 template <class T> __device__ __forceinline__ T *opaque(T *p)
 {
     asm volatile("" : "+l"(p) : : "memory");
@@ -371,15 +371,14 @@ template <class T> __device__ __forceinline__ void store_release(T *p, T v)
 }
 
 /* From here on these variables of the calling function are in its memory: each function that it
- * calls may have changed them, so that they take no registers across calls. For functions on long
- * ways: what those that call each other keep in registers adds up in every kernel that might call
- * them. */
+ * calls may have changed them, so they take no registers across calls. For functions deep in call
+ * chains: what such functions keep in registers adds up in every kernel that might call them. */
 template <class... T> __device__ __forceinline__ void keep(const T &...variables)
 {
     ((void)opaque(&variables), ...);
 }
 
-/* Calls call, across which *s is in memory and not in registers. */
+/* Makes a call during which *s is in memory and not in registers. */
 template <class S, class F> __device__ __forceinline__ void put_away(S *s, F call)
 {
     if constexpr (is_cpu_device) {

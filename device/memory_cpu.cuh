@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CPU device's twin of memory.cuh: the same functions by the compiler's atomics.
  *
- * The thread sanitizer knows no fences, so under it `fence; relaxed store` is modelled. A CUDA
- * thread has two sync objects: `published`, into which a fence releases all the thread has done and
- * seen, and `observed`, from which a fence acquires. Before a relaxed store or atomic, an auxiliary
- * fiber, which knows nothing else, acquires `published` and releases into the word: a reader that
- * loads the word with acquire is then ordered after what came before the fence, and after nothing
- * else. After a relaxed atomic a second fiber acquires from the word and releases into `observed`.
- * So a program that lacks a fence is reported and a correct one is not. */
+ * The thread sanitizer does not understand fences, so `fence; relaxed store` is modelled under it.
+ * A CUDA thread has two sync objects: `published`, into which a fence releases all that the thread
+ * has done and seen, and `observed`, from which a fence acquires. Before a relaxed store or atomic,
+ * an auxiliary fiber, which knows nothing else, acquires `published` and releases into the word: a
+ * reader that loads the word with acquire is then ordered after what came before the fence, and
+ * after nothing else. After a relaxed atomic a second fiber acquires from the word and releases
+ * into `observed`. So a program that lacks a fence is reported and a correct one is not. */
 #ifndef GSHMEM_MEMORY_CPU_CUH
 #define GSHMEM_MEMORY_CPU_CUH
 
@@ -28,11 +28,11 @@ constexpr bool is_cpu_device = true;
 
 #define GSHMEM_UNWATCHED __attribute__((no_sanitize("thread"), noinline))
 
-/* The order a CUDA thread has asked for. One block runs on an OS thread at a time. */
+/* The order that a CUDA thread has asked for. An OS thread runs one block at a time. */
 struct tsan_order {
-    gsh_cpu_block *block = nullptr; /* whose thread it is now; another block starts afresh */
+    gsh_cpu_block *block = nullptr; /* whose thread it is now; a new block starts afresh */
     gsh_cpu_uint3 block_idx = {0, 0, 0};
-    void *publisher = nullptr, *observer = nullptr; /* the fibers, made when first needed */
+    void *publisher = nullptr, *observer = nullptr; /* the fibers, created on first use */
     char published = 0, observed = 0;
 
     void reset()
@@ -57,7 +57,7 @@ struct tsan_orders {
     }
 };
 
-/* Unwatched: all fibers of a block use the array. */
+/* Not instrumented: all fibers of a block use the array. */
 GSHMEM_UNWATCHED inline tsan_order &tsan_self()
 {
     static thread_local tsan_orders orders;
@@ -74,7 +74,7 @@ GSHMEM_UNWATCHED inline tsan_order &tsan_self()
     return *order;
 }
 
-/* A new fiber knows what its maker knows. */
+/* A new fiber knows what its creator knows. */
 GSHMEM_UNWATCHED inline void *tsan_fiber(const char *name)
 {
     void *fiber = __tsan_create_fiber(0);
@@ -82,7 +82,7 @@ GSHMEM_UNWATCHED inline void *tsan_fiber(const char *name)
     return fiber;
 }
 
-/* In the fiber: acquires one object, releases into the other. */
+/* Run by the fiber: acquires one object, releases into the other. */
 GSHMEM_UNWATCHED inline void tsan_carry(void *fiber, void *from, void *to)
 {
     void *self = __tsan_get_current_fiber();
@@ -107,7 +107,7 @@ GSHMEM_UNWATCHED inline void tsan_observe(void *p)
     tsan_carry(self.observer, p, &self.observed);
 }
 
-/* The publisher is made at the first fence, so that it knows no more than that fence publishes. */
+/* The publisher is made at the first fence, so it knows no more than what that fence publishes. */
 GSHMEM_UNWATCHED inline void tsan_fence()
 {
     tsan_order &self = tsan_self();
@@ -297,12 +297,12 @@ inline void spin_done()
     gshmemx_cpu_progress();
 }
 
-/* A load of a word. It may be one turn of a loop in which the user's code waits, perhaps for a
+/* A load of a word. It may be one iteration of a loop in which the user's code waits, perhaps for a
  * thread of its own block, so the other threads run now and then. Unless the thread has just seen
- * the same value there, this may be no wait. */
+ * the same value there, it may not be waiting at all. */
 inline void poll_pause(const void *word, uint64_t value = 0)
 {
-    static thread_local unsigned calls; /* of all fibers of the block */
+    static thread_local unsigned calls; /* by all fibers of the block */
     if (gshmem_cpu_self)
         gshmemx_cpu_look(reinterpret_cast<uint64_t>(word) ^ value * 0x9e3779b97f4a7c15u);
     if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % 64 == 0)

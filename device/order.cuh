@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fence and quiet. They cost only the routes that carry traffic: where every peer is near, each is
- * one instruction behind a test of a constant; else rings that carried something since the last one
- * get an entry. */
+ * fence and quiet. They cost only the routes that carry traffic: if every peer is near, each is one
+ * instruction behind a test of a constant; otherwise each ring used since the last one gets an
+ * entry. */
 #ifndef GSHMEM_ORDER_CUH
 #define GSHMEM_ORDER_CUH
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels' side of a ring (proxy/ring.h has the invariants): reserve, wait for room, write,
- * wait for completion, and the cells in which values come back. Threads of a warp that come here at
- * once reserve with one atomic.
+ * The kernels' side of a ring (invariants in proxy/ring.h): reserve, wait for room, write, wait for
+ * completion, and the cells in which values come back. Threads of a warp that come here at once
+ * reserve with one atomic.
  *
  * Why no wait is endless. Room at a position needs only that lower positions of the ring are
- * written. The threads that reserved those write them without waiting for anything but room:
- * threads that reserve together have all their turns before. A cell's turn needs only that holders
- * of lower tickets go on, and an answer only the proxy. Threads of a warp may be made to wait for
- * each other after any branch; so one warp never has reservations in two rings that are not written
- * yet, and takes the turns of several rings in the order of the rings (ask). Threads that arrive
- * separately wait only for what the others do on their own; GPUs guarantee that progress since
- * compute capability 7.0. */
+ * written. The threads that reserved those write them, waiting for nothing but room: threads that
+ * reserve together have all taken their turns before. A cell's turn needs only that holders of
+ * lower tickets go on, and an answer only the proxy. Threads of a warp may be made to wait for each
+ * other after any branch; so one warp never has unwritten reservations in two rings, and takes the
+ * turns of several rings in the order of the rings (ask). Threads that arrive separately wait only
+ * for what the others do on their own; GPUs guarantee that progress since compute capability
+ * 7.0. */
 #ifndef GSHMEM_PUSH_CUH
 #define GSHMEM_PUSH_CUH
 
@@ -30,7 +30,7 @@ template <class C> __device__ __forceinline__ gsh_ring *ring_at(const C &c, uint
     return reinterpret_cast<gsh_ring *>(state_of(c).rings) + index;
 }
 
-/* The context's rings are from the first to before the end. */
+/* A context's rings: [first, end). */
 template <class C> __device__ __forceinline__ uint32_t first_ring(const C &c)
 {
     return number_of(c) == 0 ? 0 : state_of(c).n_rings - 1 + number_of(c);
@@ -41,7 +41,7 @@ template <class C> __device__ __forceinline__ uint32_t end_ring(const C &c)
     return state_of(c).n_rings + number_of(c);
 }
 
-/* Of the ring for everything to pe. */
+/* The ring for all requests to pe. */
 template <class C> __device__ __forceinline__ uint32_t ring_index(const C &c, int pe)
 {
     uint32_t by_pe = (uint32_t)pe & (state_of(c).n_rings - 1);
@@ -59,8 +59,8 @@ enum class until : uint32_t {
     answer, /* its value has come back; `immediate` is the ticket */
 };
 
-/* A request, in its caller's local memory, and read there when needed: what is kept in registers
- * here, each kernel with a near path would pay for. */
+/* A request, in its caller's local memory, and read there when needed: registers held here would
+ * count against each kernel with a near path. */
 struct request {
     uint64_t immediate;
     uint64_t value[5];
@@ -82,8 +82,8 @@ template <class C> __device__ __forceinline__ gsh_ring *ring_of(const C &c, cons
 
 /* ---- threads that act as one ----------------------------------------------------------------- */
 
-/* Groups of threads of a warp, as masks. On the CPU device they are fibers, which run one at a
- * time: each is a group. */
+/* Groups of threads of a warp, as masks. On the CPU device threads are fibers, which run one at a
+ * time: each is a group of its own. */
 #if defined(__CUDACC__)
 __device__ __forceinline__ uint32_t lane_bit()
 {
@@ -100,13 +100,13 @@ __device__ __forceinline__ uint32_t size_of(uint32_t group)
     return (uint32_t)__popc(group);
 }
 
-/* The first thread's value; all of the group come here. */
+/* Returns the first thread's value; all of the group come here. */
 __device__ __forceinline__ uint64_t of_first(uint32_t group, uint64_t value)
 {
     return __shfl_sync(group, value, __ffs((int)group) - 1);
 }
 
-/* No thread goes on before all of the group have come here. */
+/* Returns when all of the group have come here. */
 __device__ __forceinline__ void meet(uint32_t group)
 {
     __syncwarp(group);
@@ -130,7 +130,7 @@ inline uint64_t of_first(uint32_t, uint64_t value)
 inline void meet(uint32_t) {}
 #endif
 
-/* Which of the threads here (`here`) are next: those with the lowest key among `waiting`. */
+/* Which of the threads here (`here`) go next: those with the lowest key among `waiting`. */
 __device__ __forceinline__ uint32_t next_group(uint32_t here, uint32_t waiting, uint32_t key)
 {
 #if defined(__CUDACC__)
@@ -152,7 +152,7 @@ __device__ __forceinline__ uint32_t threads_here()
 #endif
 }
 
-/* Of this thread alone. */
+/* This thread alone. */
 __device__ __forceinline__ uint32_t own_group()
 {
 #if defined(__CUDACC__)
@@ -214,8 +214,8 @@ template <class C> __device__ GSHMEM_APART void await_room(const C &c, const req
     store_relaxed(&ring_of(c, r)->gpu_tail, tail);
 }
 
-/* Positions for the group, with room. No order is needed between reading the tail, also by way of
- * gpu_tail, and the stores to the slots: those depend on what was read. */
+/* Reserves positions for the group and waits for room. No order is needed between reading the tail,
+ * also by way of gpu_tail, and the stores to the slots: those depend on what was read. */
 template <class C> __device__ __forceinline__ void reserve(const C &c, request *r)
 {
     if (rank_in(r->group) == 0) {
@@ -230,7 +230,7 @@ template <class C> __device__ __forceinline__ void reserve(const C &c, request *
         r->position += (uint64_t)rank_in(r->group) * slots_of(r);
 }
 
-/* Where a ring's slots are. */
+/* Where the slots of a ring are. */
 struct view {
     words2 *slots;
     uint64_t n_slots;
@@ -248,7 +248,7 @@ __device__ __forceinline__ void write_slot(view v, uint64_t position, words2 w)
                   {(w.low & ~GSH_RING_LAP) | lap, (w.high & ~GSH_RING_LAP) | lap});
 }
 
-/* After a request is written: a proxy that sleeps is woken by whom it can be. */
+/* After a request is written, wakes a sleeping proxy, if the caller is able to. */
 __device__ __forceinline__ void wake_proxy(const gsh_ring *ring)
 {
     if (is_cpu_device && ring->wake) {
@@ -257,7 +257,7 @@ __device__ __forceinline__ void wake_proxy(const gsh_ring *ring)
     }
 }
 
-/* Word i of the payload; 0 behind its end. The bytes may have any alignment. */
+/* Word i of the payload; 0 beyond its end. The bytes may have any alignment. */
 __device__ __forceinline__ uint64_t payload_word(const request *r, uint32_t i)
 {
     if (i < r->n_values)
@@ -343,10 +343,10 @@ template <class C> __device__ __forceinline__ void push(const C &c, request *r)
         write_request(c, r);
 }
 
-/* Pushes the request and waits as it says. Returns the answer when it waits for one, else the
- * position behind the request. The threads of the warp that are here push those with the same key
- * together, the lowest key first. Requests with an answer are all of one size, so that those in one
- * ring have one key. */
+/* Pushes the request and waits as it says. Returns the answer if it waits for one, else the
+ * position behind the request. The threads of the warp that are here push requests with the same
+ * key together, lowest key first. Requests with an answer all have one size, so those in one ring
+ * have one key. */
 template <class C> __device__ GSHMEM_APART uint64_t ask(const C &c, request *r)
 {
     r = opaque(r);
@@ -369,19 +369,19 @@ template <class C> __device__ GSHMEM_APART uint64_t ask(const C &c, request *r)
 
 /* ---- short requests, in registers ------------------------------------------------------------ */
 
-/* A request of one or two slots: four words, of which a single slot has two. */
+/* A request of one or two slots: four words; a single slot has two. */
 struct words4 {
     words2 header, values;
 };
 
-/* What a short request keeps in memory while it waits for room. It keeps the functions here within
- * 40 registers, which every kernel that might call them needs as well. */
+/* What a short request keeps in memory while it waits for room. This keeps the functions here
+ * within 40 registers, which count for every kernel that might call them as well. */
 struct short_wait {
     request r;
     words4 w;
 };
 
-/* Everything but where it stands. */
+/* Everything but its position. */
 __device__ __forceinline__ void note_short(short_wait *s, words4 w, uint32_t slots, uint32_t index,
                                            const char *call)
 {
@@ -394,7 +394,7 @@ __device__ __forceinline__ void note_short(short_wait *s, words4 w, uint32_t slo
     s->w = w;
 }
 
-/* Positions for n slots; whether there is room for them, as far as gpu_tail knows. */
+/* Reserves positions for n slots; returns whether gpu_tail shows room for them. */
 __device__ __forceinline__ uint64_t reserve_short(gsh_ring *ring, view v, uint64_t n,
                                                   bool *has_room)
 {
@@ -403,7 +403,7 @@ __device__ __forceinline__ uint64_t reserve_short(gsh_ring *ring, view v, uint64
     return position;
 }
 
-/* So many slots behind where the group's requests begin. */
+/* This many slots behind the first of the group's requests. */
 template <class C>
 __device__ __forceinline__ void write_short(const C &c, const short_wait *s, uint64_t distance)
 {
@@ -470,8 +470,8 @@ __device__ GSHMEM_APART void push_late(const C &c, words4 w, uint32_t slots, uin
     write_short(c, s, 0);
 }
 
-/* ask() for a request that is written only, and not a token. A thread that is alone keeps nothing
- * in memory. */
+/* ask() for a request that is only written, and is no token. A thread on its own keeps nothing in
+ * memory. */
 template <class C>
 __device__ __forceinline__ void push_short(const C &c, words4 w, uint32_t slots, uint32_t index,
                                            const char *call)
@@ -481,7 +481,7 @@ __device__ __forceinline__ void push_short(const C &c, words4 w, uint32_t slots,
         return;
     }
     gsh_ring *ring = ring_at(c, index);
-    view v = view_of(ring); /* on its way while the atomic is */
+    view v = view_of(ring); /* loaded while the atomic is under way */
     bool has_room;
     uint64_t position = reserve_short(ring, v, slots, &has_room);
     if (!has_room) {

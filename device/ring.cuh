@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The calls of far.cuh by way of a ring: each becomes a request in one of this PE's rings, which
- * the proxy carries out. push.cuh has the protocol; here is what each call asks for. A group's call
- * synchronises before (the source is ready) and after; one thread asks. */
+ * the proxy carries out. push.cuh has the protocol; this file says what each call asks for. A
+ * group's call synchronises before (the source is ready) and after; one thread asks. */
 #ifndef GSHMEM_RING_CUH
 #define GSHMEM_RING_CUH
 
@@ -12,15 +12,15 @@ namespace gshmem
 namespace detail
 {
 
-/* From a heap's base, the same on all PEs. */
+/* Offset from a heap's base, the same on all PEs. */
 template <class C> __device__ __forceinline__ uint64_t offset_of(const C &c, const void *symmetric)
 {
     return address_in_heap(c, symmetric) - state_of(c).base;
 }
 
-/* Whether the proxy can be told this side's address. It reads and writes the heap, and on the CPU
- * device everything; on a GPU not a kernel's stack, shared memory or what cudaMalloc returned. Such
- * puts send their bytes through the ring, and such gets fetch 8 bytes at a time: slow but right. */
+/* Whether the proxy can use this side's address. It reads and writes the heap, and on the CPU
+ * device everything; on a GPU not a kernel's stack, shared memory or what cudaMalloc returned. Then
+ * puts send their bytes through the ring, and gets fetch 8 bytes at a time: slow but correct. */
 template <class C> __device__ __forceinline__ bool is_for_proxy(const C &c, const void *local)
 {
     return is_cpu_device || is_symmetric(c, local);
@@ -58,7 +58,7 @@ __device__ __forceinline__ void push_two(const C &c, int pe, gsh_ring_op op, uin
     push_short(c, w, 2, ring_index(c, pe), call);
 }
 
-/* One element of 1, 2, 4 or 8 bytes; the bits above it do not count, and are 0 in results. */
+/* One element of 1, 2, 4 or 8 bytes; higher bits are ignored in arguments and 0 in results. */
 template <class C>
 __device__ GSHMEM_APART void ring_p(const C &c, void *dest, uint64_t bits, uint32_t bytes, int pe,
                                     const char *call)
@@ -101,7 +101,7 @@ __device__ GSHMEM_APART uint64_t ring_fetch_amo(const C &c, gsh_amo_op op, void 
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* op is PUT or GET, bytes is not 0, and local is for the proxy. */
+/* op is PUT or GET, bytes is not 0, and the proxy can access local. */
 template <class C>
 __device__ __forceinline__ void copy_request(const C &c, gsh_ring_op op, const void *symmetric,
                                              const void *local, uint64_t bytes, int pe,
@@ -111,7 +111,7 @@ __device__ __forceinline__ void copy_request(const C &c, gsh_ring_op op, const v
     uint64_t word = off | bytes << GSH_RING_AT_BYTES | local_off << GSH_RING_AT_LOCAL_LOW;
     bool is_compact = (off | local_off) < GSH_RING_COMPACT_OFF && local_off < state_of(c).stride &&
                       bytes < GSH_RING_COMPACT_BYTES;
-    /* What the group did to local is seen by the proxy, whose loads of the request acquire; and
+    /* The proxy, whose loads of the request acquire, sees what the group did to local; that also
      * comes before what a get brings. */
     fence_acq_rel();
     if (is_compact && !is_blocking) {
@@ -139,7 +139,7 @@ __device__ GSHMEM_APART void put_pieces(const C &c, place me, void *dest, const 
 {
     struct {
         request r;
-        uint64_t step, left; /* the request's memory, so that ask() takes no registers for them */
+        uint64_t step, left; /* in the request's memory: ask() then needs no registers for them */
     } s;
     uint64_t first = (uint64_t)GSH_RING_INLINE_MAX * me.rank;
     if (first >= bytes)
@@ -161,7 +161,7 @@ __device__ GSHMEM_APART void put_pieces(const C &c, place me, void *dest, const 
     }
 }
 
-/* Fetches the thread's part by words that are aligned on the far side, as g needs them. */
+/* Fetches the thread's part by words that are aligned on the far side, as g requires. */
 template <class C>
 __device__ GSHMEM_APART void get_pieces(const C &c, place me, void *dest, const void *source,
                                         uint64_t bytes, int pe, const char *call)
@@ -217,7 +217,7 @@ __device__ GSHMEM_APART void get_part(const C &c, place me, void *dest, const vo
     }
 }
 
-/* Blocking: the source may be used again. */
+/* Blocking: on return the source may be used again. */
 template <class G, class C>
 __device__ __forceinline__ void ring_put(const C &c, G g, void *dest, const void *source,
                                          size_t bytes, int pe, bool is_blocking, const char *call)
@@ -227,7 +227,7 @@ __device__ __forceinline__ void ring_put(const C &c, G g, void *dest, const void
     g.sync();
 }
 
-/* Blocking: the data are there. */
+/* Blocking: on return the data have arrived. */
 template <class G, class C>
 __device__ __forceinline__ void ring_get(const C &c, G g, void *dest, const void *source,
                                          size_t bytes, int pe, bool is_blocking, const char *call)
@@ -263,7 +263,7 @@ template <class C> __device__ GSHMEM_APART void strided_pieces(const C &c, place
     }
 }
 
-/* Waits, since both calls are blocking. */
+/* Waits: both calls are blocking. */
 template <class C> __device__ GSHMEM_APART void strided_part(const C &c, place me, strided *s)
 {
     s = opaque(s);
@@ -328,7 +328,7 @@ __device__ __forceinline__ void ring_iget(const C &c, G g, void *dest, const voi
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* FENCE or QUIET, of which one does for all threads of the warp that are here. */
+/* FENCE or QUIET; one is enough for all threads of the warp that are here. */
 template <class C>
 __device__ __forceinline__ request token(const C &c, uint32_t ring, gsh_ring_op op,
                                          const char *call)
@@ -351,8 +351,8 @@ template <class C> __device__ GSHMEM_APART void write_fences(const C &c)
     }
 }
 
-/* The far part of fence: the one of the near part comes on top, before or after. The state's rings
- * is not 0. Without requests since the newest fence of a ring it costs two loads for the ring. */
+/* The far part of fence; the near part's fence comes in addition, before or after. The state's
+ * rings is not 0. A ring without requests since its newest fence costs two loads. */
 template <class C> __device__ GSHMEM_APART void ring_fence(const C &c)
 {
     bool is_fenced = true;
@@ -363,8 +363,8 @@ template <class C> __device__ GSHMEM_APART void ring_fence(const C &c)
         apart<write_fences<C>>(c);
 }
 
-/* What must be done in r->ring for quiet to return; 0: nothing. Asks for it, unless another thread
- * has asked and nothing came since. */
+/* The position in r->ring that must be done for quiet to return; 0: nothing to wait for. Asks for
+ * it, unless another thread has asked and nothing came since. */
 template <class C> __device__ __forceinline__ uint64_t start_quiet(const C &c, request *r)
 {
     gsh_ring *ring = ring_of(c, r);
@@ -378,7 +378,7 @@ template <class C> __device__ __forceinline__ uint64_t start_quiet(const C &c, r
     return end;
 }
 
-/* Asks all rings before it waits for the first. */
+/* Asks all rings before it waits for the first one. */
 template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
 {
     uint64_t ends[GSH_RING_MAX_RINGS];
@@ -398,7 +398,7 @@ template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
     }
 }
 
-/* The far part of quiet; the fence of the near part must come after it. Costs as ring_fence. */
+/* The far part of quiet; the near part's fence must come after it. Costs as much as ring_fence. */
 template <class C> __device__ GSHMEM_APART void ring_quiet(const C &c)
 {
     bool is_quiet = true;
@@ -409,7 +409,7 @@ template <class C> __device__ GSHMEM_APART void ring_quiet(const C &c)
         apart<await_quiet<C>>(c);
 }
 
-/* Every request so far is complete in its own sense: the source of a put may be used again. */
+/* Every request so far is complete in its own sense: a put's source may be used again. */
 template <class C> __device__ GSHMEM_APART void await_done(const C &c, const char *call)
 {
     request r = token(c, first_ring(c), GSH_RING_QUIET, call);
@@ -431,11 +431,11 @@ struct signalled {
     uint64_t signal;
     int sig_op, pe;
     bool is_blocking;
-    bool is_in_pieces; /* the bytes go through the ring, and the signal behind them */
+    bool is_in_pieces; /* the bytes go through the ring, followed by the signal */
     const char *call;
 };
 
-/* bytes is not 0, and the source for the proxy, or inline. */
+/* bytes is not 0; the proxy can access the source, or it is inline. */
 template <class C>
 __device__ __forceinline__ void put_signal_request(const C &c, const signalled *s)
 {
@@ -461,7 +461,7 @@ __device__ __forceinline__ void put_signal_request(const C &c, const signalled *
     out_of_line<ask<C>>(c, &r);
 }
 
-/* By one thread; pieces have been sent before. */
+/* By one thread, after the pieces have been sent. */
 template <class C> __device__ GSHMEM_APART void put_signal_part(const C &c, const signalled *s)
 {
     s = opaque(s);

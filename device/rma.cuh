@@ -2,8 +2,8 @@
  * put, get, p, g and the strided forms. A group's call behaves as if one thread had made it after
  * the group's own synchronisation: all of them synchronise before (the source is ready) and after
  * (it may be used again, and any thread's fence covers all of it). For near peers the nbi forms are
- * the same calls: loads and stores are outstanding until quiet anyway. What is not a copy of whole
- * vectors or of one word, and far peers, go another way, out of line. */
+ * the same calls: loads and stores are outstanding until quiet anyway. Copies of anything but whole
+ * vectors or one word, and far peers, go another way, out of line. */
 #ifndef GSHMEM_RMA_CUH
 #define GSHMEM_RMA_CUH
 
@@ -18,12 +18,12 @@ namespace gshmem
 namespace detail
 {
 
-/* An element of which only the size is known: any alignment. */
+/* An element whose size alone is known: any alignment. */
 template <size_t size_bytes> struct element {
     unsigned char bytes[size_bytes];
 };
 
-/* The type that copies treat elements of type T as: not every byte of a long double is part of its
+/* The type as which copies treat elements of type T: not every byte of a long double is part of its
  * value. */
 template <class T> struct moved {
     typedef T type;
@@ -70,9 +70,9 @@ __device__ GSHMEM_APART void get_general(const C &c, void *dest, const void *sou
         [&] { far_get(c, g, dest, source, bytes, pe, is_blocking, call); });
 }
 
-/* Whole vectors, to or from a peer of the run. A branch more costs a call 10 ns on a GPU, and what
- * a block of 1024 threads decides after its synchronisation all its warps execute: so the vector
- * path has a single branch, before the synchronisation. */
+/* Whole vectors, to or from a peer of the run. One more branch costs a call 10 ns on a GPU, and all
+ * warps of a block of 1024 threads execute whatever it decides after its synchronisation: so the
+ * vector path has a single branch, before the synchronisation. */
 template <class G, class C>
 __device__ __forceinline__ bool is_vector_path(const C &c, G g, const void *dest,
                                                const void *source, size_t bytes, uint32_t number)
@@ -83,7 +83,7 @@ __device__ __forceinline__ bool is_vector_path(const C &c, G g, const void *dest
         1);
 }
 
-/* The next question: one word, to or from a peer of the run. */
+/* The next case: one word, to or from a peer of the run. */
 template <size_t align, class C>
 __device__ __forceinline__ bool is_word_path(const C &c, const void *dest, const void *source,
                                              size_t bytes, uint32_t number)
@@ -178,7 +178,7 @@ __device__ __forceinline__ void get_nbi(const C &c, G g, T *dest, const T *sourc
 namespace detail
 {
 
-/* p and g for a peer that is not of the run. */
+/* p and g for a peer outside the run. */
 template <class T, class C>
 __device__ GSHMEM_APART void p_elsewhere(const C &c, T *dest, T value, int pe, const char *call)
 {
@@ -219,7 +219,7 @@ __device__ __forceinline__ T g(const C &c, const T *source, int pe, const char *
 }
 
 #if !defined(__CUDACC__)
-/* For long double, which is too large for one access. */
+/* For long double, too large for one access. */
 template <class C>
 inline void p(const C &c, long double *dest, long double value, int pe,
               const char *call = "gshmem::p")
@@ -251,7 +251,7 @@ __device__ void copy_strided(G g, W *dest, const W *source, ptrdiff_t dst, ptrdi
     constexpr int U = 4;
     size_t size = g.size();
     for (size_t i = g.rank(); i < nelems; i += U * size) {
-        W v[U] = {}; /* else gcc takes the second loop's reads for uninitialised */
+        W v[U] = {}; /* else gcc warns that the second loop's reads are uninitialised */
         GSHMEM_UNROLL
         for (int u = 0; u < U; u++)
             if (i + u * size < nelems)

@@ -31,9 +31,8 @@ __device__ __forceinline__ void send_signal(uint64_t *mapped, uint64_t value, in
         store_relaxed(mapped, value);
 }
 
-/* One word, and a signal to set, that are the two halves of 16 aligned bytes: one store brings
- * both, and needs no fence between them. Only for a peer of the run; not on the CPU device, whose
- * fence costs nothing. */
+/* A word and a signal to set that form 16 aligned bytes: one store writes both, without a fence
+ * between them. Only for a peer of the run; not on the CPU device, whose fence costs nothing. */
 __device__ __forceinline__ bool is_beside(const void *dest, const void *source, size_t bytes,
                                           const uint64_t *sig_addr, int sig_op)
 {
@@ -43,9 +42,9 @@ __device__ __forceinline__ bool is_beside(const void *dest, const void *source, 
            sig_op == GSHMEM_SIGNAL_SET;
 }
 
-/* The GPU writes an aligned vector at once, into memory and over NVLink, so that a reader that sees
- * the signal sees the word; PTX promises that only for each half (docs/internals/memory-model.md).
- */
+/* The GPU writes an aligned vector at once, into memory and over NVLink, so a reader that sees the
+ * signal sees the word; PTX promises that only within each half
+ * (docs/internals/memory-model.md). */
 __device__ __forceinline__ void store_beside(const void *source, uint64_t *mapped_signal,
                                              uint64_t signal)
 {
@@ -55,15 +54,15 @@ __device__ __forceinline__ void store_beside(const void *source, uint64_t *mappe
                         {is_high ? word : signal, is_high ? signal : word});
 }
 
-/* A signal that is sent when the data are stored. */
+/* A signal sent once the data are stored. */
 struct pending_signal {
     uint64_t *mapped, value;
     int op;
     bool is_first; /* this thread sends it */
 };
 
-/* When the group has stored: its synchronisation brings all stores before the fence, which serves
- * "signal seen implies that the data are seen". */
+/* Called when the group has stored: its synchronisation brings all stores before the fence, which
+ * serves "signal seen implies that the data are seen". */
 template <class G> __device__ __forceinline__ void finish_put_signal(G g, const pending_signal &s)
 {
     g.sync();
@@ -73,7 +72,7 @@ template <class G> __device__ __forceinline__ void finish_put_signal(G g, const 
     }
 }
 
-/* For any peer, group and number of bytes, as put_general. */
+/* For any peer, group and size, like put_general. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
 __device__ GSHMEM_APART void put_signal_general(const C &c, void *dest, const void *source,
                                                 size_t bytes, uint64_t *sig_addr, uint64_t signal,
@@ -131,7 +130,7 @@ put_signal_dispatch(const C &c, G g, T *dest, const T *source, size_t nelems, ui
     }
 }
 
-/* signal_op for a peer that is not of the run. */
+/* signal_op for a peer outside the run. */
 template <class C>
 __device__ GSHMEM_APART void signal_elsewhere(const C &c, uint64_t *sig_addr, uint64_t signal,
                                               int sig_op, int pe, const char *call)
@@ -176,7 +175,7 @@ put_signal_nbi(const C &c, G g, T *dest, const T *source, size_t nelems, uint64_
                                        call);
 }
 
-/* This PE's own signal. What was sent before it is visible. */
+/* Reads this PE's own signal. What was sent before it is visible. */
 template <class C>
 __device__ __forceinline__ uint64_t signal_fetch(const C &c, const uint64_t *sig_addr,
                                                  const char *call = "gshmem::signal_fetch")

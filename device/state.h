@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Wire structs between the host library and kernels: what the host uploads once per device and
- * what kernels write back. Compiles as C17, C++17 and CUDA; C standard headers only. Pointers are
- * uint64_t so that every compiler agrees on the layout. Owner and writer stand at each field. */
+ * Wire structs between the host library and kernels: what the host uploads once per device and what
+ * kernels write back. Compiles as C17, C++17 and CUDA; C standard headers only. Pointers are
+ * uint64_t, so every compiler agrees on the layout. Each field names its owner and writer. */
 #ifndef GSHMEM_STATE_H
 #define GSHMEM_STATE_H
 
@@ -20,9 +20,9 @@
 /* ---- teams ----------------------------------------------------------------------------------- */
 
 /* Teams live in the team pool, a part of each PE's heap that is divided into pool units. A handle
- * is the number of a pool unit, the same on all members, and the team's record stands at that unit
- * of each member's own heap: so there is no table of teams to outgrow. The first units hold the
- * records of the predefined teams, whose other words lie elsewhere in the pool. */
+ * is the number of a pool unit, the same on all members, and each member's heap has the team's
+ * record in that unit: there is no table of teams to outgrow. The first units hold the records of
+ * the predefined teams, whose other words lie elsewhere in the pool. */
 #define GSH_TEAM_UNIT       512u
 #define GSH_TEAM_PREDEFINED 8
 #define GSH_TEAM_MAGIC      0x6d614574u /* "tEam" */
@@ -53,7 +53,7 @@ struct gsh_team_state {
     int32_t n_rails;     /* the fewest members on one of its nodes */
     uint64_t pes;        /* const int32_t[n_pes] in device-readable memory, or 0 */
     uint64_t sync_off;   /* lane 0's struct gsh_sync_area: offset from every PE's heap base */
-    uint64_t lane_bytes; /* from one lane's to the next's */
+    uint64_t lane_bytes; /* from one lane's area to the next */
     uint64_t leaders;    /* const int32_t[n_nodes]: each node's leader, its PE number; or 0 */
     uint64_t near; /* const int32_t[n_near]: this PE's node, indexes in the team, leader first; or
                       0. It is part of a table of all members, node by node, in which near_begin are
@@ -61,19 +61,19 @@ struct gsh_team_state {
     int32_t n_nodes, my_node; /* my_node: in leaders */
     int32_t n_near, my_near;  /* my_near: in near; 0 for the leader */
     /* Slots for data that carry flags (device/coll/flagged.cuh): for each lane two buffers with one
-     * slot for each near member. Lane 0's slots lie by themselves. 0 bytes: there are none. */
+     * slot for each near member. Lane 0's slots are stored separately. 0 bytes: no slots. */
     uint64_t wide_off, slots_off; /* from every PE's heap base: lane 0's, lane 1's */
     uint32_t wide_slot_bytes, slot_bytes;
     /* Teams with far members: for each lane two halves with a slot for each member (coll/far.cuh).
-     * Lane 0's, whose slots are wide, come first. */
+     * Lane 0's, with its wide slots, come first. */
     uint64_t work_off;
     uint32_t work_wide_slot_bytes, work_slot_bytes;
     int32_t near_begin;
-    uint32_t is_node_by_node; /* the members of each node come one after the other in the team */
+    uint32_t is_node_by_node; /* the team lists the members of each node together */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 136, "gsh_team_state is wire");
 
-#define GSH_SYNC_ROUNDS 31 /* of any number of nodes */
+#define GSH_SYNC_ROUNDS 31 /* enough for any number of nodes */
 
 /* In the internal part of the symmetric heap; flag[] has an entry for each member of the largest
  * node. All 0 when the team is made.
@@ -97,14 +97,14 @@ struct gsh_sync_area {
     uint64_t epoch;
     /* Of collectives on this lane (device/coll/): only this PE's kernels write them. */
     uint64_t calls;        /* of those whose data carry flags */
-    uint64_t n_counted;    /* blocks that have read `calls`, of a call by several */
-    uint64_t own_flag;     /* arrivals of this PE's own blocks, in calls by several */
-    uint64_t own_epoch;    /* those of all calls that have ended */
+    uint64_t n_counted;    /* blocks that have read `calls`, in a call by several blocks */
+    uint64_t own_flag;     /* arrivals of this PE's own blocks, in calls by several blocks */
+    uint64_t own_epoch;    /* the arrivals of all finished calls */
     uint64_t grid_arrived; /* blocks that wait for each other */
-    uint64_t grid_laps;    /* how often all of them have come */
+    uint64_t grid_laps;    /* how often all of them have arrived */
     uint64_t far_steps, near_steps;
-    /* In a team on several nodes: the epoch and the near step that this PE has begun last. Nobody
-     * waits for them; a PE whose wait lasts too long asks for them (runtime/team/absent.h). */
+    /* In a team on several nodes: the epoch and the near step that this PE began last. No wait uses
+     * them; a PE whose wait lasts too long asks for them (runtime/team/absent.h). */
     uint64_t begun_epoch, begun_step;
     uint64_t reserved[5];
     uint64_t released;
@@ -115,17 +115,17 @@ struct gsh_sync_area {
 GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is wire");
 #define GSH_SYNC_WORDS              4u
 #define GSH_SYNC_WORDS_BYTES(n_pes) (8u * GSH_SYNC_WORDS * (uint64_t)(n_pes))
-/* sync_off of the team of all PEs (team 0, members in PE order): always here, so that where every
- * peer is mapped a kernel's barrier_all reads no team from memory before its flags can leave. */
+/* sync_off of the team of all PEs (team 0, members in PE order): a constant, so if every peer is
+ * mapped a kernel's barrier_all reads no team from memory before its flags can leave. */
 #define GSH_WORLD_SYNC_OFF 0u
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 /* A context's handle holds what its calls need to know:
  *   bits 0-7 its number, 8-31 its team, 32-45 its place in the host's table, 46-62 how often that
- *   place has been given away.
- * The number says which stream of requests to far PEs its calls go into; contexts may share one. 0
- * is the default context's, whose other bits are 0 as well. GSHMEM_CTX_INVALID has bit 63. */
+ *   place has been reused.
+ * The number says which stream of requests to far PEs its calls use; contexts may share one. 0 is
+ * the default context's; its other bits are 0 as well. GSHMEM_CTX_INVALID has bit 63. */
 #define GSH_CTX_AT_TEAM        8
 #define GSH_CTX_AT_PLACE       32
 #define GSH_CTX_AT_TURN        46
@@ -138,7 +138,7 @@ GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is
 
 /* One place; the table's first is never used. Written by the host's threads, under a lock. */
 struct gsh_ctx_record {
-    uint64_t handle; /* of the context that is there; 0: none. Read without the lock */
+    uint64_t handle; /* of the context in this place; 0: none. Read without the lock */
     uint64_t owner;  /* PRIVATE: the thread that may use it, else 0 */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_ctx_record) == 16, "gsh_ctx_record is wire");
@@ -157,9 +157,9 @@ enum gsh_amo_op {
     GSH_AMO_XOR,
 };
 
-/* What a stuck or failing call reports. Written by one kernel thread: it takes `state` from 0 to
- * 1, fills the rest, then stores 2 with release at system scope; read by the host after 2, which it
- * makes a 3. */
+/* The report of a stuck or failing call. Written by one kernel thread: it takes `state` from 0 to
+ * 1, fills in the rest, then stores 2 with release at system scope; the host reads it after it sees
+ * 2, and changes that to 3. */
 struct gsh_report {
     uint32_t state;
     uint32_t kind; /* enum gsh_report_kind */
@@ -196,19 +196,19 @@ enum gsh_report_kind {
     GSH_REPORT_COLL_DIFFERS,
     GSH_REPORT_BAD_CTX,       /* checks: the context, its handle in `seen`, does not exist */
     GSH_REPORT_BAD_MEMBER,    /* checks: pe is no member of a context's team, of `expected` PEs */
-    GSH_REPORT_BAD_TEAM,      /* of a call on a stream: the team, its handle in `seen`, is gone */
+    GSH_REPORT_BAD_TEAM,      /* in a call on a stream: the team, its handle in `seen`, is gone */
     GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
 };
 
-/* What kernels that wait are to do. */
+/* What waiting kernels are to do. */
 enum gsh_abort {
     GSH_ABORT_NONE,
     GSH_ABORT_END, /* the job is ending: stand still, until the host ends the process */
-    /* Leave the kernel, but not where the proxy alone is waited for: what a kernel holds of a ring
-     * while it waits others need after it. Only the PE's own host sets this. */
+    /* Leave the kernel, but not while waiting for the proxy alone: others still need the ring
+     * entries that a kernel holds during such a wait. Only the PE's own host sets this. */
     GSH_ABORT_LEAVE,
-    GSH_ABORT_LEAVE_FAR, /* there, too: the proxy has failed meanwhile */
+    GSH_ABORT_LEAVE_FAR, /* there, too: the proxy has failed in the meantime */
 };
 
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */
@@ -224,9 +224,8 @@ struct gsh_control {
     uint64_t n_allocs;
     uint64_t ctx_table; /* const struct gsh_ctx_record[GSH_CTX_PLACES], device-readable; 0: no
                          * checks */
-    /* Locks that this PE's kernels have set less those that they have cleared: on the CPU device,
-     * and in checking builds of kernels. They write it by atomics; its host reads it in finalize.
-     */
+    /* Locks set by this PE's kernels minus those cleared by them: on the CPU device, and in
+     * checking builds of kernels. They write it by atomics; its host reads it in finalize. */
     uint64_t n_locks;
     uint64_t reserved2[4];
 };
@@ -236,12 +235,12 @@ struct gsh_alloc_range {
     uint64_t off, bytes; /* from the PE's heap base */
 };
 
-/* How long a barrier or sync waits when the time limit of a wait is this: a wait that began with it
+/* How long a barrier or sync waits, given a wait's time limit: a wait that began at the same time
  * and holds it up is to report first, since it is the cause. */
 #define GSH_SYNC_LIMIT_NS(timeout_ns) \
     ((timeout_ns) + ((timeout_ns) > 2000000000u ? (timeout_ns) / 10 : 200000000u))
 
-/* The way from a PE to another one; further ways are appended. */
+/* The route from a PE to another; new ones are appended. */
 enum gsh_route {
     GSH_ROUTE_NEAR = 0, /* loads and stores: its heap is mapped */
     GSH_ROUTE_RING = 1, /* requests to the proxy */
@@ -249,7 +248,7 @@ enum gsh_route {
 
 /* How this PE reaches another one. */
 struct gsh_peer_route {
-    int32_t slot;   /* of a near one; else -1 */
+    int32_t slot;   /* of a near PE; else -1 */
     uint32_t route; /* enum gsh_route */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_peer_route) == 8, "gsh_peer_route is wire");
@@ -263,7 +262,7 @@ struct gsh_static_data {
 };
 
 /* The constant block of every translation unit with kernels. Nothing in it changes after device
- * set-up, also not when the heap grows.
+ * set-up, even if the heap grows.
  *
  * Address rule: the copy on PE p of a local symmetric address a is
  *     a + ((int64_t)slot(p) - my_slot) * stride.
@@ -286,27 +285,27 @@ struct gsh_state {
     uint64_t wait_timeout_ns; /* 0: none */
     uint64_t user_off;        /* the first byte of the heap the user can own */
     uint64_t rings;           /* struct gsh_ring[] (proxy/ring.h); 0: every peer is mapped */
-    uint32_t n_rings;         /* of the default context, a power of two; the others' come behind */
-    uint32_t n_context_rings; /* one for each of those, by number, from 1 */
+    uint32_t n_rings; /* of the default context, a power of two; other contexts' rings follow */
+    uint32_t n_context_rings; /* one for each other context, by number, from 1 */
     uint64_t n_team_units;
-    uint64_t statics; /* CPU device: const struct gsh_static_data; 0: they are not symmetric */
-    /* The most bytes that a member may send in all in a collective whose data carry flags, by the
-     * group that calls: thread, warp, block, several blocks. */
+    uint64_t statics; /* CPU device: const struct gsh_static_data; 0: globals are not symmetric */
+    /* The most bytes that a member may send in total in a collective whose data carry flags, by
+     * calling group: thread, warp, block, several blocks. */
     uint32_t flagged_max[4];
-    /* Of collectives with far members (coll/far.cuh): what is at most far_flat bytes on all nodes
-     * together goes by way of the leaders at once; the rest in pieces of at most far_piece bytes,
-     * from each member to its partners. */
+    /* For collectives with far members (coll/far.cuh): at most far_flat bytes on all nodes together
+     * go by way of the leaders at once; more go in pieces of at most far_piece bytes, from each
+     * member to its partners. */
     uint32_t far_flat, far_piece;
-    /* Where PEs of one process share a GPU: const uint8_t[GSH_SMS], device-readable, the part of
-     * the GPU to which each multiprocessor belongs; else 0. */
+    /* If PEs of one process share a GPU: const uint8_t[GSH_SMS], device-readable, the part of the
+     * GPU to which each multiprocessor belongs; else 0. */
     uint64_t part_of_sm;
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 168, "gsh_state is wire");
 GSH_STATIC_ASSERT(offsetof(struct gsh_state, routes) == 64, "gsh_state is wire");
 
-/* The constant block of a unit that is compiled with GSHMEM_SHARED_DEVICE: PEs that are threads of
- * one process and share a GPU have one copy of it together. Each has some of the GPU's
- * multiprocessors for itself, by which its kernels find their state. */
+/* The constant block of a unit compiled with GSHMEM_SHARED_DEVICE: PEs that are threads of one
+ * process and share a GPU share one copy of it. Each has some of the GPU's multiprocessors to
+ * itself; its kernels find their state by the multiprocessor they run on. */
 #define GSH_PARTS 16
 #define GSH_SMS   1024
 struct gsh_shared_states {
@@ -315,10 +314,10 @@ struct gsh_shared_states {
         part_of_sm; /* that of the states, which is the same in all; 0: of[0] is the only one */
 };
 
-/* What a translation unit with kernels registers from a static constructor. `fill` copies the
- * block into the unit's constant memory on the calling thread's current device and returns 0 or a
- * CUDA error; a unit for shared GPUs keeps it as the one of its part; it is NULL for units built
- * for the CPU device, which need no copy. */
+/* What a translation unit with kernels registers from a static constructor. `fill` copies the block
+ * into the unit's constant memory on the calling thread's current device and returns 0 or a CUDA
+ * error; a unit for shared GPUs stores it as its part's block; it is NULL in units built for the
+ * CPU device, which need no copy. */
 struct gsh_module {
     uint32_t version; /* GSH_STATE_VERSION of the headers the unit was compiled with */
     uint32_t bytes;   /* sizeof(struct gsh_state) there, or of gsh_shared_states */

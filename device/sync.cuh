@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Teams as kernels see them, and barrier and sync of a team (state.h has the invariants).
  *
- * Each lane of a team is a barrier by itself.
+ * Each lane of a team is a separate barrier.
  *
- * A team on one node: one flight of flags. Epoch e of a PE: it makes its flag e on every other
+ * A team on one node: one flight of flags. In epoch e a PE sets its flag to e on every other
  * member, then waits until every flag of its own has reached e; a fast member may already be one
- * epoch ahead. The flag was e - 1, so the PE adds to it: sending needs no load of the epoch, which
- * is read while the flags fly.
+ * epoch ahead. The flag was e - 1, so the PE adds 1 to it: sending needs no load of the epoch,
+ * which is read while the flags are under way.
  *
- * A team on several nodes: flags of the near members on their leader; then the leaders tell each
- * other in ceil(log2(n_nodes)) rounds: in round k each adds 1 to round[k] of the leader 2^k nodes
- * further, and waits until its own has reached e. A leader that passes round k has heard, directly
- * or through others, from the 2^(k+1) nodes up to its own. Then it releases its near members.
- * Counts instead of stores need no order between a leader's signals: a fast one's second may
- * overtake its first.
+ * A team on several nodes: near members set flags on their leader; then the leaders tell each other
+ * in ceil(log2(n_nodes)) rounds: in round k each adds 1 to round[k] of the leader 2^k nodes further
+ * on, and waits until its own has reached e. A leader that passes round k has heard, directly or
+ * through others, from the 2^(k+1) nodes up to its own. Then it releases its near members. Counts
+ * instead of stores need no order between a leader's signals: a fast one's second may overtake its
+ * first.
  *
- * Only the first warp of a block sends and waits: so the barrier has one fence instruction, and the
- * epoch is read and written with no more than a warp's synchronisation between. */
+ * Only the first warp of a block sends and waits: the barrier then has one fence instruction, and
+ * between reading and writing the epoch only a warp needs to synchronise. */
 #ifndef GSHMEM_SYNC_CUH
 #define GSHMEM_SYNC_CUH
 
@@ -32,7 +32,7 @@ namespace gshmem
 namespace detail
 {
 
-/* NULL: no such team, or this PE is not a member. */
+/* NULL if there is no such team or this PE is not a member. */
 template <class C>
 __device__ __forceinline__ const gsh_team_state *find_team(const C &c, gshmem_team_t team)
 {
@@ -51,7 +51,7 @@ __device__ __forceinline__ int team_pe(const gsh_team_state &t, int i)
     return t.pes ? reinterpret_cast<const int32_t *>(t.pes)[i] : t.first_pe + i * t.pe_stride;
 }
 
-/* The member that is this PE, -1: none. */
+/* The member that is this PE, or -1. */
 __device__ inline int team_index(const gsh_team_state &t, int pe)
 {
     if (t.pes) {
@@ -65,14 +65,14 @@ __device__ inline int team_index(const gsh_team_state &t, int pe)
     return i >= 0 && i < t.n_pes && i * t.pe_stride == distance ? i : -1;
 }
 
-/* The member that comes i after this PE, once around. */
+/* The member i places after this PE, cyclically. */
 __device__ __forceinline__ int member_after(const gsh_team_state &t, int i)
 {
     int member = t.my_index + i;
     return member < t.n_pes ? member : member - t.n_pes;
 }
 
-/* All PEs, from the constant block alone: no read of device memory before the flags can leave. */
+/* All PEs, from the constant block alone: device memory is not read before the flags can leave. */
 template <class C> __device__ __forceinline__ gsh_team_state world_team(const C &c)
 {
     gsh_team_state t = {};
@@ -84,8 +84,8 @@ template <class C> __device__ __forceinline__ gsh_team_state world_team(const C 
 }
 
 /* The threads of a group that send flags and wait for them. writes_late: whether the epoch is
- * written when the flags have come, not while they are under way. Only a warp of its own is faster
- * that way (perftest/results/h200-constants.md). */
+ * written after the flags have arrived, not while they are under way. Only a call by a single warp
+ * is faster that way (perftest/results/h200-constants.md). */
 template <class G> struct flag_group {
     typedef group_warp type;
     static constexpr bool is_warp = true, writes_late = false;
@@ -102,19 +102,19 @@ template <> struct flag_group<group_thread> {
     static __device__ __forceinline__ bool has(group_thread) { return true; }
 };
 
-/* Where a lane's words lie: offset from every PE's heap base. */
+/* The location of a lane's words: offset from every PE's heap base. */
 __device__ __forceinline__ uint64_t lane_off(const gsh_team_state &t, int lane)
 {
     return t.sync_off + (uint64_t)lane * t.lane_bytes;
 }
 
-/* This PE's own. */
+/* This PE's own area. */
 template <class C> __device__ __forceinline__ gsh_sync_area *sync_area(const C &c, uint64_t off)
 {
     return reinterpret_cast<gsh_sync_area *>(state_of(c).base + off);
 }
 
-/* When all threads of w have read it. */
+/* Writes the epoch once all threads of w have read it. */
 template <class W> __device__ __forceinline__ void write_epoch(W w, uint64_t *epoch, uint64_t value)
 {
     w.sync();
@@ -122,8 +122,8 @@ template <class W> __device__ __forceinline__ void write_epoch(W w, uint64_t *ep
         *epoch = value;
 }
 
-/* One flight of flags by G's flag_group w. The caller synchronises the group afterwards: what each
- * of it has seen the others have seen then. */
+/* One flight of flags by G's flag_group w. The caller then synchronises the group: what each thread
+ * has seen the others have then seen. */
 template <bool is_barrier, class G, class W, class C>
 __device__ __forceinline__ void fly_flags(const C &c, W w, const gsh_team_state &t,
                                           uint64_t area_off, const char *call)
@@ -133,15 +133,15 @@ __device__ __forceinline__ void fly_flags(const C &c, W w, const gsh_team_state 
     auto flag_on = [&](int i) {
         return peer_address(c, &area->flag[t.my_index], team_pe(t, member_after(t, i)));
     };
-    /* The first flag's place is known before the fence, which takes long. */
+    /* The first flag's address is computed before the fence, which takes long. */
     uint64_t *flag = pinned(flag_on(first < t.n_pes ? first : 0));
     if (is_barrier)
         /* Serves barrier's "quiet, then all have arrived": the puts and stores of every thread of
          * the group (its synchronisation came first) are seen by every PE that sees the flags
          * below. One instruction for the warp. */
         fence_release();
-    /* These pair with the looks below. The first is before the loop: nothing that only further ones
-     * need is loaded before it. */
+    /* These pair with the loads below. The first one is before the loop: nothing that only later
+     * ones need is loaded before it. */
     if (first < t.n_pes)
         reduce_add(flag, (uint64_t)1);
     GSHMEM_NO_UNROLL
@@ -190,14 +190,14 @@ template <class C> struct sync_call {
         if (is_barrier)
             fence_acq_rel();
     }
-    /* The PE that leads the node so far from this one, less than once around. */
+    /* The PE that leads the node at this distance from this one, less than once around. */
     __device__ __forceinline__ int leader(int distance) const
     {
         int n = team->n_nodes, node = team->my_node + distance;
         node += node < 0 ? n : node >= n ? -n : 0;
         return reinterpret_cast<const int32_t *>(team->leaders)[node];
     }
-    /* Near member i, the leader being 0: its index, its PE. */
+    /* Near member i, the leader being 0: its index and its PE. */
     __device__ __forceinline__ int near_index(int i) const
     {
         return reinterpret_cast<const int32_t *>(team->near)[i];
@@ -205,7 +205,7 @@ template <class C> struct sync_call {
     __device__ __forceinline__ int near_pe(int i) const { return team_pe(*team, near_index(i)); }
 };
 
-/* Waits until a word of this PE's has reached the epoch. pe is the PE that has not arrived. */
+/* Waits until one of this PE's words has reached the epoch. pe is the PE that has not arrived. */
 template <class C>
 __device__ __noinline__ void await_epoch(const sync_call<C> *s, const uint64_t *word, int pe)
 {
@@ -227,7 +227,7 @@ template <class C> __device__ __noinline__ void tell_leaders(const sync_call<C> 
     GSHMEM_NO_UNROLL
     for (int distance = 1; distance < s->team->n_nodes; distance *= 2) {
         s->fence();
-        /* another node's leader is far; the word is the library's, so signal_op would refuse it */
+        /* another node's leader is far; signal_op would refuse the library's own word */
         far_signal(s->c, word, 1, GSHMEM_SIGNAL_ADD, s->leader(distance), s->call);
         await_epoch(s, word, s->leader(-distance));
         word++;
@@ -259,8 +259,8 @@ template <class C> __device__ __forceinline__ void follow_leader(const sync_call
     }
 }
 
-/* Quiet, where a barrier begins with it; then, if the team is on several nodes, all of the rest:
- * true. Else false. */
+/* Does a quiet if the barrier begins with one. Then, if the team is on several nodes, does all of
+ * the rest and returns true; otherwise returns false. */
 template <class C>
 __device__ GSHMEM_APART bool sync_far(const C &c, const gsh_team_state *team, int lane,
                                       const char *call, bool is_barrier, bool is_warp)
@@ -275,7 +275,7 @@ __device__ GSHMEM_APART bool sync_far(const C &c, const gsh_team_state *team, in
         return false;
     s.epoch = s.area()->epoch + 1;
     if (s.rank() == 0)
-        store_relaxed(&s.area()->begun_epoch, s.epoch); /* no order: nothing follows from it */
+        store_relaxed(&s.area()->begun_epoch, s.epoch); /* needs no order: nothing depends on it */
     s.fence();
     if (team->my_near == 0)
         lead_node(&s);
@@ -326,10 +326,10 @@ __device__ __forceinline__ int sync_by_name(const C &c, G g, gshmem_team_t team,
 
 } // namespace detail
 
-/* quiet, then all PEs of the team have arrived; what any thread of any of them wrote before is
- * visible to every thread of the group after. 0, or an error when the team is not one of this PE
- * or has no such lane. Groups that synchronise one team at the same time take lanes of their own.
- */
+/* quiet, then returns when all PEs of the team have arrived; what any thread of any of them wrote
+ * before is visible to every thread of the group after. 0, or an error if this PE is not in the
+ * team or the team has no such lane. Groups that synchronise one team at the same time use
+ * different lanes. */
 template <class G, class C>
 __device__ __forceinline__ int barrier(const C &c, G g, gshmem_team_t team, int lane = 0,
                                        const char *call = "gshmem::barrier")
@@ -337,7 +337,7 @@ __device__ __forceinline__ int barrier(const C &c, G g, gshmem_team_t team, int 
     return detail::sync_by_name<true>(c, g, team, lane, call);
 }
 
-/* All PEs of the team have arrived; nothing about data. */
+/* Returns when all PEs of the team have arrived; says nothing about data. */
 template <class G, class C>
 __device__ __forceinline__ int sync(const C &c, G g, gshmem_team_t team, int lane = 0,
                                     const char *call = "gshmem::sync")
@@ -358,7 +358,7 @@ __device__ __forceinline__ void sync_all(const C &c, G g, const char *call = "gs
     detail::sync_team<false>(c, g, nullptr, 0, call);
 }
 
-/* -1: no such team, or not a member. */
+/* -1 if there is no such team or this PE is not a member. */
 template <class C> __device__ __forceinline__ int team_my_pe(const C &c, gshmem_team_t team)
 {
     const gsh_team_state *t = detail::find_team(c, team);

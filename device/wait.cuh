@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Waits and tests on this PE's own symmetric words, and the one bounded spin that every wait of the
- * library uses. The loads are acquires at system scope, or a fence after them is: they pair with
- * the fence and store (or atomic) of signal.cuh, and with a peer's fence and p or atomic.
+ * library uses. The loads are acquires at system scope, or followed by a fence that is: they pair
+ * with the fence and store (or atomic) of signal.cuh, and with a peer's fence and p or atomic.
  *
- * The acquire is enough on the network's routes as well. The far PE's data and signal come to the
- * words in that order by this PE's own proxy or through its transport:
+ * The acquire is enough on the network's routes as well. The far PE's data and signal reach this PE
+ * in that order through this PE's own proxy or its transport:
  * - CPU device: the transport completes the data in host memory, as its CPU sees it, before the
  *   proxy carries out the signal by a release on the same word. There is no further step.
  * - CUDA, staged: the proxy's copies into this GPU's memory and the signal's atomic go, in order,
- *   through streams of this GPU, so the data are written by the device that reads it before the
+ *   through streams of this GPU, so the data are written by the device that reads them before the
  *   word changes.
- * A route on which a NIC writes into GPU memory behind the GPU's back, while the signal comes some
- * other way, would have to flush those writes here, after the last look and before the return. */
+ * A route on which a NIC wrote into GPU memory directly, while the signal came another way, would
+ * have to flush those writes here, after the last load and before the return. */
 #ifndef GSHMEM_WAIT_CUH
 #define GSHMEM_WAIT_CUH
 
@@ -24,19 +24,18 @@ namespace gshmem
 namespace detail
 {
 
-/* Now and then a wait checks whether its time limit has passed or the job is ending. On a GPU it
- * does so after this many polls that failed, 0.6 ms on an H200; on the CPU device a turn may sleep,
- * and looking around is cheap. */
+/* Now and then a wait checks whether its time limit has passed or the job is ending. A GPU does so
+ * after this many failed polls, 0.6 ms on an H200; on the CPU device an iteration may sleep, and
+ * checking is cheap. */
 constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
 
-/* What a wait keeps from one check to the next: when it began, by the clock at the first one, and
- * in the low bits how many there were. Only one in this many reads the abort word, which lies in
+/* What a wait keeps from one check to the next: when it began, by the clock at the first check, and
+ * in the low bits the number of checks. Only one in this many reads the abort word, which is in
  * host memory: if all threads of a grid wait, their reads of it delay each other by milliseconds,
  * during which none of them polls its own word. */
 constexpr uint64_t abort_bits = 63;
 
-/* Does not return when the job is ending, the kernel is to be left, or the time limit has passed.
- */
+/* Does not return if the job is ending, the kernel is to be left, or the time limit has passed. */
 template <class C>
 __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const trouble *t)
 {
@@ -47,7 +46,7 @@ __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const t
         uint64_t limit = s.wait_timeout_ns;
         if (t->kind == GSH_REPORT_SYNC_TIMEOUT)
             limit = GSH_SYNC_LIMIT_NS(limit);
-        /* For other blocks of this PE: they may be waiting for another PE, and are to say so. */
+        /* For other blocks of this PE: they may wait for another PE, and are to report it first. */
         if (t->kind == GSH_REPORT_SYNC_TIMEOUT && t->pe == s.my_pe)
             limit = GSH_SYNC_LIMIT_NS(limit);
         uint64_t now = clock_ns();
@@ -55,7 +54,7 @@ __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const t
         if (began == 0)
             began = now & ~abort_bits;
     }
-    /* No order needed: nothing is read after it but the clock. */
+    /* No order needed: nothing but the clock is read after it. */
     if (is_late || (start & abort_bits) == abort_bits) {
         const uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
         if (abort_word != GSH_ABORT_NONE)
@@ -83,8 +82,8 @@ __device__ __forceinline__ uint64_t look_around_at(const C &c, uint64_t start, u
     return apart<look_around<C>>(c, start, &t);
 }
 
-/* The spin: poll; if that fails, take a turn with what was polled; otherwise done. For waits whose
- * polls take long, or that are rare: each look around reads the abort word. */
+/* The spin: poll; after a failed poll call turn() with the value, otherwise done(). For waits that
+ * are rare or whose polls take long: each check reads the abort word. */
 struct spin {
     static constexpr uint32_t turns_between = is_cpu_device ? 1 : 512;
     uint64_t start = 0;
@@ -102,9 +101,9 @@ struct spin {
     __device__ __forceinline__ void done() const { spin_done(); }
 };
 
-/* Polls one word, by load, until is_enough accepts its value, which is returned. Between two polls
- * there is only the count of a turn: on NVLink half of that is added to each flight of a flag. For
- * the rest see spin. */
+/* Polls one word with load until is_enough accepts its value, and returns the value. Between two
+ * polls there is only a counter: on NVLink half of that time is added to each flight of a flag.
+ * Otherwise like spin. */
 template <class T, class Load, class Test, class C>
 __device__ __forceinline__ T spin_on(const C &c, const T *word, Load load, Test is_enough,
                                      uint32_t kind, const char *call, int pe, int cmp, T expected)
@@ -144,7 +143,7 @@ GSHMEM_COMPARISON(is_less, <)
 GSHMEM_COMPARISON(is_greater_equal, >=)
 #undef GSHMEM_COMPARISON
 
-/* Calls f with the comparison as a type, so that loops in f do not choose again. */
+/* Calls f with the comparison as a type, so loops in f need not choose each time. */
 template <class F> __device__ __forceinline__ auto with_comparison(int cmp, F f)
 {
     switch (cmp) {
@@ -163,7 +162,7 @@ template <class F> __device__ __forceinline__ auto with_comparison(int cmp, F f)
     }
 }
 
-/* What ivars[i] is compared with: one value for all, or one each (the vector forms). */
+/* The value that ivars[i] is compared with: one for all, or one each (the vector forms). */
 template <class T> struct one_value {
     T value;
     __device__ __forceinline__ T operator[](size_t) const { return value; }
@@ -173,14 +172,14 @@ template <class T> struct each_value {
     __device__ __forceinline__ T operator[](size_t i) const { return values[i]; }
 };
 
-/* status[i] != 0 leaves ivars[i] out. */
+/* status[i] != 0 excludes ivars[i]. */
 __device__ __forceinline__ bool is_left_out(const int *status, size_t i)
 {
     return status && status[i] != 0;
 }
 
-/* Where a pass over n words begins. Never the same place for long, so that in a series of calls
- * each word that satisfies its comparison is found. */
+/* Where a pass over n words begins. The place keeps changing, so that over a series of calls each
+ * word that satisfies its comparison is found. */
 __device__ __forceinline__ size_t pass_start(size_t n)
 {
     uint32_t random = (uint32_t)clock64() * 2654435761u;
@@ -199,7 +198,7 @@ __device__ __forceinline__ void check_wait(const C &c, const char *call, const T
 
 /* ---- all forms ------------------------------------------------------------------------------- */
 
-/* The value that satisfied the comparison. The caller acquires. */
+/* Returns the value that satisfied the comparison. The caller acquires. */
 template <class T, class Test, class C>
 __device__ __forceinline__ T look_until(const C &c, const T *ivar, Test test, int cmp, T value,
                                         const char *call)
@@ -218,7 +217,7 @@ __device__ __forceinline__ T wait_word(const C &c, const T *ivar, Test test, int
     return seen;
 }
 
-/* How many words a wait for all polls at once, those left out included. It then waits for the words
+/* How many words a wait for all polls at once, excluded ones included. It then waits for the words
  * whose poll failed, one after another, and goes on with the next ones. */
 constexpr uint32_t looks_at_once = 8;
 
@@ -268,7 +267,7 @@ __device__ __forceinline__ int test_all(const C &c, const T *ivars, size_t nelem
     });
 }
 
-/* The index of a word that satisfies its comparison; SIZE_MAX: none (test) or all left out. */
+/* The index of a word that satisfies its comparison; SIZE_MAX: none (test) or all excluded. */
 template <bool is_wait, class T, class V, class C>
 __device__ __forceinline__ size_t find_any(const C &c, const T *ivars, size_t nelems,
                                            const int *status, int cmp, V values, const char *call)
@@ -302,7 +301,7 @@ __device__ __forceinline__ size_t find_any(const C &c, const T *ivars, size_t ne
     });
 }
 
-/* Fills indices with all that satisfy and returns their number; 0: none (test) or all left out. */
+/* Fills indices with all that satisfy and returns their number; 0: none (test) or all excluded. */
 template <bool is_wait, class T, class V, class C>
 __device__ __forceinline__ size_t find_some(const C &c, const T *ivars, size_t nelems,
                                             size_t *indices, const int *status, int cmp, V values,

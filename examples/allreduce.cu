@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The same sum over all PEs in four ways: by the host, on a stream, by a block of a kernel, and by
- * all blocks of one. Every PE gives a vector and gets the sum of all vectors, with the same bits
- * everywhere, whichever PE looks. */
+ * all blocks of one. Every PE contributes a vector and gets the sum of all vectors, with the same
+ * bits on every PE. */
 #include <gshmem_device.cuh>
 #include <gshmemx.h>
 #include <stdio.h>
@@ -17,13 +17,13 @@ __global__ void fill(double *source, double *dest, int pe)
     }
 }
 
-/* All threads of the block make the call, and the sum is there for all of them when it returns. */
+/* All threads of the block make the call; when it returns, each of them can use the sum. */
 __global__ void sum_by_block(double *dest, const double *source)
 {
     gshmemx_double_sum_reduce_block(GSHMEM_TEAM_WORLD, dest, source, count);
 }
 
-/* All threads of all blocks do. The blocks must run at the same time: a collective launch. */
+/* The same by all blocks, which must run at the same time: a collective launch. */
 __global__ void sum_by_grid(double *dest, const double *source)
 {
     gshmemx_double_sum_reduce_grid(GSHMEM_TEAM_WORLD, dest, source, count);
@@ -70,7 +70,7 @@ static int pe_main(int argc, char **argv)
     for (int way = 0; way < 4; way++) {
         gshmem_launch(fill, dim3(blocks), dim3(threads), 0, stream, source, dest, me);
         if (way == 0) {
-            cudaStreamSynchronize(stream); /* the host's call does not know of the stream */
+            cudaStreamSynchronize(stream); /* the host's call does not wait for the stream */
             gshmem_double_sum_reduce(GSHMEM_TEAM_WORLD, dest, source, count);
         } else if (way == 1) {
             gshmemx_double_sum_reduce_on_stream(GSHMEM_TEAM_WORLD, dest, source, count, stream);

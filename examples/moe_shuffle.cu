@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A layer of a mixture of experts in one kernel: each PE has tokens and one expert; each token goes
- * to the expert that its router has chosen, and what the expert made of it comes back. How many go
- * from where to where differs, and nobody knows it before: the PEs tell each other by an alltoall
- * of counts, then put exactly that. */
+ * to the expert that its router has chosen, and the expert's result comes back. How many go from
+ * where to where varies and is not known in advance: the PEs exchange counts by an alltoall, then
+ * put exactly those tokens. */
 #include <gshmem_device.cuh>
 #include <gshmemx.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { tokens = 200, width = 32, threads = 128, max_pes = 64 };
 
-/* Some experts are liked better than others. */
+/* Some experts are chosen more often than others. */
 __host__ __device__ inline int expert_of(int pe, int token, int n_experts)
 {
     const unsigned x = (unsigned)(pe * tokens + token + 1) * 2654435761u >> 16;
@@ -27,16 +27,16 @@ __host__ __device__ inline float expertise(int expert, float x)
     return 2 * x + (float)expert;
 }
 
-/* All of it symmetric; [i] is about PE i. */
+/* All of it is symmetric; [i] concerns PE i. */
 struct shuffle {
     int n_out[max_pes], n_in[max_pes];     /* tokens from here to there, and from there to here */
     int put_at[max_pes], take_at[max_pes]; /* where they begin: in the other's inbox, in mine */
     int sorted_at[max_pes], back_at[max_pes]; /* in my sorted tokens, in the other's */
-    int place[tokens];                        /* of each token among the sorted ones */
-    float sorted[tokens][width];              /* what goes out, and then what has come back */
+    int place[tokens];                        /* of each token in the sorted order */
+    float sorted[tokens][width];              /* what goes out, later what has come back */
 };
 
-/* place[] and n_out[]: the tokens in the order of their experts. One thread, for clearness. */
+/* place[] and n_out[]: the tokens in the order of their experts. One thread, for clarity. */
 __device__ void sort_tokens(shuffle *s, int me, int n)
 {
     for (int e = 0, place = 0; e < n; e++) {
@@ -48,7 +48,7 @@ __device__ void sort_tokens(shuffle *s, int me, int n)
     }
 }
 
-/* One block. inbox has room for all tokens there are. */
+/* By one block. inbox has room for all tokens in the job. */
 __global__ void moe_layer(shuffle *s, float *inbox)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes(), thread = threadIdx.x;
@@ -61,8 +61,8 @@ __global__ void moe_layer(shuffle *s, float *inbox)
         s->sorted[s->place[k / width]][k % width] = token_value(me, k / width, k % width);
     __syncthreads();
 
-    /* How many come from each PE; from that, where in my inbox each puts them; and where I put
-     * mine. Then, for the way back, where each PE has its tokens for my expert. */
+    /* How many come from each PE; hence where in my inbox each PE puts them, and where I put mine.
+     * Then, for the way back, where each PE has its tokens for my expert. */
     gshmemx_int_alltoall_block(all, s->n_in, s->n_out, 1);
     if (thread == 0)
         for (int pe = 0, place = 0; pe < n; place += s->n_in[pe++])
@@ -72,11 +72,11 @@ __global__ void moe_layer(shuffle *s, float *inbox)
     gshmemx_int_alltoall_block(all, s->back_at, s->sorted_at, 1);
 
     for (int k = 0; k < n; k++) {
-        const int e = (me + k) % n; /* not all to the same at once */
+        const int e = (me + k) % n; /* PEs do not all target the same one at once */
         gshmemx_float_put_nbi_block(inbox + (size_t)s->put_at[e] * width,
                                     s->sorted[s->sorted_at[e]], (size_t)s->n_out[e] * width, e);
     }
-    gshmemx_barrier_all_block(); /* all tokens are where they should be */
+    gshmemx_barrier_all_block(); /* all tokens are in place */
 
     const int n_mine = s->take_at[n - 1] + s->n_in[n - 1];
     for (int k = thread; k < n_mine * width; k += threads)

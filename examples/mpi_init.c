@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Beside MPI: the PEs are the ranks of a communicator that the program chooses, and both libraries
+ * With MPI: the PEs are the ranks of a communicator that the program chooses, and both libraries
  * are used side by side. Here the ranks are reversed, to show that the communicator decides.
  *
  *     mpirun -n 4 ./mpi_init */

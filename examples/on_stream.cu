@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host describes everything in advance: kernels, puts and waits are queued in a stream and take
+ * The host describes everything in advance: kernels, puts and waits are queued on a stream and take
  * their turns there, while the host goes on. Each PE makes numbers, sends them to the next PE, and
  * adds up what it received. */
 #include <gshmem_device.cuh>
@@ -42,13 +42,13 @@ static int pe_main(int argc, char **argv)
         gshmem_launch(make, grid, block, 0, stream, out, me, step);
         gshmemx_int_put_signal_on_stream(in, out, count, arrived, 1, GSHMEM_SIGNAL_ADD, next,
                                          stream);
-        /* The stream waits here until the previous PE's numbers of this step are in. */
+        /* The stream waits here until the previous PE's numbers for this step have arrived. */
         gshmemx_signal_wait_until_on_stream(arrived, GSHMEM_CMP_GE, (uint64_t)step + 1, stream);
         gshmem_launch(add, grid, block, 0, stream, (const int *)in, sum);
-        /* Nobody sends the next step before all have read this one. */
+        /* No PE sends the next step before all have read this one. */
         gshmemx_barrier_all_on_stream(stream);
     }
-    if (cudaStreamSynchronize(stream) != cudaSuccess) /* the first time that the host waits */
+    if (cudaStreamSynchronize(stream) != cudaSuccess) /* the host's first wait */
         gshmem_global_exit(1);
 
     const unsigned long long found = gshmem_ulonglong_g(sum, me);

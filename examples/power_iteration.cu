@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The largest eigenvalue of a matrix by power iteration, x = A x / |A x|, in one kernel from the
- * first step to the last: each PE has some rows of A; a reduce by the block makes the dot products,
- * an fcollect gives all PEs the new x. The host waits once. A is the Hilbert matrix,
+ * first step to the last: each PE has some rows of A; a reduce by the block computes the dot
+ * products, and an fcollect gives all PEs the new x. The host waits once. A is the Hilbert matrix,
  * A[i][j] = 1 / (i + j + 1), which need not be stored. */
 #include <gshmem_device.cuh>
 #include <gshmemx.h>
@@ -17,7 +17,7 @@ struct iteration {
     int steps;
 };
 
-/* Every thread's sum, in all threads. */
+/* Returns the sum over the threads, in all threads. */
 __device__ double block_sum(double mine)
 {
     alignas(16) __shared__ double sums[threads];
@@ -33,7 +33,7 @@ __device__ double block_sum(double mine)
     return sum;
 }
 
-/* y = A x for this PE's rows: the block adds up one row after the other. */
+/* y = A x for this PE's rows: the block adds up one row after another. */
 __device__ void multiply(iteration *it, const double *x, int first, int n)
 {
     for (int r = 0; r < rows; r++) {
@@ -47,7 +47,7 @@ __device__ void multiply(iteration *it, const double *x, int first, int n)
     __syncthreads();
 }
 
-/* x . y and y . y over all PEs; the same bits on all of them, so that all stop at the same step. */
+/* x . y and y . y over all PEs; the same bits on all, so that all stop at the same step. */
 __device__ void dot_products(iteration *it, const double *x, int first)
 {
     double xy = 0, yy = 0;
@@ -65,7 +65,7 @@ __device__ void dot_products(iteration *it, const double *x, int first)
     gshmemx_double_sum_reduce_block(GSHMEM_TEAM_WORLD, it->dots, it->partial, 2);
 }
 
-/* One block. x: all of it, on each PE. */
+/* By one block. x: the whole vector, on each PE. */
 __global__ void power_iteration(iteration *it, double *x)
 {
     const int n = rows * gshmem_n_pes(), first = rows * gshmem_my_pe();
@@ -87,7 +87,7 @@ __global__ void power_iteration(iteration *it, double *x)
         gshmemx_double_fcollect_block(GSHMEM_TEAM_WORLD, x, it->y, rows);
     }
 
-    /* |Ax|^2 - (x . Ax)^2 is |Ax - eigenvalue x|^2, x having length 1. */
+    /* |Ax|^2 - (x . Ax)^2 is |Ax - eigenvalue x|^2, since x has length 1. */
     multiply(it, x, first, n);
     dot_products(it, x, first);
     if (threadIdx.x == 0) {
@@ -129,7 +129,7 @@ static int pe_main(int argc, char **argv)
                "%.15g (%d steps)\n",
                n, found.eigenvalue, found.steps);
 
-    gshmem_barrier_all(); /* nobody looks at PE 0's any more */
+    gshmem_barrier_all(); /* no PE reads PE 0's any more */
     gshmem_free(x);
     gshmem_free(it);
     gshmem_finalize();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Producer and consumer: a block of threads sends a message together with a signal; a block of the
- * receiving PE's kernel waits for the signal and then knows that the message is there. Messages
- * go through two buffers, and a second signal says when a buffer may be used again. */
+ * receiving PE's kernel waits for the signal and then knows that the message has arrived. Messages
+ * go through two buffers, and a second signal says when a buffer may be reused. */
 #include <gshmem_device.cuh>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@ __host__ __device__ inline int word_of(int pe, int message, int i)
 
 struct mailbox {
     int data[buffers][words];
-    uint64_t arrived[buffers]; /* raised by the sender, with the message in the buffer */
-    uint64_t emptied[buffers]; /* raised by the receiver, on the sender's PE */
+    uint64_t arrived[buffers]; /* set by the sender, with the message in the buffer */
+    uint64_t emptied[buffers]; /* set by the receiver, on the sender's PE */
     int out[words];            /* where this PE's next message is made */
     int wrong;
 };
@@ -29,7 +29,7 @@ __global__ void exchange(mailbox *box)
 
     for (int m = 0; m < messages; m++) {
         const int b = m % buffers;
-        const uint64_t use = m / buffers + 1; /* how often the buffer has been used by then */
+        const uint64_t use = m / buffers + 1; /* how many times the buffer has then been used */
         if (blockIdx.x == 0) {
             for (int i = threadIdx.x; i < words; i += threads)
                 box->out[i] = word_of(me, m, i);
@@ -40,7 +40,7 @@ __global__ void exchange(mailbox *box)
             gshmemx_int_put_signal_block(box->data[b], box->out, words, &box->arrived[b], use,
                                          GSHMEM_SIGNAL_SET, next);
         } else {
-            /* Each thread waits for itself, so that each may read what came before the signal. */
+            /* Each thread waits, so each may read what came before the signal. */
             gshmem_signal_wait_until(&box->arrived[b], GSHMEM_CMP_GE, use);
             int wrong = 0;
             for (int i = threadIdx.x; i < words; i += threads)

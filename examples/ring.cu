@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A token goes round the PEs from kernel to kernel: each kernel waits for it, adds its PE number
- * and passes it on. The host only starts the kernels and looks at the end. */
+ * and passes it on. The host only starts the kernels and checks the result. */
 #include <gshmem_device.cuh>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 enum { rounds = 10 };
 
 /* A signal carries a number, too: token[r] is set once, by the previous PE, in round r; 0 means
- * that it has not come yet. */
+ * that it has not arrived. */
 __global__ void pass_token(uint64_t *token)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
@@ -31,8 +31,8 @@ static int pe_main(int argc, char **argv)
     if (token == NULL)
         gshmem_global_exit(1);
 
-    /* The kernels of all PEs wait for each other, so all of them must be running at once: that is
-     * what a collective launch promises. */
+    /* The kernels of all PEs wait for each other, so all of them must run at once, which a
+     * collective launch guarantees. */
     void *args[] = {&token};
     const int failed =
         gshmemx_collective_launch(pass_token, dim3(1), dim3(1), args, 0, (cudaStream_t)0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * PEs as threads of one process, started by the program itself: on the CPU device, or one GPU for
- * each thread. Every PE's kernel writes into every other PE's memory.
+ * PEs as threads of one process, started by the program itself: on the CPU device, or with one GPU
+ * per thread. Every PE's kernel writes into every other PE's memory.
  *
  *     ./thread_pes [number of PEs] */
 #include <gshmem_device.cuh>
@@ -17,7 +17,7 @@ __global__ void tell_all(int *table)
         gshmem_int_p(&table[me], me * me, pe);
 }
 
-/* One PE. Static data is shared by all of them, so a PE keeps its state in local variables. */
+/* One PE. All PEs share static data, so each keeps its state in local variables. */
 static int run_pe(int me, int n, const void *key)
 {
     gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
@@ -33,7 +33,7 @@ static int run_pe(int me, int n, const void *key)
     if (table == NULL)
         gshmem_global_exit(1);
     gshmem_launch(tell_all, dim3(1), dim3(32), 0, (cudaStream_t)0, table);
-    /* The barrier takes its turn in the stream, behind the kernel. */
+    /* The barrier takes its turn on the stream, after the kernel. */
     gshmemx_barrier_all_on_stream((cudaStream_t)0);
     if (cudaStreamSynchronize((cudaStream_t)0) != cudaSuccess)
         gshmem_global_exit(1);
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
         return 2;
     }
 
-    /* Threads that give the same address belong to the same job. */
+    /* Threads that pass the same address belong to the same job. */
     const int key = 0;
     std::vector<int> failed(n, 1);
     std::vector<std::thread> threads;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Start-up without a launcher: one process makes a unique id, the program itself carries it to the
- * others (here through a pipe; a file, a socket or a job system does as well), and all of them give
- * it to init with their PE number.
+ * others (here through a pipe; a file, a socket or a job system works as well), and all of them
+ * pass it to init with their PE number.
  *
  *     ./uid_init [number of PEs] */
 #include <gshmemx.h>
@@ -42,7 +42,7 @@ static int run_pe(int me, int n, const gshmemx_uniqueid_t *id)
     return found == expected ? 0 : 1;
 }
 
-/* A child: its id comes through the pipe, from the parent. */
+/* A child: receives its id from the parent through the pipe. */
 static int run_child(int me, int n, int from_parent)
 {
     gshmemx_uniqueid_t id;
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
         return 2;
     }
 
-    /* The children are made first: a process that uses a GPU, or has threads, must not fork. */
+    /* The children are forked first: a process that uses a GPU, or has threads, must not fork. */
     int to_child[max_pes] = {0};
     for (int pe = 1; pe < n; pe++) {
         int ends[2];

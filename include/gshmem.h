@@ -58,7 +58,7 @@
 #include "gshmem/types.h"
 #include "gshmem/version.h"
 
-/* The library's symbols stay visible, whatever the program's default visibility is. */
+/* Keeps the library's symbols visible, regardless of the program's default visibility. */
 #pragma GCC visibility push(default)
 
 #ifdef __cplusplus

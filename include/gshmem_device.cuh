@@ -21,8 +21,7 @@
  *      gshmem::put(gshmem::group_block(), dest, source, nelems, pe);
  *
  * A call by a group synchronises the group, acts as if one thread had made it, and synchronises the
- * group again before it returns.
- * grid means all blocks of a collective launch.
+ * group again before it returns. grid means all blocks of a collective launch.
  *
  * Compiles as C++17 with nvcc (any number of files, with or without -rdc=true) and, for the CPU
  * device, with g++ and clang++. With -rdc=true, kernels with __launch_bounds__ of more than 512

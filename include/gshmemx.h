@@ -109,21 +109,21 @@ void gshmemx_buffer_unregister_all(void);
  * a team. */
 int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,
                         long config_mask, gshmem_team_t *new_team);
-/* The same for threads of a PE that make teams of lists at the same time. They pass different
- * places; the PEs of a list pass the same one, a symmetric address, in which nothing is read or
- * written (NULL counts as a place, as does all that is not symmetric, and is
- * gshmemx_team_create's). Where word is not NULL, *word becomes the largest that a PE of the list
- * has there. When the pools have no room the call prints nothing; *word is set then, too. */
+/* The same for threads of a PE that make teams from lists at the same time. Such threads pass
+ * different places; the PEs of a list pass the same one, a symmetric address at which nothing is
+ * read or written (NULL is a valid place, equal to every address that is not symmetric, and is the
+ * one that gshmemx_team_create uses). If word is not NULL, *word becomes the largest value of the
+ * listed PEs' words. If the pools have no room the call prints nothing; *word is set even then. */
 int gshmemx_team_create_at(const void *place, const int *pes, int n_pes,
                            const gshmem_team_config_t *config, long config_mask,
                            gshmem_team_t *new_team, uint64_t *word);
 
-/* A number by which PEs that do not know each other's numbers make one team. Any PE gets it alone,
- * after device set-up, and tells the members, by whatever way they have. Returns 0 or an error. */
+/* Gets a number with which PEs that do not know each other's numbers make one team. Any PE gets it
+ * alone, after device set-up, and gives it to the members by any means. Returns 0 or an error. */
 int gshmemx_team_get_uniqueid(uint64_t *id);
 /* Makes the team of the n_pes PEs that call this with that number, once; my_index, from 0, is this
- * PE's number in it. Collective over them, with the same n_pes and config, after device set-up. A
- * PE waits for those that are missing, as in any collective call. Returns 0, or an error on all
+ * PE's number in it. Collective over them, with the same n_pes and config, after device set-up. As
+ * in any collective call, a PE waits for those that have not arrived. Returns 0, or an error on all
  * members. */
 int gshmemx_team_init(uint64_t id, int n_pes, int my_index, const gshmem_team_config_t *config,
                       long config_mask, gshmem_team_t *new_team);
@@ -138,16 +138,16 @@ int gshmemx_team_init(uint64_t id, int n_pes, int my_index, const gshmem_team_co
  * return at once. Returns 0 or an error. */
 int gshmemx_device_setup(void);
 
-/* Where PEs that are threads of one process share a GPU (GSHMEM_SHARE_DEVICE=1, programs compiled
- * with -DGSHMEM_SHARED_DEVICE=1), each has some of its multiprocessors for itself, and kernels of
- * all run at the same time. Device set-up makes the PE's part current on the calling thread:
- * streams made after that, by threads that have not called cudaSetDevice since, run kernels there.
- * Returns 0 if kernels on `stream` run on this PE's part, or no GPU is shared; else
- * GSHMEMX_ERROR_INVALID_VALUE and prints why. In programs compiled that way gshmem_launch and
+/* If PEs that are threads of one process share a GPU (GSHMEM_SHARE_DEVICE=1, programs compiled with
+ * -DGSHMEM_SHARED_DEVICE=1), each has some of its multiprocessors to itself, and the kernels of all
+ * run at the same time. Device set-up makes the PE's part current on the calling thread: streams
+ * made after that, by threads that have not called cudaSetDevice since, run kernels there. Returns
+ * 0 if kernels on `stream` run on this PE's part, or no GPU is shared; otherwise prints why and
+ * returns GSHMEMX_ERROR_INVALID_VALUE. In programs compiled that way gshmem_launch and
  * gshmemx_collective_launch make this check; <<<>>> does not. */
 int gshmemx_stream_check(gshmemx_stream_t stream);
 
-/* How many multiprocessors this PE's part of a shared GPU has; 0 where no GPU is shared, or before
+/* How many multiprocessors this PE's part of a shared GPU has; 0 if no GPU is shared, and before
  * device set-up. gshmemx_collective_launch_query_gridsize counts them. */
 int gshmemx_part_multiprocessors(void);
 
@@ -156,10 +156,10 @@ struct gsh_module;
 void gshmemx_module_register(struct gsh_module *module);
 void gshmemx_module_unregister(struct gsh_module *module);
 
-/* Make a module (CUmodule) or library (CUlibrary) that was loaded through the driver usable, by
- * filling its constant block. It must have been compiled with the device headers, and device
- * set-up must be done. finalize is the counterpart; programs that unload the module may leave it
- * out. Return 0 or an error, GSHMEMX_ERROR_NOT_SUPPORTED on the CPU device. Not collective. */
+/* Make a module (CUmodule) or library (CUlibrary) loaded through the driver usable, by filling its
+ * constant block. It must have been compiled with the device headers, and device set-up must be
+ * complete. finalize is the counterpart; programs that unload the module may omit it. Return 0 or
+ * an error, GSHMEMX_ERROR_NOT_SUPPORTED on the CPU device. Not collective. */
 int gshmemx_cumodule_init(void *cumodule);
 int gshmemx_cumodule_finalize(void *cumodule);
 int gshmemx_culibrary_init(void *culibrary);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many bytes a second blocks move that share a message: each puts or gets its part of it.
- * Mode "one" and "both": one PE calls, or both at once; in the plain modes all blocks finish a
- * message before the next begins, so a small message pays for that; in the _stream modes each block
- * goes on with its part of the next, which lies in the next window: nothing between the calls makes
- * a get look past what the last one left in the first cache. A quiet ends each sample. */
+ * How many bytes a second blocks move that share a message: each puts or gets its part of it. Modes
+ * "one" and "both": one PE calls, or both at once. In the plain modes all blocks finish a message
+ * before the next begins, which costs small messages time; in the _stream modes each block goes on
+ * with its part of the next one, in the next window: nothing between the calls makes a get bypass
+ * what the last one left in the first cache. A quiet ends each sample. */
 #include "perftest/common.h"
 
 namespace
@@ -52,7 +52,7 @@ const direction directions[] = {{false, false, "one"},
                                 {true, false, "both"},
                                 {true, true, "both_stream"}};
 
-/* The samples of PEs 0 and 1, the slower of the two each time, on PE 0. Collective. */
+/* The samples of PEs 0 and 1, the slower of each pair, on PE 0. Collective. */
 std::vector<double> slower(const bench &b, std::vector<double> mine)
 {
     const size_t bytes = mine.size() * sizeof(double);
@@ -81,7 +81,7 @@ std::vector<double> measure_blocks(const bench &b, const plan &p, int blocks, si
     for (int i = -1; i < p.repetitions; i++) {
         CUDA(cudaMemset(arrived, 0, sizeof *arrived));
         CUDA(cudaDeviceSynchronize());
-        if (is_both) /* both begin together, but for some microseconds */
+        if (is_both) /* both begin together, within some microseconds */
             gshmem_barrier_all();
         if (b.me > (is_both ? 1 : 0))
             continue;
@@ -106,7 +106,8 @@ template <operation op> void measure(bench *b, const direction &d, int blocks, s
     r.moved = (double)bytes * (d.is_both ? 2 : 1);
     r.made = make_plan(*b, guess_us(bytes, BLOCK, blocks));
     r.made.repetitions = std::min(r.made.repetitions, (int)n_words);
-    const bool is_turning = d.is_stream && bytes % 16 == 0; /* all windows alike aligned */
+    const bool is_turning =
+        d.is_stream && bytes % 16 == 0; /* all windows have the same alignment */
     const int windows = is_turning ? windows_of(*b, r.made, bytes) : 1;
     prepare(*b, bytes * windows, key);
     std::vector<double> us =

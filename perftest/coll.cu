@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long collectives of all PEs take, called again and again by a thread, a warp, a block, all
- * blocks of a grid, on a stream (modes as in sync.cu) and by the host. `bytes` is what each PE
- * gives to each other: the vector of a reduce or scan, the source of a collect, fcollect or
- * broadcast, a block of an alltoall or reducescatter, the elements of a block of an alltoalls, of
- * which every second one is taken. Elements are floats; reductions and scans are sums.
+ * How long collectives of all PEs take, called repeatedly by a thread, a warp, a block, all blocks
+ * of a grid, on a stream (modes as in sync.cu) and by the host. `bytes` is what each PE gives to
+ * each other: the vector of a reduce or scan, the source of a collect, fcollect or broadcast, a
+ * block of an alltoall or reducescatter, the elements of a block of an alltoalls, which takes every
+ * second one. Elements are floats; reductions and scans are sums.
  *
  * With PERFTEST_NCCL the calls on a stream are NCCL's (nccl.h below), with PERFTEST_MPI the host's
- * are MPI's, and there are no others. The last four operations are gshmem's alone. */
+ * are MPI's, and there are no others. Only gshmem has the last four operations. */
 #include "perftest/common.h"
 #include "perftest/stream.h"
 #if defined(PERFTEST_NCCL)
@@ -14,7 +14,7 @@
 #elif defined(PERFTEST_MPI)
 #include "perftest/mpi_peer.h"
 #endif
-/* Another library's calls, of one kind. */
+/* Another library's calls of one kind. */
 #if defined(PERFTEST_NCCL) || defined(PERFTEST_MPI)
 #define HAS_PEER 1
 #else
@@ -39,7 +39,7 @@ enum operation {
 };
 const char *const names[] = {"reduce",  "reducescatter", "fcollect", "alltoall", "broadcast",
                              "collect", "alltoalls",     "inscan",   "exscan"};
-enum { stride = 2 }; /* of an alltoalls, on both sides */
+enum { stride = 2 }; /* of an alltoalls, for both sides */
 #if defined(PERFTEST_NVSHMEM)
 #define WORLD NVSHMEM_TEAM_WORLD
 #else
@@ -48,8 +48,7 @@ enum { stride = 2 }; /* of an alltoalls, on both sides */
 
 enum caller { BY_THREAD, BY_WARP, BY_BLOCK, BY_GRID };
 
-/* The calls that other libraries have, too, and those that they have not, in the form of one
- * caller. */
+/* The calls that other libraries share, and those that they lack, as one caller makes them. */
 #define CALLS(FORM, SUFFIX)                                             \
     if constexpr (op == REDUCE)                                         \
         FORM##_float_sum_reduce##SUFFIX(WORLD, dest, source, n);        \
@@ -192,7 +191,7 @@ __global__ void fill_floats(float *to, size_t n, int pe)
         to[i] = pe < 0 ? -1.0f : element(pe, i);
 }
 
-/* What dest[i] must be. */
+/* The expected dest[i]. */
 template <operation op>
 __host__ __device__ inline float expected(int me, int n_pes, size_t n, size_t i)
 {
@@ -208,7 +207,7 @@ __host__ __device__ inline float expected(int me, int n_pes, size_t n, size_t i)
     } else if constexpr (op == ALLTOALL) {
         return element((int)(i / n), (size_t)me * n + i % n);
     } else if constexpr (op == ALLTOALLS) {
-        const size_t at = i / stride; /* between them dest stays as it was */
+        const size_t at = i / stride; /* elements between them stay unchanged */
         return i % stride ? -1.0f : element((int)(at / n), stride * ((size_t)me * n + at % n));
     } else {
         return element(0, i);
@@ -249,7 +248,7 @@ template <operation op> void verify_floats(bench *b, size_t n)
     gshmem_barrier_all();
 #if defined(PERFTEST_NVSHMEM) || defined(PERFTEST_MPI)
     if (op == BROADCAST && b->me == 0)
-        return; /* whose dest these leave alone */
+        return; /* these leave the root's dest alone */
 #endif
     verify_none(b, names[op], count_wrong_floats<op>, (const float *)b->dest, n, b->me, b->n);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the benchmarks measure: clocks inside kernels, how long, and the proof that the bytes have
+ * How the benchmarks measure: clocks inside kernels, durations, and the check that the bytes have
  * arrived.
  *
- * A sample is the mean of `rounds` calls, timed inside the kernel, after rounds/10 calls that warm
- * up and, in tests of two PEs, let both arrive. A row has up to 100 samples after a launch that is
- * thrown away. The same buffers serve every call, so data no larger than the L2 cache comes from
- * it; where nothing between two calls makes a get look past the first cache (rates, streams), the
- * rounds go over windows_bytes in turn. After each row the bytes are compared, and the program
- * fails when one is wrong. */
+ * A sample is the mean of `rounds` calls, timed inside the kernel, after rounds/10 warm-up calls
+ * that, in tests of two PEs, let both arrive. A row has up to 100 samples after a launch that is
+ * discarded. The same buffers serve every call, so data no larger than the L2 cache comes from it;
+ * where nothing between two calls makes a get bypass the first cache (rates, streams), the rounds
+ * cycle through windows_bytes. After each row the bytes are compared, and the program fails if one
+ * is wrong. */
 #ifndef GSHMEM_PERFTEST_COMMON_H
 #define GSHMEM_PERFTEST_COMMON_H
 
@@ -39,8 +39,8 @@ template <group g> __device__ inline void group_sync()
         __syncthreads();
 }
 
-/* All blocks of the grid have come; they run at the same time, since there is a multiprocessor for
- * each. *arrived is 0 at first. */
+/* Waits for all blocks of the grid; they run at the same time, since each has a multiprocessor.
+ * *arrived is 0 at first. */
 __device__ inline void grid_meet(unsigned *arrived)
 {
     __syncthreads();
@@ -55,8 +55,8 @@ __device__ inline void grid_meet(unsigned *arrived)
     __syncthreads();
 }
 
-/* How a kernel measures itself: for (int r = t.first(); r < t.rounds; r++) { t.begin(r); call; }
- * t.end(). Round 0 is the first that counts. Each block leaves its two stamps. */
+/* How a kernel times itself: for (int r = t.first(); r < t.rounds; r++) { t.begin(r); call; }
+ * t.end(). Round 0 is the first that counts. Each block stores two time stamps. */
 struct timing {
     int warm, rounds;
     unsigned long long *stamps; /* [2 * blocks] */
@@ -112,7 +112,7 @@ inline bool wants(const bench &b, group g)
            std::find(b.o.groups.begin(), b.o.groups.end(), g) != b.o.groups.end();
 }
 
-/* --sizes, or the powers of two from `least` to `most`; less far up on the CPU device. */
+/* --sizes, or the powers of two from `least` to `most`; fewer on the CPU device. */
 inline std::vector<size_t> sizes(const bench &b, size_t least, size_t most)
 {
     if (!b.o.sizes.empty())
@@ -125,7 +125,7 @@ inline std::vector<size_t> sizes(const bench &b, size_t least, size_t most)
     return all;
 }
 
-/* --blocks, or `otherwise`, which leaves out what the device has no multiprocessors for. */
+/* --blocks, or `otherwise` without the counts for which the device lacks multiprocessors. */
 inline std::vector<int> block_counts(bench *b, const std::vector<int> &otherwise)
 {
     const bool is_asked = !b->o.blocks.empty();
@@ -144,8 +144,8 @@ inline std::vector<int> block_counts(bench *b, const std::vector<int> &otherwise
     return counts;
 }
 
-/* For calls of about this many microseconds: the same on all PEs, for any library, since it comes
- * from a guess, not from a measurement. A guess that is too low costs time only. */
+/* For calls of about this many microseconds: the same on all PEs, for any library, since it uses a
+ * guess, not a measurement. A guess that is too low only costs time. */
 inline plan make_plan(const bench &b, double us)
 {
     const double sample_us = b.o.is_quick ? 20 : 300, row_us = b.o.is_quick ? 1 : 400000;
@@ -158,7 +158,7 @@ inline plan make_plan(const bench &b, double us)
     return p;
 }
 
-/* The guess for a call that moves bytes. */
+/* The guess for a call that moves this many bytes. */
 inline double guess_us(size_t bytes, group g, int blocks = 1)
 {
     const double gb_per_s = is_cpu        ? 2
@@ -171,13 +171,13 @@ inline double guess_us(size_t bytes, group g, int blocks = 1)
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-/* The calls before those that count. */
+/* The calls before the timed ones. */
 inline int warm_rounds(const plan &p)
 {
     return p.rounds / 10 + 1;
 }
 
-/* The row of a call that each thread of the blocks makes on a word of its own, or one thread. */
+/* The row of a call made by one thread, or by each thread of the blocks on a word of its own. */
 inline row describe_words(const bench &b, const char *name, int blocks, size_t bytes, bool is_rate)
 {
     const int threads = is_rate ? blocks * block_threads : 1;
@@ -189,15 +189,15 @@ inline row describe_words(const bench &b, const char *name, int blocks, size_t b
     return r;
 }
 
-/* How many windows of this many bytes the rounds cycle through, where each is to have bytes of its
- * own: as many as there are rounds, or room. */
+/* How many windows of this many bytes the rounds cycle through if each is to have its own bytes: as
+ * many as there are rounds, or room for. */
 inline int windows_of(const bench &b, const plan &p, size_t bytes)
 {
     const size_t room = std::min(b.bytes, windows_bytes) / bytes;
     return (int)std::max((size_t)1, std::min(room, (size_t)(p.rounds + warm_rounds(p))));
 }
 
-/* One sample: microseconds of a round, from the first block's begin to the last block's end. */
+/* One sample: microseconds per round, from the first block's begin to the last block's end. */
 template <class... P, class... A>
 double sample(const bench &b, const plan &p, int blocks, int threads, void (*kernel)(timing, P...),
               A... args)
@@ -226,7 +226,7 @@ std::vector<double> samples(const bench &b, const plan &p, int blocks, int threa
     return us;
 }
 
-/* The host's clock around calls(rounds), which returns when all is done. */
+/* The host's clock around calls(rounds), which returns once all is done. */
 template <class F> std::vector<double> host_samples(const plan &p, F calls)
 {
     std::vector<double> us;
@@ -252,7 +252,7 @@ constexpr int sweep_threads = is_cpu ? 1 : 256;
 
 } // namespace detail
 
-/* Collective: source holds what `key` says on every PE, dest something else. */
+/* Collective: fills source with what `key` gives on every PE, and dest with something else. */
 inline void prepare(const bench &b, size_t bytes, uint32_t key)
 {
     const int blocks = detail::sweep_blocks(b), threads = detail::sweep_threads;
@@ -261,7 +261,7 @@ inline void prepare(const bench &b, size_t bytes, uint32_t key)
     gshmem_barrier_all();
 }
 
-/* count(args..., n_wrong), a kernel, must find nothing wrong. */
+/* count(args..., n_wrong), a kernel, must find no errors. */
 template <class... P, class... A>
 void verify_none(bench *b, const char *what, void (*count)(P...), A... args)
 {

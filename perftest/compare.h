@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The names that the benchmarks use, mapped onto NVSHMEM, so that the same source measures both.
- * Included in place of gshmem's headers where PERFTEST_NVSHMEM is defined; it knows NVSHMEM by its
- * published names only. Processes are started by gshmemrun, whose environment tells each its rank;
+ * The names that the benchmarks use, mapped to NVSHMEM, so that the same source measures both.
+ * Included in place of gshmem's headers if PERFTEST_NVSHMEM is defined; uses only NVSHMEM's
+ * published names. gshmemrun starts the processes and its environment gives each its rank;
  * NVSHMEM's unique id travels from PE 0 to the others through a file. */
 #ifndef GSHMEM_PERFTEST_COMPARE_H
 #define GSHMEM_PERFTEST_COMPARE_H
@@ -172,7 +172,7 @@ inline int environment_number(const char *name)
     return atoi(text);
 }
 
-/* One name per job, the same in all its processes: gshmemrun's id is new in each job. */
+/* One name per job, the same in all its processes: gshmemrun makes a new id for each job. */
 inline std::string id_file()
 {
     const char *job = getenv("GSHMEM_UID"), *folder = getenv("TMPDIR");
@@ -183,7 +183,7 @@ inline std::string id_file()
            std::to_string(hash);
 }
 
-/* Appears under its name only when it is complete. */
+/* Gets its name only when it is complete. */
 inline void write_id(const std::string &path, const nvshmemx_uniqueid_t &id)
 {
     const std::string part = path + ".part";
@@ -222,7 +222,7 @@ inline void gshmem_init(void)
     using namespace perftest::detail;
     const int rank = environment_number("GSHMEM_RANK"), n = environment_number("GSHMEM_N_RANKS");
     const std::string path = id_file();
-    setenv("NVSHMEM_DISABLE_NVLS", "1", 0); /* no NVLink multicast unless it is asked for */
+    setenv("NVSHMEM_DISABLE_NVLS", "1", 0); /* no NVLink multicast unless requested */
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
     if (rank != 0) {

@@ -32,7 +32,7 @@ KEY = ("program", "operation", "group", "blocks", "mode", "bytes")
 # ---- running ------------------------------------------------------------------------------------
 
 def run_one(options, program, side, folder):
-    """The program's JSON, or None when it failed."""
+    """The program's JSON, or None if it failed."""
     build = pathlib.Path(options.build).resolve()
     result = pathlib.Path(folder) / "result.json"
     result.unlink(missing_ok=True)
@@ -54,7 +54,7 @@ def run_one(options, program, side, folder):
 
 
 def run_all(options):
-    """Every program of both sides, in turn; each pass begins with the other side."""
+    """Runs every program of both sides, in turn; passes alternate which side begins."""
     runs, failures = [], []
     sides = [options.first, options.second]
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def compare_rows(record):
             alone.append(key)
             continue
         a, b = statistics.median(first), statistics.median(second)
-        if a <= 0 or b <= 0:  # below what the clock tells
+        if a <= 0 or b <= 0:  # below the clock's resolution
             alone.append(key)
             continue
         ratios = sorted(x / y for x, y in zip(first, second) if y > 0)
@@ -164,7 +164,7 @@ def print_targets(judged):
 
 # ---- charts -------------------------------------------------------------------------------------
 
-# What the programs' suffixes stand for.
+# The meanings of the programs' suffixes.
 NAMES = {"cuda": "gshmem", "cpu": "gshmem on the CPU", "nvshmem": "NVSHMEM", "nccl": "NCCL"}
 TITLES = {
     "put": "A put and its quiet", "get": "A get", "put_nbi": "A put_nbi and its quiet",
@@ -305,7 +305,7 @@ def main():
         record = run_all(options)
     rows, alone = compare_rows(record)
     judged = [judge(target, rows) for target in targets.TARGETS]
-    record.update(comparison=rows, targets=judged)  # targets: of gshmem beside NVSHMEM on H200s
+    record.update(comparison=rows, targets=judged)  # targets: for gshmem beside NVSHMEM on H200s
     print_rows(record, rows, alone)
     if record["sides"] == ["cuda", "nvshmem"]:
         print_targets(judged)

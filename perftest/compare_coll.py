@@ -7,9 +7,9 @@
 
 Both sides are perftest/coll.cu with the PEs that --hosts says: coll_cpu by gshmemrun, coll_mpi by
 mpirun. --beside names a build of another commit, which then runs as a third side. Every pass runs
-the sides one right after the other, each pass beginning with another one, for a machine's state
-changes: a row's figures are medians of the passes, and its ratio the median of the passes' ratios.
-On a busy machine run all of it alike in front, as by `chrt -r 1`. Exit status 1: a target is missed."""
+the sides in direct succession, alternating which begins, since a machine's state changes: a row's
+figures are medians of the passes, and its ratio the median of the passes' ratios. On a busy machine
+run all of it at a high priority, for example with `chrt -r 1`. Exit status 1: a target is missed."""
 
 import argparse
 import json
@@ -28,8 +28,8 @@ import lab  # noqa: E402
 OPERATIONS = "reduce,fcollect,alltoall,broadcast"
 SIZES = "8,64,1K,4K,16K,64K,256K,1M,4M"
 TARGET = 1.0  # of Open MPI's time
-# "wire" is the namespaces' interface; Open MPI is told to use no shared memory tricks it would not
-# use by itself, and to yield while it waits, as gshmem does: here the hosts share their cores.
+# "wire" is the namespaces' interface; Open MPI is told to use no shared memory transports that it would not use by
+# itself, and to yield while it waits, as gshmem does: here the hosts share their cores.
 GSHMEM_ENV = {"GSHMEM_DEVICE": "cpu", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "wire"}
 MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MPI_WORDS = ["--mca", "plm_rsh_agent", f"{lab.AGENT} --shell", "--mca", "btl_tcp_if_include", "wire",

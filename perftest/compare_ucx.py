@@ -6,10 +6,10 @@
 
 Networks: "tcp", between two network namespaces; "shm", two processes over UCX's shared memory, with
 memory that UCX has not allocated, as gshmem's heap is; "near", two processes with memory that UCX has
-allocated, beside what gshmem does where it can: loads and stores. Every pass runs both sides of a
-row one right after the other, each pass beginning with the other one, for a machine's state changes
-(on a virtual one also the distance of its cores): a row's figures are medians of the passes, and its
-ratio the median of the passes' ratios. Exit status 1: a target is missed."""
+allocated, compared with what gshmem uses if it can: loads and stores. Every pass runs both sides of a
+row in direct succession, alternating which begins, since a machine's state changes (on a virtual one
+also the distance of its cores): a row's figures are medians of the passes, and its ratio the median
+of the passes' ratios. Exit status 1: a target is missed."""
 
 import argparse
 import json
@@ -50,7 +50,7 @@ def run(words, env):
 
 
 def is_listening(pid):
-    """Whether the process's network has a socket that listens on PORT."""
+    """Whether a socket listens on PORT in the process's network."""
     try:
         tables = [pathlib.Path(f"/proc/{pid}/net/{name}").read_text() for name in ("tcp", "tcp6")]
     except OSError:
@@ -60,7 +60,7 @@ def is_listening(pid):
 
 
 class Network:
-    """Where both sides run: `net` is a lab with two hosts, None for processes of one."""
+    """Where both sides run: `net` is a lab with two hosts, or None for processes on one host."""
 
     def __init__(self, name, build, net):
         self.name, self.build, self.net = name, build, net
@@ -141,7 +141,7 @@ def quiet_kernel(network):
 
 
 def steps(network):
-    """What is compared, each time as two functions that are called one right after the other."""
+    """The comparisons, each as two functions that are called in direct succession."""
     slow = 10 if network.name == "tcp" else 1
     yield lambda: ucx_latency(network, slow), lambda: latency(network)
     yield lambda: ucx_rate(network, slow), lambda: rate(network)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What contexts cost on the host, between two PEs: making and ending one, and puts of 8 B by PE 0
- * to PE 1 without one and with one of each kind. The rows of a table take their samples in turn, so
- * that what disturbs one disturbs the others. A sample is the mean of as many calls as take some
- * 0.1 ms; the quiets behind the puts are not in it.
+ * The cost of contexts on the host, between two PEs: making and ending one, and 8 B puts by PE 0 to
+ * PE 1 without a context and with one of each kind. The rows of a table take their samples in turn,
+ * so a disturbance affects all alike. A sample is the mean of as many calls as take some 0.1 ms,
+ * without the quiets after the puts.
  *
  *     contexts [--quick] */
 #include <shmem.h>
@@ -17,7 +17,7 @@ struct row {
     const char *name;
     void (*call)(shmem_ctx_t ctx, long n);
     shmem_ctx_t ctx;
-    long n; /* calls of a sample */
+    long n; /* calls per sample */
     double samples[SAMPLES];
 };
 

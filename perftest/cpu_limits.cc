@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU device beside what the machine does without it, both in turn: a put beside a memcpy
- * between the same buffers, an 8-byte put with signal beside a bare flag in the same shared memory.
- * Modes: "bare", "host" (the host's call), "kernel" (one thread of a kernel). Rows "..._share" hold
- * the ratio: bandwidth as a part of memcpy's, time as a multiple of the bare flag's. */
+ * The CPU device compared with the bare machine, in turn: a put with a memcpy between the same
+ * buffers, an 8-byte put with signal with a bare flag in the same shared memory. Modes: "bare",
+ * "host" (the host's call), "kernel" (one thread of a kernel). Rows "..._share" hold the ratio:
+ * bandwidth as a fraction of memcpy's, time as a multiple of the bare flag's. */
 #include <sched.h>
 #include "perftest/common.h"
 
@@ -25,7 +25,7 @@ row describe(const char *operation, mode m, size_t bytes, const plan &p)
     return r;
 }
 
-/* us[mode][sample]; the ratio is that of neighbours in time. */
+/* us[mode][sample]; ratios are of samples adjacent in time. */
 void add(bench *b, const char *name, const char *bare_name, size_t bytes, const plan &p,
          const std::vector<double> (&us)[3], bool is_bandwidth)
 {
@@ -68,7 +68,7 @@ void measure_put(bench *b, size_t bytes)
         double t[4] = {now_us()};
         for (int r = 0; r < p.rounds; r++) {
             memcpy(there, b->source, bytes);
-            asm volatile("" ::: "memory"); /* every copy is made */
+            asm volatile("" ::: "memory"); /* forces every copy */
         }
         t[1] = now_us();
         for (int r = 0; r < p.rounds; r++)

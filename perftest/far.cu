@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Puts in the manner of ucx_perftest, for a comparison with it (compare_ucx.py). "put_lat": a put
- * that the other side sees in its memory and answers, half of the way there and back; by the host
- * and by a thread of a kernel. "put_bw": puts by the host without waiting for each, and a quiet
- * after the last. Run it with GSHMEM_NODE_PES=1 to make PEs of one machine far. */
+ * Puts measured like ucx_perftest's, for comparison with it (compare_ucx.py). "put_lat": a put that
+ * the other side sees in its memory and answers, half of a round trip; by the host and by a thread
+ * of a kernel. "put_bw": puts by the host without waiting for each, and a quiet after the last. Run
+ * it with GSHMEM_NODE_PES=1 to make PEs of one machine far. */
 #include "perftest/common.h"
 
 namespace
@@ -20,7 +20,7 @@ plan far_plan(const bench &b, double us, size_t bytes)
     return p;
 }
 
-/* The median of many short samples, since ucx_perftest's is that of single exchanges. */
+/* The median of many short samples, since ucx_perftest's median is of single exchanges. */
 plan latency_plan(const bench &b, size_t bytes, int repetitions)
 {
     plan p = make_plan(b, 1);
@@ -41,8 +41,7 @@ row describe_rate(const char *operation, const char *group, const char *mode, si
 
 /* ---- put_lat --------------------------------------------------------------------------------- */
 
-/* The last word of what was put says which round it was. Waiting looks at it, as ucx_perftest does.
- */
+/* The last word of the data says which round it was. The wait polls it, like ucx_perftest's. */
 __host__ __device__ inline void exchange(bool leads, char *dest, char *source, size_t bytes,
                                          uint64_t round, int other)
 {

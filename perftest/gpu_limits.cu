@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What two GPUs give to the same accesses without a library: plain loads and stores of the other
- * PE's memory in the loops of latency, bandwidth and rate, and CUDA's own copies in those of host.
- * The names of the rows are those of the other programs; the library only finds the address. Where
- * an access can be made in several manners, the row is the fastest of them, and its mode ends with
- * the manner: vectors that a thread has in flight x threads of a block, or how a word is stored or
- * loaded. */
+ * What two GPUs achieve with the same accesses without a library: plain loads and stores of the
+ * other PE's memory in the loops of latency, bandwidth and rate, and CUDA's own copies in those of
+ * host. Rows have the names of the other programs' rows; the library only finds the address. If
+ * there are several ways to make an access, the row is the fastest of them, and its mode ends with
+ * it: vectors in flight per thread x threads per block, or how a word is stored or loaded. */
 #include "perftest/stream.h"
 
 namespace
@@ -17,7 +16,7 @@ const char *const names[] = {"put", "get"};
 enum access { WEAK, RELAXED };
 const char *const access_names[] = {"weak", "relaxed"};
 
-/* Past the first cache: what a wait before has announced is seen. */
+/* Bypasses the first cache: what an earlier wait has announced is seen. */
 __device__ inline uint4 load_peer(const uint4 *p)
 {
     uint4 v;
@@ -51,8 +50,8 @@ __device__ inline void copy(char *dest, const char *source, size_t bytes)
 
 /* ---- one block, complete each time ----------------------------------------------------------- */
 
-/* The least that makes it a block's put with quiet: the source is ready, all have stored, one
- * thread's fence covers them, and all go on after it. */
+/* The minimum for a block's put with quiet: the source is ready, all have stored, one thread's
+ * fence covers the stores, and all go on after it. */
 template <operation op, int depth>
 __global__ void __launch_bounds__(1024)
     latency(timing t, char *dest, const char *source, size_t bytes)
@@ -199,7 +198,7 @@ __device__ inline uint64_t fetch_add(uint64_t *p)
     return old;
 }
 
-/* As in rate: each thread goes over its word of each window. */
+/* As in rate: each thread cycles through its word in each window. */
 template <operation op, access how, class T>
 __global__ void __launch_bounds__(1024) words(timing t, T *dest, const T *source, int windows)
 {
@@ -237,7 +236,7 @@ template <operation op, class T> void measure_words(bench *b, int blocks)
             &best,
             samples(*b, r.made, blocks, block_threads, words<op, WEAK, T>, dest, source, windows),
             access_names[WEAK]);
-        if (op == GET) { /* those may come from the first cache, and are no g */
+        if (op == GET) { /* these may come from the first cache, unlike g */
             r.mode = "rate, may be old:";
             add(b, r, best);
             r.mode = "rate";
@@ -252,8 +251,8 @@ template <operation op, class T> void measure_words(bench *b, int blocks)
     verify(b, bytes, key, op == PUT ? b->target : 0, r.operation.c_str());
 }
 
-/* Each thread its own word of the other PE, again and again: the compiler may send the next before
- * it has the value, or not, as behind a call that returns the value. */
+/* Each thread accesses its own word on the other PE repeatedly: the compiler may issue the next
+ * access before it has the value, or not, as with a call that returns the value. */
 template <bool is_awaited> __global__ void __launch_bounds__(1024) adds(timing t, uint64_t *word)
 {
     uint64_t *mine = word + blockIdx.x * blockDim.x + threadIdx.x;
@@ -265,7 +264,7 @@ template <bool is_awaited> __global__ void __launch_bounds__(1024) adds(timing t
         if constexpr (is_awaited)
             mine += old == ~0ull;
     }
-    if (sum == ~0ull) /* never: but now the values must be waited for */
+    if (sum == ~0ull) /* never true, but makes the loop wait for the values */
         t.stamps[0] = 0;
     __syncthreads();
     t.end();
@@ -286,7 +285,7 @@ void measure_adds(bench *b, int blocks)
 
 /* ---- flags ----------------------------------------------------------------------------------- */
 
-/* A flag there and one back, by two kernels that do nothing else. */
+/* A flag there and one back, by two otherwise idle kernels. */
 __global__ void __launch_bounds__(1) bounce(timing t, bool leads, uint64_t *theirs, uint64_t *mine)
 {
     uint64_t n = 0;
@@ -342,7 +341,7 @@ void measure_flags(bench *b)
 enum step { FETCH_ADD, LOAD, SYSTEM_FENCE };
 const char *const step_names[] = {"fetch_add", "g", "fence"};
 
-/* Each address hangs on the value before; a fence follows a store. */
+/* Each address depends on the value before; a fence follows a store. */
 template <step what> __global__ void __launch_bounds__(1) steps(timing t, uint64_t *word)
 {
     uint64_t *p = word;
@@ -357,7 +356,7 @@ template <step what> __global__ void __launch_bounds__(1) steps(timing t, uint64
             asm volatile("fence.sc.sys;" ::: "memory");
         }
     }
-    if (p != word) /* never: but now the loads must be made */
+    if (p != word) /* never true, but forces the loads */
         t.stamps[0] = 0;
     t.end();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What calls of the host cost, direct and on a stream: PE 0 calls, PE 1 does nothing. Modes of a
- * direct call: "single", each with a quiet; "pipelined", one quiet after all. Modes on a stream:
- * see stream.h. */
+ * The cost of host calls, direct and on a stream: PE 0 calls, PE 1 does nothing. Modes of a direct
+ * call: "single", each with a quiet; "pipelined", one quiet after all. Modes on a stream: see
+ * stream.h. */
 #include "perftest/common.h"
 #include "perftest/stream.h"
 
@@ -67,7 +67,7 @@ void direct_words(bench *b)
                        [&] { sum += gshmem_uint64_g(b->words, b->target); });
         b->has_failed = b->has_failed || sum != 0;
     }
-#if !defined(PERFTEST_NVSHMEM) /* whose host has no atomics */
+#if !defined(PERFTEST_NVSHMEM) /* NVSHMEM's host has no atomics */
     if (wants(*b, "fetch_add")) {
         uint64_t n = 0;
         clear_words(*b);
@@ -132,7 +132,7 @@ void stream_words(bench *b)
 {
     if (wants(*b, "p_on_stream")) {
         clear_words(*b);
-        /* No graph: it may not hold the address of the caller's value. */
+        /* No graph: it must not hold the address of the caller's value. */
         if (b->leads())
             for (stream_mode mode : {PIPELINED, SINGLE}) {
                 const plan p = host_plan(*b, sizeof(uint64_t));

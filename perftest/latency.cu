@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long one put or get takes, until it is complete: one thread, one warp or one block of PE 0
- * calls, PE 1 does nothing. Each is followed by a quiet: a put is complete then, and the next get
- * of the same bytes cannot come from a copy in this PE's own cache. */
+ * How long one put or get takes to complete: one thread, one warp or one block of PE 0 calls, PE 1
+ * does nothing. Each is followed by a quiet: the put is then complete, and the next get of the same
+ * bytes cannot come from a copy in this PE's own cache. */
 #include "perftest/common.h"
 
 namespace
@@ -39,7 +39,7 @@ __device__ inline void call(char *dest, const char *source, size_t bytes, int pe
     }
 }
 
-/* A kernel for each operation and group, so that none pays for another's registers. */
+/* A kernel for each operation and group, so none pays for another's registers. */
 template <operation op, group g>
 __global__ void __launch_bounds__(group_threads(g))
     repeat(timing t, char *dest, const char *source, size_t bytes, int pe)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MPI's collectives for coll.cu on the CPU device, as calls of the host: gshmem makes the PEs,
- * which mpirun has started, and the buffers are its heap's. */
+ * MPI's collectives for coll.cu on the CPU device, as host calls: mpirun starts the processes,
+ * gshmem makes them PEs, and the buffers are in its heap. */
 #ifndef GSHMEM_PERFTEST_MPI_PEER_H
 #define GSHMEM_PERFTEST_MPI_PEER_H
 
@@ -38,7 +38,7 @@ struct mpi_peer {
     {
         MPI_Alltoall(source, (int)n, MPI_FLOAT, dest, (int)n, MPI_FLOAT, MPI_COMM_WORLD);
     }
-    /* In place, as MPI has it: the root's source is its dest. */
+    /* In place, in MPI's sense: the root's source is its dest. */
     void broadcast(const bench &b, float *dest, const float *source, size_t n) const
     {
         MPI_Bcast(b.leads() ? const_cast<float *>(source) : dest, (int)n, MPI_FLOAT, 0,

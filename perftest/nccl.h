@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NCCL's collectives for coll.cu: gshmem starts the PEs and carries NCCL's id; the buffers are
- * NCCL's own, registered as symmetric windows, unless PERFTEST_NCCL_PLAIN is set in the
- * environment: then they are ordinary GPU memory and NCCL's defaults. */
+ * NCCL's own, registered as symmetric windows. If PERFTEST_NCCL_PLAIN is set in the environment
+ * they are ordinary GPU memory with NCCL's defaults. */
 #ifndef GSHMEM_PERFTEST_NCCL_H
 #define GSHMEM_PERFTEST_NCCL_H
 

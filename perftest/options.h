@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a benchmark is asked to do: the options that all of them share, read before a PE is made.
- * What is not understood is refused; nothing is guessed. Leaves the defaults that depend on the
- * device to common.h. */
+ * Options that all benchmarks share, read before a PE is made. Anything not understood is refused;
+ * nothing is guessed. Defaults that depend on the device are left to common.h. */
 #ifndef GSHMEM_PERFTEST_OPTIONS_H
 #define GSHMEM_PERFTEST_OPTIONS_H
 
@@ -19,23 +18,23 @@ namespace perftest
 enum group { THREAD, WARP, BLOCK };
 constexpr const char *group_names[] = {"thread", "warp", "block"};
 
-/* What a program measures, and which of the options it knows besides the common ones. */
+/* What a program measures, and which options it supports besides the common ones. */
 struct program {
     const char *name;
     const char *question;
     std::vector<std::string> operations;
     bool has_sizes, has_groups, has_blocks;
-    bool has_windows = false; /* with sizes: rounds go over several windows of them */
-    bool has_host = false;    /* can do with calls of the host alone */
+    bool has_windows = false; /* with sizes: rounds cycle through several windows */
+    bool has_host = false;    /* can run with host calls alone */
 };
 
-/* An empty list is the program's own choice. */
+/* An empty list leaves the choice to the program. */
 struct options {
     std::vector<size_t> sizes; /* bytes */
     std::vector<group> groups;
     std::vector<int> blocks; /* 0: as many as there are multiprocessors */
     std::vector<std::string> operations;
-    int repetitions = 0; /* samples of a row; 0: the program's choice, as in what follows */
+    int repetitions = 0; /* samples per row; 0: the program's choice, as below */
     int rounds = 0;      /* calls in a sample */
     bool is_quick = false;
     bool is_host = false;
@@ -47,7 +46,7 @@ namespace detail
 
 inline bool complain(const std::string &what)
 {
-    const char *rank = getenv("GSHMEM_RANK"); /* one of many that were started alike speaks */
+    const char *rank = getenv("GSHMEM_RANK"); /* of many processes started alike, one speaks */
     if (!rank || strcmp(rank, "0") == 0)
         fprintf(stderr, "perftest: %s (--help tells the options)\n", what.c_str());
     return false;
@@ -204,7 +203,7 @@ inline void help(const program &p)
 
 } // namespace detail
 
-/* -1: go on; else the exit status. */
+/* -1: continue; otherwise the exit status. */
 inline int read_options(const program &p, int argc, char **argv, options *o)
 {
     for (int i = 1; i < argc; i++) {

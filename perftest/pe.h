@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A PE of a benchmark: how it starts, what it holds, the header it prints, how it ends. The same
- * source runs on GPUs, on the CPU device, and on another library through compare.h. */
+ * source runs on GPUs, on the CPU device, and with another library through compare.h. */
 #ifndef GSHMEM_PERFTEST_PE_H
 #define GSHMEM_PERFTEST_PE_H
 
@@ -37,12 +37,12 @@ constexpr int group_threads(group g)
 
 struct start_times {
     double context_us, init_us, setup_us;
-    double footprint_mib; /* GPU memory taken by init and set-up; the context's own is not in it */
+    double footprint_mib; /* GPU memory taken by init and set-up, without the context's */
 };
 
 struct bench {
     int me, n;
-    int target; /* whom PE 0 calls: PE 1, itself when it is alone */
+    int target; /* the PE that PE 0 calls: PE 1, or itself if it is alone */
     int multiprocessors;
     cudaStream_t stream;
     options o;
@@ -75,7 +75,7 @@ inline double now_us()
     return std::chrono::duration<double, std::micro>(now).count();
 }
 
-/* Enqueued on the PE's stream, and waited for. */
+/* Enqueues on the PE's stream, and waits. */
 template <class... P, class... A>
 void run(const bench &b, void (*kernel)(P...), int blocks, int threads, A... args)
 {
@@ -95,7 +95,7 @@ inline double free_mib()
     return (double)available / (1 << 20);
 }
 
-/* There may be no PE yet, so nothing of the library is called. */
+/* There may be no PE yet, so this makes no library call. */
 inline void choose_gpu(int number)
 {
     int n_devices = 0;
@@ -110,8 +110,8 @@ inline void choose_gpu(int number)
     _exit(1);
 }
 
-/* The context comes first where the launcher tells the PE's number, so that what init takes can be
- * told from what CUDA takes. */
+/* The context comes first if the launcher tells the PE's number, so init's cost can be told from
+ * CUDA's. */
 inline start_times start_pe()
 {
     start_times s = {};
@@ -198,11 +198,11 @@ inline void make_header(bench *b, const program &p)
 } // namespace detail
 
 constexpr size_t quick_bytes = 65536, cpu_bytes = (size_t)16 << 20; /* the most, by default */
-/* What rounds go over in turn (windows_of): much more than a first cache for each block. */
+/* What rounds cycle through (windows_of): much more than a first cache for each block. */
 constexpr size_t windows_bytes = (size_t)(is_cpu ? 4 : 128) << 20;
 
 /* Reads the options and makes the PE; dest and source hold the largest of --sizes, or
- * default_bytes, and windows. -1: go on; else the exit status, and there is no PE. */
+ * default_bytes, and windows. -1: continue; otherwise the exit status, and there is no PE. */
 inline int begin(bench *b, const program &p, int argc, char **argv, size_t default_bytes)
 {
     const int status = read_options(p, argc, argv, &b->o);
@@ -224,9 +224,9 @@ inline int begin(bench *b, const program &p, int argc, char **argv, size_t defau
     if (!b->o.sizes.empty())
         b->bytes = std::max(*std::max_element(b->o.sizes.begin(), b->o.sizes.end()),
                             p.has_windows ? std::min(b->bytes, windows_bytes) : 0);
-    b->bytes = std::max(b->bytes, sizeof(uint64_t)); /* rows about words need one */
+    b->bytes = std::max(b->bytes, sizeof(uint64_t)); /* rows on words need one */
     if (default_bytes == 0)
-        return -1; /* wants no buffers */
+        return -1; /* needs no buffers */
     b->source = (char *)gshmem_malloc(b->bytes);
     b->dest = (char *)gshmem_malloc(b->bytes);
     b->words = (uint64_t *)gshmem_calloc(n_words, sizeof(uint64_t));
@@ -253,7 +253,7 @@ inline int end(bench *b)
     return b->has_failed ? 1 : 0;
 }
 
-/* Ends the program when it was started alone. */
+/* Ends the program if it was started alone. */
 inline bool needs_two(const bench &b)
 {
     if (b.n >= 2)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long a message takes to PE 1 and another one back (a round trip): a put and then a flag, a
+ * How long a message to PE 1 and another one back take (a round trip): a put and then a flag, a
  * signal, a put with its signal, an atomic. Data goes by thread, warp or block; one thread waits.
- * put_signal_beside: the word that is put lies beside its signal, in the same 16 aligned bytes.
+ * put_signal_beside: the word lies beside its signal, in the same 16 aligned bytes.
  *
- * How long a flag takes depends on where it lies: on H200s up to 0.2 us, in pages of 4 KiB. So the
- * rounds go through flags in several pages. */
+ * A flag's time depends on where it lies: on H200s by up to 0.2 us, in pages of 4 KiB. So the
+ * rounds use flags in several pages. */
 #include "perftest/common.h"
 
 namespace
@@ -15,7 +15,7 @@ using namespace perftest;
 enum operation { PUT, PUT_SIGNAL, SIGNAL, ATOMIC, BESIDE };
 const char *const names[] = {"put", "put_signal", "signal", "atomic", "put_signal_beside"};
 
-/* The data, then the flag: seen means that the data is there. */
+/* The data, then the flag: once the flag is seen the data have arrived. */
 template <operation op, group g>
 __device__ inline void send(char *dest, const char *source, size_t bytes, uint64_t *flag,
                             uint64_t value, int pe)
@@ -60,7 +60,7 @@ template <operation op, group g> __device__ inline void wait(uint64_t *flag, uin
 constexpr size_t places = 8, place_bytes = 4096; /* of flags */
 static_assert(places * place_bytes == n_words * sizeof(uint64_t), "the flags fill the words");
 
-/* PE 0 begins. Each flag counts its messages, from `before` in this launch. */
+/* PE 0 begins. Each flag counts its messages, starting at `before` in this launch. */
 template <operation op, group g>
 __global__ void __launch_bounds__(group_threads(g))
     repeat(timing t, char *dest, const char *source, size_t bytes, uint64_t *flag, uint64_t before)

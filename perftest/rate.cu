@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many p, g and atomics a second PE 0 makes to PE 1, each thread to words of its own (mode
+ * How many p, g and atomics per second PE 0 makes to PE 1, each thread to its own words (mode
  * "rate"), and how long one takes for one thread (mode "latency"): a fetching one until its value
- * is there, the others with a quiet. */
+ * has arrived, the others with a quiet. */
 #include "perftest/common.h"
 
 namespace
@@ -9,8 +9,8 @@ namespace
 
 using namespace perftest;
 
-constexpr int line_words = 32, latency_lines = 4096; /* one g after another: a new line each time */
-constexpr uint64_t never = 0x6e65766572207365;       /* no word ever holds it */
+constexpr int line_words = 32, latency_lines = 4096; /* successive g calls: a new line each time */
+constexpr uint64_t never = 0x6e65766572207365;       /* a value that no word ever holds */
 
 /* ---- atomics --------------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ __host__ __device__ constexpr bool is_fetching(amo op)
     return op != SET && op != INC && op != ADD && op != AND && op != OR && op != XOR;
 }
 
-/* Call number n on a word, from 0; the value before where the operation fetches it. */
+/* Call number n on a word, from 0; returns the value before if the operation fetches it. */
 template <amo op> __device__ inline uint64_t apply(uint64_t *word, uint64_t n, int pe)
 {
     const uint64_t bit = (uint64_t)1 << n % 64;
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(block_threads)
     t.end();
 }
 
-/* Each fetching call's address hangs on the value of the call before. */
+/* Each fetching call's address depends on the value of the call before. */
 template <amo op>
 __global__ void __launch_bounds__(1) amo_latency(timing t, uint64_t *words, uint64_t first, int pe)
 {
@@ -150,7 +150,7 @@ __global__ void count_others(const uint64_t *words, size_t n, uint64_t value,
             atomicAdd(n_others, 1ull);
 }
 
-/* blocks of 0: the latency. */
+/* blocks of 0: measures the latency. */
 template <amo op> void measure_amo(bench *b, int blocks)
 {
     const bool is_rate = blocks > 0;
@@ -206,8 +206,8 @@ template <class T> __device__ inline T get_one(const T *source, int pe)
         return gshmem_uint64_g(source, pe);
 }
 
-/* Which word is this thread's turn: its own in each window, one after another, so that g is not
- * about old copies in the first cache. No division, which would take longer than the call. */
+/* Which word is this thread's turn: its own in each window, one after another, so that g does not
+ * measure old copies in the first cache. No division, which would take longer than the call. */
 struct words_in_turn {
     uint32_t step = gridDim.x * blockDim.x;
     uint32_t mine = blockIdx.x * blockDim.x + threadIdx.x;
@@ -261,7 +261,7 @@ __global__ void __launch_bounds__(1) p_latency(timing t, T *dest, const T *sourc
     t.end();
 }
 
-/* Each call's address hangs on the value of the call before. The last one is of word 0. */
+/* Each call's address depends on the value of the call before. The last call uses word 0. */
 template <class T>
 __global__ void __launch_bounds__(1) g_latency(timing t, T *dest, const T *source, int, int pe)
 {

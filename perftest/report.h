@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a benchmark says: the header, a table on the screen as it proceeds, and the same as JSON.
- * Only PE 0 reports. A row's samples are each the mean of `rounds` calls. */
+ * A benchmark's output: the header, a table printed as it proceeds, and the same as JSON. Only PE 0
+ * reports. Each of a row's samples is the mean of `rounds` calls. */
 #ifndef GSHMEM_PERFTEST_REPORT_H
 #define GSHMEM_PERFTEST_REPORT_H
 
@@ -16,16 +16,16 @@ namespace perftest
 {
 
 struct plan {
-    int rounds = 1;      /* calls in a sample */
-    int repetitions = 1; /* samples, after one that warms up */
+    int rounds = 1;      /* calls per sample */
+    int repetitions = 1; /* samples, after one warm-up */
 };
 
 struct row {
     std::string operation;
     std::string group = "-"; /* thread, warp, block; host: a call of the host */
     int blocks = 1;
-    std::string mode = "-"; /* how the operation was called; each program says its own */
-    size_t bytes = 0;       /* of one call */
+    std::string mode = "-"; /* how the operation was called; defined by each program */
+    size_t bytes = 0;       /* per call */
     double moved = 0;       /* bytes moved in the time of one sample's mean; 0: no bandwidth */
     double calls = 0;       /* calls made in that time, when it is a rate */
     plan made;
@@ -50,7 +50,7 @@ struct statistics {
     double median, p99, least, most;
 };
 
-/* Nearest rank; of fewer than 100 samples the 99th percentile is the largest. */
+/* Nearest rank; with fewer than 100 samples the 99th percentile is the largest. */
 inline statistics summarise(std::vector<double> samples)
 {
     std::sort(samples.begin(), samples.end());
@@ -62,7 +62,7 @@ inline statistics summarise(std::vector<double> samples)
 class report
 {
   public:
-    /* Said in this order. */
+    /* Printed in this order. */
     void note(const std::string &key, const std::string &value) { header.emplace_back(key, value); }
 
     void print_header() const
@@ -89,7 +89,7 @@ class report
         rows.push_back(json_row(r, s, bandwidth, rate));
     }
 
-    /* Returns whether all of it is in the file. */
+    /* Returns whether the whole file was written. */
     bool write(const std::string &path) const
     {
         FILE *f = fopen(path.c_str(), "w");

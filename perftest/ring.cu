@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast kernels hand requests to the proxy: each thread pushes p of a word of its own to a far
- * PE, two slots of a ring. Modes: "burst", as many as find room in an empty ring, until they are
- * written; "sustained", more than that and a quiet, so that the proxy's and the network's speed
- * count. Run it with GSHMEM_NODE_PES=1 to make PEs of one machine far. */
+ * How fast kernels hand requests to the proxy: each thread pushes p of its own word to a far PE,
+ * two slots of a ring. Modes: "burst", as many as fit into an empty ring, until they are written;
+ * "sustained", more than that and a quiet, so the proxy's and the network's speed count. Run it
+ * with GSHMEM_NODE_PES=1 to make PEs of one machine far. */
 #include "perftest/common.h"
 
 namespace
@@ -10,7 +10,7 @@ namespace
 
 using namespace perftest;
 
-constexpr int burst_slots = 2048, slots_each = 2; /* half of a ring of default size */
+constexpr int burst_slots = 2048, slots_each = 2; /* half of a ring of the default size */
 
 template <bool is_burst>
 __global__ void __launch_bounds__(1024) push(timing t, uint64_t *words, uint64_t first, int pe)
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(1024) push(timing t, uint64_t *words, uint64_t
     t.end();
 }
 
-/* A thread's puts of one word are not ordered: any of the last launch may have come last. */
+/* A thread's puts of one word are not ordered: any put of the last launch may have arrived last. */
 __global__ void count_others(const uint64_t *words, size_t n, uint64_t least, uint64_t most,
                              unsigned long long *n_others)
 {

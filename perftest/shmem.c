@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What calls of OpenSHMEM cost between two PEs: plain OpenSHMEM 1.5, so that any implementation can
- * run it (compare_shmem.py). PE 0 calls PE 1; barriers are of all. A row: what, bytes, the median
- * of samples in ns; a sample is the mean of as many calls as take some 0.3 ms. */
+ * The cost of OpenSHMEM calls between two PEs: plain OpenSHMEM 1.5, so any implementation can run
+ * it (compare_shmem.py). PE 0 calls PE 1; barriers involve all. A row: what, bytes, the median of
+ * samples in ns; a sample is the mean of as many calls as take some 0.3 ms. */
 #include <shmem.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -111,7 +111,7 @@ static void measure(const char *name, void (*call)(const struct what *w), const 
     report(name, w->bytes, samples);
 }
 
-/* As often on all PEs. */
+/* Equally often on all PEs. */
 static void measure_all(const char *name, void (*call)(const struct what *w), const struct what *w)
 {
     double samples[SAMPLES];

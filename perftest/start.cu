@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What it costs to begin: the time of init and device set-up, the GPU memory they take before the
- * user's first byte, the time of malloc and free by size. Init happens once in a process, so its
+ * The cost of starting: the time of init and device set-up, the GPU memory they take before the
+ * user's first byte, the time of malloc and free by size. Init happens once per process, so its
  * rows have one sample; run the program again for more. */
 #include "perftest/common.h"
 
@@ -19,7 +19,7 @@ void add_once(bench *b, const char *name, double value, const char *unit)
         b->out.add(r, {value});
 }
 
-/* The first allocation of a size makes the heap grow, the later ones may find it grown. */
+/* The first allocation of a size grows the heap; later ones may find it grown. */
 void measure_malloc(bench *b, size_t bytes)
 {
     row r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Timing of calls that are made on a stream. */
+ * Times calls made on a stream. */
 #ifndef GSHMEM_PERFTEST_STREAM_H
 #define GSHMEM_PERFTEST_STREAM_H
 
@@ -8,8 +8,8 @@
 namespace perftest
 {
 
-/* PIPELINED: calls one behind the other, by the stream's clock. SINGLE: a call, then the host waits
- * for the stream, by the host's clock. GRAPH: as pipelined, all calls in one CUDA graph. */
+/* PIPELINED: calls one after another, by the stream's clock. SINGLE: a call, then the host waits
+ * for the stream, by the host's clock. GRAPH: like pipelined, all calls in one CUDA graph. */
 enum stream_mode { PIPELINED, SINGLE, GRAPH };
 constexpr const char *stream_mode_names[] = {"pipelined", "single", "graph"};
 constexpr stream_mode stream_modes[] = {PIPELINED, SINGLE, GRAPH};
@@ -33,7 +33,7 @@ template <class F> graph make_graph(const bench &b, int rounds, F call)
         made = nullptr;
     if (captured)
         cudaGraphDestroy(captured);
-    (void)cudaGetLastError(); /* a refused capture is no failure of what follows */
+    (void)cudaGetLastError(); /* a refused capture must not count against what follows */
     return made;
 }
 
@@ -81,7 +81,7 @@ template <class F> std::vector<double> event_samples(const bench &b, const plan 
 
 } // namespace detail
 
-/* Microseconds of a call(stream). Empty where there are no graphs. */
+/* Microseconds of a call(stream). Empty if there are no graphs. */
 template <class F>
 std::vector<double> stream_samples(const bench &b, const plan &p, stream_mode mode, F call)
 {

@@ -7,7 +7,7 @@ import math
 WIDTH, HEIGHT = 860, 520
 LEFT, RIGHT, TOP, BOTTOM = 70, 240, 46, 56
 COLOURS = ["#1f6fb4", "#d1495b", "#2e8b57", "#8e5bb5", "#c77f1a", "#3b3b3b"]
-# The paper goes with the colours, so that a page which decides for itself cannot make text vanish.
+# The background goes with the colours, so a page's own style cannot make text unreadable.
 STYLE = """<style>
 .paper { fill: #ffffff } text { fill: #1f2328 }
 @media (prefers-color-scheme: dark) {
@@ -102,7 +102,7 @@ def chart(title, y_label, series):
     measured = [p for s in series if s["line"] != "dotted" for p in s["points"]]
     if not measured:
         return None
-    # What was measured decides the axes; a limit is drawn as far as it lies within them.
+    # The measured values decide the axes; a limit is drawn as far as it lies within them.
     x = Axis([p[0] for p in measured], 2, LEFT, WIDTH - RIGHT)
     y = Axis([p[1] for p in measured], 10, HEIGHT - BOTTOM, TOP)
     series = [s if s["line"] != "dotted" else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long barrier_all and sync_all of all PEs take, called again and again by a thread, a warp, a
- * block, on a stream and by the host. Modes of a stream: "pipelined", calls one behind the other;
+ * How long barrier_all and sync_all of all PEs take, called repeatedly by a thread, a warp, a
+ * block, on a stream and by the host. Modes of a stream: "pipelined", calls one after another;
  * "single", a call and a wait for it; "graph", pipelined from a CUDA graph. */
 #include "perftest/common.h"
 #include "perftest/stream.h"

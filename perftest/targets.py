@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the hardware allows, and what gshmem wants to reach beside NVSHMEM: data for compare.py."""
 
-# One H200 to another through NVSwitch (NV18), measured with small programs without a library.
+# From one H200 to another through NVSwitch (NV18), measured with small programs without a library.
 # Blocks of 1024 threads -> GB/s, one direction.
 STORE_GB_PER_S = {1: 46, 2: 91, 4: 181, 8: 349, 32: 353, 132: 369}
 LOAD_GB_PER_S = {1: 49, 2: 97, 4: 193, 8: 362, 32: 368, 132: 368}
@@ -14,7 +14,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def row(program, operation, **rest):
-    """Which rows a target is about; what is left out may be anything."""
+    """The rows to which a target applies; omitted fields match anything."""
     return {"program": program, "operation": operation, **rest}
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How fast a wait notices: PE 0 and PE 1 wake each other in turn by a p (signal_wait_until: by a
  * signal; on a stream: by calls on the stream), and the figure is the round trip of two wakings.
- * Mode "words=n": the wait or test looks at n words, all of which the waker writes, the one that is
- * looked at last being written last. */
+ * Mode "words=n": the wait or test reads n words, all of which the waker writes, the word that is
+ * read last being written last. */
 #include "perftest/common.h"
 #include "perftest/stream.h"
 
@@ -30,7 +30,7 @@ template <operation op> __device__ inline void wait(uint64_t *words, int n, uint
         }
 }
 
-/* wait_until_any is woken by the last word alone. */
+/* Only the last word wakes wait_until_any. */
 template <operation op> __device__ inline void wake(uint64_t *words, int n, uint64_t value, int pe)
 {
     if constexpr (op == SIGNAL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which way a collective goes: by where the members are, the group that makes the call, and the
- * bytes that each member gives each other. All members decide alike, from the same numbers. */
+ * Chooses a collective's way from where the members are, the group that calls, and the number of
+ * bytes from each member to each other. All members decide alike, from the same numbers. */
 #ifndef GSHMEM_COLL_CHOOSE_CUH
 #define GSHMEM_COLL_CHOOSE_CUH
 
@@ -13,7 +13,7 @@ namespace gshmem
 namespace detail
 {
 
-/* The row of gsh_state's limits. */
+/* The row in gsh_state's limits. */
 template <class G> struct limit_of {
     static constexpr int row = 3;
 };

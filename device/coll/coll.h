@@ -19,21 +19,20 @@ enum gsh_coll {
     GSH_COLL_EXSCAN,
     /* The steps of collectives that compute over far members, a launch for each, called like the
      * functions of coll/far.cuh and coll/far_leaders.cuh. */
-    GSH_COLL_CHECK,           /* checking builds: dst and sst, a signature and bytes, are all
-                               * members' */
+    GSH_COLL_CHECK, /* checking builds: dst and sst, a signature and bytes, agree on all members */
     GSH_COLL_ADD_NODE,        /* nelems elements */
-    GSH_COLL_EXCHANGE_BLOCKS, /* of nelems bytes; 0: all members have come */
+    GSH_COLL_EXCHANGE_BLOCKS, /* nelems bytes each; 0: all members have arrived */
     GSH_COLL_ADD_BLOCKS,      /* of sst bytes, from element dst on */
-    GSH_COLL_GATHER,          /* nelems bytes of each */
+    GSH_COLL_GATHER,          /* nelems bytes from each */
     GSH_COLL_ADD_SCAN,        /* root: 1 in an inclusive scan, else 0 */
     GSH_COLL_FINISH_SCAN,     /* nelems bytes */
     GSH_COLL_ADD_NEAR,        /* nelems elements */
     GSH_COLL_SEND_RAILS,      /* piece sst of nelems bytes */
     GSH_COLL_HEAR_RAILS,      /* the same */
-    GSH_COLL_ADD_SLOTS,       /* of piece sst: the nodes', of dst bytes */
-    GSH_COLL_ADD_PARTS,       /* piece sst, nelems elements of each part of dst elements */
+    GSH_COLL_ADD_SLOTS,       /* of piece sst: the nodes' slots, dst bytes each */
+    GSH_COLL_ADD_PARTS,       /* piece sst: nelems elements of each part of dst elements */
     GSH_COLL_EXCHANGE_PARTS,  /* piece sst, nelems bytes of each part */
-    GSH_COLL_END,             /* of a call of dst far steps; sst: its source is being read */
+    GSH_COLL_END,             /* of a call with dst far steps; sst: its source is being read */
     GSH_COLL_COUNT
 };
 
@@ -75,12 +74,12 @@ enum gsh_element {
 };
 
 /* What members of a collective must agree on besides its size. op: enum gsh_reduce_op, or
- * GSH_REDUCE_COUNT; element: enum gsh_element, GSH_ELEMENT_bits of width bytes where the type is
- * not known; root: of alltoalls its strides, see below; 0 of what does not concern the call. */
+ * GSH_REDUCE_COUNT; element: enum gsh_element, or GSH_ELEMENT_bits of width bytes if the type is
+ * unknown; root: for alltoalls its strides, see below. Fields that do not apply are 0. */
 #define GSH_COLL_SIGNATURE(COLL, OP, ELEMENT, WIDTH, ROOT)                         \
     ((uint64_t)(COLL) | (uint64_t)(OP) << 8 | (uint64_t)(uint8_t)(ELEMENT) << 16 | \
      (uint64_t)(uint8_t)(WIDTH) << 24 | (uint64_t)(ROOT) << 32)
-/* The strides of alltoalls in place of a root; large ones pass for GSH_COLL_LONG_STRIDE. */
+/* For alltoalls, the strides in place of a root; large ones are capped at GSH_COLL_LONG_STRIDE. */
 #define GSH_COLL_LONG_STRIDE       0xffff
 #define GSH_COLL_STRIDE(S)         ((uint32_t)((S) < GSH_COLL_LONG_STRIDE ? (S) : GSH_COLL_LONG_STRIDE))
 #define GSH_COLL_STRIDES(DST, SST) (GSH_COLL_STRIDE(DST) | GSH_COLL_STRIDE(SST) << 16)
@@ -88,10 +87,10 @@ enum gsh_element {
 /* ---- reduces of many bytes over far members, node by node -------------------------------------
  */
 
-/* A reduce goes in pieces. On each node the first n_rails near members, a rail each, have one
- * segment of each piece: what is the same segment on all nodes is dealt with among these members
- * alone, of which the one on node i adds up the i-th share of it. Bytes; all but what ends at the
- * end are multiples of 16. */
+/* A reduce goes in pieces. On each node the first n_rails near members, each a rail, own one
+ * segment of each piece. The members that own the same segment on their nodes exchange it among
+ * themselves; the one on node i adds up its i-th share. Sizes are in bytes; all but those of the
+ * last parts are multiples of 16. */
 #define GSH_COLL_ALIGN 16u
 
 struct gsh_rails {
@@ -111,14 +110,13 @@ struct gsh_range {
 #define GSH_COLL_INLINE static inline
 #endif
 
-/* Of a block of so many bytes, behind which another one begins: elements of every type are aligned.
- */
+/* Rounds a block's size up, so that elements of any type in the next block are aligned. */
 GSH_COLL_INLINE uint64_t gsh_coll_block_bytes(uint64_t bytes)
 {
     return (bytes + GSH_COLL_ALIGN - 1) / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
 }
 
-/* Of n bytes in equal parts, each a multiple of GSH_COLL_ALIGN, part i. */
+/* Part i of n bytes in equal parts, each a multiple of GSH_COLL_ALIGN. */
 GSH_COLL_INLINE struct gsh_range gsh_equal_part(uint64_t n, uint32_t n_parts, uint32_t i)
 {
     const uint64_t each = gsh_coll_block_bytes((n + n_parts - 1) / n_parts);
@@ -128,7 +126,7 @@ GSH_COLL_INLINE struct gsh_range gsh_equal_part(uint64_t n, uint32_t n_parts, ui
     return r;
 }
 
-/* half_bytes: of the lane's work area; piece: the most bytes of a share. */
+/* half_bytes: half the lane's work area; piece: the most bytes in a share. */
 GSH_COLL_INLINE struct gsh_rails gsh_rails_of(uint64_t bytes, uint32_t n_rails, uint32_t n_nodes,
                                               uint64_t half_bytes, uint64_t piece)
 {
@@ -144,7 +142,7 @@ GSH_COLL_INLINE struct gsh_rails gsh_rails_of(uint64_t bytes, uint32_t n_rails, 
     return r;
 }
 
-/* Rail `rail`'s segment of piece t; no bytes where there is no such rail or piece. */
+/* Rail `rail`'s segment of piece t; empty if there is no such rail or piece. */
 GSH_COLL_INLINE struct gsh_range gsh_rail_segment(const struct gsh_rails *r, uint64_t t,
                                                   uint32_t rail)
 {
@@ -175,8 +173,8 @@ GSH_COLL_INLINE uint64_t gsh_slot_of(uint64_t half_bytes, uint64_t n_slots, uint
     return bytes / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
 }
 
-/* So many bytes of a scan go at once: what a half holds of each node and, behind it, of the result;
- * or of each member. */
+/* The bytes of a scan that go at once: what a half can hold of each node and, behind that, of the
+ * result; or else of each member. */
 GSH_COLL_INLINE uint64_t gsh_scan_piece_bytes(const struct gsh_team_state *t, uint64_t half_bytes,
                                               uint64_t piece)
 {
@@ -186,8 +184,8 @@ GSH_COLL_INLINE uint64_t gsh_scan_piece_bytes(const struct gsh_team_state *t, ui
     return gsh_slot_of(half_bytes, (uint64_t)n_slots, piece);
 }
 
-/* And of a part of a reducescatter: a slot for each node, and one for each part that a member adds
- * up for others, of whom it has one on each node for every n_rails. */
+/* The same for a part of a reducescatter: a slot for each node, and one for each part that a member
+ * adds up for others, of which there is one on each node for every n_rails. */
 GSH_COLL_INLINE uint64_t gsh_part_slot_bytes(const struct gsh_team_state *t, uint64_t half_bytes,
                                              uint64_t piece)
 {
@@ -196,8 +194,7 @@ GSH_COLL_INLINE uint64_t gsh_part_slot_bytes(const struct gsh_team_state *t, uin
                        (uint64_t)(t->n_nodes + (n_passed < t->n_pes ? n_passed : t->n_pes)), piece);
 }
 
-/* Any grid, the same on all members of the
- * team. Addresses are symmetric addresses on this PE. */
+/* Any grid, the same on all members of the team. Addresses are symmetric addresses on this PE. */
 struct gsh_kernel_coll_args {
     uint64_t dest, source;
     uint64_t nelems; /* as the public call has it */
@@ -212,9 +209,9 @@ struct gsh_kernel_coll_args {
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_coll_args) == 232, "gsh_kernel_coll_args is wire");
 
-/* The kernels that compute: M(operation, element's name, its type in kernels). Sums and products of
- * signed integers are those of unsigned ones; and, or, xor know only bits, in bytes; sums of
- * complex numbers are those of their parts. */
+/* The kernels that compute: M(operation, element's name, its type in kernels). Signed integers are
+ * added and multiplied as unsigned ones; and, or, xor treat all types as bits, by bytes; complex
+ * numbers are added by parts. */
 #define GSH_UNSIGNED_KERNELS(M, OP) \
     M(OP, u8, uint8_t) M(OP, u16, uint16_t) M(OP, u32, uint32_t) M(OP, u64, uint64_t)
 #define GSH_SIGNED_KERNELS(M, OP) \
@@ -236,13 +233,13 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_coll_args) == 232, "gsh_kernel_coll_a
 /* The scans' sums. */
 #define GSH_SCAN_KERNELS(M) GSH_SUM_KERNELS(M, scan)
 
-/* Those that only the CPU device has. */
+/* Kernels that only the CPU device has. */
 #define GSH_CPU_REDUCE_KERNELS(M)   \
     M(min, longdouble, long double) \
     M(max, longdouble, long double) M(sum, longdouble, long double) M(prod, longdouble, long double)
 #define GSH_CPU_SCAN_KERNELS(M) M(scan, longdouble, long double)
 
-/* Shared out among compilations of one file, kernels_coll.cu; part 0 are those that only move. */
+/* Divided among compilations of one file, kernels_coll.cu; part 0 has those that only move data. */
 #define GSH_COLL_PARTS             5 /* for GPUs; part 5 is the CPU device's */
 #define GSH_COLL_PART_1_KERNELS(M) GSH_LOGIC_KERNELS(M) GSH_ORDER_KERNELS(M, min)
 #define GSH_COLL_PART_2_KERNELS(M) GSH_COMPLEX_KERNELS(M) GSH_ORDER_KERNELS(M, max)
@@ -250,7 +247,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_coll_args) == 232, "gsh_kernel_coll_a
 #define GSH_COLL_PART_4_KERNELS(M) GSH_SCAN_KERNELS(M)
 #define GSH_COLL_PART_5_KERNELS(M) GSH_CPU_REDUCE_KERNELS(M) GSH_CPU_SCAN_KERNELS(M)
 
-/* The kernels, each named gsh_kernel_coll_ and what is here. */
+/* The kernels: gsh_kernel_coll_ and the name here. */
 enum gsh_coll_kernel {
     GSH_COLL_KERNEL_move,
     GSH_COLL_KERNEL_alltoalls,
@@ -261,7 +258,7 @@ enum gsh_coll_kernel {
             GSH_COLL_KERNEL_COUNT
 };
 
-/* The same kernels on the CPU device, as a launch enters them; args: gsh_kernel_coll_args. */
+/* The same kernels on the CPU device, as a launch calls them; args: gsh_kernel_coll_args. */
 #ifdef __cplusplus
 extern "C" {
 #endif

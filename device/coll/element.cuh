@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What reductions compute with: operations, and the type in which a sequence of elements of another
- * type is accumulated. half, bfloat16 and the 8-bit floating-point numbers are taken apart into
- * float, and put together once, with the nearest even value, when all members' elements have been
- * added; gshmem/float8.h says what becomes of what 8 bits cannot hold. */
+ * type is accumulated. half, bfloat16 and the 8-bit floating-point numbers are converted to float,
+ * and rounded back once, to the nearest even value, after all members' elements have been added;
+ * gshmem/float8.h says what happens to values that 8 bits cannot hold. */
 #ifndef GSHMEM_ELEMENT_CUH
 #define GSHMEM_ELEMENT_CUH
 
@@ -14,7 +14,7 @@
 namespace gshmem
 {
 
-/* An element of these types as the collectives see it, whatever the user's type is called. */
+/* An element of these types as the collectives see it, regardless of the user's type name. */
 struct half_bits {
     uint16_t bits;
 };
@@ -28,7 +28,7 @@ struct e5m2_bits {
     uint8_t bits;
 };
 
-/* Elements of which only the bits count. */
+/* Elements that are only bits. */
 struct raw_bits {
     uint8_t bits;
 };
@@ -42,7 +42,7 @@ __device__ __forceinline__ complex_of<T> operator*(complex_of<T> a, complex_of<T
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-/* What an operation asks of elements. */
+/* What an operation requires of elements. */
 enum class domain {
     bits,    /* and, or, xor */
     modular, /* sum, prod: integers wrap, signed ones as unsigned ones, whose overflow is defined */
@@ -66,8 +66,8 @@ GSHMEM_INTEGER(8, 64)
 #undef GSHMEM_INTEGER
 } // namespace detail
 
-/* The type that stands for a C type in a reduction, and how many of it for one element: few types
- * compute for all. */
+/* The type that represents a C type in a reduction, and how many of it make one element: a few
+ * types compute for all. */
 template <class T, domain of> struct compute {
     typedef
         typename detail::integer_of<sizeof(T), of == domain::ordered && (T(-1) < T(0))>::type type;
@@ -114,7 +114,7 @@ template <class T> constexpr gsh_element integer_element()
     return (gsh_element)((is_signed ? GSH_ELEMENT_i8 : GSH_ELEMENT_u8) + of_bytes);
 }
 
-/* The number of a C type; bits: one that no reduction knows. */
+/* The number of a C type; bits for one that no reduction knows. */
 template <class T> struct element_of {
     static constexpr gsh_element is = GSH_ELEMENT_bits;
 };
@@ -158,7 +158,7 @@ __device__ __forceinline__ float to_float(bfloat16_bits x)
 __device__ __forceinline__ bfloat16_bits to_bfloat16(float x)
 {
     uint32_t bits = bit_cast<uint32_t>(x);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) /* not a number, and to stay none */
+    if ((bits & 0x7fffffffu) > 0x7f800000u) /* NaN, and must stay NaN */
         return {(uint16_t)(bits >> 16 | 0x40u)};
     return {(uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
 }
@@ -181,7 +181,7 @@ __device__ __forceinline__ half_bits to_half(float x)
 inline float to_float(half_bits x)
 {
     uint32_t sign = (uint32_t)(x.bits & 0x8000u) << 16, rest = x.bits & 0x7fffu;
-    if (rest >= 0x7c00u) /* infinite, or not a number */
+    if (rest >= 0x7c00u) /* infinity or NaN */
         return bit_cast<float>(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
     if (rest < 0x400u) /* zero or subnormal: a multiple of 2^-24 */
         return bit_cast<float>(sign | bit_cast<uint32_t>((float)rest * 0x1p-24f));
@@ -194,7 +194,7 @@ inline half_bits to_half(float x)
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
     if (rest > 0x7f800000u)
         return {(uint16_t)(sign | 0x7e00u)};
-    if (rest >= 0x477ff000u) /* rounds to what is too large */
+    if (rest >= 0x477ff000u) /* rounds to a value out of range */
         return {(uint16_t)(sign | 0x7c00u)};
     if (rest < 0x38800000u) { /* subnormal: the addition rounds to a multiple of 2^-24 */
         float sum = bit_cast<float>(rest) + 0.5f;
@@ -207,7 +207,7 @@ inline half_bits to_half(float x)
 
 /* ---- accumulation ---------------------------------------------------------------------------- */
 
-/* Of elements T: the type in which they are added up. */
+/* The type in which elements T are added up. */
 template <class T> struct accumulator {
     typedef T type;
     static __device__ __forceinline__ T open(T x) { return x; }
@@ -244,7 +244,7 @@ template <> struct accumulator<bfloat16_bits> {
     static __device__ __forceinline__ bfloat16_bits close(float x) { return to_bfloat16(x); }
 };
 
-/* sizeof(V) bytes of elements, V being a word or vector, added up element by element. */
+/* sizeof(V) bytes of elements, where V is a word or vector, added up element by element. */
 template <class T, class V> struct sum_of {
     static constexpr int n = sizeof(V) / sizeof(T);
     typedef accumulator<T> A;
@@ -277,7 +277,7 @@ template <class T, class V> struct sum_of {
     }
 };
 
-/* The same for bits, by words, for elements of any type. */
+/* The same for bits, word by word, for elements of any type. */
 template <class V> struct sum_of<raw_bits, V> {
     typedef typename integer_of<sizeof(V) < 8 ? sizeof(V) : 8, false>::type piece;
     static constexpr int n = sizeof(V) / sizeof(piece);
@@ -298,7 +298,7 @@ template <class V> struct sum_of<raw_bits, V> {
 
 /* ---- elements in memory ---------------------------------------------------------------------- */
 
-/* An element where no vector can be had: by an access that its alignment allows. */
+/* An element that cannot be part of a vector: by an access that its alignment allows. */
 template <class T> struct tail_word_of {
     typedef word<T> type;
 };
@@ -321,8 +321,8 @@ template <class T> __device__ __forceinline__ complex_of<T> load_element(const c
     return {load_plain(&p->re), load_plain(&p->im)};
 }
 
-/* Of another member's memory: not from this multiprocessor's cache, which may have it from before.
- */
+/* From another member's memory: not from this multiprocessor's cache, which may hold an old
+ * copy. */
 template <class V> __device__ __forceinline__ V load_fresh(const V *p)
 {
     if constexpr (is_cpu_device)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives over several nodes, by one block: few bytes go by way of the nodes' leaders
- * (far_leaders.cuh), many straight from each member to its partners, which are those with its
- * number on the other nodes, modulo how many there are. What one node gives another crosses once;
- * it goes in pieces, and the members of a node exchange one piece while another is on its way.
+ * Collectives over several nodes, by one block. A few bytes go by way of the nodes' leaders
+ * (far_leaders.cuh), many go straight from each member to its partners: the members on the other
+ * nodes with its own number, modulo the node's size. What one node gives another crosses the
+ * network once, in pieces; the members of a node exchange one piece while another is on its way.
  *
- * A call of the second kind begins when all members have come. It ends when the near members have
- * met and the sources may be used again; from far members each has heard all that concerns it. Its
- * far steps have the numbers behind those that are over; end_far counts them. */
+ * A call of the second kind begins when all members have arrived. It ends when the near members
+ * have met and the sources may be reused; each member has heard from the far ones all that concerns
+ * it. Its far steps take the numbers after those already done; end_far counts them. */
 #ifndef GSHMEM_COLL_FAR_CUH
 #define GSHMEM_COLL_FAR_CUH
 
@@ -36,7 +36,7 @@ __device__ GSHMEM_OUT_OF_LINE void end_far(const coll_call<C> &k, G g, uint64_t 
     set_steps(k, g, {s.far + n_steps, s.near + 1});
 }
 
-/* Piece t of so many bytes, in pieces of far_piece; none where there is no such piece. */
+/* Piece t of that many bytes, in pieces of far_piece; empty if there is no such piece. */
 template <class C>
 __device__ __forceinline__ gsh_range piece_of(const coll_call<C> &k, uint64_t bytes, uint64_t t)
 {
@@ -61,9 +61,9 @@ __device__ __forceinline__ uint8_t *half_of_piece(const coll_call<C> &k, uint64_
 
 /* ---- partners ---- */
 
-/* Of a node with `size` members, those that this PE tells and hears in each step, by number: where
- * it has a partner with its own number, that one and all others whose partner it is; else its
- * partner alone. So telling goes both ways, as the words' invariants demand. */
+/* The members, by number, of a node with `size` members that this PE tells and hears in each step.
+ * If the node has one with this PE's own number: that one, and all others whose partner this PE is.
+ * Otherwise this PE's partner alone. So telling goes both ways, as the words' invariants demand. */
 __device__ __forceinline__ int first_partner(const gsh_team_state &t, int size)
 {
     return t.my_near % size;
@@ -86,7 +86,7 @@ __device__ GSHMEM_OUT_OF_LINE void hear_partners(const coll_call<C> &k, G g, uin
     g.sync();
 }
 
-/* The same bytes to the same place on this PE's partner on each other node. */
+/* Sends the same bytes to the same place on this PE's partner on each other node. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void tell_partners(const coll_call<C> &k, G g, uint8_t *dest,
                                                  const uint8_t *source, uint64_t bytes,
@@ -106,8 +106,8 @@ __device__ GSHMEM_OUT_OF_LINE void tell_partners(const coll_call<C> &k, G g, uin
 
 /* ---- fcollect and collect ---- */
 
-/* begin_of(member) and bytes_of(member): the place of its part in dest; the call's other steps, as
- * many as are given, come on top of the pieces'. */
+/* begin_of(member) and bytes_of(member): the place of its part in dest. The call's other steps, as
+ * many as given, are added to those of the pieces. */
 template <class C, class G, class Begin, class Bytes>
 __device__ __forceinline__ void
 fcollect_by_node(const coll_call<C> &k, G g, uint8_t *dest, uint64_t n_pieces, uint64_t n_steps,
@@ -159,7 +159,7 @@ __device__ GSHMEM_OUT_OF_LINE void fcollect_far(const coll_call<C> &k, G g, uint
         [=](int member) { return (uint64_t)member * bytes; }, [=](int) { return bytes; });
 }
 
-/* The members' numbers of bytes, each at the beginning of a member's block. */
+/* The byte counts of the members, each at the beginning of a member's block. */
 struct counts {
     const gsh_team_state *team;
     const uint8_t *half;
@@ -195,9 +195,9 @@ struct counts {
     }
 };
 
-/* First the counts. Where many bytes follow, they are looked at to the end: they are in the half of
- * one step, so the steps that follow are an even number, and the next call's first goes into the
- * other half. Where few follow, each block has its count at its beginning. */
+/* First the counts. If many bytes follow, the counts are read until the end. They lie in the half
+ * of one step, so an even number of steps follows, and the next call's first step uses the other
+ * half. If few follow, each block has its count at its beginning. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void collect_far(const coll_call<C> &k, G g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes)
@@ -235,7 +235,7 @@ __device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<C> &k, G g, uint
 {
     keep(g, dest, source, bytes);
     const uint64_t n = (uint64_t)k.n;
-    /* what crosses is then n_near times what it would be at least */
+    /* what crosses is then n_near times the minimum */
     if (goes_by_leaders(k, n * n * bytes * 4)) {
         take_blocks(k, g, dest, gather_far(k, g, source, n * bytes, n * bytes), n * bytes,
                     (uint64_t)k.me * bytes, bytes);
@@ -248,7 +248,8 @@ __device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<C> &k, G g, uint
     for (int i = 1; i < k.team->n_nodes; i++) {
         const int node = node_after(*k.team, i), size = node_size(*k.team, node);
         GSHMEM_NO_UNROLL
-        for (int j = 0; j < size; j++) { /* not all of this node's members the same at a time */
+        for (int j = 0; j < size;
+             j++) { /* staggered, so that this node's members do not all target the same one */
             const int member = member_of(*k.team, node, (k.team->my_near + j) % size);
             tell_far(k, g, to, plus(source, (uint64_t)member * bytes), bytes, step, member);
         }
@@ -265,7 +266,7 @@ __device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<C> &k, G g, uint
     end_far(k, g, 1, true);
 }
 
-/* One request for each member: there is none that brings a signal along. */
+/* One request for each member: no strided request brings a signal along. */
 template <class C, class G, class T>
 __device__ GSHMEM_OUT_OF_LINE void alltoalls_far(const coll_call<C> &k, G g, T *dest,
                                                  const T *source, ptrdiff_t dst, ptrdiff_t sst,
@@ -284,12 +285,12 @@ __device__ GSHMEM_OUT_OF_LINE void alltoalls_far(const coll_call<C> &k, G g, T *
 
 /* ---- broadcast ---- */
 
-/* How many pieces a node may be behind the one that it gets them from: what they answer goes into
- * words of as many steps, and of the one before. */
+/* How many pieces a node may be behind its parent: answers go into the words of that many steps,
+ * plus those of the step before. */
 constexpr uint64_t broadcast_ahead = GSH_SYNC_WORDS - 1;
 
-/* Down a binomial tree of the nodes, in which that of number x, counted from the root's, hears from
- * the one that lacks x's highest bit. A leader, or on its node the root, gives its near members
+/* Down a binomial tree of the nodes: node x, counted from the root's, hears from the one whose
+ * number is x without its highest bit. A leader, or on its node the root, gives its near members
  * what it has, and answers for each piece. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(const coll_call<C> &k, G g, uint8_t *dest,
@@ -299,7 +300,7 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(const coll_call<C> &k, G g, 
     keep(g, dest, from, bytes, root, root_node);
     const int n = k.team->n_nodes, x = (k.team->my_node - root_node + n) % n;
     const uint64_t n_pieces = n_pieces_of(k, bytes), first = steps_of(k).far + 1;
-    int more = 1; /* the least power of two above x: what a child has more */
+    int more = 1; /* the smallest power of two above x: the distance to a child */
     while (more <= x)
         more *= 2;
     const int above = x - more / 2;
@@ -357,7 +358,7 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_far(const coll_call<C> &k, G g, uin
 
 /* ---- reduce ---- */
 
-/* dest, bytes of piece t, from the nodes' slots, of so many bytes. */
+/* Adds up `bytes` of piece t from the nodes' slots, slot_bytes apart, into dest. */
 template <class C, class G, class H>
 __device__ GSHMEM_OUT_OF_LINE void add_slots(const coll_call<C> &k, G g, uint8_t *dest,
                                              uint64_t bytes, uint64_t t, uint64_t slot_bytes, H how)
@@ -378,8 +379,8 @@ __device__ __forceinline__ gsh_rails rails_of(const coll_call<C> &k, uint64_t by
                         half_bytes_of(k), state_of(k.c).far_piece);
 }
 
-/* Piece t has two steps: its shares go to those who add them up, and what they are together comes
- * back, beside the shares of the piece after it. */
+/* Piece t has two steps: its shares go to the members that add them up, and the sums come back,
+ * alongside the shares of the next piece. */
 __device__ __forceinline__ uint64_t rail_step(steps s, uint64_t t, bool is_back)
 {
     return s.far + 1 + 2 * t + (is_back ? 1 : 0);
@@ -389,8 +390,8 @@ __device__ __forceinline__ uint64_t n_rail_steps(const gsh_rails &r)
     return 2 * (r.n_pieces + 1);
 }
 
-/* To the other nodes: the shares of this rail's segment of piece t, into their slots for this node,
- * and this node's share, added up, of the piece before. */
+/* Sends to the other nodes the shares of this rail's segment of piece t, into their slots for this
+ * node, and the sum of this node's share of the piece before. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void send_rails(const coll_call<C> &k, G g, uint8_t *dest,
                                               uint64_t bytes, uint64_t t)
@@ -424,7 +425,7 @@ __device__ GSHMEM_OUT_OF_LINE void send_rails(const coll_call<C> &k, G g, uint8_
     }
 }
 
-/* What was sent at the same time has come; meanwhile the near members get what came before it. */
+/* Waits for what was sent at the same time; meanwhile near members get what came before it. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void hear_rails(const coll_call<C> &k, G g, uint8_t *dest,
                                               uint64_t bytes, uint64_t t)
@@ -459,7 +460,7 @@ __device__ GSHMEM_OUT_OF_LINE void reduce_by_node(const coll_call<C> &k, G g, ui
     all_have_come(k, g);
     GSHMEM_NO_UNROLL
     for (uint64_t t = 0; t < r.n_pieces + 3; t++) {
-        /* This piece's segment; then, of the piece before, its share. */
+        /* First this piece's segment, then this node's share of the piece before. */
         if (t > 0)
             send_rails(k, g, dest, bytes, t - 1);
         const gsh_range segment = gsh_rail_segment(&r, t, rail);
@@ -491,16 +492,16 @@ __device__ GSHMEM_OUT_OF_LINE void reduce_far(const coll_call<C> &k, G g, uint8_
 
 /* ---- reducescatter ---- */
 
-/* Each member's part of a piece is added up on every node, by the member whose number there is that
- * member's, modulo how many there are, and goes to it: into its slot for that node. Behind these
- * slots a half has those in which such sums wait to be sent. */
+/* On every node, one member adds up each member's part of a piece: the one whose number is that
+ * member's, modulo the node's size. The sum goes to that member, into its slot for that node.
+ * Behind these slots a half has slots in which such sums wait to be sent. */
 template <class C> __device__ __forceinline__ uint64_t part_slot_bytes(const coll_call<C> &k)
 {
     return gsh_part_slot_bytes(k.team, half_bytes_of(k), state_of(k.c).far_piece);
 }
 
-/* body(member, the slot of its sum) for each part that this PE adds up: first its own, in its own
- * slot for its node. */
+/* Calls body(member, slot for the sum) for each part that this PE adds up: first its own, whose
+ * slot is the one for its own node. */
 template <class C, class Body>
 __device__ __forceinline__ void for_parts(const coll_call<C> &k, uint64_t piece,
                                           uint64_t slot_bytes, Body body)
@@ -518,7 +519,7 @@ __device__ __forceinline__ void for_parts(const coll_call<C> &k, uint64_t piece,
     }
 }
 
-/* Piece t: bytes at `source`, which is `part` bytes from one member's to the next's. */
+/* Piece t: `bytes` at `source`; `part` bytes separate one member's from the next's. */
 template <class C, class G, class H>
 __device__ GSHMEM_OUT_OF_LINE void add_parts(const coll_call<C> &k, G g, const uint8_t *source,
                                              uint64_t bytes, uint64_t part, uint64_t t, H how)
@@ -530,7 +531,7 @@ __device__ GSHMEM_OUT_OF_LINE void add_parts(const coll_call<C> &k, G g, const u
     join_blocks(k.c, g, k.area(), k.name);
 }
 
-/* Sends them, and hears that this PE's slots are filled. */
+/* Sends the sums, and waits until this PE's slots are filled. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void exchange_parts(const coll_call<C> &k, G g, uint64_t bytes,
                                                   uint64_t t)
@@ -543,7 +544,7 @@ __device__ GSHMEM_OUT_OF_LINE void exchange_parts(const coll_call<C> &k, G g, ui
             tell_far(k, g, to, slot, bytes, step, member);
     });
     GSHMEM_NO_UNROLL
-    for (int i = 1; i < k.team->n_nodes; i++) { /* where nobody's part is added up here */
+    for (int i = 1; i < k.team->n_nodes; i++) { /* nodes none of whose parts are added up here */
         const int node = node_after(*k.team, i), size = node_size(*k.team, node);
         if (k.team->my_near >= size)
             tell_far(k, g, to, to, 0, step, member_of(*k.team, node, k.team->my_near % size));
@@ -551,7 +552,7 @@ __device__ GSHMEM_OUT_OF_LINE void exchange_parts(const coll_call<C> &k, G g, ui
     hear_partners(k, g, step);
 }
 
-/* Pieces are of whole elements: a slot's bytes are a multiple of GSH_COLL_ALIGN. */
+/* Pieces consist of whole elements: a slot's size is a multiple of GSH_COLL_ALIGN. */
 template <class C, class G, class H>
 __device__ GSHMEM_OUT_OF_LINE void reducescatter_far(const coll_call<C> &k, G g, uint8_t *dest,
                                                      const uint8_t *source, uint64_t bytes, H how)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives of few bytes over several nodes. Near members bring what they have to their node's
- * leader, into a half of its work area; leaders exchange what their nodes have in
- * ceil(log2(n_nodes)) rounds, with one message each; then all take from the leader's half what they
- * need. Only leaders send messages. Nothing is waited for before: the half is free (state.h).
+ * Collectives of a few bytes over several nodes. Near members write what they have into a half of
+ * their leader's work area; leaders exchange what their nodes have in ceil(log2(n_nodes)) rounds,
+ * with one message each; then all members read what they need from the leader's half. Only leaders
+ * send messages. Nothing needs to be awaited first: the half is free (state.h).
  *
- * A leader's half has, from its own node's on, a block for each node, or for each member. In the
- * round of distance d a leader sends all it has, but no more than is missing there, to the leader d
- * nodes before it, where it lies d nodes further on. */
+ * A leader's half has a block for each node, or for each member, starting with its own node's. In
+ * the round of distance d a leader sends all that it has, but no more than is missing there, to the
+ * leader d nodes before it, where it lies d nodes further on. */
 #ifndef GSHMEM_COLL_FAR_LEADERS_CUH
 #define GSHMEM_COLL_FAR_LEADERS_CUH
 
@@ -19,14 +19,14 @@ namespace gshmem
 namespace detail
 {
 
-/* Whether so many bytes of all nodes together go by way of the leaders. */
+/* Whether a collective with that many bytes on all nodes together goes by way of the leaders. */
 template <class C>
 __device__ __forceinline__ bool goes_by_leaders(const coll_call<C> &k, uint64_t bytes)
 {
     return bytes <= half_bytes_of(k) && bytes <= state_of(k.c).far_flat;
 }
 
-/* What `count` nodes from node `node` on have, in blocks of so many bytes. */
+/* The size of what `count` nodes, starting with `node`, have, in blocks of `block` bytes. */
 __device__ __forceinline__ uint64_t blocks_bytes(const gsh_team_state &t, int node, int count,
                                                  uint64_t block, bool is_by_member)
 {
@@ -37,7 +37,7 @@ __device__ __forceinline__ uint64_t blocks_bytes(const gsh_team_state &t, int no
     return (uint64_t)(end > t.n_nodes ? n + t.n_pes : n) * block;
 }
 
-/* The leaders' rounds. block 0: all that they say is that their nodes have come. */
+/* The leaders' rounds. With block 0 they only say that their nodes have arrived. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<C> &k, G g, uint64_t block,
                                                        bool is_by_member, uint64_t step)
@@ -58,8 +58,8 @@ __device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<C> &k, G 
     }
 }
 
-/* When a call's part is in the leader's half (come_to_leader): the leaders exchange the blocks.
- * The leader's half, with all of them, in which this PE may look. */
+/* Once a call's parts are in the leader's half (come_to_leader), the leaders exchange the blocks.
+ * Returns the leader's half, with all blocks, as this PE can read it. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(const coll_call<C> &k, G g,
                                                              uint64_t block, bool is_by_member)
@@ -73,7 +73,7 @@ __device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(const coll_call<C> 
     return k.at(half_of(k, s.far + 1), near_member(*k.team, 0));
 }
 
-/* All members have come: every dest may be written, and every source read. */
+/* Returns when all members have arrived: every dest may be written, and every source read. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void all_have_come(const coll_call<C> &k, G g)
 {
@@ -82,7 +82,7 @@ __device__ GSHMEM_OUT_OF_LINE void all_have_come(const coll_call<C> &k, G g)
     (void)exchange_blocks(k, g, 0, false);
 }
 
-/* The half into which this call's parts go; an address on this PE. */
+/* The half that receives this call's parts; an address on this PE. */
 template <class C> __device__ __forceinline__ uint8_t *next_half(const coll_call<C> &k)
 {
     return half_of(k, steps_of(k).far + 1);
@@ -90,7 +90,7 @@ template <class C> __device__ __forceinline__ uint8_t *next_half(const coll_call
 
 /* ---- moving data ---- */
 
-/* Every member's bytes, in blocks of so many, in the order of the nodes; the leader's half. */
+/* Gathers every member's bytes, in blocks, in the order of the nodes; returns the leader's half. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE const uint8_t *
 gather_far(const coll_call<C> &k, G g, const uint8_t *source, uint64_t bytes, uint64_t block)
@@ -102,7 +102,7 @@ gather_far(const coll_call<C> &k, G g, const uint8_t *source, uint64_t bytes, ui
     return exchange_blocks(k, g, block, true);
 }
 
-/* Two words of every member's. */
+/* Gathers two words from every member. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(const coll_call<C> &k, G g,
                                                               uint64_t first, uint64_t second)
@@ -118,8 +118,8 @@ __device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(const coll_call<C>
     return exchange_blocks(k, g, 16, true);
 }
 
-/* After gather_far: what each member's block has at `from`, one after the other in the order of the
- * team. Neighbours in both are one copy. */
+/* After gather_far: takes the bytes at `from` of each member's block, one after the other in the
+ * order of the team. Neighbours on both sides make one copy. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<C> &k, G g, uint8_t *dest,
                                                const uint8_t *half, uint64_t block, uint64_t from,
@@ -140,8 +140,8 @@ __device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<C> &k, G g, uint8
     g.sync();
 }
 
-/* Down a tree of the nodes that is in the leaders' rounds: before that of distance d those have the
- * data that are less than d nodes before the root's. The others' messages are signals alone. */
+/* Down a tree of nodes within the leaders' rounds: before the round of distance d, the nodes less
+ * than d before the root's have the data. Other nodes' messages are signals alone. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<C> &k, G g, uint8_t *dest,
                                                         const uint8_t *source, uint64_t bytes,
@@ -150,7 +150,7 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<C> &k, G
     keep(g, dest, source, bytes, root);
     const steps s = steps_of(k);
     uint8_t *const half = half_of(k, s.far + 1);
-    int before = 0; /* how many nodes this one is before the root's */
+    int before = 0; /* how many nodes before the root's this one is */
     while (before < k.team->n_nodes - 1 && !has_member(*k.team, node_after(*k.team, before), root))
         before++;
     if (k.me == root)
@@ -187,7 +187,7 @@ __device__ GSHMEM_OUT_OF_LINE void add_near(const coll_call<C> &k, G g, uint8_t 
     how.add(k, place_of(g), s);
 }
 
-/* The leader has what its node is together, in its half; exchange_blocks follows. */
+/* Puts the sum of the node into its leader's half; exchange_blocks follows. */
 template <class C, class G, class H>
 __device__ GSHMEM_OUT_OF_LINE void add_node(const coll_call<C> &k, G g, const uint8_t *source,
                                             uint64_t bytes, H how)
@@ -200,13 +200,13 @@ __device__ GSHMEM_OUT_OF_LINE void add_node(const coll_call<C> &k, G g, const ui
     }
 }
 
-/* After exchange_blocks: the leader's half of the step that is over. */
+/* After exchange_blocks: the leader's half of the step just done. */
 template <class C> __device__ __forceinline__ const uint8_t *leaders_half(const coll_call<C> &k)
 {
     return k.at(half_of(k, steps_of(k).far), near_member(*k.team, 0));
 }
 
-/* dest is the reduction of the nodes' blocks, of which byte `first` is the first that counts. */
+/* dest is the reduction of the nodes' blocks, from byte `first` of each on. */
 template <class C, class G, class H>
 __device__ GSHMEM_OUT_OF_LINE void add_blocks(const coll_call<C> &k, G g, uint8_t *dest,
                                               uint64_t bytes, uint64_t block, uint64_t first, H how)
@@ -222,14 +222,14 @@ __device__ GSHMEM_OUT_OF_LINE void add_blocks(const coll_call<C> &k, G g, uint8_
 
 /* ---- scans ---- */
 
-/* So many bytes of a scan go at once: the same on all members. */
+/* The bytes of a scan that go at once: the same on all members. */
 template <class C> __device__ __forceinline__ uint64_t scan_piece(const coll_call<C> &k)
 {
     return gsh_scan_piece_bytes(k.team, half_bytes_of(k), state_of(k.c).far_piece);
 }
 
-/* Where a piece's result waits until no member looks at this PE's source any more: behind the
- * nodes' blocks. Where no other member is near, nobody does. */
+/* Where a piece's result waits until no member reads this PE's source any more: behind the nodes'
+ * blocks. With no other near member, it goes straight to dest. */
 template <class C>
 __device__ __forceinline__ uint8_t *scan_out(const coll_call<C> &k, uint8_t *dest, uint64_t block)
 {
@@ -237,8 +237,8 @@ __device__ __forceinline__ uint8_t *scan_out(const coll_call<C> &k, uint8_t *des
     return t.n_near == 1 ? dest : plus(half_of(k, steps_of(k).far), (uint64_t)t.n_nodes * block);
 }
 
-/* Of a team node by node, after add_node and exchange_blocks: the blocks of the nodes before, then
- * the sources of the near members before. */
+/* For a team ordered node by node, after add_node and exchange_blocks: adds the blocks of the nodes
+ * before, then the sources of the near members before. */
 template <class C, class G, class H>
 __device__ GSHMEM_OUT_OF_LINE void scan_blocks(const coll_call<C> &k, G g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes,
@@ -262,7 +262,7 @@ __device__ GSHMEM_OUT_OF_LINE void scan_blocks(const coll_call<C> &k, G g, uint8
         how.add(k, place_of(g), s);
 }
 
-/* Then the result goes to its place. */
+/* Then moves the result to its place. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void finish_scan(const coll_call<C> &k, G g, uint8_t *dest,
                                                uint64_t bytes)
@@ -276,7 +276,7 @@ __device__ GSHMEM_OUT_OF_LINE void finish_scan(const coll_call<C> &k, G g, uint8
     g.sync();
 }
 
-/* Of any other team, after gather_far: the members' sources in the order of the team. */
+/* For any other team, after gather_far: adds the members' sources in the order of the team. */
 template <class C, class G, class H>
 __device__ GSHMEM_OUT_OF_LINE void scan_gathered(const coll_call<C> &k, G g, uint8_t *dest,
                                                  uint64_t bytes, bool is_inclusive, H how)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps of collectives whose members are on several nodes, by one block: who tells whom that it has
- * come this far, with data or without, by the lane's signal words, and where data wait in the work
- * area. state.h has the invariants, above gsh_sync_area.
+ * Steps of collectives whose members are on several nodes, by one block: which member tells which
+ * that it has come this far, with data or without, through the lane's signal words, and where data
+ * wait in the work area. The invariants are in state.h, above gsh_sync_area.
  *
- * A near step is a store behind a fence. A far step is a put with signal, one request, and its
- * receiver waits for the signals that it needs and for nothing else. */
+ * A near step is a store behind a fence. A far step is a put with signal, a single request; its
+ * receiver waits only for the signals that it needs. */
 #ifndef GSHMEM_COLL_FAR_STEP_CUH
 #define GSHMEM_COLL_FAR_STEP_CUH
 
@@ -36,7 +36,7 @@ __device__ __forceinline__ int member_of(const gsh_team_state &t, int node, int 
     return members_by_node(t)[node_begin(t, node) + i];
 }
 
-/* The node that comes i after this PE's, once around; i up to n_nodes. */
+/* The node i places after this PE's, cyclically; i is at most n_nodes. */
 __device__ __forceinline__ int node_after(const gsh_team_state &t, int i)
 {
     const int node = t.my_node + i;
@@ -53,7 +53,7 @@ __device__ inline bool has_member(const gsh_team_state &t, int node, int member)
 
 /* ---- words ---- */
 
-/* Member `member`'s for a step: an address here, and by way of it everywhere. */
+/* Member `member`'s word for a step: its address here, which is symmetric. */
 template <class C>
 __device__ __forceinline__ uint64_t *step_word(const coll_call<C> &k, uint64_t step, int member)
 {
@@ -64,7 +64,7 @@ __device__ __forceinline__ uint64_t *step_word(const coll_call<C> &k, uint64_t s
            step % GSH_SYNC_WORDS * (uint64_t)t.n_pes + (uint64_t)member;
 }
 
-/* The steps that are over. A call changes them when all threads of the group have read them. */
+/* The steps that are over. A call changes them once all threads of the group have read them. */
 struct steps {
     uint64_t far, near;
 };
@@ -83,7 +83,7 @@ __device__ __forceinline__ void set_steps(const coll_call<C> &k, G g, steps s)
     g.sync();
 }
 
-/* One thread; pairs with hear. */
+/* By one thread; pairs with hear. */
 template <class C>
 __device__ __forceinline__ void tell_near(const coll_call<C> &k, uint64_t step, int member)
 {
@@ -92,7 +92,7 @@ __device__ __forceinline__ void tell_near(const coll_call<C> &k, uint64_t step, 
     store_relaxed(k.at(step_word(k, 0, k.me), member), step);
 }
 
-/* One thread; pairs with tell_near, or with the signal of a put. */
+/* By one thread; pairs with tell_near, or with the signal of a put. */
 template <class C>
 __device__ __forceinline__ void hear(const coll_call<C> &k, const uint64_t *word, uint64_t step,
                                      int member)
@@ -114,8 +114,8 @@ __device__ __forceinline__ void hear_far(const coll_call<C> &k, uint64_t step, i
     hear(k, step_word(k, step, member), step, member);
 }
 
-/* The group tells a far member, which finds the bytes in its dest; there may be none. The source is
- * to stay until the member has answered, or until quiet. */
+/* The group sends a far member a signal and the bytes, if any, which the member finds in its dest.
+ * The source must stay unchanged until the member has answered, or until quiet. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void tell_far(const coll_call<C> &k, G, uint8_t *dest,
                                             const uint8_t *source, uint64_t bytes, uint64_t step,
@@ -129,13 +129,13 @@ __device__ GSHMEM_OUT_OF_LINE void tell_far(const coll_call<C> &k, G, uint8_t *d
 
 /* ---- near steps ---- */
 
-/* One thread says that this PE has come; no order: nothing follows from it. */
+/* One thread records that this PE has arrived; needs no order: nothing depends on it. */
 template <class C> __device__ __forceinline__ void note_begun(const coll_call<C> &k, uint64_t step)
 {
     store_relaxed(&k.area()->begun_step, step);
 }
 
-/* The leader has heard from all near members; the others go on. */
+/* The leader waits for all near members; the others do not wait. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void come_to_leader(const coll_call<C> &k, G g, uint64_t step)
 {
@@ -153,8 +153,8 @@ __device__ GSHMEM_OUT_OF_LINE void come_to_leader(const coll_call<C> &k, G g, ui
     g.sync();
 }
 
-/* The leader, whose group has synchronised since it heard the last leader, lets them go. set_steps
- * follows, which synchronises the groups of the others. */
+/* The leader, whose group has synchronised since it heard from the last leader, releases the
+ * others. set_steps follows and synchronises their groups. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void leave_leader(const coll_call<C> &k, G g, uint64_t step)
 {
@@ -168,7 +168,7 @@ __device__ GSHMEM_OUT_OF_LINE void leave_leader(const coll_call<C> &k, G g, uint
         tell_near(k, step, near_member(*k.team, i));
 }
 
-/* What the groups did is seen by all near members once set_steps, which follows, is over. */
+/* All near members see what the groups did once set_steps, which follows, has returned. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void meet_near(const coll_call<C> &k, G g, uint64_t step)
 {
@@ -190,7 +190,7 @@ template <class C> __device__ __forceinline__ uint64_t half_bytes_of(const coll_
     return (uint64_t)(k.lane == 0 ? t.work_wide_slot_bytes : t.work_slot_bytes) * (uint64_t)k.n;
 }
 
-/* This PE's half for data of that step. */
+/* This PE's half for the data of that step. */
 template <class C> __device__ __forceinline__ uint8_t *half_of(const coll_call<C> &k, uint64_t step)
 {
     const gsh_team_state &t = *k.team;
@@ -204,8 +204,8 @@ template <class C> __device__ __forceinline__ uint8_t *half_of(const coll_call<C
 
 /* ---- near data ---- */
 
-/* By the group: from here to a near member, or to this PE; seen with what comes behind the group's
- * next synchronisation. */
+/* The group copies from here to a near member, or to this PE. The copy is visible to whoever sees
+ * what follows the group's next synchronisation. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void copy_to(const coll_call<C> &k, G g, uint8_t *dest,
                                            const uint8_t *source, uint64_t bytes, int member)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups of several blocks, for collectives. All of them must run at the same time (a collective
- * launch), and be as many on every member of the team. */
+ * Groups of several blocks, for collectives. All of the blocks must run at the same time (a
+ * collective launch), and every member of the team must use the same number of them. */
 #ifndef GSHMEM_GRID_CUH
 #define GSHMEM_GRID_CUH
 
@@ -11,7 +11,7 @@
 namespace gshmem
 {
 
-/* n_blocks blocks, of which the calling one is number `index`. */
+/* A group of n_blocks blocks; the calling one is number `index`. */
 struct group_blocks {
     uint32_t index, count;
 
@@ -32,15 +32,15 @@ __device__ __forceinline__ group_blocks group_grid()
             gridDim.x * gridDim.y * gridDim.z};
 }
 
-/* The same where the launch's beginning and end are all the synchronisation among the blocks: the
- * library's own kernels. */
+/* The same for launches whose beginning and end alone synchronise the blocks: the library's own
+ * kernels. */
 struct group_launch : group_blocks {
 };
 
 namespace detail
 {
 
-/* All blocks of the group on this PE have come, and what they did before is seen by all after. */
+/* All blocks of the group on this PE have arrived; what they did before is seen by all after. */
 template <class C, class G>
 __device__ __forceinline__ void join_blocks(const C &, G g, gsh_sync_area *, const char *)
 {
@@ -57,8 +57,8 @@ __device__ inline void join_blocks(const C &c, group_blocks g, gsh_sync_area *ar
     group_block().sync();
     if (group_block().rank() == 0 && g.count > 1) {
         const uint64_t lap = load_relaxed(&area->grid_laps);
-        /* Serves "as if after the group's own synchronisation": pairs with the one that the other
-         * blocks make behind their looks at the laps, through the count and the block that comes
+        /* Serves "as if after the group's own synchronisation": pairs with the fence that the other
+         * blocks make after they have read the laps, through the count and the block that comes
          * last. */
         fence_gpu();
         if (atomic_add(&area->grid_arrived, (uint64_t)1) + 1 == g.count) {
@@ -76,8 +76,8 @@ __device__ inline void join_blocks(const C &c, group_blocks g, gsh_sync_area *ar
     group_block().sync();
 }
 
-/* Where all threads of the group have read *word, one of them writes it for the next call. Groups
- * that join have joined since. */
+/* Once all threads of the group have read *word, one of them writes it for the next call. Groups
+ * that join have already joined since. */
 template <class G>
 __device__ __forceinline__ void write_for_next(G g, uint64_t *word, uint64_t value, uint64_t *)
 {
@@ -91,8 +91,8 @@ __device__ __forceinline__ void write_for_next(group_launch g, uint64_t *word, u
     if (group_block().rank() != 0)
         return;
     if (g.count > 1) {
-        /* Serves "all have read the word before it is written": pairs with the one that every other
-         * block makes here, through the counter. */
+        /* Serves "all have read the word before it is written": pairs with the fence that every
+         * other block makes here, through the counter. */
         fence_gpu();
         if (atomic_add(n_counted, (uint64_t)1) + 1 < g.count)
             return;

@@ -21,15 +21,15 @@ namespace detail
 /* ---- what is added up -------------------------------------------------------------------------
  */
 
-/* In which order the blocks of a work area come. */
+/* The order of the blocks in a work area. */
 enum class block_order {
     as_they_lie,
-    by_node,   /* a leader's half: from this PE's node's on, by the number of the node */
-    by_member, /* the same, of each member, by the number of the member */
+    by_node,   /* a leader's half: from this PE's node on, by node number */
+    by_member, /* the same with a block for each member, by member number */
 };
 
-/* Terms [0, n): first blocks of a work area, then the members' sources, in the order of the team or
- * of the near members. In the memory of the caller, like the call. */
+/* Terms [0, n): first the blocks of a work area, then the members' sources, in the order of the
+ * team or of the near members. Kept in the caller's memory, like the call. */
 struct terms {
     uint8_t *dest;
     uint64_t bytes;        /* of the sum */
@@ -77,9 +77,9 @@ __device__ __forceinline__ const uint8_t *term_of(const coll_call<C> &k, const t
     return k.at(s.source, s.is_near ? near_member(*k.team, m) : m);
 }
 
-/* The sum's bytes [first, end), in units of V, by all threads of the group. dest may be one of the
- * terms. One V at a time, n_ahead of them on their way. Addresses are incremented and pinned:
- * computed beforehand, each would need its own registers. */
+/* Adds up bytes [first, end), in units of V, by all threads of the group. dest may be one of the
+ * terms. Each thread takes one V at a time, with n_ahead loads under way. Addresses are incremented
+ * and pinned: computed beforehand, each would need its own registers. */
 template <class Op, class T, class V, int n_ahead, class C>
 __device__ __forceinline__ void add_units(const coll_call<C> &k, place at, const terms &s,
                                           uint64_t first, uint64_t end)
@@ -132,8 +132,8 @@ __device__ __forceinline__ void add_units(const coll_call<C> &k, place at, const
     }
 }
 
-/* The same on the CPU device: some at a time, in loops of a fixed length, which compilers turn into
- * vector instructions. */
+/* The same on the CPU device: several at a time, in loops of fixed length, which compilers
+ * vectorise. */
 template <class Op, class T, class C>
 __device__ inline void add_pieces(const coll_call<C> &k, place at, const terms &s)
 {
@@ -165,15 +165,14 @@ __device__ inline void add_pieces(const coll_call<C> &k, place at, const terms &
     }
 }
 
-/* How many vectors a thread has on their way. Four take 16 registers and, where the sums are no
- * larger than the elements, 16 more for these: a block of 512 has 32 KiB under way then, and blocks
- * on two thirds of an H200's multiprocessors more than NVLink's 450 GB/s times 1.5 us need, 660
- * KiB. Sums of smaller elements take a register for each; two vectors are what 64 registers have
- * room for. */
+/* How many vectors a thread has under way. Four take 16 registers and, if the sums are no larger
+ * than the elements, 16 more for those. A block of 512 then has 32 KiB under way, and blocks on two
+ * thirds of an H200's multiprocessors exceed the 660 KiB that NVLink needs (450 GB/s times 1.5 us).
+ * Sums of smaller elements take one register each; 64 registers have room for two vectors. */
 template <class T>
 constexpr int vectors_ahead = sizeof(sum_of<T, vec16>) > 16 || sum_of<T, vec16>::n > 4 ? 2 : 4;
 
-/* By vectors where all sides are aligned to them. */
+/* By vectors if all sides are aligned to them. */
 template <class Op, class T, class C>
 __device__ GSHMEM_OUT_OF_LINE void add_terms(const coll_call<C> &k, place at, const terms &s)
 {
@@ -191,9 +190,9 @@ __device__ GSHMEM_OUT_OF_LINE void add_terms(const coll_call<C> &k, place at, co
     }
 }
 
-/* All that depends on the operation and the type: two functions, which the others of a collective
- * that computes call. On the CPU device they call them through pointers, and are compiled once for
- * each kind of group; on a GPU every kernel with a call through a pointer has the registers of the
+/* All that depends on the operation and the type: two functions, called by the others of a
+ * collective that computes. The CPU device calls them through pointers and compiles the others once
+ * per kind of group. On a GPU, a kernel that calls through a pointer would get the registers of the
  * largest function that any pointer of its file leads to. */
 #if defined(__CUDACC__)
 template <class Op, class T, int n_ahead> struct adder {
@@ -236,7 +235,7 @@ template <class Op, class T, class G> __device__ __forceinline__ auto adder_of()
 /* ---- flagged ----------------------------------------------------------------------------------
  */
 
-/* All lines are received, in a scan also those of members behind this one: see the buffers'
+/* Receives all lines, in a scan also those of members behind this one: see the buffers'
  * invariants. */
 template <class C, class G, class H>
 __device__ __forceinline__ void compute_flagged(const flagged<C> &f, G g, const line_data &d,
@@ -249,7 +248,7 @@ __device__ __forceinline__ void compute_flagged(const flagged<C> &f, G g, const 
 /* ---- direct ------------------------------------------------------------------------------------
  */
 
-/* Member m's part of so many bytes: whole lines of the cache, except in the last. */
+/* Member m's part of that many bytes: whole cache lines, except for the last part. */
 __device__ __forceinline__ gsh_range part_of(uint64_t bytes, int m, int n)
 {
     const uint64_t each = ((bytes + (uint64_t)n - 1) / (uint64_t)n + 127) & ~(uint64_t)127;
@@ -287,7 +286,7 @@ __device__ GSHMEM_OUT_OF_LINE void reducescatter_direct(const coll_call<C> &k, G
     all.meet(true);
 }
 
-/* By whole words where the place allows it. */
+/* By whole words if alignment and size allow. */
 __device__ GSHMEM_OUT_OF_LINE inline void set_zero(place at, uint8_t *dest, uint64_t bytes)
 {
     if (((reinterpret_cast<uint64_t>(dest) | bytes) & 7) == 0) {
@@ -301,8 +300,8 @@ __device__ GSHMEM_OUT_OF_LINE inline void set_zero(place at, uint8_t *dest, uint
     }
 }
 
-/* The last member first: when it may write its dest, the others have read what they need of its
- * source only if that is another place. So in place every member waits for those behind it. */
+/* The last member goes first: once it may write its dest, the others have read what they need of
+ * its source, unless the two are the same. So in place, every member waits for those behind it. */
 template <class C, class G, class H>
 __device__ GSHMEM_OUT_OF_LINE void scan_direct(const coll_call<C> &k, G g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes,

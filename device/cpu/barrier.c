@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The barriers that all threads of a block come to, the one of a whole grid, and those of four
- * warps.
+ * Barriers of all threads of a block, of a whole grid, and of four warps.
  */
 #include "device/cpu/block.h"
 #include "device/cpu/grid.h"
 
-/* The last thread, t, has come: all others can go on. false: other blocks of the grid never come.
- */
+/* The last thread, t, has arrived: all others can go on. Returns false if other blocks of the grid
+ * will never arrive. */
 GSH_NO_TSAN static bool finish_barrier(struct gsh_cpu_block *b, struct gsh_block_thread *t)
 {
     if (b->is_mixed) {
@@ -43,8 +42,8 @@ GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
         return predicate != 0;
     }
     struct gsh_block_thread *t = &b->threads[self->rank];
-    /* Two addresses in turn: a thread that already is at the next barrier must not be ordered
-     * before one that only now leaves this one. */
+    /* Two addresses in turn: a thread already at the next barrier must not be ordered before one
+     * that is still leaving this one. */
     char *sync = &b->tsan_sync[b->parity], *grid = &b->run->tsan_grid[b->grid_parity];
     if (kind == GSH_CPU_GRID_SYNC && !b->run->launch.is_cooperative) {
         gsh_block_fatal(b, "this_grid().sync() in a launch that is not collective; use "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules the CUDA threads of one block: start, yield, back-off. Threads hand the OS
- * thread to each other directly; its own stack runs only when none of them can. */
+ * Schedules the CUDA threads of one block: start, yield, back-off. Threads hand the OS thread
+ * directly to each other; its own stack runs only when none of them can. */
 #include "device/cpu/block.h"
 
 #include <sched.h>
@@ -14,19 +14,19 @@
 
 #define DEFAULT_STACK_BYTES (128u << 10)
 
-/* Stacks are kept for the next block. When the process has more than this many, each block gives
- * back all but a few; a used stack takes some 8 KiB of memory. */
+/* Stacks are kept for the next block. When the process has more than this many, each block frees
+ * all but a few; a used stack takes some 8 KiB of memory. */
 #define MAX_STACKS  16384
 #define KEPT_STACKS 128u
 
 #define WARP_SIZE 32u
 
-/* Rounds of a block in which all its threads only spin: this many with a pause, this many more with
- * a yield of the core; after that it sleeps for a quarter of the time it has waited, within these
- * limits. With 4 PEs of 64 such blocks on two cores, sleeping costs less than a core. The pauses
- * are about half a microsecond, several times what a PE on another core takes to answer: a system
- * call between two looks would be most of such a wait. Where help has work, which is pause enough,
- * the first rounds are more: microseconds, in which a far PE of the same machine answers. */
+/* Rounds in which a block's threads all only spin: this many with a pause, this many more with a
+ * yield of the core; then it sleeps for a quarter of the time it has waited, within these limits.
+ * With 4 PEs of 64 such blocks on two cores, sleeping costs less than a core. The pauses take about
+ * half a microsecond, several times what a PE on another core needs to answer: a system call
+ * between two polls would be most of such a wait. If help has work, which is pause enough, there
+ * are more first rounds: microseconds, in which a far PE on the same machine answers. */
 #define PAUSE_ROUNDS 32u
 #define HELP_ROUNDS  64u
 #define YIELD_ROUNDS 60u
@@ -37,7 +37,7 @@ __thread struct gsh_cpu_thread *gshmem_cpu_self;
 __thread struct gsh_cpu_uint3 gshmem_cpu_thread_idx, gshmem_cpu_block_idx, gshmem_cpu_block_dim,
     gshmem_cpu_grid_dim;
 
-static int n_stacks; /* of the process, those for the thread sanitizer aside */
+static int n_stacks; /* in the process, except those for the thread sanitizer */
 
 GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self);
 
@@ -81,7 +81,7 @@ static struct gsh_fiber *create_stack(struct gsh_cpu_block *b)
     return fiber;
 }
 
-/* A stack for the next thread that was not started. */
+/* A stack for the next thread to be started. */
 GSH_NO_TSAN static struct gsh_fiber *take_stack(struct gsh_cpu_block *b)
 {
     struct gsh_fiber *fiber = b->idle;
@@ -99,10 +99,10 @@ GSH_NO_TSAN static struct gsh_fiber *take_stack(struct gsh_cpu_block *b)
     return fiber;
 }
 
-/* Under the thread sanitizer each thread has a stack of its own, since what one leaves on it and
- * another overwrites would be a race between them. They come from the device, the one longest
- * unused first. Threads that had the same one look ordered: in a launch whose blocks run on OS
- * threads of their own none is used twice. */
+/* Under the thread sanitizer each thread has its own stack: what one thread leaves on a stack and
+ * another overwrites would be reported as a race. The stacks come from the device, the longest
+ * unused one first. Threads that used the same one look ordered; in a launch whose blocks have OS
+ * threads of their own, none is used twice. */
 static void take_tsan_stacks(struct gsh_cpu_block *b)
 {
     struct gsh_cpu_device *device = b->run->device;
@@ -132,7 +132,7 @@ static void return_tsan_stacks(struct gsh_cpu_block *b)
     for (uint32_t i = 0; i < b->n_threads; i++) {
         struct gsh_fiber *fiber = b->threads[i].fiber;
         if (!fiber) {
-            continue; /* the thread has left it */
+            continue; /* its thread has left it */
         }
         if (device->spare) {
             device->last_spare->next = fiber;
@@ -156,9 +156,9 @@ static void drop_stacks(struct gsh_cpu_block *b, uint32_t n_kept)
     }
 }
 
-/* Gives the OS thread to a thread that was not started, else to the next in the queue, else to the
- * main stack; returns when the caller's turn comes. Threads that were not started come first, so
- * that a spin soon has all the others at work. */
+/* Gives the OS thread to a thread not yet started, else to the next in the queue, else to the main
+ * stack; returns when the caller's turn comes. Threads not yet started come first, so a spin soon
+ * has all the others at work. */
 GSH_NO_TSAN static void leave(struct gsh_cpu_block *b, bool is_parked)
 {
     struct gsh_fiber *from = b->running, *to = &b->main;
@@ -230,7 +230,7 @@ GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thr
     end_thread(b, t);
 }
 
-/* The life of a stack: threads one after the other, then parked until it is needed again. */
+/* The life of a stack: it runs threads one after the other, then is parked until needed again. */
 GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self)
 {
     bool is_shared = !gsh_tsan_is_on();
@@ -250,7 +250,7 @@ GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self)
 
 /* ---- threads that leave ---------------------------------------------------------------------- */
 
-/* The stack still has the frames of the thread's function, so it is not used again. */
+/* The stack still has the frames of the thread's function, so it is not reused. */
 GSH_NO_TSAN static void leave_stack(struct gsh_cpu_block *b, struct gsh_block_thread *t)
 {
     end_thread(b, t);
@@ -273,7 +273,7 @@ GSH_NO_TSAN void gshmemx_cpu_leave(void)
     abort();
 }
 
-/* None can run: those that are left wait for threads that have left. */
+/* None can run: the threads that are left wait for threads that have exited. */
 GSH_NO_TSAN static void end_waiting(struct gsh_cpu_block *b)
 {
     for (uint32_t i = 0; i < b->n_threads; i++) {
@@ -309,7 +309,7 @@ static void pause_core(void)
 #endif
 }
 
-/* Calls to grid.c take a lock, which is not the kernel's and must order nothing in it. */
+/* Calls to grid.c take a lock that is not the kernel's and must order nothing in it. */
 GSH_NO_TSAN static void want_block(struct gsh_cpu_block *b)
 {
     gsh_tsan_become(b->main.tsan);
@@ -317,7 +317,7 @@ GSH_NO_TSAN static void want_block(struct gsh_cpu_block *b)
     gsh_tsan_become(b->running->tsan);
 }
 
-/* Not as the CUDA thread: what it does is not the kernel's, and must not switch stacks. */
+/* Not as the CUDA thread: the work is not the kernel's, and must not switch stacks. */
 GSH_NO_TSAN static bool help(struct gsh_cpu_block *b)
 {
     struct gsh_cpu_thread *self = gshmem_cpu_self;
@@ -329,7 +329,7 @@ GSH_NO_TSAN static bool help(struct gsh_cpu_block *b)
     return has_work;
 }
 
-/* All threads of the block that can run only spin. */
+/* All runnable threads of the block only spin. */
 GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
 {
     uint32_t round = b->idle_rounds++;
@@ -376,7 +376,7 @@ GSH_NO_TSAN void gshmemx_cpu_yield(void)
         self->worked = 0;
         gsh_block_progress(b);
     }
-    if (self->has_news) { /* as if the wait had just begun */
+    if (self->has_news) { /* restart the back-off */
         self->has_news = 0;
         b->idle_since_ns = 0;
     }

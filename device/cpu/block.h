@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One block at a time on one OS thread: its CUDA threads as fibers, and what they wait for. The
- * blocks of a grid and the OS threads are grid.c's.
+ * One block at a time on one OS thread: its CUDA threads as fibers, and what they wait for. grid.c
+ * has the blocks of a grid and the OS threads.
  *
  * Threads start in order of rank. One that returns without having waited leaves its stack to the
  * next; one that waits keeps it, and the next starts on another. A thread is in exactly one place:
@@ -29,24 +29,24 @@ struct gsh_block_thread {
     struct gsh_cpu_thread self; /* first: gshmem_cpu_self points to it */
     struct gsh_fiber *fiber;    /* where it runs */
     uint8_t state;
-    uint8_t kind;        /* of the barrier or warp call it is in */
+    uint8_t kind;        /* of barrier or warp call that it is in */
     uint8_t sync_parity; /* of the __syncwarps whose lowest lane it is */
     uint32_t mask, arg;  /* of the warp call */
     uint64_t value;      /* the operand, then the result */
-    char tsan_sync[2];   /* addresses for the thread sanitizer: those __syncwarps, by parity */
+    char tsan_sync[2];   /* addresses for the thread sanitizer: for those __syncwarps, by parity */
 };
 
 struct gsh_cpu_block {
     /* kept from block to block */
     const struct gsh_cpu_config *config; /* the device's */
-    struct gsh_fiber main;  /* the OS thread's own stack: runs when no CUDA thread can */
-    struct gsh_fiber *idle; /* stacks without a thread */
+    struct gsh_fiber main;               /* the OS thread's own stack: runs if no CUDA thread can */
+    struct gsh_fiber *idle;              /* stacks without a thread */
     uint32_t n_idle;
     struct gsh_block_thread *threads;
     uint16_t *queue; /* ring of ranks that can run, of n_threads places */
     uint32_t capacity;
-    /* Addresses for the thread sanitizer: the arrays were made before; the block before this one,
-     * by parity, has ended (they share the OS thread's memory, __shared__ variables included). */
+    /* Addresses for the thread sanitizer: "the arrays have been made", and "the previous block has
+     * ended", by parity (they share the OS thread's memory, __shared__ variables included). */
     char tsan_made, tsan_block[2];
     uint8_t block_parity;
     void *shared;
@@ -56,8 +56,8 @@ struct gsh_cpu_block {
     struct gsh_cpu_run *run;
     struct gsh_cpu_uint3 index;
     struct gsh_fiber *running;
-    struct gsh_fiber *left; /* stacks of threads that have left in the middle of their functions */
-    bool is_left;           /* there was such a thread: nobody need wait for all */
+    struct gsh_fiber *left; /* stacks of threads that have left their function midway */
+    bool is_left;           /* there was such a thread: waits need not include all threads */
     uint32_t n_threads, n_started, n_exited;
     struct gsh_cpu_uint3 next_thread; /* the index of the next to start */
     uint32_t queue_head, queue_count;
@@ -68,11 +68,11 @@ struct gsh_cpu_block {
     uint32_t n_true; /* predicates */
     uint8_t kind;
     bool is_mixed; /* not all of this kind */
-    int result;    /* of the barrier before: stays until all threads have come to this one */
+    int result;    /* of the previous barrier: kept until all threads have reached this one */
     uint8_t parity, grid_parity; /* of barriers so far */
     char tsan_sync[2];
 
-    /* the barriers of four warps, by the first of them */
+    /* the barriers of four warps, by the first warp */
     uint8_t group_waiting[GSH_CPU_MAX_THREADS / GSH_CPU_GROUP];
     uint8_t group_parity[GSH_CPU_MAX_THREADS / GSH_CPU_GROUP];
     char tsan_group[GSH_CPU_MAX_THREADS / GSH_CPU_GROUP][2];
@@ -90,7 +90,7 @@ void gsh_block_finish(struct gsh_cpu_block *block);
 void gsh_block_run(struct gsh_cpu_block *block, struct gsh_cpu_run *run,
                    struct gsh_cpu_uint3 index);
 
-/* The calling CUDA thread; in host code ends the process, naming what was called. */
+/* The calling CUDA thread; in host code ends the process and names the call. */
 struct gsh_cpu_thread *gsh_block_need_thread(const char *what);
 
 /* overflow.c: around the life of each OS thread that runs blocks. */
@@ -105,12 +105,12 @@ void gsh_block_wait(struct gsh_cpu_block *block, struct gsh_block_thread *thread
 void gsh_block_wake(struct gsh_cpu_block *block, struct gsh_block_thread *thread);
 /* Something other than a yield happened. */
 void gsh_block_progress(struct gsh_cpu_block *block);
-/* Reports a broken promise of the running block's; does not return. */
+/* Reports a broken promise by the running block; does not return. */
 void gsh_block_fatal(struct gsh_cpu_block *block, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 /* Reports which threads wait where; does not return. */
 void gsh_block_fatal_stuck(struct gsh_cpu_block *block) __attribute__((noreturn));
-/* Whether some thread waits for one that has exited. */
+/* Whether a thread waits for one that has exited. */
 bool gsh_block_is_stuck(const struct gsh_cpu_block *block);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU device's executor: kernels on host threads. A block is an OS thread, its CUDA threads
- * are fibers in it. Compiles as C17 and C++17; cuda_names.h puts CUDA's names on top of it.
- * Knows nothing of PEs: a PE's state is a pointer it carries to the kernel's threads. */
+ * The CPU device's executor: kernels on host threads. A block is an OS thread, its CUDA threads are
+ * fibers in it. Compiles as C17 and C++17; cuda_names.h adds CUDA's names. Knows nothing of PEs: a
+ * PE's state is a pointer that it carries to the kernel's threads. */
 #ifndef GSHMEM_CPU_H
 #define GSHMEM_CPU_H
 
@@ -29,7 +29,7 @@ struct gsh_cpu_device;
 struct CUevent_st;
 struct CUstream_st;
 
-/* A thread remembers what it saw in this many polls. */
+/* A thread remembers what it saw in its last so many polls. */
 enum { GSH_CPU_LOOKS = 4 };
 
 struct gsh_cpu_uint3 {
@@ -50,24 +50,24 @@ struct gsh_cpu_thread {
 };
 
 /* The calling CUDA thread; NULL in host code. A fiber never changes its OS thread, so the
- * variable's address may be kept, but its value only as long as nothing blocks or yields. */
+ * variable's address may be kept, but its value only until something blocks or yields. */
 extern __thread struct gsh_cpu_thread *gshmem_cpu_self __attribute__((tls_model("initial-exec")));
 #define gsh_cpu_self gshmem_cpu_self
 
-/* CUDA's built-in variables, of the calling CUDA thread: cuda_names.h gives them their names. Of no
- * meaning in host code. */
+/* CUDA's built-in variables, of the calling CUDA thread, under the names that cuda_names.h uses.
+ * Meaningless in host code. */
 extern __thread struct gsh_cpu_uint3 gshmem_cpu_thread_idx, gshmem_cpu_block_idx,
     gshmem_cpu_block_dim, gshmem_cpu_grid_dim __attribute__((tls_model("initial-exec")));
 
 /* ---- inside kernels -------------------------------------------------------------------------- */
 
-/* One turn of a spin: runs the block's other threads. When all of them only spin, backs off: the
- * core is yielded, then the OS thread sleeps, for at most a quarter of the time already waited.
+/* One iteration of a spin: runs the block's other threads. When all of them only spin, backs off:
+ * yields the core, then lets the OS thread sleep for at most a quarter of the time already waited.
  * In host code: yields the core. */
 void gshmemx_cpu_yield(void);
 
-/* A spin has ended, or the thread has done something others may wait for: the next spin starts at
- * full speed. Never needed for correctness. */
+/* A spin has ended, or the thread has done something that others may wait for: the next spin starts
+ * at full speed. Never needed for correctness. */
 static inline void gshmemx_cpu_progress(void)
 {
     if (gshmem_cpu_self) {
@@ -75,9 +75,9 @@ static inline void gshmemx_cpu_progress(void)
     }
 }
 
-/* A thread has looked at something another may change; what it saw, and where, is `seen`. Unless it
- * saw the same a few looks ago it may be working, not waiting: its block's spins go on as they are,
- * but do not sleep. For gshmem_cpu_self that is not NULL. */
+/* A thread has polled something that another may change; `seen` stands for the place and what was
+ * there. Unless it saw the same a few polls ago it may be working, not waiting: its block's spins
+ * continue, but do not sleep. gshmem_cpu_self must not be NULL. */
 static inline void gshmemx_cpu_look(uint64_t seen)
 {
     struct gsh_cpu_thread *self = gshmem_cpu_self;
@@ -96,20 +96,20 @@ static inline void gshmemx_cpu_look(uint64_t seen)
 /* The barriers of a block: all its threads must make the same call. */
 enum gsh_cpu_barrier {
     GSH_CPU_SYNCTHREADS,
-    GSH_CPU_SYNCTHREADS_COUNT, /* the result is in how many threads predicate was not 0 */
+    GSH_CPU_SYNCTHREADS_COUNT, /* returns in how many threads predicate was not 0 */
     GSH_CPU_SYNCTHREADS_AND,
     GSH_CPU_SYNCTHREADS_OR,
     GSH_CPU_GRID_SYNC, /* all blocks of the grid; collective launches only */
 };
 int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate);
 
-/* The barrier of four warps, whose first has a number that four divides: all their threads come. */
+/* The barrier of four warps, the first a multiple of four: all their threads call it. */
 void gshmemx_cpu_warpgroup(void);
 
-/* The calls of a warp: all its threads named in mask that exist must make the same call. */
+/* Warp calls: all existing threads named in mask must make the same call. */
 enum gsh_cpu_warp {
     GSH_CPU_SYNCWARP,
-    GSH_CPU_SHFL,      /* value of lane arg (own value when that is not in mask) */
+    GSH_CPU_SHFL,      /* value of lane arg (own value if arg is not in mask) */
     GSH_CPU_BALLOT,    /* the lanes whose value is not 0 */
     GSH_CPU_MATCH_ANY, /* the lanes with the same value */
     GSH_CPU_MATCH_ALL, /* mask when all values are the same, else 0 */
@@ -127,13 +127,13 @@ enum gsh_cpu_reduce {
 };
 uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uint64_t value, uint32_t arg);
 
-/* A memory fence at every scope; also one the thread sanitizer understands: it orders what comes
- * before it against what comes after any later fence of another thread. */
+/* A memory fence at every scope, and one that the thread sanitizer understands: it orders what
+ * comes before it against what comes after any later fence of another thread. */
 void gshmemx_cpu_fence(void);
 
-/* Ends the calling CUDA thread, whose function does not return: no destructor of it runs. Threads
- * of its block that wait at a barrier or in a call of a warp then are ended as well when no other
- * can run, and blocks that wait at the grid's barrier. */
+/* Ends the calling CUDA thread; its function does not return and no destructor in it runs. Threads
+ * of its block that then wait at a barrier or in a warp call are ended as well when no other can
+ * run, as are blocks that wait at the grid's barrier. */
 void gshmemx_cpu_leave(void) __attribute__((noreturn));
 
 /* Tells the launching PE's host that its control block holds a report (device/state.h). */
@@ -146,11 +146,11 @@ struct gsh_cpu_config {
     /* Reports a broken promise (a divergent barrier); must not return. NULL: prints the message
      * on a line and ends the process with status 1. */
     void (*fatal)(void *context, const char *message);
-    /* A kernel has described a failure in its PE's control block; words it and ends the job.
-     * May be NULL or return: the kernel then stands still. */
+    /* A kernel has described a failure in its PE's control block: prints it as a message and ends
+     * the job. May be NULL or return: the kernel then stands still. */
     void (*report)(void *context);
-    /* Called in each round in which all threads of a block that can run only spin: may do a little
-     * work that they wait for; false: there never is any. No kernel code. May be NULL. */
+    /* Called in each round in which all runnable threads of a block only spin: may do a little work
+     * that they wait for; returns false if there never is any. No kernel code. May be NULL. */
     bool (*help)(void *context);
     /* Called first in each OS thread the device starts; may be NULL. */
     void (*thread_start)(void *context);
@@ -159,25 +159,25 @@ struct gsh_cpu_config {
 
 /* NULL: out of memory. Threads are started when first needed. config may be NULL. */
 struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *config);
-/* Waits for all its streams, ends its threads, frees streams that were not destroyed. Threads
- * bound to it must not use it again. NULL is ignored. */
+/* Waits for all its streams, ends its threads, frees streams not yet destroyed. Threads bound to it
+ * must not use it again. NULL is ignored. */
 void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device);
-/* The state that kernels launched from now on see; must outlive them. */
+/* The state that kernels see from now on; must outlive them. */
 void gshmemx_cpu_device_set_state(struct gsh_cpu_device *device, const struct gsh_state *state);
-/* The device of the calling thread from now on; NULL: none. */
+/* Sets the device of the calling thread; NULL: none. */
 void gshmemx_cpu_device_bind(struct gsh_cpu_device *device);
 /* The calling thread's own binding, which may be NULL. */
 struct gsh_cpu_device *gshmemx_cpu_device_bound(void);
-/* The device that threads without a binding of their own use; NULL: one without a PE, of the number
- * that the thread has chosen, made when needed and kept. */
+/* The device of threads without a binding of their own; NULL: a device without a PE, with the
+ * number that the thread has chosen, made when needed and kept. */
 void gshmemx_cpu_device_bind_default(struct gsh_cpu_device *device);
-/* The calling thread chooses such a number, from 0, as cudaSetDevice does; what it has chosen. */
+/* Chooses that number for the calling thread, from 0, as cudaSetDevice does; and returns it. */
 void gshmemx_cpu_device_choose(int number);
 int gshmemx_cpu_device_chosen(void);
-/* The calling thread's device, never NULL. In a kernel or stream call: the one it runs on. */
+/* The calling thread's device, never NULL. In a kernel or stream call: the device it runs on. */
 struct gsh_cpu_device *gshmemx_cpu_device_current(void);
-/* How many devices a program may count on: one for each PE of this host. Before init: as many as
- * the launcher says it started here, or 1. */
+/* How many devices a program may use: one for each PE of this host. Before init: as many as the
+ * launcher says it started here, or 1. */
 int gshmemx_cpu_device_count(void);
 /* Waits for all streams of the device. */
 void gshmemx_cpu_device_synchronize(struct gsh_cpu_device *device);
@@ -203,31 +203,31 @@ struct gsh_cpu_launch {
     size_t shared_bytes;
     const void *kernel; /* its address, for reports; may be NULL */
     int is_cooperative;
-    /* Whose state the kernel sees, and who hears its reports; NULL: the stream's device. */
+    /* Whose state the kernel sees and who receives its reports; NULL: the stream's device. */
     struct gsh_cpu_device *device;
 };
 
-/* Enqueues the kernel on the stream; NULL is the current device's default stream. All blocks run at
- * the same time if they wait for each other: a block that has not been started is started when
- * others spin or take long. */
+/* Enqueues the kernel on the stream; NULL is the current device's default stream. Blocks that wait
+ * for each other all run at the same time: a block not yet started is started when others spin or
+ * take long. */
 int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *stream);
 
 /* ---- streams and events ---------------------------------------------------------------------- */
 
 /* A stream runs what is enqueued in order, on a thread of its own. The default stream (NULL) waits
- * for all blocking streams and they wait for it, as CUDA's legacy default stream. */
+ * for all blocking streams and they for it, like CUDA's legacy default stream. */
 struct CUstream_st *gshmemx_cpu_stream_create(int is_nonblocking); /* NULL: out of memory */
-/* The work in it still runs. NULL is ignored. */
+/* Work in it still runs. NULL is ignored. */
 void gshmemx_cpu_stream_destroy(struct CUstream_st *stream);
-/* Enqueues function(arg), arg being a copy of these bytes aligned to 16. */
+/* Enqueues function(arg), where arg is a copy of these bytes, aligned to 16. */
 int gshmemx_cpu_stream_enqueue(struct CUstream_st *stream, void (*function)(void *arg),
                                const void *arg, size_t arg_bytes);
 void gshmemx_cpu_stream_synchronize(struct CUstream_st *stream);
 int gshmemx_cpu_stream_is_done(struct CUstream_st *stream);
 struct gsh_cpu_device *gshmemx_cpu_stream_device(struct CUstream_st *stream);
 
-/* An event is done when the work that was in the stream at its latest record is done; one that
- * was never recorded is done. */
+/* An event is done once the work in the stream at its latest record is done; one never recorded is
+ * done. */
 struct CUevent_st *gshmemx_cpu_event_create(void);
 void gshmemx_cpu_event_destroy(struct CUevent_st *event);
 int gshmemx_cpu_event_record(struct CUevent_st *event, struct CUstream_st *stream);

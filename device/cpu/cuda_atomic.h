@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CUDA's atomic functions for the CPU device. All scopes are the same here, and the order is
- * relaxed, as CUDA's is. An exchange or compare that changed nothing is taken for a turn of a spin
- * and runs the block's other threads, so that locks between threads of a block make progress. */
+ * relaxed, as CUDA's is. An exchange or compare that changed nothing counts as an iteration of a
+ * spin and runs the block's other threads, so locks between threads of a block make progress. */
 #ifndef GSHMEM_CUDA_ATOMIC_H
 #define GSHMEM_CUDA_ATOMIC_H
 
@@ -22,7 +22,7 @@ inline void atomic_done(bool has_changed)
     }
 }
 
-/* Replaces *p by f(*p); the value before. */
+/* Replaces *p by f(*p); returns the value before. */
 template <class T, class F> inline T atomic_update(T *p, F f)
 {
     T old, desired;
@@ -116,7 +116,7 @@ CAS(int) CAS(unsigned) CAS(unsigned long long) CAS(unsigned short)
 MINMAX(int) MINMAX(unsigned) MINMAX(long long) MINMAX(unsigned long long)
 BITS(int) BITS(unsigned) BITS(unsigned long long)
 
-/* Counts 0 .. v and round again. */
+/* Counts 0 .. v, then starts again at 0. */
 SCOPES(atomicInc, unsigned, (unsigned *p, unsigned v),
        return gshmem::cpu::atomic_update(p, [v](unsigned old) { return old >= v ? 0 : old + 1; });)
 SCOPES(atomicDec, unsigned, (unsigned *p, unsigned v),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cuda::atomic_ref, cuda::atomic and fences of <cuda/atomic> for the CPU device. All scopes are the
- * same here. A load, and an exchange that changed nothing, is taken for a turn of a spin and runs
- * the block's other threads. */
+ * cuda::atomic_ref, cuda::atomic and the fences of <cuda/atomic> for the CPU device. All scopes are
+ * the same here. A load, and an exchange that changed nothing, count as an iteration of a spin and
+ * run the block's other threads. */
 #ifndef GSHMEM_CUDA_ATOMIC_REF_H
 #define GSHMEM_CUDA_ATOMIC_REF_H
 
@@ -44,7 +44,7 @@ template <class T, thread_scope Scope = thread_scope_system> class atomic_ref
 
     static constexpr int order_of(memory_order order) { return static_cast<int>(order); }
 
-    /* For compare_exchange's failure, where there is nothing to release. */
+    /* For a failed compare_exchange, which has nothing to release. */
     static constexpr memory_order without_release(memory_order order)
     {
         return order == memory_order_acq_rel   ? memory_order_acquire
@@ -159,7 +159,7 @@ template <class T, thread_scope Scope = thread_scope_system> class atomic_ref
     T operator+=(T v) const { return static_cast<T>(fetch_add(v) + v); }
     T operator-=(T v) const { return static_cast<T>(fetch_sub(v) - v); }
 
-    /* Returns when the value is not `old`. */
+    /* Returns once the value is not `old`. */
     void wait(T old, memory_order order = memory_order_seq_cst) const
     {
         while (load(order) == old) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CUDA's error codes, those that occur here and those programs compare with, for the CPU device. */
+ * CUDA's error codes that occur here or that programs compare with, for the CPU device. */
 #ifndef GSHMEM_CUDA_ERROR_H
 #define GSHMEM_CUDA_ERROR_H
 
@@ -96,7 +96,7 @@ inline cudaError_t result(cudaError_t error)
     return error;
 }
 
-/* From the executor's code. */
+/* Converts the executor's error code. */
 inline cudaError_t result_of(int code)
 {
     return result(code == GSH_CPU_OK              ? cudaSuccess

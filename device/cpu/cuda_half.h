@@ -12,8 +12,8 @@ namespace gshmem
 namespace cpu
 {
 
-/* a * b + c, to be rounded once: the product is exact, and of the sum's rounding error what matters
- * stays as a 1 in the last place. */
+/* a * b + c, prepared for rounding once: the product is exact, and what matters of the sum's
+ * rounding error is kept as a 1 in the last place. */
 inline double fused(double a, double b, double c)
 {
     double product = a * b, sum = product + c, of_c = sum - product;
@@ -143,7 +143,7 @@ inline double fused(double a, double b, double c)
         return gshmem::half_detail::truncate<INTEGER>(ceilf(v));      \
     }
 
-/* A function of one and of a pair. */
+/* A function of one number and of a pair. */
 #define GSHMEM_HALF_UNARY(T, T2, NAME, NAME2, OF_V) \
     inline T NAME(T v)                              \
     {                                               \
@@ -172,7 +172,7 @@ inline double fused(double a, double b, double c)
         return a = NAME2(a, b);                           \
     }
 
-/* With a NaN the comparisons say no; those that end in u say yes. */
+/* With a NaN the comparisons are false; those that end in u are true. */
 #define GSHMEM_HALF_COMPARE(T, T2, NAME, OPERATOR)                             \
     inline bool NAME(T a, T b)                                                 \
     {                                                                          \

@@ -288,7 +288,7 @@ inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int d
     return gshmem::cpu::result(cudaErrorInvalidValue);
 }
 
-/* One block keeps a core busy. */
+/* One block keeps one core busy. */
 template <class F>
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n_blocks, F, int threads,
                                                                  size_t shared_bytes)
@@ -307,7 +307,7 @@ cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n_blocks, F kernel, 
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(n_blocks, kernel, threads, shared_bytes);
 }
 
-/* More threads in a block keep no more cores busy: enough for what counts in warps. */
+/* More threads in a block keep no more cores busy: enough for code that counts in warps. */
 template <class F>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *min_grid, int *block, F,
                                                       size_t shared_bytes = 0, int limit = 0)

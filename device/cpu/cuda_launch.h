@@ -10,22 +10,21 @@
 #include "cuda_stream.h"
 #include "cuda_vector.h"
 
-/* CUDA programs pass a kernel as (const void *)kernel. Its parameters' types, which say how many
- * bytes each argument has, are lost by that, so the calls that launch are macros here as well as
- * functions, and leave out the cast: GSHMEM_CPU_UNCAST is its arguments without parentheses before
- * the first one, if there are any and more follows them. An address that was cast before is refused
- * by the compiler. */
+/* CUDA programs pass a kernel as (const void *)kernel. The cast loses its parameters' types, and
+ * with them the size of each argument, so the launching calls are macros here as well as functions,
+ * and drop the cast: GSHMEM_CPU_UNCAST is its arguments without parentheses before the first one,
+ * if there are any and more follows them. The compiler rejects an address that was cast earlier. */
 #define GSHMEM_CPU_EAT(...)
 #define GSHMEM_CPU_COMMA(...)          ,
 #define GSHMEM_CPU_THIRD(a, b, c, ...) c
 #define GSHMEM_CPU_CALL(macro, ...)    macro(__VA_ARGS__)
 #define GSHMEM_CPU_JOIN_(a, b, c)      a##b##c
 #define GSHMEM_CPU_JOIN(a, b, c)       GSHMEM_CPU_JOIN_(a, b, c)
-/* 1 if there is a comma in it (one at most), else 0. */
+/* 1 if the argument has a comma (at most one), else 0. */
 #define GSHMEM_CPU_HAS_COMMA(...) GSHMEM_CPU_CALL(GSHMEM_CPU_THIRD, __VA_ARGS__, 1, 0, ~)
 /* 1 if `first` begins with parentheses. */
 #define GSHMEM_CPU_IS_PAREN(first, ...) GSHMEM_CPU_HAS_COMMA(GSHMEM_CPU_COMMA first)
-/* 1 if nothing is left: then, and only then, the pair of parentheses added here is COMMA's. */
+/* 1 if nothing is left: only then does COMMA take the pair of parentheses added here. */
 #define GSHMEM_CPU_IS_EMPTY_11(...) 0
 #define GSHMEM_CPU_IS_EMPTY_10(...) 0
 #define GSHMEM_CPU_IS_EMPTY_00(...) 0
@@ -49,8 +48,8 @@ namespace gshmem
 namespace cpu
 {
 
-/* The executor's copy of a launch's arguments: the kernel's address, then each argument at its
- * alignment. */
+/* The executor's copy of a launch's arguments: the kernel's address, then each argument,
+ * aligned. */
 template <class... P> struct packed {
     using kernel_type = void (*)(P...);
     static constexpr size_t count = sizeof...(P);
@@ -90,7 +89,7 @@ template <class... P> struct packed {
         call(static_cast<char *>(bytes), std::index_sequence_for<P...>());
     }
 
-    /* args[i] points to a value of the i-th type. The result is the executor's. */
+    /* args[i] points to a value of the i-th type. Returns the executor's result. */
     static int launch(kernel_type kernel, dim3 grid, dim3 block, void **args, size_t smem,
                       CUstream_st *stream, bool is_cooperative)
     {

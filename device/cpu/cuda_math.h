@@ -73,8 +73,8 @@ inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned shift)
     return (unsigned)(((uint64_t)hi << 32 | lo) >> (shift & 31));
 }
 
-/* Byte i of the result is the byte of y:x that nibble i of the selector names; its high bit asks
- * for the byte's sign instead. */
+/* Byte i of the result is the byte of y:x that nibble i of the selector names; the nibble's high
+ * bit selects the byte's sign instead. */
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector)
 {
     uint64_t bytes = (uint64_t)y << 32 | x;
@@ -147,7 +147,7 @@ namespace gshmem
 namespace cpu
 {
 
-/* As the GPU: out of range is the nearest there is, NaN 0. */
+/* Like the GPU: values out of range become the nearest in range, NaN becomes 0. */
 template <class Integer> inline Integer to_integer(double v)
 {
     using limits = std::numeric_limits<Integer>;
@@ -245,7 +245,7 @@ inline double __drcp_rn(double v)
     return 1.0 / v;
 }
 
-/* One operation each, never joined with another to one that rounds once. */
+/* One operation each, never contracted with another into one that rounds once. */
 #if defined(__x86_64__)
 #define KEEP_ALONE(v) __asm__("" : "+x"(v))
 #elif defined(__aarch64__)
@@ -318,7 +318,7 @@ inline double max(double a, double b)
     return fmax(a, b);
 }
 
-/* Of two types: both become the one that C++ would compute with. */
+/* With two types: both become the type in which C++ would compute. */
 #define MIXED_MINMAX(A, B)   \
     inline B min(A a, B b)   \
     {                        \

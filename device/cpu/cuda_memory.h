@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CUDA's memory, copies and symbols for the CPU device. All memory is host memory; what CUDA
- * promises about order, and about when a buffer may be used again, holds here as well. */
+ * CUDA's memory, copies and symbols for the CPU device. All memory is host memory; CUDA's promises
+ * about order, and about when a buffer may be reused, hold here as well. */
 #ifndef GSHMEM_CUDA_MEMORY_H
 #define GSHMEM_CUDA_MEMORY_H
 
@@ -37,7 +37,7 @@ template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
     return cudaSuccess;
 }
 
-/* As CUDA's, waits for the device first. */
+/* Like CUDA's, waits for the device first. */
 inline cudaError_t cudaFree(void *p)
 {
     if (p) {
@@ -47,7 +47,7 @@ inline cudaError_t cudaFree(void *p)
     return cudaSuccess;
 }
 
-/* From now on, though the work before it in the stream still runs. */
+/* Takes effect at once, although earlier work in the stream still runs. */
 template <class T> inline cudaError_t cudaMallocAsync(T **p, size_t bytes, cudaStream_t)
 {
     return cudaMalloc(p, bytes);
@@ -88,7 +88,7 @@ namespace gshmem
 namespace cpu
 {
 
-/* Host memory known to be pinned: copies from and to it need not be done when the call returns. */
+/* Host memory known to be pinned: copies from and to it may outlast the call. */
 struct pinned {
     pinned *next;
     const char *begin;
@@ -184,8 +184,7 @@ template <class T> inline cudaError_t cudaHostGetDevicePointer(T **device, void 
     return *device = static_cast<T *>(host), cudaSuccess;
 }
 
-/* All memory is the device's as well as the host's; only what was pinned is known to be the host's.
- */
+/* All memory is both the device's and the host's; only pinned memory is known to be the host's. */
 enum cudaMemoryType {
     cudaMemoryTypeUnregistered = 0,
     cudaMemoryTypeHost = 1,
@@ -276,8 +275,8 @@ inline void run_copy_staged(void *arg)
     run_copy(&c);
 }
 
-/* As CUDA, a copy from host memory that is not pinned has taken its source when the call returns,
- * and one to such memory is done. */
+/* Like CUDA: when the call returns, a copy from host memory that is not pinned has read its source,
+ * and a copy to such memory is done. */
 inline cudaError_t enqueue_copy(const copy &c, cudaMemcpyKind kind, cudaStream_t stream)
 {
     if (kind == cudaMemcpyHostToDevice && !is_pinned(c.source)) {
@@ -301,7 +300,7 @@ inline cudaError_t enqueue_copy(const copy &c, cudaMemcpyKind kind, cudaStream_t
     return r;
 }
 
-/* After the work of the default stream, as all synchronous copies. */
+/* After the work of the default stream, like all synchronous copies. */
 inline cudaError_t copy_now(const copy &c)
 {
     gshmemx_cpu_stream_synchronize(nullptr);

@@ -7,7 +7,7 @@
 #if !defined(__CUDACC__)
 
 #include <math.h>
-#include <memory> /* libstdc++ spells an attribute __noinline__: read it before that is a macro */
+#include <memory> /* libstdc++ spells an attribute __noinline__: include it before that is a macro */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,14 +24,14 @@
 #define __shared__      static thread_local
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n)    __attribute__((aligned(n)))
-/* Nothing: the C++ library's headers, included later, say __attribute__((__noinline__)). */
+/* Empty: the C++ library's headers, included later, say __attribute__((__noinline__)). */
 #define __noinline__
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 
 /* Valid in kernels and what they call; elsewhere a program may use the names for its own variables.
- * The executor's variables (cpu.h) with CUDA's types. const: a CUDA thread never sees them change,
- * since it stays on its OS thread, so that the compiler may keep what it read across any call. */
+ * They are the executor's variables (cpu.h) with CUDA's types. const: a CUDA thread stays on its OS
+ * thread and never sees them change, so the compiler may keep their values across any call. */
 #define BUILT_IN(TYPE, NAME, SYMBOL)                 \
     extern __thread const TYPE NAME __asm__(#SYMBOL) \
         __attribute__((tls_model("initial-exec"), visibility("default")));

@@ -28,8 +28,8 @@ inline void __syncwarp(unsigned mask = 0xffffffffu)
     gshmemx_cpu_warp(GSH_CPU_SYNCWARP, mask, 0, 0);
 }
 
-/* Which lanes run together is not promised by CUDA. Here each thread runs by itself, so the mask
- * names the caller alone, and calls made with it as their mask never wait. */
+/* CUDA does not promise which lanes run together. Here each thread runs by itself, so the mask
+ * names the caller alone, and calls made with that mask never wait. */
 inline unsigned __activemask()
 {
     return 1u << (gshmem_cpu_self->rank % 32);
@@ -54,7 +54,7 @@ namespace gshmem
 namespace cpu
 {
 
-/* The bits of a 4- or 8-byte value and back. */
+/* A 4- or 8-byte value to bits and back. */
 template <class T> inline uint64_t to_bits(T value)
 {
     static_assert(sizeof(T) <= 8, "warp calls take values of at most 8 bytes");
@@ -103,7 +103,7 @@ template <class T> inline T __shfl_down_sync(unsigned mask, T value, unsigned de
     return gshmem::cpu::shuffle(mask, value, lane + (int)delta, lane + (int)delta < end);
 }
 
-/* As on the GPU a segment before the caller's can be read, one after it cannot. */
+/* As on the GPU, lanes before the caller's segment can be read, those after it cannot. */
 template <class T> inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32)
 {
     int lane = gshmem::cpu::lane(), end = (lane & ~(width - 1)) + width;
@@ -157,7 +157,7 @@ inline void __threadfence_system()
     __threadfence();
 }
 
-/* The block's other threads run meanwhile; the time is not kept. */
+/* The block's other threads run meanwhile; the duration is ignored. */
 inline void __nanosleep(unsigned)
 {
     gshmemx_cpu_yield();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Devices of the CPU kind, and which of them a thread uses. */
+ * CPU devices, and which of them a thread uses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +7,14 @@
 #include <unistd.h>
 #include "device/cpu/stream.h"
 
-/* Sleeps of spinning blocks end at most this much late; the system's default of 50 us would decide
- * how fast they answer. */
+/* Sleeps of spinning blocks end at most this much late; the system's default of 50 us would
+ * dominate their response time. */
 #define TIMER_SLACK_NS 1000ul
 
 static __thread struct gsh_cpu_device *bound_device;
 static struct gsh_cpu_device *default_device; /* of threads without a binding; atomic */
 
-/* The defaults when nobody gave one, by the number that a thread has chosen; never freed. */
+/* The default devices, by the number that a thread has chosen; never freed. */
 #define MAX_OWN_DEVICES 64
 static __thread int chosen_number;
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;

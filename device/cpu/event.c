@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Events: a place in a stream that can be asked and waited for. */
+ * Events: a place in a stream that can be queried and waited for. */
 #include <stdlib.h>
 #include "device/cpu/stream.h"
 
@@ -7,7 +7,7 @@
 static pthread_mutex_t event_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct CUevent_st {
-    unsigned n_refs; /* the user's and those of records that have not run */
+    unsigned n_refs; /* the user's, and those of pending records */
     unsigned n_records;
     struct CUstream_st *stream; /* of the latest record; NULL: never recorded */
     uint64_t seq;               /* its place there */
@@ -79,7 +79,7 @@ int gshmemx_cpu_event_record(struct CUevent_st *event, struct CUstream_st *strea
     return r;
 }
 
-/* The event's place now, with a reference to the stream; false: it is done. */
+/* Returns the event's current place, with a reference to the stream; false: it is done. */
 static bool get_place(struct CUevent_st *event, struct CUstream_st **stream, uint64_t *seq)
 {
     pthread_mutex_lock(&event_lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stacks, and the context switch for x86-64, aarch64 and, slower, any other. */
+ * Stacks, and the context switch for x86-64, aarch64 and, slower, all others. */
 #include "device/cpu/fiber.h"
 
 #include <pthread.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include "device/cpu/sanitizer.h"
 
-/* Each guard page is one more mapping of the process, of which Linux allows 65530 by default:
- * stacks beyond this number go without, so that the rest of the program can still map memory. */
+/* Each guard page is one more mapping of the process; Linux allows 65530 by default. Stacks beyond
+ * this number have none, so the rest of the program can still map memory. */
 #define MAX_GUARDS 12000
 
 static int n_guards;
@@ -187,14 +187,14 @@ void gsh_fiber_init_thread(struct gsh_fiber *self)
     pthread_attr_t attr;
     memset(self, 0, sizeof(*self));
     self->tsan = gsh_tsan_current();
-    /* Only the address sanitizer asks for the bounds. */
+    /* Only the address sanitizer needs the bounds. */
     if (gsh_asan_is_on() && pthread_getattr_np(pthread_self(), &attr) == 0) {
         pthread_attr_getstack(&attr, &self->stack, &self->stack_bytes);
         pthread_attr_destroy(&attr);
     }
 }
 
-/* Not by the C library's mmap, which the thread sanitizer watches: it would mark each byte. */
+/* Not the C library's mmap, which the thread sanitizer intercepts: it would mark each byte. */
 static void *map_unwatched(void *hint, size_t bytes)
 {
 #ifdef SYS_mmap
@@ -206,8 +206,8 @@ static void *map_unwatched(void *hint, size_t bytes)
 #endif
 }
 
-/* Where the stack of an OS thread was that has ended, the sanitizer still remembers its writes; at
- * the C library's munmap it forgets them. */
+/* The sanitizer still remembers an ended OS thread's writes to the memory of its stack; the C
+ * library's munmap makes it forget them. */
 static void *map_stack(size_t bytes)
 {
     void *stack = map_unwatched(NULL, bytes), *before = NULL;
@@ -253,7 +253,7 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
     fiber->stack = stack + page;
     fiber->stack_bytes = bytes;
     fiber->main = main;
-    /* The tops of all stacks would fall into one set of the cache: spread them over a page. */
+    /* The tops of all stacks would fall into one cache set: spread them over a page. */
     unsigned colour = __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED) * 5 % 32;
     prepare(fiber, stack + page + bytes - colour * 64);
     gsh_tsan_release(&fiber->tsan_made);
@@ -268,7 +268,7 @@ void gsh_fiber_destroy(struct gsh_fiber *fiber)
     if (fiber->has_guard) {
         __atomic_sub_fetch(&n_guards, 1, __ATOMIC_RELAXED);
     }
-    /* The addresses may come back as something else: no trace of old frames may remain. */
+    /* The addresses may be reused for something else: no trace of old frames may remain. */
     gsh_asan_unpoison(fiber->stack, fiber->stack_bytes);
     gsh_tsan_destroy(fiber->tsan);
     munmap(fiber->mapping, fiber->mapping_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A stack that code can leave and return to in the middle of a function. Tells the sanitizers about
- * each switch: to the thread sanitizer a fiber is a thread. The caller decides which one runs when
- * (block.c). */
+ * each switch: the thread sanitizer treats a fiber as a thread. The caller decides which one runs
+ * when (block.c). */
 #ifndef GSH_FIBER_H
 #define GSH_FIBER_H
 
@@ -32,7 +32,7 @@ struct gsh_fiber {
     void *asan_fake; /* the address sanitizer's, while the fiber is not running */
     void *tsan;      /* the thread sanitizer's context */
     char tsan_made;  /* address for it: acquired by main, to be ordered after the creation */
-    /* the caller's: */
+    /* for the caller: */
     struct gsh_fiber *next;
     void *owner;
     uint64_t last_run;
@@ -42,13 +42,13 @@ struct gsh_fiber {
 void gsh_fiber_init_thread(struct gsh_fiber *self);
 
 /* Makes a fiber that calls main when first switched to; main must not return. NULL: out of memory.
- * Memory is taken page by page as the stack is used; a page below it faults. */
+ * Memory is allocated page by page as the stack is used; a page below it faults. */
 struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_fiber *self));
 /* The fiber must not be running. NULL is ignored. */
 void gsh_fiber_destroy(struct gsh_fiber *fiber);
 
-/* Suspends `from`, the caller's own, and resumes `to`. is_parked: no frame of `from` but the
- * caller's is live. */
+/* Suspends `from`, the caller's own, and resumes `to`. is_parked: the only live frame of `from` is
+ * the caller's. */
 void gsh_fiber_switch(struct gsh_fiber *from, struct gsh_fiber *to, bool is_parked);
 
 #endif

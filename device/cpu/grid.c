@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs launches on the device's OS threads. Only as many blocks are started as there are cores;
- * one more whenever a block has nothing to do but spin, and twice as many when nothing has ended
- * for a while (a kernel may spin without telling). So a large grid of independent blocks costs
- * few threads, and blocks that wait for each other still all run. */
+ * Runs launches on the device's OS threads. Starts only as many blocks as there are cores; one more
+ * whenever a block can only spin, and twice as many when nothing has ended for a while (a kernel
+ * may spin undetected). So a large grid of independent blocks costs few threads, and blocks that
+ * wait for each other still all run. */
 #include "device/cpu/grid.h"
 
 #include <errno.h>
@@ -15,14 +15,14 @@
 /* How long a launch may go without starting a block before more threads are brought in. */
 #define LOOK_EVERY_NS 1000000
 
-/* The same under the thread sanitizer, which makes everything slower and threads dear. */
+/* The same under the thread sanitizer, which slows everything down and makes threads expensive. */
 #define LOOK_EVERY_TSAN_S 2
 
 /* The most blocks at a time of a launch that is not collective; a GPU has a limit as well. */
 #define MAX_RESIDENT 2048u
 
-/* Under the thread sanitizer two blocks on one OS thread look ordered: each gets its own, as far
- * as its limit on threads allows (device/memory_cpu.cuh may take two more for each of these). */
+/* Under the thread sanitizer two blocks on one OS thread look ordered: each gets its own, up to the
+ * sanitizer's limit (device/memory_cpu.cuh may take two more for each of these). */
 #define MAX_TSAN_THREADS 1024u
 
 struct gsh_cpu_worker {
@@ -117,7 +117,7 @@ static struct gsh_cpu_worker *create_worker(struct gsh_cpu_device *device, struc
     return w;
 }
 
-/* Puts up to n more workers to the run. Returns how many it could. Under the lock. */
+/* Adds up to n workers to the run. Returns how many it added. Under the lock. */
 static uint64_t add_workers(struct gsh_cpu_run *run, uint64_t n)
 {
     struct gsh_cpu_pool *pool = &run->device->pool;
@@ -175,7 +175,7 @@ void gsh_run_want_block(struct gsh_cpu_run *run)
     pthread_mutex_unlock(&run->device->lock);
 }
 
-/* How many blocks start at once. */
+/* How many blocks to start at once. */
 static uint64_t first_workers(const struct gsh_cpu_run *run)
 {
     const struct gsh_cpu_uint3 *dim = &run->launch.block;
@@ -190,7 +190,7 @@ static uint64_t first_workers(const struct gsh_cpu_run *run)
     return n_cores < run->n_blocks ? n_cores : run->n_blocks;
 }
 
-/* Until the run is over: starts more blocks when those that run do not end. Under the lock. */
+/* Until the run is over, starts more blocks if the running ones do not end. Under the lock. */
 static void watch(struct gsh_cpu_run *run)
 {
     uint64_t seen = 0;
@@ -254,7 +254,7 @@ void gsh_run_execute(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
     gsh_tsan_release(&run->tsan_start);
     if (run->n_blocks == 1) {
         struct gsh_cpu_uint3 zero = {0, 0, 0};
-        run->next_block = 1; /* no block is left for a worker that gsh_run_want_block would add */
+        run->next_block = 1; /* leave no block for a worker that gsh_run_want_block would add */
         gsh_block_run(block, run, zero);
     } else {
         execute_wide(run);
@@ -276,7 +276,7 @@ bool gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
         run->sync_lap++;
         pthread_cond_broadcast(&run->synced);
     }
-    /* A block that has left will never come. */
+    /* A block that has exited will never arrive. */
     while (run->sync_lap == lap && run->n_left_blocks == 0) {
         pthread_cond_wait(&run->synced, &run->device->lock);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A kernel's code as one CUDA thread on a host thread's own stack: for library calls that would
- * wait for a launch in any case. It has no block: what a block would do for a thread that is alone
- * in it is done here. */
+ * wait for a launch in any case. It has no block: what a block would do for a single thread is done
+ * here. */
 #include <sched.h>
 #include <setjmp.h>
 #include <time.h>
@@ -10,9 +10,9 @@
 #include "device/cpu/stream.h"
 
 /* Failed polls: this many with a pause, this many more with a yield of the core; then it sleeps for
- * a quarter of the time it has waited, within these limits. In a job of several nodes one poll in
- * some also does the proxy's work, and takes microseconds: who waits for a PE that has no core to
- * itself is not to keep it off one for so long. */
+ * a quarter of the time it has waited, within these limits. In a job of several nodes one poll in a
+ * few also does the proxy's work and takes microseconds: a wait for a PE that shares its core must
+ * not keep it off the core that long. */
 #define PAUSE_ROUNDS 256u
 #define HELP_ROUNDS  8u
 #define HELP_EVERY   4u /* tried on two cores with four PEs: 1, 4, 8, 16 */
@@ -23,7 +23,7 @@
 static __thread unsigned n_rounds;
 static __thread uint64_t since_ns;
 static __thread struct gsh_cpu_device *device;
-static __thread jmp_buf *way_out; /* of the kernel that runs */
+static __thread jmp_buf *way_out; /* of the running kernel */
 
 static uint64_t now_ns(void)
 {
@@ -37,7 +37,7 @@ static bool help(const struct gsh_cpu_config *config, struct gsh_cpu_thread *sel
     if (!config->help) {
         return false;
     }
-    gshmem_cpu_self = NULL; /* what it does is not the kernel's */
+    gshmem_cpu_self = NULL; /* the work is not the kernel's */
     bool has_work = config->help(config->context);
     gshmem_cpu_self = self;
     return has_work;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Says which kernel's stack overflowed, where the process would otherwise die of a bare signal 11.
- * The handler is there while the executor has threads; other faults go to the handler that was
- * there before, and the sanitizers, which report faults themselves, are left alone. */
+ * Reports which kernel's stack overflowed; otherwise the process would just die of signal 11. The
+ * handler is installed while the executor has threads; other faults go to the previous handler, and
+ * the sanitizers, which report faults themselves, are left alone. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include "device/cpu/block.h"
 
-/* The message is worded on it, and the job ended. */
+/* The stack for wording the message and ending the job. */
 #define SIGNAL_STACK_BYTES (128u << 10)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned n_threads;       /* under lock, as what follows */
+static unsigned n_threads;       /* under lock, like what follows */
 static bool is_kept;             /* another handler was installed over ours and may call it */
 static struct sigaction earlier; /* read by the handler, which is not installed while it changes */
-static __thread void *signal_stack; /* the calling thread's, NULL: it has one of its own or none */
+static __thread void *signal_stack; /* the calling thread's; NULL: its own or none */
 
 static uintptr_t stack_pointer(const ucontext_t *u)
 {
@@ -29,7 +29,7 @@ static uintptr_t stack_pointer(const ucontext_t *u)
 #endif
 }
 
-/* A frame larger than the guard page may step over it: then the stack pointer lies below it as
+/* A frame larger than the guard page may step over it: the stack pointer is then below it as
  * well. */
 static bool is_overflow(const struct gsh_fiber *fiber, uintptr_t address, uintptr_t sp)
 {
@@ -47,7 +47,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
     } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
         earlier.sa_handler(sig);
     } else {
-        /* As if we had not been here: the fault comes again, or the signal that was sent. */
+        /* As if we were not here: the fault, or the signal that was sent, occurs again. */
         signal(sig, SIG_DFL);
         if (info->si_code <= 0) {
             raise(sig);
@@ -59,7 +59,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 {
     const struct gsh_cpu_thread *self = gshmem_cpu_self;
     const struct gsh_fiber *fiber = self && self->block ? self->block->running : NULL;
-    /* The kernel's own code has faulted, so no lock of the library is held. */
+    /* The fault was in the kernel's own code, so no lock of the library is held. */
     if (fiber && is_overflow(fiber, (uintptr_t)info->si_addr, stack_pointer(context))) {
         gsh_block_fatal(self->block,
                         "stack overflow in a CPU-device kernel thread, which has %zu bytes; raise "
@@ -78,7 +78,7 @@ static void give_signal_stack(void)
     own.ss_sp = mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (own.ss_sp == MAP_FAILED) {
-        return; /* an overflow is signal 11, then */
+        return; /* overflows stay a bare signal 11 */
     }
     if (sigaltstack(&own, NULL) == 0) {
         signal_stack = own.ss_sp;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words what a kernel did wrong at a barrier: which threads of the block wait where, and which
- * have exited. */
+ * Words the report of a kernel's mistake at a barrier: which threads of the block wait where, and
+ * which have exited. */
 #include "device/cpu/block.h"
 #include "device/cpu/here.h"
 
@@ -45,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *text, const c
     }
 }
 
-/* "kernel jacobi" where the program's symbols can be asked, else what addr2line understands. */
+/* "kernel jacobi" if the program's symbols are available, else what addr2line understands. */
 static void add_kernel(struct text *text, const void *kernel)
 {
     Dl_info info;
@@ -68,7 +68,7 @@ static void add_block(struct text *text, const struct gsh_cpu_block *b)
     add(text, ": block (%u,%u,%u): ", b->index.x, b->index.y, b->index.z);
 }
 
-/* Whether one of those four warps' threads has. */
+/* Whether a thread of those four warps has exited. */
 GSH_NO_TSAN static bool has_exited(const struct gsh_cpu_block *b, uint32_t group)
 {
     for (uint32_t i = group * GSH_CPU_GROUP; i < b->n_threads && i / GSH_CPU_GROUP == group; i++) {
@@ -115,7 +115,7 @@ GSH_NO_TSAN void gsh_block_fatal(struct gsh_cpu_block *b, const char *format, ..
     gsh_device_fatal(b->config, text.bytes);
 }
 
-/* One clause: how many wait at this call. *n_clauses counts them. */
+/* One clause: how many wait at this call. *n_clauses counts the clauses. */
 static void add_waiting(struct text *text, unsigned n, unsigned n_threads, const char *call,
                         int *n_clauses)
 {

@@ -3,8 +3,8 @@
  * compiled with them. */
 #include "device/cpu/sanitizer.h"
 
-/* GCC 12's thread sanitizer ends the process at about 8100 threads and fibers, those of others
- * included. */
+/* GCC 12's thread sanitizer ends the process at about 8100 threads and fibers, including those of
+ * other code. */
 #define MAX_TSAN_CONTEXTS 7000
 
 static int n_tsan_contexts;
@@ -21,8 +21,8 @@ WEAK void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 WEAK void __tsan_acquire(void *address);
 WEAK void __tsan_release(void *address);
 
-/* Without it a switch would order everything before it against everything after it, and races
- * between the threads of a block would go unseen. */
+/* Without it a switch would order everything before it against everything after it, hiding races
+ * between the threads of a block. */
 #define TSAN_NO_SYNC 1u
 
 bool gsh_tsan_is_on(void)

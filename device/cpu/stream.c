@@ -17,16 +17,16 @@ struct CUstream_st {
     bool is_nonblocking;
     bool is_closing;  /* destroyed: the thread ends when the queue is empty */
     bool has_started; /* the thread exists */
-    unsigned n_refs;  /* the user's, the thread's, and those of events and waits; atomic */
+    unsigned n_refs;  /* by the user, the thread, events and waits; atomic */
     unsigned n_waiters;
     pthread_t thread;
-    pthread_cond_t work; /* something was enqueued, or closing */
+    pthread_cond_t work; /* something was enqueued, or is_closing */
     pthread_cond_t done; /* n_done has changed and a thread waits */
     struct item *head, **tail;
     uint64_t n_enqueued, n_done; /* n_done: also read without the lock */
-    uint64_t default_seen;    /* blocking streams: waits for the default stream up to here are in */
-    uint64_t seen_by_default; /* the other way round */
-    struct gsh_cpu_block block; /* the thread's, for launches of one block */
+    uint64_t default_seen;       /* blocking streams: the default stream is waited for up to here */
+    uint64_t seen_by_default;    /* the reverse */
+    struct gsh_cpu_block block;  /* the thread's, for launches of one block */
 };
 
 /* ---- streams: under the device's lock unless stated otherwise -------------------------------- */
@@ -81,7 +81,7 @@ static void *stream_main(void *arg)
         item->function(item->arg);
         free(item);
         pthread_mutex_lock(&device->lock);
-        /* Pairs with the acquire in event_is_done: what the item wrote can be read after it. */
+        /* Pairs with the acquire in event_is_done: what the item wrote can be read after that. */
         __atomic_store_n(&s->n_done, s->n_done + 1, __ATOMIC_RELEASE);
         if (s->n_waiters > 0) {
             pthread_cond_broadcast(&s->done);
@@ -92,7 +92,7 @@ static void *stream_main(void *arg)
     return NULL;
 }
 
-/* arg NULL: the bytes are the caller's to fill. */
+/* With arg NULL the caller fills in the bytes. */
 static struct item *create_item(void (*function)(void *), const void *arg, size_t bytes)
 {
     struct item *item = aligned_alloc(16, (sizeof(*item) + bytes + 15) / 16 * 16);
@@ -140,7 +140,7 @@ static void run_wait(void *arg)
     unref(w->stream);
 }
 
-/* s waits for the first seq things of other; both of one device. */
+/* Makes s wait for the first seq things of other; both belong to one device. */
 static int append_wait(struct CUstream_st *s, struct CUstream_st *other, uint64_t seq)
 {
     struct wait w = {other, seq};
@@ -154,7 +154,7 @@ static int append_wait(struct CUstream_st *s, struct CUstream_st *other, uint64_
     return r;
 }
 
-/* The default stream and the blocking ones wait for each other. */
+/* Makes the default stream and the blocking ones wait for each other. */
 static int append_default_waits(struct CUstream_st *s)
 {
     struct gsh_cpu_device *device = s->device;
@@ -196,7 +196,7 @@ static struct CUstream_st *create_stream(struct gsh_cpu_device *device, bool is_
     return s;
 }
 
-/* Takes away the destroyed streams that have done their work; all: waits for the others. */
+/* Removes destroyed streams that have done their work; all: waits for the others. */
 static void reap(struct gsh_cpu_device *device, bool all)
 {
     struct CUstream_st **link = &device->streams;
@@ -212,7 +212,7 @@ static void reap(struct gsh_cpu_device *device, bool all)
             pthread_join(s->thread, NULL);
             pthread_mutex_lock(&device->lock);
             unref(s);
-            link = &device->streams; /* it may have changed meanwhile */
+            link = &device->streams; /* the list may have changed meanwhile */
         }
         unref(s);
     }
@@ -260,8 +260,8 @@ void gshmemx_cpu_stream_destroy(struct CUstream_st *stream)
     pthread_mutex_unlock(&device->lock);
 }
 
-/* Takes the item. *seq, unless NULL: it is done when n_done has reached this. Not under the lock.
- */
+/* Takes ownership of the item. *seq, unless NULL: it is done when n_done reaches this. Not under
+ * the lock. */
 static int enqueue(struct CUstream_st *s, struct item *item, uint64_t *seq)
 {
     if (!item) {
@@ -288,7 +288,7 @@ int gshmemx_cpu_stream_enqueue(struct CUstream_st *stream, void (*function)(void
     return enqueue(resolve(stream), create_item(function, arg, arg_bytes), NULL);
 }
 
-/* The default stream is done when the blocking ones are done as well. */
+/* The default stream is done only once the blocking ones are done as well. */
 static bool is_done(const struct CUstream_st *s)
 {
     if (s->n_done < s->n_enqueued || s != s->device->default_stream) {
@@ -312,7 +312,8 @@ void gshmemx_cpu_stream_synchronize(struct CUstream_st *stream)
     struct CUstream_st *s = resolve(stream);
     pthread_mutex_lock(&s->device->lock);
     if (s == s->device->default_stream && !is_done(s)) {
-        /* Comes after all the blocking streams hold now. Without memory: the default's own part. */
+        /* Waits for all that the blocking streams hold now; without memory, for its own part
+         * only. */
         struct item *item = create_item(do_nothing, NULL, 0);
         if (item && (append_default_waits(s) != GSH_CPU_OK || append(s, item) != GSH_CPU_OK)) {
             free(item);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device of the CPU kind: its streams with their queues. One lock per device guards all of it,
- * the pool of OS threads (grid.h) included. */
+ * A CPU device: its streams with their queues. One lock per device guards all of it, including the
+ * pool of OS threads (grid.h). */
 #ifndef GSH_STREAM_H
 #define GSH_STREAM_H
 
@@ -12,14 +12,14 @@ struct gsh_cpu_device {
     pthread_mutex_t lock;
     struct gsh_cpu_pool pool;
     uint64_t n_runs;                      /* launches so far; atomic */
-    struct gsh_fiber *spare, *last_spare; /* stacks, under the thread sanitizer only */
+    struct gsh_fiber *spare, *last_spare; /* stacks, only under the thread sanitizer */
     struct CUstream_st *default_stream;   /* made when first used */
-    struct CUstream_st *streams;          /* all whose thread has not been joined */
+    struct CUstream_st *streams;          /* all whose threads have not been joined */
 };
 
 /* What each OS thread of a device does first. */
 void gsh_device_enter_thread(struct gsh_cpu_device *device);
-/* Ends the process with the message, by the device's way to do so. */
+/* Ends the process with the message, in the way that the device is configured for. */
 void gsh_device_fatal(const struct gsh_cpu_config *config, const char *message)
     __attribute__((noreturn));
 
@@ -28,16 +28,16 @@ void gsh_streams_synchronize(struct gsh_cpu_device *device);
 /* The same, then ends their threads; the user's handles are no longer valid. */
 void gsh_streams_finish(struct gsh_cpu_device *device);
 
-/* Enqueues, and returns in *seq what gsh_stream_has_done is to be asked for, in *stream the stream
- * itself (never one of CUDA's constants) with a reference. */
+/* Enqueues. Returns in *seq what to ask gsh_stream_has_done for, and in *stream the stream itself
+ * (never one of CUDA's constants) with a reference. */
 int gsh_stream_mark(struct CUstream_st **stream, void (*function)(void *arg), const void *arg,
                     size_t arg_bytes, uint64_t *seq);
 bool gsh_stream_has_done(const struct CUstream_st *stream, uint64_t seq);
 /* The caller waits. */
 void gsh_stream_wait(struct CUstream_st *stream, uint64_t seq);
-/* Work enqueued on stream from now on waits. */
+/* Makes work enqueued on stream from now on wait. */
 int gsh_stream_wait_for(struct CUstream_st *stream, struct CUstream_st *other, uint64_t seq);
-/* A referenced stream can be asked and waited for after its destruction, and that of its device. */
+/* A referenced stream can be queried and waited for even after it or its device is destroyed. */
 struct CUstream_st *gsh_stream_ref(struct CUstream_st *stream);
 void gsh_stream_unref(struct CUstream_st *stream); /* NULL is ignored */
 

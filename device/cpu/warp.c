@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls that threads of a warp make together. A call is complete when every thread its mask
- * names has made it with the same mask; the last one to come works out the results of all. */
+ * Calls that threads of a warp make together. A call is complete when every thread that its mask
+ * names has made it with the same mask; the last one to arrive computes the results of all. */
 #include "device/cpu/block.h"
 
 #define WARP_SIZE 32u
@@ -10,7 +10,7 @@ struct call {
     struct gsh_block_thread *lane; /* [32], lane 0 of the warp */
     uint32_t *waiting;             /* lanes of the warp that are in a call */
     enum gsh_cpu_warp kind;
-    uint32_t mask; /* without lanes that do not exist */
+    uint32_t mask; /* without nonexistent lanes */
 };
 
 static uint32_t existing_lanes(const struct gsh_cpu_block *b, uint32_t first)
@@ -56,7 +56,7 @@ static uint32_t reduce(enum gsh_cpu_reduce op, uint32_t a, uint32_t b)
     return 0;
 }
 
-/* The result of lane i, from the operands of all. */
+/* Lane i's result, from the operands of all. */
 GSH_NO_TSAN static uint64_t result_of(const struct call *c, const uint64_t value[WARP_SIZE],
                                       uint32_t i)
 {
@@ -128,8 +128,8 @@ GSH_NO_TSAN uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uin
         gsh_block_fatal(b, "thread %u made a warp call whose mask 0x%08x does not name it",
                         t->self.rank, mask);
     }
-    /* Of these calls only __syncwarp orders memory. In turns, as for barriers; the lowest lane
-     * keeps the turn, so that all lanes of a mask agree. */
+    /* Of these calls only __syncwarp orders memory. The addresses alternate, as for barriers; the
+     * lowest lane keeps the parity, so all lanes of a mask agree. */
     struct gsh_block_thread *lowest = &c.lane[__builtin_ctz(c.mask)];
     char *sync = kind == GSH_CPU_SYNCWARP ? &lowest->tsan_sync[lowest->sync_parity] : NULL;
     if (sync) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The environment variables of NVSHMEM that mean what one of gshmem's does. gshmem's own variable,
- * where it is set, has its say; other variables NVSHMEM_..., and other values, mean nothing. */
+ * NVSHMEM's environment variables that correspond to one of gshmem's. gshmem's own variable, if
+ * set, takes precedence; other NVSHMEM_... variables, and other values, are ignored. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include <strings.h>
 #include "internal.h"
 
-/* values: "theirs=ours theirs=ours ...", case of theirs aside, for each part of a list with commas;
- * NULL: any value, as it is. */
+/* values: "theirs=ours theirs=ours ...", theirs in any case, for each part of a comma-separated
+ * list; NULL: any value, unchanged. */
 static const struct row {
     const char *theirs, *ours, *values;
 } rows[] = {
@@ -28,7 +28,7 @@ static const struct row {
     {"NVSHMEM_REMOTE_TRANSPORT", "GSHMEM_TRANSPORT", "ucx=ucx"},
 };
 
-/* Adds ours for the first `length` bytes of that value, if there is one. */
+/* Appends our word for the first `length` bytes of that value, if there is one. */
 static void translate_one(const char *values, const char *theirs, size_t length, char *ours,
                           size_t size)
 {
@@ -43,7 +43,7 @@ static void translate_one(const char *values, const char *theirs, size_t length,
     }
 }
 
-/* Ours for that value, or "": there is none. */
+/* Our word for that value, or "" if there is none. */
 static void translate(const char *values, const char *theirs, char *ours, size_t size)
 {
     ours[0] = '\0';

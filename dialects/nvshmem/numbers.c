@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls of the host on kinds of numbers that gshmem's table of types has not: reductions of complex
- * numbers, and atomic additions to floating-point ones. */
+ * Host calls on kinds of numbers that gshmem's type table lacks: reductions of complex numbers, and
+ * atomic additions to floating-point ones. */
 #include <gshmemx.h>
 #include <string.h>
 #define NVSHMEM_COMPLEX_SUPPORT 1
@@ -26,7 +26,7 @@ COMPLEX(complexd, double _Complex, sum, reducescatter)
 COMPLEX(complexd, double _Complex, prod, reduce)
 COMPLEX(complexd, double _Complex, prod, reducescatter)
 
-/* As the ones in kernels (device/nvshmem_device.h), by compare and swap. */
+/* Like those in kernels (device/nvshmem_device.h), by compare and swap. */
 #define FLOAT_ADD(NAME, T, BITS)                                                     \
     T nvshmem_##NAME##_atomic_fetch_add(T *dest, T value, int pe)                    \
     {                                                                                \

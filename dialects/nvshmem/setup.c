@@ -9,16 +9,16 @@
 #include "internal.h"
 #include "nvshmem.h"
 
-/* Messages name calls as the program does, also those of calls before init. */
+/* Messages use the program's names for calls, even for calls before init. */
 __attribute__((constructor)) static void name_calls(void)
 {
     gshmemx_call_prefix("nvshmem");
 }
 
-/* Inits of this thread's PE after its first, each with a finalize to come. */
+/* Inits of this thread's PE after the first one, each to be followed by a finalize. */
 static _Thread_local int n_more_inits;
 
-/* What a failing init has printed says why; the launcher ends the other PEs. */
+/* A failing init has already printed why; the launcher ends the other PEs. */
 static void end_unless(int error)
 {
     if (error != 0) {
@@ -33,7 +33,7 @@ static int refuse(const char *why)
     return NVSHMEMX_ERROR_INVALID_VALUE;
 }
 
-/* Of theirs no version is asked: programs leave the struct as it was, but for the communicator. */
+/* Their structs need no version: programs leave everything but the communicator unset. */
 static int fill(unsigned int flags, const nvshmemx_init_attr_t *theirs, gshmemx_init_attr_t *ours)
 {
     if ((flags & (NVSHMEMX_INIT_WITH_MPI_COMM | NVSHMEMX_INIT_WITH_UNIQUEID)) != 0 &&
@@ -57,8 +57,7 @@ static int fill(unsigned int flags, const nvshmemx_init_attr_t *theirs, gshmemx_
     }
 }
 
-/* Makes that GPU the current one, which set-up takes. Programs for the CPU device need no driver.
- */
+/* Makes that GPU the current one, which set-up uses. Programs for the CPU device need no driver. */
 static int choose_gpu(int id)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -78,7 +77,7 @@ static int choose_gpu(int id)
     return is_chosen ? 0 : refuse("args.cuda_device_id is no GPU of this process");
 }
 
-/* The member counts where the program has initialised the struct. */
+/* The member is used only if the program has initialised the struct. */
 static int device_of(const nvshmemx_init_attr_t *theirs)
 {
     const nvshmemx_init_attr_t fresh = NVSHMEMX_INIT_ATTR_INITIALIZER;
@@ -158,7 +157,7 @@ int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t *id)
     return error;
 }
 
-/* Makes a struct of it that says its version, whatever it was. */
+/* Makes any struct one that states its version. */
 static void repair(nvshmemx_init_attr_t *attr)
 {
     const nvshmemx_init_attr_t fresh = NVSHMEMX_INIT_ATTR_INITIALIZER;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams, whose config is another struct here, and queue pairs, which are contexts. */
+ * Teams, whose config struct differs here, and queue pairs, which are contexts. */
 #include <gshmemx.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "nvshmem.h"
 
-/* The field that both structs have. */
+/* The field that both structs share. */
 static long config_of(const nvshmem_team_config_t *theirs, long mask, gshmem_team_config_t *ours)
 {
     if (theirs == NULL || (mask & NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS) == 0) {
@@ -67,9 +67,9 @@ int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long
 
 /* ---- queue pairs ---- */
 
-/* What is left of a context's handle (device/state.h) when its team is that of all PEs, in an int
- * above NVSHMEMX_QP_DEFAULT: bits 0-5 its number, 6-19 its place, 20-30 how often that place was
- * given away. -1: it does not fit. device/nvshmem_device.h makes the handle again. */
+/* What remains of a context's handle (device/state.h) if its team is that of all PEs, in an int
+ * above NVSHMEMX_QP_DEFAULT: bits 0-5 its number, 6-19 its place, 20-30 how often that place has
+ * been reused. -1: it does not fit. device/nvshmem_device.h restores the handle. */
 static int queue_pair_of(gshmem_ctx_t ctx)
 {
     uint64_t handle = (uint64_t)(uintptr_t)ctx;

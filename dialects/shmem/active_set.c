@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The PEs of an active set as a team, kept from their first call on. */
+ * The PEs of an active set as a team, kept from the first call on. */
 #include "active_set.h"
 
 #include <pthread.h>
@@ -81,7 +81,7 @@ static int is_world(const struct gsh_set *set)
     return set->start == 0 && set->log_stride == 0 && set->size == gshmem_n_pes();
 }
 
-/* All members learn whether one of them allows threads, and that or that not there is a team. */
+/* Tells all members whether any of them allows threads, and whether any lacks a team. */
 static void make(const char *call, int me, struct gsh_set *set)
 {
     struct known *k = malloc(sizeof(*k));
@@ -107,7 +107,7 @@ static void make(const char *call, int me, struct gsh_set *set)
     set->team = k->set.team;
 }
 
-/* With a team pSync is not used, but another implementation would. */
+/* pSync is not used if there is a team, but other implementations would use it. */
 static void check_sync(const struct gsh_set_call *c)
 {
 #if GSH_CHECKS

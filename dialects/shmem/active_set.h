@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The PEs of an active set as a team, kept from their first call on; and what calls with one check.
+ * An active set's PEs as a team, kept from the first call on; and checks of calls with one.
  */
 #ifndef GSH_ACTIVE_SET_H
 #define GSH_ACTIVE_SET_H
@@ -8,27 +8,27 @@
 
 struct gsh_set_call {
     const char *name;
-    long *sync; /* the caller's pSync, of as many bytes as it has to have */
+    long *sync; /* the caller's pSync, of at least the required number of bytes */
     size_t sync_bytes;
 };
 
-/* Whom a call concerns. */
+/* The participants of a call. */
 struct gsh_set {
-    gshmem_team_t team; /* INVALID: the pool has no room, and words.c does the call */
+    gshmem_team_t team; /* INVALID: the pool has no room, and words.c carries the call out */
     int start, log_stride, size;
     int me; /* this PE's number in it */
     long *sync;
 };
 
-/* The set's team, made by all of its PEs in their first call with it. Where a PE of the set allows
- * several threads (gsh_sets_allow_threads) there is a team for each pSync, so that threads at a
- * time may make calls on one set. Bad arguments end the job; in checking builds a pSync that is too
- * small, too. */
+/* The set's team, made by all of its PEs in their first call with it. If a PE of the set allows
+ * several threads (gsh_sets_allow_threads) there is a team for each pSync, so several threads may
+ * make calls on one set at a time. Bad arguments end the job; in checking builds so does a pSync
+ * that is too small. */
 struct gsh_set gsh_set_enter(const struct gsh_set_call *c, int PE_start, int logPE_stride,
                              int PE_size);
 /* An error of the team's call ends the job. */
 void gsh_set_leave(const struct gsh_set_call *c, int error);
-/* The same for a number of elements below 0. */
+/* The same for a negative number of elements. */
 size_t gsh_set_nelems(const struct gsh_set_call *c, int nreduce);
 
 void gsh_sets_allow_threads(int is_allowed); /* init */
@@ -49,10 +49,10 @@ struct gsh_set_move {
     const void *source;
     size_t elem_bytes, nelems; /* 4 or 8 bytes */
     ptrdiff_t dst, sst;        /* of alltoalls */
-    int root;                  /* of broadcast, whose dest stays as it is */
+    int root;                  /* of broadcast; its dest stays unchanged */
 };
 
-/* All have arrived; in addition, a quiet before that. */
+/* All have arrived; the second also does a quiet before that. */
 void gsh_words_sync(const struct gsh_set *set);
 void gsh_words_barrier(const struct gsh_set *set);
 /* 0 or an error. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scans of complex numbers, which gshmem does not have: real and imaginary parts add up apart. */
+ * Scans of complex numbers, which gshmem lacks: real and imaginary parts are added separately. */
 #include <gshmem.h>
 #include "shmem.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The environment variables of the standard, SHMEM_..., and SMA_..., as they were called before.
- * gshmem's own variable, where it is set, has its say. */
+ * The standard's environment variables, SHMEM_..., and SMA_..., their former names. gshmem's own
+ * variable, if set, takes precedence. */
 #include "environment.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@ static const struct {
                        "beyond the memory of the node, as GSHMEM_HEAP_RANGE does"},
 };
 
-/* NULL: not set, or empty. */
+/* NULL: unset or empty. */
 static const char *value_of(const char *name)
 {
     static const char *const prefixes[] = {"SHMEM_", "SMA_"};
@@ -39,7 +39,7 @@ static const char *value_of(const char *name)
     return NULL;
 }
 
-/* A number, whole or with a fraction, and perhaps a unit; -1: it is none. */
+/* A number, whole or fractional, optionally with a unit; -1: not a number. */
 static double parse_size(const char *text)
 {
     static const char units[] = "kmgt";

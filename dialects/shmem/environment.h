@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The environment variables of the standard. */
+ * The standard's environment variables. */
 #ifndef GSH_SHMEM_ENVIRONMENT_H
 #define GSH_SHMEM_ENVIRONMENT_H
 
-/* Before init: sets gshmem's variables by the standard's, once in a process. 0, or an error with a
- * line that says which variable is wrong. */
+/* Before init: sets gshmem's variables from the standard's, once per process. Returns 0, or an
+ * error after a line that says which variable is wrong. */
 int gsh_shmem_environment(void);
-/* After init: what the variables want printed. */
+/* After init: prints what the variables ask for. */
 void gsh_shmem_announce(void);
 
 #endif

@@ -78,12 +78,12 @@ def declare(call, prefixes):
 
 
 def is_long_double(call):
-    """GPUs have no such type: files that nvcc compiles have those on the host alone."""
+    """GPUs lack the type: files that nvcc compiles have such calls on the host alone."""
     return "longdouble_" in call[2]
 
 
 def declare_all(calls, kernels):
-    """Where kernels are compiled, those that they have are in the header of wrappers."""
+    """Where kernels are compiled, the calls that they have are in the header of wrappers."""
     in_both = [c for c in calls if c[1:3] in kernels]
     text = "".join(declare(c, ("p",) if c in in_both else ("", "p")) for c in calls)
     text += "#if !defined(SHMEM_DEVICE_CODE)\n" + "".join(declare(c, ("",)) for c in in_both if not is_long_double(c))
@@ -124,7 +124,7 @@ def define(call):
 
 
 def rename_generic(text):
-    """gshmem's own generic interfaces with the other names, and macros of their own."""
+    """gshmem's own generic interfaces under the other names, with separate macros."""
     macros = set(re.findall(r"#define (GSHMEM_\w+)", text)) | {"GSHMEM_CTX", "GSHMEM_CTX_ARG", "GSHMEM_CALL"}
     # Also the beginnings of names that are pasted together.
     text = re.sub(r"\bGSHMEM_\w+", lambda m: "GSH_OF_" + m[0][1:] if m[0] in macros or m[0].endswith("_")
@@ -134,7 +134,7 @@ def rename_generic(text):
 
 
 def generic(path):
-    """generic.h with the headers that are parts of it in their places, and without the prototypes."""
+    """generic.h with the headers that are parts of it inlined, and without the prototypes."""
     def part(match):
         name = pathlib.Path(match[1]).name
         return generic(path.parent / name) if name.startswith(("generic_", "overloads")) else ""

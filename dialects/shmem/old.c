@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The deprecated atomics and waits, and collectives over an active set, which are those over its
- * team. */
+ * The deprecated atomics and waits, and collectives over an active set, which are carried out over
+ * its team. */
 #include <stdlib.h>
 #include <gshmemx.h>
 #include "active_set.h"
 #include "shmem.h"
 
-/* Begins a definition under the profiling name; the other one is the same function, for a profiler
- * to replace. */
+/* Begins a definition under the profiling name; the other name is the same function, which a
+ * profiler may replace. */
 #define CALL(RESULT, NAME, PARAMETERS)                                             \
     RESULT(shmem_##NAME) PARAMETERS __attribute__((weak, alias("pshmem_" #NAME))); \
     RESULT pshmem_##NAME PARAMETERS
@@ -110,7 +110,7 @@ CALL(int, team_barrier, (shmem_team_t team))
 
 /* ---- moving data ---- */
 
-/* As the call on the team, but for the dest of the root. */
+/* Like the call on the team, except for the root's dest. */
 static int broadcast(gshmem_team_t team, void *dest, const void *source, size_t bytes, int root)
 {
     const int me = gshmem_my_pe();
@@ -202,7 +202,7 @@ MOVE(64, 8)
 
 /* ---- reductions ---- */
 
-/* The bits of signed types combine as those of unsigned ones, which team reductions have. */
+/* Signed types have the same bitwise results as unsigned ones, which team reductions support. */
 typedef unsigned short ushort_bits;
 typedef unsigned int uint_bits;
 typedef unsigned long ulong_bits;

@@ -8,13 +8,13 @@
 #include "environment.h"
 #include "shmem.h"
 
-/* Messages name calls as the program does, also those of calls before init. */
+/* Messages use the program's names for calls, even for calls before init. */
 __attribute__((constructor)) static void name_calls(void)
 {
     gshmemx_call_prefix("shmem");
 }
 
-/* Inits of this thread's PE after its first, each with a finalize to come. */
+/* Inits of this thread's PE after the first one, each to be followed by a finalize. */
 static _Thread_local int n_more_inits;
 
 static int is_initialized(void)
@@ -24,7 +24,7 @@ static int is_initialized(void)
     return is;
 }
 
-/* The program loads and stores symmetric memory, its globals among it. */
+/* The program loads and stores symmetric memory, including its globals. */
 static int init(int allow_threads)
 {
     if (is_initialized()) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenSHMEM 1.5 (and of 1.6 what its names say) over gshmem: the standard's own names for host
- * programs in C and C++, with the profiling interface, pshmem_. The contracts are those of gshmem.h
- * under the prefix gshmem_; the calls that the standard deprecates are in shmem_old.h, which this
- * header includes. Programs link libgshmem_shmem and libgshmem: oshcc, oshc++, or pkg-config
- * gshmem-shmem. Where kernels are compiled (gshmem_device.cuh) they have the calls, too, and on the
- * host these are gshmem's own then: a profiler sees pshmem_ calls of other files alone. */
+ * OpenSHMEM 1.5 (and the parts of 1.6 marked as such) over gshmem: the standard's own names for
+ * host programs in C and C++, with the profiling interface, pshmem_. The contracts are those of
+ * gshmem.h under the prefix gshmem_; the calls that the standard deprecates are in shmem_old.h,
+ * which this header includes. Programs link libgshmem_shmem and libgshmem: oshcc, oshc++, or
+ * pkg-config gshmem-shmem. Where kernels are compiled (gshmem_device.cuh) they have the calls, too;
+ * on the host these are then gshmem's own, so a profiler sees only other files' pshmem_ calls. */
 #ifndef SHMEM_H
 #define SHMEM_H
 
@@ -33,7 +33,7 @@ typedef float _Complex shmem_complexf_t;
 typedef double _Complex shmem_complexd_t;
 #endif
 
-/* What a session announces (1.6); all of it is a hint. */
+/* What a session announces (1.6); all of these are hints. */
 typedef struct {
     size_t total_ops;
 } shmem_ctx_session_config_t;
@@ -86,7 +86,7 @@ typedef struct {
 extern "C" {
 #endif
 
-/* As gshmem_init, and where the device is the CPU and PEs are processes, the program's globals and
+/* Like gshmem_init. If the device is the CPU and PEs are processes, the program's globals and
  * statics are symmetric from then on until shmem_finalize. */
 void shmem_init(void);
 int shmem_init_thread(int requested, int *provided);
@@ -98,7 +98,7 @@ int pshmem_init_thread(int requested, int *provided);
 void pshmem_finalize(void);
 void pshmem_pcontrol(int level, ...);
 
-/* Announces what is to come in a context (1.6). Nothing depends on it. */
+/* Announces what will be done in a context (1.6). It has no effect. */
 void shmem_ctx_session_start(shmem_ctx_t ctx, long options,
                              const shmem_ctx_session_config_t *config, long config_mask);
 void shmem_ctx_session_stop(shmem_ctx_t ctx);
@@ -106,7 +106,7 @@ void pshmem_ctx_session_start(shmem_ctx_t ctx, long options,
                               const shmem_ctx_session_config_t *config, long config_mask);
 void pshmem_ctx_session_stop(shmem_ctx_t ctx);
 
-/* Sums of the members before this one, with it (in) or without (ex); collective over the team. */
+/* Sums of the members before this one, including it (in) or not (ex); collective over the team. */
 int shmem_complexf_sum_inscan(shmem_team_t team, shmem_complexf_t *dest,
                               const shmem_complexf_t *source, size_t nelems);
 int pshmem_complexf_sum_inscan(shmem_team_t team, shmem_complexf_t *dest,
@@ -137,7 +137,7 @@ int pshmem_complexd_sum_exscan(shmem_team_t team, shmem_complexd_t *dest,
 
 #include "shmem_generic.h"
 
-/* The scans, which gshmem has not of complex numbers. */
+/* The scans of complex numbers, which gshmem lacks. */
 #if defined(__cplusplus)
 #define OVERLOAD(NAME, T, KIND)                                                                    \
     static inline int shmem_sum_##KIND(shmem_team_t team, T *dest, const T *source, size_t nelems) \

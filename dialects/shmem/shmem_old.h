@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of shmem.h: what the standard deprecates and programs still use.
+ * Part of shmem.h: what the standard deprecates but programs still use.
  *
  * Collectives over an active set: the PEs PE_start, PE_start + 2^logPE_stride, ..., PE_size of
  * them. Each set becomes a team at its first use, which stays until shmem_finalize, and the calls
- * are those of teams. pSync and pWrk are as the standard has them, and so are what is allowed to
- * threads: with SHMEM_THREAD_MULTIPLE (asked for by any PE of the set) several may make calls over
- * one set at a time, each with its own pSync, or over different sets, also for the first time; each
- * set and pSync is then a team. pWrk is not used, and pSync is used (slowly) by sets for which the
- * team pool, GSHMEM_TEAM_MEMORY, has no room. In checking builds a pSync that is not symmetric, or
+ * are that team's. pSync and pWrk are as in the standard, as is what threads may do: with
+ * SHMEM_THREAD_MULTIPLE (requested by any PE of the set) several may make calls over one set at a
+ * time, each with its own pSync, or over different sets, even for the first time; each set and
+ * pSync is then a team. pWrk is not used; pSync is used (slowly) only by sets for which the team
+ * pool, GSHMEM_TEAM_MEMORY, has no room. In checking builds a pSync that is not symmetric, or
  * smaller than the standard says, ends the job.
  */
 #ifndef SHMEM_OLD_H
@@ -46,7 +46,7 @@
 
 /* ---- the types of the old calls ---- */
 
-/* M(NAME, type) of those that had atomics, that could be waited for, that could be reduced. */
+/* M(NAME, type) for the types that had atomics, that could be waited for, that could be reduced. */
 #define SHMEM_OLD_AMO(M)   M(int, int) M(long, long) M(longlong, long long)
 #define SHMEM_OLD_SWAP(M)  SHMEM_OLD_AMO(M) M(float, float) M(double, double)
 #define SHMEM_OLD_WAIT(M)  SHMEM_OLD_AMO(M) M(short, short)
@@ -63,7 +63,7 @@ extern "C" {
 
 /* ---- set-up, heap, caches ---- */
 
-/* As shmem_init; at the process's end it finalizes, if the program has not. */
+/* Like shmem_init; the process's end finalizes, unless the program has. */
 void start_pes(int npes);
 int _my_pe(void);
 int _num_pes(void);
@@ -72,12 +72,12 @@ void shfree(void *ptr);
 void *shrealloc(void *ptr, size_t size);
 void *shmemalign(size_t alignment, size_t size);
 
-/* From here on each name is there as pshmem_, too. */
+/* From here on each name also exists as pshmem_. */
 #define BOTH(RESULT, NAME, PARAMETERS) \
     RESULT shmem_##NAME PARAMETERS;    \
     RESULT pshmem_##NAME PARAMETERS;
 
-/* Nothing is to be done. */
+/* These do nothing. */
 BOTH(void, set_cache_inv, (void))
 BOTH(void, clear_cache_inv, (void))
 BOTH(void, set_cache_line_inv, (void *dest))
@@ -101,12 +101,12 @@ SHMEM_OLD_AMO(AMO)
     BOTH(T, NAME##_swap, (T * dest, T value, int pe))
 SHMEM_OLD_SWAP(AMO)
 #undef AMO
-/* Until *ivar is no longer value. */
+/* Returns once *ivar is no longer value. */
 #define WAIT(NAME, T) BOTH(void, NAME##_wait, (T * ivar, T value))
 SHMEM_OLD_WAIT(WAIT)
 #undef WAIT
 BOTH(void, wait, (long *ivar, long value))
-/* Of long, in C before C11, which has no generic interfaces. */
+/* On long, in C before C11, which has no generic interfaces. */
 #if !defined(__cplusplus)
 void(shmem_wait_until)(long *ivar, int cmp, long cmp_value);
 void pshmem_wait_until(long *ivar, int cmp, long cmp_value);
@@ -114,14 +114,13 @@ void pshmem_wait_until(long *ivar, int cmp, long cmp_value);
 
 /* ---- over an active set ---- */
 
-/* In C and C++ shmem_barrier and shmem_sync also take a team (below); shmem_barrier's quiet is that
- * of the default context. */
+/* In C and C++ shmem_barrier and shmem_sync also take a team (below); shmem_barrier's quiet is the
+ * default context's. */
 BOTH(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 BOTH(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 BOTH(int, team_barrier, (shmem_team_t team))
 
-/* Elements of 32 or 64 bits. broadcast leaves the dest of PE_root, a number in the set, as it is.
- */
+/* Elements of 32 or 64 bits. broadcast does not change the dest of PE_root, a number in the set. */
 #define MOVE(BITS)                                                                       \
     BOTH(void, broadcast##BITS,                                                          \
          (void *dest, const void *source, size_t nelems, int PE_root, int PE_start,      \

@@ -21,7 +21,7 @@ extern "C" {
 #include "shmemx_device_calls.h"
 #endif
 
-/* Extensions of others that became 1.6's calls. */
+/* Other implementations' extensions that became calls of 1.6. */
 #define shmemx_signal_add        shmem_signal_add
 #define shmemx_signal_set        shmem_signal_set
 #define shmemx_pe_quiet          shmem_pe_quiet

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives over an active set that has no team, since the team pool is full: by words of pSync,
- * which are SHMEM_SYNC_VALUE before and after, and by gets. Slow, and in no need of memory.
+ * Collectives over an active set without a team, since the team pool is full: by words of pSync,
+ * which are SHMEM_SYNC_VALUE before and after, and by gets. Slow, but needs no memory.
  *
- * Invariants. SYNC_ARRIVED of the set's first PE counts the others that have arrived; it sets the
- * word back before it sets SYNC_GO of each of them, which that one sets back before it leaves. So
- * all words are as they were when the first PE leaves, but SYNC_GO of others, which nobody writes
+ * Invariants. SYNC_ARRIVED of the set's first PE counts the others that have arrived; the first PE
+ * resets the word before it sets SYNC_GO of each of them, which resets that before it leaves. So
+ * all words are as before when the first PE leaves, except SYNC_GO of others, which is not written
  * until they have arrived again. */
 #include "active_set.h"
 
@@ -19,7 +19,7 @@ static int pe_of(const struct gsh_set *set, int i)
     return set->start + (i << set->log_stride);
 }
 
-/* pSync may be memory that this code cannot write. */
+/* This code may be unable to write pSync's memory. */
 static void set_own(const struct gsh_set *set, int word, long value)
 {
     gshmem_long_p(set->sync + word, value, gshmem_my_pe());

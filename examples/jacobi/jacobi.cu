@@ -9,8 +9,8 @@
  *   kernel       the kernel puts its edge rows itself; a barrier on the stream follows
  *   persistent   one launch for all iterations: blocks put rows and signal the blocks that need
  *                them, and wait for their neighbours only
- * Read kernels.cuh first, then solvers.cuh. Here: the division of the domain, the comparison with
- * the same computation on one PE alone, and the report. */
+ * Read kernels.cuh first, then solvers.cuh. This file has the division of the domain, the
+ * comparison with the same computation on a single PE, and the report. */
 #include "kernels.cuh"
 #include "options.h"
 #include "solvers.cuh"
@@ -22,7 +22,7 @@ static const double field_bound = 4 * FLT_EPSILON, norm_bound = 1e-11;
 
 enum { line_bytes = 256 };
 
-/* Symmetric, for what the PEs tell each other between the runs. */
+/* Symmetric: for what the PEs tell each other between the runs. */
 struct board {
     double values[max_pes];
     char lines[max_pes][line_bytes];
@@ -33,7 +33,7 @@ struct job {
     int me, n;
     board *shared;
     domain part;  /* this PE's */
-    domain whole; /* PE 0: everything, to be computed alone; unused elsewhere */
+    domain whole; /* PE 0: everything, for the run on one PE; unused elsewhere */
     outcome alone;
 };
 
@@ -50,7 +50,7 @@ static int first_row_of(const job &j, int pe)
     return 1 + pe * fewest + (pe < longer ? pe : longer);
 }
 
-/* All PEs' values, in `values`, on all PEs. Collective. */
+/* Returns all PEs' values, in `values`, on all PEs. Collective. */
 static void exchange(const job &j, double value, double *values)
 {
     for (int pe = 0; pe < j.n; pe++)
@@ -78,7 +78,7 @@ static slab slab_of(const job &j, int rows)
     return s;
 }
 
-/* How the blocks are laid out: `threads` per block, `strips` blocks beside each other, and room for
+/* Chooses the layout of the blocks: `threads` per block, `strips` blocks side by side, and room for
  * `slots` blocks at once. Collective. */
 static void lay_out(const job &j, domain *d)
 {
@@ -98,7 +98,7 @@ static void lay_out(const job &j, domain *d)
     /* The host variant has three launches at once, each at least a strip wide. */
     slots = slots < 3 * d->s.strips ? 3 * d->s.strips : slots;
     slots = slots < max_blocks ? slots : max_blocks;
-    d->slots = (int)-greatest(j, -slots); /* the same everywhere */
+    d->slots = (int)-greatest(j, -slots); /* the same on all PEs */
 }
 
 static void create_part(job *j)
@@ -126,7 +126,7 @@ static void destroy_part(domain *d)
     gshmem_free(d->field[0]);
 }
 
-/* The whole domain in PE 0's own memory: its neighbour above and below is itself. */
+/* The whole domain in PE 0's own memory: PE 0 is its own neighbour above and below. */
 static void create_whole(job *j)
 {
     domain *d = &j->whole;
@@ -148,8 +148,8 @@ static void destroy_whole(domain *d)
 
 /* ---- the comparison -------------------------------------------------------------------------- */
 
-/* PE 0: the greatest difference between all PEs' rows after iteration k and those of one PE. The
- * rows are fetched into the field that the run on one PE does not need any more. */
+/* On PE 0: the greatest difference between all PEs' rows after iteration k and those of one PE. The
+ * rows are fetched into the field that the run on one PE no longer needs. */
 static double compare_fields(const job &j, int k)
 {
     const ptrdiff_t pitch = j.whole.s.pitch;
@@ -160,7 +160,7 @@ static double compare_fields(const job &j, int k)
         gshmem_float_get(found + first_row_of(j, pe) * pitch, part + pitch, rows_of(j, pe) * pitch,
                          pe);
 
-    unsigned *bits = &j.whole.c->n_done; /* any word that is free now */
+    unsigned *bits = &j.whole.c->n_done; /* any word that is free by now */
     check(cudaMemset(bits, 0, sizeof *bits), "cudaMemset");
     gshmem_launch(greatest_difference, dim3(2 * j.part.slots), dim3(j.part.threads), 0,
                   (cudaStream_t)0, expected + pitch, (const float *)(found + pitch),
@@ -177,7 +177,7 @@ struct verdict {
     double field_difference, norm_difference; /* absolute; relative */
 };
 
-/* PE 0 compares, the others only agree on the number of iterations. Collective. */
+/* PE 0 compares; the others only agree on the number of iterations. Collective. */
 static verdict judge_result(const job &j, const outcome &r)
 {
     verdict v = {true, false, 0, 0};
@@ -260,7 +260,7 @@ static void report(const job &j, int variant, const outcome &r, const verdict &v
     fflush(stdout);
 }
 
-/* The kernel alone on PE 0, nothing read back, beside a copy from device memory to itself. */
+/* Only the kernel on PE 0, nothing read back, compared with a copy within device memory. */
 static void report_kernel_bandwidth(const job &j)
 {
     const domain &d = j.whole;
@@ -297,8 +297,7 @@ static void report_kernel_bandwidth(const job &j)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* Returns true when all results are right (on PE 0; the others know only part of it). Collective.
- */
+/* Returns true if all results are right (on PE 0; the others know only a part). Collective. */
 static bool run_variants(job *j)
 {
     const options &o = j->o;
@@ -356,7 +355,7 @@ static bool run_job(job *j)
     return is_right;
 }
 
-/* What is wrong with the options as a whole, one line in `reason`; true: nothing. */
+/* Checks the options as a whole. Returns true, or false with one line in `reason`. */
 static bool fits(const job &j, char *reason, size_t size)
 {
     if (j.n > max_pes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels of the Jacobi example. All of them compute with the same function, sweep(); they
- * differ in who sends the halo rows and in who waits for what. */
+ * The kernels of the Jacobi example. All compute with the same function, sweep(); they differ in
+ * who sends the halo rows and who waits for what. */
 #ifndef JACOBI_KERNELS_CUH
 #define JACOBI_KERNELS_CUH
 
@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /* The rows of one PE: 1 .. rows; row 0 and row rows + 1 are the halo, copies of the neighbours'
- * rows. Columns 0 and nx - 1 are the fixed boundary. `pitch` floats lie between rows, at least four
- * of them behind the last column: threads at the edge read them, and nobody writes them. */
+ * rows. Columns 0 and nx - 1 are the fixed boundary. Rows are `pitch` floats apart, at least four
+ * of them behind the last column: threads at the edge read those, but none writes them. */
 struct slab {
     int nx, rows;
     ptrdiff_t pitch;
@@ -20,31 +20,31 @@ struct slab {
 
 enum { max_blocks = 4096, max_pes = 1024 };
 
-/* Words that kernels synchronise and count with; all zero before a run. In the symmetric heap.
- * What different blocks wait for lies in different cache lines. */
+/* Words with which kernels synchronise and count; all zero before a run. In the symmetric heap.
+ * Words that different blocks wait for lie in different cache lines. */
 struct control {
-    alignas(128) unsigned n_done; /* jacobi_step: blocks that have left their part of the norm */
-    /* The rest but partials and sums is for jacobi_persistent. */
-    alignas(128) uint64_t arrived[2]; /* blocks of this PE that have left their part, by turn */
+    alignas(128) unsigned n_done; /* jacobi_step: blocks that have stored their part of the norm */
+    /* All the rest, except partials and sums, is for jacobi_persistent. */
+    alignas(128) uint64_t arrived[2]; /* blocks of this PE that have stored their part, by turn */
     alignas(128) uint64_t verdict;    /* 2 * (latest iteration judged) + (1 if it is the last) */
     alignas(128) uint64_t progress;   /* for the host: that iteration << 32 | its norm as a float */
     double final_sum;                 /* the squared norm of the last iteration */
     int final_iteration;
     alignas(128) uint64_t signals[max_blocks][4]; /* a neighbour's latest iteration, by direction */
-    uint64_t sum_here[max_pes];     /* the latest iteration whose sum has come from a PE */
+    uint64_t sum_here[max_pes];     /* the latest iteration whose sum has arrived from a PE */
     double sums[4][max_pes];        /* the PEs' parts of the squared norm, of four iterations */
-    double partials[2][max_blocks]; /* the blocks' parts of this PE's */
+    double partials[2][max_blocks]; /* the blocks' parts of this PE's sum */
 };
 
 /* ---- one block's rectangle ------------------------------------------------------------------- */
 
 struct quad_state {
-    float4 before, centre; /* the row passed and the row to be computed, in the unchanged field */
+    float4 before, centre; /* the last row and the one to compute, in the unchanged field */
     double sum;            /* of the squared changes so far */
 };
 
-/* Computes the next N rows. All loads come first, so that 3 * N of them are on their way together:
- * that, and not the arithmetic, decides the speed. Each value comes from memory once: rows stay in
+/* Computes the next N rows. All loads come first, so that 3 * N of them are under way together:
+ * that decides the speed, not the arithmetic. Each value is loaded from memory once: rows stay in
  * registers, and left and right neighbours lie in lines that this block loads anyway. */
 template <int N>
 __device__ inline void sweep_rows(quad_state &q, const float *&in, float *&out, ptrdiff_t step,
@@ -64,17 +64,17 @@ __device__ inline void sweep_rows(quad_state &q, const float *&in, float *&out, 
         v.y = 0.25f * ((c.x + c.z) + (q.before.y + after[r].y));
         v.z = 0.25f * ((c.y + c.w) + (q.before.z + after[r].z));
         v.w = 0.25f * ((c.z + right[r]) + (q.before.w + after[r].w));
-        /* The boundary, and what lies behind it up to the pitch, stays as it is. */
+        /* The boundary, and what lies behind it up to the pitch, stays unchanged. */
         v.x = column == 0 || column >= last_column ? c.x : v.x;
         v.y = column + 1 >= last_column ? c.y : v.y;
         v.z = column + 2 >= last_column ? c.z : v.z;
         v.w = column + 3 >= last_column ? c.w : v.w;
         *(float4 *)(out + r * step) = v;
         const float dx = v.x - c.x, dy = v.y - c.y, dz = v.z - c.z, dw = v.w - c.w;
-        /* Four columns in float, everything else in double: the sum then does not depend, beyond
+        /* Four columns in float, everything else in double: then the sum does not depend, beyond
          * the last few bits of a double, on how the rows are divided. Products and sums in float
-         * are rounded one by one: joined, they may be so in one way for four rows and in another
-         * for one. */
+         * are rounded separately: fused, they might be rounded one way for four rows and another
+         * way for one. */
         q.sum += (double)((__fmul_rn(dx, dx) + __fmul_rn(dy, dy)) +
                           (__fmul_rn(dz, dz) + __fmul_rn(dw, dw)));
         q.before = c;
@@ -84,9 +84,9 @@ __device__ inline void sweep_rows(quad_state &q, const float *&in, float *&out, 
     out += N * step;
 }
 
-/* Rows first .. first + count - 1 of this block's strip, from `in` to `out`; returns this thread's
- * sum of squared changes. Upwards or downwards gives the same bits. Sweeping to and fro, from one
- * iteration to the next, finds the rows written last still in the cache. */
+/* Computes rows first .. first + count - 1 of this block's strip, from `in` to `out`; returns this
+ * thread's sum of squared changes. Upwards and downwards give the same bits. Alternating the
+ * direction from one iteration to the next finds the rows written last still in the cache. */
 __device__ inline double sweep(const slab &s, int strip, int first, int count, bool is_upwards,
                                const float *in, float *out)
 {
@@ -106,8 +106,8 @@ __device__ inline double sweep(const slab &s, int strip, int first, int count, b
     return q.sum;
 }
 
-/* The sum over the block of each thread's value, the same bits in every thread. The order of the
- * additions is fixed. blockDim.x is a multiple of 32. */
+/* Returns the sum of each thread's value over the block, the same bits in every thread. The order
+ * of the additions is fixed. blockDim.x is a multiple of 32. */
 __device__ inline double block_sum(double value)
 {
     __shared__ double of_warp[32];
@@ -123,7 +123,7 @@ __device__ inline double block_sum(double value)
     return sum;
 }
 
-/* band's first row, counted from the first of `rows` rows in `bands` bands. */
+/* The first row of a band, counted from the first of `rows` rows in `bands` bands. */
 __host__ __device__ inline int band_start(int rows, int bands, int band)
 {
     return (int)((long long)rows * band / bands);
@@ -135,7 +135,7 @@ __host__ __device__ inline int band_start(int rows, int bands, int band)
 enum halo_by {
     HALO_BY_HOST,   /* puts on a stream, queued by the host behind the kernel */
     HALO_BY_KERNEL, /* puts in the kernel */
-    HALO_ALONE,     /* a single PE that has the whole domain: plain copies; no gshmem at all */
+    HALO_ALONE,     /* a single PE with the whole domain: plain copies; no gshmem at all */
 };
 
 struct step_args {
@@ -144,26 +144,26 @@ struct step_args {
     float *out;
     int first, count; /* the rows of this launch, in s.bands bands */
     int above, below; /* PEs */
-    int rows_above;   /* how many rows the PE above has: its lower halo row is the one after */
+    int rows_above;   /* rows of the PE above; its lower halo row is the one after */
     bool is_upwards;
     bool is_norm_due;
-    int first_partial; /* where this launch's blocks put their part of the norm */
+    int first_partial; /* where this launch's blocks store their part of the norm */
     int n_partials;    /* blocks of all launches of the iteration */
     int turn;          /* which of control.sums is to be filled */
     control *c;
 };
 
-/* The block's part of the norm. The last block of the iteration adds up all parts, in a fixed
- * order, and tells every PE. */
+/* Stores the block's part of the norm. The last block of the iteration adds up all parts, in a
+ * fixed order, and tells every PE. */
 template <halo_by BY> __device__ inline void add_to_norm(const step_args &a, double value)
 {
     __shared__ bool is_last;
     const double part = block_sum(value);
     if (threadIdx.x == 0) {
         a.c->partials[0][a.first_partial + blockIdx.x] = part;
-        __threadfence(); /* the part is there before it is counted ... */
+        __threadfence(); /* the part is stored before it is counted ... */
         is_last = atomicAdd(&a.c->n_done, 1u) == (unsigned)a.n_partials - 1;
-        __threadfence(); /* ... and all counted parts are there for the last block */
+        __threadfence(); /* ... and all counted parts are visible to the last block */
     }
     __syncthreads();
     if (!is_last)
@@ -183,7 +183,7 @@ template <halo_by BY> __device__ inline void add_to_norm(const step_args &a, dou
     }
 }
 
-/* Copies this block's part of a row, by all its threads, to the halo row of a neighbour. */
+/* Copies this block's part of a row, by all its threads, to a neighbour's halo row. */
 template <halo_by BY>
 __device__ inline void send_row(const slab &s, int strip, float *halo_row, const float *row, int pe)
 {
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(256, 4) jacobi_step(const __grid_constant__ st
     const double sum = sweep(a.s, strip, a.first + begin, end - begin, a.is_upwards, a.in, a.out);
 
     if (BY != HALO_BY_HOST) {
-        __syncthreads(); /* rows that other threads of the block have written are sent, too */
+        __syncthreads(); /* rows written by other threads of the block are sent, too */
         const ptrdiff_t pitch = a.s.pitch;
         if (band == 0)
             send_row<BY>(a.s, strip, a.out + (a.rows_above + 1) * pitch, a.out + pitch, a.above);
@@ -234,14 +234,14 @@ __host__ __device__ inline bool is_norm_due(int k, int norm_every, int iteration
     return k % norm_every == 0 || k == iterations;
 }
 
-/* The norms are numbered 1, 2 ... and take turns in two places: a block may be one norm ahead of
+/* Norms are numbered 1, 2 ... and alternate between two places: a block may be one norm ahead of
  * another, but not two, since it then waits for the verdict on the earlier one. */
 __device__ inline int norm_number(int k, int norm_every)
 {
     return (k + norm_every - 1) / norm_every;
 }
 
-/* Where a block signals its neighbour in one direction. Bands go round: above the first band is
+/* Where a block signals its neighbour in one direction. Bands wrap around: above the first band is
  * the last band of the PE above. */
 struct neighbour {
     bool exists;
@@ -266,8 +266,8 @@ __device__ inline neighbour find_neighbour(const persistent_args &a, int strip, 
 }
 
 /* Tells the neighbours that this block has done iteration k: its new rows may be read and what it
- * has read may be overwritten. norm_turn: where its part of the norm lies, -1: not due. To be
- * called by all threads after the block's barrier. */
+ * has read may be overwritten. norm_turn: the place of its part of the norm, or -1 if none is due.
+ * Call it from all threads after the block's barrier. */
 __device__ inline void announce(const persistent_args &a, int strip, int band, int k, int norm_turn)
 {
     /* A neighbour on another PE needs the row, too. */
@@ -280,7 +280,7 @@ __device__ inline void announce(const persistent_args &a, int strip, int band, i
         send_row<HALO_BY_KERNEL>(a.s, strip, out, out + a.s.rows * pitch, a.below);
 
     /* One thread for each direction, and one that counts for the norm. The fence orders the signals
-     * after all the block's loads, stores and puts; those to the own PE and to others are the same
+     * after all the block's loads, stores and puts; signals to this PE and to others use the same
      * call. */
     neighbour to = {norm_turn >= 0, 0, gshmem_my_pe()};
     uint64_t *signal = &a.c->arrived[norm_turn >= 0 ? norm_turn : 0];
@@ -296,8 +296,8 @@ __device__ inline void announce(const persistent_args &a, int strip, int band, i
     }
 }
 
-/* A block that computes: the same rectangle in every iteration. It waits for nobody but its four
- * neighbours, so there is no barrier of the grid, let alone of the PEs. */
+/* A block that computes: the same rectangle in every iteration. It waits only for its four
+ * neighbours: no barrier of the grid, let alone of the PEs. */
 __device__ inline void work(const persistent_args &a)
 {
     __shared__ bool is_over;
@@ -306,10 +306,10 @@ __device__ inline void work(const persistent_args &a)
     const int end = band_start(a.s.rows, a.s.bands, band + 1);
 
     for (int k = 1; k <= a.iterations; k++) {
-        /* Five threads wait, each for one word: four neighbours, and the norm. That lags: k starts
-         * when k - 2 has been judged, which took place while k - 1 was computed. If k - 2 was the
-         * last, all blocks stop here, none earlier, since a neighbour may need this block's k - 1.
-         * The field of k - 2 is still there: k - 1 went to the other one. */
+        /* Five threads wait, each for one word: four neighbours, and the norm. The norm lags: k
+         * starts when k - 2 has been judged, which happened while k - 1 was computed. If k - 2 was
+         * the last, all blocks stop here, and none earlier, since a neighbour may need this block's
+         * k - 1. The field of k - 2 still exists: k - 1 went to the other one. */
         if (threadIdx.x < 5) {
             const bool is_norm = threadIdx.x == 4;
             const int judged = k > 2 ? (k - 2) - (k - 2) % a.norm_every : 0;
@@ -340,8 +340,8 @@ __device__ inline void work(const persistent_args &a)
 }
 
 /* The one block that does not compute: it adds up the norm, over this PE's blocks and then over the
- * PEs, while the others are already in the next iteration. All PEs add the same numbers in the
- * same order, so all of them stop after the same iteration. */
+ * PEs, while the others are already in the next iteration. All PEs add the same numbers in the same
+ * order, so all stop after the same iteration. */
 __device__ inline void judge(const persistent_args &a)
 {
     __shared__ bool is_over;
@@ -383,7 +383,7 @@ __device__ inline void judge(const persistent_args &a)
         __syncthreads();
         if (is_over)
             return;
-        __syncthreads(); /* is_over may be written again */
+        __syncthreads(); /* before is_over is written again */
     }
 }
 
@@ -411,8 +411,8 @@ __global__ void fill_boundary(slab s, float *field0, float *field1, int first_ro
     }
 }
 
-/* *bits becomes the bits of the greatest |a[i] - b[i]|: for floats that are not negative they are
- * ordered as the numbers are, a NaN above all. */
+/* *bits becomes the bits of the greatest |a[i] - b[i]|: the bits of non-negative floats are ordered
+ * like the numbers, with NaN above all. */
 __global__ void greatest_difference(const float *a, const float *b, size_t n, unsigned *bits)
 {
     float greatest = 0;

@@ -17,7 +17,7 @@ struct options {
     int iterations = 1000, norm_every = 1;
     double tolerance = 1e-8;
     int variant = VARIANT_ALL;
-    int blocks = 0; /* 0: as many as the device runs at once */
+    int blocks = 0; /* 0: as many as can run on the device at once */
     bool is_csv = false, is_check = true, is_quiet = false;
     bool is_kernel_bandwidth = false, is_help = false;
 };
@@ -38,7 +38,7 @@ static const char usage[] =
     "  --csv                results as comma-separated values\n"
     "  --quiet              no progress\n";
 
-/* Each returns NULL or, in `text`, why the value is refused. */
+/* Each returns NULL, or the reason for refusing the value, stored in `text`. */
 static const char *parse_int(const char *value, int low, int high, int *result, char *text,
                              size_t size)
 {
@@ -77,7 +77,7 @@ static const char *parse_variant(const char *value, int *result, char *text, siz
     return text;
 }
 
-/* An option without a value; false: not one of them. */
+/* An option without a value; false if it is not one of these. */
 static bool parse_flag(const char *name, options *o)
 {
     const struct {
@@ -98,7 +98,7 @@ static bool parse_flag(const char *name, options *o)
     return false;
 }
 
-/* Fills *o from the command line. Returns true, or false with the reason, one line, in `reason`. */
+/* Fills in *o from the command line. Returns true, or false with one line in `reason`. */
 static bool parse_options(int argc, char **argv, options *o, char *reason, size_t size)
 {
     for (int i = 1; i < argc; i++) {
@@ -111,7 +111,7 @@ static bool parse_options(int argc, char **argv, options *o, char *reason, size_
         const struct {
             const char *name;
             int low, high;
-            int *result; /* NULL: not a whole number */
+            int *result; /* NULL: no whole number */
         } valued[] = {{"--nx", 3, 1 << 20, &o->nx},
                       {"--ny", 3, 1 << 24, &o->ny},
                       {"--iterations", 1, 1 << 30, &o->iterations},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The host's side of the Jacobi example: the three variants and the single PE they are compared
- * with. All of them stop after the same iteration, and leave its field in field[iteration % 2]. */
+ * with. All stop after the same iteration, and leave its field in field[iteration % 2]. */
 #ifndef JACOBI_SOLVERS_CUH
 #define JACOBI_SOLVERS_CUH
 
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A part of the domain and what is needed to compute on it: a PE's, in the symmetric heap, or the
+/* A part of the domain and what is needed to compute it: a PE's part, in the symmetric heap, or the
  * whole domain in one PE's private memory. */
 struct domain {
     slab s;
@@ -26,7 +26,7 @@ struct outcome {
     double residual, seconds;
 };
 
-/* Ends the job, all PEs, with one line. */
+/* Ends the job, with all its PEs, after one line. */
 [[noreturn]] static void fail(const char *what, const char *why)
 {
     fprintf(stderr, "jacobi: PE %d: %s: %s\n", gshmem_my_pe(), what, why);
@@ -34,11 +34,11 @@ struct outcome {
     abort();
 }
 
-/* The same for what all PEs find at once: PE 0 reports it. */
+/* The same for failures that all PEs detect at once: PE 0 reports it. */
 [[noreturn]] static void fail_together(const char *what, const char *why)
 {
     if (gshmem_my_pe() != 0)
-        gshmem_barrier_all(); /* not to return: PE 0 ends the job */
+        gshmem_barrier_all(); /* never returns: PE 0 ends the job */
     fail(what, why);
 }
 
@@ -64,7 +64,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A line, two times a second at most; on a terminal the same line again and again. */
+/* Prints a line, at most twice a second; a terminal's line is overwritten each time. */
 static void show_progress(progress *p, int k, double residual)
 {
     if (!p->is_shown || now() - p->last < 0.5)
@@ -119,7 +119,7 @@ static double seconds_between(cudaEvent_t start, cudaEvent_t stop)
 
 /* ---- one iteration per launch ---------------------------------------------------------------- */
 
-/* Cuts `rows` rows into bands so that about `blocks` blocks result. */
+/* Cuts `rows` rows into bands, giving about `blocks` blocks. */
 static int cut_bands(const slab &s, int rows, int blocks)
 {
     const int fitting = blocks / s.strips, useful = rows / 8; /* a block should have some rows */
@@ -127,7 +127,7 @@ static int cut_bands(const slab &s, int rows, int blocks)
     return bands > 0 ? bands : 1;
 }
 
-/* What is the same in all launches of iteration k. */
+/* Arguments common to all launches of iteration k. */
 static step_args step_of(const domain &d, const options &o, int k)
 {
     step_args a = {};
@@ -144,7 +144,7 @@ static step_args step_of(const domain &d, const options &o, int k)
     return a;
 }
 
-/* The whole of iteration k in one launch. */
+/* All of iteration k in one launch. */
 template <halo_by BY>
 static void launch_step(const domain &d, const options &o, int k, cudaStream_t stream)
 {
@@ -165,7 +165,7 @@ static void queue_by_host(const domain &d, const options &o, int k, const queue 
     step_args edge = step_of(d, o, k), inner = edge;
     edge.s.bands = 1;
     edge.count = 1;
-    /* Two edge launches must find room beside the inner one. */
+    /* Two edge launches need room beside the inner one. */
     inner.s.bands = cut_bands(s, n_inner, d.slots - 2 * s.strips);
     inner.first = 2;
     inner.count = n_inner;
@@ -188,7 +188,7 @@ static void queue_by_host(const domain &d, const options &o, int k, const queue 
                                 q.main);
     gshmemx_float_put_on_stream(out, out + s.rows * s.pitch, s.nx, d.below, q.main);
     check(cudaStreamWaitEvent(q.main, q.inner_done, 0), "cudaStreamWaitEvent");
-    gshmemx_barrier_all_on_stream(q.main); /* the halo is here, and so are the PEs' sums */
+    gshmemx_barrier_all_on_stream(q.main); /* the halo has arrived, and the PEs' sums */
     check(cudaEventRecord(q.main_done, q.main), "cudaEventRecord");
 }
 
@@ -207,9 +207,9 @@ static double read_norm(const domain &d, halo_by by, int k)
     return sum;
 }
 
-/* Runs launches of jacobi_step. Iteration k is queued before the norm of k - 1 is looked at, so
- * that the device never waits for the host. If k - 1 turns out to be the last, its field is still
- * there: k goes to the other one. */
+/* Runs launches of jacobi_step. Iteration k is queued before the norm of k - 1 is read, so the
+ * device never waits for the host. If k - 1 turns out to be the last, its field still exists: k
+ * goes to the other one. */
 static outcome run_steps(const domain &d, const options &o, halo_by by, progress *p)
 {
     queue q;
@@ -253,7 +253,7 @@ static persistent_args persistent_args_of(const domain &d, const options &o)
     persistent_args a = {};
     a.s = d.s;
     /* One block judges; the bands are the same on all PEs, since blocks signal each other by
-     * number: no PE may have fewer rows than bands, and rows differ by one at most. */
+     * number: no PE may have fewer rows than bands, and row counts differ by at most one. */
     const int fewest = (o.ny - 2) / gshmem_n_pes();
     a.s.bands = cut_bands(d.s, fewest, d.slots - 1);
     a.field[0] = d.field[0];
@@ -281,7 +281,7 @@ static outcome run_persistent(const domain &d, const options &o, progress *p)
         fail("gshmemx_collective_launch", gshmemx_error_string(error));
     check(cudaEventRecord(q.stop, q.main), "cudaEventRecord");
 
-    /* The host has nothing to do but to watch. */
+    /* The host only watches. */
     while (cudaEventQuery(q.stop) == cudaErrorNotReady) {
         usleep(1000);
         if (p->is_shown && now() - p->last >= 0.5) {
@@ -330,7 +330,7 @@ static outcome run(const domain &d, const options &o, int variant, bool is_alone
         progress *p = turn == 0 ? &silent : &shown;
         reset(d, o);
         if (!is_alone)
-            gshmem_barrier_all(); /* nobody puts into a domain that is still being reset */
+            gshmem_barrier_all(); /* no puts into a domain that is still being reset */
         if (is_alone)
             result = run_steps(d, now_run, HALO_ALONE, p);
         else if (variant == VARIANT_PERSISTENT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An all-reduce in a kernel, by loads and stores: each thread of each rank adds the same elements
- * of all ranks and writes the sums to all. A barrier for each block before and after. */
+ * of all ranks and writes the sums to all. Each block uses a barrier before and after. */
 #include "ranks.cuh"
 #include <nccl_device.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An all-to-all in a kernel, by GIN: each thread puts one part of this rank's data to its peer,
- * with a signal; when as many signals have come as there are ranks, all parts have. To ranks on
- * other nodes the same call goes over the network. The second kernel takes loads and stores for the
- * ranks that those reach and GIN for the others, between barriers of both. */
+ * with a signal; once as many signals as ranks have arrived, so have all parts. For ranks on other
+ * nodes the same call uses the network. The second kernel uses loads and stores for ranks that
+ * those reach and GIN for the others, between barriers of both. */
 #include "ranks.cuh"
 #include <nccl_device.h>
 

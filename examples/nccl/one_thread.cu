@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One thread that drives several GPUs: it makes a communicator for each at once, and calls for all
- * of them stand in groups, so that none waits for another. The same program runs without a GPU.
+ * One thread drives several GPUs: it makes a communicator for each at once, and groups its calls
+ * for all of them, so that none waits for another. The same program runs without a GPU.
  *
  *     PROGRAM N    N ranks */
 #include <cuda_runtime.h>

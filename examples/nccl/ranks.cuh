@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What these examples share: ranks, each a thread with a GPU of its own, or a process. They are
- * programs for NCCL: with its headers and library in place of gshmem's they build as they are.
+ * Shared by these examples: ranks, each a thread with a GPU of its own, or a process. They are
+ * programs for NCCL: they also build unchanged with NCCL's own headers and library.
  *
  *     PROGRAM N              N threads
  *     PROGRAM N processes    N processes */
@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
-/* nvcc's launch, which a C++ compiler for the CPU device does not know. */
+/* nvcc's launch, which a C++ compiler for the CPU device does not support. */
 #if defined(__CUDACC__)
 #define LAUNCH(kernel, blocks, threads, stream, ...) \
     kernel<<<blocks, threads, 0, stream>>>(__VA_ARGS__)
@@ -44,7 +44,7 @@
         }                                           \
     } while (0)
 
-/* A rank's part of the example: 0 when all was right. */
+/* A rank's part of the example: 0 if all was right. */
 typedef int rank_main(ncclComm_t comm, int rank, int n);
 
 struct meeting {

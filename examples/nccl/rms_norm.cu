@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A reduction fused with what comes after it: the ranks' partial sums of a layer's output are
- * added, and each row is normalised by the root of its mean square and scaled, in one kernel. A
- * block takes a row; rows are dealt to ranks, each of which writes its finished rows to all. */
+ * A reduction fused with what follows it: in one kernel, the ranks' partial sums of a layer's
+ * output are added, and each row is normalised by its root mean square and scaled. A block takes a
+ * row; rows are dealt to ranks, each of which writes its finished rows to all. */
 #include "ranks.cuh"
 #include <math.h>
 #include <nccl_device.h>
@@ -38,7 +38,7 @@ __global__ void rms_norm(ncclDevComm dev, ncclWindow_t win, size_t in, size_t ou
         for (int i = threadIdx.x; i < columns; i += threads)
             for (int peer = 0; peer < dev.lsaSize; peer++)
                 ((float *)ncclGetLsaPointer(win, out + at, peer))[i] = row[i] * scale * weight[i];
-        __syncthreads(); /* squares is used again */
+        __syncthreads(); /* before squares is used again */
     }
 
     bar.sync(ncclCoopCta(), cuda::memory_order_release);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A ring of sends and receives: each rank's block goes round until all have seen it, added up on
- * the way by the host. No kernel of this program's own. */
+ * the way by the host. The program has no kernel of its own. */
 #include "ranks.cuh"
 
 constexpr size_t count = 50000;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 8-bit floating-point numbers, e4m3 and e5m2, to float and back, on both devices. To float is
- * exact. From float is rounded once, to nearest even, as CUDA's conversions with __NV_SATFINITE do
- * it: what is too large, infinities included, becomes the largest finite number of its sign, and
- * what is not a number becomes 0x7f. e4m3 has no infinities; those of e5m2 are read as such, and
- * never written. C++17 and CUDA. */
+ * 8-bit floating-point numbers, e4m3 and e5m2, to float and back, on both devices. Conversion to
+ * float is exact. Conversion from float rounds once, to nearest even, like CUDA's conversions with
+ * __NV_SATFINITE: values out of range, infinities included, become the largest finite number of
+ * their sign, and NaN becomes 0x7f. e4m3 has no infinities; e5m2's are read, but never written.
+ * C++17 and CUDA. */
 #ifndef GSHMEM_FLOAT8_H
 #define GSHMEM_FLOAT8_H
 
@@ -21,7 +21,7 @@ namespace gshmem
 namespace float8_detail
 {
 
-/* largest, infinity: without the sign; what lies behind the infinity is not a number. */
+/* largest, infinity: without the sign; values beyond infinity are NaN. */
 struct e4m3 {
     static constexpr int fraction_bits = 3, bias = 7;
     static constexpr uint32_t largest = 0x7e, infinity = 0x7e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The generic interfaces of OpenSHMEM 1.5: gshmem_put(dest, source, nelems, pe) and the rest choose
- * the typed call (gshmem/typed.h has the contracts) by what dest, source or ivar points to: with
+ * the typed call (contracts in gshmem/typed.h) by what dest, source or ivar points to: with
  * _Generic in C11, by overloads in C++, which exist in kernels as well. All but the waits and tests
  * also take a context as the first argument: gshmem_put(ctx, dest, source, nelems, pe). */
 #ifndef GSHMEM_GENERIC_H
@@ -12,7 +12,7 @@
 #endif
 
 /* The sets, each C type once: rows that are distinct and in the set. The bitwise set has two types
- * that only its fixed-width rows name. */
+ * that only fixed-width rows name. */
 #define GSHMEM_IF_00(M, name, type)
 #define GSHMEM_IF_01(M, name, type)
 #define GSHMEM_IF_10(M, name, type)
@@ -137,19 +137,19 @@ GSHMEM_GENERIC_WAIT(GSHMEM_OVERLOADS)
 
 /* ---- C11: _Generic --------------------------------------------------------------------------- */
 
-/* Each arm begins with its comma, after a first arm that nothing matches. The choice is by the
- * value that the pointer points to, so that const does not matter. */
+/* Each arm begins with its comma; a first arm that nothing matches precedes them. The choice is by
+ * the value that the pointer points to, so const does not matter. */
 struct gshmem_no_type {
     char unused;
 };
 #define GSHMEM_CHOOSE(pointer, SET, ARM)  _Generic(*(pointer), struct gshmem_no_type : 0 SET(ARM))
 
-/* With a context in front, which its type tells; the call then gets all arguments as they stand. An
+/* With a context in front, recognised by its type; the call then gets all arguments unchanged. An
  * argument that holds a comma outside parentheses, as a compound literal of several elements does,
- * reaches a macro as several. The first argument is never one. The second one may be a source, cut
- * off at its first comma; after a context it is dest. So, where it begins with parentheses, only
- * what they enclose is looked at: what is cast to, or an expression of dest's type. Not of dest's
- * type, and refused, is the part of gshmem_put(ctx, (dests)[1], source, nelems, pe), which needs
+ * reaches a macro as several. The first argument is never one. The second may be a source, cut off
+ * at its first comma; after a context it is dest. So, if it begins with parentheses, only their
+ * contents are examined: the type of a cast, or an expression of dest's type. In gshmem_put(ctx,
+ * (dests)[1], source, nelems, pe) the contents have another type, which is refused: it needs
  * parentheses around all of it: ((dests)[1]). */
 #define GSHMEM_FIRST(first, ...)          first
 #define GSHMEM_SECOND(first, second, ...) second
@@ -164,7 +164,7 @@ struct gshmem_no_type {
     _Generic((GSHMEM_FIRST(__VA_ARGS__, 0)), gshmem_ctx_t                                      \
              : GSHMEM_CHOOSE(GSHMEM_POINTER(__VA_ARGS__), SET, GSHMEM_CTX_ARM_##CALL), default \
              : GSHMEM_CHOOSE(GSHMEM_POINTER(__VA_ARGS__), SET, GSHMEM_ARM_##CALL))(__VA_ARGS__)
-/* Without one: waits and tests. */
+/* Without a context: waits and tests. */
 #define GSHMEM_ON_WORDS(CALL, ...)                                                        \
     GSHMEM_CHOOSE((GSHMEM_FIRST(__VA_ARGS__, 0)), GSHMEM_GENERIC_WAIT, GSHMEM_ARM_##CALL) \
     (__VA_ARGS__)

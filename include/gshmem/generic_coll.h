@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The generic collectives of OpenSHMEM 1.5: gshmem_broadcast(team, dest, source, nelems, root) and
- * the rest choose the typed call (gshmem/collectives.h has the contracts) by what dest points to.
+ * the rest choose the typed call (contracts in gshmem/collectives.h) by what dest points to.
  * Included by gshmem/generic.h, whose macros it uses. */
 
 #include "gshmem/collectives.h"
@@ -9,12 +9,12 @@
     GSHMEM_IF_##distinct##logic(M, name, type)
 #define GSHMEM_GENERIC_SEL_ARITH(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
     GSHMEM_IF_##distinct##arith(M, name, type)
-/* The signed integers exist as fixed-width types only: see types.h. */
+/* Signed integers exist as fixed-width types only: see types.h. */
 #define GSHMEM_GENERIC_LOGIC(M)                    \
     GSHMEM_TYPE_TABLE(GSHMEM_GENERIC_SEL_LOGIC, M) \
     M(int8, int8_t) M(int16, int16_t) M(int32, int32_t) M(int64, int64_t)
 #define GSHMEM_GENERIC_ARITH(M) GSHMEM_TYPE_TABLE(GSHMEM_GENERIC_SEL_ARITH, M)
-/* Sums and products, which complex numbers have, too. */
+/* Sums and products also exist for complex numbers. */
 #if defined(GSHMEM_HAS_COMPLEX)
 #define GSHMEM_GENERIC_ADDED(M) \
     GSHMEM_GENERIC_ARITH(M) M(complexf, gshmem_complexf_t) M(complexd, gshmem_complexd_t)
@@ -24,7 +24,7 @@
 
 #if defined(__cplusplus)
 
-/* In files with kernels templates, so that those that are not called are not compiled. */
+/* In files with kernels these are templates, so those not called are not compiled. */
 #if defined(GSHMEM_DEVICE_CODE)
 #define GSHMEM_COLL template <int unused = 0> static inline __host__ __device__
 #else

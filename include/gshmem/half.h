@@ -3,7 +3,7 @@
  * conversions and operators: from and to float, double and the integers, arithmetic, comparisons.
  * Each result is rounded once, to nearest even; conversions to integers truncate; values out of
  * range saturate, and NaN becomes 0. CUDA's functions on these types are in <cuda_fp16.h> and
- * <cuda_bf16.h>, which the CPU device has, too. C++17. */
+ * <cuda_bf16.h>, which exist for the CPU device as well. C++17. */
 #ifndef GSHMEM_HALF_H
 #define GSHMEM_HALF_H
 
@@ -63,8 +63,8 @@ inline uint16_t to_bfloat16(float v)
     return v != v ? 0x7fff : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* A wider number as a float that rounds to the same half or bfloat16 as the number itself: what the
- * float has no room for is kept as a 1 in its last place, where it says "not half way". */
+/* A wider number as a float that rounds to the same half or bfloat16 as the number itself: digits
+ * that do not fit into the float leave a 1 in its last place, meaning "not half way". */
 inline float narrow(float v)
 {
     return v;
@@ -146,7 +146,7 @@ template <class Integer> inline Integer truncate(float v)
         GSHMEM_HALF_INTEGERS(GSHMEM_HALF_TO, NAME)                              \
     };
 
-/* By way of float, which has more than twice their digits, so that nothing is rounded twice. */
+/* By way of float, which has more than twice their digits, so nothing is rounded twice. */
 #define GSHMEM_HALF_OPERATION(NAME, OPERATOR)                              \
     inline NAME operator OPERATOR(const NAME &a, const NAME &b)            \
     {                                                                      \

@@ -48,13 +48,13 @@ namespace gshmem
 namespace detail
 {
 
-/* A parameter type, without deducing from it. */
+/* A parameter type that takes no part in deduction. */
 template <class T> struct same {
     using type = T;
 };
 
 #if !defined(__CUDACC__)
-/* As in launch_cuda.h. */
+/* Like the one in launch_cuda.h. */
 inline int setup_for_launch()
 {
     return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ? 0 : gshmemx_device_setup();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of launch.h for CUDA: collective launches of a kernel by its address. Nothing here needs
- * nvcc, so that C++ files without kernels can launch those of others; they are compiled with CUDA's
+ * nvcc, so C++ files without kernels can launch those of others; they are compiled with CUDA's
  * headers and link its runtime. C++14. */
 #ifndef GSHMEM_LAUNCH_CUDA_H
 #define GSHMEM_LAUNCH_CUDA_H
@@ -13,7 +13,7 @@ namespace gshmem
 namespace detail
 {
 
-/* Completes device set-up if there is a PE; a program may launch kernels before it makes one. */
+/* Completes device set-up if there is a PE; a program may launch kernels before it becomes one. */
 inline int setup_for_launch()
 {
     return gshmemx_init_status() == GSHMEM_STATUS_NOT_INITIALIZED ? 0 : gshmemx_device_setup();
@@ -31,7 +31,7 @@ inline bool is_on_own_part(cudaStream_t stream)
 #endif
 }
 
-/* Those on which a launch may run; 0: all of the device's. */
+/* The multiprocessors on which a launch may run; 0: all of the device's. */
 inline int part_multiprocessors()
 {
 #if defined(GSHMEM_SHARED_DEVICE)

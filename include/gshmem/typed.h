@@ -26,12 +26,12 @@ GSHMEM_HD_BEGIN
 /* Waits for, and tests of, words in this PE's own memory (9.8). ivar is symmetric. Other PEs change
  * it by p, an AMO or a signal; the elements of a longer put may arrive in any order.
  *
- * cmp is GSHMEM_CMP_EQ, _NE, _GT, _LE, _LT or _GE. status[i] != 0 leaves ivars[i] out; status NULL
- * leaves none out. A test returns non-zero when the comparison holds (test_all: for all of them).
- * wait_until_any and test_any return the index of a word for which it holds, SIZE_MAX if there is
- * none or all are left out. The _some forms fill in indices[] and return how many. The _vector
- * forms compare ivars[i] with cmp_values[i]. What was written before the matching p, AMO or signal
- * is visible when a wait returns or a test succeeds. */
+ * cmp is GSHMEM_CMP_EQ, _NE, _GT, _LE, _LT or _GE. status[i] != 0 excludes ivars[i]; status NULL
+ * excludes none. A test returns non-zero if the comparison holds (test_all: for all of them).
+ * wait_until_any and test_any return the index of a word for which it holds, or SIZE_MAX if there
+ * is none or all are excluded. The _some forms fill in indices[] and return how many there are. The
+ * _vector forms compare ivars[i] with cmp_values[i]. What was written before the matching p, AMO or
+ * signal is visible when a wait returns or a test succeeds. */
 #define WAIT(NAME, T)                                                                             \
     void gshmem_##NAME##_wait_until(T *ivar, int cmp, T cmp_value);                               \
     void gshmem_##NAME##_wait_until_all(T *ivars, size_t nelems, const int *status, int cmp,      \

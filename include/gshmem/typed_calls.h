@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The prototypes that exist with a context and without one: gshmem/typed.h includes this for each,
- * after it has said what the names are, GSHMEM_CALL, and what the first parameter is, GSHMEM_CTX.
- * NAME ranges over the type table's names, BITS over 8 16 32 64 128. */
+ * The prototypes that exist with and without a context: gshmem/typed.h includes this for each,
+ * after it has defined the names, GSHMEM_CALL, and the first parameter, GSHMEM_CTX. NAME ranges
+ * over the type table's names, BITS over 8 16 32 64 128. */
 
 /* Remote memory access by type (9.5, 9.8). nelems counts elements; with 0 nothing is copied.
  *

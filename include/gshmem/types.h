@@ -43,7 +43,7 @@ typedef struct {
 #endif
 
 /* Where kernels are compiled the host bodies of [hd] calls live in a namespace of their own, and
- * device/api.cuh defines the calls for both sides. The symbols are the same C symbols. */
+ * device/api.cuh defines the calls for both sides. They are the same C symbols. */
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
 #define GSHMEM_HD_BEGIN   \
     namespace gshmem_host \
@@ -180,12 +180,12 @@ typedef int32_t gshmem_team_t;
     ((gshmem_team_t)1) /* PEs of this host; from device set-up on those whose heaps are mapped */
 #define GSHMEMX_TEAM_NODE ((gshmem_team_t)2) /* the PEs of this host */
 #define GSHMEMX_TEAM_SAME_MYPE_NODE \
-    ((gshmem_team_t)3)                           /* those with this PE's number in their node */
+    ((gshmem_team_t)3)                           /* the PEs with this PE's number in their node */
 #define GSHMEMX_TEAM_NEAR     ((gshmem_team_t)4) /* the near PEs; the same as TEAM_SHARED */
 #define GSH_TEAM_N_PREDEFINED 5
 
-/* What a team has besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that count;
- * the others keep their defaults. */
+/* What a team has besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that are
+ * used; the others keep their defaults. */
 typedef struct {
     /* How many contexts the program expects to use at once; a hint, not a limit. Default 0. */
     int num_contexts;
@@ -200,10 +200,9 @@ typedef struct {
  * completed independently of other contexts. It is a plain value that host code and kernels may
  * copy. */
 typedef struct gshmem_ctx *gshmem_ctx_t;
-#define GSHMEM_CTX_DEFAULT \
-    ((gshmem_ctx_t)0) /* the one that calls without a context use; on all PEs */
+#define GSHMEM_CTX_DEFAULT ((gshmem_ctx_t)0) /* the context of calls without one; on all PEs */
 #define GSHMEM_CTX_INVALID ((gshmem_ctx_t)(intptr_t)-1)
-/* Options; with each of them the program promises something. */
+/* Options; each is a promise by the program. */
 #define GSHMEM_CTX_SERIALIZED 1L /* the program's threads use the context one at a time */
 #define GSHMEM_CTX_PRIVATE    2L /* only the thread that makes it uses it */
 #define GSHMEM_CTX_NOSTORE    4L /* quiet and fence are not called on it, except by destroy */
@@ -312,9 +311,9 @@ typedef struct {
 /* The state of this PE's heap, in bytes, as gshmemx_heap_info returns it. */
 typedef struct {
     size_t range;        /* address space reserved: the heap's limit */
-    size_t committed;    /* physical memory behind it now */
+    size_t committed;    /* physical memory allocated to it now */
     size_t used;         /* owned by the user's allocations, alignment included */
-    size_t largest_free; /* the largest block malloc could give, growth included */
+    size_t largest_free; /* the largest block that malloc could return, growth included */
     size_t high_water;   /* the most that `used` has been so far */
     size_t overhead;     /* the internal part, which the library uses */
 } gshmemx_heap_info_t;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The NCCL layer's speed, beside NCCL's own: this source builds with either, unchanged.
+ * The NCCL layer's speed, compared with NCCL's: this source builds with either, unchanged.
  *
  *     PROGRAM [--quick] [--no-gin] [--against FILE]
  *
- * A rank for each GPU, two on the CPU device, each a thread. It prints rows of a name, bytes and
- * microseconds: the median of the samples of rank 0. FILE holds what the same program printed when
- * it was built with the other library; then each row ends with the ratio of this time to that one.
- * Times of what runs on a stream are between events around 20 calls; of kernels, of 20 launches
- * that each make 50 barriers or one exchange; of host calls, by the host's clock. */
+ * One rank per GPU, two on the CPU device, each a thread. It prints rows of a name, bytes and
+ * microseconds: the median of rank 0's samples. FILE holds the output of the same program built
+ * with the other library; each row then ends with the ratio of this time to that one. Work on a
+ * stream is timed between events around 20 calls; kernels, over 20 launches of 50 barriers or one
+ * exchange each; host calls, by the host's clock. */
 #include <algorithm>
 #include <chrono>
 #include <cuda_runtime.h>
@@ -81,7 +81,7 @@ static void time_on_stream(const rank *r, const char *name, size_t bytes, int pe
     for (int i = 0; i <= n_samples; i++) {
         float ms = 0;
         pthread_barrier_wait(&meeting);
-        call(); /* the ranks' streams meet in it, if it is a collective */
+        call(); /* the ranks' streams meet here, if it is a collective */
         CUDA(cudaEventRecord(begin, r->stream));
         for (int k = 0; k < calls; k++)
             call();
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0) {
             is_quick = true;
-        } else if (strcmp(argv[i], "--no-gin") == 0) { /* which NCCL has on some networks only */
+        } else if (strcmp(argv[i], "--no-gin") == 0) { /* NCCL has GIN on some networks only */
             has_gin = false;
         } else if (strcmp(argv[i], "--against") == 0 && i + 1 < argc) {
             if (!read_rows(argv[++i])) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Times the calls that check compares: the same functions, one group of the smallest grid, median
- * of several samples. What a sample costs besides the calls is taken away by timing it twice, with
- * one call and with many. */
+ * of several samples. Each is timed with one call and with many, to subtract what a sample costs
+ * besides its calls. */
 #ifndef GSH_TEST_BENCH_CUH
 #define GSH_TEST_BENCH_CUH
 

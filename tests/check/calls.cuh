@@ -56,8 +56,8 @@ static inline HD bool op_has_signal(int op)
 }
 
 /* clang-format off */
-/* The arms of a switch. X: the prefix; PUT and GET: the names without it; S: the suffix; what
- * follows is added to the arguments, with its comma. */
+/* The arms of a switch. X: the prefix; PUT and GET: the names without it; S: the suffix; further
+ * arguments are appended to the call's, including their comma. */
 #define BULK(X, PUT, GET, S, ...)                                                                  \
     case op_put: X##PUT##S(d, s, c.nelems, c.pe __VA_ARGS__); break;                               \
     case op_get: X##GET##S(d, s, c.nelems, c.pe __VA_ARGS__); break;                               \
@@ -139,7 +139,7 @@ ROW(mem, void, 1, putmem, getmem, NO_ARMS, , , NO_ARMS, , )
 #undef BULK
 /* clang-format on */
 
-/* Each group of the kernel's threads takes its share of the calls. A block may have any shape, and
+/* Each group of the kernel's threads makes its share of the calls. A block may have any shape, and
  * its last warp any number of threads. */
 template <class Calls, int where> __global__ void run_calls(int op, const call *calls, int n)
 {

@@ -2,9 +2,9 @@
  * Proves that every RMA call moves exactly its bytes: for operation x type x place x size x
  * misalignment x target PE, all bytes of both sides, and the signals, equal a model's.
  *
- * Many calls are run at once, each on a piece of its own of two arenas of random bytes: one
- * symmetric, one for the local side (heap, device or host memory). Afterwards both arenas and all
- * signals are compared as a whole, so the random bytes between the pieces are the guard zones.
+ * Many calls run at once, each on its own piece of two arenas of random bytes: one symmetric, one
+ * for the local side (heap, device or host memory). Afterwards both arenas and all signals are
+ * compared as a whole, so the random bytes between the pieces are the guard zones.
  *
  *     check [--quick] [--seed=N] [--op=NAME] [--type=NAME] [--place=NAME] [--size=BYTES]
  *           [--bench] [--list] */
@@ -46,7 +46,7 @@ struct checker {
     char *want, *source, *got; /* host */
 };
 
-/* One operation of one type in one place towards one PE. */
+/* One operation of one type in one place to one PE. */
 struct combo {
     int op, where, shift;
     const type_row *type;
@@ -169,7 +169,7 @@ static void run(checker *x, const combo *c, int n)
     test_sync(&x->pe);
 }
 
-/* What the calls make of dest and the signals. */
+/* Applies the calls to the model's dest and signals. */
 static void model(const checker *x, const combo *c, int n, char *dest, const char *source,
                   uint64_t *sig)
 {
@@ -211,8 +211,8 @@ static void report(checker *x, const combo *c, int i, const char *what, size_t a
     test_check(false, __FILE__, __LINE__, text);
 }
 
-/* The bytes found and wanted of one arena. What differs is laid at the door of the last call that
- * begins before it: at or in its piece, or in the guard zone behind. */
+/* The bytes found and wanted in one arena. A difference is blamed on the last call that begins
+ * before it: it is at or in that call's piece, or in the guard zone behind. */
 static void compare(checker *x, const combo *c, int n, const char *found, const char *want,
                     size_t bytes, bool is_dest)
 {
@@ -241,7 +241,7 @@ static void check_batch(checker *x, const combo *c, int n, size_t dest_bytes, si
 {
     const bool is_get = op_is_get(c->op);
     const int me = x->pe.me, n_pes = x->pe.n;
-    /* Whose local arena was put here, or whose heap was read. */
+    /* The PE whose local arena was put here, or whose heap was read. */
     const int other = is_get ? (me + c->shift) % n_pes : (me + n_pes - c->shift) % n_pes;
     test_fill(x->want, dest_bytes, key_of(c, me, is_get ? key_local : key_sym));
     test_fill(x->source, source_bytes, key_of(c, other, is_get ? key_sym : key_local));
@@ -288,7 +288,7 @@ static void budget(const checker *x, const combo *c, size_t *n_short, size_t *n_
     if (x->opt.is_quick)
         most = 12;
     *n_short = n_dense(c) < most ? n_dense(c) : most;
-    /* From 1 KiB, each twice the one before: to 1 MiB where the type is only a size. */
+    /* From 1 KiB, doubling: to 1 MiB if the type is only a size. */
     *n_long = op_is_element(c->op) ? 0 : x->opt.is_quick ? 2 : c->type->align == 1 ? 11 : 5;
     if (x->opt.size) {
         *n_short = (16 / c->type->align) * (16 / c->type->align);
@@ -323,7 +323,7 @@ static void check_combo(checker *x, combo *c)
     run_batch(x, c, n, dest_bytes, source_bytes);
 }
 
-/* The local side: p and g take and give the value itself; kernels reach device memory only. */
+/* The local side: p and g pass the value itself; kernels reach device memory only. */
 static int choose_local(const combo *c, uint64_t random)
 {
     if (c->where == place_host)
@@ -340,8 +340,8 @@ static bool is_wanted(const checker *x, int op, const type_row *type, int where)
            test_is_wanted(x->opt.place, place_names[where]);
 }
 
-/* Towards which PEs: itself, the next, and the previous where that is a third; one of them when
- * time is short, mostly not itself. Returns how many. */
+/* The target PEs: itself, the next, and the previous if that is a third one; if time is short only
+ * one of them, mostly not itself. Returns how many. */
 static int choose_shifts(const checker *x, uint64_t random, int shifts[3])
 {
     const int n = x->pe.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves each AMO by itself: for operation x type x place x target PE, on random and on edge
  * values, the word afterwards and the value fetched equal a sequential model's, bit for bit, and
- * the bytes around the word are as they were. How AMOs meet each other is the business of amo.
+ * the bytes around the word are unchanged. amo tests AMOs that run at the same time.
  *
  *     check_amo [--quick] [--seed=N] [--op=NAME] [--type=NAME] [--place=host|thread] */
 #include "tests/multi/amo_calls.cuh"
@@ -41,7 +41,7 @@ static uint64_t edge(uint64_t random)
     return i < sizeof edges / sizeof edges[0] ? edges[i] : random;
 }
 
-/* The word's own bytes and those around it, as they are on `pe` before. */
+/* The word's own bytes and those around it, as they were on `pe` before. */
 static void initial_words(const checker *x, const combo *c, int pe, char *to)
 {
     uint64_t key = c->key + (uint64_t)pe;
@@ -63,7 +63,7 @@ static void make_calls(checker *x, const combo *c, int from, amo_call *calls)
         amo_call call = {x->words + i * stride + 8, edge(test_random(&key)),
                          edge(test_random(&key)), c->is_host ? &x->host_fetched[i] : &x->fetched[i],
                          target};
-        if (random % 2) /* so that compare_swap finds what it looks for */
+        if (random % 2) /* so that compare_swap succeeds */
             memcpy(&call.cond, theirs + i * stride + 8, c->type->size);
         calls[i] = call;
     }

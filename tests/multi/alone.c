@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that after init any call that is not collective may be made by one PE alone, first of all
+ * Proves that after init one PE alone may make any call that is not collective, both first of all
  * and while the others are on their way to finalize. */
 #include <gshmemx.h>
 #include "tests/test.h"

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that AMOs are atomic with each other: kernels and hosts of all PEs work on the same words
- * of each PE at the same time, and no update is lost, torn, seen twice, or spilt to a neighbour.
- * What each AMO computes is the business of check_amo.
+ * Proves that AMOs are atomic with each other: kernels and hosts of all PEs use the same words of
+ * each PE at the same time, and no update is lost, torn, seen twice, or spilt to a neighbour.
+ * check_amo tests what each AMO computes.
  *
  *     amo [--count=ROUNDS] [--type=NAME] */
 #include "tests/multi/amo_calls.cuh"
 
-enum { threads = 32, blocks = 2, workers = threads * blocks + 1 }; /* of one PE; the last: host */
+enum {
+    threads = 32,
+    blocks = 2,
+    workers = threads * blocks + 1
+}; /* per PE; the last one is the host */
 
-/* On each PE, all of them worked on by everybody. */
+/* On each PE; all workers use all of these. */
 enum { w_count, w_sum, w_cas, w_swap, w_xor, w_or, w_torn, n_words };
 
 template <class Row>
@@ -22,14 +26,14 @@ static HD typename Row::type amo_do(int op, typename Row::type *dest, typename R
     return got;
 }
 
-/* Added by worker w in round r: carries between the halves of a word, and negative ones. */
+/* Added by worker w in round r: carries between the halves of a word, and negative values. */
 template <class T> static HD T addend(int w, int r)
 {
     const uint64_t v = 0x80000001ull * (uint64_t)(w + 1) + ((uint64_t)r << 29);
     return (T)((w + r) % 3 == 0 ? 0 - v : v);
 }
 
-/* A value that no other worker swaps in: exact in a float, too. */
+/* A value that no other worker swaps in: exact even in a float. */
 template <class T> static HD T token(int w, int r, int rounds)
 {
     return (T)(1 + w * rounds + r);
@@ -41,14 +45,14 @@ template <class T> struct arena {
     unsigned long long *swapped; /* symmetric: the sum of what was swapped out */
 };
 
-/* Two values, and the 0 before them: a torn store would leave another. */
+/* Two values, and the 0 before them: a torn store would leave a different one. */
 template <class T> static HD T torn_pattern(int w)
 {
     const uint64_t half = sizeof(T) == 8 ? 0xffffffffull : 0xffffull;
     return (T)(w % 2 ? half : ~half);
 }
 
-/* The work of one worker on the words of PE `pe`. */
+/* What one worker does with the words of PE `pe`. */
 template <class Row>
 static HD void contend(const arena<typename Row::type> *a, verdict *v, int w, int rounds, int pe)
 {
@@ -87,7 +91,7 @@ static HD void contend_bits(const arena<typename Row::type> *a, int w, int round
     const T own = (T)((T)1 << w % (int)(8 * sizeof(T)));
     for (int r = 0; r < 2 * rounds + 1; r++)
         amo_do<Row>(r % 2 ? amo_fetch_xor : amo_xor, &a->words[w_xor], own, pe);
-    /* Or sets bits and never loses one; and with all ones changes nothing. */
+    /* Or sets bits and never loses one; with all ones it changes nothing. */
     amo_do<Row>(w % 2 ? amo_or : amo_fetch_or, &a->words[w_or], own, pe);
     amo_do<Row>(w % 2 ? amo_and : amo_fetch_and, &a->words[w_or], (T) ~(T)0, pe);
 }
@@ -112,7 +116,7 @@ __global__ void work_kernel(arena<typename Row::type> a, verdict *v, int rounds)
     gshmem_quiet();
 }
 
-/* The words of this PE, when everybody is done. */
+/* The words of this PE, when all workers are done. */
 template <class Row>
 static void check_words(const test_pe *pe, const arena<typename Row::type> *a, int rounds,
                         const char *name)
@@ -224,7 +228,7 @@ template <class Row> static void test_float_row(const test_pe *pe, const char *n
 
 /* ---- neighbouring words ---------------------------------------------------------------------- */
 
-/* Each PE owns every n-th 32-bit word: an access that is too wide takes others' updates back. */
+/* Each PE owns every n-th 32-bit word: an access that is too wide reverts others' updates. */
 static HD void count_apart(uint32_t *words, int me, int n, int worker, int rounds)
 {
     for (int r = 0; r < rounds; r++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every AMO behind one signature, a row per type, and the sequential model of each. Used by
+ * Every AMO behind one signature, one row per type, and each one's sequential model. Used by
  * check_amo (values) and amo (concurrency). */
 #ifndef GSH_TEST_AMO_CALLS_CUH
 #define GSH_TEST_AMO_CALLS_CUH
@@ -21,7 +21,7 @@ static const char *const amo_names[n_amo_ops] = {AMO_OPS(NAME)};
 #undef NAME
 
 /* One AMO on *dest of pe. The bits of value and condition are the type's; a fetching form stores
- * what it got at result, where the caller can write. */
+ * the old value at result, if the caller can write. */
 struct amo_call {
     void *dest;
     uint64_t value, cond;
@@ -103,7 +103,7 @@ GSHMEM_TYPES_AMO_BIT(SET)
 #undef SET
 /* clang-format on */
 
-/* Makes the call; false when the type does not have it. */
+/* Makes the call; returns false if the type does not have it. */
 template <class Row> static HD bool amo_run(int op, const amo_call &c)
 {
     typedef typename Row::type T;
@@ -122,7 +122,7 @@ static inline bool amo_exists(int op, bool has_std, bool has_bit)
     return op < amo_compare_swap || (op < amo_fetch_and ? has_std : has_bit);
 }
 
-/* What the call makes of *word, and what it fetches (0: it fetches nothing), by bits. */
+/* What the call makes of *word, and what it fetches (0 if nothing), as bits. */
 template <class T>
 static uint64_t amo_model(int op, T *word, uint64_t value_bits, uint64_t cond_bits)
 {

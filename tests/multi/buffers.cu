@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that memory of the program's own can be made symmetric: both of its addresses name the
- * same bytes, for the host, kernels and every PE, several buffers at once and beside the heap's
- * growth; that it is as it was afterwards; that bad input changes nothing; and that registering
- * over and over takes nothing. The same for buffers that are only prepared. */
+ * Proves that the program's own memory can be made symmetric: both of its addresses name the same
+ * bytes, for the host, kernels and every PE, with several buffers at once and while the heap grows;
+ * that it is unchanged afterwards; that bad input changes nothing; and that repeated registration
+ * leaks nothing. The same for buffers that are only prepared. */
 #include <dirent.h>
 #include "tests/rig/own_memory.cuh"
 
@@ -100,7 +100,7 @@ static void check_several(const test_pe *pe)
         if (!CHECK(alias[i] != NULL))
             test_fatal("no alias");
     }
-    void *const grown = gshmem_malloc(30 << 20); /* beside them */
+    void *const grown = gshmem_malloc(30 << 20); /* while they are registered */
     CHECK(grown != NULL);
     const int order[n_buffers] = {2, 0, 4, 1, 3};
     for (int k = 0; k < n_buffers; k++) {
@@ -136,13 +136,13 @@ static void check_bad(const test_pe *pe)
     CHECK(gshmemx_buffer_register_symmetric(m.p, 100, 1) == NULL);
     CHECK(gshmemx_buffer_register_symmetric(m.p, SIZE_MAX, 0) == NULL);
     CHECK(gshmemx_buffer_register_symmetric(heap, 100, 0) == NULL);
-    if (pe->n > 1) { /* else it is good */
+    if (pe->n > 1) { /* otherwise it is valid */
         CHECK(gshmemx_buffer_register_symmetric(m.p, is_last ? 200 : 100, 0) == NULL);
         CHECK(gshmemx_buffer_register_symmetric(m.p + (is_last ? 8 : 0), 100, 0) == NULL);
         /* one PE's is wrong */
         CHECK(gshmemx_buffer_register_symmetric(is_last ? heap : m.p, 512, 0) == NULL);
     }
-    /* beside other PEs' threads something else may be there by now */
+    /* PEs that are threads may have mapped something else there by now */
     if (getenv("GSHMEM_THREADS") == NULL)
         CHECK(gshmemx_buffer_register_symmetric(there, 100, 0) == NULL);
     CHECK(strlen(gshmemx_error_string(GSHMEMX_ERROR_INVALID_VALUE)) > 10);
@@ -152,7 +152,7 @@ static void check_bad(const test_pe *pe)
     CHECK(gshmemx_buffer_unregister_symmetric((char *)alias + 8, 4088) != 0);
     CHECK(gshmemx_buffer_unregister_symmetric(NULL, 4096) != 0);
     if (pe->is_cpu) {
-        CHECK(gshmemx_buffer_register_symmetric(m.p, 100, 0) == NULL); /* its page is taken */
+        CHECK(gshmemx_buffer_register_symmetric(m.p, 100, 0) == NULL); /* its page is in use */
     } else {
         void *const plain = test_device(1 << 20);
         CHECK(gshmemx_buffer_register_symmetric(plain, 1 << 20, 0) == NULL);
@@ -209,8 +209,8 @@ static void check_again(const test_pe *pe, long count)
         gshmem_barrier_all();
         if (i == 10 || i == count) {
             const long maps_now = count_lines("/proc/self/maps"), now = count_descriptors();
-            /* PEs that are threads count at the same time, each with a file open; what sanitizers
-             * map for themselves says nothing. */
+            /* PEs that are threads count at the same time, each with an open file; sanitizers' own
+             * mappings would distort the count. */
             CHECK(i == 10 || TEST_SANITIZED ||
                   (maps_now <= maps + 8 + pe->n && now <= descriptors + 2 * pe->n));
             maps = maps_now;
@@ -230,7 +230,7 @@ static void check_local(const test_pe *pe)
     own_memory m = own_memory_make(pe, bytes, 0);
     long *const target = (long *)test_heap(bytes);
     long *const host = (long *)mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* pages of its own */
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* its own pages */
     if (host == MAP_FAILED)
         test_fatal("no host memory");
     fill(&m, 0, n_words, 3000000L * pe->me);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the calls of OpenSHMEM that no other program here has: blocks of elements, fetching
- * atomics without waiting, signal_add and _set, pe_quiet and the accessible queries, each from the
- * host and in a kernel by the same text; and realloc, hints and query_initialized on the host. */
+ * Proves the OpenSHMEM calls that no other program here makes: blocks of elements, fetching atomics
+ * without waiting, signal_add and _set, pe_quiet and the accessible queries, each from the host and
+ * in a kernel by the same text; and realloc, hints and query_initialized on the host. */
 #include "tests/rig/pe.cuh"
 
 #include <vector>
@@ -55,7 +55,7 @@ static HD void signal(const board &b, int next)
     gshmem_signal_wait_until(b.signals + 1, GSHMEM_CMP_EQ, 7);
 }
 
-/* Of a type that GPUs do not have: 3.25, 4.25, ... and their places in dest. */
+/* With a type that GPUs lack: 3.25, 4.25, ... and their places in dest. */
 #ifndef __CUDACC__
 static HD void move_long_doubles(const board &b, int next)
 {
@@ -233,7 +233,7 @@ static void test_realloc(const test_pe *pe)
     CHECK(memcmp(before, after, small) == 0);
     gshmem_barrier_all();
     gshmem_putmem(q, before, large, pe->next);
-    p = gshmem_realloc(q, large / 2); /* the others' puts, too */
+    p = gshmem_realloc(q, large / 2); /* including the others' puts */
     CHECK(p != NULL);
     test_copy(after, p, large / 2);
     test_fill(before, large, (uint64_t)pe->previous);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the collectives of kernels, by a thread, a warp, a block and a grid, for types of each
- * width: on teams of every shape, by sizes around each change of algorithm, in place and not, byte
- * for byte against a model and with guard zones. Then several at once in one kernel, each block or
- * pair of blocks on a lane of its own, or with a team of its own; arguments that must be refused;
- * and a soak of calls of the host, streams and kernels in turn on teams that come and go.
+ * width: on teams of every shape, with sizes around each change of algorithm, in place and not,
+ * byte for byte against a model and with guard zones. Then several at once in one kernel, each
+ * block or pair of blocks on its own lane, or with its own team; arguments that must be refused;
+ * and a soak of calls by the host, streams and kernels in turn on teams that come and go.
  *
  *     coll [--count=ROUNDS] [--seed=N] [--soak=CALLS] [--full] (every size by every team) */
 #include "tests/multi/coll_teams.cuh"
@@ -21,7 +21,7 @@ static const coll_elem coll_types[] = {{d_unsigned, 1, "uint8"},
                                        {d_double, 8, "double"},
                                        {d_half, 2, "half"}};
 
-/* A coll_call as kernels see it. */
+/* A coll_call in the form that kernels use. */
 struct kernel_call {
     coll_kind kind;
     coll_op op;
@@ -35,7 +35,7 @@ struct kernel_call {
     cudaStream_t stream;
 };
 
-/* By name: GROUP is empty for a thread and the host; MORE is a call's last argument. */
+/* By name: GROUP is empty for a thread and for the host; MORE is a call's last argument. */
 #define MOVE_BY(NAME, T, PREFIX, GROUP)                                                            \
     switch (c.kind) {                                                                              \
     case c_broadcast:                                                                              \
@@ -98,9 +98,9 @@ struct kernel_call {
                : c.type == is_half ? half_call##GROUP(c)  \
                                    : MORE_TYPES(GROUP);   \
     }
-/* Each type is a hundred collectives to compile. For nvcc and under sanitizers, which look at the
- * order of accesses, two do: what differs between types the plain build for the CPU device has
- * seen. */
+/* Each type is a hundred collectives to compile. For nvcc and under sanitizers, which check the
+ * order of accesses, two types are enough: the plain build for the CPU device covers what differs
+ * between types. */
 #if defined(__CUDACC__) || TEST_SANITIZED
 #define MORE_CALLS_BY(PREFIX, GROUP)
 #define MORE_TYPES(GROUP) -1
@@ -135,7 +135,7 @@ static __device__ void expect_done(verdict *v, int result, int call)
     EXPECT_AT(v, result, 0, call);
 }
 
-/* The calls in turn, by one group. */
+/* Makes the calls in turn, by one group. */
 __global__ void thread_kernel(const kernel_call *calls, int n, verdict *v)
 {
     for (int k = 0; k < n; k++)
@@ -188,8 +188,8 @@ template <class G> static __device__ int call_on_lane(const kernel_call &c, G g,
     }
 }
 
-/* Who makes call k: block, warp or pair of blocks number k modulo as many as there are, on the
- * lane with its own number, or each block with its own team. */
+/* Call k is made by block, warp or pair of blocks number k modulo their count, on the lane with its
+ * own number, or each block uses its own team. */
 enum coll_share { by_blocks, by_warps, by_pairs, by_teams, n_coll_shares };
 static const char *const coll_share_names[] = {"a lane for each block", "a lane for each warp",
                                                "a lane for two blocks", "a team for each block"};
@@ -250,7 +250,7 @@ struct scene {
     verdict *v;
 };
 
-/* What there is: operations and types of each kind. */
+/* The available operations and types of each kind. */
 struct coll_row {
     coll_kind kind;
     coll_op op;
@@ -303,7 +303,7 @@ static kernel_call in_kernel(const scene *s, const coll_call &c)
     return k;
 }
 
-/* Those calls on the stage in which this PE takes part. */
+/* The calls on the stage in which this PE takes part. */
 static int own_calls(scene *s, kernel_call *calls)
 {
     int n = 0;
@@ -329,8 +329,8 @@ static void launch(scene *s, coll_group group, int n)
     JUDGE(&s->pe, s->v, coll_group_names[group]);
 }
 
-/* All calls on the stage, in turn; form: a group, or one more for the host, two more for a stream.
- */
+/* Makes all calls on the stage in turn; form: a group, or one past them for the host, two past for
+ * a stream. */
 static void run_stage(scene *s, int form)
 {
     enum { host = n_coll_groups };
@@ -355,7 +355,7 @@ static void add_row(scene *s, const coll_row &row, int team, uint32_t nelems, ui
     add_call(&s->stage, s->teams[team], c);
 }
 
-/* rank: 0 to 2, for a small, middle or large size. */
+/* rank: 0 to 2, for a small, medium or large size. */
 static void add_sized(scene *s, const coll_row &row, int team, int rank, uint64_t *state)
 {
     add_row(s, row, team, coll_nelems(coll_types[row.type].bytes, rank, team, test_random(state)),
@@ -392,7 +392,7 @@ static void test_full(scene *s, uint64_t *state)
                 }
 }
 
-/* By the groups to which the switches belong. */
+/* By the groups to which the changes of algorithm belong. */
 static void test_switches(scene *s, uint64_t *state)
 {
     for (int kind = 0; kind < n_coll_kinds; kind++)
@@ -404,7 +404,7 @@ static void test_switches(scene *s, uint64_t *state)
         }
 }
 
-/* The same number of calls for each of the groups that work beside each other. */
+/* The same number of calls for each of the groups that run side by side. */
 static void test_shares(scene *s, coll_share share, int count, uint64_t *state)
 {
     enum { n_blocks = 6, n_calls = 12 };
@@ -447,7 +447,7 @@ static void test_failures(scene *s)
 
 /* ---- the soak -------------------------------------------------------------------------------- */
 
-/* Another team in place of one: some PEs, in some order. */
+/* Replaces a team: some PEs, in some order. */
 static void replace_team(scene *s, coll_team *team, uint64_t *state)
 {
     int list[64], n = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counts what small collectives over several nodes ask of the network: a leader makes as many
- * requests as there are rounds, ceil(log2(nodes)), the other PEs of a node none. Requests are
- * counted in the PE's rings, whose reader never changes what kernels have written. On the CPU
- * device alone, where this program can read them.
+ * Counts the network requests of small collectives over several nodes: a leader makes one for each
+ * round, ceil(log2(nodes)) in all, the other PEs of a node none. Requests are counted in the PE's
+ * rings; their reader never changes what kernels have written. Only on the CPU device, where this
+ * program can read them.
  *
  *     coll_far [--count=CALLS] */
 #include "proxy/ring.h"
@@ -19,7 +19,7 @@ static const char *const names[n_kinds] = {
     "reduce",   "reducescatter", "inscan",   "exscan",          "broadcast",
     "fcollect", "collect",       "alltoall", "second fcollect", "barrier"};
 
-/* How many requests the rings hold from the positions `heads` on, which become the newest. */
+/* How many requests the rings hold from positions `heads` on, which are then advanced. */
 static __device__ int count_requests(uint64_t *heads)
 {
     const auto c = gshmem::default_context();
@@ -97,7 +97,7 @@ static int pe_main(int argc, char **argv)
     test_sync(&pe);
     JUDGE(&pe, v, "small collectives");
     for (int kind = 0; kind < n_kinds; kind++) {
-        /* checking builds compare the calls before: as many again; a collect has two phases */
+        /* checking builds compare the calls first: twice as many; a collect has two phases */
         const int n_phases = (kind == 6 ? 2 : 1) + (HAS_CHECKS && kind != 9 ? 1 : 0);
         const int allowed = pe.me % on_node == 0 ? n_phases * rounds : 0;
         if (most[kind] != allowed)

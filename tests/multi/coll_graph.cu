@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that collectives captured into a graph can be replayed any number of times: each replay
  * works on other data, kernels of the graph compute them and check each result, and calls outside
- * the graph come in between. Sizes lie on both sides of each change of algorithm. On the CPU
- * device, which has no graphs, the same calls go to a stream each time.
+ * the graph come in between. Sizes are on both sides of each change of algorithm. On the CPU
+ * device, which has no graphs, the same calls go onto a stream each time.
  *
  *     coll_graph [--count=REPLAYS] */
 #include "tests/rig/pe.cuh"
 
-/* Elements that each member gives each other, and the kinds of calls with them. */
+/* Elements that each member gives to each other, and the kinds of calls with them. */
 constexpr uint32_t sizes[] = {1, 60, 1000, 4000, 30000, 70000};
 constexpr int n_sizes = sizeof sizes / sizeof *sizes;
 constexpr uint32_t largest = sizes[n_sizes - 1];
@@ -18,7 +18,7 @@ struct buffers {
     uint32_t *source, *dest; /* symmetric, [n_pes * largest] */
 };
 
-/* What a member gives to another, element i, in that round. */
+/* Element i of what a member gives to another in that round. */
 __device__ __host__ static inline uint32_t value(uint32_t round, int from, int to, uint32_t i)
 {
     return round * 1000003u + (uint32_t)from * 7919u + (uint32_t)to * 104729u + i * 31u;
@@ -40,7 +40,7 @@ __global__ void begin_round(buffers b, int me, int n)
 
 enum kind { k_reduce, k_reducescatter, k_fcollect, k_alltoall, k_broadcast, n_kinds };
 
-/* dest after the call of that kind with so many elements. */
+/* The expected dest after the call of that kind with that many elements. */
 __global__ void check(buffers b, kind k, uint32_t n_each, int me, int n)
 {
     const uint32_t round = *b.round;
@@ -120,7 +120,7 @@ static int pe_main(int argc, char **argv)
 #endif
     for (int i = 0; i < count; i++) {
         play();
-        if (i % 50 == 49) { /* outside the graph; and no queue that grows without end */
+        if (i % 50 == 49) { /* outside the graph; also bounds the queue */
             call(pe, b, (kind)(i / 50 % n_kinds), sizes[i / 50 % n_sizes]);
             test_sync(&pe);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the collectives of the host and on a stream: each function of each type, on teams of
- * every shape, by sizes around each change of algorithm, in place and not, byte for byte against a
+ * Proves the collectives of the host and on a stream: each function of each type, on teams of every
+ * shape, with sizes around each change of algorithm, in place and not, byte for byte against a
  * model and with guard zones. Then overlapping teams at once, on streams and from the host; results
- * with the same bits on all members and each time; and calls that must fail and change nothing.
+ * with the same bits on all members and in each run; and calls that must fail and change nothing.
  *
  *     coll_host [--count=CALLS OF EACH FUNCTION] [--seed=N] [--full] (every size by every team) */
 #include "tests/multi/coll_teams.cuh"
@@ -54,10 +54,10 @@ struct coll_row {
     coll_kind kind;
     coll_op op;
     coll_elem elem;
-    coll_function *host, *on_stream; /* on_stream: NULL where there is none */
+    coll_function *host, *on_stream; /* on_stream: NULL if missing */
 };
 
-/* The host's own functions: the names alone mean those of both sides. */
+/* The host's own functions: their plain names mean those of both sides. */
 #define PLAIN(NAME, T, BYTES, DOMAIN, KIND, OP, CALL) \
     {KIND,                                            \
      OP,                                              \
@@ -142,7 +142,7 @@ static const coll_row coll_rows[] = {
 struct scene {
     test_pe pe;
     coll_team teams[n_coll_teams];
-    coll_stage stage, second; /* the second for what goes on meanwhile */
+    coll_stage stage, second; /* second: for calls made meanwhile */
     cudaStream_t other;
 };
 
@@ -156,7 +156,7 @@ static void make_call(const coll_row &row, const coll_stage &s, int k, const col
     CHECK_EQ((stream ? row.on_stream : row.host)(c, p), 0);
 }
 
-/* This PE's part: nothing, where it is no member. */
+/* This PE's part: nothing if it is no member. */
 static void run_alone(scene *s, const coll_row &row, bool on_stream, int team, uint32_t nelems,
                       uint64_t *state)
 {
@@ -177,7 +177,7 @@ static void test_each(scene *s, int count, uint64_t *state)
     unsigned turn = 0, n = 0;
     for (int i = 0; i < count; i++)
         for (const coll_row &row : coll_rows) {
-            if (TEST_SANITIZED && n++ % 4 != 0) /* the types' calls are alike */
+            if (TEST_SANITIZED && n++ % 4 != 0) /* the calls of all types are alike */
                 continue;
             for (int on_stream = 0; on_stream < 2; on_stream++, turn++) {
                 const int team = (int)(test_random(state) % n_coll_teams);
@@ -188,7 +188,7 @@ static void test_each(scene *s, int count, uint64_t *state)
         }
 }
 
-/* Every size by every team, in place and not as chance has it. */
+/* Every size by every team, in place or not at random. */
 static void test_full(scene *s, uint64_t *state)
 {
     for (const coll_row &row : coll_rows)
@@ -222,7 +222,7 @@ static void test_switches(scene *s, uint64_t *state)
 
 enum { n_rows = sizeof coll_rows / sizeof *coll_rows };
 
-/* Calls of one team in a row, for a stream or the host. */
+/* Calls of one team in sequence, for a stream or the host. */
 static void plan_batch(scene *s, coll_stage *stage, int n_calls, int team, int *rows,
                        uint64_t *state)
 {
@@ -242,7 +242,7 @@ static void plan_batch(scene *s, coll_stage *stage, int n_calls, int team, int *
 }
 
 /* Two teams that share PEs, each with a stream, which the PEs fill in different orders, or the
- * second one's calls by the host meanwhile. */
+ * second team's calls made by the host meanwhile. */
 static void run_at_once(scene *s, int first, int second, bool by_host, uint64_t *state)
 {
     enum { n_calls = 8 };
@@ -274,7 +274,7 @@ static void test_at_once(scene *s, int count, uint64_t *state)
 
 /* ---- the same bits --------------------------------------------------------------------------- */
 
-/* Sums whose last bits depend on the order: the same on all members, and the second time. */
+/* Sums whose last bits depend on the order: the same on all members, and when repeated. */
 static void test_same_bits(scene *s, size_t nelems)
 {
     const size_t bytes = nelems * sizeof(float);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What collectives give, computed on the host, element by element. */
+ * The results of collectives, computed on the host, element by element. */
 #include "tests/multi/coll_model.cuh"
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-/* An integer, or a number and, of complex ones, its imaginary part. Numbers here are such that
- * every sum and product of a few is exact, in whatever order. */
+/* An integer, or a number and, for complex ones, its imaginary part. Numbers are chosen so that
+ * every sum and product of a few is exact in any order. */
 struct coll_value {
     uint64_t i;
     double re, im;
@@ -107,8 +107,8 @@ static inline coll_value coll_combine(const coll_elem &e, coll_op op, coll_value
     }
 }
 
-/* Of floating point: few enough bits for each type to hold it, and for float to add up all; for
- * half and bfloat16 to need their rounding at the end. */
+/* For floating point: few enough bits for each type to hold it, and for float to add up all; enough
+ * that half and bfloat16 must round at the end. */
 static inline double coll_number(const coll_elem &e, coll_op op, uint64_t random)
 {
     static const double factors[] = {1, -1, 2, -2, 0.5, 3, -0.5, 1.5};
@@ -136,7 +136,7 @@ static inline coll_value coll_source(const coll_call &c, int member, size_t i, v
 
 /* ---- what a call must give ------------------------------------------------------------------- */
 
-/* Element i of the sources of the members [0, end), combined; 0 when there are none. */
+/* Element i of the sources of members [0, end), combined; 0 if there are none. */
 static inline void expect_computed(const coll_call &c, int end, size_t i, void *out)
 {
     char element[16];
@@ -156,7 +156,7 @@ static inline bool is_on_several_nodes(const coll_team &t)
     return false;
 }
 
-/* Whether the members of each node come one after the other. */
+/* Whether the team lists the members of each node together. */
 static inline bool is_node_by_node(const coll_team &t)
 {
     for (int m = 1; m < t.n; m++)
@@ -166,7 +166,7 @@ static inline bool is_node_by_node(const coll_team &t)
     return true;
 }
 
-/* Whether a member before it is on its node. */
+/* Whether an earlier member is on its node. */
 static inline bool comes_after_its_node(const coll_team &t, int member)
 {
     for (int m = 0; m < member; m++)
@@ -175,8 +175,8 @@ static inline bool comes_after_its_node(const coll_team &t, int member)
     return false;
 }
 
-/* The same for members on several nodes: what each node has together is rounded to the type; but
- * those of the node of member `me`, where there is one, are added one by one. */
+/* The same for members on several nodes: each node's sum is rounded to the type, but if there is a
+ * member `me`, its node's members are added one by one. */
 static inline void expect_by_node(const coll_call &c, const coll_team &t, int end, int me, size_t i,
                                   void *out)
 {
@@ -208,7 +208,7 @@ static inline void expect_by_node(const coll_call &c, const coll_team &t, int en
     coll_write(c.elem, out, sum);
 }
 
-/* What the dest of this PE becomes: element i at out + i * the distance of dest's elements. */
+/* This PE's expected dest: element i at out + i * the stride of dest. */
 static inline void coll_expect(const coll_call &c, const coll_team &t, uint8_t *out)
 {
     const int me = t.me, n = t.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For the tests of collectives: what one call is, what it must give (coll_model.cc), and a stage in
- * the heap on which several calls have their sources and dests, with guard zones around
- * each. What any member gives depends on the call's seed alone, so every PE can say what it must
+ * For the tests of collectives: what one call is, its expected result (coll_model.cc), and a stage
+ * in the heap on which several calls have their sources and dests, with guard zones around each.
+ * What a member gives depends on the call's seed alone, so every PE can compute what it must
  * get. */
 #ifndef GSH_TEST_COLL_MODEL_CUH
 #define GSH_TEST_COLL_MODEL_CUH
@@ -37,7 +37,7 @@ enum coll_domain {
     d_bfloat16,
     d_float,
     d_double,
-    d_longdouble, /* of the host */
+    d_longdouble, /* on the host only */
     d_complexf,
     d_complexd
 };
@@ -65,18 +65,18 @@ DOMAIN(double, d_double)
 
 struct coll_call {
     coll_kind kind;
-    coll_op op; /* of reductions and scans */
+    coll_op op; /* for reductions and scans */
     coll_elem elem;
     int team; /* in the test's list */
     int32_t root, dst, sst;
     bool is_in_place;
-    uint32_t nelems; /* in a collect: the most that a member gives */
+    uint32_t nelems; /* in a collect: the most that any member gives */
     uint64_t seed;
-    uint64_t dest_off, source_off; /* on the stage, in bytes; this PE's */
+    uint64_t dest_off, source_off; /* on the stage, in bytes; for this PE */
     uint64_t dest_bytes, source_bytes;
 };
 
-/* In a collect each gives another number, some nothing. */
+/* In a collect each member gives a different number, some none. */
 static inline uint32_t coll_count(const coll_call &c, int member)
 {
     uint64_t state = c.seed + 77 * (uint64_t)member;
@@ -120,10 +120,10 @@ static inline size_t coll_dest_nelems(const coll_call &c, int n)
 /* ---- teams ----------------------------------------------------------------------------------- */
 
 struct coll_team {
-    gshmem_team_t handle; /* INVALID where this PE is no member */
+    gshmem_team_t handle; /* INVALID if this PE is no member */
     int me, n;
     const char *name;
-    std::vector<int> node; /* of each member, where the job is on pretend nodes; empty: on one */
+    std::vector<int> node; /* of each member, if the job has pretend nodes; empty: one node */
 };
 
 static inline coll_team coll_join(gshmem_team_t handle, const char *name)
@@ -135,9 +135,9 @@ static inline coll_team coll_join(gshmem_team_t handle, const char *name)
     return t;
 }
 
-/* What those calls find in `used` bytes of the stage, their sources, and what it must be after
- * them. `before` has what lies around them. In a unit of its own, which is optimised in every
- * build, and no sanitizer looks at: the model has most of what these tests compute. */
+/* Fills in `used` bytes of the stage: the calls' sources, and the expected contents after the
+ * calls. `before` has what lies around them. In a unit of its own, optimised in every build and not
+ * instrumented: the model does most of these tests' computation. */
 void coll_model(const coll_call *calls, int n_calls, const coll_team *teams, uint8_t *before,
                 uint8_t *after, size_t used);
 
@@ -174,7 +174,7 @@ static inline void free_stage(coll_stage *s)
     gshmem_free(s->heap);
 }
 
-/* Room for nelems elements, off_nelems away from a multiple of 128; the same on all PEs. */
+/* Room for nelems elements, off_nelems beyond a multiple of 128; the same on all PEs. */
 static inline uint64_t take_room(coll_stage *s, const coll_call &c, size_t nelems,
                                  unsigned off_nelems)
 {
@@ -193,7 +193,7 @@ static inline void add_call(coll_stage *s, const coll_team &t, coll_call c)
     const uint64_t part = (uint64_t)(t.me < 0 ? 0 : t.me) * c.nelems * c.elem.bytes;
     const size_t n_dest = coll_dest_nelems(c, s->n_pes);
     const size_t n_source = c.kind == c_collect ? c.nelems : coll_source_nelems(c, 0, s->n_pes);
-    /* half of them at the beginning of a line, as from an allocation */
+    /* half of them begin at a cache line, like an allocation */
     c.dest_off = take_room(s, c, n_dest > n_source ? n_dest : n_source, off < 8 ? off % 4 : 0);
     c.source_off = c.is_in_place ? c.dest_off : take_room(s, c, n_source, off % 2 ? off / 4 : 0);
     if (c.is_in_place && c.kind == c_fcollect)
@@ -203,7 +203,7 @@ static inline void add_call(coll_stage *s, const coll_team &t, coll_call c)
     s->calls[s->n_calls++] = c;
 }
 
-/* The stage as it is before the calls, and as it must be after them. */
+/* The stage's contents before the calls, and those expected after them. */
 static inline void set_stage(coll_stage *s, const coll_team *teams)
 {
     test_fill(s->before, s->used, s->calls[0].seed + (uint64_t)gshmem_my_pe());
@@ -211,7 +211,7 @@ static inline void set_stage(coll_stage *s, const coll_team *teams)
     test_copy(s->heap, s->before, s->used);
 }
 
-/* What is in a long double's padding is nobody's business. */
+/* The padding of a long double is ignored. */
 static inline void skip_padding(coll_stage *s, const coll_team *teams)
 {
     const size_t used = __LDBL_MANT_DIG__ == 64 ? 10 : sizeof(long double);
@@ -225,7 +225,7 @@ static inline void skip_padding(coll_stage *s, const coll_team *teams)
     }
 }
 
-/* Compares, says what is wrong, and clears the stage. */
+/* Compares, reports differences, and clears the stage. */
 static inline bool check_stage(coll_stage *s, const coll_team *teams, const char *form)
 {
     test_copy(s->found, s->heap, s->used);
@@ -235,7 +235,7 @@ static inline bool check_stage(coll_stage *s, const coll_team *teams, const char
         size_t at = 0;
         while (s->found[at] == s->after[at])
             at++;
-        /* the last call whose room begins before: its dest's comes first */
+        /* the last call whose room begins earlier; its dest's room comes first */
         int k = s->n_calls - 1;
         while (k > 0 && s->calls[k].dest_off > at + coll_guard)
             k--;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For the tests of collectives: teams of every shape, and what calls to make by which of them. */
+ * For the tests of collectives: teams of every shape, and the calls to make with each. */
 #ifndef GSH_TEST_COLL_TEAMS_CUH
 #define GSH_TEST_COLL_TEAMS_CUH
 
 #include "tests/multi/coll_model.cuh"
 
-/* The team of which this PE is a member, of several that are made at once, as rows of a table are;
- * all PEs call. */
+/* The team that contains this PE, of several made at once, like rows of a table; all PEs call. */
 static inline gshmem_team_t coll_strided(int start, int stride, int size)
 {
     gshmem_team_t team = GSHMEM_TEAM_INVALID;
@@ -14,7 +13,7 @@ static inline gshmem_team_t coll_strided(int start, int stride, int size)
     return team;
 }
 
-/* From a list; INVALID for who is not in it. */
+/* From a list; INVALID on PEs not in it. */
 static inline gshmem_team_t coll_listed(const test_pe *pe, const int *list, int n, int n_lanes)
 {
     gshmem_team_t team = GSHMEM_TEAM_INVALID;
@@ -28,7 +27,7 @@ static inline gshmem_team_t coll_listed(const test_pe *pe, const int *list, int 
 enum { n_coll_teams = 8, coll_lanes = 6 };
 enum { t_world, t_near, t_alone, t_strided, t_list, t_backwards, t_lanes, t_bare };
 
-/* One that finds so much of the pool taken that it has the least of everything. */
+/* A team that finds so much of the pool in use that it gets the minimum of everything. */
 static inline gshmem_team_t coll_bare(const test_pe *pe)
 {
     enum { n_others = 64 };
@@ -41,8 +40,8 @@ static inline gshmem_team_t coll_bare(const test_pe *pe)
     return bare;
 }
 
-/* All PEs, the near ones, each PE by itself, every second one, most of them in no order that a
- * stride can name, all of them backwards, and all of them with several lanes, or with little
+/* All PEs, the near ones, each PE by itself, every second one, most of them in an order that no
+ * stride describes, all of them backwards, and all of them with several lanes, or with little
  * memory. */
 static inline void make_coll_teams(const test_pe *pe, coll_team *teams)
 {
@@ -78,13 +77,13 @@ static inline void free_coll_teams(coll_team *teams)
         gshmem_team_destroy(teams[t].handle);
 }
 
-/* Bytes around which ways of doing a call end or begin: a line of flagged data and several, the
- * most that goes by flags in the tables, a line of the cache, half a slot, slots of the work area
- * and pieces of as many, a root that shares its data out. */
+/* Sizes around which the way of doing a call changes: one line of flagged data and several, the
+ * most that goes by flags in the tables, a cache line, half a slot, slots of the work area and
+ * pieces of as many bytes, a root that scatters its data. */
 static const uint32_t coll_sizes[] = {1, 8, 16, 64, 128, 512, 1024, 4096, 8192, 16384, 20000};
 
-/* Around one of the sizes, of which `rank` chooses small, middle and large ones. With little memory
- * large ones take hundreds of pieces, and prove no more. */
+/* Around one of the sizes; `rank` selects small, medium and large ones. With little memory large
+ * ones would take hundreds of pieces, and prove no more. */
 static inline uint32_t coll_nelems(uint32_t elem_bytes, int rank, int team, uint64_t random)
 {
     const uint32_t n_sizes = sizeof coll_sizes / sizeof *coll_sizes;
@@ -97,7 +96,7 @@ static inline uint32_t coll_nelems(uint32_t elem_bytes, int rank, int team, uint
     return team == t_bare && nelems > most ? most : nelems;
 }
 
-/* A call with what the random numbers choose; kind, op and elem are given. */
+/* A call with random choices; kind, op and elem are given. */
 static inline coll_call coll_random(coll_kind kind, coll_op op, coll_elem elem, int team, int n,
                                     uint32_t nelems, uint64_t *state)
 {
@@ -115,8 +114,8 @@ static inline coll_call coll_random(coll_kind kind, coll_op op, coll_elem elem, 
     return c;
 }
 
-/* Where the tables of GPUs change to another algorithm: a block's, and that of several blocks,
- * which is the piece over far members as well. The first alone under sanitizers and in large jobs,
+/* Where the GPUs' tables change to another algorithm: for a block, and for several blocks; the
+ * latter is also the piece over far members. Only the first one under sanitizers and in large jobs,
  * whose tables have small pieces. */
 enum { n_coll_switches = 2 };
 static inline uint32_t coll_switch_bytes(int i, int n)
@@ -124,7 +123,7 @@ static inline uint32_t coll_switch_bytes(int i, int n)
     return i == 0 || n > 4 || TEST_SANITIZED ? 64u << 10 : 256u << 10;
 }
 
-/* All PEs' call of about so many bytes: of as many elements, or one less, or one more. */
+/* A call of all PEs of about that many bytes: of as many elements, or one fewer, or one more. */
 static inline coll_call coll_at_switch(coll_kind kind, coll_elem elem, int n, int i,
                                        uint64_t *state)
 {
@@ -135,7 +134,7 @@ static inline coll_call coll_at_switch(coll_kind kind, coll_elem elem, int n, in
     return c;
 }
 
-/* Bytes of a stage for one of them by n PEs. */
+/* The bytes of a stage for one of them by n PEs. */
 static inline size_t coll_switch_room(int n)
 {
     return 2 * (size_t)n * coll_switch_bytes(n_coll_switches - 1, n) + 4096;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the communication contexts: making and ending them, numbers of their teams, every kind of
+ * Proves the communication contexts: making and ending them, their teams' numbering, every kind of
  * call in them from the host and from kernels, that their own quiet completes and their own fence
- * orders what was asked for in them, with more of them at once than have streams of their own, and
- * in several threads. Nothing here but the start of a part uses a barrier, whose quiet would be the
- * default context's.
+ * orders their requests, with more of them at once than have their own streams, and in several
+ * threads. Only the start of each part uses a barrier, whose quiet would be the default context's.
  *
  *     contexts [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"
@@ -57,10 +56,10 @@ static void test_handles(gshmem_team_t team)
     CHECK(gshmem_team_create_ctx(GSHMEM_TEAM_INVALID, 0, &a) != 0 && a == GSHMEM_CTX_INVALID);
 }
 
-/* A sanitizer keeps memory of its own and what was freed: it says itself what is allocated. */
+/* Sanitizers keep memory of their own and freed memory: they report what is allocated. */
 extern "C" size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
-/* Bytes of this process in memory. */
+/* Resident bytes of this process. */
 static long resident(void)
 {
     if (__sanitizer_get_current_allocated_bytes != NULL)
@@ -74,7 +73,7 @@ static long resident(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* As many as have streams of their own to far PEs by default, at once. */
+/* As many at once as have their own streams to far PEs by default. */
 static void test_streams(void)
 {
     enum { n_own = 32 };
@@ -89,7 +88,7 @@ static void test_streams(void)
         gshmem_ctx_destroy(ctx);
 }
 
-/* Until there is no room; then room for all of them again. n_here: how many there are already. */
+/* Until there is no room; then all of them fit again. n_here: how many exist already. */
 static void test_many(const test_pe *pe, size_t n_here)
 {
     enum { many = TEST_SANITIZED ? 5000 : 100000 };
@@ -121,11 +120,11 @@ static void test_many(const test_pe *pe, size_t n_here)
 
 /* ---- every kind of call ---------------------------------------------------------------------- */
 
-/* Symmetric, one for each writer: writer i writes the i-th of everybody. */
+/* Symmetric, one for each writer: writer i writes the i-th element on every PE. */
 struct board {
     long *put, *iput, *p, *nbi, *inc, *set;
     uint64_t *signal;
-    long *source; /* of gets: long[4] of each PE: 10 * PE + i */
+    long *source; /* for gets: long[4] of each PE: 10 * PE + i */
     int n;
 };
 
@@ -158,7 +157,7 @@ static HD void fill(long *from, int me, long round)
         from[i] = stamp(round, me, i);
 }
 
-/* What PE me, by its number in the job, asks of `to`, by its number in the context. */
+/* The requests of PE me, by its number in the job, to `to`, by its number in the context. */
 static HD void write_some(gshmem_ctx_t ctx, const board *b, const long *at, int me, int to,
                           long round)
 {
@@ -183,7 +182,7 @@ static HD void read_some(gshmem_ctx_t ctx, const board *b, long *into, int to, i
         EXPECT_EQ(v, into[i], 10L * to_world + i + 1);
 }
 
-/* Everything of this round, from everybody, is here. */
+/* Checks that everything of this round has arrived from all PEs. */
 static void check_board(const test_pe *pe, const board *b, long round, long n_incs)
 {
     std::vector<long> put((size_t)pe->n * elements), iput(put), p(put), nbi(put), inc(put),
@@ -295,8 +294,8 @@ struct lanes {
     uint64_t *flag[n_ctxs], *signal[n_ctxs];
 };
 
-/* Sends to the next PE by the block's context; what comes from the previous one must be whole when
- * its flag, or its signal, is here. */
+/* Sends to the next PE in the block's context; what comes from the previous one must be complete
+ * once its flag, or its signal, has arrived. */
 __global__ void lanes_kernel(lanes l, verdict *v, int to, long first, long end)
 {
     const int k = (int)blockIdx.x, t = (int)threadIdx.x;
@@ -364,7 +363,7 @@ struct worker {
     pthread_t thread;
 };
 
-/* Adds and puts to the next PE, and looks there by gets. */
+/* Adds and puts to the next PE, and reads there by gets. */
 static void *work(void *argument)
 {
     worker *w = (worker *)argument;
@@ -392,7 +391,7 @@ static void test_threads(const test_pe *pe, bool are_pes_threads, int rounds)
     uint64_t *count = (uint64_t *)test_heap(sizeof(uint64_t)), n = 0;
     for (int i = 0; i < n_workers; i++)
         workers[i] = {pe, data, count, i, rounds, false, pthread_t()};
-    if (are_pes_threads) { /* the PE's own thread is the only one that makes its calls */
+    if (are_pes_threads) { /* only the PE's own thread makes its calls */
         for (worker &w : workers)
             work(&w);
     } else {
@@ -437,7 +436,7 @@ static int pe_main(int argc, char **argv)
     gshmem_ctx_destroy(forwards);
     test_many(&pe, 2);
 
-    /* finalize ends `early` and `left`, the team's end that of `turned` */
+    /* finalize ends `early` and `left`; the team's end ends `turned` */
     CHECK_EQ(gshmem_ctx_create(0, &left), 0);
     gshmem_team_destroy(team);
     test_free(v);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that blocks which spin on each other all make progress, however few cores there are: 64
- * blocks on each PE wait for flags from blocks of another PE, in an order that no schedule of whole
- * blocks could serve; and that a loop of the user's own ends, on atomics of CUDA between blocks, on
- * gets of any kind within one.
+ * Proves that blocks which spin on each other all make progress with any number of cores: 64 blocks
+ * on each PE wait for flags from blocks of another PE, in an order that running whole blocks in any
+ * sequence cannot satisfy; and that the user's own loops end: on CUDA atomics between blocks, and
+ * on gets of any kind within one.
  *
  *     cpu_progress [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"
 
 enum { blocks = 64, threads = 4 };
 
-/* flag[b] is raised by block `partner` of the previous PE. */
+/* flag[b] is set by block `partner` of the previous PE. */
 __global__ void spin_kernel(long *flag, verdict *v, long rounds)
 {
     const int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
@@ -31,7 +31,7 @@ __global__ void spin_kernel(long *flag, verdict *v, long rounds)
     }
 }
 
-/* A spin of the user's own, on atomics of CUDA. */
+/* A user's own spin, on CUDA atomics. */
 __global__ void own_spin_kernel(unsigned *turn, verdict *v, unsigned rounds)
 {
     for (unsigned r = 0; r < rounds; r++) {
@@ -46,13 +46,13 @@ __global__ void own_spin_kernel(unsigned *turn, verdict *v, unsigned rounds)
     }
 }
 
-/* The first thread gets a word, a vector and three words until the second one, which runs when the
- * first lets it, has put there. */
+/* The first thread gets a word, a vector and three words until the second thread, which runs when
+ * the first yields, has put there. */
 __global__ void get_spin_kernel(long *data, verdict *v)
 {
     const int me = gshmem_my_pe();
 #ifdef GSHMEM_CPU_TSAN
-    const size_t most = 1; /* more than a word is got by plain loads: races with p */
+    const size_t most = 1; /* larger gets use plain loads: races with p */
 #else
     const size_t most = 3;
 #endif

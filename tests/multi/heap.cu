@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the symmetric heap through the public calls: contents and pointers outlive growth, for the
+ * Proves the symmetric heap through the public calls: contents and pointers survive growth, for the
  * host and for kernels; bad and unequal requests give NULL on all PEs, with a reason, and leave the
- * heap as it was; what free keeps; the numbers of heap_info; gshmem_ptr; and the internal part
- * of GPU memory.
- * The allocator's arithmetic is tested in unit. */
+ * heap unchanged; what free keeps; the numbers of heap_info; gshmem_ptr; and the internal part of
+ * GPU memory. unit tests the allocator's arithmetic. */
 #include "tests/rig/pe.cuh"
 
 enum { n_blocks = 24, overhead_limit = 16 << 20, keep = 8 << 20 /* GSHMEM_HEAP_KEEP */ };
@@ -25,7 +24,7 @@ static bool are_equal(const gshmemx_heap_info_t *a, const gshmemx_heap_info_t *b
            a->largest_free == b->largest_free && a->range == b->range;
 }
 
-/* Offset in the own heap: equal on all PEs, which differ in their bases. */
+/* Offset in this PE's heap: equal on all PEs, whose bases differ. */
 static void check_symmetric(const test_pe *pe, const void *p, uintptr_t *offsets, const void *first)
 {
     const uintptr_t offset = (uintptr_t)p - (uintptr_t)first;
@@ -62,7 +61,7 @@ static void check_growth(const test_pe *pe)
     size_t nelems[n_blocks];
     verdict *v = test_verdict();
     uintptr_t *offsets = (uintptr_t *)test_heap((size_t)pe->n * sizeof *offsets);
-    /* 1 KiB to 8 MiB, three of each; each is written as soon as it is there. */
+    /* 1 KiB to 8 MiB, three of each; each is written as soon as it exists. */
     for (int i = 0; i < n_blocks; i++) {
         nelems[i] = ((size_t)1024 << i / 3 * 13 / 7) / sizeof(long);
         blocks[i] = (long *)gshmem_malloc(nelems[i] * sizeof(long));
@@ -87,13 +86,13 @@ static void check_growth(const test_pe *pe)
     gshmem_free(offsets);
     const gshmemx_heap_info_t after = info_now();
     CHECK_EQ(after.used, before.used);
-    CHECK_EQ(after.committed, before.committed); /* but for what was kept before, too */
+    CHECK_EQ(after.committed, before.committed); /* except what was kept before, too */
     CHECK_EQ(after.high_water, grown.high_water);
     CHECK(after.high_water >= grown.used);
     test_free(v);
 }
 
-/* So much stays for the next allocation, not more. */
+/* This much stays for the next allocation, not more. */
 static void check_keep()
 {
     void *const p = gshmem_malloc(keep);
@@ -117,7 +116,7 @@ static void check_refused(const test_pe *pe, const void *p, const gshmemx_heap_i
     if (!CHECK(p == NULL) || !CHECK(are_equal(&now, before)) || !CHECK(reason && *reason) ||
         !CHECK(strcmp(reason, "unknown error") != 0))
         fprintf(stderr, "    %s, PE %d, reason \"%s\"\n", what, pe->me, reason ? reason : "");
-    gshmem_barrier_all(); /* and the heap and the job go on */
+    gshmem_barrier_all(); /* the heap and the job go on */
 }
 
 static void check_refusals(const test_pe *pe)
@@ -147,7 +146,7 @@ static void check_refusals(const test_pe *pe)
                       "huge on one PE");
     }
     gshmem_free(NULL);
-    void *p = gshmem_malloc(100); /* all is well again */
+    void *p = gshmem_malloc(100); /* all works again */
     CHECK(p != NULL);
     gshmem_free(p);
 }
@@ -189,8 +188,8 @@ static void check_calloc(void)
 
 /* ---- gshmem_ptr ------------------------------------------------------------------------------ */
 
-/* Direct stores through the pointers, without any call. PEs from near on, n_near of them, share
- * memory with this one. */
+/* Direct stores through the pointers, without any call. This PE shares memory with n_near PEs, from
+ * `near` on. */
 __global__ void ptr_kernel(int *table, int near, int n_near, verdict *v)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
@@ -245,7 +244,7 @@ static void check_ptr(const test_pe *pe)
 #ifdef __CUDACC__
 __global__ void nothing_kernel(void) {}
 
-/* Between a context that has run a kernel and device set-up that is done. */
+/* Between a context that has run a kernel and completed device set-up. */
 static void check_footprint(void)
 {
     int n_devices = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves start-up: init and finalize repeated, the two stages, thread levels, refused attributes;
- * and, by themselves, PEs by unique id in forked processes and PEs as threads by attributes.
+ * Proves start-up: repeated init and finalize, the two stages, thread levels, refused attributes;
+ * and, separately, PEs by unique id in forked processes and PEs as threads by attributes.
  *
  *     init              under gshmemrun, mpirun or alone
  *     init uid N        N processes without a launcher
@@ -13,7 +13,7 @@
 
 enum { repeats = 20, max_pes = 16 };
 
-/* A sum over all PEs through symmetric memory: that the job works. */
+/* A sum over all PEs through symmetric memory shows that the job works. */
 static void check_job(void)
 {
     const int n = gshmem_n_pes();
@@ -89,7 +89,7 @@ static void check_stages(void)
     char name[GSHMEM_MAX_NAME_LEN] = "";
     CHECK_EQ(gshmemx_init_status(), GSHMEM_STATUS_NOT_INITIALIZED);
     gshmem_init();
-    const bool is_cpu = gshmemx_device_name() != NULL; /* a GPU has yet to be chosen */
+    const bool is_cpu = gshmemx_device_name() != NULL; /* a GPU is chosen later */
     const int status = is_cpu ? GSHMEM_STATUS_IS_INITIALIZED : GSHMEM_STATUS_IS_BOOTSTRAPPED;
     CHECK_EQ(gshmemx_init_status(), status);
     const char *device = getenv("GSHMEM_DEVICE");
@@ -110,13 +110,13 @@ static void check_stages(void)
     CHECK_STR(name, GSHMEM_VENDOR_STRING);
     CHECK_EQ(gshmemx_init_status(), status); /* none of these needs more */
 
-    CHECK(gshmemx_init_attr(0, NULL) != 0); /* twice */
+    CHECK(gshmemx_init_attr(0, NULL) != 0); /* a second time */
     CHECK_EQ(gshmem_my_pe(), me);
 
     CHECK_EQ(gshmemx_device_setup(), 0);
     CHECK_EQ(gshmemx_init_status(), GSHMEM_STATUS_IS_INITIALIZED);
     CHECK(gshmemx_device_name() != NULL);
-    CHECK_EQ(gshmemx_device_setup(), 0); /* again: nothing */
+    CHECK_EQ(gshmemx_device_setup(), 0); /* a second time: no effect */
     check_routes(me, n);
     check_job();
     gshmem_finalize();
@@ -128,7 +128,7 @@ static void check_thread_levels(void)
     for (int level = GSHMEM_THREAD_SINGLE; level <= GSHMEM_THREAD_MULTIPLE; level++) {
         int provided = -1, queried = -1;
         CHECK_EQ(gshmem_init_thread(level, &provided), 0);
-        /* of PEs that are threads, the thread that called init makes all calls */
+        /* if PEs are threads, the thread that called init makes all calls */
         const bool is_alone = gshmem_n_pes() == 1 || gshmem_team_n_pes(GSHMEM_TEAM_WORLD) == 1;
         CHECK_EQ(provided, is_alone || getenv("GSHMEM_THREADS") == NULL ? GSHMEM_THREAD_MULTIPLE
                                                                         : GSHMEM_THREAD_FUNNELED);
@@ -184,7 +184,7 @@ static void check_attributes(void)
     attr.args.thread_args.version++;
     check_refused(GSHMEMX_INIT_THREAD_PES, &attr, "another version of the thread arguments");
 
-    /* Never initialised but for the communicator. */
+    /* Uninitialised except for the communicator. */
     for (int fill = 0; fill < 256; fill += 0x55) {
         memset(&attr, fill, sizeof(attr));
         gshmemx_set_attr_mpi_comm_args(&id, &attr);
@@ -193,7 +193,7 @@ static void check_attributes(void)
                      "GSHMEMX_INIT_ATTR_INITIALIZER") != NULL);
     }
 
-    /* After all this a job of one still starts. */
+    /* After all this a job of one PE still starts. */
     attr = usual;
     gshmemx_set_attr_thread_args(0, 1, &key, &attr);
     CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr), 0);

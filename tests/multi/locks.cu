@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the distributed locks, on the host, in kernels, and both at once: only one holder at a
- * time, and it sees what the previous holder did; test_lock fails while the lock is held; the lock
- * is granted in request order; threads of one PE share a place in the queue.
+ * time, which sees what the previous holder did; test_lock fails while the lock is held; locks are
+ * granted in request order; threads of one PE share a place in the queue.
  *
  *     locks [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"
@@ -12,7 +12,7 @@
 
 enum { n_locks = 3 };
 
-/* In the heap: each lock has a counter, which lies on the last PE and is changed by plain puts. */
+/* In the heap: each lock has a counter, which is on the last PE and changed by plain puts. */
 struct guarded {
     long *locks, *counts;
 };
@@ -70,7 +70,7 @@ static void test_kernels(const test_pe *pe, int rounds)
     check_guarded(pe, g, (long)pe->n * rounds);
 }
 
-/* The host and a kernel of the same PE are two threads of it. */
+/* The host and a kernel of the same PE act as two of its threads. */
 static void test_both(const test_pe *pe, int rounds)
 {
     guarded g = make_guarded();
@@ -147,7 +147,7 @@ static void test_trying(const test_pe *pe)
 
 /* ---- the order of asking --------------------------------------------------------------------- */
 
-/* Who is last in the queue, by number + 1. */
+/* The last PE in the queue, by number + 1. */
 static uint32_t last_in_queue(const long *lock)
 {
     for (int pe = 0;; pe++) {
@@ -184,7 +184,7 @@ static int pe_main(int argc, char **argv)
     test_host(&pe, rounds);
     test_kernels(&pe, rounds);
     test_both(&pe, rounds);
-    if (getenv("GSHMEM_THREADS") == NULL) /* else the PE's own thread is the only one */
+    if (getenv("GSHMEM_THREADS") == NULL) /* otherwise only the PE's own thread makes calls */
         test_threads(&pe, rounds);
     test_trying(&pe);
     test_order(&pe);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves GSHMEM_THREAD_MULTIPLE for PEs that are processes: pthreads, or with USE_OPENMP the
- * threads of OpenMP, make every kind of call that is not collective at the same time, each with a
- * partner of its number on the next PE, while the main thread makes the collective ones.
+ * Proves GSHMEM_THREAD_MULTIPLE for PEs that are processes: pthreads, or with USE_OPENMP OpenMP's
+ * threads, make every kind of non-collective call at the same time, each with a partner of its
+ * number on the next PE, while the main thread makes the collective ones.
  *
  *     many_threads [ROUNDS] */
 #include <gshmemx.h>
@@ -10,17 +10,17 @@
 
 enum { n_threads = 4, n_elems = 200 };
 
-/* Of all threads; in the heap. */
+/* For all threads; in the heap. */
 static struct {
     long *data;        /* [n_threads][n_elems] */
     uint64_t *signals; /* [n_threads] */
     long *flags;       /* [n_threads][2] */
-    long *sums;        /* [2]: of adds on PE 0, of those under the lock */
+    long *sums;        /* [2]: of adds on PE 0, and of those under the lock */
     long *lock;
 } shared;
 
 static int me, next, rounds;
-static long failures[n_threads]; /* CHECK is the main thread's */
+static long failures[n_threads]; /* only the main thread may CHECK */
 
 static void expect(int t, int is_right)
 {
@@ -75,14 +75,14 @@ static void work(int t)
         exchange(t, round);
         count(t);
         use_context(t, round);
-        /* the partner has read what this one is about to write over */
+        /* the partner has read what this thread is about to overwrite */
         gshmem_long_atomic_inc(shared.flags + 2 * n_threads + t,
                                (me + gshmem_n_pes() - 1) % gshmem_n_pes());
         gshmem_long_wait_until(shared.flags + 2 * n_threads + t, GSHMEM_CMP_GE, round);
     }
 }
 
-/* Collective calls, of this thread alone, beside the others'. */
+/* Collective calls, by this thread alone, alongside the others'. */
 static void allocate(void)
 {
     for (int i = 0; i < rounds; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that a file with GSHMEM_NEAR_ONLY and one without can be linked together, the first first:
- * kernels of the second still put to far PEs and get from them. For GSHMEM_NODE_PES=1. */
+ * Proves that a file with GSHMEM_NEAR_ONLY and one without can be linked together, the former
+ * first: kernels of the latter still put to far PEs and get from them. For GSHMEM_NODE_PES=1. */
 #include "tests/rig/pe.cuh"
 #include "tests/multi/near_only.h"
 

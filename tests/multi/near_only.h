@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the two files of near_only.cu share. */
+ * Shared by the two files of near_only.cu. */
 #ifndef GSHMEM_TESTS_NEAR_ONLY_H
 #define GSHMEM_TESTS_NEAR_ONLY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Not whole vectors: no call is a usual one. */
+/* Not whole vectors: no call takes the usual path. */
 static const size_t near_only_nelems = 7;
 
-/* Symmetric, but for out and back. */
+/* Symmetric, except out and back. */
 struct sides {
     long *in, *out, *back;
     uint64_t *signal;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The first file of near_only.cu. For the CPU device the header comes before it, so that the
- * compiler is told. */
+ * The first file of near_only.cu. On the CPU device the header precedes it, which tells the
+ * compiler. */
 #if !defined(GSHMEM_NEAR_ONLY)
 #define GSHMEM_NEAR_ONLY 1
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the memory model by litmus tests between kernels of different PEs: message passing in all
- * the ways the model offers, store buffering, and chains over three PEs. A forbidden outcome fails
- * the test; where the model allows a surprising one, it is counted and printed.
+ * the ways that the model offers, store buffering, and chains over three PEs. A forbidden outcome
+ * fails the test; surprising outcomes that the model allows are counted and printed.
  *
  *     order [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"
 
 enum { window = 16, words = 4, apart = 16, bulk = 1024, threads = 64 };
 
-/* One PE's side, symmetric. Each word is written by the PE named; values are rounds and only grow.
- */
+/* One PE's side, symmetric. The PE named writes the word; values are rounds and only grow. */
 struct mail {
     long data[window][words * apart];   /* the previous PE, words on lines of their own */
     long flag[window];                  /* the previous PE */
@@ -56,7 +55,7 @@ static const char *const message_names[n_messages] = {
     "atomic_add, fence, signal_op",
 };
 
-/* Tells pe that this thread has read what came in round r: the reads are before the fence. */
+/* Tells pe that this thread has read what came in round r: the fence follows the reads. */
 static __device__ void acknowledge(uint64_t *ack, long r, int pe)
 {
     gshmem_fence();
@@ -133,7 +132,7 @@ static __device__ void receive(mail *m, int kind, int slot, long r, verdict *v)
         while (!gshmem_long_test(&m->flag[slot], GSHMEM_CMP_GE, flag)) {
         }
     }
-    /* From the last word to the first: what was stored last is looked for first. */
+    /* From the last word to the first: the word stored last is checked first. */
     for (int i = words; i-- > 0;)
         EXPECT_AT(v, m->data[slot][i * apart], r, kind);
 }
@@ -173,7 +172,7 @@ static const char *const bulk_names[n_bulks] = {
 
 static __device__ void send_bulk(mail *m, int kind, int b, long r, int to)
 {
-    /* The call's own synchronisation must cover what its threads wrote before. */
+    /* The call's own synchronisation must cover its threads' earlier writes. */
     for (int i = (int)threadIdx.x; i < bulk; i += threads)
         m->out[i] = r * bulk + i;
     const int n_warps = threads / 32, warp = (int)threadIdx.x / 32, part = bulk / n_warps;
@@ -205,7 +204,7 @@ static __device__ void send_bulk(mail *m, int kind, int b, long r, int to)
         }
     }
     __syncthreads();
-    gshmem_quiet(); /* out is written again in the next round */
+    gshmem_quiet(); /* out is overwritten in the next round */
     __syncthreads();
 }
 
@@ -235,7 +234,7 @@ __global__ void bulk_kernel(mail *m, verdict *v, int kind, long rounds)
 
 /* ---- store buffering ------------------------------------------------------------------------- */
 
-/* Both leave within nanoseconds of each other where each has a core: the first to come polls. */
+/* Both leave within nanoseconds of each other if each has a core: the first to arrive polls. */
 static __device__ void meet_closely(mail *m, long r, int partner)
 {
     gshmem_fence();
@@ -247,8 +246,8 @@ static __device__ void meet_closely(mail *m, long r, int partner)
 }
 
 /* Each of a pair stores to the other and then loads what the other stores to. After quiet the store
- * is complete, so they cannot both miss it; after fence they may. seen[r] on this PE: what it got.
- */
+ * is complete, so they cannot both miss it; after fence they may. seen[r] on this PE: its
+ * result. */
 __global__ void buffering_kernel(mail *m, long *seen, int uses_quiet, long rounds)
 {
     const int me = gshmem_my_pe(), partner = me ^ 1;
@@ -265,9 +264,9 @@ __global__ void buffering_kernel(mail *m, long *seen, int uses_quiet, long round
 
 /* ---- chains over three PEs ------------------------------------------------------------------- */
 
-/* Block 0 is the first PE of its chain: x to the third, then a flag to the second. Block 1 is the
- * second of another: it passes the flag on. Block 2 is the third: flag seen, is x there? After
- * quiet it must be; after fence it need not, since fence orders only what goes to the same PE. */
+/* Block 0 is the first PE of its chain: x to the third PE, then a flag to the second. Block 1 is
+ * the second of another: it passes the flag on. Block 2 is the third: flag seen, is x there? After
+ * quiet it must be; after fence it need not: fence orders only what goes to one PE. */
 __global__ void chain_kernel(mail *m, verdict *stale, int uses_quiet, long rounds)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes();

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that a signal sent on a stream comes after the data put before it there: the receiver
- * waits on a stream of its own or in a kernel, and the data must be there. Each PE sends to the
- * next and receives from the previous one, on a stream each.
+ * waits on its own stream or in a kernel, and the data must have arrived. Each PE sends to the next
+ * and receives from the previous one, on one stream each.
  *
  *     order_stream [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"
 
-/* A sheet is more than the library copies by a kernel; a note is less. Each word that the thread
- * sanitizer reports takes it longer than the one before. */
+/* A sheet is more than the library copies by a kernel; a note is less. Each further word that the
+ * thread sanitizer reports takes it longer than the one before. */
 enum { note = 64, sheet = TEST_SANITIZED ? 2000 : 40000, window = 16, threads = 64 };
 
 /* One PE's side, symmetric. The previous PE writes data and sig, the next one ack. */
 struct post {
-    long data[2 * sheet]; /* slot after slot */
+    long data[2 * sheet]; /* one slot after another */
     uint64_t sig[window];
     uint64_t ack;
 };
@@ -32,13 +32,13 @@ static const post_kind post_kinds[] = {
     {"putmem of a sheet, quiet, signal_op", by_signal_op, sheet, 2},
 };
 
-/* What round r leaves in its slot's signal. */
+/* The value of the slot's signal after round r. */
 static HD uint64_t visit_of(long r, int n_slots)
 {
     return (uint64_t)((r - 1) / n_slots + 1);
 }
 
-/* Round r brings r, r + 1, ... What was stored last is looked for first. */
+/* Round r brings r, r + 1, ... The word stored last is checked first. */
 static __device__ void check_post(const post *p, verdict *v, int n, int slot, long r)
 {
     for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
@@ -59,7 +59,7 @@ __global__ void receive_post_kernel(post *p, verdict *v, int n, int n_slots, lon
         check_post(p, v, n, slot, r);
         __syncthreads();
         if (threadIdx.x == 0) {
-            gshmem_fence(); /* the reads are before it */
+            gshmem_fence(); /* after the reads */
             gshmemx_signal_op(&p->ack, (uint64_t)r, GSHMEM_SIGNAL_SET, from);
         }
     }
@@ -133,7 +133,7 @@ static int pe_main(int argc, char **argv)
     test_pe pe = test_begin();
     const int rounds = test_rounds(&pe, argc, argv, 5000, 20000);
     verdict *v = test_verdict();
-    /* To a stream first: no kernel is loaded while one waits for what that kernel would bring. */
+    /* First on a stream: no kernel is loaded while one waits for what that kernel would send. */
     for (const post_kind &k : post_kinds)
         for (int by_kernel = 0; by_kernel < 2; by_kernel++)
             run_post(&pe, &k, v, k.n == note ? rounds : rounds / 20 + 3, by_kernel != 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program with a choice of mistakes, for the proof that the thread sanitizer sees races between
- * PEs that are threads: race.sh runs it and expects a report for each mistake and none without one.
+ * A program with selectable mistakes, for proving that the thread sanitizer sees races between PEs
+ * that are threads: race.sh runs it and expects a report for each mistake and none without one.
  *
  *     race good | no_wait | no_fence | no_barrier */
 #include "tests/rig/pe.cuh"
@@ -8,8 +8,8 @@
 enum { count = 64 };
 
 /* Each PE sends to the next and reads what comes from the previous one. The syncs, which order
- * nothing, keep all PEs in their kernels: else what the executor does before and after a kernel
- * may, by chance, order one PE's accesses before another's and so hide a race. */
+ * nothing, keep all PEs in their kernels: otherwise the executor's actions before and after a
+ * kernel might happen to order one PE's accesses before another's and so hide a race. */
 __global__ void exchange_kernel(long *data, long *out, long *flag, long *sum, int waits, int fences)
 {
     const int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
@@ -27,8 +27,8 @@ __global__ void exchange_kernel(long *data, long *out, long *flag, long *sum, in
     gshmem_sync_all();
 }
 
-/* From PE 0 to PE 1, which reads in a kernel of its own. stays: PE 0 is in its kernel until PE 1
- * has read, so that again only a barrier could order the two. */
+/* From PE 0 to PE 1, which reads in its own kernel. stays: PE 0 stays in its kernel until PE 1 has
+ * read, so again only a barrier could order the two. */
 __global__ void write_kernel(long *data, int stays)
 {
     for (int i = 0; i < count; i++)
@@ -64,7 +64,7 @@ static int pe_main(int argc, char **argv)
     test_sync(&pe);
     gshmem_barrier_all();
 
-    /* From kernel to kernel, by a barrier of the host or, wrongly, without one. */
+    /* From kernel to kernel, with a host barrier or, wrongly, without one. */
     const bool has_barrier = strcmp(mistake, "no_barrier") != 0;
     if (pe.me == 0) {
         gshmem_launch(write_kernel, dim3(1), dim3(1), 0, pe.stream, data, (int)!has_barrier);
@@ -78,7 +78,7 @@ static int pe_main(int argc, char **argv)
         test_sync(&pe);
     }
     if (strcmp(mistake, "good") == 0)
-        CHECK_EQ(*sum, (pe.me + 1) * (count * (count - 1) / 2)); /* PE 1: two times */
+        CHECK_EQ(*sum, (pe.me + 1) * (count * (count - 1) / 2)); /* PE 1: twice */
     gshmem_barrier_all();
     gshmem_free(sum);
     gshmem_free(flag);

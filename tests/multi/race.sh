@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Proves that the thread sanitizer reports a missing wait, fence or barrier between two PEs, and is
-# silent about the same program without the mistake. Skips in a build without that sanitizer.
+# Proves that the thread sanitizer reports a missing wait, fence or barrier between two PEs, and says nothing about
+# the same program without the mistake. Skips in builds without that sanitizer.
 #
 #     race.sh PROGRAM
 program=$1
@@ -22,7 +22,7 @@ if ! TSAN_OPTIONS="exitcode=66 $TSAN_OPTIONS" "$program" good >"$log" 2>&1; then
     failed=1
 fi
 for mistake in no_wait no_fence no_barrier; do
-    # The longest history: a PE may wait for the other for long between its access and the other's.
+    # The longest history: a PE may wait long for the other between its access and the other's.
     TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7" "$program" $mistake >"$log" 2>&1
     if ! grep -q 'WARNING: ThreadSanitizer: data race' "$log"; then
         echo "race.sh: $mistake was not reported:"

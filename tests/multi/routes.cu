@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves, where PEs are near and far by turns (GSHMEM_NODE_PES, several hosts): small signals do
- * not overtake puts of any size, a fence holds between a large put and a word of the same range,
- * chains over three PEs hold when one of their hops is far, and atomics on one word count exactly,
- * from kernels, hosts and streams of all PEs at once.
+ * Proves, with a mixture of near and far PEs (GSHMEM_NODE_PES, several hosts): small signals do not
+ * overtake puts of any size, a fence holds between a large put and a word of the same range, chains
+ * over three PEs hold if one of their hops is far, and atomics on one word count exactly, from
+ * kernels, hosts and streams of all PEs at once.
  *
  *     routes [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"
@@ -14,13 +14,13 @@ static const __device__ size_t sizes[] = {
     1, 10, 11, 13, 14, 100, 4096, large / 4 - 1, large / 4, large / 2, large};
 static const int n_sizes = (int)(sizeof sizes / sizeof sizes[0]);
 
-/* One PE's side, symmetric. `from` in a comment is who writes it. */
+/* One PE's side, symmetric. Comments name the writer. */
 struct post {
     uint64_t sig[2], flag[2]; /* the previous PE */
     uint64_t ack, chain_ack;  /* the next PE; the last of a chain */
     long x[window];           /* chains: the first PE */
     uint64_t passed[window], told[window];
-    /* counting: everybody, on PE 0 */
+    /* counting: all PEs, on PE 0 */
     long count;
     unsigned count32;
     uint64_t tickets, signals, swaps;
@@ -82,7 +82,7 @@ static __device__ void send(post *m, long *in, long *out, int kind, long r, int 
         gshmem_long_p(&dest[n - 1], r * large + (long)n - 1, to);
     else if (is_first && kind != put_signal_add && kind != put_signal_nbi_set)
         gshmemx_signal_op(&m->sig[b], 1, GSHMEM_SIGNAL_ADD, to);
-    gshmem_quiet(); /* out is written again */
+    gshmem_quiet(); /* out is overwritten */
     __syncthreads();
 }
 
@@ -127,15 +127,15 @@ static const char *const chain_names[n_chains] = {
     "chain: put and flag to the second, flag to the third, which gets from the second",
 };
 
-/* The PE so far from this one in the ring. */
+/* The PE at that distance from this one in the ring. */
 static __device__ int at(int distance)
 {
     const int n = gshmem_n_pes();
     return ((gshmem_my_pe() + distance) % n + n) % n;
 }
 
-/* Block 0 is the first PE of its chain, block 1 the second of another, block 2 the third of a
- * third one. The second is `a` PEs after the first, the third `b` after the second. */
+/* Block 0 is the first PE of its chain, block 1 the second of another, block 2 the third of yet
+ * another. The second is `a` PEs after the first, the third `b` after the second. */
 __global__ void chain_kernel(post *m, verdict *v, int kind, int a, int b, long rounds)
 {
     for (long r = 1; r <= rounds; r++) {
@@ -165,8 +165,8 @@ __global__ void chain_kernel(post *m, verdict *v, int kind, int a, int b, long r
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* What each thread does on PE 0's words, per round: adds to count 1 + 2 + 1, to count32 3, to
- * signals 1, to swaps 1; and draws a ticket. */
+/* What each thread does on PE 0's words, per round: adds 1 + 2 + 1 to count, 3 to count32, 1 to
+ * signals, 1 to swaps; and draws a ticket. */
 __global__ void count_kernel(post *m, uint64_t *drawn, long rounds)
 {
     const size_t me = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
@@ -189,7 +189,7 @@ static int compare_words(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Every ticket was drawn once. drawn: this PE's share, n_drawn for each PE. */
+/* Every ticket was drawn exactly once. drawn: this PE's share, n_drawn for each PE. */
 static void check_tickets(const test_pe *pe, const uint64_t *drawn, size_t n_drawn)
 {
     const size_t total = n_drawn * (size_t)pe->n;
@@ -237,7 +237,7 @@ static void run_count(const test_pe *pe, post *m, long rounds)
 
 /* ---- the runs -------------------------------------------------------------------------------- */
 
-/* What an earlier run has left would be taken for this one's. */
+/* Clears what an earlier run has left, which would be mistaken for this one's. */
 static void clear(post *m, long *in)
 {
     static const post zero = {};
@@ -258,7 +258,7 @@ static int pe_main(int argc, char **argv)
     verdict *v = test_verdict();
     for (int kind = 0; kind < n_messages; kind++) {
 #ifdef GSHMEM_CPU_TSAN
-        if (kind == put_fence_p_over) /* it waits for a word that plain stores write, too */
+        if (kind == put_fence_p_over) /* it waits for a word that plain stores also write */
             continue;
 #endif
         clear(m, in);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that nothing is lost, torn or out of order over a long mixture of every point-to-point
- * call: the host and two blocks of a kernel of each PE make random operations at the same time, by
- * a thread, a warp and a block, and check what they get against a model, and at the end every byte
- * that they own (soak_plan.cuh).
+ * call: the host and two blocks of a kernel on each PE make random operations at the same time, by
+ * a thread, a warp and a block, check their results against a model, and at the end check every
+ * byte that they own (soak_plan.cuh).
  *
  *     soak [--count=OPERATIONS of all PEs] [--seed=N] */
 #include "tests/multi/soak_run.cuh"
@@ -17,7 +17,7 @@ __global__ void soak_kernel(soak_actor *actors, uint64_t count)
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-/* All that is symmetric. Row [s][a] of boxes and words belongs to actor a of PE s. */
+/* All symmetric data. Row [s][a] of boxes and words belongs to actor a of PE s. */
 struct heap {
     uint8_t *boxes;
     soak_words *words;
@@ -37,7 +37,7 @@ static heap make_heap(const test_pe *pe)
     return h;
 }
 
-/* Of the actor's own side: host memory for a host, else the device's. */
+/* For the actor's own side: host memory for a host, otherwise the device's. */
 static void *own_memory(bool is_host, size_t bytes)
 {
     void *p = is_host ? malloc(bytes) : test_device(bytes);
@@ -58,7 +58,7 @@ static soak_actor make_actor(const test_pe *pe, const heap *h, int id, uint64_t 
     a.shared = h->shared;
     a.all_words = h->words;
     a.mirror = (uint8_t *)own_memory(is_host, (size_t)pe->n * box_bytes);
-    /* The first block's sources and dests are in the heap, the second one's are not. */
+    /* The first block's sources and dests are in the heap, the second one's outside. */
     a.out = (uint8_t *)(id == 0 ? test_heap(box_bytes) : own_memory(is_host, box_bytes));
     a.in = (uint8_t *)(id == 0 ? test_heap(box_bytes) : own_memory(is_host, box_bytes));
     a.heap_out = is_host ? (uint8_t *)test_heap(box_bytes) : NULL;
@@ -103,7 +103,7 @@ static uint64_t sum_of(const uint8_t *bytes, size_t n)
     return sum;
 }
 
-/* What came into this PE's boxes, for their owners to compare. */
+/* What arrived in this PE's boxes, for their owners to compare. */
 static void publish_sums(const test_pe *pe, const heap *h)
 {
     uint8_t *copy = (uint8_t *)malloc(box_bytes);
@@ -154,7 +154,7 @@ static void check_words(const soak_actor *a, soak_shared *claims)
     free(ledger);
 }
 
-/* This PE's shared words against what all PEs claim to have done to them. */
+/* Compares this PE's shared words with what all PEs claim to have done to them. */
 static void check_shared(const test_pe *pe, const heap *h)
 {
     soak_shared sum = {}, claim, got;
@@ -197,7 +197,7 @@ static void reckon(const test_pe *pe, const heap *h, const soak_actor *actors)
     gshmem_barrier_all();
 }
 
-/* All of this PE; where there are enough of them, none of the kinds is left out by chance. */
+/* All results of this PE; with enough operations, chance leaves out none of the kinds. */
 static uint64_t count_operations(const soak_actor *actors, uint64_t count)
 {
     uint64_t n_all = 0;

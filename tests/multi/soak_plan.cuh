@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The model behind soak.cu: an actor, which is a PE's host or one block of its kernel, plans one
- * random operation after the other and knows what memory must hold after each. It owns a box and
- * some words on every PE, which it alone writes, and shares further words with everybody.
+ * random operation after another and knows what memory must hold after each. It owns a box and some
+ * words on every PE, which it alone writes, and shares other words with all actors.
  *
- * What is not ordered does not overlap: the model asks for a fence before it writes where it has
+ * Unordered operations do not overlap: the model calls for a fence before it writes where it has
  * written since the last one, and for a quiet before it reads there, before it writes where an
- * unfinished get reads, and before it uses a lent source again. */
+ * unfinished get reads, and before it reuses a lent source. */
 #ifndef GSH_TEST_SOAK_PLAN_CUH
 #define GSH_TEST_SOAK_PLAN_CUH
 
@@ -16,10 +16,10 @@ enum {
     large_bytes = 256 << 10,
     max_pending = 32,
     n_mails = 2,
-    mail_words = 64 /* of the longer one; the shorter one has 8 */
+    mail_words = 64 /* of the longer mail; the shorter one has 8 */
 };
 
-/* Read by their number in the mix below. */
+/* The mix below indexes these. */
 enum soak_op {
     op_put,
     op_put_nbi,
@@ -34,12 +34,12 @@ enum soak_op {
     op_each_p, /* every thread one word */
     op_each_g,
     op_each_add, /* every thread on a shared word */
-    op_mail,     /* a number and its signal, for whoever peeks */
+    op_mail,     /* a number and its signal, for any actor that peeks */
     op_peek,
     op_signal,
-    op_own,    /* any AMO on a word of its own: the result is known */
-    op_shared, /* an AMO whose total is known in the end */
-    op_bit,    /* an AMO on a bit of its own in a shared word */
+    op_own,    /* any AMO on its own word: the result is known */
+    op_shared, /* an AMO whose total is known at the end */
+    op_bit,    /* an AMO on its own bit in a shared word */
     op_cas,    /* a counter, by compare_swap */
     op_fence,
     op_quiet,
@@ -75,7 +75,7 @@ struct soak_words {
     uint32_t own32, reserved;
 };
 
-/* On every PE, changed by everybody. */
+/* On every PE, changed by all actors. */
 struct soak_shared {
     uint64_t sum64, xor64, bits64, cas;
     uint32_t sum32, xor32, bits32, reserved;
@@ -83,7 +83,7 @@ struct soak_shared {
 
 /* What one actor has done to one PE's words. */
 struct soak_ledger {
-    soak_words words; /* the mails' own contents apart */
+    soak_words words; /* without the mails' own contents */
     soak_shared shared;
     uint64_t own_epoch[2], bit_epoch[2], mail_epoch[n_mails]; /* of the last write */
 };
@@ -97,7 +97,7 @@ struct soak_actor {
     /* Its own. */
     uint8_t *mirror;             /* [n][box_bytes]: what its boxes must hold */
     uint8_t *out, *in;           /* sources and dests, [box_bytes] */
-    uint8_t *heap_out, *heap_in; /* of a host actor: the same in the heap; else NULL */
+    uint8_t *heap_out, *heap_in; /* for a host actor: the same in the heap; else NULL */
     soak_ledger *ledger;         /* [n] */
     verdict *v;
     int me, n, id, n_actors;
@@ -128,7 +128,7 @@ static inline HD uint8_t soak_byte(uint32_t key, uint32_t i)
     return (uint8_t)((key ^ i * 0x9e3779b1u) >> 11);
 }
 
-/* Calls f(offset in the box, offset in `out` or `in`, number of the byte), shared out. */
+/* Calls f(offset in the box, offset in `out` or `in`, number of the byte), by all threads. */
 template <class F>
 static inline HD void soak_each_byte(const soak_range *r, unsigned rank, unsigned size, F f)
 {
@@ -199,7 +199,7 @@ static inline HD void soak_order_range(soak_actor *a)
         soak_ask(p, order_quiet);
 }
 
-/* Room in `out` or `in`; the quiet that it may take makes all of it free. */
+/* Room in `out` or `in`; the quiet that may be needed frees all of it. */
 static inline HD uint32_t soak_local(soak_actor *a, uint32_t *next, uint32_t extent, bool is_lent,
                                      uint32_t alignment)
 {
@@ -266,7 +266,7 @@ static inline HD void soak_plan_amo(soak_actor *a)
         p->want = is_on ? bit : 0;
         p->cond = bit; /* what of the result is known */
         if (number >= 32)
-            p->op = op_fence; /* too many actors for a bit each */
+            p->op = op_fence; /* too many actors for one bit each */
         else if (l->bit_epoch[p->is_32] == a->epoch)
             soak_ask(p, order_fence);
     }
@@ -310,7 +310,7 @@ static inline HD void soak_plan_next(soak_actor *a)
     case op_mail:
         p->mail = (int)soak_below(a, n_mails);
         p->value = a->ledger[p->range.pe].words.mail_sig[p->mail] + 1;
-        /* Its source is `out`, too; its dest is no part of the box. */
+        /* Its source is `out` as well; its dest is outside the box. */
         p->range.local_at = soak_local(a, &a->out_at, mail_words * sizeof(uint64_t), a->is_lent, 8);
         p->range.is_in_heap = a->heap_out && soak_below(a, 2) == 0;
         if (a->ledger[p->range.pe].mail_epoch[p->mail] == a->epoch)

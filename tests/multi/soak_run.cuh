@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an actor of soak.cu does: it makes the operations that soak_plan.cuh plans, in a kernel or
- * on the host, and compares what it gets with the model. */
+ * What an actor of soak.cu does: it carries out the operations that soak_plan.cuh plans, in a
+ * kernel or on the host, and compares the results with the model. */
 #ifndef GSH_TEST_SOAK_RUN_CUH
 #define GSH_TEST_SOAK_RUN_CUH
 
@@ -8,7 +8,7 @@
 
 /* ---- who makes a call ------------------------------------------------------------------------ */
 
-/* nvcc need not look for a kernel's calls on the host's side, nor the other way round. */
+/* nvcc need not look for a kernel's calls on the host's side, or the reverse. */
 #ifdef __CUDACC__
 #define EITHER_SIDE _Pragma("nv_exec_check_disable")
 #else
@@ -49,7 +49,7 @@ struct in_kernel {
 #undef CALL
 };
 
-/* The other side of its calls is now host memory, now the heap. */
+/* The other side of its calls alternates between host memory and the heap. */
 struct on_host {
     const soak_plan *p;
     unsigned rank() const { return 0; }
@@ -110,7 +110,7 @@ template <class C> static HD void put_in_order(C c, const soak_actor *a)
     c.sync();
 }
 
-/* The data into `out` and the mirror. */
+/* Writes the data into `out` and the mirror. */
 EITHER_SIDE
 template <class C> static HD void make_data(C c, const soak_actor *a)
 {
@@ -158,7 +158,7 @@ template <class C> static HD void run_copy(C c, const soak_actor *a)
 #undef WIDTH
 }
 
-/* Words: by one thread, or by each its own. */
+/* Words: by one thread, or one by each thread. */
 template <class T> static HD void p_or_g(const soak_actor *a, uint32_t i)
 {
     const soak_range *r = &a->plan.range;
@@ -210,7 +210,7 @@ static HD void run_word(const soak_actor *a)
     }
 }
 
-/* Word i of a mail says its number, as its signal does. */
+/* Word i of a mail states its number, as its signal does. */
 EITHER_SIDE
 template <class C> static HD void run_mail(C c, const soak_actor *a)
 {
@@ -226,7 +226,7 @@ template <class C> static HD void run_mail(C c, const soak_actor *a)
                             GSHMEM_SIGNAL_SET, p->range.pe);
 }
 
-/* Peeking reads while the next mail may be on its way. */
+/* Peeking reads while the next mail may be under way. */
 #ifdef GSHMEM_CPU_TSAN
 enum { may_peek = 0 };
 #else

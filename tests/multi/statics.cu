@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that with GSHMEMX_INIT_STATIC_DATA a program's globals are symmetric in its kernels, too:
- * as dest, source, signal, word of an atomic and lock. Of PEs that are threads they are not: then
- * init says so and nothing else changes. */
+ * as dest, source, signal, word of an atomic and lock. If PEs are threads they are not: then init
+ * says so and nothing else changes. */
 #include "tests/rig/pe.cuh"
 
 static long values[8], taken, words[2], lock, counted;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that calls on a stream take their turn there: scalars are copied when the call is made,
- * nothing overtakes, and a sequence of every kind of call gives the same when it is captured into a
- * CUDA graph and replayed. That each call moves the right bytes is the business of check.
+ * nothing overtakes, and a sequence of every kind of call gives the same results when captured into
+ * a CUDA graph and replayed. check tests that each call moves the right bytes.
  *
  *     stream [--count=REPLAYS] */
 #include "tests/rig/pe.cuh"
@@ -22,7 +22,7 @@ struct room {
 
 /* ---- scalars --------------------------------------------------------------------------------- */
 
-/* The stream is held while the calls are made and their variables written over; then let go. */
+/* Holds the stream while calls are made and their variables overwritten; then lets it go. */
 static void check_scalars(const test_pe *pe, room *r)
 {
     int value = 0, to = pe->next;
@@ -77,8 +77,8 @@ __global__ void make_kernel(room *r)
         r->step = step;
 }
 
-/* What came by put, put_signal and put_nbi from the previous PE, by get from the next, and by
- * iput, which reverses nothing but takes every second element. */
+/* What came from the previous PE by put, put_signal and put_nbi, from the next by get, and by iput,
+ * which takes every second element. */
 __global__ void check_kernel(const room *r, verdict *v)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes(), step = r->step;
@@ -111,7 +111,7 @@ static void enqueue_step(const test_pe *pe, room *r, verdict *v, cudaStream_t s)
     gshmemx_signal_wait_until_on_stream(&r->arrived[1], GSHMEM_CMP_GE, 3, s);
     gshmemx_uint64_wait_until_on_stream(&r->arrived[2], GSHMEM_CMP_EQ, 7, s);
     gshmemx_long_wait_until_all_on_stream(r->flags, 4, NULL, GSHMEM_CMP_GE, 20, s);
-    gshmemx_barrier_all_on_stream(s); /* the next PE's out is made */
+    gshmemx_barrier_all_on_stream(s); /* the next PE's out is ready */
     gshmemx_int_get_nbi_on_stream(r->got, r->out, count / 2, next, s);
     gshmemx_int_get_on_stream(r->got + count / 2, r->out + count / 2, count / 2, next, s);
     gshmemx_quiet_on_stream(s);
@@ -151,7 +151,7 @@ static void check_graph(const test_pe *pe, room *r, verdict *v, int replays)
     gshmem_barrier_all();
     for (int i = 0; i < replays; i++) {
         CUDA(cudaGraphLaunch(exec, pe->stream));
-        if (i % 10 == 9) /* calls that are not captured, in between */
+        if (i % 10 == 9) /* calls in between that are not captured */
             enqueue_step(pe, r, v, pe->stream);
     }
     test_sync(pe);
@@ -182,7 +182,7 @@ static void check_two_streams(const test_pe *pe, room *r)
     gshmemx_signal_op_on_stream(&r->order[0], 1, GSHMEM_SIGNAL_SET, pe->me, other);
     test_sync(pe);
     CHECK_EQ(gshmem_signal_fetch(&r->order[1]), 1);
-    /* g waits for what is before it. */
+    /* g waits for earlier work. */
     gshmemx_uint64_p_on_stream(&r->order[2], 77, pe->me, other);
     CHECK_EQ(gshmemx_uint64_g_on_stream(&r->order[2], pe->me, other), 77);
     CUDA(cudaStreamDestroy(other));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves barrier and sync, back to back, from host, thread, warp, block and stream, on every
- * predefined team: what all threads wrote before a barrier is there for all threads after it, on
- * every PE; nobody leaves a sync before everybody has come; and device and stream forms meet.
+ * predefined team: what all threads wrote before a barrier is visible to all threads after it, on
+ * every PE; no PE leaves a sync before all have arrived; and device and stream forms meet.
  *
  *     sync [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"
@@ -11,7 +11,7 @@ enum scope { by_thread, by_warp, by_block, n_scopes };
 static const char *const scope_names[n_scopes] = {"thread", "warp", "block"};
 static const int scope_threads[n_scopes] = {1, 32, threads};
 
-/* The teams, and 3: the calls without a team. */
+/* The teams; 3: the calls without a team. */
 enum { n_teams = 4 };
 static const char *const team_names[n_teams] = {"WORLD", "SHARED", "NODE", "all"};
 static HD gshmem_team_t team_of(int t)
@@ -22,11 +22,11 @@ static HD gshmem_team_t team_of(int t)
 /* Symmetric. box[b][p * threads + t] is written by thread t of PE p, in every second round. */
 struct board {
     long *box[2];
-    uint64_t *arrived; /* on PE 0 of the team: how many came to a sync, by AMOs */
+    uint64_t *arrived; /* on PE 0 of the team: how many reached a sync, by AMOs */
     int first, n;      /* the team: PEs from first on */
 };
 
-/* The board for a team: on several nodes two of them are parts of the job. */
+/* The board for a team: on several nodes two of the teams are parts of the job. */
 static board board_of(const board *b, int t)
 {
     const gshmem_team_t team = t == 3 ? GSHMEM_TEAM_WORLD : team_of(t);
@@ -36,7 +36,7 @@ static board board_of(const board *b, int t)
     return part;
 }
 
-/* Where all PEs must meet: that team if it has all of them, else the one that has. */
+/* Where all PEs must meet: in that team if it has all of them, otherwise in the one that does. */
 static gshmem_team_t whole_team(const test_pe *pe, int t)
 {
     return gshmem_team_n_pes(team_of(t)) == pe->n ? team_of(t) : GSHMEM_TEAM_WORLD;
@@ -105,7 +105,7 @@ __global__ void barrier_kernel(board b, verdict *v, int scope, int team, long be
     }
 }
 
-/* All PEs add one, complete, and then nobody must come through before all have added. */
+/* All PEs add one, complete, and then none may pass before all have added. */
 __global__ void sync_kernel(board b, verdict *v, int scope, int team, long rounds)
 {
     const uint64_t n = (uint64_t)b.n;
@@ -187,7 +187,7 @@ static void test_stream(const test_pe *pe, board *b, verdict *v, int rounds)
 }
 
 /* One barrier, entered from a kernel by some PEs and from a stream by the others; and kernels that
- * make several in a row, between those of the stream. */
+ * make several in a row, between the stream's. */
 static void test_mixed(const test_pe *pe, board *b, verdict *v, int rounds)
 {
     for (long r = 0; r < rounds; r++) {

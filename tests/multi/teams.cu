@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the teams that users make: members and numbers of every kind of split, barriers of them
- * from host, stream and kernels, many alive at once, one of them for each block of a kernel,
- * handles that come again, and calls that must fail on all PEs and change nothing.
+ * Proves the teams that users make: members and numbering of every kind of split, barriers of them
+ * from host, stream and kernels, many alive at once, one of them for each block of a kernel, reused
+ * handles, and calls that must fail on all PEs and change nothing.
  *
  *     teams [--count=TEAMS MADE AND DESTROYED] */
 #include <algorithm>
 #include <vector>
 #include "tests/rig/pe.cuh"
 
-/* What a team of PEs first, first + stride, ... must look like from here. */
+/* What a team of PEs first, first + stride, ... must look like from this PE. */
 static void check_members(const test_pe *pe, gshmem_team_t team, int first, int stride, int n)
 {
     int me = -1;
@@ -79,7 +79,7 @@ __global__ void read_kernel(board b, verdict *v, long round)
     read_all(&b, round, v);
 }
 
-/* The barriers of kernels, streams and host in turn, of a team that this PE is in. */
+/* Barriers of kernels, streams and host in turn, of a team that contains this PE. */
 static void check_barriers(const test_pe *pe, gshmem_team_t team, board *b, verdict *v,
                            const char *what)
 {
@@ -114,7 +114,7 @@ static void check_and_destroy(const test_pe *pe, gshmem_team_t team, board *b, v
         check_barriers(pe, team, b, v, what);
     gshmem_team_destroy(team);
     CHECK_EQ(gshmem_team_n_pes(team), -1);
-    gshmem_barrier_all(); /* the board is the next team's */
+    gshmem_barrier_all(); /* the board is for the next team */
 }
 
 static void test_strided(const test_pe *pe, board *b, verdict *v)
@@ -136,7 +136,7 @@ static void test_strided(const test_pe *pe, board *b, verdict *v)
         check_barriers(pe, part, b, v, "a team of a team");
     gshmem_barrier_all();
     check_barriers(pe, backwards, b, v, "all PEs backwards");
-    gshmem_team_destroy(backwards); /* its parts live on */
+    gshmem_team_destroy(backwards); /* its parts survive */
     check_and_destroy(pe, part, b, v, "a team whose parent has ended");
 }
 
@@ -159,7 +159,7 @@ static void test_2d(const test_pe *pe, board *b, verdict *v)
     }
 }
 
-/* PEs 0, 3, 1, 4, ...: no stride names them. Only the members call. */
+/* PEs 0, 3, 1, 4, ...: no stride describes them. Only the members call. */
 static void test_list(const test_pe *pe, board *b, verdict *v)
 {
     int list[64], n = 0, me = -1;
@@ -183,8 +183,8 @@ static void test_list(const test_pe *pe, board *b, verdict *v)
     gshmem_barrier_all();
 }
 
-/* Every second PE, the last one first, by a number that PE 0 gives out, which is one of them or is
- * not; they know how many they are. Many times, so that the numbers' places come again. */
+/* Every second PE, the last one first, by a number that PE 0 hands out, whether or not it is one of
+ * them; they know how many they are. Many times, so the numbers' places are reused. */
 static void test_meeting(const test_pe *pe, board *b, verdict *v)
 {
     uint64_t *id = (uint64_t *)test_heap(sizeof *id);
@@ -273,7 +273,7 @@ __global__ void teams_kernel(const gshmem_team_t *teams, verdict *v)
         EXPECT_EQ(v, gshmemx_barrier_warp(teams[blockIdx.x]), 0);
 }
 
-/* A thousand at once, some of them each a block's of one kernel. */
+/* A thousand at once, some of them used by a block each of one kernel. */
 static void test_many(const test_pe *pe, verdict *v, int n)
 {
     enum { blocks = 8 };
@@ -294,7 +294,7 @@ static void test_many(const test_pe *pe, verdict *v, int n)
     free(teams);
 }
 
-/* Made and destroyed over and over, of other PEs each time: handles and words come again. */
+/* Made and destroyed repeatedly, of different PEs each time: handles and words are reused. */
 static void test_again(const test_pe *pe, int n)
 {
     const gshmem_team_t handle = strided(GSHMEM_TEAM_WORLD, 0, 1, pe->n);
@@ -310,7 +310,7 @@ static void test_again(const test_pe *pe, int n)
         gshmem_team_destroy(team);
     }
     gshmem_team_t last = strided(GSHMEM_TEAM_WORLD, 0, 1, pe->n);
-    CHECK_EQ(last, handle); /* nothing was left behind */
+    CHECK_EQ(last, handle); /* nothing has leaked */
     gshmem_team_destroy(last);
 }
 

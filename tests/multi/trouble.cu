@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program that gets into one trouble of choice; trouble.py starts it and judges what becomes of
- * it.
+ * A program that gets into one selected kind of trouble; trouble.py starts it and judges the
+ * outcome.
  *
  *     trouble CASE [uid N]     (uid N: starts its own N processes, without a launcher) */
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 
 static void stuck(const scene *s)
 {
-    /* The others are in their barrier already, and their time runs, too. */
+    /* The others are in their barrier already, and their time limits run, too. */
     if (is(s, "stuck_kernel_late")) {
         usleep(100000);
         run_kernel(s, k_wait);
@@ -56,7 +56,7 @@ static const struct {
                     {"kernel_holds", k_lock},
                     {"kernel_exit", k_exit}};
 
-/* The others of a case that only PE 0 plays: they sleep in a barrier, to be ended by it. */
+/* The others of a case in which only PE 0 acts: they sleep in a barrier until it ends them. */
 static void play(const scene *s)
 {
     if (strncmp(s->name, "die_", 4) == 0) {
@@ -71,7 +71,7 @@ static void play(const scene *s)
         if (s->pe.me == 1 && strstr(s->name, "_lock") != NULL)
             gshmem_set_lock(s->stuck);
         if (strncmp(s->name, "stuck_", 6) == 0 && !is(s, "stuck_kernel_late"))
-            pause(); /* does not come to PE 0's barrier; is ended by PE 0's report */
+            pause(); /* never reaches PE 0's barrier; PE 0's report ends it */
         gshmem_barrier_all();
     } else if (strncmp(s->name, "ctx_", 4) == 0) {
         ctx_mistake(s);
@@ -84,7 +84,7 @@ static void play(const scene *s)
     }
 }
 
-/* Before init: whether this will be PE 1, or, of threads, comes second. */
+/* Before init: whether this will be PE 1, or, among threads, arrives second. */
 static bool is_second(void)
 {
     static int n_threads;
@@ -151,7 +151,7 @@ static int pe_main(int argc, char **argv)
     gshmem_free(s.freed);
     gshmem_barrier_all();
     play(&s);
-    /* Only checking builds see some mistakes; then the job ends well. */
+    /* Only checking builds detect some mistakes; in others the job ends well. */
     if (s.pe.me == 0 && strncmp(s.name, "alike_", 6) != 0 && strncmp(s.name, "differ_", 7) != 0)
         gshmem_barrier_all();
     if (is(&s, "running_kernel")) /* finalize waits for it */
@@ -162,7 +162,7 @@ static int pe_main(int argc, char **argv)
 
 /* ---- without a launcher ---------------------------------------------------------------------- */
 
-/* Init by environment, as gshmemrun would have it, of processes that nobody watches. */
+/* Init by environment, as gshmemrun would set it, of processes without a watcher. */
 static int run_uid(int n, int argc, char **argv)
 {
     int ends[2];

@@ -8,8 +8,8 @@ Each case is one run of the program trouble. It must end by itself within the li
 wanted status; exactly one line from gshmem must say why, in the wanted words; and afterwards no
 process of the job, no file in /dev/shm and no gshmem socket that was not there before.
 
-A few cases run at a time. Those in which a PE dies or a wait reaches its limit want no more than that on the machine:
---alone runs only these, --together only the others, beside jobs of other tests."""
+A few cases run at a time. Those in which a PE dies or a wait reaches its limit need the machine to themselves:
+--alone runs only these, --together only the others, alongside other tests."""
 
 import argparse
 import concurrent.futures
@@ -28,7 +28,7 @@ LIMIT = 10.0  # seconds from the trouble to the end of the job
 # itself; a name may begin with that
 DEAD = r"PE 1\b.*(died|killed|the connection .*failed)"  # the last from another node
 TIMED = {"GSHMEM_WAIT_TIMEOUT": "1"}
-# Where members are far, all are asked who is missing; near ones are named as they are found.
+# Far members are all asked who is missing; near ones are named as they are found.
 OTHERS = r"PEs? (1|2|1 and 2) of team 0:"
 CASES = {
     "before_init": (r"gshmem_long_p.*init", None, {}, "single"),
@@ -158,7 +158,7 @@ CALLS = r"the members' calls differ: .*on PE \d, .*on PE \d"
 
 
 def between(first, second):
-    """That line where PE 1 makes the second call and the others the first, by whichever of two PEs."""
+    """That line if PE 1 makes the second call and the others the first, from either of two PEs."""
     return (rf"the members' calls differ: ({first} on PE [02], {second} on PE 1|"
             rf"{second} on PE 1, {first} on PE [02])$")
 
@@ -207,9 +207,9 @@ CHECKS = {
     "kernel_null": (r"PE 0.*gshmem_long_get.*kernel.*local address of 24 bytes is NULL, with PE 1",
                     None, {}, "run"),
 }
-# Where all data are staged.
+# With all data staged.
 STAGED = {"GSHMEM_STAGE": "always"}
-# Transports that are not there.
+# Missing transports.
 FAR = {
     "no_transport": (r"GSHMEM_TRANSPORT=pigeon.*auto, ucx, loop", 1, {"GSHMEM_TRANSPORT": "pigeon"},
                      "run"),
@@ -239,29 +239,29 @@ FAR = {
 WARNINGS = {
     "unknown_variable": (r"GSHMEM_WAIT_TIMEOUTS", 0, {"GSHMEM_WAIT_TIMEOUTS": "1"}, "single"),
 }
-# What the program is told; the rest is its own name.
+# The program's arguments; the rest is its own name.
 PLAYED = {**{name: "none" for name in FAR},
           "bad_bootstrap": "none", "bad_contexts": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
-# Puts of megabytes take the machine. The others wait: four at a time for a death to be found or a member that is
-# missing, else two.
+# Puts of megabytes load the machine. Of the others, four run at a time if they wait for a death to be found or a
+# member that is missing, otherwise two.
 HEAVY = re.compile(r"(threads_)?die_in_ctx_puts|staged_puts")
 DEATHS = re.compile(r"(threads_)?(die_in_|uid_in_|member_)")
-# PEs of the cases in which PE 3 is missing: where nodes have two, it is not its node's leader.
+# The number of PEs if PE 3 is missing: with two per node, it is not its node's leader.
 MEMBERS = 5
-# Cases whose time counts; those before init end by a time limit of their own.
+# Cases whose time counts; those before init end by their own time limit.
 ALONE = re.compile(r"(threads_)?(die|uid|stuck|member)_(?!before_init)|staged_puts")
 # Seconds that the kernel may take with what a dead job had.
 SETTLED = 2.0
-# What others leave for a while, when they run beside: longer than any of their jobs.
+# What other cases leave for a while when run alongside: longer than any of their jobs.
 PATIENCE = 300.0
-# What the program has printed, which must not be lost.
+# The program's output, which must not be lost.
 SAID = {"printed": "what PE 0 has printed before"}
 
 
 def width_of(name):
-    """How many cases like it run at a time."""
+    """How many cases of its kind run at a time."""
     return 1 if HEAVY.match(name) else 4 if DEATHS.match(name) else 2
 
 
@@ -295,7 +295,7 @@ def end_all(mark):
 
 
 def settled(get):
-    """What is still there after a moment: the kernel takes its time with dead processes."""
+    """What is still there after a moment: the kernel is slow to clean up dead processes."""
     end = time.monotonic() + SETTLED
     while get() and time.monotonic() < end:
         time.sleep(0.02)
@@ -303,7 +303,7 @@ def settled(get):
 
 
 def lasting(suspects, patience):
-    """Of what was there after a case, (name, leftovers), what stays: other jobs take theirs away."""
+    """The part of (name, leftovers) of a case that stays: other jobs remove theirs."""
     end = time.monotonic() + patience
     while suspects and time.monotonic() < end:
         now = leftovers()
@@ -363,8 +363,8 @@ def run(options, name, case, suspects):
         wrong.append("no line says /%s/" % words)
     if SAID.get(name, "") not in output:
         wrong.append("what was printed is lost")
-    # In start-up PEs do not know yet what the others say, nor on other nodes when all leave at once,
-    # nor when no network joins them.
+    # During start-up PEs do not know yet what the others say, nor on other nodes if all leave at once, nor if no
+    # network joins them.
     is_alone = (name.endswith("before_init") or (options.node_pes and name == "leave_all") or
                 name in ("no_transport", "bad_nodes", "no_way"))
     if len(lines) > (options.pes if is_alone else 1):

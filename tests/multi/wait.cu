@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves wait_until and test in all their forms, for each type and comparison, on the host, in
  * kernels and on a stream: edge values by the type's own sign, status arrays, empty sets, results
- * and indices as OpenSHMEM 1.5 has them, and waits that another PE ends.
+ * and indices as in OpenSHMEM 1.5, and waits that another PE ends.
  *
  *     wait [--type=NAME] */
 #include "tests/multi/wait_calls.cuh"
 
-enum { n_ivars = 11, n_cmps = 6 }; /* more than a wait for all looks at at once */
+enum { n_ivars = 11, n_cmps = 6 }; /* more than a wait for all polls at once */
 
 template <class T> static __noinline__ HD bool holds(T a, int cmp, T b)
 {
@@ -26,7 +26,7 @@ template <class T> static __noinline__ HD bool holds(T a, int cmp, T b)
     }
 }
 
-/* The values at which signed and unsigned, and narrow and wide, part. */
+/* Values at which signed and unsigned, and narrow and wide types differ. */
 template <class T> static __noinline__ HD T edge(int i)
 {
     const int bits = 8 * (int)sizeof(T);
@@ -36,9 +36,9 @@ template <class T> static __noinline__ HD T edge(int i)
     case 1:
         return (T)1;
     case 2:
-        return (T)-1; /* the greatest of an unsigned type */
+        return (T)-1; /* the greatest value of an unsigned type */
     case 3:
-        return (T)(1ull << (bits - 1)); /* the least of a signed type */
+        return (T)(1ull << (bits - 1)); /* the least value of a signed type */
     case 4:
         return (T)((1ull << (bits - 1)) - 1);
     default:
@@ -88,7 +88,7 @@ static __noinline__ HD bool are_indices(const size_t *indices, size_t n, unsigne
     return found == want;
 }
 
-/* One set: which comparisons hold, which are left out, by bits. */
+/* One set: which comparisons hold, and which are excluded, as bits. */
 template <class Calls>
 static __noinline__ HD void check_set(typename Calls::type *ivars, size_t n, const int *status,
                                       int cmp, const typename Calls::type *values,
@@ -117,7 +117,7 @@ static __noinline__ HD void check_set(typename Calls::type *ivars, size_t n, con
     got = Calls::test_some_vector(ivars, n, indices, status, cmp, wanted);
     EXPECT_AT(v, got <= n && are_indices(indices, got, held_vector), true, got);
 
-    /* Waits that must not block: something holds, or nothing is watched. */
+    /* Waits that must not block: something holds, or all is excluded. */
     if (held || !watched) {
         got = Calls::until_any(ivars, n, status, cmp, value);
         EXPECT_AT(v, held ? got < n && (held & 1u << got) : got == SIZE_MAX, true, got);
@@ -148,7 +148,7 @@ static __noinline__ HD void check_sets(typename Calls::type *ivars, verdict *v)
     }
     set_own<Calls>(ivars, values, n_ivars);
     int status[n_ivars];
-    for (int mask = 0; mask < 4; mask++) { /* none left out, some, all but one, all */
+    for (int mask = 0; mask < 4; mask++) { /* none excluded, some, all but one, all */
         for (int i = 0; i < n_ivars; i++)
             status[i] = mask == 0 ? 0 : mask == 1 ? i % 2 : mask == 2 ? (i == 5 ? 0 : 7) : -1;
         for (int cmp = 0; cmp < n_cmps; cmp++)
@@ -167,9 +167,9 @@ static __noinline__ HD void check_sets(typename Calls::type *ivars, verdict *v)
 
 /* ---- sets that the previous PE changes while this one waits ---------------------------------- */
 
-/* Every PE plays both parts. The previous PE may be ahead of this one, so the values only grow, by
- * a fence between the waves, and the waits ask for at least a value; only the last wave is waited
- * for exactly. */
+/* Every PE plays both parts. The previous PE may be ahead of this one, so values only grow, with a
+ * fence between the waves, and the waits ask for at least a value; only the last wave is waited for
+ * exactly. */
 template <class Calls>
 static __noinline__ HD void check_arrivals(typename Calls::type *ivars, int next, verdict *v)
 {
@@ -184,7 +184,7 @@ static __noinline__ HD void check_arrivals(typename Calls::type *ivars, int next
     Calls::until(&ivars[3], GSHMEM_CMP_GE, (T)10);
     gshmem_fence();
 
-    /* Each element arrives once and is taken once, by whichever call finds it. */
+    /* Each element arrives once and is taken once, by the first call to find it. */
     for (int i = n_ivars; i-- > 0;)
         Calls::p(&ivars[i], (T)(20 + i), next);
     for (size_t n_taken = 0; n_taken < n_ivars / 2; n_taken++) {
@@ -259,7 +259,7 @@ static void check_stream(const test_pe *pe, typename Calls::type *ivars, const c
     test_copy(status, host_status, sizeof host_status);
     test_copy(copy, zero, sizeof zero);
 
-    /* Each copy takes its turn behind a wait, and nothing has been put before the barrier. */
+    /* Each copy takes its turn after a wait, and nothing has been put before the barrier. */
     Calls::until_on_stream(&ivars[0], GSHMEM_CMP_GE, (T)5, pe->stream);
     CUDA(cudaMemcpyAsync(&copy[n_ivars], &ivars[0], sizeof(T), cudaMemcpyDefault, pe->stream));
     Calls::until_all_on_stream(ivars, n_ivars, status, GSHMEM_CMP_NE, (T)0, pe->stream);
@@ -283,7 +283,7 @@ static void check_stream(const test_pe *pe, typename Calls::type *ivars, const c
 
 /* ---- all types ------------------------------------------------------------------------------- */
 
-/* All PEs have zeros in ivars, and know it. */
+/* All PEs have zeros in ivars, and know that. */
 template <class T> static void clear(T *ivars)
 {
     const T zero[n_ivars] = {};
@@ -329,7 +329,7 @@ template <class Calls> static void check_type(const test_pe *pe, const char *nam
 
 static HD void check_signals(uint64_t *sig, int me, int next, verdict *v)
 {
-    /* A signal is unsigned: what is above the greatest signed value is greater, not negative. */
+    /* A signal is unsigned: values above the greatest signed value are greater, not negative. */
     gshmemx_signal_op(&sig[0], 1ull << 63, GSHMEM_SIGNAL_SET, me);
     gshmem_quiet();
     EXPECT_EQ(v, gshmem_signal_fetch(&sig[0]), 1ull << 63);
@@ -368,7 +368,7 @@ static void check_signals_everywhere(const test_pe *pe)
     gshmem_barrier_all();
     uint64_t found;
     test_copy(&found, &sig[1], sizeof found);
-    CHECK_EQ(found, 0); /* behind the wait */
+    CHECK_EQ(found, 0); /* after the wait */
     gshmem_barrier_all();
     gshmemx_signal_op(&sig[0], 9, GSHMEM_SIGNAL_SET, pe->next);
     test_sync(pe);

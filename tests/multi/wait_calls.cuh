@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The wait_until and test calls of each type, without the type in the name. Not inlined: nvcc would
- * spend minutes on copies of them. */
+ * Each type's wait_until and test calls, without the type in the name. Not inlined: nvcc would take
+ * minutes over copies of them. */
 #ifndef GSH_TEST_WAIT_CALLS_CUH
 #define GSH_TEST_WAIT_CALLS_CUH
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The same test sources against NCCL and against this layer, on a machine with GPUs: both must pass the same host
-# model, bit for bit where that is exact. NCCL: a folder with include/ and lib/ of it, such as its wheel's.
+# Runs the same test sources against NCCL and against this layer, on a machine with GPUs: both must match the same
+# host model, bit for bit where that is exact. NCCL: a folder with NCCL's include/ and lib/, such as its wheel's.
 # usage: beside_nccl.sh NCCL BUILD [RANKS]      BUILD: gshmem's build folder, with CUDA
 set -eu
 nccl=$1 build=$2 n=${3:-$(nvidia-smi -L | wc -l)}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the host collectives of the NCCL layer against a host model: every type and operator, on
- * windows and on other memory, in place, of sizes that need several pieces, in groups, and of a
- * split communicator. Results of 8-bit floating-point types have the model's bits. And what
- * ncclGroupSimulateEnd says of a group, which has not been carried out then. */
+ * windows and on other memory, in place, of sizes that need several pieces, in groups, and on a
+ * split communicator. Results of 8-bit floating-point types have the model's bits. And checks what
+ * ncclGroupSimulateEnd says of a group, which is then not carried out. */
 #include "tests/nccl/ranks.cuh"
 #include <cuda_bf16.h>
 #include <math.h>
@@ -21,7 +21,7 @@ static const size_t type_bytes[ncclNumTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1,
 
 /* ---- 8-bit floating-point numbers ---- */
 
-/* Another NCCL may round them in other places. */
+/* Another NCCL may round them at other points. */
 #if defined(TEST_OTHER_NCCL)
 constexpr bool has_own_float8 = false;
 #else
@@ -38,13 +38,13 @@ static const float8_format &format_of(ncclDataType_t type)
     return type == ncclFloat8e4m3 ? format_e4m3 : format_e5m2;
 }
 
-/* Every code is somebody's input: numbers of all sizes, infinities, and what is no number. */
+/* Every code is some rank's input: numbers of all sizes, infinities, and NaN. */
 static unsigned float8_input(int rank, size_t i)
 {
     return (unsigned)(i * 37 + i / 256 * 11 + (size_t)rank * 101 + (size_t)rank * i) & 0xff;
 }
 
-/* In float, and rounded once. */
+/* Computed in float, and rounded once. */
 static unsigned float8_combined(const place *p, size_t i, ncclDataType_t type, ncclRedOp_t op,
                                 float factor)
 {
@@ -62,7 +62,7 @@ static unsigned float8_combined(const place *p, size_t i, ncclDataType_t type, n
 
 /* ---- numbers of every type ---- */
 
-/* Numbers so small that all types hold each result. */
+/* Numbers so small that every type holds each result. */
 static double input(int rank, size_t i, ncclRedOp_t op)
 {
     return op == ncclProd ? 1 + (rank + i) % 2 : (double)((rank * 3 + i) % 6);
@@ -172,8 +172,8 @@ static std::vector<char> inputs(const place *p, size_t nelems, ncclDataType_t ty
     return v;
 }
 
-/* Several nodes combine in another order and round between nodes. So there the model binds a
- * maximum or minimum of numbers only, a sum within a bound unless a part of it may leave the type's
+/* Several nodes combine in a different order and round between nodes. So the model then checks only
+ * a maximum or minimum of numbers, a sum within a bound unless a part of it may leave the type's
  * range, and no product. */
 static bool is_near_float8(const place *p, size_t i, ncclDataType_t type, ncclRedOp_t op,
                            float factor, unsigned got)
@@ -270,7 +270,7 @@ static void reduce_everything(const place *p, char *base, size_t nelems, ncclDat
     check_reduced(p, own, p->rank * nelems, nelems, type, model, factor, "ReduceScatter in place");
 }
 
-/* An operator of the program's: twice the sum. */
+/* The program's own operator: twice the sum. */
 static void test_premul(const place *p, char *base, size_t nelems, ncclDataType_t type,
                         ncclScalarResidence_t residence)
 {
@@ -286,7 +286,8 @@ static void test_premul(const place *p, char *base, size_t nelems, ncclDataType_
         CUDA_OK(cudaDeviceSynchronize());
     }
     OK(ncclRedOpCreatePreMulSum(&op, scalar, type, residence, p->comm));
-    if (residence == ncclScalarDevice) /* read when the stream comes to a reduction, not before */
+    if (residence ==
+        ncclScalarDevice) /* read when a reduction's turn comes on the stream, not before */
         CUDA_OK(cudaMemcpyAsync(scalar, two, sizeof two, cudaMemcpyDefault, p->stream));
     reduce_everything(p, base, nelems, type, op, ncclSum, 2);
     OK(ncclRedOpDestroy(op, p->comm));
@@ -421,7 +422,7 @@ static void test_simulation(const place *p)
     const float nothing = simulated(p, few, 0, false), launch = simulated(p, few, 1, false);
     CHECK(nothing == 0 && launch > 0);
     CHECK(fabsf(simulated(p, few, 3, false) - 3 * launch) < 0.01f * launch);
-    /* bytes count evenly; those of sends and receives at once, with one launch */
+    /* bytes count equally; those of sends and receives at once, with one launch */
     const float data = simulated(p, many, 1, false) - launch;
     CHECK(p->n == 1 || data > 0);
     CHECK(fabsf(simulated(p, 2 * many, 1, false) - launch - 2 * data) <= 0.01f * data);
@@ -464,7 +465,7 @@ static void run_all(const place *p)
         for (int op = ncclSum; op <= ncclAvg; op++)
             for (ncclDataType_t type : {ncclFloat8e4m3, ncclFloat8e5m2})
                 reduce_everything(p, base, 1500, type, (ncclRedOp_t)op, (ncclRedOp_t)op, 1);
-        /* As float, in which these sums are exact. */
+        /* In float, in which these sums are exact. */
         reduce_everything(p, base, p->bytes / 4 / p->n, ncclFloat8e4m3, ncclAvg, ncclAvg, 1);
         /* More than a piece of scratch. */
         reduce_everything(p, base, p->bytes / 4 / p->n, ncclFloat, ncclSum, ncclSum, 1);
@@ -492,7 +493,7 @@ static int run_rank(const test_rank *r)
     OK(ncclCommWindowRegister(p.comm, p.symmetric, 2 * p.bytes, &win, NCCL_WIN_COLL_SYMMETRIC));
     run_all(&p);
 
-    /* Of every other rank, in the reverse order: their windows, too. */
+    /* With every second rank, in reverse order: their windows, too. */
     place part = p;
     ncclWindow_t part_win = NULL;
     OK(ncclCommSplit(p.comm, r->rank % 2, -r->rank, &part.comm, NULL));

@@ -81,7 +81,7 @@ static void test_memory(ncclComm_t comm)
     CHECK(user == (char *)p + 512);
     OK(ncclCommWindowDeregister(comm, win[1]));
     CHECK_EQ(ncclCommWindowDeregister(comm, win[1]), ncclInvalidArgument);
-    OK(ncclCommWindowDeregister(comm, win[0])); /* win[2] is left to the communicator's end */
+    OK(ncclCommWindowDeregister(comm, win[0])); /* win[2] is left for the communicator's end */
     for (int i = 0; i < 100; i++) {
         OK(ncclCommWindowRegister(comm, p, bytes, &win[0], NCCL_WIN_DEFAULT));
         OK(ncclCommWindowDeregister(comm, win[0]));
@@ -101,7 +101,7 @@ static void test_split(ncclComm_t comm, const test_rank *r)
     check_sum(own_half, r->rank, sum);
     OK(ncclCommSplit(comm, 3, -r->rank, &reversed, NULL));
     check_comm(reversed, r->n, r->n - 1 - r->rank);
-    /* Of some ranks only; and one of them again, on its own. */
+    /* Of some ranks only; and of one of them again, on its own. */
     OK(ncclCommSplit(comm, r->rank == 0 ? NCCL_SPLIT_NOCOLOR : 5, 0, &none, NULL));
     CHECK((none == NULL) == (r->rank == 0));
     ncclComm_t quarter = NULL;
@@ -136,7 +136,7 @@ static void test_shrink(ncclComm_t comm, const test_rank *r)
     OK(ncclCommDestroy(fewer));
 }
 
-/* One rank's id, to all. */
+/* Passes one rank's id to all. */
 static ncclUniqueId share_id(ncclComm_t comm, const test_rank *r, int root)
 {
     ncclUniqueId id = {}, *p = NULL;
@@ -150,8 +150,8 @@ static ncclUniqueId share_id(ncclComm_t comm, const test_rank *r, int root)
     return id;
 }
 
-/* Of some ranks, by an id of their own; beside it those that there are, and one that does not
- * block; grown again to all. */
+/* Of some ranks, by an id of their own; alongside it the existing ones, and one that does not
+ * block; grown to all ranks again. */
 static void test_more_ids(ncclComm_t comm, const test_rank *r)
 {
     const ncclUniqueId some_id = share_id(comm, r, 1), later_id = share_id(comm, r, 0);
@@ -185,7 +185,7 @@ static void test_more_ids(ncclComm_t comm, const test_rank *r)
         OK(ncclCommDestroy(some));
 }
 
-/* As many as there is room for would be some more; they come and go. */
+/* A few more than there is room for at once; they come and go. */
 static void test_many(ncclComm_t comm, const test_rank *r)
 {
     const int n_rounds = 6, n_comms = 12;
@@ -226,7 +226,7 @@ static int run_rank(const test_rank *r)
     test_many(comm, r);
     if (r->n > 2)
         test_more_ids(comm, r);
-    /* A second one over the same ranks, numbered otherwise; it outlives the first. */
+    /* A second one over the same ranks, numbered differently; it outlives the first. */
     const int rank = (r->rank + 1) % r->n;
     OK(ncclCommInitRank(&second, r->n, r->id, rank));
     OK(ncclCommFinalize(comm));

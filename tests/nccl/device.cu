@@ -67,8 +67,8 @@ __global__ void teams_kernel(setup s, faults *f)
     EXPECT(ncclCoopLanes(5).size() == 2);
 }
 
-/* Each block of each rank writes into its peers between two barriers, of the communicator's, and of
- * a list's handle. */
+/* Each block of each rank writes into its peers between two barriers, the communicator's or those
+ * of a list's handle. */
 __global__ void lsa_kernel(setup s, faults *f)
 {
     const int n = s.dev.lsaSize, me = s.dev.lsaRank;
@@ -148,13 +148,13 @@ __global__ void reduce_kernel(setup s, faults *f)
     bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
     const int n = team.nRanks;
     const float ranks = (float)(n * (n - 1) / 2);
-    /* at an offset that no vector fits, then whole */
+    /* at an offset that fits no vector, then whole */
     ncclLsaReduceSum<float>(ncclCoopCta(), s.win, OFF(summands) + 4, sums, 99, s.dev);
     ncclCoopCta().sync();
     for (int i = threadIdx.x; i < 99; i += blockDim.x)
         EXPECT(sums[i] == (float)((i + 1) * n) + ranks);
     bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
-    /* each rank its part of the sums, to all */
+    /* each rank stores its part of the sums to all */
     const size_t part = 1000 / n;
     ncclLsaReduceSumCopy<float>(ncclCoopCta(),
                                 ncclSymPtr<float>(s.win, OFF(summands)) + team.rank * part,
@@ -179,7 +179,7 @@ __global__ void reduce_kernel(setup s, faults *f)
         (const __nv_fp8_e5m2 *)ncclGetLocalPointer(s.win, OFF(coarse_sums));
     for (int i = threadIdx.x; i < 112; i += blockDim.x)
         EXPECT(static_cast<float>(eighth_sums[i]) == (float)(i % 3 * n) + ranks);
-    /* 7, 14, 21 and 28 rounded once: 20, and 28 is there */
+    /* 7, 14, 21 and 28 rounded once: 20, and 28 exists */
     for (int i = threadIdx.x; i < 112; i += blockDim.x)
         EXPECT(i == 0 || static_cast<float>(coarse_sums[i]) == (n == 3 ? 20.0f : 7.0f * (float)n));
     bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
@@ -201,7 +201,7 @@ __global__ void reduce_kernel(setup s, faults *f)
 template <class Barrier>
 __device__ void check_world_barrier(const setup &s, faults *f, Barrier &bar)
 {
-    /* What each rank wrote with puts before the barrier is there after it, whoever it came from. */
+    /* What each rank put before the barrier is there after it, whichever rank it came from. */
     const ncclTeam world = ncclTeamWorld(s.dev);
     ncclGin gin(s.dev, 0);
     uint64_t *own = (uint64_t *)ncclGetLocalPointer(s.win, OFF(from));
@@ -242,8 +242,7 @@ __global__ void barriers_kernel(setup s, faults *f)
     }
 }
 
-/* All to all by put with a signal of every kind, by one thread for each peer, by a warp, by a
- * block. */
+/* All-to-all by puts with a signal of every kind, by one thread per peer, by a warp, by a block. */
 template <class Coop, class Action>
 __device__ void exchange(const setup &s, faults *f, Coop coop, int context, int column,
                          Action action, ncclGinSignal_t signal)
@@ -282,7 +281,7 @@ __global__ void gin_kernel(setup s, faults *f)
     exchange(s, f, ncclCoopTile<16>(), 0, 3, ncclGin_WeakSignalAdd{2, 1}, 2);
 }
 
-/* Signals by themselves: rolling comparison, shadows, in windows, values, gets. */
+/* Signals alone: rolling comparison, shadows, in windows, values, gets. */
 __global__ void signals_kernel(setup s, faults *f)
 {
     const ncclTeam world = ncclTeamWorld(s.dev);
@@ -351,7 +350,7 @@ static void test_errors(ncclComm_t comm, const test_rank *r)
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidArgument);
     q.ginSignalCount = 1 << 20; /* more than there is room for */
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclSystemError);
-    q.ginSignalCount = r->rank == 0 ? 1 : 2; /* ranks that differ: all are told */
+    q.ginSignalCount = r->rank == 0 ? 1 : 2; /* ranks differ: all get the error */
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), r->n > 1 ? ncclInvalidArgument : ncclSuccess);
     if (r->n == 1)
         OK(ncclDevCommDestroy(comm, &dev));
@@ -429,7 +428,7 @@ static int run_rank(const test_rank *r)
     test_properties(comm, r);
     for (int round = 0; round < 2; round++)
         test_kernels(comm, win, r, round);
-    /* Another communicator, numbered the other way round, beside a device communicator. */
+    /* Another communicator, numbered in reverse, alongside a device communicator. */
     ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
     ncclDevComm left = {};
     q.lsaBarrierCount = 1;

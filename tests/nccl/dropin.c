@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that the library serves a program that opens libnccl.so.2: a communicator of one rank, and
- * an all-reduce on it; that device communicators of another layout are refused; and that C has the
- * arithmetic of teams. */
+ * Proves that the library works for a program that opens libnccl.so.2: a communicator of one rank,
+ * and an all-reduce on it; that device communicators with another layout are refused; and that C
+ * has the arithmetic of teams. */
 #include <dlfcn.h>
 #include <nccl.h>
 #include <nccl_device.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What kernels of the NCCL tests find wrong, and a run of one that says so. */
+ * Errors that kernels of the NCCL tests detect, and running a kernel that reports them. */
 #ifndef GSH_TEST_NCCL_FAULTS_CUH
 #define GSH_TEST_NCCL_FAULTS_CUH
 
 #include "tests/nccl/ranks.cuh"
 
 struct faults {
-    int n, line; /* how many; the first one's */
+    int n, line; /* how many; where the first one is */
 };
 #define EXPECT(condition)                 \
     do {                                  \

@@ -17,7 +17,7 @@ constexpr ncclGinFenceLevel both = ncclGinFenceLevel::Put | ncclGinFenceLevel::G
 static_assert((both & ncclGinFenceLevel::Get) == ncclGinFenceLevel::Get && (uint32_t)both == 3, "");
 static_assert(sizeof(ncclSymPtr<char>::ElementType) == 1, "");
 
-/* Actions are types of their own. */
+/* Actions are separate types. */
 __device__ int of(ncclGin_SignalInc)
 {
     return 0;
@@ -60,7 +60,7 @@ template <class Coop> __device__ void bcasts(Coop coop, faults *f)
     }
 }
 
-/* Each thread of a group tells the next one; nobody outside takes part. */
+/* Each thread of a group tells the next one; no thread outside takes part. */
 template <class Coop> __device__ void pass_on(Coop coop, int turns, faults *f)
 {
     __shared__ uint32_t cells[n_threads];
@@ -127,7 +127,7 @@ __global__ void gin_kernel(setup s, faults *f)
     EXPECT(mask_of(ncclGin_BackendOne<NCCL_NET_DEVICE_GIN_PROXY>(s.dev, 0)) == 4);
     ncclGinBarrierSession<ncclCoopCta> bar(cta, gin, ncclTeamTagWorld(), 0);
     bar.sync(cta, cuda::memory_order_acq_rel, both);
-    /* a put with a signal in a window, whose flush is waited for apart */
+    /* a put with a signal in a window, with a separate wait for its flush */
     if (threadIdx.x == 0) {
         layout *w = (layout *)ncclGetLocalPointer(s.win, 0);
         w->value = 100 + (uint64_t)world.rank;
@@ -177,7 +177,7 @@ __global__ void gin_kernel(setup s, faults *f)
     bar.sync(cta, cuda::memory_order_acq_rel, both);
 }
 
-/* The same by functions. */
+/* The same through functions. */
 __global__ void gin_c_kernel(setup s, faults *f)
 {
     const cuda::memory_order acquire = cuda::memory_order_acquire;
@@ -257,7 +257,7 @@ __global__ void barriers_kernel(setup s, faults *f)
     }
 }
 
-/* The others come when rank 0 no longer waits. */
+/* The others arrive when rank 0 no longer waits. */
 __global__ void timeout_kernel(setup s, faults *f)
 {
     if (s.dev.nRanks > 1 && s.dev.rank == 0) {
@@ -320,7 +320,7 @@ static void run(void (*kernel)(setup, faults *), const setup &s, const char *nam
     run_kernel(kernel, 1, n_threads, s, name);
 }
 
-/* By another address or the same. */
+/* By another address or by the same. */
 static void check_is_buffer(char *p, char *buffer)
 {
     const char first = 'a', second = 'b';
@@ -352,8 +352,8 @@ static void test_pointers(ncclComm_t comm, const setup &s, char *buffer)
 
 static void test_sizes(ncclComm_t comm)
 {
-    /* Of 2.29.2 the properties end before nLsaTeams, and the requirements before ginConnectionType;
-     * what lies behind stays as it is. */
+    /* For 2.29.2 the properties end before nLsaTeams, and the requirements before
+     * ginConnectionType; memory beyond that stays unchanged. */
     ncclCommProperties_t props = NCCL_COMM_PROPERTIES_INITIALIZER;
     props.size = 40;
     props.nLsaTeams = -7;
@@ -367,7 +367,7 @@ static void test_sizes(ncclComm_t comm)
         ncclDevComm d = {};
         q.size = size;
         if (size < 96)
-            q.worldGinBarrierCount = -1; /* is not there */
+            q.worldGinBarrierCount = -1; /* does not exist */
         OK(ncclDevCommCreate(comm, &q, &d));
         OK(ncclDevCommDestroy(comm, &d));
         q.size = size - 8;

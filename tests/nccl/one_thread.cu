@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that one thread drives several ranks, as programs for one process with several GPUs do:
+ * Proves that one thread can drive several ranks, as programs with one process for several GPUs do:
  * communicators made by InitAll and in groups, split, grown; collectives, sends and receives and
- * kernels on all of them; ended one after the other. And communicators that do not block.
+ * kernels on all of them; ended one after another. And communicators that do not block.
  *
  *     PROGRAM N    N ranks; on GPUs at most as many as there are */
 #include <cuda_runtime.h>
@@ -199,7 +199,7 @@ static void test_init_all(int n)
     free_ranks(all);
 }
 
-/* On default streams, which are the devices' own. */
+/* On default streams, which belong to the devices. */
 static void test_default_streams(int n)
 {
     ranks all(n);
@@ -231,7 +231,7 @@ static void test_split_and_grow(int n)
     OK(ncclGroupEnd());
     ranks few(all.begin(), all.end() - 1);
     use(few);
-    /* One rank more. */
+    /* Adds a rank. */
     OK(ncclCommGetUniqueId(few[0].comm, &grow_id));
     OK(ncclGroupStart());
     for_each(more, [&](int i, rank &r) {
@@ -243,7 +243,7 @@ static void test_split_and_grow(int n)
     check_numbers(more);
     use(more);
     destroy_all(few);
-    /* The same ranks the other way round. */
+    /* The same ranks in reverse order. */
     OK(ncclGroupStart());
     for (int i = 0; i < n; i++)
         OK(ncclCommSplit(more[i].comm, 1, -i, &reversed[n - 1 - i].comm, NULL));
@@ -279,7 +279,7 @@ static void begun(ncclResult_t r)
     CHECK(r == ncclSuccess || r == ncclInProgress);
 }
 
-/* No group holds the calls of one thread together: none waits for the others. */
+/* No group holds together the calls of one thread: none waits for the others. */
 static void test_nonblocking(int n)
 {
     ranks all = make_ranks(n), part = all;
@@ -291,7 +291,7 @@ static void test_nonblocking(int n)
     for_each(all, [&](int i, rank &r) {
         begun(ncclCommInitRankConfig(&r.comm, n, id, i, &config));
         CHECK(r.comm != NULL);
-        if (i == 0 && n > 1) /* its ranks are not there yet */
+        if (i == 0 && n > 1) /* its ranks do not exist yet */
             CHECK_EQ(ncclCommCount(r.comm, &value), ncclInvalidArgument);
     });
     for (rank &r : all)
@@ -316,7 +316,7 @@ static void test_nonblocking(int n)
     use(all);
     destroy_all(all);
     free_ranks(all);
-    /* What fails says so later: an id that nobody serves any more. */
+    /* Failures are reported later: an id that is no longer served. */
     ncclComm_t lost = NULL;
     memset(&id, 0, sizeof id);
     begun(ncclCommInitRankConfig(&lost, 2, id, 0, &config));
@@ -340,7 +340,7 @@ static int count_descriptors()
     return n;
 }
 
-/* Ids that InitRankScalable does not need leave nothing behind, long before start-up's limit. */
+/* Ids that InitRankScalable does not need are dropped long before the start-up limit. */
 static void test_several_ids()
 {
     ncclComm_t comm = NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the tests of the NCCL layer share: ranks, started in three ways, as a program written for
- * NCCL would.
+ * Shared by the tests of the NCCL layer: ranks, started in three ways, as by a program written for
+ * NCCL.
  *
  *     PROGRAM processes N    N processes, which share an id through memory
  *     PROGRAM threads N      N threads of this process, likewise
  *     gshmemrun -n N [--threads] PROGRAM    gshmem runs before the first communicator
  *
- * With -DTEST_OTHER_NCCL the tests that say so are built by nvcc against another NCCL, without
- * gshmem: then the first two ways are there (beside_nccl.sh). */
+ * With -DTEST_OTHER_NCCL nvcc builds the tests that say so against another NCCL, without gshmem:
+ * then the first two ways exist (beside_nccl.sh). */
 #ifndef GSH_TEST_RANKS_CUH
 #define GSH_TEST_RANKS_CUH
 
@@ -27,13 +27,13 @@
 
 struct test_rank {
     int rank, n;
-    bool is_launched; /* gshmem was running before */
+    bool is_launched; /* gshmem was already running */
     ncclUniqueId id;
 };
 typedef int rank_main(const test_rank *r);
 
 #define OK(call) test_nccl((call), #call, __FILE__, __LINE__)
-/* Ends the program: others would wait for this rank. */
+/* Ends the program: otherwise others would wait for this rank. */
 static inline void test_nccl(ncclResult_t r, const char *what, const char *file, int line)
 {
     if (r == ncclSuccess)

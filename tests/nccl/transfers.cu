@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves ncclSend and ncclRecv: pairs, rings, to the own rank, all to all, of sizes from a byte to
- * many pieces, several from one rank to another in order, groups that are cut differently on both
- * sides, groups of hundreds and on several streams, and random patterns. */
+ * Proves ncclSend and ncclRecv: pairs, rings, to the same rank, all-to-all, with sizes from a byte
+ * to many pieces, several from one rank to another in order, groups that are divided differently on
+ * the two sides, groups of hundreds and on several streams, and random patterns. */
 #include "tests/nccl/ranks.cuh"
 
 struct place {
@@ -15,7 +15,7 @@ static unsigned char byte_of(int from, int to, int number, size_t i)
     return (unsigned char)(from * 37 + to * 11 + number * 3 + i * 7 + i / 250);
 }
 
-/* Device memory with a message's bytes, or to be filled with them. */
+/* Device memory that holds a message's bytes, or is to receive them. */
 struct message {
     int from, to, number;
     size_t bytes;
@@ -65,7 +65,7 @@ static void recv(const place *p, const message &m)
     OK(ncclRecv(m.p, m.bytes, ncclUint8, m.from, p->comm, p->stream));
 }
 
-/* To the next but distance, from the previous; distance 0: the own rank. */
+/* To the rank `distance` further, from the one `distance` before; 0: to itself. */
 static void test_ring(const place *p, int distance, size_t bytes)
 {
     std::vector<message> out, in;
@@ -99,8 +99,8 @@ static void test_pairs(const place *p, size_t bytes)
     done(p, &out, &in);
 }
 
-/* One side has a group, the other one call after the other, so that the group's send and receive
- * must go on independently of each other. */
+/* One side uses a group, the other one call after another, so the group's send and receive must
+ * proceed independently. */
 static void test_uneven_groups(const place *p, size_t bytes)
 {
     const int other = p->rank ^ 1;
@@ -123,7 +123,7 @@ static void test_uneven_groups(const place *p, size_t bytes)
     done(p, &out, &in);
 }
 
-/* Every rank has the same plan of all messages. */
+/* Every rank has the same plan for all messages. */
 static void test_random(const place *p, uint64_t seed, size_t most)
 {
     std::vector<message> out, in;
@@ -159,9 +159,9 @@ static void test_all_to_all(const place *p, size_t bytes)
     done(p, &out, &in);
 }
 
-/* More than the arguments of a kernel hold, none of which may wait for another: the lower rank of a
- * pair sends to the upper one in the order in which that one receives, and receives backwards.
- * Twice, since memory that the first launch took serves the second. */
+/* More transfers than a kernel's arguments hold, none of which may wait for another: the lower rank
+ * of a pair sends to the upper one in the order in which that one receives, and receives in
+ * reverse. Twice, since memory that the first launch took is reused by the second. */
 static void test_many(const place *p, int n_each)
 {
     for (int round = 0; round < 2; round++) {
@@ -183,9 +183,9 @@ static void test_many(const place *p, int n_each)
     }
 }
 
-/* A group on three streams: what is on one of them before comes before all of it, and what comes
- * after on one comes after all. The rank's own bytes go from buffer to buffer, a stream further
- * each time; a word that a kernel sets late is sent by another stream. */
+/* A group on three streams: earlier work on any of them comes before all of it, and later work on
+ * any comes after all. The rank's own bytes go from buffer to buffer, one stream further each time;
+ * another stream sends a word that a kernel sets late. */
 static void test_streams(const place *p)
 {
     const size_t bytes = 3000;
@@ -205,7 +205,7 @@ static void test_streams(const place *p)
         OK(ncclSend(place[0], bytes, ncclUint8, next, p->comm, streams[step % 3]));
         OK(ncclRecv(place[1], bytes, ncclUint8, before, p->comm, streams[(step + 2) % 3]));
         OK(ncclGroupEnd());
-        /* by a stream that has the send alone; the next receive is on it */
+        /* on a stream that has only the send; the next receive is on it */
         CUDA_OK(cudaMemcpyAsync(place[0], place[1], bytes, cudaMemcpyDefault, streams[step % 3]));
     }
     CUDA_OK(cudaStreamSynchronize(streams[(n_steps - 1) % 3]));
@@ -221,7 +221,7 @@ static void test_streams(const place *p)
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 0) || !defined(TEST_OTHER_NCCL)
 /* Each rank puts into a window of all others, three times, and waits for theirs; first for two of
- * them, then for one. */
+ * the puts, then for one. */
 static void test_signals(const place *p)
 {
     const size_t count = 5000;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What trouble.py makes go wrong: PROGRAM N WAIT HOW COUNT, with N ranks, each a process, and COUNT
- * numbers in collectives. The last rank dies while the others call WAIT again and again (dead), or
- * stays away (absent); then they wait, and give up: all of them, by another thread (abort), or rank
- * 0 alone (lone); or all of them without the last one's help (revoke, shrink), to go on without it;
- * or they give up a communicator that the last one does not help to make (making). Or a receive is
- * longer than what is sent (lengths), or rank 0 makes another call (differs).
+ * numbers in collectives. The last rank dies while the others call WAIT repeatedly (dead), or stays
+ * away (absent); or they wait, and give up: all of them, by another thread (abort), or rank 0 alone
+ * (lone); or all of them without the last one's help (revoke, shrink), to go on without it; or they
+ * give up a communicator that the last one does not help to make (making). Or a receive is longer
+ * than what is sent (lengths), or rank 0 makes a different call (differs).
  *
- * Prints how each rank ended, and how long after the trouble began all had. */
+ * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
 #include <nccl_device.h>
 #include <time.h>
 
-/* In all processes. */
+/* Shared by all processes. */
 struct shared_words {
     ncclUniqueId id;
     int n_given_up; /* atomic */
@@ -51,7 +51,7 @@ enum kind { LSA, GIN, HYBRID, SIGNAL, COUNTER, FLUSH, LL, N_KINDS };
 static const char *const kinds[N_KINDS] = {"lsa",     "gin",   "hybrid", "signal",
                                            "counter", "flush", "ll"};
 
-/* The call `round` of a wait, counted from 1, for which all ranks must make it. */
+/* Call number `round` of a wait, counted from 1: all ranks must make it. */
 __global__ void wait_kernel(ncclDevComm dev, ncclLLA2AHandle a2a, ncclWindow_t win, int kind,
                             uint64_t round)
 {
@@ -71,7 +71,7 @@ __global__ void wait_kernel(ncclDevComm dev, ncclLLA2AHandle a2a, ncclWindow_t w
     } else if (kind == SIGNAL) {
         gin.signal(world, next, ncclGin_SignalInc{2}, cta);
         gin.waitSignal(cta, 2, round);
-    } else if (kind == COUNTER) { /* an own one, which nobody counts up */
+    } else if (kind == COUNTER) { /* this rank's own, which nothing counts up */
         gin.waitCounter(cta, 1, 1);
     } else if (kind == FLUSH) {
         gin.put(world, dev.nRanks - 1, win, 0, win, 0, 4096, ncclGin_None(), ncclGin_None(), cta);
@@ -131,7 +131,7 @@ static void signal_next()
     OK(ncclWaitSignal(1, &from, comm, 0));
 }
 
-/* On the default stream. Roots are such that all ranks or the first one wait for the last. */
+/* On the default stream. Roots are chosen so that all ranks or the first one wait for the last. */
 static void call(uint64_t round)
 {
     const char *w = wait_kind;
@@ -175,7 +175,7 @@ static void die_in_calls()
     }
 }
 
-/* One that does not come alone waits for the others' end. */
+/* A rank that does not arrive just waits for the others' end. */
 static bool stays_away()
 {
     return my_rank == n_ranks - 1 && !is(wait_kind, "counter");
@@ -191,7 +191,7 @@ static void check_aborted()
     CHECK_EQ(ncclCommAbort(comm), ncclInvalidArgument);
 }
 
-/* Communicators by new ids are none of the old one's business. */
+/* Communicators by new ids are independent of the old one. */
 static void check_new_one()
 {
     ncclComm_t own = NULL;
@@ -233,7 +233,7 @@ static void abort_in_wait()
     give_up_together();
 }
 
-/* Rank 0 alone gives up and is done; the others wait for it. */
+/* Rank 0 alone gives up and finishes; the others wait for it. */
 static void abort_alone()
 {
     call(1);
@@ -248,7 +248,7 @@ static void abort_alone()
     words->since = now();
 }
 
-/* The others go on without the last one, which then takes part in the end of the old one. */
+/* The others go on without the last one, which then takes part in ending the old one. */
 static void go_on_without(bool by_shrink)
 {
     ncclComm_t fewer = NULL;
@@ -285,7 +285,7 @@ static void go_on_without(bool by_shrink)
     words->since = now();
 }
 
-/* A split to which the last rank does not come, without blocking. */
+/* A split in which the last rank does not take part, without blocking. */
 static void abort_making()
 {
     ncclComm_t part = NULL;
@@ -310,8 +310,8 @@ static void abort_making()
 
 static pthread_barrier_t *ready; /* of all ranks */
 
-/* The limit holds from start-up on. trouble.py learns whether start-up was within it; nobody waits
- * before all are there. */
+/* The limit applies from start-up on. trouble.py learns whether start-up was within it; no rank
+ * waits before all have started. */
 static void wait_in_vain()
 {
     printf("started\n");
@@ -324,7 +324,7 @@ static void wait_in_vain()
     pause(); /* the last rank is in another LSA team */
 }
 
-/* Rank 0 sends fewer numbers than the next rank receives: another length of the same way, or few
+/* Rank 0 sends fewer numbers than the next rank receives: another length sent the same way, or few
  * instead of many. */
 static void send_too_few()
 {
@@ -334,7 +334,7 @@ static void send_too_few()
     pause(); /* until the other's job ends this process, too */
 }
 
-/* Rank 0's call differs, which checking builds find. */
+/* Rank 0's call differs; checking builds detect that. */
 static void call_otherwise()
 {
     const bool is_first = my_rank == 0;

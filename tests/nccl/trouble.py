@@ -3,10 +3,10 @@
 """Proves, for each collective and each wait of device code, near and on two pretend nodes, that a rank that dies ends
 the others within seconds, one of which names its PE; that one that stays away ends them with a line that names it and
 what was waited for; and that ranks that give up (abort, revoke) go on: streams drain, and the processes end normally.
-A receive of another length than its send ends the job with a line, and so does another call in checking builds.
+A receive whose length differs from its send's ends the job with a line, as does a different call in checking builds.
 
 usage: trouble.py PROGRAM [--far] [--checks] [NAME...]
-    --far: on two nodes, too; --checks: PROGRAM is of a checking build; NAME: the cases that contain one"""
+    --far: also on two nodes; --checks: PROGRAM is from a checking build; NAME: only cases that contain one"""
 
 import concurrent.futures
 import os
@@ -19,10 +19,10 @@ COLLECTIVES = ["allreduce", "reducescatter", "allgather", "reduce", "broadcast",
                "sendrecv", "putsignal"]
 DEVICE = ["lsa", "gin", "hybrid", "signal", "counter", "flush", "ll"]
 SMALL, LARGE = 16, {3: 1 << 18, 4: 1 << 16} # by the number of ranks
-# After the trouble began, until all have ended. A node that misses the news of the end on a busy machine finds that the
+# From the trouble until all have ended. A node that misses the news of the end on a busy machine learns that the
 # others are gone when UCX does.
 LIMIT_S = {3: 10, 4: 20}
-# What the line of a wait for rank N - 1, which stays away, says.
+# The line of a wait for rank N - 1, which stays away.
 ABSENT = {
     "lsa": r"ncclLsaBarrierSession.* for PE {last}\b.*\(LSA barrier 1, rank {last}\)",
     "gin": r"ncclGinBarrierSession.* for PE {last}\b.*\(GIN barrier 1, rank {last}\)",
@@ -36,12 +36,12 @@ ABSENT = {
 }
 
 
-# What checking builds say where rank 0's call differs.
+# The messages of checking builds if rank 0's call differs.
 DIFFERS = {"type": "ncclDataType_t", "op": "ncclRedOp_t", "window": "window of (send|recv)buff"}
 
 
 def cases(has_far, has_checks):
-    """Of each its number of ranks, wait, trouble, and count."""
+    """The number of ranks, wait, trouble and count of each case."""
     for what in DIFFERS if has_checks else []:
         yield 3, what, "differs", SMALL
     both = [3, 4] if has_far else [3]
@@ -55,7 +55,7 @@ def cases(has_far, has_checks):
             yield n, wait, "absent", SMALL
         for how in ["abort", "revoke"]:
             for wait in [*DEVICE, "allreduce", "reducescatter", "alltoall", "sendrecv", "putsignal"]:
-                if wait != "flush": # it waits for no rank's call
+                if wait != "flush": # it does not wait for another rank's call
                     yield n, wait, how, SMALL
         for wait in ["gin", "allreduce"]:
             yield n, wait, "shrink", LARGE[n]
@@ -77,7 +77,7 @@ def run_within(case, limit_s):
         return f"hangs: {e.output!r}"
 
 
-# The limit of an absent rank's peers holds for start-up, too: where the machine is too busy for that, a longer one.
+# The limit of an absent rank's peers also applies to start-up: a machine too busy for it needs a longer one.
 def run(case):
     n, _, how, _ = case
     if how != "absent":

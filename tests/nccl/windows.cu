@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the NCCL layer's windows on memory of the program's own: memory that each rank takes for
+ * Proves the NCCL layer's windows on the program's own memory: memory that each rank allocates by
  * itself, before any communicator and for longer than the last; windows of the world and of
- * communicators that share ranks, at the same time, beside the heap's growth, in collectives by the
+ * communicators that share ranks, at the same time, while the heap grows, in collectives by the
  * user's addresses and in kernels; that bad input fails on all ranks and changes nothing; and that
- * windows may come and go as often as one likes. */
+ * windows may come and go without limit. */
 #include "tests/nccl/ranks.cuh"
 #include <nccl_device.h>
 #include <dirent.h>
@@ -90,7 +90,7 @@ static shared share(ncclComm_t comm, uint64_t *memory)
     return s;
 }
 
-/* By the user's addresses; what others do is seen there. */
+/* By the user's addresses; what others write is visible there. */
 static void use_collectives(const shared *s, uint64_t salt)
 {
     const uint64_t sum = (uint64_t)s->n * (uint64_t)(s->n - 1) / 2;
@@ -176,7 +176,7 @@ static void use(const shared *s, uint64_t salt)
 
 /* ---- communicators that share ranks ---- */
 
-/* All but the last rank, all but the first, and the world: those in the middle have three. */
+/* All but the last rank, all but the first, and the world: ranks in the middle have three. */
 static void test_overlap(ncclComm_t comm, const test_rank *r)
 {
     const bool is_in[2] = {r->rank<r->n - 1, r->rank> 0};
@@ -233,7 +233,7 @@ static void test_kinds(ncclComm_t comm)
     OK(ncclCommWindowDeregister(comm, s.win));
     gshmem_free(symmetric);
 #ifndef __CUDACC__
-    /* on the CPU device whatever the program has; its contents stay as they are */
+    /* on the CPU device any memory of the program; its contents are preserved */
     void *const own = aligned_alloc(NCCL_WIN_REQUIRED_ALIGNMENT, (bytes + 4095) / 4096 * 4096);
     memset(own, 0, bytes);
     s = share(comm, (uint64_t *)own);
@@ -242,7 +242,7 @@ static void test_kinds(ncclComm_t comm)
     CHECK_EQ(((uint64_t *)own)[10], 78 + (uint64_t)s.rank);
     free(own);
 #endif
-    /* memory that is freed while it has a window lives on there */
+    /* memory freed while it has a window lives on there */
     uint64_t *const freed = take(bytes);
     s = share(comm, freed);
     OK(ncclMemFree(freed));
@@ -265,8 +265,8 @@ static void expect_failure(ncclComm_t comm, void *memory, size_t size, ncclResul
         fprintf(stderr, "said \"%s\"\n", ncclGetLastError(comm));
 }
 
-/* Memory of the heap, on one rank at another place: registering waits for nobody and does not know
- * it, but where ranks meet next they do; in checking builds at once. */
+/* Heap memory, on one rank at another place: registering does not wait and so does not notice, but
+ * the next call in which ranks meet does; in checking builds it is noticed at once. */
 static void test_places(ncclComm_t comm, uint64_t *memory)
 {
     ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
@@ -292,7 +292,7 @@ static void test_bad_input(ncclComm_t comm, const test_rank *r)
     uint64_t *const memory = take(bytes), *const freed = take(bytes);
     const bool is_last = r->rank == r->n - 1;
     ncclWindow_t win = NULL;
-    gshmem_barrier_all(); /* ranks that are threads would take each other's addresses */
+    gshmem_barrier_all(); /* otherwise ranks that are threads would take each other's addresses */
     OK(ncclMemFree(freed));
     gshmem_barrier_all();
     /* one rank's mistake is every rank's failure */
@@ -310,7 +310,7 @@ static void test_bad_input(ncclComm_t comm, const test_rank *r)
     expect_failure(comm, p, bytes, ncclInvalidUsage, "cudaMalloc");
     CUDA_OK(cudaFree(p));
 #endif
-    /* the heap's on one rank: that one has not waited, the others do not wait for ever */
+    /* heap memory on one rank: that rank has not waited, and the others do not wait for ever */
     uint64_t *const symmetric = (uint64_t *)gshmem_malloc(bytes);
     if (is_last && has_checks && r->n > 1) {
         expect_failure(comm, symmetric, bytes, ncclInvalidUsage, "none there");
@@ -333,7 +333,7 @@ static void test_bad_input(ncclComm_t comm, const test_rank *r)
 
 /* ---- over and over ---- */
 
-/* By one rank at a time, for threads see each other's descriptors. */
+/* By one rank at a time, since threads see each other's descriptors. */
 static int count(const char *folder, const test_rank *r)
 {
     for (int i = 0; i < r->rank; i++)
@@ -421,7 +421,7 @@ static int run_rank(const test_rank *r)
     OK(ncclCommWindowDeregister(comm, s.win));
     OK(ncclCommDestroy(comm));
     CHECK_EQ(load(kept, 10), 31 + (uint64_t)r->rank);
-    OK(ncclMemFree(kept)); /* behind the last communicator */
+    OK(ncclMemFree(kept)); /* after the last communicator */
     return 0;
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# agent.sh [--shell] HOST COMMAND...: runs it on a host of lab.py, as ssh would: for gshmemrun's
-# --agent; and with --shell, which gives the words to a shell there, for mpirun's plm_rsh_agent.
+# agent.sh [--shell] HOST COMMAND...: runs the command on a host of lab.py, as ssh would: for gshmemrun's --agent;
+# with --shell, passes the words to a shell there, for mpirun's plm_rsh_agent.
 is_shell=
 [ "$1" != --shell ] || { is_shell=1; shift; }
 host=$1

@@ -23,7 +23,7 @@ AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "agent.sh")
 
 
 class Unavailable(Exception):
-    """This machine allows no such namespaces; the message says what it refused."""
+    """This machine does not allow such namespaces; the message says what it refused."""
 
 
 def enter():
@@ -63,8 +63,8 @@ class Lab:
         self.wire = None
         self.names = [f"h{i}" for i in range(n_hosts)]
         for i in range(n_hosts):
-            # UCX looks for interfaces in /sys, which shows those of the namespace it was mounted in;
-            # Open MPI's daemons name what they make in /tmp by the host's name
+            # UCX looks for interfaces in /sys, which shows those of the namespace in which it was mounted; Open MPI's
+            # daemons name their files in /tmp by the host's name
             holder = subprocess.Popen(
                 ["unshare", "-nmu", "sh", "-c",
                  'hostname "$0" && mount -t sysfs sysfs /sys && echo in && exec cat', self.names[i]],
@@ -91,11 +91,11 @@ class Lab:
             _ip("link", "set", f"port{i}", "master", "hub", "up")
 
     def command(self, host, *words):
-        """The words, to be run on that host."""
+        """The command that runs these words on that host."""
         return [AGENT, self.names[host], *map(str, words)]
 
     def cut(self, host):
-        """The host's wire is broken, silently."""
+        """Breaks the host's wire, silently."""
         if self.wire:
             self.wire.say("cut", host)
         else:
@@ -104,7 +104,7 @@ class Lab:
     def close(self):
         if self.wire:
             self.wire.close()
-        else:  # now: the kernel takes its time with namespaces
+        else:  # now: the kernel is slow to remove namespaces
             for i in range(len(self.holders)):
                 _ip("link", "del", f"port{i}")
             _ip("link", "del", "hub")
@@ -165,7 +165,7 @@ class Wire:
 
     def _carry(self, control):
         loss, delay, is_cut = 0.0, 0.0, set()
-        waiting = []  # (when, from, frame), in order of time: the delay is the same for all
+        waiting = []  # (when, from, frame), ordered by time: the delay is the same for all
         dice = random.Random(1)
         text = b""
         while True:
@@ -196,4 +196,4 @@ class Wire:
                         try:
                             os.write(tap, frame)
                         except (BlockingIOError, OSError):
-                            pass  # a full device loses, as wires do
+                            pass  # a full device drops frames, as wires do

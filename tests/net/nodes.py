@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Proves jobs over several hosts, which are network namespaces here: programs agree, loss and delay are survived, and a
-cut wire or a killed PE ends everyone within seconds, with one line that says who and blames nobody else.
+cut wire or a killed PE ends the job within seconds, with one line that names that PE and no other.
 
     nodes.py GSHMEMRUN BUILD_FOLDER [CASE ...]
 
@@ -21,7 +21,7 @@ LIMIT = 10.0  # seconds from the trouble to the end of the job
 PATIENCE = 300.0  # for a run that is to end by itself, with others beside it
 HOSTS = "h0:2,h1:2"
 BASE = {"GSHMEM_DEVICE": "cpu", "UCX_TLS": "tcp,self", "GSHMEM_WAIT_TIMEOUT": "100"}
-# TCP backs off for seconds where it loses a packet several times; no PE is dead for that.
+# TCP backs off for seconds after losing a packet several times; that does not make a PE dead.
 PATIENT = {"GSHMEM_PROXY_TIMEOUT": "60"}
 
 
@@ -64,7 +64,7 @@ class Bench:
             raise Failed(f"did not start: {line!r}\n{self.finish(job)}")
 
     def pids(self, program):
-        """Of the PEs, in order of their numbers."""
+        """Process ids of the PEs, in order of their numbers."""
         found = {}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -77,7 +77,7 @@ class Bench:
         return [found[rank] for rank in sorted(found)]
 
     def ends_well(self, job, wanted, since):
-        """A line of gshmem's or its launcher's in the wanted words, in time, and nobody left."""
+        """One line from gshmem or its launcher in the expected words, in time, and no process left."""
         status, out, err = self.finish(job, LIMIT + 5)
         took = time.monotonic() - since
         lines = [l for l in err.splitlines() if l.startswith("gshmem")]
@@ -119,7 +119,7 @@ def conform(bench):
 
 
 def collectives(bench):
-    """Those of the host and on streams, by way of the leaders and in pieces. The program's model
+    """Collectives of the host and on streams, by way of the leaders and in pieces. The program's model
     knows nodes by GSHMEM_NODE_PES; here they are the hosts."""
     with lab.Lab() as net:
         for table in ({}, {"GSHMEM_COLLECTIVES": "far=1K,far_piece=4K"}):
@@ -154,7 +154,7 @@ def mpirun(bench):
 
 
 def lossy(bench):
-    """5 % of the packets are lost, the others take 50 ms: slow, but right."""
+    """5 % of the packets are lost, the others take 50 ms: slow, but correct."""
     with lab.Lab(is_lossy=True) as net:
         net.wire.say("loss", 0.05)
         net.wire.say("delay", 0.05)
@@ -176,12 +176,12 @@ def kill(bench, rank):
 
 
 def kill_in_storm(bench):
-    """A PE of the second host dies while everybody puts."""
+    """A PE of the second host dies while all PEs put."""
     end_storm(bench, "mixed", kill(bench, 3), r"PE 3\b")
 
 
 def kill_in_storm_here(bench):
-    """One of the launcher's host."""
+    """A PE of the launcher's host dies."""
     end_storm(bench, "mixed", kill(bench, 1), r"PE 1\b")
 
 
@@ -194,13 +194,13 @@ def kill_in_growth(bench):
 
 
 def kill_in_staging(bench):
-    """While megabytes are on their way through buffers, granted and full."""
+    """A PE dies while megabytes are under way through buffers, granted and full."""
     for rank in (3, 0):
         end_storm(bench, "large", kill(bench, rank), rf"PE {rank}\b", {"GSHMEM_STAGE": "always"})
 
 
 def staged(bench):
-    """Programs that check themselves, all data through buffers, over a bad wire, too."""
+    """Programs that check themselves, with all data through buffers, also over a bad wire."""
     always = {"GSHMEM_STAGE": "always", "GSHMEM_STAGE_CHUNK": "64K"}
     with lab.Lab() as net:
         bench.pass_(net, "tests/storm_cpu", "large", "--rounds=3", environment=always)
@@ -214,7 +214,7 @@ def staged(bench):
 
 
 def cut(bench):
-    """The wire of the second host is broken: no answer any more, no end of a
+    """The wire of the second host is broken: no more answers, no end of a
     connection. Each side names a PE of the other."""
     across = r"PE [01]: error: PE [23]\b|PE [23]: error: PE [01]\b"
     end_storm(bench, "mixed", lambda net: net.cut(1), across, {"GSHMEM_PROXY_TIMEOUT": "5"})

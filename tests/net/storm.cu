@@ -5,7 +5,7 @@
  *
  *     storm MODE [--rounds=N] [--seed=N]
  *     mixed     per round and PE: p, small and large puts with signals, strided puts, gets, AMOs
- *     barriers  kernel and host barriers and syncs, which nobody may leave too early
+ *     barriers  kernel and host barriers and syncs, which no PE may leave too early
  *     grow      the heap grows and shrinks, with puts into what is new
  *     large     megabytes between all PEs at once, by a kernel's put_signal and the host's gets:
  * many pieces each, where data are staged */
@@ -17,7 +17,7 @@ namespace
 enum { big_words = 400003 };
 enum { words = 512, large_bytes = 300000, strided = 61, counters = 4 };
 
-/* Symmetric. What PE s writes on PE d lies in d's row s, so that nobody's writes overlap. */
+/* Symmetric. What PE s writes on PE d lies in d's row s, so writes never overlap. */
 struct row {
     uint64_t signal[2]; /* of small and large: the round */
     uint64_t p;         /* a value of the round */
@@ -28,7 +28,7 @@ struct row {
 struct scene {
     test_pe pe;
     row *rows;                  /* [n] */
-    uint64_t *counter;          /* [counters]: everybody adds to everybody's */
+    uint64_t *counter;          /* [counters]: all PEs add to those of all */
     char *large, *large_source; /* [n][large_bytes] */
     uint64_t *source;           /* [words] */
     uint64_t *big, *big_source; /* mode large: [n][big_words], [big_words] */
@@ -43,7 +43,7 @@ HD uint64_t mixed_up(uint64_t a, uint64_t b, uint64_t c)
     return x * 0xbf58476d1ce4e5b9u;
 }
 
-/* One block; its threads share the work of sending to all others, then each checks what came. */
+/* By one block; its threads share the work of sending to all others, then each checks what came. */
 __global__ void send_round(scene s, uint64_t round)
 {
     const int me = s.pe.me, n = s.pe.n;
@@ -216,7 +216,7 @@ void large(const scene &s, uint64_t round)
     gshmem_barrier_all();
     test_collective(&s.pe, send_big, 1, 32, s, round);
     test_sync(&s.pe);
-    uint64_t *own = s.big + (size_t)s.pe.me * big_words; /* nobody puts there */
+    uint64_t *own = s.big + (size_t)s.pe.me * big_words; /* no PE puts there */
     gshmem_uint64_get(own, s.big_source, big_words, s.pe.next);
     for (int from = 0; from < s.pe.n; from++)
         check_big(s, s.big + (size_t)from * big_words, round, from == s.pe.me ? s.pe.next : from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The part of CUDA's cooperative groups that examples and tests use, for the CPU device: the grid,
- * the block, and tiles of a block of 1 to 32 threads. */
+ * the block, and tiles of 1 to 32 threads of a block. */
 #ifndef GSHMEM_COOPERATIVE_GROUPS_H
 #define GSHMEM_COOPERATIVE_GROUPS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What <cuda_bf16.h> is for source built for the CPU device: bfloat16 and pairs of them. */
+ * <cuda_bf16.h> for source built for the CPU device: bfloat16 and pairs of them. */
 #ifndef GSHMEM_CUDA_BF16_H
 #define GSHMEM_CUDA_BF16_H
 

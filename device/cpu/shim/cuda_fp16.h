@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What <cuda_fp16.h> is for source built for the CPU device: half and pairs of halves. */
+ * <cuda_fp16.h> for source built for the CPU device: half and pairs of halves. */
 #ifndef GSHMEM_CUDA_FP16_H
 #define GSHMEM_CUDA_FP16_H
 

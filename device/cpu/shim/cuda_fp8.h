@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What <cuda_fp8.h> is for source built for the CPU device: the two types of 8-bit floating-point
- * numbers and their conversions, which saturate. CUDA's functions on them and its types for two and
- * four of them are not there. */
+ * <cuda_fp8.h> for source built for the CPU device: the two types of 8-bit floating-point numbers
+ * and their conversions, which saturate. CUDA's functions on them, and its types for two and four
+ * of them, are missing. */
 #ifndef GSHMEM_CUDA_FP8_H
 #define GSHMEM_CUDA_FP8_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What <cuda_profiler_api.h> is for source built for the CPU device, which has no profiler. */
+ * <cuda_profiler_api.h> for source built for the CPU device, which has no profiler. */
 #ifndef GSHMEM_CUDA_PROFILER_API_H
 #define GSHMEM_CUDA_PROFILER_API_H
 

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What <cuda_runtime.h> is for source built for the CPU device. */
+ * <cuda_runtime.h> for source built for the CPU device. */
 #include "../cuda_names.h"

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What <driver_types.h> is for source built for the CPU device. */
+ * <driver_types.h> for source built for the CPU device. */
 #include "../cuda_names.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NCCL's host API over gshmem. Compiles as C17, C++17 and CUDA; programs written for NCCL 2.28 and
- * later include it as they are.
+ * later include it unchanged.
  *
  * A communicator is a team of the PEs of one gshmem job: the calling process, or thread under
- * gshmemx_run, is one rank. The first communicator starts gshmem, if the program has not, and the
- * last one to be destroyed ends it, if the first one started it. README.md beside this folder says
- * what is not there; such a call returns ncclInvalidUsage and prints one line.
+ * gshmemx_run, is one rank. The first communicator starts gshmem, unless the program has; the last
+ * one destroyed ends it, if the first one started it. README.md beside this folder lists what is
+ * missing; such a call returns ncclInvalidUsage and prints one line.
  *
- * Every call returns ncclSuccess, or an error with the reason in ncclGetLastError and nothing
- * changed. Collective calls are made by all ranks of the communicator, in the same order. */
+ * Every call returns ncclSuccess, or an error, with nothing changed and the reason in
+ * ncclGetLastError. Collective calls are made by all ranks of the communicator, in the same
+ * order. */
 #ifndef GSHMEM_NCCL_H
 #define GSHMEM_NCCL_H
 
@@ -25,7 +26,7 @@
 struct CUstream_st;
 typedef struct CUstream_st *cudaStream_t;
 
-/* Which NCCL the program is told it has: define it as 22809 to 23007 before this header. The names
+/* The NCCL version that the program sees: define it as 22809 to 23007 before this header. The names
  * are the same. */
 #ifndef GSHMEM_NCCL_VERSION_CODE
 #define GSHMEM_NCCL_VERSION_CODE 22809
@@ -95,7 +96,7 @@ typedef enum {
     ncclMin = 3,
     ncclAvg = 4,
     ncclNumOps = 5,
-    ncclMaxRedOp = INT_MAX /* of operators made by the program */
+    ncclMaxRedOp = INT_MAX /* of operators that the program made */
 } ncclRedOp_t;
 
 typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarResidence_t;
@@ -113,18 +114,18 @@ typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarRes
 #define NCCL_SHRINK_ABORT   0x01
 #define NCCL_REVOKE_DEFAULT 0x00
 
-/* A window's buffers are used at the same offset on all ranks in each collective: the collective
- * then works on them directly. */
+/* On all ranks, each collective uses the window's buffers at the same offset: it then works on them
+ * directly. */
 #define NCCL_WIN_DEFAULT            0x00
 #define NCCL_WIN_COLL_SYMMETRIC     0x01
 #define NCCL_WIN_STRICT_ORDERING    0x02
 #define NCCL_WIN_REQUIRED_ALIGNMENT 4096
 
-/* Begins as NCCL_CONFIG_INITIALIZER. The hints (CTAs, names, policies) have no effect. */
+/* Initialise with NCCL_CONFIG_INITIALIZER. The hints (CTAs, names, policies) have no effect. */
 typedef struct ncclConfig_v22800 {
     size_t size;
     unsigned int magic, version;
-    int blocking; /* 0 is accepted; calls complete before they return all the same */
+    int blocking; /* 0 is accepted; calls still complete before they return */
     int cgaClusterSize, minCTAs, maxCTAs;
     const char *netName;
     int splitShare, trafficClass;
@@ -158,81 +159,81 @@ typedef struct ncclSimInfo_v22200 {
 
 /* ---- version and errors ---------------------------------------------------------------------- */
 
-/* The highest version whose programs the library serves. */
+/* The highest version for whose programs the library works. */
 ncclResult_t ncclGetVersion(int *version);
 const char *ncclGetErrorString(ncclResult_t result);
-/* The calling thread's latest failure, "" when there was none; comm may be NULL. */
+/* The calling thread's latest failure, "" if there was none; comm may be NULL. */
 const char *ncclGetLastError(ncclComm_t comm);
-/* Nothing is to be reset. */
+/* Does nothing: there is nothing to reset. */
 void ncclResetDebugInit(void);
-/* ncclInProgress, or what came of a call that did not block; ncclInvalidUsage after ncclCommAbort
+/* ncclInProgress, or the result of a call that did not block; ncclInvalidUsage after ncclCommAbort
  * of another communicator of the same id. Otherwise ncclSuccess: calls complete or fail before they
  * return, and a rank that dies ends the job. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 
 /* ---- communicators --------------------------------------------------------------------------- */
 
-/* An id for one communicator, to be carried to all ranks. Its rendezvous is served by a thread of
- * this process until all ranks have come, or GSHMEM_BOOTSTRAP_TIMEOUT has passed. */
+/* An id for one communicator, to be carried to all ranks. A thread of this process serves its
+ * rendezvous until all ranks have arrived, or GSHMEM_BOOTSTRAP_TIMEOUT has passed. */
 ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId);
-/* Collective over the nranks ranks. Where the program has started gshmem and nranks is the number
- * of its PEs, these are the ranks, perhaps numbered otherwise; else the ranks are a job of their
- * own. A thread may make several ranks, each with its device current, in a group. With blocking 0
- * in the config *comm is there at once, and ready when ncclCommGetAsyncError says so. */
+/* Collective over the nranks ranks. If the program has started gshmem and nranks is the number of
+ * its PEs, these become the ranks, perhaps numbered differently; otherwise the ranks form a job of
+ * their own. A thread may make several ranks, each with its device current, in a group. With
+ * blocking 0 in the config *comm is valid at once, and ready when ncclCommGetAsyncError says so. */
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
                                     ncclConfig_t *config);
-/* Of several ids the first one serves; what this process has for the others ends. An id that no
- * communicator takes keeps a thread and two descriptors until start-up's limit has passed. */
+/* Of several ids the first is used; what this process keeps for the others ends. An id that no
+ * communicator takes keeps a thread and two descriptors until the start-up limit has passed. */
 ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, int nId,
                                       ncclUniqueId *commIds, ncclConfig_t *config);
-/* A rank for each device, 0 to ndev - 1 where devlist is NULL: all of the calling thread. */
+/* One rank per device, 0 to ndev - 1 if devlist is NULL; all ranks belong to the calling thread. */
 ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist);
-/* Collective over comm. Ranks that give the same color form a communicator, in the order of their
- * keys, then of their ranks; NCCL_SPLIT_NOCOLOR: in none, and *newcomm is NULL. */
+/* Collective over comm. Ranks with the same color form a communicator, ordered by key, then by
+ * rank; with NCCL_SPLIT_NOCOLOR *newcomm is NULL. */
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
                            ncclConfig_t *config);
 /* Collective over the ranks that stay, which keep their order. shrinkFlags: NCCL_SHRINK_DEFAULT: no
- * call of comm is under way; NCCL_SHRINK_ABORT: comm is revoked first. The ranks that are left out
- * must live, but need not come: a rank that dies ends the job. */
+ * call of comm is under way; NCCL_SHRINK_ABORT: comm is revoked first. Excluded ranks must be
+ * alive, but need not make the call: a rank that dies ends the job. */
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
-/* A communicator of comm's ranks, which keep their numbers, and of new ones with the numbers after
+/* Makes a communicator of comm's ranks, which keep their numbers, and of new ones, numbered after
  * them: nRanks in all. Collective over these. uniqueId: from ncclCommGetUniqueId, given by at least
- * one of comm's ranks, and by the new ones, for which comm is NULL. rank: a new one's number; -1
+ * one of comm's ranks, and by the new ones, for which comm is NULL. rank: a new rank's number; -1
  * for comm's ranks. */
 ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId);
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank,
                           ncclComm_t *newcomm, ncclConfig_t *config);
-/* Collective: waits for all that the ranks have asked of comm. */
+/* Collective: waits for everything that the ranks have asked of comm. */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
-/* Collective; finalizes first, if that was not done. */
+/* Collective; finalizes first, unless that has been done. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
-/* Not collective, and waits for nobody; by any thread, also while calls of comm are in progress or
- * block another thread. Gives up this rank's part in comm and in all communicators that share its
- * id (those split from it, or it from them; where the program had started gshmem, all): their work
- * under way ends, kernels of the program that wait in this library's device calls included, so
- * that streams drain; what was to be written is not. Afterwards those others are good for Abort and
- * Destroy, which waits for nobody then, alone. The process may go on, make communicators by new
- * ids, and exit as it likes; other processes whose ranks have not aborted end when it does, with a
+/* Not collective, and waits for no other rank. Any thread may call it, even while calls of comm are
+ * in progress or block another thread. Gives up this rank's part in comm and in all communicators
+ * that share its id (those split from it, or it from them; if the program had started gshmem, all):
+ * their work under way ends, including kernels of the program that wait in this library's device
+ * calls, so streams drain; data not yet written is lost. After that the other communicators can
+ * only be aborted or destroyed, without waiting. The process may go on, make communicators by new
+ * ids, and exit at any time; other processes whose ranks have not aborted end when it does, with a
  * line that names the PE. */
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 /* Not collective: gives up this rank's work of comm that is under way, as ncclCommAbort does, and
  * waits until its streams have drained. Kernels of other communicators of the same id that wait
- * meanwhile are given up, too, and no other thread may be in a call of one. comm is then good for
- * Shrink, Finalize, Destroy, Abort and questions alone; these are for ranks that have all revoked
- * it. revokeFlags: NCCL_REVOKE_DEFAULT. */
+ * meanwhile are given up, too, and no other thread may be in a call of one. comm is then valid only
+ * for Shrink, Finalize, Destroy, Abort and queries, which are for ranks that have all revoked it.
+ * revokeFlags: NCCL_REVOKE_DEFAULT. */
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
-/* Memory of a communicator stays where it is, as symmetric memory does: Suspend fails with
+/* A communicator's memory stays where it is, as symmetric memory does: Suspend fails with
  * ncclInvalidUsage, and so does Resume, since nothing is suspended. */
 #define NCCL_SUSPEND_MEM 0x01
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 ncclResult_t ncclCommResume(ncclComm_t comm);
 typedef enum {
-    ncclStatGpuMemSuspend = 0,   /* what could be suspended: 0 bytes */
+    ncclStatGpuMemSuspend = 0,   /* bytes that can be suspended: 0 */
     ncclStatGpuMemSuspended = 1, /* whether it is: 0 */
-    ncclStatGpuMemPersist = 2,   /* what cannot: all of it */
-    ncclStatGpuMemTotal = 3      /* bytes that comm and its device communicators have of the heap */
+    ncclStatGpuMemPersist = 2,   /* bytes that cannot: all of them */
+    ncclStatGpuMemTotal = 3      /* bytes of the heap used by comm and its device communicators */
 } ncclCommMemStat_t;
 ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value);
 
@@ -244,47 +245,47 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 /* Calls of this thread between the outermost pair take place when it ends, in their order; a
- * communicator's sends and receives all at once, after its other calls. An error in one is
- * returned there, too, and the calls behind it are not carried out. */
+ * communicator's sends and receives all at once, after its other calls. The outermost GroupEnd also
+ * returns an error in one of them, and does not carry out the calls after it. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
-/* In place of the outermost GroupEnd: forgets the group's calls, and says in estimatedTime how many
- * microseconds they would take, as far as the launches and the bytes over the slowest link of each
- * communicator tell: work by other ranks, and passing through scratch, are not in it. Calls that
- * make or register something count nothing. In place of an inner one: as GroupEnd, and
- * estimatedTime stays. simInfo begins as NCCL_SIM_INFO_INITIALIZER; if not, the group stays open.
- */
+/* Replaces the outermost GroupEnd: forgets the group's calls, and stores in estimatedTime how many
+ * microseconds they would take, judging by the launches and by the bytes over each communicator's
+ * slowest link: other ranks' work and passing through scratch are not included. Calls that make or
+ * register something count as nothing. In place of an inner GroupEnd: acts like it, and leaves
+ * estimatedTime as it is. Initialise simInfo with NCCL_SIM_INFO_INITIALIZER; otherwise the group
+ * stays open. */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Memory of this process that can be a window, on the calling thread's current device. Local: any
- * thread, before the first communicator or after the last, of any size. On GPUs it is a multiple of
- * 2 MiB, mapped for the devices that reach this one. Freed memory lives on in windows that it has.
- * MemFree: NULL is ignored; of what MemAlloc has not given: ncclInvalidArgument. */
+/* Memory of this process that can be a window, on the calling thread's current device. Local: by
+ * any thread, before the first communicator or after the last, of any size. On GPUs it is a
+ * multiple of 2 MiB, mapped for the devices that reach this one. Freed memory lives on in its
+ * windows. MemFree ignores NULL; for memory not from MemAlloc it returns ncclInvalidArgument. */
 ncclResult_t ncclMemAlloc(void **ptr, size_t size);
 ncclResult_t ncclMemFree(void *ptr);
-/* Buffers need no registration: it is checked and counted, and changes nothing. */
+/* Buffers need no registration: it is checked and counted, but changes nothing. */
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buff, size_t size, void **handle);
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle);
-/* Collective over comm: a window on `size` bytes, as many on all ranks. Memory from gshmem_malloc:
- * the same on all ranks, at the same place of it; then no rank waits for another. Any other memory
- * that can be passed on: ncclMemAlloc's, cuMemCreate's with handles for that, which PyTorch's
- * expandable segments have, on the CPU device any but the stack's; it lies equally far behind a 2
- * MiB boundary (CPU device: 4 KiB) on all ranks. Then all get an error where one does, and nothing
- * has changed. The buffer stays valid; collectives take its addresses for the window's. winFlags:
- * NCCL_WIN_ flags. Deregister: collective, too, in the same order on all ranks, when no rank uses
- * the window any more; at the communicator's end for those that are left. */
+/* Collective over comm: makes a window on `size` bytes, the same size on all ranks. Memory from
+ * gshmem_malloc must be the same on all ranks, at the same place in it; then no rank waits for
+ * another. Other memory must be shareable: from ncclMemAlloc, or cuMemCreate with handles for that,
+ * like PyTorch's expandable segments; on the CPU device any but the stack's. It must be equally far
+ * behind a 2 MiB boundary (CPU device: 4 KiB) on all ranks. Then an error on one rank is an error
+ * on all, and nothing has changed. The buffer stays valid; collectives treat its addresses as the
+ * window's. winFlags: NCCL_WIN_ flags. Deregister: also collective, in the same order on all ranks,
+ * when no rank uses the window any more; the communicator's end deregisters the rest. */
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win,
                                     int winFlags);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
-/* The buffer that this rank gave. */
+/* The buffer that this rank registered. */
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* NCCL's settings by their keys. This library has none of them, only gshmem's, which gshmem-info
- * tells: a key is not found, with ncclInvalidArgument, and the table is empty. */
+/* NCCL's settings by key. This library has none of them, only gshmem's, which gshmem-info prints:
+ * no key is found (ncclInvalidArgument), and the table is empty. */
 typedef struct ncclParamHandle ncclParamHandle_t;
 ncclResult_t ncclParamBind(ncclParamHandle_t **out, const char *key);
 ncclResult_t ncclParamGetI8(ncclParamHandle_t *h, int8_t *out);
@@ -303,15 +304,15 @@ void ncclParamDumpAll(void);
 
 /* ---- collectives, on a stream ---------------------------------------------------------------- */
 
-/* op for input elements multiplied by *scalar first, of this type. ncclScalarHostImmediate: scalar
- * is in host memory, and read now. ncclScalarDevice: kernels can read it; each reduction does, when
- * its stream comes to it. */
+/* An op that first multiplies input elements by *scalar, of this type. ncclScalarHostImmediate:
+ * scalar is in host memory, and read now. ncclScalarDevice: kernels can read it; each reduction
+ * reads it when its turn comes on the stream. */
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t datatype,
                                       ncclScalarResidence_t residence, ncclComm_t comm);
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 
-/* Buffers are any memory of the device; in place as named. Results have the same bits on all ranks.
- * Reduce: in place where sendbuff == recvbuff, as in AllReduce. */
+/* Buffers may be any memory of the device; in place as stated. Results have the same bits on all
+ * ranks. Reduce: in place if sendbuff == recvbuff, as in AllReduce. */
 ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
@@ -328,7 +329,7 @@ ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int ro
                        cudaStream_t stream);
 ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                            ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
-/* count elements from each rank to each. */
+/* count elements from each rank to each other. */
 ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count,
                           ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
 /* In place at the root: sendbuff == recvbuff + root * count (Gather), recvbuff == sendbuff + root *
@@ -337,10 +338,10 @@ ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, nccl
                         int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
                          ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
-/* Each Send meets a Recv of the same count and type; those from one rank to another in their order.
- * In a group they proceed together, whatever their number and pattern, to the own rank, too. They
- * begin when all that their streams had before is done, and each of these streams waits for all of
- * them. */
+/* Each Send meets a Recv of the same count and type; those from one rank to another match in order.
+ * In a group they proceed together, whatever their number and pattern, including those to the same
+ * rank. They begin when all earlier work on their streams is done, and each of these streams waits
+ * for all of them. */
 ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,
@@ -352,15 +353,15 @@ typedef struct {
     int opCnt, peer, sigIdx, ctx;
 } ncclWaitSignalDesc_t;
 
-/* From any memory of this rank to the peer's window, then a signal to the peer. sigIdx, ctx and
+/* Copies from any memory of this rank to the peer's window, then signals the peer. sigIdx, ctx and
  * flags are 0. */
 ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer,
                            ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
                            unsigned int flags, ncclComm_t comm, cudaStream_t stream);
-/* A signal alone, behind what was put to the peer before. */
+/* Sends a signal alone, ordered after earlier puts to the peer. */
 ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
                         cudaStream_t stream);
-/* The stream goes on when opCnt more signals of each peer named have come. */
+/* Holds the stream until opCnt more signals from each named peer have arrived. */
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,
                             cudaStream_t stream);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's device API over gshmem: what kernels that communicate include. In files without kernels
- * the host's part alone is there.
+ * NCCL's device API over gshmem: communicating kernels include this. Files without kernels get the
+ * host's part alone.
  *
- * A kernel gets all from its ncclDevComm argument, so several communicators on one GPU and kernels
- * of modules that gshmem does not know work. Waits obey GSHMEM_WAIT_TIMEOUT and end with the job
- * (the report names the call, the word and, in barriers, the rank's PE). */
+ * A kernel gets everything from its ncclDevComm argument, so several communicators on one GPU, and
+ * kernels in modules unknown to gshmem, work. Waits obey GSHMEM_WAIT_TIMEOUT and end with the job
+ * (the report names the call, the word and, for barriers, the rank's PE). */
 #ifndef GSHMEM_NCCL_DEVICE_H
 #define GSHMEM_NCCL_DEVICE_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checking builds: that ranks make the same collective, of which gshmem's own check sees only what
- * it knows: not types of the same width, nor averages, nor windows. */
+ * Checking builds: checks that ranks make the same collective. gshmem's own check does not cover
+ * types of the same width, averages, or windows. */
 #include <stdio.h>
 #include "dialects/nccl/src/coll.h"
 
-/* 0: in none that the call works on directly. */
+/* 0: in no window that the call works on directly. */
 static uint64_t place_of(const struct ncclComm *comm, const char *direct)
 {
     return direct != NULL ? (uint64_t)(direct - comm->job->desk) + 1 : 0;

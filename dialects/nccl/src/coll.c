@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives: on symmetric windows straight through those of gshmem; buffers elsewhere pass
- * through the communicator's scratch, piece by piece. */
+ * Collectives: on symmetric windows directly by gshmem's collectives; other buffers pass through
+ * the communicator's scratch, piece by piece. */
 #include "dialects/nccl/src/coll.h"
 
 #include "gshmem.h"
@@ -125,14 +125,14 @@ static ncclResult_t scale(const struct gsh_nccl_call *c, struct gsh_nccl_scale a
     return gsh_nccl_launched(c->name, gsh_nccl_kernels()->scale(&args, c->stream));
 }
 
-/* The type in which a reduction's elements lie in scratch. */
+/* The type of a reduction's elements in scratch. */
 static ncclDataType_t scratch_type(const struct gsh_nccl_call *c,
                                    const struct gsh_nccl_combining *op)
 {
     return op->is_wide ? ncclFloat32 : c->type;
 }
 
-/* The input of a reduction, into scratch. */
+/* Copies the input of a reduction into scratch. */
 static ncclResult_t take_in(const struct gsh_nccl_call *c, const struct gsh_nccl_combining *op,
                             void *scratch, const void *source, size_t nelems)
 {
@@ -163,7 +163,7 @@ static ncclResult_t divide(const struct gsh_nccl_call *c, const struct gsh_nccl_
                                             .is_division = true});
 }
 
-/* The result of one, out of scratch. */
+/* Copies the result of a reduction out of scratch. */
 static ncclResult_t take_out(const struct gsh_nccl_call *c, const struct gsh_nccl_combining *op,
                              void *dest, void *scratch, size_t nelems)
 {
@@ -183,7 +183,7 @@ static ncclResult_t take_out(const struct gsh_nccl_call *c, const struct gsh_ncc
     return r;
 }
 
-/* Elements of a piece of which `parts` lie in scratch, as numbers of the type. */
+/* The elements of a piece if `parts` such pieces are in scratch at once, as numbers of the type. */
 static size_t piece_nelems(const struct gsh_nccl_call *c, size_t parts, ncclDataType_t type)
 {
     return c->comm->scratch_bytes / parts / 512 * 512 / gsh_nccl_type_bytes(type);
@@ -194,7 +194,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Of a collective in which this rank sends so many elements of the type. */
+/* The load of a collective in which this rank sends that many elements of the type. */
 static struct gsh_nccl_load load_of(ncclDataType_t type, size_t nelems)
 {
     return (struct gsh_nccl_load){.kind = GSH_NCCL_LOAD_CALL,
@@ -207,7 +207,7 @@ static ncclDataType_t type_on_links(const struct gsh_nccl_call *c)
     return scratch_type(c, &op);
 }
 
-/* An AllReduce: each rank's part to its owner, and each result to all; Reduce does the same. */
+/* An AllReduce's load: each rank's part to its owner, each result to all; the same for Reduce. */
 static ncclResult_t submit_reduce(struct gsh_nccl_call *c)
 {
     size_t n = (size_t)c->comm->n_ranks;
@@ -215,7 +215,7 @@ static ncclResult_t submit_reduce(struct gsh_nccl_call *c)
     return gsh_nccl_submit(c);
 }
 
-/* NULL: they pass through scratch. */
+/* NULL: the buffers pass through scratch. */
 static void *direct(const struct gsh_nccl_call *c, const void *buffer, size_t nelems)
 {
     return gsh_nccl_symmetric(c->comm, buffer, nelems * gsh_nccl_type_bytes(c->type));
@@ -304,8 +304,8 @@ ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, nccl
     return r != ncclSuccess ? r : submit_reduce(&c);
 }
 
-/* Where `part` is this rank's block of `whole`, each rank names another place of the same: `whole`.
- */
+/* If `part` is this rank's block of `whole`, each rank names another place in the same buffer: use
+ * `whole`. */
 static const void *whole_of(const struct gsh_nccl_call *c, const void *part, const void *whole)
 {
     size_t block = c->count * gsh_nccl_type_bytes(c->type);

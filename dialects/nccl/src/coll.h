@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the calls that move data share. */
+ * Shared by the calls that move data. */
 #ifndef GSH_NCCL_COLL_H
 #define GSH_NCCL_COLL_H
 
 #include "dialects/nccl/src/group.h"
 #include "dialects/nccl/src/launch.h"
 
-/* Communicator, type, and root or peer; and that the bytes can be counted. */
+/* Checks communicator, type, and root or peer, and that the byte count does not overflow. */
 ncclResult_t gsh_nccl_check_data(const struct gsh_nccl_call *c);
 size_t gsh_nccl_type_bytes(ncclDataType_t type);
 
-/* An operator as the base has it, and what is done besides. */
+/* An operator in gshmem's terms, and what is done in addition. */
 struct gsh_nccl_combining {
     ncclRedOp_t base;
-    bool is_premul, is_divided; /* input times, result by scalar */
-    uint64_t scalar;            /* its bits, of the data's type, */
-    const void *scalar_at;      /* or where they are when the stream comes to it */
-    bool is_wide; /* 8-bit numbers, combined as float; the divisor's bits are of float, too */
+    bool is_premul, is_divided; /* input is multiplied, result divided, by scalar */
+    uint64_t scalar;            /* its bits, in the data's type, */
+    const void *scalar_at;      /* or where to read them when the call's turn on the stream comes */
+    bool is_wide; /* 8-bit numbers, combined as float; the divisor is a float as well */
 };
 
-/* op.c: of a call whose operator has been checked. */
+/* op.c: for a call whose operator has been checked. */
 struct gsh_nccl_combining gsh_nccl_combining(const struct gsh_nccl_call *c);
 ncclResult_t gsh_nccl_check_op(const struct gsh_nccl_call *c);
 

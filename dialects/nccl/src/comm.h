@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A communicator: two teams of the same PEs and a range of the desk. */
+ * A communicator: two teams of the same PEs, and a range of the desk. */
 #ifndef GSH_NCCL_COMM_H
 #define GSH_NCCL_COMM_H
 
@@ -12,11 +12,11 @@
 struct gsh_nccl_window {
     struct gsh_nccl_window *next;
     char *user;   /* what the program gave */
-    char *buffer; /* its symmetric address: the same where is_registered is false */
+    char *buffer; /* its symmetric address; equal to user if not is_registered */
     size_t bytes;
     int flags;
     int place;          /* in the job's records */
-    bool is_registered; /* for comm's ranks alone, and to be undone */
+    bool is_registered; /* for comm's ranks alone, and must be undone */
     uint64_t mark;      /* 0, or its part of comm's marks */
 };
 
@@ -31,26 +31,26 @@ struct gsh_nccl_devcomm {
 struct gsh_nccl_op {
     bool is_used;
     ncclDataType_t type;
-    uint64_t scalar;       /* its bits */
-    const void *scalar_at; /* in memory that is read when a reduction takes its input; or NULL */
+    uint64_t scalar;       /* the bits */
+    const void *scalar_at; /* memory to read when a reduction takes its input; or NULL */
 };
 
 enum { GSH_NCCL_MAX_OPS = 64 };
 
-/* transfer.c: sends and receives that a group has gathered, in the order of the calls. */
+/* transfer.c: sends and receives gathered by a group, in call order. */
 struct gsh_nccl_gathered {
     struct gsh_nccl_transfer transfer;
     size_t number;
 };
 struct gsh_nccl_gathering {
-    size_t n, most; /* most: of all three */
+    size_t n, most; /* most: capacity of all three arrays */
     struct gsh_nccl_gathered *gathered;
     struct gsh_nccl_transfer *sorted;
     uint32_t *row_begin;
-    cudaStream_t *streams; /* that they are on, each once */
+    cudaStream_t *streams; /* the streams they are on, each once, each once */
     size_t n_streams, streams_most;
-    /* Memory of the device's for the latest launch that needed some, and those that were too small
-     * for a later one: graphs may have them. */
+    /* Device memory for the latest launch that needed some, and earlier blocks that were too small
+     * for a later launch: graphs may still use them. */
     struct gsh_nccl_launch_memory {
         struct gsh_nccl_launch_memory *next;
         void *p;
@@ -61,37 +61,37 @@ struct gsh_nccl_gathering {
 enum { GSH_NCCL_NOTE_WORDS = 3 }; /* at `note` below */
 
 struct ncclComm {
-    struct ncclComm *next;          /* in the process's list of those that live */
-    struct gsh_nccl_job *job;       /* NULL until it is made; atomic until then */
-    struct gsh_nccl_worker *worker; /* that makes it, or NULL */
+    struct ncclComm *next;          /* in the process's list of live ones */
+    struct gsh_nccl_job *job;       /* NULL until the communicator is made; atomic until then */
+    struct gsh_nccl_worker *worker; /* makes the communicator, or NULL */
     bool is_aborted;                /* while it was being made; atomic */
     struct gsh_nccl_crew *crew;     /* crew.h; or NULL */
     bool is_nonblocking;
-    int result; /* atomic: ncclInProgress while the worker has work of it, then what came of it */
-    char *error_text; /* of that; or NULL */
-    /* Two, since calls on one team may not be under way at the same time: what streams do, and what
-     * the host agrees on. */
+    int result;       /* atomic: ncclInProgress while the worker has work for it, then the result */
+    char *error_text; /* for that result; or NULL */
+    /* Two, since calls on one team may not be under way at the same time: for work on streams, and
+     * for agreements of the host. */
     gshmem_team_t team, meet;
-    uint64_t id; /* what kernels know its windows by; 0: none yet */
+    uint64_t id; /* by which kernels know its windows; 0: none yet */
     int rank, n_ranks;
     int *pe_of; /* [n_ranks] */
     int lsa_rank, lsa_size;
-    int64_t lsa_stride; /* bytes from one LSA rank's memory to the next one's */
+    int64_t lsa_stride; /* bytes from one LSA rank's memory to the next */
     bool is_finalized;
-    bool is_revoked; /* good for making others, and for its end */
+    bool is_revoked; /* valid only for making other communicators, and for its end */
 
-    /* The range: words of the sends and receives, their rings, then scratch. */
+    /* The range: words for sends and receives, their rings, then scratch. */
     size_t range_off, range_bytes;
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
-    uint64_t *awaited; /* own, [n_ranks]: what ncclWaitSignal has waited for in all */
-    uint64_t *note;    /* symmetric: what others read of this rank's latest windows; memory.c */
+    uint64_t *awaited; /* own, [n_ranks]: total that ncclWaitSignal has waited for */
+    uint64_t *note;    /* symmetric: what others read about this rank's latest windows; memory.c */
     char *scratch;
     size_t scratch_bytes;
 
     struct gsh_nccl_window *windows;
-    uint64_t n_registrations; /* of windows, also those that failed */
-    uint64_t marks; /* sum over the windows on memory of gshmem_malloc: the same on all ranks */
+    uint64_t n_registrations; /* of windows, including failed ones */
+    uint64_t marks; /* sum over the windows on memory from gshmem_malloc: the same on all ranks */
     struct gsh_nccl_devcomm *devcomms;
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
@@ -123,33 +123,33 @@ void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text,
 bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer, char *text,
                       size_t bytes);
 
-/* transfer.c: what it has for sends and receives; streams have none of them any more. */
+/* transfer.c: frees memory for sends and receives, which no stream uses any more. */
 void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g);
 
-/* comm_place.c, when the teams are made; both are collective. LSA teams are blocks of consecutive
- * ranks, all of the same size and each within a run of ranks that are near: the greatest size for
- * which that holds on all ranks. */
+/* comm_place.c, once the teams are made; both are collective. LSA teams are blocks of consecutive
+ * ranks, all of the same size and each within a run of near ranks: the largest size for which this
+ * holds on all ranks. */
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 
-/* memory.c: those that the program has left. Collective. */
+/* memory.c: frees the windows that the program has left registered. Collective. */
 void gsh_nccl_windows_free(struct ncclComm *comm);
-/* Of all ranks, in their order: their marks are the same, or all ranks fail. */
+/* marks: of all ranks, in order. If they differ, the call fails on all ranks. */
 ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *comm,
                                       const uint64_t *marks, size_t bytes_apart);
-/* A record for a window at the buffer, and its place among the job's. */
+/* Makes a record for a window at the buffer, and returns its place among the job's. */
 ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int flags, int *place);
 void gsh_nccl_window_unplace(struct ncclComm *comm, int place);
-/* devcomm.c: likewise, those that the program has left; and the bytes that they have. */
+/* devcomm.c: the same for device communicators; and the bytes that they use. */
 void gsh_nccl_devcomms_free(struct ncclComm *comm);
 size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm);
-/* The same file: what its windows' records say, and, to its kernels, that one is no more. */
+/* devcomm.c: the owner in its windows' records; and hides a window from its kernels. */
 uint64_t gsh_nccl_comm_id(struct ncclComm *comm);
 void gsh_nccl_window_hide(struct ncclComm *comm, int place);
-/* comm's window, or NULL. */
+/* comm's window with that handle, or NULL. */
 const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWindow_t win);
-/* The symmetric address of these bytes, if they lie in a symmetric window; else NULL. The buffer is
+/* The symmetric address of these bytes if they lie in a symmetric window, else NULL. buffer may be
  * the user's address or the symmetric one. */
 void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device communicators: what their requirements come to, and a range of the desk for it. */
+ * Device communicators: what their requirements add up to, and a range of the desk for it. */
 #include <stdlib.h>
 #include <string.h>
 #include "dialects/nccl/include/nccl_device/types.h"
@@ -11,10 +11,10 @@
 enum {
     DEFAULT_CONTEXTS = 4,
     MAX_CONTEXTS = 16,
-    MAX_COUNT = 1 << 20, /* of any one thing that is asked for */
+    MAX_COUNT = 1 << 20, /* of any one thing requested */
     MAGIC = 0x44636f6d,
     UNIT = GSHMEM_NCCL_RESOURCE_UNIT,
-    /* The earliest version whose requirements have a size: 2.29.2. */
+    /* The earliest version whose requirements have a size field: 2.29.2. */
     LEAST_REQUIREMENTS = offsetof(ncclDevCommRequirements, ginConnectionType),
 };
 
@@ -25,7 +25,7 @@ static size_t round_up(size_t n, size_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Lays out what is asked for: first buffers, then the words of GIN. */
+/* Lays out what is requested: first buffers, then the words of GIN. */
 struct plan {
     size_t bytes;
     uint32_t n_signals, n_counters;
@@ -59,8 +59,8 @@ static int max(int a, int b)
     return a > b ? a : b;
 }
 
-/* Fills what of the device communicator and of the lists' outputs depends on the layout. The
- * outputs are written when the whole is there, so a failure changes nothing. */
+/* Fills in the fields of the device communicator, and the lists' outputs, that depend on the
+ * layout. The outputs are written once everything is there, so a failure changes nothing. */
 static struct plan make_plan(const struct ncclComm *comm, const ncclDevCommRequirements *q,
                              ncclDevComm *d, bool is_final)
 {
@@ -110,7 +110,7 @@ static bool is_count(int n)
     return n >= 0 && n <= MAX_COUNT;
 }
 
-/* Of an earlier version's requirements the last fields are not there: they are 0. */
+/* An earlier version's requirements lack the last fields: they are 0. */
 static ncclDevCommRequirements whole_requirements(const ncclDevCommRequirements *q)
 {
     ncclDevCommRequirements whole = {0};
@@ -163,11 +163,11 @@ static ncclResult_t check_requirements(const char *call, const ncclDevCommRequir
     return ncclSuccess;
 }
 
-/* All ranks ask for the same, else none gets anything. */
+/* All ranks must request the same; otherwise none gets anything. */
 static ncclResult_t compare(const char *call, const struct ncclComm *comm, const struct plan *p)
 {
     struct asked {
-        uint64_t marks; /* of windows; nothing that is asked for */
+        uint64_t marks; /* of windows; not part of the request */
         uint64_t bytes;
         uint32_t n_signals, n_counters;
         int32_t n_contexts, reserved;
@@ -195,8 +195,8 @@ static ncclResult_t compare(const char *call, const struct ncclComm *comm, const
 
 /* ---- making and ending ---- */
 
-/* The program may forget its requirements, and their lists, before its group ends; outputs are
- * where it said. All in one piece of memory. */
+/* Copies the requirements and their lists, which the program may discard before its group ends;
+ * outputs stay where it said. All in one piece of memory. */
 static ncclDevCommRequirements *copy_requirements(const ncclDevCommRequirements *q)
 {
     size_t n = 0;
@@ -287,7 +287,7 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
     entry->next = comm->devcomms;
     comm->devcomms = entry;
     *(ncclDevComm *)c->out = d;
-    /* Nobody's kernels use it before all have cleared. */
+    /* No rank's kernels may use it before all have cleared. */
     return gsh_nccl_base(c->name, gshmem_barrier(comm->meet));
 }
 

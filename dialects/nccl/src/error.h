@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a call of this dialect fails: a result, one line on stderr, the same text for
- * ncclGetLastError. */
+ * How a call of this dialect fails: it returns a result, prints one line on stderr, and keeps the
+ * same text for ncclGetLastError. */
 #ifndef GSH_NCCL_ERROR_H
 #define GSH_NCCL_ERROR_H
 
 #include "dialects/nccl/include/nccl.h"
 
-/* Words a failure where it is found, and returns the result. */
+/* Words a failure where it is detected, and returns the result. */
 ncclResult_t gsh_nccl_fail(ncclResult_t result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same for an error of gshmem, which has printed its line; 0 is success. */
 ncclResult_t gsh_nccl_base(const char *call, int error);
 
-/* Of a call on what ncclCommAbort has given up. */
+/* For a call on something that ncclCommAbort has given up. */
 ncclResult_t gsh_nccl_given_up(const char *call);
 
-/* The calling thread's latest failure in words; and another thread's, taken over. */
+/* The calling thread's latest failure as text; and adopting another thread's. */
 const char *gsh_nccl_last_text(void);
 void gsh_nccl_set_last_text(const char *text);
 

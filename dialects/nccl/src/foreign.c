@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's own names of the calls whose structs are laid out otherwise here. Programs compiled with
- * this library's headers call them by other names (nccl_device/types.h, which this file therefore
- * leaves alone); who comes here was compiled with NCCL's. */
+ * NCCL's own names of the calls whose structs have another layout here. Programs compiled with this
+ * library's headers call them by other names (nccl_device/types.h, which this file therefore does
+ * not include); callers of these were compiled with NCCL's. */
 #include "dialects/nccl/src/error.h"
 
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const void *reqs, void *outDevComm);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups, each a thread's own; and on which thread calls are made. A thread that drives several
- * ranks must not wait in a call of one for a call of another: what ranks agree on is done by a
- * worker for each rank, which the thread waits for together. Calls that only put work on streams
- * wait for nobody, and are made by the caller. */
+ * Groups, one per thread, and the thread on which calls are made. A thread that drives several
+ * ranks must not wait in one rank's call for another's: a worker for each rank makes the calls in
+ * which ranks agree on something, and the thread waits for all workers together. Calls that only
+ * put work on streams do not wait, and are made by the caller. */
 #include "dialects/nccl/src/group.h"
 
 #include <stdlib.h>
@@ -22,10 +22,10 @@ struct queued {
 struct batch {
     struct gsh_nccl_task task; /* first: the worker's */
     struct batch *next;
-    struct gsh_nccl_worker *worker; /* NULL: of ranks that have none */
+    struct gsh_nccl_worker *worker; /* NULL: for ranks without one */
     struct queued *first, *last;
     bool meets, is_nonblocking;
-    bool is_detached; /* nobody waits for it: it frees itself */
+    bool is_detached; /* not waited for: it frees itself */
     ncclResult_t result;
     char text[512]; /* of a failure */
 };
@@ -64,7 +64,7 @@ static ncclResult_t launch_transfers(struct ncclComm *comm)
     return r;
 }
 
-/* The transfers that the calls have gathered go together, after them. */
+/* Launches the transfers gathered by the calls together, after them. */
 static ncclResult_t run_calls(struct queued *calls)
 {
     ncclResult_t r = ncclSuccess;
@@ -78,7 +78,7 @@ static ncclResult_t run_calls(struct queued *calls)
             gsh_nccl_transfers_forget(comm);
         }
         if (comm != NULL) {
-            comm->trail.is_alive = 0; /* the program may destroy its streams now */
+            comm->trail.is_alive = 0; /* the program may destroy its streams from now on */
         }
     }
     return r;
@@ -96,7 +96,7 @@ static void free_batch(struct batch *b)
     free(b);
 }
 
-/* The communicators whose ncclCommGetAsyncError tells of the batch. */
+/* The communicators whose ncclCommGetAsyncError reports on the batch. */
 static void tell(struct batch *b, ncclResult_t result)
 {
     for (struct queued *q = b->first; q != NULL; q = q->next) {
@@ -125,14 +125,14 @@ static struct gsh_nccl_worker *worker_of(const struct gsh_nccl_call *c)
     return c->comm != NULL ? c->comm->job->worker : c->worker;
 }
 
-/* Calls from which ranks come that are in none of the process's jobs. */
+/* Calls that make ranks that are in none of the process's jobs. */
 static bool is_birth(const struct gsh_nccl_call *c)
 {
     return c->new_comm != NULL && (c->comm == NULL || c->is_birth);
 }
 
-/* Where ranks come to life for which this thread must not wait, each gets a worker; non-blocking
- * communicators begin to live. */
+/* If ranks are created that this thread must not wait for, each gets a worker; non-blocking
+ * communicators come to life. */
 static ncclResult_t prepare(struct queued *calls)
 {
     int n_births = 0;
@@ -169,13 +169,13 @@ static ncclResult_t prepare(struct queued *calls)
     return ncclSuccess;
 }
 
-/* The caller is told later what comes of it. */
+/* The caller learns the result later. */
 static bool is_nonblocking(const struct gsh_nccl_call *c)
 {
     return c->meets && (c->is_nonblocking || (c->comm != NULL && c->comm->is_nonblocking));
 }
 
-/* The calls move into batches, by worker. NULL: no memory, and the calls are freed. */
+/* Moves the calls into batches, by worker. NULL: no memory; the calls are freed. */
 static struct batch *sort(struct queued *calls)
 {
     struct batch *batches = NULL;
@@ -224,7 +224,7 @@ static bool is_posted(const struct batch *b)
     return b->worker != NULL && b->meets;
 }
 
-/* Those that workers have made for this thread, which waited for them. */
+/* Batches that workers have run for this thread, which waited for them. */
 static void make_crew(const struct batch *batches)
 {
     int n = 0, i = 0;
@@ -248,7 +248,7 @@ static void make_crew(const struct batch *batches)
     free(comms);
 }
 
-/* Takes the calls over. */
+/* Takes ownership of the calls. */
 static ncclResult_t run_all(struct queued *calls)
 {
     ncclResult_t r = prepare(calls), result = ncclSuccess;
@@ -257,7 +257,7 @@ static ncclResult_t run_all(struct queued *calls)
         return r != ncclSuccess ? r : gsh_nccl_fail(ncclSystemError, "a group: no memory");
     }
     bool is_waiting = r == ncclSuccess;
-    struct batch *mine = NULL; /* what this thread waits for, or has done */
+    struct batch *mine = NULL; /* waited for, or run, by this thread */
     for (struct batch *b = batches, *next; b != NULL; b = next) {
         next = b->next;
         b->task.is_awaited = !b->is_detached;
@@ -305,7 +305,7 @@ static ncclResult_t run_all(struct queued *calls)
 
 /* ---- groups ---- */
 
-/* Usually nobody else is concerned. */
+/* Usually no other communicator is involved. */
 static bool is_simple(const struct gsh_nccl_call *c)
 {
     return !c->meets || (!c->is_nonblocking && worker_of(c) == NULL &&

@@ -5,22 +5,22 @@
 
 #include "dialects/nccl/src/comm.h"
 
-/* What a call asks of this rank's links, for ncclGroupSimulateEnd: bytes to and from other ranks.
- * Transfers of a group go on at once. */
+/* The load of a call on this rank's links, for ncclGroupSimulateEnd: bytes to and from other ranks.
+ * Transfers of a group run at the same time. */
 enum gsh_nccl_load_kind { GSH_NCCL_LOAD_NONE, GSH_NCCL_LOAD_CALL, GSH_NCCL_LOAD_TRANSFER };
 struct gsh_nccl_load {
     enum gsh_nccl_load_kind kind;
     size_t out_bytes, in_bytes;
 };
 
-/* A call with its arguments, which have been checked as far as they can be. Unused ones are 0. */
+/* A call with its arguments, checked as far as possible. Unused ones are 0. */
 struct gsh_nccl_call {
     const char *name;
     ncclResult_t (*run)(const struct gsh_nccl_call *call);
     struct ncclComm *comm;
-    /* Ranks agree on something: a thread that has several of them must not wait in one's call. */
+    /* Ranks agree on something: a thread with several ranks must not wait in one rank's call. */
     bool meets;
-    bool is_detached; /* and then nobody waits for it */
+    bool is_detached; /* and it is not waited for */
     const void *source;
     void *dest;
     size_t count;
@@ -28,17 +28,17 @@ struct gsh_nccl_call {
     ncclRedOp_t op;
     int peer; /* or root */
     cudaStream_t stream;
-    /* of calls that make something */
+    /* for calls that make something */
     ncclUniqueId id;
     ncclConfig_t *config;
     ncclComm_t *new_comm;
-    bool is_nonblocking;            /* the new one */
-    bool is_birth;                  /* the new one is of a new job in any case */
-    struct ncclComm *shell;         /* it, begun; or NULL */
-    struct gsh_nccl_worker *worker; /* the new one's; without comm, on whose thread this runs */
-    void *pe;                       /* of InitRank: the caller's, */
-    pthread_t maker;                /* its thread, */
-    int device;                     /* and its device */
+    bool is_nonblocking;            /* of the new communicator */
+    bool is_birth;                  /* the new communicator always starts a new job */
+    struct ncclComm *shell;         /* the new communicator, begun; or NULL */
+    struct gsh_nccl_worker *worker; /* the new one's; without comm, the thread that runs this */
+    void *pe;                       /* for InitRank: the caller's PE, */
+    pthread_t maker;                /* thread */
+    int device;                     /* and device */
     int a, b;
     ncclWindow_t *window;
     void *out;
@@ -49,10 +49,10 @@ struct gsh_nccl_call {
 
 /* Carries the call out, now or at the end of the calling thread's group. */
 ncclResult_t gsh_nccl_submit(const struct gsh_nccl_call *call);
-/* Whether the calling thread has a group open, whose calls refer to comm. */
+/* Whether the calling thread has an open group with calls that refer to comm. */
 bool gsh_nccl_is_awaited(const struct ncclComm *comm);
 
-/* transfer.c: launches what comm has gathered; or forgets it. */
+/* transfer.c: launches what comm has gathered, or discards it. */
 ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm);
 void gsh_nccl_transfers_forget(struct ncclComm *comm);
 

@@ -59,7 +59,7 @@ static void forget(struct gsh_nccl_job *job)
     pthread_mutex_unlock(&jobs_lock);
 }
 
-/* The one of this PE; or, for an id, the one that the maker made by it. */
+/* The job of this PE; or, for an id, the job that the maker made with it. */
 static struct gsh_nccl_job *find(const void *pe, const ncclUniqueId *id, pthread_t maker)
 {
     pthread_mutex_lock(&jobs_lock);
@@ -170,8 +170,8 @@ static ncclResult_t lay_desk(const char *call, struct gsh_nccl_job *job)
     return ncclSuccess;
 }
 
-/* By the id. A thread that speaks for no PE yet speaks for this one from now on, so that it can
- * make gshmem's own calls. */
+/* Starts a PE by the id. A thread that speaks for no PE yet speaks for this one from now on, so it
+ * can make gshmem's own calls. */
 static ncclResult_t start(const char *call, const struct gsh_nccl_job_wish *w, void **pe)
 {
     gshmemx_uniqueid_t uid;
@@ -243,7 +243,7 @@ static int n_pes_of(void *pe)
     return n;
 }
 
-/* Of a job that has none, or another one. */
+/* For a caller without a job, or with another one. */
 static void take_worker(struct gsh_nccl_job *job, const struct gsh_nccl_job_wish *w)
 {
     if (job->worker == NULL) {
@@ -290,7 +290,7 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
         job->n_comms++;
         *out = job;
         if (!job->is_ours && w->id != NULL) {
-            gsh_nccl_drop_id(w->id); /* its ranks are those that gshmem runs with */
+            gsh_nccl_drop_id(w->id); /* its ranks are those of the running gshmem */
         }
     }
     return r;
@@ -320,7 +320,7 @@ ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshme
 {
     gsh_nccl_write(job->one, own, bytes);
     int error = gshmem_fcollectmem(team, job->all, job->one, bytes);
-    if (gsh_nccl_job_is_given_up(job)) { /* it may have been left in its midst */
+    if (gsh_nccl_job_is_given_up(job)) { /* it may have been abandoned halfway */
         return gsh_nccl_given_up(call);
     }
     if (error == 0) {
@@ -336,7 +336,7 @@ static bool is_free(const uint64_t *map, size_t granule)
     return (map[granule / 64] >> (granule % 64) & 1) != 0;
 }
 
-/* The first n granules in a row; GSH_NCCL_N_GRANULES: none. */
+/* The first n free granules in a row; GSH_NCCL_N_GRANULES: none. */
 static size_t first_fit(const uint64_t *map, size_t n)
 {
     size_t run = 0;
@@ -369,7 +369,7 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
 {
     uint64_t map[GSH_NCCL_MAP_WORDS];
     pthread_mutex_lock(&job->lock);
-    memcpy(map, job->free_map, sizeof(map)); /* only what is given back changes meanwhile */
+    memcpy(map, job->free_map, sizeof(map)); /* meanwhile granules are only given back */
     pthread_mutex_unlock(&job->lock);
     gsh_nccl_write(job->map_in, map, sizeof(map));
     int error = gshmem_uint64_and_reduce(team, job->map_out, job->map_in, GSH_NCCL_MAP_WORDS);
@@ -384,7 +384,7 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
     for (size_t i = 0; i < GSH_NCCL_N_GRANULES; i++) {
         n_free += is_free(map, i);
     }
-    /* What comes later finds something, too. */
+    /* Leaves something for later requests. */
     size_t share = n_free * GSH_NCCL_GRANULE_BYTES / 4;
     for (size_t wanted = *bytes < share ? *bytes : share;; wanted /= 2) {
         wanted = wanted < least ? least : wanted;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * This dialect's own kernels: scaling of what a reduction takes in, and sends and receives. The
- * build compiles it twice; GSH_NCCL_KERNELS names the table. */
+ * This dialect's own kernels: scaling of a reduction's input, and sends and receives. The build
+ * compiles it twice; GSH_NCCL_KERNELS names the table. */
 #include "dialects/nccl/src/kernels.h"
 #include <cuda_fp8.h>
 #include <gshmem_device.cuh>
@@ -18,7 +18,7 @@ constexpr unsigned threads = 32, max_blocks = 4, small_threads = threads;
 
 /* ---- scaling ---- */
 
-/* What numbers of T are computed in. */
+/* The type in which numbers T are computed. */
 template <class T> struct number {
     typedef T type;
 };
@@ -85,11 +85,11 @@ __global__ void scale_kernel(gsh_nccl_scale a)
 
 /* ---- sends and receives ---- */
 
-/* A row's part of one channel, and how far it is. A block's lanes take turns, and none waits in its
- * turn: so whatever other ranks wait for first, proceeds. */
+/* A row's part of one channel, and its progress. A block's lanes take turns, and no lane waits
+ * during its turn: whatever other ranks wait for first makes progress. */
 struct lane {
     uint64_t piece, done_bytes;
-    uint32_t at; /* the transfer; behind the row's last one: finished */
+    uint32_t at; /* the transfer; past the row's last one: finished */
 };
 
 /* A channel's share of a transfer. */
@@ -107,7 +107,7 @@ __device__ stripe stripe_of(const gsh_nccl_rings &r, const gsh_nccl_transfer &t,
     return {begin, t.bytes - begin < each ? t.bytes - begin : each};
 }
 
-/* The first transfer from `at` on of which the channel has a share; or the row's end. */
+/* The first transfer from `at` on in which the channel has a share; or the row's end. */
 template <class A>
 __device__ uint32_t next_of(const A &a, uint32_t row, uint32_t channel, uint32_t at)
 {
@@ -116,7 +116,7 @@ __device__ uint32_t next_of(const A &a, uint32_t row, uint32_t channel, uint32_t
     return at;
 }
 
-/* A channel's counter of a rank. */
+/* The counter of a rank in a channel. */
 __device__ uint64_t *counter(const gsh_nccl_rings &r, uint64_t *counters, uint32_t channel,
                              int rank)
 {
@@ -185,7 +185,7 @@ __device__ void store_bytes(char *p, uint64_t v, uint32_t n)
         p[i] = (char)(v >> 8 * i);
 }
 
-/* One thread: how long the transfer is that begins with this piece of channel 0. */
+/* By one thread: announces the length of the transfer that begins with this piece of channel 0. */
 template <class A>
 __device__ void announce_length(const A &a, const gsh_nccl_transfer &t, uint64_t piece)
 {
@@ -196,7 +196,7 @@ __device__ void announce_length(const A &a, const gsh_nccl_transfer &t, uint64_t
                                         {(uint32_t)t.bytes | flag, t.bytes >> 32 | flag});
 }
 
-/* Whether its sender has said how long it is; another length than this side's ends the job. */
+/* Whether the sender has announced its length; a length other than this side's ends the job. */
 template <class A>
 __device__ bool check_length(const A &a, const gshmem::context &c, const gsh_nccl_transfer &t,
                              uint64_t piece)
@@ -212,7 +212,7 @@ __device__ bool check_length(const A &a, const gshmem::context &c, const gsh_ncc
     return true;
 }
 
-/* The whole block. Calls wait when the data have been asked for, and then stores: the receiver has
+/* By the whole block. Calls wait() between loading the data and storing them: the receiver has then
  * taken what the lines held before. */
 template <class A, class Wait>
 __device__ void send_small(const A &a, const gsh_nccl_transfer &t, uint64_t piece, Wait wait)
@@ -235,7 +235,7 @@ __device__ void send_small(const A &a, const gsh_nccl_transfer &t, uint64_t piec
     }
 }
 
-/* The whole block. It waits for what is under way: its sender does not wait between two lines. */
+/* By the whole block. May wait for lines under way: the sender does not wait between two lines. */
 template <class A>
 __device__ void receive_small(const A &a, const gshmem::context &c, const gsh_nccl_transfer &t,
                               uint64_t piece)
@@ -264,13 +264,13 @@ __device__ void receive_small(const A &a, const gshmem::context &c, const gsh_nc
     }
     __syncthreads();
     if (threadIdx.x == 0 && piece % 2 != 0) {
-        gshmem::detail::fence_release(); /* all has been read before the sender learns of it */
+        gshmem::detail::fence_release(); /* all has been read before the sender is told */
         gshmem::detail::store_relaxed(on_peer(a, t.peer, a.rings.freed + a.rings.rank), piece + 1);
     }
 }
 
-/* The only lane of a block whose row is one small transfer: it may wait, since nothing of this rank
- * waits for the block. No load depends on another one before the data leave. */
+/* The only lane of a block whose row is one small transfer: it may wait, since nothing on this rank
+ * waits for the block. No load depends on another before the data leave. */
 template <class A>
 __device__ void transfer_small(const A &a, const gshmem::context &c, const gsh_nccl_transfer &t)
 {
@@ -297,7 +297,7 @@ __device__ void transfer_small(const A &a, const gshmem::context &c, const gsh_n
 
 /* ---- any number of them ---- */
 
-/* Thread 0: what this lane waits for, and whether it is there. */
+/* By thread 0: what this lane waits for, and whether it has arrived. */
 struct look {
     const uint64_t *word;
     uint64_t least, seen;
@@ -314,7 +314,7 @@ __device__ look look_at(const gshmem::context &c, const gsh_nccl_rings &r, bool 
     return l;
 }
 
-/* The same of a small receive: the first line's flag. */
+/* The same for a small receive: the first line's flag. */
 __device__ look look_at_lines(const gsh_nccl_rings &r, int peer, uint64_t piece)
 {
     const line *first = lines_of(r, peer, piece);
@@ -323,7 +323,7 @@ __device__ look look_at_lines(const gsh_nccl_rings &r, int peer, uint64_t piece)
     return {&first->low, 1, is_there};
 }
 
-/* The whole block: one piece. */
+/* By the whole block: moves one piece. */
 __device__ void move_piece(const gshmem::context &c, const gsh_nccl_rings &r,
                            const gsh_nccl_transfer &t, uint32_t channel, uint64_t begin,
                            uint64_t piece, uint64_t bytes)
@@ -331,7 +331,7 @@ __device__ void move_piece(const gshmem::context &c, const gsh_nccl_rings &r,
     const int pe = r.pe_of[t.peer];
     char *mine = static_cast<char *>(t.buffer) + begin;
     if (t.is_send) {
-        /* Far pieces could overtake each other; the put's synchronisation has the fence first. */
+        /* Far pieces could overtake each other; the put's synchronisation follows the fence. */
         if (threadIdx.x == 0 && gshmem::detail::has_far(c))
             gshmem::fence(c);
         gshmem::put_signal(c, gshmem::group_block(), slot_of(r, channel, r.rank, piece),
@@ -344,13 +344,13 @@ __device__ void move_piece(const gshmem::context &c, const gsh_nccl_rings &r,
                 static_cast<const char *>(slot_of(r, channel, t.peer, piece)), bytes, c.state.my_pe,
                 "ncclRecv");
     if (threadIdx.x == 0) {
-        gshmem::fence(c); /* the slot has been read before its sender learns of it */
+        gshmem::fence(c); /* the slot has been read before the sender is told */
         gshmem::signal_op(c, counter(r, r.freed, channel, r.rank), piece + 1, GSHMEM_SIGNAL_SET, pe,
                           "ncclRecv");
     }
 }
 
-/* lanes: room for this block's, of all lanes: row by row, one for each channel. */
+/* lanes: space for this block's share of all lanes: row by row, one per channel. */
 template <class A> __device__ void run_transfers(const A &a, lane *lanes)
 {
     __shared__ bool is_ready;
@@ -433,7 +433,7 @@ template <class A> __device__ void run_transfers(const A &a, lane *lanes)
 
 /* ---- where a launch has its transfers ---- */
 
-/* In its arguments, of which there are 4 KiB; it takes longer the more there are. */
+/* In its arguments, which hold 4 KiB; the more there are, the longer the launch takes. */
 template <unsigned N> struct transfers_in_arguments : gsh_nccl_transfers_head {
     static constexpr unsigned most = N;
     uint8_t row_begin[N + 1];
@@ -475,7 +475,7 @@ __global__ void __launch_bounds__(threads) many_transfers_kernel(many_transfers 
     run_transfers(a, a.lanes + blockIdx.x * lanes_of_block(a.n_rows * a.n_channels, gridDim.x));
 }
 
-/* Brings words into memory by way of its arguments, so that a graph has them, too. */
+/* Writes words to memory through a launch's arguments, so graphs capture them, too. */
 struct words_to_load {
     uint64_t *dest;
     uint32_t n, reserved;
@@ -529,7 +529,7 @@ int launch_scale(const gsh_nccl_scale *a, gshmemx_stream_t stream)
     return (int)gshmem_launch(scale_kernel, dim3(grid), dim3(threads), 0, stream, *a);
 }
 
-/* Of a launch of transfers: what the arguments say, and its shape. */
+/* For a launch of transfers: what the arguments say, and its shape. */
 struct shape {
     uint32_t n, n_lanes;
     dim3 grid, block;

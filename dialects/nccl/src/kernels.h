@@ -14,21 +14,21 @@ extern "C" {
 
 struct gsh_state;
 
-/* dest[i] = source[i] * scalar, or / scalar, of nelems elements of an ncclDataType_t. 8-bit
- * floating-point numbers become float, and float becomes what dest_type says; else the types are
- * the same. */
+/* dest[i] = source[i] * scalar, or / scalar, for nelems elements of an ncclDataType_t. 8-bit
+ * floating-point numbers become float, and float becomes dest_type; otherwise the types are the
+ * same. */
 struct gsh_nccl_scale {
     void *dest;
     const void *source;
     uint64_t nelems;
-    uint64_t scalar;       /* its bits, of the source's type */
+    uint64_t scalar;       /* its bits, in the source's type */
     const void *scalar_at; /* the same in memory, read by the kernel; or NULL */
     int32_t type, dest_type;
     int32_t is_division;
 };
 
-/* Checking builds: all members of the team have these values. words: symmetric, for those of one
- * rank and then of all. */
+/* Checking builds: checks that all members of the team have the same values. words: symmetric, for
+ * one rank's values and then those of all. */
 enum { GSH_NCCL_ALIKE_FIELDS = 6 };
 struct gsh_nccl_alike {
     const struct gsh_state *state;
@@ -38,12 +38,13 @@ struct gsh_nccl_alike {
     char names[GSH_NCCL_ALIKE_FIELDS][48]; /* for reports */
 };
 
-/* Sends and receives go through rings: on each rank n_channels for each that sends to it, of
- * n_slots pieces. What is large is striped over channels, which proceed by themselves. Counters of
- * pieces of a channel, 64 bits, never reset: arrived[s]  on the receiver: put by s with the data of
- * its piece freed[r]    on the sender: receiver r has taken so many pieces out sent[r], taken[s]:
- * own counts, kept from one launch to the next A piece p lies in slot p % n_slots; the sender waits
- * until p < freed + n_slots. */
+/* Sends and receives go through rings: on each rank, n_channels for each rank that sends to it, of
+ * n_slots pieces. Large transfers are striped over channels, which proceed independently. A channel
+ * counts pieces in 64-bit words that are never reset:
+ * - arrived[s], on the receiver: put by s with the data of its piece.
+ * - freed[r], on the sender: receiver r has taken out that many pieces.
+ * - sent[r], taken[s]: this rank's own counts, kept from one launch to the next.
+ * Piece p lies in slot p % n_slots; the sender waits until p < freed + n_slots. */
 struct gsh_nccl_rings {
     uint64_t *arrived, *freed;    /* symmetric, [n_channels][n_ranks] */
     uint64_t *sent, *taken;       /* own, [n_channels][n_ranks] */
@@ -62,12 +63,11 @@ struct gsh_nccl_transfer {
     int32_t is_send;
 };
 
-/* What is small and goes to or comes from a rank of the LSA team takes no slot but lines, cleared
- * once: 16 bytes, of which each half is 4 bytes of data and the low half of the piece's number + 1.
- * So the data are there when all halves have that number, in whatever order they come. It counts as
- * a piece of channel 0. The receiver tells its sender of every second piece alone that it is out:
- * who sends piece p, all before it taken, knows of p - 1 at least, and n_slots is more than 1.
- *
+/* A small transfer to or from a rank of the LSA team uses no slot but lines, cleared once: 16
+ * bytes; each half is 4 bytes of data and the low half of the piece's number + 1. So the data have
+ * arrived when all halves have that number, in any order. It counts as a piece of channel 0. The
+ * receiver reports only every second piece as taken: a sender of piece p, all before it taken,
+ * knows of at least p - 1, and n_slots is more than 1.
  * One line more, the last, has the bytes of the whole transfer that begins with the piece, small or
  * not: a receiver that waits for another number says so. */
 enum {

@@ -82,7 +82,7 @@ const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWi
     return *find(comm, win);
 }
 
-/* Where the bytes lie behind base, which has w's bytes; SIZE_MAX: not there. */
+/* The offset of the bytes from base, which has w's bytes; SIZE_MAX: outside. */
 static size_t offset_in(const struct gsh_nccl_window *w, const char *base, const void *buffer,
                         size_t bytes)
 {
@@ -105,7 +105,7 @@ void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t
     return NULL;
 }
 
-/* Takes a place among the records; -1: all are taken. */
+/* Takes a place among the records; -1: all are in use. */
 static int take_place(struct gsh_nccl_job *job)
 {
     int place = 0;
@@ -159,11 +159,11 @@ void gsh_nccl_window_unplace(struct ncclComm *comm, int place)
     pthread_mutex_unlock(&comm->job->lock);
 }
 
-/* Memory of gshmem_malloc is symmetric as it is, so a rank that gives it waits for nobody. A rank
- * that gives other memory needs the others, and must find out when one of them does not come
- * because its memory is symmetric. So each rank leaves a note of its latest call, which those who
- * wait read: twice the call's number, plus 1 where this rank does not wait. Whoever waits is passed
- * by none that waits, too: a higher number is that of a rank that did not. */
+/* Memory from gshmem_malloc is already symmetric, so a rank that registers it waits for no other. A
+ * rank that registers other memory needs all ranks, and must notice if one does not join because
+ * its memory is symmetric. So each rank leaves a note of its latest call for those that wait: twice
+ * the call's number, plus 1 if this rank does not wait. A waiting rank cannot be overtaken by
+ * another waiting one: a higher number comes from a rank that did not wait. */
 static void leave_note(struct ncclComm *comm, uint64_t number, bool waits)
 {
     if (comm->n_ranks > 1) {
@@ -171,7 +171,7 @@ static void leave_note(struct ncclComm *comm, uint64_t number, bool waits)
     }
 }
 
-/* The lowest rank that does not wait in this call; -1: all do. */
+/* The lowest rank that does not wait in this call; -1: all wait. */
 static int find_absent(const char *call, const struct ncclComm *comm, uint64_t number)
 {
     int absent = -1;
@@ -187,7 +187,7 @@ static int find_absent(const char *call, const struct ncclComm *comm, uint64_t n
     return absent;
 }
 
-/* What tells windows apart that are not the same bytes of the heap. */
+/* Distinguishes windows that are not the same bytes of the heap. */
 static uint64_t mark_of(const struct ncclComm *comm, uint64_t number, const char *buffer,
                         size_t bytes)
 {
@@ -221,8 +221,8 @@ ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *c
     return ncclSuccess;
 }
 
-/* Checking builds: as gsh_nccl_windows_compare, at once. The marks of call `number` are in one of
- * two words by turns: a rank that reads them is waited for before its peer's next but one. */
+/* Checking builds: like gsh_nccl_windows_compare, but at once. The marks of call `number` alternate
+ * between two words: a peer waits for a rank that reads them before the call after its next. */
 static ncclResult_t compare_now(const char *call, const struct ncclComm *comm, uint64_t number)
 {
     for (int rank = 0; rank < comm->n_ranks; rank++) {
@@ -238,7 +238,7 @@ static ncclResult_t compare_now(const char *call, const struct ncclComm *comm, u
     return ncclSuccess;
 }
 
-/* On any failure of one rank all that wait fail. */
+/* If one rank fails, all ranks that wait fail. */
 static ncclResult_t register_together(const char *call, struct ncclComm *comm, uint64_t number,
                                       struct gsh_nccl_window *w)
 {
@@ -271,7 +271,7 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
     ncclResult_t r = ncclSuccess;
     if (GSH_CHECKS && comm->n_ranks > 1) {
         gshmem_uint64_p(&comm->note[1 + number % 2], comm->marks + mark, comm->job->my_pe);
-        gshmem_fence(); /* the note, which the others wait for, comes after */
+        gshmem_fence(); /* the note comes last; other ranks wait for it */
     }
     leave_note(comm, number, !is_symmetric && place >= 0);
     if (place < 0) {
@@ -327,7 +327,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
     return gsh_nccl_submit(&c);
 }
 
-/* The members' memory is theirs alone again: collective over them. */
+/* Ends the members' access to each other's memory: collective over them. */
 static ncclResult_t unregister(const char *call, struct ncclComm *comm,
                                const struct gsh_nccl_window *w)
 {
@@ -366,7 +366,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
         free(w);
         return ncclSuccess;
     }
-    /* Where a thread has several ranks, the others' turns come later. */
+    /* If a thread has several ranks, the others' turns come later. */
     struct gsh_nccl_call c = {.name = call,
                               .run = run_deregister,
                               .comm = comm,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operators of reductions: NCCL's in terms of gshmem's, and those that a program makes. */
+ * Reduction operators: NCCL's in terms of gshmem's, and those that a program makes. */
 #include <string.h>
 #include "dialects/nccl/src/coll.h"
 
@@ -34,7 +34,7 @@ static uint64_t inverse_bits(int n, ncclDataType_t type)
         bits = (u + 0x7fff + (u >> 16 & 1)) >> 16;
         break;
     case ncclFloat16: {
-        /* 1 / n of at most 16384 ranks is a normal number of half */
+        /* 1 / n is a normal half for at most 16384 ranks */
         uint32_t rounded = u + 0xfff + (u >> 13 & 1);
         bits = (rounded >> 13) - ((127 - 15) << 10);
         break;

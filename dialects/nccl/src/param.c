@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's parameters, of which there are none: gshmem's settings are the environment's. */
+ * NCCL's parameters: there are none. gshmem is configured by environment variables. */
 #include <stddef.h>
 #include "dialects/nccl/src/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Puts with signals from the host, on a stream. A rank has a word for each other rank, to which
- * that one adds 1 with each signal; who waits counts, on the host, what it has waited for. */
+ * Puts with signals from the host, on a stream. A rank has a word for each other rank, which adds 1
+ * to it with each signal; a waiting rank counts on the host what it has waited for. */
 #include "dialects/nccl/src/coll.h"
 #include "gshmem.h"
 #include "gshmemx.h"
@@ -11,7 +11,7 @@ static ncclResult_t run_signal(const struct gsh_nccl_call *c)
     const int pe = comm->pe_of[c->peer];
     gsh_nccl_enter_stream(comm, c->stream);
     if (comm->lsa_size < comm->n_ranks) {
-        gshmemx_quiet_on_stream(c->stream); /* to a far rank nothing overtakes what went before */
+        gshmemx_quiet_on_stream(c->stream); /* to a far rank nothing may overtake earlier puts */
     }
     if (c->dest != NULL) {
         gshmemx_putmem_signal_on_stream(c->dest, c->source, c->count, &comm->signals[comm->rank], 1,

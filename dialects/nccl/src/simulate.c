@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model of a group's time, from this rank's side and without the other ranks: a call takes its
- * launch, and its bytes at the rate of the communicator's slowest link. A group's sends and
- * receives share one launch, and both directions go on at once. Passing through scratch, other
- * work of the links and waiting for other ranks are left out. */
+ * A model of a group's time, from this rank's view and without the other ranks: a call costs its
+ * launch, plus its bytes at the rate of the communicator's slowest link. A group's sends and
+ * receives share one launch, and both directions run at once. Passing through scratch, other use of
+ * the links and waiting for other ranks are ignored. */
 #include "dialects/nccl/src/simulate.h"
 
 #include <string.h>
 #include "gshmemx.h"
 
-/* From one call to the next behind it on a stream; perftest/results/2026-11-23-h200-nccl-layer.md
- * has the GPU's. */
+/* From one call to the next on a stream; the GPU's value is from
+ * perftest/results/2026-11-23-h200-nccl-layer.md. */
 #define GPU_LAUNCH_US 3.6
 #define CPU_LAUNCH_US 20.0
 
-/* NCCL's, which NCCL_SIM_INFO_INITIALIZER has. */
+/* NCCL's value, set by NCCL_SIM_INFO_INITIALIZER. */
 #define SIM_INFO_MAGIC 0x74685283u
 
-/* By gshmemx_route_name, the fastest first: bytes of a microsecond, in one direction. same gpu: a
- * copy in an H200's memory; nvlink: long collectives between H200s; pcie: generation 4, 16 lanes;
- * ucx: a card of 200 Gb/s; the others: a copy by one thread. */
+/* By gshmemx_route_name, fastest first: bytes per microsecond in one direction. same gpu: a copy in
+ * an H200's memory; nvlink: long collectives between H200s; pcie: generation 4, 16 lanes; ucx: a
+ * 200 Gb/s card; the others: a copy by one thread. */
 static const struct {
     const char *route;
     double rate;

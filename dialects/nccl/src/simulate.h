@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a group's calls would take, for ncclGroupSimulateEnd. */
+ * The estimated time of a group's calls, for ncclGroupSimulateEnd. */
 #ifndef GSH_NCCL_SIMULATE_H
 #define GSH_NCCL_SIMULATE_H
 
 #include "dialects/nccl/src/group.h"
 
-/* Of the calls so far. Zeroed at first. */
+/* Totals over the calls so far. Zeroed at first. */
 struct gsh_nccl_estimate {
     double calls_us;                 /* one after the other */
     double sending_us, receiving_us; /* at the same time */

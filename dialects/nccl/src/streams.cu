@@ -27,14 +27,14 @@ int wait(const gsh_nccl_wait *a, gshmemx_stream_t stream)
 
 /* ---- order ---- */
 
-/* The graph that the stream's work goes into; 0: none. */
+/* The graph that the stream is being captured into; 0: none. */
 uint64_t capture_of(cudaStream_t stream)
 {
 #if defined(__CUDACC__)
     unsigned long long id = 0;
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    /* The legacy stream is never captured, and asking about it while another one is, is an error.
-     */
+    /* The legacy stream is never captured, and querying it while another stream is captured is an
+     * error. */
     if (stream == nullptr || stream == cudaStreamLegacy)
         return 0;
 #if CUDART_VERSION >= 13000
@@ -54,7 +54,7 @@ uint64_t capture_of(cudaStream_t stream)
 #endif
 }
 
-/* Both live: an event of the moment will do. */
+/* Both live: a temporary event is enough. */
 int join(gshmemx_stream_t before, gshmemx_stream_t after)
 {
     cudaEvent_t event = nullptr;
@@ -100,7 +100,7 @@ int enter(gsh_nccl_trail *t, gshmemx_stream_t next, int *settle)
     *settle = 0;
     if (t->has_stream && t->stream != next) {
         if (capture != 0 && capture == t->capture) {
-            r = join(t->stream, next); /* what is part of a graph lives */
+            r = join(t->stream, next); /* a stream that is part of a graph is alive */
         } else if (capture == 0 && t->capture == 0 && t->is_marked) {
             r = (int)cudaStreamWaitEvent(stream, (cudaEvent_t)t->event, 0);
         } else if (capture == 0 && t->capture == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What memory a communicator has, and that it keeps it. */
+ * How much memory a communicator has; the memory always stays. */
 #include "dialects/nccl/src/comm.h"
 
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)

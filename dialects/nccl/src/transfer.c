@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sends and receives: gathered, sorted by peer, and launched together, whatever their number and
- * streams. */
+ * Sends and receives: gathered, sorted by peer, and launched together, regardless of their number
+ * and streams. */
 #include <stdlib.h>
 #include "dialects/nccl/src/coll.h"
 #include "dialects/nccl/src/group.h"
@@ -14,7 +14,7 @@ static size_t next_most(size_t most)
     return most == 0 ? 16 : 2 * most;
 }
 
-/* realloc's: what *array had is kept if there is no memory. */
+/* Like realloc: *array is kept if there is no memory. */
 static bool grow(void **array, size_t n, size_t bytes)
 {
     void *p = n > SIZE_MAX / bytes ? NULL : realloc(*array, n * bytes);
@@ -95,7 +95,7 @@ void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g)
 
 static const char launch_name[] = "ncclSend and ncclRecv";
 
-/* By peer and direction; then as the program has called. */
+/* By peer and direction; then in call order. */
 static int by_row(const void *a, const void *b)
 {
     const struct gsh_nccl_gathered *x = a, *y = b;
@@ -116,7 +116,7 @@ static void sort(struct gsh_nccl_gathering *g)
     }
 }
 
-/* Rows and channels of the sorted ones. */
+/* Finds rows and channels of the sorted transfers. */
 static void cut_rows(struct gsh_nccl_gathering *g, struct gsh_nccl_transfers_head *head)
 {
     for (size_t i = 0; i < g->n; i++) {
@@ -132,7 +132,7 @@ static void cut_rows(struct gsh_nccl_gathering *g, struct gsh_nccl_transfers_hea
     g->row_begin[head->n_rows] = (uint32_t)g->n;
 }
 
-/* Launches of a communicator are one after the other, so that they share it. */
+/* A communicator's launches run one after the other, so they share this memory. */
 static ncclResult_t find_memory(struct gsh_nccl_gathering *g, struct gsh_nccl_transfers *args)
 {
     size_t bytes = gsh_nccl_kernels()->transfer_memory(args);
@@ -157,7 +157,7 @@ static ncclResult_t find_memory(struct gsh_nccl_gathering *g, struct gsh_nccl_tr
     return ncclSuccess;
 }
 
-/* The one on which the communicator's latest call is, if it is among them. */
+/* The stream of the communicator's latest call, if it is among them. */
 static size_t main_stream(const struct ncclComm *comm)
 {
     const struct gsh_nccl_gathering *g = &comm->gathering;
@@ -169,7 +169,7 @@ static size_t main_stream(const struct ncclComm *comm)
     return 0;
 }
 
-/* The others come first, or wait for the main stream's work from now on. */
+/* The other streams' work comes first, or waits for the main stream's from now on. */
 static int join_others(const struct gsh_nccl_gathering *g, size_t main, bool come_first)
 {
     int error = 0;
@@ -182,8 +182,8 @@ static int join_others(const struct gsh_nccl_gathering *g, size_t main, bool com
     return error;
 }
 
-/* All of them are one launch, on one of their streams, since each may wait for what another rank
- * does after another one. */
+/* One launch carries all of them, on one of their streams, since each may wait for what another
+ * rank does only after a different one. */
 ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm)
 {
     struct gsh_nccl_gathering *g = &comm->gathering;

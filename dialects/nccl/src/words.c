@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a word is that a kernel or a stream waited for in vain, in NCCL's names. */
+ * Describes a word that a kernel or stream waited for in vain, in NCCL's names. */
 #include <stdio.h>
 #include "dialects/nccl/src/comm.h"
 
-/* Which element of an array the address lies in; -1: in none. */
+/* The index of the array element at the address; -1: outside. */
 static int64_t place_in(const void *address, const void *array, size_t n, size_t bytes)
 {
     uint64_t off = (uint64_t)(uintptr_t)address - (uint64_t)(uintptr_t)array;
@@ -26,7 +26,7 @@ static int64_t lsa_barrier(const ncclDevComm *d, ncclLsaBarrierHandle h, const v
                     (size_t)h.nBarriers, bytes);
 }
 
-/* Its index in the handle whose signals begin last before this one. */
+/* The barrier's index in the handle with the highest first signal up to this one. */
 static int gin_barrier(const ncclDevComm *d, uint32_t signal)
 {
     const ncclGinBarrierHandle of[] = {d->railGinBarrier, d->hybridRailGinBarrier,
@@ -51,7 +51,7 @@ static bool explain_devcomm(const ncclDevComm *d, const void *address, int rank,
     }
     size_t n_contexts = (size_t)d->ginContextCount, n = (size_t)d->ginSignalCount;
     at = place_in(address, d->signals, n_contexts * n, sizeof(uint64_t));
-    if (at >= 0 && rank >= 0) { /* a barrier's, of which each rank has one on each */
+    if (at >= 0 && rank >= 0) { /* a barrier's; each rank has one on each other rank */
         snprintf(text, bytes, " (GIN barrier %d, rank %d)",
                  gin_barrier(d, (uint32_t)((uint64_t)at % n)), rank);
         return true;

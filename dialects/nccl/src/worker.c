@@ -6,17 +6,17 @@
 #include <stdlib.h>
 
 struct gsh_nccl_worker {
-    struct gsh_nccl_worker *next; /* of the process's */
-    int n_undone;                 /* tasks that are not done; under undone_lock, as what follows */
+    struct gsh_nccl_worker *next; /* in the process's list */
+    int n_undone;                 /* tasks not yet done; under undone_lock, like what follows */
     bool is_given_up;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* tasks, is_ending, n_awaited, or a task's is_done */
     struct gsh_nccl_task *first, *last;
-    int n_awaited; /* tasks posted of which somebody has not returned from waiting */
+    int n_awaited; /* tasks posted whose waits have not all returned */
     bool is_ending;
 };
 
-/* The process's workers, and the tasks of theirs that are not done, but for those given up. */
+/* The process's workers, and their unfinished tasks, without those given up. */
 static pthread_mutex_t undone_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t none_undone = PTHREAD_COND_INITIALIZER;
 static struct gsh_nccl_worker *workers;
@@ -60,7 +60,7 @@ static void forget(const struct gsh_nccl_worker *w)
     pthread_mutex_unlock(&undone_lock);
 }
 
-/* Under the lock, given back while the task runs. */
+/* Called with the lock held; releases it while the task runs. */
 static void run_first(struct gsh_nccl_worker *w)
 {
     struct gsh_nccl_task *task = w->first;

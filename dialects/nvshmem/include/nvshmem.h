@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVSHMEM's interface over gshmem: its names for the same heap, PEs and teams. Contracts are those
- * of gshmem.h and gshmemx.h under the prefixes gshmem_ and gshmemx_; what differs stands here.
- * Programs link libgshmem_nvshmem and libgshmem (pkg-config gshmem-nvshmem, CMake's NVSHMEM).
+ * NVSHMEM's interface over gshmem: its names for the same heap, PEs and teams. The contracts of
+ * gshmem.h and gshmemx.h, under the prefixes gshmem_ and gshmemx_, hold; differences are stated
+ * here. Programs link libgshmem_nvshmem and libgshmem (pkg-config gshmem-nvshmem, CMake's NVSHMEM).
  *
- * Files with kernels are compiled by nvcc, with or without -rdc=true, or, for the CPU device, by a
- * C++ compiler; C++17. All other files, and those that define NVSHMEM_HOSTLIB_ONLY, have the host
- * calls alone; C11, C++14. */
+ * nvcc, with or without -rdc=true, compiles files with kernels or, for the CPU device, a C++
+ * compiler; C++17. All other files, and those that define NVSHMEM_HOSTLIB_ONLY, get the host calls
+ * alone; C11, C++14. */
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
 
 #include "device_host/nvshmem_types.h"
 
-/* What programs take from here without including it. */
+/* Headers that programs rely on without including them. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,16 +39,16 @@ extern "C" {
 
 /* ---- start-up -------------------------------------------------------------------------------- */
 
-/* As gshmem_init, after the variables NVSHMEM_... have been taken over. Init of a thread that is a
- * PE already is counted, and so many nvshmem_finalize do nothing but count. */
+/* Like gshmem_init, after the NVSHMEM_... variables have been applied. Repeated inits of a thread
+ * that is a PE already are counted, and as many nvshmem_finalize calls only count down. */
 void nvshmem_init(void);
 int nvshmem_init_thread(int requested, int *provided);
-/* By one of the flags, 0: as nvshmem_init. Returns 0; ends the process with one line when it fails.
- * Of attr the flag's own member alone is looked at: mpi_comm, or args.uid_args, and, where the
+/* Inits by one of the flags; 0: like nvshmem_init. Returns 0; ends the process with one line if it
+ * fails. Of attr only the flag's own member is read: mpi_comm, or args.uid_args, and, if the
  * versions are right, args.cuda_device_id. WITH_SHMEM: the processes are the PEs of the OpenSHMEM
  * job that the launcher started. */
 int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr);
-/* The same, but it returns an error (NVSHMEMX_ERROR_). */
+/* The same, but returns an error (NVSHMEMX_ERROR_). */
 int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr);
 void nvshmem_finalize(void);
 void nvshmemx_hostlib_finalize(void);
@@ -67,15 +67,15 @@ int nvshmem_team_split_2d(nvshmem_team_t parent_team, int xrange,
                           nvshmem_team_t *xaxis_team, const nvshmem_team_config_t *yaxis_config,
                           long yaxis_mask, nvshmem_team_t *yaxis_team);
 void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config);
-/* As gshmemx_team_get_uniqueid. A team's number is good for one team. */
+/* Like gshmemx_team_get_uniqueid. A team's number is valid for one team. */
 int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid);
 /* Makes a team of the npes PEs that call this with the number in config->uniqueid, which
- * config_mask names, each with another place from 0 to npes - 1; collective over them. Device
- * set-up comes first (nvshmem_malloc and its like). */
+ * config_mask selects, each with a different place from 0 to npes - 1; collective over them. Device
+ * set-up comes first (nvshmem_malloc and similar calls). */
 int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long config_mask,
                        int npes, int pe_idx_in_team);
 
-/* num_qps communication contexts on all PEs, until nvshmem_finalize; *qps: their handles, an array
+/* Makes num_qps contexts on all PEs, valid until nvshmem_finalize; *qps: their handles, an array
  * from malloc. Each PE makes its own. Returns 0 or an error, with nothing made. */
 int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **qps);
 
@@ -85,9 +85,9 @@ int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **qps);
 void nvshmem_info_get_version(int *major, int *minor); /* of the interface: 1.3 */
 void nvshmem_info_get_name(char *name);
 void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
-/* NULL: there is no multicast memory. */
+/* NULL: multicast memory is not supported. */
 void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr);
-/* Of NVSHMEM 3.7. flush is quiet. */
+/* From NVSHMEM 3.7. flush is quiet. */
 float nvshmem_float_atomic_fetch_add(float *dest, float value, int pe);
 void nvshmem_float_atomic_add(float *dest, float value, int pe);
 double nvshmem_double_atomic_fetch_add(double *dest, double value, int pe);
@@ -110,7 +110,7 @@ void nvshmemx_flush(void);
 
 #define nvshmem_sync(team) nvshmem_team_sync(team)
 
-/* NVSHMEM's own test programs report by it. */
+/* Used by NVSHMEM's own test programs for reports. */
 #define NVSHMEMI_ERROR_PRINT(...) fprintf(stderr, __VA_ARGS__)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of nvshmem.h where NVSHMEM_COMPLEX_SUPPORT is defined: reductions of complex numbers on the
- * host. In C of C's types; in C++ of any that are two floats or doubles. */
+ * Part of nvshmem.h if NVSHMEM_COMPLEX_SUPPORT is defined: reductions of complex numbers on the
+ * host. C uses its own types; C++ any that consist of two floats or doubles. */
 #if defined(__cplusplus)
 #define NVSHMEM_COMPLEXF void
 #define NVSHMEM_COMPLEXD void

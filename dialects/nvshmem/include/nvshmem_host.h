@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls of the host: a path that programs include. */
+ * The host calls, under a path that programs include. */
 #ifndef NVSHMEM_HOST_H
 #define NVSHMEM_HOST_H
 

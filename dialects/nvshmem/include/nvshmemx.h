@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls, as nvshmem.h, with launches and tiles. */
+ * The calls of nvshmem.h, plus launches and tiles. */
 #ifndef NVSHMEMX_H
 #define NVSHMEMX_H
 

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where older programs look for it. */
+ * Older programs look for the header here. */
 #include "../shmem.h"

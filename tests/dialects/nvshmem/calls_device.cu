@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the calls in kernels of NVSHMEM's benchmarks and examples, each by type and group as these
- * make it, in the same order on all PEs: atomics and waits, puts and gets, signals, collectives.
- * calls.py checks that none of their calls is missing here or in the other programs. */
+ * Proves the calls that NVSHMEM's benchmarks and examples make in kernels, each by type and group
+ * as they make it, in the same order on all PEs: atomics and waits, puts and gets, signals,
+ * collectives. calls.py checks that these programs miss none of their calls. */
 #include "start.h"
 
 enum { n_threads = 64, room = 1024, n_elems = 40, max_pes = 8 };
@@ -11,7 +11,7 @@ struct board {
     char *source, *dest; /* [room * max_pes] each, of any type */
     uint64_t *word, *signal;
     double2 *pair, *greatest;
-    int *wrong, *line; /* how many checks failed, and where the first one is */
+    int *wrong, *line; /* how many checks failed, and where the first failed */
 };
 
 #define EXPECT(what)                     \
@@ -60,7 +60,7 @@ __device__ static void atomics(const board &b, int next)
     ATOMIC(ulonglong, unsigned long long)
     ATOMIC(uint32, uint32_t)
     ATOMIC(uint64, uint64_t)
-#if !defined(TEST_NVSHMEM) /* which does not link these */
+#if !defined(TEST_NVSHMEM) /* it does not link these */
     ATOMIC(int64, int64_t)
 #endif
     ATOMIC_BITS(uint, unsigned)
@@ -132,7 +132,7 @@ __device__ static bool is_in(int scope)
     return scope == THREAD ? threadIdx.x == 0 : scope == WARP ? threadIdx.x < 32 : true;
 }
 
-/* By all threads; the call by those of the scope, as a put to the next PE or a get from it. */
+/* By all threads; those of the scope make the call, a put to the next PE or a get from it. */
 #define COPY(T, SCOPE, CALL, FROM)                                \
     for (int i = (int)threadIdx.x; i < n_elems; i += n_threads) { \
         ((T *)b.source)[i] = (T)(100 * me + i);                   \
@@ -196,7 +196,7 @@ __device__ static void copies(const board &b, int me, int next, int previous)
 /* ---- collectives ------------------------------------------------------------------------------
  */
 
-/* Of elements of each member: source has 2 * me + i at i. n_got is how many dest has. */
+/* With elements from each member: source has 2 * me + i at i. n_got is how many dest has. */
 #define COLLECTIVE(T, SCOPE, CALL, N_GOT, EXPECTED)                           \
     for (int i = (int)threadIdx.x; i < n * n_elems; i += n_threads) {         \
         ((T *)b.source)[i] = (T)(2 * me + i % 5);                             \
@@ -210,7 +210,7 @@ __device__ static void copies(const board &b, int me, int next, int previous)
         EXPECT(((T *)b.dest)[i] == (T)(EXPECTED));                            \
     nvshmemx_barrier_all_block();
 
-/* What the reduction of all members' 2 * pe + at is, element by element. */
+/* The expected reduction of all members' 2 * pe + at, element by element. */
 template <class T, class F> __device__ static T fold(int n, int at, F of)
 {
     T sum = (T)(at % 5);
@@ -292,7 +292,7 @@ __global__ void moves(board b, nvshmem_team_t team)
     COLLECTIVE(int, THREAD, nvshmem_int_fcollect, n *n_elems, 2 * (i / n_elems) + i % n_elems % 5)
     COLLECTIVE(int, BLOCK, nvshmemx_int_fcollect_block, n *n_elems,
                2 * (i / n_elems) + i % n_elems % 5)
-#if !defined(TEST_NVSHMEM) /* where it may not link */
+#if !defined(TEST_NVSHMEM) /* which may not link */
     if (threadIdx.x == 0)
         *b.pair = make_double2(me == n / 2 ? 100 : me, me);
     __syncthreads();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the calls of the host and on streams of NVSHMEM's benchmarks and examples, each by type as
- * these make it; on GPUs the collectives on streams in a captured graph, too, which is launched
- * again. And the ways to lend memory and to make modules usable. */
+ * Proves the calls that NVSHMEM's benchmarks and examples make on the host and on streams, each by
+ * type as they make it; on GPUs also the collectives on streams in a captured graph, which is
+ * launched again. And the ways to lend memory and to make modules usable. */
 #include <vector>
 #include "start.h"
 
@@ -19,7 +19,7 @@ struct board {
 
 typedef void (*step)(const board &b, nvshmem_team_t team, cudaStream_t stream);
 
-/* Captured, where that can be; the graph is launched several times. */
+/* Captured if possible; the graph is launched several times. */
 static void run(step body, const board &b, nvshmem_team_t team, cudaStream_t stream)
 {
     body(b, team, stream);
@@ -214,8 +214,8 @@ static void copies(const board &b, cudaStream_t stream)
     });
 }
 
-#if !defined(TEST_NVSHMEM) /* whose memory must be in pieces of 512 MiB */
-/* Memory of the program's own becomes symmetric. */
+#if !defined(TEST_NVSHMEM) /* its memory must be in pieces of 512 MiB */
+/* The program's own memory becomes symmetric. */
 static void lent_memory(const board &b, cudaStream_t stream)
 {
     const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
@@ -244,7 +244,7 @@ static void lent_memory(const board &b, cudaStream_t stream)
 }
 #endif
 
-/* Of modules of the driver: there are none on the CPU device, and no such module here. */
+/* With modules of the driver: there are none on the CPU device, and no such module here. */
 static void modules()
 {
 #if !defined(__CUDACC__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that NVSHMEM's names in kernels do what they say: what its pt-to-pt, collective and tile
- * programs call, in one kernel of a block. Where NVSHMEM itself is compiled, without what it has
- * not. */
+ * Proves that NVSHMEM's names in kernels do what they say: the calls of its pt-to-pt, collective
+ * and tile programs, in one kernel of one block. When NVSHMEM itself is compiled, calls that it
+ * lacks are left out. */
 #define NVSHMEM_COMPLEX_SUPPORT 1
 #include "start.h"
 
@@ -91,7 +91,7 @@ __device__ static void puts_and_gets(const board &b, int next, int previous)
     nvshmemx_barrier_all_block();
 }
 
-/* All PEs' threads, on PE 0's words. */
+/* By all PEs' threads, on PE 0's words. */
 __device__ static void atomics(const board &b, int me, int n)
 {
     nvshmem_int_atomic_add(b.words, 3, 0);
@@ -136,7 +136,7 @@ __device__ static void collectives(const board &b, int me, int n)
     if (threadIdx.x == 0)
         *b.pair = make_double2(me == n / 2 ? 100 : me, me);
     __syncthreads();
-#if !defined(TEST_NVSHMEM) /* where it may not link */
+#if !defined(TEST_NVSHMEM) /* which may not link */
     nvshmemx_double2_maxloc_reduce_block(team, b.greatest, b.pair, 1);
     expect(b, 10, b.greatest->x == 100 && b.greatest->y == n / 2);
 #endif
@@ -162,7 +162,7 @@ __device__ static void queue_pairs(const board &b, const nvshmemx_qp_handle_t *q
         }
         nvshmemx_barrier_all_block();
     }
-    /* All at once: of a queue pair that the call does not name. */
+    /* All at once: on a queue pair that the call does not name. */
     const nvshmemx_qp_handle_t all = NVSHMEMX_QP_ALL;
     if (threadIdx.x == 0) {
         nvshmemx_qp_int_p(b.dest, 8, next, qps[0]);
@@ -178,7 +178,7 @@ __device__ static void queue_pairs(const board &b, const nvshmemx_qp_handle_t *q
 #endif
 
 #if !defined(TEST_NVSHMEM)
-/* Of complex numbers: (1 + i) of each member. */
+/* With complex numbers: (1 + i) from each member. */
 __device__ static void complex_numbers(const board &b, int n)
 {
     double2 *pair = b.pair, *sum = b.greatest;
@@ -202,7 +202,7 @@ __device__ static void complex_numbers(const board &b, int n)
 }
 #endif
 
-#if !defined(TEST_NVSHMEM) /* which reduces tiles by NVLink multicast alone */
+#if !defined(TEST_NVSHMEM) /* which reduces tiles only by NVLink multicast */
 /* Rows of 8 of a matrix that is wider; the last row is beyond the boundary. */
 __device__ static void tiles(const board &b, int me, int n)
 {

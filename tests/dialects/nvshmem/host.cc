@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves what programs do with NVSHMEM's headers apart from calls, in C++14 without kernels:
- * version and other macros, names of their own, the sizes of structs, and the ways to start, with
- * an attribute struct of whose members only the flag's own are set; and the variables NVSHMEM_....
- * Run without an argument as a PE of a job, with `uid` alone. */
+ * Proves what programs do with NVSHMEM's headers besides calls, in C++14 without kernels: version
+ * and other macros, names of their own, the sizes of structs, and the ways to start, with an
+ * attribute struct in which only the flag's own members are set; and the NVSHMEM_... variables. Run
+ * without an argument as a PE of a job, with `uid` alone. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
 #include "tests/test.h"
@@ -11,7 +11,7 @@
 #include <device_host/nvshmem_types.h>
 #include <host/nvshmemx_api.h>
 
-/* What NVSHMEM's programs define themselves. */
+/* Names that NVSHMEM's programs define themselves. */
 enum { NVSHMEM_INT, NVSHMEM_FLOAT, NVSHMEM_FP16 };
 enum { NVSHMEM_MIN, NVSHMEM_MAX, NVSHMEM_SUM, NVSHMEM_PROD, NVSHMEM_AND, NVSHMEM_OR, NVSHMEM_XOR };
 enum { NVSHMEM_THREAD, NVSHMEM_WARP, NVSHMEM_BLOCK, NVSHMEM_ALL_SCOPES };
@@ -65,7 +65,7 @@ static void check_job()
     memset(&config, 0x55, sizeof config);
     nvshmem_team_get_config(NVSHMEM_TEAM_WORLD, &config);
     CHECK(config.num_contexts >= 0 && config.num_contexts != 0x55555555);
-    const int n_qps = 20; /* more than have a stream of their own */
+    const int n_qps = 20; /* more than have their own streams */
     nvshmemx_qp_handle_t *qps = NULL;
     CHECK_EQ(nvshmemx_qp_create(0, &qps), NVSHMEMX_ERROR_INVALID_VALUE);
     CHECK_EQ(nvshmemx_qp_create(n_qps, &qps), 0);
@@ -86,7 +86,7 @@ static void start_by_uid()
     CHECK_EQ(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attr), 0);
 }
 
-/* The communicator is nobody's: what init says of it must be about MPI, not about the struct. */
+/* The communicator is invalid: init's message must be about MPI, not about the struct. */
 static void refuse()
 {
     nvshmemx_init_attr_t attr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that the host calls alone are a program: what libraries that only allocate and start do.
+ * Proves that the host calls alone make a program: what libraries that only allocate and start do.
  */
 #define NVSHMEM_HOSTLIB_ONLY 1
 #include <nvshmem.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages name calls as the program does, before init and after it. */
+ * Messages use the program's names for calls, before init and after it. */
 #include <nvshmem.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/test.h"
 
-/* Of a process that makes a mistake; returned in text. */
+/* The message of a process that makes a mistake; returned in text. */
 static void run(int is_after_init, char *text, size_t size)
 {
     int fds[2], status = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that an MPI program starts NVSHMEM's way with an attribute struct of which it has set the
- * communicator alone, whatever else is in it, and that C sees the interface. */
+ * Proves that an MPI program can start NVSHMEM's way with an attribute struct in which only the
+ * communicator is set, whatever the rest contains, and that the interface compiles as C. */
 #include <mpi.h>
 #include <nvshmem.h>
 #include <nvshmemx.h>

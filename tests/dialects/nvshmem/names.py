@@ -30,7 +30,7 @@ SCOPES = ("_warp", "_block")
 
 
 def expected():
-    """Every name of the interface, where it is: h, d, hd."""
+    """Every name of the interface, and where it is: h, d, hd."""
     found = {}
 
     def add(where, names, prefix="nvshmem_"):
@@ -91,7 +91,7 @@ def expected():
 
 
 def compare_lists(names):
-    """What names.txt lacks, or says to be in fewer places."""
+    """What names.txt lacks, or lists in fewer places."""
     wrong = []
     wanted = expected()
     for name, where in wanted.items():
@@ -123,7 +123,7 @@ def compile_text(command, text):
 
 
 def check(what, command, text, n):
-    """The names that the compiler does not find."""
+    """The names unknown to the compiler."""
     done = compile_text(command, text)
     if done.returncode == 0:
         print(f"{n} names {what}")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the programs in this folder that are in NVSHMEM's spelling against gshmem and against NVSHMEM
-# itself, runs both on this machine's GPUs, and compares their outcome, PE by PE.
+# Builds the programs in this folder that use NVSHMEM's names against gshmem and against NVSHMEM itself, runs both on
+# this machine's GPUs, and compares their results, PE by PE.
 #
 # usage: side_by_side.sh NVSHMEM [BUILD [PES]]     NVSHMEM has include/ and lib/
 set -eu

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How these programs start, with gshmem and, where TEST_NVSHMEM is defined, with NVSHMEM itself: by
+ * How these programs start, with gshmem and, if TEST_NVSHMEM is defined, with NVSHMEM itself: by
  * gshmemrun in both cases. The rest of each program is the same source for both. */
 #ifndef GSH_TEST_NVSHMEM_START_H
 #define GSH_TEST_NVSHMEM_START_H
@@ -25,7 +25,7 @@
         }                                                                      \
     } while (0)
 
-/* As NVSHMEM's own programs do it: after init, the GPU by the number in the node. */
+/* As NVSHMEM's own programs do: after init, selects the GPU by the number in the node. */
 static inline void start_pe(void)
 {
     int n_devices = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that NVSHMEM's names on the host and on streams do what they say: what its host benchmarks
- * and examples call. */
+ * Proves that NVSHMEM's names on the host and on streams do what they say: the calls of its host
+ * benchmarks and examples. */
 #include "start.h"
 
 enum { n_elems = 1000 };
@@ -83,7 +83,7 @@ static void on_host(const board &b, int me, int n)
     nvshmem_barrier_all();
 }
 
-/* Every second PE, which its config says nothing about. */
+/* Every second PE; its config is empty. */
 static void teams(const board &b, int me, int n)
 {
     nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
@@ -105,7 +105,7 @@ static void teams(const board &b, int me, int n)
 }
 
 #if NVSHMEM_VENDOR_VERSION >= 30500
-/* The odd PEs, or PE 0 alone, the last one first, by a number that PE 0 made. */
+/* The odd PEs, or PE 0 alone, the last one first, by a number from PE 0. */
 static void teams_that_meet(const board &b, int me, int n)
 {
     const int first = n > 1 ? 1 : 0, size = n > 1 ? n / 2 : 1, place = size - 1 - (me - first) / 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves NVSHMEM's tile calls by each kind of group: tiles that lie together, in long or short
- * rows, along either dimension or in no row, the same way on both sides or in two, of even, odd and
- * no extents, with what is beyond their boundary left alone; tiles of one and of three dimensions.
- * And that four warps synchronise. NVSHMEM itself has tile collectives on NVLink multicast alone.
+ * Proves NVSHMEM's tile calls by each kind of group: tiles that are contiguous, in long or short
+ * rows, along either dimension or in no row, in one layout on both sides or in two, of even, odd
+ * and zero extents, with all beyond their boundary unchanged; tiles of one and of three dimensions.
+ * And that four warps synchronise. NVSHMEM itself has tile collectives only on NVLink multicast.
  */
 #include "start.h"
 
@@ -83,8 +83,7 @@ __device__ static float value_of(int pe, int at)
     return (float)(pe + at % 29);
 }
 
-/* Where the element that has this place in `to` lies in `from`; -1: there is none within the
- * boundary. */
+/* The place in `from` of the element at this place in `to`; -1: none within the boundary. */
 template <class L, class C>
 __device__ static int place_of(int at, const L &to, const L &from, C start, C end)
 {
@@ -101,7 +100,7 @@ __device__ static int place_of(int at, const L &to, const L &from, C start, C en
 
 enum { PUT = 1, GET, BROADCAST, ALLGATHER, SUM_PULL, SUM_PUSH, SUM_IN_PLACE, MAX_AT, MIN, RANKS };
 
-/* By all threads of the block. expected(at): of an element of the array. */
+/* By all threads of the block. expected(at): the expected element `at` of the array. */
 template <class T, class F>
 __device__ static void compare(const board &b, const void *array, int step, F expected)
 {
@@ -155,7 +154,7 @@ __device__ __noinline__ static void all_calls(const board &b, const L &from, con
         return place_of(at, from, from, start, end) >= 0 ? all + n * value_of(0, at)
                                                          : value_of(me, at);
     });
-    /* Side by side: the distance of the tiles, where there is room for all of them. */
+    /* Side by side: the distance between tiles, if all of them fit. */
     namespace t = nvshmemx::tuples;
     const int apart = (int)t::get<0>(to.stride()),
               step = (int)t::get<1>(to.shape()) * (int)t::get<1>(to.stride());
@@ -175,14 +174,14 @@ __device__ __noinline__ static void all_calls(const board &b, const L &from, con
     });
 }
 
-/* Numbers known when the program is compiled are a type of their own; the other layouts share one,
- * and so their code. */
+/* Numbers known at compile time are a separate type; the other layouts share one, and so their
+ * code. */
 template <class S, class T, bool has_const> __device__ static void all_layouts(const board &b)
 {
     using namespace nvshmemx;
     const auto zero = make_shape(0, 0);
     const auto none = make_shape(1000, 1000);
-    /* in one piece, of which the boundary cuts some off */
+    /* in one piece, cut by the boundary */
     if constexpr (has_const) {
         const auto whole =
             make_layout(make_shape(ConstInt<64>{}, 5), make_stride(ConstInt<1>{}, 64));
@@ -222,7 +221,7 @@ template <class S, class T, bool has_const> __device__ static void all_layouts(c
             make_shape(c.start[0], c.start[1]), make_shape(c.end[0], c.end[1]));
 }
 
-/* A row, and a box of 3 x 4 x 5 whose dimensions change places; the boundary cuts the last one. */
+/* A row, and a 3 x 4 x 5 box with its dimensions permuted; the boundary cuts the last one. */
 __device__ static void other_ranks(const board &b)
 {
     using namespace nvshmemx;
@@ -261,7 +260,7 @@ __device__ static void other_ranks(const board &b)
     });
 }
 
-/* Four warps meet often, the others of the block never; the barriers of the teams as well. */
+/* Four warps meet often, the block's others never; the barriers of the teams as well. */
 __device__ static void warpgroups(const board &b)
 {
     alignas(16) __shared__ int counts[2];

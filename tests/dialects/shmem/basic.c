@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenSHMEM 1.5 program in C11: set-up and queries, generic and typed puts, gets, atomics,
- * signals, waits, teams, contexts, locks, as the standard spells them. */
+ * signals, waits, teams, contexts, locks, in the standard's spelling. */
 #include <shmem.h>
 #include <shmemx.h>
 #include "tests/test.h"

@@ -36,7 +36,7 @@ int main()
     exchange<long double>(0.25L, me, next, previous);
     long *word = static_cast<long *>(shmem_calloc(1, sizeof(long)));
     shmem_atomic_inc(word, 0);
-    shmem_finc(word, 0); // as it was called before
+    shmem_finc(word, 0); // its former name
     long *sync_words = static_cast<long *>(shmem_calloc(SHMEM_REDUCE_SYNC_SIZE, sizeof(long)));
     shmem_barrier(0, 0, n, sync_words);
     CHECK_EQ(shmem_barrier(SHMEM_TEAM_WORLD), 0);

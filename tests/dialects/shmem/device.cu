@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that OpenSHMEM's names are there in kernels, and are the calls of kernels: typed, generic
- * and with a context, and those of warps and blocks. A host's call among the threads of a kernel
- * would be refused or would not return. */
+ * Proves that kernels have OpenSHMEM's names, and that these are the calls of kernels: typed,
+ * generic and with a context, and those of warps and blocks. A host's call made by threads of a
+ * kernel would be refused or would not return. */
 #include <gshmem_device.cuh>
 #include <shmem.h>
 #include <shmemx.h>

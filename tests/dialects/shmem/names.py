@@ -46,12 +46,12 @@ def wanted(path):
 
 
 def is_generic(name, names):
-    """put, atomic_add: a name that others have with a type in it."""
+    """put, atomic_add: a name that other names contain together with a type."""
     return f"int_{name}" in names or f"uint_{name}" in names
 
 
 def undeclared(command, names, generics):
-    """Those of the names that a C11 program cannot use."""
+    """The names that a C11 program cannot use."""
     lines = ["#include <shmem.h>", "#include <shmemx.h>"]
     for name in names:
         lines += [f"void *use_{name}(void);", f"void *use_{name}(void) {{ return (void *)&shmem_{name}; }}"]
@@ -84,7 +84,7 @@ def calls(generics, names):
 
 
 def refused(command, standard, generics, names):
-    """Those of the generic calls that do not compile, without a warning."""
+    """The generic calls that do not compile without a warning."""
     lines, what = ["#include <shmem.h>"], {}
     for n, (title, type_name, call) in enumerate(calls(generics, names)):
         what[len(lines) + 1] = f"{standard}: {title}"

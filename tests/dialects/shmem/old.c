@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program as they were before OpenSHMEM 1.5: start_pes, shmalloc, old atomics and waits, and
- * collectives over active sets: all PEs, every second one, and those from PE 1 on. No finalize.
+ * A program from before OpenSHMEM 1.5: start_pes, shmalloc, old atomics and waits, and collectives
+ * over active sets: all PEs, every second one, and those from PE 1 on. No finalize.
  *
  *     old [fill]       with fill the sets find the team pool full, and do without teams */
 #include <mpp/shmem.h>
@@ -120,7 +120,7 @@ static void atomics(int me, int n)
     shfree(word);
 }
 
-/* The last of the calls says that there is no room. */
+/* The last of the calls reports that there is no room. */
 static void fill_pool(void)
 {
     shmem_team_t team;

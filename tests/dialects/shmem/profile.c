@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The profiling interface: a program's own shmem_putmem and shmem_long_p replace the library's, are
- * what the generic interfaces call, and go on by the pshmem_ names. */
+ * what the generic interfaces call, and forward to the pshmem_ names. */
 #include <shmem.h>
 #include "tests/test.h"
 

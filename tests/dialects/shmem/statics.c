@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Globals and statics of an OpenSHMEM program are symmetric, initialised or not, in every kind of
- * call, as source and as dest, and constants as source; their contents are as they were before
- * init, and stay after finalize; and a second init shares them anew. pSync is static, as in most
+ * call, as source and as dest, and constants as source; their contents are preserved by init and
+ * stay after finalize; and a second init shares them again. pSync is static, as in most
  * programs. */
 #include <shmem.h>
 #include "tests/test.h"
@@ -22,7 +22,7 @@ static long *const here = &counter;
 static char untouched[(size_t)256 << 20];
 static const long constants[] = {11, 12, 13, 14};
 
-/* Bytes of this process in memory; 0: a sanitizer's own are among them. */
+/* Resident bytes of this process; 0: unknown, as a sanitizer's own are included. */
 static size_t resident(void)
 {
     long pages = 0;
@@ -108,7 +108,7 @@ static int all_are_near(void)
     return all;
 }
 
-/* What the program has not touched takes no memory, in shared pages and in private ones. */
+/* Memory that the program has not touched takes none, in shared and in private pages. */
 static void check_untouched(int round, int is_near, size_t before)
 {
     const size_t middle = sizeof(untouched) / 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHMEM_THREAD_MULTIPLE: threads of every PE make collective calls at the same time, on teams of
- * their own; divide different parents; use one active set with a pSync each, and different,
+ * SHMEM_THREAD_MULTIPLE: threads of every PE make collective calls at the same time, on their own
+ * teams; divide different parents; use one active set with separate pSyncs, and different,
  * overlapping sets, all for the first time at once. PEs are processes.
  *
  *     threads [ROUNDS] */
@@ -11,7 +11,7 @@
 enum { THREADS = 4, N = 64, MOST_PES = 8 };
 
 static int me, n, rounds;
-static long failures[THREADS]; /* CHECK is the main thread's */
+static long failures[THREADS]; /* only the main thread may CHECK */
 static long source[THREADS][N], dest[THREADS][N * MOST_PES];
 static long sync_words[THREADS][2][SHMEM_REDUCE_SYNC_SIZE];
 static long work[THREADS][N / 2 + 1];

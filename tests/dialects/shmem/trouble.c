@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An OpenSHMEM program that makes one mistake of choice, or asks what has an answer; trouble.py
- * starts it and judges what is printed.
+ * An OpenSHMEM program that makes one selected mistake, or asks for something with a defined
+ * answer; trouble.py starts it and judges what is printed.
  *
  *     trouble CASE */
 #include <inttypes.h>
@@ -14,7 +14,7 @@ static volatile char larger[1 << 20];
 
 static long word, sync_words[SHMEM_REDUCE_SYNC_SIZE], sum_work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 
-/* What the standard has an answer for. */
+/* Cases with a defined answer in the standard. */
 static void ask_invalid_team(void)
 {
     shmem_team_t team = SHMEM_TEAM_WORLD, other = SHMEM_TEAM_WORLD;

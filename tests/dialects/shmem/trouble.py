@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # name: (what is printed: a pattern, or None for no line of the library's; exit status, None for any failure;
-# environment, how it starts). The case of the program is what stands before a blank.
+# environment, how it starts). The program's case is the part before a blank.
 CASES = {
     "before_init": (r"shmem_long_p: called before shmem_init", None, {}, "run"),
     "after_finalize": (r"shmem_quiet: called after shmem_finalize", None, {}, "run"),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# An installation that has been moved compiles and runs OpenSHMEM programs: by oshcc, oshc++ and oshrun,
-# and by pkg-config: wrappers.sh BUILD_DIR PROGRAMS_DIR SOURCE_DIR
+# A relocated installation compiles and runs OpenSHMEM programs: by oshcc, oshc++ and oshrun, and by pkg-config:
+# wrappers.sh BUILD_DIR PROGRAMS_DIR SOURCE_DIR
 set -eu
 build=$1 programs=$2 source=$3
 dir=$(mktemp -d)

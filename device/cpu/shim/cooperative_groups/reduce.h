@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cooperative_groups::reduce over a full tile, for the CPU device. All threads get the same bits.
+ * cooperative_groups::reduce over a full tile, for the CPU device. All threads get identical bits.
  */
 #ifndef GSHMEM_COOPERATIVE_GROUPS_REDUCE_H
 #define GSHMEM_COOPERATIVE_GROUPS_REDUCE_H

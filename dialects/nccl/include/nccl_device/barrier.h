@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The barrier of two stages: within LSA teams, then along rails. */
+ * The two-stage barrier: within LSA teams, then along rails. */
 #ifndef GSHMEM_NCCL_BARRIER_H
 #define GSHMEM_NCCL_BARRIER_H
 
@@ -7,13 +7,13 @@
 #include "lsa_barrier.h"
 
 /* Barrier `index` of the communicator's barrierCount, or of two handles: among all ranks of the
- * inner and outer team together. */
+ * inner and outer teams together. */
 template <class Coop> class ncclBarrierSession
 {
     ncclLsaBarrierSession<Coop> inner;
     ncclGinBarrierSession<Coop> outer;
 
-    /* A team of the own rank alone: a stage that is left out. */
+    /* A team of this rank alone: that stage is skipped. */
     __device__ __forceinline__ static ncclTeam alone() { return {1, 0, 1}; }
 
   public:
@@ -50,7 +50,7 @@ template <class Coop> class ncclBarrierSession
     {
     }
 
-    /* Fences of all GIN contexts: one fence is of all of them in any case. */
+    /* Fences of all GIN contexts: every fence covers all of them in any case. */
     __device__ __forceinline__ ncclBarrierSession(Coop coop, ncclTeam innerTeam, ncclTeam outerTeam,
                                                   ncclGinAllContexts all,
                                                   ncclLsaBarrierHandle innerHandle,
@@ -80,8 +80,8 @@ template <class Coop> class ncclBarrierSession
     __device__ __forceinline__ ncclLsaBarrierSession<Coop> &lsaBarrier() { return inner; }
     __device__ __forceinline__ ncclGinBarrierSession<Coop> &ginBarrier() { return outer; }
 
-    /* The first stage's order comes to the ranks of other LSA teams through those of the rail, so
-     * both stages have it. */
+    /* Ranks of other LSA teams get the first stage's order through the ranks of the rail, so both
+     * stages have it. */
     __device__ __forceinline__ void sync(Coop coop, cuda::memory_order order,
                                          ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
     {
@@ -92,8 +92,8 @@ template <class Coop> class ncclBarrierSession
         outer.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, fence);
     }
 
-    /* ncclTimeout, on the threads that waited in vain in a stage; the barrier is of no use from
-     * then on. Each stage has the whole time. */
+    /* Returns ncclTimeout on the threads whose wait failed in a stage; the barrier is unusable from
+     * then on. Each stage gets the full time. */
     __device__ __forceinline__ ncclResult_t sync(Coop coop, cuda::memory_order order,
                                                  ncclGinFenceLevel fence, uint64_t timeoutCycles)
     {
@@ -108,7 +108,7 @@ template <class Coop> class ncclBarrierSession
     }
 };
 
-/* A session for one sync. Gin: an ncclGin, or ncclGinAllContexts. */
+/* A session for one sync. Gin is an ncclGin, or ncclGinAllContexts. */
 template <class Coop, class Gin>
 __device__ __forceinline__ void
 ncclBarrier(Coop coop, ncclTeamTagWorld tag, Gin gin, uint32_t index,

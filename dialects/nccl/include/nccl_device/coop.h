@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Groups of threads that make a call together. A session or call takes any class with thread_rank,
- * size and sync, CUDA's cooperative groups among them. */
+ * size and sync, including CUDA's cooperative groups. */
 #ifndef GSHMEM_NCCL_COOP_H
 #define GSHMEM_NCCL_COOP_H
 
@@ -25,7 +25,7 @@ template <int n> struct ncclCoopTile {
 typedef ncclCoopTile<1> ncclCoopThread;
 typedef ncclCoopTile<32> ncclCoopWarp;
 
-/* Any lanes of the calling warp, the caller's among them. */
+/* Any lanes of the calling warp, including the caller's. */
 struct ncclCoopLanes {
     uint32_t lmask;
     __device__ __forceinline__ constexpr explicit ncclCoopLanes(uint32_t mask = ~0u) : lmask(mask)
@@ -45,7 +45,7 @@ namespace gshmem
 namespace nccl
 {
 
-/* Named barriers that spans of warps have on a GPU, beside the block's own. */
+/* Named barriers that spans of warps use on a GPU, beside the block's own. */
 constexpr int n_span_barriers = 15;
 
 #if defined(__CUDACC__)
@@ -54,8 +54,8 @@ __device__ __forceinline__ void sync_span(uint32_t id, int n_threads)
     asm volatile("barrier.sync %0, %1;" ::"r"(id + 1), "r"(n_threads) : "memory");
 }
 #else
-/* Threads of a block take turns on one OS thread, which these words belong to: the last of them to
- * come begins the next round. */
+/* Threads of a block take turns on one OS thread, to which these words belong: the last of them to
+ * arrive begins the next round. */
 struct span_barrier {
     int arrived;
     uint32_t round;
@@ -68,7 +68,7 @@ inline void sync_span(uint32_t id, int n_threads)
     const uint32_t round = __atomic_load_n(&b.round, __ATOMIC_RELAXED);
     if (__atomic_add_fetch(&b.arrived, 1, __ATOMIC_ACQ_REL) == n_threads) {
         __atomic_store_n(&b.arrived, 0, __ATOMIC_RELAXED);
-        /* pairs with the acquire below, of those that wait */
+        /* pairs with the acquire below, of the threads that wait */
         __atomic_store_n(&b.round, round + 1, __ATOMIC_RELEASE);
     } else {
         while (__atomic_load_n(&b.round, __ATOMIC_ACQUIRE) == round)
@@ -81,8 +81,8 @@ inline void sync_span(uint32_t id, int n_threads)
 } // namespace nccl
 } // namespace gshmem
 
-/* Consecutive warps of the block; id, 0 to 14, tells spans apart that synchronise at the same time.
- */
+/* Consecutive warps of the block; id, 0 to 14, distinguishes spans that synchronise at the same
+ * time. */
 struct ncclCoopWarpSpan {
     uint32_t warp0 : 8, nWarps : 8, id : 8;
     __device__ __forceinline__ constexpr ncclCoopWarpSpan(int warp0_, int nWarps_, int id_)
@@ -114,13 +114,13 @@ struct ncclCoopCta {
     __device__ __forceinline__ void sync() const { __syncthreads(); }
 };
 
-/* One of the groups above, which of them is known when the kernel runs. */
+/* One of the groups above; which one is known only when the kernel runs. */
 struct ncclCoopAny {
     enum kind_of_group : uint32_t { tile, lanes, span, cta };
     kind_of_group kind;
     uint32_t n;   /* lanes of a tile, or warps of a span */
     uint32_t who; /* a mask of lanes, or a span's first warp */
-    uint32_t id;  /* a span's */
+    uint32_t id;  /* of a span */
 
     template <int lanes_of_tile>
     __device__ __forceinline__ ncclCoopAny(ncclCoopTile<lanes_of_tile>)
@@ -170,7 +170,7 @@ struct ncclCoopAny {
 
 /* ---- what a group is ------------------------------------------------------------------------- */
 
-/* Its lanes of the calling warp. */
+/* The group's lanes in the calling warp. */
 template <int n> __device__ __forceinline__ uint32_t ncclCoopGetLaneMask(ncclCoopTile<n> coop)
 {
     return coop.laneMask();
@@ -214,7 +214,7 @@ __device__ __forceinline__ constexpr bool ncclCoopWithinWarp(ncclCoopCta)
     return false;
 }
 
-/* Those of the calling warp's lanes that run together here; of a group, its lanes in the warp. */
+/* The lanes of the calling warp that run together here; for a group, its lanes in the warp. */
 __device__ __forceinline__ ncclCoopLanes ncclCoopCoalesced()
 {
     return ncclCoopLanes(__activemask());
@@ -279,7 +279,7 @@ __device__ __forceinline__ T bcast_through(stash *s, Coop coop, T value, int roo
 } // namespace nccl
 } // namespace gshmem
 
-/* The value of thread `root`, on all threads of the group. Without entrySync the group has
+/* Returns thread `root`'s value on all threads of the group. Without entrySync the group must have
  * synchronised since its last broadcast. */
 template <int n, class T>
 __device__ __forceinline__ T ncclCoopBcast(ncclCoopTile<n> coop, T value, int root,
@@ -296,7 +296,7 @@ __device__ __forceinline__ T ncclCoopBcast(ncclCoopLanes coop, T value, int root
                                            bool entrySync = true)
 {
     (void)entrySync;
-    uint32_t left = coop.lmask; /* of which root of the lanes go */
+    uint32_t left = coop.lmask; /* the first root of these lanes are removed */
     for (int i = 0; i < root; i++)
         left &= left - 1;
     return gshmem::nccl::bcast_lanes(coop.lmask, value, __ffs((int)left) - 1, 32);
@@ -325,8 +325,8 @@ namespace gshmem
 namespace nccl
 {
 
-/* A base group that does a call's work, and whether the caller's threads are all of it or only the
- * first: then the call synchronises before and after. */
+/* A gshmem group that does a call's work, and whether it consists of all of the caller's threads or
+ * only of the first: then the call synchronises before and after. */
 template <class Coop> struct group_of {
     typedef group_thread type;
     static constexpr bool is_whole = false;
@@ -345,7 +345,7 @@ template <> struct group_of<ncclCoopWarp> {
     static constexpr bool is_whole = true;
 };
 
-/* Calls f with the base's group, by those threads that it consists of. */
+/* Calls f with the gshmem group, on the threads that form it. */
 template <class Coop, class F> __device__ __forceinline__ void by_group(Coop coop, F f)
 {
     typename group_of<Coop>::type g;
@@ -371,8 +371,8 @@ __device__ __forceinline__ bool is_acquire(cuda::memory_order order)
     return order != cuda::memory_order_relaxed && order != cuda::memory_order_release;
 }
 
-/* On a GPU what came before a kernel is seen by all who hear from the kernel. On the CPU device a
- * fence says so, where a session begins. */
+/* On a GPU, whoever hears from a kernel sees what came before the kernel. On the CPU device a fence
+ * at the beginning of a session ensures this. */
 __device__ __forceinline__ void publish_earlier()
 {
     if constexpr (detail::is_cpu_device)

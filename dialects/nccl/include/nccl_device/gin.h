@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GIN: one-sided transfers with signals, to every rank. Ranks that loads and stores reach are
+ * GIN: one-sided transfers with signals, to every rank. Ranks reached by loads and stores are
  * written to directly, the others through gshmem's proxy.
  *
- * A context has signals and counters of its own: who waits for a signal uses the context that the
- * sender used. Both are 64-bit words of which waits compare the low `bits` in the rolling manner:
- * the value has reached `least` if it is less than half the range beyond it. */
+ * A context has its own signals and counters: a wait for a signal uses the context that the sender
+ * used. Both are 64-bit words; waits compare their low `bits` modulo the range: the value has
+ * reached `least` if it is less than half the range beyond it. */
 #ifndef GSHMEM_NCCL_GIN_H
 #define GSHMEM_NCCL_GIN_H
 
@@ -15,9 +15,9 @@
 struct ncclGin_None {
 };
 
-/* What is done on the destination rank once the data has settled there. Strong: all that this
- * thread, and those it has synchronised with, put to that rank earlier has settled, too. Weak ones
- * promise less, and do the same here; those without a word are as the strong ones. */
+/* What is done on the destination rank once the data has settled there. Strong: everything that
+ * this thread, and those it has synchronised with, put to that rank earlier has settled, too. Weak
+ * ones promise less, but behave the same here; actions marked neither way are strong. */
 struct ncclGin_SignalInc {
     ncclGinSignal_t signal;
 };
@@ -39,7 +39,7 @@ struct ncclGin_WeakSignalAdd {
     ncclGinSignal_t signal;
     uint64_t value;
 };
-/* The signal is a word of 8 bytes, aligned, in a window. */
+/* The signal is an aligned 8-byte word in a window. */
 struct ncclGin_VASignalInc {
     ncclWindow_t signalWindow;
     size_t signalOffset;
@@ -68,7 +68,7 @@ struct ncclGin_WeakVASignalAdd {
     uint64_t value;
 };
 
-/* What is done here once the source may be used again. */
+/* What is done here once the source may be reused. */
 struct ncclGin_CounterInc {
     ncclGinCounter_t counter;
 };
@@ -117,7 +117,7 @@ __device__ __forceinline__ uint64_t low_bits(uint64_t value, int bits)
     return bits >= 64 ? value : value & (((uint64_t)1 << bits) - 1);
 }
 
-/* A remote action as the base has it: a symmetric word, and what to add to it. */
+/* A remote action in gshmem's terms: a symmetric word, and what to add to it. */
 struct action {
     uint64_t *word;
     uint64_t value;
@@ -135,7 +135,7 @@ template <> struct is_none<ncclGin_None> {
     static constexpr bool value = true;
 };
 
-/* Integers of which a value of n bytes consists. */
+/* The integers that a value of n bytes consists of. */
 template <size_t n> struct word_of_bytes {
     typedef uint8_t type;
 };
@@ -149,7 +149,7 @@ template <> struct word_of_bytes<8> {
     typedef uint64_t type;
 };
 
-/* What an action adds: what it says, else 1. */
+/* The amount that an action adds: what it says, or 1. */
 template <class A>
 __device__ __forceinline__ auto value_of(const A &a, int) -> decltype((uint64_t)a.value)
 {
@@ -165,15 +165,15 @@ __device__ __forceinline__ uint64_t *word_at(ncclWindow_t w, size_t offset)
     return reinterpret_cast<uint64_t *>(byte_at(w, offset));
 }
 
-/* To mapped memory, by the group's threads, which synchronise before and after. */
+/* Copies to mapped memory by the group's threads, which synchronise before and after. */
 template <class G>
 __device__ __forceinline__ void copy_to(G g, char *mapped, const char *source, size_t bytes)
 {
     detail::copy<detail::direction::put, false, G>({g.rank(), g.size()}, mapped, source, bytes);
 }
 
-/* A thread's: the threads of a block put to a peer each, and one at a time has the engine. The
- * others go on by loads and stores and ask for it again after each piece, since it moves as much as
+/* A thread's put: if each thread of a block puts to a peer, one at a time has the bulk-copy engine.
+ * The others use loads and stores and ask for it again after each piece, since it moves as much as
  * some 20 of them. */
 template <>
 __device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *source,
@@ -203,7 +203,7 @@ __device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *
 
 /* ---- GIN ------------------------------------------------------------------------------------- */
 
-/* backendMask: bits by the numbers of backends, which are all the same here. */
+/* backendMask: bits by backend number; here all backends are the same. */
 template <unsigned backendMask> class ncclGin_BackendMask
 {
     template <class Action> static constexpr bool is_none = gshmem::nccl::is_none<Action>::value;
@@ -213,8 +213,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
     {
         return comm.pe_of[ncclTeamRankToWorld(comm, team, peer)];
     }
-    /* Whether the peer is of the LSA team, and how many bytes from this rank's memory its own is:
-     * what goes there takes no look at the PE's state. Checking builds let the base look. */
+    /* Whether the peer is in the LSA team, and the distance from this rank's memory to the peer's:
+     * transfers to it do not read the PE's state. Checking builds leave this to gshmem. */
     __device__ __forceinline__ bool is_lsa(ncclTeam team, int peer, int64_t *away) const
     {
         const int i = ncclTeamRankToLsa(comm, team, peer);
@@ -289,7 +289,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
         }
     }
 
-    /* The same to a rank of the LSA team, whose memory is so far away. */
+    /* The same to a rank of the LSA team, whose memory is `away` bytes from this rank's. */
     template <class G, class Remote, class Local>
     __device__ __forceinline__ void put_lsa(G g, char *dest, const char *source, size_t bytes,
                                             int64_t away, Remote remote, Local local_action) const
@@ -307,7 +307,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
         g.sync();
         detail::put_away(&s, [&] { nccl::copy_to(g, mapped, source, bytes); });
         if constexpr (has_remote)
-            detail::finish_put_signal(g, s); /* the data before the signal, which waits look for */
+            detail::finish_put_signal(g, s); /* the data come before the signal, which waits poll */
         else
             g.sync();
         if constexpr (has_local) {
@@ -371,8 +371,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
         gshmem::nccl::publish_earlier();
     }
 
-    /* From this rank's source to the peer's destination. The source may be used again after flush;
-     * remoteAction and localAction tell the peer and this rank. */
+    /* Copies from this rank's source to the peer's destination. The source may be reused after
+     * flush; remoteAction and localAction notify the peer and this rank. */
     template <class Remote = ncclGin_None, class Local = ncclGin_None, class Coop = ncclCoopThread,
               class Descriptor = ncclGin_None, class Segment = ncclGin_None>
     __device__ __forceinline__ void
@@ -411,7 +411,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
             segment);
     }
 
-    /* A value of at most 8 bytes; one of 2, 4 or 8 to where it is aligned. */
+    /* A value of at most 8 bytes; with 2, 4 or 8 the destination is aligned to that. */
     template <class T, class Remote = ncclGin_None, class Coop = ncclCoopThread,
               class Descriptor = ncclGin_None>
     __device__ __forceinline__ void
@@ -445,7 +445,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
                  givenRelease, requiredRelease, optFlags);
     }
 
-    /* From the peer's memory to this rank's; there after flush. */
+    /* Copies from the peer's memory to this rank's; complete after flush. */
     template <class Coop = ncclCoopThread, class Descriptor = ncclGin_None,
               class Segment = ncclGin_None>
     __device__ __forceinline__ void
@@ -462,8 +462,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
         });
     }
 
-    /* For the library: adds to a word of the peer's, and the fence before it, which brings what was
-     * put there earlier first. */
+    /* For the library: a fence, which orders earlier puts to the peer first, then an addition to a
+     * word of the peer's. */
     __device__ __forceinline__ void signal_at(ncclTeam team, int peer, uint64_t *word,
                                               uint64_t value, const char *call) const
     {
@@ -505,8 +505,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
         coop.sync();
     }
 
-    /* Sources of the group's puts may be used again, and its gets are there. Where no rank is far
-     * that is so when its threads have made their calls. */
+    /* On return the sources of the group's puts may be reused, and its gets are complete. If no
+     * rank is far this already holds once its threads have made their calls. */
     template <class Coop, class Descriptor = ncclGin_None>
     __device__ __forceinline__ void flush(Coop coop,
                                           cuda::memory_order order = cuda::memory_order_acquire,
@@ -521,7 +521,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
         }
     }
 
-    /* The flush of what went to one peer, which wait completes. */
+    /* A flush of what went to one peer; wait completes it. */
     template <class Coop = ncclCoopThread, class Descriptor = ncclGin_None>
     __device__ __forceinline__ void
     flushAsync(ncclTeam team, int peer, ncclGinRequest_t *request, Coop coop = {},
@@ -575,7 +575,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
                 "ncclGin::waitSignal");
     }
 
-    /* To 0, its shadow, too; while nobody changes it. */
+    /* Resets the signal and its shadow to 0; nothing else may change it meanwhile. */
     __device__ __forceinline__ void resetSignal(ncclGinSignal_t signal) const
     {
         gshmem::detail::store_relaxed(signal_word(signal), (uint64_t)0);
@@ -587,7 +587,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
         gshmem::detail::store_relaxed(gshmem::nccl::word_at(window, offset), (uint64_t)0);
     }
 
-    /* A word beside each signal that is the program's: where it had got to. */
+    /* A word beside each signal, for the program: the value reached so far. */
     __device__ __forceinline__ uint64_t *getSignalShadowPtr(ncclGinSignal_t signal) const
     {
         return comm.shadows + (size_t)contextId * (uint32_t)comm.ginSignalCount + signal;
@@ -599,7 +599,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
         *getSignalShadowPtr(signal) += delta;
     }
 
-    /* Until the signal has reached its shadow. */
+    /* Returns when the signal has reached its shadow. */
     template <class Coop>
     __device__ __forceinline__ void
     waitSignalMeetShadow(Coop coop, ncclGinSignal_t signal, int bits = 64,
@@ -608,8 +608,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
         waitSignal(coop, signal, *getSignalShadowPtr(signal), bits, order);
     }
 
-    /* Until it is leastDelta beyond its shadow, which then becomes the signal's value: *before and
-     * *delta, of which each thread gets its own, say where it was and how far it went. */
+    /* Returns when the signal is at least leastDelta beyond its shadow, and stores its value in the
+     * shadow. *before and *delta, set on each thread, say where it was and how far it went. */
     template <class Coop, class Uint>
     __device__ __forceinline__ void
     waitSignalFollowShadow(Coop coop, ncclGinSignal_t signal, uint64_t leastDelta, Uint *before,
@@ -619,8 +619,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
         uint64_t *shadow = getSignalShadowPtr(signal);
         const uint64_t was = *shadow;
         waitSignal(coop, signal, was + leastDelta, bits, order);
-        /* Where threads look at different times they may see different values: the first one's
-         * counts. */
+        /* Threads that read at different times may see different values: the first one's is
+         * used. */
         coop.sync();
         if (coop.thread_rank() == 0) {
             const uint64_t now = read_word(signal_word(signal), 64, order);
@@ -656,7 +656,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
 };
 
 typedef ncclGin_BackendMask<NCCL_GIN_BACKEND_MASK_ALL> ncclGin;
-/* backend: of ncclNetDeviceType or ncclGinType_t */
+/* backend: an ncclNetDeviceType or ncclGinType_t */
 template <int backend> using ncclGin_BackendOne = ncclGin_BackendMask<1u << backend>;
 
 #endif

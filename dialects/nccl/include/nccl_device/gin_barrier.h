@@ -5,8 +5,8 @@
 
 #include "gin.h"
 
-/* Before the ranks go on: Put: earlier puts of all of them have settled; Get: own gets are there.
- */
+/* Before the ranks go on: Put: earlier puts of all of them have settled; Get: this rank's gets are
+ * complete. */
 #if NCCL_VERSION_CODE >= 23007
 enum ncclGinFenceLevel : uint32_t { None = 0, Relaxed = 0, Put = 1, Get = 2 };
 #else
@@ -21,14 +21,14 @@ GSHMEM_NCCL_BOTH constexpr ncclGinFenceLevel operator&(ncclGinFenceLevel a, nccl
     return (ncclGinFenceLevel)((uint32_t)a & (uint32_t)b);
 }
 
-/* In place of an ncclGin, of a barrier: its fence is of all contexts' puts and gets. */
+/* Replaces a barrier's ncclGin: its fence covers all contexts' puts and gets. */
 struct ncclGinAllContexts {
     const ncclDevComm &comm;
     GSHMEM_NCCL_BOTH constexpr explicit ncclGinAllContexts(const ncclDevComm &of) : comm(of) {}
 };
 
-/* Barrier `index` of a handle, among the team's ranks. Each signal of it is one rank's on another,
- * so every team of the communicator fits into a handle; two teams do not share an index. */
+/* Barrier `index` of a handle, among the team's ranks. Each signal is one rank's on another, so
+ * every team of the communicator fits into a handle; two teams must not share an index. */
 template <class Coop> class ncclGinBarrierSession
 {
     ncclGin gin;
@@ -71,7 +71,7 @@ template <class Coop> class ncclGinBarrierSession
             if (has_come)
                 *shadow = next;
         }
-        /* Those that have seen signals acquire for the group, whose synchronisation follows. */
+        /* Threads that have seen signals acquire for the group, whose synchronisation follows. */
         if (begin < team.nRanks && (detail::is_cpu_device || is_ordered || nccl::is_acquire(order)))
             detail::acquire_awaited();
         group.sync();
@@ -99,7 +99,7 @@ template <class Coop> class ncclGinBarrierSession
     {
     }
 
-    /* Signals are those of context 0; one fence is of all contexts in any case. */
+    /* Uses the signals of context 0; one fence covers all contexts in any case. */
     __device__ __forceinline__ ncclGinBarrierSession(Coop group, ncclGinAllContexts all,
                                                      ncclTeam barrier_team,
                                                      ncclGinBarrierHandle handle, uint32_t index)
@@ -116,7 +116,7 @@ template <class Coop> class ncclGinBarrierSession
 
     ncclGinBarrierSession(const ncclGinBarrierSession &) = delete;
 
-    /* The group's earlier puts have settled, on whichever rank. */
+    /* On return the group's earlier puts have settled, on every rank. */
     __device__ __forceinline__ void settle(Coop group)
     {
         group.sync();
@@ -131,7 +131,7 @@ template <class Coop> class ncclGinBarrierSession
         (void)sync_all(group, order, fence, 0);
     }
 
-    /* ncclTimeout, on the threads that waited in vain; the barrier is of no use from then on. */
+    /* Returns ncclTimeout on threads whose wait failed; the barrier is unusable from then on. */
     __device__ __forceinline__ ncclResult_t sync(Coop group, cuda::memory_order order,
                                                  ncclGinFenceLevel fence, uint64_t timeoutCycles)
     {
@@ -140,7 +140,7 @@ template <class Coop> class ncclGinBarrierSession
     }
 };
 
-/* A session for one sync. Gin: an ncclGin, or ncclGinAllContexts; Tag: of the rail or the world. */
+/* A session for one sync. Gin: an ncclGin, or ncclGinAllContexts; Tag: the rail or world tag. */
 template <class Coop, class Gin>
 __device__ __forceinline__ void
 ncclGinBarrier(Coop coop, Gin gin, ncclTeam team, ncclGinBarrierHandle handle, uint32_t index,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GIN by functions, whose choices are arguments: for code that is written by other programs. */
+ * GIN as functions, whose choices are arguments: for generated code. */
 #ifndef GSHMEM_NCCL_GIN_C_H
 #define GSHMEM_NCCL_GIN_C_H
 
@@ -37,7 +37,7 @@ namespace gshmem
 namespace nccl
 {
 
-/* Calls f with the remote action that these arguments stand for. */
+/* Calls f with the remote action that these arguments describe. */
 template <class F>
 __device__ __forceinline__ void with_signal(bool is_signal, ncclGinSignal_t signal,
                                             ncclGinSignalOp_t op, uint64_t value, F f)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-to-all exchanges of small elements among an LSA team, whose data carry their own flags. */
+ * All-to-all exchanges of small elements within an LSA team; the data carry their own flags. */
 #ifndef GSHMEM_NCCL_LL_A2A_H
 #define GSHMEM_NCCL_LL_A2A_H
 
 #include "lsa_barrier.h"
 
-/* Block `block` of a handle. In an epoch each slot of each rank is written by one sender at most;
- * who has received what it waits for goes on with endEpoch. A rank must have heard from all ranks
- * of the team in an epoch before it ends it: then two buffers of slots are enough. An element takes
- * (sizeof + 7) / 8 slots, of which slot numbers the first in units of elements. */
+/* Block `block` of a handle. In an epoch at most one sender writes each slot of each rank; a
+ * receiver that has all that it waits for moves on with endEpoch. A rank must have heard from all
+ * ranks of the team in an epoch before it ends it: then two buffers of slots are enough. An element
+ * takes (sizeof + 7) / 8 slots; slot is the first one, in units of elements. */
 template <class Coop> class ncclLLA2ASession
 {
     typedef gshmem::detail::words2 line;
@@ -104,7 +104,7 @@ template <class Coop> class ncclLLA2ASession
         return load<T>(buffer() + (size_t)slot * lines_of<T>());
     }
 
-    /* Slots start, start + stride, ...: count of them, at least Min and at most Max. */
+    /* Receives slots start, start + stride, ...: count of them, from Min to Max. */
     template <int Min, int Max, class T>
     __device__ __forceinline__ void recvUnrolled(int start, int count, int stride, T (&vals)[Max])
     {
@@ -128,7 +128,7 @@ template <class Coop> class ncclLLA2ASession
     {
         group.sync();
         epoch +=
-            epoch == ~0u - 1 ? 4 : 1; /* never 0, which cleared lines have; parity alternates */
+            epoch == ~0u - 1 ? 4 : 1; /* never 0, the value in cleared lines; parity alternates */
     }
 };
 

@@ -11,8 +11,8 @@ namespace gshmem
 namespace nccl
 {
 
-/* Looks at a word until is_enough. Without a limit as the base waits, else false when so many
- * cycles of the clock have passed. */
+/* Polls a word until is_enough. Without a limit waits as gshmem does; otherwise returns false after
+ * that many clock cycles. */
 template <class T, class Test>
 __device__ __forceinline__ bool await_word(const ncclDevComm &comm, const T *word, Test is_enough,
                                            T expected, uint32_t kind, const char *call, int pe,
@@ -37,31 +37,30 @@ __device__ __forceinline__ bool await_word(const ncclDevComm &comm, const T *wor
 } // namespace nccl
 } // namespace gshmem
 
-/* Barrier `index` of a handle. One session at a time uses it on a rank; the same group makes the
- * calls. arrive and wait come in pairs. An order that releases: what the group's threads did before
- * is seen by the team after; one that acquires: they see what the others released. multimem has no
- * effect. Pairs of all ranks' sessions are counted, so a skipped one on any rank holds the others
- * up. */
+/* Barrier `index` of a handle. A rank uses it in one session at a time, and the same group makes
+ * all its calls. arrive and wait come in pairs. With an order that releases, the team sees
+ * afterwards what the group's threads did before; with one that acquires, they see what the others
+ * released. multimem has no effect. Pairs of all ranks' sessions are counted, so a pair skipped on
+ * any rank blocks the others. */
 template <class Coop> class ncclLsaBarrierSession
 {
     Coop coop;
     const ncclDevComm &comm;
     ncclTeam team;
     uint32_t *words, epoch;
-    bool has_met = false; /* the group, since its threads have read the epoch */
-    /* The own flag on the first member that this thread tells: worked out early, since between a
-     * fence and its flag each instruction counts. */
+    bool has_met = false; /* the group has synchronised since its threads read the epoch */
+    /* This rank's flag on the first member that this thread signals: computed early, since each
+     * instruction between a fence and its flag counts. */
     uint32_t *first_there;
 
-    /* i from 1: other ranks of the team, the next one first, so that not all begin with the same.
-     */
+    /* Other ranks of the team, i from 1, the next one first: ranks begin with different ones. */
     __device__ __forceinline__ int other(int i) const
     {
         const int r = team.rank + i;
         return r < team.nRanks ? r : r - team.nRanks;
     }
 
-    /* The own flag on member i from here. */
+    /* Where this rank's flag on member i is mapped here. */
     __device__ __forceinline__ uint32_t *flag_on(int i) const
     {
         const int64_t away = (int64_t)(other(i) - team.rank) * team.stride * comm.lsa_stride;
@@ -85,7 +84,7 @@ template <class Coop> class ncclLsaBarrierSession
         }
         if (is_complete)
             epoch = next;
-        /* The threads that have seen flags acquire for the group, whose synchronisation follows. */
+        /* Threads that have seen flags acquire for the group, whose synchronisation follows. */
         if (first < team.nRanks && (detail::is_cpu_device || nccl::is_acquire(order)))
             detail::acquire_awaited();
         group.sync();
@@ -154,8 +153,8 @@ template <class Coop> class ncclLsaBarrierSession
         wait(group, order);
     }
 
-    /* ncclTimeout, on the threads that waited in vain, after so many cycles of clock64; the session
-     * is of no use from then on. */
+    /* Returns ncclTimeout, on the threads whose wait failed, after that many cycles of clock64; the
+     * session is unusable from then on. */
     __device__ __forceinline__ ncclResult_t wait(Coop group, cuda::memory_order order,
                                                  uint64_t timeoutCycles)
     {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The names of reductions and copies by multicast memory, which is not there: who asks
- * ncclCommQueryProperties learns so, and a kernel that makes such a call ends with a line. */
+ * The names of reductions and copies by multicast memory, which is not supported:
+ * ncclCommQueryProperties says so, and a kernel that makes such a call ends with a message. */
 #ifndef GSHMEM_NCCL_MULTIMEM_H
 #define GSHMEM_NCCL_MULTIMEM_H
 

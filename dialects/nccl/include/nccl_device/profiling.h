@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each call of nccl.h by a second name, for tools that put a function of theirs in place of the
- * first. Read by nccl.h alone; pnccl.py makes the library's symbols of the list. */
+ * A second name for each call of nccl.h, for tools that replace the first one by their own
+ * function. Included by nccl.h alone; pnccl.py derives the library's symbols from the list. */
 #ifndef GSHMEM_NCCL_PROFILING_H
 #define GSHMEM_NCCL_PROFILING_H
 

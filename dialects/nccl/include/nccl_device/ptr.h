@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a window and an offset in bytes to addresses. */
+ * Addresses from a window and an offset in bytes. */
 #ifndef GSHMEM_NCCL_PTR_H
 #define GSHMEM_NCCL_PTR_H
 
@@ -18,8 +18,8 @@ namespace gshmem
 namespace nccl
 {
 
-/* A field of a window's record. It stays as the host wrote it, so a load of it waits for no store,
- * and in a loop with stores one is enough. */
+/* A field of a window's record. It never changes after the host wrote it, so a load of it waits for
+ * no store, and in a loop with stores one load is enough. */
 template <class T> __device__ __forceinline__ T fixed(const T &field)
 {
 #if defined(__CUDACC__)
@@ -29,8 +29,8 @@ template <class T> __device__ __forceinline__ T fixed(const T &field)
 #endif
 }
 
-/* The window's beginning on an LSA rank. On a GPU the low half of the stride is 0, as that of the
- * heap's is: one multiply-add of what loads, side by side, bring. */
+/* The window's beginning on an LSA rank. On a GPU the low half of the stride is 0, like the heap's:
+ * one multiply-add of what loads, side by side, bring. */
 __device__ __forceinline__ char *window_on(ncclWindow_t w, int lsa_peer)
 {
     const uint64_t local = fixed(w->local), stride = (uint64_t)fixed(w->lsa_stride);
@@ -53,13 +53,13 @@ __device__ __forceinline__ void *ncclGetLocalPointer(ncclWindow_t w, size_t offs
     return detail::as_global(reinterpret_cast<char *>(nccl::fixed(w->local)) + offset);
 }
 
-/* lsaPeer is one of the LSA team. */
+/* lsaPeer is in the LSA team. */
 __device__ __forceinline__ void *ncclGetLsaPointer(ncclWindow_t w, size_t offset, int lsaPeer)
 {
     return gshmem::detail::as_global(gshmem::nccl::window_on(w, lsaPeer) + offset);
 }
 
-/* NULL: the rank is not one of the LSA team. */
+/* NULL if the rank is not in the LSA team. */
 __device__ __forceinline__ void *ncclGetPeerPointer(ncclWindow_t w, size_t offset, int peer)
 {
     using gshmem::nccl::fixed;
@@ -74,7 +74,7 @@ __device__ __forceinline__ void *ncclGetPeerPointer(ncclWindow_t w, size_t offse
                               gshmem::nccl::fixed(w->rank) + gshmem_nccl_distance(team, peer));
 }
 
-/* Multimem is not supported, as ncclCommQueryProperties says: NULL. */
+/* NULL: multimem is not supported, as ncclCommQueryProperties says. */
 __device__ __forceinline__ void *ncclGetMultimemPointer(ncclWindow_t, size_t, ncclMultimemHandle)
 {
     return nullptr;
@@ -127,8 +127,8 @@ __device__ __forceinline__ void *ncclGetResourceBufferLsaMultimemPointer(const n
 
 /* ---- symmetric pointers ---------------------------------------------------------------------- */
 
-/* A window and an offset in bytes, which moves by elements of T. Without a window the offset is an
- * address. */
+/* A window and an offset in bytes, with pointer arithmetic in elements of T. Without a window the
+ * offset is an address. */
 template <class T> struct ncclSymPtr {
     typedef T ElementType;
     ncclWindow_t window;
@@ -204,14 +204,14 @@ template <class T> GSHMEM_NCCL_BOTH bool operator!=(ncclSymPtr<T> a, ncclSymPtr<
 }
 
 #if defined(GSHMEM_NCCL_KERNELS)
-/* The buffer behind the handle. */
+/* The buffer that the handle names. */
 __device__ __forceinline__ ncclSymPtr<char> ncclGetResourceBuffer(const ncclDevComm &comm,
                                                                   ncclDevResourceHandle h)
 {
     return {comm.resourceWindow, ncclGetResourceBufferOffset(h)};
 }
 
-/* The communicator's window that holds the address, or NULL; all threads of the group look. */
+/* The communicator's window that contains the address, or NULL; all threads of the group search. */
 template <class Coop>
 __device__ __forceinline__ ncclWindow_t ncclFindWindow(Coop coop, const ncclDevComm &comm,
                                                        const void *ptr)
@@ -220,7 +220,7 @@ __device__ __forceinline__ ncclWindow_t ncclFindWindow(Coop coop, const ncclDevC
     const uint64_t address = reinterpret_cast<uint64_t>(ptr);
     for (uint32_t i = 0; i < comm.nWindows; i++) {
         ncclWindow_t w = comm.windows + i;
-        if (w->owner == 0) /* places are taken from the first on: no later one ever was */
+        if (w->owner == 0) /* places are taken in order: no later one was ever used */
             break;
         if (w->owner == comm.id && address - w->local < w->bytes)
             return w;

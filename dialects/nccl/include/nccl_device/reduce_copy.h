@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions and copies by loads and stores, parts to build kernels from: from the same place of
- * all ranks of an LSA team, or of local buffers, to the same place of all, or to one buffer. A
- * group makes them; other ranks need not. They do not synchronise ranks. Sources are added in the
- * order of their ranks, so all ranks get the same bits; half, bfloat16 and 8-bit floating-point
- * numbers in float, and rounded once. UNROLL is a hint. */
+ * Reductions and copies by loads and stores, as parts for building kernels: from the same place on
+ * all ranks of an LSA team, or from local buffers, to the same place on all, or to one buffer. A
+ * group makes the call; other ranks need not. The calls do not synchronise ranks. Sources are added
+ * in rank order, so all ranks get the same bits; half, bfloat16 and 8-bit floating-point numbers
+ * are added in float and rounded once. UNROLL is a hint. */
 #ifndef GSHMEM_NCCL_REDUCE_COPY_H
 #define GSHMEM_NCCL_REDUCE_COPY_H
 
@@ -16,7 +16,7 @@ namespace gshmem
 namespace nccl
 {
 
-/* What elements of T are added in. */
+/* The type in which elements of T are added. */
 template <class T> struct accumulator {
     typedef T type;
 };
@@ -37,12 +37,12 @@ struct add {
     template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a + b; }
 };
 
-/* A vector of T that one access moves. */
+/* The widest vector of T that one access moves. */
 template <class T, int n> struct alignas(n * sizeof(T)) elements {
     T at[n];
 };
 
-/* Element or vector i of the sources, combined, to all destinations. */
+/* Combines element or vector i of the sources and stores it to all destinations. */
 template <class T, int n, class Sources, class Dests, class Reduce>
 __device__ __forceinline__ void reduce_one(size_t i, Sources sources, int n_sources, Dests dests,
                                            int n_dests, Reduce reduce)
@@ -87,7 +87,7 @@ __device__ __forceinline__ void reduce_copy(Coop coop, Sources sources, int n_so
         reduce_one<T, 1>(i, sources, n_sources, dests, n_dests, reduce);
 }
 
-/* Buffer i: of a team's ranks, one after another, of local ones, or the only one. */
+/* Buffer i: of a team's ranks in order, of several local buffers, or the only one. */
 template <class T> struct of_team {
     ncclSymPtr<T> p;
     ncclTeam team;
@@ -106,14 +106,14 @@ template <class T> struct of_local {
     }
 };
 
-/* Anything but a symmetric pointer: a function. */
+/* True for anything but a symmetric pointer: a function. */
 template <class F> struct only_function {
     typedef void type;
 };
 template <class T> struct only_function<ncclSymPtr<T>> {
 };
 
-/* The sum of the sources, to all destinations. */
+/* Stores the sum of the sources to all destinations. */
 template <class T, class Coop, class Sources, class Dests>
 __device__ __forceinline__ void sum_copy(Coop coop, Sources sources, int n_sources, Dests dests,
                                          int n_dests, size_t count)
@@ -167,7 +167,7 @@ __device__ __forceinline__ void ncclLsaReduceSum(Coop coop, ncclSymPtr<T> src, T
     ncclLsaReduceSum<T>(coop, src, dstPtr, count, ncclTeamLsa(devComm));
 }
 
-/* ends: a team or a device communicator */
+/* ends: a team or a device communicator. */
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T), class Ends>
 __device__ __forceinline__ void ncclLsaReduceSum(Coop coop, ncclWindow_t window, size_t offset,
                                                  T *dstPtr, IntCount count, const Ends &ends)
@@ -183,7 +183,7 @@ __device__ __forceinline__ void ncclLocalReduceSum(Coop coop, Src src, int nSrc,
                               (size_t)count);
 }
 
-/* Sources i * displ bytes behind basePtr. */
+/* Sources at basePtr + i * displ bytes. */
 template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
 __device__ __forceinline__ void ncclLocalReduceSum(Coop coop, int nSrc, T *basePtr, size_t displ,
                                                    T *dstPtr, IntCount count)

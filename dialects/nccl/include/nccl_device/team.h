@@ -22,13 +22,13 @@ GSHMEM_NCCL_BOTH ncclTeam gshmem_nccl_team(int nRanks, int rank, int stride)
     return t;
 }
 
-/* How far b's rank lies from the own one, in ranks of the communicator. */
+/* The distance from this rank to b's rank, in ranks of the communicator. */
 GSHMEM_NCCL_BOTH int gshmem_nccl_distance(ncclTeam b, int bPeer)
 {
     return (bPeer - b.rank) * b.stride;
 }
 
-/* Whether b's rank is one of a's. */
+/* Whether b's rank is in team a. */
 GSHMEM_NCCL_BOTH bool ncclTeamRankIsMember(ncclTeam a, ncclTeam b, int bPeer)
 {
     const int d = gshmem_nccl_distance(b, bPeer);
@@ -36,13 +36,13 @@ GSHMEM_NCCL_BOTH bool ncclTeamRankIsMember(ncclTeam a, ncclTeam b, int bPeer)
     return d % a.stride == 0 && r >= 0 && r < a.nRanks;
 }
 
-/* Its number there; it is one. */
+/* b's rank number in a, which contains it. */
 GSHMEM_NCCL_BOTH int ncclTeamRankToTeam(ncclTeam a, ncclTeam b, int bPeer)
 {
     return a.rank + gshmem_nccl_distance(b, bPeer) / a.stride;
 }
 
-/* The team is cut into runs of n ranks: the own run, and the own place of each run. */
+/* Cuts the team into runs of n ranks: this rank's run, and this rank's place in each run. */
 GSHMEM_NCCL_BOTH ncclTeam ncclTeamInnerFactor(ncclTeam parent, int n)
 {
     return gshmem_nccl_team(n, parent.rank % n, parent.stride);
@@ -53,14 +53,14 @@ GSHMEM_NCCL_BOTH ncclTeam ncclTeamOuterFactor(ncclTeam parent, int n)
     return gshmem_nccl_team(parent.nRanks / n, parent.rank / n, parent.stride * n);
 }
 
-/* The index-th of the parent's ranks that are not the subset's. */
+/* The index-th of the parent's ranks outside the subset. */
 GSHMEM_NCCL_BOTH int ncclTeamRankInDifference(ncclTeam parent, ncclTeam subset, int index)
 {
     const int step = subset.stride / parent.stride;
     const int first = parent.rank - subset.rank * step;
     if (index < first)
         return index;
-    const int behind = index - first; /* of which step - 1 lie between two of the subset */
+    const int behind = index - first; /* step - 1 of them lie between two of the subset */
     const int between = (subset.nRanks - 1) * (step - 1);
     return behind >= between ? index + subset.nRanks : index + 1 + behind / (step - 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What host and kernels both know of device communicators. Compiles as C17, C++17 and CUDA. */
+ * What both host and kernels know of device communicators. Compiles as C17, C++17 and CUDA. */
 #ifndef GSHMEM_NCCL_TYPES_H
 #define GSHMEM_NCCL_TYPES_H
 
@@ -14,7 +14,7 @@ struct gsh_state;
 
 /* ---- teams ----------------------------------------------------------------------------------- */
 
-/* Ranks of the communicator that lie stride apart; the own one is `rank` among them. */
+/* Ranks of the communicator, stride apart; `rank` is this rank's number among them. */
 typedef struct ncclTeam {
     int nRanks, rank, stride;
 } ncclTeam_t;
@@ -27,7 +27,7 @@ typedef struct ncclMultimemHandle ncclMultimemHandle;
 
 /* ---- resources ------------------------------------------------------------------------------- */
 
-/* Counts units of so many bytes from the start of the device communicator's own memory. */
+/* Counts units of that many bytes from the start of the device communicator's own memory. */
 typedef uint32_t ncclDevResourceHandle;
 typedef uint32_t ncclDevResourceHandle_t;
 #define GSHMEM_NCCL_RESOURCE_UNIT 128
@@ -37,7 +37,7 @@ typedef uint32_t ncclGinCounter_t;
 typedef struct {
     uint64_t opaque[2];
 } ncclGinRequest_t;
-/* Opaque; nobody makes one here. */
+/* Opaque; never created here. */
 typedef void *ncclGinGpuCtx_t;
 typedef void *ncclGinWindow_t;
 
@@ -59,8 +59,8 @@ typedef struct ncclLLA2AHandle {
 } ncclLLA2AHandle_t;
 typedef struct ncclLLA2AHandle ncclLLA2AHandle;
 
-/* A barrier among n ranks of an LSA team: its epoch, which only this rank's kernels touch, then the
- * latest epoch in which each of the ranks arrived, written by that rank. */
+/* A barrier among n ranks of an LSA team: its epoch, which only this rank's kernels access, then
+ * for each rank the latest epoch in which it arrived, written by that rank. */
 #define GSHMEM_NCCL_LSA_BARRIER_WORDS(n) (((uint32_t)(n) + 1 + 31) / 32 * 32)
 /* A block of an LL all-to-all: a line whose first word is its epoch, then two buffers of lines. */
 #define GSHMEM_NCCL_LLA2A_BLOCK_BYTES(n_slots) \
@@ -74,14 +74,14 @@ typedef enum {
     NCCL_GIN_CONNECTION_RAIL = 2
 } ncclGinConnectionType_t;
 
-/* Backends that NCCL tells apart. Here there is one, whatever a program names. */
+/* Backends that NCCL distinguishes. Here there is only one, whatever a program names. */
 typedef enum {
     NCCL_NET_DEVICE_HOST = 0,
     NCCL_NET_DEVICE_UNPACK = 1,
     NCCL_NET_DEVICE_GIN_PROXY = 2,
     NCCL_NET_DEVICE_GIN_GDAKI = 3
 } ncclNetDeviceType;
-#define NCCL_GIN_BACKEND_MASK_ALL 0x1cu /* bits by those and the types below */
+#define NCCL_GIN_BACKEND_MASK_ALL 0x1cu /* bits by backend number and type number */
 
 typedef enum {
     NCCL_GIN_TYPE_NONE = 0,
@@ -90,8 +90,8 @@ typedef enum {
     NCCL_GIN_TYPE_GPI = 4
 } ncclGinType_t;
 
-/* Memory, signals and counters for a library's own use; the outputs, each of which may be NULL, are
- * filled by ncclDevCommCreate. */
+/* Memory, signals and counters for a library's own use; ncclDevCommCreate fills in the outputs,
+ * each of which may be NULL. */
 typedef struct ncclDevResourceRequirements {
     struct ncclDevResourceRequirements *next;
     size_t bufferSize, bufferAlign;
@@ -110,7 +110,7 @@ typedef struct ncclTeamRequirements {
 } ncclTeamRequirements_t;
 typedef struct ncclTeamRequirements ncclTeamRequirements;
 
-/* All 0, or begun as NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER. */
+/* All 0, or initialised with NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER. */
 typedef struct ncclDevCommRequirements {
     size_t size;
     unsigned int magic, version;
@@ -127,7 +127,7 @@ typedef struct ncclDevCommRequirements {
     bool ginExclusiveContexts;
     int ginQueueDepth, ginTrafficClass;
     int worldGinBarrierCount;
-    bool ginStrongSignalsRequired, ginVaSignalsRequired; /* they are always there */
+    bool ginStrongSignalsRequired, ginVaSignalsRequired; /* always there */
 } ncclDevCommRequirements_t;
 typedef struct ncclDevCommRequirements ncclDevCommRequirements;
 
@@ -140,12 +140,12 @@ typedef struct ncclDevCommRequirements ncclDevCommRequirements;
 
 /* ---- the device communicator ----------------------------------------------------------------- */
 
-/* A value: all that a kernel needs. What stands behind ginContextCount is the library's. */
+/* A value: all that a kernel needs. The members after ginContextCount belong to the library. */
 typedef struct ncclDevComm {
     int rank, nRanks;
     int lsaRank, lsaSize;
     int ginContextCount;
-    int ginSignalCount, ginCounterCount; /* of each context, with those that barriers use */
+    int ginSignalCount, ginCounterCount; /* of each context, including those that barriers use */
     uint32_t magic;
     ncclLsaBarrierHandle lsaBarrier, hybridLsaBarrier;
     ncclGinBarrierHandle railGinBarrier, hybridRailGinBarrier, worldGinBarrier;
@@ -154,12 +154,12 @@ typedef struct ncclDevComm {
 
     const struct gsh_state *state; /* of this PE, in memory that kernels read */
     const int32_t *pe_of;          /* [nRanks] */
-    char *resources;               /* the same place of the heap on all ranks */
-    int64_t lsa_stride;            /* bytes from one LSA rank's memory to the next one's */
+    char *resources;               /* at the same place in the heap on all ranks */
+    int64_t lsa_stride;            /* bytes from one LSA rank's memory to the next */
     /* Symmetric words, [ginContextCount][count]; others write signals, this rank the rest. */
     uint64_t *signals, *shadows, *counters;
-    struct ncclWindow_vidmem *windows; /* of all communicators of this PE, by their owners */
-    uint64_t id;                       /* this one's */
+    struct ncclWindow_vidmem *windows; /* of all communicators of this PE, by owner */
+    uint64_t id;                       /* this communicator's */
     uint32_t nWindows, reserved;
 } ncclDevComm_t;
 typedef struct ncclDevComm ncclDevComm;
@@ -188,17 +188,17 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Collective over comm, with the same requirements on all ranks; in a group *outDevComm is filled
- * when it ends. Its memory comes from 32 MiB that all communicators of a PE share. */
+ * in when the group ends. Its memory comes from 32 MiB that all communicators of a PE share. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
                                ncclDevComm *outDevComm) __asm__("gsh_ncclDevCommCreate");
-/* Collective over comm; no kernel of any rank uses it any more. */
+/* Collective over comm; no rank's kernels may still use it. */
 ncclResult_t ncclDevCommDestroy(ncclComm_t comm,
                                 const ncclDevComm *devComm) __asm__("gsh_ncclDevCommDestroy");
-/* These two have names of their own in the library: by NCCL's own names come programs that were
- * compiled with its headers, whose device communicators are laid out otherwise; they fail. */
+/* These two have other names in the library: NCCL's own names are called by programs compiled with
+ * its headers, whose device communicators have another layout; such calls fail. */
 ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props);
 
-/* What a requirements list takes for n barriers among the team's ranks, each independent. */
+/* What a requirements list needs for n independent barriers among the team's ranks. */
 ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam_t team, int nBarriers,
                                              ncclLsaBarrierHandle *outHandle,
                                              ncclDevResourceRequirements *outReq);
@@ -209,16 +209,16 @@ int ncclLLA2ACalcSlots(int maxElts, int maxEltSize);
 ncclResult_t ncclLLA2ACreateRequirement(int nBlocks, int nSlots, ncclLLA2AHandle *outHandle,
                                         ncclDevResourceRequirements *outReq);
 
-/* Of no ranks when comm is not valid. */
+/* Without ranks if comm is not valid. */
 ncclTeam_t ncclTeamWorld(ncclComm_t comm);
 ncclTeam_t ncclTeamLsa(ncclComm_t comm);
 ncclTeam_t ncclTeamRail(ncclComm_t comm);
-/* A team's rank, as one of comm, and of its LSA team; -1 when comm is not valid. */
+/* A team's rank as a rank of comm, and of its LSA team; -1 if comm is not valid. */
 int ncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank);
 int ncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
 
-/* Addresses that this rank's kernels may use; *outPtr is NULL where the rank is not reachable by
- * loads and stores, and for multimem. */
+/* Addresses that this rank's kernels may use; *outPtr is NULL if loads and stores cannot reach the
+ * rank, and for multimem. */
 ncclResult_t ncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int lsaRank,
                                      void **outPtr);
 ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void **outPtr);

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* The host writes it before the handle is known to anyone; constant from then on. The window on
- * LSA rank r begins at local + (r - lsa_rank) * lsa_stride. */
+/* The host writes it before the handle becomes known; constant from then on. The window on LSA rank
+ * r begins at local + (r - lsa_rank) * lsa_stride. */
 struct ncclWindow_vidmem {
     uint64_t local; /* this rank's buffer */
     uint64_t bytes;
@@ -14,7 +14,7 @@ struct ncclWindow_vidmem {
     int32_t lsa_rank, lsa_size;
     int32_t rank; /* in the communicator */
     uint32_t flags;
-    uint64_t owner; /* the id of its communicator, GSHMEM_NCCL_WINDOW_GONE; 0: never used */
+    uint64_t owner; /* its communicator's id, or GSHMEM_NCCL_WINDOW_GONE; 0: never used */
     uint64_t reserved[2];
 };
 typedef struct ncclWindow_vidmem ncclWindow_vidmem_t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls in kernels: a path that programs include. */
+ * Calls in kernels, under a path that programs include. */
 #ifndef DEVICE_NVSHMEM_DEFINES_H
 #define DEVICE_NVSHMEM_DEFINES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of nvshmem.h: the calls where kernels are compiled, those in kernels alone and those of both
- * sides. */
+ * Part of nvshmem.h: the calls where kernels are compiled, both those for kernels alone and those
+ * for both sides. */
 #ifndef NVSHMEM_DEVICE_H
 #define NVSHMEM_DEVICE_H
 
@@ -41,7 +41,7 @@ NVSHMEM_HD void nvshmemx_vendor_get_version_info(int *major, int *minor, int *pa
     *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
 
-/* NULL: there is no multicast memory. */
+/* NULL: multicast memory is not supported. */
 NVSHMEM_HD void *nvshmemx_mc_ptr(nvshmem_team_t, const void *)
 {
     return nullptr;
@@ -50,7 +50,7 @@ NVSHMEM_HD void *nvshmemx_mc_ptr(nvshmem_team_t, const void *)
 /* ---- synchronisation --------------------------------------------------------------------------
  */
 
-/* As nvshmem_barrier, by four warps together, whose first has a number that four divides. */
+/* Like nvshmem_barrier, by four warps together, the first numbered a multiple of four. */
 NVSHMEM_D int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
 {
     return gshmem::barrier(gshmem::default_context(), gshmem::group_warpgroup(), team, 0,
@@ -59,8 +59,7 @@ NVSHMEM_D int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
-/* The greatest x of all members' *source, and with it the least y of those that have it. nreduce
- * is 1. */
+/* The greatest x of all members' *source, and the least y that comes with that x. nreduce is 1. */
 template <int unused = 0>
 NVSHMEM_D int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2 *dest,
                                                    const double2 *source, size_t nreduce)
@@ -88,8 +87,8 @@ NVSHMEM_D void nvshmemx_qp_signal_op(uint64_t *sig_addr, uint64_t signal, int si
                       "nvshmemx_qp_signal_op");
 }
 
-/* fence and quiet of the queue pairs qps[0 .. num_qps - 1], with regard to pe, or to all: they may
- * wait for others, too. NVSHMEMX_QP_ALL among them: of all queue pairs. */
+/* fence and quiet of the queue pairs qps[0 .. num_qps - 1], for pe, or for all; they may wait for
+ * others, too. NVSHMEMX_QP_ALL in the list stands for all queue pairs. */
 #define NVSHMEM_ORDER(CALL)                                                                        \
     NVSHMEM_D void nvshmemx_qp_##CALL(int, const nvshmemx_qp_handle_t *qps, int num_qps)           \
     {                                                                                              \
@@ -123,7 +122,7 @@ NVSHMEM_ORDER(quiet)
 /* ---- floating-point atomics (NVSHMEM 3.7) -----------------------------------------------------
  */
 
-/* By compare and swap of the bits, so that they go with the other atomics by any route. */
+/* By compare and swap of the bits, so they are compatible with the other atomics by any route. */
 #define NVSHMEM_FLOAT_ADD(NAME, T, BITS)                                                  \
     NVSHMEM_HD T nvshmem_##NAME##_atomic_fetch_add(T *dest, T value, int pe)              \
     {                                                                                     \
@@ -151,15 +150,15 @@ NVSHMEM_FLOAT_ADD(double, double, 64)
  */
 
 #if defined(NVSHMEM_COMPLEX_SUPPORT)
-/* Any type that is two floats or doubles, such as cuFloatComplex and std::complex: so the
- * parameters are void. */
+/* Any type that consists of two floats or doubles, such as cuFloatComplex and std::complex: hence
+ * the void parameters. */
 namespace nvshmem_host
 {
 extern "C" {
 #include "../nvshmem_complex.h"
 }
 } // namespace nvshmem_host
-/* What is computed with: sums take the parts for themselves. */
+/* The type used in computations: sums add the parts separately. */
 template <class T> using nvshmem_complex_sum = T;
 template <class T> using nvshmem_complex_prod = gshmem::complex_of<T>;
 #define NVSHMEM_COMPLEX(NAME, T, OP, KIND)                                                         \
@@ -221,7 +220,7 @@ using nvshmem_host::nvshmemx_complexf_sum_reducescatter_on_stream;
 /* ---- flush (NVSHMEM 3.7) ----------------------------------------------------------------------
  */
 
-/* The sources of this PE's calls may be used again: as nvshmem_quiet, which promises more. */
+/* The sources of this PE's calls may be reused: like nvshmem_quiet, which promises more. */
 NVSHMEM_HD void nvshmemx_flush()
 {
     nvshmem_quiet();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launches of kernels that synchronise across PEs: gshmem/launch.h describes their parameters. In
- * C++ files without kernels, too, where CUDA's headers are: of the kernels of other files. */
+ * Launches of kernels that synchronise across PEs: parameters as in gshmem/launch.h. Also in C++
+ * files without kernels, if CUDA's headers are there: for kernels of other files. */
 #ifndef NVSHMEMX_COLLECTIVE_LAUNCH_APIS_H
 #define NVSHMEMX_COLLECTIVE_LAUNCH_APIS_H
 
@@ -22,7 +22,7 @@ inline int nvshmemx_collective_launch_query_gridsize(const void *func, dim3 bloc
     return gshmemx_collective_launch_query_gridsize(func, blockDims, args, sharedMem, gridsize);
 }
 #elif defined(NVSHMEM_DEVICE_CODE)
-/* Which look at the kernel's parameters. */
+/* These look at the kernel's parameters. */
 #define nvshmemx_collective_launch(...) gshmemx_collective_launch(__VA_ARGS__)
 #define nvshmemx_collective_launch_query_gridsize(...) \
     gshmemx_collective_launch_query_gridsize(__VA_ARGS__)

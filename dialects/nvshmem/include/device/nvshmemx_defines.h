@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Extensions in kernels: a path that programs include. */
+ * Extensions in kernels, under a path that programs include. */
 #ifndef DEVICE_NVSHMEMX_DEFINES_H
 #define DEVICE_NVSHMEMX_DEFINES_H
 

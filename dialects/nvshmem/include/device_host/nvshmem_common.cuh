@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Types and constants: a path that programs include. */
+ * Types and constants, under a path that programs include. */
 #ifndef DEVICE_HOST_NVSHMEM_COMMON_CUH
 #define DEVICE_HOST_NVSHMEM_COMMON_CUH
 

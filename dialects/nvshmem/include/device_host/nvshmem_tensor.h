@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors as the tile calls take them: an address, and for each dimension its size and the distance
- * of neighbours, in elements. Files with kernels alone. */
+ * Tensors as the tile calls take them: an address, and for each dimension its size and stride, in
+ * elements. Only for files with kernels. */
 #ifndef NVSHMEM_TENSOR_H
 #define NVSHMEM_TENSOR_H
 
@@ -14,7 +14,7 @@
 #include <tuple>
 #endif
 
-/* A number that is known when the program is compiled. */
+/* A number known at compile time. */
 template <int v> struct ConstInt {
     static constexpr int value = v;
     __host__ __device__ constexpr operator int() const { return v; }
@@ -43,7 +43,7 @@ template <class... N> __host__ __device__ constexpr stride<N...> make_stride(N..
     return stride<N...>(n...);
 }
 
-/* Nothing to say: of no dimension. */
+/* Empty: no dimensions. */
 __host__ __device__ constexpr shape<> make_shape()
 {
     return {};

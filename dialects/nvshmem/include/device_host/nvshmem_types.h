@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVSHMEM's types and constants, with the values and sizes that they have there. Compiles as C17,
- * C++14 and CUDA. No macro or enumerator has a name that NVSHMEM's own programs define themselves,
- * such as NVSHMEM_INT, NVSHMEM_SUM or NVSHMEM_WARP. */
+ * NVSHMEM's types and constants, with its values and sizes. Compiles as C17, C++14 and CUDA. No
+ * macro or enumerator has a name that NVSHMEM's own programs define themselves, such as
+ * NVSHMEM_INT, NVSHMEM_SUM or NVSHMEM_WARP. */
 #ifndef NVSHMEM_TYPES_H
 #define NVSHMEM_TYPES_H
 
@@ -59,7 +59,7 @@ typedef enum {
     NVSHMEMX_TEAM_SAME_MYPE_NODE = 3,
 } nvshmem_team_id_t;
 
-/* What nvshmemx_init_status returns; the last three it never does. */
+/* What nvshmemx_init_status returns; it never returns the last three. */
 enum {
     NVSHMEM_STATUS_NOT_INITIALIZED = 0,
     NVSHMEM_STATUS_IS_BOOTSTRAPPED = 1,

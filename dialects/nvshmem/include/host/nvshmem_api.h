@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls of the host: a path that programs include. */
+ * The host calls, under a path that programs include. */
 #ifndef HOST_NVSHMEM_API_H
 #define HOST_NVSHMEM_API_H
 

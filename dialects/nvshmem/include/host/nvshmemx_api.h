@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Extensions on the host: a path that programs include. */
+ * Extensions on the host, under a path that programs include. */
 #ifndef HOST_NVSHMEMX_API_H
 #define HOST_NVSHMEMX_API_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Deprecated collectives over active sets: all PEs, halves, every second and fourth one; barrier
- * and sync; with pWrk and pSync of the standard's sizes, which are as they were afterwards. */
+ * and sync; with pWrk and pSync of the standard's sizes, which must be unchanged afterwards. */
 #include "conform.h"
 
 enum { N = 6, MANY = 2000 };
 
 struct set {
     int start, log_stride, size, me; /* me: this PE's number in it */
-    long *sync;                      /* of every collective's size */
+    long *sync;                      /* large enough for every collective */
 };
 
 static void ready(const struct set *s)
@@ -138,7 +138,7 @@ static void check_many(const struct set *s, double *memory)
     ready(s);
 }
 
-/* A put before it has arrived after it; sync has only met. */
+/* After a barrier an earlier put has arrived; after a sync PEs have only met. */
 static void check_barriers(const struct set *s, long *words)
 {
     const int next = s->start + ((s->me + 1) % s->size << s->log_stride);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 9.7: every atomic of every type, fetching, not fetching and fetching without waiting: values
- * that come back, and counts that all PEs make together. */
+ * 9.7: every atomic of every type, fetching, not fetching and fetching without waiting: returned
+ * values, and counts to which all PEs add. */
 #include "conform.h"
 
 #define SWAP(NAME, T)                                                              \

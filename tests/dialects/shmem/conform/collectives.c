@@ -10,7 +10,7 @@ struct members {
     int n, me;
 };
 
-/* What the last call brought has been looked at, and may be written over. */
+/* The results of the last call have been checked, and may be overwritten. */
 static void ready(const struct members *m)
 {
     CHECK_EQ(shmem_team_sync(m->team), 0);
@@ -135,7 +135,7 @@ int conform_collectives(const struct conform *c)
     if (c->n > 1) {
         CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 1, 2, c->n / 2, NULL, 0, &other), 0);
     }
-    check_on(half, memory); /* both teams at a time */
+    check_on(half, memory); /* both teams at the same time */
     check_on(other, memory);
     shmem_barrier_all();
     shmem_team_destroy(half);

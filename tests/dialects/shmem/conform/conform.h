@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the conformance programs share: the standard's tables of types, written afresh from its text
- * so that they do not follow the library's, and the sections. PEs may be threads: nothing is
- * static. */
+ * Shared by the conformance programs: the standard's tables of types, written from its text so that
+ * they do not follow the library's, and the sections. PEs may be threads: nothing is static. */
 #ifndef GSH_CONFORM_H
 #define GSH_CONFORM_H
 
@@ -54,7 +53,7 @@ static inline void *conform_memory(size_t bytes)
     return p;
 }
 
-/* One for each section: test_result() of its file. */
+/* One for each section: the test_result() of its file. */
 int conform_query(const struct conform *c);
 int conform_memory_calls(const struct conform *c);
 int conform_teams(const struct conform *c);

@@ -69,7 +69,7 @@ int conform_contexts(const struct conform *c)
     shmem_ctx_destroy(SHMEM_CTX_INVALID);
     use_team(c, words);
 
-    /* several at a time; quiet of one leaves the others' alone, and each can be completed */
+    /* several at a time; quiet of one does not affect the others, and each can be completed */
     shmem_ctx_t many[12];
     for (int i = 0; i < 12; i++) {
         CHECK_EQ(shmem_ctx_create(0, &many[i]), 0);

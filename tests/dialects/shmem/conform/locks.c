@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 9.12: one PE at a time holds a lock; test takes it or says no; several locks at a time; what was
- * put under a lock is seen by who has it next. */
+ * 9.12: one PE at a time holds a lock; test takes it or fails; several locks at a time; the next
+ * holder sees what was put under a lock. */
 #include "conform.h"
 
 int conform_locks(const struct conform *c)
@@ -34,7 +34,7 @@ int conform_locks(const struct conform *c)
     shmem_barrier_all();
     CHECK_EQ(shmem_long_g(data + 3, c->n - 1), c->n);
 
-    /* held together, taken and let go in either order */
+    /* held together, taken and released in either order */
     shmem_set_lock(&locks[0]);
     shmem_set_lock(&locks[1]);
     shmem_clear_lock(&locks[0]);
@@ -42,7 +42,7 @@ int conform_locks(const struct conform *c)
     shmem_barrier_all();
     for (int i = 0; i < 3; i++) {
         if (c->me == i % c->n) {
-            CHECK_EQ(shmem_test_lock(&locks[i]), 0); /* nobody has it */
+            CHECK_EQ(shmem_test_lock(&locks[i]), 0); /* no PE holds it */
         }
         shmem_barrier_all();
         CHECK(c->me == i % c->n || shmem_test_lock(&locks[i]) != 0);

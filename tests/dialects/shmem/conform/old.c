@@ -41,7 +41,7 @@ int conform_old(const struct conform *c)
 {
     CHECK_EQ(_my_pe(), c->me);
     CHECK_EQ(_num_pes(), c->n);
-    start_pes(0); /* init has been: nothing */
+    start_pes(0); /* init was before: no effect */
     CHECK(_SHMEM_SYNC_VALUE == SHMEM_SYNC_VALUE && _SHMEM_CMP_GE == SHMEM_CMP_GE);
     CHECK(_SHMEM_MAX_NAME_LEN == SHMEM_MAX_NAME_LEN);
     long *word = shmalloc(sizeof(long));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 9.11: fence orders puts, atomics and stores to a PE; quiet completes all there are. */
+ * 9.11: fence orders puts, atomics and stores to a PE; quiet completes all of them. */
 #include "conform.h"
 
 enum { N = 200 };
 
-/* Who sees the flag sees what was put before the fence. */
+/* A PE that sees the flag sees what was put before the fence. */
 static void check_fence(const struct conform *c, long *data, long *flag)
 {
     long source[N];
@@ -24,7 +24,7 @@ static void check_fence(const struct conform *c, long *data, long *flag)
     }
 }
 
-/* To several PEs; a third one that hears of it reads what is there. */
+/* To several PEs; a third one that is told reads the data. */
 static void check_quiet(const struct conform *c, long *data, long *flag)
 {
     long mine[N];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 9.1, 9.2: who and how many, versions, threads, what is accessible. */
+ * 9.1, 9.2: PE numbers and counts, versions, threads, accessibility. */
 #include "conform.h"
 
 int conform_query(const struct conform *c)
@@ -34,7 +34,7 @@ int conform_query(const struct conform *c)
         long *seen = shmem_ptr(there, pe);
         CHECK(pe != c->me || seen == there);
         if (seen != NULL && pe == c->next) {
-            *seen = 100 + c->me; /* nobody else stores there */
+            *seen = 100 + c->me; /* only this PE stores there */
         }
     }
     CHECK_EQ(shmem_pe_accessible(-1), 0);

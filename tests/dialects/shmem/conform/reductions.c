@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 9.10: reductions on teams of every operation and type, in place too; of 1.6 scans. */
+ * 9.10: reductions on teams with every operation and type, also in place; from 1.6, scans. */
 #include "conform.h"
 
 enum { N = 13, MANY = 3000 };
@@ -9,7 +9,7 @@ struct members {
     int n, me;
 };
 
-/* What the last call brought has been looked at, and may be written over. */
+/* The results of the last call have been checked, and may be overwritten. */
 static void ready(const struct members *m)
 {
     CHECK_EQ(shmem_team_sync(m->team), 0);

@@ -69,7 +69,7 @@ RMA_TYPES(TYPE)
 SIZES(SIZE)
 #undef SIZE
 
-/* Lengths around what may be moved in other ways, to and from every place. */
+/* Lengths around which copies may change their method, to and from every place. */
 static void check_bytes(const struct conform *c, char *memory)
 {
     static const size_t lengths[] = {1, 7, 15, 16, 17, 63, 64, 65, 255, 1000, 4095, 4097, 70001};
@@ -79,7 +79,7 @@ static void check_bytes(const struct conform *c, char *memory)
         for (size_t i = 0; i < bytes; i++) {
             source[i] = (char)(c->me * 31 + (int)(i * 7 + k));
         }
-        for (int pe = 0; pe < c->n; pe++) { /* each writes at a place of its own */
+        for (int pe = 0; pe < c->n; pe++) { /* each writes at its own place */
             char *dest = memory + (size_t)c->me * 80000 + at;
             shmem_putmem(dest, source, bytes, pe);
             shmem_quiet();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 9.6: strided puts and gets, and of 1.6 those of blocks, of every type and size. */
+ * 9.6: strided puts and gets, and from 1.6 those of blocks, of every type and size. */
 #include "conform.h"
 
 enum { N = 9, ROOM = 64 };

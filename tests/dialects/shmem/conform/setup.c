@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Conformance to OpenSHMEM 1.5, 9.1: every thread level that may be asked for, several times in one
- * process; exit with a status; and, of 1.6, inits that the same number of finalizes end. */
+ * Conformance to OpenSHMEM 1.5, 9.1: every thread level that can be requested, several times in one
+ * process; exit with a status; and, from 1.6, inits that the same number of finalizes end. */
 #include "conform.h"
 
 static int levels[] = {SHMEM_THREAD_SINGLE, SHMEM_THREAD_FUNNELED, SHMEM_THREAD_SERIALIZED,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 9.8: puts with a signal of every type and size, set and added, with and without waiting; who sees
- * the signal sees the data. */
+ * 9.8: puts with a signal of every type and size, set and added, with and without waiting; a PE
+ * that sees the signal sees the data. */
 #include "conform.h"
 
 enum { N = 11 };
@@ -74,7 +74,7 @@ int conform_signal(const struct conform *c)
     shmem_signal_set(signal + 1, 1, c->next);
     shmem_signal_wait_until(signal + 1, SHMEM_CMP_LT, 4);
     shmem_barrier_all();
-    /* one signal counts everybody's puts */
+    /* one signal counts all PEs' puts */
     *signal = 0;
     shmem_barrier_all();
     for (int pe = 0; pe < c->n; pe++) {

@@ -62,7 +62,7 @@ static void check_2d(const struct conform *c, int xrange)
     shmem_team_destroy(y);
 }
 
-/* A team of a team; teams that exist at a time. */
+/* A team of a team; several teams at a time. */
 static void check_nested(const struct conform *c)
 {
     shmem_team_t odd = SHMEM_TEAM_INVALID, first = SHMEM_TEAM_INVALID;

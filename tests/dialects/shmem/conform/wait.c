@@ -58,7 +58,7 @@ enum { N = 6 };
 WAIT_TYPES(TYPE)
 #undef TYPE
 
-/* Every word must eventually be the one that any and some return: all are handled in N turns. */
+/* any and some must eventually return every word: all are handled in N turns. */
 static void check_fair(const struct conform *c, long *words)
 {
     int handled[N] = {0}, n_handled = 0;
@@ -76,7 +76,7 @@ static void check_fair(const struct conform *c, long *words)
         n_handled++;
     }
     shmem_barrier_all();
-    /* without a mask: not one alone for ever */
+    /* without a mask: not always the same one */
     int seen[N] = {0}, n_seen = 0;
     for (int i = 0; i < 1000 && n_seen < N; i++) {
         const size_t k = shmem_long_test_any(words, N, NULL, SHMEM_CMP_EQ, 1);

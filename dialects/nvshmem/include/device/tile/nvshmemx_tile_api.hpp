@@ -10,20 +10,19 @@
  *     nvshmemx::tile_collective_waitSCOPE<algorithm>(team, flag)
  *
  * source and dest are Tensors; the tile has the shape of source. The element at `at` of the tile is
- * left out where start_coord + at is not below boundary in every dimension; empty ones leave none
- * out. Elements that lie together on both sides are moved together. flag is 0 and, but for the
- * reductions, the algorithm is not used. All return 0, or an error when the team, root or PE does
- * not exist.
+ * excluded unless start_coord + at is below boundary in every dimension; empty ones exclude none.
+ * Elements that are adjacent on both sides are moved together. flag is 0 and, except in reductions,
+ * the algorithm is not used. All return 0, or an error if the team, root or PE does not exist.
  *
  * put and get: as nvshmem_put_nbi and get_nbi; dest, or source, is symmetric.
  *
  * The others are collective over the team, by the same kind of group on all members, one at a time
- * for a team; both sides are symmetric. They are complete, and sources may be changed, after
+ * per team; both sides are symmetric. They are complete, and sources may be changed, after
  * tile_collective_wait. Reductions: the dest of every member (rooted: of member root) becomes the
  * reduction of all sources. NVLS_ONE_SHOT_PULL_NBI: each member adds up for itself, and its dest
- * may be any memory but its source; else each adds up a part and gives it to all.
- * broadcast: every member's dest becomes the source of member root. allgather: dest has the tiles
- * of all members side by side along the last dimension, in the order of the team. */
+ * may be any memory but its source; otherwise each adds up a part and gives it to all. broadcast:
+ * every member's dest becomes member root's source. allgather: dest gets the tiles of all members
+ * side by side along the last dimension, in team order. */
 #ifndef NVSHMEMX_TILE_API_HPP
 #define NVSHMEMX_TILE_API_HPP
 
@@ -50,11 +49,11 @@ enum class tile_algo_t {
 namespace detail
 {
 
-/* A tile's elements within its boundary, in runs that lie together on both sides. */
+/* A tile's elements within its boundary, in runs that are contiguous on both sides. */
 template <int rank> struct tile_runs {
     size_t length;       /* elements of a run */
-    size_t n;            /* runs */
-    size_t of[rank + 1]; /* of them, along each dimension */
+    size_t n;            /* number of runs */
+    size_t of[rank + 1]; /* number of runs along each dimension */
     ptrdiff_t source_step[rank + 1], dest_step[rank + 1];
 
     __device__ __forceinline__ ptrdiff_t offset(const ptrdiff_t *step, size_t run) const
@@ -76,7 +75,7 @@ template <int rank> struct tile_runs {
     }
 };
 
-/* Elements along dimension I. Programs say "no boundary" by a tuple, or any struct, of nothing. */
+/* Elements along dimension I. Programs express "no boundary" by any empty tuple or struct. */
 template <size_t I, class Shape, class Coord>
 __device__ __forceinline__ size_t extent_of(const Shape &shape, const Coord &start,
                                             const Coord &boundary)
@@ -113,7 +112,7 @@ __device__ inline auto runs_of(const Source &source, const Dest &dest, const Coo
     tile_runs<rank> r = {};
     read_form<0>(&r, source, dest, start, boundary);
     r.length = r.n = 1;
-    /* A dimension whose elements lie as far apart as the run is long makes the run longer. */
+    /* A dimension whose stride equals the run's length makes the run longer. */
     for (int i = 0; i < rank; i++)
         for (int d = 0; d < rank; d++)
             if (r.of[d] > 1 && r.source_step[d] == (ptrdiff_t)r.length &&
@@ -126,7 +125,7 @@ __device__ inline auto runs_of(const Source &source, const Dest &dest, const Coo
     return r;
 }
 
-/* Bytes of a run from which a group moves it together; shorter ones are shared out. */
+/* The whole group moves a run of at least this many bytes; it divides shorter ones. */
 constexpr size_t long_run = 256;
 
 /* ---- put and get ----------------------------------------------------------------------------- */
@@ -167,7 +166,7 @@ __device__ GSHMEM_OUT_OF_LINE int move_tile(G group, Source source, Dest dest, C
 
 /* ---- collectives that move ------------------------------------------------------------------- */
 
-/* This PE's tile to a member whose heap is mapped. */
+/* Copies this PE's tile to a member whose heap is mapped. */
 template <class K, class G, class Runs, class W>
 __device__ GSHMEM_OUT_OF_LINE void store_runs(const K &k, G group, const Runs &r, W *dest,
                                               const W *source, int member)
@@ -189,7 +188,7 @@ __device__ GSHMEM_OUT_OF_LINE void store_runs(const K &k, G group, const Runs &r
     }
 }
 
-/* Run by run. */
+/* One run at a time. */
 template <class C, class G, class Runs, class W>
 __device__ GSHMEM_OUT_OF_LINE int broadcast_runs(const C &c, G group, nvshmem_team_t team,
                                                  const Runs &r, W *dest, const W *source, int root,
@@ -253,7 +252,7 @@ __device__ GSHMEM_OUT_OF_LINE int allgather_tile(G group, nvshmem_team_t team, S
     }
     gshmem::detail::meeting<decltype(k.c), G> all(k, group);
     all.meet();
-    for (int i = 1; i <= k.n; i++) /* itself last, while the others' are on their way */
+    for (int i = 1; i <= k.n; i++) /* itself last, while the others' are under way */
         store_runs(k, group, r, to + k.me * step, from, k.after(i));
     all.meet(true);
     return 0;
@@ -261,8 +260,8 @@ __device__ GSHMEM_OUT_OF_LINE int allgather_tile(G group, nvshmem_team_t team, S
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-/* This PE's dest from all members' source or, to_all, its part of every member's, which is mapped.
- */
+/* Computes this PE's dest from all members' sources or, with to_all, its part of every member's
+ * dest, all of them mapped. */
 template <class Op, class K, class G, class Runs, class E>
 __device__ GSHMEM_OUT_OF_LINE void add_up_runs(const K &k, G group, const Runs &r, E *dest,
                                                const E *source, bool to_all, const char *call)
@@ -302,7 +301,7 @@ __device__ GSHMEM_OUT_OF_LINE void add_up_runs(const K &k, G group, const Runs &
     }
 }
 
-/* only: the one member whose dest is written, -1: all. is_pull: by each for itself. */
+/* only: the one member whose dest is written, or -1 for all. is_pull: each computes its own. */
 template <class Op, bool is_pull, class G, class Source, class Dest, class Coord>
 __device__ GSHMEM_OUT_OF_LINE int reduce_tile(G group, nvshmem_team_t team, Source source,
                                               Dest dest, Coord start, Coord boundary, int only,
