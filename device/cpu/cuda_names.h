@@ -21,9 +21,13 @@
 #define __managed__
 #define __grid_constant__
 /* A block is an OS thread. Dynamic shared memory: GSHMEM_DYNAMIC_SHARED in gshmem/launch.h. */
-#define __shared__      static thread_local
+#define __shared__ static thread_local
+#ifdef __OPTIMIZE__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __align__(n)    __attribute__((aligned(n)))
+#else /* a copy of each function for each call would take four times as long to compile */
+#define __forceinline__ inline
+#endif
+#define __align__(n) __attribute__((aligned(n)))
 /* Empty: the C++ library's headers, included later, say __attribute__((__noinline__)). */
 #define __noinline__
 #define __launch_bounds__(...)

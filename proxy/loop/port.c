@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "proxy/loop/port.h"
+#include "runtime/base/atomic.h"
 
 struct gsh_loop_port *gsh_loop_port_create(int n_pes)
 {
@@ -107,6 +108,12 @@ static struct gsh_loop_letter *write_letter(const void *header, size_t header_by
     return letter;
 }
 
+/* Under the lock. */
+static void count_letters(struct gsh_loop_port *port, int change)
+{
+    __atomic_store_n(&port->n_letters, port->n_letters + (uint32_t)change, __ATOMIC_RELAXED);
+}
+
 bool gsh_loop_port_post(struct gsh_loop_port *port, int from_pe, const void *header,
                         size_t header_bytes, const void *data, size_t bytes)
 {
@@ -122,9 +129,16 @@ bool gsh_loop_port_post(struct gsh_loop_port *port, int from_pe, const void *hea
         letters->head = letter;
     }
     letters->tail = letter;
+    count_letters(port, 1);
     make_readable(port);
     pthread_mutex_unlock(&port->lock);
     return true;
+}
+
+bool gsh_loop_port_has_letters(const struct gsh_loop_port *port)
+{
+    /* relaxed: orders nothing; a letter's content is ordered by the lock under which it is taken */
+    return gsh_load_relaxed_u32(&port->n_letters) > 0;
 }
 
 struct gsh_loop_letter *gsh_loop_port_take(struct gsh_loop_port *port, int from_pe)
@@ -133,6 +147,7 @@ struct gsh_loop_letter *gsh_loop_port_take(struct gsh_loop_port *port, int from_
     struct gsh_loop_letter *letter = port->from[from_pe].head;
     if (letter != NULL) {
         port->from[from_pe].head = letter->next;
+        count_letters(port, -1);
     }
     pthread_mutex_unlock(&port->lock);
     return letter;

@@ -25,6 +25,7 @@ struct gsh_loop_port {
     pthread_rwlock_t life; /* held shared while others access the PE's memory */
     bool is_gone;          /* under life */
     pthread_mutex_t lock;  /* protects all that follows */
+    uint32_t n_letters;    /* atomic: read without the lock, too */
     bool is_armed;         /* the next letter makes event_fd readable */
     int event_fd;
     int n_pes;
@@ -45,6 +46,8 @@ void gsh_loop_port_close(struct gsh_loop_port *port);
 /* Copies the message. False: no memory. */
 bool gsh_loop_port_post(struct gsh_loop_port *port, int from_pe, const void *header,
                         size_t header_bytes, const void *data, size_t bytes);
+/* Costs no lock. False: none was there when the caller looked. */
+bool gsh_loop_port_has_letters(const struct gsh_loop_port *port);
 /* NULL: there is none. The caller owns the letter. */
 struct gsh_loop_letter *gsh_loop_port_take(struct gsh_loop_port *port, int from_pe);
 /* False: there are letters. */

@@ -6,94 +6,6 @@
  *     litmus [--count=N] [--shape=NAME[,NAME...]] [--lanes=N] [--list] */
 #include "tests/litmus/shapes.cuh"
 
-static const size_t KiB = 1024;
-
-/* name, kernel, group, threads, bytes of each group, misaligned, data, order, flag, look */
-static const shape shapes[] = {
-    {"message", messages, thread, 1, 128, 0, with_p, then_fence, flag_p, look_wait},
-    {"message_all", messages, thread, 1, 128, 0, with_p, then_fence, flag_p, look_all},
-    {"message_test", messages, thread, 1, 128, 0, with_p, then_fence, flag_swap, look_test},
-    {"message_quiet", messages, thread, 1, 128, 0, with_p, then_quiet, flag_p, look_wait},
-    {"message_free", free_running, thread, 1, 64, 0, with_p, then_fence, flag_p, look_signal_fetch},
-    {"warp_fence", messages, warp, 32, 512, 0, with_p, then_fence, flag_set, look_signal},
-    {"block_fence", messages, block, 128, 1024, 0, with_p, then_fence, flag_set, look_signal},
-    {"amo_put", messages, thread, 1, 64, 0, with_amo, then_fence, flag_p, look_wait},
-    {"amo_put_block", messages, block, 64, 512, 0, with_amo, then_fence, flag_p, look_wait},
-    {"amo_flag", messages, thread, 1, 128, 0, with_p, then_fence, flag_inc, look_atomic_fetch},
-    {"amo_flag_put", messages, warp, 32, 1024, 0, with_put, then_fence, flag_swap,
-     look_atomic_fetch},
-    {"put_fence", messages, thread, 1, 256, 0, with_put, then_fence, flag_p, look_wait},
-    {"put_quiet", messages, thread, 64, 256, 0, with_put_nbi, then_quiet, flag_set, look_signal},
-    {"signal_8", messages, thread, 1, 8, 0, with_put_signal, then_nothing, flag_set, look_signal},
-    {"signal_beside", messages, thread, 1, 8, 0, with_put_signal_beside, then_nothing, flag_set,
-     look_signal},
-    {"signal_beside_block", messages, block, 128, 8, 0, with_put_signal_beside, then_nothing,
-     flag_set, look_signal_fetch},
-    {"signal_1k", messages, thread, 1, KiB, 0, with_put_signal, then_nothing, flag_set,
-     look_signal},
-    {"signal_64k", messages, thread, 1, 64 * KiB, 0, with_put_signal, then_nothing, flag_set,
-     look_signal},
-    {"signal_8_each", messages, thread, 64, 8, 0, with_put_signal, then_nothing, flag_add,
-     look_signal},
-    {"signal_1k_each", messages, thread, 64, KiB, 0, with_put_signal, then_nothing, flag_add,
-     look_signal},
-    {"signal_8_warp", messages, warp, 32, 8, 0, with_put_signal, then_nothing, flag_set,
-     look_signal},
-    {"signal_1k_warp", messages, warp, 32, KiB, 0, with_put_signal, then_nothing, flag_set,
-     look_signal},
-    {"signal_64k_warp", messages, warp, 32, 64 * KiB, 0, with_put_signal_nbi, then_nothing,
-     flag_set, look_signal},
-    {"signal_16k_each_warp", messages, warp, 128, 16 * KiB, 0, with_put_signal, then_nothing,
-     flag_add, look_signal},
-    {"signal_8_block", messages, block, 128, 8, 0, with_put_signal, then_nothing, flag_set,
-     look_signal},
-    {"signal_1k_block", messages, block, 128, KiB, 0, with_put_signal, then_nothing, flag_add,
-     look_signal},
-    {"signal_64k_block", messages, block, 128, 64 * KiB, 0, with_put_signal, then_nothing, flag_set,
-     look_signal_fetch},
-    {"signal_odd", messages, thread, 1, 1001, 1, with_put_signal, then_nothing, flag_set,
-     look_signal},
-    {"signal_odd_warp", messages, warp, 32, 4099, 1, with_put_signal_nbi, then_nothing, flag_set,
-     look_signal},
-    {"signal_odd_block", messages, block, 128, 16385, 1, with_put_signal, then_nothing, flag_set,
-     look_signal},
-    {"bulk_signal_warp", messages, warp, 32, 64 * KiB, 0, with_put_nbi, then_fence, flag_put_signal,
-     look_signal},
-    {"bulk_signal_block", messages, block, 128, 64 * KiB, 0, with_put_nbi, then_fence,
-     flag_put_signal, look_signal},
-    {"bulk_quiet_block", messages, block, 128, 64 * KiB, 0, with_put_nbi, then_quiet, flag_add,
-     look_signal},
-    {"get_8", messages, thread, 1, 8, 0, with_get, then_fence, flag_set, look_signal},
-    {"get_64k", messages, thread, 1, 64 * KiB, 0, with_get, then_fence, flag_set, look_signal},
-    {"get_1k_each", messages, thread, 64, KiB, 0, with_get, then_fence, flag_set, look_signal},
-    {"get_1k_warp", messages, warp, 32, KiB, 0, with_get, then_fence, flag_p, look_wait},
-    {"get_64k_warp", messages, warp, 32, 64 * KiB, 0, with_get, then_fence, flag_set, look_signal},
-    {"get_64k_block", messages, block, 128, 64 * KiB, 0, with_get, then_fence, flag_set,
-     look_signal},
-    {"get_odd_block", messages, block, 128, 4099, 1, with_get, then_fence, flag_set, look_signal},
-    {"chain_quiet", chain, thread, 1, 128, 0, with_p, then_quiet, flag_p, look_wait},
-    {"chain_put_block", chain, block, 64, KiB, 0, with_put, then_quiet, flag_put_signal,
-     look_signal},
-    {"chain_bulk_block", chain, block, 128, 64 * KiB, 0, with_put_nbi, then_quiet, flag_set,
-     look_signal},
-    /* Promised only where all three reach each other by loads and stores. */
-    {"chain_fence", chain, thread, 1, 128, 0, with_p, then_fence, flag_p, look_wait},
-    {"chain_fence_bulk", chain, block, 128, 64 * KiB, 0, with_put_nbi, then_fence, flag_set,
-     look_signal},
-    {"store_buffering", buffering, thread, 1, 8, 0, with_p, then_quiet, flag_p, look_wait},
-    {"barrier", barriers, thread, 1, 256, 0, with_p, then_nothing, flag_p, look_wait},
-    {"barrier_warp", barriers, warp, 32, KiB, 0, with_put, then_nothing, flag_p, look_wait},
-    {"barrier_block", barriers, block, 128, 1024, 0, with_p, then_nothing, flag_p, look_wait},
-    {"barrier_bulk", barriers, block, 128, 64 * KiB, 0, with_put_nbi, then_nothing, flag_p,
-     look_wait},
-    {"coll_small", collectives, block, 64, 256, 0, with_put, then_nothing, flag_p, look_wait},
-    {"coll_bulk", collectives, block, 128, 512 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
-    {"coll_block", collectives, block, 128, 64 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
-    {"coll_grid", collectives, block, 64, 64 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
-    {"coll_grid_small", collectives, block, 32, 128, 0, with_put, then_nothing, flag_p, look_wait},
-    {"host", by_host, block, 64, KiB, 0, with_put_signal, then_nothing, flag_set, look_signal},
-};
-
 struct run {
     const test_pe *pe;
     shape s;
@@ -131,16 +43,16 @@ static void allocate(run *r)
 }
 
 /* In pieces: the loads of a piece are kept until the partner's are there too. */
-static void run_buffering(const run *r)
+template <shape_kernel kind = buffering> static void run_buffering(const run *r)
 {
     const long piece = r->rounds < 65536 ? r->rounds : 65536;
     uint64_t *log = (uint64_t *)test_heap((size_t)r->lanes * (size_t)piece * sizeof *log);
     for (long done = 0; done < r->rounds; done += piece) {
         clear_flags(r);
-        test_collective(r->pe, buffering_kernel, r->lanes, 1, r->m, log, piece);
+        test_collective(r->pe, buffering_kernel<>, r->lanes, 1, r->m, log, piece);
         test_sync(r->pe);
         gshmem_barrier_all();
-        gshmem_launch(buffering_check_kernel, dim3(r->lanes), dim3(64), 0, r->pe->stream,
+        gshmem_launch(buffering_check_kernel<>, dim3(r->lanes), dim3(64), 0, r->pe->stream,
                       (const uint64_t *)log, piece, r->v);
         test_sync(r->pe);
     }
@@ -151,7 +63,7 @@ static void run_buffering(const run *r)
 /* One round from the host to the next PE's kernel: by put, fence and signal; by put with signal; by
  * the same on a stream that the kernel does not block. */
 enum { n_manners = 3 };
-static void host_send(const run *r, const uint64_t *data, long round, int manner,
+inline void host_send(const run *r, const uint64_t *data, long round, int manner,
                       cudaStream_t other)
 {
     const size_t bytes = r->s.bytes, at = (size_t)(round % n_slots) * r->m.slot_bytes;
@@ -172,7 +84,7 @@ static void host_send(const run *r, const uint64_t *data, long round, int manner
 }
 
 /* Once before the kernel: what a host call loads when it is first made may wait for the GPU. */
-static void host_warm_up(const run *r, const uint64_t *data, cudaStream_t other)
+inline void host_warm_up(const run *r, const uint64_t *data, cudaStream_t other)
 {
     for (int manner = 0; manner < n_manners; manner++)
         host_send(r, data, 0, manner, other);
@@ -181,7 +93,7 @@ static void host_warm_up(const run *r, const uint64_t *data, cudaStream_t other)
     gshmem_barrier_all();
 }
 
-static void host_receive(const run *r, uint64_t *data, long round)
+inline void host_receive(const run *r, uint64_t *data, long round)
 {
     const size_t at = n_slots + (size_t)(round % n_slots); /* lane 1 */
     gshmem_signal_wait_until(r->m.flag + at * line_words, GSHMEM_CMP_GE, (uint64_t)round);
@@ -191,7 +103,7 @@ static void host_receive(const run *r, uint64_t *data, long round)
                (long long)i, round);
 }
 
-static void run_host(run *r)
+template <shape_kernel kind = by_host> static void run_host(run *r)
 {
     verdict *const of_kernel = r->v;
     verdict of_host = {};
@@ -199,7 +111,7 @@ static void run_host(run *r)
     cudaStream_t other = NULL;
     CUDA(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
     host_warm_up(r, data, other);
-    test_collective(r->pe, host_kernel, 1, r->s.threads, r->s, r->m, r->rounds, of_kernel);
+    test_collective(r->pe, host_kernel<>, 1, r->s.threads, r->s, r->m, r->rounds, of_kernel);
     r->v = &of_host;
     for (long round = 1; round <= r->rounds; round++) {
         for (size_t i = 0; i < r->s.bytes / 8; i++)
@@ -216,20 +128,42 @@ static void run_host(run *r)
     free(data);
 }
 
-static void run_kernels(run *r)
+/* What names a kernel is a template, as the kernels are: then no compiler makes those that only a
+ * discarded branch names. */
+static constexpr bool has_messages =
+    some_have(&shape::kernel, messages) || some_have(&shape::kernel, chain);
+
+template <class R> static void run_kernels(R *r)
 {
-    const int roles = r->s.kernel == chain ? 3 : 2;
-    if (r->s.kernel == free_running)
-        test_collective(r->pe, free_running_kernel, 2 * r->lanes, 1, r->s, r->m, r->rounds, r->v);
-    else if (r->s.kernel == barriers)
-        test_collective(r->pe, barrier_kernel, 1, r->s.threads, r->s, r->m, r->rounds, r->v);
-    else if (r->s.kernel == collectives)
-        test_collective(r->pe, coll_kernel,
-                        strncmp(r->s.name, "coll_grid", 9) != 0 ? 1u : (unsigned)coll_blocks,
-                        r->s.threads, r->s, r->m, r->rounds, r->v);
-    else
-        test_collective(r->pe, message_kernel, (unsigned)roles * r->lanes, r->s.threads, r->s, r->m,
-                        roles, r->rounds, r->v);
+    const shape_kernel kernel = r->s.kernel;
+    const unsigned threads = r->s.threads;
+    if constexpr (has_messages)
+        if (kernel == messages || kernel == chain) {
+            const int roles = kernel == chain ? 3 : 2;
+            test_collective(r->pe, message_kernel<>, (unsigned)roles * r->lanes, threads, r->s,
+                            r->m, roles, r->rounds, r->v);
+        }
+    if constexpr (some_have(&shape::kernel, free_running))
+        if (kernel == free_running)
+            test_collective(r->pe, free_running_kernel<>, 2 * r->lanes, 1, r->s, r->m, r->rounds,
+                            r->v);
+    if constexpr (some_have(&shape::kernel, barriers))
+        if (kernel == barriers)
+            test_collective(r->pe, barrier_kernel<>, 1, threads, r->s, r->m, r->rounds, r->v);
+    if constexpr (some_have(&shape::kernel, collectives))
+        if (kernel == collectives)
+            test_collective(r->pe, coll_kernel<collectives>, 1, threads, r->s, r->m, r->rounds,
+                            r->v);
+    if constexpr (some_have(&shape::kernel, grid_collectives))
+        if (kernel == grid_collectives)
+            test_collective(r->pe, coll_kernel<grid_collectives>, (unsigned)coll_blocks, threads,
+                            r->s, r->m, r->rounds, r->v);
+    if constexpr (some_have(&shape::kernel, buffering))
+        if (kernel == buffering)
+            run_buffering(r);
+    if constexpr (some_have(&shape::kernel, by_host))
+        if (kernel == by_host)
+            run_host(r);
     test_sync(r->pe);
 }
 
@@ -252,12 +186,7 @@ static void run_shape(run *r)
     allocate(r);
     gshmem_barrier_all();
     const double start = test_now_ns();
-    if (r->s.kernel == buffering)
-        run_buffering(r);
-    else if (r->s.kernel == by_host)
-        run_host(r);
-    else
-        run_kernels(r);
+    run_kernels(r);
     const double seconds = (test_now_ns() - start) / 1e9;
     const uint64_t violations = add_up(r);
     if (r->pe->me == 0) {
@@ -282,15 +211,6 @@ static const char *what_lacks(const test_pe *pe, const shape &s, bool are_near)
                                                 : NULL;
 }
 
-static bool is_in_list(const char *list, const char *name)
-{
-    const size_t length = strlen(name);
-    for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0'))
-            return true;
-    return list == NULL || *list == '\0';
-}
-
 /* Iterations on each PE: what was asked for, else what takes seconds in all. A host's take longer.
  */
 static long count_of(const test_pe *pe, const shape &s, long asked)
@@ -305,17 +225,24 @@ static long count_of(const test_pe *pe, const shape &s, long asked)
 }
 
 /* All blocks must be there at once; only one barrier of a team may be under way. */
-static unsigned lanes_of(const test_pe *pe, const shape &s, unsigned wanted)
+template <class P> static unsigned lanes_of(const P *pe, const shape &s, unsigned wanted)
 {
     int most_blocks = 0;
-    if (s.kernel == barriers || s.kernel == collectives)
+    if (s.kernel == barriers || s.kernel == collectives || s.kernel == grid_collectives)
         return 1;
     if (s.kernel == by_host) /* there and back */
         return 2;
     if (pe->is_cpu) /* threads take turns */
         return wanted;
-    if (gshmemx_collective_launch_query_gridsize(message_kernel, dim3(s.threads), NULL, 0,
-                                                 &most_blocks) != 0)
+    const dim3 block(s.threads);
+    int failed;
+    if constexpr (has_messages)
+        failed = gshmemx_collective_launch_query_gridsize(message_kernel<>, block, NULL, 0,
+                                                          &most_blocks);
+    else
+        failed = gshmemx_collective_launch_query_gridsize(buffering_kernel<>, block, NULL, 0,
+                                                          &most_blocks);
+    if (failed)
         test_fatal("no grid size for a launch");
     const unsigned most = (unsigned)most_blocks / 3;
     return wanted < most ? wanted : most;
@@ -336,7 +263,7 @@ static int pe_main(int argc, char **argv)
     for (int i = 0; i < pe.n; i++)
         are_near = are_near && gshmem_ptr(somewhere, i) != NULL;
     for (const shape &s : shapes) {
-        if (!is_in_list(wanted, s.name))
+        if (!is_in_list(LITMUS_SHAPES, s.name) || !is_in_list(wanted, s.name))
             continue;
         const char *lack = only_lists ? "" : what_lacks(&pe, s, are_near);
         n_run++;

@@ -10,11 +10,21 @@
 #ifndef GSH_TEST_LITMUS_SHAPES_CUH
 #define GSH_TEST_LITMUS_SHAPES_CUH
 
+#include <type_traits>
 #include "tests/rig/pe.cuh"
 
 enum { n_slots = 4, line_words = 16, apart_bytes = 512 };
 
-enum shape_kernel { messages, chain, free_running, buffering, barriers, collectives, by_host };
+enum shape_kernel {
+    messages,
+    chain,
+    free_running,
+    buffering,
+    barriers,
+    collectives,
+    grid_collectives,
+    by_host
+};
 enum shape_group { thread, warp, block };
 enum shape_data {
     with_p,
@@ -51,6 +61,124 @@ struct shape {
     shape_flag flag;
     shape_look look;
 };
+
+static constexpr size_t KiB = 1024;
+
+/* name, kernel, group, threads, bytes of each group, misaligned, data, order, flag, look */
+static constexpr shape shapes[] = {
+    {"message", messages, thread, 1, 128, 0, with_p, then_fence, flag_p, look_wait},
+    {"message_all", messages, thread, 1, 128, 0, with_p, then_fence, flag_p, look_all},
+    {"message_test", messages, thread, 1, 128, 0, with_p, then_fence, flag_swap, look_test},
+    {"message_quiet", messages, thread, 1, 128, 0, with_p, then_quiet, flag_p, look_wait},
+    {"message_free", free_running, thread, 1, 64, 0, with_p, then_fence, flag_p, look_signal_fetch},
+    {"warp_fence", messages, warp, 32, 512, 0, with_p, then_fence, flag_set, look_signal},
+    {"block_fence", messages, block, 128, 1024, 0, with_p, then_fence, flag_set, look_signal},
+    {"amo_put", messages, thread, 1, 64, 0, with_amo, then_fence, flag_p, look_wait},
+    {"amo_put_block", messages, block, 64, 512, 0, with_amo, then_fence, flag_p, look_wait},
+    {"amo_flag", messages, thread, 1, 128, 0, with_p, then_fence, flag_inc, look_atomic_fetch},
+    {"amo_flag_put", messages, warp, 32, 1024, 0, with_put, then_fence, flag_swap,
+     look_atomic_fetch},
+    {"put_fence", messages, thread, 1, 256, 0, with_put, then_fence, flag_p, look_wait},
+    {"put_quiet", messages, thread, 64, 256, 0, with_put_nbi, then_quiet, flag_set, look_signal},
+    {"signal_8", messages, thread, 1, 8, 0, with_put_signal, then_nothing, flag_set, look_signal},
+    {"signal_beside", messages, thread, 1, 8, 0, with_put_signal_beside, then_nothing, flag_set,
+     look_signal},
+    {"signal_beside_block", messages, block, 128, 8, 0, with_put_signal_beside, then_nothing,
+     flag_set, look_signal_fetch},
+    {"signal_1k", messages, thread, 1, KiB, 0, with_put_signal, then_nothing, flag_set,
+     look_signal},
+    {"signal_64k", messages, thread, 1, 64 * KiB, 0, with_put_signal, then_nothing, flag_set,
+     look_signal},
+    {"signal_8_each", messages, thread, 64, 8, 0, with_put_signal, then_nothing, flag_add,
+     look_signal},
+    {"signal_1k_each", messages, thread, 64, KiB, 0, with_put_signal, then_nothing, flag_add,
+     look_signal},
+    {"signal_8_warp", messages, warp, 32, 8, 0, with_put_signal, then_nothing, flag_set,
+     look_signal},
+    {"signal_1k_warp", messages, warp, 32, KiB, 0, with_put_signal, then_nothing, flag_set,
+     look_signal},
+    {"signal_64k_warp", messages, warp, 32, 64 * KiB, 0, with_put_signal_nbi, then_nothing,
+     flag_set, look_signal},
+    {"signal_16k_each_warp", messages, warp, 128, 16 * KiB, 0, with_put_signal, then_nothing,
+     flag_add, look_signal},
+    {"signal_8_block", messages, block, 128, 8, 0, with_put_signal, then_nothing, flag_set,
+     look_signal},
+    {"signal_1k_block", messages, block, 128, KiB, 0, with_put_signal, then_nothing, flag_add,
+     look_signal},
+    {"signal_64k_block", messages, block, 128, 64 * KiB, 0, with_put_signal, then_nothing, flag_set,
+     look_signal_fetch},
+    {"signal_odd", messages, thread, 1, 1001, 1, with_put_signal, then_nothing, flag_set,
+     look_signal},
+    {"signal_odd_warp", messages, warp, 32, 4099, 1, with_put_signal_nbi, then_nothing, flag_set,
+     look_signal},
+    {"signal_odd_block", messages, block, 128, 16385, 1, with_put_signal, then_nothing, flag_set,
+     look_signal},
+    {"bulk_signal_warp", messages, warp, 32, 64 * KiB, 0, with_put_nbi, then_fence, flag_put_signal,
+     look_signal},
+    {"bulk_signal_block", messages, block, 128, 64 * KiB, 0, with_put_nbi, then_fence,
+     flag_put_signal, look_signal},
+    {"bulk_quiet_block", messages, block, 128, 64 * KiB, 0, with_put_nbi, then_quiet, flag_add,
+     look_signal},
+    {"get_8", messages, thread, 1, 8, 0, with_get, then_fence, flag_set, look_signal},
+    {"get_64k", messages, thread, 1, 64 * KiB, 0, with_get, then_fence, flag_set, look_signal},
+    {"get_1k_each", messages, thread, 64, KiB, 0, with_get, then_fence, flag_set, look_signal},
+    {"get_1k_warp", messages, warp, 32, KiB, 0, with_get, then_fence, flag_p, look_wait},
+    {"get_64k_warp", messages, warp, 32, 64 * KiB, 0, with_get, then_fence, flag_set, look_signal},
+    {"get_64k_block", messages, block, 128, 64 * KiB, 0, with_get, then_fence, flag_set,
+     look_signal},
+    {"get_odd_block", messages, block, 128, 4099, 1, with_get, then_fence, flag_set, look_signal},
+    {"chain_quiet", chain, thread, 1, 128, 0, with_p, then_quiet, flag_p, look_wait},
+    {"chain_put_block", chain, block, 64, KiB, 0, with_put, then_quiet, flag_put_signal,
+     look_signal},
+    {"chain_bulk_block", chain, block, 128, 64 * KiB, 0, with_put_nbi, then_quiet, flag_set,
+     look_signal},
+    /* Promised only where all three reach each other by loads and stores. */
+    {"chain_fence", chain, thread, 1, 128, 0, with_p, then_fence, flag_p, look_wait},
+    {"chain_fence_bulk", chain, block, 128, 64 * KiB, 0, with_put_nbi, then_fence, flag_set,
+     look_signal},
+    {"store_buffering", buffering, thread, 1, 8, 0, with_p, then_quiet, flag_p, look_wait},
+    {"barrier", barriers, thread, 1, 256, 0, with_p, then_nothing, flag_p, look_wait},
+    {"barrier_warp", barriers, warp, 32, KiB, 0, with_put, then_nothing, flag_p, look_wait},
+    {"barrier_block", barriers, block, 128, 1024, 0, with_p, then_nothing, flag_p, look_wait},
+    {"barrier_bulk", barriers, block, 128, 64 * KiB, 0, with_put_nbi, then_nothing, flag_p,
+     look_wait},
+    {"coll_small", collectives, block, 64, 256, 0, with_put, then_nothing, flag_p, look_wait},
+    {"coll_bulk", collectives, block, 128, 512 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
+    {"coll_block", collectives, block, 128, 64 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
+    {"coll_grid", grid_collectives, block, 64, 64 * KiB, 0, with_put, then_nothing, flag_p,
+     look_wait},
+    {"coll_grid_small", grid_collectives, block, 32, 128, 0, with_put, then_nothing, flag_p,
+     look_wait},
+    {"host", by_host, block, 64, KiB, 0, with_put_signal, then_nothing, flag_set, look_signal},
+};
+
+/* Those of a list of names, commas between them; without a list all. */
+static constexpr HD bool is_in_list(const char *list, const char *name)
+{
+    if (list == NULL || *list == '\0')
+        return true;
+    for (const char *at = list; *at; at += *at == ',') {
+        const char *of_name = name;
+        for (; *at && *at != ','; at++)
+            of_name = of_name && *of_name == *at ? of_name + 1 : NULL;
+        if (of_name && *of_name == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* A program for some shapes alone. It has no code but theirs, as what they do not use is discarded
+ * before it is compiled: weaken.py builds many such programs. */
+#ifndef LITMUS_SHAPES
+#define LITMUS_SHAPES ""
+#endif
+template <class Value> static constexpr HD bool some_have(Value shape::*field, Value value)
+{
+    for (const shape &s : shapes)
+        if (s.*field == value && is_in_list(LITMUS_SHAPES, s.name))
+            return true;
+    return false;
+}
 
 static HD bool is_scattered(const shape &s)
 {
@@ -122,6 +250,20 @@ static __device__ uint64_t *scattered(char *data, size_t i)
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
+/* Whether a shape of the program moves words (uint64_t) or bytes (uint8_t) of this data by this
+ * group. */
+template <class T, class G> static constexpr HD bool some_move(shape_data data)
+{
+    constexpr shape_group group = std::is_same<G, gshmem::group_thread>::value ? thread
+                                  : std::is_same<G, gshmem::group_warp>::value ? warp
+                                                                               : block;
+    for (const shape &s : shapes)
+        if (s.data == data && s.group == group && (s.misaligned != 0) == (sizeof(T) == 1) &&
+            is_in_list(LITMUS_SHAPES, s.name))
+            return true;
+    return false;
+}
+
 /* Between the group's fill and the reader's check, only the library's own ordering applies. */
 template <class T, class G>
 static __device__ void move(G g, unsigned part, const shape &s, const place &at, long r, int to)
@@ -133,14 +275,26 @@ static __device__ void move(G g, unsigned part, const shape &s, const place &at,
     const int op = adds ? GSHMEM_SIGNAL_ADD : GSHMEM_SIGNAL_SET;
     for (size_t i = g.rank(); i < n; i += g.size())
         source[i] = value_of<T>(r, part * n + i);
-    if (s.data == with_put)
-        gshmem::put(g, dest, source, n, to);
-    else if (s.data == with_put_nbi)
-        gshmem::put_nbi(g, dest, source, n, to);
-    else if (s.data == with_put_signal || s.data == with_put_signal_beside)
-        gshmem::put_signal(g, dest, source, n, at.flag, signal, op, to);
-    else if (s.data == with_put_signal_nbi)
-        gshmem::put_signal_nbi(g, dest, source, n, at.flag, signal, op, to);
+    if constexpr (some_move<T, G>(with_put))
+        if (s.data == with_put)
+            gshmem::put(g, dest, source, n, to);
+    if constexpr (some_move<T, G>(with_put_nbi))
+        if (s.data == with_put_nbi)
+            gshmem::put_nbi(g, dest, source, n, to);
+    if constexpr (some_move<T, G>(with_put_signal) || some_move<T, G>(with_put_signal_beside))
+        if (s.data == with_put_signal || s.data == with_put_signal_beside)
+            gshmem::put_signal(g, dest, source, n, at.flag, signal, op, to);
+    if constexpr (some_move<T, G>(with_put_signal_nbi))
+        if (s.data == with_put_signal_nbi)
+            gshmem::put_signal_nbi(g, dest, source, n, at.flag, signal, op, to);
+}
+
+template <class T, class G>
+static __device__ void fetch(G g, unsigned part, const shape &s, const place &at, int from)
+{
+    const size_t n = s.bytes / sizeof(T);
+    if constexpr (some_move<T, G>(with_get))
+        gshmem::get(g, (T *)at.data + part * n, (T *)at.source + part * n, n, from);
 }
 
 /* Calls f with the group and the number of its part. */
@@ -154,7 +308,7 @@ template <class F> static __device__ void by_group(const shape &s, F f)
         f(gshmem::group_block(), 0u);
 }
 
-static __device__ void change_atomically(uint64_t *word, long r, size_t i, int to)
+inline __device__ void change_atomically(uint64_t *word, long r, size_t i, int to)
 {
     const uint64_t step = r <= n_slots ? value_of<uint64_t>(r, i) : (uint64_t)n_slots << 20;
     if (i % 3 == 0)
@@ -171,8 +325,9 @@ static __device__ void write_data(const shape &s, const place &at, long r, int t
         for (size_t i = threadIdx.x; i < s.bytes / 8; i += s.threads) {
             if (s.data == with_p)
                 gshmem_uint64_p(scattered(at.data, i), value_of<uint64_t>(r, i), to);
-            else
-                change_atomically(scattered(at.data, i), r, i, to);
+            if constexpr (some_have(&shape::data, with_amo))
+                if (s.data == with_amo)
+                    change_atomically(scattered(at.data, i), r, i, to);
         }
     } else {
         by_group(s, [&](auto g, unsigned part) {
@@ -197,18 +352,26 @@ static __device__ void join(const shape &s)
 
 static __device__ void raise_flag(const shape &s, uint64_t *flag, long r, int to)
 {
-    if (s.flag == flag_p)
-        gshmem_uint64_p(flag, (uint64_t)r, to);
-    else if (s.flag == flag_set)
-        gshmemx_signal_op(flag, (uint64_t)r, GSHMEM_SIGNAL_SET, to);
-    else if (s.flag == flag_add)
-        gshmemx_signal_op(flag, 1, GSHMEM_SIGNAL_ADD, to);
-    else if (s.flag == flag_inc)
-        gshmem_uint64_atomic_inc(flag, to);
-    else if (s.flag == flag_swap)
-        (void)gshmem_uint64_atomic_swap(flag, (uint64_t)r, to);
-    else /* something small goes with it */
-        gshmem_uint64_put_signal(flag + 1, flag + 2, 1, flag, (uint64_t)r, GSHMEM_SIGNAL_SET, to);
+    if constexpr (some_have(&shape::flag, flag_p))
+        if (s.flag == flag_p)
+            gshmem_uint64_p(flag, (uint64_t)r, to);
+    if constexpr (some_have(&shape::flag, flag_set))
+        if (s.flag == flag_set)
+            gshmemx_signal_op(flag, (uint64_t)r, GSHMEM_SIGNAL_SET, to);
+    if constexpr (some_have(&shape::flag, flag_add))
+        if (s.flag == flag_add)
+            gshmemx_signal_op(flag, 1, GSHMEM_SIGNAL_ADD, to);
+    if constexpr (some_have(&shape::flag, flag_inc))
+        if (s.flag == flag_inc)
+            gshmem_uint64_atomic_inc(flag, to);
+    if constexpr (some_have(&shape::flag, flag_swap))
+        if (s.flag == flag_swap)
+            (void)gshmem_uint64_atomic_swap(flag, (uint64_t)r, to);
+    if constexpr (some_have(&shape::flag, flag_put_signal))
+        if (s.flag == flag_put_signal)
+            /* something small goes with it */
+            gshmem_uint64_put_signal(flag + 1, flag + 2, 1, flag, (uint64_t)r, GSHMEM_SIGNAL_SET,
+                                     to);
 }
 
 /* Data to one PE, then, by the last thread, the flag to the same or another one. */
@@ -231,32 +394,31 @@ static __device__ void write_round(const shape &s, const place &at, long r, int 
 
 static __device__ void look_until(const shape &s, uint64_t *flag, uint64_t value)
 {
-    const int me = gshmem_my_pe();
-    switch (s.look) {
-    case look_wait:
-        gshmem_uint64_wait_until(flag, GSHMEM_CMP_GE, value);
-        break;
-    case look_all: { /* at words that nobody writes, too */
-        uint64_t values[] = {value, 0, 0};
-        gshmem_uint64_wait_until_all_vector(flag, 3, nullptr, GSHMEM_CMP_GE, values);
-        break;
-    }
-    case look_signal:
-        gshmem_signal_wait_until(flag, GSHMEM_CMP_GE, value);
-        break;
-    case look_test:
-        while (!gshmem_uint64_test(flag, GSHMEM_CMP_GE, value)) {
+    if constexpr (some_have(&shape::look, look_wait))
+        if (s.look == look_wait)
+            gshmem_uint64_wait_until(flag, GSHMEM_CMP_GE, value);
+    if constexpr (some_have(&shape::look, look_all))
+        if (s.look == look_all) { /* at words that nobody writes, too */
+            uint64_t values[] = {value, 0, 0};
+            gshmem_uint64_wait_until_all_vector(flag, 3, nullptr, GSHMEM_CMP_GE, values);
         }
-        break;
-    case look_signal_fetch:
-        while (gshmem_signal_fetch(flag) < value) {
+    if constexpr (some_have(&shape::look, look_signal))
+        if (s.look == look_signal)
+            gshmem_signal_wait_until(flag, GSHMEM_CMP_GE, value);
+    if constexpr (some_have(&shape::look, look_test))
+        if (s.look == look_test)
+            while (!gshmem_uint64_test(flag, GSHMEM_CMP_GE, value)) {
+            }
+    if constexpr (some_have(&shape::look, look_signal_fetch))
+        if (s.look == look_signal_fetch)
+            while (gshmem_signal_fetch(flag) < value) {
+            }
+    if constexpr (some_have(&shape::look, look_atomic_fetch))
+        if (s.look == look_atomic_fetch) {
+            while (gshmem_uint64_atomic_fetch(flag, gshmem_my_pe()) < value) {
+            }
+            gshmem_fence();
         }
-        break;
-    default:
-        while (gshmem_uint64_atomic_fetch(flag, me) < value) {
-        }
-        gshmem_fence();
-    }
 }
 
 /* From the last to the first, by plain loads: what was written last is looked for first. */
@@ -282,13 +444,10 @@ static __device__ void read_round(const shape &s, const place &at, uint64_t *fla
         __syncthreads();
     if (s.data == with_get) {
         by_group(s, [&](auto g, unsigned part) {
-            const size_t n = s.misaligned ? s.bytes : s.bytes / 8;
             if (s.misaligned)
-                gshmem::get(g, (uint8_t *)at.data + part * n, (uint8_t *)at.source + part * n, n,
-                            from);
+                fetch<uint8_t>(g, part, s, at, from);
             else
-                gshmem::get(g, (uint64_t *)at.data + part * n, (uint64_t *)at.source + part * n, n,
-                            from);
+                fetch<uint64_t>(g, part, s, at, from);
         });
         if (parts_of(s) > 1)
             __syncthreads();
@@ -303,6 +462,7 @@ static __device__ void read_round(const shape &s, const place &at, uint64_t *fla
 
 /* Each lane has a block for each role: writer and reader, or in a chain writer (data to the third
  * PE, flag to the second), relay (flag on to the third), reader. */
+template <shape_kernel kind = messages>
 __global__ void message_kernel(shape s, mail m, int roles, long rounds, verdict *v)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes(), role = (int)blockIdx.x % roles;
@@ -333,6 +493,7 @@ __global__ void message_kernel(shape s, mail m, int roles, long rounds, verdict 
 }
 
 /* Nobody waits: the reader sees a flag, and no word may then be older than it. */
+template <shape_kernel kind = free_running>
 __global__ void free_running_kernel(shape s, mail m, long rounds, verdict *v)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
@@ -359,6 +520,7 @@ __global__ void free_running_kernel(shape s, mail m, long rounds, verdict *v)
 
 /* Store buffering: PEs 2i and 2i + 1 store to each other, complete, and load what the other stores;
  * neither waits. log[r - 1]: what the load after the store of r saw. */
+template <shape_kernel kind = buffering>
 __global__ void buffering_kernel(mail m, uint64_t *log, long rounds)
 {
     const int partner = gshmem_my_pe() ^ 1;
@@ -378,6 +540,7 @@ __global__ void buffering_kernel(mail m, uint64_t *log, long rounds)
 
 /* This PE's store of r was complete before its load, which missed the partner's store of log + 1;
  * so that store was not complete, and the partner's load after it must have seen r. */
+template <shape_kernel kind = buffering>
 __global__ void buffering_check_kernel(const uint64_t *log, long rounds, verdict *v)
 {
     const int partner = gshmem_my_pe() ^ 1;
@@ -395,18 +558,22 @@ __global__ void buffering_check_kernel(const uint64_t *log, long rounds, verdict
 
 /* A block's put and its threads' scattered words, then a barrier in place of the flag. A slot is
  * written again after the barrier of the round in which the reader was done with it. */
+template <shape_kernel kind = barriers>
 __global__ void barrier_kernel(shape s, mail m, long rounds, verdict *v)
 {
     const int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
     for (long r = 1; r <= rounds; r++) {
         const place at = place_of(s, m, 0, r);
         write_data(s, at, r, next);
-        if (s.group == thread)
-            gshmem_barrier_all();
-        else if (s.group == warp)
-            gshmemx_barrier_all_warp();
-        else
-            gshmemx_barrier_all_block();
+        if constexpr (some_have(&shape::group, thread))
+            if (s.group == thread)
+                gshmem_barrier_all();
+        if constexpr (some_have(&shape::group, warp))
+            if (s.group == warp)
+                gshmemx_barrier_all_warp();
+        if constexpr (some_have(&shape::group, block))
+            if (s.group == block)
+                gshmemx_barrier_all_block();
         check_values<uint64_t>(s, at, r, v);
     }
 }
@@ -414,7 +581,7 @@ __global__ void barrier_kernel(shape s, mail m, long rounds, verdict *v)
 /* Source written, collective, dest read, by all threads of one block or several: those that read
  * are not those that wrote. Each member gives its part of as many values as a slot has. */
 enum { coll_blocks = 3 };
-__global__ void coll_kernel(shape s, mail m, long rounds, verdict *v)
+template <shape_kernel kind> __global__ void coll_kernel(shape s, mail m, long rounds, verdict *v)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
     const size_t nelems = s.bytes / 8 / (size_t)n, first = (size_t)me * nelems;
@@ -424,7 +591,7 @@ __global__ void coll_kernel(shape s, mail m, long rounds, verdict *v)
         uint64_t *dest = (uint64_t *)at.data, *source = (uint64_t *)at.source;
         for (size_t i = all.rank(); i < nelems; i += all.size())
             source[i] = value_of<uint64_t>(r, first + i);
-        if (gridDim.x == 1)
+        if constexpr (kind == collectives)
             gshmemx_uint64_fcollect_block(GSHMEM_TEAM_WORLD, dest, source, nelems);
         else
             gshmemx_uint64_fcollect_grid(GSHMEM_TEAM_WORLD, dest, source, nelems);
@@ -436,6 +603,7 @@ __global__ void coll_kernel(shape s, mail m, long rounds, verdict *v)
 }
 
 /* The previous PE's host writes, this block reads and writes back to that host. */
+template <shape_kernel kind = by_host>
 __global__ void host_kernel(shape s, mail m, long rounds, verdict *v)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes(), previous = (me + n - 1) % n;

@@ -145,7 +145,7 @@ def weaken(text, function, old, new):
 
 
 def build(name, root, overlay, command):
-    header, changes, _ = WEAKENED[name]
+    header, changes, shapes = WEAKENED[name]
     text = (pathlib.Path(root) / "device" / header).read_text()
     for change in changes:
         text = weaken(text, *change)
@@ -155,7 +155,8 @@ def build(name, root, overlay, command):
     copy.write_text(text)
     # First of all -I, for every #include "device/..." of every file.
     first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
-    return subprocess.call(command[:first_option] + [f"-I{folder}"] + command[first_option:])
+    more = [f"-I{folder}", f'-DLITMUS_SHAPES="{shapes}"']  # no others are compiled
+    return subprocess.call(command[:first_option] + more + command[first_option:])
 
 
 def shapes_of(name):

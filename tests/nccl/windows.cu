@@ -15,7 +15,7 @@ constexpr bool has_checks = false;
 #endif
 constexpr size_t n_words = 30000, bytes = n_words * sizeof(uint64_t);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { ROUNDS_FREE = 5000, ROUNDS_ALONE = 1000, ROUNDS_ALL = 100 };
+enum { ROUNDS_FREE = 500, ROUNDS_ALONE = 200, ROUNDS_ALL = 50 };
 #else
 enum { ROUNDS_FREE = 100000, ROUNDS_ALONE = 10000, ROUNDS_ALL = 1000 };
 #endif

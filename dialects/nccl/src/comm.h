@@ -47,7 +47,7 @@ struct gsh_nccl_gathering {
     struct gsh_nccl_gathered *gathered;
     struct gsh_nccl_transfer *sorted;
     uint32_t *row_begin;
-    cudaStream_t *streams; /* the streams they are on, each once, each once */
+    cudaStream_t *streams; /* the streams they are on, each once */
     size_t n_streams, streams_most;
     /* Device memory for the latest launch that needed some, and earlier blocks that were too small
      * for a later launch: graphs may still use them. */
