@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a communicator's ranks and memory are: which of them are near, and its range of the desk.
- */
+ * Where a communicator's ranks and memory are: which ranks are near, and its range of the desk. */
 #include <stdlib.h>
 #include "dialects/nccl/src/comm.h"
 #include "gshmem.h"
@@ -9,7 +8,7 @@ enum {
     RANGE_BYTES = 8 << 20,
     RING_SLOTS = 4,
     MIN_SLOT_BYTES = 256,
-    STRIPED_SLOT_BYTES = 8 << 10, /* of rings that have several channels */
+    STRIPED_SLOT_BYTES = 8 << 10, /* for rings with several channels */
 };
 
 /* ---- which ranks are near ---- */
@@ -31,7 +30,7 @@ static int greatest_divisor(int a, int b)
     return a;
 }
 
-/* Ranks begin .. begin + n - 1 lie the same distance apart here: *stride. */
+/* Ranks begin .. begin + n - 1 are the same distance apart here: *stride. */
 static bool is_regular(const struct ncclComm *comm, int begin, int n, int64_t *stride)
 {
     bool is_near;
@@ -94,7 +93,7 @@ static size_t lines_bytes(size_t n_ranks)
     return n_ranks * RING_SLOTS * GSH_NCCL_LINES_BYTES;
 }
 
-/* With the lines of small sends before them: what is cleared. */
+/* Includes the lines of small sends in front: the part to clear. */
 static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
     const size_t of_rank = (4 * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t);
@@ -102,7 +101,7 @@ static size_t words_bytes(size_t n_ranks, size_t n_channels)
            align_up(n_ranks * of_rank + GSH_NCCL_NOTE_WORDS * sizeof(uint64_t), 512);
 }
 
-/* Half of what the words leave is for rings, half is scratch. */
+/* Half of the space after the words is for rings, half is scratch. */
 static void lay_range(struct ncclComm *comm)
 {
     size_t n = (size_t)comm->n_ranks, n_channels = GSH_NCCL_MAX_CHANNELS, room, slot;
@@ -154,6 +153,6 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
     lay_range(comm);
     gsh_nccl_clear(comm->rings.lines, words_bytes(n, comm->rings.n_channels));
     gsh_nccl_write((void *)(uintptr_t)comm->rings.pe_of, comm->pe_of, n * sizeof(int32_t));
-    /* Nobody sends before all have cleared. */
+    /* No rank sends before all have cleared. */
     return gsh_nccl_base(call, gshmem_barrier(comm->meet));
 }
