@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the benchmarks built for two libraries in turn on the same devices, and says where each is
+"""Runs the benchmarks built for two libraries in turn on the same devices, and reports where each is
 faster: the ratio of every row, worst first; the targets met; curves with the hardware's limit.
 
     compare.py --build=build --pes=2                  # gshmem beside NVSHMEM
@@ -9,7 +9,7 @@ faster: the ratio of every row, worst first; the targets met; curves with the ha
     compare.py --charts=results/NAME.csv --output=../docs/performance    # the charts of a kept table
 
 Writes comparison.json and the charts to --output. Ratios are of times, the first library's to the
-second's: below 1 the first is faster. Exit status 1 when a program failed."""
+second's: below 1 the first is faster. Exit status 1: a program failed."""
 
 import argparse
 import csv
@@ -25,14 +25,14 @@ import svg  # noqa: E402
 import targets  # noqa: E402
 
 PROGRAMS = ["latency", "bandwidth", "rate", "ping_pong", "sync", "host", "start", "wait"]
-ON_REQUEST = ["coll"]  # takes as long as all others together
+ON_REQUEST = ["coll"]  # takes as long as all the rest together
 KEY = ("program", "operation", "group", "blocks", "mode", "bytes")
 
 
 # ---- running ------------------------------------------------------------------------------------
 
 def run_one(options, program, side, folder):
-    """The program's JSON, or None when it failed."""
+    """The program's JSON, or None if it failed."""
     build = pathlib.Path(options.build).resolve()
     result = pathlib.Path(folder) / "result.json"
     result.unlink(missing_ok=True)
@@ -54,7 +54,7 @@ def run_one(options, program, side, folder):
 
 
 def run_all(options):
-    """Every program of both sides, in turn; each pass begins with the other side."""
+    """Every program of both sides, in turn; the passes alternate which side begins."""
     runs, failures = [], []
     sides = [options.first, options.second]
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def compare_rows(record):
             alone.append(key)
             continue
         a, b = statistics.median(first), statistics.median(second)
-        if a <= 0 or b <= 0:  # below what the clock tells
+        if a <= 0 or b <= 0:  # below the clock's resolution
             alone.append(key)
             continue
         ratios = sorted(x / y for x, y in zip(first, second) if y > 0)
@@ -120,7 +120,7 @@ def is_about(wanted, row):
 
 
 def judge(target, rows):
-    """The target with how far it was reached: "met", "not met" or "not measured"."""
+    """The target and whether it was reached: "met", "not met" or "not measured"."""
     about = [r for r in rows if is_about(target["rows"], r)]
     if target["gb_per_s"]:
         about = [r for r in about if r["blocks"] in target["gb_per_s"]]
@@ -164,7 +164,7 @@ def print_targets(judged):
 
 # ---- charts -------------------------------------------------------------------------------------
 
-# What the programs' suffixes stand for.
+# The meaning of the programs' suffixes.
 NAMES = {"cuda": "gshmem", "cpu": "gshmem on the CPU", "nvshmem": "NVSHMEM", "nccl": "NCCL"}
 TITLES = {
     "put": "A put and its quiet", "get": "A get", "put_nbi": "A put_nbi and its quiet",
@@ -211,7 +211,7 @@ def limit(name, points, colour="#888888"):
 
 
 def latency_limit(operation, sizes, flights=1):
-    """The link's own time: what one flight costs, and the bytes at one multiprocessor's rate."""
+    """The link's own time: the cost of one flight, plus the bytes at one multiprocessor's rate."""
     rate = targets.LOAD_GB_PER_S[1] if operation == "get" else targets.STORE_GB_PER_S[1]
     fixed = {"get": 0, "put": targets.STORE_FENCE_US[16]}.get(operation, targets.FLAG_ONE_WAY_US)
     return [(size, flights * (fixed + size / rate / 1e3)) for size in sizes]
@@ -305,7 +305,7 @@ def main():
         record = run_all(options)
     rows, alone = compare_rows(record)
     judged = [judge(target, rows) for target in targets.TARGETS]
-    record.update(comparison=rows, targets=judged)  # targets: of gshmem beside NVSHMEM on H200s
+    record.update(comparison=rows, targets=judged)  # targets are for gshmem against NVSHMEM on H200s
     print_rows(record, rows, alone)
     if record["sides"] == ["cuda", "nvshmem"]:
         print_targets(judged)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives of the host beside Open MPI's, over TCP between network namespaces, in one run.
+"""Compares host collectives with Open MPI's, over TCP between network namespaces, in one run.
 
     perftest/compare_coll.py --build=build [--hosts=h0:2,h1:2] [--passes=5] [--json=FILE] [--markdown=FILE]
         [--beside=BUILD] [--sizes=8,1K,...] [--operations=reduce,...]
 
-Both sides are perftest/coll.cu with the PEs that --hosts says: coll_cpu by gshmemrun, coll_mpi by
-mpirun. --beside names a build of another commit, which then runs as a third side. Every pass runs
-the sides one right after the other, each pass beginning with another one, for a machine's state
-changes: a row's figures are medians of the passes, and its ratio the median of the passes' ratios.
-On a busy machine run all of it alike in front, as by `chrt -r 1`. Exit status 1: a target is missed."""
+Both sides are perftest/coll.cu with the PEs of --hosts: coll_cpu by gshmemrun, coll_mpi by mpirun.
+--beside names a build of another commit, which runs as a third side. Every pass runs the sides back to
+back, each pass beginning with another one, because a machine's state changes: a row's figures are medians
+of the passes, and its ratio the median of the passes' ratios. On a busy machine raise the priority of the
+whole run, as by `chrt -r 1`. Exit status 1: a target is missed."""
 
 import argparse
 import json
@@ -27,9 +27,9 @@ import lab  # noqa: E402
 
 OPERATIONS = "reduce,fcollect,alltoall,broadcast"
 SIZES = "8,64,1K,4K,16K,64K,256K,1M,4M"
-TARGET = 1.0  # of Open MPI's time
-# "wire" is the namespaces' interface; Open MPI is told to use no shared memory tricks it would not
-# use by itself, and to yield while it waits, as gshmem does: here the hosts share their cores.
+TARGET = 1.0  # relative to Open MPI's time
+# "wire" is the namespaces' interface; Open MPI is told to use no shared memory tricks that it would
+# not use by itself, and to yield while it waits, as gshmem does: here the hosts share their cores.
 GSHMEM_ENV = {"GSHMEM_DEVICE": "cpu", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "wire"}
 MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MPI_WORDS = ["--mca", "plm_rsh_agent", f"{lab.AGENT} --shell", "--mca", "btl_tcp_if_include", "wire",
@@ -50,7 +50,7 @@ class Sides:
             self.calls["beside"] = lambda: self.gshmem(options.beside)
 
     def _run(self, words, env):
-        """(operation, bytes) -> us of a call of the host."""
+        """(operation, bytes) -> us per host call."""
         o = self.options
         with tempfile.NamedTemporaryFile(suffix=".json") as report:
             words = [*words, f"--json={report.name}", f"--operations={o.operations}", f"--sizes={o.sizes}",

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""shmem.c with gshmem and with another OpenSHMEM, Open MPI's for example, on two PEs of this machine.
+"""Runs shmem.c with gshmem and with another OpenSHMEM, such as Open MPI's, on two PEs of this machine.
 
     perftest/compare_shmem.py --build=build [--oshcc=oshcc] [--oshrun="oshrun --oversubscribe"] [--passes=5]
 
-Compiles it with the other one's wrapper. Each pass runs both, beginning with the other one in turn; a
-row's figures are medians of the passes, its ratio the median of the passes' ratios. Exit status 1: some
-row takes longer with gshmem."""
+Compiles it with the other library's wrapper. Each pass runs both, and passes alternate which begins; a
+row's figures are medians of the passes, its ratio the median of the passes' ratios. Exit status 1: some row
+takes longer with gshmem."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def run(words, env=None, last=None):
-    """What it prints. last: with that in it a failure is none: Debian's Open MPI 4.1 crashes in shmem_finalize."""
+    """Its output. If that contains `last`, a failure is ignored: Debian's Open MPI 4.1 crashes in shmem_finalize."""
     done = subprocess.run(words, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=300)
     if done.returncode != 0 and (last is None or last not in done.stdout):
         sys.exit(f"{shlex.join(map(str, words))}: status {done.returncode}\n{done.stdout}{done.stderr}")
@@ -30,7 +30,7 @@ def run(words, env=None, last=None):
 
 
 def rows(text):
-    """{(what, bytes): ns}; of lines that are none of the program's, nothing."""
+    """{(what, bytes): ns}; ignores lines that are not the program's."""
     found = {}
     for line in text.splitlines():
         words = line.rsplit(maxsplit=2)

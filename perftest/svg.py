@@ -7,7 +7,7 @@ import math
 WIDTH, HEIGHT = 860, 520
 LEFT, RIGHT, TOP, BOTTOM = 70, 240, 46, 56
 COLOURS = ["#1f6fb4", "#d1495b", "#2e8b57", "#8e5bb5", "#c77f1a", "#3b3b3b"]
-# The paper goes with the colours, so that a page which decides for itself cannot make text vanish.
+# The background changes with the colours, so a page that picks its own cannot hide the text.
 STYLE = """<style>
 .paper { fill: #ffffff } text { fill: #1f2328 }
 @media (prefers-color-scheme: dark) {
@@ -95,14 +95,14 @@ def draw_series(x, y, index, series):
 
 def chart(title, y_label, series):
     """series: [{name, colour, line: solid, dashed or dotted, points: [(bytes, value)]}]; values
-    above 0. The SVG, or None when there is nothing to draw."""
+    above 0. Returns the SVG, or None if there is nothing to draw."""
     series = [{**s, "points": sorted(p for p in s["points"] if p[0] > 0 and p[1] > 0)}
               for s in series]
     series = [s for s in series if len(s["points"]) > 1]
     measured = [p for s in series if s["line"] != "dotted" for p in s["points"]]
     if not measured:
         return None
-    # What was measured decides the axes; a limit is drawn as far as it lies within them.
+    # The measurements determine the axes; a limit is drawn where it lies within them.
     x = Axis([p[0] for p in measured], 2, LEFT, WIDTH - RIGHT)
     y = Axis([p[1] for p in measured], 10, HEIGHT - BOTTOM, TOP)
     series = [s if s["line"] != "dotted" else

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hardware allows, and what gshmem wants to reach beside NVSHMEM: data for compare.py."""
+"""The hardware's limits, and gshmem's targets against NVSHMEM: data for compare.py."""
 
 # One H200 to another through NVSwitch (NV18), measured with small programs without a library.
 # Blocks of 1024 threads -> GB/s, one direction.
@@ -14,13 +14,13 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def row(program, operation, **rest):
-    """Which rows a target is about; what is left out may be anything."""
+    """The rows that a target applies to; a field that is left out may be anything."""
     return {"program": program, "operation": operation, **rest}
 
 
 def target(name, rows, most=None, least=None, gb_per_s=None):
-    """most: of the time, as a part of the other's; least: of the bandwidth or rate, as a multiple
-    of the other's; gb_per_s: blocks -> least bandwidth of its own."""
+    """most: of the time, as a fraction of the other's; least: of the bandwidth or rate, as a
+    multiple of the other's; gb_per_s: blocks -> least bandwidth of its own."""
     return {"name": name, "rows": rows, "most": most, "least": least, "gb_per_s": gb_per_s}
 
 
