@@ -76,7 +76,7 @@ static const shape shapes[] = {
      look_signal},
     {"chain_bulk_block", chain, block, 128, 64 * KiB, 0, with_put_nbi, then_quiet, flag_set,
      look_signal},
-    /* Promised only where all three reach each other by loads and stores. */
+    /* Promised only if all three reach each other by loads and stores. */
     {"chain_fence", chain, thread, 1, 128, 0, with_p, then_fence, flag_p, look_wait},
     {"chain_fence_bulk", chain, block, 128, 64 * KiB, 0, with_put_nbi, then_fence, flag_set,
      look_signal},
@@ -130,7 +130,7 @@ static void allocate(run *r)
     r->m.ack = r->m.relay + slots * line_words;
 }
 
-/* In pieces: the loads of a piece are kept until the partner's are there too. */
+/* In pieces: the loads of a piece are kept until the partner's have come too. */
 static void run_buffering(const run *r)
 {
     const long piece = r->rounds < 65536 ? r->rounds : 65536;
@@ -148,8 +148,8 @@ static void run_buffering(const run *r)
     gshmem_free(log);
 }
 
-/* One round from the host to the next PE's kernel: by put, fence and signal; by put with signal; by
- * the same on a stream that the kernel does not block. */
+/* One round from the host to the next PE's kernel: by put, fence and signal; by put_signal; by
+ * put_signal on a stream that the kernel does not block. */
 enum { n_manners = 3 };
 static void host_send(const run *r, const uint64_t *data, long round, int manner,
                       cudaStream_t other)
@@ -171,7 +171,7 @@ static void host_send(const run *r, const uint64_t *data, long round, int manner
     }
 }
 
-/* Once before the kernel: what a host call loads when it is first made may wait for the GPU. */
+/* Once before the kernel: what a host call loads at its first use may wait for the GPU. */
 static void host_warm_up(const run *r, const uint64_t *data, cudaStream_t other)
 {
     for (int manner = 0; manner < n_manners; manner++)
@@ -270,7 +270,7 @@ static void run_shape(run *r)
     gshmem_free(r->heap);
 }
 
-/* Why the shape cannot be here; NULL: it can. */
+/* Why the shape cannot run here; NULL: it can. */
 static const char *what_lacks(const test_pe *pe, const shape &s, bool are_near)
 {
     if (s.kernel == buffering && pe->n < 2)
@@ -291,8 +291,7 @@ static bool is_in_list(const char *list, const char *name)
     return list == NULL || *list == '\0';
 }
 
-/* Iterations on each PE: what was asked for, else what takes seconds in all. A host's take longer.
- */
+/* Iterations on each PE: as asked for, else for some seconds in all. A host's take longer. */
 static long count_of(const test_pe *pe, const shape &s, long asked)
 {
     const bool is_large = s.bytes * parts_of(s) > 8 * KiB;
@@ -304,7 +303,7 @@ static long count_of(const test_pe *pe, const shape &s, long asked)
     return s.kernel == by_host ? count / (pe->is_cpu ? 10 : 1000) + n_slots : count;
 }
 
-/* All blocks must be there at once; only one barrier of a team may be under way. */
+/* All blocks must run at once; only one barrier of a team may be under way. */
 static unsigned lanes_of(const test_pe *pe, const shape &s, unsigned wanted)
 {
     int most_blocks = 0;
