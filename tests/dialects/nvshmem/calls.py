@@ -56,7 +56,7 @@ def expected():
 
 
 def called(command, program):
-    """The names that the program's own lines have, when its macros are expanded. Launches are macros."""
+    """The names in the program's own lines after its macros are expanded. Launches are macros."""
     source = open(program).read()
     text = subprocess.run([*command, "-E", "-x", "c++", program], check=True, capture_output=True, text=True).stdout
     names, is_own = set(re.findall(r"nvshmemx_collective_\w+", source)), False

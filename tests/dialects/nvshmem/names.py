@@ -15,7 +15,7 @@ import tempfile
 
 INCLUDES = "#define NVSHMEM_COMPLEX_SUPPORT 1\n#include <nvshmem.h>\n#include <nvshmemx.h>\n"
 
-# ---- the interface: names of types, and what is made of them
+# ---- the interface: names of types, and names made from them
 
 BITWISE = "uint ulong ulonglong int32 uint32 int64 uint64".split()
 STANDARD = BITWISE + "int long longlong size ptrdiff".split()
@@ -30,7 +30,7 @@ SCOPES = ("_warp", "_block")
 
 
 def expected():
-    """Every name of the interface, where it is: h, d, hd."""
+    """Every name of the interface, and where it is: h, d, hd."""
     found = {}
 
     def add(where, names, prefix="nvshmem_"):
@@ -91,7 +91,7 @@ def expected():
 
 
 def compare_lists(names):
-    """What names.txt lacks, or says to be in fewer places."""
+    """What names.txt lacks, or lists for fewer places."""
     wrong = []
     wanted = expected()
     for name, where in wanted.items():

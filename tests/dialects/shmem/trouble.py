@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What OpenSHMEM programs are told: mistakes end the job with a line that names the call as the program does, what
-the standard has an answer for says nothing, and the standard's environment variables do what they say.
+"""What OpenSHMEM programs are told: mistakes end the job with a line that names the call as the program does,
+cases that the standard defines print nothing, and the standard's environment variables work.
 
     trouble.py GSHMEMRUN PROGRAM PROGRAM_WITH_MORE_STATIC_DATA [--checks]"""
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # name: (what is printed: a pattern, or None for no line of the library's; exit status, None for any failure;
-# environment, how it starts). The case of the program is what stands before a blank.
+# environment, how it starts). The program's case is the part before a blank.
 CASES = {
     "before_init": (r"shmem_long_p: called before shmem_init", None, {}, "run"),
     "after_finalize": (r"shmem_quiet: called after shmem_finalize", None, {}, "run"),
