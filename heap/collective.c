@@ -11,7 +11,7 @@
 
 /* ---- malloc ---- */
 
-/* In checking builds, makes sure that the allocator is intact. */
+/* In checking builds, checks that the allocator is intact. */
 static enum gsh_result check_walk(const struct gsh_heap *heap)
 {
 #ifdef GSHMEM_CHECKS
@@ -23,7 +23,7 @@ static enum gsh_result check_walk(const struct gsh_heap *heap)
     return GSH_OK;
 }
 
-/* Does all that can fail on this PE alone, before physical memory is touched. */
+/* Does everything that can fail on this PE alone, before physical memory is touched. */
 static enum gsh_result prepare(struct gsh_heap *heap, uint64_t bytes, uint64_t align,
                                struct gsh_heap_plan *plan, uint16_t *flags)
 {

@@ -8,8 +8,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 
-/* A growth takes at least 1/8 of what is there, or 64 MiB if that is less, and at least room_bytes,
- * so that many small allocations take few steps. */
+/* A growth takes at least 1/8 of the present size, or 64 MiB if that is less, and at least
+ * room_bytes, so that many small allocations take few steps. */
 #define GROWTH_SHARE 8
 #define GROWTH_LIMIT ((uint64_t)64 << 20)
 /* A growth that would take this many large chunks is not split into small ones, because each small
@@ -65,7 +65,7 @@ static uint64_t chunk_limit(const struct gsh_heap *heap, uint64_t bytes)
     return heap->large_bytes - GSH_MEMORY_CHUNK;
 }
 
-/* Grows by all of the bytes or, as far as no PE is lost, by none. */
+/* Grows by all of the bytes or, as long as no PE is lost, by none. */
 static enum gsh_result grow_by(struct gsh_heap *heap, uint64_t bytes, uint64_t zero_bytes,
                                const char *what)
 {

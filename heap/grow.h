@@ -5,7 +5,7 @@
 
 #include "heap/heap_impl.h"
 
-/* How far to grow for one allocation: what it needs, and what is better to take. 0: not at all. */
+/* How far to grow for one allocation: what it needs, and what would be better. 0: not at all. */
 struct gsh_heap_plan {
     uint64_t exact, generous;
 };
@@ -15,15 +15,15 @@ enum { GSH_HEAP_GENEROUS_ADMITTED = 1 };
 
 /* For the library's own part, at the start. */
 struct gsh_heap_plan gsh_heap_first_plan(const struct gsh_heap *heap, uint64_t internal_bytes);
-/* For an allocation. The plan is the same on all PEs, whatever each of them has lent. Where its
- * exact amount does not fit beside what this PE has lent, the result is an error to vote with;
- * where the generous one does not, *flags becomes 0. */
+/* For an allocation. The plan is the same on all PEs, whatever each of them has lent. If its exact
+ * amount does not fit beside what this PE has lent, the result is an error to vote with; if the
+ * generous one does not, *flags becomes 0. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_plan(const struct gsh_heap *heap, uint64_t bytes,
                                                uint64_t align, struct gsh_heap_plan *plan,
                                                uint16_t *flags);
 
 /* Collective: takes the generous amount, if it is to be tried and can be had, else the exact one.
- * zero_bytes, what: as for gsh_physical_grow. On failure the heap is as it was, as far as no PE is
+ * zero_bytes, what: as for gsh_physical_grow. On failure the heap is as before, as long as no PE is
  * lost. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_grow(struct gsh_heap *heap,
                                                const struct gsh_heap_plan *plan, bool try_generous,

@@ -13,9 +13,9 @@ struct gsh_heap {
     struct gsh_physical physical;
     struct gsh_offset *offset; /* manages [0, physical.committed) */
     struct gsh_aliases aliases;
-    /* Any thread may query beside the one in a collective call. Queries hold this lock shared; the
-     * one in the collective call holds it alone while it changes `offset` or the list of aliases.
-     * The two are each other's partner; the lock protects nothing else. */
+    /* Any thread may query while another one is in a collective call. Queries hold this lock
+     * shared; the thread in the collective call holds it exclusively while it changes `offset` or
+     * the list of aliases. The two are each other's partner; the lock protects nothing else. */
     pthread_rwlock_t offset_lock;
     uint64_t base, stride;
     uint64_t max_align;      /* that every PE's base has */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Changes to the heap's allocator of offsets, each under the heap's lock. */
+ * Changes to the heap's offset allocator, each under the heap's lock. */
 #include "heap/offset_locked.h"
 
 enum gsh_result gsh_heap_offset_prepare(struct gsh_heap *heap, uint64_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What any thread may ask of a heap, beside the one in a collective call. */
+ * What any thread may ask of a heap, even during another thread's collective call. */
 #include <pthread.h>
 #include "device/state.h"
 #include "heap/heap_impl.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the benchmarks built for two libraries in turn on the same devices, and says where each is
+"""Runs the benchmarks built for two libraries in turn on the same devices, and reports where each is
 faster: the ratio of every row, worst first; the targets met; curves with the hardware's limit.
 
     compare.py --build=build --pes=2                  # gshmem beside NVSHMEM
@@ -9,7 +9,7 @@ faster: the ratio of every row, worst first; the targets met; curves with the ha
     compare.py --charts=results/NAME.csv --output=../docs/performance    # the charts of a kept table
 
 Writes comparison.json and the charts to --output. Ratios are of times, the first library's to the
-second's: below 1 the first is faster. Exit status 1 when a program failed."""
+second's: below 1 the first is faster. Exit status 1: a program failed."""
 
 import argparse
 import csv
@@ -25,7 +25,7 @@ import svg  # noqa: E402
 import targets  # noqa: E402
 
 PROGRAMS = ["latency", "bandwidth", "rate", "ping_pong", "sync", "host", "start", "wait"]
-ON_REQUEST = ["coll"]  # takes as long as all others together
+ON_REQUEST = ["coll"]  # takes as long as all the rest together
 KEY = ("program", "operation", "group", "blocks", "mode", "bytes")
 
 
@@ -120,7 +120,7 @@ def is_about(wanted, row):
 
 
 def judge(target, rows):
-    """The target with how far it was reached: "met", "not met" or "not measured"."""
+    """The target and whether it was reached: "met", "not met" or "not measured"."""
     about = [r for r in rows if is_about(target["rows"], r)]
     if target["gb_per_s"]:
         about = [r for r in about if r["blocks"] in target["gb_per_s"]]
@@ -211,7 +211,7 @@ def limit(name, points, colour="#888888"):
 
 
 def latency_limit(operation, sizes, flights=1):
-    """The link's own time: what one flight costs, and the bytes at one multiprocessor's rate."""
+    """The link's own time: the cost of one flight, plus the bytes at one multiprocessor's rate."""
     rate = targets.LOAD_GB_PER_S[1] if operation == "get" else targets.STORE_GB_PER_S[1]
     fixed = {"get": 0, "put": targets.STORE_FENCE_US[16]}.get(operation, targets.FLAG_ONE_WAY_US)
     return [(size, flights * (fixed + size / rate / 1e3)) for size in sizes]

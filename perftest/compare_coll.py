@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives of the host beside Open MPI's, over TCP between network namespaces, in one run.
+"""Compares host collectives with Open MPI's, over TCP between network namespaces, in one run.
 
     perftest/compare_coll.py --build=build [--hosts=h0:2,h1:2] [--passes=5] [--json=FILE] [--markdown=FILE]
         [--beside=BUILD] [--sizes=8,1K,...] [--operations=reduce,...]
@@ -50,7 +50,7 @@ class Sides:
             self.calls["beside"] = lambda: self.gshmem(options.beside)
 
     def _run(self, words, env):
-        """(operation, bytes) -> us of a call of the host."""
+        """(operation, bytes) -> us per host call."""
         o = self.options
         with tempfile.NamedTemporaryFile(suffix=".json") as report:
             words = [*words, f"--json={report.name}", f"--operations={o.operations}", f"--sizes={o.sizes}",

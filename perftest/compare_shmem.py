@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""shmem.c with gshmem and with another OpenSHMEM, Open MPI's for example, on two PEs of this machine.
+"""Runs shmem.c with gshmem and with another OpenSHMEM, such as Open MPI's, on two PEs of this machine.
 
     perftest/compare_shmem.py --build=build [--oshcc=oshcc] [--oshrun="oshrun --oversubscribe"] [--passes=5]
 

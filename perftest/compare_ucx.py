@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts to far PEs beside ucx_perftest, on the same machine, link and transport, in one run.
+"""Compares puts to far PEs with ucx_perftest, on the same machine, link and transport, in one run.
 
     perftest/compare_ucx.py --build=build [--networks=near,shm,tcp] [--passes=5] [--json=FILE]
 
@@ -29,8 +29,8 @@ import lab  # noqa: E402
 PORT = 13571
 SIZES = {"1 MiB": 1 << 20, "4 MiB": 4 << 20, "16 MiB": 16 << 20}
 UCX_TLS = {"near": "shm,self", "shm": "shm,self", "tcp": "tcp,self"}
-# name of a row: (figure, against which figure, factor, unit); a time may be at most the factor times
-# the other, a rate at least
+# name of a row: (figure, figure to compare with, factor, unit); a time may be at most the factor
+# times the other, a rate at least
 TARGETS = [("put latency, 8 B, one way", "lat", "ucx lat", 1.3, "us"),
            ("put rate, 8 B", "rate", "ucx rate", 0.7, "M/s")]
 TARGETS += [(f"put bandwidth, {s}", f"bw {s}", f"ucx bw {s}", 0.85, "GB/s") for s in SIZES]
@@ -74,7 +74,7 @@ class Network:
         return self.net.command(host, *words) if self.net else words
 
     def ucx(self, test, size, count):
-        """ucx_perftest's last line: median, average and overall times in us; MB/s and calls a second."""
+        """ucx_perftest's last line: median, average and overall times in us; MB/s and calls per second."""
         env = {**self.env, **({"UCX_ALLOC_PRIO": "mmap"} if self.name == "shm" else {})}
         words = ["ucx_perftest", "-p", str(PORT)]
         server = subprocess.Popen(self._on(0, words), env={**os.environ, **env},

@@ -95,7 +95,7 @@ def draw_series(x, y, index, series):
 
 def chart(title, y_label, series):
     """series: [{name, colour, line: solid, dashed or dotted, points: [(bytes, value)]}]; values
-    above 0. The SVG, or None when there is nothing to draw."""
+    above 0. Returns the SVG, or None if there is nothing to draw."""
     series = [{**s, "points": sorted(p for p in s["points"] if p[0] > 0 and p[1] > 0)}
               for s in series]
     series = [s for s in series if len(s["points"]) > 1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hardware allows, and what gshmem wants to reach beside NVSHMEM: data for compare.py."""
+"""The hardware's limits, and gshmem's targets against NVSHMEM: data for compare.py."""
 
 # From one H200 to another through NVSwitch (NV18), measured with small programs without a library.
 # Blocks of 1024 threads -> GB/s, one direction.
@@ -19,8 +19,8 @@ def row(program, operation, **rest):
 
 
 def target(name, rows, most=None, least=None, gb_per_s=None):
-    """most: of the time, as a part of the other's; least: of the bandwidth or rate, as a multiple
-    of the other's; gb_per_s: blocks -> least bandwidth of its own."""
+    """most: of the time, as a fraction of the other's; least: of the bandwidth or rate, as a
+    multiple of the other's; gb_per_s: blocks -> least bandwidth of its own."""
     return {"name": name, "rows": rows, "most": most, "least": least, "gb_per_s": gb_per_s}
 
 

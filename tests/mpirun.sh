@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# mpirun with a session directory of its own: two that begin at once would trip over each other's.
+# mpirun with its own session directory: two that begin at once would otherwise share one and fail.
 set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

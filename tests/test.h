@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a test program needs: CHECK and related macros record a failure and go on, test_result() is
- * what main returns (0 passed, 1 failed), test_skip leaves with 77. Any thread may check. C17,
+ * What a test program needs: CHECK and related macros record a failure and continue, test_result()
+ * is what main returns (0 passed, 1 failed), test_skip exits with 77. Any thread may check. C17,
  * C++17, CUDA (host code). */
 #ifndef GSH_TEST_H
 #define GSH_TEST_H
@@ -18,7 +18,7 @@ __attribute__((unused)) static bool test_check(bool ok, const char *file, int li
                                                const char *what)
 {
     if (!ok) {
-        /* A loop that fails everywhere says so once per screen, not once per element. */
+        /* A loop that fails everywhere reports once per screen, not once per element. */
         if (__atomic_add_fetch(&test_failed_checks, 1, __ATOMIC_RELAXED) <= 20) {
             fprintf(stderr, "%s:%d: failed: %s\n", file, line, what);
         }

@@ -10,7 +10,7 @@
  * GSHMEMX_ERROR_INVALID_VALUE, on all members, when the team, lane or root does not exist or a
  * stride is below 1. dest and source are symmetric and do not overlap, but a reduce, a scan and a
  * broadcast may have dest == source, fcollect source == dest + my part's place, and reducescatter
- * dest == source + my part's place. element: the type of what is moved, for checking builds, which
+ * dest == source + my part's place. element: the type of the data, for checking builds, which
  * compare the members' calls. */
 #ifndef GSHMEM_COLL_CUH
 #define GSHMEM_COLL_CUH
@@ -26,7 +26,7 @@ namespace gshmem
 namespace detail
 {
 
-/* The team, or NULL where there is none, or it has no such lane. */
+/* The team, or NULL if it does not exist or has no such lane. */
 template <class C>
 __device__ __forceinline__ const gsh_team_state *team_with(const C &c, gshmem_team_t team, int lane)
 {
@@ -34,7 +34,7 @@ __device__ __forceinline__ const gsh_team_state *team_with(const C &c, gshmem_te
     return t && (uint32_t)lane < (uint32_t)t->n_lanes ? t : nullptr;
 }
 
-/* The library's own kernels bring the team along: nothing of it is read from memory. */
+/* The library's own kernels carry the team along: nothing of it is read from memory. */
 template <class C>
 __device__ __forceinline__ const gsh_team_state *team_with(const C &, const gsh_team_state *team,
                                                            int)
@@ -42,7 +42,7 @@ __device__ __forceinline__ const gsh_team_state *team_with(const C &, const gsh_
     return team;
 }
 
-/* The call on a lane; team is NULL where there is no such thing. */
+/* The call on a lane; team is NULL if that does not exist. */
 template <class C, class Team>
 __device__ __forceinline__ coll_call<C> begin_coll(const C &c, Team team, int lane,
                                                    const char *name)
@@ -51,7 +51,7 @@ __device__ __forceinline__ coll_call<C> begin_coll(const C &c, Team team, int la
     return t ? call_of(c, *t, lane, name) : coll_call<C>{c, nullptr, name, 0, 0, lane};
 }
 
-/* A way by which far members are reached too: by one block. */
+/* A way that also reaches far members, by one block. */
 template <class C, class G, class F>
 __device__ __forceinline__ void by_far_way(const coll_call<C> &k, G g, F body)
 {
@@ -66,11 +66,11 @@ __device__ __forceinline__ void by_far_way(const coll_call<C> &k, G g, F body)
     }
 }
 
-/* Checking builds: every member makes the same call. bytes: from each to each other, or 0 where
+/* Checking builds: every member makes the same call. bytes: from each to each other, or 0 if
  * members may differ. */
 #if defined(GSHMEM_CHECKS)
-/* what: 0: of the calls, 1: of sizes, 2: of a value that the name names. Every member sees that
- * there is a difference. The first one says so; the others would say the same, and give it time. */
+/* what: 0: calls, 1: sizes, 2: a value that the name identifies. Every member sees the difference.
+ * The first one reports it; the others would say the same, and give it time. */
 template <class C>
 __device__ GSHMEM_OUT_OF_LINE void report_difference(const coll_call<C> &k, int member,
                                                      uint32_t what, uint64_t mine, uint64_t its)
@@ -158,7 +158,7 @@ __device__ __forceinline__ const uint8_t *as_bytes(const void *p)
     return static_cast<const uint8_t *>(p);
 }
 
-/* What a public call was given. bytes: from each member to each other. */
+/* The arguments of a public call. bytes: from each member to each other. */
 template <class Team> struct coll_args {
     Team team;
     int lane, root;
@@ -169,16 +169,16 @@ template <class Team> struct coll_args {
     gsh_element element; /* for checking builds */
 };
 
-/* In place of the bytes that all members give each other, where each decides by itself. */
+/* In place of the bytes that all members give each other, if each decides by itself. */
 constexpr uint64_t bytes_differ = UINT64_MAX;
 
-/* A collective of `bytes` from each member to each other, in one flight where they are few, or
- * straight to all members, or by way of the network; the way is called with the call or its flight,
- * the group and the arguments. n_units(n): of n members, how many threads have anything to do in
- * the flight; the others only come and go.
+/* A collective of `bytes` from each member to each other, in one flight if they are few, or
+ * straight to all members, or over the network; the way is called with the call or its flight, the
+ * group and the arguments. n_units(n): for n members, how many threads have work in the flight; the
+ * rest only enter and leave.
  *
- * Until the way is chosen the arguments are in registers, and only threads that have to do with it
- * put them into memory: for 512 threads that takes longer than a small call. */
+ * Until the way is chosen the arguments are in registers, and only threads that take part put them
+ * into memory: for 512 threads that takes longer than a small call. */
 template <class C, class G, class Team, class Units, class Flagged, class Direct, class Far>
 __device__ __forceinline__ int
 run_coll(const C &c, G g, const coll_args<Team> &given, const gsh_team_state &t, uint64_t bytes,
@@ -206,7 +206,7 @@ run_coll(const C &c, G g, const coll_args<Team> &given, const gsh_team_state &t,
     return GSHMEMX_SUCCESS;
 }
 
-/* Checking builds: the members' calls are the same, and so many parts of `bytes` symmetric. */
+/* Checking builds: the members' calls agree, and that many parts of `bytes` are symmetric. */
 #if defined(GSHMEM_CHECKS)
 template <class C, class G, class Team>
 __device__ __forceinline__ void check_call(const C &c, G g, const gsh_team_state &t,
@@ -339,7 +339,7 @@ __device__ GSHMEM_APART int alltoalls_call(const C &c, G g, coll_args<Team> give
         });
 }
 
-/* Those that compute. what: for checking builds; bytes are whole elements. */
+/* Calls that compute. what: for checking builds; bytes are whole elements. */
 template <class C, class G, class Team, class H>
 __device__ GSHMEM_APART int reduce_call(const C &c, G g, coll_args<Team> given, uint64_t what,
                                         H how)
@@ -421,7 +421,7 @@ __device__ __forceinline__ coll_args<Team> args_of(Team team, int lane, T *dest,
             element_of<T>::is};
 }
 
-/* The type as which strided copies move elements T. */
+/* The type that strided copies use to move elements T. */
 template <class T, bool is_word> struct strided_as {
     typedef T type;
 };
@@ -457,7 +457,7 @@ fcollectmem(const C &c, G g, Team team, void *dest, const void *source, size_t b
     return apart<fcollect_call<C, G, Team>>(c, g, a);
 }
 
-/* The same where each member gives as many bytes as it likes. */
+/* The same, with as many bytes from each member as it likes. */
 template <class C, class G, class Team>
 __device__ __forceinline__ int
 collectmem(const C &c, G g, Team team, void *dest, const void *source, size_t bytes, int lane = 0,
@@ -481,7 +481,7 @@ alltoallmem(const C &c, G g, Team team, void *dest, const void *source, size_t b
     return apart<alltoall_call<C, G, Team>>(c, g, a);
 }
 
-/* The same of elements that are dst and sst elements apart. */
+/* The same for elements that are dst and sst elements apart. */
 template <class C, class G, class T, class Team>
 __device__ __forceinline__ int alltoalls(const C &c, G g, Team team, T *dest, const T *source,
                                          ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int lane = 0,

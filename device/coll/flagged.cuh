@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Small collectives in one flight: each 4 bytes of data travel with a flag in one word of 8 bytes,
- * which is seen whole or not at all. So there is no barrier before, no fence, and nothing to wait
- * for but the data.
+ * which is seen whole or not at all. This needs no barrier before, no fence, and no wait but for
+ * the data.
  *
  * Invariants
  * - Each member has, for each lane, two buffers with a slot for every member. Call e on a lane uses
@@ -10,8 +10,8 @@
  * - In each call every member sends every other at least one word, and waits for all that every
  *   other sends it. So a member that has made call e knows that the others have begun it and have
  *   made call e - 1: no member looks at buffer (e + 1) mod 2 any more, and call e + 1 may write it.
- * - Flags come again after 2^32 calls. A word that none of these has written may then be taken for
- * a new one: the only case is a slot's line that was used last exactly 2^32 calls before. */
+ * - Flags recur after 2^32 calls. A word that none of these has written may then be taken for a new
+ *   one, but only if the slot's line was last used exactly 2^32 calls before. */
 #ifndef GSHMEM_FLAGGED_CUH
 #define GSHMEM_FLAGGED_CUH
 
@@ -33,8 +33,8 @@ __device__ __forceinline__ uint32_t lines_of(uint64_t bytes)
     return (uint32_t)((bytes + line_bytes - 1) / line_bytes);
 }
 
-/* 8 bytes at `bytes + 8 * line`, of which those behind the end are 0; by accesses that the
- * alignment allows. */
+/* 8 bytes at `bytes + 8 * line`, with 0 for those past the end; by accesses that the alignment
+ * allows. */
 __device__ __forceinline__ uint64_t load_line(const void *from, uint64_t bytes, uint32_t line)
 {
     const uint8_t *p = static_cast<const uint8_t *>(from) + (uint64_t)line * line_bytes;
@@ -68,7 +68,7 @@ __device__ __forceinline__ void store_line(void *to, uint64_t bytes, uint32_t li
         store_plain(p + i, (uint8_t)(v >> 8 * i));
 }
 
-/* This PE's slots of one call, as a thread that looks into them holds them. */
+/* This PE's slots of one call, as held by a thread that reads them. */
 struct inbox {
     words2 *own; /* slot 0 of this PE's buffer */
     uint32_t slot_lines, flag;
@@ -81,8 +81,8 @@ struct inbox {
     {
         return load_relaxed_words(own + (uint64_t)member * slot_lines + line);
     }
-    /* What a look has seen, or looks until it has come. Pairs with that member's send: the data are
-     * in the words that are waited for. around: called with what a long wait calls now and then. */
+    /* Takes what a look has seen, or looks until it has come. Pairs with that member's send: the
+     * data are in the words that are waited for. around: called now and then in a long wait. */
     template <class C, class Around>
     __device__ __forceinline__ uint64_t receive(const coll_call<C> *call, int member, uint32_t line,
                                                 words2 v, Around around) const
@@ -108,7 +108,7 @@ struct inbox {
 };
 
 /* What a flight reads of the team: all of it together, before anything is stored or waited for. One
- * field after the other, each would take as long as a load from L2 after a fence. */
+ * field at a time, each would take as long as a load from L2 after a fence. */
 template <class C> struct flight {
     members<C> all;
     uint64_t area_off, slots_off; /* of the lane: its words, and its first buffer */
@@ -118,7 +118,7 @@ template <class C> struct flight {
     __device__ __forceinline__ flight(const C &c, const gsh_team_state &t, int lane) : all(c, t)
     {
         const uint32_t n_near = (uint32_t)t.n_near, narrow = t.slot_bytes;
-        /* Lane 0 has slots of its own size, the others smaller ones. */
+        /* Lane 0 has slots of its own size; other lanes have smaller ones. */
         area_off = lane_off(t, lane);
         slot_bytes = lane == 0 ? t.wide_slot_bytes : narrow;
         slots_off =
@@ -133,7 +133,7 @@ template <class C> struct flight {
         slots_off = pinned(slots_off);
         slot_bytes = pinned(slot_bytes);
     }
-    /* Whether that many bytes, not 0, from each member to each other fit. */
+    /* Whether that many bytes (not 0) from each member to each other fit. */
     __device__ __forceinline__ bool fits(uint64_t bytes) const
     {
         const uint64_t most = all.n > 1 && is_mapped ? slot_bytes / 2 : 0;
@@ -148,7 +148,7 @@ template <class C> struct flagged {
     uint64_t calls;
     inbox in;
 
-    /* count: of the calls on the lane, with this one. All members are near. */
+    /* count: of the calls on the lane, including this one. All members are near. */
     __device__ __forceinline__ flagged(const coll_call<C> &k, const flight<C> &s, uint64_t count)
         : call(&k), all(s.all), calls(count)
     {
@@ -170,8 +170,8 @@ template <class C> struct flagged {
     }
 };
 
-/* One flight of the group: body(f) in each of the first n_units threads, which are those that have
- * something to send or to receive. is_joined: after it all lines are where they belong. */
+/* One flight of the group: body(f) in each of the first n_units threads, which are those with
+ * something to send or receive. is_joined: after it all lines are in place. */
 template <bool is_joined = true, class C, class G, class Body>
 __device__ __forceinline__ void in_one_flight(const C &c, G g, const gsh_team_state &t,
                                               const flight<C> &s, int lane, const char *name,
@@ -179,7 +179,7 @@ __device__ __forceinline__ void in_one_flight(const C &c, G g, const gsh_team_st
 {
     gsh_sync_area *const area = sync_area(c, s.area_off);
     const uint64_t calls = load_plain(&area->calls) + 1;
-    /* The threads have the count, and have joined; the next call finds the new one. */
+    /* The threads have the count, and have joined; the next call finds the new count. */
     join_blocks(c, g, area, name);
     write_for_next(g, &area->calls, calls, &area->n_counted);
     struct {
@@ -199,7 +199,7 @@ __device__ __forceinline__ void in_one_flight(const C &c, G g, const gsh_team_st
 /* ---- the calls; lines are shared out among the threads of the group ----------------------------
  */
 
-/* How many lines a thread has on their way at a time: more where it has more to do. */
+/* How many lines a thread has in flight at a time: more if it has more to do. */
 template <class G> struct lines_ahead {
     static constexpr int n = 2;
 };
@@ -240,7 +240,7 @@ __device__ __forceinline__ void flagged_send(const flagged<C> &f, place at, uint
     }
 }
 
-/* And gets as many, for each of which incoming(member, line, data) is called. */
+/* Receives as many, and calls incoming(member, line, data) for each. */
 template <int n_ahead, class C, class In>
 __device__ __forceinline__ void flagged_receive(const flagged<C> &f, place at, uint32_t n_lines,
                                                 In incoming)
@@ -257,15 +257,15 @@ __device__ __forceinline__ void flagged_receive(const flagged<C> &f, place at, u
     }
 }
 
-/* The bytes of a call: member i is sent those at source + i * source_step, and member i's go to
- * dest + i * dest_step. */
+/* The bytes of a call: member i is sent those at source + i * source_step, and those from member i
+ * go to dest + i * dest_step. */
 struct line_data {
     uint8_t *dest;
     const uint8_t *source;
     uint64_t bytes, source_step, dest_step;
 };
 
-/* Out of line, and for groups of any kind, so that a program has them once. */
+/* Out of line, and for groups of any kind, so that a program has one copy. */
 template <int n_ahead, class C>
 __device__ GSHMEM_OUT_OF_LINE void send_lines(const flagged<C> &call, place at,
                                               const line_data &data)
@@ -295,8 +295,8 @@ __device__ GSHMEM_OUT_OF_LINE void keep_lines(const flagged<C> &call, place at,
         });
 }
 
-/* Those of the members that come first, first + 1 and so on after this one, n of them. What is not
- * in s is read where it is: a long wait puts s away. */
+/* The lines of the n members first, first + 1 and so on after this one. What is not in s is read in
+ * place: a long wait spills s. */
 template <int n_ahead, class C>
 __device__ GSHMEM_OUT_OF_LINE void receive_lines(const flagged<C> &f, place at, const line_data &d,
                                                  int first, int n)
@@ -321,8 +321,8 @@ __device__ GSHMEM_OUT_OF_LINE void receive_lines(const flagged<C> &f, place at, 
     }
 }
 
-/* The same where all lines of a number belong together, and have been sent: those of the members
- * [0, end) are added up in their order, and stored; 0 where there is no member. */
+/* The same if all lines of a number belong together, and have been sent: the lines of members [0,
+ * end) are added in their order, and stored; 0 if there is no member. */
 template <class Op, class T, int n_ahead, class C>
 __device__ GSHMEM_OUT_OF_LINE void add_lines(const flagged<C> &f, place at, const line_data &d,
                                              int end)

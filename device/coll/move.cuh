@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The collectives that only move data: broadcast, fcollect, collect, alltoall, alltoalls; by bytes.
- * Ways, of which choose.cuh takes one:
+ * choose.cuh picks one of these ways:
  * - flagged: one flight of data that carry their flags (flagged.cuh);
- * - direct: all members have come; each stores what it has straight into the others' dest; all have
+ * - direct: all members have come; each stores its data straight into the others' dest; all have
  *   done so;
- * - far, where some member cannot be mapped: the same by puts, between barriers of the team. */
+ * - far, if some member cannot be mapped: the same by puts, between barriers of the team. */
 #ifndef GSHMEM_COLL_MOVE_CUH
 #define GSHMEM_COLL_MOVE_CUH
 
@@ -25,7 +25,7 @@ template <class T> __device__ __forceinline__ T *plus(T *p, uint64_t bytes)
     return reinterpret_cast<T *>(reinterpret_cast<uint64_t>(p) + bytes);
 }
 
-/* The calling block's share of that many bytes, in whole lines of the cache. */
+/* The calling block's share of that many bytes, in whole cache lines. */
 struct share {
     uint64_t begin, bytes;
 };
@@ -54,7 +54,7 @@ __device__ GSHMEM_OUT_OF_LINE void store_share(const coll_call<C> &k, G g, uint8
 /* ---- fcollect ----------------------------------------------------------------------------------
  */
 
-/* Also of alltoall, whose members get different bytes. */
+/* Also for alltoall, whose members get different bytes. */
 template <class C, class G>
 __device__ __forceinline__ void exchange_flagged(const flagged<C> &f, G g, const line_data &d)
 {
@@ -72,7 +72,7 @@ __device__ GSHMEM_OUT_OF_LINE void fcollect_direct(const coll_call<C> &k, G g, u
     meeting<C, G> all(k, g);
     all.meet();
     GSHMEM_NO_UNROLL
-    for (int i = 1; i <= k.n; i++) /* itself last, while the others' bytes are on their way */
+    for (int i = 1; i <= k.n; i++) /* itself last, while the others' bytes are in flight */
     {
         keep(i);
         store_share(k, g, plus(dest, (uint64_t)k.me * bytes), source, bytes, k.after(i));
@@ -124,8 +124,8 @@ __device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(const coll_call<C> &k, G g, 
 /* ---- broadcast ---------------------------------------------------------------------------------
  */
 
-/* A word from every member to every other, so that the buffers turn for all of them; the root's
- * are the data. */
+/* A word from every member to every other, so that all of them switch buffers; the root's words are
+ * the data. */
 template <class C> __device__ GSHMEM_OUT_OF_LINE void send_words(const flagged<C> &f, place at)
 {
     GSHMEM_NO_UNROLL
@@ -146,7 +146,7 @@ __device__ GSHMEM_OUT_OF_LINE void receive_words(const flagged<C> &f, place at, 
     }
 }
 
-/* How many threads have something to do in the flight: for a line of the data, or for a word. */
+/* How many threads have work in the flight: one for each line of the data, or one for a word. */
 __device__ __forceinline__ uint32_t broadcast_units(int n, uint64_t bytes)
 {
     const uint32_t lines = lines_of(bytes), words = (uint32_t)n - 1;
@@ -169,8 +169,8 @@ __device__ __forceinline__ void broadcast_flagged(const flagged<C> &f, G g, cons
     receive_words(f, place_of(g), root);
 }
 
-/* Each member passes a part of the root's data on to all others, so that the root's link carries
- * them once. */
+/* Each member passes a part of the root's data on to all others, so the root's link carries the
+ * data once. */
 template <class C, class G>
 __device__ GSHMEM_OUT_OF_LINE void broadcast_direct(const coll_call<C> &k, G g, uint8_t *dest,
                                                     const uint8_t *source, uint64_t bytes, int root)
@@ -193,7 +193,7 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_direct(const coll_call<C> &k, G g, 
         const uint64_t begin = each * (uint64_t)m;
         return begin >= bytes ? 0 : bytes - begin < each ? bytes - begin : each;
     };
-    /* the root's part of member m goes to m, which then gives it to the others */
+    /* the root's part for member m goes to m, which then gives it to the others */
     GSHMEM_NO_UNROLL
     for (int i = 0; k.me == root && i < k.n; i++) {
         keep(i);
@@ -220,11 +220,11 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_direct(const coll_call<C> &k, G g, 
 /* ---- collect -----------------------------------------------------------------------------------
  */
 
-/* Where this PE's part begins, when every member has told its bytes. */
+/* Where this PE's part begins, once every member has told its bytes. */
 template <class C, class G>
 __device__ inline uint64_t exchange_counts(const coll_call<C> &k, G g, uint64_t bytes)
 {
-    /* Every thread looks at all counts: each is a line that stays where it is during the call. */
+    /* Every thread reads all counts: each is a line that does not move during the call. */
     const flight<C> s(k.c, *k.team, k.lane);
     uint64_t before = 0;
     in_one_flight<false>(k.c, g, *k.team, s, k.lane, k.name, UINT32_MAX, [&](const flagged<C> &f) {

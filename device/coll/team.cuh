@@ -8,7 +8,7 @@
 #include "device/group.cuh"
 #include "device/sync.cuh"
 
-/* Collectives of more than one flight are code enough: one function for each, called. */
+/* Collectives of more than one flight are large: each is a function that is called. */
 #if defined(__CUDACC__)
 #define GSHMEM_OUT_OF_LINE __noinline__
 #else
@@ -21,7 +21,7 @@ namespace detail
 {
 
 /* The members as loops over them see them: a copy of what finds a member's memory, so that a loop
- * with ordered accesses need not read the team again for each. */
+ * with ordered accesses need not reload the team each time. */
 template <class C> struct members {
     C c;
     const int32_t *pes;
@@ -54,7 +54,7 @@ __device__ __forceinline__ bool is_mapped(const gsh_team_state &t)
 }
 
 /* A collective call: who, where. It stays in the memory of the function that begins the call, and
- * the others read there what they need: registers that hold it across calls would be taken from
+ * other functions read what they need from there: registers that hold it across calls would cost
  * every kernel with a collective. */
 template <class C> struct coll_call {
     C c;
@@ -68,7 +68,7 @@ template <class C> struct coll_call {
         return sync_area(c, lane_off(*team, lane));
     }
     __device__ __forceinline__ int pe(int member) const { return team_pe(*team, member); }
-    /* The member that comes i after this PE, once around: so that not all begin with the same. */
+    /* The member i places after this PE, cyclically: so not all begin with the same one. */
     __device__ __forceinline__ int after(int i) const { return member_after(*team, i); }
     template <class T> __device__ __forceinline__ T *at(T *symmetric, int member) const
     {
@@ -96,8 +96,8 @@ __device__ __forceinline__ int near_member(const gsh_team_state &t, int i)
     return reinterpret_cast<const int32_t *>(t.near)[i];
 }
 
-/* How far the member at `place` of the table is behind the first one of this PE's node, once
- * around: leaders have the members' parts in this order. */
+/* How far the member at `place` of the table is behind the first one of this PE's node, cyclically:
+ * leaders have the members' parts in this order. */
 __device__ __forceinline__ uint64_t place_after(const gsh_team_state &t, int place)
 {
     return (uint64_t)(place < t.near_begin ? place - t.near_begin + t.n_pes : place - t.near_begin);
@@ -106,9 +106,9 @@ __device__ __forceinline__ uint64_t place_after(const gsh_team_state &t, int pla
 /* ---- arrivals, by the flags of the lane's barrier ---------------------------------------------
  */
 
-/* Several blocks may make one call; each of them arrives by itself, so that a flag counts the
- * arrivals of all blocks of a member, and the members' calls have the same number of them. Blocks
- * of one PE hear of each other in the same way, by own_flag. */
+/* Several blocks may make one call; each of them arrives by itself, so a flag counts the arrivals
+ * of all blocks of a member, and the members' calls have the same number of blocks. Blocks of one
+ * PE learn of each other in the same way, by own_flag. */
 template <class C>
 __device__ GSHMEM_OUT_OF_LINE void await_flag(const coll_call<C> &call, const uint64_t *flag,
                                               uint64_t enough, int member)
@@ -132,7 +132,7 @@ template <class C, class G> struct meeting {
     }
 
     /* All blocks of all members have come; what they did before is seen by this block. is_last: no
-     * other one follows in this call, and the next call on the lane goes on from here. */
+     * other arrival follows in this call, and the next call on the lane continues from here. */
     __device__ GSHMEM_OUT_OF_LINE void meet(bool is_last = false)
     {
         auto b = g.block_part();
@@ -141,7 +141,7 @@ template <class C, class G> struct meeting {
         const int first = g.n_blocks() > 1 ? 0 : 1;
         epoch += g.n_blocks();
         own += g.n_blocks() > 1 ? g.n_blocks() : 0;
-        /* Where the flags lie is known before the fence, after which each load takes long. */
+        /* Where the flags lie is read before the fence, after which each load takes long. */
         auto flag_on = [&](int i) {
             return pinned(i == 0 ? &area->own_flag : all.at(&area->flag[all.me], all.after(i)));
         };

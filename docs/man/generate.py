@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the man pages from the contracts in the public headers: one page for each family of calls, a link to it for
-each name, and gshmem(7), which is the head of gshmem.h. The tools' pages are the texts beside this script, with the
-options that the tools print.
+each name, and gshmem(7), which is the head of gshmem.h. The tools' pages are the texts in this folder, with the options
+that the tools print.
 
     generate.py ROOT VERSION OUTPUT_DIR CXX ARGS...      CXX preprocesses gshmem_device.cuh for the CPU device
 
-A contract is the comment in front of declarations, or behind one in its line; a section's rules stand in the comment
-with its title. Which declarations share a page, in this order, FAMILIES says; TYPES are pages of types and constants,
-THINGS of what is neither, and TEMPLATES is the page of the C++ calls. A public name without a page, or a page without a
-contract, is an error."""
+A contract is the comment before declarations, or after one on its line; a section's rules are in the comment with its
+title. FAMILIES says which declarations share a page, in this order; TYPES are pages of types and constants, THINGS of
+anything else, and TEMPLATES is the page of the C++ calls. A public name without a page, or a page without a contract,
+is an error."""
 import os, re, shutil, subprocess, sys
 
 HEADERS = ['gshmem.h', 'gshmem/typed.h', 'gshmem/typed_calls.h', 'gshmem/collectives.h', 'gshmemx.h', 'gshmem/launch.h']
 
-# page, what stands behind its name, and the calls by their names without gshmem_, types, sizes and suffixes
+# page, text after its name, and the calls by their names without gshmem_, types, sizes and suffixes
 FAMILIES = [
     ('gshmem_init', 'start and end a PE', 'init|init_thread|query_thread|query_initialized|pcontrol|finalize'),
     ('gshmemx_init_attr', 'start by MPI communicator, unique id or threads',
@@ -50,7 +50,7 @@ FAMILIES = [
     ('gshmemx_device_setup', 'set the device up, and modules',
      'device_setup|stream_check|part_multiprocessors|module_.*|cumodule_.*|culibrary_.*'),
 ]
-# page: what stands behind its name, header, a pattern whose groups are contract and declarations, other names
+# page, text after its name, header, a pattern whose groups are contract and declarations, other names
 THINGS = {
     'gshmem_device.cuh': ('calls of kernels, and macros that choose what is compiled', 'gshmem_device.cuh',
                           r'\A(/\*.*?\*/)()',
@@ -65,7 +65,7 @@ PROTOTYPES = {
     'GSHMEM_DYNAMIC_SHARED': 'GSHMEM_DYNAMIC_SHARED(T, name);        // in a kernel: T *name',
     'gshmem::lend_shared': 'void gshmem::lend_shared(void *shared, size_t bytes);\nvoid gshmem::take_back_shared();',
 }
-# page, what stands behind its name, and the types and constants of types.h, or of another header, that it has
+# page, text after its name, and the types and constants of types.h, or of another header, that it describes
 TYPES = [
     ('gshmem_team_t', 'teams of PEs', r'gshmem_team_t|GSHMEMX?_TEAM_(INVALID|WORLD|SHARED|NODE|NEAR|SAME_MYPE_NODE)'),
     ('gshmem_team_config_t', 'what a team has besides its members', r'gshmem_team_config_t|GSHMEMX?_TEAM_NUM_\w+'),
@@ -90,7 +90,7 @@ TYPES = [
     ('GSHMEM_MAJOR_VERSION', 'versions', r'GSHMEM_(MAJOR|MINOR)_VERSION|GSHMEM_MAX_NAME_LEN|GSHMEM_VENDOR_\w+'),
 ]
 TYPE_HEADERS = ['gshmem/types.h', 'gshmem/version.h.in', 'gshmem/collectives.h']
-# The C++ calls of kernels: what belongs to the page's sections, by file; what of namespace gshmem is no part of it.
+# The C++ calls of kernels: the page's sections, by file; those in namespace gshmem are not part of it.
 TEMPLATES = 'gshmem::put'
 GROUPS = {
     'group_thread': 'the calling thread alone', 'group_warp': 'all threads of the calling warp',
@@ -103,7 +103,7 @@ OPERATIONS = ['op_' + name for name in ('sum', 'prod', 'min', 'max', 'and', 'or'
 CONTEXTS = {'default_context': 'default_context() is the context of calls without one. The calls that take a context, '
                                'as their argument c, take it; context is the type of any.', 'context': ''}
 HIDDEN = r'\w+_bits|complex_of|compute|domain|group_launch|unit_context|numbered_context'
-# Pages that each page names under SEE ALSO.
+# Pages that every page lists under SEE ALSO.
 WAITS, PUTS = ['gshmem_wait_until', 'gshmem_test'], ['gshmem_put', 'gshmem_get', 'gshmem_put_signal', 'gshmem_atomic']
 TEAMS = ['gshmem_team_t', 'gshmem_team_split_strided']
 COLLECTIVES = ['gshmem_broadcast', 'gshmem_collect', 'gshmem_alltoall', 'gshmem_reduce', 'gshmem_scan']
@@ -161,7 +161,7 @@ SUFFIX = {
 
 
 class Names:
-    """The public names, and what they look like with TYPE and BITS in place of types and sizes."""
+    """The public names, and their form with TYPE and BITS in place of types and sizes."""
 
     def __init__(self, root):
         table = open(os.path.join(root, 'include/gshmem/types.h'), encoding='utf-8').read()
@@ -182,7 +182,7 @@ class Names:
 
     @staticmethod
     def stem(form):
-        """What FAMILIES calls it."""
+        """The name that FAMILIES uses for it."""
         stem = re.sub(r'^gshmemx?_', '', form)
         if not re.match(r'ctx_(create|destroy|get_team)$', stem):
             stem = re.sub(r'^ctx_', '', stem)
@@ -205,7 +205,7 @@ def clean(comment):
 
 
 def expanded(code):
-    """With the uses of macros whose first parameter is OP, of which each use gives one call, replaced."""
+    """Expands uses of macros whose first parameter is OP, each of which yields one call."""
     for name, body in re.findall(r'^#define (\w+)\(OP, [^)]*\)(.*)$', code, re.M):
         code = re.sub(rf'^#define {name}\(.*$', '', code, flags=re.M)
         code = re.sub(rf'\b{name}\((\w+), [^)]*\)', lambda use: body.replace('##OP##', use[1]), code)
@@ -242,7 +242,7 @@ def parse(root):
                 paragraphs = clean(piece)
                 if re.match(r'/\* -{4}', piece):
                     section, contract = paragraphs, []
-                elif re.search(r';[ \t]*\Z', before):  # behind a declaration, in its line: about that one
+                elif re.search(r';[ \t]*\Z', before):  # after a declaration, on its line: describes that one
                     rows[-1] = (*rows[-1][:3], paragraphs)
                 elif paragraphs:
                     contract = paragraphs
@@ -259,7 +259,7 @@ def roff(text):
 
 
 def paragraph(text):
-    """Lines that are set in further keep their line breaks: a list or a table."""
+    """Lines with deeper indentation keep their line breaks: a list or a table."""
     if re.search(r'^ {2,}\S|^ \S.*\S {2,}\S', text, re.M):
         return '.PP\n.nf\n' + roff(text.replace('`', '')) + '\n.fi\n'
     return '.PP\n' + roff(' '.join(text.replace('`', '').split())) + '\n'
@@ -274,7 +274,7 @@ def sides(members, names):
             is_kernel = bool({'device', 'plain', 'nogpu'} & set(where))
             who = 'Kernels' if where[0] in ('device', 'nogpu') else \
                 'Host code and kernels' if is_kernel else 'Host code'
-            # long double and complex numbers are of the host alone, under names that have all types
+            # long double and complex numbers exist on the host only, under names that have all types
             if found.get(form) != 'Host code and kernels':
                 found[form] = who
     if len(set(found.values())) == 1:
@@ -284,7 +284,7 @@ def sides(members, names):
 
 
 def rows_of(text, stems):
-    """A table whose rows begin with calls keeps those of the page."""
+    """A table whose rows begin with calls keeps the rows of this page's calls."""
     out, is_kept = [], True
     for line in text.split('\n'):
         if row := re.match(r' {1,2}((?:[a-z_]+(?:, )?)+)  +\S', line):
@@ -297,7 +297,7 @@ def rows_of(text, stems):
 
 
 def form_prototype(form, prototypes):
-    """The prototype of a form for a context, a group, a lane or a stream, from that of the call itself."""
+    """The prototype of a form for a context, a group, a lane or a stream, derived from the call itself."""
     suffixes = re.search(r'((?:_(?:warp|block|grid|lane|on_stream))*)$', form)[1]
     plain = form[:len(form) - len(suffixes)]
     is_ctx = bool(re.match(r'gshmemx?_ctx_', plain))
@@ -344,7 +344,7 @@ def page(name, what, members, rows, names, version):
                 told.append(text)
         declared = declared.replace('_NAME_', '_TYPE_')
         if any(declared in group[0] and group[1] != contract for group in groups):
-            continue  # declared once more, for other types
+            continue  # declared again, for other types
         if groups and groups[-1][1] == contract:
             groups[-1][0].append(declared)
         elif contract and (contract not in [group[1] for group in groups]):
@@ -410,7 +410,7 @@ def items(root):
                 whole, behind = found[0], re.compile(r'[ \t]*(/\*.*?\*/)', re.S).match(text, found.end())
                 if behind and '\n' not in text[found.end():behind.start(1)]:
                     whole, at = whole + '  ' + behind[1], behind.end()
-                if found['define'] and re.search(r'\{\s*\\', whole):  # an initialiser, for which its name is enough
+                if found['define'] and re.search(r'\{\s*\\', whole):  # an initialiser: its name is enough
                     whole = f'#define {found["macro"]} ...'
                 if found['define'] and whole.count('\n') < 4:  # else a table, which keeps its lines
                     whole = re.sub(r'\s*\\\n\s*| {2,}', ' ', whole)
@@ -437,7 +437,7 @@ def types_page(name, what, pattern, rows, version):
 
 
 def templates(root, command):
-    """name -> (file, prototype) of what namespace gshmem has for kernels, its namespaces detail and cpu left out."""
+    """name -> (file, prototype) of what namespace gshmem has for kernels, without its namespaces detail and cpu."""
     text = subprocess.run([*command, '-E', '-std=c++17', '-x', 'c++', '-include', 'gshmem_device.cuh', '/dev/null'],
                           check=True, stdout=subprocess.PIPE, text=True).stdout
     found, depth, file, kept = {}, [], '', []
@@ -445,7 +445,7 @@ def templates(root, command):
     for token in re.finditer(tokens, text, re.M):
         if token[1] is not None:
             file = token[1]
-        elif token[2] == 'gshmem' and 'gshmem' not in depth:  # system headers may have left braces over
+        elif token[2] == 'gshmem' and 'gshmem' not in depth:  # system headers may have left braces open
             depth = ['gshmem']
         elif token[2] or token[0] == '{':
             depth.append(token[2] or '')
@@ -525,7 +525,7 @@ def thing(root, name, version):
 
 
 def tool(root, name, version):
-    """From the text beside this script: a line in capitals is a section's title, @OPTIONS@ is what --help prints."""
+    """From the text in this folder: a line in capitals is a section's title, @OPTIONS@ is the output of --help."""
     with open(os.path.join(root, TOOLS[name]), encoding='utf-8') as file:
         printed = re.search(r'"usage: (?:"\s*"|[^"\\]|\\.)*"', file.read())[0]
     usage = re.sub(r'"\s*"', '', printed)[1:-1].replace('\\n', '\n')

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of the documents, as SVG that is right on light and on dark paper.
+"""Draws the pictures of the documents, as SVG that is readable on light and dark backgrounds.
 
     draw.py OUTPUT_DIR     writes heap.svg, put.svg and headline.svg; a test compares them with those in the tree"""
 import html, os, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Text, paper and colours change together, so that no viewer can mix them.
+# Text, background and colours change together, so viewers cannot mix them.
 STYLE = '''<style>
 .paper { fill: #ffffff } text { fill: #1f2328; font-family: sans-serif; font-size: 13px }
 .small { font-size: 11px } .title { font-size: 15px; font-weight: bold } .middle { text-anchor: middle }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The device header declares every name of names.txt that is to be found there, and every other
-# function is where names.txt says: device_names.sh NAMES SUFFIX COMPILER ARGS...
+# The device header declares every name of names.txt that belongs there, and every other function is
+# where names.txt says: device_names.sh NAMES SUFFIX COMPILER ARGS...
 set -eu
 names=$1 suffix=$2
 shift 2
@@ -10,7 +10,7 @@ trap 'rm -rf "$dir"' EXIT
 {
     echo '#include <gshmem_device.cuh>'
     echo '#include <gshmemx.h>'
-    # Taking each name in a kernel, unevaluated: it is there, and means one function.
+    # Naming each function in a kernel, unevaluated, shows that it exists and is not ambiguous.
     echo '#define TAKE(name) static_assert(sizeof(decltype(&name)) > 0, "");'
     echo '__global__ void take_all() {'
     awk -v suffix="$suffix" '!/^#/ && ($2 ~ /device/ || (suffix == "cc" && $2 ~ /plain|nogpu/)) {

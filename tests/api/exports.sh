@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The library exports every name of names.txt that is to be found there, and no other:
-# exports.sh LIBRARY NAMES
+# The library exports every name of names.txt that belongs there, and no other: exports.sh LIBRARY
+# NAMES
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves: in a host file that a C++ compiler builds beside CUDA's headers, the half and bfloat16
- * calls take CUDA's types, whichever header comes first, and hand over the same bits. */
+ * calls take CUDA's types, whichever header comes first, and pass the same bits. */
 #ifdef HALF_FIRST
 #include <cuda_fp16.h>
 #endif

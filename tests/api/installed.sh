@@ -50,7 +50,7 @@ run "$dir/host_only"
 c++ -std=c++17 -x c++ "$examples/nccl/one_thread.cu" -o "$dir/one_thread" \
     $(pkg-config --cflags --libs gshmem-cpu gshmem-nccl)
 GSHMEM_DEVICE=cpu "$dir/one_thread" 2
-# A program that is linked to NCCL under its own name, by the folder alone.
+# A program that is linked to NCCL under its own name: the folder alone is enough.
 cc "$examples/../tests/nccl/dropin.c" -o "$dir/dropin" -I"$examples/.." $(pkg-config --cflags gshmem-nccl) -ldl
 GSHMEM_DEVICE=cpu LD_LIBRARY_PATH=$prefix${pc%/pkgconfig/*}/gshmem-nccl "$dir/dropin"
 if [ "$(ucx "$bin")" != "$(ucx "$build")" ]; then
@@ -68,7 +68,7 @@ if ! command -v cmake >/dev/null; then
 fi
 mkdir "$dir/cmake"
 cp "$examples/hello.c" "$examples/ring.cu" "$examples/nccl/one_thread.cu" "$dir/cmake"
-# A C file beside kernels, in a project of an older standard.
+# A C file along with kernels, in a project of an older standard.
 cat >"$dir/cmake/plain.c" <<'END'
 #include <gshmem.h>
 int plain(int class) { return class + gshmem_my_pe(); }
@@ -94,7 +94,7 @@ run "$dir/cmake/build/hello"
 run "$dir/cmake/build/ring"
 GSHMEM_DEVICE=cpu "$dir/cmake/build/one_thread" 3
 
-# A project that asks for NVSHMEM, told where to look.
+# A project that asks for NVSHMEM and is told where to look.
 mkdir "$dir/nvshmem"
 cp "$examples/../tests/dialects/nvshmem/host_only.cc" "$dir/nvshmem"
 cat >"$dir/nvshmem/kernel.cu" <<'END'

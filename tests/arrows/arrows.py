@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The include arrows: every #include "..." goes from a layer to one it may know. In runtime/, and in
-folders that are layered by file, it also goes down. So do calls, for who calls a function includes
-its module's header; but the public calls share a few headers, so given the library's objects the
-calls themselves are looked at. heap/, proxy/ and runtime/ have no circle of files by either.
-Also: every source file and every header that a user's program reaches is named in a meson.build, so
-that no file and no test is forgotten.
+folders that are layered by file, it also goes down. So do calls, since a caller includes the header
+of the function's module; but the public calls share a few headers, so given the library's objects
+the calls themselves are checked. heap/, proxy/ and runtime/ have no cycle of files by either. Also:
+every source file and every header that a user's program reaches is named in a meson.build, so no
+file and no test is forgotten.
 
 usage: arrows.py SOURCE_ROOT [LIBGSHMEM_CORE.A]"""
 
@@ -43,7 +43,7 @@ ARROWS = {
     "proxy/loop/": HOST + ["proxy/loop/", "proxy/copy.h", "proxy/list.h", "proxy/transport.h"],
     "proxy/ucx/": HOST + ["proxy/ucx/", "proxy/copy.h", "proxy/transport.h"],
     "runtime/": HOST + WIRE + ["runtime/", "heap/", "proxy/", "bootstrap/", "device/"],
-    # A PE's state and its end lie below what sets it up; init.c, net.c stand on more than their folder.
+    # A PE's state and its end are below what sets it up; init.c, net.c build on more than their folder.
     "runtime/job/": JOB,
     "runtime/job/net.c": JOB + ["runtime/far/far.h", "runtime/team/absent.h"],
     "runtime/job/init.c": JOB + ["runtime/far/far.h", "runtime/context/", "runtime/setup/", "runtime/team/"],
@@ -71,9 +71,9 @@ ARROWS = {
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything
 }
-# runtime/ from the bottom up, as its README says: a file knows and calls what is in its own row or in one above it
-# in this list. Three files do not stand in their folder's row: the table of a device's functions, types alone, is what
-# a PE's state points to; net.c asks far/ about its settings; init.c joins everything.
+# runtime/ from the bottom up, as its README says: a file knows and calls only its own row and the rows above it in
+# this list. Three files are not in their folder's row: a PE's state points to the table of a device's functions, types
+# alone; net.c asks far/ about its settings; init.c joins everything.
 RUNTIME_ORDER = [
     "runtime/base/",
     "runtime/backend/device.h",
@@ -87,7 +87,7 @@ RUNTIME_ORDER = [
     "runtime/job/init.c",
     "runtime/api/",
 ]
-# In which no file leads to itself by way of others.
+# Folders without cycles of files.
 NO_CIRCLES = ("heap/", "proxy/", "runtime/")
 # Folders layered by file: modules (x.h and x.c) in order, each of which may include those before it.
 LAYERS = [
@@ -103,7 +103,7 @@ LAYERS = [
         "message", "life", "transport")],
     [f"proxy/loop/{module}" for module in ("port", "region", "work", "transport")],
 ]
-# Only these of the public headers lead into device/: the rest stay free of it.
+# The only public headers that lead into device/: the rest stay free of it.
 INTO_DEVICE = {"include/gshmem_device.cuh", "include/gshmem/launch.h"}
 SUFFIXES = {".c", ".h", ".cc", ".cu", ".cuh", ".def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
@@ -115,16 +115,16 @@ def longest(entries, path):
 
 
 def resolve(root, source, name):
-    """The tree's file that `#include "name"` in source means, as a path from the root."""
+    """The tree's file that `#include "name"` in source resolves to, as a path from the root."""
     for candidate in (pathlib.Path(source).parent / name, pathlib.Path("include") / name,
                       pathlib.Path(name)):
         if (root / candidate).is_file():
             return (root / candidate).resolve().relative_to(root).as_posix()
-    return name  # made by the build, or not there: judged by its name
+    return name  # made by the build, or missing: judged by its name
 
 
 def judge(source, target):
-    """None when source may include target, else why not."""
+    """None if source may include target, else why not."""
     layer = longest(ARROWS, source)
     if layer is None:
         return "lies in no layer"
@@ -139,7 +139,7 @@ def judge(source, target):
 
 
 def is_upward(source, target):
-    """In runtime/, by RUNTIME_ORDER."""
+    """For files in runtime/, by RUNTIME_ORDER."""
     here, there = longest(RUNTIME_ORDER, source), longest(RUNTIME_ORDER, target)
     return bool(here and there) and RUNTIME_ORDER.index(there) > RUNTIME_ORDER.index(here)
 
@@ -151,7 +151,7 @@ def judge_runtime(source, target):
 
 
 def judge_layers(source, target):
-    """The same of two files in folders that are layered by file."""
+    """The same for two files in folders that are layered by file."""
     module, included = source.rsplit(".", 1)[0], target.rsplit(".", 1)[0]
     for layers in LAYERS:
         if pathlib.PurePath(module).parent not in {pathlib.PurePath(m).parent for m in layers}:
@@ -164,7 +164,7 @@ def judge_layers(source, target):
 
 
 def calls_of(root, archive):
-    """The files of C that call functions, or name objects, of others: {caller: {callee: a symbol}}."""
+    """The C files that call functions, or name objects, of others: {caller: {callee: a symbol}}."""
     files = {path.replace("/", "_") + ".o": path for path in sources(root) if path.endswith(".c")}
     listing = subprocess.run(["nm", "-A", archive], check=True, capture_output=True, text=True).stdout
     defined, wanted = {}, collections.defaultdict(set)
@@ -191,7 +191,7 @@ def judge_calls(calls):
 
 
 def find_circle(edges):
-    """A list of nodes, each of which leads to the next, and the last to the first; or none."""
+    """A list of nodes, each of which leads to the next, and the last to the first; or None."""
     done, path = set(), []
 
     def visit(node):
@@ -211,7 +211,7 @@ def find_circle(edges):
 
 
 def judge_circles(root, calls):
-    """By include, where x.h and x.c are one, and by call."""
+    """By include, with x.h and x.c as one, and by call."""
     includes = collections.defaultdict(set)
     for source in sources(root):
         for name in INCLUDE.findall((root / source).read_text()):
@@ -233,7 +233,7 @@ def sources(root):
 
 
 def reachable(root, starts):
-    """The tree's files that these and what they include lead to."""
+    """The tree's files that these files reach by includes."""
     found, todo = set(), list(starts)
     while todo:
         source = todo.pop()

@@ -1,37 +1,38 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every message that the sources can print, each part of one that is worded separately, and every message that makes a
-program's compilation fail, is listed in docs/errors.md under an explanation, and that document holds no message that is
-gone. Each of its sections says what happened and what to do. Text that varies (a number, a name, a reason) is written
-as three dots.
+"""Every message that the sources can print, each separately worded part of one, and every message that makes a
+program's compilation fail, is listed in docs/errors.md under an explanation, and that document holds no obsolete
+message. Each of its sections says what happened and what to do. Text that varies (a number, a name, a reason) is
+written as three dots.
 
     errors.py ROOT [--list]      --list prints the messages that the sources have"""
 import os, re, sys
 
 FOLDERS = ['bootstrap', 'heap', 'proxy', 'runtime', 'device', 'tools', 'dialects', 'include']
-# Functions whose first text says what went wrong. Info and trace lines say what is done, and are left out.
+# Functions whose first text says what went wrong. Info and trace lines report progress, and are left out.
 CALLS = ('gsh_fail|gsh_fail_errno|gsh_note|note_errno|note|gsh_abort|gsh_agree_fail|gsh_engine_fail|gsh_task_fail|'
          'gsh_cuda_note|fail_job|fail|refused|say|gsh_log|fprintf|dprintf|report_text|die|gsh_block_fatal|'
          'gsh_device_fatal|gsh_ucx_break_for|gsh_end_job|usage_error|gsh_nccl_fail|refuse')
 NOT_MESSAGES = ('GSH_LOG_INFO', 'GSH_LOG_TRACE', 'stdout', 'usage:')
-MESSAGES = ('GSH_LOG_WARN', 'GSH_LOG_ERROR')  # in the same call: a line whose level depends on what it says
-# Functions that word a message, or a part of one, for another to print. All of their texts count, if they have words.
+MESSAGES = ('GSH_LOG_WARN', 'GSH_LOG_ERROR')  # in the same call: a line whose level depends on its content
+# Functions that word a message, or a part of one, for another to print. All of their texts count, if they contain
+# words.
 WORDERS = 'snprintf|add|broken'
-# Here every text of theirs counts: single words, too, are parts of messages.
+# Here every text counts: single words, too, are parts of messages.
 WORDED = ('runtime/job/report.c', 'proxy/engine/failure.c')
-# Here every text of two words or more does: tables of what a result or an operation is called.
+# Here every text of two words or more counts: tables of names of results and operations.
 TABLED = ('runtime/base/result.c', 'runtime/api/query.c', 'dialects/nccl/src/error.c', 'proxy/engine/failure.c',
           'proxy/engine/outbox.c', 'tools/gshmemrun_options.c')
 # Their texts are names, addresses, paths and settings.
 NAMED = ('runtime/far/place.c', 'runtime/far/place_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',
          'proxy/ucx/transport.c', 'dialects/nvshmem/include/device_host/nvshmem_types.h')
-# Their texts of several words are code of assembly, tables that were asked for, or another library's settings.
+# Their texts of several words are assembly code, tables that were asked for, or another library's settings.
 NO_TEXTS = ('fiber.c', 'info.c', 'coll_table.c', 'environment.c', 'memory_cpu.cuh')
-# Elsewhere in C sources each text of three words or more counts, unless it is for one of these.
+# Elsewhere in C sources each text of three words or more counts, unless it is an argument of one of these.
 NOT_TEXTS = r'\b(_Static_assert|static_assert|__asm__|asm(?: volatile)?|gsh_log|log|printf|fputs|fprintf)\s*\('
 # They print tables that were asked for.
 TABLES = ('coll_table.h',)
-# What a compiler prints for a program's mistake; of the library's own sources nobody sees it.
+# Compiler output for a program's mistake; those in the library's own sources never reach a user.
 COMPILED = ('include', 'device')
 COMPILER = r'#error\s+("(?:[^"\\\n]|\\.)*"|.*)|\bstatic_assert\s*\('
 
@@ -107,7 +108,7 @@ def messages(root):
                     is_part = call[1] in WORDERS.split('|') and not is_worded
                     if not is_worded and (inside.startswith('out,') or is_note(inside)):
                         continue
-                    # The first text that has words; with its pieces and the PRI macros between them.
+                    # The first text that contains words, with its pieces and the PRI macros between them.
                     for literal in re.finditer(r'"(?:[^"\\]|\\.)*"(?:\s*(?:PRI\w+\s*)?"(?:[^"\\]|\\.)*")*', inside):
                         pieces = re.sub(r'"\s*(?:PRI\w+)?\s*"', lambda m: 'd' if 'PRI' in m[0] else '', literal[0])
                         message = shape(pieces[1:-1])
@@ -128,7 +129,7 @@ def messages(root):
 
 
 def documented(root):
-    """The messages in the fenced blocks of the document, a line each; one that is set in continues the line before."""
+    """The messages in the fenced blocks of the document, one per line; an indented line continues the one before."""
     with open(os.path.join(root, 'docs/errors.md'), encoding='utf-8') as file:
         blocks = re.findall(r'^```text\n(.*?)^```', file.read(), re.M | re.S)
     return [line for block in blocks for line in re.sub(r'\n {4}', ' ', block).splitlines()]

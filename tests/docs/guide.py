@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what docs/guide/ and the README tell their readers to type, page by page, and compares what they say one will
-see.
+"""Runs what docs/guide/ and the README tell their readers to type, page by page, and compares the output with what
+they show.
 
     guide.py BUILD_DIR [--thread-sanitizer]
 
@@ -31,7 +31,7 @@ LIMIT = 240  # seconds for one block
 
 
 def blocks(page):
-    """(line, heading, words after the fence, text) of each fenced block; indented ones have no words."""
+    """(line, heading, words after the fence, text) of each fenced block; indented blocks have no words."""
     fence, found, start, heading, is_blank = None, [], 0, '', True
     with open(os.path.join(ROOT, page), encoding='utf-8') as lines:
         for number, line in enumerate(lines, 1):
@@ -61,7 +61,7 @@ class Guide:
     def __init__(self, build, is_tsan):
         self.build, self.is_tsan, self.failed, self.output = os.path.abspath(build), is_tsan, 0, None
         self.home = tempfile.mkdtemp(prefix='gshmem-guide-')
-        # The sources as the reader has them, with the build under test where the guide puts its own.
+        # The sources as the reader has them, with the build under test in the place where the guide builds.
         self.sources = os.path.join(self.home, 'gshmem')
         os.mkdir(self.sources)
         for name in os.listdir(ROOT):
@@ -87,7 +87,7 @@ class Guide:
         return {option['name']: str(option['value']).lower() for option in json.loads(shown)}
 
     def check_build_command(self, where, command):
-        """True: it was one, and has been checked."""
+        """True: it was such a command, and has been checked."""
         words = shlex.split(command, comments=True)
         if words[:2] == ['meson', 'setup']:
             options = self.options()
@@ -140,7 +140,7 @@ class Guide:
     def shell(self, where, text, tags):
         self.output = None
         missing = [tag for tag in tags if not self.present.get(tag, True)]
-        # Beside the blocks for it, the thread sanitizer's run needs what they work on: files and folders.
+        # Besides the blocks for it, the thread sanitizer's run needs the files and folders that they use.
         prepares = re.match(r'(mkdir|sed) ', text) and len(text.splitlines()) == 1
         if missing or (self.is_tsan and 'tsan' not in tags and not prepares):
             print(f'== {where}: not run here' + (f', without {", ".join(missing)}' if missing else ''))

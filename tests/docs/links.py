@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Links in documents lead to files, and to headings, that exist; pictures have a text; lines are within 120 columns, in
-documents and in sources (of data, names and results, none are counted); no document is left out of the others; the
+"""Links in documents lead to files, and to headings, that exist; pictures have alternative text; lines are within 120
+columns, in documents and in sources (except data, names and results); every document is linked from another; the
 pictures are what their sources draw.
 
     links.py ROOT"""
@@ -71,7 +71,7 @@ for document in texts:
 
 
 def compare(folder, *command):
-    """The pictures in the folder are those that the command draws into its last argument, a folder of its own."""
+    """The pictures in the folder match those that the command draws into its last argument, a folder of its own."""
     with tempfile.TemporaryDirectory() as drawn:
         subprocess.run([sys.executable, '-B', os.path.join(root, command[0]), *command[1:-1], command[-1] + drawn],
                        check=True)

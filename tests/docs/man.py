@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name has a man page, which names it, shows how it is called and says something; each tool has one; no
-page refers to what only a reader of the headers sees; groff finds nothing wrong.
+"""Every public name has a man page, which names it, shows how it is called and describes it; each tool has one; no
+page refers to anything that only a reader of the headers sees; groff reports nothing.
 
     man.py ROOT MAN_DIR CC ARGS... -- CXX ARGS...
 
 The public names are those of tests/api/names.txt and those that the headers declare, as CC sees gshmemx.h and CXX
 gshmem_device.cuh: functions, types, constants, macros, and the C++ calls of namespace gshmem. A function that only one
-of the two knows is an error, and so is a page for a name that neither has."""
+of the two knows is an error, and so is a page for a name in neither."""
 import os, re, shutil, subprocess, sys
 
 root, pages = sys.argv[1:3]
 END = sys.argv.index('--')
 CC, CXX = sys.argv[3:END], sys.argv[END + 1:]
-# Names in public headers that are no part of what programs use.
+# Names in public headers that are not part of the interface.
 HIDDEN = re.compile(r'gshmemx?_cpu_\w+|gshmem_dynamic_shared|GSH_\w+|GSHMEMX?_(\w+_)?C?U?H|'
                     r'GSHMEM_(IF|SEL|GENERIC|HD|HAS|HALF|ARM|OVERLOAD|CPU|C|DEVICE_CODE|HOST_ONLY)(_\w+)?')
 failed = 0
@@ -53,7 +53,7 @@ for name in names:
     if not any(matches(form, name) for form in forms):
         complain(f'{path} does not name {name}')
 for path, text in texts.items():
-    # Forms for a stream, a group or a context are told of in words.
+    # Forms for a stream, a group or a context are described in words.
     shown = set(re.findall(r'(gshmemx?_\w+)\(', text.split('.SH SYNOPSIS')[1].split('.SH')[0]))
     for form in text.partition('.SH NAMES')[2].split('.SH')[0].replace('\\', '').split('\n')[2:]:
         plain = re.sub(r'OP|and|or|xor|min|max|sum|prod', 'OP', form) if 'reduce' in form else form
@@ -72,7 +72,7 @@ def preprocessed(command, *arguments):
                           text=True).stdout
 
 
-# The names that headers have: functions as compilers see them, the rest as it is written.
+# The names in headers: functions as compilers see them, the rest as written.
 declared = set()
 for text in (preprocessed(CC, '-x', 'c', '-std=c17', '-include', 'gshmemx.h'),
              preprocessed(CXX, '-x', 'c++', '-std=c++17', '-include', 'gshmem_device.cuh', '-include', 'gshmemx.h')):
@@ -90,7 +90,7 @@ for folder in ('include', 'include/gshmem'):
         if name.endswith(('.h', '.cuh', '.h.in')):
             text = re.sub(r'/\*.*?\*/', '', read(os.path.join(folder, name)), flags=re.S)
             gone = set(re.findall(r'#undef (\w+)', text))
-            # the generic calls' own macros are no part of the interface
+            # the generic calls' own macros are not part of the interface
             macro = r'gshmemx?_\w+'
             if not name.startswith(('generic', 'overloads', 'half', 'float8')):
                 macro += r'|GSHMEMX?_\w+'
@@ -118,13 +118,13 @@ for name in sorted(known & declared | written | classes):
         complain(f'{name} has no man page')
 device = ''.join(read(os.path.join('device', folder, name)) for folder in ('', 'coll')
                  for name in os.listdir(os.path.join(root, 'device', folder)) if name.endswith('.cuh'))
-# pages of families that are not called as one of their members
+# pages of families whose name is not one of their members
 families = {'gshmem_atomic', 'gshmem_reduce', 'gshmem_scan', 'gshmem_device.cuh'}
 for name in sorted(paged - known - families):
     stem = re.sub(r'^gshmem::(op_|atomic_)?', '', name)
     if not (name.startswith('gshmem::') and re.search(rf'\b(op_|atomic_)?{stem}\b', device)):
         complain(f'there is a man page for {name}, which no header has')
-# Which words say what a call does: a comment is taken for the call that it stands at.
+# Which words describe a call: a comment counts for the call that it is next to.
 for page, name, words in (('gshmem_alltoall', 'gshmem_alltoallmem', 'Block j of member'),
                           ('gshmem_collect', 'gshmem_collectmem', "Concatenates all members' sources"),
                           ('gshmem_malloc', 'gshmem_calloc', 'As malloc, for count elements'),
@@ -134,7 +134,7 @@ for page, name, words in (('gshmem_alltoall', 'gshmem_alltoallmem', 'Block j of 
     told = ' '.join(texts[os.path.join(pages, 'man3', page + '.3')].replace('\\fP, \\fB', ' ').split())
     if not re.search(rf'\\fB[^\\]*{name}[^\\]*\\fP .RS 4 .PP[^\\]*{re.escape(words)}', told):
         complain(f'{page}: "{words}" is not told of {name}')
-# Which words are about another page's calls.
+# Which words describe another page's calls.
 for page, words in (('gshmem_put', 'getmem|a get|put_signal changes'), ('gshmem_get', 'a put|signal'),
                     ('gshmem_put_signal', r'a get\b|g_on_stream'), ('gshmemx_signal_op', r'copy\b')):
     told = texts[os.path.join(pages, 'man3', page + '.3')].split('.SH DESCRIPTION')[1].split('.SH')[0]

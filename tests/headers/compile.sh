@@ -11,6 +11,6 @@ c) unit=$dir/unit.c ;;
 c++) unit=$dir/unit.cc ;;
 cuda) unit=$dir/unit.cu ;;
 esac
-# Twice: the guard works, too.
+# Twice, to prove the include guard.
 printf '#include "%s"\n#include "%s"\nint gsh_unit;\n' "$header" "$header" >"$unit"
 "$@" -c "$unit" -o "$dir/unit.o"

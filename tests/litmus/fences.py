@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every fence, acquire and release of the device library and of the NCCL layer is in the lists of
-docs/internals/memory-model.md, and nothing is there that they do not have: an item begins with `file`
-`function`, then come the names of what is called there, and a colon.
+docs/internals/memory-model.md, and the lists have nothing else: an item begins with `file`
+`function`, then the names of the calls there, and a colon.
 
 usage: fences.py SOURCE_ROOT [--list]"""
 
@@ -34,7 +34,7 @@ def found_in(path):
         if line.startswith(" *"):
             continue
         for call in ORDERED.findall(code):
-            if call != name:  # else its definition
+            if call != name:  # else it is the call's definition
                 found.add((path.name, name, call))
     return found
 

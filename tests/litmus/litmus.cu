@@ -60,8 +60,8 @@ template <shape_kernel kind = buffering> static void run_buffering(const run *r)
     gshmem_free(log);
 }
 
-/* One round from the host to the next PE's kernel: by put, fence and signal; by put with signal; by
- * the same on a stream that the kernel does not block. */
+/* One round from the host to the next PE's kernel: by put, fence and signal; by put_signal; by
+ * put_signal on a stream that the kernel does not block. */
 enum { n_manners = 3 };
 inline void host_send(const run *r, const uint64_t *data, long round, int manner,
                       cudaStream_t other)
@@ -199,7 +199,7 @@ static void run_shape(run *r)
     gshmem_free(r->heap);
 }
 
-/* Why the shape cannot be here; NULL: it can. */
+/* Why the shape cannot run here; NULL: it can. */
 static const char *what_lacks(const test_pe *pe, const shape &s, bool are_near)
 {
     if (s.kernel == buffering && pe->n < 2)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The litmus shapes and their kernels. A shape is a few memory operations of two or three PEs after
  * which one outcome is forbidden; docs/internals/memory-model.md has the promises. It runs in many
- * lanes at once, each with memory and blocks of its own, and in each lane some million times in one
+ * lanes at once, each with its own memory and blocks, and in each lane some million times in one
  * kernel.
  *
  * Writers run ahead: a lane has `n_slots` slots, and a slot's round r is written when the reader
- * has acknowledged its round before. All values are made of the round's number, so what is stale
- * shows. Scattered words, flags and acknowledgements each have a line of their own. */
+ * has acknowledged its round before. All values derive from the round's number, so stale data show.
+ * Scattered words, flags and acknowledgements each have their own line. */
 #ifndef GSH_TEST_LITMUS_SHAPES_CUH
 #define GSH_TEST_LITMUS_SHAPES_CUH
 
@@ -50,12 +50,12 @@ enum shape_look {
 struct shape {
     const char *name;
     shape_kernel kernel;
-    /* Each group of the block's threads moves bytes of its own; scattered words (with_p, with_amo)
-     * are shared out among all threads, and the group is what synchronises before the flag. */
+    /* Each group of the block's threads moves its own bytes; scattered words (with_p, with_amo) are
+     * shared out among all threads, and the group is what synchronises before the flag. */
     shape_group group;
     unsigned threads;
     size_t bytes;
-    unsigned misaligned; /* dest and source are 1 and 6 bytes off */
+    unsigned misaligned; /* dest and source are misaligned by 1 and 6 bytes */
     shape_data data;
     shape_order order;
     shape_flag flag;
@@ -235,7 +235,7 @@ static __device__ uint64_t lap_of(long r)
     return (uint64_t)((r - 1) / n_slots) + 1;
 }
 
-/* What the flag has reached after round r. */
+/* The flag's value after round r. */
 static __device__ uint64_t flag_value(const shape &s, long r)
 {
     if (s.order == then_nothing && parts_of(s) > 1) /* a signal from each part */
@@ -339,7 +339,7 @@ static __device__ void write_data(const shape &s, const place &at, long r, int t
     }
 }
 
-/* Brings what the block's threads did to the one that fences: the program's own business, except
+/* Makes what the block's threads did visible to the thread that fences: the program's task, except
  * that a group's put has done it for its threads. */
 static __device__ void join(const shape &s)
 {
@@ -374,7 +374,7 @@ static __device__ void raise_flag(const shape &s, uint64_t *flag, long r, int to
                                      to);
 }
 
-/* Data to one PE, then, by the last thread, the flag to the same or another one. */
+/* Data to one PE, then, from the last thread, the flag to the same or another PE. */
 static __device__ void write_round(const shape &s, const place &at, long r, int to, int flag_to)
 {
     write_data(s, at, r, to);
@@ -421,7 +421,7 @@ static __device__ void look_until(const shape &s, uint64_t *flag, uint64_t value
         }
 }
 
-/* From the last to the first, by plain loads: what was written last is looked for first. */
+/* From the last to the first, by plain loads: the latest write is looked for first. */
 template <class T>
 static __device__ void check_values(const shape &s, const place &at, long r, verdict *v)
 {
@@ -437,7 +437,7 @@ static __device__ void check_values(const shape &s, const place &at, long r, ver
 static __device__ void read_round(const shape &s, const place &at, uint64_t *flag, long r, int from,
                                   verdict *v)
 {
-    /* In turn: each thread has looked itself; one has, and the others have met it. */
+    /* In turn: each thread has looked itself; one has, and the rest have synchronised with it. */
     if (r % 2 == 0 || threadIdx.x == 0)
         look_until(s, flag, flag_value(s, r));
     if (r % 2 != 0)
@@ -534,7 +534,7 @@ __global__ void buffering_kernel(mail m, uint64_t *log, long rounds)
     for (long r = 1; r <= rounds; r++) {
         gshmem_uint64_p(word, (uint64_t)r, partner);
         gshmem_quiet();
-        log[r - 1] = gshmem::detail::load_relaxed(word); /* what g is, without what a CPU adds */
+        log[r - 1] = gshmem::detail::load_relaxed(word); /* g without what a CPU adds */
     }
 }
 
@@ -578,8 +578,8 @@ __global__ void barrier_kernel(shape s, mail m, long rounds, verdict *v)
     }
 }
 
-/* Source written, collective, dest read, by all threads of one block or several: those that read
- * are not those that wrote. Each member gives its part of as many values as a slot has. */
+/* Source written, collective, dest read, by all threads of one block or several: the reading
+ * threads are not the writing ones. Each member's part has as many values as a slot. */
 enum { coll_blocks = 3 };
 template <shape_kernel kind> __global__ void coll_kernel(shape s, mail m, long rounds, verdict *v)
 {

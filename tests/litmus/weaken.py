@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Proves the litmus suite: builds it against a device library that lacks one of its fences, group
-synchronisations or acquires, and looks whether the suite notices. The library's own text has no
-switch for this: a copy of one header, changed here, is found before the original.
+synchronisations or acquires, and checks that the suite notices. The library's own text has no
+switch for this: a changed copy of one header is found before the original.
 
 usage: weaken.py --list HOW              names: all, or those noticed by race or violate below
        weaken.py --build NAME SOURCE_ROOT OVERLAY COMPILER ARGS...   a program without NAME
@@ -10,7 +10,7 @@ usage: weaken.py --list HOW              names: all, or those noticed by race or
        weaken.py --violate PROGRAM NAME    passes when PROGRAM sees a violation, on the CPU device
        weaken.py --show BUILD PES COUNT [NAME...]   GPUs: what each weakened program sees
 
-The words of --race and --violate are followed by the launcher and its arguments."""
+After the words of --race and --violate come the launcher and its arguments."""
 
 import os
 import pathlib
@@ -26,25 +26,25 @@ FAR_SHAPES = "coll_small,coll_block,coll_bulk"
 
 
 def acquire(function):
-    """A wait's acquire is in its loads or, on GPUs that have it, in a fence behind them."""
+    """A wait's acquire is in its loads or, on GPUs that have it, in a fence after them."""
     return [(function, "load_awaited(", "load_relaxed("), (function, "acquire_awaited();", ";")]
 
 
 def before(call, general="copy<"):
-    """The group's synchronisation before a copy: in the usual way, and in the one for all else."""
+    """The group's synchronisation before a copy: in the usual way, and in the fallback."""
     return [(f"{call}_dispatch(const C", "g.sync();\n        copy_whole_vectors", "copy_whole_vectors"),
             (f"{call}_general(const C", f"g.sync();\n            {general}", general)]
 
 
 def after(call):
-    """The one after it."""
+    """The synchronisation after it."""
     end = "        poll_pause(source);\n    } else" if call == "get" else "    } else"
     return [(f"{call}_dispatch(const C", "g.sync();\n" + end, end.strip()),
             (f"{call}_general(const C", "bytes);\n            g.sync();", "bytes);")]
 
 
-# name: header, [(function, text, what stands there instead)], shapes that may show it. In the
-# function each place with the text is changed.
+# name: header, [(function, text, its replacement)], shapes that may show it. In the function every
+# occurrence of the text is replaced.
 WEAKENED = {
     "fence": ("order.cuh", [("void fence(const C &c)", "detail::" + FENCE, ";")],
               "message,message_test,message_free,warp_fence,block_fence,amo_put,amo_flag,put_fence,"
@@ -121,8 +121,8 @@ WEAKENED = {
                      "message_free,signal_64k_block"),
 }
 
-# What the thread sanitizer, which orders no caches and no sequentially consistent fences, cannot
-# notice, and what does instead.
+# What the thread sanitizer, which models no caches and no sequentially consistent fences, cannot
+# notice, and what notices it instead.
 NOTICED_BY = {"quiet_is_acq_rel": "violate", "get_from_cache": "GPU", "bulk_stores": "GPU",
               "bulk_proxy": "GPU"}
 
@@ -153,7 +153,7 @@ def build(name, root, overlay, command):
     copy = folder / "device" / header
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_text(text)
-    # First of all -I, for every #include "device/..." of every file.
+    # Before every other -I, for every #include "device/..." of every file.
     first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
     more = [f"-I{folder}", f'-DLITMUS_SHAPES="{shapes}"']  # no others are compiled
     return subprocess.call(command[:first_option] + more + command[first_option:])
@@ -187,7 +187,7 @@ def violate(program, name, launcher):
     if len(os.sched_getaffinity(0)) < 2:
         print("skipped: needs 2 processors")
         sys.exit(77)
-    # On a busy machine the PEs rarely run at the same time: then it takes many tries.
+    # On a busy machine the PEs rarely run at the same time, so it takes many tries.
     for count in [10**6] + [10**7] * 60:
         output, _ = run(launcher + [program, shapes_of(name), f"--count={count}"])
         seen = violations(output)

@@ -1,5 +1,5 @@
-/* Proves that PEs which are threads find each other by key, exchange blobs, and never hang when one
- * leaves, is missing, or was started wrongly; and the same of a job of one PE.
+/* Proves that PEs which are threads find each other by key, exchange blobs, and never hang if one
+ * leaves, is missing, or was started wrongly; and the same for a job of one PE.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
@@ -10,7 +10,7 @@
 static int key, other_key;
 static pthread_barrier_t others_gave_up;
 
-/* What a rank of n does. */
+/* The main function of one of n ranks. */
 typedef void rank_main(int rank, int n);
 
 static void call(int rank, int n, void *arg)
@@ -42,7 +42,7 @@ static void test_exchange(int rank, int n)
     b->ops->destroy(b);
 }
 
-/* Nothing holds a thread back before its next job of the same key. */
+/* Nothing holds a thread back from its next job with the same key. */
 static void test_again(int rank, int n)
 {
     for (int i = 0; i < 50; i++) {
@@ -134,7 +134,7 @@ static void test_missing(int rank, int n)
     expect_create(rank, n + 1, SECOND / 20, GSH_ERR_TIMEOUT);
 }
 
-/* One that will not come, before or after the others have. */
+/* One rank will not come, before or after the others have. */
 static void test_left(int rank, int n)
 {
     if (rank == 1) {

@@ -1,5 +1,5 @@
 /* Proves that a program not linked to MPI exchanges blobs through its launcher's PMIx server, in
- * several jobs one after another, and says so when there is no launcher. Starts itself by mpirun.
+ * several jobs one after another, and says so if there is no launcher. Starts itself by mpirun.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/rig/bootstrap_conform.h"
 #include "runtime/base/log.h"
@@ -27,8 +27,8 @@ static void test_job(void)
     }
 }
 
-/* PE 0 ends without coming. A server that has seen its end before the others come does not look
- * for it any more: then the time limit ends their call. */
+/* PE 0 ends without coming. A server that has seen its end before the others come no longer watches
+ * for it: then the time limit ends their call. */
 static void test_one_leaves(void)
 {
     struct gsh_bootstrap *b = NULL;

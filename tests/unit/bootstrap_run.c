@@ -1,5 +1,5 @@
 /* Proves gshmemrun: PEs find each other again and again, output comes by whole lines, the first
- * failure ends all and is what is returned, no PE survives the launcher, and bad use is explained.
+ * failure ends all and is returned, no PE survives the launcher, and bad use is explained.
  * Argument: the launcher.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
@@ -44,7 +44,7 @@ static pid_t start(char *const arguments[], const char *input, int *out)
     return child;
 }
 
-/* All that is printed until nobody holds the other end any more. */
+/* All output until no process holds the other end any more. */
 static void read_all(int fd)
 {
     size_t used = 0;
@@ -136,7 +136,7 @@ static void test_failures(void)
     CHECK_STR(result.text, "gshmemrun: PE 1 exited with status 5\n");
     CHECK_EQ(RUN("-n", "3", "sh", "-c", "[ $GSHMEM_RANK = 2 ] && kill -9 $$; exec sleep 100"), 137);
     CHECK_STR(result.text, "gshmemrun: PE 2 was killed by signal 9 (Killed)\n");
-    /* One that was seen first, but has only lost the other. */
+    /* A rank whose end is seen first, but which has only lost the other one. */
     char folder[] = "/tmp/bootstrap_run-XXXXXX", script[256];
     CHECK(mkdtemp(folder) != NULL);
     snprintf(script, sizeof(script),
@@ -150,14 +150,14 @@ static void test_failures(void)
     CHECK_EQ(unlink(ready), 0);
     CHECK_EQ(rmdir(folder), 0);
     CHECK_STR(result.text, "gshmemrun: PE 1 was killed by signal 9 (Killed)\n");
-    /* The others take no notice of being asked, nor do their children. */
+    /* The others ignore the request to end, and so do their children. */
     CHECK_EQ(RUN("-n", "2", "sh", "-c",
                  "trap '' TERM; [ $GSHMEM_RANK = 1 ] && exit 6; "
                  "sleep 100 & sleep 100"),
              6);
     CHECK_EQ(RUN("-n", "2", "--timeout", "0.2", "sleep", "100"), 124);
     check_says("time limit of 0.2 s");
-    /* No descriptors for all. */
+    /* Not enough descriptors for all. */
     struct rlimit usual, few = {24, 24};
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
     few.rlim_max = usual.rlim_max;
@@ -167,12 +167,12 @@ static void test_failures(void)
     check_says("cannot start PE ");
     check_says("see ulimit -n");
     CHECK_EQ(count("gshmemrun: "), 1);
-    /* What a PE leaves behind does not hold up the end. */
+    /* A process that a PE leaves behind does not hold up the end. */
     CHECK_EQ(RUN("-n", "2", "sh", "-c", "sleep 100 & echo done"), 0);
     CHECK_STR(result.text, "done\ndone\n");
 }
 
-/* `nice -n 0 COMMAND` stands for an agent that runs the command on host 0. */
+/* `nice -n 0 COMMAND` serves as an agent that runs the command on host 0. */
 #define ON_HOSTS(...) RUN("--agent", "nice -n", "--hosts", __VA_ARGS__)
 
 static void end_well(int sig)
@@ -202,7 +202,7 @@ static int run_agent(char **argv)
     return 0;
 }
 
-/* What counts is what became of the branches, not how their agents ended. */
+/* The outcome of the branches counts, not how their agents ended. */
 static void test_agents(char *self)
 {
     char agent[4096];
@@ -253,7 +253,7 @@ static void test_hosts(char *self)
     check_says("no job came in");
 }
 
-/* Waits until n PEs have said that they are there. */
+/* Waits until n PEs have reported their presence. */
 static void wait_for_lines(int fd, int n)
 {
     char c;
@@ -278,7 +278,7 @@ static void test_signal(int sig, char *const arguments[])
     CHECK_EQ(count("gshmemrun"), 1);
 }
 
-/* A pipe the PEs hold tells when the last is gone. */
+/* A pipe that the PEs hold shows when the last is gone. */
 static void test_launcher_killed(char *const arguments[])
 {
     int fd, held[2], status = -1;

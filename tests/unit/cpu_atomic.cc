@@ -4,7 +4,7 @@
 #include "tests/rig/cpu_test.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-/* A compiler that may join a product and a sum does so where it can. */
+/* A compiler that may fuse a product and a sum does so where it can. */
 __attribute__((target("fma"), noinline)) static float product_and_sum(volatile float *v)
 {
     return __fadd_rn(v[0] * v[1], v[2]);
@@ -87,7 +87,7 @@ static __global__ void intrinsics()
     CHECK_EQ(warpSize, 32);
 }
 
-/* Twice the sum over all threads, once by each way. */
+/* Twice the sum over all threads, once by each method. */
 static __global__ void add_up(int *i, unsigned long long *w, float *f, double *d)
 {
     atomicAdd(i, 1);
@@ -103,7 +103,7 @@ static __global__ void locked(int *lock, int *count)
     }
     __threadfence();
     int seen = *count;
-    __nanosleep(10); /* hand over while holding it */
+    __nanosleep(10); /* switch threads while holding it */
     *count = seen + 1;
     __threadfence();
     atomicExch(lock, 0);

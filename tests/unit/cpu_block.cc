@@ -52,7 +52,7 @@ template <class T> static __global__ void dynamic(T *sum, unsigned count)
     }
 }
 
-/* Each thread works on a stack of its own between barriers. */
+/* Each thread works on its own stack between barriers. */
 static __global__ void deep_stacks()
 {
     volatile unsigned char mine[4096];

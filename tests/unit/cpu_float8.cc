@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves: every 8-bit floating-point number becomes the float that its definition says, and itself
- * again; floats become the nearest one, the even one of two, at the borders of subnormal numbers
- * and of what there is, too; the types of <cuda_fp8.h> convert so from and to all others. */
+ * Proves: every 8-bit floating-point number converts to the float of its definition, and back;
+ * floats round to nearest even, also at the limits of subnormal numbers and of the range; the types
+ * of <cuda_fp8.h> convert likewise from and to all others. */
 #include <cuda_fp8.h>
 #include <float.h>
 #include <string.h>
@@ -86,7 +86,7 @@ template <class T> static void test_type(const float8_format &f)
         CHECK_EQ(T(value).__x, code);
         CHECK_EQ(T(static_cast<__half>(x)).__x, code);
         CHECK_EQ(T(static_cast<__nv_bfloat16>(x)).__x, code);
-        /* rounded once, though a float would be half way */
+        /* rounded once, though as a float it would be half way */
         if (code < f.largest) {
             const double middle = (value + float8_value(f, code + 1)) / 2;
             CHECK_EQ(T(nextafter(middle, 1e9)).__x, code + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves: half and bfloat16 of the CPU device keep every value through float and back, and round
- * to nearest even, at the borders of subnormal and infinite too; they convert from and to numbers
- * of all types, rounding once; their operators, functions and atomics are CUDA's. */
+ * Proves: half and bfloat16 of the CPU device keep every value through float and back, and round to
+ * nearest even, also at the limits of subnormal and infinite; they convert from and to numbers of
+ * all types, rounding once; their operators, functions and atomics are CUDA's. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <limits.h>
@@ -18,7 +18,7 @@ static void test_every_half()
         } else {
             CHECK_EQ(__half_as_ushort(__float2half(v)), bits);
         }
-        /* Half way to the next one goes to the even one; a little more or less does not. */
+        /* Half way between two numbers rounds to the even one; a little more or less does not. */
         float next = __half2float(__ushort_as_half((unsigned short)(bits + 1)));
         if ((bits & 0x7fff) >= 0x7bff || v != v) {
             continue;
@@ -47,7 +47,7 @@ static void test_every_bfloat16()
     CHECK(__bfloat162float(__float2bfloat16(NAN)) != 0);
 }
 
-/* From a number and back to each type, where that is exact. */
+/* From a number and back to each type, if that is exact. */
 template <class H> static void test_conversions()
 {
     static_assert(std::is_trivially_copyable<H>::value && sizeof(H) == 2, "passed as its bits");
@@ -90,8 +90,8 @@ template <class H> static void test_conversions()
     CHECK_EQ((int)hsqrt(H(49)), 7);
 }
 
-/* A little more than half way between 1 and the next number: lost in a float, which then would be
- * half way, to the even 1. */
+/* A little more than half way between 1 and the next number: lost in a float, which would then be
+ * half way and round to the even 1. */
 static void test_rounded_once()
 {
     CHECK_EQ(__half_as_ushort(__half(1 + 0x1p-11 + 0x1p-40)), 0x3c01);

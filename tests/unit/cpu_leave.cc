@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves: on the CPU device a CUDA thread can end in the midst of its function; those that wait for
- * it at a barrier, in a call of the warp or at the grid's barrier end, too, whichever comes first;
- * threads that wait for nobody go on to their end; and the stream and the device are as good as
- * before. */
+ * Proves: on the CPU device a CUDA thread can end in the middle of its function; threads that wait
+ * for it at a barrier, in a warp call or at the grid's barrier end, too, whichever comes first;
+ * threads that wait for none run to their end; and the stream and the device still work. */
 #include <cooperative_groups.h>
 #include "tests/rig/cpu_test.h"
 
@@ -18,8 +17,7 @@ static __device__ __attribute__((noinline)) void leave_from(volatile char *above
     above[0] = frame[0];
 }
 
-/* Some threads leave: at once, or after others have come to the barrier, or between two barriers.
- */
+/* Some threads leave: at once, after others have reached the barrier, or between two barriers. */
 static __global__ void leaves(int where, unsigned turns, bool is_first)
 {
     volatile char frame[8] = {};

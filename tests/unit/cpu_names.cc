@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves: what programs written for CUDA say in ordinary C++ means the same for the CPU device:
- * built-in variables and local ones of the same names, devices by number, versions, kernels
- * launched by a cast address, min and max of mixed types, intrinsics, attributes. */
+ * Proves: ordinary C++ in programs written for CUDA means the same for the CPU device: built-in
+ * variables and local ones of the same names, devices by number, versions, kernels launched by a
+ * cast address, min and max of mixed types, intrinsics, attributes. */
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda/atomic>
@@ -171,7 +171,7 @@ static void test_numbers()
     run(intrinsics, 1, 1, 0);
 }
 
-/* ---- what is asked about kernels and memory ---- */
+/* ---- queries of kernels and memory ---- */
 
 static __device__ int symbol[4];
 
@@ -235,7 +235,7 @@ static void test_host_calls()
 
 /* ---- atomics and groups ---- */
 
-/* Thread by thread a turn each, within the block and across blocks. */
+/* The threads take turns, within the block and across blocks. */
 static __global__ void take_turns(unsigned *turn,
                                   cuda::atomic<unsigned, cuda::thread_scope_device> *n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves: under the thread sanitizer, kernels of the CPU device that lack a barrier between threads
  * of a block, between warps, between blocks or between devices are reported with both stacks, and
- * correct ones, also with shared memory and stacks used again, are not. Elsewhere: skipped. */
+ * correct ones, also with reused shared memory and stacks, are not. Elsewhere: skipped. */
 #include <pthread.h>
 #include "tests/rig/cpu_test.h"
 
@@ -82,7 +82,7 @@ static void *other_device(void *word)
     return nullptr;
 }
 
-/* Two accesses at the very same moment the sanitizer may miss: then once more. */
+/* The sanitizer may miss two simultaneous accesses: then try again. */
 template <class F> static void expect(bool is_race, const char *function, F f)
 {
     std::string got;

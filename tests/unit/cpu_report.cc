@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves: on the CPU device a kernel whose threads part at a barrier, leave before one, or name an
- * absent thread, or whose stack overflows, ends the process with one line that says what is wrong;
- * none hangs. */
+ * Proves: on the CPU device a kernel whose threads diverge at a barrier, leave before one, or name
+ * an absent thread, or whose stack overflows, ends the process with one line that says what is
+ * wrong; none hangs. */
 #include <cooperative_groups.h>
 #include "tests/rig/cpu_test.h"
 
@@ -165,7 +165,7 @@ static void test_cooperative()
     CHECK(got.find("of 3 blocks wait at this_grid().sync()") != std::string::npos);
 }
 
-/* Under the sanitizers the fault is theirs to word. */
+/* Under the sanitizers, they word the report of the fault. */
 static void test_overflow()
 {
     [[maybe_unused]] char bytes[2];
@@ -179,7 +179,7 @@ static void test_overflow()
     expect(text, overflows, 3, 1, bytes, 5000);
 #endif
 #ifndef GSHMEM_CPU_TSAN
-    /* Below a stack lies a page that faults. */
+    /* Below a stack is a page that faults. */
     int status = in_child(
         [&] {
             gshmem_launch(overflows, 1, 1, 0, nullptr, bytes, 100000);
@@ -188,7 +188,7 @@ static void test_overflow()
         &got);
     CHECK(status != 0);
 #endif
-    /* Another fault is none of ours. */
+    /* Any other fault is not ours. */
     got.clear();
     int faulted = in_child(
         [&] {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves: kernels that wait for memory make progress on the CPU device with far more blocks than
  * cores: threads of a block for each other, 64 blocks in a ring, blocks of four devices, two
- * launches on two streams, and blocks whose spin tells nobody; that a block that only spins calls
- * the device's help, outside of its CUDA threads; and which looks are news. */
+ * launches on two streams, and blocks whose spin the executor cannot see; that a block that only
+ * spins calls the device's help, outside of its CUDA threads; and which looks are news. */
 #include <pthread.h>
 #include "tests/rig/cpu_test.h"
 
@@ -59,7 +59,7 @@ static __global__ void ping_pong(unsigned *mine, unsigned *other, unsigned round
     }
 }
 
-/* All blocks meet, by a spin the executor cannot see. */
+/* All blocks meet, by a spin that the executor cannot see. */
 static __global__ void meet_silently(unsigned *count)
 {
     __atomic_fetch_add(count, 1u, __ATOMIC_RELAXED);
@@ -69,7 +69,7 @@ static __global__ void meet_silently(unsigned *count)
 
 static unsigned ring_flag[4][64], ring_data[4];
 
-/* One PE: a device of its own. */
+/* One PE: its own device. */
 static void *pe_main(void *arg)
 {
     unsigned pe = (unsigned)(uintptr_t)arg;
@@ -134,7 +134,7 @@ static __global__ void wait_for_help(const unsigned *flag)
     CHECK_EQ(h.n_in_kernel, 0u);
 }
 
-/* Which looks at so many words in turn, of which each holds `step` more in each round, are news. */
+/* Counts the looks that are news: at n words in turn, each `step` larger in each round. */
 static __global__ void looks(unsigned n, unsigned step, unsigned *n_news)
 {
     for (unsigned r = 0; r < 100; r++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves: streams of the CPU device run their work in order, events and the default stream order
- * it between streams, arguments and pageable sources are taken at the call, refused calls say why,
+ * Proves: streams of the CPU device run their work in order, events and the default stream order it
+ * between streams, arguments and pageable sources are copied at the call, refused calls say why,
  * and streams can be destroyed with work in them. */
 #include "tests/rig/cpu_test.h"
 
@@ -82,7 +82,7 @@ static void test_events()
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(list[i], i + 1);
     }
-    /* An event outlives its stream, and a record its event. */
+    /* An event outlives its stream, and a recorded event outlives its handle. */
     CHECK_EQ(cudaEventRecord(first, a), cudaSuccess);
     CHECK_EQ(cudaStreamDestroy(a), cudaSuccess);
     CHECK_EQ(cudaEventSynchronize(first), cudaSuccess);
@@ -196,7 +196,7 @@ static void test_devices()
     for (int i = 0; i < 10; i++) {
         gshmem_launch(append, 1, 1, 0, s, list, &count, i);
     }
-    gshmemx_cpu_device_destroy(d); /* waits for the work, takes the stream along */
+    gshmemx_cpu_device_destroy(d); /* waits for the work, then takes the stream along */
     CHECK_EQ(count, 10);
     CHECK(gshmemx_cpu_device_current() != d);
 }

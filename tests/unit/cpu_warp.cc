@@ -21,7 +21,7 @@ template <class T> static __global__ void shuffle(T scale)
     for (int width = 1; width <= 32; width *= 2) {
         int first = lane / width * width, end = first + width;
         for (int d = 0; d < 34; d++) {
-            /* What lane s holds; a lane that does not exist gives the caller its own. */
+            /* The value of lane s; a lane that does not exist yields the caller's own. */
             auto value = [&](int s) { return (T)((s < n ? s : lane) + 1) * scale; };
             int s = first + d % width;
             CHECK(__shfl_sync(0xffffffffu, value(lane), d, width) == value(s));
@@ -71,7 +71,7 @@ static __global__ void reduce()
     CHECK_EQ(__reduce_xor_sync(0xffffffffu, 1u << lane), lanes());
 }
 
-/* Even and odd lanes go different ways, at different speeds, with masks of their own. */
+/* Even and odd lanes diverge, at different speeds, with their own masks. */
 static __global__ void diverge(int *sum)
 {
     unsigned lane = rank_of_thread() % 32, mine = lane % 2 ? 0xaaaaaaaau : 0x55555555u;
@@ -88,7 +88,7 @@ static __global__ void diverge(int *sum)
         __nanosleep(100);
     }
     __syncwarp();
-    /* Written and read across __syncwarp alone. */
+    /* Written and read with only __syncwarp between. */
     static __device__ thread_local int slot[1024];
     slot[rank_of_thread()] = (int)lane;
     __syncwarp();

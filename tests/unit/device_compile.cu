@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that every call a kernel can make compiles, in kernels and (those marked [hd]) on the host
- * of the same file: names are stamped from the type table. With device_compile_second.cu it proves
- * that several files with kernels link, without device linking. Runs nothing. */
+ * of the same file: names are generated from the type table. With device_compile_second.cu it
+ * proves that several files with kernels link, without device linking. Runs nothing. */
 #include <gshmem_device.cuh>
 
-/* What the calls work on; only the types matter. */
+/* Operands of the calls; only the types matter. */
 struct operands {
     void *dest, *source;
     size_t nelems, *indices;
@@ -272,7 +272,7 @@ __global__ void kernel_templates(double *dest, const double *source, size_t n, i
 /* ---- to machine code ------------------------------------------------------------------------- */
 
 /* The compiler has checked all of the above; it makes code for what a kernel calls. One type of
- * each width, since nothing else about a type matters there. */
+ * each width, since nothing else about a type matters here. */
 #define KERNEL(FUNCTION)                          \
     __global__ void kernel_##FUNCTION(operands o) \
     {                                             \

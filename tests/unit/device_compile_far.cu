@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A third file of device_compile: every call on far PEs, for each group; and calls on a state that
- * a kernel got as its argument, in shared memory, and through a pointer. */
+ * a kernel receives as its argument, in shared memory, and through a pointer. */
 #include <gshmem_device.cuh>
 #include "device/far.cuh"
 

@@ -25,7 +25,7 @@ using block = gshmem::group_block;
 static const size_t guard = 64, most = 20000;
 static std::vector<vec16> dest_room((most + 4 * guard) / 16), source_room((most + 4 * guard) / 16);
 
-/* The way a call goes, and the one that is for whatever comes. */
+/* The path of a call, and the path for arbitrary arguments. */
 enum way { chosen, any };
 
 template <direction D, size_t align, class G>

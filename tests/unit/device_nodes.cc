@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves barrier and sync of teams on several nodes: nobody leaves before all have come, no epoch
- * is lost or met twice however the network delays and reorders the leaders' signals, and (under the
- * thread sanitizer) what was written before a barrier is seen behind it through every hop. PEs are
- * CPU devices in one range, of which those of other nodes are declared far; the network is a
- * stand-in for the ring that carries one operation, late and in any order. */
+ * Proves barrier and sync of teams on several nodes: no PE leaves before all have come, no epoch is
+ * lost or met twice however the network delays and reorders the leaders' signals, and (under the
+ * thread sanitizer) what was written before a barrier is seen after it through every hop. PEs are
+ * CPU devices in one range, with those of other nodes declared far; the network is a stand-in for
+ * the ring that carries one operation, late and in any order. */
 #define GSHMEM_FAR_CUH /* not device/far.cuh */
 #include "device/cpu/cuda_names.h"
 
@@ -17,8 +17,7 @@ static const size_t stride = 1 << 16;
 static char *range; /* PE p's heap is at p * stride */
 static int n_quiets[max_pes];
 
-/* One signal under way: adds operand to a word of a PE's. Filled by a kernel's thread, then full.
- */
+/* One signal under way: adds operand to a word of a PE. Filled by a kernel's thread, then full. */
 struct parcel {
     uint64_t full, *word, operand;
 };
@@ -41,7 +40,7 @@ inline uint64_t far_amo(const context &c, gsh_amo_op op, void *dest, uint32_t by
     uint64_t offset = (uint64_t)(uintptr_t)dest - c.state.base;
     store_relaxed(&parcels[i].word, (uint64_t *)(range + (size_t)pe * stride + offset));
     store_relaxed(&parcels[i].operand, operand);
-    store_relaxed(&parcels[i].full, (uint64_t)1); /* as a ring's: only what was fenced goes along */
+    store_relaxed(&parcels[i].full, (uint64_t)1); /* like a ring's: carries only what was fenced */
     return 0;
 }
 
@@ -56,7 +55,7 @@ inline void far_quiet(const context &c)
     __atomic_fetch_add(&n_quiets[c.state.my_pe], 1, __ATOMIC_RELAXED);
 }
 
-/* What else the headers name; never called here. */
+/* Other names that the headers use; never called here. */
 inline void far_fence(const context &) {}
 inline void far_p(const context &, void *, uint64_t, uint32_t, int, const char *) {}
 inline uint64_t far_g(const context &, const void *, uint32_t, int, const char *)
@@ -98,11 +97,11 @@ void far_put_signal(const context &, G, void *, const void *, size_t, uint64_t *
 #include "gshmem/launch.h"
 #include "tests/test.h"
 
-/* Delivers each parcel once, after some rounds of looking away. */
+/* Delivers each parcel once, after being passed over for some rounds. */
 static void *deliver(void *)
 {
     unsigned random = 1;
-    uint64_t first = 0; /* all before it are delivered */
+    uint64_t first = 0; /* all earlier ones are delivered */
     while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE)) {
         uint64_t n = __atomic_load_n(&n_sent, __ATOMIC_RELAXED);
         for (uint64_t i = first; i < n; i++) {
@@ -127,7 +126,7 @@ static void *deliver(void *)
 
 enum { world, mixed, own_node, team_count };
 
-/* The nodes of a team, as the host works them out. */
+/* The nodes of a team, as the host computes them. */
 struct tables {
     int32_t pes[max_pes], leaders[max_pes], near[max_pes];
 };
@@ -144,7 +143,7 @@ struct job {
     gsh_state states[max_pes] = {};
     gsh_cpu_device *devices[max_pes];
 
-    /* sizes: of the nodes, 0 behind the last. is_scattered: PEs are dealt out like cards. */
+    /* sizes: of the nodes, 0 after the last. is_scattered: PEs are dealt out like cards. */
     job(const int *sizes, bool is_scattered)
     {
         int left[max_pes] = {}, n_nodes = 0;
@@ -202,7 +201,7 @@ struct job {
         s.n_team_units = team_count;
         s.control = (uint64_t)(uintptr_t)&control[pe];
         s.wait_timeout_ns = 60000000000u;
-        s.rings = s.n_rings = 1; /* read by nobody */
+        s.rings = s.n_rings = 1; /* never read */
         devices[pe] = gshmemx_cpu_device_create(nullptr);
         gshmemx_cpu_device_set_state(devices[pe], &s);
     }
@@ -353,7 +352,7 @@ static void run_job(const int *sizes, bool is_scattered, unsigned threads)
     pthread_join(network, nullptr);
     for (int team = 0; team < team_count; team++)
         CHECK_EQ(boards[team].n_wrong, 0u);
-    /* A quiet for each barrier: 2 in each turn that is not a sync. */
+    /* One quiet per barrier: 2 in each turn that is not a sync. */
     for (int pe = 0; pe < j.n_pes; pe++) {
         int n_teams = j.teams[pe][mixed].team.my_index >= 0 ? 3 : 2;
         CHECK_EQ(n_quiets[pe], n_teams * (epochs - epochs / 3) * 2);

@@ -87,8 +87,8 @@ __device__ static void run_program(program what, int *data, uint64_t *flag, int 
     }
 }
 
-/* Between syncs, which order nothing, so that the executor's own start and end of the kernels do
- * not order the program's accesses. */
+/* Between syncs, which order nothing, so the executor's own start and end of the kernels do not
+ * order the program's accesses. */
 __global__ void kernel_program(program what, int *data, uint64_t *flag, int *sink)
 {
     gshmem_sync_all();
@@ -96,7 +96,7 @@ __global__ void kernel_program(program what, int *data, uint64_t *flag, int *sin
     gshmem_sync_all();
 }
 
-/* Runs the program in a child process: whether the sanitizer was silent. */
+/* Runs the program in a child process. Returns whether the sanitizer was silent. */
 static bool is_silent_once(program what)
 {
     pid_t pid = fork();
@@ -111,7 +111,7 @@ static bool is_silent_once(program what)
                                      (int *)(p.heap(pe) + 64), (uint64_t *)p.heap(pe), sink);
             });
         }
-        exit(0); /* the sanitizer changes this when it has reported */
+        exit(0); /* the sanitizer changes this if it has reported */
     }
     int status = 0;
     waitpid(pid, &status, 0);
@@ -119,7 +119,7 @@ static bool is_silent_once(program what)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Two accesses at the very same moment the sanitizer may miss: then once more. */
+/* The sanitizer may miss two simultaneous accesses: then try again. */
 static bool is_silent(program what)
 {
     bool is_silent = true;

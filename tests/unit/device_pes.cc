@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the device library between two PEs on the CPU device's executor, without the host library:
- * the constant blocks are made by hand, both PEs are devices of this process on one range. */
+ * the constant blocks are made by hand, and both PEs are devices of this process on one range. */
 #include <gshmem_device.cuh>
 
 #include <vector>
@@ -188,7 +188,7 @@ __global__ void kernel_teams(char *heap)
 
 /* ---- states that are not the launching PE's -------------------------------------------------- */
 
-/* Thread `me` of the block is PE `me` of a job whose states it is handed: all that the two do to
+/* Thread `me` of the block is PE `me` of a job whose states it receives: all that the two do to
  * each other, and the launching PE's own state beside it. */
 __global__ void kernel_other_job(const gsh_state *states, char *heap0, char *heap1, char *own)
 {
@@ -222,7 +222,7 @@ __global__ void kernel_other_job(const gsh_state *states, char *heap0, char *hea
     signal_op(c, signal, 5, GSHMEM_SIGNAL_SET, peer);
     (void)signal_wait_until(c, signal, GSHMEM_CMP_EQ, 5);
     quiet(c);
-    /* The unit's own state has not moved. */
+    /* The unit's own state has not changed. */
     if (me == 0) {
         gshmem_int_p((int *)own, 1 + gshmem_my_pe(), 1 - gshmem_my_pe());
         gshmem_barrier_all();
@@ -275,7 +275,7 @@ int main(void)
     p.clear();
     p.drop_run();
     run_all(p);
-    pes other[2]; /* each PE makes calls in a job of its own, too */
+    pes other[2]; /* each PE also makes calls in its own job */
     p.run_on([&](int pe) {
         return gshmem_launch(kernel_other_job, dim3(1), dim3(2), 0, nullptr,
                              (const gsh_state *)other[pe].states, other[pe].heap(0),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels as users write them, for tests/unit/registers.py, which looks how many registers ptxas
+ * Kernels as users write them, for tests/unit/registers.py, which checks how many registers ptxas
  * gives them: alone_* make one kind of call, coll_* a collective, mix_* two or three kinds in a
  * loop. Nothing runs. */
 #include <gshmem_device.cuh>
 
-/* What kernels are about, whatever the call. */
+/* The operands of kernels, whatever the call. */
 #define operands                                                                                   \
     float *dest, const float *source, size_t n, int pe, uint64_t *signal, uint64_t value, int cmp, \
         int *status, size_t *out, gshmem_ctx_t ctx, long *lock

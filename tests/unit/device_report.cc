@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves what kernels report to their host: a wait or a barrier past its time limit, and each
- * promise that checking builds look at, with the call, the PE and the address. */
+ * Proves what kernels report to their host: a wait or a barrier past its time limit, and each rule
+ * that checking builds check, with the call, the PE and the address. */
 #ifndef GSHMEM_CHECKS
 #define GSHMEM_CHECKS 1
 #endif
@@ -38,7 +38,7 @@ enum mistake {
     SIGNAL_WAIT_BETWEEN,
 };
 
-/* Wrong arguments of calls by the name and PE in arguments[]. */
+/* Calls with wrong arguments, by the name and PE in arguments[]. */
 __device__ static void make_bad_call(mistake what, char *heap)
 {
     char c[16] = {0};
@@ -71,7 +71,7 @@ __device__ static void make_bad_call(mistake what, char *heap)
         gshmem_signal_wait_until((uint64_t *)(heap + 4), GSHMEM_CMP_EQ, 0);
 }
 
-/* What is reported of each: value is `seen`, or for misaligned words the distance from the heap. */
+/* The report for each: value is `seen`, or for misaligned words the distance from the heap. */
 static const struct {
     mistake what;
     uint32_t kind;
@@ -97,7 +97,7 @@ static const struct {
 
 __global__ void kernel_mistake(mistake what, char *heap, char *other)
 {
-    const size_t size = pes::stride / 2; /* of the one allocation */
+    const size_t size = pes::stride / 2; /* of the only allocation */
     char c[16] = {0};
     if (threadIdx.x != 1 || gshmem_my_pe() != 0)
         return;
@@ -125,7 +125,7 @@ __global__ void kernel_mistake(mistake what, char *heap, char *other)
         make_bad_call(what, heap);
 }
 
-/* In a child process, which plays the host: waits for the report of PE 0 and looks at it. */
+/* In a child process, which acts as the host: waits for the report of PE 0 and checks it. */
 static void expect(mistake what, const std::function<void(const gsh_report &, pes &)> &look)
 {
     pid_t pid = fork();
@@ -143,7 +143,7 @@ static void expect(mistake what, const std::function<void(const gsh_report &, pe
         }
         CHECK_EQ(r.thread[0], 1);
         look(r, *p);
-        _exit(test_result()); /* the kernel stands still until now */
+        _exit(test_result()); /* the kernel has stood still until now */
     }
     int status = 0;
     waitpid(pid, &status, 0);
@@ -217,7 +217,7 @@ int main(void)
             CHECK_EQ(r.bytes, a.bytes);
         });
     {
-        pes p; /* a call that keeps its promises is not reported */
+        pes p; /* a correct call is not reported */
         p.run_on([&](int pe) {
             return gshmem_launch(kernel_mistake, dim3(1), dim3(2), 0, nullptr, NONE, p.heap(pe),
                                  (char *)nullptr);

@@ -13,7 +13,7 @@ static bool reads(struct gsh_env *env, const char *name, const char *value)
     return r == GSH_OK;
 }
 
-/* The value is refused, *env stays as it was, and the message holds each of the three. */
+/* The value is refused, *env is unchanged, and the message contains each of the three. */
 static bool refuses(const char *name, const char *value, const char *allowed)
 {
     struct gsh_env env, before;

@@ -61,7 +61,7 @@ static void test_print(void)
         return;
     }
     setenv("GSHMEM_DEBUG_SUBSYS", "heap,nothing", 1);
-    /* the two wrong values, and two unknown variables of the test before */
+    /* the two wrong values, and two unknown variables of the previous test */
     CHECK_EQ(gsh_env_print(out), 4);
     fclose(out);
     CHECK(strstr(text, "GSHMEM_DEBUG_SUBSYS=heap,nothing  (environment, NOT ALLOWED)"));

@@ -1,4 +1,4 @@
-/* Proves that descriptors get to the right process and exchange, with many at once, ranks out of
+/* Proves that descriptors reach the right process and exchange, with many at once, ranks out of
  * step, strangers, and peers that die; and that no failure leaves one open.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static const uint8_t job[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
 static const int everybody[N_RANKS] = {0, 1, 2, 3, 4, 5, 6, 7};
 static uint8_t test_job[16];
 
-/* A new job for each test, as sockets of one that failed may still be there. */
+/* A new job for each test, because sockets of a failed one may still exist. */
 static void new_job(void)
 {
     static uint8_t count;
@@ -35,7 +35,7 @@ static struct gsh_fdpass *open_end(int rank, uint64_t timeout_ns)
     return f;
 }
 
-/* A file that says whose it is and for which exchange. */
+/* A file that tells its owner and its exchange. */
 static int make_file(int rank, uint64_t tag)
 {
     uint64_t words[2] = {(uint64_t)rank, tag};
@@ -60,7 +60,7 @@ static bool gives(int rank, uint64_t tag)
     return rank % 3 != 0 || tag % 2 == 0;
 }
 
-/* Without any synchronisation but the exchange itself, so ranks get ahead of each other. */
+/* Without synchronisation other than the exchange itself, so ranks get ahead of each other. */
 static void many(int rank, int n, void *arg)
 {
     struct gsh_fdpass *f = open_end(rank, 60 * SECOND);
@@ -122,7 +122,7 @@ static void one_dies(int rank, int n, void *arg)
     if (rank == 2) {
         raise(SIGKILL);
     }
-    /* Whether the others find out by sending or by waiting, or from one that has found out. */
+    /* The others learn of it by sending, by waiting, or from a rank that has learnt of it. */
     CHECK_EQ(gsh_fdpass_exchange(f, everybody, n, 1, mine, fds), GSH_ERR_PEER);
     close(mine);
     for (int i = 0; i < n; i++) {
@@ -145,7 +145,7 @@ static void test_timeout(void)
     gsh_fdpass_destroy(&f);
 }
 
-/* Finds a rank's address where everybody on the host can. */
+/* Finds a rank's address as anyone on the host can. */
 static socklen_t find_address(struct sockaddr_un *out, const char *end)
 {
     char line[512];
@@ -172,7 +172,7 @@ static socklen_t find_address(struct sockaddr_un *out, const char *end)
     return bytes;
 }
 
-/* Whoever does not know the job's bytes is ignored, descriptor and all. */
+/* A sender that does not know the job's bytes is ignored, with its descriptor. */
 static void test_strangers(void)
 {
     struct gsh_fdpass *a = open_end(4000, 60 * SECOND), *b = open_end(4001, 60 * SECOND);
@@ -222,7 +222,7 @@ int main(void)
     test_timeout();
     new_job();
     test_strangers();
-    /* Twice the same rank of one job. */
+    /* The same rank of one job twice. */
     struct gsh_fdpass *f = open_end(0, SECOND), *again = NULL;
     CHECK_EQ(gsh_fdpass_create(test_job, 0, SECOND, &again), GSH_ERR_SYSTEM);
     CHECK(again == NULL);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that every generic name chooses a typed call for every type it stands for, with a context
- * in front and without, in C11 and (as generic_cxx.cc) in C++, and that the choice is the right
- * one. Makes no call. */
+ * Proves that every generic name chooses the right typed call for every type that it supports, with
+ * and without a context in front, in C11 and (as generic_cxx.cc) in C++. Makes no call. */
 #include <gshmem.h>
 #include "tests/test.h"
 
-/* What each name is promised for: spelled here once more, since a stamped list would prove nothing.
- */
+/* The types promised for each name, spelled out again: a generated list would prove nothing. */
 /* clang-format off */
 #define RMA_TYPES(M)                                                                               \
     AMO_FLOATS(M) WAIT_TYPES(M) M(long double) M(gshmem_bfloat16_t) M(gshmem_half_t) M(char) M(signed char)       \
@@ -124,7 +122,7 @@ int main(void)
     unsigned short u = 0;
     call_rma();
     call_words();
-    /* the type of g is the type of what its argument points to */
+    /* the type of g is the type that its argument points to */
     CHECK_EQ(sizeof(gshmem_g(&f, 0)), sizeof(float));
     CHECK_EQ(sizeof(gshmem_g(&u, 0)), sizeof(unsigned short));
     CHECK_EQ(sizeof(gshmem_g(ctx, &u, 0)), sizeof(unsigned short));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that collective malloc and free keep pointers, data and every PE's view of every other
+ * Proves that collective malloc and free keep pointers, data and every PE's view of every other PE
  * while the heap grows and shrinks; with PEs as threads, as processes, and mixed. */
 #include "tests/rig/heap_pes.h"
 
@@ -74,7 +74,7 @@ static void grow_main(struct pes *pe)
     }
     CHECK(n_growths >= 5);
     CHECK(stats(heap).committed % (2 * PES_MIB) == 0);
-    /* A store into a peer is what that peer loads. */
+    /* A peer loads what was stored into it. */
     int next = (pe->rank + 1) % pe->n;
     pes_store(pe, pes_peer(pe, heap, blocks[0].ptr, next), pattern(pe->rank, 77));
     pes_barrier(pe);
@@ -85,7 +85,7 @@ static void grow_main(struct pes *pe)
     CHECK(heap == NULL);
 }
 
-/* ---- what is given back ---- */
+/* ---- memory returned ---- */
 
 static void give_back_main(struct pes *pe)
 {
@@ -120,7 +120,7 @@ static void give_back_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
-/* What stays is at most what is to be kept, in whole chunks, and serves the next allocation. */
+/* At most the amount to be kept stays, in whole chunks, and serves the next allocation. */
 static void keep_main(struct pes *pe)
 {
     pe->options.keep_bytes = 8 * PES_MIB;
@@ -137,7 +137,7 @@ static void keep_main(struct pes *pe)
     for (int target = 0; target < pe->n; target++) {
         CHECK_EQ(pes_load(pe, pes_peer(pe, heap, b, target)), pattern(target, 1));
     }
-    CHECK(gsh_heap_free(heap, a) == GSH_OK); /* b is behind it */
+    CHECK(gsh_heap_free(heap, a) == GSH_OK); /* b is after it */
     CHECK_EQ(stats(heap).committed, both);
     CHECK(gsh_heap_free(heap, b) == GSH_OK); /* 12 MiB are free: the last chunk goes */
     CHECK_EQ(stats(heap).committed, 6 * PES_MIB);
@@ -145,7 +145,7 @@ static void keep_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
-/* The start and each growth bring at least the room asked for, as far as the range goes. */
+/* The start and each growth bring at least the room asked for, within the range. */
 static void room_main(struct pes *pe)
 {
     pe->options.room_bytes = 6 * PES_MIB;
@@ -172,7 +172,7 @@ static void room_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
-/* One that would be large comes in smaller chunks, each of which goes by itself, until they would
+/* A large growth comes in smaller chunks, each of which can be returned by itself, until they would
  * be too many; from then on large ones are taken. */
 static void large_main(struct pes *pe)
 {
@@ -194,7 +194,7 @@ static void large_main(struct pes *pe)
     void *b = alloc(heap, 60 * PES_MIB, 0), *c = alloc(heap, 9 * PES_MIB, 0);
     CHECK(b != NULL && c != NULL);
     CHECK(gsh_heap_free(heap, c) == GSH_OK);
-    CHECK(stats(heap).committed < 66 * PES_MIB); /* what c brought went as one */
+    CHECK(stats(heap).committed < 66 * PES_MIB); /* the memory for c was returned as one chunk */
     CHECK(gsh_heap_free(heap, b) == GSH_OK);
     CHECK_EQ(stats(heap).committed, 6 * PES_MIB);
     gsh_heap_destroy(&heap);
@@ -240,7 +240,7 @@ static void expect(struct gsh_heap *heap, enum gsh_result want, uint64_t bytes, 
     CHECK(memcmp(&before, &after, sizeof(before)) == 0);
 }
 
-/* No bytes: no memory, and no failure. */
+/* Zero bytes: no memory, and no failure. */
 static void expect_nothing(struct gsh_heap *heap, enum gsh_heap_call call, uint64_t align)
 {
     struct gsh_heap_stats before = stats(heap), after;
@@ -364,14 +364,14 @@ static void random_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
-/* ---- who is told of memory that comes and goes ---- */
+/* ---- subscribers to growing and shrinking memory ---- */
 
 struct watcher {
     struct pes *pe;
-    struct watcher *before, *after; /* in the order of telling; or NULL */
+    struct watcher *before, *after; /* in the order of calls; or NULL */
     bool fails;                     /* on the last PE, from now on */
-    uint64_t end;                   /* of what has come */
-    uint64_t off[8];                /* of each part that is there */
+    uint64_t end;                   /* of added memory */
+    uint64_t off[8];                /* of each existing part */
     int n, n_told;
 };
 
@@ -435,8 +435,8 @@ static void events_main(struct pes *pe)
     CHECK_EQ(w.n, 0);
 }
 
-/* Two are told in order; when one of them fails on one PE, memory goes again from both in reverse
- * order on all PEs, and who was not told before hears nothing. */
+/* Two are told in order; if one of them fails on one PE, the memory is withdrawn from both in
+ * reverse order on all PEs, and a subscriber that was not told before is told nothing. */
 static void two_watchers_main(struct pes *pe)
 {
     struct watcher w[2] = {{.pe = pe, .after = &w[1]}, {.pe = pe, .before = &w[0]}};

@@ -7,7 +7,7 @@
 
 #define N_FAULTS_MAX 100
 
-/* The n-th step that may fail on this PE does, and, on host memory, with for_good all after it. */
+/* The n-th step that may fail on this PE fails and, on host memory, with for_good all after it. */
 static void arm(struct pes *pe, unsigned n, bool for_good)
 {
     if (pe->kind == PES_HOST) {
@@ -120,14 +120,14 @@ static void grow_main(struct pes *pe)
     grow_by(pe, 2 * PES_MIB);
 }
 
-/* In six chunks: what has come before the one that fails goes again. */
+/* In six chunks: those that came before the failing one are returned. */
 static void grow_in_chunks_main(struct pes *pe)
 {
     pe->options.large_bytes = 4 * PES_MIB;
     grow_by(pe, 12 * PES_MIB);
 }
 
-/* When only the generous amount cannot be had, the exact one is taken. */
+/* If only the generous amount cannot be had, the exact one is taken. */
 static void exact_main(struct pes *pe)
 {
     unsigned n_exact = 0, n_generous = 0;
@@ -153,7 +153,7 @@ static void exact_main(struct pes *pe)
     CHECK(n_exact >= 3 && n_generous > 0);
 }
 
-/* When one process cannot align its range, alignments beyond 2 MiB are refused on all PEs. */
+/* If one process cannot align its range, alignments beyond 2 MiB are refused on all PEs. */
 static void align_main(struct pes *pe)
 {
     int n_refused = 0;
@@ -194,7 +194,7 @@ static void limit_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
-/* More than the machine has is refused before anybody is killed for it. */
+/* More than the machine has is refused before any process is killed for it. */
 static void huge_main(struct pes *pe)
 {
     struct gsh_heap *heap = NULL;
@@ -283,7 +283,7 @@ static void repeat_main(struct pes *pe)
     }
 }
 
-/* In processes: what one holds after `repeat` is what it held before. */
+/* In processes: each holds the same after `repeat` as before. */
 static void process_leak_main(struct pes *pe)
 {
     int n_fds = test_count_fds(), n_maps = pes_count_maps();
@@ -307,7 +307,7 @@ static void fault_leak_main(struct pes *pe)
 
 static void check_thread_leaks(void (*pe_main)(struct pes *pe))
 {
-    pes_run(PES_HOST, 3, 1, pe_main); /* the C library takes what it keeps */
+    pes_run(PES_HOST, 3, 1, pe_main); /* the C library keeps some memory */
     int n_fds = test_count_fds(), n_maps = pes_count_maps();
     uint64_t addresses = pes_count_address_bytes();
     pes_run(PES_HOST, 3, 1, pe_main);

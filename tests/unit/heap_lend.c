@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that memory of the program's own becomes part of every PE's heap in place: in pieces of
- * different sizes on each PE, beside the heap's growth, told to subscribers; for all PEs or for
- * groups of them that overlap; and that a failure at any point, on one PE, leaves everything as it
- * was on all. */
+ * Proves that the program's own memory becomes part of every PE's heap in place: in pieces of
+ * different sizes on each PE, while the heap grows, and told to subscribers; for all PEs or for
+ * overlapping groups; and that a failure at any point, on one PE, leaves everything unchanged on
+ * all. */
 #include "device/state.h"
 #include "heap/lendable.h"
 #include "runtime/base/fault.h"
@@ -11,11 +11,11 @@
 enum { LENT = 3 << 20, ROOM = 6 << 20 };
 
 struct own {
-    uint64_t base, at; /* of all of it; of what is lent */
+    uint64_t base, at; /* of all of it; of the lent part */
 };
 
-/* Host memory: private pages. CUDA: one piece on even PEs, of which the first 2 MiB are not lent,
- * on odd PEs three. */
+/* Host memory: private pages. CUDA: one piece on even PEs, whose first 2 MiB are not lent, and
+ * three on odd PEs. */
 #ifdef GSH_HAVE_CUDA
 static struct own make_own(const struct pes *pe)
 {
@@ -113,7 +113,7 @@ static uint64_t largest_free(struct gsh_heap *heap)
     return s.largest_free;
 }
 
-/* What each PE has at both ends of the lent memory. */
+/* The values at both ends of each PE's lent memory. */
 static void check_all(struct pes *pe, struct gsh_heap *heap, const void *alias, uint64_t add)
 {
     pes_barrier(pe);
@@ -145,7 +145,7 @@ static void lend_main(struct pes *pe)
     CHECK(ranges[0].off < ranges[1].off && ranges[1].off < ranges[2].off);
     CHECK_EQ(ranges[2].bytes, LENT);
     CHECK(gsh_heap_free(heap, alias[0]) == GSH_ERR_ARG);
-    /* a store to a peer is what that peer has at its own address */
+    /* a peer has at its own address what was stored to it */
     const int next = (pe->rank + 1) % pe->n;
     pes_store(pe, pes_peer(pe, heap, alias[0], next) + 64, 7 + (uint64_t)pe->rank);
     pes_barrier(pe);
@@ -159,12 +159,12 @@ static void lend_main(struct pes *pe)
     CHECK_EQ(largest_free(heap), before);
     CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own[0].at, LENT, &alias[0]) == GSH_OK);
     pes_barrier(pe);
-    gsh_heap_destroy(&heap); /* with one that is left */
+    gsh_heap_destroy(&heap); /* with one left */
     end_own(pe, &own[0]);
     end_own(pe, &own[1]);
 }
 
-/* Everything that may fail does once, on the last PE. */
+/* Everything that may fail does so once, on the last PE. */
 static void faults_main(struct pes *pe)
 {
     struct gsh_heap *heap = create(pe);
@@ -191,7 +191,7 @@ static void faults_main(struct pes *pe)
     end_own(pe, &own);
 }
 
-/* Subscribers hear of it apart from the heap's growth; when one fails, all is as before. */
+/* Subscribers are told of it apart from the heap's growth; if one fails, all is as before. */
 struct watcher {
     uint64_t off, bytes;
     int n;
@@ -253,7 +253,7 @@ struct team {
     struct gsh_agreement group;
 };
 
-/* Of PEs first, first + step, ...; n of them, this PE or not. */
+/* PEs first, first + step, ...; n of them, with or without this PE. */
 static void team_open(struct pes *pe, struct team *t, int which, int first, int step, int n)
 {
     *t = (struct team){.n = n, .me = -1};
@@ -287,7 +287,7 @@ static uint64_t team_value(int which, int rank)
     return 5000 + 1000 * (uint64_t)which + (uint64_t)rank;
 }
 
-/* What each member has at both ends of what the team has lent. */
+/* The values at both ends of each member's memory that the team has lent. */
 static void team_check(struct pes *pe, struct gsh_heap *heap, struct team *t, int which,
                        const void *alias)
 {
@@ -307,7 +307,7 @@ static uint64_t committed(struct gsh_heap *heap)
     return s.committed;
 }
 
-/* The first two, all but the first, and all in reverse order; each PE lends in those it is in. */
+/* The first two, all but the first, and all in reverse order; each PE lends in its teams. */
 static void teams_main(struct pes *pe)
 {
     if (pe->n < 2) {
@@ -339,7 +339,7 @@ static void teams_main(struct pes *pe)
     struct own common = own_of(pe);
     CHECK(gsh_heap_register(heap, (void *)(uintptr_t)common.at, LENT, &all) == GSH_OK);
     CHECK(gsh_heap_is_symmetric(heap, all, LENT));
-    pes_store(pe, own[2].at, team_value(2, team[2].me)); /* nothing is where another is */
+    pes_store(pe, own[2].at, team_value(2, team[2].me)); /* none overlaps another */
     for (int i = 0; i < PES_TEAMS; i++) {
         if (team[i].me >= 0) {
             team_check(pe, heap, &team[i], i, alias[i]);
@@ -366,7 +366,7 @@ static void teams_main(struct pes *pe)
         CHECK(gsh_heap_register_among(heap, &team[1].group, at, LENT, &alias[1]) == GSH_OK);
     }
     pes_barrier(pe);
-    gsh_heap_destroy(&heap); /* with one that is left */
+    gsh_heap_destroy(&heap); /* with one left */
     for (int i = 0; i < PES_TEAMS; i++) {
         team_close(&team[i]);
         end_own(pe, &own[i]);
@@ -374,15 +374,15 @@ static void teams_main(struct pes *pe)
     end_own(pe, &common);
 }
 
-/* What some PEs have lent leaves the others more room: all take the same growth nevertheless, or
- * all fail. */
+/* Memory that some PEs have lent leaves the others more room: all make the same growth
+ * nevertheless, or all fail. */
 static void teams_limit_main(struct pes *pe)
 {
     if (pe->n < 3) {
         return;
     }
     pe->options.stride_bytes = 32 * PES_MIB;
-    pe->options.room_bytes = 10 * PES_MIB; /* which there is not on those that have lent */
+    pe->options.room_bytes = 10 * PES_MIB; /* more than is left on the PEs that have lent */
     struct gsh_heap *heap = create(pe);
     struct team team;
     struct own own = own_of(pe);
@@ -414,7 +414,7 @@ static void teams_limit_main(struct pes *pe)
     end_own(pe, &own);
 }
 
-/* Everything that may fail does once, on the team's last member; the others are elsewhere. */
+/* Everything that may fail does so once, on the team's last member; the others are elsewhere. */
 static void teams_faults_main(struct pes *pe)
 {
     if (pe->n < 2) {
@@ -456,7 +456,7 @@ static void teams_faults_main(struct pes *pe)
     end_own(pe, &own);
 }
 
-/* The first place that one member has free is taken on the other, and the other way round. */
+/* The first place that is free on one member is taken on the other, and vice versa. */
 static void teams_place_main(struct pes *pe)
 {
     if (pe->n < 2) {
@@ -466,7 +466,7 @@ static void teams_place_main(struct pes *pe)
     struct team team[PES_TEAMS];
     struct own own[PES_TEAMS];
     void *alias[PES_TEAMS] = {NULL};
-    const int order[] = {0, 1, -1, 2, 0}; /* -1: the first one goes */
+    const int order[] = {0, 1, -1, 2, 0}; /* -1: the first one is withdrawn */
     team_open(pe, &team[0], 0, 0, 1, 2);
     team_open(pe, &team[1], 1, 1, 1, pe->n - 1);
     team_open(pe, &team[2], 2, 0, 1, 1);
@@ -502,7 +502,7 @@ static void teams_place_main(struct pes *pe)
 
 /* ---- memory that was made to be lent ---- */
 
-/* It can be had where there is no heap, becomes part of one, and outlives its being freed there. */
+/* It can be had without a heap, becomes part of one, and remains after it is freed there. */
 static void lendable_main(struct pes *pe)
 {
     const bool is_cuda = pe->options.kind == GSH_MEMORY_CUDA;

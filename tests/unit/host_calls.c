@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host puts, gets, strided copies, atomics, signals, waits and stream calls between two PEs that
- * are threads move the right bytes, order as promised, and leave neighbours alone. Uses the host
- * API alone, so that it runs on any device: GSHMEM_DEVICE=cuda needs two GPUs. */
+ * are threads move the right bytes, keep the promised order, and leave neighbouring bytes alone.
+ * Uses the host API alone, so it runs on any device: GSHMEM_DEVICE=cuda needs two GPUs. */
 #include <gshmemx.h>
 #include <pthread.h>
 #include "tests/test.h"
@@ -153,7 +153,7 @@ static void wait_forms(struct shared *s, int me, int other)
     gshmem_short_wait_until_all(s->flags, 0, NULL, GSHMEM_CMP_EQ, 99);
 }
 
-/* Of several that hold each is found by a series of calls, whatever comes between them. */
+/* If several words satisfy, a series of calls finds each, whatever happens in between. */
 static void any_finds_each(struct shared *s, int me)
 {
     enum { HELD = 5, CALLS = 2000 };

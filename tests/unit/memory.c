@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that host memory reserves large aligned ranges, commits and releases pages in them, and
- * lets another mapping of the same process see them, as the table of a memory kind promises. */
+ * lets another mapping of the same process see them, as a memory kind's table promises. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -35,7 +35,7 @@ static struct gsh_reservation reserve(uint64_t bytes, uint64_t align)
     return range;
 }
 
-/* Whether the kernel can read the byte: tells without a signal. */
+/* Whether the kernel can read the byte: checks without a signal. */
 static bool is_readable(uint64_t address)
 {
     int ends[2];
@@ -84,7 +84,7 @@ static void test_commit_and_release(void)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", share.fd);
     CHECK(readlink(path, name, sizeof(name) - 1) > 0 && strstr(name, "memfd:gshmem") != NULL);
     CHECK(fcntl(share.fd, F_GETFD) & FD_CLOEXEC);
-    CHECK_EQ(file_bytes(share.fd), 6 * MIB); /* all there before the first touch */
+    CHECK_EQ(file_bytes(share.fd), 6 * MIB); /* all present before the first touch */
 
     memset((void *)(uintptr_t)range.base, 1, 6 * MIB);
     CHECK(ops->zero(memory, range.base + MIB, MIB) == GSH_OK);
@@ -130,7 +130,7 @@ static void test_share_and_accept(void)
     ops->unmap(far.base, 2 * MIB);
     ops->unmap(far.base + 2 * MIB, 4 * MIB);
     ops->destroy(&other);
-    /* The owner's end does not take the pages away. */
+    /* The owner's end leaves the pages in place. */
     CHECK_EQ(*(int *)(uintptr_t)(range.base + GIB + 8), 40);
     ops->unmap(range.base + GIB, 2 * MIB);
     ops->unmap(range.base + GIB + 2 * MIB, 4 * MIB);
@@ -140,7 +140,7 @@ static void test_share_and_accept(void)
     ops->unreserve(&far);
 }
 
-/* A commit that fails in its second half leaves the file as it was. */
+/* A commit that fails in its second half leaves the file unchanged. */
 static void test_failed_commit(void)
 {
     struct gsh_memory *memory = create(1);
@@ -162,7 +162,7 @@ static void test_failed_commit(void)
     ops->unreserve(&range);
 }
 
-/* Running out is an error of commit, and leaves the mappings as they were. */
+/* Running out is an error of commit, and leaves the mappings unchanged. */
 static void test_limit(void)
 {
     struct gsh_memory *memory = create(1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Modules get the PE's state whenever they register: before init, and later at the next call; one
- * of another version is refused by a line naming both; gone ones are left alone. */
+ * Modules get the PE's state whenever they register: before init, or later at the next call; one of
+ * another version is refused by a line naming both; unloaded ones are left alone. */
 #include <gshmemx.h>
 #include "device/state.h"
 #include "tests/test.h"

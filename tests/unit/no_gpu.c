@@ -1,5 +1,5 @@
-/* A program whose kernels are nvcc's, run where there is no GPU, is told what was looked for and
- * what to do; host calls alone run when the user says so.
+/* A program with kernels by nvcc that runs without a GPU is told what was looked for and what to
+ * do; host calls alone run if the user asks for it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <gshmemx.h>
 #include "device/state.h"

@@ -70,7 +70,7 @@ static void test_every_alignment(void)
     struct gsh_offset *o = create(72 * GIB);
     CHECK_EQ(alloc(o, 1, 0), 0);
     for (uint64_t align = 1; align <= 32 * GIB; align *= 2) {
-        uint64_t off = alloc(o, 3 * G, align); /* from 2 KiB on larger than the block */
+        uint64_t off = alloc(o, 3 * G, align); /* larger than the block from 2 KiB on */
         CHECK(off != UINT64_MAX && off % align == 0 && off % G == 0);
     }
     CHECK_EQ(alloc(o, 1, 128 * GIB), UINT64_MAX);
@@ -80,7 +80,7 @@ static void test_every_alignment(void)
     gsh_offset_destroy(&o);
 }
 
-/* A block that its class alone does not promise to be large enough is still found. */
+/* A block whose class does not guarantee that it is large enough is still found. */
 static void test_exact_fits(void)
 {
     for (uint64_t n = 1; n < 5000; n += n < 100 ? 1 : 37) {
@@ -170,7 +170,7 @@ struct model {
     } live[MODEL_MAX];
 };
 
-/* Whether an aligned block fits into a gap; the largest gap besides. */
+/* Whether an aligned block fits into a gap; also finds the largest gap. */
 static bool model_fits(const struct model *m, uint64_t bytes, uint64_t align, uint64_t *largest)
 {
     uint64_t at = 0;
@@ -265,7 +265,7 @@ static void step_shrink(struct gsh_offset *a, struct gsh_offset *b, struct model
     m->size = end;
 }
 
-/* b differs from a in how often its bookkeeping was made ready: that must not show. */
+/* b differs from a in how often its bookkeeping was prepared: that must not show. */
 static void test_random_sequences(uint64_t seed)
 {
     for (int round = 0; round < 12; round++) {
@@ -298,7 +298,7 @@ static void test_random_sequences(uint64_t seed)
     }
 }
 
-/* Each failure of the allocator's own memory leaves its allocations as they were. */
+/* Each failure of the allocator's own memory leaves its allocations unchanged. */
 static void test_faults(void)
 {
     for (unsigned n = 1;; n++) {

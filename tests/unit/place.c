@@ -1,6 +1,6 @@
 /* Where the proxy's thread runs: lists of CPUs are read and written as Linux has them, the nearest
  * CPUs come from Linux (a made-up /sys) or from hwloc (a made-up machine), the choice never leaves
- * what the process may use, and a running PE's thread is where it was chosen.
+ * the CPUs that the process may use, and a running PE's thread is in the chosen place.
  *
  *     place MACHINE.xml [PLUG-IN]
  *
@@ -41,13 +41,13 @@ static void test_lists(void)
         }
         CHECK(!gsh_place_is_setting(bad[i]));
     }
-    CHECK(gsh_cpus_parse("1,0,2-3\n", &cpus)); /* as a file has it */
+    CHECK(gsh_cpus_parse("1,0,2-3\n", &cpus)); /* as in a file */
     CHECK_STR(gsh_cpus_print(&cpus, text, sizeof(text)), "0-3");
     CHECK(gsh_place_is_setting("auto") && gsh_place_is_setting("none") &&
           gsh_place_is_setting("0-3,8") && !gsh_place_is_setting(""));
 }
 
-/* What is chosen, as a text: a list, "as is" or "outside". "" for gpu and nic: none. */
+/* The choice, as a text: a list, "as is" or "outside". "" for gpu and nic: none. */
 static const char *chosen(const char *setting, const char *allowed, const char *gpu,
                           const char *nic)
 {
@@ -203,14 +203,14 @@ static void *pe_main(void *arg)
     if (!CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr), 0)) {
         exit(1);
     }
-    gshmem_barrier_all(); /* the device is set up, on both */
+    gshmem_barrier_all(); /* the device is set up on both */
     find_proxy(lists[me]);
     gshmem_barrier_all();
     gshmem_finalize();
     return lists[me];
 }
 
-/* The list on which both PEs' proxies run, when the process may use `allowed`. */
+/* The list on which both PEs' proxies run if the process may use `allowed`. */
 static void expect_proxy(const char *setting, const cpu_set_t *allowed, const char *want)
 {
     pthread_t threads[N_PES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that contexts do not wait for each other: while one's put to a PE is held up in the
- * network, and a fence and more puts stand behind it, the others' puts, atomics, fences and quiets
- * to the same PE go on, those of kernels, too; and that its own quiet waits. */
+ * network, with a fence and more puts queued behind it, the other contexts' puts, atomics, fences
+ * and quiets to the same PE proceed, also those of kernels; and that its own quiet waits. */
 #include <time.h>
 #include "tests/rig/proxy_pes.h"
 
@@ -10,8 +10,8 @@ enum { HELD = GSH_CONTEXTS - 1, FREE = 1, HELD_MAX = 16, WORDS = 64 };
 #define FLAG(ctx) (8 * (uint64_t)(ctx))
 #define COUNTER   512
 
-/* The loop transport, but puts and flushes on one path stay where they are until they are released.
- * Under the proxy's lock, for one PE. */
+/* The loop transport, but puts and flushes on one path are held until they are released. Under the
+ * proxy's lock, for one PE. */
 struct held {
     bool is_flush;
     uint64_t off, bytes;
@@ -93,7 +93,7 @@ static void ask(struct pe *pe, int op, gsh_context ctx)
     run(pe, &request);
 }
 
-/* Data, then a flag behind a fence. */
+/* Data, then a flag after a fence. */
 static void send(struct pe *pe, gsh_context ctx, const uint64_t *words, uint64_t round)
 {
     struct gsh_request flag = {
@@ -141,7 +141,7 @@ static void hold_and_go_on(struct pe *pe)
     pthread_t thread;
     shut(pe);
     fill(slow, 1);
-    send(pe, HELD, slow, 1); /* the flag and the count stand behind the fence */
+    send(pe, HELD, slow, 1); /* the flag and the count are queued behind the fence */
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         fill(quick, round);
         send(pe, FREE, quick, round);

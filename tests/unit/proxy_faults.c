@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that trouble is told once, in one line that names the peer and the operation, and ends
- * every call; that messages of the runtime come in order, by tag, and of the length asked for; and
- * that nothing is left behind when requests are under way at the end. */
+ * Proves that a failure is reported once, in one line that names the peer and the operation, and
+ * ends every call; that the runtime's messages arrive in order, by tag, and with the length asked
+ * for; and that nothing is left behind if requests are under way at the end. */
 #include "tests/rig/proxy_pes.h"
 
 static bool has_failed(struct pe *pe)
@@ -42,7 +42,7 @@ static void check_everything_ends(struct pe *pe)
     CHECK_EQ(pe->n_fails, 1);
 }
 
-/* PE 2 leaves; the others learn of it by what they ask of it. */
+/* PE 2 leaves; the others learn of it through their requests to it. */
 enum what { BY_PUT, BY_POST, BY_AMO, BY_RING, BY_QUIET, N_WHATS };
 static enum what what;
 
@@ -55,7 +55,7 @@ static void ask_the_lost(struct pe *pe)
     switch (what) {
     case BY_PUT:
     case BY_QUIET:
-        /* The transport may take the put, and fail only when it is to be seen. */
+        /* The transport may accept the put, and fail only when it must become visible. */
         if (gsh_proxy_run(pe->proxy, &q) == GSH_OK) {
             CHECK(gsh_proxy_run(pe->proxy, &quiet) == GSH_ERR_PEER);
         }
@@ -94,7 +94,7 @@ static void lose_a_peer(struct pe *pe)
     pes_barrier(pe);
 }
 
-/* What is not wholly within the heap, refused by the PE that asks for it. */
+/* Ranges not wholly within the heap are refused by the PE that asks for them. */
 static uint64_t words[2];
 static const struct {
     const char *name;
@@ -140,7 +140,7 @@ static void ask_beyond_memory(struct pe *pe)
     pes_barrier(pe);
 }
 
-/* The put's short way, when the peer is known already. */
+/* The put's fast path, for a peer that is known already. */
 static void put_beyond_memory(struct pe *pe)
 {
     if (pe->me == 0) {
@@ -150,7 +150,7 @@ static void put_beyond_memory(struct pe *pe)
     ask_beyond_memory(pe);
 }
 
-/* A kernel's offsets below the heap come with their top bit cut off. */
+/* A kernel's offsets below the heap arrive with their top bit cut off. */
 static void p_below_memory(struct pe *pe)
 {
     char address[32];
@@ -200,7 +200,7 @@ static void mail(struct pe *pe)
     CHECK(gsh_proxy_send(pe->proxy, (pe->me + 1) % pe->n, 1000, data, most) == GSH_OK);
     CHECK(gsh_proxy_send(pe->proxy, (pe->me + 1) % pe->n, 1001, NULL, 0) == GSH_OK);
     CHECK(gsh_proxy_send(pe->proxy, (pe->me + 1) % pe->n, 1002, data, 5) == GSH_OK);
-    /* Tags in another order than that of sending; in each, the order of sending. */
+    /* Tags in an order other than that of sending; within each, the order of sending. */
     for (int tag = 2; tag >= 0; tag--) {
         for (uint64_t i = (uint64_t)tag; i < MAILS; i += 3) {
             for (int from = 0; from < pe->n; from++) {
@@ -221,7 +221,7 @@ static void mail(struct pe *pe)
     pes_barrier(pe);
 }
 
-/* Everything under way when the proxies end. */
+/* All kinds of requests are under way when the proxies end. */
 static void leave_early(struct pe *pe)
 {
     static uint64_t source[4000], dest[4000];

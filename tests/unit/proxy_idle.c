@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that an idle proxy sleeps and stays asleep, or naps at a bounded rate when only a GPU
- * could wake it, and that no request is lost on the way into sleep, whoever brings it. Counts
+ * Proves that an idle proxy sleeps and stays asleep, or naps at a bounded rate if only a GPU could
+ * wake it, and that no request is lost while it falls asleep, wherever it comes from. Counts
  * wakeups, not time. */
 #include <time.h>
 #include "tests/rig/proxy_pes.h"
@@ -41,7 +41,7 @@ static void stay_asleep(struct pe *pe)
     pes_barrier(pe);
 }
 
-/* However slow the machine, it naps no more often than it says, and always. */
+/* However slow the machine, it naps no more often than its limit, and never sleeps. */
 static void nap(struct pe *pe)
 {
     uint64_t start_ns = gsh_now_ns(), n = 0;
@@ -74,7 +74,7 @@ static void wake_from_ring(struct pe *pe)
     pes_barrier(pe);
 }
 
-/* The host goes away with work under way, and looks at memory only. */
+/* The host leaves with work under way, and only watches memory. */
 static void wake_from_host(struct pe *pe)
 {
     int target = (pe->me + 1) % pe->n;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that every operation does to far memory what it does to a model of it, through host calls
- * and through rings, on host memory and on memory that only lanes reach, whatever the order in
- * which transport and lanes complete; and that fences and quiets suffice where operations overlap.
- */
+ * Proves that every operation has the same effect on far memory as on a model of it, through host
+ * calls and through rings, on host memory and on memory that only lanes reach, in whatever order
+ * transport and lanes complete; and that fences and quiets suffice if operations overlap. */
 #include "tests/rig/proxy_pes.h"
 
 #define SLICE 40960 /* of each target's heap, for each asker; the third spans both regions */
@@ -21,7 +20,7 @@ struct asker {
     struct pe *pe;
     enum route route;
     struct model *models; /* [n] */
-    uint8_t *arena;       /* sources and dests of what is under way */
+    uint8_t *arena;       /* sources and dests of operations under way */
     size_t used;
     struct {
         uint8_t *dest, *expected;
@@ -95,8 +94,8 @@ static void mark_written(struct asker *a, int target, uint64_t at, uint64_t byte
     memset(a->models[target].is_unquieted + at, true, bytes);
 }
 
-/* Before the range is written by something: what was written there before comes first, and what is
- * being read is read. Sources are made afterwards, for a quiet forgets them. */
+/* Called before the range is written: earlier writes there come first, and pending reads of it
+ * finish. Sources are made afterwards, because a quiet forgets them. */
 static void will_write(struct asker *a, int target, uint64_t at, uint64_t bytes)
 {
     struct model *m = &a->models[target];
@@ -121,7 +120,7 @@ static uint64_t heap_off(struct asker *a, uint64_t at)
     return SLICE + (uint64_t)a->pe->me * SLICE + at;
 }
 
-/* A request of a host thread or of a kernel. A kernel's value comes back in it. */
+/* A request of a host thread or of a kernel. Stores a kernel's value back into it. */
 static void ask(struct asker *a, struct gsh_request *q, struct push *push)
 {
     struct ring *ring = &a->pe->rings[0];
@@ -234,7 +233,7 @@ static void do_amo(struct asker *a, int target)
 {
     size_t bytes = pick(a, 2) ? 8 : 4;
     unsigned op = (unsigned)pick(a, GSH_AMO_XOR + 1);
-    /* Few words, so that one meets another. */
+    /* Few words, so that operations meet. */
     uint64_t at = pick(a, 16) * 8, old = 0, operand = test_random(&a->pe->random), cond, now;
     bool is_fetch = op == GSH_AMO_FETCH || op == GSH_AMO_CSWAP || pick(a, 3) == 0;
     uint8_t *word = a->models[target].bytes + at;
@@ -280,7 +279,7 @@ static void do_strided(struct asker *a, int target, bool is_put)
         will_read(a, target, at, run_bytes);
         local = make_source(a, local_bytes);
         expected = reserve(a, local_bytes);
-        memcpy(expected, local, local_bytes); /* what lies between stays */
+        memcpy(expected, local, local_bytes); /* bytes in between are unchanged */
         a->gets[a->n_gets].dest = local;
         a->gets[a->n_gets].expected = expected;
         a->gets[a->n_gets++].bytes = local_bytes;
@@ -316,7 +315,7 @@ static void do_put_signal(struct asker *a, int target)
     bool is_inline = bytes <= GSH_RING_SIGNAL_MAX && pick(a, 2);
     will_write(a, target, at, bytes);
     will_write(a, target, sig_at, 8);
-    mark_written(a, target, at, bytes); /* again: a fence for the signal's sake came before both */
+    mark_written(a, target, at, bytes); /* again: a fence for the signal came before both */
     uint8_t *source = make_source(a, bytes), *word = a->models[target].bytes + sig_at;
     struct gsh_request q = {.op = GSH_FAR_PUT_SIGNAL,
                             .sig_op = (uint8_t)sig_op,

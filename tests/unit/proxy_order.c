@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the order that a target sees: data before the flag behind a fence, put_signal's data
- * before its signal whatever its size, everything before the end of a quiet; that requests of a
- * kernel and of the host to one word are atomic together, and with the target's own; and that a
- * peer that does not answer holds up nobody else's traffic. */
+ * Proves the order that a target sees: data before the flag after a fence, put_signal's data before
+ * its signal whatever its size, everything before the end of a quiet; that requests of a kernel and
+ * of the host to one word are atomic together, and with the target's own; and that a peer that does
+ * not answer delays no other PE's traffic. */
 #include "tests/rig/proxy_pes.h"
 
 #define ROUNDS  60
@@ -43,7 +43,7 @@ static int left(const struct pe *pe)
     return (pe->me + pe->n - 1) % pe->n;
 }
 
-/* Each round the right neighbour gets data and then a flag, and tells when it has read them. */
+/* Each round the right neighbour gets data and then a flag, and reports when it has read them. */
 typedef void (*send_fn)(struct pe *pe, uint64_t n, uint64_t round, uint64_t *source);
 
 static void pass_rounds(struct pe *pe, send_fn send)
@@ -109,7 +109,7 @@ static void quiet_between(struct pe *pe, uint64_t n, uint64_t round, uint64_t *s
 {
     run_put_nbi(pe, right(pe), DATA, source, n * 8);
     run_quiet(pe);
-    /* Visible: a message that the mailbox of the target takes is no part of any order. */
+    /* Visible already: messages to the target's mailbox take no part in any order. */
     CHECK(gsh_proxy_send(pe->proxy, right(pe), 7, &round, 8) == GSH_OK);
     uint64_t got = 0;
     CHECK(gsh_proxy_receive(pe->proxy, left(pe), 7, &got, 8, NULL, NULL) == GSH_OK);
@@ -152,7 +152,7 @@ static void ring_put_signal(struct pe *pe, uint64_t n, uint64_t round, uint64_t 
                              .values = {DATA, (uint64_t)(uintptr_t)source, n * 8, FLAG, round}});
 }
 
-/* The kernel's quiet and the host's know nothing of each other, but of all of their own. */
+/* The kernel's quiet and the host's are independent, but each covers all its own operations. */
 static void ring_quiet_then_host(struct pe *pe, uint64_t n, uint64_t round, uint64_t *source)
 {
     struct ring *ring = &pe->rings[0];
@@ -220,8 +220,8 @@ static void add_from_everywhere(struct pe *pe)
 
 /* ---- a peer that does not answer ---- */
 
-/* PE 2 does nothing while its proxy's lock is held: its acknowledgements do not come. Meanwhile
- * PE 0's traffic to PE 1, from the same ring and behind the same fences, arrives. */
+/* PE 2 does nothing while its proxy's lock is held: its acknowledgements do not come. Meanwhile PE
+ * 0's traffic to PE 1, from the same ring and after the same fences, arrives. */
 static void pass_a_silent_peer(struct pe *pe)
 {
     struct ring *ring = &pe->rings[0];
@@ -241,7 +241,7 @@ static void pass_a_silent_peer(struct pe *pe)
         ring_p(ring, 1, ACK, 1);
     }
     if (pe->me == 1) {
-        await_word(pe, ACK, 1); /* even behind a quiet that cannot end */
+        await_word(pe, ACK, 1); /* even after a quiet that cannot end */
         await_word(pe, FLAG, 1);
         CHECK_EQ(*word_at(pe, COUNTER), 1);
     }

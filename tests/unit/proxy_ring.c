@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that rings are served correctly: every request once and in order of completion, with more
- * requests than the window holds, values to the right cells, several rings and several producers at
+ * requests than the window holds, values in the right cells, several rings and several producers at
  * once, a malformed request reported. */
 #include "tests/rig/proxy_pes.h"
 
@@ -14,7 +14,7 @@ static uint64_t *word_at(struct pe *pe, uint64_t off)
     return (uint64_t *)(pe->heap + off);
 }
 
-/* cpu_done never passes a request that is not complete: what it passes has been read. */
+/* cpu_done never passes an incomplete request: a request that it has passed has been read. */
 static void complete_in_order(struct pe *pe)
 {
     struct ring *ring = &pe->rings[0];
@@ -93,7 +93,7 @@ static void values_come_back(struct pe *pe)
     struct ring *ring = &pe->rings[0];
     int target = (pe->me + 1) % pe->n;
     uint64_t off = 64 + 8 * (uint64_t)pe->me;
-    /* More than there are cells, and with both halves of the value. */
+    /* More than there are cells, and using both halves of the value. */
     for (uint64_t i = 0; i < 2 * GSH_RING_REPLIES + 3; i++) {
         uint64_t old = ring_amo(ring, target, off, GSH_AMO_ADD, 0xfedcba9876543211u, 0, true, true);
         CHECK_EQ(old, i * 0xfedcba9876543211u);

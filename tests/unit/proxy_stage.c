@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that staging never needs more than its few buffers, however many PEs put to one, or put
  * and get in a circle, and that all buffers are free afterwards; that a large put's signal comes
- * after all of its data; that the buffers of a PE which stages no more are there for late puts; and
- * that buffers which cannot be had, or are not alike, give one error that says so. */
+ * after all of its data; that the buffers of a PE which has stopped staging remain for late puts;
+ * and that buffers which cannot be had, or are not alike, give one error that says so. */
 #include "runtime/base/fault.h"
 #include "tests/rig/proxy_pes.h"
 
 #define ROUNDS 12
-#define BYTES  50000 /* of each asker; several chunks */
+#define BYTES  50000 /* for each PE that asks; several chunks */
 #define SIGNAL 0
 #define DATA   4096
 
@@ -30,7 +30,8 @@ static void check_slice(const uint8_t *bytes, uint64_t round, int from)
     CHECK_EQ(i, BYTES);
 }
 
-/* Until everything asked for here is over everywhere, and what was borrowed is given back. */
+/* Waits until all that was asked for here is complete everywhere, and all borrowed buffers are
+ * back. */
 static void check_all_free(struct pe *pe)
 {
     const struct gsh_stage *stage = &pe->proxy->stage;
@@ -41,7 +42,7 @@ static void check_all_free(struct pe *pe)
     pes_barrier(pe);
     unsigned turn = 0;
     bool is_free = false;
-    while (!is_free) { /* an acknowledgement may come before the proxy there has gone on */
+    while (!is_free) { /* an acknowledgement may come before the proxy there has continued */
         gsh_lock_take(&pe->proxy->lock);
         is_free =
             stage->n_free_slots == stage->n_chunks && stage->n_free_chunks == stage->n_chunks &&
@@ -95,7 +96,7 @@ static void all_to_one(struct pe *pe)
     free(source);
 }
 
-/* Everybody has puts and gets under way to and from everybody else. */
+/* Every PE has puts and gets under way to and from every other. */
 static void circle(struct pe *pe)
 {
     uint8_t *source = malloc(BYTES), *got = malloc(PES_MAX * BYTES);
@@ -140,7 +141,7 @@ static void late_done(struct gsh_op *op, enum gsh_result r)
     GSH_HOLDER(struct late_op, op, op)->is_done = true;
 }
 
-/* A put into the buffers of PE 0, with bytes; else a flush of all such puts. */
+/* A put into the buffers of PE 0, if there are bytes; else a flush of all such puts. */
 static void run_late(struct pe *pe, const void *bytes, uint64_t n_bytes)
 {
     struct gsh_transport *t = pe->proxy->transport;
@@ -163,7 +164,7 @@ static void run_late(struct pe *pe, const void *bytes, uint64_t n_bytes)
     }
 }
 
-/* The address sanitizer tells when the buffers are gone. */
+/* The address sanitizer reports if the buffers are gone. */
 static void put_late(struct pe *pe)
 {
     char bytes[100] = {1};

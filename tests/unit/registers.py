@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How many registers ptxas gives the kernels of device_registers.cu: at most 48 to those that make one
-call, at most 64, what each thread of 1024 can have, to those that make two or three in a loop or,
-with GSHMEM_NEAR_ONLY, a collective. Passes when each kernel is within its limit, with and without
-GSHMEM_NEAR_ONLY; the two are compiled side by side.
+call, at most 64, the maximum with 1024 threads, to those that make two or three in a loop or, with
+GSHMEM_NEAR_ONLY, a collective. Passes if each kernel is within its limit, with and without
+GSHMEM_NEAR_ONLY; the two are compiled in parallel.
 
 usage: registers.py SOURCE ARCH NVCC ARGS..."""
 
@@ -15,10 +15,10 @@ import sys
 import tempfile
 
 LIMITS = {"alone": 48, "mix": 64, "coll": 64}
-# What a collective over far members keeps in registers adds up through six functions that call each
-# other: its kernels are launched with fewer threads, or with launch bounds, at which ptxas spills.
+# What a collective over far members keeps in registers adds up through six nested functions: its
+# kernels are launched with fewer threads, or with launch bounds, at which ptxas spills.
 FAR_COLL, FAR_COLL_MIX = 152, 208
-# Eight vectors in flight take 32 registers, and the signal that waits for them one more pair.
+# Eight vectors in flight take 32 registers, and the signal that waits for them another pair.
 EXCEPT = {
     "alone_put_signal_thread": 50, "alone_put_signal_warp": 50,
     "alone_putmem_signal_thread": 50, "alone_putmem_signal_warp": 50,
@@ -26,7 +26,7 @@ EXCEPT = {
     "alone_ctx_put_signal_warp": 58, "alone_ctx_get_block": 50, "alone_ibput": 50, "alone_ibget": 50,
     "coll_inscan_block": 70, "coll_mix_reduce_put": 80,
 }
-EXCEPT_80 = {  # where ptxas needs some more for the same
+EXCEPT_80 = {  # where ptxas needs a few more for the same
     "alone_put_signal_thread": 54, "alone_put_signal_warp": 54,
     "alone_putmem_signal_thread": 58, "alone_putmem_signal_warp": 54,
     "alone_get_block": 50, "alone_getmem_block": 50, "alone_get128_block": 50,

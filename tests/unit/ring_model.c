@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the ring's protocol (proxy/ring.h) by looking at every interleaving of a few producers and
+ * Proves the ring's protocol (proxy/ring.h) by checking every interleaving of a few producers and
  * the proxy with a tiny ring over several laps: no request is lost, doubled, torn or taken early,
- * no slot is overwritten before it is read, no answer goes astray, nobody waits for ever. Then
- * breaks the protocol in one place after the other, and each time must find it.
+ * no slot is overwritten before it is read, no answer goes astray, no wait lasts for ever. Then
+ * breaks the protocol in one place after another, and must detect it each time.
  *
  * A step is one access to shared memory. Stores to slots become visible one word at a time, in any
  * order, also while their producer goes on to its next request. */
@@ -22,17 +22,17 @@ enum mutation {
     NONE,
     SAME_LAP_BIT,    /* the bit does not change with the lap */
     NO_ROOM_CHECK,   /* producers never look at the tail */
-    ROOM_FOR_MORE,   /* they think that there is one slot more */
-    HEADER_ALONE,    /* the reader looks at the lap bits of the header only */
-    FIRST_WORDS,     /* the reader looks at the first word of each slot only */
-    TAIL_TOO_EARLY,  /* the reader gives slots back before it has read them all */
-    TAIL_NEVER_LAST, /* the reader keeps the last slots until it has more to give back */
+    ROOM_FOR_MORE,   /* they assume one slot too many */
+    HEADER_ALONE,    /* the reader checks the lap bits of the header only */
+    FIRST_WORDS,     /* the reader checks the first word of each slot only */
+    TAIL_TOO_EARLY,  /* the reader returns slots before it has read them all */
+    TAIL_NEVER_LAST, /* the reader keeps the last slots until it has more to return */
     NO_TURN,         /* askers do not wait for their turn of the cell */
     TURN_TOO_LATE,   /* they wait for it when they have reserved, as a warp whose first thread
                         reserves for the others while these still wait */
     TURN_TOO_EARLY,  /* they pass it on before they have read the answer */
-    NO_MARK,         /* they take what is in the cell for the answer */
-    HALF_AN_ANSWER,  /* they look at one of its two words */
+    NO_MARK,         /* they take whatever is in the cell as the answer */
+    HALF_AN_ANSWER,  /* they check one of its two words */
     MUTATIONS
 };
 
@@ -56,9 +56,9 @@ struct producer {
     uint8_t seen; /* of the answer */
 };
 
-/* A word of a slot holds 1 + the position it was written for, 0 at first; what else is in it,
- * lap bit included, follows from that. A word of a cell: 16 * mark + 1 + the producer that asked.
- */
+/* A word of a slot holds 1 + the position it was written for, 0 at first; the rest of its content,
+ * lap bit included, follows from that. A word of a cell: 16 * mark + 1 + the producer that
+ * asked. */
 struct state {
     uint8_t head, gpu_tail, cpu_tail, next_ticket;
     uint8_t position,
@@ -76,13 +76,13 @@ struct state {
 struct search {
     const struct config *config;
     enum mutation mutation;
-    const char *wrong; /* what was found, or NULL */
+    const char *wrong; /* the defect found, or NULL */
     struct state *states;
     uint32_t *table;
     size_t n_states, max_states, table_size;
 };
 
-/* ---- what the code does ---------------------------------------------------------------------- */
+/* ---- the behaviour of the code --------------------------------------------------------------- */
 
 static bool lap_bit(const struct search *s, unsigned position)
 {
@@ -147,7 +147,7 @@ static bool has_room(const struct search *s, const struct state *t, unsigned p, 
            t->p[p].position + slots_at_once(s, t, p) <= tail + n_slots;
 }
 
-/* What comes when there is room. */
+/* What a producer does next when there is room. */
 static uint8_t step_with_room(const struct search *s, const struct state *t, unsigned p)
 {
     return s->mutation == TURN_TOO_LATE && op_of(s, t, p)->has_answer ? TURN : WRITE;
@@ -183,7 +183,7 @@ static void write_slots(const struct search *s, struct state *t, unsigned p)
     }
 }
 
-/* Reads word me->seen of the answer; the cell's two words are read at different times here, though
+/* Reads word me->seen of the answer; here the cell's two words are read at different times, though
  * the code reads them at once. */
 static bool read_answer(struct search *s, struct state *t, unsigned p)
 {
@@ -214,7 +214,7 @@ static void pass_turn(const struct search *s, struct state *t, unsigned p)
     t->turn[ticket % s->config->n_cells] = (uint8_t)(ticket / s->config->n_cells + 1);
 }
 
-/* The producer's next step. False: it cannot be made now. */
+/* The producer's next step. False: it is not possible now. */
 static bool step_producer(struct search *s, struct state *t, unsigned p)
 {
     struct producer *me = &t->p[p];
@@ -244,7 +244,7 @@ static bool step_producer(struct search *s, struct state *t, unsigned p)
         me->tail = t->cpu_tail;
         me->step = STORE_TAIL;
         return true;
-    case STORE_TAIL: /* maybe older than what is there */
+    case STORE_TAIL: /* perhaps older than the present value */
         t->gpu_tail = me->tail;
         me->step = step_with_room(s, t, p);
         return true;
@@ -425,7 +425,7 @@ static void expand(struct search *s, const struct state *from)
     }
 }
 
-/* What is wrong, or NULL. */
+/* The defect, or NULL. */
 static const char *explore(const struct config *config, enum mutation mutation, size_t *n_states)
 {
     struct search s = {.config = config, .mutation = mutation};
@@ -472,7 +472,7 @@ static const char *explore(const struct config *config, enum mutation mutation, 
         2, true, false \
     }
 
-/* Each for at least three laps; the small one in which most mutations show comes first. */
+/* Each for at least three laps; the small one that shows most mutations comes first. */
 static const struct config configs[] = {
     {2, 1, 2, 3, {{ASK, TWO, ASK}, {ONE, ASK2, ASK}}},
     {2, 1, 2, 3, {{ONE, TWO, ONE}, {TWO, ONE, ONE}}},

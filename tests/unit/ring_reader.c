@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves that the proxy's side of a ring takes nothing that is not all there, refuses every
- * malformed entry with a result, and gives slots back; and that no content of the slots makes it
- * misbehave (run with the sanitizers). What kernels push is decoded in ring_threads.cc. */
+ * Proves that the proxy's side of a ring takes no incomplete request, refuses every malformed entry
+ * with a result, and returns slots; and that no content of the slots makes it misbehave (run with
+ * the sanitizers). ring_threads.cc decodes what kernels push. */
 #include "proxy/ring/reader.h"
 #include "device/state.h"
 #include "runtime/base/log.h"
@@ -24,7 +24,7 @@ static void start(struct ring *ring)
              GSH_OK);
 }
 
-/* A word for the position, without regard to its top bit. */
+/* A word for the position, whatever its top bit. */
 static uint64_t lapped(uint64_t position, uint64_t word)
 {
     return (word & ~GSH_RING_LAP) | GSH_RING_LAP_BIT(position, n_slots);
@@ -94,7 +94,7 @@ static void test_word_by_word(void)
     }
 }
 
-/* Slots are given back in batches, and all of them when nothing is left. */
+/* Slots are returned in batches, and all of them when no request is left. */
 static void test_tail(void)
 {
     static struct ring ring;
@@ -115,7 +115,7 @@ static void test_tail(void)
     gsh_ring_reader_done(&ring.reader, n_slots);
     CHECK_EQ(ring.cpu.cpu_done, n_slots);
 
-    struct gsh_ring_reader other; /* reading goes on where it ended */
+    struct gsh_ring_reader other; /* reading continues where it ended */
     CHECK_EQ(gsh_ring_reader_init(&other, ring.slots, n_slots, &ring.cpu, NULL, n_pes), GSH_OK);
     CHECK(!gsh_ring_reader_is_ready(&other));
     CHECK_EQ(gsh_ring_reader_init(&other, ring.slots, n_slots / 2, &ring.cpu, NULL, n_pes),
@@ -163,7 +163,7 @@ static const struct entry entries[] = {
     {GSH_RING_IPUT, 3, 1, 0, 8, 3, true},
     {GSH_RING_IPUT, 3, 1, 0, 0, 3, false},
     {GSH_RING_IGET, 3, 1, 0, 8, 0, false},
-    {GSH_RING_IGET, 3, 1, 0, 8, 1ull << 40, false}, /* strides times elements is too much */
+    {GSH_RING_IGET, 3, 1, 0, 8, 1ull << 40, false}, /* strides times elements overflows */
     {GSH_RING_PUT_SIGNAL, 3, 1, GSHMEM_SIGNAL_ADD, 0, 64, true},
     {GSH_RING_PUT_SIGNAL, 3, 1, 0, 0, 64, false},
     {GSH_RING_PUT_SIGNAL_INLINE, 7, 1, GSHMEM_SIGNAL_SET, GSH_RING_SIGNAL_MAX, 64, true},
@@ -183,7 +183,7 @@ static void test_malformed(void)
         if (!CHECK_EQ(r, e->is_right ? GSH_OK : GSH_ERR_BUG) || !CHECK_EQ(has, e->is_right)) {
             fprintf(stderr, "entry %zu\n", i);
         }
-        if (!e->is_right) { /* nothing more is taken */
+        if (!e->is_right) { /* no further request is taken */
             CHECK_EQ(gsh_ring_reader_next(&ring.reader, &request, &has), GSH_ERR_BUG);
             CHECK(!has);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the ring between kernels of the CPU device and a reader on a host thread: every request
  * comes out as it went in; many producers on full rings over many laps, with a reader that is
- * faster or slower, lose, double and mix up nothing; blocking calls, fence and quiet hold what they
- * promise; waits are bounded. Under the thread sanitizer also that each access is ordered. */
+ * faster or slower, lose, double and mix up nothing; blocking calls, fence and quiet keep their
+ * promises; waits are bounded. Under the thread sanitizer also that each access is ordered. */
 #include <gshmem_device.cuh>
 
 #include <atomic>
@@ -80,7 +80,7 @@ struct far_pe {
 
 /* ---- every field comes out as it went in ---------------------------------------------------- */
 
-/* Any bits, now and then with some of the upper ones set or none. */
+/* Random bits, sometimes with some of the upper ones all set or clear. */
 static uint64_t any_bits(uint64_t *seed)
 {
     uint64_t bits = test_random(seed);
@@ -101,10 +101,10 @@ static uint64_t below(uint64_t *seed, uint64_t limit)
     return test_random(seed) % limit;
 }
 
-/* A call and what the proxy must be told. Offsets and addresses mean nothing here. */
+/* A call and the request that must reach the proxy. Offsets and addresses mean nothing here. */
 struct expectation {
     gsh_request q;
-    uint64_t width; /* of p, g and atomics */
+    uint64_t width; /* for p, g and atomics */
     char source[GSH_RING_INLINE_MAX];
 };
 
@@ -172,7 +172,7 @@ static expectation expect(uint64_t *seed, const far_pe &pe)
     return e;
 }
 
-/* What the reader answers. */
+/* The reader's answer. */
 static uint64_t answer_to(const gsh_request &q)
 {
     return q.remote_off * 0x9e3779b97f4a7c15u + q.ticket;
@@ -214,7 +214,7 @@ __device__ static void call(const expectation &e, uint64_t ticket)
         far_put_signal(default_context(), g, far, local ? local : e.source, q.bytes, sig, q.signal,
                        q.sig_op, q.pe, q.bytes % 2 == 0, "put_signal");
         break;
-    default: /* right after another one it is nothing */
+    default: /* right after another one it pushes nothing */
         far_p(default_context(), far, 1, 1, 0, "p");
         far_fence(default_context());
         far_fence(default_context());
@@ -234,7 +234,7 @@ __global__ static void kernel_calls(const expectation *e, size_t n)
     }
 }
 
-/* Takes the next request of the ring and says that it is complete. */
+/* Takes the next request of the ring and reports it complete. */
 static gsh_request next_request(far_pe &pe, int ring)
 {
     gsh_request q;
@@ -379,7 +379,7 @@ struct proxy_model {
     }
 };
 
-/* Where a thread works on each far PE. */
+/* The place of a thread on each far PE. */
 enum { counter_off = 0, signal_off = 64, area_off = 4096, area_bytes = 2048 };
 
 struct threads_args {
@@ -524,7 +524,7 @@ static void test_tickets()
         CHECK_EQ(bits, UINT32_MAX);
 }
 
-/* Fence and quiet push nothing when nothing came, and one token for each ring with traffic. */
+/* Fence and quiet push nothing after no traffic, and one token for each ring with traffic. */
 __global__ static void kernel_order(const gsh_ring *rings, const char *heap)
 {
     far_fence(default_context());
@@ -570,7 +570,7 @@ __global__ static void kernel_trouble(int what, char *heap)
             far_p(default_context(), heap, 0, 4, 3, "the call");
 }
 
-/* In a child process, since the kernel stands still after its report. */
+/* In a child process, because the kernel stands still after its report. */
 static void test_timeout(int what)
 {
     pid_t pid = fork();

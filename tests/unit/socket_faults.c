@@ -1,6 +1,6 @@
-/* Proves that transfers over TCP are whole, end at their time limit and at a closed peer, and that
- * start-up survives the failure of each single system call: an error, nothing left open, the other
- * rank not stuck.
+/* Proves that transfers over TCP are complete, end at their time limit and at a closed peer, and
+ * that start-up survives the failure of each single system call: an error, nothing left open, and
+ * the other rank does not hang.
  * SPDX-License-Identifier: Apache-2.0 */
 #define GSH_FAULTS 1
 #include "bootstrap/socket.c"
@@ -47,7 +47,7 @@ static void *exchange_large(void *arg)
     return NULL;
 }
 
-/* More both ways than any buffer between them holds. */
+/* More in both directions than all buffers between them hold. */
 static void test_exchange(void)
 {
     struct side sides[2];
@@ -92,7 +92,7 @@ static void test_limits(void)
     CHECK_EQ(gsh_socket_recv(a, in, 4, 0), GSH_OK);
     CHECK_STR(in, "abc");
     CHECK_EQ(gsh_socket_recv(a, in, 4, 0), GSH_ERR_PEER);
-    /* The first may go into the void; no signal either way. */
+    /* The first may be lost silently; no signal either way. */
     enum gsh_result r = GSH_OK;
     for (int i = 0; i < 1000 && r == GSH_OK; i++) {
         r = gsh_socket_send(a, data, 4, gsh_deadline_in(10 * SECOND));
@@ -143,8 +143,8 @@ static void *start_up(void *arg)
     return NULL;
 }
 
-/* The rendezvous waits so long for a rank that has failed before it came. Returns whether the call
- * was reached. */
+/* limit_ns: how long the rendezvous waits for a rank that failed before it came. Returns whether
+ * the call was reached. */
 static bool start_up_failing_at(unsigned call, uint64_t limit_ns)
 {
     struct gsh_uid_options options = {.ifname = "lo", .timeout_ns = limit_ns};
@@ -164,8 +164,8 @@ static bool start_up_failing_at(unsigned call, uint64_t limit_ns)
 static void test_start_up_faults(void)
 {
     unsigned call = 1;
-    /* On a busy machine the rendezvous may give up before a call is reached: then again, patiently.
-     * The last time all goes well. */
+    /* On a busy machine the rendezvous may give up before a call is reached: then try again with a
+     * longer limit. The last time all goes well. */
     while (start_up_failing_at(call, SECOND / 10) || start_up_failing_at(call, 20 * SECOND)) {
         call++;
     }

@@ -1,5 +1,5 @@
 /* Every transport keeps its contract: puts and gets of all sizes across regions, flush before a
- * message, messages in order, regions that come and go, sleeping, taking leave.
+ * message, messages in order, regions added and removed, sleeping, leaving.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/rig/transport_rig.h"
 
@@ -48,7 +48,7 @@ static void answered(struct gsh_op *op, enum gsh_result r)
     free(op);
 }
 
-/* In the message's handler: what was flushed before it must be seen now. */
+/* In the message's handler: data flushed before it must be visible now. */
 static void check_range(struct rig_pe *pe, int from, const struct header *h)
 {
     struct answer *a = calloc(1, sizeof(*a));
@@ -135,7 +135,7 @@ static void test_sizes(struct rig_pe *pe)
     uint64_t seed = 1, random = test_seed();
     for (size_t i = 0; i < GSH_ARRAY_LEN(sizes); i++) {
         uint64_t bytes = sizes[i];
-        /* Across each border between regions, where it fits; and somewhere. */
+        /* Across each border between regions, where it fits; and at some other place. */
         for (int b = 1; b < RIG_REGIONS; b++) {
             uint64_t before = gsh_min_u64(bytes / 2, rig_bounds[b]);
             put_and_check(pe, to, rig_bounds[b] - before, bytes, ++seed);
@@ -148,7 +148,7 @@ static void test_sizes(struct rig_pe *pe)
     CHECK_EQ(rig_get(pe, to, 5, &nothing, 0), GSH_OK);
 }
 
-/* Bytes beside those that are put stay as they are. */
+/* Bytes next to the written ones are unchanged. */
 static void test_neighbours(struct rig_pe *pe)
 {
     int to = (pe->me + 1) % pe->n;
@@ -169,7 +169,7 @@ static void test_neighbours(struct rig_pe *pe)
     }
 }
 
-/* All PEs at one, many operations at once, in no order. */
+/* All PEs to one, many operations at once, in no order. */
 static void test_many_to_one(struct rig_pe *pe)
 {
     enum { N = 300, BYTES = 1111 };
@@ -286,7 +286,7 @@ static enum gsh_result put_filled(struct rig_pe *pe, int to, uint64_t off, uint6
     return r;
 }
 
-/* After the last access: by the other PEs, then by their own. */
+/* After the last access: first the other PEs', then their own. */
 static void remove_everywhere(struct rig_pe *pe, uint64_t off)
 {
     struct gsh_transport *t = pe->transport;
@@ -322,8 +322,8 @@ static void test_regions(struct rig_pe *pe)
     put_and_check(pe, to, 100, 1000, 3); /* the others are still there */
 }
 
-/* Memory of the transport's making: what is put there is there, also by way of a mapping, which two
- * ways over shared memory must have. */
+/* Memory of the transport's making: puts arrive there, also through a mapping, which two ways over
+ * shared memory must have. */
 static void test_made_region(struct rig_pe *pe)
 {
     struct gsh_transport *t = pe->transport;
@@ -414,7 +414,7 @@ static void test_no_plugin(void)
     CHECK(strstr(gsh_last_error(), "not a plug-in") != NULL);
 }
 
-/* The plug-in's file, when it is built; then "loop" or a UCX_TLS to try that alone. */
+/* The plug-in's file, if it is built; then "loop" or a UCX_TLS to try that alone. */
 int main(int argc, char **argv)
 {
     const char *plugin = argc > 1 ? argv[1] : NULL, *only = argc > 2 ? argv[2] : NULL;

@@ -1,6 +1,6 @@
-/* Over UCX a PE that dies or falls silent is told as lost, once and in time, to those that are busy
- * with it and to one that sleeps; their operations end, and the survivors go on. One that takes
- * leave in good order is no loss.
+/* Over UCX a PE that dies or falls silent is reported lost, once and in time, to PEs that are busy
+ * with it and to one that sleeps; their operations end, and the survivors continue. A PE that
+ * leaves in good order is not lost.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/rig/transport_rig.h"
 
@@ -21,7 +21,7 @@ static void on_message(struct rig_pe *pe, int from, const void *header, size_t h
     state->n_messages[from]++;
 }
 
-/* Everybody has spoken to everybody. */
+/* Every PE has communicated with every other. */
 static void meet(struct rig_pe *pe)
 {
     struct state *state = pe->test;
@@ -63,10 +63,10 @@ static enum gsh_result start(struct rig_pe *pe, struct busy *b, int i, bool *pen
     }
 }
 
-/* Starts each operation anew when it has ended, until the victim is lost. */
+/* Restarts each operation when it has ended, until the victim is lost. */
 static void storm(struct rig_pe *pe)
 {
-    static uint8_t local[N_OPS << 20]; /* the silent may still write there */
+    static uint8_t local[N_OPS << 20]; /* a silent PE may still write there */
     struct busy b = {.local = local};
     uint64_t end = gsh_now_ns() + RIG_LIMIT_NS;
     while (!pe->is_lost[VICTIM] && CHECK(gsh_now_ns() < end)) {
@@ -107,7 +107,7 @@ static void doze(struct rig_pe *pe)
     }
 }
 
-/* The victim's own traffic, of which the others' answers find it gone. */
+/* The victim's own traffic; the others' answers find it gone. */
 static void storm_until(struct rig_pe *pe, const unsigned *count, unsigned limit)
 {
     static uint64_t words[N_OPS];
@@ -140,7 +140,7 @@ static void lose(struct rig_pe *pe, int signal_to_victim)
     rig_allgather(pe, &mine, sizeof(mine), pids);
     uint64_t begin = gsh_now_ns();
     if (pe->me == VICTIM) {
-        storm_until(pe, &state.n_messages[0], 20); /* in the middle of everybody's traffic */
+        storm_until(pe, &state.n_messages[0], 20); /* in the middle of all traffic */
         raise(signal_to_victim);
         _exit(1);
     }
@@ -152,7 +152,7 @@ static void lose(struct rig_pe *pe, int signal_to_victim)
     double seconds = (double)(pe->lost_ns - begin) * 1e-9;
     printf("PE %d: after %.1f s\n", pe->me, seconds);
     CHECK(seconds < 10);
-    /* The survivors are as good as before. */
+    /* The survivors still work as before. */
     char byte = (char)(7 + pe->me), got = 0;
     CHECK_EQ(rig_put(pe, 1 - pe->me, 5, &byte, 1), GSH_OK);
     CHECK_EQ(rig_flush(pe, 1 - pe->me), GSH_OK);
@@ -164,7 +164,7 @@ static void lose(struct rig_pe *pe, int signal_to_victim)
     }
     CHECK(!pe->is_lost[1 - pe->me]);
     if (pe->me == 0) {
-        kill(pids[VICTIM], SIGKILL); /* it may have been stopped only */
+        kill(pids[VICTIM], SIGKILL); /* it may only have been stopped */
     }
 }
 
@@ -178,13 +178,13 @@ static void silent(struct rig_pe *pe)
     lose(pe, SIGSTOP);
 }
 
-/* The victim is gone long before the others; they look out for it all the time. */
+/* The victim is gone long before the others; they watch for its loss all the time. */
 static void left(struct rig_pe *pe)
 {
     struct state state = {{0}};
     char byte = 1;
     pe->test = &state;
-    if (pe->me == 0) { /* one who is in touch by its own put alone */
+    if (pe->me == 0) { /* a PE whose only contact is its own put */
         CHECK_EQ(rig_put(pe, VICTIM, 0, &byte, 1), GSH_OK);
     }
     if (pe->me == 1) {
@@ -202,7 +202,7 @@ static void left(struct rig_pe *pe)
     }
     struct gsh_transport *t = pe->transport;
     char mine = 1, all[RIG_MAX_PES];
-    rig_allgather(pe, &mine, 1, all); /* which for the victim is its last barrier */
+    rig_allgather(pe, &mine, 1, all); /* which is the victim's last barrier */
     rig_barrier(pe);                  /* complete when its process has ended */
     for (uint64_t end = gsh_now_ns() + 3 * t->options.timeout_ns; gsh_now_ns() < end;) {
         t->ops->progress(t);

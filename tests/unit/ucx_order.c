@@ -1,8 +1,8 @@
-/* Messages that UCX brings in any order, whole or to be fetched, are delivered in theirs.
+/* Messages that UCX delivers in any order, whole or to be fetched, arrive in the order of sending.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The plug-in is linked in, and some calls of UCX are replaced by the ones below: what is sent is
- * kept, shuffled, and brought back to the same transport. */
+ * The plug-in is linked in, and some calls of UCX are replaced by the ones below: messages sent are
+ * kept, shuffled, and delivered to the same transport. */
 #include "proxy/ucx/ucx.h"
 #include "tests/test.h"
 
@@ -50,7 +50,7 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header, s
 {
     (void)ep;
     (void)param;
-    if (n_sent <= N) { /* the last of all is its farewell */
+    if (n_sent <= N) { /* the very last one is its farewell */
         sent[n_sent++] = (struct letter){.id = id,
                                          .header_bytes = header_bytes,
                                          .bytes = bytes,
@@ -60,7 +60,7 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header, s
     return NULL;
 }
 
-/* desc is the letter. At once, or later. */
+/* desc is the letter. Completes at once, or later. */
 ucs_status_ptr_t ucp_am_recv_data_nbx(ucp_worker_h worker, void *desc, void *buffer, size_t count,
                                       const ucp_request_param_t *param)
 {

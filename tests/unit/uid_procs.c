@@ -1,5 +1,5 @@
 /* Proves that start-up by unique id works between processes over IPv4 and IPv6, that strangers and
- * damaged or used ids do no harm, and that the death of a rank ends the others by name.
+ * damaged or used ids do no harm, and that the death of a rank ends the others with its name.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-/* Proves that SHA-256 and HMAC give the published results, however the input is cut.
+/* Proves that SHA-256 and HMAC give the published results, however the input is split.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "bootstrap/sha256.h"
 #include "tests/test.h"

@@ -1,6 +1,6 @@
 /* Proves that ranks of a unique id exchange blobs whatever their number, that an id can serve one
  * job after another, and that wrong ranks and sizes give every rank the reason. Ranks are threads,
- * so that the thread sanitizer sees the rendezvous too.
+ * so the thread sanitizer sees the rendezvous too.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +16,7 @@ static struct gsh_uid_options options = {
     .ifname = "lo", .family = "ipv4", .timeout_ns = 60 * SECOND};
 static struct gsh_uid id;
 
-/* What a rank of n does. */
+/* The main function of one of n ranks. */
 typedef void rank_main(int rank, int n);
 
 static void call(int rank, int n, void *arg)
@@ -90,7 +90,7 @@ static void test_one_leaves(int rank, int n)
 static void test_abort(int rank, int n)
 {
     struct gsh_bootstrap *b = join(rank, n);
-    /* Or a rank that is still linking up would learn it there. */
+    /* Otherwise a rank that is still linking up would learn it there. */
     CHECK_EQ(b->ops->barrier(b), GSH_OK);
     if (rank == 1) {
         b->ops->abort(b, 1, "enough");
@@ -131,7 +131,7 @@ static void test_no_ranks(int rank, int n)
     expect_create(rank, 0, GSH_ERR_ARG, "one of 0");
 }
 
-/* Set when the rendezvous gave up before both ranks had come, which a busy machine may cause. */
+/* Set if the rendezvous gave up before both ranks had come, which a busy machine may cause. */
 static bool was_too_early;
 
 static void test_missing(int rank, int n)
@@ -144,7 +144,7 @@ static void test_missing(int rank, int n)
     }
 }
 
-/* The rendezvous gives up before the ranks do, so that its reason is what they see. */
+/* The rendezvous gives up before the ranks do, so they see its reason. */
 static void test_missing_within(uint64_t limit_ns)
 {
     was_too_early = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The communicators that live, and what a call requires of one. */
+ * The live communicators, and what a call requires of one. */
 #include "dialects/nccl/src/comm.h"
 
 #include <pthread.h>
@@ -56,7 +56,7 @@ bool gsh_nccl_comm_is_live(const struct ncclComm *comm)
 
 void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes)
 {
-    /* only tried: the thread that ends the job may hold the lock */
+    /* only tries: the thread that ends the job may hold the lock */
     if (pthread_mutex_trylock(&live_lock) != 0) {
         return;
     }
@@ -130,8 +130,8 @@ void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result)
         free(comm->error_text);
         comm->error_text = strdup(gsh_nccl_last_text());
     }
-    /* release: pairs with the acquires of result in comm*.c; who reads it sees what the worker has
-     * made */
+    /* release: pairs with the acquires of result in comm*.c; a thread that reads it sees what the
+     * worker has made */
     __atomic_store_n(&comm->result, (int)result, __ATOMIC_RELEASE);
 }
 

@@ -39,7 +39,7 @@ static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
     return r;
 }
 
-/* Waits until streams have done all that they have of the communicator. */
+/* Waits until streams have finished all their work of the communicator. */
 static void settle(struct ncclComm *comm)
 {
     struct gshmemx_layer_turn turn;
@@ -75,7 +75,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 
 /* ---- destroy and abort ---- */
 
-/* By any thread. Nobody else knows the communicator any more. */
+/* May run on any thread. No other thread knows the communicator any more. */
 static void end(struct ncclComm *comm)
 {
     struct gshmemx_layer_turn turn;
@@ -121,8 +121,7 @@ static void watch_exit(void)
 }
 
 /* Leaves the end to the communicator's worker. A thread with several ranks destroys them one after
- * the other, and the last destroy waits for all. For non-blocking ones only the process's end
- * waits. */
+ * the other, and the last destroy waits for all. For non-blocking ones only process exit waits. */
 static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
 {
     struct gsh_nccl_worker *worker = comm->job->worker;
@@ -131,7 +130,7 @@ static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
     if (e == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    /* The program may finalize a job of its own next, so the end in such a job is awaited. */
+    /* The program may finalize its own job next, so the end in such a job is awaited. */
     bool is_awaited = crew == NULL && (!comm->is_nonblocking || !comm->job->is_ours);
     bool is_last = crew != NULL && gsh_nccl_crew_let_go(crew);
     *e = (struct ending){.task = {.run = run_end, .is_awaited = is_awaited}, .comm = comm};
@@ -148,7 +147,7 @@ static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
     return ncclSuccess;
 }
 
-/* By any thread, whatever other threads do with the communicator. */
+/* May run on any thread, whatever other threads do with the communicator. */
 static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
 {
     if (!gsh_nccl_comm_forget(comm)) {
@@ -156,12 +155,12 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
     }
     /* acquire: pairs with the release in gsh_nccl_comm_end_call */
     bool is_in_progress = __atomic_load_n(&comm->result, __ATOMIC_ACQUIRE) == ncclInProgress;
-    if (comm->crew != NULL) { /* its others no longer wait for this one */
+    if (comm->crew != NULL) { /* the other ranks no longer wait for this one */
         (void)gsh_nccl_crew_let_go(comm->crew);
         gsh_nccl_crew_done(comm->crew);
     }
     /* seq_cst, as is gsh_nccl_comm_make, which stores job and then loads is_aborted: at least one
-     * of the two sees what the other has stored */
+     * of the two sees the other's store */
     __atomic_store_n(&comm->is_aborted, true, __ATOMIC_SEQ_CST);
     struct gsh_nccl_job *job = __atomic_load_n(&comm->job, __ATOMIC_SEQ_CST);
     if (job == NULL && !is_in_progress) {
@@ -194,7 +193,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
         return r;
     }
     if (comm->job == NULL || gsh_nccl_job_is_given_up(comm->job)) {
-        return abort_comm(call, comm); /* it was never made, or has been given up */
+        return abort_comm(call, comm); /* it was never made, or has been abandoned */
     }
     settle(comm);
     if (comm->job->worker != NULL) {

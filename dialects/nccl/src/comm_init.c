@@ -165,7 +165,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
 
 /* ---- growing ---- */
 
-/* Some ranks have the id, others not; afterwards all have that of the first rank that has one. */
+/* Some ranks have the id, others do not; afterwards all have the id of the first rank with one. */
 static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
 {
     struct ncclComm *parent = c->comm;

@@ -105,21 +105,21 @@ ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_j
     comm->n_ranks = n_ranks;
     comm->pe_of = pe_of;
     /* seq_cst, as is abort_comm in comm_end.c, which stores is_aborted and then loads job: at least
-     * one of the two sees what the other has stored */
+     * one of the two sees the other's store */
     __atomic_store_n(&comm->job, job, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&comm->is_aborted, __ATOMIC_SEQ_CST)) {
         gsh_nccl_job_give_up(job);
     }
     ncclResult_t r = fill(c->name, comm);
     if (gsh_nccl_job_is_given_up(job)) {
-        return gsh_nccl_given_up(c->name); /* keeps what it has got so far */
+        return gsh_nccl_given_up(c->name); /* keeps what it has so far */
     }
     if (r != ncclSuccess) {
         gsh_nccl_comm_take_apart(comm);
         comm->job = NULL;
     }
     if (c->shell != NULL) {
-        return r; /* who began it ends the call */
+        return r; /* the thread that began the call ends it */
     }
     if (r != ncclSuccess) {
         gsh_nccl_comm_forget(comm);

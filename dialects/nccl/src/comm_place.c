@@ -9,7 +9,7 @@ enum {
     RANGE_BYTES = 8 << 20,
     RING_SLOTS = 4,
     MIN_SLOT_BYTES = 256,
-    STRIPED_SLOT_BYTES = 8 << 10, /* of rings that have several channels */
+    STRIPED_SLOT_BYTES = 8 << 10, /* for rings with several channels */
 };
 
 /* ---- which ranks are near ---- */

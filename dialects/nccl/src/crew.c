@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Crews: who of them has let go, and who is done. */
+ * Crews: which members have been let go, and which are done. */
 #include "dialects/nccl/src/crew.h"
 
 #include <pthread.h>

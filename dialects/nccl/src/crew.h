@@ -9,12 +9,12 @@
 
 struct gsh_nccl_crew;
 
-/* Makes these communicators, all of which workers made, a crew. Without memory there is
- * none, and the destroy of each waits for the other ranks. */
+/* Makes these communicators, all made by workers, a crew. Without memory there is none, and the
+ * destroy of each waits for the other ranks. */
 void gsh_nccl_crew_make(struct ncclComm *const *comms, int n);
-/* The program gives up one of them, by destroying or aborting it. Whether it was the last. */
+/* The program gives up one of them, by destroying or aborting it. True: it was the last. */
 bool gsh_nccl_crew_let_go(struct gsh_nccl_crew *crew);
-/* One of them has come to its end, or, aborted, will never come to it. */
+/* One of them has ended or, aborted, never will. */
 void gsh_nccl_crew_done(struct gsh_nccl_crew *crew);
 /* After the last one has been let go: waits until all are done, and frees the crew. */
 void gsh_nccl_crew_wait(struct gsh_nccl_crew *crew);

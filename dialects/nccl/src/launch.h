@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Launches for a communicator: the tables of its PE's device, and the order between the streams
- * that its calls are on. */
+ * that its calls use. */
 #ifndef GSH_NCCL_LAUNCH_H
 #define GSH_NCCL_LAUNCH_H
 
@@ -12,8 +12,8 @@ const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void);
 /* The result of one of their launches. */
 ncclResult_t gsh_nccl_launched(const char *call, int error);
 
-/* Work of comm is about to go on the stream: what other streams have of it comes first. A launch
- * that follows returns CUDA's error, if there was one. */
+/* Work of comm is about to go on the stream: its work on other streams comes first. A launch that
+ * follows returns CUDA's error, if there was one. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
 /* The work has been enqueued. Does nothing after a call that enqueued none. */
 void gsh_nccl_leave_stream(struct ncclComm *comm);

@@ -15,7 +15,7 @@ import tempfile
 
 INCLUDES = "#define NVSHMEM_COMPLEX_SUPPORT 1\n#include <nvshmem.h>\n#include <nvshmemx.h>\n"
 
-# ---- the interface: names of types, and what is made of them
+# ---- the interface: names of types, and names made from them
 
 BITWISE = "uint ulong ulonglong int32 uint32 int64 uint64".split()
 STANDARD = BITWISE + "int long longlong size ptrdiff".split()

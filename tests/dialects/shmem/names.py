@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every name of the standard is there: declared by shmem.h (a function, or what the generic interfaces
-choose) and exported by the library, under its own name and as pshmem_; the generic interfaces take
-every type that the standard has for them, with a context and without, in C11 and C++; and the library
-exports no name that the headers do not declare.
+"""Every name of the standard is there: declared by shmem.h (a function, or the one that the generic
+interfaces choose) and exported by the library, under its own name and as pshmem_; the generic
+interfaces take every type that the standard has for them, with a context and without, in C11 and C++;
+and the library exports no name that the headers do not declare.
 
 usage: names.py NAMES LIBRARY HEADER... -- COMPILER ARGS... -- C++ COMPILER ARGS..."""
 
@@ -19,7 +19,7 @@ TYPES = {"char": "char", "schar": "signed char", "uchar": "unsigned char", "shor
          "longdouble": "long double", "size": "size_t", "ptrdiff": "ptrdiff_t",
          "complexf": "shmem_complexf_t", "complexd": "shmem_complexd_t",
          **{f"{u}int{bits}": f"{u}int{bits}_t" for u in ("", "u") for bits in (8, 16, 32, 64)}}
-# The arguments of the generic interfaces; the first expression that matches the whole name has them.
+# The arguments of the generic interfaces, chosen by the first expression that matches the whole name.
 ARGUMENTS = [
     (r"(put|get)(_nbi)?|(f?collect|alltoall|.*_reduce|.*scan)", "d, s, 1"), (r"p", "d, *s"), (r"g", "s"),
     (r"i(put|get)", "d, s, 1, 1, 1"), (r"ib(put|get)", "d, s, 1, 1, 1, 1"),
@@ -70,7 +70,7 @@ def undeclared(command, names, generics):
 
 
 def calls(generics, names):
-    """(what it is, type, call) of each generic interface with each type that the standard has for it."""
+    """(what it is, type, call) for each generic interface with each type that the standard lists for it."""
     for name in generics:
         arguments = next(arguments for pattern, arguments in ARGUMENTS if re.fullmatch(pattern, name))
         is_on_team, is_on_words = COLLECTIVE.fullmatch(name), re.match("wait|test", name)
@@ -105,7 +105,7 @@ def refused(command, standard, generics, names):
     return found
 
 
-# Arguments with commas, and a dest behind a context in every form.
+# Arguments with commas, and a dest after a context in every form.
 COMMAS = """#include <shmem.h>
 void commas(shmem_ctx_t ctx, long *d, int *flag, long m[3][4]);
 void commas(shmem_ctx_t ctx, long *d, int *flag, long m[3][4])

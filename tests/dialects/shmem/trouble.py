@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What OpenSHMEM programs are told: mistakes end the job with a line that names the call as the program does, what
-the standard has an answer for says nothing, and the standard's environment variables do what they say.
+"""What OpenSHMEM programs are told: mistakes end the job with a line that names the call as the program does,
+cases that the standard defines print nothing, and the standard's environment variables work.
 
     trouble.py GSHMEMRUN PROGRAM PROGRAM_WITH_MORE_STATIC_DATA [--checks]"""
 
