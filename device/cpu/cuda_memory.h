@@ -29,7 +29,8 @@ constexpr unsigned cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttach
 
 template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
 {
-    void *memory = bytes ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
+    const bool fits = bytes <= SIZE_MAX - 255;
+    void *memory = bytes && fits ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
     if (bytes && !memory) {
         return gshmem::cpu::result(cudaErrorMemoryAllocation);
     }

@@ -115,11 +115,12 @@ void gsh_log_set_prefix(const char *prefix)
 /* Puts the prefix into the names of calls in line[from, used); returns the new length. */
 static size_t rename_calls(char *line, size_t from, size_t used, size_t room, const char *prefix)
 {
-    static const char ours[] = "gshmem";
+    static const char ours[] = "gshmem", only_ours[] = "gshmemx_run"; /* no dialect has it */
     const size_t n = sizeof(ours) - 1, bytes = strlen(prefix);
     for (size_t i = from; i + n < used; i++) {
         bool begins = i == 0 || (!isalnum((unsigned char)line[i - 1]) && line[i - 1] != '_');
-        bool is_call = line[i + n] == '_' || (line[i + n] == 'x' && line[i + n + 1] == '_');
+        bool is_call = (line[i + n] == '_' || (line[i + n] == 'x' && line[i + n + 1] == '_')) &&
+                       strncmp(line + i, only_ours, strlen(only_ours)) != 0;
         if (begins && is_call && strncmp(line + i, ours, n) == 0 && used - n + bytes < room) {
             memmove(line + i + bytes, line + i + n, used - i - n);
             memcpy(line + i, prefix, bytes);

@@ -32,6 +32,11 @@ echo "== from the build tree"
 bin=$build
 export PKG_CONFIG_PATH="$build/meson-uninstalled"
 one_line_builds
+by_path=$(PATH="$build:$PATH" gshmem-info | grep '^  ucx ' || true)
+if [ "$by_path" != "$(ucx "$build")" ]; then
+    echo "gshmem-info says '$by_path' when it is found through PATH, else '$(ucx "$build")'"
+    exit 1
+fi
 
 echo "== installed under another root, and moved"
 meson install -C "$build" --no-rebuild --quiet --destdir "$dir/root"

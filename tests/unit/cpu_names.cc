@@ -219,6 +219,9 @@ static void test_host_calls()
     CHECK_EQ(bytes, sizeof(symbol));
     CHECK_EQ(cudaStreamDestroy(stream), cudaSuccess);
 
+    CHECK_EQ(cudaMalloc(&p, SIZE_MAX), cudaErrorMemoryAllocation);
+    CHECK_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
+
     cudaPointerAttributes attributes;
     CHECK_EQ(cudaMallocHost(&pinned, 64), cudaSuccess);
     CHECK_EQ(cudaPointerGetAttributes(&attributes, pinned + 1), cudaSuccess);

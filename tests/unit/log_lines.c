@@ -89,6 +89,14 @@ static void test_long_line(FILE *f)
     clearerr(f);
 }
 
+static void test_prefix(FILE *f)
+{
+    gsh_log_set_prefix("shmem");
+    gsh_log(GSH_LOG_ERROR, GSH_LOG_INIT, "gshmem_init: gshmemx_x of gshmem: gshmemx_run");
+    check_line(f, "gshmem: error: shmem_init: shmemx_x of gshmem: gshmemx_run\n");
+    gsh_log_set_prefix(NULL);
+}
+
 int main(void)
 {
     char path[64], expanded[64];
@@ -109,6 +117,7 @@ int main(void)
     check_line(f, "gshmem: warning: written 1\n");
     test_failures(f);
     test_long_line(f);
+    test_prefix(f);
     test_whole_lines(f);
     fclose(f);
     unlink(expanded);

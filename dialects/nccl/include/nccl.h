@@ -246,7 +246,8 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
 
 /* Calls of this thread between the outermost pair take place when it ends, in their order; a
  * communicator's sends and receives all at once, after its other calls. The outermost GroupEnd also
- * returns an error in one of them, and does not carry out the calls after it. */
+ * returns an error in one of them, and does not carry out the calls after it. A call that is
+ * refused at once, for its arguments, returns the error itself and is not in the group. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 /* Replaces the outermost GroupEnd: forgets the group's calls, and stores in estimatedTime how many
