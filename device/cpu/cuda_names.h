@@ -22,9 +22,9 @@
 #define __grid_constant__
 /* A block is an OS thread. Dynamic shared memory: GSHMEM_DYNAMIC_SHARED in gshmem/launch.h. */
 #define __shared__ static thread_local
-#ifdef __OPTIMIZE__
+#if defined(__OPTIMIZE__) || !defined(GSHMEM_CPU_PLAIN_INLINE)
 #define __forceinline__ inline __attribute__((always_inline))
-#else /* a copy of each function for each call would take four times as long to compile */
+#else /* our sanitizer builds: a copy for each call would take four times as long to compile */
 #define __forceinline__ inline
 #endif
 #define __align__(n) __attribute__((aligned(n)))
