@@ -169,45 +169,47 @@ template <class Team> struct coll_args {
     gsh_element element; /* for checking builds */
 };
 
-/* In place of the bytes that all members give each other, if each decides by itself. */
-constexpr uint64_t bytes_differ = UINT64_MAX;
-
-/* A collective of `bytes` from each member to each other, in one flight if they are few, or
- * straight to all members, or over the network; the way is called with the call or its flight, the
- * group and the arguments. n_units(n): for n members, how many threads have work in the flight; the
- * rest only enter and leave.
- *
- * Until the way is chosen the arguments are in registers, and only threads that take part put them
- * into memory: for 512 threads that takes longer than a small call. */
-template <class C, class G, class Team, class Units, class Flagged, class Direct, class Far>
-__device__ __forceinline__ int
-run_coll(const C &c, G g, const coll_args<Team> &given, const gsh_team_state &t, uint64_t bytes,
-         bool may_be_flagged, Units n_units, Flagged flagged_way, Direct direct, Far far)
+/* Straight to all members, or over the network; the way is called with the call, the group and the
+ * arguments. */
+template <class C, class G, class Team, class Direct, class Far>
+__device__ __forceinline__ int long_way(const C &c, G g, const coll_args<Team> &given,
+                                        const gsh_team_state &t, Direct direct, Far far)
 {
-    if (bytes == 0)
-        return GSHMEMX_SUCCESS;
-    const flight<C> s(c, t, given.lane);
-    if (may_be_flagged && is_flagged<G>(c, s, bytes)) {
-        in_one_flight(c, g, t, s, given.lane, given.name, n_units(s.all.n),
-                      [&](const flagged<C> &f) {
-                          const coll_args<Team> a = given;
-                          keep(a, g);
-                          flagged_way(f, g, a);
-                      });
-        return GSHMEMX_SUCCESS;
-    }
     const coll_args<Team> a = given;
     const coll_call<C> k = call_of(c, t, a.lane, a.name);
     keep(a, k, g);
-    if (s.is_mapped)
+    if (is_mapped(t))
         direct(k, g, a);
     else
         by_far_way(k, g, [&](auto b) { far(k, b, a); });
     return GSHMEMX_SUCCESS;
 }
 
+/* The same, but in one flight if the bytes are few; flagged_way is called with the flight in place
+ * of the call. n_units: how many threads have work in the flight, the rest only enter and leave; 0:
+ * the call cannot go in one.
+ *
+ * Until the way is chosen the arguments are in registers, and only threads that take part put them
+ * into memory: for 512 threads that takes longer than a small call. */
+template <class C, class G, class Team, class Flagged, class Direct, class Far>
+__device__ __forceinline__ int run_coll(const C &c, G g, const coll_args<Team> &given,
+                                        const gsh_team_state &t, uint32_t n_units,
+                                        Flagged flagged_way, Direct direct, Far far)
+{
+    if (given.bytes == 0)
+        return GSHMEMX_SUCCESS;
+    const flight<C> s(c, t, given.lane);
+    if (n_units == 0 || !is_flagged<G>(c, s, given.bytes))
+        return long_way(c, g, given, t, direct, far);
+    in_one_flight(c, g, t, s, given.lane, given.name, n_units, [&](const flagged<C> &f) {
+        const coll_args<Team> a = given;
+        keep(a, g);
+        flagged_way(f, g, a);
+    });
+    return GSHMEMX_SUCCESS;
+}
+
 /* Checking builds: the members' calls agree, and that many parts of `bytes` are symmetric. */
-#if defined(GSHMEM_CHECKS)
 template <class C, class G, class Team>
 __device__ __forceinline__ void check_call(const C &c, G g, const gsh_team_state &t,
                                            const coll_args<Team> &a, uint64_t what, uint64_t bytes,
@@ -218,13 +220,6 @@ __device__ __forceinline__ void check_call(const C &c, G g, const gsh_team_state
     check(c, a.name, a.source, (uint64_t)source_parts * a.bytes, k.pe(k.me));
     check_calls(k, g, a.team, what, bytes);
 }
-#else
-template <class C, class G, class Team>
-__device__ __forceinline__ void check_call(const C &, G, const gsh_team_state &,
-                                           const coll_args<Team> &, uint64_t, uint64_t, int, int)
-{
-}
-#endif
 
 /* ---- the calls, each once for every kind of group ----------------------------------------------
  */
@@ -240,7 +235,7 @@ __device__ GSHMEM_APART int broadcast_call(const C &c, G g, coll_args<Team> give
         GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, given.element, 0, given.root),
         given.bytes, 1, 1);
     return run_coll(
-        c, g, given, *t, given.bytes, true, [&](int n) { return broadcast_units(n, given.bytes); },
+        c, g, given, *t, broadcast_units(t->n_pes, given.bytes),
         [](const auto &f, G all, const auto &a) {
             broadcast_flagged(f, all, {a.dest, a.source, a.bytes, 0, 0}, a.root);
         },
@@ -262,7 +257,7 @@ __device__ GSHMEM_APART int fcollect_call(const C &c, G g, coll_args<Team> given
                GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, given.element, 0, 0),
                given.bytes, t->n_pes, 1);
     return run_coll(
-        c, g, given, *t, given.bytes, true, [&](int) { return lines_of(given.bytes); },
+        c, g, given, *t, lines_of(given.bytes),
         [](const auto &f, G all, const auto &a) {
             exchange_flagged(f, all, {a.dest, a.source, a.bytes, 0, a.bytes});
         },
@@ -283,9 +278,8 @@ __device__ GSHMEM_APART int collect_call(const C &c, G g, coll_args<Team> given)
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, given.element, 0, 0), 0, 1,
                1);
-    return run_coll(
-        c, g, given, *t, bytes_differ, false, [](int) { return 0u; },
-        [](const auto &, G, const auto &) {},
+    return long_way(
+        c, g, given, *t,
         [](const auto &k, G all, const auto &a) {
             collect_direct(k, all, a.dest, a.source, a.bytes);
         },
@@ -302,7 +296,7 @@ __device__ GSHMEM_APART int alltoall_call(const C &c, G g, coll_args<Team> given
                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, given.element, 0, 0),
                given.bytes, t->n_pes, t->n_pes);
     return run_coll(
-        c, g, given, *t, given.bytes, true, [&](int) { return lines_of(given.bytes); },
+        c, g, given, *t, lines_of(given.bytes),
         [](const auto &f, G all, const auto &a) {
             exchange_flagged(f, all, {a.dest, a.source, a.bytes, a.bytes, a.bytes});
         },
@@ -326,9 +320,10 @@ __device__ GSHMEM_APART int alltoalls_call(const C &c, G g, coll_args<Team> give
                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, given.element, sizeof(W),
                                   GSH_COLL_STRIDES(dst, sst)),
                given.bytes * sizeof(W), 0, 0);
-    return run_coll(
-        c, g, given, *t, given.bytes * sizeof(W), false, [](int) { return 0u; },
-        [](const auto &, G, const auto &) {},
+    if (given.bytes == 0)
+        return GSHMEMX_SUCCESS;
+    return long_way(
+        c, g, given, *t,
         [&](const auto &k, G all, const auto &a) {
             alltoalls_direct(k, all, reinterpret_cast<W *>(a.dest),
                              reinterpret_cast<const W *>(a.source), dst, sst, a.bytes);
@@ -349,7 +344,7 @@ __device__ GSHMEM_APART int reduce_call(const C &c, G g, coll_args<Team> given, 
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
-        c, g, given, *t, given.bytes, how.has_lines, [&](int) { return lines_of(given.bytes); },
+        c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
         [&](const auto &f, G all, const auto &a) {
             compute_flagged(f, all, {a.dest, a.source, a.bytes, 0, 0}, f.all.n, how);
         },
@@ -370,7 +365,7 @@ __device__ GSHMEM_APART int reducescatter_call(const C &c, G g, coll_args<Team> 
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_call(c, g, *t, given, what, given.bytes, 1, t->n_pes);
     return run_coll(
-        c, g, given, *t, given.bytes, how.has_lines, [&](int) { return lines_of(given.bytes); },
+        c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
         [&](const auto &f, G all, const auto &a) {
             compute_flagged(f, all, {a.dest, a.source, a.bytes, a.bytes, 0}, f.all.n, how);
         },
@@ -391,7 +386,7 @@ __device__ GSHMEM_APART int scan_call(const C &c, G g, coll_args<Team> given, ui
         return GSHMEMX_ERROR_INVALID_VALUE;
     check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
-        c, g, given, *t, given.bytes, how.has_lines, [&](int) { return lines_of(given.bytes); },
+        c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
         [&](const auto &f, G all, const auto &a) {
             compute_flagged(f, all, {a.dest, a.source, a.bytes, 0, 0},
                             is_inclusive ? f.all.me + 1 : f.all.me, how);
