@@ -178,7 +178,11 @@ void gshmem_team_destroy(gshmem_team_t team);
  *  - Small requests to one far PE (atomics, puts with a signal, strided puts) are carried out in
  *    order, whichever contexts they were issued in. So are all puts where data are staged, or where
  *    UCX has no shared memory that reaches the target.
- *  - Non-blocking host copies by a GPU to near PEs complete together. */
+ *  - Host calls of a GPU to near PEs take a stream of the library's own, made at a context's first
+ *    such call. Besides the default context's there are 2 of them, or a quarter of
+ *    CUDA_DEVICE_MAX_CONNECTIONS, up to 8. Further contexts share these in turn, and a quiet of
+ *    either then covers both. If PEs are threads that share a GPU, each has one stream for all
+ *    contexts. */
 
 /* Makes a context on all PEs, or on a team of which this PE is a member. Not collective: contexts
  * of different PEs are independent. options: GSHMEM_CTX_..., ORed; 0 lets any thread use it.

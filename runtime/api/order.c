@@ -16,7 +16,7 @@
 static void fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
     if (pe->is_device_ready) {
-        gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_require(pe, call, pe->device_ops->quiet(pe, ctx));
         gsh_far_fence(pe, ctx, call);
     }
 }

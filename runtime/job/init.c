@@ -490,8 +490,7 @@ void gshmem_finalize(void)
     if (pe->is_device_ready) {
         /* kernels that still run may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));
-        gsh_require(pe, call, pe->device_ops->quiet(pe));
-        gsh_far_quiet_all(pe, call);
+        gsh_contexts_quiet(pe, call);
     }
     warn_of_locks(pe, call); /* kernels are done */
     /* after the last round no PE uses this one's memory, page or messages: see the two steps in

@@ -53,14 +53,14 @@ struct copy_closure {
 /* Its release pairs with the acquire of the thread that waits for the signal. */
 static void send_signal(struct gsh_instance *pe, const struct gsh_signal_arg *s)
 {
-    (void)pe->device_ops->amo(pe, gsh_amo_of_signal(s->op), s->address, sizeof(*s->address),
-                              s->value, 0, NULL);
+    (void)pe->device_ops->amo(pe, GSH_CONTEXT_DEFAULT, gsh_amo_of_signal(s->op), s->address,
+                              sizeof(*s->address), s->value, 0, NULL);
 }
 
 static void run_copy(void *arg)
 {
     const struct copy_closure *c = arg;
-    (void)c->pe->device_ops->copy(c->pe, c->dest, c->source, c->bytes);
+    (void)c->pe->device_ops->copy(c->pe, GSH_CONTEXT_DEFAULT, c->dest, c->source, c->bytes);
     if (c->signal.address != NULL) {
         send_signal(c->pe, &c->signal);
     }
@@ -102,8 +102,8 @@ struct strided_closure {
 static void run_strided(void *arg)
 {
     const struct strided_closure *c = arg;
-    (void)c->pe->device_ops->copy_strided(c->pe, c->dest, c->source, c->dst, c->sst, c->elem_bytes,
-                                          c->nelems);
+    (void)c->pe->device_ops->copy_strided(c->pe, GSH_CONTEXT_DEFAULT, c->dest, c->source, c->dst,
+                                          c->sst, c->elem_bytes, c->nelems);
 }
 
 enum gsh_result gsh_cpu_stream_copy_strided(struct gsh_instance *pe, void *dest, const void *source,
@@ -124,7 +124,7 @@ struct store_closure {
 static void run_store(void *arg)
 {
     const struct store_closure *c = arg;
-    (void)c->pe->device_ops->store(c->pe, c->dest, c->bits, c->bytes);
+    (void)c->pe->device_ops->store(c->pe, GSH_CONTEXT_DEFAULT, c->dest, c->bits, c->bytes);
 }
 
 enum gsh_result gsh_cpu_stream_store(struct gsh_instance *pe, void *dest, uint64_t bits,
