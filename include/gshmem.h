@@ -328,6 +328,7 @@ void gshmem_sync_all(void);
  * on a PE that the library chooses by the lock's address. The contents of the long belong to the
  * library. */
 
+/* Waits until this PE holds the lock; the thread that holds it must not set it again. */
 void gshmem_set_lock(long *lock);
 /* Returns 0 if this PE holds the lock now; otherwise another PE, or another thread of this PE,
  * holds it. */

@@ -323,6 +323,7 @@ static void destroy(struct gsh_instance *pe)
     gsh_contexts_destroy(pe);
     gsh_teams_destroy(pe);
     free(pe->peers);
+    free(pe->lock_holders);
     if (pe->bootstrap != NULL) {
         pe->bootstrap->ops->destroy(pe->bootstrap);
     }
