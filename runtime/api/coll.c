@@ -97,9 +97,10 @@ static void step(struct coll *c, enum gsh_coll_kernel kernel, struct gsh_kernel_
     gsh_copy_name(args->call, sizeof(args->call), c->place.call);
     struct gsh_coll_launch launch = {
         .kernel = kernel, .bytes = bytes, .team = c->team, .args = args};
-    c->result = c->place.is_on_stream
-                    ? c->pe->device_ops->stream_coll(c->pe, &launch, c->place.stream)
-                    : c->pe->device_ops->coll(c->pe, &launch);
+    c->result = gsh_blame(c->place.is_on_stream
+                              ? c->pe->device_ops->stream_coll(c->pe, &launch, c->place.stream)
+                              : c->pe->device_ops->coll(c->pe, &launch),
+                          c->place.call);
 }
 
 static uint64_t address(const void *p)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "gshmem/types.h"
@@ -12,6 +13,7 @@
 
 static _Thread_local char last_text[1024];
 static _Thread_local enum gsh_result last_code;
+static _Thread_local bool is_only_noted; /* the last text, by gsh_note */
 
 static const char *const names[GSH_RESULT_COUNT] = {
     [GSH_OK] = "success",
@@ -44,6 +46,7 @@ static void keep(enum gsh_result r, const char *suffix, const char *format, va_l
     }
     memcpy(last_text, text, sizeof(last_text));
     last_code = r;
+    is_only_noted = false;
 }
 
 enum gsh_result gsh_fail(enum gsh_result r, const char *format, ...)
@@ -76,8 +79,18 @@ enum gsh_result gsh_note(enum gsh_result r, const char *format, ...)
     va_start(args, format);
     keep(r, NULL, format, args);
     va_end(args);
+    is_only_noted = true;
     gsh_log(GSH_LOG_INFO, GSH_LOG_ALL, "%s", last_text);
     return r;
+}
+
+enum gsh_result gsh_blame(enum gsh_result r, const char *call)
+{
+    if (r == GSH_OK || !is_only_noted) {
+        return r;
+    }
+    bool is_named = strstr(last_text, call) != NULL;
+    return gsh_fail(r, "%s%s%s", is_named ? "" : call, is_named ? "" : ": ", last_text);
 }
 
 const char *gsh_last_error(void)

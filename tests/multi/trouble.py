@@ -37,6 +37,8 @@ CASES = {
     "outside_kernel": (r"a call that is for kernels alone was made by host code", 1, {}, "run"),
     "stream_team_gone": (r"PE 0.*gshmemx_barrier_on_stream.*team \d+ does not exist, or has been destroyed", None, {},
                          "run"),
+    "stream_gone": (r"PE 0.*gshmemx_long_put_on_stream: the stream does not exist, or has been destroyed", None, {},
+                    "run"),
     "bad_pe": (r"PE 0.*gshmem_long_p.*PE [234] is out of range", None, {}, "run"),
     "negative_pe": (r"PE 0.*gshmem_long_g.*PE -1", None, {}, "run"),
     "stride": (r"PE 0.*gshmem_long_iget.*stride is 0;", None, {}, "run"),
@@ -244,6 +246,8 @@ PLAYED = {**{name: "none" for name in FAR},
           "bad_bootstrap": "none", "bad_contexts": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
+# Those that the CPU device alone can tell.
+CPU_ONLY = ("outside_kernel", "stream_gone")
 # Puts of megabytes load the machine. Of the others, four run at a time if they wait for a death to be found or a
 # member that is missing, otherwise two.
 HEAVY = re.compile(r"(threads_)?die_in_ctx_puts|staged_puts")
@@ -396,6 +400,8 @@ def main():
         cases.update(CHECKS)
     if options.node_pes:
         cases.update(FAR)
+    if options.program.endswith("_cuda"):
+        cases = {name: case for name, case in cases.items() if name not in CPU_ONLY}
     names = [name for name in options.cases or cases
              if not (options.together if ALONE.match(name) else options.alone)]
     failed = 0

@@ -56,6 +56,12 @@ static void host_mistake(const scene *s)
 #if !defined(__CUDACC__)
     if (is(s, "outside_kernel"))
         gshmemx_long_put_block(s->word, s->word, 1, 0);
+    if (is(s, "stream_gone")) {
+        cudaStream_t gone;
+        CUDA(cudaStreamCreate(&gone));
+        CUDA(cudaStreamDestroy(gone));
+        gshmemx_long_put_on_stream(s->word, s->word, 1, 1, gone);
+    }
 #endif
     if (is(s, "finalized_elsewhere"))
         std::thread(gshmem_finalize).join();

@@ -14,13 +14,19 @@
 #include "runtime/job/instance.h"
 #include "runtime/job/turn.h"
 
+/* Of the executor's code. */
+static enum gsh_result result_of(int code)
+{
+    return code == GSH_CPU_OK ? GSH_OK
+           : code == GSH_CPU_ERR_STREAM
+               ? gsh_note(GSH_ERR_ARG, "the stream does not exist, or has been destroyed")
+               : gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
+}
+
 static enum gsh_result enqueue(gsh_stream stream, void (*run)(void *), const void *arg,
                                size_t bytes)
 {
-    if (gshmemx_cpu_stream_enqueue(stream, run, arg, bytes) != GSH_CPU_OK) {
-        return gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
-    }
-    return GSH_OK;
+    return result_of(gshmemx_cpu_stream_enqueue(stream, run, arg, bytes));
 }
 
 enum gsh_result gsh_cpu_launch_kernel(struct gsh_instance *pe, void (*entry)(void *),
@@ -34,10 +40,7 @@ enum gsh_result gsh_cpu_launch_kernel(struct gsh_instance *pe, void (*entry)(voi
         .block = {1, 1, 1},
         .device = pe->device,
     };
-    if (gshmemx_cpu_launch(&launch, stream) != GSH_CPU_OK) {
-        return gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
-    }
-    return GSH_OK;
+    return result_of(gshmemx_cpu_launch(&launch, stream));
 }
 
 /* ---- near PEs ---- */
@@ -206,6 +209,5 @@ enum gsh_result gsh_cpu_stream_quiet(struct gsh_instance *pe, gsh_stream stream)
 enum gsh_result gsh_cpu_stream_synchronize(struct gsh_instance *pe, gsh_stream stream)
 {
     (void)pe;
-    gshmemx_cpu_stream_synchronize(stream);
-    return GSH_OK;
+    return result_of(gshmemx_cpu_stream_synchronize(stream));
 }
