@@ -27,6 +27,7 @@ static const char *const names[GSH_RESULT_COUNT] = {
     [GSH_ERR_SYSTEM] = "refused by the operating system",
     [GSH_ERR_CUDA] = "refused by CUDA",
     [GSH_ERR_BUG] = "internal error",
+    [GSH_ERR_LAUNCH] = "collective launch failed",
 };
 
 const char *gsh_result_name(enum gsh_result r)
@@ -117,6 +118,8 @@ int gsh_public_error(enum gsh_result r)
         return GSHMEMX_ERROR_NOT_SUPPORTED;
     case GSH_ERR_SYMMETRY:
         return GSHMEMX_ERROR_SYMMETRY;
+    case GSH_ERR_LAUNCH:
+        return GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
     default:
         return GSHMEMX_ERROR_INTERNAL;
     }

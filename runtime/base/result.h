@@ -18,6 +18,7 @@ enum gsh_result {
     GSH_ERR_SYSTEM,      /* the operating system refused; errno is in the message */
     GSH_ERR_CUDA,        /* the CUDA driver refused; its error name is in the message */
     GSH_ERR_BUG,         /* cannot happen */
+    GSH_ERR_LAUNCH,      /* a collective launch does not fit on the device */
     GSH_RESULT_COUNT
 };
 

@@ -164,6 +164,10 @@ static void word_mistake(const struct gsh_instance *pe, const struct gsh_report 
                  r->pe, pe->n_pes - 1);
         break;
     case GSH_REPORT_NOT_SYMMETRIC:
+        if (r->address == 0) {
+            snprintf(out, bytes, "the symmetric address of %" PRIu64 " bytes is NULL", r->bytes);
+            break;
+        }
         snprintf(out, bytes,
                  "[0x%" PRIx64 ", + %" PRIu64 ") is not symmetric: outside this PE's heap",
                  r->address, r->bytes);

@@ -15,6 +15,15 @@ static void host_mistake(const scene *s)
         gshmem_long_g(s->word, -1);
     if (is(s, "stride"))
         gshmem_long_iget(&local, s->word, 1, 0, 1, 1);
+    if (is(s, "null_dest"))
+        gshmem_long_put(NULL, s->word, 1, 1);
+    if (is(s, "negative_count"))
+        gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, s->dest, s->source, (size_t)-1);
+    if (is(s, "null_list")) {
+        gshmem_team_t team;
+        if (gshmemx_team_create(NULL, 1, NULL, 0, &team) == 0)
+            exit(3);
+    }
     if (is(s, "signal_op"))
         gshmemx_signal_op((uint64_t *)s->word, 1, 33, 1);
     if (is(s, "cmp"))
