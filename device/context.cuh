@@ -408,12 +408,12 @@ template <class C> __device__ GSHMEM_APART void note_trouble(const C &c, const t
 #endif
 
 /* A collective's answer to arguments that cannot be; in checking builds one thread of the group
- * also says what is wrong. */
+ * also says what is wrong. The library's own kernels do that themselves. */
 template <class C, class G>
 __device__ __forceinline__ int refuse(const C &c, G g, const char *call, uint32_t what, int value,
                                       int of)
 {
-#if defined(GSHMEM_CHECKS)
+#if defined(GSHMEM_CHECKS) && !defined(GSHMEM_LIBRARY_KERNELS)
     if (g.rank() == 0) {
         trouble t = {what, -1, 0, call, 0, (uint64_t)of, (uint64_t)value, 0};
         apart<note_trouble<C>>(c, &t);

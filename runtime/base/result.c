@@ -87,11 +87,10 @@ enum gsh_result gsh_note(enum gsh_result r, const char *format, ...)
 
 enum gsh_result gsh_blame(enum gsh_result r, const char *call)
 {
-    if (r == GSH_OK || !is_only_noted) {
+    if (r == GSH_OK || !is_only_noted || strstr(last_text, call) != NULL) {
         return r;
     }
-    bool is_named = strstr(last_text, call) != NULL;
-    return gsh_fail(r, "%s%s%s", is_named ? "" : call, is_named ? "" : ": ", last_text);
+    return gsh_fail(r, "%s: %s", call, last_text);
 }
 
 const char *gsh_last_error(void)

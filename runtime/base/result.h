@@ -47,8 +47,9 @@ enum gsh_result gsh_fail_errno(enum gsh_result r, const char *format, ...)
 /* As gsh_fail, printed at info level only: for failures that a fallback may still handle. */
 enum gsh_result gsh_note(enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* When no fallback has handled the calling thread's last failure: if gsh_note kept it, reports it
- * as a failure of that public call. Returns r, which may be GSH_OK. */
+/* When no fallback has handled the calling thread's last failure: if gsh_note kept it, and it does
+ * not name that public call, reports it as the call's. (A failure of several PEs names the call,
+ * and one of them reports it.) Returns r, which may be GSH_OK. */
 enum gsh_result gsh_blame(enum gsh_result r, const char *call);
 
 /* The text of the calling thread's last failure ("" when none). Valid until its next failure. */
