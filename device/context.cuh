@@ -413,7 +413,7 @@ template <class C, class G>
 __device__ __forceinline__ int refuse(const C &c, G g, const char *call, uint32_t what, int value,
                                       int of)
 {
-#if defined(GSHMEM_CHECKS) && !defined(GSHMEM_LIBRARY_KERNELS)
+#if defined(GSHMEM_CHECKS) && !defined(GSHMEM_NO_NOTES)
     if (g.rank() == 0) {
         trouble t = {what, -1, 0, call, 0, (uint64_t)of, (uint64_t)value, 0};
         apart<note_trouble<C>>(c, &t);
