@@ -7,6 +7,7 @@
 
 #include "device/memory.cuh"
 #include "device/state.h"
+#include "gshmem/types.h"
 
 extern "C" void gshmemx_module_register(struct gsh_module *module);
 extern "C" void gshmemx_module_unregister(struct gsh_module *module);
@@ -343,6 +344,17 @@ struct trouble {
     uint64_t address, expected, seen, bytes;
 };
 
+__device__ __forceinline__ void name_call(char *to, uint32_t bytes, const char *call)
+{
+    uint32_t n = 0;
+    GSHMEM_NO_UNROLL
+    while (n + 1 < bytes && call[n] != '\0') {
+        to[n] = call[n];
+        n++;
+    }
+    to[n] = '\0';
+}
+
 /* Tells the host what went wrong (protocol in state.h) and does not return. Only a PE's first
  * report counts. */
 template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const trouble *t)
@@ -362,13 +374,7 @@ template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const
         r->thread[0] = threadIdx.x;
         r->thread[1] = threadIdx.y;
         r->thread[2] = threadIdx.z;
-        uint32_t n = 0;
-        GSHMEM_NO_UNROLL
-        while (n + 1 < sizeof r->call && t->call[n] != '\0') {
-            r->call[n] = t->call[n];
-            n++;
-        }
-        r->call[n] = '\0';
+        name_call(r->call, sizeof r->call, t->call);
         store_release(&r->state, (uint32_t)2); /* pairs with the acquire of the host's watch */
     }
     await_end(GSH_ABORT_END, GSH_REPORT_NONE);
@@ -381,6 +387,41 @@ __device__ __forceinline__ void report(const C &c, uint32_t kind, const char *ca
 {
     trouble t = {kind, pe, cmp, call, address, expected, seen, bytes};
     apart<report_trouble<C>>(c, &t);
+}
+
+#if defined(GSHMEM_CHECKS)
+/* Tells the host why a call returns an error. Only a PE's first note counts. */
+template <class C> __device__ GSHMEM_APART void note_trouble(const C &c, const trouble *t)
+{
+    gsh_note *n = &control_of(c)->note;
+    if (!claim(&n->state))
+        return;
+    n->what = t->kind;
+    n->value = (int32_t)t->seen;
+    n->of = (int32_t)t->expected;
+    name_call(n->call, sizeof n->call, t->call);
+    store_release(&n->state, (uint32_t)2); /* pairs with the acquire of the host's watch */
+#if !defined(__CUDACC__)
+    gshmemx_cpu_report();
+#endif
+}
+#endif
+
+/* A collective's answer to arguments that cannot be; in checking builds one thread of the group
+ * also says what is wrong. The library's own kernels do that themselves. */
+template <class C, class G>
+__device__ __forceinline__ int refuse(const C &c, G g, const char *call, uint32_t what, int value,
+                                      int of)
+{
+#if defined(GSHMEM_CHECKS) && !defined(GSHMEM_NO_NOTES)
+    if (g.rank() == 0) {
+        trouble t = {what, -1, 0, call, 0, (uint64_t)of, (uint64_t)value, 0};
+        apart<note_trouble<C>>(c, &t);
+    }
+#else
+    (void)c, (void)g, (void)call, (void)what, (void)value, (void)of;
+#endif
+    return GSHMEMX_ERROR_INVALID_VALUE;
 }
 
 } // namespace detail

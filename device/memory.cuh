@@ -292,7 +292,8 @@ __device__ __forceinline__ void fence_seq_cst()
     asm volatile("fence.sc.sys;" ::: "memory");
 }
 
-/* Sets a word of mapped host memory from 0 to 1; true for one of this device's threads. */
+/* Sets a word of its own or of mapped host memory from 0 to 1; true for one of this device's
+ * threads. */
 __device__ __forceinline__ bool claim(uint32_t *p)
 {
     return atomicCAS(p, 0u, 1u) == 0;

@@ -106,7 +106,9 @@ struct gsh_sync_area {
     /* In a team on several nodes: the epoch and the near step that this PE began last. No wait uses
      * them; a PE whose wait lasts too long asks for them (runtime/team/absent.h). */
     uint64_t begun_epoch, begun_step;
-    uint64_t reserved[5];
+    /* Checking builds: 1: a group of one block makes a call on this lane. */
+    uint32_t is_in_use, reserved0;
+    uint64_t reserved[4];
     uint64_t released;
     uint64_t round[GSH_SYNC_ROUNDS];
     uint64_t flag[1];
@@ -199,6 +201,24 @@ enum gsh_report_kind {
     GSH_REPORT_BAD_TEAM,      /* in a call on a stream: the team, its handle in `seen`, is gone */
     GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
+    GSH_REPORT_LANE_IN_USE,   /* checks: another group makes a call on lane `expected` of `seen` */
+};
+
+/* Checking builds: why a collective in a kernel returned an error. Written as gsh_report is. The
+ * host prints a PE's first one, and the job goes on. */
+struct gsh_note {
+    uint32_t state;
+    uint32_t what;     /* enum gsh_note_what */
+    int32_t value, of; /* the wrong argument, and what there is in its place */
+    char call[40];
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_note) == 56, "gsh_note is wire");
+
+enum gsh_note_what {
+    GSH_NOTE_NO_TEAM = 1, /* value: its handle */
+    GSH_NOTE_NO_LANE,     /* of: how many the team has */
+    GSH_NOTE_NO_ROOT,     /* of: how many PEs the team has */
+    GSH_NOTE_BAD_STRIDE   /* value, of: the two strides */
 };
 
 /* What waiting kernels are to do. */
@@ -214,8 +234,8 @@ enum gsh_abort {
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */
 struct gsh_control {
     uint32_t magic;
-    uint32_t abort_word; /* enum gsh_abort; any host thread of any PE */
-    uint64_t reserved0[7];
+    uint32_t abort_word;      /* enum gsh_abort; any host thread of any PE */
+    struct gsh_note note;     /* as report */
     struct gsh_report report; /* this PE's kernels write, its host reads */
     uint8_t reserved1[8];
     /* Checking builds: the live allocations, sorted by offset. Written by the owner's host inside

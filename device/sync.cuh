@@ -45,6 +45,24 @@ __device__ __forceinline__ const gsh_team_state *find_team(const C &c, gshmem_te
     return differs == 0 ? t : nullptr;
 }
 
+/* The team does not exist, or has no such lane. As on the host, GSHMEM_TEAM_INVALID needs no words.
+ */
+template <class C, class G>
+__device__ __forceinline__ int refuse_lane(const C &c, G g, gshmem_team_t team, int lane,
+                                           const char *call)
+{
+#if defined(GSHMEM_CHECKS)
+    const gsh_team_state *t = find_team(c, team);
+    if (t)
+        return refuse(c, g, call, GSH_NOTE_NO_LANE, lane, t->n_lanes);
+    if (team != GSHMEM_TEAM_INVALID)
+        return refuse(c, g, call, GSH_NOTE_NO_TEAM, team, 0);
+#else
+    (void)c, (void)g, (void)team, (void)lane, (void)call;
+#endif
+    return GSHMEMX_ERROR_INVALID_VALUE;
+}
+
 /* Member i's PE. */
 __device__ __forceinline__ int team_pe(const gsh_team_state &t, int i)
 {
@@ -319,7 +337,7 @@ __device__ __forceinline__ int sync_by_name(const C &c, G g, gshmem_team_t team,
     }
     const gsh_team_state *t = find_team(c, team);
     if (!t || (uint32_t)lane >= (uint32_t)t->n_lanes)
-        return GSHMEMX_ERROR_INVALID_VALUE;
+        return refuse_lane(c, g, team, lane, call);
     sync_team<is_barrier>(c, g, t, lane, call);
     return GSHMEMX_SUCCESS;
 }

@@ -178,7 +178,11 @@ void gshmem_team_destroy(gshmem_team_t team);
  *  - Small requests to one far PE (atomics, puts with a signal, strided puts) are carried out in
  *    order, whichever contexts they were issued in. So are all puts where data are staged, or where
  *    UCX has no shared memory that reaches the target.
- *  - Non-blocking host copies by a GPU to near PEs complete together. */
+ *  - Host calls of a GPU to near PEs take a stream of the library's own, made at a context's first
+ *    such call. Besides the default context's there are 2 of them, or a quarter of
+ *    CUDA_DEVICE_MAX_CONNECTIONS, up to 8. Further contexts share these in turn, and a quiet of
+ *    either then covers both. If PEs are threads that share a GPU, each has one stream for all
+ *    contexts. */
 
 /* Makes a context on all PEs, or on a team of which this PE is a member. Not collective: contexts
  * of different PEs are independent. options: GSHMEM_CTX_..., ORed; 0 lets any thread use it.
@@ -324,6 +328,7 @@ void gshmem_sync_all(void);
  * on a PE that the library chooses by the lock's address. The contents of the long belong to the
  * library. */
 
+/* Waits until this PE holds the lock; the thread that holds it must not set it again. */
 void gshmem_set_lock(long *lock);
 /* Returns 0 if this PE holds the lock now; otherwise another PE, or another thread of this PE,
  * holds it. */

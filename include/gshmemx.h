@@ -155,6 +155,9 @@ int gshmemx_part_multiprocessors(void);
 struct gsh_module;
 void gshmemx_module_register(struct gsh_module *module);
 void gshmemx_module_unregister(struct gsh_module *module);
+/* The launch headers call it: says that a collective launch of n_blocks, which cannot all run at
+ * the same time, was refused; at most `most` can. */
+void gshmemx_launch_refused(unsigned long long n_blocks, int most);
 
 /* Make a module (CUmodule) or library (CUlibrary) loaded through the driver usable, by filling its
  * constant block. It must have been compiled with the device headers, and device set-up must be

@@ -42,6 +42,13 @@ __device__ __forceinline__ const gsh_team_state *team_with(const C &, const gsh_
     return team;
 }
 
+/* They always have a team. */
+template <class C, class G>
+__device__ __forceinline__ int refuse_lane(const C &, G, const gsh_team_state *, int, const char *)
+{
+    return GSHMEMX_ERROR_INVALID_VALUE;
+}
+
 /* The call on a lane; team is NULL if that does not exist. */
 template <class C, class Team>
 __device__ __forceinline__ coll_call<C> begin_coll(const C &c, Team team, int lane,
@@ -158,6 +165,48 @@ __device__ __forceinline__ const uint8_t *as_bytes(const void *p)
     return static_cast<const uint8_t *>(p);
 }
 
+/* As long as it lives, its group alone may make calls on the lane; in checking builds, another
+ * group that begins one is told so. Groups of several blocks are not watched: their blocks come and
+ * go one by one. The word orders nothing: a program that may call again has ordered the calls. */
+template <class C> struct lane_use {
+#if defined(GSHMEM_CHECKS)
+    uint32_t *word; /* NULL: another thread's, or nobody's */
+
+    template <class G>
+    __device__ __forceinline__ lane_use(const C &c, G g, const gsh_team_state &t,
+                                        gshmem_team_t team, int lane, const char *name)
+        : word(nullptr)
+    {
+        if (g.n_blocks() > 1)
+            return;
+        if (g.rank() == 0) {
+            word = &sync_area(c, lane_off(t, lane))->is_in_use;
+            if (!claim(word))
+                report(c, GSH_REPORT_LANE_IN_USE, name, -1, 0, 0, (uint64_t)lane, (uint64_t)team,
+                       0);
+        }
+        g.block_part().sync(); /* no thread of a second group sends anything */
+    }
+    __device__ __forceinline__ ~lane_use()
+    {
+        if (word)
+            store_relaxed(word, 0u);
+    }
+    template <class G>
+    __device__ __forceinline__ lane_use(const C &, G, const gsh_team_state &,
+                                        const gsh_team_state *, int, const char *)
+        : word(nullptr)
+    {
+    }
+#else
+    template <class G, class Team>
+    __device__ __forceinline__ lane_use(const C &, G, const gsh_team_state &, Team, int,
+                                        const char *)
+    {
+    }
+#endif
+};
+
 /* The arguments of a public call. bytes: from each member to each other. */
 template <class Team> struct coll_args {
     Team team;
@@ -228,8 +277,11 @@ template <class C, class G, class Team>
 __device__ GSHMEM_APART int broadcast_call(const C &c, G g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
-    if (!t || given.root < 0 || given.root >= t->n_pes)
-        return GSHMEMX_ERROR_INVALID_VALUE;
+    if (!t)
+        return refuse_lane(c, g, given.team, given.lane, given.name);
+    if (given.root < 0 || given.root >= t->n_pes)
+        return refuse(c, g, given.name, GSH_NOTE_NO_ROOT, given.root, t->n_pes);
+    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(
         c, g, *t, given,
         GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, given.element, 0, given.root),
@@ -252,7 +304,8 @@ __device__ GSHMEM_APART int fcollect_call(const C &c, G g, coll_args<Team> given
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
-        return GSHMEMX_ERROR_INVALID_VALUE;
+        return refuse_lane(c, g, given.team, given.lane, given.name);
+    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, given.element, 0, 0),
                given.bytes, t->n_pes, 1);
@@ -274,7 +327,8 @@ __device__ GSHMEM_APART int collect_call(const C &c, G g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
-        return GSHMEMX_ERROR_INVALID_VALUE;
+        return refuse_lane(c, g, given.team, given.lane, given.name);
+    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, given.element, 0, 0), 0, 1,
                1);
@@ -291,7 +345,8 @@ __device__ GSHMEM_APART int alltoall_call(const C &c, G g, coll_args<Team> given
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
-        return GSHMEMX_ERROR_INVALID_VALUE;
+        return refuse_lane(c, g, given.team, given.lane, given.name);
+    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, given.element, 0, 0),
                given.bytes, t->n_pes, t->n_pes);
@@ -314,8 +369,11 @@ __device__ GSHMEM_APART int alltoalls_call(const C &c, G g, coll_args<Team> give
                                            ptrdiff_t sst)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
-    if (!t || dst < 1 || sst < 1)
-        return GSHMEMX_ERROR_INVALID_VALUE;
+    if (!t)
+        return refuse_lane(c, g, given.team, given.lane, given.name);
+    if (dst < 1 || sst < 1)
+        return refuse(c, g, given.name, GSH_NOTE_BAD_STRIDE, (int)dst, (int)sst);
+    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, given.element, sizeof(W),
                                   GSH_COLL_STRIDES(dst, sst)),
@@ -341,7 +399,8 @@ __device__ GSHMEM_APART int reduce_call(const C &c, G g, coll_args<Team> given, 
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
-        return GSHMEMX_ERROR_INVALID_VALUE;
+        return refuse_lane(c, g, given.team, given.lane, given.name);
+    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
@@ -362,7 +421,8 @@ __device__ GSHMEM_APART int reducescatter_call(const C &c, G g, coll_args<Team> 
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
-        return GSHMEMX_ERROR_INVALID_VALUE;
+        return refuse_lane(c, g, given.team, given.lane, given.name);
+    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given, what, given.bytes, 1, t->n_pes);
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
@@ -383,7 +443,8 @@ __device__ GSHMEM_APART int scan_call(const C &c, G g, coll_args<Team> given, ui
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
-        return GSHMEMX_ERROR_INVALID_VALUE;
+        return refuse_lane(c, g, given.team, given.lane, given.name);
+    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,

@@ -186,9 +186,10 @@ void gshmemx_cpu_device_synchronize(struct gsh_cpu_device *device);
 
 enum {
     GSH_CPU_OK = 0,
-    GSH_CPU_ERR_ARG,      /* a dimension is 0 or above its limit */
-    GSH_CPU_ERR_NOMEM,    /* memory or threads ran out */
-    GSH_CPU_ERR_TOO_LARGE /* more blocks than a collective launch can hold */
+    GSH_CPU_ERR_ARG,       /* a dimension is 0 or above its limit */
+    GSH_CPU_ERR_NOMEM,     /* memory or threads ran out */
+    GSH_CPU_ERR_TOO_LARGE, /* more blocks than a collective launch can hold */
+    GSH_CPU_ERR_STREAM     /* there is no such stream, or it has been destroyed */
 };
 
 #define GSH_CPU_MAX_THREADS     1024u /* of a block */
@@ -215,15 +216,18 @@ int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *
 /* ---- streams and events ---------------------------------------------------------------------- */
 
 /* A stream runs what is enqueued in order, on a thread of its own. The default stream (NULL) waits
- * for all blocking streams and they for it, like CUDA's legacy default stream. */
+ * for all blocking streams and they for it, like CUDA's legacy default stream. The calls that
+ * return int return GSH_CPU_ERR_STREAM for a handle of no stream. */
 struct CUstream_st *gshmemx_cpu_stream_create(int is_nonblocking); /* NULL: out of memory */
 /* Work in it still runs. NULL is ignored. */
-void gshmemx_cpu_stream_destroy(struct CUstream_st *stream);
+int gshmemx_cpu_stream_destroy(struct CUstream_st *stream);
 /* Enqueues function(arg), where arg is a copy of these bytes, aligned to 16. */
 int gshmemx_cpu_stream_enqueue(struct CUstream_st *stream, void (*function)(void *arg),
                                const void *arg, size_t arg_bytes);
-void gshmemx_cpu_stream_synchronize(struct CUstream_st *stream);
-int gshmemx_cpu_stream_is_done(struct CUstream_st *stream);
+int gshmemx_cpu_stream_synchronize(struct CUstream_st *stream);
+/* *is_done: all of its work is. */
+int gshmemx_cpu_stream_is_done(struct CUstream_st *stream, bool *is_done);
+/* NULL: there is no such stream. */
 struct gsh_cpu_device *gshmemx_cpu_stream_device(struct CUstream_st *stream);
 
 /* An event is done once the work in the stream at its latest record is done; one never recorded is

@@ -102,6 +102,7 @@ inline cudaError_t result_of(int code)
     return result(code == GSH_CPU_OK              ? cudaSuccess
                   : code == GSH_CPU_ERR_ARG       ? cudaErrorInvalidConfiguration
                   : code == GSH_CPU_ERR_TOO_LARGE ? cudaErrorCooperativeLaunchTooLarge
+                  : code == GSH_CPU_ERR_STREAM    ? cudaErrorInvalidResourceHandle
                                                   : cudaErrorMemoryAllocation);
 }
 

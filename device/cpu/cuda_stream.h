@@ -65,19 +65,19 @@ inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-    gshmemx_cpu_stream_destroy(stream);
-    return cudaSuccess;
+    return gshmem::cpu::result_of(gshmemx_cpu_stream_destroy(stream));
 }
 
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    gshmemx_cpu_stream_synchronize(stream);
-    return cudaSuccess;
+    return gshmem::cpu::result_of(gshmemx_cpu_stream_synchronize(stream));
 }
 
 inline cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-    return gshmemx_cpu_stream_is_done(stream) ? cudaSuccess : cudaErrorNotReady;
+    bool is_done = true;
+    const cudaError_t r = gshmem::cpu::result_of(gshmemx_cpu_stream_is_done(stream, &is_done));
+    return is_done ? r : cudaErrorNotReady;
 }
 
 inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void *), void *data)

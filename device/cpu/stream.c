@@ -29,6 +29,58 @@ struct CUstream_st {
     struct gsh_cpu_block block;  /* the thread's, for launches of one block */
 };
 
+/* ---- handles: no lock ------------------------------------------------------------------------ */
+
+/* The streams that the program may name, so that no other address is read. A stream is at the first
+ * free place from the one that its address gives. The words are handles alone and order nothing:
+ * a thread that passes a handle to another one has ordered what the handle stands for. */
+enum { HANDLES = 1 << 12 };
+static struct CUstream_st *handles[HANDLES];
+static unsigned n_unlisted; /* streams for which there was no place: no handle is refused now */
+
+static unsigned first_place(const struct CUstream_st *s)
+{
+    return (unsigned)((uintptr_t)s / 64 * 0x9e3779b1u >> 8) % HANDLES;
+}
+
+/* Replaces what the place holds, from the stream's first place on; false: no place holds that. */
+static bool replace_handle(struct CUstream_st *s, struct CUstream_st *what, struct CUstream_st *by)
+{
+    unsigned first = first_place(s);
+    for (unsigned i = 0; i < HANDLES; i++) {
+        struct CUstream_st *held = what;
+        if (__atomic_compare_exchange_n(&handles[(first + i) % HANDLES], &held, by, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void list_handle(struct CUstream_st *s)
+{
+    if (!replace_handle(s, NULL, s)) {
+        __atomic_add_fetch(&n_unlisted, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* False: there is no such handle, so it is not one of a stream. */
+static bool unlist_handle(struct CUstream_st *s)
+{
+    return replace_handle(s, s, NULL) || __atomic_load_n(&n_unlisted, __ATOMIC_RELAXED) > 0;
+}
+
+static bool is_handle(const struct CUstream_st *s)
+{
+    unsigned first = first_place(s);
+    for (unsigned i = 0; i < HANDLES; i++) {
+        if (__atomic_load_n(&handles[(first + i) % HANDLES], __ATOMIC_RELAXED) == s) {
+            return true;
+        }
+    }
+    return __atomic_load_n(&n_unlisted, __ATOMIC_RELAXED) > 0;
+}
+
 /* ---- streams: under the device's lock unless stated otherwise -------------------------------- */
 
 static struct CUstream_st *ref(struct CUstream_st *s)
@@ -218,11 +270,12 @@ static void reap(struct gsh_cpu_device *device, bool all)
     }
 }
 
-/* CUDA's handles for its default streams are 0, 1 and 2. Not under the lock. */
+/* CUDA's handles for its default streams are 0, 1 and 2. NULL: there is no such stream. Not under
+ * the lock. */
 static struct CUstream_st *resolve(struct CUstream_st *stream)
 {
     if ((uintptr_t)stream > 2) {
-        return stream;
+        return is_handle(stream) ? stream : NULL;
     }
     struct gsh_cpu_device *device = gshmemx_cpu_device_current();
     pthread_mutex_lock(&device->lock);
@@ -244,13 +297,19 @@ struct CUstream_st *gshmemx_cpu_stream_create(int is_nonblocking)
     reap(device, false);
     struct CUstream_st *s = create_stream(device, is_nonblocking != 0);
     pthread_mutex_unlock(&device->lock);
+    if (s) {
+        list_handle(s);
+    }
     return s;
 }
 
-void gshmemx_cpu_stream_destroy(struct CUstream_st *stream)
+int gshmemx_cpu_stream_destroy(struct CUstream_st *stream)
 {
     if ((uintptr_t)stream <= 2) {
-        return;
+        return GSH_CPU_OK;
+    }
+    if (!unlist_handle(stream)) {
+        return GSH_CPU_ERR_STREAM;
     }
     struct gsh_cpu_device *device = stream->device;
     pthread_mutex_lock(&device->lock);
@@ -258,12 +317,17 @@ void gshmemx_cpu_stream_destroy(struct CUstream_st *stream)
     pthread_cond_signal(&stream->work);
     reap(device, false);
     pthread_mutex_unlock(&device->lock);
+    return GSH_CPU_OK;
 }
 
-/* Takes ownership of the item. *seq, unless NULL: it is done when n_done reaches this. Not under
- * the lock. */
+/* Takes ownership of the item. s: NULL if there is no such stream. *seq, unless NULL: it is done
+ * when n_done reaches this. Not under the lock. */
 static int enqueue(struct CUstream_st *s, struct item *item, uint64_t *seq)
 {
+    if (!s) {
+        free(item);
+        return GSH_CPU_ERR_STREAM;
+    }
     if (!item) {
         return GSH_CPU_ERR_NOMEM;
     }
@@ -307,9 +371,12 @@ static void do_nothing(void *arg)
     (void)arg;
 }
 
-void gshmemx_cpu_stream_synchronize(struct CUstream_st *stream)
+int gshmemx_cpu_stream_synchronize(struct CUstream_st *stream)
 {
     struct CUstream_st *s = resolve(stream);
+    if (!s) {
+        return GSH_CPU_ERR_STREAM;
+    }
     pthread_mutex_lock(&s->device->lock);
     if (s == s->device->default_stream && !is_done(s)) {
         /* Waits for all that the blocking streams hold now; without memory, for its own part
@@ -321,20 +388,25 @@ void gshmemx_cpu_stream_synchronize(struct CUstream_st *stream)
     }
     wait_done(s, s->n_enqueued);
     pthread_mutex_unlock(&s->device->lock);
+    return GSH_CPU_OK;
 }
 
-int gshmemx_cpu_stream_is_done(struct CUstream_st *stream)
+int gshmemx_cpu_stream_is_done(struct CUstream_st *stream, bool *done)
 {
     struct CUstream_st *s = resolve(stream);
+    if (!s) {
+        return GSH_CPU_ERR_STREAM;
+    }
     pthread_mutex_lock(&s->device->lock);
-    bool done = is_done(s);
+    *done = is_done(s);
     pthread_mutex_unlock(&s->device->lock);
-    return done;
+    return GSH_CPU_OK;
 }
 
 struct gsh_cpu_device *gshmemx_cpu_stream_device(struct CUstream_st *stream)
 {
-    return resolve(stream)->device;
+    const struct CUstream_st *s = resolve(stream);
+    return s ? s->device : NULL;
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -374,6 +446,9 @@ int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *
         return r;
     }
     struct CUstream_st *s = resolve(stream);
+    if (!s) {
+        return GSH_CPU_ERR_STREAM;
+    }
     struct item *item =
         create_item(run_launch, NULL, sizeof(struct launch_item) + launch->args_bytes);
     if (!item) {
@@ -461,6 +536,7 @@ void gsh_streams_finish(struct gsh_cpu_device *device)
 {
     pthread_mutex_lock(&device->lock);
     for (struct CUstream_st *s = device->streams; s; s = s->next) {
+        (void)unlist_handle(s); /* unless it is the default stream, or destroyed */
         s->is_closing = true;
         pthread_cond_signal(&s->work);
     }

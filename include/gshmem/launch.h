@@ -32,7 +32,7 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
  * its blocks run at the same time. Each PE that takes part calls it, with its own arguments. It
  * completes device set-up first. args[i] points to argument i, as for cudaLaunchCooperativeKernel.
  * Returns 0, GSHMEMX_ERROR_INVALID_VALUE, or GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED when the grid
- * does not fit on the device.
+ * does not fit on the device; it then prints how many blocks do.
  *
  * gshmemx_collective_launch_query_gridsize: returns the most blocks that such a launch may have;
  * where PEs share a GPU, on this PE's part of it, once device set-up is complete.
@@ -117,9 +117,13 @@ inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block
         return r;
     }
     r = gshmem::cpu::packed<P...>::launch(kernel, grid, block, args, smem, stream, true);
-    return r == GSH_CPU_OK        ? GSHMEMX_SUCCESS
-           : r == GSH_CPU_ERR_ARG ? GSHMEMX_ERROR_INVALID_VALUE
-                                  : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
+    if (r == GSH_CPU_ERR_TOO_LARGE) {
+        gshmemx_launch_refused(1ull * grid.x * grid.y * grid.z, (int)GSH_CPU_MAX_COOPERATIVE);
+    }
+    return r == GSH_CPU_OK ? GSHMEMX_SUCCESS
+           : r == GSH_CPU_ERR_ARG || r == GSH_CPU_ERR_STREAM
+               ? GSHMEMX_ERROR_INVALID_VALUE
+               : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
 }
 
 template <class... P>

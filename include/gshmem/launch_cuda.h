@@ -44,26 +44,6 @@ inline int part_multiprocessors()
 } // namespace detail
 } // namespace gshmem
 
-inline int gshmemx_collective_launch(const void *func, dim3 grid, dim3 block, void **args,
-                                     size_t smem, cudaStream_t stream)
-{
-    int r = gshmem::detail::setup_for_launch();
-    if (r != 0) {
-        return r;
-    }
-    if (!gshmem::detail::is_on_own_part(stream)) {
-        return GSHMEMX_ERROR_INVALID_VALUE;
-    }
-    cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream);
-    if (error == cudaSuccess) {
-        return GSHMEMX_SUCCESS;
-    }
-    return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
-                   error == cudaErrorInvalidDeviceFunction
-               ? GSHMEMX_ERROR_INVALID_VALUE
-               : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
-}
-
 inline int gshmemx_collective_launch_query_gridsize(const void *func, dim3 block, void **args,
                                                     size_t smem, int *gridsize)
 {
@@ -79,6 +59,31 @@ inline int gshmemx_collective_launch_query_gridsize(const void *func, dim3 block
     const int n_own = gshmem::detail::part_multiprocessors();
     *gridsize = n_blocks * (n_own > 0 ? n_own : n_multiprocessors);
     return GSHMEMX_SUCCESS;
+}
+
+inline int gshmemx_collective_launch(const void *func, dim3 grid, dim3 block, void **args,
+                                     size_t smem, cudaStream_t stream)
+{
+    int r = gshmem::detail::setup_for_launch();
+    if (r != 0) {
+        return r;
+    }
+    if (!gshmem::detail::is_on_own_part(stream)) {
+        return GSHMEMX_ERROR_INVALID_VALUE;
+    }
+    cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream);
+    if (error == cudaSuccess) {
+        return GSHMEMX_SUCCESS;
+    }
+    int most = 0;
+    if (error == cudaErrorCooperativeLaunchTooLarge &&
+        gshmemx_collective_launch_query_gridsize(func, block, args, smem, &most) == 0) {
+        gshmemx_launch_refused(1ull * grid.x * grid.y * grid.z, most);
+    }
+    return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
+                   error == cudaErrorInvalidDeviceFunction
+               ? GSHMEMX_ERROR_INVALID_VALUE
+               : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
 }
 
 #endif

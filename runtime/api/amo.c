@@ -44,7 +44,7 @@ void gsh_amo(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *
         before = far_amo(pe, ctx, call, op, dest, bytes, operand, bits, old != NULL, target);
     } else {
         gsh_require(pe, call,
-                    pe->device_ops->amo(pe, op, remote, bytes, operand, bits,
+                    pe->device_ops->amo(pe, ctx, op, remote, bytes, operand, bits,
                                         old != NULL ? &before : NULL));
     }
     if (old != NULL) {
@@ -59,5 +59,5 @@ void gsh_amo_nbi(gsh_context ctx, const char *call, enum gsh_amo_op op, const vo
     gsh_amo(ctx, call, op, dest, bytes, value, cond, &old, target);
     struct gsh_instance *pe = gsh_instance_need_device(call);
     gsh_check_local(pe, call, fetch, 1, bytes);
-    gsh_require(pe, call, pe->device_ops->copy(pe, fetch, &old, bytes));
+    gsh_require(pe, call, pe->device_ops->copy(pe, ctx, fetch, &old, bytes));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public calls on the program's own memory. */
 #include "gshmemx.h"
-#include "runtime/far/far.h"
+#include "runtime/context/context.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/setup/buffers.h"
@@ -27,8 +27,7 @@ int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size)
 {
     static const char call[] = "gshmemx_buffer_unregister_symmetric";
     struct gsh_instance *pe = gsh_instance_set_up(call);
-    gsh_require(pe, call, pe->device_ops->quiet(pe));
-    gsh_far_quiet_all(pe, call);
+    gsh_contexts_quiet(pe, call);
     enum gsh_result r = gsh_buffers_remove_symmetric(pe, mmap_ptr, size);
     if (gsh_is_loss(r)) {
         gsh_require(pe, call, r);

@@ -13,6 +13,9 @@ __attribute__((noreturn)) static void not_symmetric(struct gsh_instance *pe, con
                                                     const void *address, uint64_t bytes)
 {
     const char *hint = "";
+    if (address == NULL) {
+        gsh_abort(pe, 1, "%s: the symmetric address of %" PRIu64 " bytes is NULL", call, bytes);
+    }
     if (gsh_statics_contain(address)) {
         hint = ": it is a global or static of the program, which is symmetric only on the CPU "
                "device, between processes, and if init was asked for it";
@@ -77,6 +80,10 @@ uint64_t gsh_check_bytes(struct gsh_instance *pe, const char *call, size_t nelem
                          size_t elem_bytes)
 {
     uint64_t bytes;
+    if ((ptrdiff_t)nelems < 0) {
+        gsh_abort(pe, 1, "%s: the number of elements is %td; it is at least 0", call,
+                  (ptrdiff_t)nelems);
+    }
     if (__builtin_mul_overflow(nelems, elem_bytes, &bytes)) {
         gsh_abort(pe, 1, "%s: %zu elements of %zu bytes are more than any memory", call, nelems,
                   elem_bytes);

@@ -97,9 +97,10 @@ static void step(struct coll *c, enum gsh_coll_kernel kernel, struct gsh_kernel_
     gsh_copy_name(args->call, sizeof(args->call), c->place.call);
     struct gsh_coll_launch launch = {
         .kernel = kernel, .bytes = bytes, .team = c->team, .args = args};
-    c->result = c->place.is_on_stream
-                    ? c->pe->device_ops->stream_coll(c->pe, &launch, c->place.stream)
-                    : c->pe->device_ops->coll(c->pe, &launch);
+    c->result = gsh_blame(c->place.is_on_stream
+                              ? c->pe->device_ops->stream_coll(c->pe, &launch, c->place.stream)
+                              : c->pe->device_ops->coll(c->pe, &launch),
+                          c->place.call);
 }
 
 static uint64_t address(const void *p)
@@ -167,8 +168,10 @@ int gsh_coll_move(struct gsh_coll_place place, const struct gsh_coll_move *m)
                                          "%s: the strides %td and %td must be at least 1",
                                          place.call, m->dst, m->sst));
     }
-    struct gsh_team *t = gsh_team_find(gsh_instance_need_device(place.call), m->team);
-    uint64_t n = t == NULL ? 0 : (uint64_t)t->n_pes, bytes = (uint64_t)m->nelems * m->elem_bytes;
+    struct gsh_instance *pe = gsh_instance_need_device(place.call);
+    struct gsh_team *t = gsh_team_find(pe, m->team);
+    uint64_t n = t == NULL ? 0 : (uint64_t)t->n_pes;
+    uint64_t bytes = gsh_check_bytes(pe, place.call, m->nelems, m->elem_bytes);
     bool from_all = m->coll == GSH_COLL_ALLTOALL || m->coll == GSH_COLL_ALLTOALLS;
     uint64_t n_dest = m->coll == GSH_COLL_BROADCAST || m->coll == GSH_COLL_COLLECT ? 1 : n;
     if (!begin(&c, m->team, m->dest, bytes * n_dest, m->source, bytes * (from_all ? n : 1),
@@ -392,8 +395,9 @@ int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute 
     bool is_scan = s.coll == GSH_COLL_INSCAN || s.coll == GSH_COLL_EXSCAN;
     bool is_scattered = s.coll == GSH_COLL_REDUCESCATTER;
     enum gsh_coll_kernel kernel = is_scan ? scan_kernel(s.element) : reduce_kernel(s.op, s.element);
-    uint64_t bytes = (uint64_t)s.nelems * element_bytes(s.element);
-    struct gsh_team *t = gsh_team_find(gsh_instance_need_device(place.call), s.team);
+    struct gsh_instance *pe = gsh_instance_need_device(place.call);
+    uint64_t bytes = gsh_check_bytes(pe, place.call, m->nelems, element_bytes(m->element));
+    struct gsh_team *t = gsh_team_find(pe, s.team);
     uint64_t n = t == NULL ? 0 : (uint64_t)t->n_pes;
     if (!begin(&c, s.team, s.dest, bytes, s.source, bytes * (is_scattered ? n : 1), &error)) {
         return error;

@@ -8,7 +8,7 @@
 #include "runtime/api/coll.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/cuda.h"
-#include "runtime/far/far.h"
+#include "runtime/context/context.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
@@ -271,8 +271,7 @@ int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, 
 {
     struct gsh_instance *pe = gsh_instance_set_up(call);
     struct members m;
-    gsh_require(pe, call, pe->device_ops->quiet(pe));
-    gsh_far_quiet_all(pe, call);
+    gsh_contexts_quiet(pe, call);
     enum gsh_result r = meet(pe, call, team, &m);
     if (r == GSH_OK) {
         r = gsh_buffers_remove_among(pe, &m.group, alias, bytes);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Distributed locks on the host. What a lock holds, and how PEs queue, is device/lock.h's. */
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include "device/lock.h"
 #include "gshmem.h"
 #include "runtime/api/check.h"
@@ -92,15 +94,112 @@ static bool take(const struct lock *l)
     return (change(l, GSH_AMO_OR, l->node, GSH_LOCK_TAKEN, 0, l->pe->my_pe) & GSH_LOCK_TAKEN) == 0;
 }
 
+/* ---- which thread of this PE set a lock: for checking builds ---- */
+
+struct holder {
+    const uint32_t *own; /* NULL: unused */
+    pthread_t thread;
+};
+
+struct gsh_lock_holders {
+    size_t n;
+    struct holder of[];
+};
+
+static pthread_mutex_t holders_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The lock's entry, or with own NULL an unused one; NULL: there is none. Under holders_lock, as is
+ * the next one. */
+static struct holder *find_holder(const struct gsh_instance *pe, const uint32_t *own)
+{
+    struct gsh_lock_holders *all = pe->lock_holders;
+    for (size_t i = 0; all != NULL && i < all->n; i++) {
+        if (all->of[i].own == own) {
+            return &all->of[i];
+        }
+    }
+    return NULL;
+}
+
+static struct holder *add_holder(struct gsh_instance *pe)
+{
+    size_t n = pe->lock_holders != NULL ? pe->lock_holders->n : 0;
+    struct gsh_lock_holders *all =
+        realloc(pe->lock_holders, sizeof(*all) + 2 * (n + 1) * sizeof(all->of[0]));
+    if (all == NULL) {
+        return NULL;
+    }
+    all->n = 2 * (n + 1);
+    for (size_t i = n; i < all->n; i++) {
+        all->of[i].own = NULL;
+    }
+    pe->lock_holders = all;
+    return &all->of[n];
+}
+
+/* Without memory the lock is not noted. */
+static void note_holder(const struct lock *l)
+{
+    pthread_mutex_lock(&holders_lock);
+    struct holder *h = find_holder(l->pe, l->own);
+    h = h != NULL ? h : find_holder(l->pe, NULL);
+    h = h != NULL ? h : add_holder(l->pe);
+    if (h != NULL) {
+        *h = (struct holder){l->own, pthread_self()};
+    }
+    pthread_mutex_unlock(&holders_lock);
+}
+
+/* Any thread of the PE may clear a lock. */
+static void forget_holder(const struct lock *l)
+{
+    pthread_mutex_lock(&holders_lock);
+    struct holder *h = find_holder(l->pe, l->own);
+    if (h != NULL) {
+        h->own = NULL;
+    }
+    pthread_mutex_unlock(&holders_lock);
+}
+
+/* The lock is taken by this PE. If by this thread, it would wait for itself. */
+static void check_holder(const struct lock *l)
+{
+    pthread_mutex_lock(&holders_lock);
+    const struct holder *h = find_holder(l->pe, l->own);
+    bool is_mine = h != NULL && pthread_equal(h->thread, pthread_self());
+    pthread_mutex_unlock(&holders_lock);
+    if (is_mine) {
+        gsh_abort(l->pe, 1, "%s: this thread already holds the lock at %p", l->call,
+                  (void *)l->tail);
+    }
+}
+
 static void has_set(const struct lock *l)
 {
     __atomic_fetch_add(&l->pe->n_locks_held, 1, __ATOMIC_RELAXED);
+    if (GSH_CHECKS) {
+        note_holder(l);
+    }
 }
+
+/* Before another thread can have the lock. */
+static void will_clear(const struct lock *l)
+{
+    __atomic_fetch_sub(&l->pe->n_locks_held, 1, __ATOMIC_RELAXED);
+    if (GSH_CHECKS) {
+        forget_holder(l);
+    }
+}
+
+/* ---- the calls ---- */
 
 void gshmem_set_lock(long *lock)
 {
     const struct lock l = enter("gshmem_set_lock", lock);
     while (!take(&l)) {
+        if (GSH_CHECKS) {
+            check_holder(&l);
+        }
         wait_for(&l, GSH_LOCK_TAKEN, false, -1);
     }
     uint32_t front = change(&l, GSH_AMO_SWAP, l.tail, my_name(&l), 0, l.home);
@@ -134,10 +233,10 @@ void gshmem_clear_lock(long *lock)
     if ((node & GSH_LOCK_TAKEN) == 0) {
         gsh_abort(l.pe, 1, "%s: this PE does not hold the lock at %p", l.call, (void *)lock);
     }
+    will_clear(&l);
     if ((node & GSH_LOCK_BEHIND) == 0) {
         if (change(&l, GSH_AMO_CSWAP, l.tail, 0, my_name(&l), l.home) == my_name(&l)) {
             send(&l, GSH_AMO_AND, l.node, ~GSH_LOCK_TAKEN, l.pe->my_pe);
-            __atomic_fetch_sub(&l.pe->n_locks_held, 1, __ATOMIC_RELAXED);
             return;
         }
         node = wait_for(&l, GSH_LOCK_BEHIND, true, l.home);
@@ -146,5 +245,4 @@ void gshmem_clear_lock(long *lock)
      * this PE has taken the place: either finds it empty. */
     change(&l, GSH_AMO_SWAP, l.node, 0, 0, l.pe->my_pe);
     send(&l, GSH_AMO_OR, l.node, GSH_LOCK_GRANTED, (int)(node & GSH_LOCK_BEHIND) - 1);
-    __atomic_fetch_sub(&l.pe->n_locks_held, 1, __ATOMIC_RELAXED);
 }

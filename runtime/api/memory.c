@@ -4,7 +4,7 @@
 #include "gshmemx.h"
 #include "runtime/api/check.h"
 #include "runtime/base/util.h"
-#include "runtime/far/far.h"
+#include "runtime/context/context.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/setup/setup.h"
@@ -59,13 +59,6 @@ void *gshmem_malloc_with_hints(size_t size, long hints)
     return allocate(GSH_HEAP_MALLOC, call, 0, size);
 }
 
-/* Completes what this PE and its kernels have asked for. */
-static void quiet_all(struct gsh_instance *pe, const char *call)
-{
-    gsh_require(pe, call, pe->device_ops->quiet(pe));
-    gsh_far_quiet_all(pe, call);
-}
-
 void *gshmem_realloc(void *ptr, size_t size)
 {
     static const char call[] = "gshmem_realloc";
@@ -81,7 +74,8 @@ void *gshmem_realloc(void *ptr, size_t size)
     if (before == 0) {
         gsh_abort(pe, 1, "%s: no allocation starts at %p", call, ptr);
     }
-    quiet_all(pe, call); /* so do the others before they agree: then the contents are stable */
+    gsh_contexts_quiet(pe,
+                       call); /* so do the others before they agree: then the contents are stable */
     void *p = NULL;
     enum gsh_result r = gsh_heap_alloc(pe->heap, GSH_HEAP_REALLOC, size, 0, &p);
     if (gsh_is_loss(r)) {
@@ -90,7 +84,8 @@ void *gshmem_realloc(void *ptr, size_t size)
     if (r != GSH_OK) {
         return NULL;
     }
-    gsh_require(pe, call, pe->device_ops->copy(pe, p, ptr, gsh_min_u64(before, size)));
+    gsh_require(pe, call,
+                pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, p, ptr, gsh_min_u64(before, size)));
     gsh_require(pe, call, gsh_heap_free(pe->heap, ptr)); /* detects pointers that differ */
     gsh_require(pe, call, gsh_setup_publish_allocations(pe));
     gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
@@ -104,7 +99,7 @@ void gshmem_free(void *ptr)
         return;
     }
     struct gsh_instance *pe = gsh_instance_set_up("gshmem_free");
-    quiet_all(pe, "gshmem_free");
+    gsh_contexts_quiet(pe, "gshmem_free");
     gsh_require(pe, "gshmem_free", gsh_heap_free(pe->heap, ptr));
     gsh_require(pe, "gshmem_free", gsh_setup_publish_allocations(pe));
 }

@@ -57,6 +57,14 @@ int gshmemx_stream_check(gshmemx_stream_t stream)
                : gsh_public_error(pe->device_ops->check_stream(pe, (gsh_stream)stream));
 }
 
+void gshmemx_launch_refused(unsigned long long n_blocks, int most)
+{
+    static const char call[] = "gshmemx_collective_launch";
+    (void)gsh_fail(GSH_ERR_LAUNCH,
+                   "%s: the grid of %llu blocks cannot run at one time: at most %d such blocks can",
+                   call, n_blocks, most);
+}
+
 int gshmemx_part_multiprocessors(void)
 {
     struct gsh_instance *pe = gsh_instance_current();

@@ -16,7 +16,7 @@
 static void fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
     if (pe->is_device_ready) {
-        gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_require(pe, call, pe->device_ops->quiet(pe, ctx));
         gsh_far_fence(pe, ctx, call);
     }
 }
@@ -64,11 +64,19 @@ void gshmem_ctx_quiet(gshmem_ctx_t ctx)
     }
 }
 
+static void check_list(struct gsh_instance *pe, const char *call, const int *pes, size_t n)
+{
+    if (pes == NULL && n > 0) {
+        gsh_abort(pe, 1, "%s: the list of PEs is NULL", call);
+    }
+}
+
 /* Operations outstanding to a single PE are not counted. */
 void gshmem_pe_quiet(const int *target_pes, size_t npes)
 {
     static const char call[] = "gshmem_pe_quiet";
     struct gsh_instance *pe = gsh_instance_need(call);
+    check_list(pe, call, target_pes, npes);
     for (size_t i = 0; i < npes; i++) {
         gsh_check_pe(pe, call, target_pes[i]);
     }
@@ -83,6 +91,7 @@ void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes)
     if (!find_number(ctx, call, &number)) {
         return;
     }
+    check_list(pe, call, target_pes, npes);
     for (size_t i = 0; i < npes; i++) {
         int target = target_pes[i];
         gsh_context_use(ctx, call, &target);

@@ -69,7 +69,7 @@ void gsh_put(gsh_context ctx, const char *call, void *dest, const void *source, 
     if (bytes > 0 && gsh_is_far(pe, target)) {
         gsh_far_put(pe, ctx, call, dest, source, bytes, target, false);
     } else if (bytes > 0) {
-        gsh_require(pe, call, pe->device_ops->copy(pe, remote, source, bytes));
+        gsh_require(pe, call, pe->device_ops->copy(pe, ctx, remote, source, bytes));
     }
 }
 
@@ -83,7 +83,7 @@ void gsh_get(gsh_context ctx, const char *call, void *dest, const void *source, 
         struct gsh_request request = far_copy(pe, GSH_FAR_GET, source, dest, bytes, target);
         gsh_far_run(pe, ctx, call, &request);
     } else if (bytes > 0) {
-        gsh_require(pe, call, pe->device_ops->copy(pe, dest, remote, bytes));
+        gsh_require(pe, call, pe->device_ops->copy(pe, ctx, dest, remote, bytes));
     }
 }
 
@@ -96,7 +96,7 @@ void gsh_put_nbi(gsh_context ctx, const char *call, void *dest, const void *sour
     if (bytes > 0 && gsh_is_far(pe, target)) {
         gsh_far_put(pe, ctx, call, dest, source, bytes, target, true);
     } else if (bytes > 0) {
-        gsh_require(pe, call, pe->device_ops->copy_nbi(pe, remote, source, bytes));
+        gsh_require(pe, call, pe->device_ops->copy_nbi(pe, ctx, remote, source, bytes));
     }
 }
 
@@ -110,7 +110,7 @@ void gsh_get_nbi(gsh_context ctx, const char *call, void *dest, const void *sour
         struct gsh_request request = far_copy(pe, GSH_FAR_GET, source, dest, bytes, target);
         gsh_far_post(pe, ctx, call, &request);
     } else if (bytes > 0) {
-        gsh_require(pe, call, pe->device_ops->copy_nbi(pe, dest, remote, bytes));
+        gsh_require(pe, call, pe->device_ops->copy_nbi(pe, ctx, dest, remote, bytes));
     }
 }
 
@@ -126,8 +126,9 @@ void gsh_iput(gsh_context ctx, const char *call, void *dest, const void *source,
         far_strided(pe, ctx, call, GSH_FAR_IPUT, dest, source, dst, sst, elem_bytes, nelems,
                     target);
     } else if (nelems > 0) {
-        gsh_require(pe, call,
-                    pe->device_ops->copy_strided(pe, remote, source, dst, sst, elem_bytes, nelems));
+        gsh_require(
+            pe, call,
+            pe->device_ops->copy_strided(pe, ctx, remote, source, dst, sst, elem_bytes, nelems));
     }
 }
 
@@ -143,8 +144,9 @@ void gsh_iget(gsh_context ctx, const char *call, void *dest, const void *source,
         far_strided(pe, ctx, call, GSH_FAR_IGET, source, dest, sst, dst, elem_bytes, nelems,
                     target);
     } else if (nelems > 0) {
-        gsh_require(pe, call,
-                    pe->device_ops->copy_strided(pe, dest, remote, dst, sst, elem_bytes, nelems));
+        gsh_require(
+            pe, call,
+            pe->device_ops->copy_strided(pe, ctx, dest, remote, dst, sst, elem_bytes, nelems));
     }
 }
 
@@ -166,15 +168,16 @@ static uint64_t check_blocks(struct gsh_instance *pe, const char *call, ptrdiff_
 }
 
 /* One copy for each block. Those to near PEs run concurrently. */
-static void copy_blocks(struct gsh_instance *pe, const char *call, char *dest, const char *source,
-                        size_t dest_step, size_t source_step, size_t block_bytes, size_t nblocks)
+static void copy_blocks(struct gsh_instance *pe, gsh_context ctx, const char *call, char *dest,
+                        const char *source, size_t dest_step, size_t source_step,
+                        size_t block_bytes, size_t nblocks)
 {
     for (size_t i = 0; i < nblocks; i++) {
         gsh_require(pe, call,
-                    pe->device_ops->copy_nbi(pe, dest + i * dest_step, source + i * source_step,
-                                             block_bytes));
+                    pe->device_ops->copy_nbi(pe, ctx, dest + i * dest_step,
+                                             source + i * source_step, block_bytes));
     }
-    gsh_require(pe, call, pe->device_ops->quiet(pe));
+    gsh_require(pe, call, pe->device_ops->quiet(pe, ctx));
 }
 
 void gsh_ibput(gsh_context ctx, const char *call, void *dest, const void *source, ptrdiff_t dst,
@@ -191,7 +194,7 @@ void gsh_ibput(gsh_context ctx, const char *call, void *dest, const void *source
     char *remote = gsh_peer_address(pe, call, dest, bytes, target);
     size_t to = (size_t)dst * elem_bytes, from = (size_t)sst * elem_bytes;
     if (bytes > 0 && !gsh_is_far(pe, target)) {
-        copy_blocks(pe, call, remote, source, to, from, bsize * elem_bytes, nblocks);
+        copy_blocks(pe, ctx, call, remote, source, to, from, bsize * elem_bytes, nblocks);
         return;
     }
     for (size_t i = 0; bytes > 0 && i < nblocks; i++) {
@@ -214,7 +217,7 @@ void gsh_ibget(gsh_context ctx, const char *call, void *dest, const void *source
     const char *remote = gsh_peer_address(pe, call, source, bytes, target);
     size_t to = (size_t)dst * elem_bytes, from = (size_t)sst * elem_bytes;
     if (bytes > 0 && !gsh_is_far(pe, target)) {
-        copy_blocks(pe, call, dest, remote, to, from, bsize * elem_bytes, nblocks);
+        copy_blocks(pe, ctx, call, dest, remote, to, from, bsize * elem_bytes, nblocks);
         return;
     }
     for (size_t i = 0; bytes > 0 && i < nblocks; i++) {
@@ -240,7 +243,7 @@ void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, siz
     if (gsh_is_far(pe, target)) {
         gsh_far_store(pe, ctx, call, dest, bits, bytes, target);
     } else {
-        gsh_require(pe, call, pe->device_ops->store(pe, remote, bits, bytes));
+        gsh_require(pe, call, pe->device_ops->store(pe, ctx, remote, bits, bytes));
     }
 }
 
@@ -262,13 +265,13 @@ void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, s
 }
 
 /* The atomic is ordered after the copy and returns when both are done (device.h). */
-static void signal_after_copy(struct gsh_instance *pe, const char *call,
+static void signal_after_copy(struct gsh_instance *pe, gsh_context ctx, const char *call,
                               struct gsh_signal_arg signal)
 {
     enum gsh_amo_op op = gsh_amo_of_signal(signal.op);
     gsh_require(
         pe, call,
-        pe->device_ops->amo(pe, op, signal.address, sizeof(uint64_t), signal.value, 0, NULL));
+        pe->device_ops->amo(pe, ctx, op, signal.address, sizeof(uint64_t), signal.value, 0, NULL));
 }
 
 void gsh_put_signal(gsh_context ctx, const char *call, void *dest, const void *source,
@@ -284,7 +287,7 @@ void gsh_put_signal(gsh_context ctx, const char *call, void *dest, const void *s
         return;
     }
     gsh_put_nbi(ctx, call, dest, source, nelems, elem_bytes, target);
-    signal_after_copy(pe, call, s);
+    signal_after_copy(pe, ctx, call, s);
 }
 
 /* The signal has to follow the data, and only the host can order it here: the same as blocking. */
@@ -302,7 +305,7 @@ static void change_signal(const char *call, uint64_t *sig_addr, uint64_t signal,
     if (gsh_is_far(self, pe)) {
         far_signal(self, GSH_CONTEXT_DEFAULT, call, sig_addr, s, pe);
     } else {
-        signal_after_copy(self, call, s);
+        signal_after_copy(self, GSH_CONTEXT_DEFAULT, call, s);
     }
 }
 

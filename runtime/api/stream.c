@@ -286,7 +286,7 @@ static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshm
     struct gsh_team *t;
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
-        r = pe->device_ops->stream_sync(pe, t, is_barrier, stream);
+        r = gsh_blame(pe->device_ops->stream_sync(pe, t, is_barrier, stream), call);
     }
     return gsh_public_error(r);
 }

@@ -119,7 +119,8 @@ static void write_word(struct gsh_instance *pe, const char *call, const struct m
         gsh_far_store(pe, 0, call, own_table(pe, m) + at, word, sizeof(word), m->owner);
     } else {
         gsh_require(pe, call,
-                    pe->device_ops->store(pe, owners_table(pe, m) + at, word, sizeof(word)));
+                    pe->device_ops->store(pe, GSH_CONTEXT_DEFAULT, owners_table(pe, m) + at, word,
+                                          sizeof(word)));
     }
 }
 

@@ -13,12 +13,12 @@
 #include "device/kernels.h"
 #include "device/state.h"
 #include "heap/heap.h"
+#include "proxy/request.h"
 #include "runtime/base/result.h"
 #include "runtime/base/coll_table.h"
 
 struct gsh_instance;
 struct gsh_lane_ops;
-struct gsh_request;
 struct gsh_team;
 struct CUstream_st;
 typedef struct CUstream_st *gsh_stream;
@@ -130,27 +130,32 @@ struct gsh_device_ops {
     enum gsh_result (*pin)(struct gsh_instance *pe, void *memory, size_t bytes, bool *is_device);
     void (*unpin)(struct gsh_instance *pe, void *memory);
 
-    /* host-initiated */
-    enum gsh_result (*copy)(struct gsh_instance *pe, void *dest, const void *source, size_t bytes);
+    /* host-initiated, in the context with this number */
+    enum gsh_result (*copy)(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                            const void *source, size_t bytes);
     /* Non-blocking: complete after quiet. */
-    enum gsh_result (*copy_nbi)(struct gsh_instance *pe, void *dest, const void *source,
-                                size_t bytes);
+    enum gsh_result (*copy_nbi)(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                const void *source, size_t bytes);
     /* Element i of elem_bytes from source + i * sst to dest + i * dst, strides in elements. */
-    enum gsh_result (*copy_strided)(struct gsh_instance *pe, void *dest, const void *source,
-                                    ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes, size_t nelems);
+    enum gsh_result (*copy_strided)(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                    const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                    size_t elem_bytes, size_t nelems);
     /* p: one element of 1, 2, 4 or 8 bytes. It is certain to be seen only after quiet. */
-    enum gsh_result (*store)(struct gsh_instance *pe, void *dest, uint64_t bits, size_t bytes);
+    enum gsh_result (*store)(struct gsh_instance *pe, gsh_context ctx, void *dest, uint64_t bits,
+                             size_t bytes);
     /* Reads nelems consecutive elements into out. Each is read by one acquire load: pairs with any
      * signal's release. Works while the user's kernels fill the device. */
     enum gsh_result (*load)(struct gsh_instance *pe, const void *source, size_t elem_bytes,
                             size_t nelems, void *out);
-    /* A word of 4 or 8 bytes; old may be NULL. Takes effect after this PE's earlier host-initiated
-     * calls, non-blocking ones included, so it is also a put's signal. */
-    enum gsh_result (*amo)(struct gsh_instance *pe, enum gsh_amo_op op, void *address, size_t bytes,
-                           uint64_t operand, uint64_t cond, uint64_t *old);
+    /* A word of 4 or 8 bytes; old may be NULL. Takes effect after the context's earlier
+     * host-initiated calls, non-blocking ones included, so it is also a put's signal. */
+    enum gsh_result (*amo)(struct gsh_instance *pe, gsh_context ctx, enum gsh_amo_op op,
+                           void *address, size_t bytes, uint64_t operand, uint64_t cond,
+                           uint64_t *old);
     /* Returns when it is complete. */
     enum gsh_result (*coll)(struct gsh_instance *pe, const struct gsh_coll_launch *launch);
-    enum gsh_result (*quiet)(struct gsh_instance *pe); /* also serves fence */
+    enum gsh_result (*quiet)(struct gsh_instance *pe, gsh_context ctx); /* also serves fence */
+    enum gsh_result (*quiet_all)(struct gsh_instance *pe);              /* of all contexts */
     /* Waits for this PE's kernels and for all that its streams were given. */
     enum gsh_result (*synchronize)(struct gsh_instance *pe);
     /* Makes the PE's device current for the calling thread; the result is for leave. */

@@ -41,6 +41,8 @@ static const struct entry entries[] = {
     {"grid", offsetof(struct gsh_coll_table, max_blocks), 1, 1024},
 };
 
+#define BLANKS " \t\n"
+
 void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
 {
     static const char *const callers[] = {"a thread", "a warp", "a block", "several blocks"};
@@ -65,43 +67,68 @@ static uint32_t *word_of(struct gsh_coll_table *table, const struct entry *e)
     return (uint32_t *)((char *)table + e->offset);
 }
 
-static bool set(const char *text, size_t length, struct gsh_coll_table *table)
+static const struct entry *find(const char *name)
 {
-    char item[64];
-    uint64_t value = 0;
-    if (length >= sizeof(item)) {
-        return false;
-    }
-    memcpy(item, text, length);
-    item[length] = '\0';
-    char *equals = strchr(item, '=');
-    if (equals == NULL || !gsh_env_parse_size(equals + 1, &value)) {
-        return false;
-    }
-    *equals = '\0';
     for (size_t i = 0; i < GSH_ARRAY_LEN(entries); i++) {
-        const struct entry *e = &entries[i];
-        if (strcmp(item, e->name) == 0 && value >= e->least && value <= e->most) {
-            *word_of(table, e) = (uint32_t)value;
-            return true;
+        if (strcmp(name, entries[i].name) == 0) {
+            return &entries[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+/* Without the blanks around it, in place. */
+static char *trim(char *text)
+{
+    text += strspn(text, BLANKS);
+    size_t n = strlen(text);
+    while (n > 0 && strchr(BLANKS, text[n - 1]) != NULL) {
+        text[--n] = '\0';
+    }
+    return text;
+}
+
+/* Takes one NAME=NUMBER. */
+static enum gsh_result set(const char *text, size_t length, struct gsh_coll_table *table)
+{
+    char item[64] = "";
+    uint64_t value = 0;
+    if (length < sizeof(item)) {
+        memcpy(item, text, length);
+    }
+    char *equals = strchr(item, '=');
+    const struct entry *e = NULL;
+    if (equals != NULL) {
+        *equals = '\0';
+        e = find(trim(item));
+    }
+    if (e == NULL || !gsh_env_parse_size(trim(equals + 1), &value)) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
+                        "block, blocks, per_block, far or far_piece, nor grid=NUMBER",
+                        (int)length, text);
+    }
+    if (value < e->least || value > e->most) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "init: GSHMEM_COLLECTIVES: '%.*s' is out of range: %s can be %u to %u",
+                        (int)length, text, e->name, e->least, e->most);
+    }
+    *word_of(table, e) = (uint32_t)value;
+    return GSH_OK;
 }
 
 enum gsh_result gsh_coll_table_read(const char *text, struct gsh_coll_table *table)
 {
-    for (const char *at = text; *at != '\0';) {
+    enum gsh_result r = GSH_OK;
+    for (const char *at = text; r == GSH_OK && *at != '\0';) {
+        at += strspn(at, BLANKS);
         size_t length = strcspn(at, ",");
-        if (!set(at, length, table)) {
-            return gsh_fail(GSH_ERR_ARG,
-                            "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
-                            "block, blocks, per_block, far or far_piece, nor grid=NUMBER",
-                            (int)length, at);
+        if (*at != '\0') {
+            r = set(at, length, table);
         }
         at += length + (at[length] == ',');
     }
-    return GSH_OK;
+    return r;
 }
 
 const char *gsh_coll_table_difference(const struct gsh_coll_table *a,

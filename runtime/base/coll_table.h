@@ -22,7 +22,8 @@ extern const struct gsh_coll_table gsh_coll_table_cpu, gsh_coll_table_cuda;
 void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *table);
 
 /* Changes the table as the text says: NAME=BYTES,... with the names thread, warp, block, blocks,
- * per_block, far and far_piece, and grid=NUMBER. GSH_ERR_ARG, with a message, for other text. */
+ * per_block, far and far_piece, and grid=NUMBER, with blanks between them. GSH_ERR_ARG, with a
+ * message, for other text. */
 GSH_CHECK_RESULT enum gsh_result gsh_coll_table_read(const char *text,
                                                      struct gsh_coll_table *table);
 

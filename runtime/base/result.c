@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "gshmem/types.h"
@@ -12,6 +13,7 @@
 
 static _Thread_local char last_text[1024];
 static _Thread_local enum gsh_result last_code;
+static _Thread_local bool is_only_noted; /* the last text, by gsh_note */
 
 static const char *const names[GSH_RESULT_COUNT] = {
     [GSH_OK] = "success",
@@ -25,6 +27,7 @@ static const char *const names[GSH_RESULT_COUNT] = {
     [GSH_ERR_SYSTEM] = "refused by the operating system",
     [GSH_ERR_CUDA] = "refused by CUDA",
     [GSH_ERR_BUG] = "internal error",
+    [GSH_ERR_LAUNCH] = "collective launch failed",
 };
 
 const char *gsh_result_name(enum gsh_result r)
@@ -44,6 +47,7 @@ static void keep(enum gsh_result r, const char *suffix, const char *format, va_l
     }
     memcpy(last_text, text, sizeof(last_text));
     last_code = r;
+    is_only_noted = false;
 }
 
 enum gsh_result gsh_fail(enum gsh_result r, const char *format, ...)
@@ -76,8 +80,17 @@ enum gsh_result gsh_note(enum gsh_result r, const char *format, ...)
     va_start(args, format);
     keep(r, NULL, format, args);
     va_end(args);
+    is_only_noted = true;
     gsh_log(GSH_LOG_INFO, GSH_LOG_ALL, "%s", last_text);
     return r;
+}
+
+enum gsh_result gsh_blame(enum gsh_result r, const char *call)
+{
+    if (r == GSH_OK || !is_only_noted || strstr(last_text, call) != NULL) {
+        return r;
+    }
+    return gsh_fail(r, "%s: %s", call, last_text);
 }
 
 const char *gsh_last_error(void)
@@ -104,6 +117,8 @@ int gsh_public_error(enum gsh_result r)
         return GSHMEMX_ERROR_NOT_SUPPORTED;
     case GSH_ERR_SYMMETRY:
         return GSHMEMX_ERROR_SYMMETRY;
+    case GSH_ERR_LAUNCH:
+        return GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
     default:
         return GSHMEMX_ERROR_INTERNAL;
     }

@@ -18,6 +18,7 @@ enum gsh_result {
     GSH_ERR_SYSTEM,      /* the operating system refused; errno is in the message */
     GSH_ERR_CUDA,        /* the CUDA driver refused; its error name is in the message */
     GSH_ERR_BUG,         /* cannot happen */
+    GSH_ERR_LAUNCH,      /* a collective launch does not fit on the device */
     GSH_RESULT_COUNT
 };
 
@@ -46,6 +47,10 @@ enum gsh_result gsh_fail_errno(enum gsh_result r, const char *format, ...)
 /* As gsh_fail, printed at info level only: for failures that a fallback may still handle. */
 enum gsh_result gsh_note(enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* When no fallback has handled the calling thread's last failure: if gsh_note kept it, and it does
+ * not name that public call, reports it as the call's. (A failure of several PEs names the call,
+ * and one of them reports it.) Returns r, which may be GSH_OK. */
+enum gsh_result gsh_blame(enum gsh_result r, const char *call);
 
 /* The text of the calling thread's last failure ("" when none). Valid until its next failure. */
 const char *gsh_last_error(void);

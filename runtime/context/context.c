@@ -175,9 +175,15 @@ enum gsh_result gsh_contexts_open(struct gsh_instance *pe)
 void gsh_context_quiet(struct gsh_instance *pe, gsh_context number, const char *call)
 {
     if (pe->is_device_ready) {
-        gsh_require(pe, call, pe->device_ops->quiet(pe));
+        gsh_require(pe, call, pe->device_ops->quiet(pe, number));
         gsh_far_quiet(pe, number, call);
     }
+}
+
+void gsh_contexts_quiet(struct gsh_instance *pe, const char *call)
+{
+    gsh_require(pe, call, pe->device_ops->quiet_all(pe));
+    gsh_far_quiet_all(pe, call);
 }
 
 bool gsh_context_exists(const struct gsh_instance *pe, uint64_t handle)

@@ -35,5 +35,8 @@ bool gsh_context_is_ours(const struct gsh_instance *pe, uint64_t handle);
 /* Completes the host's calls in the context with this number. Nothing can be outstanding before
  * device set-up. */
 void gsh_context_quiet(struct gsh_instance *pe, gsh_context number, const char *call);
+/* Completes what this PE and its complete kernels have asked for in any context. The device is set
+ * up. */
+void gsh_contexts_quiet(struct gsh_instance *pe, const char *call);
 
 #endif

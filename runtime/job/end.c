@@ -51,7 +51,11 @@ void gsh_give_up(struct gsh_instance *pe, const char *call)
 {
     /* one line is enough if it names the call, or init, to which device set-up belongs */
     const char *reason = gsh_last_error();
-    bool is_named = strstr(reason, call) != NULL || strncmp(reason, "init: ", 6) == 0;
+    bool is_named = strncmp(reason, "init: ", 6) == 0;
+    if (!is_named) {
+        (void)gsh_blame(gsh_last_error_code(), call);
+        is_named = strstr(reason, call) != NULL;
+    }
     gsh_log(is_named ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job",
             call);
     gsh_end_job(pe, 1, reason);

@@ -323,6 +323,7 @@ static void destroy(struct gsh_instance *pe)
     gsh_contexts_destroy(pe);
     gsh_teams_destroy(pe);
     free(pe->peers);
+    free(pe->lock_holders);
     if (pe->bootstrap != NULL) {
         pe->bootstrap->ops->destroy(pe->bootstrap);
     }
@@ -490,8 +491,8 @@ void gshmem_finalize(void)
     if (pe->is_device_ready) {
         /* kernels that still run may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));
-        gsh_require(pe, call, pe->device_ops->quiet(pe));
-        gsh_far_quiet_all(pe, call);
+        gsh_report_print_note(pe); /* before the watch has looked */
+        gsh_contexts_quiet(pe, call);
     }
     warn_of_locks(pe, call); /* kernels are done */
     /* after the last round no PE uses this one's memory, page or messages: see the two steps in

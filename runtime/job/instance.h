@@ -62,8 +62,9 @@ struct gsh_instance {
     bool wants_static_data;              /* GSHMEMX_INIT_STATIC_DATA */
     struct gsh_static_data statics;      /* zeroes: not symmetric */
     int thread_level;
-    int n_locks_held;                     /* by set_lock and test_lock of the host; atomic */
-    struct gsh_instance *next_in_process; /* binding.c's */
+    int n_locks_held;                      /* by set_lock and test_lock of the host; atomic */
+    struct gsh_lock_holders *lock_holders; /* api/lock.c's, one block; NULL: none noted so far */
+    struct gsh_instance *next_in_process;  /* binding.c's */
 
     /* second phase: from here on made by gsh_setup_device */
     bool is_device_ready;

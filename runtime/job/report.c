@@ -164,6 +164,10 @@ static void word_mistake(const struct gsh_instance *pe, const struct gsh_report 
                  r->pe, pe->n_pes - 1);
         break;
     case GSH_REPORT_NOT_SYMMETRIC:
+        if (r->address == 0) {
+            snprintf(out, bytes, "the symmetric address of %" PRIu64 " bytes is NULL", r->bytes);
+            break;
+        }
         snprintf(out, bytes,
                  "[0x%" PRIx64 ", + %" PRIu64 ") is not symmetric: outside this PE's heap",
                  r->address, r->bytes);
@@ -208,6 +212,13 @@ static void word_mistake(const struct gsh_instance *pe, const struct gsh_report 
     case GSH_REPORT_BAD_TEAM:
         snprintf(out, bytes, "team %d does not exist, or has been destroyed", (int)r->seen);
         break;
+    case GSH_REPORT_LANE_IN_USE:
+        snprintf(
+            out, bytes,
+            "another group of this PE's threads is making a call on lane %d of team %d; groups "
+            "that call at the same time need lanes of their own",
+            (int)r->expected, (int)r->seen);
+        break;
     case GSH_REPORT_LOCK_NOT_HELD:
         snprintf(out, bytes, "this PE does not hold the lock at 0x%" PRIx64, r->address);
         break;
@@ -233,13 +244,36 @@ void gsh_report_explain(struct gsh_instance *pe, const void *address, int peer, 
     }
 }
 
-/* Whether there is a report; it now belongs to the caller alone. */
-static bool take(struct gsh_report *r)
+/* Whether there is a report, or note; it now belongs to the caller alone. */
+static bool take(uint32_t *state)
 {
     uint32_t is_filled = 2;
     /* acquire: pairs with the kernel's release store of 2, after the fields */
-    return __atomic_compare_exchange_n(&r->state, &is_filled, 3, false, __ATOMIC_ACQUIRE,
+    return __atomic_compare_exchange_n(state, &is_filled, 3, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED);
+}
+
+void gsh_report_print_note(struct gsh_instance *pe)
+{
+    struct gsh_note *n = &pe->page->control.note;
+    char text[80] = "";
+    if (gsh_load_relaxed_u32(&n->state) != 2 || !take(&n->state)) {
+        return;
+    }
+    switch (n->what) {
+    case GSH_NOTE_NO_TEAM:
+        snprintf(text, sizeof(text), "there is no team %d of which this PE is a member", n->value);
+        break;
+    case GSH_NOTE_NO_LANE:
+        snprintf(text, sizeof(text), "the lane is %d, and the team has %d", n->value, n->of);
+        break;
+    case GSH_NOTE_NO_ROOT:
+        snprintf(text, sizeof(text), "the root is %d, and the team has %d PEs", n->value, n->of);
+        break;
+    default:
+        snprintf(text, sizeof(text), "the strides %d and %d must be at least 1", n->value, n->of);
+    }
+    gsh_fail(GSH_ERR_ARG, "%.40s (in a kernel): %s", n->call, text);
 }
 
 static void print(struct gsh_instance *pe, const struct gsh_report *r)
@@ -260,7 +294,8 @@ void gsh_report_print(struct gsh_instance *pe)
 {
     struct gsh_report *r = &pe->page->control.report;
     /* the PE that ends the job has said who is missing */
-    if (take(r) && r->kind != GSH_REPORT_GLOBAL_EXIT && r->kind != GSH_REPORT_SYNC_TIMEOUT) {
+    if (take(&r->state) && r->kind != GSH_REPORT_GLOBAL_EXIT &&
+        r->kind != GSH_REPORT_SYNC_TIMEOUT) {
         print(pe, r);
     }
 }
@@ -268,7 +303,8 @@ void gsh_report_print(struct gsh_instance *pe)
 enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status)
 {
     struct gsh_report *r = &pe->page->control.report;
-    if (!take(r)) {
+    gsh_report_print_note(pe);
+    if (!take(&r->state)) {
         return GSH_REPORTED_NOTHING;
     }
     if (r->kind == GSH_REPORT_GLOBAL_EXIT) {

@@ -12,6 +12,9 @@ struct gsh_instance;
  * ending anyway. */
 void gsh_report_print(struct gsh_instance *pe);
 
+/* Prints the first refusal of a kernel's call, if there is one that has not been printed. */
+void gsh_report_print_note(struct gsh_instance *pe);
+
 /* Adds to a report of a failed wait what a dialect knows of the word, and of the PE that was to
  * write it (-1: none in particular); "" if nothing. */
 typedef void gsh_report_explainer(void *pe, const void *address, int peer, char *text,

@@ -171,7 +171,8 @@ static enum gsh_result write_tables(struct gsh_instance *pe)
     write_routes(pe, (struct gsh_peer_route *)copy);
     gsh_far_rings_fill(pe, copy + (l.rings_off - l.routes_off));
     enum gsh_result r = pe->device_ops->copy(
-        pe, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.routes_off), copy, bytes);
+        pe, GSH_CONTEXT_DEFAULT, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.routes_off), copy,
+        bytes);
     free(copy);
     return r;
 }

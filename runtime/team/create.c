@@ -379,8 +379,12 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
 static enum gsh_result check_list(struct gsh_instance *pe, const char *call, const int *pes, int n,
                                   int *me)
 {
-    if (n < 1 || n > pe->n_pes || pes == NULL) {
-        return gsh_fail(GSH_ERR_ARG, "%s: %d PEs in a job of %d", call, n, pe->n_pes);
+    if (pes == NULL) {
+        return gsh_fail(GSH_ERR_ARG, "%s: the list of PEs is NULL", call);
+    }
+    if (n < 1 || n > pe->n_pes) {
+        return gsh_fail(GSH_ERR_ARG, "%s: the list has %d PEs; it can have 1 to %d", call, n,
+                        pe->n_pes);
     }
     uint8_t *is_met = calloc((size_t)pe->n_pes, sizeof(*is_met));
     if (is_met == NULL) { /* the others would wait */

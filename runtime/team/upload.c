@@ -21,7 +21,7 @@ static enum gsh_result write_heap(struct gsh_instance *pe, uint64_t off, const v
                                   size_t bytes)
 {
     void *to = (void *)(uintptr_t)(gsh_heap_base(pe->heap) + off);
-    return pe->device_ops->copy(pe, to, from, bytes);
+    return pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, to, from, bytes);
 }
 
 /* Adds n words after those written so far. Returns their address; 0: n is 0, no table. */

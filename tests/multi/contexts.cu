@@ -2,12 +2,14 @@
  * Proves the communication contexts: making and ending them, their teams' numbering, every kind of
  * call in them from the host and from kernels, that their own quiet completes and their own fence
  * orders their requests, with more of them at once than have their own streams, and in several
- * threads. Only the start of each part uses a barrier, whose quiet would be the default context's.
+ * threads; and that one whose call cannot go on delays no other one. Only the start of each part
+ * uses a barrier, whose quiet would be the default context's.
  *
  *     contexts [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"
 
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 #include <vector>
 
@@ -409,6 +411,72 @@ static void test_threads(const test_pe *pe, bool are_pes_threads, int rounds)
     gshmem_free(data);
 }
 
+/* ---- a context that cannot go on delays no other one ------------------------------------------
+ */
+
+/* Every block stays until this PE's own signal comes. Blocks of 32 threads: on a GPU, as many as
+ * can be there at all leave no room for one more block, of whichever kernel. */
+__global__ void stay_kernel(uint64_t *n_here, uint64_t *go)
+{
+    if (threadIdx.x == 0) {
+        gshmem_uint64_atomic_inc(n_here, gshmem_my_pe());
+        gshmem_signal_wait_until(go, GSHMEM_CMP_EQ, 1);
+    }
+    __syncthreads();
+}
+
+struct adder {
+    gshmem_ctx_t ctx;
+    uint64_t *count;
+    int me;
+    bool has_begun;
+};
+
+static void *add_one(void *argument)
+{
+    adder *a = (adder *)argument;
+    __atomic_store_n(&a->has_begun, true, __ATOMIC_RELEASE); /* pairs with the acquire below */
+    gshmem_ctx_uint64_atomic_add(a->ctx, a->count, 1, a->me);
+    return NULL;
+}
+
+/* On a GPU an atomic of the host needs room for a block, which it gets only when the kernel ends;
+ * the kernel ends when a copy and a quiet in another context have. If they wait for the atomic, the
+ * test hangs. On the CPU device the same calls wait for nothing. */
+static void test_independence(const test_pe *pe)
+{
+    uint64_t *words = (uint64_t *)test_heap(4 * sizeof(uint64_t));
+    uint64_t *n_here = words, *go = words + 1, *count = words + 2, *box = words + 3;
+    int grid = 2;
+    if (!pe->is_cpu)
+        CHECK_EQ(gshmemx_collective_launch_query_gridsize(stay_kernel, dim3(32), NULL, 0, &grid),
+                 0);
+    gshmem_ctx_t other = make(GSHMEM_TEAM_WORLD);
+    adder a = {make(GSHMEM_TEAM_WORLD), count, pe->me, false};
+    test_collective(pe, stay_kernel, (unsigned)grid, 32, n_here, go);
+    while (gshmem_uint64_g(n_here, pe->me) < (uint64_t)grid)
+        sched_yield();
+    pthread_t thread;
+    pthread_create(&thread, NULL, add_one, &a);
+    while (!__atomic_load_n(&a.has_begun, __ATOMIC_ACQUIRE))
+        sched_yield();
+    for (uint64_t i = 1; i <= 200; i++) {
+        gshmem_ctx_uint64_put_nbi(other, box, &i, 1, pe->me);
+        gshmem_ctx_quiet(other);
+        CHECK_EQ(gshmem_ctx_uint64_g(other, box, pe->me), i);
+    }
+    if (!pe->is_cpu)
+        CHECK_EQ(gshmem_uint64_g(count, pe->me), 0);
+    gshmem_ctx_uint64_atomic_set(other, go, 1, pe->me);
+    pthread_join(thread, NULL);
+    test_sync(pe);
+    gshmem_ctx_quiet(a.ctx);
+    CHECK_EQ(gshmem_uint64_g(count, pe->me), 1);
+    gshmem_ctx_destroy(a.ctx);
+    gshmem_ctx_destroy(other);
+    gshmem_free(words);
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static int pe_main(int argc, char **argv)
@@ -433,6 +501,8 @@ static int pe_main(int argc, char **argv)
     test_calls(&pe, GSHMEM_CTX_DEFAULT, false, &b, v, rounds);
     test_lanes(&pe, v, 4 * rounds);
     test_threads(&pe, are_threads, 4 * rounds);
+    if (!are_threads) /* only the PE's own thread makes its calls */
+        test_independence(&pe);
     gshmem_ctx_destroy(forwards);
     test_many(&pe, 2);
 

@@ -37,9 +37,15 @@ CASES = {
     "outside_kernel": (r"a call that is for kernels alone was made by host code", 1, {}, "run"),
     "stream_team_gone": (r"PE 0.*gshmemx_barrier_on_stream.*team \d+ does not exist, or has been destroyed", None, {},
                          "run"),
+    "stream_gone": (r"PE 0.*gshmemx_long_put_on_stream: the stream does not exist, or has been destroyed", None, {},
+                    "run"),
     "bad_pe": (r"PE 0.*gshmem_long_p.*PE [234] is out of range", None, {}, "run"),
     "negative_pe": (r"PE 0.*gshmem_long_g.*PE -1", None, {}, "run"),
     "stride": (r"PE 0.*gshmem_long_iget.*stride is 0;", None, {}, "run"),
+    "null_dest": (r"PE 0.*gshmem_long_put: the symmetric address of 8 bytes is NULL", None, {}, "run"),
+    "negative_count": (r"PE 0.*gshmem_long_sum_reduce: the number of elements is -1; it is at least 0", None, {},
+                       "run"),
+    "null_list": (r"PE 0.*gshmemx_team_create: the list of PEs is NULL", 0, {}, "run"),
     "signal_op": (r"PE 0.*gshmemx_signal_op.*sig_op 33 is neither", None, {}, "run"),
     "cmp": (r"PE 0.*gshmem_long_test.*cmp 6 is not", None, {}, "run"),
     "misaligned": (r"PE 0.*gshmem_signal_fetch.*0x[0-9a-f]+4 is not a multiple of 8", None, {},
@@ -189,6 +195,14 @@ CHECKS = {
     "ctx_private": (r"PE 0.*gshmem_ctx_long_p: the context is private .*to another thread", None, {}, "run"),
     "ctx_kernel_ended": (r"PE 0.*gshmem_ctx_long_p.*kernel.*the context does not exist, or has", None, {},
                          "run"),
+    "kernel_no_team": (r"PE 0.*gshmemx_long_sum_reduce_block \(in a kernel\): there is no team 12345678 of which", 0,
+                       {}, "run"),
+    "kernel_no_lane": (r"PE 0.*gshmemx_barrier_lane_block \(in a kernel\): the lane is 7777, and the team has \d", 0,
+                       {}, "run"),
+    "kernel_no_root": (r"PE 0.*gshmemx_long_broadcast_block \(in a kernel\): the root is 3, and the team has 3 PEs", 0,
+                       {}, "run"),
+    "lane_shared": (r"PE 0.*gshmemx_long_sum_reduce_block.*kernel.*another group of this PE's threads is making a "
+                    r"call on lane 0 of team 0", None, {}, "run"),
     "kernel_bad_pe": (r"PE 0.*gshmem_long_p.*kernel.*PE [234] is out of range", None, {}, "run"),
     "stack": (r"PE 0.*gshmem_long_p.*symmetric", None, {}, "run"),
     "freed": (r"PE 0.*gshmem_long_p.*alloc", None, {}, "run"),
@@ -244,6 +258,8 @@ PLAYED = {**{name: "none" for name in FAR},
           "bad_bootstrap": "none", "bad_contexts": "none", "bad_number": "none", "unknown_launcher": "none",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
+# Those that the CPU device alone can tell.
+CPU_ONLY = ("outside_kernel", "stream_gone")
 # Puts of megabytes load the machine. Of the others, four run at a time if they wait for a death to be found or a
 # member that is missing, otherwise two.
 HEAVY = re.compile(r"(threads_)?die_in_ctx_puts|staged_puts")
@@ -396,6 +412,8 @@ def main():
         cases.update(CHECKS)
     if options.node_pes:
         cases.update(FAR)
+    if options.program.endswith("_cuda"):
+        cases = {name: case for name, case in cases.items() if name not in CPU_ONLY}
     names = [name for name in options.cases or cases
              if not (options.together if ALONE.match(name) else options.alone)]
     failed = 0

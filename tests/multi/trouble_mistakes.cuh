@@ -15,6 +15,15 @@ static void host_mistake(const scene *s)
         gshmem_long_g(s->word, -1);
     if (is(s, "stride"))
         gshmem_long_iget(&local, s->word, 1, 0, 1, 1);
+    if (is(s, "null_dest"))
+        gshmem_long_put(NULL, s->word, 1, 1);
+    if (is(s, "negative_count"))
+        gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, s->dest, s->source, (size_t)-1);
+    if (is(s, "null_list")) {
+        gshmem_team_t team;
+        if (gshmemx_team_create(NULL, 1, NULL, 0, &team) == 0)
+            exit(3);
+    }
     if (is(s, "signal_op"))
         gshmemx_signal_op((uint64_t *)s->word, 1, 33, 1);
     if (is(s, "cmp"))
@@ -56,7 +65,22 @@ static void host_mistake(const scene *s)
 #if !defined(__CUDACC__)
     if (is(s, "outside_kernel"))
         gshmemx_long_put_block(s->word, s->word, 1, 0);
+    if (is(s, "stream_gone")) {
+        cudaStream_t gone;
+        CUDA(cudaStreamCreate(&gone));
+        CUDA(cudaStreamDestroy(gone));
+        gshmemx_long_put_on_stream(s->word, s->word, 1, 1, gone);
+    }
 #endif
+    const char *const refused[] = {"kernel_no_team", "kernel_no_lane", "kernel_no_root"};
+    for (int i = 0; i < 3; i++)
+        if (is(s, refused[i]))
+            gshmem_launch(refused_kernel, 1, 64, 0, s->pe.stream, i, s->dest,
+                          (const long *)s->source);
+    if (is(s, "lane_shared"))
+        test_collective(&s->pe, coll_kernel, 4, 64, s->dest, (const long *)s->source, (size_t)4,
+                        1L);
+    test_sync(&s->pe);
     if (is(s, "finalized_elsewhere"))
         std::thread(gshmem_finalize).join();
     if (is(s, "exit"))

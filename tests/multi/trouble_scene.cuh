@@ -91,6 +91,20 @@ __global__ void coll_kernel(long *dest, const long *source, size_t nelems, long 
         gshmemx_long_sum_reduce_block(GSHMEM_TEAM_WORLD, dest, source, nelems);
 }
 
+/* Arguments that collectives answer with an error. */
+__global__ void refused_kernel(int what, long *dest, const long *source)
+{
+    int error = 0;
+    if (what == 0)
+        error = gshmemx_long_sum_reduce_block(12345678, dest, source, 1);
+    if (what == 1)
+        error = gshmemx_barrier_lane_block(GSHMEM_TEAM_WORLD, 7777);
+    if (what == 2)
+        error = gshmemx_long_broadcast_block(GSHMEM_TEAM_WORLD, dest, source, 1, gshmem_n_pes());
+    if (error == 0 || gshmemx_long_sum_reduce_block(GSHMEM_TEAM_INVALID, dest, source, 1) == 0)
+        gshmem_global_exit(3);
+}
+
 enum { most_nelems = 3000 };
 
 struct scene {

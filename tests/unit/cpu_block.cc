@@ -114,6 +114,8 @@ static void test_collective()
     CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
     CHECK_EQ(gshmemx_collective_launch(grid_rounds, dim3(100000), dim3(1), args, 0, nullptr),
              GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED);
+    CHECK(strstr(gshmemx_error_string(GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED),
+                 "the grid of 100000 blocks cannot run at one time: at most 1024 such blocks can"));
     CHECK_EQ(gshmemx_collective_launch(grid_rounds, dim3(1), dim3(1025), args, 0, nullptr),
              GSHMEMX_ERROR_INVALID_VALUE);
     CHECK_EQ(gshmemx_collective_launch_query_gridsize(grid_rounds, dim3(40), args, 0, &gridsize),

@@ -201,6 +201,53 @@ static void test_devices()
     CHECK(gshmemx_cpu_device_current() != d);
 }
 
+/* A handle that never was a stream's, and one of a destroyed stream, are refused by each call. */
+static void expect_refused(cudaStream_t s)
+{
+    static int list[1], count;
+    cudaEvent_t event;
+    CHECK_EQ(gshmem_launch(append, 1, 1, 0, s, list, &count, 1), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaStreamSynchronize(s), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaStreamQuery(s), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaStreamDestroy(s), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaMemsetAsync(list, 0, sizeof list, s), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaEventCreate(&event), cudaSuccess);
+    CHECK_EQ(cudaEventRecord(event, s), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaEventDestroy(event), cudaSuccess);
+    CHECK_EQ(count, 0);
+}
+
+static void test_handles()
+{
+    cudaStream_t s;
+    expect_refused((cudaStream_t)0x1230);
+    CHECK_EQ(cudaStreamCreate(&s), cudaSuccess);
+    CHECK_EQ(cudaStreamQuery(s), cudaSuccess);
+    CHECK_EQ(cudaStreamDestroy(s), cudaSuccess);
+    expect_refused(s);
+    struct gsh_cpu_device *d = gshmemx_cpu_device_create(nullptr);
+    gshmemx_cpu_device_bind(d);
+    CHECK_EQ(cudaStreamCreate(&s), cudaSuccess);
+    gshmemx_cpu_device_destroy(d);
+    expect_refused(s);
+}
+
+/* More than there are places for handles: all of them can be used. */
+static void test_more_streams()
+{
+    static cudaStream_t all[5000];
+    int list[1], count = 0;
+    for (cudaStream_t &s : all) {
+        CHECK_EQ(cudaStreamCreate(&s), cudaSuccess);
+    }
+    CHECK_EQ(gshmem_launch(append, 1, 1, 0, all[4999], list, &count, 1), cudaSuccess);
+    for (cudaStream_t s : all) {
+        CHECK_EQ(cudaStreamSynchronize(s), cudaSuccess);
+        CHECK_EQ(cudaStreamDestroy(s), cudaSuccess);
+    }
+    CHECK_EQ(count, 1);
+}
+
 int main()
 {
     test_order();
@@ -210,5 +257,7 @@ int main()
     test_refused();
     test_many_streams();
     test_devices();
+    test_handles();
+    test_more_streams();
     return test_result();
 }

@@ -1,6 +1,7 @@
 /* Each kind of variable is read as documented, and a value that is not allowed is refused with one
  * line naming the variable, the value and what is allowed.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/base/coll_table.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "tests/test.h"
@@ -137,6 +138,23 @@ static void test_others(void)
     refuses("GSHMEM_DEBUG_SUBSYS", "syncc", "bootstrap");
 }
 
+static void test_collectives(void)
+{
+    struct gsh_coll_table t = gsh_coll_table_cpu;
+    CHECK_EQ(gsh_coll_table_read(" thread=128 , far = 1K,\tgrid=2 ", &t), GSH_OK);
+    CHECK(t.flagged_max[0] == 128 && t.far_flat == 1024 && t.max_blocks == 2);
+    CHECK(gsh_coll_table_read("", &t) == GSH_OK && gsh_coll_table_read(" ", &t) == GSH_OK);
+    CHECK_EQ(gsh_coll_table_read("grid=1,grid=1025", &t), GSH_ERR_ARG);
+    CHECK(strstr(gsh_last_error(), "'grid=1025' is out of range: grid can be 1 to 1024"));
+    CHECK_EQ(gsh_coll_table_read("per_block=128", &t), GSH_ERR_ARG);
+    CHECK(strstr(gsh_last_error(), "per_block can be 256 to"));
+    const char *const wrong[] = {"grid", "grid=", "grid=x", "grids=1", "grid=1 far=2", "=1", ","};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        CHECK_EQ(gsh_coll_table_read(wrong[i], &t), GSH_ERR_ARG);
+        CHECK(strstr(gsh_last_error(), "is not NAME=BYTES"));
+    }
+}
+
 int main(void)
 {
     gsh_log_setup(GSH_LOG_NONE, 0, NULL); /* the refusals are expected */
@@ -148,5 +166,6 @@ int main(void)
     test_sizes();
     test_bools();
     test_others();
+    test_collectives();
     return test_result();
 }

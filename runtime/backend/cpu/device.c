@@ -85,12 +85,20 @@ static void cpu_unpin(struct gsh_instance *pe, void *memory)
 /* ---- host-initiated ---- */
 
 /* memmove: a get or put to this PE itself may name the same object twice. */
-static enum gsh_result cpu_copy(struct gsh_instance *pe, void *dest, const void *source,
-                                size_t bytes)
+static enum gsh_result cpu_proxy_copy(struct gsh_instance *pe, void *dest, const void *source,
+                                      size_t bytes)
 {
     (void)pe;
     memmove(dest, source, bytes);
     return GSH_OK;
+}
+
+/* Complete on return in all contexts, as are the calls below. */
+static enum gsh_result cpu_copy(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                const void *source, size_t bytes)
+{
+    (void)ctx;
+    return cpu_proxy_copy(pe, dest, source, bytes);
 }
 
 /* Inlined with a constant size below, so that each element is one load and one store. */
@@ -103,11 +111,12 @@ static inline void copy_elements(char *dest, const char *source, ptrdiff_t dst, 
     }
 }
 
-static enum gsh_result cpu_copy_strided(struct gsh_instance *pe, void *dest, const void *source,
-                                        ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
-                                        size_t nelems)
+static enum gsh_result cpu_copy_strided(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                        const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                        size_t elem_bytes, size_t nelems)
 {
     (void)pe;
+    (void)ctx;
     switch (elem_bytes) {
     case 1:
         copy_elements(dest, source, dst, sst, 1, nelems);
@@ -128,9 +137,11 @@ static enum gsh_result cpu_copy_strided(struct gsh_instance *pe, void *dest, con
 }
 
 /* release: pairs with the acquire of a wait for this word, after a fence in between (see above). */
-static enum gsh_result cpu_store(struct gsh_instance *pe, void *dest, uint64_t bits, size_t bytes)
+static enum gsh_result cpu_store(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                 uint64_t bits, size_t bytes)
 {
     (void)pe;
+    (void)ctx;
     switch (bytes) {
     case 1:
         __atomic_store_n((uint8_t *)dest, (uint8_t)bits, __ATOMIC_RELEASE);
@@ -218,8 +229,8 @@ static uint64_t amo_64(enum gsh_amo_op op, uint64_t *word, uint64_t operand, uin
     }
 }
 
-static enum gsh_result cpu_amo(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
-                               size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old)
+static enum gsh_result cpu_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
+                                     size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old)
 {
     (void)pe;
     uint64_t before = bytes == 4 ? amo_32(op, address, (uint32_t)operand, (uint32_t)cond)
@@ -230,11 +241,25 @@ static enum gsh_result cpu_amo(struct gsh_instance *pe, enum gsh_amo_op op, void
     return GSH_OK;
 }
 
-static enum gsh_result cpu_quiet(struct gsh_instance *pe)
+static enum gsh_result cpu_amo(struct gsh_instance *pe, gsh_context ctx, enum gsh_amo_op op,
+                               void *address, size_t bytes, uint64_t operand, uint64_t cond,
+                               uint64_t *old)
+{
+    (void)ctx;
+    return cpu_proxy_amo(pe, op, address, bytes, operand, cond, old);
+}
+
+static enum gsh_result cpu_quiet_all(struct gsh_instance *pe)
 {
     (void)pe;
     gshmemx_cpu_fence();
     return GSH_OK;
+}
+
+static enum gsh_result cpu_quiet(struct gsh_instance *pe, gsh_context ctx)
+{
+    (void)ctx;
+    return cpu_quiet_all(pe);
 }
 
 static enum gsh_result cpu_synchronize(struct gsh_instance *pe)
@@ -317,11 +342,12 @@ static const struct gsh_device_ops cpu_ops = {
     .amo = cpu_amo,
     .coll = gsh_cpu_coll,
     .quiet = cpu_quiet,
+    .quiet_all = cpu_quiet_all,
     .enter = cpu_enter,
     .leave = cpu_leave,
     .synchronize = cpu_synchronize,
-    .proxy_copy = cpu_copy,
-    .proxy_amo = cpu_amo,
+    .proxy_copy = cpu_proxy_copy,
+    .proxy_amo = cpu_proxy_amo,
     .stream_copy = gsh_cpu_stream_copy,
     .stream_signal = gsh_cpu_stream_signal,
     .stream_copy_strided = gsh_cpu_stream_copy_strided,

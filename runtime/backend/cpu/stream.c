@@ -14,13 +14,19 @@
 #include "runtime/job/instance.h"
 #include "runtime/job/turn.h"
 
+/* Of the executor's code. */
+static enum gsh_result result_of(int code)
+{
+    return code == GSH_CPU_OK ? GSH_OK
+           : code == GSH_CPU_ERR_STREAM
+               ? gsh_note(GSH_ERR_ARG, "the stream does not exist, or has been destroyed")
+               : gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
+}
+
 static enum gsh_result enqueue(gsh_stream stream, void (*run)(void *), const void *arg,
                                size_t bytes)
 {
-    if (gshmemx_cpu_stream_enqueue(stream, run, arg, bytes) != GSH_CPU_OK) {
-        return gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
-    }
-    return GSH_OK;
+    return result_of(gshmemx_cpu_stream_enqueue(stream, run, arg, bytes));
 }
 
 enum gsh_result gsh_cpu_launch_kernel(struct gsh_instance *pe, void (*entry)(void *),
@@ -34,10 +40,7 @@ enum gsh_result gsh_cpu_launch_kernel(struct gsh_instance *pe, void (*entry)(voi
         .block = {1, 1, 1},
         .device = pe->device,
     };
-    if (gshmemx_cpu_launch(&launch, stream) != GSH_CPU_OK) {
-        return gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
-    }
-    return GSH_OK;
+    return result_of(gshmemx_cpu_launch(&launch, stream));
 }
 
 /* ---- near PEs ---- */
@@ -53,14 +56,14 @@ struct copy_closure {
 /* Its release pairs with the acquire of the thread that waits for the signal. */
 static void send_signal(struct gsh_instance *pe, const struct gsh_signal_arg *s)
 {
-    (void)pe->device_ops->amo(pe, gsh_amo_of_signal(s->op), s->address, sizeof(*s->address),
-                              s->value, 0, NULL);
+    (void)pe->device_ops->amo(pe, GSH_CONTEXT_DEFAULT, gsh_amo_of_signal(s->op), s->address,
+                              sizeof(*s->address), s->value, 0, NULL);
 }
 
 static void run_copy(void *arg)
 {
     const struct copy_closure *c = arg;
-    (void)c->pe->device_ops->copy(c->pe, c->dest, c->source, c->bytes);
+    (void)c->pe->device_ops->copy(c->pe, GSH_CONTEXT_DEFAULT, c->dest, c->source, c->bytes);
     if (c->signal.address != NULL) {
         send_signal(c->pe, &c->signal);
     }
@@ -102,8 +105,8 @@ struct strided_closure {
 static void run_strided(void *arg)
 {
     const struct strided_closure *c = arg;
-    (void)c->pe->device_ops->copy_strided(c->pe, c->dest, c->source, c->dst, c->sst, c->elem_bytes,
-                                          c->nelems);
+    (void)c->pe->device_ops->copy_strided(c->pe, GSH_CONTEXT_DEFAULT, c->dest, c->source, c->dst,
+                                          c->sst, c->elem_bytes, c->nelems);
 }
 
 enum gsh_result gsh_cpu_stream_copy_strided(struct gsh_instance *pe, void *dest, const void *source,
@@ -124,7 +127,7 @@ struct store_closure {
 static void run_store(void *arg)
 {
     const struct store_closure *c = arg;
-    (void)c->pe->device_ops->store(c->pe, c->dest, c->bits, c->bytes);
+    (void)c->pe->device_ops->store(c->pe, GSH_CONTEXT_DEFAULT, c->dest, c->bits, c->bytes);
 }
 
 enum gsh_result gsh_cpu_stream_store(struct gsh_instance *pe, void *dest, uint64_t bits,
@@ -206,6 +209,5 @@ enum gsh_result gsh_cpu_stream_quiet(struct gsh_instance *pe, gsh_stream stream)
 enum gsh_result gsh_cpu_stream_synchronize(struct gsh_instance *pe, gsh_stream stream)
 {
     (void)pe;
-    gshmemx_cpu_stream_synchronize(stream);
-    return GSH_OK;
+    return result_of(gshmemx_cpu_stream_synchronize(stream));
 }

@@ -26,11 +26,20 @@ static const char *const kernel_names[GSH_KERNEL_COUNT] = {
     [GSH_KERNEL_FAR] = "gsh_kernel_far",
 };
 
-/* A host-initiated call holds its lane and the context between begin and end. */
-static bool begin(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+static enum gsh_result make_stream(const struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+{
+    return gsh_cuda_result(
+        d->cuda->StreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, -1),
+        "cuStreamCreateWithPriority");
+}
+
+/* A host-initiated call holds its lane and the CUDA context between begin and end, even if begin
+ * fails. */
+static enum gsh_result begin(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane, bool *entered)
 {
     pthread_mutex_lock(&lane->lock);
-    return gsh_cuda_enter(d);
+    *entered = gsh_cuda_enter(d);
+    return lane->stream != NULL ? GSH_OK : make_stream(d, lane);
 }
 
 static void end(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane, bool entered)
@@ -44,70 +53,113 @@ static CUdeviceptr device_address(const void *p)
     return (CUdeviceptr)(uintptr_t)p;
 }
 
-/* ---- host-initiated calls; static functions hold the work lane ---- */
+/* ---- host-initiated calls; static functions hold the lane ---- */
 
-static enum gsh_result synchronize(struct gsh_cuda_device *d)
+static struct gsh_cuda_lane *lane_of(struct gsh_cuda_device *d, gsh_context ctx)
+{
+    return ctx == GSH_CONTEXT_DEFAULT || d->n_of_contexts == 0
+               ? &d->work
+               : &d->of_contexts[(ctx - 1) % d->n_of_contexts];
+}
+
+/* A quiet reads it without the lock, which orders nothing: it covers calls that come before it. */
+static void set_pending(struct gsh_cuda_lane *lane, bool has_pending)
+{
+    __atomic_store_n(&lane->has_pending, has_pending, __ATOMIC_RELAXED);
+}
+
+static enum gsh_result synchronize(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
 {
     enum gsh_result r =
-        gsh_cuda_result(d->cuda->StreamSynchronize(d->work.stream), "cuStreamSynchronize");
+        gsh_cuda_result(d->cuda->StreamSynchronize(lane->stream), "cuStreamSynchronize");
     if (r == GSH_OK) {
-        __atomic_store_n(&d->has_pending, false, __ATOMIC_RELAXED);
+        set_pending(lane, false);
     }
     return r;
 }
 
-static enum gsh_result copy_async(struct gsh_cuda_device *d, const void *dest, const void *source,
-                                  size_t bytes)
+static enum gsh_result copy_async(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane,
+                                  const void *dest, const void *source, size_t bytes)
 {
-    __atomic_store_n(&d->has_pending, true, __ATOMIC_RELAXED);
+    set_pending(lane, true);
     return gsh_cuda_result(
-        d->cuda->MemcpyAsync(device_address(dest), device_address(source), bytes, d->work.stream),
+        d->cuda->MemcpyAsync(device_address(dest), device_address(source), bytes, lane->stream),
         "cuMemcpyAsync");
 }
 
-static enum gsh_result cuda_copy_nbi(struct gsh_instance *pe, void *dest, const void *source,
-                                     size_t bytes)
+static enum gsh_result cuda_copy_nbi(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                     const void *source, size_t bytes)
 {
     struct gsh_cuda_device *d = pe->device;
-    bool entered = begin(d, &d->work);
-    enum gsh_result r = copy_async(d, dest, source, bytes);
-    end(d, &d->work, entered);
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        r = copy_async(d, lane, dest, source, bytes);
+    }
+    end(d, lane, entered);
     return r;
 }
 
-static enum gsh_result cuda_copy(struct gsh_instance *pe, void *dest, const void *source,
-                                 size_t bytes)
+static enum gsh_result cuda_copy(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                 const void *source, size_t bytes)
 {
     struct gsh_cuda_device *d = pe->device;
-    bool entered = begin(d, &d->work);
-    enum gsh_result r = copy_async(d, dest, source, bytes);
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
     if (r == GSH_OK) {
-        r = synchronize(d);
+        r = copy_async(d, lane, dest, source, bytes);
     }
-    end(d, &d->work, entered);
+    if (r == GSH_OK) {
+        r = synchronize(d, lane);
+    }
+    end(d, lane, entered);
     return r;
 }
 
 /* Returns when the value has been taken; the next fence or quiet waits for the rest. */
-static enum gsh_result cuda_store(struct gsh_instance *pe, void *dest, uint64_t bits, size_t bytes)
+static enum gsh_result cuda_store(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                  uint64_t bits, size_t bytes)
 {
     struct gsh_cuda_device *d = pe->device;
-    bool entered = begin(d, &d->work);
-    __atomic_store_n(&d->has_pending, true, __ATOMIC_RELAXED);
-    enum gsh_result r = gsh_cuda_store(d, dest, bits, bytes, d->work.stream);
-    end(d, &d->work, entered);
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        set_pending(lane, true);
+        r = gsh_cuda_store(d, dest, bits, bytes, lane->stream);
+    }
+    end(d, lane, entered);
     return r;
 }
 
-static enum gsh_result cuda_quiet(struct gsh_instance *pe)
+static enum gsh_result quiet(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
 {
-    struct gsh_cuda_device *d = pe->device;
-    if (!__atomic_load_n(&d->has_pending, __ATOMIC_RELAXED)) {
+    if (!__atomic_load_n(&lane->has_pending, __ATOMIC_RELAXED)) {
         return GSH_OK;
     }
-    bool entered = begin(d, &d->work);
-    enum gsh_result r = synchronize(d);
-    end(d, &d->work, entered);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        r = synchronize(d, lane);
+    }
+    end(d, lane, entered);
+    return r;
+}
+
+static enum gsh_result cuda_quiet(struct gsh_instance *pe, gsh_context ctx)
+{
+    return quiet(pe->device, lane_of(pe->device, ctx));
+}
+
+static enum gsh_result cuda_quiet_all(struct gsh_instance *pe)
+{
+    struct gsh_cuda_device *d = pe->device;
+    enum gsh_result r = quiet(d, &d->work);
+    for (unsigned i = 0; r == GSH_OK && i < d->n_of_contexts; i++) {
+        r = quiet(d, &d->of_contexts[i]);
+    }
     return r;
 }
 
@@ -136,10 +188,13 @@ static enum gsh_result load_piece(struct gsh_cuda_device *d, const void *source,
                                   void *out)
 {
     struct gsh_cuda_lane *lane = &d->poll;
-    bool entered = begin(d, lane);
-    enum gsh_result r = gsh_cuda_result(
-        d->cuda->MemcpyDtoHAsync(lane->words, device_address(source), bytes, lane->stream),
-        "cuMemcpyDtoHAsync");
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(
+            d->cuda->MemcpyDtoHAsync(lane->words, device_address(source), bytes, lane->stream),
+            "cuMemcpyDtoHAsync");
+    }
     if (r == GSH_OK) {
         r = gsh_cuda_result(d->cuda->StreamSynchronize(lane->stream), "cuStreamSynchronize");
     }
@@ -162,12 +217,13 @@ static enum gsh_result cuda_load(struct gsh_instance *pe, const void *source, si
     return r;
 }
 
-static enum gsh_result cuda_amo(struct gsh_instance *pe, enum gsh_amo_op op, void *address,
-                                size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old)
+static enum gsh_result cuda_amo(struct gsh_instance *pe, gsh_context ctx, enum gsh_amo_op op,
+                                void *address, size_t bytes, uint64_t operand, uint64_t cond,
+                                uint64_t *old)
 {
     struct gsh_cuda_device *d = pe->device;
-    bool entered = begin(d, &d->work);
-    uint64_t *result = d->work.words;
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    uint64_t *result = lane->words;
     struct gsh_kernel_amo_args args = {
         .address = device_address(address),
         .operand = operand,
@@ -177,31 +233,38 @@ static enum gsh_result cuda_amo(struct gsh_instance *pe, enum gsh_amo_op op, voi
         .bytes = (uint32_t)bytes,
     };
     /* A plain set is one write by the stream itself, after its earlier copies and their barrier. */
-    enum gsh_result r = op == GSH_AMO_SET && d->can_write_values
-                            ? gsh_cuda_write_word(d, address, bytes, operand, d->work.stream)
-                            : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, d->work.stream);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
     if (r == GSH_OK) {
-        r = synchronize(d);
+        r = op == GSH_AMO_SET && d->can_write_values
+                ? gsh_cuda_write_word(d, address, bytes, operand, lane->stream)
+                : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, lane->stream);
+    }
+    if (r == GSH_OK) {
+        r = synchronize(d, lane);
     }
     if (r == GSH_OK && old != NULL) {
         *old = *result;
     }
-    end(d, &d->work, entered);
+    end(d, lane, entered);
     return r;
 }
 
-static enum gsh_result cuda_copy_strided(struct gsh_instance *pe, void *dest, const void *source,
-                                         ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
-                                         size_t nelems)
+static enum gsh_result cuda_copy_strided(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                         const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                         size_t elem_bytes, size_t nelems)
 {
     struct gsh_cuda_device *d = pe->device;
-    bool entered = begin(d, &d->work);
-    enum gsh_result r =
-        gsh_cuda_copy_strided(pe, dest, source, dst, sst, elem_bytes, nelems, d->work.stream);
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
     if (r == GSH_OK) {
-        r = synchronize(d);
+        r = gsh_cuda_copy_strided(pe, dest, source, dst, sst, elem_bytes, nelems, lane->stream);
     }
-    end(d, &d->work, entered);
+    if (r == GSH_OK) {
+        r = synchronize(d, lane);
+    }
+    end(d, lane, entered);
     return r;
 }
 
@@ -291,9 +354,7 @@ static enum gsh_result lane_init(struct gsh_cuda_device *d, struct gsh_cuda_lane
     if (shares_stream(d, lane)) {
         lane->stream = d->work.stream;
     } else {
-        r = gsh_cuda_result(
-            d->cuda->StreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, -1),
-            "init: cuStreamCreateWithPriority");
+        r = make_stream(d, lane);
     }
     if (r == GSH_OK) {
         r = gsh_cuda_result(d->cuda->MemAllocHost(&lane->words, GSH_CUDA_LANE_BYTES),
@@ -303,6 +364,21 @@ static enum gsh_result lane_init(struct gsh_cuda_device *d, struct gsh_cuda_lane
         memset(lane->words, 0, GSH_CUDA_LANE_BYTES);
     }
     return r;
+}
+
+/* CUDA has 8 queues, or as many as this variable says when CUDA starts. On a shared GPU the
+ * contexts get no streams of their own: see shares_stream. */
+static void open_context_lanes(struct gsh_cuda_device *d)
+{
+    const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    const long queues = text != NULL ? strtol(text, NULL, 10) : 8, most = GSH_CUDA_CONTEXT_LANES;
+    if (d->shared != NULL) {
+        return;
+    }
+    d->n_of_contexts = (unsigned)(queues < 8 ? 2 : queues / 4 < most ? queues / 4 : most);
+    for (unsigned i = 0; i < d->n_of_contexts; i++) {
+        d->of_contexts[i].words = (uint64_t *)d->work.words + GSH_CUDA_CONTEXT_WORDS + i;
+    }
 }
 
 static void lane_finish(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
@@ -439,6 +515,10 @@ static void cuda_finish(struct gsh_instance *pe)
         return;
     }
     bool entered = d->context != NULL && gsh_cuda_enter(d);
+    for (int i = 0; i < GSH_CUDA_CONTEXT_LANES; i++) {
+        d->of_contexts[i].words = NULL; /* the work lane's */
+        lane_finish(d, &d->of_contexts[i]);
+    }
     lane_finish(d, &d->work);
     lane_finish(d, &d->poll);
     lane_finish(d, &d->proxy);
@@ -522,6 +602,7 @@ static const struct gsh_device_ops cuda_ops = {
     .amo = cuda_amo,
     .coll = gsh_cuda_coll,
     .quiet = cuda_quiet,
+    .quiet_all = cuda_quiet_all,
     .enter = cuda_enter,
     .leave = cuda_leave,
     .synchronize = cuda_synchronize,
@@ -567,6 +648,9 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
     pthread_mutex_init(&d->poll.lock, NULL);
     pthread_mutex_init(&d->proxy.lock, NULL);
     pthread_mutex_init(&d->out.lock, NULL);
+    for (int i = 0; i < GSH_CUDA_CONTEXT_LANES; i++) {
+        pthread_mutex_init(&d->of_contexts[i].lock, NULL);
+    }
     pthread_mutex_init(&d->coll_call_lock, NULL);
     pthread_mutex_init(&d->coll_lock, NULL);
     pe->device = d;
@@ -585,6 +669,7 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
         r = lane_init(d, lanes[i]);
     }
     if (r == GSH_OK) {
+        open_context_lanes(d);
         r = load_kernels(d);
     }
     if (r == GSH_OK && d->shared != NULL) {

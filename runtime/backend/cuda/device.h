@@ -26,12 +26,20 @@ enum gsh_kernel {
 /* One of the library's own streams with some pinned memory, for one host thread at a time. */
 struct gsh_cuda_lane {
     pthread_mutex_t lock;
-    CUstream stream;
-    void *words; /* GSH_CUDA_LANE_BYTES, at the same address on the device */
+    CUstream stream;  /* NULL: a context's, and it has not been used yet */
+    void *words;      /* GSH_CUDA_LANE_BYTES, at the same address on the device */
+    bool has_pending; /* host-initiated work not waited for; under the lock */
 };
 #define GSH_CUDA_LANE_BYTES 4096
 /* A word of the lane `out`: how many of n_far_launched have ended; those kernels write it. */
 #define GSH_CUDA_FAR_WORD 128
+
+/* The lanes for host-initiated calls in contexts other than the default one: for the first such
+ * numbers one each, then in turn. Streams share the GPU's queues, and a copy in the queue of a
+ * kernel that waits for it never starts; so they are a quarter of the queues at most. Each has one
+ * word, in the work lane's words from here on. */
+#define GSH_CUDA_CONTEXT_LANES 8
+#define GSH_CUDA_CONTEXT_WORDS 256
 
 /* What the proxy has started on a lane (proxy/lanes.h). Under the proxy's lock. */
 struct gsh_cuda_jobs {
@@ -53,8 +61,10 @@ struct gsh_cuda_device {
     CUdeviceptr part_of_sm; /* state.h */
     CUmodule module;
     CUfunction kernels[GSH_KERNEL_COUNT];
-    struct gsh_cuda_lane work;  /* copies and atomics, in order */
-    struct gsh_cuda_lane poll;  /* loads: never behind a kernel */
+    struct gsh_cuda_lane work; /* copies and atomics, in order: the default context's */
+    struct gsh_cuda_lane of_contexts[GSH_CUDA_CONTEXT_LANES]; /* the same; [n_of_contexts] */
+    unsigned n_of_contexts;                                   /* 0: all contexts use work */
+    struct gsh_cuda_lane poll;                                /* loads: never behind a kernel */
     struct gsh_cuda_lane proxy; /* what far PEs ask of this PE's memory: lane IN */
     struct gsh_cuda_lane out;   /* what the proxy copies out of it */
     pthread_mutex_t coll_call_lock;
@@ -64,7 +74,6 @@ struct gsh_cuda_device {
     CUmodule coll_modules[GSH_COLL_PARTS];
     CUfunction coll_kernels[GSH_COLL_KERNEL_COUNT];
     uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
-    bool has_pending; /* work not waited for since the last synchronisation; under work.lock */
 };
 
 /* Makes the device's context current for the calling thread; the result is for leave. */

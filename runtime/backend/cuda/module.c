@@ -10,9 +10,10 @@ static enum gsh_result write_shared_block(struct gsh_instance *pe, CUdeviceptr b
 {
     CUdeviceptr table = block + offsetof(struct gsh_shared_states, part_of_sm);
     CUdeviceptr own = block + (size_t)state->part * sizeof(*state);
-    enum gsh_result r = pe->device_ops->copy(pe, (void *)(uintptr_t)table, &state->part_of_sm,
-                                             sizeof(state->part_of_sm));
-    return r == GSH_OK ? pe->device_ops->copy(pe, (void *)(uintptr_t)own, state, sizeof(*state))
+    enum gsh_result r = pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, (void *)(uintptr_t)table,
+                                             &state->part_of_sm, sizeof(state->part_of_sm));
+    return r == GSH_OK ? pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, (void *)(uintptr_t)own,
+                                              state, sizeof(*state))
                        : r;
 }
 
@@ -28,7 +29,7 @@ static enum gsh_result write_block(struct gsh_instance *pe, CUdeviceptr block, s
                         "has %zu bytes, this library's (layout %u) %zu: compile it again",
                         bytes, GSH_STATE_VERSION, sizeof(*state));
     }
-    return pe->device_ops->copy(pe, (void *)(uintptr_t)block, state, bytes);
+    return pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, (void *)(uintptr_t)block, state, bytes);
 }
 
 static enum gsh_result find_block(const struct gsh_cuda_device *d, void *module, bool is_library,

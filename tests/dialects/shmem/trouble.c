@@ -73,6 +73,11 @@ static int pe_main(int argc, char **argv)
         gshmemx_heap_info_t info;
         shmemx_heap_info(&info);
         printf("range %" PRIu64 "\n", (uint64_t)info.range);
+    } else if (strcmp(name, "lock_twice") == 0 && me == 0) {
+        shmem_set_lock(&word);
+        shmem_clear_lock(&word);
+        shmem_set_lock(&word); /* right so far */
+        shmem_set_lock(&word);
     } else {
         use_set(name, me, n);
     }

@@ -36,6 +36,7 @@ CASES = {
     "range size": (r"range %d\b" % (8 << 40), 0, {"SHMEM_SYMMETRIC_SIZE": "3.5T"}, "run"),
 }
 CHECKS = {
+    "lock_twice": (r"PE 0: error: shmem_set_lock: this thread already holds the lock at 0x[0-9a-f]+", None, {}, "run"),
     "sync_small": (r"shmem_barrier: pSync at 0x[0-9a-f]+ is not 32 symmetric longs, which this call needs", None, {},
                    "run"),
     "sync_stack": (r"shmem_barrier: pSync at 0x[0-9a-f]+ is not 32 symmetric longs", None, {}, "run"),
