@@ -185,6 +185,49 @@ static void test_more_ids(ncclComm_t comm, const test_rank *r)
         OK(ncclCommDestroy(some));
 }
 
+/* Ranks may differ in the order of calls of different communicators, and of sends among others. */
+static void test_group_order(ncclComm_t comm, const test_rank *r)
+{
+    ncclComm_t other = NULL;
+    ncclResult_t async = ncclInternalError;
+    const int next = (r->rank + 1) % r->n, before = (r->rank + r->n - 1) % r->n;
+    int *p = NULL, result[4] = {1, 10, r->rank, -1};
+    cudaStream_t streams[2];
+    for (cudaStream_t &s : streams)
+        CUDA_OK(cudaStreamCreate(&s));
+    OK(ncclCommSplit(comm, 0, r->rank, &other, NULL));
+    CUDA_OK(cudaMalloc(&p, sizeof result));
+    CUDA_OK(cudaMemcpy(p, result, sizeof result, cudaMemcpyDefault));
+    OK(ncclGroupStart());
+    for (int i = 0; i < 3; i++) {
+        const int what = (i + r->rank) % 3;
+        if (what == 0) {
+            OK(ncclAllReduce(p, p, 1, ncclInt, ncclSum, comm, streams[0]));
+        } else if (what == 1) {
+            OK(ncclBroadcast(p + 1, p + 1, 1, ncclInt, 0, other, streams[1]));
+            OK(ncclAllReduce(p + 1, p + 1, 1, ncclInt, ncclMax, other, streams[1]));
+        } else {
+            OK(ncclSend(p + 2, 1, ncclInt, next, comm, streams[0]));
+            OK(ncclRecv(p + 3, 1, ncclInt, before, comm, streams[0]));
+        }
+    }
+    OK(ncclGroupEnd());
+    for (cudaStream_t &s : streams)
+        CUDA_OK(cudaStreamSynchronize(s));
+    CUDA_OK(cudaMemcpy(result, p, sizeof result, cudaMemcpyDefault));
+    CHECK_EQ(result[0], r->n);
+    CHECK_EQ(result[1], 10);
+    CHECK_EQ(result[3], before);
+    for (ncclComm_t c : {comm, other}) {
+        OK(ncclCommGetAsyncError(c, &async));
+        CHECK_EQ(async, ncclSuccess);
+    }
+    OK(ncclCommDestroy(other));
+    for (cudaStream_t &s : streams)
+        CUDA_OK(cudaStreamDestroy(s));
+    CUDA_OK(cudaFree(p));
+}
+
 /* A few more than there is room for at once; they come and go. */
 static void test_many(ncclComm_t comm, const test_rank *r)
 {
@@ -223,6 +266,7 @@ static int run_rank(const test_rank *r)
     test_memory(comm);
     test_split(comm, r);
     test_shrink(comm, r);
+    test_group_order(comm, r);
     test_many(comm, r);
     if (r->n > 2)
         test_more_ids(comm, r);

@@ -4,7 +4,8 @@
  * away (absent); or they wait, and give up: all of them, by another thread (abort), or rank 0 alone
  * (lone); or all of them without the last one's help (revoke, shrink), to go on without it; or they
  * give up a communicator that the last one does not help to make (making). Or a receive is longer
- * than what is sent (lengths), or rank 0 makes a different call (differs).
+ * than what is sent (lengths), or rank 0 makes a different call (differs; ends: so
+ * that a checking build ends the job).
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
@@ -18,6 +19,7 @@ struct shared_words {
     double since;   /* when the trouble began */
 };
 static shared_words *words;
+static pthread_barrier_t *ready; /* of all ranks */
 static int n_ranks, my_rank;
 static const char *wait_kind, *how;
 static size_t count;
@@ -308,8 +310,6 @@ static void abort_making()
     give_up_together();
 }
 
-static pthread_barrier_t *ready; /* of all ranks */
-
 /* The limit applies from start-up on. trouble.py learns whether start-up was within it; no rank
  * waits before all have started. */
 static void wait_in_vain()
@@ -334,7 +334,48 @@ static void send_too_few()
     pause(); /* until the other's job ends this process, too */
 }
 
-/* Rank 0's call differs; checking builds detect that. */
+/* One of the differences that need not be within a window. */
+static ncclResult_t call_differently(bool is_first)
+{
+    const char *w = wait_kind;
+    const int root = is_first && is(w, "root") ? 1 : 0;
+    if (is(w, "root"))
+        return ncclBroadcast(source, dest, count, ncclInt, root, comm, 0);
+    if (is_first && is(w, "kind"))
+        return ncclAllGather(source, dest, count, ncclInt, comm, 0);
+    return ncclAllReduce(source, dest, is_first && is(w, "count") ? count - 1 : count,
+                         is_first && is(w, "type") ? ncclFloat : ncclInt,
+                         is_first && is(w, "op") ? ncclMax : ncclSum, comm, 0);
+}
+
+/* Rank 0's call differs. Of it and rank 1, the second to call gets the error; from then on calls of
+ * all ranks do, and none waits. */
+static void find_difference()
+{
+    ncclResult_t error = ncclSuccess;
+    OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+    pthread_barrier_wait(ready); /* or the last rank may hear of it in this call */
+    const ncclResult_t result = call_differently(my_rank == 0);
+    if (result == ncclInvalidArgument)
+        printf("rank %d is the second\n", my_rank);
+    else
+        CHECK_EQ(result, ncclSuccess);
+    while (error == ncclSuccess) {
+        OK(ncclCommGetAsyncError(comm, &error));
+        sched_yield();
+    }
+    CHECK_EQ(error, ncclInvalidArgument);
+    CHECK(strstr(ncclGetLastError(comm), "differ") != NULL ||
+          strstr(ncclGetLastError(comm), "collective 2") != NULL);
+    OK(ncclGroupStart());
+    OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+    CHECK_EQ(ncclGroupEnd(), ncclInvalidArgument);
+    OK(ncclCommAbort(comm)); /* the calls that differ may wait for each other */
+    CUDA_OK(cudaStreamSynchronize(0));
+    give_up_together();
+}
+
+/* Rank 0's call differs, and checking builds end the job. */
 static void call_otherwise()
 {
     const bool is_first = my_rank == 0;
@@ -345,9 +386,9 @@ static void call_otherwise()
     int *other = NULL;
     CUDA_OK(cudaMalloc((void **)&other, bytes));
     OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
-    OK(ncclAllReduce(source, is_first && is(wait_kind, "window") ? other : dest, count,
-                     is_first && is(wait_kind, "type") ? ncclFloat : ncclInt,
-                     is_first && is(wait_kind, "op") ? ncclMax : ncclSum, comm, 0));
+    (void)ncclAllReduce(source, is_first && is(wait_kind, "window") ? other : dest, count,
+                        is_first && is(wait_kind, "type") ? ncclFloat : ncclInt,
+                        is_first && is(wait_kind, "op") ? ncclMax : ncclSum, comm, 0);
     CUDA_OK(cudaStreamSynchronize(0));
     pause(); /* until the other's job ends this process, too */
 }
@@ -367,6 +408,8 @@ static int run_rank()
     else if (is(how, "lengths"))
         send_too_few();
     else if (is(how, "differs"))
+        find_difference();
+    else if (is(how, "ends"))
         call_otherwise();
     else if (is(how, "making"))
         abort_making();

@@ -3,7 +3,8 @@
 """Proves, for each collective and each wait of device code, near and on two pretend nodes, that a rank that dies ends
 the others within seconds, one of which names its PE; that one that stays away ends them with a line that names it and
 what was waited for; and that ranks that give up (abort, revoke) go on: streams drain, and the processes end normally.
-A receive whose length differs from its send's ends the job with a line, as does a different call in checking builds.
+A receive whose length differs from its send's ends the job with a line. A rank that makes a different collective gets
+an error, or its neighbour does, and all hear of it; in checking builds it ends the job.
 
 usage: trouble.py PROGRAM [--far] [--checks] [NAME...]
     --far: also on two nodes; --checks: PROGRAM is from a checking build; NAME: only cases that contain one"""
@@ -36,14 +37,26 @@ ABSENT = {
 }
 
 
-# The messages of checking builds if rank 0's call differs.
-DIFFERS = {"type": "ncclDataType_t", "op": "ncclRedOp_t", "window": "window of (send|recv)buff"}
+# If rank 0's second call differs: its value and the others'.
+DIFFERS = {
+    "count": ("count", "15", "16"),
+    "type": ("the type", "ncclFloat32", "ncclInt32"),
+    "op": ("the operator", "ncclMax", "ncclSum"),
+    "root": ("root", "1", "0"),
+    "kind": ("the call", "ncclAllGather", "ncclAllReduce"),
+}
+# The messages of checking builds.
+ENDS = {"type": "ncclDataType_t", "op": "ncclRedOp_t", "window": "window of (send|recv)buff"}
 
 
 def cases(has_far, has_checks):
     """The number of ranks, wait, trouble and count of each case."""
-    for what in DIFFERS if has_checks else []:
-        yield 3, what, "differs", SMALL
+    if has_checks:
+        for what in ENDS:
+            yield 3, what, "ends", SMALL
+    else:
+        for what in DIFFERS:
+            yield 3, what, "differs", SMALL
     both = [3, 4] if has_far else [3]
     for n in both:
         for wait in COLLECTIVES:
@@ -120,7 +133,17 @@ def faults(case, output):
         if not re.search(line, output):
             yield f"no line like {line!r}"
     elif how == "differs":
-        line = rf"PE 0: error: ncclAllReduce, {DIFFERS[wait]} .*: the members' values differ: \d+ on PE 0, \d+ on PE 1"
+        what, its, others = DIFFERS[wait]
+        values = [rf"{its} on rank 0, {others} on rank 1", rf"{others} on rank 1, {its} on rank 0"]
+        line = rf"gshmem: nccl\w+: collective 2 of the communicator: {what} is (?:{'|'.join(values)})\n"
+        if ends != ["status 0"] * n:
+            yield "not all ended normally"
+        if len(re.findall(line, output)) != 1 or output.count("gshmem:") != 1:
+            yield f"not one line like {line!r}"
+        if not re.search(r"rank [01] is the second", output):
+            yield "no call returned the error"
+    elif how == "ends":
+        line = rf"PE 0: error: ncclAllReduce, {ENDS[wait]} .*: the members' values differ: \d+ on PE 0, \d+ on PE 1"
         if ends != ["status 1"] * n:
             yield "not all failed"
         if not re.search(line, output):

@@ -167,8 +167,9 @@ const char *ncclGetLastError(ncclComm_t comm);
 /* Does nothing: there is nothing to reset. */
 void ncclResetDebugInit(void);
 /* ncclInProgress, or the result of a call that did not block; ncclInvalidUsage after ncclCommAbort
- * of another communicator of the same id. Otherwise ncclSuccess: calls complete or fail before they
- * return, and a rank that dies ends the job. */
+ * of another communicator of the same id; ncclInvalidArgument if ranks have made different
+ * collectives. Otherwise ncclSuccess: calls complete or fail before they return, and a rank that
+ * dies ends the job. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -313,7 +314,13 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 
 /* Buffers may be any memory of the device; in place as stated. Results have the same bits on all
- * ranks. Reduce: in place if sendbuff == recvbuff, as in AllReduce. */
+ * ranks. Reduce: in place if sendbuff == recvbuff, as in AllReduce.
+ *
+ * All ranks make the same collectives with the same count, type, op and root. If ranks of one node
+ * do not, one line names two that differ and their values, and the later of the two returns
+ * ncclInvalidArgument; so do all later collectives of these ranks, and sooner or later of the
+ * node's others. The calls are carried out all the same, because other ranks may wait for them;
+ * results are not valid. Only ncclCommAbort surely ends what waits then. */
 ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,

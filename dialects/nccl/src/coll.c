@@ -270,6 +270,7 @@ ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
                            cudaStream_t stream)
 {
     struct gsh_nccl_call c = {.name = "ncclAllReduce",
+                              .kind = GSH_NCCL_ALL_REDUCE,
                               .run = run_reduce,
                               .comm = comm,
                               .source = sendbuff,
@@ -288,6 +289,7 @@ ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, nccl
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
 {
     struct gsh_nccl_call c = {.name = "ncclReduce",
+                              .kind = GSH_NCCL_REDUCE,
                               .run = run_reduce,
                               .comm = comm,
                               .source = sendbuff,
@@ -356,6 +358,7 @@ ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recv
                                cudaStream_t stream)
 {
     struct gsh_nccl_call c = {.name = "ncclReduceScatter",
+                              .kind = GSH_NCCL_REDUCE_SCATTER,
                               .run = run_reduce_scatter,
                               .comm = comm,
                               .source = sendbuff,
@@ -417,6 +420,7 @@ static ncclResult_t spread(const char *name, const void *source, void *dest, siz
                            bool is_alltoall)
 {
     struct gsh_nccl_call c = {.name = name,
+                              .kind = is_alltoall ? GSH_NCCL_ALL_TO_ALL : GSH_NCCL_ALL_GATHER,
                               .run = run_spread,
                               .comm = comm,
                               .source = source,
@@ -484,6 +488,7 @@ ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                            ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
 {
     struct gsh_nccl_call c = {.name = "ncclBroadcast",
+                              .kind = GSH_NCCL_BROADCAST,
                               .run = run_broadcast,
                               .comm = comm,
                               .source = sendbuff,

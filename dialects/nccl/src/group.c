@@ -48,6 +48,7 @@ static ncclResult_t run_call(const struct gsh_nccl_call *c)
         return c->run(c);
     }
     gsh_nccl_enter(c->comm->job, &turn);
+    gsh_nccl_latest_add(c);
     ncclResult_t r = c->run(c);
     gsh_nccl_leave_stream(c->comm);
     gsh_nccl_leave(&turn);
@@ -64,7 +65,8 @@ static ncclResult_t launch_transfers(struct ncclComm *comm)
     return r;
 }
 
-/* Launches the transfers gathered by the calls together, after them. */
+/* Launches the transfers gathered by the calls together, after them. That a collective differs from
+ * other ranks' holds nothing up, since they may already wait for it. */
 static ncclResult_t run_calls(struct queued *calls)
 {
     ncclResult_t r = ncclSuccess;
@@ -76,6 +78,9 @@ static ncclResult_t run_calls(struct queued *calls)
         if (comm != NULL && comm->gathering.n > 0) {
             r = r == ncclSuccess ? launch_transfers(comm) : r;
             gsh_nccl_transfers_forget(comm);
+        }
+        if (r == ncclSuccess && q->call.kind != GSH_NCCL_NO_COLLECTIVE) {
+            r = gsh_nccl_latest_result(comm);
         }
         if (comm != NULL) {
             comm->trail.is_alive = 0; /* the program may destroy its streams from now on */

@@ -282,18 +282,19 @@ static ncclResult_t run_rooted(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     bool is_gather = c->a != 0, is_root = comm->rank == c->peer;
+    const size_t bytes = c->count * gsh_nccl_type_bytes(c->type);
     char *many = is_gather ? c->dest : (char *)(uintptr_t)c->source;
     char *one = is_gather ? (char *)(uintptr_t)c->source : c->dest;
     ncclResult_t r = ncclSuccess;
-    bool is_in_place = is_root && one == many + (size_t)c->peer * c->count;
+    bool is_in_place = is_root && one == many + (size_t)c->peer * bytes;
     for (int peer = 0; is_root && r == ncclSuccess && peer < comm->n_ranks; peer++) {
         if (peer != comm->rank || !is_in_place) {
-            r = gsh_nccl_transfer_add(c->name, comm, many + (size_t)peer * c->count, c->count, peer,
+            r = gsh_nccl_transfer_add(c->name, comm, many + (size_t)peer * bytes, bytes, peer,
                                       !is_gather, c->stream);
         }
     }
     if (r == ncclSuccess && !is_in_place) {
-        r = gsh_nccl_transfer_add(c->name, comm, one, c->count, c->peer, is_gather, c->stream);
+        r = gsh_nccl_transfer_add(c->name, comm, one, bytes, c->peer, is_gather, c->stream);
     }
     return r;
 }
@@ -309,11 +310,10 @@ static ncclResult_t rooted(struct gsh_nccl_call c)
     if (c.count > 0 && (one == NULL || (is_root && (c.source == NULL || c.dest == NULL)))) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: a buffer is NULL", c.name);
     }
-    c.count *= gsh_nccl_type_bytes(c.type);
     c.run = run_rooted;
     c.load.kind = GSH_NCCL_LOAD_TRANSFER;
-    size_t bytes = is_root ? c.count * (size_t)(c.comm->n_ranks - 1) : c.count;
-    *(is_root == (c.a != 0) ? &c.load.in_bytes : &c.load.out_bytes) = bytes;
+    *(is_root == (c.a != 0) ? &c.load.in_bytes : &c.load.out_bytes) =
+        c.count * gsh_nccl_type_bytes(c.type) * (is_root ? (size_t)(c.comm->n_ranks - 1) : 1);
     return gsh_nccl_submit(&c);
 }
 
@@ -321,6 +321,7 @@ ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, nccl
                         int root, ncclComm_t comm, cudaStream_t stream)
 {
     return rooted((struct gsh_nccl_call){.name = "ncclGather",
+                                         .kind = GSH_NCCL_GATHER,
                                          .comm = comm,
                                          .source = sendbuff,
                                          .dest = recvbuff,
@@ -335,6 +336,7 @@ ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
                          ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
 {
     return rooted((struct gsh_nccl_call){.name = "ncclScatter",
+                                         .kind = GSH_NCCL_SCATTER,
                                          .comm = comm,
                                          .source = sendbuff,
                                          .dest = recvbuff,
