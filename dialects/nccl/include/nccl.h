@@ -247,16 +247,17 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
 
 /* Calls of this thread between the outermost pair take place when it ends, in their order; a
  * communicator's sends and receives all at once, after its other calls. The outermost GroupEnd also
- * returns an error in one of them, and does not carry out the calls after it. A call that is
- * refused at once, for its arguments, returns the error itself and is not in the group. */
+ * returns an error in one of them, and does not carry out the calls after it. If a call is refused
+ * at once, for its arguments, it returns the error, and so does the outermost GroupEnd: it then
+ * carries out nothing of the group. Calls that are not put off, such as queries, do not count. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
-/* Replaces the outermost GroupEnd: forgets the group's calls, and stores in estimatedTime how many
- * microseconds they would take, judging by the launches and by the bytes over each communicator's
- * slowest link: other ranks' work and passing through scratch are not included. Calls that make or
- * register something count as nothing. In place of an inner GroupEnd: acts like it, and leaves
- * estimatedTime as it is. Initialise simInfo with NCCL_SIM_INFO_INITIALIZER; otherwise the group
- * stays open. */
+/* Replaces the outermost GroupEnd, and fails like it if a call was refused: forgets the group's
+ * calls, and stores in estimatedTime how many microseconds they would take, judging by the launches
+ * and by the bytes over each communicator's slowest link: other ranks' work and passing through
+ * scratch are not included. Calls that make or register something count as nothing. In place of an
+ * inner GroupEnd: acts like it, and leaves estimatedTime as it is. Initialise simInfo with
+ * NCCL_SIM_INFO_INITIALIZER; otherwise the group stays open. */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo);
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -301,16 +301,16 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
                           (const void *)reqs, (void *)outDevComm);
     }
     if (r != ncclSuccess) {
-        return r;
+        return gsh_nccl_refuse(r);
     }
     ncclDevCommRequirements whole = whole_requirements(reqs);
     r = check_requirements(call, &whole);
     if (r != ncclSuccess) {
-        return r;
+        return gsh_nccl_refuse(r);
     }
     ncclDevCommRequirements *copy = copy_requirements(&whole);
     if (copy == NULL) {
-        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+        return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call));
     }
     struct gsh_nccl_call c = {.name = call,
                               .run = run_create,
@@ -319,7 +319,7 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
                               .in = copy,
                               .owned = copy,
                               .out = outDevComm};
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(r, &c);
 }
 
 static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)

@@ -59,11 +59,19 @@ struct gsh_nccl_call {
     void *out;
     const void *in;
     void *owned; /* from malloc: freed with the call */
+    /* Restores what the program's call has changed already, if it is not carried out; takes owned.
+     */
+    void (*undo)(const struct gsh_nccl_call *call);
     struct gsh_nccl_load load;
 };
 
-/* Carries the call out, now or at the end of the calling thread's group. */
-ncclResult_t gsh_nccl_submit(const struct gsh_nccl_call *call);
+/* Carries the call out, now or at the end of the calling thread's group. checked: what checks of
+ * its arguments have found; on an error the call is refused. */
+ncclResult_t gsh_nccl_submit(ncclResult_t checked, const struct gsh_nccl_call *call);
+/* For a call that is refused, with its error, which it returns: an open group fails, too. */
+ncclResult_t gsh_nccl_refuse(ncclResult_t r);
+/* Whether the calling thread has an open group. */
+bool gsh_nccl_is_in_group(void);
 /* Whether the calling thread has an open group with calls that refer to comm. */
 bool gsh_nccl_is_awaited(const struct ncclComm *comm);
 
