@@ -199,6 +199,7 @@ enum gsh_report_kind {
     GSH_REPORT_BAD_TEAM,      /* in a call on a stream: the team, its handle in `seen`, is gone */
     GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
+    GSH_REPORT_OUT_OF_RANGE, /* checks: what the call's name says is `seen`, not below `expected` */
 };
 
 /* What waiting kernels are to do. */

@@ -5,7 +5,7 @@
  * (lone); or all of them without the last one's help (revoke, shrink), to go on without it; or they
  * give up a communicator that the last one does not help to make (making). Or a receive is longer
  * than what is sent (lengths), or rank 0 makes a different call (differs; ends: so
- * that a checking build ends the job).
+ * that a checking build ends the job). Or a kernel of rank 0 names what is not there (bounds).
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
@@ -86,6 +86,47 @@ __global__ void wait_kernel(ncclDevComm dev, ncclLLA2AHandle a2a, ncclWindow_t w
             (void)session.recv<int>((int)threadIdx.x);
         session.endEpoch(cta);
     }
+}
+
+/* What a kernel gets wrong: each of these numbers is the first one that is not there. */
+enum bound {
+    PEER,
+    OFFSET,
+    LSA_INDEX,
+    GIN_INDEX,
+    GIN_SIGNAL,
+    GIN_COUNTER,
+    GIN_PEER,
+    GIN_RANGE,
+    N_BOUNDS
+};
+static const char *const bounds[N_BOUNDS] = {"lsapeer",   "lsaoffset",  "lsaindex", "ginindex",
+                                             "ginsignal", "gincounter", "ginpeer",  "ginrange"};
+
+__global__ void cross_kernel(ncclDevComm dev, ncclWindow_t win, size_t bytes, int bound)
+{
+    ncclGin gin(dev, 0);
+    const ncclCoopThread one;
+    const ncclTeam world = ncclTeamWorld(dev);
+    const uint32_t n_signals = (uint32_t)dev.ginSignalCount;
+    if (bound == PEER)
+        *(volatile int *)ncclGetLsaPointer(win, 0, dev.lsaSize) = 1;
+    else if (bound == OFFSET)
+        *(volatile int *)ncclGetLsaPointer(win, bytes + 1, 0) = 1;
+    else if (bound == LSA_INDEX)
+        ncclLsaBarrierSession<ncclCoopThread>(one, dev, ncclTeamTagLsa(), 2)
+            .sync(one, cuda::memory_order_relaxed);
+    else if (bound == GIN_INDEX)
+        ncclGinBarrierSession<ncclCoopThread>(one, gin, world, dev.railGinBarrier, 2)
+            .sync(one, cuda::memory_order_relaxed);
+    else if (bound == GIN_SIGNAL)
+        gin.signal(world, 0, ncclGin_SignalInc{n_signals});
+    else if (bound == GIN_COUNTER)
+        gin.waitCounter(one, (ncclGinCounter_t)dev.ginCounterCount, 1);
+    else if (bound == GIN_PEER)
+        gin.signal(world, dev.nRanks, ncclGin_SignalInc{0});
+    else
+        gin.put(world, 0, win, bytes - 4, win, 0, 8);
 }
 
 /* ---- the waits ---- */
@@ -393,6 +434,17 @@ static void call_otherwise()
     pause(); /* until the other's job ends this process, too */
 }
 
+static void cross_bounds()
+{
+    pthread_barrier_wait(ready);
+    for (int b = 0; my_rank == 0 && b < N_BOUNDS; b++)
+        if (is(wait_kind, bounds[b]))
+            gshmem_launch(cross_kernel, dim3(1), dim3(1), 0, 0, dev, win,
+                          count * n_ranks * sizeof(int) + 4096, b);
+    CUDA_OK(cudaStreamSynchronize(0));
+    pause(); /* until the job's end ends this process, too */
+}
+
 static int run_rank()
 {
     test_choose_gpu(my_rank);
@@ -411,6 +463,8 @@ static int run_rank()
         find_difference();
     else if (is(how, "ends"))
         call_otherwise();
+    else if (is(how, "bounds"))
+        cross_bounds();
     else if (is(how, "making"))
         abort_making();
     else

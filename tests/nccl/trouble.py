@@ -4,7 +4,8 @@
 the others within seconds, one of which names its PE; that one that stays away ends them with a line that names it and
 what was waited for; and that ranks that give up (abort, revoke) go on: streams drain, and the processes end normally.
 A receive whose length differs from its send's ends the job with a line. A rank that makes a different collective gets
-an error, or its neighbour does, and all hear of it; in checking builds it ends the job.
+an error, or its neighbour does, and all hear of it; in checking builds it ends the job, as does a kernel that names
+what is not there.
 
 usage: trouble.py PROGRAM [--far] [--checks] [NAME...]
     --far: also on two nodes; --checks: PROGRAM is from a checking build; NAME: only cases that contain one"""
@@ -49,11 +50,26 @@ DIFFERS = {
 ENDS = {"type": "ncclDataType_t", "op": "ncclRedOp_t", "window": "window of (send|recv)buff"}
 
 
+# In kernels with checks: the argument, its value, and the highest that there is.
+BOUNDS = {
+    "lsapeer": ("ncclGetLsaPointer, lsaPeer", 3, 2),
+    "lsaoffset": ("ncclGetLsaPointer, offset", 4 * 3 * SMALL + 4097, 4 * 3 * SMALL + 4096),
+    "lsaindex": ("ncclLsaBarrierSession, index", 2, 1),
+    "ginindex": ("ncclGinBarrierSession, index", 2, 1),
+    "ginsignal": ("ncclGin, signal", r"(\d+)", r"(\d+)"),
+    "gincounter": ("ncclGin, counter", 2, 1),
+    "ginpeer": ("ncclGin, peer", 3, 2),
+    "ginrange": ("ncclGin::put, dstOffset \\+ bytes", 4 * 3 * SMALL + 4100, 4 * 3 * SMALL + 4096),
+}
+
+
 def cases(has_far, has_checks):
     """The number of ranks, wait, trouble and count of each case."""
     if has_checks:
         for what in ENDS:
             yield 3, what, "ends", SMALL
+        for what in BOUNDS:
+            yield 3, what, "bounds", SMALL
     else:
         for what in DIFFERS:
             yield 3, what, "differs", SMALL
@@ -148,6 +164,13 @@ def faults(case, output):
             yield "not all failed"
         if not re.search(line, output):
             yield f"no line like {line!r}"
+    elif how == "bounds":
+        what, value, most = BOUNDS[wait]
+        line = rf"PE 0: error: {what} \(in a kernel.*: {value} is out of range: it is at least 0 and at most {most}\n"
+        if ends != ["status 1"] * n:
+            yield "not all failed"
+        if len(re.findall(line, output)) != 1:
+            yield f"not one line like {line!r}"
     elif how == "lone":
         if ends != ["status 0"] + ["status 1"] * last:
             yield "not all but the first failed"

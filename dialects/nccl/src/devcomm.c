@@ -49,7 +49,7 @@ static ncclLsaBarrierHandle take_lsa_barriers(struct plan *p, int n_ranks, int n
 
 static ncclGinBarrierHandle take_gin_barriers(struct plan *p, int n_ranks, int n)
 {
-    ncclGinBarrierHandle h = {p->n_signals, 0};
+    ncclGinBarrierHandle h = {p->n_signals, (uint32_t)n};
     p->n_signals += (uint32_t)n * (uint32_t)n_ranks;
     return h;
 }
@@ -427,7 +427,7 @@ ncclResult_t ncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, i
         return gsh_nccl_fail(ncclInvalidArgument, "%s: %d barriers of %d ranks: not valid", call,
                              nBarriers, team.nRanks);
     }
-    *outHandle = (ncclGinBarrierHandle){0, 0};
+    *outHandle = (ncclGinBarrierHandle){0, (uint32_t)nBarriers};
     *outReq = (ncclDevResourceRequirements){.ginSignalCount = nBarriers * comm->n_ranks,
                                             .outGinSignalStart = &outHandle->signal0};
     return ncclSuccess;

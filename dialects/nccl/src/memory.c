@@ -131,6 +131,7 @@ static void write_record(struct ncclComm *comm, int place, void *buffer, size_t 
         .rank = comm->rank,
         .flags = (uint32_t)flags,
         .owner = gsh_nccl_comm_id(comm),
+        .state = comm->job->state,
     };
     gsh_nccl_write(&comm->job->windows[place], &record, sizeof(record));
 }
