@@ -266,10 +266,12 @@ static void test_refused(ncclComm_t comm, const test_rank *r)
     OK(ncclGroupStart());
     CHECK_EQ(ncclCommCount(comm, NULL), ncclInvalidArgument); /* not in the group */
     OK(ncclAllReduce(p, p, 1, ncclInt, ncclSum, comm, 0));
+    OK(ncclGroupEnd());
+    CUDA_OK(cudaMemcpy(&result, p, sizeof result, cudaMemcpyDefault));
+    OK(ncclGroupStart());
     OK(ncclCommWindowDeregister(comm, win));
     OK(ncclGroupEnd());
     CHECK_EQ(ncclWinGetUserPtr(comm, win, &user), ncclInvalidArgument);
-    CUDA_OK(cudaMemcpy(&result, p, sizeof result, cudaMemcpyDefault));
     CHECK_EQ(result, r->n * (r->n - 1) / 2 + 5 * r->n);
     CUDA_OK(cudaFree(p));
     OK(ncclMemFree(memory));

@@ -212,9 +212,13 @@ static void differ(const char *call, struct ncclComm *comm, int side, uint64_t n
                  " of the communicator, or in one before it",
                  call, comm->rank, neighbour->rank, first < number ? first : number);
     }
-    /* Both may find it at once; acq_rel: pairs with the other's exchange of the lower one's word */
+    /* A neighbour that has found a difference, perhaps with another rank, has spoken (pairs with
+     * the store in found). Both may find it at once: then the first exchange of the lower one's
+     * word decides. acq_rel: pairs with the other's exchange; the load stays before it, and found
+     * after it, so whoever sees the other in found comes second. */
     struct shared *lower = side == 0 ? its : own;
-    if (__atomic_exchange_n(&lower->has_spoken, 1, __ATOMIC_ACQ_REL) == 0) {
+    if (__atomic_load_n(&its->has_differed, __ATOMIC_RELAXED) == 0 &&
+        __atomic_exchange_n(&lower->has_spoken, 1, __ATOMIC_ACQ_REL) == 0) {
         (void)gsh_nccl_fail(ncclInvalidArgument, "%s", l->text);
     }
     found(l);
