@@ -365,12 +365,12 @@ static void wait_in_vain()
     pause(); /* the last rank is in another LSA team */
 }
 
-/* Rank 0 sends fewer numbers than the next rank receives: another length sent the same way, or few
- * instead of many. */
+/* A rank sends fewer numbers than the next rank receives: another length sent the same way, or few
+ * instead of many. Among 3 ranks the first one; among 4 the second one, whose next is far. */
 static void send_too_few()
 {
     exchange(count);
-    exchange(my_rank > 0 ? count : count > 1000 ? 16 : count - 1);
+    exchange(my_rank != n_ranks - 3 ? count : count > 1000 ? 16 : count - 1);
     CUDA_OK(cudaStreamSynchronize(0));
     pause(); /* until the other's job ends this process, too */
 }

@@ -90,8 +90,9 @@ def cases(has_far, has_checks):
             yield n, wait, "shrink", LARGE[n]
             yield n, wait, "lone", SMALL
         yield n, "allreduce", "making", SMALL
-    for count in [SMALL, LARGE[3]]:
-        yield 3, "sendrecv", "lengths", count
+    for n in both:
+        for count in [SMALL, LARGE[n]]:
+            yield n, "sendrecv", "lengths", count
 
 
 def run_within(case, limit_s):
@@ -145,7 +146,9 @@ def faults(case, output):
         if ends != ["status 1"] * n:
             yield "not all failed"
         its = 4 * (SMALL if count > 1000 else count - 1)
-        line = rf"PE 1: error: ncclRecv .*: the members' sizes differ: {4 * count} bytes on PE 1, {its} on PE 0"
+        sender, receiver = n - 3, n - 2
+        line = (rf"PE {receiver}: error: ncclRecv .*: the members' sizes differ: {4 * count} bytes on PE {receiver}, "
+                rf"{its} on PE {sender}")
         if not re.search(line, output):
             yield f"no line like {line!r}"
     elif how == "differs":
