@@ -427,6 +427,7 @@ static void call_otherwise()
     int *other = NULL;
     CUDA_OK(cudaMalloc((void **)&other, bytes));
     OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+    pthread_barrier_wait(ready); /* as above */
     (void)ncclAllReduce(source, is_first && is(wait_kind, "window") ? other : dest, count,
                         is_first && is(wait_kind, "type") ? ncclFloat : ncclInt,
                         is_first && is(wait_kind, "op") ? ncclMax : ncclSum, comm, 0);
