@@ -102,6 +102,13 @@ int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, 
 int gshmemx_layer_alloc(const char *call, size_t bytes, void **memory);
 int gshmemx_layer_free(const char *call, void *memory);
 
+/* Words of a team's member for the dialect's own use: host memory that all PEs of the member's node
+ * read and write; NULL: the member is on another node than this PE, or there is no such team. They
+ * last as long as the team. An earlier team may have left anything there, so each member clears its
+ * own before the members meet for the first time. Does not wait. member: its number in the team. */
+enum { GSHMEMX_LAYER_TEAM_WORDS = 72 };
+uint64_t *gshmemx_layer_team_words(gshmem_team_t team, int member);
+
 /* One turn of a wait for PE `target` to make that call: backs off; ends the job when the time limit
  * has passed, and the process when the job is ending. All zeros at first. */
 struct gshmemx_layer_wait {

@@ -20,6 +20,7 @@
 #include "runtime/setup/lendable.h"
 #include "runtime/setup/setup.h"
 #include "runtime/team/bootstrap.h"
+#include "runtime/team/page.h"
 
 /* ---- PEs beside the calling thread's own ---- */
 
@@ -299,6 +300,19 @@ int gshmemx_layer_free(const char *call, void *memory)
 {
     enum gsh_result r = gsh_lendable_free(memory);
     return gsh_public_error(r == GSH_OK ? r : gsh_fail(r, "%s: %s", call, gsh_last_error()));
+}
+
+_Static_assert((int)GSHMEMX_LAYER_TEAM_WORDS == (int)GSH_PAGE_DIALECT_WORDS,
+               "what pages have room for");
+
+uint64_t *gshmemx_layer_team_words(gshmem_team_t team, int member)
+{
+    const struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_team_words");
+    const struct gsh_team *t = gsh_team_find(pe, team);
+    if (t == NULL || member < 0 || member >= t->n_pes || pe->peers[t->pes[member]].page == NULL) {
+        return NULL;
+    }
+    return gsh_page_dialect_words(pe, t->pes[member], (uint32_t)t->handle);
 }
 
 void gshmemx_layer_wait_turn(const char *call, int target, struct gshmemx_layer_wait *wait)

@@ -222,6 +222,15 @@ static void word_mistake(const struct gsh_instance *pe, const struct gsh_report 
     case GSH_REPORT_LOCK_NOT_HELD:
         snprintf(out, bytes, "this PE does not hold the lock at 0x%" PRIx64, r->address);
         break;
+    case GSH_REPORT_OUT_OF_RANGE:
+        if (r->expected == 0) {
+            snprintf(out, bytes, "%" PRId64 " is out of range: there is none", (int64_t)r->seen);
+        } else {
+            snprintf(out, bytes,
+                     "%" PRId64 " is out of range: it is at least 0 and at most %" PRIu64,
+                     (int64_t)r->seen, r->expected - 1);
+        }
+        break;
     default:
         snprintf(out, bytes, "report of unknown kind %u", r->kind);
     }

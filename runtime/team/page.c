@@ -7,6 +7,10 @@
 #include "runtime/job/page.h"
 #include "runtime/team/team.h"
 
+/* Whole cache lines. Most units never use theirs, which then take no memory. */
+#define DIALECT_BYTES (GSH_PAGE_DIALECT_WORDS * sizeof(uint64_t))
+_Static_assert(DIALECT_BYTES % 64 == 0, "units share no cache line");
+
 static uint64_t places_off(const struct gsh_instance *pe)
 {
     return gsh_align_up(GSH_PAGE_HEAD_BYTES + pe->teams->n_units * sizeof(struct gsh_page_words),
@@ -18,9 +22,14 @@ static uint64_t place_bytes(const struct gsh_instance *pe)
     return gsh_align_up(sizeof(struct gsh_page_place) + gsh_ballot_bytes(pe->teams), 64);
 }
 
-uint64_t gsh_page_bytes(const struct gsh_instance *pe)
+static uint64_t dialect_off(const struct gsh_instance *pe)
 {
     return places_off(pe) + (uint64_t)pe->teams->max_node_pes * place_bytes(pe);
+}
+
+uint64_t gsh_page_bytes(const struct gsh_instance *pe)
+{
+    return dialect_off(pe) + (uint64_t)pe->teams->n_units * DIALECT_BYTES;
 }
 
 bool gsh_page_take_word(const struct gsh_instance *pe)
@@ -43,4 +52,10 @@ struct gsh_page_place *gsh_page_place(const struct gsh_instance *pe, int owner, 
     uint8_t *page = (uint8_t *)pe->peers[owner].page;
     uint64_t off = places_off(pe) + (uint64_t)pe->peers[sender].node_index * place_bytes(pe);
     return (struct gsh_page_place *)(page + off);
+}
+
+uint64_t *gsh_page_dialect_words(const struct gsh_instance *pe, int owner, uint32_t unit)
+{
+    uint8_t *page = (uint8_t *)pe->peers[owner].page;
+    return (uint64_t *)(page + dialect_off(pe) + unit * DIALECT_BYTES);
 }

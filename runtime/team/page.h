@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What follows the head of a PE's shared page (job/page.h): the words of host synchronisation, one
- * pair for each unit of the team pool, and a place for the messages of each PE of the node. */
+ * pair for each unit of the team pool, a place for the messages of each PE of the node, and a
+ * dialect's words for each unit. */
 #ifndef GSH_TEAM_PAGE_H
 #define GSH_TEAM_PAGE_H
 
@@ -27,10 +28,14 @@ struct gsh_page_place {
     uint64_t words[]; /* of the latest message; the sender writes them when taken equals sent */
 };
 
+/* For the team of one unit: what a dialect keeps there (runtime/layer.h says by which rules). */
+enum { GSH_PAGE_DIALECT_WORDS = 72 };
+
 /* The same on all PEs, once their teams are planned. */
 uint64_t gsh_page_bytes(const struct gsh_instance *pe);
 /* The words of `owner`, a PE of this node. */
 struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, uint32_t unit);
 struct gsh_page_place *gsh_page_place(const struct gsh_instance *pe, int owner, int sender);
+uint64_t *gsh_page_dialect_words(const struct gsh_instance *pe, int owner, uint32_t unit);
 
 #endif

@@ -185,6 +185,98 @@ static void test_more_ids(ncclComm_t comm, const test_rank *r)
         OK(ncclCommDestroy(some));
 }
 
+/* Ranks may differ in the order of calls of different communicators, and of sends among others. */
+static void test_group_order(ncclComm_t comm, const test_rank *r)
+{
+    ncclComm_t other = NULL;
+    ncclResult_t async = ncclInternalError;
+    const int next = (r->rank + 1) % r->n, before = (r->rank + r->n - 1) % r->n;
+    int *p = NULL, result[4] = {1, 10, r->rank, -1};
+    cudaStream_t streams[2];
+    for (cudaStream_t &s : streams)
+        CUDA_OK(cudaStreamCreate(&s));
+    OK(ncclCommSplit(comm, 0, r->rank, &other, NULL));
+    CUDA_OK(cudaMalloc(&p, sizeof result));
+    CUDA_OK(cudaMemcpy(p, result, sizeof result, cudaMemcpyDefault));
+    OK(ncclGroupStart());
+    for (int i = 0; i < 3; i++) {
+        const int what = (i + r->rank) % 3;
+        if (what == 0) {
+            OK(ncclAllReduce(p, p, 1, ncclInt, ncclSum, comm, streams[0]));
+        } else if (what == 1) {
+            OK(ncclBroadcast(p + 1, p + 1, 1, ncclInt, 0, other, streams[1]));
+            OK(ncclAllReduce(p + 1, p + 1, 1, ncclInt, ncclMax, other, streams[1]));
+        } else {
+            OK(ncclSend(p + 2, 1, ncclInt, next, comm, streams[0]));
+            OK(ncclRecv(p + 3, 1, ncclInt, before, comm, streams[0]));
+        }
+    }
+    OK(ncclGroupEnd());
+    for (cudaStream_t &s : streams)
+        CUDA_OK(cudaStreamSynchronize(s));
+    CUDA_OK(cudaMemcpy(result, p, sizeof result, cudaMemcpyDefault));
+    CHECK_EQ(result[0], r->n);
+    CHECK_EQ(result[1], 10);
+    CHECK_EQ(result[3], before);
+    for (ncclComm_t c : {comm, other}) {
+        OK(ncclCommGetAsyncError(c, &async));
+        CHECK_EQ(async, ncclSuccess);
+    }
+    OK(ncclCommDestroy(other));
+    for (cudaStream_t &s : streams)
+        CUDA_OK(cudaStreamDestroy(s));
+    CUDA_OK(cudaFree(p));
+}
+
+/* A group with a call that is refused fails, and nothing of it is carried out. */
+static void test_refused(ncclComm_t comm, const test_rank *r)
+{
+    ncclComm_t part = NULL;
+    ncclWindow_t win = NULL, other = NULL;
+    ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+    const int mine = r->rank + 5;
+    void *memory = NULL, *user = NULL;
+    int *p = NULL, result = 0;
+    OK(ncclMemAlloc(&memory, 4096));
+    OK(ncclCommWindowRegister(comm, memory, 4096, &win, NCCL_WIN_DEFAULT));
+    CUDA_OK(cudaMalloc(&p, sizeof *p));
+    CUDA_OK(cudaMemcpy(p, &mine, sizeof mine, cudaMemcpyDefault));
+    for (int round = 0; round < 2; round++) {
+        OK(ncclGroupStart());
+        OK(ncclGroupStart());
+        OK(ncclAllReduce(p, p, 1, ncclInt, ncclSum, comm, 0));
+        OK(ncclSend(p, 1, ncclInt, r->rank, comm, 0));
+        CHECK_EQ(ncclRecv(p, 1, ncclInt, r->n, comm, 0), ncclInvalidArgument);
+        CHECK_EQ(ncclCommSplit(comm, -7, 0, &part, NULL), ncclInvalidArgument);
+        OK(ncclGroupEnd());
+        OK(ncclCommSplit(comm, 0, 0, &part, NULL));
+        OK(ncclCommWindowRegister(comm, memory, 512, &other, NCCL_WIN_DEFAULT));
+        OK(ncclCommWindowDeregister(comm, win));
+        CHECK_EQ(ncclWinGetUserPtr(comm, win, &user), ncclInvalidArgument);
+        CHECK_EQ(round == 0 ? ncclGroupEnd() : ncclGroupSimulateEnd(&info), ncclInvalidArgument);
+        CHECK(strstr(ncclGetLastError(NULL), "ncclRecv") != NULL); /* the first one */
+        CHECK(info.estimatedTime == NCCL_UNDEF_FLOAT);
+        CUDA_OK(cudaStreamSynchronize(0));
+        CUDA_OK(cudaMemcpy(&result, p, sizeof result, cudaMemcpyDefault));
+        CHECK_EQ(result, mine);
+        CHECK(part == NULL && other == NULL);
+        OK(ncclWinGetUserPtr(comm, win, &user));
+        CHECK(user == memory);
+    }
+    OK(ncclGroupStart());
+    CHECK_EQ(ncclCommCount(comm, NULL), ncclInvalidArgument); /* not in the group */
+    OK(ncclAllReduce(p, p, 1, ncclInt, ncclSum, comm, 0));
+    OK(ncclGroupEnd());
+    CUDA_OK(cudaMemcpy(&result, p, sizeof result, cudaMemcpyDefault));
+    OK(ncclGroupStart());
+    OK(ncclCommWindowDeregister(comm, win));
+    OK(ncclGroupEnd());
+    CHECK_EQ(ncclWinGetUserPtr(comm, win, &user), ncclInvalidArgument);
+    CHECK_EQ(result, r->n * (r->n - 1) / 2 + 5 * r->n);
+    CUDA_OK(cudaFree(p));
+    OK(ncclMemFree(memory));
+}
+
 /* A few more than there is room for at once; they come and go. */
 static void test_many(ncclComm_t comm, const test_rank *r)
 {
@@ -223,6 +315,8 @@ static int run_rank(const test_rank *r)
     test_memory(comm);
     test_split(comm, r);
     test_shrink(comm, r);
+    test_group_order(comm, r);
+    test_refused(comm, r);
     test_many(comm, r);
     if (r->n > 2)
         test_more_ids(comm, r);

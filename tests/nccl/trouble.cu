@@ -4,7 +4,8 @@
  * away (absent); or they wait, and give up: all of them, by another thread (abort), or rank 0 alone
  * (lone); or all of them without the last one's help (revoke, shrink), to go on without it; or they
  * give up a communicator that the last one does not help to make (making). Or a receive is longer
- * than what is sent (lengths), or rank 0 makes a different call (differs).
+ * than what is sent (lengths), or rank 0 makes a different call (differs; ends: so
+ * that a checking build ends the job). Or a kernel of rank 0 names what is not there (bounds).
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
@@ -18,6 +19,7 @@ struct shared_words {
     double since;   /* when the trouble began */
 };
 static shared_words *words;
+static pthread_barrier_t *ready; /* of all ranks */
 static int n_ranks, my_rank;
 static const char *wait_kind, *how;
 static size_t count;
@@ -84,6 +86,47 @@ __global__ void wait_kernel(ncclDevComm dev, ncclLLA2AHandle a2a, ncclWindow_t w
             (void)session.recv<int>((int)threadIdx.x);
         session.endEpoch(cta);
     }
+}
+
+/* What a kernel gets wrong: each of these numbers is the first one that is not there. */
+enum bound {
+    PEER,
+    OFFSET,
+    LSA_INDEX,
+    GIN_INDEX,
+    GIN_SIGNAL,
+    GIN_COUNTER,
+    GIN_PEER,
+    GIN_RANGE,
+    N_BOUNDS
+};
+static const char *const bounds[N_BOUNDS] = {"lsapeer",   "lsaoffset",  "lsaindex", "ginindex",
+                                             "ginsignal", "gincounter", "ginpeer",  "ginrange"};
+
+__global__ void cross_kernel(ncclDevComm dev, ncclWindow_t win, size_t bytes, int bound)
+{
+    ncclGin gin(dev, 0);
+    const ncclCoopThread one;
+    const ncclTeam world = ncclTeamWorld(dev);
+    const uint32_t n_signals = (uint32_t)dev.ginSignalCount;
+    if (bound == PEER)
+        *(volatile int *)ncclGetLsaPointer(win, 0, dev.lsaSize) = 1;
+    else if (bound == OFFSET)
+        *(volatile int *)ncclGetLsaPointer(win, bytes + 1, 0) = 1;
+    else if (bound == LSA_INDEX)
+        ncclLsaBarrierSession<ncclCoopThread>(one, dev, ncclTeamTagLsa(), 2)
+            .sync(one, cuda::memory_order_relaxed);
+    else if (bound == GIN_INDEX)
+        ncclGinBarrierSession<ncclCoopThread>(one, gin, world, dev.railGinBarrier, 2)
+            .sync(one, cuda::memory_order_relaxed);
+    else if (bound == GIN_SIGNAL)
+        gin.signal(world, 0, ncclGin_SignalInc{n_signals});
+    else if (bound == GIN_COUNTER)
+        gin.waitCounter(one, (ncclGinCounter_t)dev.ginCounterCount, 1);
+    else if (bound == GIN_PEER)
+        gin.signal(world, dev.nRanks, ncclGin_SignalInc{0});
+    else
+        gin.put(world, 0, win, bytes - 4, win, 0, 8);
 }
 
 /* ---- the waits ---- */
@@ -308,8 +351,6 @@ static void abort_making()
     give_up_together();
 }
 
-static pthread_barrier_t *ready; /* of all ranks */
-
 /* The limit applies from start-up on. trouble.py learns whether start-up was within it; no rank
  * waits before all have started. */
 static void wait_in_vain()
@@ -324,17 +365,58 @@ static void wait_in_vain()
     pause(); /* the last rank is in another LSA team */
 }
 
-/* Rank 0 sends fewer numbers than the next rank receives: another length sent the same way, or few
- * instead of many. */
+/* A rank sends fewer numbers than the next rank receives: another length sent the same way, or few
+ * instead of many. Among 3 ranks the first one; among 4 the second one, whose next is far. */
 static void send_too_few()
 {
     exchange(count);
-    exchange(my_rank > 0 ? count : count > 1000 ? 16 : count - 1);
+    exchange(my_rank != n_ranks - 3 ? count : count > 1000 ? 16 : count - 1);
     CUDA_OK(cudaStreamSynchronize(0));
     pause(); /* until the other's job ends this process, too */
 }
 
-/* Rank 0's call differs; checking builds detect that. */
+/* One of the differences that need not be within a window. */
+static ncclResult_t call_differently(bool is_first)
+{
+    const char *w = wait_kind;
+    const int root = is_first && is(w, "root") ? 1 : 0;
+    if (is(w, "root"))
+        return ncclBroadcast(source, dest, count, ncclInt, root, comm, 0);
+    if (is_first && is(w, "kind"))
+        return ncclAllGather(source, dest, count, ncclInt, comm, 0);
+    return ncclAllReduce(source, dest, is_first && is(w, "count") ? count - 1 : count,
+                         is_first && is(w, "type") ? ncclFloat : ncclInt,
+                         is_first && is(w, "op") ? ncclMax : ncclSum, comm, 0);
+}
+
+/* Rank 0's call differs. Of it and rank 1, the second to call gets the error; from then on calls of
+ * all ranks do, and none waits. */
+static void find_difference()
+{
+    ncclResult_t error = ncclSuccess;
+    OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+    pthread_barrier_wait(ready); /* or the last rank may hear of it in this call */
+    const ncclResult_t result = call_differently(my_rank == 0);
+    if (result == ncclInvalidArgument)
+        printf("rank %d is the second\n", my_rank);
+    else
+        CHECK_EQ(result, ncclSuccess);
+    while (error == ncclSuccess) {
+        OK(ncclCommGetAsyncError(comm, &error));
+        sched_yield();
+    }
+    CHECK_EQ(error, ncclInvalidArgument);
+    CHECK(strstr(ncclGetLastError(comm), "differ") != NULL ||
+          strstr(ncclGetLastError(comm), "collective 2") != NULL);
+    OK(ncclGroupStart());
+    OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+    CHECK_EQ(ncclGroupEnd(), ncclInvalidArgument);
+    OK(ncclCommAbort(comm)); /* the calls that differ may wait for each other */
+    CUDA_OK(cudaStreamSynchronize(0));
+    give_up_together();
+}
+
+/* Rank 0's call differs, and checking builds end the job. */
 static void call_otherwise()
 {
     const bool is_first = my_rank == 0;
@@ -345,11 +427,23 @@ static void call_otherwise()
     int *other = NULL;
     CUDA_OK(cudaMalloc((void **)&other, bytes));
     OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
-    OK(ncclAllReduce(source, is_first && is(wait_kind, "window") ? other : dest, count,
-                     is_first && is(wait_kind, "type") ? ncclFloat : ncclInt,
-                     is_first && is(wait_kind, "op") ? ncclMax : ncclSum, comm, 0));
+    pthread_barrier_wait(ready); /* as above */
+    (void)ncclAllReduce(source, is_first && is(wait_kind, "window") ? other : dest, count,
+                        is_first && is(wait_kind, "type") ? ncclFloat : ncclInt,
+                        is_first && is(wait_kind, "op") ? ncclMax : ncclSum, comm, 0);
     CUDA_OK(cudaStreamSynchronize(0));
     pause(); /* until the other's job ends this process, too */
+}
+
+static void cross_bounds()
+{
+    pthread_barrier_wait(ready);
+    for (int b = 0; my_rank == 0 && b < N_BOUNDS; b++)
+        if (is(wait_kind, bounds[b]))
+            gshmem_launch(cross_kernel, dim3(1), dim3(1), 0, 0, dev, win,
+                          count * n_ranks * sizeof(int) + 4096, b);
+    CUDA_OK(cudaStreamSynchronize(0));
+    pause(); /* until the job's end ends this process, too */
 }
 
 static int run_rank()
@@ -367,7 +461,11 @@ static int run_rank()
     else if (is(how, "lengths"))
         send_too_few();
     else if (is(how, "differs"))
+        find_difference();
+    else if (is(how, "ends"))
         call_otherwise();
+    else if (is(how, "bounds"))
+        cross_bounds();
     else if (is(how, "making"))
         abort_making();
     else

@@ -3,7 +3,9 @@
 """Proves, for each collective and each wait of device code, near and on two pretend nodes, that a rank that dies ends
 the others within seconds, one of which names its PE; that one that stays away ends them with a line that names it and
 what was waited for; and that ranks that give up (abort, revoke) go on: streams drain, and the processes end normally.
-A receive whose length differs from its send's ends the job with a line, as does a different call in checking builds.
+A receive whose length differs from its send's ends the job with a line. A rank that makes a different collective gets
+an error, or its neighbour does, and all hear of it; in checking builds it ends the job, as does a kernel that names
+what is not there.
 
 usage: trouble.py PROGRAM [--far] [--checks] [NAME...]
     --far: also on two nodes; --checks: PROGRAM is from a checking build; NAME: only cases that contain one"""
@@ -36,14 +38,41 @@ ABSENT = {
 }
 
 
-# The messages of checking builds if rank 0's call differs.
-DIFFERS = {"type": "ncclDataType_t", "op": "ncclRedOp_t", "window": "window of (send|recv)buff"}
+# If rank 0's second call differs: its value and the others'.
+DIFFERS = {
+    "count": ("count", "15", "16"),
+    "type": ("the type", "ncclFloat32", "ncclInt32"),
+    "op": ("the operator", "ncclMax", "ncclSum"),
+    "root": ("root", "1", "0"),
+    "kind": ("the call", "ncclAllGather", "ncclAllReduce"),
+}
+# The messages of checking builds.
+ENDS = {"type": "ncclDataType_t", "op": "ncclRedOp_t", "window": "window of (send|recv)buff"}
+
+
+# In kernels with checks: the argument, its value, and the highest that there is.
+BOUNDS = {
+    "lsapeer": ("ncclGetLsaPointer, lsaPeer", 3, 2),
+    "lsaoffset": ("ncclGetLsaPointer, offset", 4 * 3 * SMALL + 4097, 4 * 3 * SMALL + 4096),
+    "lsaindex": ("ncclLsaBarrierSession, index", 2, 1),
+    "ginindex": ("ncclGinBarrierSession, index", 2, 1),
+    "ginsignal": ("ncclGin, signal", r"(\d+)", r"(\d+)"),
+    "gincounter": ("ncclGin, counter", 2, 1),
+    "ginpeer": ("ncclGin, peer", 3, 2),
+    "ginrange": ("ncclGin::put, dstOffset \\+ bytes", 4 * 3 * SMALL + 4100, 4 * 3 * SMALL + 4096),
+}
 
 
 def cases(has_far, has_checks):
     """The number of ranks, wait, trouble and count of each case."""
-    for what in DIFFERS if has_checks else []:
-        yield 3, what, "differs", SMALL
+    if has_checks:
+        for what in ENDS:
+            yield 3, what, "ends", SMALL
+        for what in BOUNDS:
+            yield 3, what, "bounds", SMALL
+    else:
+        for what in DIFFERS:
+            yield 3, what, "differs", SMALL
     both = [3, 4] if has_far else [3]
     for n in both:
         for wait in COLLECTIVES:
@@ -61,8 +90,9 @@ def cases(has_far, has_checks):
             yield n, wait, "shrink", LARGE[n]
             yield n, wait, "lone", SMALL
         yield n, "allreduce", "making", SMALL
-    for count in [SMALL, LARGE[3]]:
-        yield 3, "sendrecv", "lengths", count
+    for n in both:
+        for count in [SMALL, LARGE[n]]:
+            yield n, "sendrecv", "lengths", count
 
 
 def run_within(case, limit_s):
@@ -116,15 +146,34 @@ def faults(case, output):
         if ends != ["status 1"] * n:
             yield "not all failed"
         its = 4 * (SMALL if count > 1000 else count - 1)
-        line = rf"PE 1: error: ncclRecv .*: the members' sizes differ: {4 * count} bytes on PE 1, {its} on PE 0"
+        sender, receiver = n - 3, n - 2
+        line = (rf"PE {receiver}: error: ncclRecv .*: the members' sizes differ: {4 * count} bytes on PE {receiver}, "
+                rf"{its} on PE {sender}")
         if not re.search(line, output):
             yield f"no line like {line!r}"
     elif how == "differs":
-        line = rf"PE 0: error: ncclAllReduce, {DIFFERS[wait]} .*: the members' values differ: \d+ on PE 0, \d+ on PE 1"
+        what, its, others = DIFFERS[wait]
+        values = [rf"{its} on rank 0, {others} on rank 1", rf"{others} on rank 1, {its} on rank 0"]
+        line = rf"gshmem: nccl\w+: collective 2 of the communicator: {what} is (?:{'|'.join(values)})\n"
+        if ends != ["status 0"] * n:
+            yield "not all ended normally"
+        if len(re.findall(line, output)) != 1 or output.count("gshmem:") != 1:
+            yield f"not one line like {line!r}"
+        if not re.search(r"rank [01] is the second", output):
+            yield "no call returned the error"
+    elif how == "ends":
+        line = rf"PE 0: error: ncclAllReduce, {ENDS[wait]} .*: the members' values differ: \d+ on PE 0, \d+ on PE 1"
         if ends != ["status 1"] * n:
             yield "not all failed"
         if not re.search(line, output):
             yield f"no line like {line!r}"
+    elif how == "bounds":
+        what, value, most = BOUNDS[wait]
+        line = rf"PE 0: error: {what} \(in a kernel.*: {value} is out of range: it is at least 0 and at most {most}\n"
+        if ends != ["status 1"] * n:
+            yield "not all failed"
+        if len(re.findall(line, output)) != 1:
+            yield f"not one line like {line!r}"
     elif how == "lone":
         if ends != ["status 0"] + ["status 1"] * last:
             yield "not all but the first failed"

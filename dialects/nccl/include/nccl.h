@@ -167,8 +167,9 @@ const char *ncclGetLastError(ncclComm_t comm);
 /* Does nothing: there is nothing to reset. */
 void ncclResetDebugInit(void);
 /* ncclInProgress, or the result of a call that did not block; ncclInvalidUsage after ncclCommAbort
- * of another communicator of the same id. Otherwise ncclSuccess: calls complete or fail before they
- * return, and a rank that dies ends the job. */
+ * of another communicator of the same id; ncclInvalidArgument if ranks have made different
+ * collectives. Otherwise ncclSuccess: calls complete or fail before they return, and a rank that
+ * dies ends the job. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -246,16 +247,17 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
 
 /* Calls of this thread between the outermost pair take place when it ends, in their order; a
  * communicator's sends and receives all at once, after its other calls. The outermost GroupEnd also
- * returns an error in one of them, and does not carry out the calls after it. A call that is
- * refused at once, for its arguments, returns the error itself and is not in the group. */
+ * returns an error in one of them, and does not carry out the calls after it. If a call is refused
+ * at once, for its arguments, it returns the error, and so does the outermost GroupEnd: it then
+ * carries out nothing of the group. Calls that are not put off, such as queries, do not count. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
-/* Replaces the outermost GroupEnd: forgets the group's calls, and stores in estimatedTime how many
- * microseconds they would take, judging by the launches and by the bytes over each communicator's
- * slowest link: other ranks' work and passing through scratch are not included. Calls that make or
- * register something count as nothing. In place of an inner GroupEnd: acts like it, and leaves
- * estimatedTime as it is. Initialise simInfo with NCCL_SIM_INFO_INITIALIZER; otherwise the group
- * stays open. */
+/* Replaces the outermost GroupEnd, and fails like it if a call was refused: forgets the group's
+ * calls, and stores in estimatedTime how many microseconds they would take, judging by the launches
+ * and by the bytes over each communicator's slowest link: other ranks' work and passing through
+ * scratch are not included. Calls that make or register something count as nothing. In place of an
+ * inner GroupEnd: acts like it, and leaves estimatedTime as it is. Initialise simInfo with
+ * NCCL_SIM_INFO_INITIALIZER; otherwise the group stays open. */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -313,7 +315,13 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 
 /* Buffers may be any memory of the device; in place as stated. Results have the same bits on all
- * ranks. Reduce: in place if sendbuff == recvbuff, as in AllReduce. */
+ * ranks. Reduce: in place if sendbuff == recvbuff, as in AllReduce.
+ *
+ * All ranks make the same collectives with the same count, type, op and root. If ranks of one node
+ * do not, one line names two that differ and their values, and the later of the two returns
+ * ncclInvalidArgument; so do all later collectives of these ranks, and sooner or later of the
+ * node's others. The calls are carried out all the same, because other ranks may wait for them;
+ * results are not valid. Only ncclCommAbort surely ends what waits then. */
 ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,

@@ -208,11 +208,13 @@ static ncclDataType_t type_on_links(const struct gsh_nccl_call *c)
 }
 
 /* An AllReduce's load: each rank's part to its owner, each result to all; the same for Reduce. */
-static ncclResult_t submit_reduce(struct gsh_nccl_call *c)
+static ncclResult_t submit_reduce(ncclResult_t checked, struct gsh_nccl_call *c)
 {
-    size_t n = (size_t)c->comm->n_ranks;
-    c->load = load_of(type_on_links(c), (c->count + n - 1) / n * 2 * (n - 1));
-    return gsh_nccl_submit(c);
+    if (checked == ncclSuccess) {
+        size_t n = (size_t)c->comm->n_ranks;
+        c->load = load_of(type_on_links(c), (c->count + n - 1) / n * 2 * (n - 1));
+    }
+    return gsh_nccl_submit(checked, c);
 }
 
 /* NULL: the buffers pass through scratch. */
@@ -270,6 +272,7 @@ ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
                            cudaStream_t stream)
 {
     struct gsh_nccl_call c = {.name = "ncclAllReduce",
+                              .kind = GSH_NCCL_ALL_REDUCE,
                               .run = run_reduce,
                               .comm = comm,
                               .source = sendbuff,
@@ -281,13 +284,14 @@ ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, true);
-    return r != ncclSuccess ? r : submit_reduce(&c);
+    return submit_reduce(r, &c);
 }
 
 ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
 {
     struct gsh_nccl_call c = {.name = "ncclReduce",
+                              .kind = GSH_NCCL_REDUCE,
                               .run = run_reduce,
                               .comm = comm,
                               .source = sendbuff,
@@ -301,7 +305,7 @@ ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, nccl
     ncclResult_t r = gsh_nccl_check_data(&c);
     r = r != ncclSuccess ? r : gsh_nccl_check_op(&c);
     r = r != ncclSuccess ? r : check_buffers(&c, true, comm->rank == root);
-    return r != ncclSuccess ? r : submit_reduce(&c);
+    return submit_reduce(r, &c);
 }
 
 /* If `part` is this rank's block of `whole`, each rank names another place in the same buffer: use
@@ -356,6 +360,7 @@ ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recv
                                cudaStream_t stream)
 {
     struct gsh_nccl_call c = {.name = "ncclReduceScatter",
+                              .kind = GSH_NCCL_REDUCE_SCATTER,
                               .run = run_reduce_scatter,
                               .comm = comm,
                               .source = sendbuff,
@@ -369,9 +374,8 @@ ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recv
     r = r != ncclSuccess ? r : check_buffers(&c, true, true);
     if (r == ncclSuccess) {
         c.load = load_of(type_on_links(&c), recvcount * (size_t)(comm->n_ranks - 1));
-        r = gsh_nccl_submit(&c);
     }
-    return r;
+    return gsh_nccl_submit(r, &c);
 }
 
 /* ---- AllGather, AlltoAll ---- */
@@ -417,6 +421,7 @@ static ncclResult_t spread(const char *name, const void *source, void *dest, siz
                            bool is_alltoall)
 {
     struct gsh_nccl_call c = {.name = name,
+                              .kind = is_alltoall ? GSH_NCCL_ALL_TO_ALL : GSH_NCCL_ALL_GATHER,
                               .run = run_spread,
                               .comm = comm,
                               .source = source,
@@ -429,9 +434,8 @@ static ncclResult_t spread(const char *name, const void *source, void *dest, siz
     r = r != ncclSuccess ? r : check_buffers(&c, true, true);
     if (r == ncclSuccess) {
         c.load = load_of(type, count * (size_t)(comm->n_ranks - 1));
-        r = gsh_nccl_submit(&c);
     }
-    return r;
+    return gsh_nccl_submit(r, &c);
 }
 
 ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
@@ -484,6 +488,7 @@ ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                            ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
 {
     struct gsh_nccl_call c = {.name = "ncclBroadcast",
+                              .kind = GSH_NCCL_BROADCAST,
                               .run = run_broadcast,
                               .comm = comm,
                               .source = sendbuff,
@@ -496,9 +501,8 @@ ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
     r = r != ncclSuccess ? r : check_buffers(&c, comm->rank == root, true);
     if (r == ncclSuccess) {
         c.load = load_of(datatype, comm->n_ranks > 1 ? count : 0);
-        r = gsh_nccl_submit(&c);
     }
-    return r;
+    return gsh_nccl_submit(r, &c);
 }
 
 ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,

@@ -60,6 +60,18 @@ struct gsh_nccl_gathering {
 
 enum { GSH_NCCL_NOTE_WORDS = 3 }; /* at `note` below */
 
+/* alike.c: the collectives that this rank and its neighbours on the node have made. */
+struct gsh_nccl_latest {
+    uint64_t *own; /* NULL: no other rank is on the node */
+    struct gsh_nccl_neighbour {
+        uint64_t *its; /* NULL: there is none on this side */
+        int rank;
+        uint64_t n_alike; /* atomic: so many collectives are known to be alike */
+    } neighbours[2];
+    int finding; /* atomic: whether some differ */
+    char text[512];
+};
+
 struct ncclComm {
     struct ncclComm *next;          /* in the process's list of live ones */
     struct gsh_nccl_job *job;       /* NULL until the communicator is made; atomic until then */
@@ -98,6 +110,7 @@ struct ncclComm {
     struct gsh_nccl_trail trail;
 
     struct gsh_nccl_gathering gathering;
+    struct gsh_nccl_latest latest;
 };
 
 /* What a call requires of comm, else an error. need_live: the program has neither destroyed nor
@@ -131,6 +144,12 @@ void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g);
  * holds on all ranks. */
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
+
+/* alike.c: from the barrier after begin on, the ranks of a node compare their collectives. look
+ * does so once more, on any thread; result is an error once it is known that some differ. */
+void gsh_nccl_latest_begin(struct ncclComm *comm);
+void gsh_nccl_latest_look(const char *call, struct ncclComm *comm);
+ncclResult_t gsh_nccl_latest_result(const struct ncclComm *comm);
 
 /* memory.c: frees the windows that the program has left registered. Collective. */
 void gsh_nccl_windows_free(struct ncclComm *comm);

@@ -58,11 +58,11 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     if (r == ncclSuccess) {
         r = need_no_group(call, comm);
     }
-    if (r != ncclSuccess) {
-        return r;
+    if (r == ncclSuccess && gsh_nccl_job_is_given_up(comm->job)) {
+        r = gsh_nccl_given_up(call);
     }
-    if (gsh_nccl_job_is_given_up(comm->job)) {
-        return gsh_nccl_given_up(call);
+    if (r != ncclSuccess) {
+        return gsh_nccl_refuse(r);
     }
     settle(comm);
     if (comm->crew != NULL) {
@@ -70,7 +70,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
         return ncclSuccess;
     }
     struct gsh_nccl_call c = {.name = call, .run = run_finalize, .comm = comm, .meets = true};
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(r, &c);
 }
 
 /* ---- destroy and abort ---- */

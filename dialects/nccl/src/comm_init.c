@@ -92,21 +92,21 @@ static ncclResult_t init_on(const char *call, ncclComm_t *comm, int n_ranks, con
                               .device = device,
                               .a = n_ranks,
                               .b = rank};
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(ncclSuccess, &c);
 }
 
 static ncclResult_t init(const char *call, ncclComm_t *comm, int n_ranks, const ncclUniqueId *id,
                          int rank, const ncclConfig_t *config, bool is_new)
 {
     ncclResult_t r = gsh_nccl_config_check(call, config);
-    if (r != ncclSuccess) {
-        return r;
+    if (r == ncclSuccess &&
+        (comm == NULL || id == NULL || n_ranks < 1 || rank < 0 || rank >= n_ranks)) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: communicator %p, rank %d of %d: not valid",
+                          call, (void *)comm, rank, n_ranks);
     }
-    if (comm == NULL || id == NULL || n_ranks < 1 || rank < 0 || rank >= n_ranks) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: communicator %p, rank %d of %d: not valid",
-                             call, (void *)comm, rank, n_ranks);
-    }
-    return init_on(call, comm, n_ranks, id, rank, gshmemx_layer_current_device(), config, is_new);
+    return r == ncclSuccess ? init_on(call, comm, n_ranks, id, rank, gshmemx_layer_current_device(),
+                                      config, is_new)
+                            : gsh_nccl_refuse(r);
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
@@ -125,7 +125,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
 {
     static const char call[] = "ncclCommInitRankScalable";
     if (nId < 1) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d ids", call, nId);
+        return gsh_nccl_refuse(gsh_nccl_fail(ncclInvalidArgument, "%s: %d ids", call, nId));
     }
     ncclResult_t r = init(call, comm, nranks, commIds, rank, config, false);
     /* Ranks need only the first one. */
@@ -135,13 +135,12 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
     return r;
 }
 
-ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
+static ncclResult_t check_all(const char *call, const ncclComm_t *comm, int ndev,
+                              const int *devlist)
 {
-    static const char call[] = "ncclCommInitAll";
-    ncclUniqueId id;
     if (comm == NULL || ndev < 1) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: communicators %p, %d devices: not valid",
-                             call, (void *)comm, ndev);
+                             call, (const void *)comm, ndev);
     }
     for (int i = 0; devlist != NULL && i < ndev; i++) {
         for (int j = 0; j < i; j++) {
@@ -151,9 +150,19 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
             }
         }
     }
-    ncclResult_t r = ncclGetUniqueId(&id), end;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
+{
+    static const char call[] = "ncclCommInitAll";
+    ncclUniqueId id;
+    ncclResult_t r = check_all(call, comm, ndev, devlist), end;
+    if (r == ncclSuccess) {
+        r = ncclGetUniqueId(&id);
+    }
     if (r != ncclSuccess) {
-        return r;
+        return gsh_nccl_refuse(r);
     }
     (void)ncclGroupStart();
     for (int i = 0; i < ndev && r == ncclSuccess; i++) {
@@ -230,13 +239,11 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
     if (r == ncclSuccess) {
         r = gsh_nccl_config_check(call, config);
     }
-    if (r != ncclSuccess) {
-        return r;
-    }
-    if (newcomm == NULL || nRanks <= comm->n_ranks || (rank != -1 && rank != comm->rank)) {
-        return gsh_nccl_fail(ncclInvalidArgument,
-                             "%s: from %d ranks to %d, rank %d, communicator %p: not valid", call,
-                             comm->n_ranks, nRanks, rank, (void *)newcomm);
+    if (r == ncclSuccess &&
+        (newcomm == NULL || nRanks <= comm->n_ranks || (rank != -1 && rank != comm->rank))) {
+        r = gsh_nccl_fail(ncclInvalidArgument,
+                          "%s: from %d ranks to %d, rank %d, communicator %p: not valid", call,
+                          comm->n_ranks, nRanks, rank, (void *)newcomm);
     }
     struct gsh_nccl_call c = {.name = call,
                               .run = run_grow,
@@ -252,5 +259,5 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
     if (uniqueId != NULL) {
         c.id = *uniqueId;
     }
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(r, &c);
 }

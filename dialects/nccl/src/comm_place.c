@@ -97,7 +97,7 @@ static size_t lines_bytes(size_t n_ranks)
 /* With the lines for small sends before them: the part that is cleared. */
 static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
-    const size_t of_rank = (4 * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t);
+    const size_t of_rank = ((RING_SLOTS + 3) * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t);
     return lines_bytes(n_ranks) +
            align_up(n_ranks * of_rank + GSH_NCCL_NOTE_WORDS * sizeof(uint64_t), 512);
 }
@@ -127,7 +127,7 @@ static void lay_range(struct ncclComm *comm)
         .n_channels = (uint32_t)n_channels,
     };
     size_t n_words = n * n_channels;
-    rings->freed = rings->arrived + n_words;
+    rings->freed = rings->arrived + n_words * RING_SLOTS;
     rings->sent = rings->freed + n_words;
     rings->taken = rings->sent + n_words;
     comm->signals = rings->taken + n_words;
@@ -154,6 +154,7 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
     lay_range(comm);
     gsh_nccl_clear(comm->rings.lines, words_bytes(n, comm->rings.n_channels));
     gsh_nccl_write((void *)(uintptr_t)comm->rings.pe_of, comm->pe_of, n * sizeof(int32_t));
+    gsh_nccl_latest_begin(comm);
     /* No rank may send before all have cleared. */
     return gsh_nccl_base(call, gshmem_barrier(comm->meet));
 }

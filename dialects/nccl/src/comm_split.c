@@ -66,12 +66,12 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
     if (r == ncclSuccess) {
         r = gsh_nccl_config_check(call, config);
     }
-    if (r != ncclSuccess) {
-        return r;
+    if (r == ncclSuccess && (newcomm == NULL || (color < 0 && color != NCCL_SPLIT_NOCOLOR))) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: color %d, communicator %p: not valid", call,
+                          color, (void *)newcomm);
     }
-    if (newcomm == NULL || (color < 0 && color != NCCL_SPLIT_NOCOLOR)) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: color %d, communicator %p: not valid", call,
-                             color, (void *)newcomm);
+    if (r != ncclSuccess) {
+        return gsh_nccl_refuse(r);
     }
     struct gsh_nccl_call c = {.name = call,
                               .run = run_split,
@@ -82,10 +82,10 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
                                                 color != NCCL_SPLIT_NOCOLOR,
                               .a = color,
                               .b = key};
-    if (color == NCCL_SPLIT_NOCOLOR && newcomm != NULL) {
+    if (color == NCCL_SPLIT_NOCOLOR) {
         *newcomm = NULL;
     }
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(r, &c);
 }
 
 /* ---- shrinking ---- */
@@ -112,10 +112,11 @@ static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
     return r;
 }
 
-ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
-                            ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags)
+/* *is_out: for each rank, whether to leave it out; from malloc. */
+static ncclResult_t check_shrink(const char *call, ncclComm_t comm, const int *exclude, int n,
+                                 const ncclComm_t *newcomm, const ncclConfig_t *config, int flags,
+                                 bool **is_out)
 {
-    static const char call[] = "ncclCommShrink";
     ncclResult_t r = gsh_nccl_need_ready(call, comm);
     if (r == ncclSuccess) {
         r = gsh_nccl_config_check(call, config);
@@ -123,31 +124,44 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
     if (r != ncclSuccess) {
         return r;
     }
-    if (newcomm == NULL || excludeRanksList == NULL || excludeRanksCount < 1 ||
-        excludeRanksCount >= comm->n_ranks) {
+    if (newcomm == NULL || exclude == NULL || n < 1 || n >= comm->n_ranks) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: %d ranks of %d to leave out: not valid",
-                             call, excludeRanksCount, comm->n_ranks);
+                             call, n, comm->n_ranks);
     }
-    if ((shrinkFlags & ~NCCL_SHRINK_ABORT) != 0) {
+    if ((flags & ~NCCL_SHRINK_ABORT) != 0) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: flags 0x%x: not valid", call,
-                             (unsigned)shrinkFlags);
+                             (unsigned)flags);
     }
     if (gsh_nccl_job_is_given_up(comm->job)) {
         return gsh_nccl_given_up(call);
     }
-    bool *is_out = calloc((size_t)comm->n_ranks, sizeof(*is_out));
-    if (is_out == NULL) {
+    bool *out = calloc((size_t)comm->n_ranks, sizeof(*out));
+    if (out == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    for (int i = 0; i < excludeRanksCount; i++) {
-        int rank = excludeRanksList[i];
-        if (rank < 0 || rank >= comm->n_ranks || rank == comm->rank || is_out[rank]) {
-            free(is_out);
+    for (int i = 0; i < n; i++) {
+        int rank = exclude[i];
+        if (rank < 0 || rank >= comm->n_ranks || rank == comm->rank || out[rank]) {
+            free(out);
             return gsh_nccl_fail(ncclInvalidArgument,
                                  "%s: rank %d to leave out: not there, given twice, or the caller",
                                  call, rank);
         }
-        is_out[rank] = true;
+        out[rank] = true;
+    }
+    *is_out = out;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
+                            ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags)
+{
+    static const char call[] = "ncclCommShrink";
+    bool *is_out = NULL;
+    ncclResult_t r = check_shrink(call, comm, excludeRanksList, excludeRanksCount, newcomm, config,
+                                  shrinkFlags, &is_out);
+    if (r != ncclSuccess) {
+        return gsh_nccl_refuse(r);
     }
     if ((shrinkFlags & NCCL_SHRINK_ABORT) != 0) {
         gsh_nccl_comm_revoke(comm);
@@ -160,5 +174,5 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
                               .is_nonblocking = gsh_nccl_config_is_nonblocking(config, comm),
                               .out = is_out,
                               .owned = is_out};
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(r, &c);
 }

@@ -49,7 +49,7 @@ static ncclLsaBarrierHandle take_lsa_barriers(struct plan *p, int n_ranks, int n
 
 static ncclGinBarrierHandle take_gin_barriers(struct plan *p, int n_ranks, int n)
 {
-    ncclGinBarrierHandle h = {p->n_signals, 0};
+    ncclGinBarrierHandle h = {p->n_signals, (uint32_t)n};
     p->n_signals += (uint32_t)n * (uint32_t)n_ranks;
     return h;
 }
@@ -301,16 +301,16 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
                           (const void *)reqs, (void *)outDevComm);
     }
     if (r != ncclSuccess) {
-        return r;
+        return gsh_nccl_refuse(r);
     }
     ncclDevCommRequirements whole = whole_requirements(reqs);
     r = check_requirements(call, &whole);
     if (r != ncclSuccess) {
-        return r;
+        return gsh_nccl_refuse(r);
     }
     ncclDevCommRequirements *copy = copy_requirements(&whole);
     if (copy == NULL) {
-        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+        return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call));
     }
     struct gsh_nccl_call c = {.name = call,
                               .run = run_create,
@@ -319,7 +319,7 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
                               .in = copy,
                               .owned = copy,
                               .out = outDevComm};
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(r, &c);
 }
 
 static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
@@ -427,7 +427,7 @@ ncclResult_t ncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, i
         return gsh_nccl_fail(ncclInvalidArgument, "%s: %d barriers of %d ranks: not valid", call,
                              nBarriers, team.nRanks);
     }
-    *outHandle = (ncclGinBarrierHandle){0, 0};
+    *outHandle = (ncclGinBarrierHandle){0, (uint32_t)nBarriers};
     *outReq = (ncclDevResourceRequirements){.ginSignalCount = nBarriers * comm->n_ranks,
                                             .outGinSignalStart = &outHandle->signal0};
     return ncclSuccess;

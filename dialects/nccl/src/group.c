@@ -5,6 +5,7 @@
  * put work on streams do not wait, and are made by the caller. */
 #include "dialects/nccl/src/group.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "dialects/nccl/src/crew.h"
@@ -15,6 +16,7 @@
 
 struct queued {
     struct queued *next;
+    bool has_run;
     struct gsh_nccl_call call;
 };
 
@@ -32,12 +34,19 @@ struct batch {
 
 static _Thread_local int depth;
 static _Thread_local struct queued *first, *last;
+/* The first error of a call of the group that has been refused. */
+static _Thread_local ncclResult_t refusal;
+static _Thread_local char refusal_text[512];
 
 /* ---- calls ---- */
 
 static void free_call(struct queued *q)
 {
-    free(q->call.owned);
+    if (!q->has_run && q->call.undo != NULL) {
+        q->call.undo(&q->call);
+    } else {
+        free(q->call.owned);
+    }
     free(q);
 }
 
@@ -48,6 +57,7 @@ static ncclResult_t run_call(const struct gsh_nccl_call *c)
         return c->run(c);
     }
     gsh_nccl_enter(c->comm->job, &turn);
+    gsh_nccl_latest_add(c);
     ncclResult_t r = c->run(c);
     gsh_nccl_leave_stream(c->comm);
     gsh_nccl_leave(&turn);
@@ -64,11 +74,13 @@ static ncclResult_t launch_transfers(struct ncclComm *comm)
     return r;
 }
 
-/* Launches the transfers gathered by the calls together, after them. */
+/* Launches the transfers gathered by the calls together, after them. That a collective differs from
+ * other ranks' holds nothing up, since they may already wait for it. */
 static ncclResult_t run_calls(struct queued *calls)
 {
     ncclResult_t r = ncclSuccess;
-    for (const struct queued *q = calls; q != NULL && r == ncclSuccess; q = q->next) {
+    for (struct queued *q = calls; q != NULL && r == ncclSuccess; q = q->next) {
+        q->has_run = true;
         r = run_call(&q->call);
     }
     for (struct queued *q = calls; q != NULL; q = q->next) {
@@ -76,6 +88,9 @@ static ncclResult_t run_calls(struct queued *calls)
         if (comm != NULL && comm->gathering.n > 0) {
             r = r == ncclSuccess ? launch_transfers(comm) : r;
             gsh_nccl_transfers_forget(comm);
+        }
+        if (r == ncclSuccess && q->call.kind != GSH_NCCL_NO_COLLECTIVE) {
+            r = gsh_nccl_latest_result(comm);
         }
         if (comm != NULL) {
             comm->trail.is_alive = 0; /* the program may destroy its streams from now on */
@@ -312,8 +327,25 @@ static bool is_simple(const struct gsh_nccl_call *c)
                          (c->comm == NULL || !c->comm->is_nonblocking));
 }
 
-ncclResult_t gsh_nccl_submit(const struct gsh_nccl_call *call)
+bool gsh_nccl_is_in_group(void)
 {
+    return depth > 0;
+}
+
+ncclResult_t gsh_nccl_refuse(ncclResult_t r)
+{
+    if (depth > 0 && refusal == ncclSuccess) {
+        refusal = r;
+        snprintf(refusal_text, sizeof(refusal_text), "%s", gsh_nccl_last_text());
+    }
+    return r;
+}
+
+ncclResult_t gsh_nccl_submit(ncclResult_t checked, const struct gsh_nccl_call *call)
+{
+    if (checked != ncclSuccess) {
+        return gsh_nccl_refuse(checked);
+    }
     if (depth == 0 && is_simple(call)) {
         struct queued q = {.next = NULL, .call = *call};
         ncclResult_t r = run_calls(&q);
@@ -322,8 +354,12 @@ ncclResult_t gsh_nccl_submit(const struct gsh_nccl_call *call)
     }
     struct queued *q = malloc(sizeof(*q));
     if (q == NULL) {
-        free(call->owned);
-        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call->name);
+        if (call->undo != NULL) {
+            call->undo(call);
+        } else {
+            free(call->owned);
+        }
+        return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call->name));
     }
     *q = (struct queued){.next = NULL, .call = *call};
     if (depth == 0) {
@@ -348,18 +384,29 @@ bool gsh_nccl_is_awaited(const struct ncclComm *comm)
     return false;
 }
 
-/* The group has ended. */
+/* Of a group that is not carried out. */
 static void forget(struct queued *calls)
 {
-    first = last = NULL;
     while (calls != NULL) {
         struct queued *q = calls;
         calls = q->next;
-        if (q->call.comm != NULL) {
-            gsh_nccl_transfers_forget(q->call.comm);
-        }
         free_call(q);
     }
+}
+
+/* The outermost group ends: takes its calls, or drops them if one was refused. */
+static ncclResult_t close_group(struct queued **calls)
+{
+    ncclResult_t r = refusal;
+    *calls = first;
+    first = last = NULL;
+    refusal = ncclSuccess;
+    if (r != ncclSuccess) {
+        forget(*calls);
+        *calls = NULL;
+        gsh_nccl_set_last_text(refusal_text);
+    }
+    return r;
 }
 
 ncclResult_t ncclGroupStart(void)
@@ -373,12 +420,12 @@ ncclResult_t ncclGroupEnd(void)
     if (depth == 0) {
         return gsh_nccl_fail(ncclInvalidUsage, "ncclGroupEnd: no group is open");
     }
-    if (--depth > 0 || first == NULL) {
+    if (--depth > 0) {
         return ncclSuccess;
     }
-    struct queued *calls = first;
-    first = last = NULL;
-    return run_all(calls);
+    struct queued *calls = NULL;
+    ncclResult_t r = close_group(&calls);
+    return r == ncclSuccess && calls != NULL ? run_all(calls) : r;
 }
 
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
@@ -392,10 +439,15 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
     if (r != ncclSuccess || --depth > 0) {
         return r;
     }
-    for (const struct queued *q = first; q != NULL; q = q->next) {
+    struct queued *calls = NULL;
+    r = close_group(&calls);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    for (const struct queued *q = calls; q != NULL; q = q->next) {
         gsh_nccl_estimate_add(&estimate, &q->call);
     }
     simInfo->estimatedTime = (float)gsh_nccl_estimate_us(&estimate);
-    forget(first);
+    forget(calls);
     return ncclSuccess;
 }

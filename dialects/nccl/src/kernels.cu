@@ -123,11 +123,22 @@ __device__ uint64_t *counter(const gsh_nccl_rings &r, uint64_t *counters, uint32
     return counters + (size_t)channel * r.n_ranks + rank;
 }
 
+/* The number of the piece's slot among all of the receiver's. */
+__device__ uint64_t slot_index(const gsh_nccl_rings &r, uint32_t channel, int sender,
+                               uint64_t piece)
+{
+    return ((uint64_t)channel * r.n_ranks + sender) * r.n_slots + (piece & (r.n_slots - 1));
+}
+
 __device__ char *slot_of(const gsh_nccl_rings &r, uint32_t channel, int sender, uint64_t piece)
 {
-    return r.slots +
-           (((uint64_t)channel * r.n_ranks + sender) * r.n_slots + (piece & (r.n_slots - 1))) *
-               r.slot_bytes;
+    return r.slots + slot_index(r, channel, sender, piece) * r.slot_bytes;
+}
+
+/* What the sender puts with the piece into the slot's word. */
+__device__ uint64_t arrival_of(const gsh_nccl_transfer &t, uint64_t piece)
+{
+    return t.bytes << 32 | (uint32_t)(piece + 1);
 }
 
 /* ---- small ones: data that carry flags (kernels.h) ---- */
@@ -297,21 +308,36 @@ __device__ void transfer_small(const A &a, const gshmem::context &c, const gsh_n
 
 /* ---- any number of them ---- */
 
-/* By thread 0: what this lane waits for, and whether it has arrived. */
+/* By thread 0: what this lane waits for, and whether it is there. */
 struct look {
     const uint64_t *word;
-    uint64_t least, seen;
-    __device__ bool is_enough() const { return seen >= least; }
+    uint64_t expected, seen;
+    int cmp; /* of seen with expected */
+    bool is_there;
 };
 
-__device__ look look_at(const gshmem::context &c, const gsh_nccl_rings &r, bool is_send,
-                        uint32_t channel, int peer, uint64_t piece)
+/* For a send: whether the slot is free. */
+__device__ look look_at_freed(const gshmem::context &c, const gsh_nccl_rings &r, uint32_t channel,
+                              int peer, uint64_t piece)
 {
-    look l;
-    l.word = counter(r, is_send ? r.freed : r.arrived, channel, peer);
-    l.least = !is_send ? piece + 1 : piece < r.n_slots ? 0 : piece + 1 - r.n_slots;
-    l.seen = gshmem::signal_fetch(c, l.word);
-    return l;
+    const uint64_t *word = counter(r, r.freed, channel, peer);
+    const uint64_t least = piece < r.n_slots ? 0 : piece + 1 - r.n_slots;
+    const uint64_t seen = gshmem::signal_fetch(c, word);
+    return {word, least, seen, GSHMEM_CMP_GE, seen >= least};
+}
+
+/* For a receive: whether its piece has arrived. One of a transfer of another length ends the job.
+ */
+__device__ look look_at_arrived(const gshmem::context &c, const gsh_nccl_rings &r,
+                                const gsh_nccl_transfer &t, uint32_t channel, uint64_t piece)
+{
+    const uint64_t *word = r.arrived + slot_index(r, channel, t.peer, piece);
+    const uint64_t expected = arrival_of(t, piece), seen = gshmem::signal_fetch(c, word);
+    const bool is_there = (uint32_t)seen == (uint32_t)expected;
+    if (is_there && seen != expected)
+        gshmem::detail::report(c, GSH_REPORT_COLL_DIFFERS, "ncclRecv", r.pe_of[t.peer], 1, 0,
+                               t.bytes, t.bytes >> 32 << 32 | seen >> 32, 0);
+    return {word, expected, seen, GSHMEM_CMP_EQ, is_there};
 }
 
 /* The same for a small receive: the first line's flag. */
@@ -320,7 +346,7 @@ __device__ look look_at_lines(const gsh_nccl_rings &r, int peer, uint64_t piece)
     const line *first = lines_of(r, peer, piece);
     const bool is_there =
         has_come(gshmem::detail::load_relaxed_words(first), (uint32_t)(piece + 1));
-    return {&first->low, 1, is_there};
+    return {&first->low, 1, is_there, GSHMEM_CMP_GE, is_there};
 }
 
 /* By the whole block: moves one piece. */
@@ -331,13 +357,11 @@ __device__ void move_piece(const gshmem::context &c, const gsh_nccl_rings &r,
     const int pe = r.pe_of[t.peer];
     char *mine = static_cast<char *>(t.buffer) + begin;
     if (t.is_send) {
-        /* Far pieces could overtake each other; the put's synchronisation follows the fence. */
-        if (threadIdx.x == 0 && gshmem::detail::has_far(c))
-            gshmem::fence(c);
+        /* A far piece may overtake another: each has its slot's word. */
         gshmem::put_signal(c, gshmem::group_block(), slot_of(r, channel, r.rank, piece),
                            static_cast<const char *>(mine), bytes,
-                           counter(r, r.arrived, channel, r.rank), piece + 1, GSHMEM_SIGNAL_SET, pe,
-                           "ncclSend");
+                           r.arrived + slot_index(r, channel, r.rank, piece), arrival_of(t, piece),
+                           GSHMEM_SIGNAL_SET, pe, "ncclSend");
         return;
     }
     gshmem::get(c, gshmem::group_block(), mine,
@@ -387,13 +411,13 @@ template <class A> __device__ void run_transfers(const A &a, lane *lanes)
             const gsh_nccl_transfer &t = a.transfers[p.at];
             const bool has_lines = is_small(a, t);
             if (threadIdx.x == 0) {
-                const look l = has_lines && !t.is_send
-                                   ? look_at_lines(r, t.peer, p.piece)
-                                   : look_at(c, r, t.is_send, channel, t.peer, p.piece);
-                is_ready = l.is_enough();
+                const look l = t.is_send   ? look_at_freed(c, r, channel, t.peer, p.piece)
+                               : has_lines ? look_at_lines(r, t.peer, p.piece)
+                                           : look_at_arrived(c, r, t, channel, p.piece);
+                is_ready = l.is_there;
                 if (!t.is_send && channel == 0 && p.done_bytes == 0 && is_in_lsa(a, t))
                     (void)check_length(a, c, t, p.piece);
-                if (!l.is_enough()) {
+                if (!l.is_there) {
                     in_vain = l;
                     in_vain_of = t.peer;
                 }
@@ -426,7 +450,7 @@ template <class A> __device__ void run_transfers(const A &a, lane *lanes)
         }
         if (threadIdx.x == 0 && n_open > 0 && !has_moved)
             spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, "ncclSend or ncclRecv", r.pe_of[in_vain_of],
-                      GSHMEM_CMP_GE, in_vain.word, in_vain.least, in_vain.seen);
+                      in_vain.cmp, in_vain.word, in_vain.expected, in_vain.seen);
     }
     spin.done();
 }

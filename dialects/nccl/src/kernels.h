@@ -41,12 +41,15 @@ struct gsh_nccl_alike {
 /* Sends and receives go through rings: on each rank, n_channels for each rank that sends to it, of
  * n_slots pieces. Large transfers are striped over channels, which proceed independently. A channel
  * counts pieces in 64-bit words that are never reset:
- * - arrived[s], on the receiver: put by s with the data of its piece.
+ * - arrived[s][slot], on the receiver: put by s with the data of the slot's piece. The low half is
+ *   that of the piece's number + 1, the high half is the low one of its transfer's bytes: a
+ * receiver that waits for another number of bytes says so, whatever the distance.
  * - freed[r], on the sender: receiver r has taken out that many pieces.
  * - sent[r], taken[s]: this rank's own counts, kept from one launch to the next.
  * Piece p lies in slot p % n_slots; the sender waits until p < freed + n_slots. */
 struct gsh_nccl_rings {
-    uint64_t *arrived, *freed;    /* symmetric, [n_channels][n_ranks] */
+    uint64_t *arrived;            /* symmetric, [n_channels][n_ranks][n_slots] */
+    uint64_t *freed;              /* symmetric, [n_channels][n_ranks] */
     uint64_t *sent, *taken;       /* own, [n_channels][n_ranks] */
     const int32_t *pe_of;         /* [n_ranks] */
     char *lines;                  /* symmetric, [n_ranks][n_slots][GSH_NCCL_LINES_BYTES] */

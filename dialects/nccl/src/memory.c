@@ -131,6 +131,7 @@ static void write_record(struct ncclComm *comm, int place, void *buffer, size_t 
         .rank = comm->rank,
         .flags = (uint32_t)flags,
         .owner = gsh_nccl_comm_id(comm),
+        .state = comm->job->state,
     };
     gsh_nccl_write(&comm->job->windows[place], &record, sizeof(record));
 }
@@ -307,14 +308,12 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
 {
     static const char call[] = "ncclCommWindowRegister";
     ncclResult_t r = gsh_nccl_need(call, comm);
-    if (r != ncclSuccess) {
-        return r;
-    }
-    if (win == NULL || buff == NULL || size == 0 ||
-        (winFlags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING)) != 0) {
-        return gsh_nccl_fail(ncclInvalidArgument,
-                             "%s: %zu bytes at %p, window %p, flags 0x%x: not valid", call, size,
-                             buff, (void *)win, (unsigned)winFlags);
+    if (r == ncclSuccess &&
+        (win == NULL || buff == NULL || size == 0 ||
+         (winFlags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING)) != 0)) {
+        r = gsh_nccl_fail(ncclInvalidArgument,
+                          "%s: %zu bytes at %p, window %p, flags 0x%x: not valid", call, size, buff,
+                          (void *)win, (unsigned)winFlags);
     }
     struct gsh_nccl_call c = {.name = call,
                               .run = run_register,
@@ -324,7 +323,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
                               .count = size,
                               .window = win,
                               .a = winFlags};
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(r, &c);
 }
 
 /* Ends the members' access to each other's memory: collective over them. */
@@ -336,7 +335,12 @@ static ncclResult_t unregister(const char *call, struct ncclComm *comm,
 
 static ncclResult_t run_deregister(const struct gsh_nccl_call *c)
 {
-    return unregister(c->name, c->comm, c->owned);
+    struct gsh_nccl_window *w = c->owned;
+    if (c->a != 0) {
+        gsh_nccl_window_hide(c->comm, w->place);
+    }
+    gsh_nccl_window_unplace(c->comm, w->place);
+    return w->is_registered ? unregister(c->name, c->comm, w) : ncclSuccess;
 }
 
 static struct gsh_nccl_window *unlink_window(struct ncclComm *comm, struct gsh_nccl_window **p)
@@ -344,36 +348,52 @@ static struct gsh_nccl_window *unlink_window(struct ncclComm *comm, struct gsh_n
     struct gsh_nccl_window *w = *p;
     *p = w->next;
     comm->marks -= w->mark;
-    gsh_nccl_window_unplace(comm, w->place);
     return w;
+}
+
+static void link_window(struct ncclComm *comm, struct gsh_nccl_window *w)
+{
+    w->next = comm->windows;
+    comm->windows = w;
+    comm->marks += w->mark;
+}
+
+static void undo_deregister(const struct gsh_nccl_call *c)
+{
+    link_window(c->comm, c->owned);
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
 {
     static const char call[] = "ncclCommWindowDeregister";
     ncclResult_t r = gsh_nccl_need(call, comm);
-    if (r != ncclSuccess || win == NULL) {
-        return r;
+    if (r != ncclSuccess) {
+        return gsh_nccl_refuse(r);
+    }
+    if (win == NULL) {
+        return ncclSuccess;
     }
     struct gsh_nccl_window **p = find(comm, win);
     if (*p == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: the communicator has no window %p", call,
-                             (void *)win);
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: the communicator has no window %p", call,
+                          (void *)win);
+        return gsh_nccl_refuse(r);
     }
-    gsh_nccl_window_hide(comm, (*p)->place);
     struct gsh_nccl_window *w = unlink_window(comm, p);
-    if (!w->is_registered) {
-        free(w);
-        return ncclSuccess;
+    const bool is_in_group = gsh_nccl_is_in_group();
+    if (!is_in_group) {
+        gsh_nccl_window_hide(comm, w->place);
     }
     /* If a thread has several ranks, the others' turns come later. */
     struct gsh_nccl_call c = {.name = call,
                               .run = run_deregister,
                               .comm = comm,
-                              .meets = true,
-                              .is_detached = true,
-                              .owned = w};
-    return gsh_nccl_submit(&c);
+                              .meets = w->is_registered,
+                              .is_detached = w->is_registered,
+                              .owned = w,
+                              .undo = undo_deregister,
+                              .a = is_in_group};
+    return gsh_nccl_submit(r, &c);
 }
 
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
@@ -395,6 +415,7 @@ void gsh_nccl_windows_free(struct ncclComm *comm)
 {
     while (comm->windows != NULL) {
         struct gsh_nccl_window *w = unlink_window(comm, &comm->windows);
+        gsh_nccl_window_unplace(comm, w->place);
         if (w->is_registered) {
             (void)unregister("ncclCommDestroy", comm, w);
         }

@@ -48,20 +48,21 @@ ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t d
                               .stream = stream};
     ncclResult_t r = check_signal(&c, sigIdx, ctx, flags);
     if (r != ncclSuccess) {
-        return r;
+        return gsh_nccl_refuse(r);
     }
     const struct gsh_nccl_window *w = gsh_nccl_window_find(comm, peerWin);
     c.count = count * gsh_nccl_type_bytes(datatype);
     if (w == NULL || localbuff == NULL || peerWinOffset > w->bytes ||
         c.count > w->bytes - peerWinOffset) {
-        return gsh_nccl_fail(ncclInvalidArgument,
-                             "%s: %zu bytes at %p to byte %zu of window %p: not valid", c.name,
-                             c.count, localbuff, peerWinOffset, (void *)peerWin);
+        r = gsh_nccl_fail(ncclInvalidArgument,
+                          "%s: %zu bytes at %p to byte %zu of window %p: not valid", c.name,
+                          c.count, localbuff, peerWinOffset, (void *)peerWin);
+        return gsh_nccl_refuse(r);
     }
     c.dest = w->buffer + peerWinOffset;
     c.load.kind = GSH_NCCL_LOAD_CALL;
     c.load.out_bytes = peer != comm->rank ? c.count : 0;
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(r, &c);
 }
 
 ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
@@ -71,7 +72,7 @@ ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclC
         .name = "ncclSignal", .run = run_signal, .comm = comm, .peer = peer, .stream = stream};
     c.load.kind = GSH_NCCL_LOAD_CALL;
     ncclResult_t r = check_signal(&c, sigIdx, ctx, flags);
-    return r == ncclSuccess ? gsh_nccl_submit(&c) : r;
+    return gsh_nccl_submit(r, &c);
 }
 
 static ncclResult_t run_wait(const struct gsh_nccl_call *c)
@@ -105,10 +106,13 @@ ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclCo
                               signalDescs[i].opCnt, c.peer);
         }
     }
+    if (r != ncclSuccess) {
+        return gsh_nccl_refuse(r);
+    }
     for (int i = 0; r == ncclSuccess && i < nDesc; i++) {
         c.peer = signalDescs[i].peer;
         c.a = signalDescs[i].opCnt;
-        r = gsh_nccl_submit(&c);
+        r = gsh_nccl_submit(r, &c);
     }
     return r;
 }

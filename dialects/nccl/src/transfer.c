@@ -236,18 +236,17 @@ static ncclResult_t run_recv(const struct gsh_nccl_call *c)
 static ncclResult_t submit(struct gsh_nccl_call c)
 {
     ncclResult_t r = gsh_nccl_check_data(&c);
-    if (r != ncclSuccess) {
-        return r;
+    if (r == ncclSuccess && c.count > 0 && c.source == NULL && c.dest == NULL) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: the buffer is NULL", c.name);
     }
-    if (c.count > 0 && c.source == NULL && c.dest == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: the buffer is NULL", c.name);
+    if (r == ncclSuccess) {
+        c.count *= gsh_nccl_type_bytes(c.type);
+        c.load.kind = GSH_NCCL_LOAD_TRANSFER;
+        if (c.peer != c.comm->rank) {
+            *(c.source != NULL ? &c.load.out_bytes : &c.load.in_bytes) = c.count;
+        }
     }
-    c.count *= gsh_nccl_type_bytes(c.type);
-    c.load.kind = GSH_NCCL_LOAD_TRANSFER;
-    if (c.peer != c.comm->rank) {
-        *(c.source != NULL ? &c.load.out_bytes : &c.load.in_bytes) = c.count;
-    }
-    return gsh_nccl_submit(&c);
+    return gsh_nccl_submit(r, &c);
 }
 
 ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
@@ -282,18 +281,19 @@ static ncclResult_t run_rooted(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     bool is_gather = c->a != 0, is_root = comm->rank == c->peer;
+    const size_t bytes = c->count * gsh_nccl_type_bytes(c->type);
     char *many = is_gather ? c->dest : (char *)(uintptr_t)c->source;
     char *one = is_gather ? (char *)(uintptr_t)c->source : c->dest;
     ncclResult_t r = ncclSuccess;
-    bool is_in_place = is_root && one == many + (size_t)c->peer * c->count;
+    bool is_in_place = is_root && one == many + (size_t)c->peer * bytes;
     for (int peer = 0; is_root && r == ncclSuccess && peer < comm->n_ranks; peer++) {
         if (peer != comm->rank || !is_in_place) {
-            r = gsh_nccl_transfer_add(c->name, comm, many + (size_t)peer * c->count, c->count, peer,
+            r = gsh_nccl_transfer_add(c->name, comm, many + (size_t)peer * bytes, bytes, peer,
                                       !is_gather, c->stream);
         }
     }
     if (r == ncclSuccess && !is_in_place) {
-        r = gsh_nccl_transfer_add(c->name, comm, one, c->count, c->peer, is_gather, c->stream);
+        r = gsh_nccl_transfer_add(c->name, comm, one, bytes, c->peer, is_gather, c->stream);
     }
     return r;
 }
@@ -301,26 +301,26 @@ static ncclResult_t run_rooted(const struct gsh_nccl_call *c)
 static ncclResult_t rooted(struct gsh_nccl_call c)
 {
     ncclResult_t r = gsh_nccl_check_data(&c);
-    if (r != ncclSuccess) {
-        return r;
-    }
-    bool is_root = c.comm->rank == c.peer;
+    bool is_root = r == ncclSuccess && c.comm->rank == c.peer;
     const void *one = c.a != 0 ? c.source : c.dest;
-    if (c.count > 0 && (one == NULL || (is_root && (c.source == NULL || c.dest == NULL)))) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: a buffer is NULL", c.name);
+    if (r == ncclSuccess && c.count > 0 &&
+        (one == NULL || (is_root && (c.source == NULL || c.dest == NULL)))) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: a buffer is NULL", c.name);
     }
-    c.count *= gsh_nccl_type_bytes(c.type);
-    c.run = run_rooted;
-    c.load.kind = GSH_NCCL_LOAD_TRANSFER;
-    size_t bytes = is_root ? c.count * (size_t)(c.comm->n_ranks - 1) : c.count;
-    *(is_root == (c.a != 0) ? &c.load.in_bytes : &c.load.out_bytes) = bytes;
-    return gsh_nccl_submit(&c);
+    if (r == ncclSuccess) {
+        c.run = run_rooted;
+        c.load.kind = GSH_NCCL_LOAD_TRANSFER;
+        *(is_root == (c.a != 0) ? &c.load.in_bytes : &c.load.out_bytes) =
+            c.count * gsh_nccl_type_bytes(c.type) * (is_root ? (size_t)(c.comm->n_ranks - 1) : 1);
+    }
+    return gsh_nccl_submit(r, &c);
 }
 
 ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
                         int root, ncclComm_t comm, cudaStream_t stream)
 {
     return rooted((struct gsh_nccl_call){.name = "ncclGather",
+                                         .kind = GSH_NCCL_GATHER,
                                          .comm = comm,
                                          .source = sendbuff,
                                          .dest = recvbuff,
@@ -335,6 +335,7 @@ ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
                          ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
 {
     return rooted((struct gsh_nccl_call){.name = "ncclScatter",
+                                         .kind = GSH_NCCL_SCATTER,
                                          .comm = comm,
                                          .source = sendbuff,
                                          .dest = recvbuff,

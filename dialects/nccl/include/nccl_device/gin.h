@@ -209,8 +209,16 @@ template <unsigned backendMask> class ncclGin_BackendMask
     template <class Action> static constexpr bool is_none = gshmem::nccl::is_none<Action>::value;
 
     __device__ __forceinline__ gshmem::context base() const { return {*comm.state, 0}; }
+    __device__ __forceinline__ void check_peer(ncclTeam team, int peer) const
+    {
+        using gshmem::nccl::check_below;
+        check_below(comm.state, "ncclGin, peer", peer, (uint64_t)team.nRanks);
+        check_below(comm.state, "ncclGin, peer as a rank of the world",
+                    ncclTeamRankToWorld(comm, team, peer), (uint64_t)comm.nRanks);
+    }
     __device__ __forceinline__ int pe_of(ncclTeam team, int peer) const
     {
+        check_peer(team, peer);
         return comm.pe_of[ncclTeamRankToWorld(comm, team, peer)];
     }
     /* Whether the peer is in the LSA team, and the distance from this rank's memory to the peer's:
@@ -220,6 +228,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
         const int i = ncclTeamRankToLsa(comm, team, peer);
         *away = (i - comm.lsaRank) * comm.lsa_stride;
 #if defined(GSHMEM_CHECKS)
+        check_peer(team, peer);
         return false;
 #else
         return (unsigned)i < (unsigned)comm.lsaSize;
@@ -227,10 +236,13 @@ template <unsigned backendMask> class ncclGin_BackendMask
     }
     __device__ __forceinline__ uint64_t *signal_word(ncclGinSignal_t s) const
     {
+        gshmem::nccl::check_below(comm.state, "ncclGin, signal", s, (uint64_t)comm.ginSignalCount);
         return comm.signals + (size_t)contextId * (uint32_t)comm.ginSignalCount + s;
     }
     __device__ __forceinline__ uint64_t *counter_word(ncclGinCounter_t c) const
     {
+        gshmem::nccl::check_below(comm.state, "ncclGin, counter", c,
+                                  (uint64_t)comm.ginCounterCount);
         return comm.counters + (size_t)contextId * (uint32_t)comm.ginCounterCount + c;
     }
 
@@ -384,6 +396,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
         uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
     {
         (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags, (void)segment;
+        gshmem::nccl::check_offset(dstWnd, "ncclGin::put, dstOffset + bytes", dstOffset, bytes);
+        gshmem::nccl::check_offset(srcWnd, "ncclGin::put, srcOffset + bytes", srcOffset, bytes);
         char *dest = gshmem::nccl::byte_at(dstWnd, dstOffset);
         const char *source = gshmem::nccl::byte_at(srcWnd, srcOffset);
         int64_t away;
@@ -423,6 +437,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
     {
         static_assert(sizeof(T) <= 8, "a value has at most 8 bytes");
         (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
+        gshmem::nccl::check_offset(dstWnd, "ncclGin::putValue, dstOffset + size", dstOffset,
+                                   sizeof(T));
         coop.sync();
         if (coop.thread_rank() == 0) {
             put_value(gshmem::nccl::byte_at(dstWnd, dstOffset), value, pe_of(team, peer));
@@ -454,6 +470,10 @@ template <unsigned backendMask> class ncclGin_BackendMask
         uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
     {
         (void)descriptor, (void)optFlags, (void)segment;
+        gshmem::nccl::check_offset(remoteWnd, "ncclGin::get, remoteOffset + bytes", remoteOffset,
+                                   bytes);
+        gshmem::nccl::check_offset(localWnd, "ncclGin::get, localOffset + bytes", localOffset,
+                                   bytes);
         char *dest = gshmem::nccl::byte_at(localWnd, localOffset);
         const char *source = gshmem::nccl::byte_at(remoteWnd, remoteOffset);
         const int pe = pe_of(team, peer);
@@ -590,6 +610,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
     /* A word beside each signal, for the program: the value reached so far. */
     __device__ __forceinline__ uint64_t *getSignalShadowPtr(ncclGinSignal_t signal) const
     {
+        gshmem::nccl::check_below(comm.state, "ncclGin, signal", signal,
+                                  (uint64_t)comm.ginSignalCount);
         return comm.shadows + (size_t)contextId * (uint32_t)comm.ginSignalCount + signal;
     }
 

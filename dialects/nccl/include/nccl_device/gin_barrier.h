@@ -84,6 +84,8 @@ template <class Coop> class ncclGinBarrierSession
         : gin(of), team(barrier_team), first(handle.signal0 + index * (uint32_t)of.comm.nRanks)
     {
         (void)group;
+        gshmem::nccl::check_below(gin.comm.state, "ncclGinBarrierSession, index", index,
+                                  handle.nBarriers);
         gshmem::nccl::publish_earlier();
     }
 

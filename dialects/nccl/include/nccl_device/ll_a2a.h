@@ -30,6 +30,11 @@ template <class Coop> class ncclLLA2ASession
     {
         return (uint32_t)(l.low >> 32) == of && (uint32_t)(l.high >> 32) == of;
     }
+    template <class T> __device__ __forceinline__ void check_slot(int slot) const
+    {
+        gshmem::nccl::check_below(comm.state, "ncclLLA2ASession, slot", slot,
+                                  n_slots / lines_of<T>());
+    }
     template <class T> __device__ __forceinline__ void store(line *to, const T &data) const
     {
         uint64_t words[lines_of<T>()] = {};
@@ -86,6 +91,9 @@ template <class Coop> class ncclLLA2ASession
     /* Each by one thread. */
     template <class T> __device__ __forceinline__ void send(int peer, int slot, T data)
     {
+        gshmem::nccl::check_below(comm.state, "ncclLLA2ASession, peer", peer,
+                                  (uint64_t)team.nRanks);
+        check_slot<T>(slot);
         const int64_t away = (int64_t)(peer - team.rank) * team.stride * comm.lsa_stride;
         char *there = reinterpret_cast<char *>(buffer() + (size_t)slot * lines_of<T>()) + away;
         store(reinterpret_cast<line *>(there), data);
@@ -101,6 +109,7 @@ template <class Coop> class ncclLLA2ASession
 
     template <class T> __device__ __forceinline__ T recv(int slot)
     {
+        check_slot<T>(slot);
         return load<T>(buffer() + (size_t)slot * lines_of<T>());
     }
 

@@ -101,6 +101,8 @@ template <class Coop> class ncclLsaBarrierSession
         : coop(group), comm(devComm), team(barrier_team)
     {
         (void)multimem, (void)mmHandle;
+        gshmem::nccl::check_below(comm.state, "ncclLsaBarrierSession, index", index,
+                                  (uint64_t)handle.nBarriers);
         gshmem::nccl::publish_earlier();
         words = static_cast<uint32_t *>(ncclGetResourceBufferLocalPointer(comm, handle.bufHandle)) +
                 (size_t)index * GSHMEM_NCCL_LSA_BARRIER_WORDS(team.nRanks);

@@ -29,6 +29,41 @@ template <class T> __device__ __forceinline__ T fixed(const T &field)
 #endif
 }
 
+/* Kernels with checks: ends the job unless the number, which `what` names with its call, is at
+ * least 0 and below the limit. */
+__device__ __forceinline__ void check_below(const gsh_state *state, const char *what, int64_t value,
+                                            uint64_t limit)
+{
+#if defined(GSHMEM_CHECKS)
+    if ((uint64_t)value >= limit)
+        detail::report(context{*state, 0}, GSH_REPORT_OUT_OF_RANGE, what, -1, 0, 0, limit,
+                       (uint64_t)value, 0);
+#else
+    (void)state, (void)what, (void)value, (void)limit;
+#endif
+}
+
+/* The same for the end of so many bytes of a window. */
+__device__ __forceinline__ void check_offset(ncclWindow_t w, const char *what, size_t offset,
+                                             size_t bytes)
+{
+#if defined(GSHMEM_CHECKS)
+    const uint64_t end = offset + bytes < offset ? UINT64_MAX : offset + bytes;
+    check_below(w->state, what, (int64_t)end, fixed(w->bytes) + 1);
+#else
+    (void)w, (void)what, (void)offset, (void)bytes;
+#endif
+}
+
+__device__ __forceinline__ void check_lsa_peer(ncclWindow_t w, const char *what, int peer)
+{
+#if defined(GSHMEM_CHECKS)
+    check_below(w->state, what, peer, (uint64_t)fixed(w->lsa_size));
+#else
+    (void)w, (void)what, (void)peer;
+#endif
+}
+
 /* The window's beginning on an LSA rank. On a GPU the low half of the stride is 0, like the heap's:
  * one multiply-add of what loads, side by side, bring. */
 __device__ __forceinline__ char *window_on(ncclWindow_t w, int lsa_peer)
@@ -50,12 +85,15 @@ __device__ __forceinline__ char *window_on(ncclWindow_t w, int lsa_peer)
 __device__ __forceinline__ void *ncclGetLocalPointer(ncclWindow_t w, size_t offset)
 {
     using namespace gshmem;
+    nccl::check_offset(w, "ncclGetLocalPointer, offset", offset, 0);
     return detail::as_global(reinterpret_cast<char *>(nccl::fixed(w->local)) + offset);
 }
 
 /* lsaPeer is in the LSA team. */
 __device__ __forceinline__ void *ncclGetLsaPointer(ncclWindow_t w, size_t offset, int lsaPeer)
 {
+    gshmem::nccl::check_lsa_peer(w, "ncclGetLsaPointer, lsaPeer", lsaPeer);
+    gshmem::nccl::check_offset(w, "ncclGetLsaPointer, offset", offset, 0);
     return gshmem::detail::as_global(gshmem::nccl::window_on(w, lsaPeer) + offset);
 }
 
@@ -91,12 +129,18 @@ __device__ __forceinline__ void *ncclGetLsaMultimemPointer(ncclWindow_t, size_t,
 __device__ __forceinline__ void *ncclGetResourceBufferLocalPointer(const ncclDevComm &comm,
                                                                    ncclDevResourceHandle h)
 {
+    gshmem::nccl::check_offset(comm.resourceWindow, "ncclGetResourceBufferLocalPointer, handle",
+                               ncclGetResourceBufferOffset(h), 0);
     return gshmem::detail::as_global(comm.resources + ncclGetResourceBufferOffset(h));
 }
 
 __device__ __forceinline__ void *
 ncclGetResourceBufferLsaPointer(const ncclDevComm &comm, ncclDevResourceHandle h, int lsaPeer)
 {
+    gshmem::nccl::check_below(comm.state, "ncclGetResourceBufferLsaPointer, lsaPeer", lsaPeer,
+                              (uint64_t)comm.lsaSize);
+    gshmem::nccl::check_offset(comm.resourceWindow, "ncclGetResourceBufferLsaPointer, handle",
+                               ncclGetResourceBufferOffset(h), 0);
     return gshmem::detail::as_global(comm.resources + ncclGetResourceBufferOffset(h) +
                                      (lsaPeer - comm.lsaRank) * comm.lsa_stride);
 }

@@ -49,7 +49,7 @@ typedef struct ncclLsaBarrierHandle ncclLsaBarrierHandle;
 
 typedef struct ncclGinBarrierHandle {
     ncclGinSignal_t signal0;
-    uint32_t unused;
+    uint32_t nBarriers;
 } ncclGinBarrierHandle_t;
 typedef struct ncclGinBarrierHandle ncclGinBarrierHandle;
 

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+struct gsh_state;
+
 /* The host writes it before the handle becomes known; constant from then on. The window on LSA rank
  * r begins at local + (r - lsa_rank) * lsa_stride. */
 struct ncclWindow_vidmem {
@@ -15,7 +17,8 @@ struct ncclWindow_vidmem {
     int32_t rank; /* in the communicator */
     uint32_t flags;
     uint64_t owner; /* its communicator's id, or GSHMEM_NCCL_WINDOW_GONE; 0: never used */
-    uint64_t reserved[2];
+    const struct gsh_state *state; /* of this PE, in memory that kernels read */
+    uint64_t reserved;
 };
 typedef struct ncclWindow_vidmem ncclWindow_vidmem_t;
 #define GSHMEM_NCCL_WINDOW_GONE UINT64_MAX
