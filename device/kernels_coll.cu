@@ -7,6 +7,7 @@
 #elif GSH_COLL_PART != 0
 #define GSHMEM_NEAR_ONLY 1 /* part 0 has the kernels for far members */
 #endif
+#define GSHMEM_LIBRARY_KERNELS 1
 #include "device/coll/coll.cuh"
 #include "device/coll/coll.h"
 

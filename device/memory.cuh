@@ -376,7 +376,11 @@ template <class T> __device__ __forceinline__ void store_release(T *p, T v)
  * chains: what such functions keep in registers adds up in every kernel that might call them. */
 template <class... T> __device__ __forceinline__ void keep(const T &...variables)
 {
+#if defined(GSHMEM_LIBRARY_KERNELS)
+    ((void)variables, ...); /* these have registers enough */
+#else
     ((void)opaque(&variables), ...);
+#endif
 }
 
 /* Makes a call during which *s is in memory and not in registers. */

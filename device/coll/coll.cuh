@@ -123,7 +123,7 @@ __device__ GSHMEM_OUT_OF_LINE void check_calls_near(const coll_call<C> &k, G g, 
     GSHMEM_NO_UNROLL
     for (int is_size = 0; is_size < 2; is_size++) { /* one line at a time fits into any slot */
         const uint64_t mine = is_size ? bytes : what;
-        in_one_flight(k.c, g, *k.team, s, k.lane, k.name, 1, [&](const flagged<C> &f) {
+        in_one_flight(k.c, g, s, k.name, 1, [&](const flagged<C> &f) {
             flagged_send<1>(f, place_of(g), 1, [=](int, uint32_t) { return mine; });
             flagged_receive<1>(f, place_of(g), 1, [&](int member, uint32_t, uint64_t its) {
                 compare_calls(k, member, is_size, mine, its);
@@ -218,6 +218,14 @@ template <class Team> struct coll_args {
     gsh_element element; /* for checking builds */
 };
 
+/* What goes in one flight; the steps are 0 or the bytes. */
+template <class Team>
+__device__ __forceinline__ line_data lines_at(const coll_args<Team> &a, uint64_t source_step,
+                                              uint64_t dest_step)
+{
+    return {a.dest, a.source, (uint32_t)a.bytes, (uint32_t)source_step, (uint32_t)dest_step};
+}
+
 /* Straight to all members, or over the network; the way is called with the call, the group and the
  * arguments. */
 template <class C, class G, class Team, class Direct, class Far>
@@ -238,8 +246,8 @@ __device__ __forceinline__ int long_way(const C &c, G g, const coll_args<Team> &
  * of the call. n_units: how many threads have work in the flight, the rest only enter and leave; 0:
  * the call cannot go in one.
  *
- * Until the way is chosen the arguments are in registers, and only threads that take part put them
- * into memory: for 512 threads that takes longer than a small call. */
+ * In a flight the arguments stay in registers: to put those of 512 threads into memory takes longer
+ * than a small call. A warp puts its 32 there, so as to fit beside a kernel's own values. */
 template <class C, class G, class Team, class Flagged, class Direct, class Far>
 __device__ __forceinline__ int run_coll(const C &c, G g, const coll_args<Team> &given,
                                         const gsh_team_state &t, uint32_t n_units,
@@ -250,10 +258,14 @@ __device__ __forceinline__ int run_coll(const C &c, G g, const coll_args<Team> &
     const flight<C> s(c, t, given.lane);
     if (n_units == 0 || !is_flagged<G>(c, s, given.bytes))
         return long_way(c, g, given, t, direct, far);
-    in_one_flight(c, g, t, s, given.lane, given.name, n_units, [&](const flagged<C> &f) {
-        const coll_args<Team> a = given;
-        keep(a, g);
-        flagged_way(f, g, a);
+    in_one_flight(c, g, s, given.name, n_units, [&](const flagged<C> &f) {
+        if constexpr (std::is_same_v<G, group_warp>) {
+            const coll_args<Team> a = given;
+            keep(a, f);
+            flagged_way(f, g, a);
+        } else {
+            flagged_way(f, g, given);
+        }
     });
     return GSHMEMX_SUCCESS;
 }
@@ -289,7 +301,7 @@ __device__ GSHMEM_APART int broadcast_call(const C &c, G g, coll_args<Team> give
     return run_coll(
         c, g, given, *t, broadcast_units(t->n_pes, given.bytes),
         [](const auto &f, G all, const auto &a) {
-            broadcast_flagged(f, all, {a.dest, a.source, a.bytes, 0, 0}, a.root);
+            broadcast_flagged(f, all, lines_at(a, 0, 0), a.root);
         },
         [](const auto &k, G all, const auto &a) {
             broadcast_direct(k, all, a.dest, a.source, a.bytes, a.root);
@@ -312,7 +324,7 @@ __device__ GSHMEM_APART int fcollect_call(const C &c, G g, coll_args<Team> given
     return run_coll(
         c, g, given, *t, lines_of(given.bytes),
         [](const auto &f, G all, const auto &a) {
-            exchange_flagged(f, all, {a.dest, a.source, a.bytes, 0, a.bytes});
+            exchange_flagged(f, all, lines_at(a, 0, a.bytes));
         },
         [](const auto &k, G all, const auto &a) {
             fcollect_direct(k, all, a.dest, a.source, a.bytes);
@@ -353,7 +365,7 @@ __device__ GSHMEM_APART int alltoall_call(const C &c, G g, coll_args<Team> given
     return run_coll(
         c, g, given, *t, lines_of(given.bytes),
         [](const auto &f, G all, const auto &a) {
-            exchange_flagged(f, all, {a.dest, a.source, a.bytes, a.bytes, a.bytes});
+            exchange_flagged(f, all, lines_at(a, a.bytes, a.bytes));
         },
         [](const auto &k, G all, const auto &a) {
             alltoall_direct(k, all, a.dest, a.source, a.bytes);
@@ -405,7 +417,7 @@ __device__ GSHMEM_APART int reduce_call(const C &c, G g, coll_args<Team> given, 
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
         [&](const auto &f, G all, const auto &a) {
-            compute_flagged(f, all, {a.dest, a.source, a.bytes, 0, 0}, f.all.n, how);
+            compute_flagged(f, all, lines_at(a, 0, 0), f.all.n, how);
         },
         [&](const auto &k, G all, const auto &a) {
             reduce_direct(k, all, a.dest, a.source, a.bytes, how);
@@ -427,7 +439,7 @@ __device__ GSHMEM_APART int reducescatter_call(const C &c, G g, coll_args<Team> 
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
         [&](const auto &f, G all, const auto &a) {
-            compute_flagged(f, all, {a.dest, a.source, a.bytes, a.bytes, 0}, f.all.n, how);
+            compute_flagged(f, all, lines_at(a, a.bytes, 0), f.all.n, how);
         },
         [&](const auto &k, G all, const auto &a) {
             reducescatter_direct(k, all, a.dest, a.source, a.bytes, how);
@@ -449,8 +461,7 @@ __device__ GSHMEM_APART int scan_call(const C &c, G g, coll_args<Team> given, ui
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
         [&](const auto &f, G all, const auto &a) {
-            compute_flagged(f, all, {a.dest, a.source, a.bytes, 0, 0},
-                            is_inclusive ? f.all.me + 1 : f.all.me, how);
+            compute_flagged(f, all, lines_at(a, 0, 0), is_inclusive ? f.all.me + 1 : f.all.me, how);
         },
         [&](const auto &k, G all, const auto &a) {
             scan_direct(k, all, a.dest, a.source, a.bytes, is_inclusive, how);
@@ -458,6 +469,17 @@ __device__ GSHMEM_APART int scan_call(const C &c, G g, coll_args<Team> given, ui
         [&](const auto &k, auto b, const auto &a) {
             scan_far(k, b, a.dest, a.source, a.bytes, is_inclusive, how);
         });
+}
+
+/* Makes the call by a function that is called; in the library's own kernels it is inlined, so that
+ * what they carry of the team is read where the arguments of kernels lie. */
+template <auto f, class C, class... A> __device__ __forceinline__ int as_call(const C &c, A... a)
+{
+#if defined(GSHMEM_LIBRARY_KERNELS)
+    return f(c, a...);
+#else
+    return apart<f>(c, a...);
+#endif
 }
 
 /* The type with which reductions by Op compute elements T. */
@@ -498,7 +520,7 @@ __device__ __forceinline__ int broadcastmem(const C &c, G g, Team team, void *de
     using namespace detail;
     const coll_args<Team> a = {team,  lane, root,   as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return apart<broadcast_call<C, G, Team>>(c, g, a);
+    return as_call<broadcast_call<C, G, Team>>(c, g, a);
 }
 
 /* Every member's bytes, one after the other in the order of the team. */
@@ -510,7 +532,7 @@ fcollectmem(const C &c, G g, Team team, void *dest, const void *source, size_t b
     using namespace detail;
     const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return apart<fcollect_call<C, G, Team>>(c, g, a);
+    return as_call<fcollect_call<C, G, Team>>(c, g, a);
 }
 
 /* The same, with as many bytes from each member as it likes. */
@@ -522,7 +544,7 @@ collectmem(const C &c, G g, Team team, void *dest, const void *source, size_t by
     using namespace detail;
     const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return apart<collect_call<C, G, Team>>(c, g, a);
+    return as_call<collect_call<C, G, Team>>(c, g, a);
 }
 
 /* Member i's block j goes to member j's block i; each has that many bytes. */
@@ -534,7 +556,7 @@ alltoallmem(const C &c, G g, Team team, void *dest, const void *source, size_t b
     using namespace detail;
     const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return apart<alltoall_call<C, G, Team>>(c, g, a);
+    return as_call<alltoall_call<C, G, Team>>(c, g, a);
 }
 
 /* The same for elements that are dst and sst elements apart. */
@@ -547,7 +569,7 @@ __device__ __forceinline__ int alltoalls(const C &c, G g, Team team, T *dest, co
     typedef typename strided_as<T, alignof(T) == sizeof(T)>::type W;
     const coll_args<Team> a = {
         team, lane, 0, as_bytes(dest), as_bytes(source), nelems, name, element_of<T>::is};
-    return apart<alltoalls_call<C, G, W, Team>>(c, g, a, dst, sst);
+    return as_call<alltoalls_call<C, G, W, Team>>(c, g, a, dst, sst);
 }
 
 /* dest[i] on every member is the reduction of all members' source[i]. */
@@ -559,7 +581,7 @@ __device__ __forceinline__ int reduce(const C &c, G g, Team team, T *dest, const
     using namespace detail;
     const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, T>, G>();
-    return apart<reduce_call<C, G, Team, decltype(how)>>(
+    return as_call<reduce_call<C, G, Team, decltype(how)>>(
         c, g, a, GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, element_of<T>::is, sizeof(T), 0),
         how);
 }
@@ -573,7 +595,7 @@ __device__ __forceinline__ int reducescatter(const C &c, G g, Team team, T *dest
     using namespace detail;
     const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, T>, G>();
-    return apart<reducescatter_call<C, G, Team, decltype(how)>>(
+    return as_call<reducescatter_call<C, G, Team, decltype(how)>>(
         c, g, a,
         GSH_COLL_SIGNATURE(GSH_COLL_REDUCESCATTER, Op::number, element_of<T>::is, sizeof(T), 0),
         how);
@@ -588,7 +610,7 @@ __device__ __forceinline__ int scan(const C &c, G g, Team team, T *dest, const T
     using namespace detail;
     const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
     auto how = adder_of<op_sum, computed<op_sum, T>, G>();
-    return apart<scan_call<C, G, Team, decltype(how)>>(
+    return as_call<scan_call<C, G, Team, decltype(how)>>(
         c, g, a,
         GSH_COLL_SIGNATURE((is_inclusive ? GSH_COLL_INSCAN : GSH_COLL_EXSCAN), GSH_REDUCE_sum,
                            element_of<T>::is, sizeof(T), 0),

@@ -19,6 +19,7 @@
 #include "device/coll/grid.cuh"
 #include "device/coll/team.cuh"
 #include "device/copy.cuh"
+#include <type_traits>
 
 namespace gshmem
 {
@@ -35,10 +36,11 @@ __device__ __forceinline__ uint32_t lines_of(uint64_t bytes)
 
 /* 8 bytes at `bytes + 8 * line`, with 0 for those past the end; by accesses that the alignment
  * allows. */
-__device__ __forceinline__ uint64_t load_line(const void *from, uint64_t bytes, uint32_t line)
+__device__ __forceinline__ uint64_t load_line(const void *from, uint32_t bytes, uint32_t line)
 {
     const uint8_t *p = static_cast<const uint8_t *>(from) + (uint64_t)line * line_bytes;
-    uint64_t rest = bytes - (uint64_t)line * line_bytes, v = 0;
+    const uint32_t rest = bytes - line * line_bytes;
+    uint64_t v = 0;
     if (rest >= line_bytes && (reinterpret_cast<uint64_t>(p) & 7) == 0)
         return load_plain(reinterpret_cast<const uint64_t *>(p));
     if (rest >= line_bytes && (reinterpret_cast<uint64_t>(p) & 3) == 0)
@@ -50,10 +52,10 @@ __device__ __forceinline__ uint64_t load_line(const void *from, uint64_t bytes, 
     return v;
 }
 
-__device__ __forceinline__ void store_line(void *to, uint64_t bytes, uint32_t line, uint64_t v)
+__device__ __forceinline__ void store_line(void *to, uint32_t bytes, uint32_t line, uint64_t v)
 {
     uint8_t *p = static_cast<uint8_t *>(to) + (uint64_t)line * line_bytes;
-    uint64_t rest = bytes - (uint64_t)line * line_bytes;
+    const uint32_t rest = bytes - line * line_bytes;
     if (rest >= line_bytes && (reinterpret_cast<uint64_t>(p) & 7) == 0) {
         store_plain(reinterpret_cast<uint64_t *>(p), v);
         return;
@@ -84,8 +86,8 @@ struct inbox {
     /* Takes what a look has seen, or looks until it has come. Pairs with that member's send: the
      * data are in the words that are waited for. around: called now and then in a long wait. */
     template <class C, class Around>
-    __device__ __forceinline__ uint64_t receive(const coll_call<C> *call, int member, uint32_t line,
-                                                words2 v, Around around) const
+    __device__ __forceinline__ uint64_t receive(const members<C> &all, const char *call, int member,
+                                                uint32_t line, words2 v, Around around) const
     {
         if (!is_here(v)) {
             const words2 *from = own + (uint64_t)member * slot_lines + line;
@@ -94,10 +96,9 @@ struct inbox {
                 spin_pause();
                 if (++s.turns % spin::turns_between == 0)
                     around([&] {
-                        s.start =
-                            look_around_at(call->c, s.start | abort_bits, GSH_REPORT_SYNC_TIMEOUT,
-                                           call->name, call->pe(member), GSHMEM_CMP_EQ, &from->low,
-                                           (uint64_t)flag, v.low >> 32);
+                        s.start = look_around_at(
+                            all.c, s.start | abort_bits, GSH_REPORT_SYNC_TIMEOUT, call,
+                            all.pe(member), GSHMEM_CMP_EQ, &from->low, (uint64_t)flag, v.low >> 32);
                     });
                 v = load_relaxed_words(from);
             } while (!is_here(v));
@@ -143,18 +144,17 @@ template <class C> struct flight {
 
 /* One call's view of the buffers. */
 template <class C> struct flagged {
-    const coll_call<C> *call;
     members<C> all;
-    uint64_t calls;
+    const char *name; /* the call's, for reports */
     inbox in;
 
     /* count: of the calls on the lane, including this one. All members are near. */
-    __device__ __forceinline__ flagged(const coll_call<C> &k, const flight<C> &s, uint64_t count)
-        : call(&k), all(s.all), calls(count)
+    __device__ __forceinline__ flagged(const flight<C> &s, const char *call, uint64_t count)
+        : all(s.all), name(call)
     {
         in.flag = (uint32_t)count;
         in.slot_lines = s.slot_bytes / (uint32_t)sizeof(words2);
-        in.own = reinterpret_cast<words2 *>(state_of(k.c).base + s.slots_off +
+        in.own = reinterpret_cast<words2 *>(state_of(s.all.c).base + s.slots_off +
                                             (uint64_t)((uint32_t)(count & 1) * (uint32_t)s.all.n) *
                                                 s.slot_bytes);
     }
@@ -164,17 +164,22 @@ template <class C> struct flagged {
         words2 v = {(uint32_t)data | (uint64_t)in.flag << 32, data >> 32 | (uint64_t)in.flag << 32};
         store_relaxed_words(all.at(in.own + (uint64_t)all.me * in.slot_lines + line, member), v);
     }
+    template <class Around = keep_nothing>
+    __device__ __forceinline__ uint64_t receive(int member, uint32_t line, words2 v,
+                                                Around around = keep_nothing()) const
+    {
+        return in.receive(all, name, member, line, v, around);
+    }
     __device__ __forceinline__ uint64_t receive(int member, uint32_t line) const
     {
-        return in.receive(call, member, line, in.look(member, line), keep_nothing());
+        return receive(member, line, in.look(member, line));
     }
 };
 
 /* One flight of the group: body(f) in each of the first n_units threads, which are those with
  * something to send or receive. is_joined: after it all lines are in place. */
 template <bool is_joined = true, class C, class G, class Body>
-__device__ __forceinline__ void in_one_flight(const C &c, G g, const gsh_team_state &t,
-                                              const flight<C> &s, int lane, const char *name,
+__device__ __forceinline__ void in_one_flight(const C &c, G g, const flight<C> &s, const char *name,
                                               uint32_t n_units, Body body)
 {
     gsh_sync_area *const area = sync_area(c, s.area_off);
@@ -182,18 +187,21 @@ __device__ __forceinline__ void in_one_flight(const C &c, G g, const gsh_team_st
     /* The threads have the count, and have joined; the next call finds the new count. */
     join_blocks(c, g, area, name);
     write_for_next(g, &area->calls, calls, &area->n_counted);
-    struct {
-        G g;
-        gsh_sync_area *area;
-        const char *name;
-    } end = {g, area, name};
-    if (place_of(g).rank < n_units) {
-        const coll_call<C> k = {c, &t, name, s.all.n, s.all.me, lane};
-        const flagged<C> f(k, s, calls);
-        put_away(&end, [&] { body(f); });
-    }
-    if constexpr (is_joined)
+    if constexpr (is_joined && std::is_same_v<G, group_blocks>) {
+        struct { /* what the end needs is in memory meanwhile */
+            G g;
+            gsh_sync_area *area;
+            const char *name;
+        } end = {g, area, name};
+        if (place_of(g).rank < n_units)
+            put_away(&end, [&] { body(flagged<C>(s, name, calls)); });
         join_blocks(c, end.g, end.area, end.name);
+    } else {
+        if (place_of(g).rank < n_units)
+            body(flagged<C>(s, name, calls));
+        if constexpr (is_joined)
+            join_blocks(c, g, area, name);
+    }
 }
 
 /* ---- the calls; lines are shared out among the threads of the group ----------------------------
@@ -252,26 +260,31 @@ __device__ __forceinline__ void flagged_receive(const flagged<C> &f, place at, u
         in_batches<n_ahead>(
             at, n_lines, [&](int a, uint32_t line) { seen[a] = f.in.look(member, line); },
             [&](int a, uint32_t line) {
-                incoming(member, line, f.in.receive(f.call, member, line, seen[a], keep_nothing()));
+                incoming(member, line, f.receive(member, line, seen[a]));
             });
     }
 }
 
 /* The bytes of a call: member i is sent those at source + i * source_step, and those from member i
- * go to dest + i * dest_step. */
+ * go to dest + i * dest_step. They fit into a slot: 32 bits suffice. */
 struct line_data {
     uint8_t *dest;
     const uint8_t *source;
-    uint64_t bytes, source_step, dest_step;
+    uint32_t bytes, source_step, dest_step;
 };
 
-/* Out of line, and for groups of any kind, so that a program has one copy. */
+/* These are inlined on GPUs, where what they are given stays in registers: in memory, the arguments
+ * of 512 threads take longer than the flight. The CPU device has one copy for groups of any kind.
+ */
+#if defined(__CUDACC__)
+#define GSHMEM_IN_FLIGHT __forceinline__
+#else
+#define GSHMEM_IN_FLIGHT GSHMEM_OUT_OF_LINE
+#endif
+
 template <int n_ahead, class C>
-__device__ GSHMEM_OUT_OF_LINE void send_lines(const flagged<C> &call, place at,
-                                              const line_data &data)
+__device__ GSHMEM_IN_FLIGHT void send_lines(const flagged<C> &f, place at, const line_data &d)
 {
-    const flagged<C> f = call;
-    const line_data d = data;
     flagged_send<n_ahead>(f, at, lines_of(d.bytes), [&](int member, uint32_t line) {
         return load_line(d.source + (uint64_t)member * d.source_step, d.bytes, line);
     });
@@ -279,11 +292,9 @@ __device__ GSHMEM_OUT_OF_LINE void send_lines(const flagged<C> &call, place at,
 
 /* This PE's own. */
 template <int n_ahead, class C>
-__device__ GSHMEM_OUT_OF_LINE void keep_lines(const flagged<C> &call, place at,
-                                              const line_data &data)
+__device__ GSHMEM_IN_FLIGHT void keep_lines(const flagged<C> &f, place at, const line_data &d)
 {
-    const line_data d = data;
-    const uint64_t me = (uint64_t)call.all.me;
+    const uint64_t me = (uint64_t)f.all.me;
     uint64_t own[n_ahead];
     in_batches<n_ahead>(
         at, lines_of(d.bytes),
@@ -295,28 +306,25 @@ __device__ GSHMEM_OUT_OF_LINE void keep_lines(const flagged<C> &call, place at,
         });
 }
 
-/* The lines of the n members first, first + 1 and so on after this one. What is not in s is read in
- * place: a long wait spills s. */
+/* The lines of the n members first, first + 1 and so on after this one. */
 template <int n_ahead, class C>
-__device__ GSHMEM_OUT_OF_LINE void receive_lines(const flagged<C> &f, place at, const line_data &d,
-                                                 int first, int n)
+__device__ GSHMEM_IN_FLIGHT void receive_lines_inline(const flagged<C> &f, place at,
+                                                      const line_data &d, int first, int n)
 {
-    struct {
+    struct { /* not in registers during the rare part of a wait */
         inbox in;
         words2 seen[n_ahead];
     } s = {f.in, {}};
-    const uint32_t n_lines = lines_of(d.bytes);
-    const int end = first + n;
     GSHMEM_NO_UNROLL
-    for (int i = first; i < end; i++) {
+    for (int i = first; i < first + n; i++) {
         const int member = f.all.after(i);
-        keep(i, end, n_lines, member);
         in_batches<n_ahead>(
-            at, n_lines, [&](int a, uint32_t line) { s.seen[a] = s.in.look(member, line); },
+            at, lines_of(d.bytes),
+            [&](int a, uint32_t line) { s.seen[a] = s.in.look(member, line); },
             [&](int a, uint32_t line) {
-                const uint64_t its = s.in.receive(f.call, member, line, s.seen[a],
-                                                  [&](auto look) { put_away(&s, look); });
-                store_line(d.dest + (uint64_t)member * d.dest_step, d.bytes, line, its);
+                store_line(d.dest + (uint64_t)member * d.dest_step, d.bytes, line,
+                           s.in.receive(f.all, f.name, member, line, s.seen[a],
+                                        [&](auto look) { put_away(&s, look); }));
             });
     }
 }
@@ -324,10 +332,10 @@ __device__ GSHMEM_OUT_OF_LINE void receive_lines(const flagged<C> &f, place at, 
 /* The same if all lines of a number belong together, and have been sent: the lines of members [0,
  * end) are added in their order, and stored; 0 if there is no member. */
 template <class Op, class T, int n_ahead, class C>
-__device__ GSHMEM_OUT_OF_LINE void add_lines(const flagged<C> &f, place at, const line_data &d,
-                                             int end)
+__device__ GSHMEM_IN_FLIGHT void add_lines_inline(const flagged<C> &f, place at, const line_data &d,
+                                                  int end)
 {
-    struct {
+    struct { /* not in registers during the rare part of a wait */
         inbox in;
         sum_of<T, uint64_t> sum[n_ahead];
         uint64_t own[n_ahead];
@@ -356,7 +364,7 @@ __device__ GSHMEM_OUT_OF_LINE void add_lines(const flagged<C> &f, place at, cons
                 each([&](int a, uint32_t line) { s.seen[a] = s.in.look(m, line); });
             each([&](int a, uint32_t line) {
                 const uint64_t its = is_own ? s.own[a]
-                                            : s.in.receive(f.call, m, line, s.seen[a],
+                                            : s.in.receive(f.all, f.name, m, line, s.seen[a],
                                                            [&](auto look) { put_away(&s, look); });
                 if (m == 0)
                     s.sum[a].open(its);
@@ -368,6 +376,40 @@ __device__ GSHMEM_OUT_OF_LINE void add_lines(const flagged<C> &f, place at, cons
             store_line(d.dest, d.bytes, line, end > 0 ? s.sum[a].close() : 0);
         });
     }
+}
+
+/* With more than two lines in flight, which is by a group of one thread, these take many registers:
+ * they are functions that are called. */
+template <int n_ahead, class C>
+__device__ GSHMEM_OUT_OF_LINE void receive_lines_called(const flagged<C> &f, place at,
+                                                        const line_data &d, int first, int n)
+{
+    receive_lines_inline<n_ahead>(f, at, d, first, n);
+}
+template <int n_ahead, class C>
+__device__ __forceinline__ void receive_lines(const flagged<C> &f, place at, const line_data &d,
+                                              int first, int n)
+{
+    if constexpr (n_ahead > 2)
+        receive_lines_called<n_ahead>(f, at, d, first, n);
+    else
+        receive_lines_inline<n_ahead>(f, at, d, first, n);
+}
+
+template <class Op, class T, int n_ahead, class C>
+__device__ GSHMEM_OUT_OF_LINE void add_lines_called(const flagged<C> &f, place at,
+                                                    const line_data &d, int end)
+{
+    add_lines_inline<Op, T, n_ahead>(f, at, d, end);
+}
+template <class Op, class T, int n_ahead, class C>
+__device__ __forceinline__ void add_lines(const flagged<C> &f, place at, const line_data &d,
+                                          int end)
+{
+    if constexpr (n_ahead > 2)
+        add_lines_called<Op, T, n_ahead>(f, at, d, end);
+    else
+        add_lines_inline<Op, T, n_ahead>(f, at, d, end);
 }
 
 } // namespace detail

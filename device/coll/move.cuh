@@ -65,8 +65,8 @@ __device__ __forceinline__ void exchange_flagged(const flagged<C> &f, G g, const
 }
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void fcollect_direct(const coll_call<C> &k, G g, uint8_t *dest,
-                                                   const uint8_t *source, uint64_t bytes)
+__device__ GSHMEM_LONG_WAY void fcollect_direct(const coll_call<C> &k, G g, uint8_t *dest,
+                                                const uint8_t *source, uint64_t bytes)
 {
     keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);
@@ -84,8 +84,8 @@ __device__ GSHMEM_OUT_OF_LINE void fcollect_direct(const coll_call<C> &k, G g, u
  */
 
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void alltoall_direct(const coll_call<C> &k, G g, uint8_t *dest,
-                                                   const uint8_t *source, uint64_t bytes)
+__device__ GSHMEM_LONG_WAY void alltoall_direct(const coll_call<C> &k, G g, uint8_t *dest,
+                                                const uint8_t *source, uint64_t bytes)
 {
     keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);
@@ -126,7 +126,7 @@ __device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(const coll_call<C> &k, G g, 
 
 /* A word from every member to every other, so that all of them switch buffers; the root's words are
  * the data. */
-template <class C> __device__ GSHMEM_OUT_OF_LINE void send_words(const flagged<C> &f, place at)
+template <class C> __device__ GSHMEM_IN_FLIGHT void send_words(const flagged<C> &f, place at)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size)
@@ -134,9 +134,8 @@ template <class C> __device__ GSHMEM_OUT_OF_LINE void send_words(const flagged<C
 }
 
 template <class C>
-__device__ GSHMEM_OUT_OF_LINE void receive_words(const flagged<C> &f, place at, int root)
+__device__ GSHMEM_IN_FLIGHT void receive_words(const flagged<C> &f, place at, int root)
 {
-    keep(at, root);
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size) {
         const int member = f.all.after((int)i);
@@ -172,8 +171,8 @@ __device__ __forceinline__ void broadcast_flagged(const flagged<C> &f, G g, cons
 /* Each member passes a part of the root's data on to all others, so the root's link carries the
  * data once. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_direct(const coll_call<C> &k, G g, uint8_t *dest,
-                                                    const uint8_t *source, uint64_t bytes, int root)
+__device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<C> &k, G g, uint8_t *dest,
+                                                 const uint8_t *source, uint64_t bytes, int root)
 {
     keep(g, dest, source, bytes, root);
     meeting<C, G> all(k, g);
@@ -227,7 +226,8 @@ __device__ inline uint64_t exchange_counts(const coll_call<C> &k, G g, uint64_t 
     /* Every thread reads all counts: each is a line that does not move during the call. */
     const flight<C> s(k.c, *k.team, k.lane);
     uint64_t before = 0;
-    in_one_flight<false>(k.c, g, *k.team, s, k.lane, k.name, UINT32_MAX, [&](const flagged<C> &f) {
+    keep(before, bytes);
+    in_one_flight<false>(k.c, g, s, k.name, UINT32_MAX, [&](const flagged<C> &f) {
         GSHMEM_NO_UNROLL
         for (uint32_t i = g.rank(); i < (uint32_t)k.n - 1; i += g.size())
             f.send(k.after(1 + (int)i), 0, bytes);

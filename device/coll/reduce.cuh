@@ -259,8 +259,8 @@ __device__ __forceinline__ gsh_range part_of(uint64_t bytes, int m, int n)
 }
 
 template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void reduce_direct(const coll_call<C> &k, G g, uint8_t *dest,
-                                                 const uint8_t *source, uint64_t bytes, H how)
+__device__ GSHMEM_LONG_WAY void reduce_direct(const coll_call<C> &k, G g, uint8_t *dest,
+                                              const uint8_t *source, uint64_t bytes, H how)
 {
     keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);
@@ -273,9 +273,8 @@ __device__ GSHMEM_OUT_OF_LINE void reduce_direct(const coll_call<C> &k, G g, uin
 }
 
 template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void reducescatter_direct(const coll_call<C> &k, G g, uint8_t *dest,
-                                                        const uint8_t *source, uint64_t bytes,
-                                                        H how)
+__device__ GSHMEM_LONG_WAY void reducescatter_direct(const coll_call<C> &k, G g, uint8_t *dest,
+                                                     const uint8_t *source, uint64_t bytes, H how)
 {
     keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);

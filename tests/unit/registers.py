@@ -24,7 +24,7 @@ EXCEPT = {
     "alone_putmem_signal_thread": 50, "alone_putmem_signal_warp": 50,
     "mix_put_signal_thread_wait": 68, "mix_put_signal_warp_wait": 70,
     "alone_ctx_put_signal_warp": 58, "alone_ctx_get_block": 50, "alone_ibput": 50, "alone_ibget": 50,
-    "coll_inscan_block": 70, "coll_mix_reduce_put": 80,
+    "coll_inscan_block": 72, "coll_mix_reduce_put": 78,
 }
 EXCEPT_80 = {  # where ptxas needs a few more for the same
     "alone_put_signal_thread": 54, "alone_put_signal_warp": 54,
