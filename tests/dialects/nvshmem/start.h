@@ -6,7 +6,8 @@
 
 #if defined(TEST_NVSHMEM)
 #include "perftest/compare.h" /* gshmem_init and gshmemx_run for NVSHMEM */
-#define START() gshmem_init()
+/* Started by a unique id, it wants the GPU at once. */
+#define START() (cudaSetDevice(perftest::detail::environment_number("GSHMEM_RANK")), gshmem_init())
 #else
 #include <nvshmem.h>
 #include <nvshmemx.h>
