@@ -356,7 +356,7 @@ static void test_several_ids()
     OK(ncclCommDestroy(comm));
     for (time_t end = time(NULL) + 20; count_descriptors() > before && time(NULL) < end;)
         sched_yield();
-    CHECK_EQ(count_descriptors(), before);
+    CHECK(count_descriptors() <= before);
 }
 
 int main(int argc, char **argv)
