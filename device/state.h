@@ -202,7 +202,7 @@ enum gsh_report_kind {
     GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
     GSH_REPORT_LANE_IN_USE,   /* checks: another group makes a call on lane `expected` of `seen` */
-    GSH_REPORT_OUT_OF_RANGE,  /* checks: what the call's name says is `seen`, not below `expected` */
+    GSH_REPORT_OUT_OF_RANGE, /* checks: what the call's name says is `seen`, not below `expected` */
 };
 
 /* Checking builds: why a collective in a kernel returned an error. Written as gsh_report is. The
