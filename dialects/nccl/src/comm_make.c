@@ -90,6 +90,9 @@ static ncclResult_t fill(const char *call, struct ncclComm *comm)
     if (r == ncclSuccess) {
         r = gsh_nccl_find_lsa(call, comm);
     }
+    if (r == ncclSuccess) {
+        r = gsh_nccl_prepare(call);
+    }
     return r == ncclSuccess ? gsh_nccl_take_range(call, comm) : r;
 }
 

@@ -636,7 +636,28 @@ int launch_transfer(const gsh_nccl_transfers *a, gshmemx_stream_t stream)
                                          : launch_many(a, s, stream);
 }
 
+int prepare()
+{
+    int r = 0;
+#if defined(__CUDACC__)
+    const void *const all[] = {
+        (const void *)scale_kernel,
+        (const void *)few_transfers_kernel,
+        (const void *)some_transfers_kernel,
+        (const void *)many_transfers_kernel,
+        (const void *)load_kernel,
+#if defined(GSHMEM_CHECKS)
+        (const void *)alike_kernel,
+#endif
+    };
+    cudaFuncAttributes attributes;
+    for (const void *kernel : all)
+        r = r != 0 ? r : (int)cudaFuncGetAttributes(&attributes, kernel);
+#endif
+    return r;
+}
+
 } // namespace
 
-extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {launch_scale, transfer_memory,
+extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {prepare, launch_scale, transfer_memory,
                                                              launch_transfer, launch_compare};

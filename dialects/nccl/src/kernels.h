@@ -102,6 +102,9 @@ struct gsh_nccl_transfers {
 
 /* A device's launches. They return 0 or an error of CUDA's. */
 struct gsh_nccl_kernels {
+    /* Loads all of them: where CUDA loads lazily, it does so only when no kernel runs, and one may
+     * run that waits for a rank which is to launch another. Returns 0 or CUDA's error. */
+    int (*prepare)(void);
     int (*scale)(const struct gsh_nccl_scale *args, gshmemx_stream_t stream);
     /* All transfers of a launch go on at once, however many there are: what the arguments of one
      * kernel do not hold lies in memory. 0: they hold it. */

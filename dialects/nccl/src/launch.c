@@ -26,6 +26,17 @@ const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void)
     return &gsh_nccl_stream_ops_cpu;
 }
 
+ncclResult_t gsh_nccl_prepare(const char *call)
+{
+    int error = gsh_nccl_kernels()->prepare();
+    if (error == 0) {
+        error = gsh_nccl_stream_ops()->prepare();
+    }
+    return error == 0 ? ncclSuccess
+                      : gsh_nccl_fail(ncclUnhandledCudaError,
+                                      "%s: CUDA cannot load the kernels: error %d", call, error);
+}
+
 ncclResult_t gsh_nccl_launched(const char *call, int error)
 {
     return error == 0 ? ncclSuccess

@@ -20,6 +20,16 @@ __global__ void wait_kernel(gsh_nccl_wait a)
     *a.awaited = least;
 }
 
+int prepare()
+{
+#if defined(__CUDACC__)
+    cudaFuncAttributes attributes;
+    return (int)cudaFuncGetAttributes(&attributes, (const void *)wait_kernel);
+#else
+    return 0;
+#endif
+}
+
 int wait(const gsh_nccl_wait *a, gshmemx_stream_t stream)
 {
     return (int)gshmem_launch(wait_kernel, dim3(1), dim3(1), 0, stream, *a);
@@ -144,4 +154,4 @@ void end(gsh_nccl_trail *t)
 } // namespace
 
 extern "C" const struct gsh_nccl_stream_ops GSH_NCCL_STREAM_OPS = {
-    wait, enter, leave, end, join, is_one_capture, exchange_capture_mode, relaxed};
+    prepare, wait, enter, leave, end, join, is_one_capture, exchange_capture_mode, relaxed};

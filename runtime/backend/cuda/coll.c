@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives of the CUDA row: the library's kernels, loaded on first use, since their code is
- * large and a program uses few of them. */
+ * large and many programs use none. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/job/instance.h"
 #include "runtime/team/team.h"
@@ -61,16 +61,39 @@ static enum gsh_result load_part(struct gsh_instance *pe, int part)
 }
 
 /* The context is current; coll_lock is held. */
-static enum gsh_result load_kernel(struct gsh_instance *pe, enum gsh_coll_kernel kernel)
+static enum gsh_result load_kernel(struct gsh_instance *pe, int kernel)
 {
     struct gsh_cuda_device *d = pe->device;
+    CUfunction function = NULL;
+    int n_registers;
     enum gsh_result r = load_part(pe, places[kernel].part);
-    return r == GSH_OK
-               ? gsh_cuda_result(d->cuda->ModuleGetFunction(&d->coll_kernels[kernel],
-                                                            d->coll_modules[places[kernel].part],
-                                                            places[kernel].name),
-                                 places[kernel].name)
-               : r;
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(d->cuda->ModuleGetFunction(&function,
+                                                       d->coll_modules[places[kernel].part],
+                                                       places[kernel].name),
+                            places[kernel].name);
+    }
+    /* The question loads it, where CUDA loads kernels lazily. */
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(
+            d->cuda->FuncGetAttribute(&n_registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function),
+            places[kernel].name);
+    }
+    d->coll_kernels[kernel] = r == GSH_OK ? function : NULL;
+    return r;
+}
+
+/* All of them at the first call: CUDA loads nothing while a kernel runs, and that may be a
+ * collective that waits for a PE which is loading, too. */
+static enum gsh_result load_kernels(struct gsh_instance *pe)
+{
+    enum gsh_result r = GSH_OK;
+    for (int i = 0; r == GSH_OK && i < GSH_COLL_KERNEL_COUNT; i++) {
+        if (places[i].name != NULL) {
+            r = load_kernel(pe, i);
+        }
+    }
+    return r;
 }
 
 static enum gsh_result find_kernel(struct gsh_instance *pe, enum gsh_coll_kernel kernel,
@@ -86,7 +109,7 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, enum gsh_coll_kernel
     pthread_mutex_lock(&d->coll_lock);
     if (d->coll_kernels[kernel] == NULL) {
         d->cuda->ThreadExchangeStreamCaptureMode(&mode);
-        r = load_kernel(pe, kernel);
+        r = load_kernels(pe);
         d->cuda->ThreadExchangeStreamCaptureMode(&mode);
     }
     *function = d->coll_kernels[kernel];
