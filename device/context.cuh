@@ -393,7 +393,7 @@ __device__ __forceinline__ void report(const C &c, uint32_t kind, const char *ca
 /* Tells the host why a call returns an error. Only a PE's first note counts. */
 template <class C> __device__ GSHMEM_APART void note_trouble(const C &c, const trouble *t)
 {
-    gsh_note *n = &control_of(c)->note;
+    gsh_refusal *n = &control_of(c)->note;
     if (!claim(&n->state))
         return;
     n->what = t->kind;

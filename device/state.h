@@ -207,15 +207,15 @@ enum gsh_report_kind {
 
 /* Checking builds: why a collective in a kernel returned an error. Written as gsh_report is. The
  * host prints a PE's first one, and the job goes on. */
-struct gsh_note {
+struct gsh_refusal {
     uint32_t state;
-    uint32_t what;     /* enum gsh_note_what */
+    uint32_t what;     /* enum gsh_refusal_what */
     int32_t value, of; /* the wrong argument, and what there is in its place */
     char call[40];
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_note) == 56, "gsh_note is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_refusal) == 56, "gsh_refusal is wire");
 
-enum gsh_note_what {
+enum gsh_refusal_what {
     GSH_NOTE_NO_TEAM = 1, /* value: its handle */
     GSH_NOTE_NO_LANE,     /* of: how many the team has */
     GSH_NOTE_NO_ROOT,     /* of: how many PEs the team has */
@@ -236,7 +236,7 @@ enum gsh_abort {
 struct gsh_control {
     uint32_t magic;
     uint32_t abort_word;      /* enum gsh_abort; any host thread of any PE */
-    struct gsh_note note;     /* as report */
+    struct gsh_refusal note;  /* as report */
     struct gsh_report report; /* this PE's kernels write, its host reads */
     uint8_t reserved1[8];
     /* Checking builds: the live allocations, sorted by offset. Written by the owner's host inside

@@ -25,11 +25,14 @@ struct gsh_state;
  * new PE is *pe, for the calls below. device: number of the CUDA device it takes, or -1 for init's
  * own choice. Collective as init is, so PEs of one job need a thread each. */
 int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe);
+/* The same, for the calling thread, which then has a PE of its own: gshmemx_init_attr. */
+int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr);
 /* Ends the PE, in any thread, once no thread acts for it; collective as finalize. */
 void gshmemx_layer_finalize(void *pe);
 /* The id will not be used. If this process made it, its rendezvous ends. Allowed before init. */
 void gshmemx_layer_drop_uniqueid(const gshmemx_uniqueid_t *id);
-/* The calling thread's PE, or NULL. */
+/* The calling thread's PE, or the one that the program made in another thread; NULL: none, or more
+ * than one. PEs made by the calls above for other threads do not count, nor while they start. */
 void *gshmemx_layer_pe(void);
 
 /* The PE that a thread acted for, and the device that was current. */

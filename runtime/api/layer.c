@@ -56,6 +56,14 @@ static void give_back_cuda_device(int device, CUcontext before)
 }
 #endif
 
+int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr)
+{
+    gsh_instance_make_for_dialect(true);
+    int error = gshmemx_init_attr(flags, attr);
+    gsh_instance_make_for_dialect(false);
+    return error;
+}
+
 int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe)
 {
     struct gsh_spoken before;
@@ -68,7 +76,7 @@ int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int devi
 #else
     (void)device;
 #endif
-    int error = gshmemx_init_attr(flags, attr);
+    int error = gshmemx_layer_init_here(flags, attr);
     if (error == 0) {
         error = gshmemx_device_setup();
     }
@@ -96,7 +104,7 @@ void gshmemx_layer_finalize(void *pe)
 
 void *gshmemx_layer_pe(void)
 {
-    return gsh_instance_current();
+    return gsh_instance_of_program();
 }
 
 void gshmemx_layer_enter(void *of, int device, struct gshmemx_layer_turn *turn)

@@ -12,6 +12,7 @@ enum bound_state { NEVER_BOUND, BOUND, WAS_BOUND };
 
 static _Thread_local struct gsh_instance *bound;
 static _Thread_local enum bound_state bound_state;
+static _Thread_local bool makes_for_dialect;
 
 /* The process's PEs, counted, so that threads that never called init find a lone one. This and the
  * module list are the library's only process-wide state. */
@@ -31,6 +32,7 @@ void gsh_instance_bind(struct gsh_instance *pe)
     gsh_log_set_pe(pe->my_pe);
     pthread_mutex_lock(&process_lock);
     n_makers += is_new_maker;
+    pe->is_of_dialect = makes_for_dialect;
     pe->next_in_process = first_pe;
     first_pe = pe;
     /* release: pairs with the acquires in gsh_instance_current and gsh_instance_find */
@@ -95,6 +97,22 @@ struct gsh_instance *gsh_instance_find(void)
         return bound;
     }
     return __atomic_load_n(&only_pe, __ATOMIC_ACQUIRE); /* pairs with gsh_instance_bind's release */
+}
+
+void gsh_instance_make_for_dialect(bool is_for_dialect)
+{
+    makes_for_dialect = is_for_dialect;
+}
+
+struct gsh_instance *gsh_instance_of_program(void)
+{
+    struct gsh_instance *pe = bound;
+    if (pe == NULL && bound_state == NEVER_BOUND) {
+        pthread_mutex_lock(&process_lock);
+        pe = only_pe != NULL && !only_pe->is_of_dialect ? only_pe : NULL;
+        pthread_mutex_unlock(&process_lock);
+    }
+    return pe;
 }
 
 struct gsh_instance *gsh_instance_need(const char *call)

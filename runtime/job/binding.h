@@ -4,6 +4,7 @@
 #ifndef GSH_BINDING_H
 #define GSH_BINDING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct gsh_instance;
@@ -28,6 +29,12 @@ struct gsh_instance *gsh_instance_first(void);
 /* The same for public calls: prints "<call>: called before gshmem_init" (or after finalize) and
  * ends the process when there is none. */
 struct gsh_instance *gsh_instance_need(const char *call);
+
+/* For dialects: the PE the calling thread itself made, else the process's only PE, unless a dialect
+ * made that, or is making it, for some thread; or NULL. */
+struct gsh_instance *gsh_instance_of_program(void);
+/* Whether PEs that the calling thread makes are of a dialect. */
+void gsh_instance_make_for_dialect(bool is_for_dialect);
 
 /* Makes pe the calling thread's PE; and undoes it, in the same thread. For init. */
 void gsh_instance_bind(struct gsh_instance *pe);

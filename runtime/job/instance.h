@@ -46,6 +46,7 @@ struct gsh_instance {
     struct gsh_bootstrap *bootstrap; /* the launcher's */
     int my_pe, n_pes;
     int n_nodes;
+    bool is_of_dialect;         /* made by a dialect, not by the program */
     bool is_one_process;        /* all PEs are threads of this process */
     bool needs_no_choice;       /* all devices are CPUs, so init sets them up */
     struct gsh_peer *peers;     /* [n_pes] */

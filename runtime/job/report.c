@@ -264,7 +264,7 @@ static bool take(uint32_t *state)
 
 void gsh_report_print_note(struct gsh_instance *pe)
 {
-    struct gsh_note *n = &pe->page->control.note;
+    struct gsh_refusal *n = &pe->page->control.note;
     char text[80] = "";
     if (gsh_load_relaxed_u32(&n->state) != 2 || !take(&n->state)) {
         return;

@@ -183,7 +183,7 @@ static ncclResult_t start(const char *call, const struct gsh_nccl_job_wish *w, v
     }
     if (w->worker == NULL && w->pe == NULL && !w->is_new &&
         (w->device < 0 || w->device == gshmemx_layer_current_device())) {
-        error = gshmemx_init_attr(GSHMEMX_INIT_WITH_UNIQUEID, &attr);
+        error = gshmemx_layer_init_here(GSHMEMX_INIT_WITH_UNIQUEID, &attr);
         *pe = error == 0 ? gshmemx_layer_pe() : NULL;
     } else {
         error = gshmemx_layer_init(GSHMEMX_INIT_WITH_UNIQUEID, &attr, w->device, pe);
