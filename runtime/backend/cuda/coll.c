@@ -60,38 +60,23 @@ static enum gsh_result load_part(struct gsh_instance *pe, int part)
     return r == GSH_OK ? gsh_cuda_fill_own(pe, *module, &pe->state) : r;
 }
 
-/* The context is current; coll_lock is held. */
-static enum gsh_result load_kernel(struct gsh_instance *pe, int kernel)
-{
-    struct gsh_cuda_device *d = pe->device;
-    CUfunction function = NULL;
-    int n_registers;
-    enum gsh_result r = load_part(pe, places[kernel].part);
-    if (r == GSH_OK) {
-        r = gsh_cuda_result(d->cuda->ModuleGetFunction(&function,
-                                                       d->coll_modules[places[kernel].part],
-                                                       places[kernel].name),
-                            places[kernel].name);
-    }
-    /* The question loads it, where CUDA loads kernels lazily. */
-    if (r == GSH_OK) {
-        r = gsh_cuda_result(
-            d->cuda->FuncGetAttribute(&n_registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function),
-            places[kernel].name);
-    }
-    d->coll_kernels[kernel] = r == GSH_OK ? function : NULL;
-    return r;
-}
-
-/* All of them at the first call: CUDA loads nothing while a kernel runs, and that may be a
- * collective that waits for a PE which is loading, too. */
+/* All of them, before any runs: to load code, the driver may wait for running kernels, and those
+ * may be collectives that wait for a PE which is loading, too. The context is current; coll_lock is
+ * held. */
 static enum gsh_result load_kernels(struct gsh_instance *pe)
 {
+    struct gsh_cuda_device *d = pe->device;
     enum gsh_result r = GSH_OK;
     for (int i = 0; r == GSH_OK && i < GSH_COLL_KERNEL_COUNT; i++) {
-        if (places[i].name != NULL) {
-            r = load_kernel(pe, i);
+        CUfunction kernel = NULL;
+        if (places[i].name == NULL) {
+            continue;
         }
+        r = load_part(pe, places[i].part);
+        if (r == GSH_OK) {
+            r = gsh_cuda_load_kernel(d, d->coll_modules[places[i].part], places[i].name, &kernel);
+        }
+        d->coll_kernels[i] = r == GSH_OK ? kernel : NULL;
     }
     return r;
 }
@@ -167,19 +152,13 @@ static enum gsh_result make_stream(struct gsh_cuda_device *d)
                      "cuStreamCreateWithPriority");
 }
 
-/* To load code, the driver may wait for running kernels, including those of PEs that wait for this
- * one. */
+/* At start-up, where PEs share the GPU: the first call would be too late. */
 enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe)
 {
     struct gsh_cuda_device *d = pe->device;
-    enum gsh_result r = GSH_OK;
     pthread_mutex_lock(&d->coll_lock);
     bool entered = gsh_cuda_enter(d);
-    for (int i = 0; r == GSH_OK && i < GSH_COLL_KERNEL_COUNT; i++) {
-        if (places[i].name != NULL) {
-            r = load_kernel(pe, (enum gsh_coll_kernel)i);
-        }
-    }
+    enum gsh_result r = load_kernels(pe);
     if (r == GSH_OK) {
         r = make_stream(d);
     }

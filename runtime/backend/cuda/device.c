@@ -396,17 +396,10 @@ static void lane_finish(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
  * kernels. Those may wait for this one, so all are loaded now. */
 static enum gsh_result load_kernels(struct gsh_cuda_device *d)
 {
-    int n_registers;
     enum gsh_result r = gsh_cuda_result(d->cuda->ModuleLoadData(&d->module, gsh_kernels_fatbin),
                                         "init: the library's kernels");
     for (int i = 0; r == GSH_OK && i < GSH_KERNEL_COUNT; i++) {
-        r = gsh_cuda_result(d->cuda->ModuleGetFunction(&d->kernels[i], d->module, kernel_names[i]),
-                            kernel_names[i]);
-        if (r == GSH_OK) {
-            r = gsh_cuda_result(
-                d->cuda->FuncGetAttribute(&n_registers, CU_FUNC_ATTRIBUTE_NUM_REGS, d->kernels[i]),
-                kernel_names[i]);
-        }
+        r = gsh_cuda_load_kernel(d, d->module, kernel_names[i], &d->kernels[i]);
     }
     return r;
 }

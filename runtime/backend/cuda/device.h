@@ -80,6 +80,11 @@ struct gsh_cuda_device {
 bool gsh_cuda_enter(const struct gsh_cuda_device *d);
 void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered);
 
+/* Finds a module's kernel, and has CUDA load it; the context is current. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_load_kernel(const struct gsh_cuda_device *d,
+                                                      CUmodule module, const char *name,
+                                                      CUfunction *kernel);
+
 /* One argument struct by value; the context is current. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d,
                                                  enum gsh_kernel kernel, unsigned grid,

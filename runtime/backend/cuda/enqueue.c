@@ -22,6 +22,18 @@ void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered)
 
 /* ---- kernels ---- */
 
+enum gsh_result gsh_cuda_load_kernel(const struct gsh_cuda_device *d, CUmodule module,
+                                     const char *name, CUfunction *kernel)
+{
+    int n_registers;
+    enum gsh_result r = gsh_cuda_result(d->cuda->ModuleGetFunction(kernel, module, name), name);
+    /* the question loads it */
+    return r == GSH_OK ? gsh_cuda_result(d->cuda->FuncGetAttribute(
+                                             &n_registers, CU_FUNC_ATTRIBUTE_NUM_REGS, *kernel),
+                                         name)
+                       : r;
+}
+
 enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d, enum gsh_kernel kernel,
                                 unsigned grid, unsigned block, void *args, CUstream stream)
 {
