@@ -390,10 +390,10 @@ __device__ __forceinline__ void report(const C &c, uint32_t kind, const char *ca
 }
 
 #if defined(GSHMEM_CHECKS)
-/* Tells the host why a call returns an error. Only a PE's first note counts. */
-template <class C> __device__ GSHMEM_APART void note_trouble(const C &c, const trouble *t)
+/* Tells the host why a call returns an error. Only a PE's first refusal counts. */
+template <class C> __device__ GSHMEM_APART void tell_refusal(const C &c, const trouble *t)
 {
-    gsh_refusal *n = &control_of(c)->note;
+    gsh_refusal *n = &control_of(c)->refusal;
     if (!claim(&n->state))
         return;
     n->what = t->kind;
@@ -413,10 +413,10 @@ template <class C, class G>
 __device__ __forceinline__ int refuse(const C &c, G g, const char *call, uint32_t what, int value,
                                       int of)
 {
-#if defined(GSHMEM_CHECKS) && !defined(GSHMEM_NO_NOTES)
+#if defined(GSHMEM_CHECKS) && !defined(GSHMEM_SILENT_REFUSALS)
     if (g.rank() == 0) {
         trouble t = {what, -1, 0, call, 0, (uint64_t)of, (uint64_t)value, 0};
-        apart<note_trouble<C>>(c, &t);
+        apart<tell_refusal<C>>(c, &t);
     }
 #else
     (void)c, (void)g, (void)call, (void)what, (void)value, (void)of;

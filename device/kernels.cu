@@ -2,7 +2,7 @@
  * The kernels that the library launches itself: host-initiated atomics and strided copies, and
  * calls on a stream that are not plain copies. Built into a fat binary that the library embeds;
  * kernels.h has their arguments. The host has checked the addresses. */
-#define GSHMEM_NO_NOTES 1 /* each kernel reports what it refuses */
+#define GSHMEM_SILENT_REFUSALS 1 /* each kernel reports what it refuses */
 
 #include "device/kernels.h"
 #include "device/amo.cuh"

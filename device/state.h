@@ -216,10 +216,10 @@ struct gsh_refusal {
 GSH_STATIC_ASSERT(sizeof(struct gsh_refusal) == 56, "gsh_refusal is wire");
 
 enum gsh_refusal_what {
-    GSH_NOTE_NO_TEAM = 1, /* value: its handle */
-    GSH_NOTE_NO_LANE,     /* of: how many the team has */
-    GSH_NOTE_NO_ROOT,     /* of: how many PEs the team has */
-    GSH_NOTE_BAD_STRIDE   /* value, of: the two strides */
+    GSH_REFUSAL_NO_TEAM = 1, /* value: its handle */
+    GSH_REFUSAL_NO_LANE,     /* of: how many the team has */
+    GSH_REFUSAL_NO_ROOT,     /* of: how many PEs the team has */
+    GSH_REFUSAL_BAD_STRIDE   /* value, of: the two strides */
 };
 
 /* What waiting kernels are to do. */
@@ -235,9 +235,9 @@ enum gsh_abort {
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */
 struct gsh_control {
     uint32_t magic;
-    uint32_t abort_word;      /* enum gsh_abort; any host thread of any PE */
-    struct gsh_refusal note;  /* as report */
-    struct gsh_report report; /* this PE's kernels write, its host reads */
+    uint32_t abort_word;        /* enum gsh_abort; any host thread of any PE */
+    struct gsh_refusal refusal; /* as report */
+    struct gsh_report report;   /* this PE's kernels write, its host reads */
     uint8_t reserved1[8];
     /* Checking builds: the live allocations, sorted by offset. Written by the owner's host inside
      * collective malloc and free, when no kernel may use what changes; read by its kernels. */

@@ -54,9 +54,9 @@ __device__ __forceinline__ int refuse_lane(const C &c, G g, gshmem_team_t team, 
 #if defined(GSHMEM_CHECKS)
     const gsh_team_state *t = find_team(c, team);
     if (t)
-        return refuse(c, g, call, GSH_NOTE_NO_LANE, lane, t->n_lanes);
+        return refuse(c, g, call, GSH_REFUSAL_NO_LANE, lane, t->n_lanes);
     if (team != GSHMEM_TEAM_INVALID)
-        return refuse(c, g, call, GSH_NOTE_NO_TEAM, team, 0);
+        return refuse(c, g, call, GSH_REFUSAL_NO_TEAM, team, 0);
 #else
     (void)c, (void)g, (void)team, (void)lane, (void)call;
 #endif

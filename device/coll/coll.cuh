@@ -292,7 +292,7 @@ __device__ GSHMEM_APART int broadcast_call(const C &c, G g, coll_args<Team> give
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
     if (given.root < 0 || given.root >= t->n_pes)
-        return refuse(c, g, given.name, GSH_NOTE_NO_ROOT, given.root, t->n_pes);
+        return refuse(c, g, given.name, GSH_REFUSAL_NO_ROOT, given.root, t->n_pes);
     const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(
         c, g, *t, given,
@@ -384,7 +384,7 @@ __device__ GSHMEM_APART int alltoalls_call(const C &c, G g, coll_args<Team> give
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
     if (dst < 1 || sst < 1)
-        return refuse(c, g, given.name, GSH_NOTE_BAD_STRIDE, (int)dst, (int)sst);
+        return refuse(c, g, given.name, GSH_REFUSAL_BAD_STRIDE, (int)dst, (int)sst);
     const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, given.element, sizeof(W),

@@ -491,7 +491,7 @@ void gshmem_finalize(void)
     if (pe->is_device_ready) {
         /* kernels that still run may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));
-        gsh_report_print_note(pe); /* before the watch has looked */
+        gsh_report_print_refusal(pe); /* before the watch has looked */
         gsh_contexts_quiet(pe, call);
     }
     warn_of_locks(pe, call); /* kernels are done */

@@ -253,7 +253,7 @@ void gsh_report_explain(struct gsh_instance *pe, const void *address, int peer, 
     }
 }
 
-/* Whether there is a report, or note; it now belongs to the caller alone. */
+/* Whether there is a report, or refusal; it now belongs to the caller alone. */
 static bool take(uint32_t *state)
 {
     uint32_t is_filled = 2;
@@ -262,21 +262,21 @@ static bool take(uint32_t *state)
                                        __ATOMIC_RELAXED);
 }
 
-void gsh_report_print_note(struct gsh_instance *pe)
+void gsh_report_print_refusal(struct gsh_instance *pe)
 {
-    struct gsh_refusal *n = &pe->page->control.note;
+    struct gsh_refusal *n = &pe->page->control.refusal;
     char text[80] = "";
     if (gsh_load_relaxed_u32(&n->state) != 2 || !take(&n->state)) {
         return;
     }
     switch (n->what) {
-    case GSH_NOTE_NO_TEAM:
+    case GSH_REFUSAL_NO_TEAM:
         snprintf(text, sizeof(text), "there is no team %d of which this PE is a member", n->value);
         break;
-    case GSH_NOTE_NO_LANE:
+    case GSH_REFUSAL_NO_LANE:
         snprintf(text, sizeof(text), "the lane is %d, and the team has %d", n->value, n->of);
         break;
-    case GSH_NOTE_NO_ROOT:
+    case GSH_REFUSAL_NO_ROOT:
         snprintf(text, sizeof(text), "the root is %d, and the team has %d PEs", n->value, n->of);
         break;
     default:
@@ -312,7 +312,7 @@ void gsh_report_print(struct gsh_instance *pe)
 enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status)
 {
     struct gsh_report *r = &pe->page->control.report;
-    gsh_report_print_note(pe);
+    gsh_report_print_refusal(pe);
     if (!take(&r->state)) {
         return GSH_REPORTED_NOTHING;
     }

@@ -13,7 +13,7 @@ struct gsh_instance;
 void gsh_report_print(struct gsh_instance *pe);
 
 /* Prints the first refusal of a kernel's call, if there is one that has not been printed. */
-void gsh_report_print_note(struct gsh_instance *pe);
+void gsh_report_print_refusal(struct gsh_instance *pe);
 
 /* Adds to a report of a failed wait what a dialect knows of the word, and of the PE that was to
  * write it (-1: none in particular); "" if nothing. */
