@@ -164,11 +164,9 @@ template <class C> struct flagged {
         words2 v = {(uint32_t)data | (uint64_t)in.flag << 32, data >> 32 | (uint64_t)in.flag << 32};
         store_relaxed_words(all.at(in.own + (uint64_t)all.me * in.slot_lines + line, member), v);
     }
-    template <class Around = keep_nothing>
-    __device__ __forceinline__ uint64_t receive(int member, uint32_t line, words2 v,
-                                                Around around = keep_nothing()) const
+    __device__ __forceinline__ uint64_t receive(int member, uint32_t line, words2 v) const
     {
-        return in.receive(all, name, member, line, v, around);
+        return in.receive(all, name, member, line, v, keep_nothing());
     }
     __device__ __forceinline__ uint64_t receive(int member, uint32_t line) const
     {

@@ -74,8 +74,8 @@ void *gshmem_realloc(void *ptr, size_t size)
     if (before == 0) {
         gsh_abort(pe, 1, "%s: no allocation starts at %p", call, ptr);
     }
-    gsh_contexts_quiet(pe,
-                       call); /* so do the others before they agree: then the contents are stable */
+    /* So do the others before they agree: then the contents are stable. */
+    gsh_contexts_quiet(pe, call);
     void *p = NULL;
     enum gsh_result r = gsh_heap_alloc(pe->heap, GSH_HEAP_REALLOC, size, 0, &p);
     if (gsh_is_loss(r)) {

@@ -40,12 +40,22 @@ static _Thread_local char refusal_text[512];
 
 /* ---- calls ---- */
 
+/* It is not carried out. */
+static void drop_call(const struct gsh_nccl_call *c)
+{
+    if (c->undo != NULL) {
+        c->undo(c);
+    } else {
+        free(c->owned);
+    }
+}
+
 static void free_call(struct queued *q)
 {
-    if (!q->has_run && q->call.undo != NULL) {
-        q->call.undo(&q->call);
-    } else {
+    if (q->has_run) {
         free(q->call.owned);
+    } else {
+        drop_call(&q->call);
     }
     free(q);
 }
@@ -354,11 +364,7 @@ ncclResult_t gsh_nccl_submit(ncclResult_t checked, const struct gsh_nccl_call *c
     }
     struct queued *q = malloc(sizeof(*q));
     if (q == NULL) {
-        if (call->undo != NULL) {
-            call->undo(call);
-        } else {
-            free(call->owned);
-        }
+        drop_call(call);
         return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call->name));
     }
     *q = (struct queued){.next = NULL, .call = *call};
