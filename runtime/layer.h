@@ -27,7 +27,8 @@ struct gsh_state;
 int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe);
 /* The same, for the calling thread, which then has a PE of its own: gshmemx_init_attr. */
 int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr);
-/* Ends the PE, in any thread, once no thread acts for it; collective as finalize. */
+/* Ends the PE, in any thread, once no thread makes calls for it; collective as finalize. A thread
+ * whose PE it was has none from then on. */
 void gshmemx_layer_finalize(void *pe);
 /* The id will not be used. If this process made it, its rendezvous ends. Allowed before init. */
 void gshmemx_layer_drop_uniqueid(const gshmemx_uniqueid_t *id);
@@ -38,6 +39,7 @@ void *gshmemx_layer_pe(void);
 /* The PE that a thread acted for, and the device that was current. */
 struct gshmemx_layer_turn {
     void *pe, *before;
+    uint64_t serial;
     int state;
     bool entered;
     int device;

@@ -160,14 +160,19 @@ struct gsh_cpu_config {
 /* NULL: out of memory. Threads are started when first needed. config may be NULL. */
 struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *config);
 /* Waits for all its streams, ends its threads, frees streams not yet destroyed. Threads bound to it
- * must not use it again. NULL is ignored. */
+ * have no binding from now on. NULL is ignored. */
 void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device);
 /* The state that kernels see from now on; must outlive them. */
 void gshmemx_cpu_device_set_state(struct gsh_cpu_device *device, const struct gsh_state *state);
 /* Sets the device of the calling thread; NULL: none. */
 void gshmemx_cpu_device_bind(struct gsh_cpu_device *device);
-/* The calling thread's own binding, which may be NULL. */
-struct gsh_cpu_device *gshmemx_cpu_device_bound(void);
+/* The calling thread's own binding, and the way back to it. */
+struct gsh_cpu_binding {
+    struct gsh_cpu_device *device; /* NULL: none */
+    uint64_t serial;               /* of the device, among those that this address has had */
+};
+struct gsh_cpu_binding gshmemx_cpu_device_binding(void);
+void gshmemx_cpu_device_bind_again(struct gsh_cpu_binding binding);
 /* The device of threads without a binding of their own; NULL: a device without a PE, with the
  * number that the thread has chosen, made when needed and kept. */
 void gshmemx_cpu_device_bind_default(struct gsh_cpu_device *device);

@@ -11,8 +11,11 @@
  * dominate their response time. */
 #define TIMER_SLACK_NS 1000ul
 
-static __thread struct gsh_cpu_device *bound_device;
+static __thread struct gsh_cpu_binding bound;
 static struct gsh_cpu_device *default_device; /* of threads without a binding; atomic */
+
+static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gsh_cpu_device *unused; /* list by next_unused */
 
 /* The default devices, by the number that a thread has chosen; never freed. */
 #define MAX_OWN_DEVICES 64
@@ -20,9 +23,34 @@ static __thread int chosen_number;
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gsh_cpu_device *own_devices[MAX_OWN_DEVICES]; /* atomic; made under the lock */
 
+/* Zeros, but for the serial number. */
+static struct gsh_cpu_device *allocate_device(void)
+{
+    pthread_mutex_lock(&unused_lock);
+    struct gsh_cpu_device *device = unused;
+    if (device) {
+        unused = device->next_unused;
+    }
+    pthread_mutex_unlock(&unused_lock);
+    if (!device) {
+        return calloc(1, sizeof(*device));
+    }
+    memset((char *)device + sizeof(device->serial), 0, sizeof(*device) - sizeof(device->serial));
+    return device;
+}
+
+static void release_device(struct gsh_cpu_device *device)
+{
+    pthread_mutex_lock(&unused_lock);
+    __atomic_add_fetch(&device->serial, 1, __ATOMIC_RELAXED);
+    device->next_unused = unused;
+    unused = device;
+    pthread_mutex_unlock(&unused_lock);
+}
+
 struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *config)
 {
-    struct gsh_cpu_device *device = calloc(1, sizeof(*device));
+    struct gsh_cpu_device *device = allocate_device();
     if (!device) {
         return NULL;
     }
@@ -41,9 +69,6 @@ void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device)
     struct gsh_cpu_device *expected = device;
     __atomic_compare_exchange_n(&default_device, &expected, NULL, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_RELAXED);
-    if (bound_device == device) {
-        bound_device = NULL;
-    }
     gsh_streams_finish(device);
     gsh_pool_finish(device);
     while (device->spare) {
@@ -52,7 +77,7 @@ void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device)
         gsh_fiber_destroy(fiber);
     }
     pthread_mutex_destroy(&device->lock);
-    free(device);
+    release_device(device);
 }
 
 void gshmemx_cpu_device_set_state(struct gsh_cpu_device *device, const struct gsh_state *state)
@@ -63,12 +88,18 @@ void gshmemx_cpu_device_set_state(struct gsh_cpu_device *device, const struct gs
 
 void gshmemx_cpu_device_bind(struct gsh_cpu_device *device)
 {
-    bound_device = device;
+    bound = (struct gsh_cpu_binding){
+        device, device ? __atomic_load_n(&device->serial, __ATOMIC_RELAXED) : 0};
 }
 
-struct gsh_cpu_device *gshmemx_cpu_device_bound(void)
+struct gsh_cpu_binding gshmemx_cpu_device_binding(void)
 {
-    return bound_device;
+    return bound;
+}
+
+void gshmemx_cpu_device_bind_again(struct gsh_cpu_binding binding)
+{
+    bound = binding;
 }
 
 void gshmemx_cpu_device_bind_default(struct gsh_cpu_device *device)
@@ -110,7 +141,12 @@ static struct gsh_cpu_device *own_device(void)
 
 struct gsh_cpu_device *gshmemx_cpu_device_current(void)
 {
-    struct gsh_cpu_device *device = bound_device;
+    struct gsh_cpu_device *device = bound.device;
+    /* What says that it is gone orders nothing: a thread that uses the device now has been told of
+     * its end by other means, or has none to fear. */
+    if (device && __atomic_load_n(&device->serial, __ATOMIC_RELAXED) != bound.serial) {
+        bound.device = device = NULL;
+    }
     if (!device) {
         device = __atomic_load_n(&default_device, __ATOMIC_ACQUIRE);
     }

@@ -7,6 +7,10 @@
 #include "device/cpu/grid.h"
 
 struct gsh_cpu_device {
+    /* Counts the devices that have been destroyed in this memory, which is never returned to the
+     * system: so a thread sees that the device to which it is bound is gone. Atomic; first. */
+    uint64_t serial;
+    struct gsh_cpu_device *next_unused; /* list of such memory */
     struct gsh_cpu_config config;
     const struct gsh_state *state; /* atomic */
     pthread_mutex_t lock;

@@ -67,7 +67,7 @@ int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr)
 int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe)
 {
     struct gsh_spoken before;
-    struct gsh_cpu_device *cpu_before = gshmemx_cpu_device_bound();
+    const struct gsh_cpu_binding cpu_before = gshmemx_cpu_device_binding();
     gsh_instance_speak(NULL, &before);
 #ifdef GSH_HAVE_CUDA
     CUcontext context = NULL;
@@ -86,7 +86,7 @@ int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int devi
         give_back_cuda_device(device, context);
     }
 #endif
-    gshmemx_cpu_device_bind(cpu_before);
+    gshmemx_cpu_device_bind_again(cpu_before);
     gsh_instance_speak_again(&before);
     return error;
 }
@@ -96,9 +96,6 @@ void gshmemx_layer_finalize(void *pe)
     struct gsh_spoken before;
     gsh_instance_speak(pe, &before);
     gshmem_finalize();
-    if (before.pe == pe) {
-        before.pe = NULL;
-    }
     gsh_instance_speak_again(&before);
 }
 
@@ -114,6 +111,7 @@ void gshmemx_layer_enter(void *of, int device, struct gshmemx_layer_turn *turn)
     gsh_instance_speak(pe, &before);
     *turn = (struct gshmemx_layer_turn){.pe = pe,
                                         .before = before.pe,
+                                        .serial = before.serial,
                                         .state = before.state,
                                         .device = gshmemx_cpu_device_chosen()};
     if (device >= 0) {
@@ -125,7 +123,7 @@ void gshmemx_layer_enter(void *of, int device, struct gshmemx_layer_turn *turn)
 void gshmemx_layer_leave(const struct gshmemx_layer_turn *turn)
 {
     struct gsh_instance *pe = turn->pe;
-    const struct gsh_spoken before = {turn->before, turn->state};
+    const struct gsh_spoken before = {turn->before, turn->serial, turn->state};
     if (turn->entered) {
         pe->device_ops->leave(pe, true);
     }

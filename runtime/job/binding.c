@@ -3,6 +3,8 @@
 #include "runtime/job/binding.h"
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "runtime/base/flush.h"
 #include "runtime/base/log.h"
@@ -11,6 +13,7 @@
 enum bound_state { NEVER_BOUND, BOUND, WAS_BOUND };
 
 static _Thread_local struct gsh_instance *bound;
+static _Thread_local uint64_t bound_serial;
 static _Thread_local enum bound_state bound_state;
 static _Thread_local bool makes_for_dialect;
 
@@ -19,17 +22,57 @@ static _Thread_local bool makes_for_dialect;
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gsh_instance *first_pe; /* list by next_in_process */
 static struct gsh_instance *only_pe;
+static struct gsh_instance *unused; /* records of PEs that have ended: list by next_in_process */
 /* The same while only one thread has ever made PEs. Then no thread can have finalised its own PE
  * and wrongly find another's, so there is no need to look at the calling thread's binding. */
 struct gsh_instance *gsh_lone_pe;
 static int n_makers; /* threads, including those that have ended */
 
+struct gsh_instance *gsh_instance_allocate(void)
+{
+    pthread_mutex_lock(&process_lock);
+    struct gsh_instance *pe = unused;
+    if (pe != NULL) {
+        unused = pe->next_in_process;
+    }
+    pthread_mutex_unlock(&process_lock);
+    if (pe == NULL) {
+        return calloc(1, sizeof(*pe));
+    }
+    memset((char *)pe + sizeof(pe->serial), 0, sizeof(*pe) - sizeof(pe->serial));
+    return pe;
+}
+
+void gsh_instance_release(struct gsh_instance *pe)
+{
+    pthread_mutex_lock(&process_lock);
+    __atomic_add_fetch(&pe->serial, 1, __ATOMIC_RELAXED);
+    pe->next_in_process = unused;
+    unused = pe;
+    pthread_mutex_unlock(&process_lock);
+}
+
+static void set_bound(struct gsh_instance *pe, enum bound_state state)
+{
+    bound = pe;
+    bound_serial = pe != NULL ? __atomic_load_n(&pe->serial, __ATOMIC_RELAXED) : 0;
+    bound_state = state;
+    gsh_log_set_pe(pe != NULL ? pe->my_pe : -1);
+}
+
+/* Forgets the thread's PE if another thread has ended it. The serial number orders nothing: the
+ * program has ordered this thread's next call after that end, or would race with it anyway. */
+static void forget_ended(void)
+{
+    if (bound != NULL && __atomic_load_n(&bound->serial, __ATOMIC_RELAXED) != bound_serial) {
+        set_bound(NULL, WAS_BOUND);
+    }
+}
+
 void gsh_instance_bind(struct gsh_instance *pe)
 {
     bool is_new_maker = bound_state == NEVER_BOUND;
-    bound = pe;
-    bound_state = BOUND;
-    gsh_log_set_pe(pe->my_pe);
+    set_bound(pe, BOUND);
     pthread_mutex_lock(&process_lock);
     n_makers += is_new_maker;
     pe->is_of_dialect = makes_for_dialect;
@@ -43,8 +86,7 @@ void gsh_instance_bind(struct gsh_instance *pe)
 
 void gsh_instance_unbind(struct gsh_instance *pe)
 {
-    bound = NULL;
-    bound_state = WAS_BOUND;
+    set_bound(NULL, WAS_BOUND);
     pthread_mutex_lock(&process_lock);
     for (struct gsh_instance **p = &first_pe; *p != NULL; p = &(*p)->next_in_process) {
         if (*p == pe) {
@@ -57,26 +99,26 @@ void gsh_instance_unbind(struct gsh_instance *pe)
         __atomic_store_n(&gsh_lone_pe, NULL, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&process_lock);
-    gsh_log_set_pe(-1);
 }
 
 void gsh_instance_speak(struct gsh_instance *pe, struct gsh_spoken *before)
 {
-    *before = (struct gsh_spoken){bound, (int)bound_state};
-    bound = pe;
-    bound_state = pe != NULL ? BOUND : NEVER_BOUND;
-    gsh_log_set_pe(pe != NULL ? pe->my_pe : -1);
+    *before = (struct gsh_spoken){bound, bound_serial, (int)bound_state};
+    set_bound(pe, pe != NULL ? BOUND : NEVER_BOUND);
 }
 
 void gsh_instance_speak_again(const struct gsh_spoken *before)
 {
     bound = before->pe;
+    bound_serial = before->serial;
     bound_state = (enum bound_state)before->state;
+    forget_ended();
     gsh_log_set_pe(bound != NULL ? bound->my_pe : -1);
 }
 
 struct gsh_instance *gsh_instance_bound(void)
 {
+    forget_ended();
     return bound;
 }
 
@@ -93,6 +135,7 @@ struct gsh_instance *gsh_instance_first(void)
 
 struct gsh_instance *gsh_instance_find(void)
 {
+    forget_ended();
     if (bound != NULL || bound_state != NEVER_BOUND) {
         return bound;
     }
@@ -106,6 +149,7 @@ void gsh_instance_make_for_dialect(bool is_for_dialect)
 
 struct gsh_instance *gsh_instance_of_program(void)
 {
+    forget_ended();
     struct gsh_instance *pe = bound;
     if (pe == NULL && bound_state == NEVER_BOUND) {
         pthread_mutex_lock(&process_lock);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct gsh_instance;
 
@@ -36,14 +37,19 @@ struct gsh_instance *gsh_instance_of_program(void);
 /* Whether PEs that the calling thread makes are of a dialect. */
 void gsh_instance_make_for_dialect(bool is_for_dialect);
 
-/* Makes pe the calling thread's PE; and undoes it, in the same thread. For init. */
+/* The record of a PE, zeros but for its serial number; NULL: no memory. For init. */
+struct gsh_instance *gsh_instance_allocate(void);
+void gsh_instance_release(struct gsh_instance *pe);
+/* Makes pe the calling thread's PE. */
 void gsh_instance_bind(struct gsh_instance *pe);
+/* Undoes it, in any thread: other threads that act for pe act for none once it is released. */
 void gsh_instance_unbind(struct gsh_instance *pe);
 
 /* For dialects, whose threads may act for several PEs in turn: the calling thread acts for pe
  * (NULL: for none) until it returns to what it did before. Turns nest. */
 struct gsh_spoken {
     struct gsh_instance *pe;
+    uint64_t serial;
     int state;
 };
 void gsh_instance_speak(struct gsh_instance *pe, struct gsh_spoken *before);

@@ -327,7 +327,7 @@ static void destroy(struct gsh_instance *pe)
     if (pe->bootstrap != NULL) {
         pe->bootstrap->ops->destroy(pe->bootstrap);
     }
-    free(pe);
+    gsh_instance_release(pe);
 }
 
 /* A kernel that waits for a far PE waits for the proxy's CUDA calls. These must not wait for the
@@ -399,7 +399,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
 
 static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t *attr)
 {
-    struct gsh_instance *pe = calloc(1, sizeof(*pe));
+    struct gsh_instance *pe = gsh_instance_allocate();
     if (pe == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory");
     }

@@ -42,6 +42,9 @@ struct gsh_peer {
 };
 
 struct gsh_instance {
+    /* Counts the PEs that have ended in this memory, which is never returned to the system: so a
+     * thread sees that another one has ended its PE. Atomic; first. */
+    uint64_t serial;
     struct gsh_env env;
     struct gsh_bootstrap *bootstrap; /* the launcher's */
     int my_pe, n_pes;
