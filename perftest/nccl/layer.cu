@@ -198,6 +198,12 @@ static void time_calls(const rank *r)
         });
         time_on_stream(r, "all_to_all", bytes, 1,
                        [&] { NCCL(ncclAlltoAll(in, out, count, ncclFloat, r->comm, r->stream)); });
+    }
+    std::vector<size_t> pair_sizes = sizes(8, r->half);
+    if (!is_quick)
+        pair_sizes.insert(pair_sizes.end(), {64 << 10, 64 << 20});
+    for (size_t bytes : pair_sizes) {
+        const size_t count = bytes / sizeof(float);
         if (r->n % 2 == 0)
             time_on_stream(r, "send_recv", bytes, 1, [&] {
                 NCCL(ncclGroupStart());
@@ -212,6 +218,16 @@ static void time_calls(const rank *r)
             ncclCommWindowRegister(r->comm, r->memory, 2 * r->half, &win, NCCL_WIN_COLL_SYMMETRIC));
         NCCL(ncclCommWindowDeregister(r->comm, win));
     });
+    /* memory that is no window yet */
+    const size_t fresh_bytes = is_quick ? 1 << 17 : 1 << 30;
+    void *fresh = NULL;
+    NCCL(ncclMemAlloc(&fresh, fresh_bytes));
+    time_on_host(r, "window_fresh", fresh_bytes, [&] {
+        ncclWindow_t win;
+        NCCL(ncclCommWindowRegister(r->comm, fresh, fresh_bytes, &win, NCCL_WIN_COLL_SYMMETRIC));
+        NCCL(ncclCommWindowDeregister(r->comm, win));
+    });
+    NCCL(ncclMemFree(fresh));
     time_on_host(r, "dev_comm", 0, [&] {
         ncclDevCommRequirements reqs;
         ncclDevComm dev;

@@ -274,7 +274,7 @@ static int run_rank(const test_rank *r)
     place p = {NULL, r->rank, r->n, NULL};
     OK(ncclCommInitRank(&p.comm, r->n, r->id, r->rank));
     CUDA_OK(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
-    for (size_t bytes : {0, 1, 1000, 65536, 700001}) {
+    for (size_t bytes : {0, 1, 1000, 7001, 65536, 700001}) {
         for (int distance = 0; distance < p.n; distance++)
             test_ring(&p, distance, bytes);
         test_pairs(&p, bytes);

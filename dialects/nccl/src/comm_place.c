@@ -3,13 +3,15 @@
  */
 #include <stdlib.h>
 #include "dialects/nccl/src/comm.h"
+#include "dialects/nccl/src/launch.h"
 #include "gshmem.h"
 
 enum {
-    RANGE_BYTES = 8 << 20,
+    RANGE_BYTES = 32 << 20,
     RING_SLOTS = 4,
     MIN_SLOT_BYTES = 256,
-    STRIPED_SLOT_BYTES = 8 << 10, /* for rings with several channels */
+    STRIPED_SLOT_BYTES = 32 << 10, /* at least, for rings with several channels */
+    MAX_SLOT_BYTES = 64 << 10,     /* longer pieces move no faster */
 };
 
 /* ---- which ranks are near ---- */
@@ -89,26 +91,33 @@ static size_t align_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-static size_t lines_bytes(size_t n_ranks)
+static size_t n_line_channels(size_t n_channels)
 {
-    return n_ranks * RING_SLOTS * GSH_NCCL_LINES_BYTES;
+    const size_t most = gsh_nccl_kernels()->rings.n_line_channels;
+    return n_channels < most ? n_channels : most;
+}
+
+static size_t lines_bytes(size_t n_ranks, size_t n_channels)
+{
+    return n_line_channels(n_channels) * n_ranks * RING_SLOTS * GSH_NCCL_LINES_BYTES;
 }
 
 /* With the lines for small sends before them: the part that is cleared. */
 static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
     const size_t of_rank = ((RING_SLOTS + 3) * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t);
-    return lines_bytes(n_ranks) +
+    return lines_bytes(n_ranks, n_channels) +
            align_up(n_ranks * of_rank + GSH_NCCL_NOTE_WORDS * sizeof(uint64_t), 512);
 }
 
-/* Of what the words leave, half is for rings and half for scratch. */
+/* Of what the words leave, up to three quarters are for rings; the rest is scratch. */
 static void lay_range(struct ncclComm *comm)
 {
-    size_t n = (size_t)comm->n_ranks, n_channels = GSH_NCCL_MAX_CHANNELS, room, slot;
+    size_t n = (size_t)comm->n_ranks, n_channels = gsh_nccl_kernels()->rings.n_channels, room, slot;
     for (;; n_channels /= 2) {
         room = comm->range_bytes - words_bytes(n, n_channels);
-        slot = room / 2 / (n * n_channels * RING_SLOTS) / 16 * 16;
+        slot = room / 4 * 3 / (n * n_channels * RING_SLOTS) / 16 * 16;
+        slot = slot < MAX_SLOT_BYTES ? slot : MAX_SLOT_BYTES;
         if (n_channels == 1 ||
             (slot >= STRIPED_SLOT_BYTES && words_bytes(n, n_channels) < comm->range_bytes / 4)) {
             break;
@@ -118,13 +127,15 @@ static void lay_range(struct ncclComm *comm)
     struct gsh_nccl_rings *rings = &comm->rings;
     *rings = (struct gsh_nccl_rings){
         .lines = base,
-        .arrived = (uint64_t *)(base + lines_bytes(n)),
+        .arrived = (uint64_t *)(base + lines_bytes(n, n_channels)),
         .slots = base + words_bytes(n, n_channels),
         .slot_bytes = (uint32_t)(slot < MIN_SLOT_BYTES ? MIN_SLOT_BYTES : slot),
         .n_slots = RING_SLOTS,
         .rank = comm->rank,
         .n_ranks = comm->n_ranks,
         .n_channels = (uint32_t)n_channels,
+        .n_line_channels = (uint32_t)n_line_channels(n_channels),
+        .channel_bytes = gsh_nccl_kernels()->rings.channel_bytes,
     };
     size_t n_words = n * n_channels;
     rings->freed = rings->arrived + n_words * RING_SLOTS;

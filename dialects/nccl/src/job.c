@@ -423,7 +423,7 @@ void gsh_nccl_read(void *dest, const void *source, size_t bytes)
 
 void gsh_nccl_clear(void *dest, size_t bytes)
 {
-    static const char zeros[4096];
+    static char zeros[1 << 16]; /* never written; not in the library's file as a constant is */
     for (size_t done = 0; done < bytes; done += sizeof(zeros)) {
         size_t n = bytes - done < sizeof(zeros) ? bytes - done : sizeof(zeros);
         gsh_nccl_write((char *)dest + done, zeros, n);

@@ -15,7 +15,7 @@
 
 enum {
     GSH_NCCL_GRANULE_BYTES = 4096,
-    GSH_NCCL_ARENA_BYTES = 32 << 20, /* rings that keep NVLink busy need 4 MiB */
+    GSH_NCCL_ARENA_BYTES = 128 << 20, /* rings that keep NVLink busy need 8 MiB for each peer */
     GSH_NCCL_N_GRANULES = GSH_NCCL_ARENA_BYTES / GSH_NCCL_GRANULE_BYTES,
     GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
     GSH_NCCL_N_WINDOWS = 1024,    /* at a time, of all communicators of a PE */

@@ -14,6 +14,12 @@ extern "C" {
 
 struct gsh_state;
 
+#if defined(__CUDACC__)
+#define GSH_NCCL_ON_BOTH __host__ __device__
+#else
+#define GSH_NCCL_ON_BOTH
+#endif
+
 /* dest[i] = source[i] * scalar, or / scalar, for nelems elements of an ncclDataType_t. 8-bit
  * floating-point numbers become float, and float becomes dest_type; otherwise the types are the
  * same. */
@@ -48,15 +54,16 @@ struct gsh_nccl_alike {
  * - sent[r], taken[s]: this rank's own counts, kept from one launch to the next.
  * Piece p lies in slot p % n_slots; the sender waits until p < freed + n_slots. */
 struct gsh_nccl_rings {
-    uint64_t *arrived;            /* symmetric, [n_channels][n_ranks][n_slots] */
-    uint64_t *freed;              /* symmetric, [n_channels][n_ranks] */
-    uint64_t *sent, *taken;       /* own, [n_channels][n_ranks] */
-    const int32_t *pe_of;         /* [n_ranks] */
-    char *lines;                  /* symmetric, [n_ranks][n_slots][GSH_NCCL_LINES_BYTES] */
-    char *slots;                  /* symmetric, [n_channels][n_ranks][n_slots][slot_bytes] */
+    uint64_t *arrived;      /* symmetric, [n_channels][n_ranks][n_slots] */
+    uint64_t *freed;        /* symmetric, [n_channels][n_ranks] */
+    uint64_t *sent, *taken; /* own, [n_channels][n_ranks] */
+    const int32_t *pe_of;   /* [n_ranks] */
+    char *lines; /* symmetric, [n_line_channels][n_ranks][n_slots][GSH_NCCL_LINES_BYTES] */
+    char *slots; /* symmetric, [n_channels][n_ranks][n_slots][slot_bytes] */
     uint32_t slot_bytes, n_slots; /* n_slots: a power of 2 */
     int32_t rank, n_ranks;
-    uint32_t n_channels, reserved;
+    uint32_t n_channels, n_line_channels; /* powers of 2; lines go through so many of them */
+    uint32_t channel_bytes, reserved;     /* a channel for so many bytes of a send or receive */
 };
 
 struct gsh_nccl_transfer {
@@ -66,21 +73,40 @@ struct gsh_nccl_transfer {
     int32_t is_send;
 };
 
-/* A small transfer to or from a rank of the LSA team uses no slot but lines, cleared once: 16
+/* A small transfer to or from a rank of the LSA team uses no slots but lines, cleared once: 16
  * bytes; each half is 4 bytes of data and the low half of the piece's number + 1. So the data have
- * arrived when all halves have that number, in any order. It counts as a piece of channel 0. The
- * receiver reports only every second piece as taken: a sender of piece p, all before it taken,
- * knows of at least p - 1, and n_slots is more than 1.
- * One line more, the last, has the bytes of the whole transfer that begins with the piece, small or
- * not: a receiver that waits for another number says so. */
+ * arrived when all halves have that number, in any order. Its part of a channel, at most
+ * GSH_NCCL_SMALL_BYTES, counts as a piece. A receiver in the LSA team may report only every second
+ * piece as taken: a sender of piece p, all before it taken, knows of at least p - 1, and n_slots is
+ * more than 2, so two pieces can always be on their way.
+ * In channel 0 one line more, the last, has the bytes of the whole transfer that begins with the
+ * piece, small or not: a receiver that waits for another number says so. */
 enum {
     GSH_NCCL_SMALL_BYTES = 2 << 10,
     GSH_NCCL_LENGTH_LINE = GSH_NCCL_SMALL_BYTES / 8,
     GSH_NCCL_LINES_BYTES = 2 * GSH_NCCL_SMALL_BYTES + 128,
 };
 
-/* A channel for so many bytes of a send or receive: the same on both sides. */
-enum { GSH_NCCL_CHANNEL_BYTES = 64 << 10, GSH_NCCL_MAX_CHANNELS = 16 };
+enum { GSH_NCCL_MAX_CHANNELS = 32 };
+
+/* How a transfer is sent: the same on both sides. */
+static inline GSH_NCCL_ON_BOTH int gsh_nccl_has_lines(const struct gsh_nccl_rings *r, int is_in_lsa,
+                                                      uint64_t bytes)
+{
+    return is_in_lsa && bytes <= (uint64_t)r->n_line_channels * GSH_NCCL_SMALL_BYTES;
+}
+
+/* The number of channels that it takes, as a power of 2. */
+static inline GSH_NCCL_ON_BOTH uint32_t gsh_nccl_channels_shift(const struct gsh_nccl_rings *r,
+                                                                int is_in_lsa, uint64_t bytes)
+{
+    const uint64_t each =
+        gsh_nccl_has_lines(r, is_in_lsa, bytes) ? (uint64_t)GSH_NCCL_SMALL_BYTES : r->channel_bytes;
+    uint32_t shift = 0;
+    while (r->n_channels >> shift > 1 && each << shift < bytes)
+        shift++;
+    return shift;
+}
 
 /* What a launch says of all its transfers. */
 struct gsh_nccl_transfers_head {
@@ -102,6 +128,10 @@ struct gsh_nccl_transfers {
 
 /* A device's launches. They return 0 or an error of CUDA's. */
 struct gsh_nccl_kernels {
+    /* What its rings have at most; powers of 2. */
+    struct {
+        uint32_t n_channels, n_line_channels, channel_bytes;
+    } rings;
     /* Loads all of them: where CUDA loads lazily, it does so only when no kernel runs, and one may
      * run that waits for a rank which is to launch another. Returns 0 or CUDA's error. */
     int (*prepare)(void);

@@ -124,10 +124,9 @@ static void cut_rows(struct gsh_nccl_gathering *g, struct gsh_nccl_transfers_hea
         if (i == 0 || t[-1].peer != t->peer || t[-1].is_send != t->is_send) {
             g->row_begin[head->n_rows++] = (uint32_t)i;
         }
-        while (head->n_channels < head->rings.n_channels &&
-               t->bytes > (uint64_t)head->n_channels * GSH_NCCL_CHANNEL_BYTES) {
-            head->n_channels++;
-        }
+        const int is_in_lsa = (uint32_t)(t->peer - head->lsa_first) < (uint32_t)head->lsa_size;
+        const uint32_t n = 1u << gsh_nccl_channels_shift(&head->rings, is_in_lsa, t->bytes);
+        head->n_channels = n > head->n_channels ? n : head->n_channels;
     }
     g->row_begin[head->n_rows] = (uint32_t)g->n;
 }
