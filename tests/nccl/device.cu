@@ -348,8 +348,13 @@ static void test_errors(ncclComm_t comm, const test_rank *r)
     q.lsaMultimem = false;
     q.ginSignalCount = -1;
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidArgument);
-    q.ginSignalCount = 1 << 20; /* more than there is room for */
+    q.ginSignalCount = 0;
+    /* more than there is room for */
+    ncclDevResourceRequirements large = {};
+    large.bufferSize = 127 << 20;
+    q.resourceRequirementsList = &large;
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclSystemError);
+    q.resourceRequirementsList = NULL;
     q.ginSignalCount = r->rank == 0 ? 1 : 2; /* ranks differ: all get the error */
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), r->n > 1 ? ncclInvalidArgument : ncclSuccess);
     if (r->n == 1)
