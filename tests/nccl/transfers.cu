@@ -99,6 +99,27 @@ static void test_pairs(const place *p, size_t bytes)
     done(p, &out, &in);
 }
 
+/* In one direction only: nothing but the rings' own words tells the sender what has been read. */
+static void test_one_way(const place *p, int n, size_t bytes)
+{
+    const int other = p->rank ^ 1;
+    if (other >= p->n)
+        return;
+    std::vector<message> out, in;
+    OK(ncclGroupStart());
+    for (int i = 0; i < n; i++) {
+        if (p->rank < other) {
+            out.emplace_back(p, p->rank, other, i, bytes);
+            send(p, out.back());
+        } else {
+            in.emplace_back(p, other, p->rank, i, bytes);
+            recv(p, in.back());
+        }
+    }
+    OK(ncclGroupEnd());
+    done(p, &out, &in);
+}
+
 /* One side uses a group, the other one call after another, so the group's send and receive must
  * proceed independently. */
 static void test_uneven_groups(const place *p, size_t bytes)
@@ -280,6 +301,10 @@ static int run_rank(const test_rank *r)
         test_pairs(&p, bytes);
         test_uneven_groups(&p, bytes);
     }
+    /* more than the rings hold, of each kind */
+    test_one_way(&p, 8, 1001);
+    test_one_way(&p, 8, 20001);
+    test_one_way(&p, 2, 3000001);
     test_all_to_all(&p, 40000);
     test_signals(&p);
     test_many(&p, 40);

@@ -294,5 +294,5 @@ extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {
     {32, 32, 16 << 10}, prepare, launch_scale, transfer_memory, launch_transfer, launch_compare};
 #else
 extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {
-    {16, 4, 64 << 10}, prepare, launch_scale, transfer_memory, launch_transfer, launch_compare};
+    {4, 4, 64 << 10}, prepare, launch_scale, transfer_memory, launch_transfer, launch_compare};
 #endif
