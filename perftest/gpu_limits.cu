@@ -377,6 +377,78 @@ template <step what> void measure_steps(bench *b)
     gshmem_barrier_all();
 }
 
+/* ---- the sum of two vectors, by both PEs at once ------------------------------------------------
+ */
+
+/* What a reduction must move: each PE adds one half of the vectors, one of them the other PE's, and
+ * stores it on both PEs. Nothing orders the passes. */
+template <int depth>
+__global__ void __launch_bounds__(1024)
+    sums(timing t, float4 *mine, float4 *theirs, const float4 *own, const float4 *other, size_t n)
+{
+    const size_t step = (size_t)gridDim.x * blockDim.x;
+    for (int r = t.first(); r < t.rounds; r++) {
+        t.begin(r);
+        size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+        for (; i < n; i += depth * step) {
+            float4 v[depth];
+            uint4 w[depth];
+#pragma unroll
+            for (int k = 0; k < depth; k++) {
+                const size_t at = min(i + k * step, n - 1); /* past the end: the last once more */
+                w[k] = load_peer((const uint4 *)other + at);
+                v[k] = own[at];
+            }
+#pragma unroll
+            for (int k = 0; k < depth; k++) {
+                v[k].x += __uint_as_float(w[k].x);
+                v[k].y += __uint_as_float(w[k].y);
+                v[k].z += __uint_as_float(w[k].z);
+                v[k].w += __uint_as_float(w[k].w);
+                const size_t at = min(i + k * step, n - 1);
+                mine[at] = theirs[at] = v[k];
+            }
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        asm volatile("fence.sc.sys;" ::: "memory");
+    t.end();
+}
+
+template <int depth>
+void try_sums(const bench &b, const plan &p, int blocks, size_t bytes, manner *best)
+{
+    const size_t n = bytes / 2 / sizeof(float4), at = b.me == b.target ? n : 0;
+    const int other = b.me == b.target ? 0 : b.target;
+    for (int threads : {512, 1024}) {
+        gshmem_barrier_all();
+        keep_faster(best,
+                    samples(b, p, blocks, threads, sums<depth>, (float4 *)b.dest + at,
+                            (float4 *)gshmem_ptr(b.dest, other) + at, (float4 *)b.source + at,
+                            (float4 *)gshmem_ptr(b.source, other) + at, n),
+                    std::to_string(depth) + "x" + std::to_string(threads));
+    }
+}
+
+void measure_sums(bench *b, int blocks, size_t bytes)
+{
+    row r;
+    r.operation = "reduce";
+    r.group = "grid";
+    r.blocks = blocks;
+    r.bytes = bytes;
+    r.moved = (double)bytes;
+    r.made = make_plan(*b, guess_us(bytes, BLOCK, blocks));
+    r.made.repetitions = std::min(r.made.repetitions, 20);
+    manner best;
+    try_sums<1>(*b, r.made, blocks, bytes, &best);
+    try_sums<2>(*b, r.made, blocks, bytes, &best);
+    try_sums<4>(*b, r.made, blocks, bytes, &best);
+    add(b, r, best);
+    gshmem_barrier_all();
+}
+
 /* ---- CUDA's copies --------------------------------------------------------------------------- */
 
 template <class F> void measure_stream(bench *b, const char *name, size_t bytes, F call)
@@ -416,7 +488,7 @@ int pe_main(int argc, char **argv)
 {
     const program p = {"gpu_limits",
                        "what two GPUs give to the same accesses without a library",
-                       {"latency", "bandwidth", "rate", "flag", "step", "copy"},
+                       {"latency", "bandwidth", "rate", "flag", "step", "copy", "reduce"},
                        false,
                        false,
                        true};
@@ -457,6 +529,11 @@ int pe_main(int argc, char **argv)
         measure_steps<FETCH_ADD>(&b);
         measure_steps<LOAD>(&b);
         measure_steps<SYSTEM_FENCE>(&b);
+    }
+    for (int blocks : {8, 32}) {
+        for (size_t bytes : {1 << 20, 1 << 26})
+            if (wants(b, "reduce"))
+                measure_sums(&b, blocks, bytes);
     }
     for (size_t bytes : {8, 1024, 16384, 65536, 1 << 20}) {
         if (wants(b, "copy"))
