@@ -29,12 +29,16 @@ def bytes_text(value):
 
 
 class Axis:
-    """Maps values of a logarithmic scale to pixels."""
+    """Maps values of a logarithmic scale to pixels. Its ends are marks: `parts` times powers of the base."""
 
-    def __init__(self, values, base, begin, end):
+    def __init__(self, values, base, begin, end, parts=(1,)):
         self.base = base
-        self.low = math.floor(math.log(min(values), base) + 1e-9)
-        self.high = max(math.ceil(math.log(max(values), base) - 1e-9), self.low + 1)
+        first, last = (math.floor(math.log(v, base) + 1e-9) for v in (min(values), max(values)))
+        marks = [part * base ** i for i in range(first, last + 2) for part in parts]
+        low = max(i for i, mark in enumerate(marks) if mark <= min(values) * (1 + 1e-9))
+        high = min(i for i, mark in enumerate(marks) if mark >= max(values) * (1 - 1e-9))
+        self.marks = marks[low:max(high, low + 1) + 1]
+        self.low, self.high = math.log(self.marks[0], base), math.log(self.marks[-1], base)
         self.begin, self.end = begin, end
 
     def at(self, value):
@@ -42,11 +46,14 @@ class Axis:
         return self.begin + part * (self.end - self.begin)
 
     def has(self, value):
-        return self.low <= math.log(value, self.base) <= self.high
+        return self.low - 1e-9 <= math.log(value, self.base) <= self.high + 1e-9
 
     def ticks(self, most):
-        step = max(1, math.ceil((self.high - self.low) / most))
-        return [self.base ** i for i in range(self.low, self.high + 1, step)]
+        """The marks; when they are too many, whole powers alone, and only every few."""
+        if len(self.marks) <= most:
+            return self.marks
+        low, high = math.ceil(self.low - 1e-9), math.floor(self.high + 1e-9)
+        return [self.base ** i for i in range(low, high + 1, max(1, math.ceil((high - low) / most)))]
 
 
 def text(x, y, what, anchor="middle", more=""):
@@ -62,19 +69,19 @@ def style_of(series):
     return f'stroke="{series["colour"]}" stroke-width="1.8" fill="none" {dash[series["line"]]}'
 
 
-def draw_axes(x, y, y_label):
+def draw_axes(x, y, x_label, y_label):
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     grid = 'stroke="#dddddd" stroke-width="1"'
     out = []
     for tick in x.ticks(10):
         out.append(line(x.at(tick), TOP, x.at(tick), bottom, grid))
         out.append(text(x.at(tick), bottom + 18, bytes_text(tick)))
-    for tick in y.ticks(12):
+    for tick in y.ticks(16):
         out.append(line(LEFT, y.at(tick), right, y.at(tick), grid))
         out.append(text(LEFT - 8, y.at(tick) + 4, f"{tick:g}", "end"))
     out.append(f'<rect x="{LEFT}" y="{TOP}" width="{right - LEFT}" height="{bottom - TOP}" '
                'fill="none" stroke="#888888"/>')
-    out.append(text((LEFT + right) / 2, HEIGHT - 14, "bytes moved by one call"))
+    out.append(text((LEFT + right) / 2, HEIGHT - 14, x_label))
     middle = (TOP + bottom) / 2
     out.append(text(18, middle, y_label, more=f'transform="rotate(-90 18 {middle})"'))
     return out
@@ -93,7 +100,7 @@ def draw_series(x, y, index, series):
     return out
 
 
-def chart(title, y_label, series):
+def chart(title, y_label, series, x_label="bytes moved by one call"):
     """series: [{name, colour, line: solid, dashed or dotted, points: [(bytes, value)]}]; values
     above 0. Returns the SVG, or None if there is nothing to draw."""
     series = [{**s, "points": sorted(p for p in s["points"] if p[0] > 0 and p[1] > 0)}
@@ -104,7 +111,7 @@ def chart(title, y_label, series):
         return None
     # The measured values decide the axes; a limit is drawn as far as it lies within them.
     x = Axis([p[0] for p in measured], 2, LEFT, WIDTH - RIGHT)
-    y = Axis([p[1] for p in measured], 10, HEIGHT - BOTTOM, TOP)
+    y = Axis([p[1] for p in measured], 10, HEIGHT - BOTTOM, TOP, (1, 2, 5))
     series = [s if s["line"] != "dotted" else
               {**s, "points": [p for p in s["points"] if x.has(p[0]) and y.has(p[1])]} for s in series]
     series = [s for s in series if len(s["points"]) > 1]
@@ -113,7 +120,7 @@ def chart(title, y_label, series):
            STYLE,
            f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
            text(LEFT, 26, title, "start", 'font-size="15" font-weight="bold"')]
-    out += draw_axes(x, y, y_label)
+    out += draw_axes(x, y, x_label, y_label)
     for index, one in enumerate(series):
         out += draw_series(x, y, index, one)
     return "\n".join(out) + "\n</svg>\n"
