@@ -5,7 +5,7 @@ columns, in documents and in sources (except data, names and results); every doc
 pictures are what their sources draw.
 
     links.py ROOT"""
-import os, re, subprocess, sys, tempfile
+import glob, os, re, subprocess, sys, tempfile
 
 root, failed = sys.argv[1], 0
 skipped = ('build', '.git', '.venv', 'reference')
@@ -70,21 +70,25 @@ for document in texts:
         complain(f'{document}: no other document links to it')
 
 
-def compare(folder, *command):
-    """The pictures in the folder match those that the command draws into its last argument, a folder of its own."""
+def compare(folder, *commands):
+    """The pictures in the folder match those that the commands draw into their last argument, a folder of its own."""
     with tempfile.TemporaryDirectory() as drawn:
-        subprocess.run([sys.executable, '-B', os.path.join(root, command[0]), *command[1:-1], command[-1] + drawn],
-                       check=True)
+        for script, *words, to in commands:
+            subprocess.run([sys.executable, '-B', os.path.join(root, script), *words, to + drawn], check=True,
+                           stdout=subprocess.DEVNULL)
         for name in os.listdir(os.path.join(root, folder)):
             if name.endswith('.svg'):
                 new = os.path.join(drawn, name)
                 with open(os.path.join(root, folder, name), encoding='utf-8') as kept:
                     if not os.path.exists(new) or open(new, encoding='utf-8').read() != kept.read():
-                        complain(f'{folder}/{name} is not what {" ".join(command)}{folder} draws')
+                        complain(f'{folder}/{name} is not what {" or ".join(c[0] for c in commands)} draws')
 
 
-compare('docs/pictures', 'docs/pictures/draw.py', '')
-compare('docs/performance', 'perftest/compare.py',
-        '--charts=' + os.path.join(root, 'perftest/results/2026-11-22-h200-nvshmem.csv'), '--output=')
+compare('docs/pictures', ['docs/pictures/draw.py', ''])
+compare('docs/performance',
+        ['perftest/compare.py', '--charts=' + os.path.join(root, 'perftest/results/2026-11-22-h200-nvshmem.csv'),
+         '--output='],
+        *(['perftest/compare_coll.py', table, '--charts=']
+          for table in sorted(glob.glob(os.path.join(root, 'perftest/results/*-coll.csv')))))
 print(f'{len(texts)} documents')
 sys.exit(1 if failed or len(texts) < 10 else 0)
