@@ -60,8 +60,9 @@ struct gsh_team_state {
                       before it, and behind which n_nodes + 1 words say where each node begins */
     int32_t n_nodes, my_node; /* my_node: in leaders */
     int32_t n_near, my_near;  /* my_near: in near; 0 for the leader */
-    /* Slots for data that carry flags (device/coll/flagged.cuh): for each lane two buffers with one
-     * slot for each near member. Lane 0's slots are stored separately. 0 bytes: no slots. */
+    /* Teams of one node: slots for data that carry flags (device/coll/flagged.cuh), for each lane
+     * two buffers with one slot for each member. Lane 0's slots are stored separately. 0 bytes: no
+     * slots. */
     uint64_t wide_off, slots_off; /* from every PE's heap base: lane 0's, lane 1's */
     uint32_t wide_slot_bytes, slot_bytes;
     /* Teams with far members: for each lane two halves with a slot for each member (coll/far.cuh).

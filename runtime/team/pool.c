@@ -12,8 +12,9 @@
 
 /* ---- layouts ---- */
 
-/* What a team has for flagged data: bytes of a slot of lane 0 and of the other lanes, at least one
- * line, for the counts of a collect. For far members: bytes of each half of a lane's work area. */
+/* What a team of one node has for flagged data: bytes of a slot of lane 0 and of the other lanes,
+ * at least one line, for the counts of a collect. What a team of several nodes has for far members:
+ * bytes of each half of a lane's work area. */
 struct slots {
     uint32_t wide_bytes, bytes, work_wide_half_bytes, work_half_bytes;
 };
@@ -25,21 +26,21 @@ static uint32_t work_slot_bytes(int n_pes, uint32_t half_bytes)
 }
 
 /* n_near: the most members on one node. */
-static struct gsh_team_layout layout_of(const struct gsh_instance *pe, int n_pes, int n_near,
-                                        bool is_regular, int n_lanes, struct slots slots)
+static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_regular, int n_lanes,
+                                        struct slots slots)
 {
+    const bool is_spread = n_near < n_pes;
     /* Leaders: if set-up finds that a node's heaps cannot be mapped, each member may be one. */
     uint64_t n_words = (uint64_t)n_pes * (is_regular ? 3 : 4) + 1;
     struct gsh_team_layout l = {
         .n_lanes = n_lanes,
         .n_near = n_near,
         .tables_off = sizeof(struct gsh_team_state),
-        .wide_slot_bytes = n_near > 1 ? slots.wide_bytes : 0,
-        .slot_bytes = n_near > 1 ? slots.bytes : 0,
+        .wide_slot_bytes = n_pes > 1 && !is_spread ? slots.wide_bytes : 0,
+        .slot_bytes = n_pes > 1 && !is_spread ? slots.bytes : 0,
         /* the least on one node; on some machines not all heaps of a node can be mapped */
-        .work_wide_slot_bytes =
-            work_slot_bytes(n_pes, pe->n_nodes > 1 ? slots.work_wide_half_bytes : 0),
-        .work_slot_bytes = work_slot_bytes(n_pes, pe->n_nodes > 1 ? slots.work_half_bytes : 0),
+        .work_wide_slot_bytes = work_slot_bytes(n_pes, is_spread ? slots.work_wide_half_bytes : 0),
+        .work_slot_bytes = work_slot_bytes(n_pes, is_spread ? slots.work_half_bytes : 0),
     };
     l.lanes_off = (uint32_t)gsh_align_up(l.tables_off + n_words * sizeof(int32_t), 128);
     l.lane_bytes =
@@ -78,7 +79,7 @@ void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_l
     };
     struct slots slots = of_plan[plan];
     team->layout =
-        layout_of(pe, team->n_pes, max_members_on_node(pe, team), team->is_regular, n_lanes, slots);
+        layout_of(team->n_pes, max_members_on_node(pe, team), team->is_regular, n_lanes, slots);
 }
 
 void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit)
@@ -100,18 +101,18 @@ static uint32_t world_wide_bytes(int n_near)
     return bytes;
 }
 
-/* As large as any PE may need, so that all PEs agree on it. */
+/* For the most members that the team has on any PE, so that all PEs agree on it. */
 static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, gshmem_team_t team)
 {
-    int n_near = pe->teams->max_node_pes;
-    bool is_world = team == GSHMEM_TEAM_WORLD;
+    const bool is_world = team == GSHMEM_TEAM_WORLD;
+    const bool is_one_of_each_node = team == GSHMEMX_TEAM_SAME_MYPE_NODE;
+    const int n_near = is_one_of_each_node ? 1 : pe->teams->max_node_pes;
+    const int n_pes = is_world ? pe->n_pes : is_one_of_each_node ? pe->n_nodes : n_near;
     struct slots slots = {.wide_bytes = is_world ? world_wide_bytes(n_near) : 1024,
                           .bytes = 1024,
                           .work_wide_half_bytes = is_world ? 1u << 20 : 64u << 10,
                           .work_half_bytes = 16u << 10};
-    struct gsh_team_layout l = layout_of(pe, pe->n_pes, n_near, is_world,
-                                         is_world ? WORLD_LANES : PREDEFINED_LANES, slots);
-    return l;
+    return layout_of(n_pes, n_near, is_world, is_world ? WORLD_LANES : PREDEFINED_LANES, slots);
 }
 
 void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *team)
