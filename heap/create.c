@@ -168,6 +168,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
 
     heap->stride = o->stride_bytes;
     heap->keep_bytes = o->keep_bytes;
+    heap->first_bytes = o->first_bytes;
     heap->room_bytes = o->room_bytes;
     heap->large_bytes = o->large_bytes;
     r = exchange_entries(heap, o);

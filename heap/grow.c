@@ -19,7 +19,7 @@
 struct gsh_heap_plan gsh_heap_first_plan(const struct gsh_heap *heap, uint64_t internal_bytes)
 {
     struct gsh_heap_plan plan = {.exact = gsh_align_up(internal_bytes, GSH_MEMORY_CHUNK)};
-    plan.generous = gsh_align_up(internal_bytes + heap->room_bytes, GSH_MEMORY_CHUNK);
+    plan.generous = gsh_max_u64(plan.exact, gsh_align_up(heap->first_bytes, GSH_MEMORY_CHUNK));
     plan.generous = gsh_min_u64(plan.generous, heap->stride);
     return plan;
 }

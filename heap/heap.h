@@ -55,8 +55,10 @@ struct gsh_heap_options {
      * the same on all PEs. */
     uint64_t keep_bytes;
     uint64_t internal_bytes; /* first bytes of the heap: the library's, committed and zeroed */
-    /* Committed with them for allocations, and the least that a growth commits, if there is memory;
-     * the same on all PEs. */
+    /* Committed at the start, if there is memory: what internal_bytes leave of them is for the
+     * first allocations. The same on all PEs. */
+    uint64_t first_bytes;
+    /* The least that a growth commits, if there is memory; the same on all PEs. */
     uint64_t room_bytes;
     /* From this size on, several times 2 MiB, a heap's first chunk is slow to make. Until the heap
      * has one, growths are split into smaller chunks, unless that would be too many. 0: all sizes

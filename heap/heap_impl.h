@@ -20,7 +20,7 @@ struct gsh_heap {
     uint64_t base, stride;
     uint64_t max_align;      /* that every PE's base has */
     uint64_t internal_bytes; /* one allocation at offset 0 */
-    uint64_t keep_bytes, room_bytes, large_bytes;
+    uint64_t keep_bytes, first_bytes, room_bytes, large_bytes;
 };
 
 #endif

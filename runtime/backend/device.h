@@ -91,8 +91,8 @@ struct gsh_device_ops {
     bool reaches_node;
     /* Bytes; the upper limit for GSHMEM_HEAP_KEEP. UINT64_MAX: none. */
     uint64_t keep_limit_bytes;
-    uint64_t room_bytes, large_bytes;        /* gsh_heap_options' */
-    const struct gsh_coll_table *coll_table; /* before GSHMEM_COLLECTIVES changes it */
+    uint64_t first_bytes, room_bytes, large_bytes; /* gsh_heap_options' */
+    const struct gsh_coll_table *coll_table;       /* before GSHMEM_COLLECTIVES changes it */
     /* Bytes, a power of two and at least 2 MiB: the stride of heaps is a multiple. */
     uint64_t stride_unit_bytes;
 

@@ -141,6 +141,7 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         .is_same_process = same,
         .keep_bytes = gsh_min_u64(pe->env.heap_keep_bytes, ops->keep_limit_bytes),
         .internal_bytes = make_layout(pe).bytes,
+        .first_bytes = ops->first_bytes,
         .room_bytes = ops->room_bytes,
         .large_bytes = ops->large_bytes,
     };

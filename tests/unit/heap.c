@@ -145,9 +145,35 @@ static void keep_main(struct pes *pe)
     gsh_heap_destroy(&heap);
 }
 
-/* The start and each growth bring at least the room asked for, within the range. */
+/* The start brings no more than is asked for, unless the internal part is larger, and within the
+ * range. */
+static void first_main(struct pes *pe)
+{
+    const uint64_t internal = pe->options.internal_bytes;
+    const struct {
+        uint64_t internal, first, stride, committed;
+    } cases[] = {
+        {internal, 6 * PES_MIB, 64 * PES_MIB, 6 * PES_MIB},
+        {5 * PES_MIB, 6 * PES_MIB, 64 * PES_MIB, 6 * PES_MIB},
+        {7 * PES_MIB, 6 * PES_MIB, 64 * PES_MIB, 8 * PES_MIB},
+        {internal, 6 * PES_MIB, 4 * PES_MIB, 4 * PES_MIB},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pe->options.internal_bytes = cases[i].internal;
+        pe->options.first_bytes = cases[i].first;
+        pe->options.stride_bytes = cases[i].stride;
+        struct gsh_heap *heap = create(pe);
+        CHECK_EQ(stats(heap).committed, cases[i].committed);
+        CHECK_EQ(stats(heap).largest_free, cases[i].stride - cases[i].internal);
+        CHECK_EQ(stats(heap).used, 0);
+        gsh_heap_destroy(&heap);
+    }
+}
+
+/* The start and each growth bring at least what is asked for, within the range. */
 static void room_main(struct pes *pe)
 {
+    pe->options.first_bytes = 8 * PES_MIB;
     pe->options.room_bytes = 6 * PES_MIB;
     pe->options.stride_bytes = 16 * PES_MIB;
     struct gsh_heap *heap = create(pe);
@@ -476,6 +502,7 @@ int main(void)
     pes_run_all(grow_main);
     pes_run_all(give_back_main);
     pes_run_all(keep_main);
+    pes_run_all(first_main);
     pes_run_all(room_main);
     pes_run_all(large_main);
     pes_run_all(empty_main);

@@ -559,7 +559,10 @@ static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_sta
     return r == GSH_OK && d->shared != NULL ? gsh_cuda_coll_load_all(pe) : r;
 }
 
-/* Extra GPU memory for small allocations: each growth takes some 0.3 ms. */
+/* What a heap has at the start, the library's part and room for small allocations: with some 4 MiB
+ * that the driver takes for kernels and streams, 16 MiB. */
+#define FIRST ((uint64_t)12 << 20)
+/* The least growth: each takes some 0.3 ms. */
 #define ROOM ((uint64_t)8 << 20)
 /* The driver takes 9 ms to map the first such chunk of a peer, for one PE at a time. */
 #define LARGE ((uint64_t)512 << 20)
@@ -570,6 +573,7 @@ static const struct gsh_device_ops cuda_ops = {
     .needs_watch = true,
     .fills_modules = true,
     .keep_limit_bytes = UINT64_MAX,
+    .first_bytes = FIRST,
     .room_bytes = ROOM,
     .large_bytes = LARGE,
     .coll_table = &gsh_coll_table_cuda,
