@@ -18,7 +18,7 @@
 /* ---- the members ---- */
 
 /* What the ballots of this file hold. */
-enum { BALLOT_RESULT, BALLOT_A, BALLOT_NOT_A };
+enum { BALLOT_RESULT, BALLOT_A, BALLOT_NOT_A, BALLOT_NOT_SET_UP };
 
 static enum gsh_result say(bool is_speaker, enum gsh_result r, const char *call, const char *text)
 {
@@ -49,7 +49,10 @@ static enum gsh_result choose_units(const struct making *m, struct gsh_team *tea
     struct gsh_teams *teams = pe->teams;
     uint64_t n_units = team == NULL ? 0 : team->layout.n_units;
     struct gsh_ballot ballot = {
-        .max = {[BALLOT_RESULT] = r, [BALLOT_A] = n_units, [BALLOT_NOT_A] = ~n_units},
+        .max = {[BALLOT_RESULT] = r,
+                [BALLOT_A] = n_units,
+                [BALLOT_NOT_A] = ~n_units,
+                [BALLOT_NOT_SET_UP] = !pe->is_device_ready},
         .or_words = m->or_words,
         .n_or = teams->n_units / 64,
     };
@@ -63,7 +66,7 @@ static enum gsh_result choose_units(const struct making *m, struct gsh_team *tea
     }
     /* All members see the same bitmap, and make the same choice. */
     for (int plan = GSH_TEAM_PLAN_WIDE; plan <= GSH_TEAM_PLAN_BARE; plan++) {
-        gsh_team_plan(pe, team, team->layout.n_lanes, plan);
+        gsh_team_plan(pe, team, team->layout.n_lanes, plan, ballot.max[BALLOT_NOT_SET_UP] == 0);
         *unit = gsh_team_units_find(teams, m->or_words, first_place(m, teams->n_units),
                                     team->layout.n_units);
         if (*unit < teams->n_units && gsh_team_plan_is_fair(teams, m->or_words, plan)) {
@@ -136,7 +139,7 @@ static enum gsh_result make_on(const struct gsh_team_agreement *a, const int *pe
     }
     if (r == GSH_OK) {
         team->num_contexts = config->num_contexts;
-        gsh_team_plan(pe, team, config->num_lanes, GSH_TEAM_PLAN_BARE);
+        gsh_team_plan(pe, team, config->num_lanes, GSH_TEAM_PLAN_BARE, false);
     }
     r = try_units(&m, team, r);
     free(m.or_words);

@@ -25,13 +25,14 @@ static uint32_t work_slot_bytes(int n_pes, uint32_t half_bytes)
     return (uint32_t)(bytes < 32 ? 32 : bytes);
 }
 
-/* n_near: the most members on one node. */
-static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_regular, int n_lanes,
-                                        struct slots slots)
+/* n_near: the most members on one node. is_mapped: all heaps are known to be mapped: then what only
+ * far members use is left out. Before set-up knows that, each member may be far. */
+static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_mapped, bool is_regular,
+                                        int n_lanes, struct slots slots)
 {
     const bool is_spread = n_near < n_pes;
-    /* Leaders: if set-up finds that a node's heaps cannot be mapped, each member may be one. */
-    uint64_t n_words = (uint64_t)n_pes * (is_regular ? 3 : 4) + 1;
+    const uint64_t n = (uint64_t)n_pes;
+    const uint64_t n_words = (is_regular ? 0 : n) + (is_mapped ? 1 : 3 * n + 1);
     struct gsh_team_layout l = {
         .n_lanes = n_lanes,
         .n_near = n_near,
@@ -39,12 +40,14 @@ static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_regular, 
         .wide_slot_bytes = n_pes > 1 && !is_spread ? slots.wide_bytes : 0,
         .slot_bytes = n_pes > 1 && !is_spread ? slots.bytes : 0,
         /* the least on one node; on some machines not all heaps of a node can be mapped */
-        .work_wide_slot_bytes = work_slot_bytes(n_pes, is_spread ? slots.work_wide_half_bytes : 0),
-        .work_slot_bytes = work_slot_bytes(n_pes, is_spread ? slots.work_half_bytes : 0),
+        .work_wide_slot_bytes =
+            is_mapped ? 0 : work_slot_bytes(n_pes, is_spread ? slots.work_wide_half_bytes : 0),
+        .work_slot_bytes =
+            is_mapped ? 0 : work_slot_bytes(n_pes, is_spread ? slots.work_half_bytes : 0),
     };
     l.lanes_off = (uint32_t)gsh_align_up(l.tables_off + n_words * sizeof(int32_t), 128);
-    l.lane_bytes =
-        (uint32_t)gsh_align_up(GSH_SYNC_AREA_BYTES(n_near) + GSH_SYNC_WORDS_BYTES(n_pes), 128);
+    l.lane_bytes = (uint32_t)gsh_align_up(
+        GSH_SYNC_AREA_BYTES(n_near) + (is_mapped ? 0 : GSH_SYNC_WORDS_BYTES(n_pes)), 128);
     l.wide_off = l.lanes_off + (uint32_t)n_lanes * l.lane_bytes;
     l.slots_off = l.wide_off + 2 * (uint32_t)n_near * l.wide_slot_bytes;
     l.work_off = l.slots_off + (uint32_t)(n_lanes - 1) * 2 * (uint32_t)n_near * l.slot_bytes;
@@ -69,8 +72,17 @@ static int max_members_on_node(const struct gsh_instance *pe, const struct gsh_t
     return most;
 }
 
+static bool are_mapped(const struct gsh_instance *pe, const struct gsh_team *team)
+{
+    bool all = true;
+    for (int i = 1; i < team->n_pes; i++) {
+        all = all && pe->peers[team->pes[i]].domain == pe->peers[team->pes[0]].domain;
+    }
+    return all;
+}
+
 void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes,
-                   enum gsh_team_plan plan)
+                   enum gsh_team_plan plan, bool is_set_up)
 {
     static const struct slots of_plan[] = {
         [GSH_TEAM_PLAN_WIDE] = {16u << 10, 1024, 64u << 10, 16u << 10},
@@ -78,8 +90,8 @@ void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_l
         [GSH_TEAM_PLAN_BARE] = {16, 16, 256, 256},
     };
     struct slots slots = of_plan[plan];
-    team->layout =
-        layout_of(team->n_pes, max_members_on_node(pe, team), team->is_regular, n_lanes, slots);
+    team->layout = layout_of(team->n_pes, max_members_on_node(pe, team),
+                             is_set_up && are_mapped(pe, team), team->is_regular, n_lanes, slots);
 }
 
 void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit)
@@ -112,7 +124,8 @@ static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, g
                           .bytes = 1024,
                           .work_wide_half_bytes = is_world ? 1u << 20 : 64u << 10,
                           .work_half_bytes = 16u << 10};
-    return layout_of(n_pes, n_near, is_world, is_world ? WORLD_LANES : PREDEFINED_LANES, slots);
+    return layout_of(n_pes, n_near, false, is_world, is_world ? WORLD_LANES : PREDEFINED_LANES,
+                     slots);
 }
 
 void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *team)

@@ -88,9 +88,9 @@ void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *t
 void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit);
 /* How much memory a team gets to make small collectives fast: as much as the pool has room for. */
 enum gsh_team_plan { GSH_TEAM_PLAN_WIDE, GSH_TEAM_PLAN_NARROW, GSH_TEAM_PLAN_BARE };
-/* n_lanes as asked for; fills the layout alone. */
+/* n_lanes as asked for; is_set_up: the device is, on all members. Fills the layout alone. */
 void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes,
-                   enum gsh_team_plan plan);
+                   enum gsh_team_plan plan, bool is_set_up);
 /* Whether enough of the bitmap is free for a team of that plan: most teams take no more than they
  * must. */
 bool gsh_team_plan_is_fair(const struct gsh_teams *teams, const uint64_t *used,
