@@ -278,7 +278,8 @@ GSH_NO_TSAN static void end_waiting(struct gsh_cpu_block *b)
 {
     for (uint32_t i = 0; i < b->n_threads; i++) {
         struct gsh_block_thread *t = &b->threads[i];
-        if (t->state == GSH_THREAD_AT_BARRIER || t->state == GSH_THREAD_AT_WARP) {
+        if (t->state == GSH_THREAD_AT_BARRIER || t->state == GSH_THREAD_AT_GROUP ||
+            t->state == GSH_THREAD_AT_WARP) {
             gsh_tsan_become(t->fiber->tsan);
             leave_stack(b, t);
             gsh_tsan_become(b->main.tsan);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves: on the CPU device a CUDA thread can end in the middle of its function; threads that wait
- * for it at a barrier, in a warp call or at the grid's barrier end, too, whichever comes first;
- * threads that wait for none run to their end; and the stream and the device still work. */
+ * for it at a barrier of the block, of four warps or of the grid, or in a warp call, end, too,
+ * whichever comes first; threads that wait for none run to their end; and the stream and the device
+ * still work. */
 #include <cooperative_groups.h>
 #include "tests/rig/cpu_test.h"
 
-enum where { AT_BLOCK, AT_WARP, AT_GRID, NOWHERE };
+enum where { AT_BLOCK, AT_GROUP, AT_WARP, AT_GRID, NOWHERE };
 
 static unsigned n_ended, n_beyond;
 
@@ -38,6 +39,8 @@ static __global__ void leaves(int where, unsigned turns, bool is_first)
     }
     if (where == AT_BLOCK) {
         __syncthreads();
+    } else if (where == AT_GROUP) {
+        gshmemx_cpu_warpgroup();
     } else if (where == AT_WARP) {
         __syncwarp();
     } else {
@@ -77,10 +80,9 @@ int main()
             n_leavers += i % 32 == 0;
         }
         for (unsigned turns : {0u, 3u, 100u}) {
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < 6; i++) {
                 n_beyond = n_ended = 0;
-                run(leaves, dim3(i % 2 == 0 ? 1 : 3), shape, 0, i / 2 ? AT_BLOCK : AT_WARP, turns,
-                    true);
+                run(leaves, dim3(i % 2 == 0 ? 1 : 3), shape, 0, AT_BLOCK + i / 2, turns, true);
                 CHECK_EQ(n_beyond, 0);
                 run(leaves, dim3(2), shape, 0, AT_WARP, turns, false);
                 CHECK_EQ(n_beyond, 0);
