@@ -309,15 +309,27 @@ __device__ __forceinline__ void leave_kernel()
 #endif
 }
 
+template <class C> __device__ __forceinline__ uint32_t *has_left_of(const C &c)
+{
+    return &reinterpret_cast<gsh_sync_area *>(state_of(c).base + GSH_WORLD_SYNC_OFF)->has_left;
+}
+
 /* The abort word is not 0; kind is that of the report if the wait lasted too long. If the job is
  * ending: stands still until the host ends it; if the host does not, stops this device. If the
  * kernel is to be left: leaves it, or returns from a wait that must not be left. */
-__device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind)
+__device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind,
+                                              uint32_t *has_left)
 {
     if (abort_word == GSH_ABORT_LEAVE && kind == GSH_REPORT_FAR_TIMEOUT)
         return;
-    if (abort_word >= GSH_ABORT_LEAVE)
+    if (abort_word >= GSH_ABORT_LEAVE) {
+#if defined(__CUDACC__)
+        store_relaxed(has_left, 1u); /* seen by the kernels that follow this one: is_given_up */
+#else
+        (void)has_left;
+#endif
         leave_kernel();
+    }
 #if !defined(__CUDACC__)
     gshmemx_cpu_report(); /* on a GPU the host's watch looks for reports itself */
 #endif
@@ -332,6 +344,33 @@ __device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind
     fprintf(stderr, "gshmem: a kernel failed and its host did not end the job\n");
     abort();
 #endif
+}
+
+/* Asked by each of the library's own kernels before it tells other PEs something. If it is true the
+ * kernel ends: one that has been left may come before it in its stream, so what it would build on
+ * is not there, or half-done, and a PE that still waits would take the news for the other kernel's.
+ * has_left: what load_has_left has loaded, early, so that other loads need not wait for it. A GPU
+ * reads the abort word, which is in the host's memory, only once some kernel has been left. No
+ * order needed: a kernel that follows another sees all that the other has seen and written. */
+template <class C> __device__ __forceinline__ uint32_t load_has_left(const C &c)
+{
+#if defined(__CUDACC__)
+    return load_relaxed(has_left_of(c));
+#else
+    (void)c;
+    return 1;
+#endif
+}
+template <class C> __device__ __forceinline__ bool is_given_up(const C &c, uint32_t has_left)
+{
+    return has_left != 0 && load_relaxed(&control_of(c)->abort_word) >= GSH_ABORT_LEAVE;
+}
+
+/* By all threads of a block, which get the same answer. */
+template <class C> __device__ __forceinline__ bool is_given_up(const C &c)
+{
+    const bool is_to_end = threadIdx.x == 0 && is_given_up(c, load_has_left(c));
+    return __syncthreads_or(is_to_end) != 0;
 }
 
 /* What a report says (state.h); call is the public name. Passed by address: registers used by the
@@ -356,9 +395,13 @@ __device__ __forceinline__ void name_call(char *to, uint32_t bytes, const char *
 }
 
 /* Tells the host what went wrong (protocol in state.h) and does not return. Only a PE's first
- * report counts. */
+ * report counts. If kernels leave their waits, leaves this one instead: it may have found what
+ * another has left half-done. */
 template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const trouble *t)
 {
+    const uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
+    if (abort_word >= GSH_ABORT_LEAVE && t->kind != GSH_REPORT_GLOBAL_EXIT)
+        await_end(abort_word, t->kind, has_left_of(c));
     gsh_report *r = &control_of(c)->report;
     if (claim(&r->state)) {
         r->kind = t->kind;
@@ -377,7 +420,7 @@ template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const
         name_call(r->call, sizeof r->call, t->call);
         store_release(&r->state, (uint32_t)2); /* pairs with the acquire of the host's watch */
     }
-    await_end(GSH_ABORT_END, GSH_REPORT_NONE);
+    await_end(GSH_ABORT_END, GSH_REPORT_NONE, has_left_of(c));
 }
 
 template <class C>

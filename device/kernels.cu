@@ -135,6 +135,8 @@ __global__ void __launch_bounds__(1024)
     gsh_kernel_put_signal(const __grid_constant__ gsh_kernel_put_signal_args a)
 {
     group_block block;
+    if (is_given_up(default_context()))
+        return;
     if (a.bytes > 0) {
         copy<direction::put, false, group_block>({block.rank(), block.size()},
                                                  pointer<void>(a.dest),
@@ -204,6 +206,11 @@ __global__ void gsh_kernel_wait(const __grid_constant__ gsh_kernel_wait_args a)
 __global__ void __launch_bounds__(256) gsh_kernel_far(const __grid_constant__ gsh_kernel_far_args a)
 {
     bool is_first = group_block().rank() == 0;
+    if (is_given_up(default_context())) {
+        if (is_first && a.done)
+            reduce_add(pointer<uint64_t>(a.done), (uint64_t)1);
+        return;
+    }
     if (is_first)
         fence(); /* what the stream did before comes first */
     if (a.op == GSH_FAR_P && is_first)
@@ -223,6 +230,8 @@ __global__ void __launch_bounds__(256) gsh_kernel_far(const __grid_constant__ gs
 __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
 {
     const bool is_world = a.team == GSHMEM_TEAM_WORLD; /* its record need not be read first */
+    if (is_given_up(default_context()))
+        return;
     if (is_world) {
         if (a.is_barrier)
             barrier_all(group_block(), "gshmemx_barrier_all_on_stream");

@@ -34,6 +34,19 @@ template <class T> __device__ T *pointer(uint64_t address)
     return reinterpret_cast<T *>(address);
 }
 
+/* Whether a kernel before this one may have been left. If all members are near, a GPU asks that
+ * later, when it need not wait for the answer (meeting). */
+__device__ __forceinline__ bool is_to_end(const gsh_kernel_coll_args &a)
+{
+#if defined(__CUDACC__) && !defined(GSHMEM_CHECKS)
+    if (detail::is_mapped(a.team))
+        return false;
+#else
+    (void)a;
+#endif
+    return detail::is_given_up(default_context());
+}
+
 #if GSH_COLL_PART != 0
 
 /* The steps of collectives that compute over far members. */
@@ -161,6 +174,8 @@ extern "C" {
 __global__ void __launch_bounds__(512)
     gsh_kernel_coll_move(const __grid_constant__ gsh_kernel_coll_args a)
 {
+    if (is_to_end(a))
+        return;
     void *dest = pointer<void>(a.dest);
     const void *source = pointer<const void>(a.source);
     const uint64_t bytes = a.nelems * a.elem_bytes;
@@ -198,6 +213,8 @@ __global__ void __launch_bounds__(512)
 __global__ void __launch_bounds__(512)
     gsh_kernel_coll_alltoalls(const __grid_constant__ gsh_kernel_coll_args a)
 {
+    if (is_to_end(a))
+        return;
     switch (a.elem_bytes) {
     case 1:
         run_alltoalls<uint8_t>(a);
@@ -220,7 +237,8 @@ __global__ void __launch_bounds__(512)
     __global__ void __launch_bounds__(512)                                            \
         gsh_kernel_coll_##OP##_##NAME(const __grid_constant__ gsh_kernel_coll_args a) \
     {                                                                                 \
-        compute_kernel<op_##OP, T>::run(a);                                           \
+        if (!is_to_end(a))                                                            \
+            compute_kernel<op_##OP, T>::run(a);                                       \
     }
 #define PART_KERNELS_OF(PART, M) GSH_COLL_PART_##PART##_KERNELS(M)
 #define PART_KERNELS(PART, M)    PART_KERNELS_OF(PART, M)

@@ -108,7 +108,10 @@ struct gsh_sync_area {
      * them; a PE whose wait lasts too long asks for them (runtime/team/absent.h). */
     uint64_t begun_epoch, begun_step;
     /* Checking builds: 1: a group of one block makes a call on this lane. */
-    uint32_t is_in_use, reserved0;
+    uint32_t is_in_use;
+    /* GPUs, in lane 0 of the team of all PEs: 1: some kernel of this PE has been left (enum
+     * gsh_abort). Its threads write it before they end; it stays. */
+    uint32_t has_left;
     uint64_t reserved[4];
     uint64_t released;
     uint64_t round[GSH_SYNC_ROUNDS];
@@ -228,7 +231,8 @@ enum gsh_abort {
     GSH_ABORT_NONE,
     GSH_ABORT_END, /* the job is ending: stand still, until the host ends the process */
     /* Leave the kernel, but not while waiting for the proxy alone: others still need the ring
-     * entries that a kernel holds during such a wait. Only the PE's own host sets this. */
+     * entries that a kernel holds during such a wait. Those of the library's own kernels that tell
+     * other PEs something do not begin. Only the PE's own host sets this. */
     GSH_ABORT_LEAVE,
     GSH_ABORT_LEAVE_FAR, /* there, too: the proxy has failed in the meantime */
 };

@@ -58,7 +58,7 @@ __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const t
     if (is_late || (start & abort_bits) == abort_bits) {
         const uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
         if (abort_word != GSH_ABORT_NONE)
-            await_end(abort_word, t->kind);
+            await_end(abort_word, t->kind, has_left_of(c));
     }
     if (is_late)
         apart<report_trouble<C>>(c, t);

@@ -85,9 +85,12 @@ int gshmemx_layer_reducescatter_on_stream(enum gshmemx_layer_float8 type, enum g
  * functions. So do the library's own kernels, for collectives on streams and for host calls, which
  * then return without a result. Streams drain where kernels wait only in the library's calls. A
  * kernel that has left may have done any part of its work; teams, locks and words that it used are
- * no longer usable. Meanwhile the PE does not hear that the job ends. If the process exits in this
- * state, only the peers that lose the PE report that it was not finalized. off: kernels wait again;
- * after gshmemx_layer_synchronize all that waited have left. By any thread. */
+ * no longer usable. Other PEs that wait for this one go on waiting: collectives, signals and calls
+ * for far PEs that a stream comes to now do nothing, but it still copies and sets words by itself,
+ * and the program's kernels run. Meanwhile the PE does not hear that the job ends, and its kernels
+ * report no mistakes. If the process exits in this state, only the peers that lose the PE report
+ * that it was not finalized. off: kernels wait again; after gshmemx_layer_synchronize all that
+ * waited have left. By any thread. */
 void gshmemx_layer_leave_kernels(bool on);
 /* Waits until this PE's device has completed all work on its streams. */
 void gshmemx_layer_synchronize(void);

@@ -87,7 +87,7 @@ __device__ GSHMEM_OUT_OF_LINE void report_difference(const coll_call<C> &k, int 
         spin_pause();
         const uint32_t abort_word = load_relaxed(&control_of(k.c)->abort_word);
         if (abort_word != GSH_ABORT_NONE)
-            await_end(abort_word, GSH_REPORT_COLL_DIFFERS);
+            await_end(abort_word, GSH_REPORT_COLL_DIFFERS, has_left_of(k.c));
     }
     report(k.c, GSH_REPORT_COLL_DIFFERS, k.name, k.pe(member), what, 0, mine, its, 0);
 }

@@ -133,11 +133,17 @@ template <class C, class G> struct meeting {
     const coll_call<C> &call;
     G g;
     uint64_t epoch, own; /* the counts at the latest arrival of all blocks */
+#if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
+    uint32_t has_left; /* on the CPU device the kernel has asked first */
+#endif
 
     __device__ __forceinline__ meeting(const coll_call<C> &k, G group)
         : call(k), g(group), epoch(load_plain(&k.area()->epoch)),
           own(load_plain(&k.area()->own_epoch))
     {
+#if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
+        has_left = load_has_left(k.c);
+#endif
     }
 
     /* All blocks of all members have come; what they did before is seen by this block. is_last: no
@@ -162,6 +168,10 @@ template <class C, class G> struct meeting {
             store_plain(&area->epoch, epoch);
             store_plain(&area->own_epoch, own);
         }
+#if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
+        if (is_given_up(call.c, has_left))
+            leave_kernel();
+#endif
         for (; i < all.n; i += (int)b.size()) {
             /* Serves "a collective's effects are visible": what the block did comes before its
              * flags, and pairs with the looks below, on the other members and in the other blocks.

@@ -2,8 +2,9 @@
  * What trouble.py makes go wrong: PROGRAM N WAIT HOW COUNT, with N ranks, each a process, and COUNT
  * numbers in collectives. The last rank dies while the others call WAIT repeatedly (dead), or stays
  * away (absent); or they wait, and give up: all of them, by another thread (abort), or rank 0 alone
- * (lone); or all of them without the last one's help (revoke, shrink), to go on without it; or they
- * give up a communicator that the last one does not help to make (making). Or a receive is longer
+ * (lone), or one alone before the last one comes (quit); or all of them without the last one's help
+ * (revoke, shrink), to go on without it; or they give up a communicator that the last one does not
+ * help to make (making). Or a receive is longer
  * than what is sent (lengths), or rank 0 makes a different call (differs; ends: so
  * that a checking build ends the job). Or a kernel of rank 0 names what is not there (bounds).
  *
@@ -16,6 +17,7 @@
 struct shared_words {
     ncclUniqueId id;
     int n_given_up; /* atomic */
+    int n_ended;    /* atomic: processes */
     double since;   /* when the trouble began */
 };
 static shared_words *words;
@@ -291,6 +293,64 @@ static void abort_alone()
     words->since = now();
 }
 
+/* What a call of quit_in_wait leaves in element i of its result. */
+static int result_of(int i)
+{
+    const char *w = wait_kind;
+    const int all = n_ranks * (n_ranks + 1) / 2;
+    const bool adds = is(w, "allreduce") || is(w, "reducescatter");
+    return adds                ? all
+           : is(w, "alltoall") ? i / (int)count + 1
+                               : (my_rank + n_ranks - 1) % n_ranks + 1;
+}
+
+static void check_result()
+{
+    const size_t n = is(wait_kind, "alltoall") ? count * n_ranks : count;
+    std::vector<int> seen(n);
+    CUDA_OK(cudaMemcpy(seen.data(), is(wait_kind, "putsignal") ? source : dest, n * sizeof(int),
+                       cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < n && CHECK_EQ(seen[i], result_of((int)i)); i++)
+        continue;
+}
+
+/* Calls are made on all ranks; the last one comes later. A rank that waits for it in the first call
+ * gives up, with the second behind that in its stream. So it never makes the second one, and others
+ * that need it there wait until their limit ends the job. If they need no more of it in the first
+ * one, that may end, with the right result. */
+static void quit_in_wait()
+{
+    const bool is_ring = is(wait_kind, "sendrecv") || is(wait_kind, "putsignal");
+    const int quitter = is_ring ? 0 : n_ranks - 2;
+    const std::vector<int> mine(count * n_ranks, my_rank + 1);
+    CUDA_OK(cudaMemcpy(source, mine.data(), mine.size() * sizeof(int), cudaMemcpyHostToDevice));
+    printf("started\n");
+    fflush(stdout);
+    pthread_barrier_wait(ready);
+    if (my_rank == quitter) {
+        call(1);
+        call(2);
+        usleep(100000); /* it likely waits now; nothing else depends on it */
+        OK(ncclCommAbort(comm));
+        CUDA_OK(cudaStreamSynchronize(0));
+        __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
+        await_count(&words->n_ended, n_ranks - 1);
+        return;
+    }
+    if (my_rank == n_ranks - 1)
+        await_count(&words->n_given_up, 1);
+    for (uint64_t round = 1; round <= 2; round++) {
+        call(round);
+        CUDA_OK(cudaStreamSynchronize(0));
+        check_result();
+    }
+    if (!is_ring || my_rank == quitter + 1) {
+        printf("rank %d has made a call that rank %d has not\n", my_rank, quitter);
+        exit(1);
+    }
+    pause(); /* until the others' job ends this process, too */
+}
+
 /* The others go on without the last one, which then takes part in ending the old one. */
 static void go_on_without(bool by_shrink)
 {
@@ -468,6 +528,8 @@ static int run_rank()
         cross_bounds();
     else if (is(how, "making"))
         abort_making();
+    else if (is(how, "quit"))
+        quit_in_wait();
     else
         wait_in_vain();
     return 0;
@@ -500,13 +562,20 @@ int main(int argc, char **argv)
         }
     }
     words->since = now();
-    for (int i = 0; i < n_ranks; i++) {
+    std::vector<int> statuses(n_ranks);
+    for (int n = 0; n < n_ranks; n++) {
         int status = 0;
-        waitpid(pids[i], &status, 0);
-        if (WIFEXITED(status))
-            printf("rank %d: status %d\n", i, WEXITSTATUS(status));
+        const pid_t pid = wait(&status);
+        for (int i = 0; i < n_ranks; i++)
+            if (pids[i] == pid)
+                statuses[i] = status;
+        __atomic_add_fetch(&words->n_ended, 1, __ATOMIC_RELEASE);
+    }
+    for (int i = 0; i < n_ranks; i++) {
+        if (WIFEXITED(statuses[i]))
+            printf("rank %d: status %d\n", i, WEXITSTATUS(statuses[i]));
         else
-            printf("rank %d: signal %d\n", i, WTERMSIG(status));
+            printf("rank %d: signal %d\n", i, WTERMSIG(statuses[i]));
     }
     printf("after %.3f s\n", now() - words->since);
     return 0;

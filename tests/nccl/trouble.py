@@ -3,6 +3,7 @@
 """Proves, for each collective and each wait of device code, near and on two pretend nodes, that a rank that dies ends
 the others within seconds, one of which names its PE; that one that stays away ends them with a line that names it and
 what was waited for; and that ranks that give up (abort, revoke) go on: streams drain, and the processes end normally.
+The others do not take a call that such a rank has given up for one that it has made: they wait until their limit.
 A receive whose length differs from its send's ends the job with a line. A rank that makes a different collective gets
 an error, or its neighbour does, and all hear of it; in checking builds it ends the job, as does a kernel that names
 what is not there.
@@ -86,6 +87,9 @@ def cases(has_far, has_checks):
             for wait in [*DEVICE, "allreduce", "reducescatter", "alltoall", "sendrecv", "putsignal"]:
                 if wait != "flush": # it does not wait for another rank's call
                     yield n, wait, how, SMALL
+        for wait in ["allreduce", "reducescatter", "alltoall", "sendrecv", "putsignal"]:
+            for count in [SMALL, LARGE[n]]:
+                yield n, wait, "quit", count
         for wait in ["gin", "allreduce"]:
             yield n, wait, "shrink", LARGE[n]
             yield n, wait, "lone", SMALL
@@ -110,7 +114,7 @@ def run_within(case, limit_s):
 # The limit of an absent rank's peers also applies to start-up: a machine too busy for it needs a longer one.
 def run(case):
     n, _, how, _ = case
-    if how != "absent":
+    if how not in ["absent", "quit"]:
         return run_within(case, 30)
     limit_s = 1
     output = run_within(case, limit_s)
@@ -142,6 +146,14 @@ def faults(case, output):
         line = ABSENT[wait].format(last=last if n == 3 else r"\d")
         if not re.search(line, output):
             yield f"no line like {line!r}"
+    elif how == "quit":
+        quitter = 0 if wait in ["sendrecv", "putsignal"] else n - 2
+        if ends != ["status 1"] * quitter + ["status 0"] + ["status 1"] * (last - quitter):
+            yield f"not all but rank {quitter} failed"
+        if not re.search(r"error: .*: waited [\d.]+ s for", output):
+            yield "no line about a wait"
+        if "has made a call" in output or "trouble.cu:" in output:
+            yield "a call ended that the rank has given up"
     elif how == "lengths":
         if ends != ["status 1"] * n:
             yield "not all failed"

@@ -220,10 +220,10 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm);
  * line that names the PE. */
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 /* Not collective: gives up this rank's work of comm that is under way, as ncclCommAbort does, and
- * waits until its streams have drained. Kernels of other communicators of the same id that wait
- * meanwhile are given up, too, and no other thread may be in a call of one. comm is then valid only
- * for Shrink, Finalize, Destroy, Abort and queries, which are for ranks that have all revoked it.
- * revokeFlags: NCCL_REVOKE_DEFAULT. */
+ * waits until its streams have drained. Work of other communicators of the same id that waits or
+ * begins meanwhile is given up, too, and no other thread may be in a call of one. comm is then
+ * valid only for Shrink, Finalize, Destroy, Abort and queries, which are for ranks that have all
+ * revoked it. revokeFlags: NCCL_REVOKE_DEFAULT. */
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
 /* A communicator's memory stays where it is, as symmetric memory does: Suspend fails with
  * ncclInvalidUsage, and so does Resume, since nothing is suspended. */

@@ -145,6 +145,8 @@ __global__ void load_kernel(words_to_load a)
 __global__ void alike_kernel(gsh_nccl_alike a)
 {
     const gshmem::context c = {*a.state, 0};
+    if (gshmem::detail::is_given_up(c))
+        return;
     uint64_t *const all = a.words + GSH_NCCL_ALIKE_FIELDS;
     for (uint32_t f = threadIdx.x; f < GSH_NCCL_ALIKE_FIELDS; f += blockDim.x)
         a.words[f] = a.values[f];

@@ -374,7 +374,8 @@ __device__ uint64_t receive_pieces(const A &a, const context &c, const gsh_nccl_
 
 /* The row's part of the channel. */
 template <class A>
-__device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t channel)
+__device__ void run_alone(const A &a, const context &c, uint32_t has_left, uint32_t row,
+                          uint32_t channel)
 {
     const gsh_nccl_rings &r = a.rings;
     const gsh_nccl_transfer &one = a.transfers[a.row_begin[row]];
@@ -382,6 +383,8 @@ __device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t c
     const uint64_t first = *count;
     uint64_t piece = first;
     stripe s = {};
+    if (detail::is_given_up(c, has_left))
+        return;
     for (uint32_t at = next_of(a, row, channel, a.row_begin[row], &s); at < a.row_begin[row + 1];
          at = next_of(a, row, channel, at + 1, &s)) {
         const gsh_nccl_transfer &t = a.transfers[at];
@@ -471,9 +474,12 @@ __device__ void move_piece(const context &c, const gsh_nccl_rings &r, const gsh_
 /* The block's lanes take turns, and no lane waits during its turn: whatever other ranks wait for
  * first makes progress. lanes: space for them. */
 template <class A>
-__device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t n_lanes)
+__device__ void run_in_turns(const A &a, const context &c, uint32_t has_left, lane *lanes,
+                             uint32_t n_lanes)
 {
     __shared__ bool is_ready;
+    if (detail::is_given_up(c, has_left))
+        return;
     const gsh_nccl_rings &r = a.rings;
     auto row_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) / a.n_channels; };
     auto channel_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) % a.n_channels; };
@@ -550,12 +556,13 @@ __device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t
 template <class A> __device__ void run(const A &a, lane *lanes)
 {
     const context c = {*a.state, 0};
+    const uint32_t has_left = detail::load_has_left(c);
     const uint32_t n_lanes = (a.n_rows * a.n_channels - blockIdx.x + gridDim.x - 1) / gridDim.x;
     const uint32_t row = blockIdx.x / a.n_channels;
     if (n_lanes == 1 && is_in_lsa(a, a.transfers[a.row_begin[row]]))
-        run_alone(a, c, row, blockIdx.x % a.n_channels);
+        run_alone(a, c, has_left, row, blockIdx.x % a.n_channels);
     else
-        run_in_turns(a, c, lanes, n_lanes);
+        run_in_turns(a, c, has_left, lanes, n_lanes);
 }
 
 } // namespace transfer

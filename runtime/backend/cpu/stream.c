@@ -12,6 +12,7 @@
 #include "runtime/team/team.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/page.h"
 #include "runtime/job/turn.h"
 
 /* Of the executor's code. */
@@ -21,6 +22,13 @@ static enum gsh_result result_of(int code)
            : code == GSH_CPU_ERR_STREAM
                ? gsh_note(GSH_ERR_ARG, "the stream does not exist, or has been destroyed")
                : gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
+}
+
+/* What comes before it in the stream may have been left: the same answer as that of is_given_up in
+ * device/context.cuh, for what other PEs would see. */
+static bool is_given_up(const struct gsh_instance *pe)
+{
+    return gsh_page_is_leaving(pe->page);
 }
 
 static enum gsh_result enqueue(gsh_stream stream, void (*run)(void *), const void *arg,
@@ -63,6 +71,9 @@ static void send_signal(struct gsh_instance *pe, const struct gsh_signal_arg *s)
 static void run_copy(void *arg)
 {
     const struct copy_closure *c = arg;
+    if (c->signal.address != NULL && is_given_up(c->pe)) {
+        return;
+    }
     (void)c->pe->device_ops->copy(c->pe, GSH_CONTEXT_DEFAULT, c->dest, c->source, c->bytes);
     if (c->signal.address != NULL) {
         send_signal(c->pe, &c->signal);
@@ -84,7 +95,9 @@ struct signal_closure {
 static void run_signal(void *arg)
 {
     const struct signal_closure *c = arg;
-    send_signal(c->pe, &c->signal);
+    if (!is_given_up(c->pe)) {
+        send_signal(c->pe, &c->signal);
+    }
 }
 
 enum gsh_result gsh_cpu_stream_signal(struct gsh_instance *pe, struct gsh_signal_arg signal,
@@ -149,6 +162,9 @@ static void run_far(void *arg)
 {
     struct far_closure *c = arg;
     uint8_t op = c->request.op;
+    if (is_given_up(c->pe)) {
+        return;
+    }
     gsh_far_fence(c->pe, GSH_CONTEXT_DEFAULT, c->call);
     gsh_far_run(c->pe, GSH_CONTEXT_DEFAULT, c->call, &c->request);
     if (op == GSH_FAR_PUT || op == GSH_FAR_P || op == GSH_FAR_IPUT) {
