@@ -276,6 +276,14 @@ __device__ void copy_piece(char *dest, const char *source, uint64_t bytes)
                                                     source, bytes);
 }
 
+/* By the signaller, before it tells of a piece: threads that have found the kernel given up have
+ * not copied their part. */
+__device__ void leave_if_given_up(const context &c)
+{
+    if (detail::is_given_up(c, detail::load_has_left(c)))
+        detail::leave_kernel();
+}
+
 /* move(piece, offset, bytes) is for the whole block; before it await(piece) is for the waiter, and
  * after it tell(piece) for the signaller. Returns the next piece. */
 template <class Move, class Await, class Tell>
@@ -319,6 +327,7 @@ __device__ uint64_t send_pieces(const A &a, const context &c, const gsh_nccl_tra
                 freed = await_freed(c, r, channel, t.peer, p);
         },
         [&](uint64_t p) {
+            leave_if_given_up(c);
             if (channel == 0 && p == first)
                 announce_length(a, t, p);
             detail::fence_release(); /* pairs with await_arrived there */
@@ -367,6 +376,7 @@ __device__ uint64_t receive_pieces(const A &a, const context &c, const gsh_nccl_
         },
         [&](uint64_t p) { await_arrived(a, c, t, channel, p, p == first); },
         [&](uint64_t p) {
+            leave_if_given_up(c);
             if (p % 2 != 0)
                 tell_freed(a, channel, t.peer, p + 1);
         });
@@ -384,7 +394,7 @@ __device__ void run_alone(const A &a, const context &c, uint32_t has_left, uint3
     uint64_t piece = first;
     stripe s = {};
     if (detail::is_given_up(c, has_left))
-        return;
+        return; /* if other threads go on, see leave_if_given_up */
     for (uint32_t at = next_of(a, row, channel, a.row_begin[row], &s); at < a.row_begin[row + 1];
          at = next_of(a, row, channel, at + 1, &s)) {
         const gsh_nccl_transfer &t = a.transfers[at];
@@ -474,11 +484,10 @@ __device__ void move_piece(const context &c, const gsh_nccl_rings &r, const gsh_
 /* The block's lanes take turns, and no lane waits during its turn: whatever other ranks wait for
  * first makes progress. lanes: space for them. */
 template <class A>
-__device__ void run_in_turns(const A &a, const context &c, uint32_t has_left, lane *lanes,
-                             uint32_t n_lanes)
+__device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t n_lanes)
 {
     __shared__ bool is_ready;
-    if (detail::is_given_up(c, has_left))
+    if (detail::is_given_up(c))
         return;
     const gsh_nccl_rings &r = a.rings;
     auto row_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) / a.n_channels; };
@@ -556,13 +565,13 @@ __device__ void run_in_turns(const A &a, const context &c, uint32_t has_left, la
 template <class A> __device__ void run(const A &a, lane *lanes)
 {
     const context c = {*a.state, 0};
-    const uint32_t has_left = detail::load_has_left(c);
+    const uint32_t has_left = detail::load_has_left(c); /* early */
     const uint32_t n_lanes = (a.n_rows * a.n_channels - blockIdx.x + gridDim.x - 1) / gridDim.x;
     const uint32_t row = blockIdx.x / a.n_channels;
     if (n_lanes == 1 && is_in_lsa(a, a.transfers[a.row_begin[row]]))
         run_alone(a, c, has_left, row, blockIdx.x % a.n_channels);
     else
-        run_in_turns(a, c, has_left, lanes, n_lanes);
+        run_in_turns(a, c, lanes, n_lanes);
 }
 
 } // namespace transfer
