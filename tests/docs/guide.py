@@ -11,7 +11,7 @@ blocks after it. Its tags:
     fails            must exit with an error
     nvcc, gpu, ucx   needs that
     tsan             needs a build with the thread sanitizer, which runs only these, and the blocks that make what they
-                     need
+                     need; exports no search path, since later blocks would find that build
     in-gshmem        starts in the directory of the sources
     installed        runs with a copy of what this build installs, in $PREFIX; what it exports is forgotten
 
@@ -145,15 +145,22 @@ class Guide:
         if missing or (self.is_tsan and 'tsan' not in tags and not prepares):
             print(f'== {where}: not run here' + (f', without {", ".join(missing)}' if missing else ''))
             return
-        back = self.directory
+        back, paths = self.directory, {name: self.environment.get(name) for name in ('PATH', 'PKG_CONFIG_PATH')}
         if 'in-gshmem' in tags:
             self.directory = self.sources
-        rest = [line for line in text.splitlines()
+        for name in re.findall(r'^mkdir (\S+)', text, re.M):
+            if os.path.exists(os.path.join(self.sources, name)):
+                self.say_failed(where, f'{name} exists in the sources, where Install leaves its reader')
+        rest = [line for line in text.replace('\\\n', '').splitlines()
                 if not all([self.check_build_command(where, part) for part in line.split(' && ')])]
         if rest:
             self.bash(where, '\n'.join(rest) + '\n', tags)
         if 'in-gshmem' in tags:
             self.directory = back
+        elif 'tsan' in tags and self.directory != back:
+            self.say_failed(where, 'leaves the reader in another directory')
+        if 'tsan' in tags and any(self.environment.get(name) != value for name, value in paths.items()):
+            self.say_failed(where, 'later blocks would use the library for the thread sanitizer')
 
     def page(self, page):
         before = None  # the heading of the block before, if that was a command's
