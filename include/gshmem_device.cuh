@@ -30,8 +30,9 @@
  * Macros that a file may define before it includes this:
  *
  *  GSHMEM_ARENA_BYTES      static shared memory for the bulk-copy engine: on compute capability 9.0
- *                          kernels that put or get by single threads or warps use 16.5 KiB of the
- *                          48 KiB that CUDA allows. Less, or 0, leaves more to the program
+ *                          or newer, kernels that put or get by single threads or warps use
+ *                          16.5 KiB of the 48 KiB that CUDA allows. Less, or 0, leaves more to the
+ *                          program
  *  GSHMEM_CHECKS           1: check each address, range and PE, as gshmem.h says
  *  GSHMEM_NEAR_ONLY        the kernels talk to near PEs only
  *  GSHMEM_SHARED_DEVICE    1: PEs may share a GPU (gshmemx_stream_check); in all files of a program

@@ -91,8 +91,9 @@ void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags);
  * finalize unregisters whatever is left. Returns 0, or an error on all PEs. */
 int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size);
 /* Prepares memory that is not symmetric to be the local side of puts and gets: pins host memory for
- * the GPU, and registers it with the network. It affects only speed. Not collective; any thread may
- * call it after device set-up. Buffers must not overlap. CUDA copies no host memory of which only a
+ * the GPU, and registers it with the network. It affects only speed, except for calls on a stream
+ * to far PEs, which take host memory only if it is pinned. Not collective; any thread may call it
+ * after device set-up. Buffers must not overlap. CUDA copies no host memory of which only a
  * part is pinned, so let a buffer fill whole pages: unpinned data before or behind it on its first
  * or last page can make cudaMemcpy fail. Returns 0 or an error. */
 int gshmemx_buffer_register(void *addr, size_t length);
