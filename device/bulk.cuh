@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Large copies by a thread or a warp with the bulk-copy engine of compute capability 9.0: from
- * global memory to an arena of shared memory and on to global memory, in stages, so that one thread
- * moves nearly the arena's size in one latency. Only copy.cuh calls this, and it decides whether
- * the engine may be used.
+ * Large copies by a thread or a warp with the bulk-copy engine of compute capability 9.0 or newer:
+ * from global memory to an arena of shared memory and on to global memory, in stages, so that one
+ * thread moves nearly the arena's size in one latency. Only copy.cuh calls this, and it decides
+ * whether the engine may be used.
  *
  * Each block of a kernel with such calls has GSHMEM_ARENA_BYTES of static shared memory for it (0:
  * none; copies use loads and stores). Shared memory is never initialised, so the lock counts as

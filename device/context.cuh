@@ -234,11 +234,13 @@ template <class F> __device__ __forceinline__ F *unknown(F *f)
     return f;
 }
 
-/* A function over a context. Call it through apart() or out_of_line() only. */
+/* Marks a function over a context that its callers do not inline. Call it through apart() or
+ * out_of_line() only: on GPUs these have the function that is not inlined. */
 #if defined(__CUDACC__)
 #define GSHMEM_APART __forceinline__
 
-/* Where it is inlined. The default context is no argument: it would take a register. */
+/* The functions into which f is inlined, one for each kind of context; they are not inlined
+ * themselves. The default context is no argument: it would take a register. */
 template <auto f, class F = decltype(f)> struct frame;
 template <auto f, class R, class C, class... P> struct frame<f, R (*)(const C &, P...)> {
     static __device__ __noinline__ R in_unit(P... p) { return f(unit_context(), p...); }

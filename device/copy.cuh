@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A group copies bytes between this PE (local) and a peer (remote) by loads and stores, without
- * synchronising; callers do that. The remote side is always accessed 16 aligned bytes at a time,
- * since the link is the bottleneck; the local side by 16 bytes if its alignment matches, else by
- * the words that its alignment allows. Enough accesses are in flight to cover the latency. Small
- * accesses move the two ends that do not fill 16 bytes ("edges"). Large copies by a thread or a
- * warp use the bulk-copy engine if the alignments match (bulk.cuh). */
+ * synchronising; callers do that. The body of a copy accesses the remote side 16 aligned bytes at a
+ * time, since the link is the bottleneck; the local side by 16 bytes if its alignment matches, else
+ * by the words that its alignment allows. Enough accesses are in flight to cover the latency. Small
+ * accesses move single words, copies of up to 16 bytes, and the two ends of a longer copy that do
+ * not fill 16 bytes ("edges"). A thread's large copies and a warp's large gets use the bulk-copy
+ * engine if the alignments match (bulk.cuh). */
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
 
