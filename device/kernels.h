@@ -19,7 +19,7 @@ struct gsh_kernel_amo_args {
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_amo_args) == 40, "gsh_kernel_amo_args is wire");
 
 /* gsh_kernel_put_signal, 1 block: copies (bytes may be 0), then changes the signal (0: none).
- * Either side may be a peer's memory. */
+ * Either side may be a peer's memory: without a signal it is a plain put or get. */
 struct gsh_kernel_put_signal_args {
     uint64_t dest, source, bytes;
     uint64_t signal, value;

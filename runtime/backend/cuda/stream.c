@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CUDA row's calls on the user's streams. Everything here can be captured into a graph: only
- * copies and kernels are enqueued, scalars travel as kernel arguments, and the barrier's epoch
- * lives on the device. Compiled only where there are CUDA headers. */
+ * copies, kernels and words that the stream writes are enqueued, scalars travel by value, and the
+ * barrier's epoch lives on the device. Compiled only where there are CUDA headers. */
 #include "runtime/backend/cuda/device.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@
 
 /* From measurements (perftest/results/h200-constants.md). Outside graphs the copy engine moves the
  * data and the stream itself writes the signal: a host that waits would wait longer for a kernel.
- * In graphs, where a kernel starts at once, one block copies and signals up to these sizes. */
+ * In graphs, where a kernel starts at once, one block copies and signals up to these sizes; larger
+ * copies and their signals go as outside graphs. */
 #define GRAPH_KERNEL_PUT_MAX_BYTES    (32u << 10)
 #define GRAPH_KERNEL_GET_MAX_BYTES    (16u << 10)
 #define GRAPH_KERNEL_SIGNAL_MAX_BYTES (96u << 10)
@@ -129,7 +130,7 @@ enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest, const 
     return r;
 }
 
-/* In a graph a kernel is faster than a word that the stream writes. */
+/* A signal alone: in a graph a kernel is faster than a word that the stream writes. */
 enum gsh_result gsh_cuda_stream_signal(struct gsh_instance *pe, struct gsh_signal_arg signal,
                                        gsh_stream stream)
 {
