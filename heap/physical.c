@@ -38,7 +38,7 @@ void gsh_physical_finish(struct gsh_physical *p)
 }
 
 /* Room for one more chunk, so that noting it later cannot fail. */
-static enum gsh_result prepare(struct gsh_physical *p)
+static enum gsh_result make_room(struct gsh_physical *p)
 {
     if (p->n_chunks < p->n_chunks_room) {
         return GSH_OK;
@@ -62,7 +62,7 @@ static void take_back(struct gsh_physical *p, struct gsh_chunk chunk)
 /* This PE's part of the first phase. */
 static enum gsh_result commit(struct gsh_physical *p, struct gsh_chunk chunk, uint64_t zero_bytes)
 {
-    enum gsh_result r = prepare(p);
+    enum gsh_result r = make_room(p);
     if (r == GSH_OK) {
         r = p->memory->ops->commit(p->memory, own_address(p, chunk.off), chunk);
     }

@@ -96,8 +96,8 @@ static void take_elements(struct gsh_engine_peer *peer, const struct gsh_message
 
 /* ---- arrival ---- */
 
-/* Messages that lanes carry out, if there are lanes. */
-static bool is_staged(const struct gsh_message *m)
+/* Whether lanes carry it out, if there are lanes. */
+static bool is_for_lanes(const struct gsh_message *m)
 {
     const struct gsh_task *task = (const struct gsh_task *)(uintptr_t)m->task;
     switch (m->kind) {
@@ -202,7 +202,7 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
     }
     /* No acknowledgement is sent until the message has been carried out; the answer then carries
      * it. */
-    if (proxy->stage.ops != NULL && is_staged(&m)) {
+    if (proxy->stage.ops != NULL && is_for_lanes(&m)) {
         stage(peer, &m, data, bytes);
         return;
     }

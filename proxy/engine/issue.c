@@ -14,7 +14,7 @@
 #include "runtime/base/util.h"
 
 /* Lanes access this PE's memory. */
-static bool is_staged(const struct gsh_proxy *proxy)
+static bool has_lanes(const struct gsh_proxy *proxy)
 {
     return proxy->stage.ops != NULL;
 }
@@ -282,7 +282,7 @@ static bool stage_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task
 
 static bool issue_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
-    return is_staged(task->proxy) ? stage_put_signal(peer, task) : send_put_signal(peer, task);
+    return has_lanes(task->proxy) ? stage_put_signal(peer, task) : send_put_signal(peer, task);
 }
 
 bool gsh_task_issue(struct gsh_engine_peer *peer, struct gsh_task *task)
@@ -301,7 +301,7 @@ bool gsh_task_issue(struct gsh_engine_peer *peer, struct gsh_task *task)
     case GSH_FAR_PUT_SIGNAL:
         return issue_put_signal(peer, task);
     case GSH_FAR_IPUT:
-        return is_staged(task->proxy) ? note_staged(peer, gsh_stage_iput(peer->main, task))
+        return has_lanes(task->proxy) ? note_staged(peer, gsh_stage_iput(peer->main, task))
                                       : send_iput_parts(peer, task);
     case GSH_FAR_IGET:
         return ask_iget_parts(peer, task);

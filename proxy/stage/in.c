@@ -15,7 +15,8 @@ static struct gsh_stage_in *in_of(struct gsh_link *link)
     return GSH_HOLDER(struct gsh_stage_in, link, link);
 }
 
-static bool is_staged(const struct gsh_stage_in *in)
+/* Whether its data are in a staging slot, not in the message. */
+static bool uses_slot(const struct gsh_stage_in *in)
 {
     return in->header.kind == GSH_MESSAGE_STAGED_PUT || in->header.kind == GSH_MESSAGE_STAGED_DATA;
 }
@@ -98,7 +99,7 @@ static bool start_jobs(struct gsh_stage_in *in)
 static bool find_memory(struct gsh_stage_in *in, const void *data)
 {
     struct gsh_stage *stage = &in->peer->proxy->stage;
-    if (is_staged(in)) {
+    if (uses_slot(in)) {
         in->data = stage->region + in->header.staged.slot;
         return true;
     }
@@ -141,7 +142,7 @@ static unsigned start_queued(struct gsh_proxy *proxy)
 /* Keeps the data until there is a small buffer. */
 static bool queue(struct gsh_stage_in *in, const void *data)
 {
-    if (in->bytes > 0 && !is_staged(in)) {
+    if (in->bytes > 0 && !uses_slot(in)) {
         in->data = malloc(in->bytes);
         if (in->data == NULL) {
             return false;
@@ -171,7 +172,7 @@ void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m, c
     }
     *in = (struct gsh_stage_in){.peer = peer, .header = *m, .bytes = bytes};
     gsh_link_init(&in->link);
-    if (is_staged(in)) {
+    if (uses_slot(in)) {
         in->bytes = m->staged.bytes;
         if (!is_in_slots(&proxy->stage, m)) {
             gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "its slot is none of ours");
@@ -199,7 +200,7 @@ static void finish(struct gsh_stage_in *in)
     if (m->kind == GSH_MESSAGE_AMO && m->is_fetch) {
         gsh_out_answer_value(peer, m, *old_of(in));
     }
-    if (is_staged(in)) {
+    if (uses_slot(in)) {
         gsh_stage_free_slot(proxy, in->data);
     } else {
         stage->free_ins[stage->n_free_ins++] = in->data - 64;

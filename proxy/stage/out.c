@@ -98,7 +98,7 @@ static void place(struct gsh_stage_out *out)
     }
 }
 
-static void ask(struct gsh_stage_out *out)
+static void want_slot(struct gsh_stage_out *out)
 {
     struct gsh_engine_peer *peer = out->peer;
     struct gsh_out *message = gsh_out_take(peer->proxy, false, true);
@@ -175,7 +175,7 @@ static bool start(struct gsh_stage_out *out)
     }
     gsh_link_remove(&out->local);
     if (out->is_chunk) {
-        ask(out);
+        want_slot(out);
     }
     if (out->buffer != NULL) {
         start_copy(out, out->buffer);
