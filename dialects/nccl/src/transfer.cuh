@@ -117,11 +117,21 @@ template <class A, class T> __device__ T *on_peer(const A &a, int peer, T *symme
         reinterpret_cast<T *>(reinterpret_cast<uint64_t>(symmetric) + (uint64_t)away));
 }
 
+/* By the thread that tells a peer of a piece: threads that have found the kernel given up have not
+ * copied their part. has_left is loaded before the fence, which waits for it in any case. */
+__device__ void leave_if_given_up(const context &c, uint32_t has_left)
+{
+    if (detail::is_given_up(c, has_left))
+        detail::leave_kernel();
+}
+
 /* By one thread: tells a sender of the LSA team that `taken` pieces have been read. */
 template <class A>
-__device__ void tell_freed(const A &a, uint32_t channel, int peer, uint64_t taken)
+__device__ void tell_freed(const A &a, const context &c, uint32_t channel, int peer, uint64_t taken)
 {
+    const uint32_t has_left = detail::load_has_left(c);
     detail::fence_release(); /* all has been read before the sender is told */
+    leave_if_given_up(c, has_left);
     detail::store_relaxed(on_peer(a, peer, counter(a.rings, a.rings.freed, channel, a.rings.rank)),
                           taken);
 }
@@ -261,7 +271,7 @@ __device__ void receive_lines(const A &a, const context &c, const gsh_nccl_trans
     }
     __syncthreads();
     if (threadIdx.x == 0 && piece % 2 != 0)
-        tell_freed(a, channel, t.peer, piece + 1);
+        tell_freed(a, c, channel, t.peer, piece + 1);
 }
 
 /* ---- a block with one lane, to or from a rank of the LSA team ---- */
@@ -274,14 +284,6 @@ __device__ void copy_piece(char *dest, const char *source, uint64_t bytes)
     if (threadIdx.x < copiers)
         detail::copy<D, false, gshmem::group_block>(detail::place{threadIdx.x, copiers}, dest,
                                                     source, bytes);
-}
-
-/* By the signaller, before it tells of a piece: threads that have found the kernel given up have
- * not copied their part. */
-__device__ void leave_if_given_up(const context &c)
-{
-    if (detail::is_given_up(c, detail::load_has_left(c)))
-        detail::leave_kernel();
 }
 
 /* move(piece, offset, bytes) is for the whole block; before it await(piece) is for the waiter, and
@@ -327,10 +329,11 @@ __device__ uint64_t send_pieces(const A &a, const context &c, const gsh_nccl_tra
                 freed = await_freed(c, r, channel, t.peer, p);
         },
         [&](uint64_t p) {
-            leave_if_given_up(c);
+            const uint32_t has_left = detail::load_has_left(c);
             if (channel == 0 && p == first)
                 announce_length(a, t, p);
             detail::fence_release(); /* pairs with await_arrived there */
+            leave_if_given_up(c, has_left);
             detail::store_relaxed(on_peer(a, t.peer, r.arrived + slot_index(r, channel, r.rank, p)),
                                   arrival_of(t, p));
         });
@@ -376,9 +379,8 @@ __device__ uint64_t receive_pieces(const A &a, const context &c, const gsh_nccl_
         },
         [&](uint64_t p) { await_arrived(a, c, t, channel, p, p == first); },
         [&](uint64_t p) {
-            leave_if_given_up(c);
             if (p % 2 != 0)
-                tell_freed(a, channel, t.peer, p + 1);
+                tell_freed(a, c, channel, t.peer, p + 1);
         });
 }
 
