@@ -182,9 +182,16 @@ __device__ __forceinline__ void in_one_flight(const C &c, G g, const flight<C> &
 {
     gsh_sync_area *const area = sync_area(c, s.area_off);
     const uint64_t calls = load_plain(&area->calls) + 1;
+#if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
+    const uint32_t has_left = load_has_left(c);
+#endif
     /* The threads have the count, and have joined; the next call finds the new count. */
     join_blocks(c, g, area, name);
     write_for_next(g, &area->calls, calls, &area->n_counted);
+#if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
+    if (is_given_up(c, has_left))
+        leave_kernel();
+#endif
     if constexpr (is_joined && std::is_same_v<G, group_blocks>) {
         struct { /* what the end needs is in memory meanwhile */
             G g;
