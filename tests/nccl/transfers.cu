@@ -304,7 +304,7 @@ static int run_rank(const test_rank *r)
     /* more than the rings hold, of each kind */
     test_one_way(&p, 8, 1001);
     test_one_way(&p, 8, 20001);
-    test_one_way(&p, 2, 3000001);
+    test_one_way(&p, 2, 2200001);
     test_all_to_all(&p, 40000);
     test_signals(&p);
     test_many(&p, 40);
