@@ -368,6 +368,12 @@ template <class C> __device__ __forceinline__ bool is_given_up(const C &c, uint3
     return has_left != 0 && load_relaxed(&control_of(c)->abort_word) >= GSH_ABORT_LEAVE;
 }
 
+template <class C> __device__ __forceinline__ void leave_if_given_up(const C &c, uint32_t has_left)
+{
+    if (is_given_up(c, has_left))
+        leave_kernel();
+}
+
 /* By all threads of a block, which get the same answer. */
 template <class C> __device__ __forceinline__ bool is_given_up(const C &c)
 {

@@ -189,8 +189,7 @@ __device__ __forceinline__ void in_one_flight(const C &c, G g, const flight<C> &
     join_blocks(c, g, area, name);
     write_for_next(g, &area->calls, calls, &area->n_counted);
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
-    if (is_given_up(c, has_left))
-        leave_kernel();
+    leave_if_given_up(c, has_left);
 #endif
     if constexpr (is_joined && std::is_same_v<G, group_blocks>) {
         struct { /* what the end needs is in memory meanwhile */

@@ -169,8 +169,7 @@ template <class C, class G> struct meeting {
             store_plain(&area->own_epoch, own);
         }
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
-        if (is_given_up(call.c, has_left))
-            leave_kernel();
+        leave_if_given_up(call.c, has_left);
 #endif
         for (; i < all.n; i += (int)b.size()) {
             /* Serves "a collective's effects are visible": what the block did comes before its

@@ -291,10 +291,10 @@ int prepare()
 
 } // namespace
 
-#if defined(__CUDACC__)
 extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {
-    {32, 32, 16 << 10}, prepare, launch_scale, transfer_memory, launch_transfer, launch_compare};
-#else
-extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {
-    {4, 4, 64 << 10}, prepare, launch_scale, transfer_memory, launch_transfer, launch_compare};
-#endif
+    {transfer::n_channels, transfer::n_channels, transfer::channel_bytes},
+    prepare,
+    launch_scale,
+    transfer_memory,
+    launch_transfer,
+    launch_compare};

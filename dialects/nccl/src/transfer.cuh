@@ -20,9 +20,11 @@ namespace transfer
 constexpr unsigned copiers = 512, signaller = copiers, waiter = copiers + 32;
 constexpr unsigned threads = copiers + 64, max_blocks = 64;
 constexpr unsigned small_threads = GSH_NCCL_SMALL_BYTES / 8;
+constexpr uint32_t n_channels = GSH_NCCL_MAX_CHANNELS, channel_bytes = 16 << 10;
 #else
 constexpr unsigned copiers = 32, signaller = 0, waiter = 0;
 constexpr unsigned threads = copiers, max_blocks = 4, small_threads = threads;
+constexpr uint32_t n_channels = max_blocks, channel_bytes = 64 << 10;
 #endif
 
 constexpr const char *name = "ncclSend or ncclRecv"; /* in reports */
@@ -117,21 +119,13 @@ template <class A, class T> __device__ T *on_peer(const A &a, int peer, T *symme
         reinterpret_cast<T *>(reinterpret_cast<uint64_t>(symmetric) + (uint64_t)away));
 }
 
-/* By the thread that tells a peer of a piece: threads that have found the kernel given up have not
- * copied their part. has_left is loaded before the fence, which waits for it in any case. */
-__device__ void leave_if_given_up(const context &c, uint32_t has_left)
-{
-    if (detail::is_given_up(c, has_left))
-        detail::leave_kernel();
-}
-
 /* By one thread: tells a sender of the LSA team that `taken` pieces have been read. */
 template <class A>
 __device__ void tell_freed(const A &a, const context &c, uint32_t channel, int peer, uint64_t taken)
 {
-    const uint32_t has_left = detail::load_has_left(c);
+    const uint32_t has_left = detail::load_has_left(c); /* the fence waits for it in any case */
     detail::fence_release(); /* all has been read before the sender is told */
-    leave_if_given_up(c, has_left);
+    detail::leave_if_given_up(c, has_left);
     detail::store_relaxed(on_peer(a, peer, counter(a.rings, a.rings.freed, channel, a.rings.rank)),
                           taken);
 }
@@ -276,8 +270,6 @@ __device__ void receive_lines(const A &a, const context &c, const gsh_nccl_trans
 
 /* ---- a block with one lane, to or from a rank of the LSA team ---- */
 
-/* Such a block may wait, since nothing on this rank waits for the block. */
-
 template <detail::direction D>
 __device__ void copy_piece(char *dest, const char *source, uint64_t bytes)
 {
@@ -333,7 +325,7 @@ __device__ uint64_t send_pieces(const A &a, const context &c, const gsh_nccl_tra
             if (channel == 0 && p == first)
                 announce_length(a, t, p);
             detail::fence_release(); /* pairs with await_arrived there */
-            leave_if_given_up(c, has_left);
+            detail::leave_if_given_up(c, has_left);
             detail::store_relaxed(on_peer(a, t.peer, r.arrived + slot_index(r, channel, r.rank, p)),
                                   arrival_of(t, p));
         });
@@ -384,7 +376,8 @@ __device__ uint64_t receive_pieces(const A &a, const context &c, const gsh_nccl_
         });
 }
 
-/* The row's part of the channel. */
+/* The row's part of the channel. Such a block may wait, since nothing on this rank waits for it. If
+ * only some of its threads find the kernel given up, what these have not copied is not told of. */
 template <class A>
 __device__ void run_alone(const A &a, const context &c, uint32_t has_left, uint32_t row,
                           uint32_t channel)
@@ -396,7 +389,7 @@ __device__ void run_alone(const A &a, const context &c, uint32_t has_left, uint3
     uint64_t piece = first;
     stripe s = {};
     if (detail::is_given_up(c, has_left))
-        return; /* if other threads go on, see leave_if_given_up */
+        return;
     for (uint32_t at = next_of(a, row, channel, a.row_begin[row], &s); at < a.row_begin[row + 1];
          at = next_of(a, row, channel, at + 1, &s)) {
         const gsh_nccl_transfer &t = a.transfers[at];
