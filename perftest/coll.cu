@@ -363,7 +363,7 @@ template <operation op> void measure(bench *b)
     if (!wants(*b, names[op]))
         return;
 #if !HAS_PEER
-    if (!b->o.is_host)
+    if (!b->o.is_host && !b->o.is_stream)
         measure_kernels<op>(b);
 #endif
     if (!b->o.groups.empty())
@@ -373,7 +373,8 @@ template <operation op> void measure(bench *b)
         measure_stream<op>(b);
 #endif
 #if !defined(PERFTEST_NCCL) && !defined(PERFTEST_NVSHMEM)
-    measure_host<op>(b);
+    if (!b->o.is_stream)
+        measure_host<op>(b);
 #endif
 }
 

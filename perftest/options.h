@@ -25,7 +25,7 @@ struct program {
     std::vector<std::string> operations;
     bool has_sizes, has_groups, has_blocks;
     bool has_windows = false; /* with sizes: rounds cycle through several windows */
-    bool has_host = false;    /* can run with host calls alone */
+    bool has_host = false;    /* can run with the calls of the host, or those on streams, alone */
 };
 
 /* An empty list leaves the choice to the program. */
@@ -37,7 +37,7 @@ struct options {
     int repetitions = 0; /* samples per row; 0: the program's choice, as below */
     int rounds = 0;      /* calls in a sample */
     bool is_quick = false;
-    bool is_host = false;
+    bool is_host = false, is_stream = false;
     std::string json;
 };
 
@@ -163,6 +163,8 @@ inline bool read_option(const program &p, const std::string &argument, options *
         return o->is_quick = true;
     if (name == "--host" && !has_value && p.has_host)
         return o->is_host = true;
+    if (name == "--stream" && !has_value && p.has_host)
+        return o->is_stream = true;
     if (has_value && name == "--sizes" && p.has_sizes)
         return read_sizes(value, &o->sizes);
     if (has_value && name == "--groups" && p.has_groups)
@@ -190,7 +192,8 @@ inline void help(const program &p)
     if (p.has_blocks)
         printf("  --blocks=1,4,all     how many blocks call at once; all: each multiprocessor\n");
     if (p.has_host)
-        printf("  --host               calls of the host alone\n");
+        printf("  --host               calls of the host alone\n"
+               "  --stream             calls on streams alone\n");
     printf("  --operations=LIST    of");
     for (size_t i = 0; i < p.operations.size(); i++)
         printf("%s %s", i ? "," : "", p.operations[i].c_str());
