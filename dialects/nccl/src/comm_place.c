@@ -91,15 +91,9 @@ static size_t align_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-static size_t n_line_channels(size_t n_channels)
-{
-    const size_t most = gsh_nccl_kernels()->rings.n_line_channels;
-    return n_channels < most ? n_channels : most;
-}
-
 static size_t lines_bytes(size_t n_ranks, size_t n_channels)
 {
-    return n_line_channels(n_channels) * n_ranks * RING_SLOTS * GSH_NCCL_LINES_BYTES;
+    return n_channels * n_ranks * RING_SLOTS * GSH_NCCL_LINES_BYTES;
 }
 
 /* With the lines for small sends before them: the part that is cleared. */
@@ -134,7 +128,6 @@ static void lay_range(struct ncclComm *comm)
         .rank = comm->rank,
         .n_ranks = comm->n_ranks,
         .n_channels = (uint32_t)n_channels,
-        .n_line_channels = (uint32_t)n_line_channels(n_channels),
         .channel_bytes = gsh_nccl_kernels()->rings.channel_bytes,
     };
     size_t n_words = n * n_channels;

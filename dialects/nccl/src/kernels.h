@@ -58,12 +58,12 @@ struct gsh_nccl_rings {
     uint64_t *freed;        /* symmetric, [n_channels][n_ranks] */
     uint64_t *sent, *taken; /* own, [n_channels][n_ranks] */
     const int32_t *pe_of;   /* [n_ranks] */
-    char *lines; /* symmetric, [n_line_channels][n_ranks][n_slots][GSH_NCCL_LINES_BYTES] */
-    char *slots; /* symmetric, [n_channels][n_ranks][n_slots][slot_bytes] */
+    char *lines;            /* symmetric, [n_channels][n_ranks][n_slots][GSH_NCCL_LINES_BYTES] */
+    char *slots;            /* symmetric, [n_channels][n_ranks][n_slots][slot_bytes] */
     uint32_t slot_bytes, n_slots; /* n_slots: a power of 2 */
     int32_t rank, n_ranks;
-    uint32_t n_channels, n_line_channels; /* powers of 2; lines go through so many of them */
-    uint32_t channel_bytes, reserved;     /* a channel for so many bytes of a send or receive */
+    uint32_t n_channels;              /* a power of 2 */
+    uint32_t channel_bytes, reserved; /* a channel for so many bytes of a send or receive */
 };
 
 struct gsh_nccl_transfer {
@@ -93,7 +93,7 @@ enum { GSH_NCCL_MAX_CHANNELS = 32 };
 static inline GSH_NCCL_ON_BOTH int gsh_nccl_has_lines(const struct gsh_nccl_rings *r, int is_in_lsa,
                                                       uint64_t bytes)
 {
-    return is_in_lsa && bytes <= (uint64_t)r->n_line_channels * GSH_NCCL_SMALL_BYTES;
+    return is_in_lsa && bytes <= (uint64_t)r->n_channels * GSH_NCCL_SMALL_BYTES;
 }
 
 /* The number of channels that it takes, as a power of 2. */
@@ -130,7 +130,7 @@ struct gsh_nccl_transfers {
 struct gsh_nccl_kernels {
     /* What its rings have at most; powers of 2. */
     struct {
-        uint32_t n_channels, n_line_channels, channel_bytes;
+        uint32_t n_channels, channel_bytes;
     } rings;
     /* Loads all of them: where CUDA loads lazily, it does so only when no kernel runs, and one may
      * run that waits for a rank which is to launch another. Returns 0 or CUDA's error. */

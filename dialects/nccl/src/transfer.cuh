@@ -317,7 +317,7 @@ __device__ uint64_t send_pieces(const A &a, const context &c, const gsh_nccl_tra
                                                static_cast<const char *>(t.buffer) + at, bytes);
         },
         [&](uint64_t p) {
-            if (freed == 0 || freed < least_freed(r, p))
+            if (freed < least_freed(r, p))
                 freed = await_freed(c, r, channel, t.peer, p);
         },
         [&](uint64_t p) {
@@ -479,10 +479,11 @@ __device__ void move_piece(const context &c, const gsh_nccl_rings &r, const gsh_
 /* The block's lanes take turns, and no lane waits during its turn: whatever other ranks wait for
  * first makes progress. lanes: space for them. */
 template <class A>
-__device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t n_lanes)
+__device__ void run_in_turns(const A &a, const context &c, uint32_t has_left, lane *lanes,
+                             uint32_t n_lanes)
 {
     __shared__ bool is_ready;
-    if (detail::is_given_up(c))
+    if (detail::is_given_up(c, has_left))
         return;
     const gsh_nccl_rings &r = a.rings;
     auto row_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) / a.n_channels; };
@@ -525,8 +526,9 @@ __device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t
             __syncthreads();
             if (is_ready) {
                 const stripe rest = {p.next, p.end};
-                const uint64_t most = by_lines ? p.end - p.next : r.slot_bytes;
-                const uint64_t bytes = p.end - p.next < most ? p.end - p.next : most;
+                uint64_t bytes = p.end - p.next;
+                if (!by_lines && bytes > r.slot_bytes)
+                    bytes = r.slot_bytes;
                 if (by_lines && t.is_send)
                     send_lines(a, t, channel, rest, p.piece, [] {}); /* there is room */
                 else if (by_lines)
@@ -566,7 +568,7 @@ template <class A> __device__ void run(const A &a, lane *lanes)
     if (n_lanes == 1 && is_in_lsa(a, a.transfers[a.row_begin[row]]))
         run_alone(a, c, has_left, row, blockIdx.x % a.n_channels);
     else
-        run_in_turns(a, c, lanes, n_lanes);
+        run_in_turns(a, c, has_left, lanes, n_lanes);
 }
 
 } // namespace transfer
