@@ -110,6 +110,13 @@ int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, 
 int gshmemx_layer_alloc(const char *call, size_t bytes, void **memory);
 int gshmemx_layer_free(const char *call, void *memory);
 
+/* gshmemx_team_create for a team that takes as little of the team pool as it can. Its small
+ * collectives are as fast as GSHMEM_TEAM_WORLD's if it has `buffers`: up to 2 MiB of symmetric
+ * memory, the same on all members, aligned to 128 bytes and not used otherwise until the team has
+ * ended; 0 bytes: none. */
+int gshmemx_layer_team_create(const char *call, const int *pes, int n_pes, void *buffers,
+                              size_t bytes, gshmem_team_t *team);
+
 /* Words of a team's member for the dialect's own use: host memory that all PEs of the member's node
  * read and write; NULL: the member is on another node than this PE, or there is no such team. They
  * last as long as the team. An earlier team may have left anything there, so each member clears its

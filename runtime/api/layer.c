@@ -308,6 +308,15 @@ int gshmemx_layer_free(const char *call, void *memory)
     return gsh_public_error(r == GSH_OK ? r : gsh_fail(r, "%s: %s", call, gsh_last_error()));
 }
 
+int gshmemx_layer_team_create(const char *call, const int *pes, int n_pes, void *buffers,
+                              size_t bytes, gshmem_team_t *team)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    struct gsh_team_buffers b = {.off = bytes > 0 ? gsh_symmetric_off(pe, buffers) : 0,
+                                 .bytes = bytes};
+    return gsh_public_error(gsh_team_create_in(pe, call, pes, n_pes, b, team));
+}
+
 _Static_assert((int)GSHMEMX_LAYER_TEAM_WORDS == (int)GSH_PAGE_DIALECT_WORDS,
                "what pages have room for");
 

@@ -65,7 +65,7 @@ static enum gsh_result choose_units(const struct making *m, struct gsh_team *tea
                    "a member of the new team has no memory for it");
     }
     /* All members see the same bitmap, and make the same choice. */
-    for (int plan = GSH_TEAM_PLAN_WIDE; plan <= GSH_TEAM_PLAN_BARE; plan++) {
+    for (int plan = m->a.widest_plan; plan <= GSH_TEAM_PLAN_BARE; plan++) {
         gsh_team_plan(pe, team, team->layout.n_lanes, plan, ballot.max[BALLOT_NOT_SET_UP] == 0);
         *unit = gsh_team_units_find(teams, m->or_words, first_place(m, teams->n_units),
                                     team->layout.n_units);
@@ -139,6 +139,7 @@ static enum gsh_result make_on(const struct gsh_team_agreement *a, const int *pe
     }
     if (r == GSH_OK) {
         team->num_contexts = config->num_contexts;
+        team->buffers = a->buffers;
         gsh_team_plan(pe, team, config->num_lanes, GSH_TEAM_PLAN_BARE, false);
     }
     r = try_units(&m, team, r);
@@ -498,6 +499,19 @@ enum gsh_result gsh_team_create_list(struct gsh_instance *pe, const char *call, 
     struct gsh_team_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TAG(0)};
     uint64_t word = 0;
     return create(a, pes, n_pes, config, config_mask, new_team, &word);
+}
+
+enum gsh_result gsh_team_create_in(struct gsh_instance *pe, const char *call, const int *pes,
+                                   int n_pes, struct gsh_team_buffers buffers,
+                                   gshmem_team_t *new_team)
+{
+    struct gsh_team_agreement a = {.pe = pe,
+                                   .call = call,
+                                   .key = GSH_AGREE_TAG(0),
+                                   .widest_plan = GSH_TEAM_PLAN_BARE,
+                                   .buffers = buffers};
+    uint64_t word = 0;
+    return create(a, pes, n_pes, NULL, 0, new_team, &word);
 }
 
 int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *config,

@@ -9,6 +9,7 @@
 /* Lanes of the predefined teams: WORLD's are for the blocks of a grid. */
 #define WORLD_LANES      32
 #define PREDEFINED_LANES 4
+#define WORLD_WIDE       (2u << 20) /* bytes of both of lane 0's buffers, at most */
 
 /* ---- layouts ---- */
 
@@ -17,7 +18,18 @@
  * bytes of each half of a lane's work area. */
 struct slots {
     uint32_t wide_bytes, bytes, work_wide_half_bytes, work_half_bytes;
+    bool is_apart; /* lane 0's are in struct gsh_team_buffers */
 };
+
+/* The largest power of two with which two buffers take at most that many bytes. */
+static uint32_t wide_bytes_within(int n_near, uint64_t most)
+{
+    uint32_t bytes = 512u << 10;
+    while ((uint64_t)bytes * 2 * (uint32_t)n_near > most) {
+        bytes /= 2;
+    }
+    return bytes;
+}
 
 static uint32_t work_slot_bytes(int n_pes, uint32_t half_bytes)
 {
@@ -36,6 +48,8 @@ static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_mapped, b
     struct gsh_team_layout l = {
         .n_lanes = n_lanes,
         .n_near = n_near,
+        .wide_is_apart = slots.is_apart && !is_spread,
+        .work_is_apart = slots.is_apart && is_spread,
         .tables_off = sizeof(struct gsh_team_state),
         .wide_slot_bytes = n_pes > 1 && !is_spread ? slots.wide_bytes : 0,
         .slot_bytes = n_pes > 1 && !is_spread ? slots.bytes : 0,
@@ -49,9 +63,10 @@ static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_mapped, b
     l.lane_bytes = (uint32_t)gsh_align_up(
         GSH_SYNC_AREA_BYTES(n_near) + (is_mapped ? 0 : GSH_SYNC_WORDS_BYTES(n_pes)), 128);
     l.wide_off = l.lanes_off + (uint32_t)n_lanes * l.lane_bytes;
-    l.slots_off = l.wide_off + 2 * (uint32_t)n_near * l.wide_slot_bytes;
+    l.slots_off = l.wide_off + (l.wide_is_apart ? 0 : 2 * (uint32_t)n_near * l.wide_slot_bytes);
     l.work_off = l.slots_off + (uint32_t)(n_lanes - 1) * 2 * (uint32_t)n_near * l.slot_bytes;
-    uint64_t bytes = l.work_off + 2 * (uint64_t)n_pes * l.work_wide_slot_bytes +
+    uint64_t bytes = l.work_off +
+                     (l.work_is_apart ? 0 : 2 * (uint64_t)n_pes * l.work_wide_slot_bytes) +
                      (uint64_t)(n_lanes - 1) * 2 * (uint32_t)n_pes * l.work_slot_bytes;
     l.n_units = (uint32_t)(gsh_align_up(bytes, GSH_TEAM_UNIT) / GSH_TEAM_UNIT);
     return l;
@@ -90,6 +105,11 @@ void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_l
         [GSH_TEAM_PLAN_BARE] = {16, 16, 256, 256},
     };
     struct slots slots = of_plan[plan];
+    if (team->buffers.bytes >= 64 * (uint64_t)team->n_pes) { /* enough for the least slots */
+        slots.is_apart = true;
+        slots.wide_bytes = wide_bytes_within(team->n_pes, team->buffers.bytes);
+        slots.work_wide_half_bytes = (uint32_t)(team->buffers.bytes / 2);
+    }
     team->layout = layout_of(team->n_pes, max_members_on_node(pe, team),
                              is_set_up && are_mapped(pe, team), team->is_regular, n_lanes, slots);
 }
@@ -103,16 +123,6 @@ void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32
     team->lanes_off = off + team->layout.lanes_off;
 }
 
-/* The largest power of two with which two buffers take at most 2 MiB. */
-static uint32_t world_wide_bytes(int n_near)
-{
-    uint32_t bytes = 512u << 10;
-    while ((uint64_t)bytes * 2 * (uint32_t)n_near > 2u << 20) {
-        bytes /= 2;
-    }
-    return bytes;
-}
-
 /* For the most members that the team has on any PE, so that all PEs agree on it. */
 static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, gshmem_team_t team)
 {
@@ -120,7 +130,7 @@ static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, g
     const bool is_one_of_each_node = team == GSHMEMX_TEAM_SAME_MYPE_NODE;
     const int n_near = is_one_of_each_node ? 1 : pe->teams->max_node_pes;
     const int n_pes = is_world ? pe->n_pes : is_one_of_each_node ? pe->n_nodes : n_near;
-    struct slots slots = {.wide_bytes = is_world ? world_wide_bytes(n_near) : 1024,
+    struct slots slots = {.wide_bytes = is_world ? wide_bytes_within(n_near, WORLD_WIDE) : 1024,
                           .bytes = 1024,
                           .work_wide_half_bytes = is_world ? 1u << 20 : 64u << 10,
                           .work_half_bytes = 16u << 10};

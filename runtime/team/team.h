@@ -39,6 +39,14 @@ struct gsh_team_layout {
     /* of collectives; sizes may be 0 */
     uint32_t wide_off, wide_slot_bytes, slots_off, slot_bytes;
     uint32_t work_off, work_wide_slot_bytes, work_slot_bytes;
+    /* whether lane 0's wide slots, or its work area, are in struct gsh_team_buffers */
+    bool wide_is_apart, work_is_apart;
+};
+
+/* Memory outside the pool for lane 0's buffers of collectives, the same on all members. Only a team
+ * with one lane may have some. */
+struct gsh_team_buffers {
+    uint64_t off, bytes; /* from the heap's base; 0 bytes: they are in the pool */
 };
 
 struct gsh_team {
@@ -49,6 +57,7 @@ struct gsh_team {
     int stride;
     int num_contexts; /* as asked for */
     struct gsh_team_layout layout;
+    struct gsh_team_buffers buffers;
     uint32_t first_unit;
     uint64_t first_off;  /* of the first unit, from the heap's base */
     uint64_t lanes_off;  /* likewise; WORLD's begin the heap */
@@ -143,6 +152,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_team_create_list(struct gsh_instance *pe, c
                                                       const gshmem_team_config_t *config,
                                                       long config_mask, gshmem_team_t *new_team);
 
+/* The same for a team that takes as little of the pool as it can. */
+GSH_CHECK_RESULT enum gsh_result gsh_team_create_in(struct gsh_instance *pe, const char *call,
+                                                    const int *pes, int n_pes,
+                                                    struct gsh_team_buffers buffers,
+                                                    gshmem_team_t *new_team);
+
 /* Ends a team that users made; collective over its members. Its contexts have ended. */
 void gsh_team_end(struct gsh_instance *pe, const char *call, struct gsh_team *team);
 
@@ -165,9 +180,12 @@ struct gsh_ballot {
 /* Who makes the agreements of one call. */
 struct gsh_team_agreement {
     struct gsh_instance *pe;
-    const char *call;   /* for reports */
-    uint64_t key;       /* one of the above */
-    bool may_lack_room; /* for a team: the caller handles that, and nothing is printed */
+    const char *call; /* for reports */
+    uint64_t key;     /* one of the above */
+    /* for a team */
+    bool may_lack_room;             /* the caller handles that, and nothing is printed */
+    enum gsh_team_plan widest_plan; /* it gets no more than that */
+    struct gsh_team_buffers buffers;
 };
 
 /* Bytes of the longest message, to size the pages: agree.c's own words, and a ballot's. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/backend/device.h"
+#include "runtime/base/util.h"
 #include "runtime/job/instance.h"
 #include "runtime/team/team.h"
 
@@ -63,9 +64,9 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
         .my_node = split.my_group,
         .n_near = split.n_near,
         .my_near = split.my_near,
-        .wide_off = team->first_off + l->wide_off,
+        .wide_off = l->wide_is_apart ? team->buffers.off : team->first_off + l->wide_off,
         .slots_off = team->first_off + l->slots_off,
-        .work_off = team->first_off + l->work_off,
+        .work_off = l->work_is_apart ? team->buffers.off : team->first_off + l->work_off,
         .wide_slot_bytes = l->wide_slot_bytes,
         .slot_bytes = l->slot_bytes,
         .work_wide_slot_bytes = l->work_wide_slot_bytes,
@@ -98,8 +99,9 @@ enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
     const struct gsh_team_layout *l = &team->layout;
     size_t lanes_bytes = (size_t)l->n_lanes * l->lane_bytes;
     size_t tables_bytes = l->lanes_off - l->tables_off;
-    size_t slots_bytes = l->work_off - l->wide_off;
-    size_t most = lanes_bytes > slots_bytes ? lanes_bytes : slots_bytes;
+    size_t slots_bytes = l->work_off - l->wide_off; /* in the pool */
+    size_t apart_bytes = l->wide_is_apart ? 2 * (size_t)l->n_near * l->wide_slot_bytes : 0;
+    size_t most = gsh_max_u64(lanes_bytes, gsh_max_u64(slots_bytes, apart_bytes));
     struct gsh_team_state state;
     uint8_t *zeroes = calloc(1, most);
     int32_t *tables = calloc(1, tables_bytes);
@@ -111,6 +113,9 @@ enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
     }
     if (r == GSH_OK && slots_bytes > 0) {
         r = write_heap(pe, team->first_off + l->wide_off, zeroes, slots_bytes);
+    }
+    if (r == GSH_OK && apart_bytes > 0) {
+        r = write_heap(pe, team->buffers.off, zeroes, apart_bytes);
     }
     if (r == GSH_OK) {
         r = write_heap(pe, team->first_off + l->tables_off, tables, tables_bytes);

@@ -144,6 +144,8 @@ void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g);
  * holds on all ranks. */
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
+/* The part of the range that is for its team's buffers. */
+void *gsh_nccl_team_buffers(const struct ncclComm *comm, size_t *bytes);
 
 /* alike.c: from the barrier after begin on, the ranks of a node compare their collectives. look
  * does so once more, on any thread; result is an error once it is known that some differ. */

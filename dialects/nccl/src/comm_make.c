@@ -47,13 +47,13 @@ void gsh_nccl_comm_take_apart(struct ncclComm *comm)
     if (comm->trail.event != NULL) {
         gsh_nccl_stream_ops()->end(&comm->trail);
     }
-    if (comm->range_bytes > 0) {
-        gsh_nccl_give(comm->job, comm->range_off, comm->range_bytes);
-    }
     if (comm->team == GSHMEM_TEAM_WORLD) {
         comm->job->has_world = false;
     } else if (comm->team != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->team);
+    }
+    if (comm->range_bytes > 0) {
+        gsh_nccl_give(comm->job, comm->range_off, comm->range_bytes);
     }
     if (comm->meet != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->meet);
@@ -74,26 +74,37 @@ static bool is_world(const struct ncclComm *comm)
     return is_same;
 }
 
+/* The team of collectives, with its buffers in the range. */
+static ncclResult_t make_team(const char *call, struct ncclComm *comm)
+{
+    struct gsh_nccl_job *job = comm->job;
+    if (job->is_ours && !job->has_world && is_world(comm)) {
+        job->has_world = true;
+        comm->team = GSHMEM_TEAM_WORLD;
+        return ncclSuccess;
+    }
+    size_t bytes = 0;
+    void *buffers = gsh_nccl_team_buffers(comm, &bytes);
+    return gsh_nccl_base(call, gshmemx_layer_team_create(call, comm->pe_of, comm->n_ranks, buffers,
+                                                         bytes, &comm->team));
+}
+
 /* Gives it all that it lacks: teams, LSA team, range. comm->job is set and entered. */
 static ncclResult_t fill(const char *call, struct ncclComm *comm)
 {
-    struct gsh_nccl_job *job = comm->job;
     gshmemx_layer_explain_by(gsh_nccl_comms_explain);
-    int error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->meet);
-    if (error == 0 && job->is_ours && !job->has_world && is_world(comm)) {
-        job->has_world = true;
-        comm->team = GSHMEM_TEAM_WORLD;
-    } else if (error == 0) {
-        error = gshmemx_team_create(comm->pe_of, comm->n_ranks, NULL, 0, &comm->team);
-    }
-    ncclResult_t r = gsh_nccl_base(call, error);
+    ncclResult_t r = gsh_nccl_base(
+        call, gshmemx_layer_team_create(call, comm->pe_of, comm->n_ranks, NULL, 0, &comm->meet));
     if (r == ncclSuccess) {
         r = gsh_nccl_find_lsa(call, comm);
     }
     if (r == ncclSuccess) {
         r = gsh_nccl_prepare(call);
     }
-    return r == ncclSuccess ? gsh_nccl_take_range(call, comm) : r;
+    if (r == ncclSuccess) {
+        r = gsh_nccl_take_range(call, comm);
+    }
+    return r == ncclSuccess ? make_team(call, comm) : r;
 }
 
 ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_job *job, int *pe_of,

@@ -12,6 +12,7 @@ enum {
     MIN_SLOT_BYTES = 256,
     STRIPED_SLOT_BYTES = 32 << 10, /* at least, for rings with several channels */
     MAX_SLOT_BYTES = 64 << 10,     /* longer pieces move no faster */
+    TEAM_PART = 16,                /* of the range, the team's buffers have one part in so many */
 };
 
 /* ---- which ranks are near ---- */
@@ -104,12 +105,24 @@ static size_t words_bytes(size_t n_ranks, size_t n_channels)
            align_up(n_ranks * of_rank + GSH_NCCL_NOTE_WORDS * sizeof(uint64_t), 512);
 }
 
+/* At the range's end. */
+static size_t team_bytes(const struct ncclComm *comm)
+{
+    return comm->range_bytes / TEAM_PART / 128 * 128;
+}
+
+void *gsh_nccl_team_buffers(const struct ncclComm *comm, size_t *bytes)
+{
+    *bytes = team_bytes(comm);
+    return comm->job->arena + comm->range_off + comm->range_bytes - *bytes;
+}
+
 /* Of what the words leave, up to three quarters are for rings; the rest is scratch. */
 static void lay_range(struct ncclComm *comm)
 {
     size_t n = (size_t)comm->n_ranks, n_channels = gsh_nccl_kernels()->rings.n_channels, room, slot;
     for (;; n_channels /= 2) {
-        room = comm->range_bytes - words_bytes(n, n_channels);
+        room = comm->range_bytes - team_bytes(comm) - words_bytes(n, n_channels);
         slot = room / 4 * 3 / (n * n_channels * RING_SLOTS) / 16 * 16;
         slot = slot < MAX_SLOT_BYTES ? slot : MAX_SLOT_BYTES;
         if (n_channels == 1 ||
@@ -148,6 +161,7 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
     size_t n = (size_t)comm->n_ranks;
     size_t rings = align_up(n * RING_SLOTS * MIN_SLOT_BYTES, 512);
     size_t least = words_bytes(n, 1) + rings + 2 * align_up((n + 1) * 512, 4096);
+    least += align_up(least / (TEAM_PART - 1), 128) + 128;
     comm->range_bytes = RANGE_BYTES;
     ncclResult_t r =
         gsh_nccl_take(call, comm->job, comm->meet, least, &comm->range_bytes, &comm->range_off);
