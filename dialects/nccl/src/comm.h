@@ -94,6 +94,7 @@ struct ncclComm {
 
     /* The range: words for sends and receives, their rings, then scratch. */
     size_t range_off, range_bytes;
+    uint64_t laid_by[GSH_NCCL_MAP_WORDS]; /* job.h */
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
     uint64_t *awaited; /* own, [n_ranks]: total that ncclWaitSignal has waited for */

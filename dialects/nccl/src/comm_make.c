@@ -52,12 +52,13 @@ void gsh_nccl_comm_take_apart(struct ncclComm *comm)
     } else if (comm->team != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->team);
     }
-    if (comm->range_bytes > 0) {
-        gsh_nccl_give(comm->job, comm->range_off, comm->range_bytes);
-    }
     if (comm->meet != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->meet);
     }
+    if (comm->range_bytes > 0) {
+        gsh_nccl_lay_by(comm->laid_by, comm->range_off, comm->range_bytes);
+    }
+    gsh_nccl_give_back(comm->job, comm->laid_by);
     gsh_nccl_gathering_free(&comm->gathering);
     free(comm->pe_of);
     comm->pe_of = NULL;

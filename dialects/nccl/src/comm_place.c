@@ -163,8 +163,8 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
     size_t least = words_bytes(n, 1) + rings + 2 * align_up((n + 1) * 512, 4096);
     least += align_up(least / (TEAM_PART - 1), 128) + 128;
     comm->range_bytes = RANGE_BYTES;
-    ncclResult_t r =
-        gsh_nccl_take(call, comm->job, comm->meet, least, &comm->range_bytes, &comm->range_off);
+    ncclResult_t r = gsh_nccl_take(call, comm->job, comm->meet, comm->laid_by, least,
+                                   &comm->range_bytes, &comm->range_off);
     if (r != ncclSuccess) {
         comm->range_bytes = 0;
         return r;

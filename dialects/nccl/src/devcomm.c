@@ -262,7 +262,8 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
     entry->bytes = p.bytes;
-    r = gsh_nccl_take(c->name, comm->job, comm->meet, p.bytes, &entry->bytes, &entry->off);
+    r = gsh_nccl_take(c->name, comm->job, comm->meet, comm->laid_by, p.bytes, &entry->bytes,
+                      &entry->off);
     if (r != ncclSuccess) {
         free(entry);
         return r;
@@ -277,7 +278,7 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
     d.ginCounterCount = (int)p.n_counters;
     r = gsh_nccl_window_place(c->name, comm, d.resources, p.bytes, 0, &entry->place);
     if (r != ncclSuccess) {
-        gsh_nccl_give(comm->job, entry->off, entry->bytes);
+        gsh_nccl_lay_by(comm->laid_by, entry->off, entry->bytes);
         free(entry);
         return r;
     }
@@ -327,7 +328,7 @@ static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
     struct gsh_nccl_devcomm *entry = *p;
     *p = entry->next;
     gsh_nccl_window_unplace(comm, entry->place);
-    gsh_nccl_give(comm->job, entry->off, entry->bytes);
+    gsh_nccl_lay_by(comm->laid_by, entry->off, entry->bytes);
     free(entry);
 }
 

@@ -354,25 +354,40 @@ static size_t granules_of(size_t bytes)
     return (bytes + GSH_NCCL_GRANULE_BYTES - 1) / GSH_NCCL_GRANULE_BYTES;
 }
 
-static void mark(struct gsh_nccl_job *job, size_t first, size_t n, bool is_to_be_free)
+static void mark(uint64_t *map, size_t first, size_t n, bool is_to_be_free)
 {
-    pthread_mutex_lock(&job->lock);
     for (size_t i = first; i < first + n; i++) {
         uint64_t bit = (uint64_t)1 << (i % 64);
-        job->free_map[i / 64] = (job->free_map[i / 64] & ~bit) | (is_to_be_free ? bit : 0);
+        map[i / 64] = (map[i / 64] & ~bit) | (is_to_be_free ? bit : 0);
     }
+}
+
+/* The team's, from now on. */
+static void mark_taken(struct gsh_nccl_job *job, uint64_t *laid_by, size_t first, size_t n)
+{
+    pthread_mutex_lock(&job->lock);
+    mark(job->free_map, first, n, false);
     pthread_mutex_unlock(&job->lock);
+    mark(laid_by, first, n, false);
 }
 
 ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                           size_t least, size_t *bytes, size_t *off)
+                           uint64_t *laid_by, size_t least, size_t *bytes, size_t *off)
 {
     uint64_t map[GSH_NCCL_MAP_WORDS];
     pthread_mutex_lock(&job->lock);
     memcpy(map, job->free_map, sizeof(map)); /* meanwhile granules are only given back */
     pthread_mutex_unlock(&job->lock);
+    for (size_t i = 0; i < GSH_NCCL_MAP_WORDS; i++) {
+        map[i] |= laid_by[i];
+    }
     gsh_nccl_write(job->map_in, map, sizeof(map));
     int error = gshmem_uint64_and_reduce(team, job->map_out, job->map_in, GSH_NCCL_MAP_WORDS);
+    if (error == 0) {
+        /* A reduce orders nothing but its own data. The barrier does: what kernels of other members
+         * have written into the range for its last user comes before what its new one writes. */
+        error = gshmem_barrier(team);
+    }
     if (gsh_nccl_job_is_given_up(job)) {
         return gsh_nccl_given_up(call);
     }
@@ -390,7 +405,7 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
         wanted = wanted < least ? least : wanted;
         size_t n = granules_of(wanted), first = first_fit(map, n);
         if (first < GSH_NCCL_N_GRANULES) {
-            mark(job, first, n, false);
+            mark_taken(job, laid_by, first, n);
             *bytes = wanted;
             *off = first * GSH_NCCL_GRANULE_BYTES;
             return ncclSuccess;
@@ -404,9 +419,19 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
     }
 }
 
-void gsh_nccl_give(struct gsh_nccl_job *job, size_t off, size_t bytes)
+void gsh_nccl_lay_by(uint64_t *laid_by, size_t off, size_t bytes)
 {
-    mark(job, off / GSH_NCCL_GRANULE_BYTES, granules_of(bytes), true);
+    mark(laid_by, off / GSH_NCCL_GRANULE_BYTES, granules_of(bytes), true);
+}
+
+void gsh_nccl_give_back(struct gsh_nccl_job *job, uint64_t *laid_by)
+{
+    pthread_mutex_lock(&job->lock);
+    for (size_t i = 0; i < GSH_NCCL_MAP_WORDS; i++) {
+        job->free_map[i] |= laid_by[i];
+        laid_by[i] = 0;
+    }
+    pthread_mutex_unlock(&job->lock);
 }
 
 /* ---- host and own symmetric memory ---- */
