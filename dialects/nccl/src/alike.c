@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checks that ranks make the same collectives.
  *
- * In every build the ranks of a node compare calls as the host makes them. Each rank counts its
- * communicator's collectives in memory that the node shares, and describes the latest of them
- * there. It looks at its two neighbours, the next lower and the next higher rank of the node: if
- * calls differ, they differ between two neighbours. Of two neighbours the one that comes second
- * finds it, unless it is too far behind for the entries that are left; then a later call does,
- * since each entry has the sum of all calls so far. A rank that finds a difference says so beside
- * its entries, and its neighbours pass that on when they look.
+ * In every build the ranks of a node compare calls as the host makes them. Each rank describes the
+ * latest of its communicator's collectives in memory that the node shares. For each it looks at its
+ * two neighbours, the next lower and the next higher rank of the node: if calls differ, they differ
+ * between two neighbours. Of two neighbours the one that comes second finds it, unless it is too
+ * far behind for the entries that are left; then a later call does, since each entry has the sum of
+ * all calls so far. A rank that finds a difference says so beside its entries, and its neighbours
+ * pass that on when they look. A call touches one cache line of its own entries and one of each
+ * neighbour's: they are what it costs.
  *
  * Checking builds compare on the device, over all nodes, and windows too. */
 #include <inttypes.h>
@@ -22,16 +23,16 @@ enum { N_ENTRIES = 16 };
 
 /* All atomic, as is the rest of this memory. */
 struct entry {
-    uint64_t count, what, sum, reserved;
+    uint64_t number; /* of the collective, from 1 on; 0: the rest is being written */
+    uint64_t count, what, sum;
 };
 
 /* Of one rank, in words that the node shares; the rank writes them, except has_spoken. */
 struct shared {
-    uint64_t n; /* collectives so far; number i, from 1 on, is in entries[i % N_ENTRIES] */
     uint64_t has_differed;
     uint64_t has_spoken; /* a line tells the difference between it and its upper neighbour */
-    uint64_t reserved[5];
-    struct entry entries[N_ENTRIES];
+    uint64_t reserved[6];
+    struct entry entries[N_ENTRIES]; /* collective i is in entries[i % N_ENTRIES] */
 };
 _Static_assert(sizeof(struct shared) <= GSHMEMX_LAYER_TEAM_WORDS * sizeof(uint64_t),
                "the words of a rank");
@@ -64,16 +65,22 @@ void gsh_nccl_latest_begin(struct ncclComm *comm)
     }
 }
 
-/* Whether the call's entry is there, and *e is it. */
+/* Whether the collective's entry is there, and *e is it. */
 static bool read_entry(struct shared *s, uint64_t number, struct entry *e)
 {
     struct entry *from = &s->entries[number % N_ENTRIES];
-    /* acquire: pairs with the releases in gsh_nccl_latest_add of a later call's entry, so that the
-     * load of n shows that this may be one */
+    /* seq_cst: pairs with the store in gsh_nccl_latest_add there; of two ranks that each store
+     * their own number and then load the other's, at least one sees the other's, and its entry */
+    e->number = __atomic_load_n(&from->number, __ATOMIC_SEQ_CST);
+    if (e->number != number) {
+        return false;
+    }
+    /* acquire: pair with the releases in gsh_nccl_latest_add of a later collective's entry, so that
+     * the second load of the number shows that this may be one */
     e->count = __atomic_load_n(&from->count, __ATOMIC_ACQUIRE);
     e->what = __atomic_load_n(&from->what, __ATOMIC_ACQUIRE);
     e->sum = __atomic_load_n(&from->sum, __ATOMIC_ACQUIRE);
-    return __atomic_load_n(&s->n, __ATOMIC_RELAXED) < number + N_ENTRIES - 1;
+    return __atomic_load_n(&from->number, __ATOMIC_RELAXED) == number;
 }
 
 /* ---- the words of a difference ---- */
@@ -232,15 +239,12 @@ static void look_at(const char *call, struct ncclComm *comm, int side)
         return;
     }
     struct shared *own = shared_of(l->own), *its = shared_of(neighbour->its);
-    /* seq_cst: pairs with the stores of n in gsh_nccl_latest_add there; of two ranks that each
-     * store their own and then load the other's, at least one sees the other's, and its entry.
-     * That of the own n: with the store by the thread that makes this rank's calls. */
-    const uint64_t n_its = __atomic_load_n(&its->n, __ATOMIC_SEQ_CST);
-    const uint64_t n_own = __atomic_load_n(&own->n, __ATOMIC_SEQ_CST);
-    const uint64_t number = n_own < n_its ? n_own : n_its;
+    /* pairs with the store in gsh_nccl_latest_add, perhaps by another thread; read_entry finds out
+     * whether the entry is there */
+    const uint64_t number = __atomic_load_n(&l->n, __ATOMIC_RELAXED);
     struct entry a, b;
     if (number > __atomic_load_n(&neighbour->n_alike, __ATOMIC_RELAXED) &&
-        read_entry(own, number, &a) && read_entry(its, number, &b)) {
+        read_entry(its, number, &b) && read_entry(own, number, &a)) {
         if (a.sum != b.sum) {
             differ(call, comm, side, number);
             return;
@@ -277,18 +281,20 @@ void gsh_nccl_latest_add(const struct gsh_nccl_call *c)
     if (c->kind == GSH_NCCL_NO_COLLECTIVE || comm->latest.own == NULL) {
         return;
     }
-    struct shared *own = shared_of(comm->latest.own);
+    struct gsh_nccl_latest *l = &comm->latest;
     /* Only this thread writes them. */
-    const uint64_t before = __atomic_load_n(&own->n, __ATOMIC_RELAXED), number = before + 1;
-    const uint64_t sum = __atomic_load_n(&own->entries[before % N_ENTRIES].sum, __ATOMIC_RELAXED);
+    const uint64_t number = __atomic_load_n(&l->n, __ATOMIC_RELAXED) + 1;
     const uint64_t what = what_of(c);
-    struct entry *e = &own->entries[number % N_ENTRIES];
-    /* release: pair with the acquires in read_entry; who sees one of them sees `before` in n */
+    struct entry *e = &shared_of(l->own)->entries[number % N_ENTRIES];
+    l->sum = mix(mix(l->sum, c->count), what);
+    /* release: pair with the acquires in read_entry; who sees one of them sees the 0, or more */
+    __atomic_store_n(&e->number, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&e->count, c->count, __ATOMIC_RELEASE);
     __atomic_store_n(&e->what, what, __ATOMIC_RELEASE);
-    __atomic_store_n(&e->sum, mix(mix(sum, c->count), what), __ATOMIC_RELEASE);
-    /* seq_cst: pairs with the loads in look_at */
-    __atomic_store_n(&own->n, number, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&e->sum, l->sum, __ATOMIC_RELEASE);
+    /* seq_cst: pairs with the first load in read_entry */
+    __atomic_store_n(&e->number, number, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&l->n, number, __ATOMIC_RELAXED); /* pairs with the load in look_at */
     gsh_nccl_latest_look(c->name, comm);
 }
 

@@ -9,14 +9,22 @@
 
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ncclComm *live;
+static uint64_t n_changes; /* of the list; atomic, written with the lock held */
 /* Kept because kernels and threads may still be at work on them. */
 static struct ncclComm *aborted;
+
+static void note_change(void)
+{
+    /* pairs with the load in gsh_nccl_comm_is_live; it brings no other data */
+    __atomic_store_n(&n_changes, n_changes + 1, __ATOMIC_RELAXED);
+}
 
 static void remember(struct ncclComm *comm)
 {
     pthread_mutex_lock(&live_lock);
     comm->next = live;
     live = comm;
+    note_change();
     pthread_mutex_unlock(&live_lock);
 }
 
@@ -30,6 +38,7 @@ bool gsh_nccl_comm_forget(struct ncclComm *comm)
     bool was_live = *p != NULL;
     if (was_live) {
         *p = comm->next;
+        note_change();
     }
     pthread_mutex_unlock(&live_lock);
     return was_live;
@@ -45,11 +54,20 @@ void gsh_nccl_comm_keep(struct ncclComm *comm)
 
 bool gsh_nccl_comm_is_live(const struct ncclComm *comm)
 {
+    /* Most calls are for the communicator of the thread's call before. */
+    static _Thread_local const struct ncclComm *found;
+    static _Thread_local uint64_t found_at;
+    if (comm != NULL && comm == found &&
+        found_at == __atomic_load_n(&n_changes, __ATOMIC_RELAXED)) {
+        return true;
+    }
     pthread_mutex_lock(&live_lock);
     const struct ncclComm *c = live;
     while (c != NULL && c != comm) {
         c = c->next;
     }
+    found = c;
+    found_at = n_changes;
     pthread_mutex_unlock(&live_lock);
     return c != NULL;
 }

@@ -63,6 +63,8 @@ enum { GSH_NCCL_NOTE_WORDS = 3 }; /* at `note` below */
 /* alike.c: the collectives that this rank and its neighbours on the node have made. */
 struct gsh_nccl_latest {
     uint64_t *own; /* NULL: no other rank is on the node */
+    uint64_t n;   /* collectives so far; atomic, though only the thread that makes them writes it */
+    uint64_t sum; /* of all of them; that thread's own */
     struct gsh_nccl_neighbour {
         uint64_t *its; /* NULL: there is none on this side */
         int rank;
