@@ -294,6 +294,21 @@ static void test_many(ncclComm_t comm, const test_rank *r)
     }
 }
 
+/* Many live at once, and each has room for its collectives. */
+static void test_many_at_once(ncclComm_t comm, const test_rank *r)
+{
+    const int n_comms = 48;
+    ncclComm_t comms[n_comms] = {};
+    for (int i = 0; i < n_comms; i++) {
+        OK(ncclCommSplit(comm, 0, 0, &comms[i], NULL));
+        check_sum(comms[i], r->rank + i, r->n * (r->n - 1) / 2 + r->n * i);
+    }
+    for (int i = 0; i < n_comms; i++) {
+        check_sum(comms[i], i, r->n * i);
+        OK(ncclCommDestroy(comms[i]));
+    }
+}
+
 static int run_rank(const test_rank *r)
 {
     ncclComm_t comm = NULL, second = NULL;
@@ -318,6 +333,7 @@ static int run_rank(const test_rank *r)
     test_group_order(comm, r);
     test_refused(comm, r);
     test_many(comm, r);
+    test_many_at_once(comm, r);
     if (r->n > 2)
         test_more_ids(comm, r);
     /* A second one over the same ranks, numbered differently; it outlives the first. */

@@ -89,10 +89,10 @@ void gsh_nccl_drop_id(const ncclUniqueId *id);
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                const void *mine, void *all, size_t bytes);
 /* Collective: finds a range free on all members, the same on all, of *bytes bytes or as much as can
- * be spared, at least `least`. *off counts from the arena's start. A range is not given back by
- * itself: the other members may still write to it. It is laid by for its team, which may take it
- * again, and given back with all others when the team has ended. laid_by: the team's, a bit for
- * each granule. */
+ * be spared, at least `least`, in whole granules. *off counts from the arena's start. A range is
+ * not given back by itself: the other members may still write to it. It is laid by for its team,
+ * which may take it again, and given back with all others when the team has ended. laid_by: the
+ * team's, a bit for each granule. */
 ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                            uint64_t *laid_by, size_t least, size_t *bytes, size_t *off);
 void gsh_nccl_lay_by(uint64_t *laid_by, size_t off, size_t bytes);
