@@ -100,9 +100,9 @@ void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_l
                    enum gsh_team_plan plan, bool is_set_up)
 {
     static const struct slots of_plan[] = {
-        [GSH_TEAM_PLAN_WIDE] = {16u << 10, 1024, 64u << 10, 16u << 10},
-        [GSH_TEAM_PLAN_NARROW] = {1024, 1024, 16u << 10, 4096},
-        [GSH_TEAM_PLAN_BARE] = {16, 16, 256, 256},
+        [GSH_TEAM_PLAN_WIDE] = {16u << 10, 1024, 64u << 10, 16u << 10, false},
+        [GSH_TEAM_PLAN_NARROW] = {1024, 1024, 16u << 10, 4096, false},
+        [GSH_TEAM_PLAN_BARE] = {16, 16, 256, 256, false},
     };
     struct slots slots = of_plan[plan];
     if (team->buffers.bytes >= 64 * (uint64_t)team->n_pes) { /* enough for the least slots */
