@@ -379,9 +379,9 @@ __device__ uint64_t receive_pieces(const A &a, const context &c, const gsh_nccl_
 /* The row's part of the channel. Such a block may wait, since nothing on this rank waits for it. If
  * only some of its threads find the kernel given up, what these have not copied is not told of. */
 template <class A>
-__device__ void run_alone(const A &a, const context &c, uint32_t has_left, uint32_t row,
-                          uint32_t channel)
+__device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t channel)
 {
+    const uint32_t has_left = detail::load_has_left(c); /* early */
     const gsh_nccl_rings &r = a.rings;
     const gsh_nccl_transfer &one = a.transfers[a.row_begin[row]];
     uint64_t *count = counter(r, one.is_send ? r.sent : r.taken, channel, one.peer);
@@ -479,11 +479,10 @@ __device__ void move_piece(const context &c, const gsh_nccl_rings &r, const gsh_
 /* The block's lanes take turns, and no lane waits during its turn: whatever other ranks wait for
  * first makes progress. lanes: space for them. */
 template <class A>
-__device__ void run_in_turns(const A &a, const context &c, uint32_t has_left, lane *lanes,
-                             uint32_t n_lanes)
+__device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t n_lanes)
 {
     __shared__ bool is_ready;
-    if (detail::is_given_up(c, has_left))
+    if (detail::is_given_up(c)) /* all threads alike: thread 0 looks for the others */
         return;
     const gsh_nccl_rings &r = a.rings;
     auto row_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) / a.n_channels; };
@@ -562,13 +561,12 @@ __device__ void run_in_turns(const A &a, const context &c, uint32_t has_left, la
 template <class A> __device__ void run(const A &a, lane *lanes)
 {
     const context c = {*a.state, 0};
-    const uint32_t has_left = detail::load_has_left(c); /* early */
     const uint32_t n_lanes = (a.n_rows * a.n_channels - blockIdx.x + gridDim.x - 1) / gridDim.x;
     const uint32_t row = blockIdx.x / a.n_channels;
     if (n_lanes == 1 && is_in_lsa(a, a.transfers[a.row_begin[row]]))
-        run_alone(a, c, has_left, row, blockIdx.x % a.n_channels);
+        run_alone(a, c, row, blockIdx.x % a.n_channels);
     else
-        run_in_turns(a, c, has_left, lanes, n_lanes);
+        run_in_turns(a, c, lanes, n_lanes);
 }
 
 } // namespace transfer
