@@ -62,8 +62,8 @@ struct gsh_nccl_rings {
     char *slots;            /* symmetric, [n_channels][n_ranks][n_slots][slot_bytes] */
     uint32_t slot_bytes, n_slots; /* n_slots: a power of 2 */
     int32_t rank, n_ranks;
-    uint32_t n_channels;              /* a power of 2 */
-    uint32_t channel_bytes, reserved; /* a channel for so many bytes of a send or receive */
+    uint32_t n_channels;    /* a power of 2 */
+    uint32_t channel_bytes; /* a channel for so many bytes of a send or receive */
 };
 
 struct gsh_nccl_transfer {
