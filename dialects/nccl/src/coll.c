@@ -189,11 +189,6 @@ static size_t piece_nelems(const struct gsh_nccl_call *c, size_t parts, ncclData
     return c->comm->scratch_bytes / parts / 512 * 512 / gsh_nccl_type_bytes(type);
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The load of a collective in which this rank sends that many elements of the type. */
 static struct gsh_nccl_load load_of(ncclDataType_t type, size_t nelems)
 {
@@ -254,7 +249,7 @@ static ncclResult_t run_reduce(const struct gsh_nccl_call *c)
     }
     size_t most = piece_nelems(c, 1, type);
     for (size_t done = 0; r == ncclSuccess && done < c->count; done += most) {
-        size_t n = smaller(c->count - done, most);
+        size_t n = gsh_nccl_smaller(c->count - done, most);
         r = take_in(c, &op, comm->scratch, element(c->source, done, c), n);
         if (r == ncclSuccess) {
             r = gsh_nccl_base(c->name,
@@ -340,7 +335,7 @@ static ncclResult_t run_reduce_scatter(const struct gsh_nccl_call *c)
     size_t most = piece_nelems(c, n_ranks + 1, type);
     char *result = comm->scratch + n_ranks * most * width;
     for (size_t done = 0; r == ncclSuccess && done < c->count; done += most) {
-        size_t n = smaller(c->count - done, most);
+        size_t n = gsh_nccl_smaller(c->count - done, most);
         for (size_t i = 0; r == ncclSuccess && i < n_ranks; i++) {
             r = take_in(c, &op, comm->scratch + i * n * width,
                         element(c->source, i * c->count + done, c), n);
@@ -402,7 +397,7 @@ static ncclResult_t run_spread(const struct gsh_nccl_call *c)
     size_t most = piece_nelems(c, n_sources + n_ranks, c->type);
     char *result = element_out(comm->scratch, n_sources * most, c);
     for (size_t done = 0; r == ncclSuccess && done < c->count; done += most) {
-        size_t n = smaller(c->count - done, most);
+        size_t n = gsh_nccl_smaller(c->count - done, most);
         for (size_t i = 0; i < n_sources; i++) {
             copy_in(c, element_out(comm->scratch, i * n, c),
                     element(c->source, i * c->count + done, c), n * width);
@@ -470,7 +465,7 @@ static ncclResult_t run_broadcast(const struct gsh_nccl_call *c)
     }
     size_t most = comm->scratch_bytes / 512 * 512;
     for (size_t done = 0; r == ncclSuccess && done < bytes; done += most) {
-        size_t n = smaller(bytes - done, most);
+        size_t n = gsh_nccl_smaller(bytes - done, most);
         if (is_root) {
             copy_in(c, comm->scratch, (const char *)c->source + done, n);
         }

@@ -354,16 +354,12 @@ static size_t granules_of(size_t bytes)
     return (bytes + GSH_NCCL_GRANULE_BYTES - 1) / GSH_NCCL_GRANULE_BYTES;
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Granules for one request that leave something for later ones: a quarter of the free ones, and
  * once less than half of all are free, so much less that there is room for a hundred more. */
 static size_t fair_share(size_t n_free)
 {
-    return n_free / 4 * smaller(n_free, GSH_NCCL_N_GRANULES / 2) / (GSH_NCCL_N_GRANULES / 2);
+    return n_free / 4 * gsh_nccl_smaller(n_free, GSH_NCCL_N_GRANULES / 2) /
+           (GSH_NCCL_N_GRANULES / 2);
 }
 
 static void mark(uint64_t *map, size_t first, size_t n, bool is_to_be_free)
@@ -411,7 +407,8 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
     for (size_t i = 0; i < GSH_NCCL_N_GRANULES; i++) {
         n_free += is_free(map, i);
     }
-    size_t n_least = granules_of(least), n = smaller(granules_of(*bytes), fair_share(n_free));
+    size_t n_least = granules_of(least),
+           n = gsh_nccl_smaller(granules_of(*bytes), fair_share(n_free));
     for (;; n /= 2) {
         n = n < n_least ? n_least : n;
         size_t first = first_fit(map, n);

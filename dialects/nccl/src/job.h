@@ -98,6 +98,11 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
 void gsh_nccl_lay_by(uint64_t *laid_by, size_t off, size_t bytes);
 void gsh_nccl_give_back(struct gsh_nccl_job *job, uint64_t *laid_by);
 
+static inline size_t gsh_nccl_smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Copies between this PE's own symmetric memory and the host; done on return. */
 void gsh_nccl_write(void *dest, const void *source, size_t bytes);
 void gsh_nccl_read(void *dest, const void *source, size_t bytes);
