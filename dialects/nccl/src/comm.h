@@ -94,7 +94,8 @@ struct ncclComm {
     bool is_finalized;
     bool is_revoked; /* valid only for making other communicators, and for its end */
 
-    /* The range: words for sends and receives, their rings, then scratch. */
+    /* The range: words for sends and receives, their rings, then scratch, then the team's
+     * buffers. */
     size_t range_off, range_bytes;
     uint64_t laid_by[GSH_NCCL_MAP_WORDS]; /* job.h */
     struct gsh_nccl_rings rings;
@@ -147,7 +148,8 @@ void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g);
  * holds on all ranks. */
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
-/* The part of the range that is for its team's buffers. */
+/* The part of the range that is for the buffers of its team: none for GSHMEM_TEAM_WORLD, which has
+ * its own. */
 void *gsh_nccl_team_buffers(const struct ncclComm *comm, size_t *bytes);
 
 /* alike.c: from the barrier after begin on, the ranks of a node compare their collectives. look

@@ -75,13 +75,19 @@ static bool is_world(const struct ncclComm *comm)
     return is_same;
 }
 
-/* The team of collectives, with its buffers in the range. */
-static ncclResult_t make_team(const char *call, struct ncclComm *comm)
+static void take_world(struct ncclComm *comm)
 {
     struct gsh_nccl_job *job = comm->job;
     if (job->is_ours && !job->has_world && is_world(comm)) {
         job->has_world = true;
         comm->team = GSHMEM_TEAM_WORLD;
+    }
+}
+
+/* The team of collectives, unless that is WORLD, with its buffers in the range. */
+static ncclResult_t make_team(const char *call, struct ncclComm *comm)
+{
+    if (comm->team == GSHMEM_TEAM_WORLD) {
         return ncclSuccess;
     }
     size_t bytes = 0;
@@ -103,6 +109,7 @@ static ncclResult_t fill(const char *call, struct ncclComm *comm)
         r = gsh_nccl_prepare(call);
     }
     if (r == ncclSuccess) {
+        take_world(comm);
         r = gsh_nccl_take_range(call, comm);
     }
     return r == ncclSuccess ? make_team(call, comm) : r;

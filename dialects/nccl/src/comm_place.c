@@ -108,7 +108,7 @@ static size_t words_bytes(size_t n_ranks, size_t n_channels)
 /* At the range's end. */
 static size_t team_bytes(const struct ncclComm *comm)
 {
-    return comm->range_bytes / TEAM_PART / 128 * 128;
+    return comm->team == GSHMEM_TEAM_WORLD ? 0 : comm->range_bytes / TEAM_PART / 128 * 128;
 }
 
 void *gsh_nccl_team_buffers(const struct ncclComm *comm, size_t *bytes)
