@@ -44,11 +44,11 @@ static void stay_asleep(struct pe *pe)
 /* However slow the machine, it naps no more often than its limit, and never sleeps. */
 static void nap(struct pe *pe)
 {
-    uint64_t start_ns = gsh_now_ns(), n = 0;
+    uint64_t start_ns = gsh_now_ns(), before = naps_or_sleeps(pe, true), n = 0;
     unsigned turn = 0;
     while (n < 20) {
         gsh_backoff(&turn);
-        n = naps_or_sleeps(pe, true);
+        n = naps_or_sleeps(pe, true) - before;
     }
     CHECK(n <= (gsh_now_ns() - start_ns) / 500000 + 2);
     CHECK_EQ(naps_or_sleeps(pe, false), 0);
