@@ -89,8 +89,10 @@ __device__ __forceinline__ void add_units(const coll_call<C> &k, place at, const
     GSHMEM_NO_UNROLL
     for (uint64_t off = first + (uint64_t)sizeof(V) * at.rank; off < end;
          off += (uint64_t)step * n_ahead) {
-        const uint64_t left = (end - off + step - 1) / step;
-        const int n = left < (uint64_t)n_ahead ? (int)left : n_ahead;
+        int n = 1;
+        GSHMEM_UNROLL
+        for (int a = 1; a < n_ahead; a++)
+            n += end - off > (uint64_t)a * step ? 1 : 0;
         sum_of<T, V> sum[n_ahead];
         V v[n_ahead];
         auto load_from = [&](int i) {
