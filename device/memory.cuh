@@ -392,7 +392,8 @@ template <class S, class F> __device__ __forceinline__ void put_away(S *s, F cal
         S memory = *s;
         (void)opaque(&memory);
         call();
-        *s = *opaque(&memory);
+        asm volatile("" ::: "memory"); /* opaque() would keep the address in registers */
+        *s = memory;
     }
 }
 

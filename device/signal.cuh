@@ -57,8 +57,7 @@ __device__ __forceinline__ void store_beside(const void *source, uint64_t *mappe
 /* A signal sent once the data are stored. */
 struct pending_signal {
     uint64_t *mapped, value;
-    int op;
-    bool is_first; /* this thread sends it */
+    int64_t op; /* 64 bits: padding would take registers, too */
 };
 
 /* Called when the group has stored: its synchronisation brings all stores before the fence, which
@@ -66,9 +65,9 @@ struct pending_signal {
 template <class G> __device__ __forceinline__ void finish_put_signal(G g, const pending_signal &s)
 {
     g.sync();
-    if (s.is_first) {
+    if (g.rank() == 0) {
         fence_release();
-        send_signal(s.mapped, s.value, s.op);
+        send_signal(s.mapped, s.value, (int)s.op);
     }
 }
 
@@ -82,7 +81,7 @@ __device__ GSHMEM_APART void put_signal_general(const C &c, void *dest, const vo
     route(
         c, dest, pe,
         [&](void *mapped) {
-            pending_signal s = {peer_address(c, sig_addr, pe), signal, sig_op, g.rank() == 0};
+            pending_signal s = {peer_address(c, sig_addr, pe), signal, sig_op};
             g.sync();
             put_away(&s, [&] {
                 copy<direction::put, has_words, G>({g.rank(), g.size()}, mapped, source, bytes);
@@ -107,7 +106,7 @@ put_signal_dispatch(const C &c, G g, T *dest, const T *source, size_t nelems, ui
     check_local(c, call, source, bytes_of<T>(nelems), pe);
     if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
-        pending_signal s = {address_in_run(c, sig_addr, number), signal, sig_op, at.rank == 0};
+        pending_signal s = {address_in_run(c, sig_addr, number), signal, sig_op};
         g.sync();
         copy_whole_vectors<direction::put, G>(at, address_in_run(c, dest, number), source, bytes,
                                               [&](auto copies) { put_away(&s, copies); });
@@ -123,7 +122,7 @@ put_signal_dispatch(const C &c, G g, T *dest, const T *source, size_t nelems, ui
         }
         if (is_first)
             copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
-        finish_put_signal(g, {address_in_run(c, sig_addr, number), signal, sig_op, is_first});
+        finish_put_signal(g, {address_in_run(c, sig_addr, number), signal, sig_op});
     } else {
         apart<put_signal_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(
             c, dest, source, bytes, sig_addr, signal, sig_op, pe, call);

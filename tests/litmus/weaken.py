@@ -57,7 +57,7 @@ WEAKENED = {
                    "signal_8,signal_1k,signal_64k,signal_8_each,signal_1k_each,signal_1k_warp,"
                    "signal_64k_warp,signal_1k_block,signal_64k_block,signal_odd,signal_odd_block"),
     "put_signal_sync": ("signal.cuh", [("void finish_put_signal(",
-                                        "g.sync();\n    if (s.is_first", "if (s.is_first")],
+                                        "g.sync();\n    if (g.rank()", "if (g.rank()")],
                         "signal_1k_warp,signal_64k_warp,signal_1k_block,signal_64k_block,"
                         "signal_odd_block"),
     "put_signal_source": ("signal.cuh", [*before("put_signal", "put_away("),

@@ -309,7 +309,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
         using namespace gshmem;
         constexpr bool has_remote = !is_none<Remote>, has_local = !is_none<Local>;
         char *mapped = detail::as_global(dest + away);
-        detail::pending_signal s = {nullptr, 0, GSHMEM_SIGNAL_ADD, g.rank() == 0};
+        detail::pending_signal s = {nullptr, 0, GSHMEM_SIGNAL_ADD};
         if constexpr (has_remote) {
             const nccl::action a = of(remote);
             s.mapped = detail::as_global(
