@@ -383,7 +383,8 @@ template <class... T> __device__ __forceinline__ void keep(const T &...variables
 #endif
 }
 
-/* Makes a call during which *s is in memory and not in registers. */
+/* Makes a call during which *s is in memory and not in registers. S has no padding: what is read
+ * back includes it, in registers of its own. */
 template <class S, class F> __device__ __forceinline__ void put_away(S *s, F call)
 {
     if constexpr (is_cpu_device) {

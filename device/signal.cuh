@@ -57,7 +57,7 @@ __device__ __forceinline__ void store_beside(const void *source, uint64_t *mappe
 /* A signal sent once the data are stored. */
 struct pending_signal {
     uint64_t *mapped, value;
-    int64_t op; /* 64 bits: padding would take registers, too */
+    int64_t op; /* of 64 bits: no padding (put_away) */
 };
 
 /* Called when the group has stored: its synchronisation brings all stores before the fence, which

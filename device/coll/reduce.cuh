@@ -89,7 +89,7 @@ __device__ __forceinline__ void add_units(const coll_call<C> &k, place at, const
     GSHMEM_NO_UNROLL
     for (uint64_t off = first + (uint64_t)sizeof(V) * at.rank; off < end;
          off += (uint64_t)step * n_ahead) {
-        int n = 1;
+        int n = 1; /* that are left, at most n_ahead; a division would be a call for each batch */
         GSHMEM_UNROLL
         for (int a = 1; a < n_ahead; a++)
             n += end - off > (uint64_t)a * step ? 1 : 0;

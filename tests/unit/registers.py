@@ -18,7 +18,7 @@ LIMITS = {"alone": 48, "mix": 64, "coll": 64}
 # What a collective over far members keeps in registers adds up through six nested functions: its
 # kernels are launched with fewer threads, or with launch bounds, at which ptxas spills.
 FAR_COLL, FAR_COLL_MIX = 152, 200
-# Eight vectors in flight take 32 registers, and the address of the signal that waits for them one more.
+# Eight vectors in flight take 32 registers, and the stack, where the signal waits for them, one more.
 EXCEPT = {
     "alone_put_signal_thread": 50, "alone_put_signal_warp": 50,
     "alone_putmem_signal_thread": 50, "alone_putmem_signal_warp": 50,
