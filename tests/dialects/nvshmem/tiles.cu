@@ -14,7 +14,8 @@ enum { n_threads = 256, room = 4096 };
 /* All in the heap. */
 struct board {
     void *source, *dest;
-    int *wrong; /* a bit for each step that failed */
+    float *expected; /* of the array that a step changes */
+    int *wrong;      /* a bit for each step that failed */
 };
 
 /* ---- the calls by each kind of group; not by its first threads ------------------------------- */
@@ -83,51 +84,58 @@ __device__ static float value_of(int pe, int at)
     return (float)(pe + at % 29);
 }
 
-/* The place in `from` of the element at this place in `to`; -1: none within the boundary. */
-template <class L, class C>
-__device__ static int place_of(int at, const L &to, const L &from, C start, C end)
+/* By all threads of the block: the elements of a tile within the boundary, laid out by `to` from an
+ * offset on, are expected to be value(place in a layout by `from`). */
+template <class L, class C, class F>
+__device__ static void expect(const board &b, const L &to, const L &from, C start, C end,
+                              int offset, F value)
 {
     namespace t = nvshmemx::tuples;
-    for (int j = 0; j < (int)t::get<1>(to.shape()); j++)
-        for (int i = 0; i < (int)t::get<0>(to.shape()); i++)
-            if (at == i * (int)t::get<0>(to.stride()) + j * (int)t::get<1>(to.stride()))
-                return i + (int)t::get<0>(start) < (int)t::get<0>(end) &&
-                               j + (int)t::get<1>(start) < (int)t::get<1>(end)
-                           ? i * (int)t::get<0>(from.stride()) + j * (int)t::get<1>(from.stride())
-                           : -1;
-    return -1;
+    const int n_rows = (int)t::get<0>(to.shape()), n_columns = (int)t::get<1>(to.shape());
+    const int to_row = (int)t::get<0>(to.stride()), to_column = (int)t::get<1>(to.stride());
+    const int from_row = (int)t::get<0>(from.stride()), from_column = (int)t::get<1>(from.stride());
+    const int rows_in = (int)t::get<0>(end) - (int)t::get<0>(start);
+    const int columns_in = (int)t::get<1>(end) - (int)t::get<1>(start);
+    for (int e = (int)threadIdx.x; e < n_rows * n_columns; e += n_threads) {
+        const int i = e % n_rows, j = e / n_rows;
+        if (i < rows_in && j < columns_in)
+            b.expected[offset + i * to_row + j * to_column] = value(i * from_row + j * from_column);
+    }
 }
 
 enum { PUT = 1, GET, BROADCAST, ALLGATHER, SUM_PULL, SUM_PUSH, SUM_IN_PLACE, MAX_AT, MIN, RANKS };
 
-/* By all threads of the block. expected(at): the expected element `at` of the array. */
-template <class T, class F>
-__device__ static void compare(const board &b, const void *array, int step, F expected)
+/* By all threads of the block. */
+template <class T> __device__ static void compare(const board &b, const void *array, int step)
 {
     for (int at = (int)threadIdx.x; at < room; at += n_threads)
-        if ((float)((const T *)array)[at] != expected(at))
+        if ((float)((const T *)array)[at] != b.expected[at])
             atomicOr(b.wrong, 1 << step);
     nvshmemx_barrier_all_block();
 }
 
-template <class T> __device__ static void fill(const board &b)
+/* By all threads of the block; nothing else is expected of either array yet. */
+template <class T> __device__ static void fill(const board &b, bool is_in_place = false)
 {
     for (int at = (int)threadIdx.x; at < room; at += n_threads) {
-        ((T *)b.source)[at] = (T)value_of(nvshmem_my_pe(), at);
+        const float value = value_of(nvshmem_my_pe(), at);
+        ((T *)b.source)[at] = (T)value;
         ((T *)b.dest)[at] = (T)-1.0f;
+        b.expected[at] = is_in_place ? value : -1.0f;
     }
     nvshmemx_barrier_all_block();
 }
 
-#define STEP(NUMBER, CALL, EXPECTED)                          \
-    fill<T>(b);                                               \
-    if (S::is_in() && (CALL) != 0)                            \
-        atomicOr(b.wrong, 1);                                 \
-    nvshmemx_barrier_all_block();                             \
-    compare<T>(b, b.dest, NUMBER, [&](int place) {            \
-        const int at = place_of(place, to, from, start, end); \
-        return at >= 0 ? (float)(EXPECTED) : -1.0f;           \
-    });
+#define STEP(NUMBER, CALL, EXPECTED)                 \
+    fill<T>(b);                                      \
+    expect(b, to, from, start, end, 0, [&](int at) { \
+        (void)at;                                    \
+        return (float)(EXPECTED);                    \
+    });                                              \
+    if (S::is_in() && (CALL) != 0)                   \
+        atomicOr(b.wrong, 1);                        \
+    nvshmemx_barrier_all_block();                    \
+    compare<T>(b, b.dest, NUMBER);
 
 /* at: the element's place in source. */
 template <class S, class T, class L, class C>
@@ -146,14 +154,12 @@ __device__ __noinline__ static void all_calls(const board &b, const L &from, con
     STEP(SUM_PUSH, S::template sum<push>(source, dest, start, end), all + n * value_of(0, at))
     STEP(MAX_AT, S::max_at(source, dest, start, end, n - 1), me == n - 1 ? value_of(n - 1, at) : -1)
     STEP(MIN, S::min(source, dest, start, end), value_of(0, at))
-    fill<T>(b);
+    fill<T>(b, true);
+    expect(b, from, from, start, end, 0, [&](int at) { return all + n * value_of(0, at); });
     if (S::is_in() && S::template sum<push>(source, source, start, end) != 0)
         atomicOr(b.wrong, 1);
     nvshmemx_barrier_all_block();
-    compare<T>(b, b.source, SUM_IN_PLACE, [&](int at) {
-        return place_of(at, from, from, start, end) >= 0 ? all + n * value_of(0, at)
-                                                         : value_of(me, at);
-    });
+    compare<T>(b, b.source, SUM_IN_PLACE);
     /* Side by side: the distance between tiles, if all of them fit. */
     namespace t = nvshmemx::tuples;
     const int apart = (int)t::get<0>(to.stride()),
@@ -161,17 +167,12 @@ __device__ __noinline__ static void all_calls(const board &b, const L &from, con
     if (apart > (int)t::get<1>(to.stride()) && apart < n * step)
         return;
     fill<T>(b);
+    for (int m = 0; m < n; m++)
+        expect(b, to, from, start, end, m * step, [&](int at) { return value_of(m, at); });
     if (S::is_in() && S::allgather(source, dest, start, end) != 0)
         atomicOr(b.wrong, 1);
     nvshmemx_barrier_all_block();
-    compare<T>(b, b.dest, ALLGATHER, [&](int place) {
-        for (int m = 0; m < n; m++) {
-            const int at = place_of(place - m * step, to, from, start, end);
-            if (at >= 0)
-                return value_of(m, at);
-        }
-        return -1.0f;
-    });
+    compare<T>(b, b.dest, ALLGATHER);
 }
 
 /* Numbers known at compile time are a separate type; the other layouts share one, and so their
@@ -233,31 +234,31 @@ __device__ static void other_ranks(const board &b)
     typedef decltype(row) L1;
     typedef decltype(make_shape(0)) C1;
     fill<float>(b);
+    if (threadIdx.x < 20)
+        b.expected[2 * threadIdx.x] = value_of(previous, (int)threadIdx.x);
     if (tile_put_block<Tensor<float, L1>, Tensor<float, L1>, C1, tile_algo_t::PEER_PUSH_NBI>(
             Tensor<float, L1>(source, row), Tensor<float, L1>(dest, wide), make_shape(1),
             make_shape(21), next, 0) != 0)
         atomicOr(b.wrong, 1);
     nvshmemx_barrier_all_block();
-    compare<float>(b, dest, RANKS, [&](int at) {
-        return at % 2 == 0 && at < 40 ? value_of(previous, at / 2) : -1.0f;
-    });
+    compare<float>(b, dest, RANKS);
     const auto box = make_layout(make_shape(3, 4, 5), make_stride(1, 3, 12)),
                turned = make_layout(make_shape(3, 4, 5), make_stride(20, 5, 1));
     typedef decltype(box) L3;
     typedef decltype(make_shape(0, 0, 0)) C3;
     fill<float>(b);
+    if (threadIdx.x < 3 * 4 * 4) {
+        const int i = (int)threadIdx.x % 3, j = (int)threadIdx.x / 3 % 4, k = (int)threadIdx.x / 12;
+        b.expected[20 * i + 5 * j + k] =
+            (float)(n * (n - 1) / 2) + (float)n * value_of(0, i + 3 * j + 12 * k);
+    }
     if (tile_sum_reduce_block<Tensor<float, L3>, Tensor<float, L3>, C3, push>(
             NVSHMEM_TEAM_WORLD, Tensor<float, L3>(source, box), Tensor<float, L3>(dest, turned),
             make_shape(0, 0, 0), make_shape(3, 4, 4), 0, 0) != 0 ||
         tile_collective_wait_block<push>(NVSHMEM_TEAM_WORLD, 0) != 0)
         atomicOr(b.wrong, 1);
     nvshmemx_barrier_all_block();
-    compare<float>(b, dest, RANKS, [&](int at) {
-        const int i = at / 20, j = at % 20 / 5, k = at % 5;
-        return at < 60 && k < 4
-                   ? (float)(n * (n - 1) / 2) + (float)n * value_of(0, i + 3 * j + 12 * k)
-                   : -1.0f;
-    });
+    compare<float>(b, dest, RANKS);
 }
 
 /* Four warps meet often, the block's others never; the barriers of the teams as well. */
@@ -297,8 +298,9 @@ static int pe_main(int, char **)
 {
     start_pe();
     board b = {nvshmem_malloc(room * sizeof(float)), nvshmem_malloc(room * sizeof(float)),
+               (float *)nvshmem_malloc(room * sizeof(float)),
                (int *)nvshmem_calloc(1, sizeof(int))};
-    REQUIRE(b.source != NULL && b.dest != NULL && b.wrong != NULL);
+    REQUIRE(b.source != NULL && b.dest != NULL && b.expected != NULL && b.wrong != NULL);
     for (int scope = 0; scope < 4; scope++) {
         void *args[] = {&b, &scope};
         int wrong = 0;
