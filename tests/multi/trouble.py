@@ -261,7 +261,7 @@ PLAYED = {**{name: "none" for name in FAR},
 # Those that the CPU device alone can tell.
 CPU_ONLY = ("outside_kernel", "stream_gone")
 # Puts of megabytes load the machine. Of the others, four run at a time if they wait for a death to be found or a
-# member that is missing, otherwise two.
+# member that is missing, otherwise two; twice as many with --alone.
 HEAVY = re.compile(r"(threads_)?die_in_ctx_puts|staged_puts")
 DEATHS = re.compile(r"(threads_)?(die_in_|uid_in_|member_)")
 # The number of PEs if PE 3 is missing: with two per node, it is not its node's leader.
@@ -422,7 +422,8 @@ def main():
         parser.error("no case is left to run")
     for width in sorted({width_of(name) for name in names}, reverse=True):
         chosen = [name for name in names if width_of(name) == width]
-        with concurrent.futures.ThreadPoolExecutor(width) as pool:
+        at_a_time = 2 * width if options.alone and width > 1 else width
+        with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
             for name, wrong in zip(chosen, pool.map(lambda name: run(options, name, cases[name], suspects), chosen)):
                 print("%-24s %s" % (name, "ok" if not wrong else "FAILED: " + "\n    ".join(wrong)), flush=True)
                 failed += bool(wrong)
