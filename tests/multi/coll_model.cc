@@ -4,17 +4,53 @@
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
+/* A type of elements. The functions below are compiled for each, because they decide by it for
+ * every element. */
+template <coll_domain domain_, uint32_t bytes_> struct elem_type {
+    static const coll_domain domain = domain_;
+    static const uint32_t bytes = bytes_;
+    static const bool is_integer = domain_ == d_unsigned || domain_ == d_signed;
+};
+
+/* Calls f(type of the call's elements): of their size alone, if they are only moved. */
+template <class F> static void with_type(const coll_call &c, F f)
+{
+    const uint32_t bytes = c.elem.bytes;
+    switch (c.kind < c_reduce ? d_unsigned : c.elem.domain) {
+    case d_half:
+        return f(elem_type<d_half, 2>());
+    case d_bfloat16:
+        return f(elem_type<d_bfloat16, 2>());
+    case d_float:
+        return f(elem_type<d_float, 4>());
+    case d_double:
+        return f(elem_type<d_double, 8>());
+    case d_longdouble:
+        return f(elem_type<d_longdouble, sizeof(long double)>());
+    case d_complexf:
+        return f(elem_type<d_complexf, 8>());
+    case d_complexd:
+        return f(elem_type<d_complexd, 16>());
+    case d_signed:
+        return bytes == 1   ? f(elem_type<d_signed, 1>())
+               : bytes == 2 ? f(elem_type<d_signed, 2>())
+               : bytes == 4 ? f(elem_type<d_signed, 4>())
+                            : f(elem_type<d_signed, 8>());
+    default:
+        return bytes == 1   ? f(elem_type<d_unsigned, 1>())
+               : bytes == 2 ? f(elem_type<d_unsigned, 2>())
+               : bytes == 4 ? f(elem_type<d_unsigned, 4>())
+               : bytes == 8 ? f(elem_type<d_unsigned, 8>())
+                            : f(elem_type<d_unsigned, 16>());
+    }
+}
+
 /* An integer, or a number and, for complex ones, its imaginary part. Numbers are chosen so that
  * every sum and product of a few is exact in any order. */
 struct coll_value {
     uint64_t i;
     double re, im;
 };
-
-static inline bool is_integer(const coll_elem &e)
-{
-    return e.domain == d_unsigned || e.domain == d_signed;
-}
 
 template <class T> static inline T read_as(const void *p)
 {
@@ -23,18 +59,19 @@ template <class T> static inline T read_as(const void *p)
     return v;
 }
 
-static inline uint64_t read_integer(const coll_elem &e, const void *p)
+/* Of at most eight bytes. */
+template <class E> static inline uint64_t read_integer(const void *p)
 {
+    const uint32_t bytes = E::bytes < 8 ? E::bytes : 8, shift = 64 - 8 * bytes;
     uint64_t v = 0;
-    memcpy(&v, p, e.bytes);
-    const unsigned shift = 64 - 8 * e.bytes;
-    return e.domain == d_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v;
+    memcpy(&v, p, bytes);
+    return E::domain == d_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v;
 }
 
-static inline coll_value coll_read(const coll_elem &e, const void *p)
+template <class E> static inline coll_value coll_read(const void *p)
 {
-    const char *second = (const char *)p + e.bytes / 2;
-    switch (e.domain) {
+    const char *second = (const char *)p + E::bytes / 2;
+    switch (E::domain) {
     case d_half:
         return {0, (double)(float)read_as<gshmem_half_t>(p), 0};
     case d_bfloat16:
@@ -50,7 +87,7 @@ static inline coll_value coll_read(const coll_elem &e, const void *p)
     case d_complexd:
         return {0, read_as<double>(p), read_as<double>(second)};
     default:
-        return {read_integer(e, p), 0, 0};
+        return {read_integer<E>(p), 0, 0};
     }
 }
 
@@ -59,10 +96,10 @@ template <class T> static inline void write_as(void *p, T v)
     memcpy(p, &v, sizeof v);
 }
 
-static inline void coll_write(const coll_elem &e, void *p, coll_value v)
+template <class E> static inline void coll_write(void *p, coll_value v)
 {
-    char *second = (char *)p + e.bytes / 2;
-    switch (e.domain) {
+    char *second = (char *)p + E::bytes / 2;
+    switch (E::domain) {
     case d_half:
         return write_as(p, gshmem_half_t((float)v.re));
     case d_bfloat16:
@@ -80,14 +117,14 @@ static inline void coll_write(const coll_elem &e, void *p, coll_value v)
         write_as(p, v.re);
         return write_as(second, v.im);
     default:
-        memcpy(p, &v.i, e.bytes);
+        memcpy(p, &v.i, E::bytes < 8 ? E::bytes : 8);
     }
 }
 
-static inline coll_value coll_combine(const coll_elem &e, coll_op op, coll_value a, coll_value b)
+template <class E> static inline coll_value coll_combine(coll_op op, coll_value a, coll_value b)
 {
-    const bool is_less = is_integer(e)
-                             ? e.domain == d_signed ? (int64_t)a.i < (int64_t)b.i : a.i < b.i
+    const bool is_less = E::is_integer
+                             ? E::domain == d_signed ? (int64_t)a.i < (int64_t)b.i : a.i < b.i
                              : a.re < b.re;
     switch (op) {
     case o_and:
@@ -109,43 +146,49 @@ static inline coll_value coll_combine(const coll_elem &e, coll_op op, coll_value
 
 /* For floating point: few enough bits for each type to hold it, and for float to add up all; enough
  * that half and bfloat16 must round at the end. */
-static inline double coll_number(const coll_elem &e, coll_op op, uint64_t random)
+template <class E> static inline double coll_number(coll_op op, uint64_t random)
 {
     static const double factors[] = {1, -1, 2, -2, 0.5, 3, -0.5, 1.5};
-    const int64_t range = e.domain == d_half                              ? 2048
-                          : e.domain == d_bfloat16                        ? 256
-                          : e.domain == d_float || e.domain == d_complexf ? 1 << 20
-                                                                          : (int64_t)1 << 40;
+    const int64_t range = E::domain == d_half                               ? 2048
+                          : E::domain == d_bfloat16                         ? 256
+                          : E::domain == d_float || E::domain == d_complexf ? 1 << 20
+                                                                            : (int64_t)1 << 40;
     if (op == o_prod)
         return factors[random % 8];
     return (double)((int64_t)(random & (uint64_t)(2 * range - 1)) - range);
 }
 
 /* Element i of a member's source. */
-static inline coll_value coll_source(const coll_call &c, int member, size_t i, void *out)
+template <class E>
+static inline void write_source(const coll_call &c, int member, size_t i, void *out)
 {
     uint64_t state = c.seed ^ (uint64_t)(member + 1) << 48 ^ (uint64_t)i * 0x9e3779b97f4a7c15u;
     const uint64_t words[2] = {test_random(&state), test_random(&state)};
-    if (c.kind < c_reduce || is_integer(c.elem))
-        memcpy(out, words, c.elem.bytes);
+    if (E::is_integer)
+        memcpy(out, words, E::bytes);
     else
-        coll_write(c.elem, out,
-                   {0, coll_number(c.elem, c.op, words[0]), coll_number(c.elem, c.op, words[1])});
-    return coll_read(c.elem, out);
+        coll_write<E>(out, {0, coll_number<E>(c.op, words[0]), coll_number<E>(c.op, words[1])});
+}
+
+template <class E> static inline coll_value read_source(const coll_call &c, int member, size_t i)
+{
+    char element[16];
+    write_source<E>(c, member, i, element);
+    return coll_read<E>(element);
 }
 
 /* ---- what a call must give ------------------------------------------------------------------- */
 
 /* Element i of the sources of members [0, end), combined; 0 if there are none. */
+template <class E>
 static inline void expect_computed(const coll_call &c, int end, size_t i, void *out)
 {
-    char element[16];
     coll_value sum = {};
     for (int m = 0; m < end; m++) {
-        const coll_value v = coll_source(c, m, i, element);
-        sum = m == 0 ? v : coll_combine(c.elem, c.op, sum, v);
+        const coll_value v = read_source<E>(c, m, i);
+        sum = m == 0 ? v : coll_combine<E>(c.op, sum, v);
     }
-    coll_write(c.elem, out, sum);
+    coll_write<E>(out, sum);
 }
 
 static inline bool is_on_several_nodes(const coll_team &t)
@@ -177,14 +220,14 @@ static inline bool comes_after_its_node(const coll_team &t, int member)
 
 /* The same for members on several nodes: each node's sum is rounded to the type, but if there is a
  * member `me`, its node's members are added one by one. */
+template <class E>
 static inline void expect_by_node(const coll_call &c, const coll_team &t, int end, int me, size_t i,
                                   void *out)
 {
-    char element[16];
     coll_value sum = {};
     bool is_first = true;
     const auto add = [&](coll_value v) {
-        sum = is_first ? v : coll_combine(c.elem, c.op, sum, v);
+        sum = is_first ? v : coll_combine<E>(c.op, sum, v);
         is_first = false;
     };
     for (int first = 0; first < end; first++) {
@@ -195,40 +238,42 @@ static inline void expect_by_node(const coll_call &c, const coll_team &t, int en
         for (int m = first; m < end; m++) {
             if (t.node[m] != t.node[first])
                 continue;
-            const coll_value v = coll_source(c, m, i, element);
-            part = m == first ? v : coll_combine(c.elem, c.op, part, v);
+            const coll_value v = read_source<E>(c, m, i);
+            part = m == first ? v : coll_combine<E>(c.op, part, v);
             if (is_own)
                 add(v);
         }
         if (is_own)
             continue;
-        coll_write(c.elem, element, part);
-        add(coll_read(c.elem, element));
+        char element[16];
+        coll_write<E>(element, part);
+        add(coll_read<E>(element));
     }
-    coll_write(c.elem, out, sum);
+    coll_write<E>(out, sum);
 }
 
 /* This PE's expected dest: element i at out + i * the stride of dest. */
+template <class E>
 static inline void coll_expect(const coll_call &c, const coll_team &t, uint8_t *out)
 {
     const int me = t.me, n = t.n;
-    const size_t bytes = c.elem.bytes, nelems = c.nelems;
+    const size_t bytes = E::bytes, nelems = c.nelems;
     const size_t step = bytes * (c.kind == c_alltoalls ? (size_t)c.dst : 1);
     const bool is_to_all = c.kind == c_alltoall || c.kind == c_alltoalls;
     for (int m = 0; m < n && (c.kind == c_collect || c.kind == c_fcollect || is_to_all); m++)
         for (size_t i = 0; i < coll_count(c, m); i++, out += step)
-            coll_source(c, m, i + (is_to_all ? (size_t)me * nelems : 0), out);
+            write_source<E>(c, m, i + (is_to_all ? (size_t)me * nelems : 0), out);
     for (size_t i = 0; i < nelems && c.kind == c_broadcast; i++)
-        coll_source(c, c.root, i, out + i * bytes);
+        write_source<E>(c, c.root, i, out + i * bytes);
     const int end = c.kind == c_inscan ? me + 1 : c.kind == c_exscan ? me : n;
     const size_t first = c.kind == c_reducescatter ? (size_t)me * nelems : 0;
     const bool is_scan = c.kind == c_inscan || c.kind == c_exscan;
     const bool by_node = is_on_several_nodes(t) && (!is_scan || is_node_by_node(t));
     for (size_t i = 0; i < nelems && c.kind >= c_reduce; i++)
         if (by_node)
-            expect_by_node(c, t, end, is_scan ? me : -1, first + i, out + i * bytes);
+            expect_by_node<E>(c, t, end, is_scan ? me : -1, first + i, out + i * bytes);
         else
-            expect_computed(c, end, first + i, out + i * bytes);
+            expect_computed<E>(c, end, first + i, out + i * bytes);
 }
 
 void coll_model(const coll_call *calls, int n_calls, const coll_team *teams, uint8_t *before,
@@ -237,15 +282,19 @@ void coll_model(const coll_call *calls, int n_calls, const coll_team *teams, uin
     for (int k = 0; k < n_calls; k++) {
         const coll_call &c = calls[k];
         const coll_team &t = teams[c.team];
-        const size_t step = c.elem.bytes * (c.kind == c_alltoalls ? (size_t)c.sst : 1);
+        const size_t stride = c.kind == c_alltoalls ? (size_t)c.sst : 1;
         const size_t n = t.me < 0 ? 0 : coll_source_nelems(c, t.me, t.n);
-        for (size_t i = 0; i * step < n * c.elem.bytes; i++)
-            coll_source(c, t.me, i, before + c.source_off + i * step);
+        with_type(c, [&](auto type) {
+            typedef decltype(type) E;
+            for (size_t i = 0; i * stride < n; i++)
+                write_source<E>(c, t.me, i, before + c.source_off + i * stride * E::bytes);
+        });
     }
     memcpy(after, before, used);
     for (int k = 0; k < n_calls; k++) {
-        const coll_team &t = teams[calls[k].team];
+        const coll_call &c = calls[k];
+        const coll_team &t = teams[c.team];
         if (t.me >= 0)
-            coll_expect(calls[k], t, after + calls[k].dest_off);
+            with_type(c, [&](auto type) { coll_expect<decltype(type)>(c, t, after + c.dest_off); });
     }
 }
