@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels as users write them, for tests/unit/registers.py, which checks how many registers ptxas
  * gives them: alone_* make one kind of call, coll_* a collective, mix_* two or three kinds in a
- * loop. Nothing runs. */
+ * loop. Nothing runs. PART: 1 is all but contexts and collectives, 2 contexts, 3 collectives; if it
+ * is not defined, all of them. ptxas compiles what is called through pointers once more for each
+ * kernel of the file, and the parts have different such functions. */
 #include <gshmem_device.cuh>
 
 /* The operands of kernels, whatever the call. */
@@ -15,6 +17,11 @@
         __VA_ARGS__;                          \
     }
 #define ALONE(NAME, ...) KERNEL(alone_##NAME, __VA_ARGS__)
+
+/* What a loop does besides. */
+#define WORK(i) dest[threadIdx.x + (i)] = source[threadIdx.x + (i)] * 0.5f + dest[threadIdx.x]
+
+#if !defined(PART) || PART == 1
 
 /* ---- remote memory access -------------------------------------------------------------------- */
 
@@ -135,42 +142,6 @@ ALONE(team_sync_warp, *out = (size_t)gshmemx_team_sync_warp(cmp))
 ALONE(team_sync_block, *out = (size_t)gshmemx_team_sync_block(cmp))
 ALONE(translate, *out = (size_t)gshmem_team_translate_pe(cmp, pe, 1))
 
-/* ---- contexts, locks, lanes, blocks of elements: those that no call above has the code of -------
- */
-
-ALONE(ibput, gshmem_float_ibput(dest, source, cmp, cmp, n, value, pe))
-ALONE(ibget, gshmem_float_ibget(dest, source, cmp, cmp, n, value, pe))
-ALONE(ctx_put_thread, gshmem_ctx_float_put(ctx, dest, source, n, pe))
-ALONE(ctx_put_warp, gshmemx_ctx_float_put_warp(ctx, dest, source, n, pe))
-ALONE(ctx_get_block, gshmemx_ctx_float_get_block(ctx, dest, source, n, pe))
-ALONE(ctx_put_signal_warp,
-      gshmemx_ctx_float_put_signal_warp(ctx, dest, source, n, signal, value, cmp, pe))
-ALONE(ctx_iget, gshmem_ctx_float_iget(ctx, dest, source, cmp, cmp, n, pe))
-ALONE(ctx_p, gshmem_ctx_float_p(ctx, dest, 1.0f, pe))
-ALONE(ctx_g, *dest = gshmem_ctx_float_g(ctx, source, pe))
-ALONE(ctx_fetch_add, *out = gshmem_ctx_uint64_atomic_fetch_add(ctx, signal, value, pe))
-ALONE(ctx_quiet, gshmem_ctx_quiet(ctx))
-ALONE(fetch_add_nbi, gshmem_uint64_atomic_fetch_add_nbi(signal + 1, signal, value, pe))
-ALONE(set_lock, gshmem_set_lock(lock))
-ALONE(test_lock, *status = gshmem_test_lock(lock))
-ALONE(clear_lock, gshmem_clear_lock(lock))
-ALONE(barrier_lane_block, *status = gshmemx_barrier_lane_block(cmp, pe))
-
-/* ---- collectives: each once, and each kind of group -------------------------------------------
- */
-
-#define COLL(NAME, CALL) KERNEL(coll_##NAME, *status = CALL)
-COLL(broadcast_warp, gshmemx_float_broadcast_warp(cmp, dest, source, n, pe))
-COLL(collect_thread, gshmem_float_collect(cmp, dest, source, n))
-COLL(fcollect_grid, gshmemx_float_fcollect_grid(cmp, dest, source, n))
-COLL(alltoall_block, gshmemx_float_alltoall_block(cmp, dest, source, n))
-COLL(alltoalls_block, gshmemx_float_alltoalls_block(cmp, dest, source, pe, pe, n))
-COLL(reduce_thread, gshmem_float_sum_reduce(cmp, dest, source, n))
-COLL(reduce_block, gshmemx_float_sum_reduce_block(cmp, dest, source, n))
-COLL(reduce_half_grid, gshmemx_half_sum_reduce_grid(cmp, (__half *)dest, (const __half *)source, n))
-COLL(reducescatter_warp, gshmemx_float_sum_reducescatter_warp(cmp, dest, source, n))
-COLL(inscan_block, gshmemx_float_sum_inscan_block(cmp, dest, source, n))
-
 /* ---- two or three of them in a loop, with a little work -------------------------------------- */
 
 #define MIX(NAME, ...)                              \
@@ -180,14 +151,7 @@ COLL(inscan_block, gshmemx_float_sum_inscan_block(cmp, dest, source, n))
             __VA_ARGS__;                            \
         }                                           \
     }
-#define WORK(i) dest[threadIdx.x + (i)] = source[threadIdx.x + (i)] * 0.5f + dest[threadIdx.x]
 
-KERNEL(
-    coll_mix_reduce_put, for (size_t i = 0; i < n; i++) {
-        gshmemx_float_sum_reduce_block(cmp, dest, source, n);
-        gshmemx_float_put_block(dest + n, source, n, pe);
-        WORK(i);
-    })
 MIX(put_warp_wait, gshmemx_float_put_warp(dest + 32 * i, source + 32 * i, n, pe); gshmem_fence();
     gshmemx_signal_op(signal, i, GSHMEM_SIGNAL_SET, pe);
     gshmem_signal_wait_until(signal + 1, GSHMEM_CMP_GE, i))
@@ -233,3 +197,53 @@ MIX(sync_get_sync, gshmemx_sync_all_block(); gshmemx_float_get_block(dest, sourc
     gshmemx_sync_all_block())
 MIX(sizes, gshmemx_putmem_nbi_warp(dest, source, n, pe);
     gshmemx_getmem_nbi_block(dest, source, n, pe); gshmem_quiet())
+
+#endif
+#if !defined(PART) || PART == 2
+
+/* ---- contexts, locks, lanes, blocks of elements: those that no call above has the code of -------
+ */
+
+ALONE(ibput, gshmem_float_ibput(dest, source, cmp, cmp, n, value, pe))
+ALONE(ibget, gshmem_float_ibget(dest, source, cmp, cmp, n, value, pe))
+ALONE(ctx_put_thread, gshmem_ctx_float_put(ctx, dest, source, n, pe))
+ALONE(ctx_put_warp, gshmemx_ctx_float_put_warp(ctx, dest, source, n, pe))
+ALONE(ctx_get_block, gshmemx_ctx_float_get_block(ctx, dest, source, n, pe))
+ALONE(ctx_put_signal_warp,
+      gshmemx_ctx_float_put_signal_warp(ctx, dest, source, n, signal, value, cmp, pe))
+ALONE(ctx_iget, gshmem_ctx_float_iget(ctx, dest, source, cmp, cmp, n, pe))
+ALONE(ctx_p, gshmem_ctx_float_p(ctx, dest, 1.0f, pe))
+ALONE(ctx_g, *dest = gshmem_ctx_float_g(ctx, source, pe))
+ALONE(ctx_fetch_add, *out = gshmem_ctx_uint64_atomic_fetch_add(ctx, signal, value, pe))
+ALONE(ctx_quiet, gshmem_ctx_quiet(ctx))
+ALONE(fetch_add_nbi, gshmem_uint64_atomic_fetch_add_nbi(signal + 1, signal, value, pe))
+ALONE(set_lock, gshmem_set_lock(lock))
+ALONE(test_lock, *status = gshmem_test_lock(lock))
+ALONE(clear_lock, gshmem_clear_lock(lock))
+ALONE(barrier_lane_block, *status = gshmemx_barrier_lane_block(cmp, pe))
+
+#endif
+#if !defined(PART) || PART == 3
+
+/* ---- collectives: each once, and each kind of group -------------------------------------------
+ */
+
+#define COLL(NAME, CALL) KERNEL(coll_##NAME, *status = CALL)
+COLL(broadcast_warp, gshmemx_float_broadcast_warp(cmp, dest, source, n, pe))
+COLL(collect_thread, gshmem_float_collect(cmp, dest, source, n))
+COLL(fcollect_grid, gshmemx_float_fcollect_grid(cmp, dest, source, n))
+COLL(alltoall_block, gshmemx_float_alltoall_block(cmp, dest, source, n))
+COLL(alltoalls_block, gshmemx_float_alltoalls_block(cmp, dest, source, pe, pe, n))
+COLL(reduce_thread, gshmem_float_sum_reduce(cmp, dest, source, n))
+COLL(reduce_block, gshmemx_float_sum_reduce_block(cmp, dest, source, n))
+COLL(reduce_half_grid, gshmemx_half_sum_reduce_grid(cmp, (__half *)dest, (const __half *)source, n))
+COLL(reducescatter_warp, gshmemx_float_sum_reducescatter_warp(cmp, dest, source, n))
+COLL(inscan_block, gshmemx_float_sum_inscan_block(cmp, dest, source, n))
+KERNEL(
+    coll_mix_reduce_put, for (size_t i = 0; i < n; i++) {
+        gshmemx_float_sum_reduce_block(cmp, dest, source, n);
+        gshmemx_float_put_block(dest + n, source, n, pe);
+        WORK(i);
+    })
+
+#endif

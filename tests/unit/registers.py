@@ -3,7 +3,7 @@
 """How many registers ptxas gives the kernels of device_registers.cu: at most 48 to those that make one
 call, at most 64, the maximum with 1024 threads, to those that make two or three in a loop or, with
 GSHMEM_NEAR_ONLY, a collective. Passes if each kernel is within its limit, with and without
-GSHMEM_NEAR_ONLY; the two are compiled in parallel.
+GSHMEM_NEAR_ONLY; these, and the file's parts, are compiled in parallel.
 
 usage: registers.py SOURCE ARCH NVCC ARGS..."""
 
@@ -55,15 +55,18 @@ def limit_of(name, arch, is_near_only):
 
 def main():
     source, arch, *compiler = sys.argv[1:]
-    modes = {"all peers": [], "near peers only": ["-DGSHMEM_NEAR_ONLY"]}
-    with concurrent.futures.ThreadPoolExecutor(len(modes)) as pool:
-        found = pool.map(lambda more: registers(source, arch, compiler + more), modes.values())
+    units = [("all peers", ["-DPART=1"]), ("all peers", ["-DPART=2"]), ("all peers", ["-DPART=3"]),
+             ("near peers only", ["-DGSHMEM_NEAR_ONLY"])]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda unit: registers(source, arch, compiler + unit[1]), units))
     n_wrong = 0
-    for (what, more), of in zip(modes.items(), found):
-        if not of:
+    for what in dict.fromkeys(what for what, _ in units):
+        parts = [of for (whose, _), of in zip(units, found) if whose == what]
+        if not all(parts):
             sys.exit("registers.py: ptxas names no kernel")
+        of = {name: n for part in parts for name, n in part.items()}
         for name, n in sorted(of.items()):
-            limit = limit_of(name, arch, bool(more))
+            limit = limit_of(name, arch, what == "near peers only")
             if n > limit:
                 n_wrong += 1
                 print(f"{name}: {n} registers, may have {limit} ({what}, {arch})")
