@@ -459,8 +459,10 @@ __global__ static void kernel_threads(threads_args a)
 
 static void test_threads(bool is_slow)
 {
-#ifdef GSHMEM_CPU_TSAN
+#if defined(GSHMEM_CPU_TSAN)
     const int rounds = 3, grid = 3, block = 16;
+#elif defined(__SANITIZE_ADDRESS__)
+    const int rounds = 3, grid = 4, block = 128;
 #else
     const int rounds = 8, grid = 4, block = 128; /* more than there are cells */
 #endif
