@@ -119,15 +119,19 @@ inline size_t memory_bytes(int name)
 } // namespace cpu
 } // namespace gshmem
 
-inline cudaError_t cudaGetDeviceCount(int *count)
-{
-    return *count = gshmemx_cpu_device_count(), cudaSuccess;
-}
-
 namespace gshmem
 {
 namespace cpu
 {
+
+/* Through a caller's pointer, which may be NULL by mistake. */
+template <class T> inline cudaError_t give(T *out, T value)
+{
+    if (out == nullptr) {
+        return result(cudaErrorInvalidValue);
+    }
+    return *out = value, cudaSuccess;
+}
 
 inline int &current_device()
 {
@@ -138,9 +142,14 @@ inline int &current_device()
 } // namespace cpu
 } // namespace gshmem
 
+inline cudaError_t cudaGetDeviceCount(int *count)
+{
+    return gshmem::cpu::give(count, gshmemx_cpu_device_count());
+}
+
 inline cudaError_t cudaGetDevice(int *device)
 {
-    return *device = gshmem::cpu::current_device(), cudaSuccess;
+    return gshmem::cpu::give(device, gshmem::cpu::current_device());
 }
 
 inline cudaError_t cudaSetDevice(int device)
@@ -158,11 +167,11 @@ inline cudaError_t cudaSetDevice(int device)
 
 inline cudaError_t cudaRuntimeGetVersion(int *version)
 {
-    return *version = CUDART_VERSION, cudaSuccess;
+    return gshmem::cpu::give(version, CUDART_VERSION);
 }
 inline cudaError_t cudaDriverGetVersion(int *version)
 {
-    return *version = CUDART_VERSION, cudaSuccess;
+    return gshmem::cpu::give(version, CUDART_VERSION);
 }
 
 inline cudaError_t cudaDeviceSynchronize()
@@ -178,7 +187,7 @@ inline cudaError_t cudaDeviceReset()
 
 inline cudaError_t cudaDeviceCanAccessPeer(int *can, int, int)
 {
-    return *can = 0, cudaSuccess;
+    return gshmem::cpu::give(can, 0);
 }
 
 /* All memory is the host's, so there is nothing to enable. */
@@ -193,7 +202,7 @@ inline cudaError_t cudaDeviceDisablePeerAccess(int)
 
 inline cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int device)
 {
-    if (device < 0 || bytes < 13) {
+    if (id == nullptr || device < 0 || bytes < 13) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
     }
     snprintf(id, (size_t)bytes, "0000:%02x:00.0", (unsigned)device & 255);
@@ -239,6 +248,9 @@ template <class F> inline cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache)
 
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device)
 {
+    if (prop == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     if (device < 0) {
         return gshmem::cpu::result(cudaErrorInvalidDevice);
     }
@@ -280,8 +292,7 @@ inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int d
     switch (attr) {
 #define ENTRY(name, number, property) \
     case name:                        \
-        *value = (int)prop.property;  \
-        return cudaSuccess;
+        return gshmem::cpu::give(value, (int)prop.property);
         GSHMEM_CUDA_ATTRIBUTES(ENTRY)
 #undef ENTRY
     }

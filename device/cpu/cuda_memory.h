@@ -34,8 +34,10 @@ template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
     if (bytes && !memory) {
         return gshmem::cpu::result(cudaErrorMemoryAllocation);
     }
-    *p = static_cast<T *>(memory);
-    return cudaSuccess;
+    if (p == nullptr) {
+        free(memory);
+    }
+    return gshmem::cpu::give(p, static_cast<T *>(memory));
 }
 
 /* Like CUDA's, waits for the device first. */
@@ -75,8 +77,9 @@ inline cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 template <class T>
 inline cudaError_t cudaMallocPitch(T **p, size_t *pitch, size_t width, size_t height)
 {
-    *pitch = (width + 255) / 256 * 256;
-    return cudaMalloc(p, *pitch * height);
+    const size_t row = (width + 255) / 256 * 256;
+    const cudaError_t r = gshmem::cpu::give(pitch, row);
+    return r == cudaSuccess ? cudaMalloc(p, row * height) : r;
 }
 
 template <class T> inline cudaError_t cudaMallocManaged(T **p, size_t bytes, unsigned = 1)
@@ -255,6 +258,11 @@ inline void run_copy(void *arg)
     }
 }
 
+inline bool is_valid(const copy &c)
+{
+    return (c.dest != nullptr && c.source != nullptr) || c.width == 0 || c.height == 0;
+}
+
 struct fill {
     void *dest;
     int value;
@@ -280,6 +288,9 @@ inline void run_copy_staged(void *arg)
  * and a copy to such memory is done. */
 inline cudaError_t enqueue_copy(const copy &c, cudaMemcpyKind kind, cudaStream_t stream)
 {
+    if (!is_valid(c)) {
+        return result(cudaErrorInvalidValue);
+    }
     if (kind == cudaMemcpyHostToDevice && !is_pinned(c.source)) {
         size_t bytes = c.width * c.height;
         char *staged = static_cast<char *>(malloc(sizeof(c) + bytes));
@@ -304,6 +315,9 @@ inline cudaError_t enqueue_copy(const copy &c, cudaMemcpyKind kind, cudaStream_t
 /* After the work of the default stream, like all synchronous copies. */
 inline cudaError_t copy_now(const copy &c)
 {
+    if (!is_valid(c)) {
+        return result(cudaErrorInvalidValue);
+    }
     gshmemx_cpu_stream_synchronize(nullptr);
     run_copy(const_cast<copy *>(&c));
     return cudaSuccess;

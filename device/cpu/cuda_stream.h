@@ -44,6 +44,9 @@ inline void run_host_function(void *arg)
 
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
+    if (stream == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     *stream = gshmemx_cpu_stream_create((flags & cudaStreamNonBlocking) != 0);
     return gshmem::cpu::result(*stream ? cudaSuccess : cudaErrorMemoryAllocation);
 }
@@ -118,6 +121,9 @@ inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback
 
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
 {
+    if (event == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     *event = gshmemx_cpu_event_create();
     return gshmem::cpu::result(*event ? cudaSuccess : cudaErrorMemoryAllocation);
 }

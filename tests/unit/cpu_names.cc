@@ -59,6 +59,30 @@ static void test_built_in()
 
 /* ---- devices ---- */
 
+/* NULL by mistake is an error, as with CUDA, and no crash. */
+static void test_null()
+{
+    char byte = 1, *const none = nullptr;
+    size_t pitch;
+    CHECK_EQ(cudaGetDeviceCount(nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaGetDevice(nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaRuntimeGetVersion(nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaDriverGetVersion(nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaDeviceCanAccessPeer(nullptr, 0, 0), cudaErrorInvalidValue);
+    CHECK_EQ(cudaDeviceGetPCIBusId(nullptr, 20, 0), cudaErrorInvalidValue);
+    CHECK_EQ(cudaGetDeviceProperties(nullptr, 0), cudaErrorInvalidValue);
+    CHECK_EQ(cudaDeviceGetAttribute(nullptr, cudaDevAttrWarpSize, 0), cudaErrorInvalidValue);
+    CHECK_EQ(cudaMalloc((void **)nullptr, 8), cudaErrorInvalidValue);
+    CHECK_EQ(cudaMallocPitch((void **)nullptr, &pitch, 8, 8), cudaErrorInvalidValue);
+    CHECK_EQ(cudaMallocPitch((void **)&pitch, nullptr, 8, 8), cudaErrorInvalidValue);
+    CHECK_EQ(cudaStreamCreate(nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaEventCreate(nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaMemcpy(none, &byte, 1, cudaMemcpyDefault), cudaErrorInvalidValue);
+    CHECK_EQ(cudaMemcpyAsync(&byte, none, 1, cudaMemcpyDefault, nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaMemcpy(none, none, 0, cudaMemcpyDefault), cudaSuccess);
+    CHECK_EQ(byte, 1);
+}
+
 static void test_devices()
 {
     int count = 0, device = -1, value = 0, version = 0;
@@ -309,6 +333,7 @@ int main()
 {
     test_local_names();
     test_built_in();
+    test_null();
     test_devices();
     test_launches();
     test_numbers();
