@@ -55,6 +55,8 @@
 #ifndef GSHMEM_H
 #define GSHMEM_H
 
+#include "gshmem/letters_begin.h"
+
 #include "gshmem/types.h"
 #include "gshmem/version.h"
 
@@ -354,5 +356,7 @@ GSHMEM_HD_END
 #if defined(__CUDACC__) && !defined(GSHMEM_HOST_ONLY)
 #include "gshmem_device.cuh"
 #endif
+
+#include "gshmem/letters_end.h"
 
 #endif

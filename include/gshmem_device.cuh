@@ -56,6 +56,8 @@
 #define GSHMEM_DEVICE_CODE 1
 #endif
 
+#include "gshmem/letters_begin.h"
+
 #if !defined(__CUDACC__)
 #include "device/cpu/cuda_names.h"
 #endif
@@ -65,5 +67,7 @@
 
 #include "device/api.cuh"
 #include "gshmem/generic.h"
+
+#include "gshmem/letters_end.h"
 
 #endif

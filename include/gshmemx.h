@@ -8,6 +8,8 @@
 #ifndef GSHMEMX_H
 #define GSHMEMX_H
 
+#include "gshmem/letters_begin.h"
+
 #include "gshmem.h"
 
 #pragma GCC visibility push(default)
@@ -288,5 +290,7 @@ GSHMEM_TYPES_WAIT(WAIT)
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
 #include "gshmem/launch.h"
 #endif
+
+#include "gshmem/letters_end.h"
 
 #endif

@@ -77,11 +77,11 @@ template <class... P> struct packed {
     static_assert(((alignof(P) <= 16) && ... && true), "arguments are aligned to 16 bytes at most");
     static_assert((__is_trivially_copyable(P) && ... && true), "arguments are copied as bytes");
 
-    template <size_t... I> static void call(char *bytes, std::index_sequence<I...>)
+    template <size_t... at> static void call(char *bytes, std::index_sequence<at...>)
     {
         kernel_type kernel;
         memcpy(&kernel, bytes, sizeof(kernel));
-        kernel(*reinterpret_cast<P *>(bytes + where.off[I])...);
+        kernel(*reinterpret_cast<P *>(bytes + where.off[at])...);
     }
 
     static void entry(void *bytes)

@@ -8,6 +8,8 @@
 #ifndef GSHMEM_NCCL_DEVICE_H
 #define GSHMEM_NCCL_DEVICE_H
 
+#include "gshmem/letters_begin.h"
+
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(GSHMEM_DEVICE_CODE))
 #include <gshmem_device.cuh>
 #include <cuda/atomic>
@@ -32,5 +34,7 @@
 #include "nccl_device/reduce_copy.h"
 #include "nccl_device/multimem.h"
 #endif
+
+#include "gshmem/letters_end.h"
 
 #endif

@@ -9,6 +9,8 @@
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
 
+#include "gshmem/letters_begin.h"
+
 #include "device_host/nvshmem_types.h"
 
 /* Headers that programs rely on without including them. */
@@ -112,5 +114,7 @@ void nvshmemx_flush(void);
 
 /* Used by NVSHMEM's own test programs for reports. */
 #define NVSHMEMI_ERROR_PRINT(...) fprintf(stderr, __VA_ARGS__)
+
+#include "gshmem/letters_end.h"
 
 #endif
