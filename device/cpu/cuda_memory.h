@@ -252,7 +252,7 @@ struct copy {
 inline void run_copy(void *arg)
 {
     const copy &c = *static_cast<copy *>(arg);
-    for (size_t y = 0; y < c.height; y++) {
+    for (size_t y = 0; y < c.height && c.width != 0; y++) {
         memmove(static_cast<char *>(c.dest) + y * c.dest_pitch,
                 static_cast<const char *>(c.source) + y * c.source_pitch, c.width);
     }
@@ -272,7 +272,9 @@ struct fill {
 inline void run_fill(void *arg)
 {
     const fill &f = *static_cast<fill *>(arg);
-    memset(f.dest, f.value, f.bytes);
+    if (f.bytes != 0) { /* otherwise it may be NULL */
+        memset(f.dest, f.value, f.bytes);
+    }
 }
 
 /* The source's rows follow the struct, without gaps. */
