@@ -29,15 +29,16 @@ constexpr unsigned cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttach
 
 template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
 {
+    if (p == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     const bool fits = bytes <= SIZE_MAX - 255;
     void *memory = bytes && fits ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
     if (bytes && !memory) {
         return gshmem::cpu::result(cudaErrorMemoryAllocation);
     }
-    if (p == nullptr) {
-        free(memory);
-    }
-    return gshmem::cpu::give(p, static_cast<T *>(memory));
+    *p = static_cast<T *>(memory);
+    return cudaSuccess;
 }
 
 /* Like CUDA's, waits for the device first. */

@@ -55,16 +55,17 @@ def limit_of(name, arch, is_near_only):
 
 def main():
     source, arch, *compiler = sys.argv[1:]
-    units = [("all peers", ["-DPART=1"]), ("all peers", ["-DPART=2"]), ("all peers", ["-DPART=3"]),
-             ("near peers only", ["-DGSHMEM_NEAR_ONLY"])]
+    modes = {"all peers": ["-DPART=1", "-DPART=2", "-DPART=3"], "near peers only": ["-DGSHMEM_NEAR_ONLY"]}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda unit: registers(source, arch, compiler + unit[1]), units))
+        found = {what: [pool.submit(registers, source, arch, compiler + [part]) for part in parts]
+                 for what, parts in modes.items()}
     n_wrong = 0
-    for what in dict.fromkeys(what for what, _ in units):
-        parts = [of for (whose, _), of in zip(units, found) if whose == what]
-        if not all(parts):
-            sys.exit("registers.py: ptxas names no kernel")
-        of = {name: n for part in parts for name, n in part.items()}
+    for what, parts in found.items():
+        of = {}
+        for part in parts:
+            if not part.result():
+                sys.exit("registers.py: ptxas names no kernel")
+            of.update(part.result())
         for name, n in sorted(of.items()):
             limit = limit_of(name, arch, what == "near peers only")
             if n > limit:

@@ -459,12 +459,11 @@ __global__ static void kernel_threads(threads_args a)
 
 static void test_threads(bool is_slow)
 {
+    int rounds = 8, grid = 4, block = 128; /* more threads than there are cells */
 #if defined(GSHMEM_CPU_TSAN)
-    const int rounds = 3, grid = 3, block = 16;
+    rounds = 3, grid = 3, block = 16;
 #elif defined(__SANITIZE_ADDRESS__)
-    const int rounds = 3, grid = 4, block = 128;
-#else
-    const int rounds = 8, grid = 4, block = 128; /* more than there are cells */
+    rounds = 3;
 #endif
     far_pe pe(far_bytes);
     proxy_model model(pe, is_slow);

@@ -126,15 +126,12 @@ template <class T> __device__ static void fill(const board &b, bool is_in_place 
     nvshmemx_barrier_all_block();
 }
 
-#define STEP(NUMBER, CALL, EXPECTED)                 \
-    fill<T>(b);                                      \
-    expect(b, to, from, start, end, 0, [&](int at) { \
-        (void)at;                                    \
-        return (float)(EXPECTED);                    \
-    });                                              \
-    if (S::is_in() && (CALL) != 0)                   \
-        atomicOr(b.wrong, 1);                        \
-    nvshmemx_barrier_all_block();                    \
+#define STEP(NUMBER, CALL, EXPECTED)                                               \
+    fill<T>(b);                                                                    \
+    expect(b, to, from, start, end, 0, [&](int at) { return (float)(EXPECTED); }); \
+    if (S::is_in() && (CALL) != 0)                                                 \
+        atomicOr(b.wrong, 1);                                                      \
+    nvshmemx_barrier_all_block();                                                  \
     compare<T>(b, b.dest, NUMBER);
 
 /* at: the element's place in source. */
