@@ -111,14 +111,19 @@ def run_within(case, limit_s):
         return f"hangs: {e.output!r}"
 
 
-# The limit of an absent rank's peers also applies to start-up: a machine too busy for it needs a longer one.
-def run(case):
+def has_begun(case, output):
     n, _, how, _ = case
-    if how not in ["absent", "quit"]:
+    return output.count("started\n") == n and (how != "quit" or "given up\n" in output)
+
+
+# The limit that ends an absent rank's peers also applies to start-up and to the wait that a rank gives up: a machine
+# too busy for them needs a longer one.
+def run(case):
+    if case[2] not in ["absent", "quit"]:
         return run_within(case, 30)
     limit_s = 1
     output = run_within(case, limit_s)
-    while limit_s < 16 and output.count("started\n") < n:
+    while limit_s < 16 and not has_begun(case, output):
         limit_s *= 2
         output = run_within(case, limit_s)
     return output
