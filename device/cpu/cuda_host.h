@@ -306,7 +306,10 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n_blocks, 
 {
     bool fits =
         threads > 0 && threads <= (int)GSH_CPU_MAX_THREADS && shared_bytes <= GSH_CPU_MAX_SHARED;
-    *n_blocks = fits ? 1 : 0;
+    fits = fits && n_blocks != nullptr;
+    if (n_blocks != nullptr) {
+        *n_blocks = fits ? 1 : 0;
+    }
     return gshmem::cpu::result(fits ? cudaSuccess : cudaErrorInvalidValue);
 }
 
@@ -323,7 +326,7 @@ template <class F>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *min_grid, int *block, F,
                                                       size_t shared_bytes = 0, int limit = 0)
 {
-    if (shared_bytes > GSH_CPU_MAX_SHARED) {
+    if (shared_bytes > GSH_CPU_MAX_SHARED || min_grid == nullptr || block == nullptr) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
     }
     *min_grid = gshmem::cpu::n_cores();

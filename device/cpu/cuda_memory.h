@@ -233,6 +233,9 @@ inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t 
 
 inline cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
+    if (free_bytes == nullptr || total_bytes == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     *free_bytes = gshmem::cpu::memory_bytes(_SC_AVPHYS_PAGES);
     *total_bytes = gshmem::cpu::memory_bytes(_SC_PHYS_PAGES);
     return cudaSuccess;
@@ -377,6 +380,9 @@ inline cudaError_t cudaMemcpy2D(void *dest, size_t dest_pitch, const void *sourc
 inline cudaError_t cudaMemsetAsync(void *dest, int value, size_t bytes,
                                    cudaStream_t stream = nullptr)
 {
+    if (dest == nullptr && bytes != 0) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     gshmem::cpu::fill f = {dest, value, bytes};
     return gshmem::cpu::enqueue(stream, gshmem::cpu::run_fill, &f, sizeof(f));
 }
@@ -390,11 +396,11 @@ inline cudaError_t cudaMemset(void *dest, int value, size_t bytes)
 
 inline cudaError_t cudaMemset2D(void *dest, size_t pitch, int value, size_t width, size_t height)
 {
-    if (width > pitch) {
+    if (width > pitch || (dest == nullptr && width != 0 && height != 0)) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
     }
     gshmemx_cpu_stream_synchronize(nullptr);
-    for (size_t y = 0; y < height; y++) {
+    for (size_t y = 0; width != 0 && y < height; y++) {
         memset(static_cast<char *>(dest) + y * pitch, value, width);
     }
     return cudaSuccess;

@@ -61,9 +61,12 @@ inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned f
     return cudaStreamCreateWithFlags(stream, flags);
 }
 
+/* As CUDA's, which need not tell both. */
 inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 {
-    return *least = *greatest = 0, cudaSuccess;
+    int unwanted;
+    *(least != nullptr ? least : &unwanted) = *(greatest != nullptr ? greatest : &unwanted) = 0;
+    return cudaSuccess;
 }
 
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream)
@@ -135,13 +138,17 @@ inline cudaError_t cudaEventCreate(cudaEvent_t *event)
 
 inline cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
+    if (event == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidResourceHandle);
+    }
     gshmemx_cpu_event_destroy(event);
     return cudaSuccess;
 }
 
 inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr)
 {
-    return gshmem::cpu::result_of(gshmemx_cpu_event_record(event, stream));
+    return event != nullptr ? gshmem::cpu::result_of(gshmemx_cpu_event_record(event, stream))
+                            : gshmem::cpu::result(cudaErrorInvalidResourceHandle);
 }
 
 inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr,
@@ -152,17 +159,29 @@ inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stre
 
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    if (event == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidResourceHandle);
+    }
     gshmemx_cpu_event_synchronize(event);
     return cudaSuccess;
 }
 
 inline cudaError_t cudaEventQuery(cudaEvent_t event)
 {
+    if (event == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidResourceHandle);
+    }
     return gshmemx_cpu_event_is_done(event) ? cudaSuccess : cudaErrorNotReady;
 }
 
 inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
+    if (ms == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
+    if (start == nullptr || end == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidResourceHandle);
+    }
     if (!gshmemx_cpu_event_is_done(start) || !gshmemx_cpu_event_is_done(end)) {
         return cudaErrorNotReady;
     }
@@ -176,7 +195,8 @@ inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_
 
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0)
 {
-    return gshmem::cpu::result_of(gshmemx_cpu_stream_wait_event(stream, event));
+    return event != nullptr ? gshmem::cpu::result_of(gshmemx_cpu_stream_wait_event(stream, event))
+                            : gshmem::cpu::result(cudaErrorInvalidResourceHandle);
 }
 
 #endif

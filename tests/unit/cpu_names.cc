@@ -59,11 +59,16 @@ static void test_built_in()
 
 /* ---- devices ---- */
 
+static __global__ void nothing() {}
+
 /* NULL by mistake is an error, as with CUDA, and no crash. */
 static void test_null()
 {
     char byte = 1, *const none = nullptr;
     size_t pitch;
+    float ms;
+    int number;
+    cudaEvent_t event;
     CHECK_EQ(cudaGetDeviceCount(nullptr), cudaErrorInvalidValue);
     CHECK_EQ(cudaGetDevice(nullptr), cudaErrorInvalidValue);
     CHECK_EQ(cudaRuntimeGetVersion(nullptr), cudaErrorInvalidValue);
@@ -80,7 +85,26 @@ static void test_null()
     CHECK_EQ(cudaMemcpy(none, &byte, 1, cudaMemcpyDefault), cudaErrorInvalidValue);
     CHECK_EQ(cudaMemcpyAsync(&byte, none, 1, cudaMemcpyDefault, nullptr), cudaErrorInvalidValue);
     CHECK_EQ(cudaMemcpy(none, none, 0, cudaMemcpyDefault), cudaSuccess);
+    CHECK_EQ(cudaMemset(none, 2, 1), cudaErrorInvalidValue);
+    CHECK_EQ(cudaMemsetAsync(none, 2, 0, nullptr), cudaSuccess);
+    CHECK_EQ(cudaMemset2D(none, 8, 2, 1, 1), cudaErrorInvalidValue);
     CHECK_EQ(byte, 1);
+    CHECK_EQ(cudaMemGetInfo(nullptr, &pitch), cudaErrorInvalidValue);
+    CHECK_EQ(cudaMemGetInfo(&pitch, nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(nullptr, nothing, 32, 0),
+             cudaErrorInvalidValue);
+    CHECK_EQ(cudaOccupancyMaxPotentialBlockSize(&number, nullptr, nothing), cudaErrorInvalidValue);
+    CHECK_EQ(cudaDeviceGetStreamPriorityRange(nullptr, &number), cudaSuccess);
+    CHECK_EQ(number, 0);
+    CHECK_EQ(cudaEventCreate(&event), cudaSuccess);
+    CHECK_EQ(cudaEventElapsedTime(nullptr, event, event), cudaErrorInvalidValue);
+    CHECK_EQ(cudaEventElapsedTime(&ms, event, nullptr), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaEventDestroy(event), cudaSuccess);
+    CHECK_EQ(cudaEventRecord(nullptr, nullptr), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaEventQuery(nullptr), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaEventSynchronize(nullptr), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaEventDestroy(nullptr), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaStreamWaitEvent(nullptr, nullptr), cudaErrorInvalidResourceHandle);
 }
 
 static void test_devices()
