@@ -129,21 +129,38 @@ __device__ GSHMEM_LONG_WAY void await_flag(const coll_call<C> &call, const uint6
     acquire_awaited();
 }
 
+/* Only the first warp of a block raises flags and waits for them: what all threads of a block load
+ * from memory, or keep there, takes long. */
 template <class C, class G> struct meeting {
+    typedef decltype(G().block_part()) block_group;
+    typedef typename flag_group<block_group>::type flag_threads;
     const coll_call<C> &call;
     G g;
+    gsh_sync_area *area;
+    uint64_t *flag;      /* the first one that this thread raises, on the member `place` after */
     uint64_t epoch, own; /* the counts at the latest arrival of all blocks */
+    int place;           /* 0: this PE itself, for its other blocks */
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
     uint32_t has_left; /* on the CPU device the kernel has asked first */
 #endif
 
-    __device__ __forceinline__ meeting(const coll_call<C> &k, G group)
-        : call(k), g(group), epoch(load_plain(&k.area()->epoch)),
-          own(load_plain(&k.area()->own_epoch))
+    __device__ __forceinline__ meeting(const coll_call<C> &k, G group) : call(k), g(group)
     {
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
         has_left = load_has_left(k.c);
 #endif
+        if (!flag_group<block_group>::has(g.block_part()))
+            return;
+        area = k.area();
+        epoch = load_plain(&area->epoch);
+        own = load_plain(&area->own_epoch);
+        place = (int)flag_threads().rank() + (g.n_blocks() > 1 ? 0 : 1);
+        flag = place < k.n ? flag_on(place) : nullptr;
+    }
+
+    __device__ __forceinline__ uint64_t *flag_on(int i) const
+    {
+        return i == 0 ? &area->own_flag : call.at(&area->flag[call.me], call.after(i));
     }
 
     /* All blocks of all members have come; what they did before is seen by this block. is_last: no
@@ -151,41 +168,43 @@ template <class C, class G> struct meeting {
     __device__ GSHMEM_LONG_WAY void meet(bool is_last = false)
     {
         auto b = g.block_part();
-        const members<C> all(call.c, *call.team);
-        gsh_sync_area *area = call.area();
-        const int first = g.n_blocks() > 1 ? 0 : 1;
-        epoch += g.n_blocks();
-        own += g.n_blocks() > 1 ? g.n_blocks() : 0;
-        /* Where the flags lie is read before the fence, after which each load takes long. */
-        auto flag_on = [&](int i) {
-            return pinned(i == 0 ? &area->own_flag : all.at(&area->flag[all.me], all.after(i)));
-        };
-        int i = (int)b.rank() + first;
-        uint64_t *flag = flag_on(i < all.n ? i : first < all.n ? first : 0);
         b.sync();
-        if (is_last && g.block() == 0 && b.rank() == 0) {
-            /* All have read them: they have met. */
-            store_plain(&area->epoch, epoch);
-            store_plain(&area->own_epoch, own);
-        }
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
         leave_if_given_up(call.c, has_left);
 #endif
-        for (; i < all.n; i += (int)b.size()) {
+        if (flag_group<block_group>::has(b)) {
+            epoch += g.n_blocks();
+            own += g.n_blocks() > 1 ? g.n_blocks() : 0;
+            if (is_last && g.block() == 0 && b.rank() == 0) {
+                /* All have read them: they have met. */
+                store_plain(&area->epoch, epoch);
+                store_plain(&area->own_epoch, own);
+            }
+            exchange_flags();
+        }
+        b.sync();
+    }
+
+    __device__ __forceinline__ void exchange_flags() const
+    {
+        const int step = (int)flag_threads().size();
+        uint64_t *to = flag;
+        GSHMEM_NO_UNROLL
+        for (int i = place; i < call.n; i += step) {
             /* Serves "a collective's effects are visible": what the block did comes before its
              * flags, and pairs with the looks below, on the other members and in the other blocks.
              */
             fence_acq_rel();
-            reduce_add(flag, (uint64_t)1);
-            if (i + (int)b.size() < all.n)
-                flag = flag_on(i + (int)b.size());
+            reduce_add(to, (uint64_t)1);
+            if (i + step < call.n)
+                to = flag_on(i + step);
         }
-        for (i = (int)b.rank() + first; i < all.n; i += (int)b.size()) {
-            const int member = all.after(i);
-            const uint64_t enough = i == 0 ? own : epoch;
-            await_flag(call, i == 0 ? &area->own_flag : &area->flag[member], enough, member);
+        GSHMEM_NO_UNROLL
+        for (int i = place; i < call.n; i += step) {
+            const int member = call.after(i);
+            await_flag(call, i == 0 ? &area->own_flag : &area->flag[member], i == 0 ? own : epoch,
+                       member);
         }
-        b.sync();
     }
 };
 
