@@ -31,6 +31,8 @@ struct share {
 };
 template <class G> __device__ __forceinline__ share share_of(G g, uint64_t bytes)
 {
+    if (g.n_blocks() == 1)
+        return {0, bytes};
     const uint64_t each = ((bytes + g.n_blocks() - 1) / g.n_blocks() + 127) & ~(uint64_t)127;
     const uint64_t begin = each * g.block();
     if (begin >= bytes)
@@ -38,17 +40,57 @@ template <class G> __device__ __forceinline__ share share_of(G g, uint64_t bytes
     return {begin, bytes - begin < each ? bytes - begin : each};
 }
 
+/* The blocks that share a copy, and which of them the calling one is. */
+struct sharers {
+    uint32_t index, count;
+
+    __device__ __forceinline__ uint32_t n_blocks() const { return count; }
+    __device__ __forceinline__ uint32_t block() const { return index; }
+};
+
+/* Stores to others wait for the link, so a few blocks, the keepers, copy meanwhile what a member
+ * gives to itself. A block moves an eighth of what an NVLink of 18 lanes carries; twice as many
+ * keepers as it takes are enough beside the others. */
+constexpr uint32_t max_keepers = 16;
+
+/* The calling block's part of a call that gives each of n members the same number of bytes. */
+struct assignment {
+    sharers blocks;  /* it shares the copies with those */
+    int first, last; /* to the members so many places after this PE; n: itself */
+};
+template <class G> __device__ __forceinline__ assignment assignment_of(G g, int n, bool is_in_place)
+{
+    const uint32_t others = n > 1 ? (uint32_t)n - 1 : 1;
+    uint32_t n_keepers = 0;
+    if (g.n_blocks() > 1 && !is_in_place) {
+        const uint32_t fair = g.n_blocks() / (others + 1), enough = max_keepers / others;
+        n_keepers = fair < enough ? fair : enough;
+    }
+    if (g.block() < n_keepers)
+        return {{g.block(), n_keepers}, n, n};
+    return {{g.block() - n_keepers, g.n_blocks() - n_keepers}, 1, n_keepers > 0 ? n - 1 : n};
+}
+
 /* The calling block's share of a copy to a near member, or to itself. */
 template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void store_share(const coll_call<C> &k, G g, uint8_t *dest,
-                                               const uint8_t *source, uint64_t bytes, int member)
+__device__ GSHMEM_OUT_OF_LINE void store_share(const coll_call<C> &k, G g, sharers blocks,
+                                               uint8_t *dest, const uint8_t *source, uint64_t bytes,
+                                               int member)
 {
-    const share s = share_of(g, bytes);
+    const share s = share_of(blocks, bytes);
     auto b = g.block_part();
     if (s.bytes > 0 && !(member == k.me && dest == source))
         copy<direction::put, false, decltype(b)>({b.rank(), b.size()},
                                                  k.at(plus(dest, s.begin), member),
                                                  plus(source, s.begin), s.bytes);
+}
+
+/* The same, shared by all of the call's blocks. */
+template <class C, class G>
+__device__ __forceinline__ void store_share(const coll_call<C> &k, G g, uint8_t *dest,
+                                            const uint8_t *source, uint64_t bytes, int member)
+{
+    store_share(k, g, sharers{g.block(), g.n_blocks()}, dest, source, bytes, member);
 }
 
 /* ---- fcollect ----------------------------------------------------------------------------------
@@ -70,12 +112,14 @@ __device__ GSHMEM_LONG_WAY void fcollect_direct(const coll_call<C> &k, G g, uint
 {
     keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);
+    const assignment t = assignment_of(g, k.n, source == dest + (uint64_t)k.me * bytes);
     all.meet();
+    keep(t);
     GSHMEM_NO_UNROLL
-    for (int i = 1; i <= k.n; i++) /* itself last, while the others' bytes are in flight */
+    for (int i = t.first; i <= t.last; i++) /* itself last, while the others' bytes are in flight */
     {
         keep(i);
-        store_share(k, g, plus(dest, (uint64_t)k.me * bytes), source, bytes, k.after(i));
+        store_share(k, g, t.blocks, plus(dest, (uint64_t)k.me * bytes), source, bytes, k.after(i));
     }
     all.meet(true);
 }
@@ -89,12 +133,14 @@ __device__ GSHMEM_LONG_WAY void alltoall_direct(const coll_call<C> &k, G g, uint
 {
     keep(g, dest, source, bytes);
     meeting<C, G> all(k, g);
+    const assignment t = assignment_of(g, k.n, false);
     all.meet();
+    keep(t);
     GSHMEM_NO_UNROLL
-    for (int i = 1; i <= k.n; i++) {
+    for (int i = t.first; i <= t.last; i++) {
         keep(i);
         const int member = k.after(i);
-        store_share(k, g, plus(dest, (uint64_t)k.me * bytes),
+        store_share(k, g, t.blocks, plus(dest, (uint64_t)k.me * bytes),
                     plus(source, (uint64_t)member * bytes), bytes, member);
     }
     all.meet(true);
@@ -178,10 +224,12 @@ __device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<C> &k, G g, uin
     meeting<C, G> all(k, g);
     all.meet();
     if (k.n == 2 || bytes < 4096) {
+        const assignment t = assignment_of(g, k.n, dest == source);
+        keep(t);
         GSHMEM_NO_UNROLL
-        for (int i = 1; k.me == root && i <= k.n; i++) {
+        for (int i = t.first; k.me == root && i <= t.last; i++) {
             keep(i);
-            store_share(k, g, dest, source, bytes, k.after(i));
+            store_share(k, g, t.blocks, dest, source, bytes, k.after(i));
         }
         all.meet(true);
         return;
@@ -192,7 +240,7 @@ __device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<C> &k, G g, uin
         const uint64_t begin = each * (uint64_t)m;
         return begin >= bytes ? 0 : bytes - begin < each ? bytes - begin : each;
     };
-    /* the root's part for member m goes to m, which then gives it to the others */
+    /* the root's part for member m goes to m, which then gives it to the others, the root too */
     GSHMEM_NO_UNROLL
     for (int i = 0; k.me == root && i < k.n; i++) {
         keep(i);
@@ -210,10 +258,6 @@ __device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<C> &k, G g, uin
         store_share(k, g, plus(dest, begin), plus(from, begin), part(k.me), k.after(i));
     }
     all.meet(true);
-    /* the root's own dest: all of it */
-    if (k.me == root)
-        store_share(k, g, dest, source, bytes, root);
-    g.block_part().sync();
 }
 
 /* ---- collect -----------------------------------------------------------------------------------
@@ -248,11 +292,13 @@ __device__ GSHMEM_OUT_OF_LINE void collect_direct(const coll_call<C> &k, G g, ui
     keep(g, dest, source, bytes);
     const uint64_t begin = exchange_counts(k, g, bytes);
     meeting<C, G> all(k, g);
+    const assignment t = assignment_of(g, k.n, false);
     all.meet();
+    keep(t);
     GSHMEM_NO_UNROLL
-    for (int i = 1; i <= k.n; i++) {
+    for (int i = t.first; i <= t.last; i++) {
         keep(i, begin);
-        store_share(k, g, plus(dest, begin), source, bytes, k.after(i));
+        store_share(k, g, t.blocks, plus(dest, begin), source, bytes, k.after(i));
     }
     all.meet(true);
 }
