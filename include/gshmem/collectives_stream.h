@@ -2,7 +2,9 @@
  * Collectives on a stream: prototypes stamped from the type table. The contracts of the host calls
  * (gshmem/collectives.h) hold, in the stream's order. The calls may be captured into a graph. Each
  * launch of the graph repeats them, so all members must launch their graphs in the same order.
- * Arguments are taken when the call is made. */
+ * Arguments are taken when the call is made. On a GPU a call may take up to half of the
+ * multiprocessors until all members have come: PEs that have more than two calls under way on
+ * different streams must enqueue them in the same order. */
 #ifndef GSHMEM_COLLECTIVES_STREAM_H
 #define GSHMEM_COLLECTIVES_STREAM_H
 

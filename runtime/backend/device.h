@@ -63,6 +63,7 @@ struct gsh_device_card {
     int32_t is_cuda;       /* else the CPU device */
     int32_t ordinal;       /* of the GPU, as this PE counts; -1: no GPU */
     int32_t n_parts;       /* parts of the GPU, for PEs of this process; 0: not divided */
+    int32_t n_sms;         /* multiprocessors of the GPU, or of this PE's part; 0: no GPU */
     uint8_t uuid[16];      /* of the GPU */
     uint64_t memory_bytes; /* what the default range of a heap is to hold */
     uint64_t range_bytes;  /* GSHMEM_HEAP_RANGE, 0: by memory */
@@ -97,7 +98,7 @@ struct gsh_device_ops {
     uint64_t stride_unit_bytes;
 
     /* ---- topology ---- */
-    /* Fills ordinal, uuid, memory_bytes, name and is_cuda of this PE's card. */
+    /* Fills ordinal, uuid, memory_bytes, n_sms, name and is_cuda of this PE's card. */
     enum gsh_result (*card)(struct gsh_instance *pe, struct gsh_device_card *card);
     /* How this PE reaches the memory of another PE of its node, as gshmemx_route_name says it;
      * NULL: no load or store does. cards[n_pes]. */

@@ -15,10 +15,10 @@ const struct gsh_coll_table gsh_coll_table_cpu = {
     .far_piece = 256u << 10,
 };
 
-/* Measured on two H200s over NVLink (perftest/results/). */
+/* Measured on two H200s, and H100s, over NVLink (perftest/results/): 64 blocks fill the link. */
 const struct gsh_coll_table gsh_coll_table_cuda = {
     .flagged_max = {256, 4u << 10, 64u << 10, 256u << 10},
-    .max_blocks = 128,
+    .max_blocks = 64,
     .bytes_per_block = 16u << 10,
     .far_flat = 64u << 10,
     .far_piece = 256u << 10,
@@ -53,7 +53,8 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
     fprintf(out,
             "  above           members meet, each moves or adds up its part straight from and to\n"
             "                  the others' buffers, members meet\n"
-            "  on a stream     %u bytes for each block, up to %u blocks\n"
+            "  on a stream     %u bytes for each block, up to %u blocks, and on at most half of a\n"
+            "                  GPU's multiprocessors\n"
             "  several nodes   up to %u bytes of all together by way of the nodes' leaders, in\n"
             "                  log2(nodes) messages of each\n"
             "  above           in pieces of %u bytes: near members by loads and stores, and each\n"

@@ -129,6 +129,18 @@ static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_dev
     return check_shared_gpu(pe, cards);
 }
 
+/* All blocks of a collective run at the same time, and its kernels may need a multiprocessor for
+ * each. Two calls may be under way, so each gets half of them; the same number on all PEs. */
+static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_card *cards)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        uint32_t half = cards[i].n_sms > 1 ? (uint32_t)cards[i].n_sms / 2 : 1;
+        if (cards[i].is_cuda && half < pe->coll_table.max_blocks) {
+            pe->coll_table.max_blocks = half;
+        }
+    }
+}
+
 /* ---- domains: nodes, or parts of nodes whose GPUs all have access to each other ---- */
 
 /* The route as this PE sees it; NULL: only the network leads there. */
@@ -262,6 +274,7 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
         memory = gsh_max_u64(memory, cards[i].memory_bytes);
     }
     if (r == GSH_OK) {
+        limit_blocks(pe, cards);
         r = find_domains(pe, &is_whole);
     }
     if (r == GSH_OK && !is_whole && pe->proxy == NULL && cards[pe->my_pe].n_parts != 0) {

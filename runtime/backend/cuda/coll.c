@@ -105,9 +105,7 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, enum gsh_coll_kernel
 static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_launch *l)
 {
     const struct gsh_coll_table *t = &pe->coll_table;
-    const struct gsh_cuda_device *d = pe->device;
-    /* all blocks of a call run at the same time */
-    unsigned most = d->shared != NULL && d->n_sms < t->max_blocks ? d->n_sms : t->max_blocks;
+    unsigned most = t->max_blocks;
     if (l->bytes == GSH_COLL_UNKNOWN_BYTES) {
         return most < AGREED_BLOCKS ? most : AGREED_BLOCKS;
     }

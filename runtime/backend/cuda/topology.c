@@ -13,6 +13,7 @@ enum gsh_result gsh_cuda_card(struct gsh_instance *pe, struct gsh_device_card *c
     CUdevice device;
     CUuuid uuid;
     size_t total = 0;
+    int n_sms = 0;
     enum gsh_result r = gsh_cuda_result(cuda->CtxGetDevice(&device), "cuCtxGetDevice");
     if (r == GSH_OK) {
         r = gsh_cuda_result(cuda->DeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
@@ -25,11 +26,17 @@ enum gsh_result gsh_cuda_card(struct gsh_instance *pe, struct gsh_device_card *c
                             "cuDeviceGetName");
     }
     if (r == GSH_OK) {
+        r = gsh_cuda_result(
+            cuda->DeviceGetAttribute(&n_sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+            "cuDeviceGetAttribute");
+    }
+    if (r == GSH_OK) {
         memcpy(card->uuid, &uuid, sizeof(card->uuid));
         card->is_cuda = 1;
         card->ordinal = (int)device;
         card->memory_bytes = total;
         card->n_parts = d->shared != NULL ? d->n_parts : 0;
+        card->n_sms = d->shared != NULL ? (int32_t)d->n_sms : n_sms;
     }
     return r;
 }
