@@ -134,7 +134,9 @@ def faults(case, output, waited_s):
     last = n - 1
     ends = re.findall(r"^rank \d+: (.*)$", output, re.M)
     after = re.search(r"^after (.*) s$", output, re.M)
-    deaths = re.findall(r"PE (\d+) (?:died|.*lost)|lost PE (\d+)", output)
+    # UCX may be the first to know, on a busy machine
+    deaths = (re.findall(r"PE (\d+) (?:died|.*lost)|lost PE (\d+)", output) or
+              re.findall(r"(PE )(\d+): the connection .*failed", output))
     if len(ends) != n or not after:
         yield "did not end"
     elif float(after[1]) > LIMIT_S[n] + waited_s:
