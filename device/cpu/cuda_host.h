@@ -306,10 +306,10 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n_blocks, 
 {
     bool fits =
         threads > 0 && threads <= (int)GSH_CPU_MAX_THREADS && shared_bytes <= GSH_CPU_MAX_SHARED;
-    fits = fits && n_blocks != nullptr;
-    if (n_blocks != nullptr) {
-        *n_blocks = fits ? 1 : 0;
+    if (n_blocks == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
     }
+    *n_blocks = fits ? 1 : 0;
     return gshmem::cpu::result(fits ? cudaSuccess : cudaErrorInvalidValue);
 }
 
