@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "bootstrap/sha256.h"
+#include "runtime/base/sha256.h"
 #include "bootstrap/socket.h"
 #include "runtime/base/util.h"
 

@@ -16,7 +16,7 @@
 #ifndef GSH_UID_WIRE_H
 #define GSH_UID_WIRE_H
 
-#include "bootstrap/sha256.h"
+#include "runtime/base/sha256.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"
 

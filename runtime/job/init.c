@@ -50,7 +50,7 @@ struct hello {
     uint64_t host_hash;
     uint64_t instance;
     uint64_t far_settings[N_FAR_SETTINGS];
-    uint8_t job[16]; /* rank 0's counts */
+    uint8_t secret[GSH_SECRET_BYTES]; /* rank 0's counts */
 };
 
 #define LIBRARY_VERSION                                                         \
@@ -184,7 +184,7 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     return r;
 }
 
-static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
+static enum gsh_result meet(struct gsh_instance *pe)
 {
     struct hello mine = {.library_version = LIBRARY_VERSION,
                          .state_version = GSH_STATE_VERSION,
@@ -198,7 +198,7 @@ static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
                                           (uint64_t)pe->env.proxy_ring_slots,
                                           gsh_far_stages_always(pe), pe->env.stage_chunk_bytes,
                                           (uint64_t)pe->env.contexts}};
-    if (getrandom(mine.job, sizeof(mine.job), 0) != (ssize_t)sizeof(mine.job)) {
+    if (getrandom(mine.secret, sizeof(mine.secret), 0) != (ssize_t)sizeof(mine.secret)) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
     }
     struct hello *all = calloc((size_t)pe->n_pes, sizeof(*all));
@@ -207,7 +207,7 @@ static enum gsh_result meet(struct gsh_instance *pe, uint8_t job[16])
     }
     enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
     if (r == GSH_OK) {
-        memcpy(job, all[0].job, 16);
+        memcpy(pe->secret, all[0].secret, sizeof(pe->secret));
         r = fill_peers(pe, all);
     }
     free(all);
@@ -231,7 +231,7 @@ static enum gsh_result make_page(struct gsh_instance *pe)
 }
 
 /* Maps the pages of the node's other processes; PEs of this process are reached by pointer. */
-static enum gsh_result map_pages(struct gsh_instance *pe, const uint8_t job[16])
+static enum gsh_result map_pages(struct gsh_instance *pe)
 {
     int *ranks = calloc((size_t)pe->n_pes, sizeof(*ranks));
     int *fds = calloc((size_t)pe->n_pes, sizeof(*fds));
@@ -243,7 +243,7 @@ static enum gsh_result map_pages(struct gsh_instance *pe, const uint8_t job[16])
         }
     }
     if (r == GSH_OK && n > 0) {
-        r = gsh_fdpass_create(job, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
+        r = gsh_fdpass_create(pe->secret, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
     }
     /* all sockets exist before any PE sends */
     enum gsh_result rb = pe->bootstrap->ops->barrier(pe->bootstrap);
@@ -350,7 +350,6 @@ static void free_proxy_of_kernels(const struct gsh_instance *pe)
 static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
                                 const gshmemx_init_attr_t *attr)
 {
-    uint8_t job[16];
     enum gsh_result r = gsh_env_read(&pe->env);
     if (r == GSH_OK) {
         r = gsh_launch_bootstrap(&pe->env, flags, attr, &pe->bootstrap);
@@ -362,7 +361,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     pe->n_pes = pe->bootstrap->size;
     gsh_log_set_pe(pe->my_pe);
     gsh_report_ask(&gsh_absent_members);
-    r = meet(pe, job);
+    r = meet(pe);
     if (r == GSH_OK) {
         free_proxy_of_kernels(pe);
         r = gsh_teams_plan(pe);
@@ -371,13 +370,13 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
         r = make_page(pe);
     }
     if (r == GSH_OK) {
-        r = map_pages(pe, job);
+        r = map_pages(pe);
     }
     if (r == GSH_OK) {
         r = make_job_bootstrap(pe);
     }
     if (r == GSH_OK) {
-        r = gsh_watch_create(pe, job, &pe->watch);
+        r = gsh_watch_create(pe, pe->secret, &pe->watch);
     }
     if (r == GSH_OK) {
         r = gsh_teams_create(pe);

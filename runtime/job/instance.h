@@ -13,6 +13,7 @@
 #include "heap/heap.h"
 #include "runtime/backend/device.h"
 #include "runtime/base/env.h"
+#include "runtime/base/keys.h"
 #include "runtime/base/coll_table.h"
 
 struct gsh_buffers;
@@ -49,6 +50,10 @@ struct gsh_instance {
     struct gsh_bootstrap *bootstrap; /* the launcher's */
     int my_pe, n_pes;
     int n_nodes;
+
+    /* of the job, chosen by rank 0; only what keys.h derives from it leaves this process */
+    uint8_t secret[GSH_SECRET_BYTES];
+
     bool is_of_dialect;         /* made by a dialect, not by the program */
     bool is_one_process;        /* all PEs are threads of this process */
     bool needs_no_choice;       /* all devices are CPUs, so init sets them up */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What may be made of a job's secret. The secret itself, 16 random bytes that rank 0 chooses at
+ * init and the bootstrap carries, never leaves the memory of the job's processes. Names that others
+ * can read and keys of messages are derived from it by a one-way function, each for one purpose, so
+ * that none tells another. */
+#ifndef GSH_KEYS_H
+#define GSH_KEYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GSH_SECRET_BYTES 16
+#define GSH_KEY_BYTES    32
+
+/* HMAC-SHA-256 of the purpose under the secret. Purposes in use: "watch name", "watch", "fdpass
+ * name", "fdpass", "messages". */
+void gsh_key_derive(const uint8_t secret[GSH_SECRET_BYTES], const char *purpose,
+                    uint8_t key[GSH_KEY_BYTES]);
+
+/* The first characters of a derived key in hex, for a name that others can read; room: 2 * n_bytes
+ * + 1. */
+void gsh_key_name(const uint8_t secret[GSH_SECRET_BYTES], const char *purpose, size_t n_bytes,
+                  char *name);
+
+#endif
