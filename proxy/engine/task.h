@@ -17,7 +17,7 @@ static inline bool gsh_task_fits_message(const struct gsh_task *task)
 /* The data are in the request. */
 static inline bool gsh_request_is_inline(const struct gsh_request *request)
 {
-    return request->local == NULL &&
+    return request->local == NULL && request->bytes <= GSH_REQUEST_INLINE_MAX &&
            (request->op == GSH_FAR_P || request->op == GSH_FAR_PUT_SIGNAL);
 }
 /* GET, G */

@@ -217,6 +217,9 @@ static const char *decode_put_signal(const struct raw *raw, struct gsh_request *
     if (raw->arg != GSHMEM_SIGNAL_SET && raw->arg != GSHMEM_SIGNAL_ADD) {
         return "signal operation";
     }
+    if (!is_inline && raw->value[1] == 0) { /* would mean that the bytes are in the request */
+        return "local address";
+    }
     return is_inline ? decode_inline(raw, 3, out) : decode_large(raw, out);
 }
 

@@ -190,6 +190,19 @@ static void test_malformed(void)
     }
 }
 
+/* Without an address a put with signal would take its bytes, however many, from the request. */
+static void test_no_source(void)
+{
+    static struct ring ring;
+    struct gsh_request request;
+    bool has;
+    start(&ring);
+    push(&ring, first_word(GSH_RING_PUT_SIGNAL, 3, 1, GSHMEM_SIGNAL_ADD), 0, 4096);
+    put_word(&ring, 1, 1, 0);
+    CHECK_EQ(gsh_ring_reader_next(&ring.reader, &request, &has), GSH_ERR_BUG);
+    CHECK(!has);
+}
+
 static void test_garbage(uint64_t *seed)
 {
     static struct ring ring;
@@ -235,6 +248,7 @@ int main(void)
     test_word_by_word();
     test_tail();
     test_malformed();
+    test_no_source();
     test_garbage(&seed);
     test_replies();
     return test_result();
