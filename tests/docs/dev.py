@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves that `./dev test` passes only when each test that it selects has passed: not when meson dies in the middle,
+ends with an error, has a result too few, or knows no test of a suite. Meson and the compilers are stand-ins.
+
+    dev.py ROOT"""
+import os, shutil, subprocess, sys, tempfile
+
+# Each suite has two tests; $CASE says what goes wrong, in the build $WHERE.
+MESON = r'''#!/bin/bash
+command=$1
+shift
+if [ "$command" = setup ]; then
+    [ "$1" = --reconfigure ] || { mkdir -p "$1"; touch "$1/build.ninja"; }
+    exit
+fi
+suites=() dir=$2 is_list=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --list) is_list=1 ;;
+    --suite) suites+=("$2"); shift ;;
+    esac
+    shift
+done
+[ "$dir" = "$WHERE" ] || CASE=
+rows=()
+for suite in "${suites[@]:-unit}"; do
+    [ "$CASE:$suite" = "no_suite:unit" ] || rows+=("gshmem:${suite}+other / ${suite}_1" "gshmem:$suite / ${suite}_2")
+done
+if [ -n "$is_list" ]; then
+    [ ${#rows[@]} -gt 0 ] || { echo 'No suitable tests defined.'; exit 1; }
+    printf '%s\n' "${rows[@]}"
+    exit
+fi
+mkdir -p "$dir/meson-logs"
+status=0 i=0
+for row in "${rows[@]}"; do
+    i=$((i + 1)) result=OK
+    [ "$CASE:$i" = few:2 ] && continue
+    [ "$CASE:$i" = fails:2 ] && result=FAIL status=1
+    [ "$CASE:$i" = cut:2 ] && { printf '{"name": "%s", "result": "OK", "durat' "$row" >>"$dir/meson-logs/testlog.json"; kill -9 $$; }
+    echo " $i/${#rows[@]} $row $result 0.1s"
+    echo "{\"name\": \"$row\", \"result\": \"$result\", \"duration\": 0.1}" >>"$dir/meson-logs/testlog.json"
+    [ "$CASE:$i" = dies:1 ] && kill -9 $$
+done
+[ "$CASE" = status ] && status=3
+exit $status
+'''
+SILENT = ['ninja', 'clang', 'clang++', 'nvidia-smi', 'ip', 'mpicc', 'mpirun', 'pkg-config']
+
+# case -> (build in which it happens, words of ./dev, its status, words that it says)
+CASES = {
+    'right': ('', [], 0, [' passed, 0 failed']),
+    'fails': ('build', [], 1, [', 1 failed', 'FAIL']),
+    'dies': ('build-asan', [], 1, ['tests of build-asan have a result', 'status 137']),
+    'cut': ('build-tsan', [], 1, ['2 of the 4 tests of build-tsan have a result', ', 3 failed']),
+    'few': ('build-clang', [], 1, ['1 of the 2 tests of build-clang have a result', ', 1 failed']),
+    'status': ('build-fuzz', [], 1, ['every test of build-fuzz passed, but meson ended with status 3', ', 1 failed']),
+    'no_suite': ('build-tsan', [], 1, ['no test is in the suite unit']),
+    'named': ('', ['unit_1'], 0, ['2 passed, 0 failed']),
+    'unknown': ('', ['unit'], 1, ["no test named 'unit'"]),
+}
+
+
+def run(root, case, where, words):
+    with tempfile.TemporaryDirectory(prefix='gshmem-dev-') as home:
+        shutil.copy(os.path.join(root, 'dev'), home)
+        tools = os.path.join(home, 'tools')
+        os.mkdir(tools)
+        for name in ['meson', *SILENT]:
+            with open(os.path.join(tools, name), 'w', encoding='utf-8') as file:
+                file.write(MESON if name == 'meson' else '#!/bin/sh\nexit 0\n')
+            os.chmod(file.name, 0o755)
+        environment = {**os.environ, 'PATH': tools + ':' + os.environ['PATH'], 'CASE': case, 'WHERE': where}
+        return subprocess.run([os.path.join(home, 'dev'), 'test', *words], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False, timeout=60)
+
+
+failed = 0
+for name, (where, words, status, texts) in CASES.items():
+    done = run(os.path.abspath(sys.argv[1]), name, where, words)
+    if done.returncode != status or not all(text in done.stdout for text in texts):
+        print(f'{name}: status {done.returncode}, wanted {status} and {texts}:\n{done.stdout}')
+        failed += 1
+print(f'{len(CASES)} cases, {failed} failed')
+sys.exit(1 if failed else 0)
