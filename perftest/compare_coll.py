@@ -314,7 +314,7 @@ def main():
         options.json.write_text(json.dumps({**facts, "rows": rows}, indent=1) + "\n")
     where = "one host" if n_hosts == 1 else f"{n_hosts} hosts"
     keep(options, medians(figures, [f"{sides.n_pes} PEs of {where}, CPU", *(f"{k}: {v}" for k, v in facts.items())]))
-    return 0 if all(r["met"] for r in rows) else 1
+    return 0 if rows and all(r["met"] for r in rows) else 1
 
 
 if __name__ == "__main__":

@@ -223,7 +223,7 @@ def main():
     print_rows(rows)
     if options.json:
         options.json.write_text(json.dumps({**facts, "rows": rows, "figures": figures}, indent=1) + "\n")
-    return 0 if all(r["met"] for r in rows) else 1
+    return 0 if rows and all(r["met"] for r in rows) else 1
 
 
 if __name__ == "__main__":

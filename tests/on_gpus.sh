@@ -5,9 +5,9 @@
 set -u
 info=$1 least=$2
 shift 2
-n=$("$info" --gpus)
-if [ "${n:-0}" -lt "$least" ]; then
-    echo "skipped: needs $least GPUs, there are ${n:-0}"
+n=$("$info" --gpus) || { echo "on_gpus.sh: $info cannot count the GPUs"; exit 1; }
+if [ "$n" -lt "$least" ]; then
+    echo "skipped: needs $least GPUs, there are $n"
     exit 77
 fi
 [ "$n" -gt 4 ] && n=4

@@ -60,6 +60,7 @@ def has(command):
 class Guide:
     def __init__(self, build, is_tsan):
         self.build, self.is_tsan, self.failed, self.output = os.path.abspath(build), is_tsan, 0, None
+        self.n_run = 0
         self.home = tempfile.mkdtemp(prefix='gshmem-guide-')
         # The sources as the reader has them, with the build under test in the place where the guide builds.
         self.sources = os.path.join(self.home, 'gshmem')
@@ -71,11 +72,10 @@ class Guide:
         self.directory, self.environment = self.sources, dict(os.environ)
         for name in ('GSHMEM_DEVICE', 'GSHMEM_WAIT_TIMEOUT', 'PKG_CONFIG_PATH', 'TSAN_OPTIONS'):
             self.environment.pop(name, None)
-        info = subprocess.run([os.path.join(self.build, 'gshmem-info')], stdout=subprocess.PIPE, text=True).stdout
-        gpus = subprocess.run([os.path.join(self.build, 'gshmem-info'), '--gpus'], stdout=subprocess.PIPE,
-                              text=True).stdout.strip()
+        info, gpus = (subprocess.run([os.path.join(self.build, 'gshmem-info'), *option], stdout=subprocess.PIPE,
+                                     text=True, check=True).stdout for option in ([], ['--gpus']))
         self.present = {'nvcc': shutil.which('nvcc') is not None, 'ucx': '\n  ucx          UCX' in info,
-                        'gpu': shutil.which('nvcc') is not None and gpus not in ('', '0'), 'tsan': is_tsan}
+                        'gpu': shutil.which('nvcc') is not None and gpus.strip() != '0', 'tsan': is_tsan}
 
     def say_failed(self, where, why):
         print(f'{where}: {why}')
@@ -123,6 +123,7 @@ class Guide:
         environment = dict(self.environment, GUIDE_DIRECTORY=self.directory)
         if 'installed' in tags:
             environment.update(self.installed())
+        self.n_run += 1
         print(f'== {where}\n{text}', end='', flush=True)
         run = subprocess.run(['timeout', '-k', '5', str(LIMIT), 'bash', '-c', script], env=environment,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -198,7 +199,8 @@ def main():
                 guide.say_failed('README.md', f'{lines} lines are more than {README_LINES}')
     finally:
         shutil.rmtree(guide.home)
-    sys.exit(1 if guide.failed else 0)
+    print(f'{guide.n_run} blocks run')
+    sys.exit(1 if guide.failed or not guide.n_run else 0)
 
 
 main()

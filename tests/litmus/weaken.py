@@ -201,6 +201,7 @@ def violate(program, name, launcher):
 
 def show(build_dir, pes, count, names):
     build_dir = pathlib.Path(build_dir).resolve()
+    n_broken = 0
     print(f"{'left out':20} {'shape':22} {'iterations':>12} {'violations':>12}")
     for name in names or WEAKENED:
         output, code = run([str(build_dir / "gshmemrun"), "-n", pes,
@@ -211,12 +212,18 @@ def show(build_dir, pes, count, names):
             print(f"{name:20} {shape:22} {iterations:12} {bad:12}", flush=True)
         if not seen or code not in (0, 1):
             print(f"{name:20} ended with {code}:\n{output}", flush=True)
+            n_broken += 1
+    if n_broken:
+        fail(f"{n_broken} programs did not run")
 
 
 def main():
     match sys.argv[1:]:
         case ["--list", how]:
-            print("\n".join(n for n in WEAKENED if how in ("all", NOTICED_BY.get(n, "race"))))
+            names = [n for n in WEAKENED if how in ("all", NOTICED_BY.get(n, "race"))]
+            if not names:
+                fail(f"nothing is noticed by {how}")
+            print("\n".join(names))
         case ["--build", name, root, overlay, *command] if command:
             sys.exit(build(name, root, overlay, command))
         case ["--race", program, name, *launcher]:

@@ -5,6 +5,7 @@
 #
 #     race.sh PROGRAM
 program=$1
+[ -x "$program" ] || { echo "race.sh: no program $program"; exit 1; }
 if ! grep -q __tsan_init "$program" && ! nm -D "$program" 2>/dev/null | grep -q __tsan_init; then
     echo "skipped: needs a build with -Db_sanitize=thread"
     exit 77

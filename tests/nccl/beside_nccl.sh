@@ -5,6 +5,7 @@
 # usage: beside_nccl.sh NCCL BUILD [RANKS]      BUILD: gshmem's build folder, with CUDA
 set -eu
 nccl=$1 build=$2 n=${3:-$(nvidia-smi -L | wc -l)}
+[ "$n" -gt 0 ] || { echo "beside_nccl.sh: no GPUs here" >&2; exit 77; }
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 out=$(mktemp -d)

@@ -15,6 +15,8 @@ missing = 0
 
 rows = [line.split() for line in open(names) if line.strip() and not line.startswith('#')]
 calls = [name for kind, _, name in rows if kind == 'call']
+if not calls:
+    sys.exit(f'{names} lists no call')
 
 
 def miss(text):

@@ -216,7 +216,7 @@ def main():
                 print(f"{' '.join(map(str, case))}: {fault}:\n{output}")
                 wrong += 1
     print(f"{len(chosen)} cases, {wrong} faults")
-    return wrong != 0
+    return wrong != 0 or not chosen
 
 
 sys.exit(main())

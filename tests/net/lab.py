@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import time
+import traceback
 
 CLONE_NEWNET = 0x40000000
 TUNSETIFF = 0x400454CA
@@ -133,8 +134,11 @@ class Wire:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             try:
                 self._carry(read_end)
-            finally:
                 os._exit(0)
+            except Exception:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
         os.close(read_end)
         for tap in self.taps:
             os.close(tap)
@@ -161,7 +165,8 @@ class Wire:
 
     def close(self):
         os.close(self.control)
-        os.waitpid(self.pid, 0)
+        if os.waitpid(self.pid, 0)[1] != 0:
+            raise RuntimeError("the wire broke down, not by request")
 
     def _carry(self, control):
         loss, delay, is_cut = 0.0, 0.0, set()

@@ -9,6 +9,7 @@ Exits 77 where the machine allows no namespaces."""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -136,8 +137,8 @@ def uneven(bench):
 
 def mpirun(bench):
     """The same by mpirun, whose agent plays ssh."""
-    if subprocess.run(["sh", "-c", "command -v mpirun"], capture_output=True).returncode != 0:
-        return
+    if not shutil.which("mpirun"):
+        raise lab.Unavailable("mpirun is not installed")
     with lab.Lab() as net:
         words = ["mpirun", "--mca", "plm_rsh_agent", f"{lab.AGENT} --shell", "--mca", "btl_tcp_if_include",
                  "wire", "--mca", "oob_tcp_if_include", "wire", "--host", HOSTS, "-n", "4"]
@@ -233,7 +234,10 @@ def main():
         print("skipped: no network namespaces:", e)
         sys.exit(77)
     bench = Bench(sys.argv[1], sys.argv[2])
-    wanted, n_failed = sys.argv[3:], 0
+    wanted, n_failed, n_skipped = sys.argv[3:], 0, 0
+    unknown = set(wanted) - {case.__name__ for case in CASES}
+    if unknown:
+        sys.exit("nodes.py: no such case: " + ", ".join(sorted(unknown)))
     for case in CASES:
         if wanted and case.__name__ not in wanted:
             continue
@@ -242,13 +246,13 @@ def main():
             case(bench)
             verdict = "passed"
         except lab.Unavailable as e:
-            print("skipped:", e)
-            sys.exit(77)
+            n_skipped += 1
+            verdict = f"skipped: {e}"
         except Failed as e:
             n_failed += 1
             verdict = f"FAILED: {e}"
         print(f"{case.__name__}: {time.monotonic() - begun:.1f} s: {verdict}", flush=True)
-    sys.exit(n_failed > 0)
+    sys.exit(1 if n_failed else 77 if n_skipped else 0)
 
 
 if __name__ == "__main__":

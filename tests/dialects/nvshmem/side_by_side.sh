@@ -26,6 +26,12 @@ for name in device stream calls_device calls_stream; do
         # What both print themselves: the failed checks. The libraries' own lines differ.
         { echo "status $rc"; grep -E "failed:|^PE [0-9]+:" "$build/$name.$of.out" || true; } |
             sed "s/^.*: failed:/failed:/" | sort >"$build/$name.$of.outcome"
+        # Both may fail the same checks; a program that ended otherwise has shown nothing.
+        if [ "$rc" -ne 0 ] && ! grep -q '^failed:' "$build/$name.$of.outcome"; then
+            echo "$name: $of ended with status $rc, see $build/$name.$of.out"
+            status=1
+            continue
+        fi
         outcomes="$outcomes $build/$name.$of.outcome"
     done
     set -- $outcomes
