@@ -314,6 +314,36 @@ static enum gsh_result open_gate(struct uid_bootstrap *u, const struct gsh_uid_o
     return r;
 }
 
+/* What comes after the magic depends on the version. GSH_ERR_ARG: it is another. */
+static enum gsh_result hear_challenge(int fd, struct gsh_challenge *challenge, uint64_t deadline_ns)
+{
+    uint8_t mine[sizeof(challenge->magic)];
+    gsh_magic(mine);
+    enum gsh_result r =
+        gsh_socket_recv(fd, challenge->magic, sizeof(challenge->magic), deadline_ns);
+    if (r == GSH_OK && memcmp(challenge->magic, mine, sizeof(mine)) != 0) {
+        return GSH_ERR_ARG;
+    }
+    return r != GSH_OK
+               ? r
+               : gsh_socket_recv(fd, challenge->nonce, sizeof(challenge->nonce), deadline_ns);
+}
+
+static enum gsh_result fail_version(const struct gsh_address *address, const uint8_t magic[8])
+{
+    char text[GSH_ADDRESS_TEXT];
+    uint8_t mine[8];
+    gsh_magic(mine);
+    gsh_address_text(address, text);
+    if (gsh_magic_version(magic) == 0) {
+        return gsh_fail(GSH_ERR_ARG, "start-up: who serves %s is no rendezvous of gshmem", text);
+    }
+    return gsh_fail(GSH_ERR_ARG,
+                    "start-up: the rendezvous at %s runs another version of gshmem (start-up %d) "
+                    "than this PE (%d)",
+                    text, gsh_magic_version(magic), gsh_magic_version(mine));
+}
+
 /* Meets the rendezvous and receives the partners to connect to. */
 static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
                                   const struct gsh_uid_options *options, uint64_t deadline_ns,
@@ -327,11 +357,12 @@ static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_addr
         .kind = GSH_HELLO_JOIN, .rank = (uint32_t)u->base.rank, .n_ranks = (uint32_t)u->base.size};
     enum gsh_result r = gsh_socket_connect(address, deadline_ns, &fd);
     if (r == GSH_OK) {
-        r = gsh_socket_recv(fd, &challenge, sizeof(challenge), deadline_ns);
+        r = hear_challenge(fd, &challenge, deadline_ns);
     }
     if (r != GSH_OK) {
         gsh_socket_close(&fd);
-        return fail_rendezvous(u, address, r);
+        return r == GSH_ERR_ARG ? fail_version(address, challenge.magic)
+                                : fail_rendezvous(u, address, r);
     }
     r = open_gate(u, options, fd, hello.link);
     if (r == GSH_OK) {

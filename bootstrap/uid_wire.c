@@ -36,9 +36,17 @@ enum gsh_result gsh_random(void *out, size_t bytes)
     return GSH_OK;
 }
 
+/* The last byte is the version of what follows. */
 void gsh_magic(uint8_t magic[8])
 {
     memcpy(magic, "gshmhs\0\1", 8);
+}
+
+int gsh_magic_version(const uint8_t magic[8])
+{
+    uint8_t mine[8];
+    gsh_magic(mine);
+    return memcmp(magic, mine, 7) == 0 ? magic[7] : 0;
 }
 
 static bool is_magic(const uint8_t magic[8])

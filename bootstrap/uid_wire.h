@@ -10,6 +10,8 @@
  *   visitor -> acceptor   struct gsh_hello, with a MAC over challenge and hello
  *   acceptor -> visitor   struct gsh_answer, its payload, and a MAC over both nonces and all of it
  *
+ * Each begins with 8 bytes that no version changes; only its last one, the version, differs.
+ *
  * For a link the rendezvous has already passed on the acceptor's challenge, so no rank ever waits
  * for a greeting of a rank that waits for another's. Neither side learns anything about the secret
  * from the other, and no message can be replayed. Later traffic carries no MAC. */
@@ -80,6 +82,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_uid_decode(const struct gsh_uid *id,
 
 GSH_CHECK_RESULT enum gsh_result gsh_random(void *out, size_t bytes);
 void gsh_magic(uint8_t magic[8]);
+/* Of another side's magic; 0: it is none. */
+int gsh_magic_version(const uint8_t magic[8]);
 
 /* Fills magic and mac; the rest of hello is the caller's. */
 void gsh_hello_seal(struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],

@@ -40,9 +40,25 @@ static const char *const far_settings[N_FAR_SETTINGS] = {"GSHMEM_PROXY_RINGS",
                                                          "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE",
                                                          "GSHMEM_STAGE_CHUNK", "GSHMEM_CONTEXTS"};
 
-/* What each PE first tells all others. */
+/* What PEs exchange first, whatever their versions; all that follows may depend on the version. */
+struct greeting {
+    uint32_t magic;
+    uint8_t version[3]; /* the library's */
+    uint8_t state_version;
+};
+_Static_assert(sizeof(struct greeting) == 8, "the same in every version");
+
+#define GREETING_MAGIC 0x68736721u
+
+static const struct greeting greeting = {
+    .magic = GREETING_MAGIC,
+    .version = {GSHMEM_VENDOR_MAJOR_VERSION, GSHMEM_VENDOR_MINOR_VERSION,
+                GSHMEM_VENDOR_PATCH_VERSION},
+    .state_version = GSH_STATE_VERSION,
+};
+
+/* What each PE then tells all others. */
 struct hello {
-    uint32_t library_version, state_version;
     int32_t pid;
     int32_t node_pes;     /* GSHMEM_NODE_PES */
     uint64_t is_cpu;      /* gsh_setup_is_cpu */
@@ -52,10 +68,6 @@ struct hello {
     uint64_t far_settings[N_FAR_SETTINGS];
     uint8_t secret[GSH_SECRET_BYTES]; /* rank 0's counts */
 };
-
-#define LIBRARY_VERSION                                                         \
-    ((GSHMEM_VENDOR_MAJOR_VERSION << 16) | (GSHMEM_VENDOR_MINOR_VERSION << 8) | \
-     GSHMEM_VENDOR_PATCH_VERSION)
 
 static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
 {
@@ -87,12 +99,6 @@ static uint64_t host_hash(void)
 
 static enum gsh_result check_hello(const struct hello *all, int i)
 {
-    if (all[i].library_version != all[0].library_version ||
-        all[i].state_version != all[0].state_version) {
-        return gsh_fail(GSH_ERR_ARG,
-                        "init: PE %d runs another version of gshmem (%06x) than PE 0 (%06x)", i,
-                        all[i].library_version, all[0].library_version);
-    }
     if (all[i].node_pes != all[0].node_pes) {
         return gsh_fail(GSH_ERR_SYMMETRY, "init: GSHMEM_NODE_PES is %d on PE %d and %d on PE 0",
                         all[i].node_pes, i, all[0].node_pes);
@@ -184,11 +190,32 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     return r;
 }
 
+/* The same on all PEs: PE 0 and the first that differs from it are named. */
+static enum gsh_result check_versions(struct gsh_instance *pe)
+{
+    struct greeting *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    enum gsh_result r =
+        pe->bootstrap->ops->allgather(pe->bootstrap, &greeting, sizeof(greeting), all);
+    for (int i = 1; r == GSH_OK && i < pe->n_pes; i++) {
+        const uint8_t *a = all[i].version, *b = all[0].version;
+        if (memcmp(&all[i], &all[0], sizeof(all[i])) != 0) {
+            r = gsh_fail(GSH_ERR_ARG,
+                         "init: PE %d runs another version of gshmem (%d.%d.%d, state %d) than PE "
+                         "0 (%d.%d.%d, state %d)",
+                         i, a[0], a[1], a[2], all[i].state_version, b[0], b[1], b[2],
+                         all[0].state_version);
+        }
+    }
+    free(all);
+    return r;
+}
+
 static enum gsh_result meet(struct gsh_instance *pe)
 {
-    struct hello mine = {.library_version = LIBRARY_VERSION,
-                         .state_version = GSH_STATE_VERSION,
-                         .pid = getpid(),
+    struct hello mine = {.pid = getpid(),
                          .node_pes = pe->env.node_pes,
                          .is_cpu = gsh_setup_is_cpu(pe),
                          .team_memory = pe->env.team_memory_bytes,
@@ -361,7 +388,10 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     pe->n_pes = pe->bootstrap->size;
     gsh_log_set_pe(pe->my_pe);
     gsh_report_ask(&gsh_absent_members);
-    r = meet(pe);
+    r = check_versions(pe);
+    if (r == GSH_OK) {
+        r = meet(pe);
+    }
     if (r == GSH_OK) {
         free_proxy_of_kernels(pe);
         r = gsh_teams_plan(pe);

@@ -1,6 +1,7 @@
 /* Proves that start-up by unique id works between processes over IPv4 and IPv6, that strangers and
  * damaged or used ids do no harm, and that the death of a rank ends the others with its name.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 
@@ -154,6 +155,36 @@ static void test_bad_ids(void)
     exchange(0, 1, NULL);
 }
 
+/* A rendezvous whose version is another sends a magic that says so, and what this one does not
+ * know. */
+static void test_other_version(void)
+{
+    static const uint8_t greeting[9] = "gshmhs\0\2?", stranger[9] = "HTTP/1.1 ";
+    struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
+    struct gsh_uid wrong;
+    int listener = -1, fd = -1, status = -1;
+    size_t moved;
+    CHECK_EQ(gsh_socket_listen(&at, &listener, &bound), GSH_OK);
+    CHECK_EQ(gsh_uid_encode(&bound, &wrong), GSH_OK);
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            struct pollfd p = {.fd = listener, .events = POLLIN};
+            bool is_well =
+                poll(&p, 1, 60000) == 1 && gsh_socket_accept(listener, &fd) == GSH_OK &&
+                gsh_socket_send_some(fd, i == 0 ? greeting : stranger, 9, &moved) == GSH_OK;
+            /* until the other side leaves */
+            p.fd = fd;
+            _exit(is_well && poll(&p, 1, 60000) == 1 ? 0 : 1);
+        }
+        expect_refusal(&wrong, GSH_ERR_ARG,
+                       i == 0 ? "runs another version of gshmem (start-up 2) than this PE (1)"
+                              : "is no rendezvous of gshmem");
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    gsh_socket_close(&listener);
+}
+
 static bool make_id(const char *family)
 {
     options.family = family;
@@ -182,5 +213,6 @@ int main(void)
     CHECK(make_id("ipv4"));
     test_strangers();
     test_bad_ids();
+    test_other_version();
     return test_result();
 }

@@ -1,0 +1,60 @@
+/* Proves that a PE of another version is recognised by the first 8 bytes, whatever it would send next, over threads and over TCP.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "bootstrap/uid.h"
+#include "gshmemx.h"
+#include "tests/rig/bootstrap_conform.h"
+
+struct job {
+    unsigned kind; /* GSHMEMX_INIT_ flag */
+    gshmemx_uniqueid_t id;
+};
+
+/* All that every version does. */
+static void be_another_version(struct job *job)
+{
+    static const uint8_t mine[8] = {0x21, 0x67, 0x73, 0x68, 99, 1, 2, 3};
+    struct gsh_uid_options options = {.timeout_ns = 60 * SECOND};
+    struct gsh_uid id;
+    struct gsh_bootstrap *b = NULL;
+    uint8_t all[16];
+    memcpy(id.bytes, job->id.internal, sizeof(id.bytes));
+    enum gsh_result r = job->kind == GSHMEMX_INIT_THREAD_PES
+                            ? gsh_bootstrap_local_create(job, 0, 2, options.timeout_ns, &b)
+                            : gsh_bootstrap_uid_create(&id, 0, 2, &options, &b);
+    if (CHECK_EQ(r, GSH_OK)) {
+        CHECK_EQ(b->ops->allgather(b, mine, sizeof(mine), all), GSH_OK);
+        CHECK_EQ(memcmp(all, mine, 4), 0);     /* the magic */
+        CHECK_EQ(memcmp(all + 8, mine, 4), 0); /* of both */
+        b->ops->destroy(b);
+    }
+}
+
+static void pe_main(int rank, int n, void *arg)
+{
+    struct job *job = arg;
+    gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
+    if (rank == 0) {
+        be_another_version(job);
+        return;
+    }
+    gshmemx_set_attr_thread_args(rank, n, job, &attr);
+    gshmemx_set_attr_uniqueid_args(rank, n, &job->id, &attr);
+    int error = gshmemx_init_attr(job->kind, &attr);
+    const char *text = gshmemx_error_string(error);
+    if (!CHECK(error != 0) || !CHECK(strstr(text, "PE 1 runs another version of gshmem")) ||
+        !CHECK(strstr(text, "than PE 0 (99.1.2, state 3)"))) {
+        fprintf(stderr, "the error was: %s\n", text);
+    }
+}
+
+int main(void)
+{
+    struct job by_threads = {.kind = GSHMEMX_INIT_THREAD_PES};
+    struct job by_id = {.kind = GSHMEMX_INIT_WITH_UNIQUEID};
+    setenv("GSHMEM_DEBUG", "none", 1);
+    setenv("GSHMEM_UID_IFNAME", "lo", 1);
+    test_on_threads(2, pe_main, &by_threads);
+    CHECK_EQ(gshmemx_get_uniqueid(&by_id.id), 0);
+    test_on_threads(2, pe_main, &by_id);
+    return test_result();
+}
