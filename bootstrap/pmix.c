@@ -23,8 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "runtime/base/log.h"
+#include "runtime/base/process.h"
 #include "runtime/base/util.h"
 
 enum {
@@ -102,8 +102,8 @@ static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pmix_api process_api;
 static struct pmix_proc process_self;
 static bool is_initialized, has_bootstrap;
-static pid_t initialized_by; /* a forked child is not a client of the server */
-static uint64_t n_calls;     /* used by the one bootstrap there is */
+static uint64_t initialized_by; /* a forked child is not a client of the server */
+static uint64_t n_calls;        /* used by the one bootstrap there is */
 
 /* ---- the library ---- */
 
@@ -151,7 +151,7 @@ static enum gsh_result load_api(struct pmix_api *api)
 static void finalize_at_exit(void)
 {
     pthread_mutex_lock(&process_mutex);
-    if (is_initialized && !has_bootstrap && initialized_by == getpid()) {
+    if (is_initialized && !has_bootstrap && initialized_by == gsh_process_id()) {
         process_api.Finalize(NULL, 0);
     }
     is_initialized = false;
@@ -173,7 +173,7 @@ static enum gsh_result initialize(void)
         return gsh_note(GSH_ERR_UNSUPPORTED, "PMIx_Init: %s", process_api.Error_string(status));
     }
     is_initialized = true;
-    initialized_by = getpid();
+    initialized_by = gsh_process_id();
     atexit(finalize_at_exit);
     gsh_log(GSH_LOG_INFO, GSH_LOG_BOOTSTRAP, "start-up by PMIx: %s", process_api.Get_version());
     return GSH_OK;

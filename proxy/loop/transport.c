@@ -10,11 +10,11 @@
  * atomic release and acquire, since networks write and read them whole; all else by memcpy. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "proxy/loop/port.h"
 #include "proxy/loop/region.h"
 #include "proxy/loop/work.h"
 #include "proxy/transport.h"
+#include "runtime/base/process.h"
 
 #define MESSAGE_MAX 8192
 
@@ -40,7 +40,7 @@ static enum gsh_result loop_set_peer(struct gsh_transport *t, int pe, const void
         memcpy(&address, blob, sizeof(address));
     }
     struct gsh_loop_port *port = (struct gsh_loop_port *)(uintptr_t)address.port;
-    if (address.process != getpid() || port->magic != GSH_LOOP_PORT_MAGIC) {
+    if (address.process != gsh_process_id() || port->magic != GSH_LOOP_PORT_MAGIC) {
         return gsh_note(GSH_ERR_UNSUPPORTED,
                         "GSHMEM_TRANSPORT=loop: the loop transport joins threads of one process; "
                         "PE %d is in another",
@@ -162,8 +162,8 @@ enum gsh_result gsh_transport_loop_create(const struct gsh_transport_options *op
         loop_destroy(&loop->base);
         return gsh_fail_errno(GSH_ERR_SYSTEM, "the loop transport");
     }
-    loop->address =
-        (struct gsh_loop_address){.port = (uint64_t)(uintptr_t)loop->port, .process = getpid()};
+    loop->address = (struct gsh_loop_address){.port = (uint64_t)(uintptr_t)loop->port,
+                                              .process = gsh_process_id()};
     *out = &loop->base;
     return GSH_OK;
 }

@@ -11,7 +11,7 @@
 /* What a PE gives the others. A pointer means something in one process only. */
 struct gsh_loop_address {
     uint64_t port;
-    int64_t process;
+    uint64_t process; /* gsh_process_id */
 };
 
 enum gsh_loop_kind { GSH_LOOP_PUT, GSH_LOOP_GET, GSH_LOOP_FLUSH, GSH_LOOP_SEND };

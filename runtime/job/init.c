@@ -15,6 +15,7 @@
 #include "runtime/context/context.h"
 #include "runtime/base/flush.h"
 #include "runtime/base/log.h"
+#include "runtime/base/process.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
 #include "runtime/job/binding.h"
@@ -59,8 +60,8 @@ static const struct greeting greeting = {
 
 /* What each PE then tells all others. */
 struct hello {
-    int32_t pid;
-    int32_t node_pes;     /* GSHMEM_NODE_PES */
+    uint64_t process;     /* gsh_process_id */
+    int64_t node_pes;     /* GSHMEM_NODE_PES */
     uint64_t is_cpu;      /* gsh_setup_is_cpu */
     uint64_t team_memory; /* GSHMEM_TEAM_MEMORY */
     uint64_t host_hash;
@@ -101,7 +102,7 @@ static enum gsh_result check_hello(const struct hello *all, int i)
 {
     if (all[i].node_pes != all[0].node_pes) {
         return gsh_fail(GSH_ERR_SYMMETRY, "init: GSHMEM_NODE_PES is %d on PE %d and %d on PE 0",
-                        all[i].node_pes, i, all[0].node_pes);
+                        (int)all[i].node_pes, i, (int)all[0].node_pes);
     }
     if (all[i].team_memory != all[0].team_memory) {
         return gsh_fail(GSH_ERR_SYMMETRY,
@@ -167,14 +168,14 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         struct gsh_peer *p = &pe->peers[i];
         r = check_hello(all, i);
-        p->pid = all[i].pid;
+        p->process = all[i].process;
         p->host_hash = all[i].host_hash;
         p->cuda_ordinal = -1;
-        p->is_same_process = p->pid == getpid() && p->host_hash == all[pe->my_pe].host_hash;
+        p->is_same_process = p->process == all[pe->my_pe].process;
         pe->is_one_process = pe->is_one_process && p->is_same_process;
         pe->needs_no_choice = pe->needs_no_choice && all[i].is_cpu;
     }
-    number_nodes(pe, hosts, all[0].node_pes);
+    number_nodes(pe, hosts, (int)all[0].node_pes);
     if (r == GSH_OK && pe->n_nodes > 1) {
         r = check_far_settings(all, pe->n_pes);
     }
@@ -215,7 +216,7 @@ static enum gsh_result check_versions(struct gsh_instance *pe)
 
 static enum gsh_result meet(struct gsh_instance *pe)
 {
-    struct hello mine = {.pid = getpid(),
+    struct hello mine = {.process = gsh_process_id(),
                          .node_pes = pe->env.node_pes,
                          .is_cpu = gsh_setup_is_cpu(pe),
                          .team_memory = pe->env.team_memory_bytes,
@@ -225,7 +226,8 @@ static enum gsh_result meet(struct gsh_instance *pe)
                                           (uint64_t)pe->env.proxy_ring_slots,
                                           gsh_far_stages_always(pe), pe->env.stage_chunk_bytes,
                                           (uint64_t)pe->env.contexts}};
-    if (getrandom(mine.secret, sizeof(mine.secret), 0) != (ssize_t)sizeof(mine.secret)) {
+    if (mine.process == 0 ||
+        getrandom(mine.secret, sizeof(mine.secret), 0) != (ssize_t)sizeof(mine.secret)) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
     }
     struct hello *all = calloc((size_t)pe->n_pes, sizeof(*all));
@@ -384,6 +386,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     if (r != GSH_OK) {
         return r;
     }
+    gsh_process_mark();
     pe->my_pe = pe->bootstrap->rank;
     pe->n_pes = pe->bootstrap->size;
     gsh_log_set_pe(pe->my_pe);

@@ -28,7 +28,7 @@ struct gsh_watch;
 
 /* What every PE tells the others at start-up. */
 struct gsh_peer {
-    int pid;
+    uint64_t process;              /* gsh_process_id */
     int node;                      /* index of its node, in order of first appearance */
     int node_index;                /* its place in its node, by PE number */
     uint64_t host_hash;            /* boot id and network namespace */

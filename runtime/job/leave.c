@@ -10,6 +10,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/flush.h"
 #include "runtime/base/log.h"
+#include "runtime/base/process.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
@@ -67,7 +68,7 @@ void gsh_leave(struct gsh_instance *pe, int status, const char *how)
  * program has given a PE up, its peers notice that themselves. */
 static bool is_missed(const struct gsh_instance *pe)
 {
-    return pe != NULL && pe->n_pes > 1 && pe->peers[pe->my_pe].pid == getpid() &&
+    return pe != NULL && pe->n_pes > 1 && pe->peers[pe->my_pe].process == gsh_process_id() &&
            !gsh_page_is_leaving(pe->page);
 }
 

@@ -1,8 +1,32 @@
-/* Proves that a PE of another version is recognised by the first 8 bytes, whatever it would send next, over threads and over TCP.
+/* Proves that processes tell each other apart, and that a PE of another version is recognised by
+ * the first 8 bytes, whatever it would send next, over threads and over TCP.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <sys/wait.h>
+
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
+#include "runtime/base/process.h"
 #include "tests/rig/bootstrap_conform.h"
+
+static void test_process(void)
+{
+    int ends[2], status = -1;
+    uint64_t mine = gsh_process_id(), childs = 0;
+    CHECK(mine != 0);
+    CHECK_EQ(gsh_process_id(), mine);
+    CHECK_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        childs = gsh_process_id();
+        _exit(write(ends[1], &childs, sizeof(childs)) != sizeof(childs));
+    }
+    CHECK_EQ(read(ends[0], &childs, sizeof(childs)), sizeof(childs));
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(childs != 0 && childs != mine);
+    CHECK_EQ(gsh_process_id(), mine);
+    close(ends[0]);
+    close(ends[1]);
+}
 
 struct job {
     unsigned kind; /* GSHMEMX_INIT_ flag */
@@ -53,6 +77,7 @@ int main(void)
     struct job by_id = {.kind = GSHMEMX_INIT_WITH_UNIQUEID};
     setenv("GSHMEM_DEBUG", "none", 1);
     setenv("GSHMEM_UID_IFNAME", "lo", 1);
+    test_process();
     test_on_threads(2, pe_main, &by_threads);
     CHECK_EQ(gshmemx_get_uniqueid(&by_id.id), 0);
     test_on_threads(2, pe_main, &by_id);

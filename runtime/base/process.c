@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See process.h. */
+#define _GNU_SOURCE 1
+#include "runtime/base/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MARK          "gshmem-pe"
+#define MARK_IN_MAPS  "/memfd:" MARK " "
+#define MARK_BYTES    4096
+#define MAX_ANCESTORS 64
+
+static uint64_t id;    /* atomic; 0: not made */
+static bool is_marked; /* atomic */
+
+static void forget_id(void)
+{
+    __atomic_store_n(&id, 0, __ATOMIC_RELAXED);
+}
+
+__attribute__((constructor)) static void forget_id_in_children(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_id);
+}
+
+uint64_t gsh_process_id(void)
+{
+    uint64_t known = __atomic_load_n(&id, __ATOMIC_RELAXED);
+    while (known == 0) {
+        uint64_t fresh = 0;
+        if (getrandom(&fresh, sizeof(fresh), 0) != (ssize_t)sizeof(fresh) && errno != EINTR) {
+            return 0;
+        }
+        /* the first thread's counts */
+        if (fresh != 0 && __atomic_compare_exchange_n(&id, &known, fresh, false, __ATOMIC_RELAXED,
+                                                      __ATOMIC_RELAXED)) {
+            known = fresh;
+        }
+    }
+    return known;
+}
+
+void gsh_process_mark(void)
+{
+    if (__atomic_exchange_n(&is_marked, true, __ATOMIC_RELAXED)) {
+        return;
+    }
+    int fd = memfd_create(MARK, MFD_CLOEXEC);
+    if (fd >= 0) {
+        (void)!mmap(NULL, MARK_BYTES, PROT_NONE, MAP_SHARED, fd, 0);
+        close(fd);
+    }
+}
+
+/* /proc/PID/NAME, of this process for 0, ended by a NUL; NULL: it cannot be read. The caller frees
+ * it. */
+static char *read_proc(long pid, const char *name, size_t *bytes)
+{
+    char path[64], *text = NULL;
+    size_t used = 0, room = 0;
+    ssize_t n = -1;
+    if (pid == 0) {
+        snprintf(path, sizeof(path), "/proc/self/%s", name);
+    } else {
+        snprintf(path, sizeof(path), "/proc/%ld/%s", pid, name);
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return NULL;
+    }
+    do {
+        if (used + 1 >= room) {
+            room = room == 0 ? 16384 : 2 * room;
+            char *larger = realloc(text, room);
+            if (larger == NULL) {
+                n = -1;
+                break;
+            }
+            text = larger;
+        }
+        n = read(fd, text + used, room - 1 - used);
+        used += n > 0 ? (size_t)n : 0;
+    } while (n > 0);
+    close(fd);
+    if (n < 0) {
+        free(text);
+        return NULL;
+    }
+    text[used] = '\0';
+    *bytes = used;
+    return text;
+}
+
+/* As /proc numbers them, which may show another namespace than getppid. 0: none, or it is hidden.
+ */
+static long parent_of(long pid)
+{
+    size_t bytes;
+    char *text = read_proc(pid, "stat", &bytes);
+    /* NUMBER (NAME) STATE PARENT; the name may hold anything */
+    const char *at = text != NULL ? strrchr(text, ')') : NULL;
+    long parent = at != NULL && strlen(at) > 4 ? strtol(at + 4, NULL, 10) : 0;
+    free(text);
+    return parent;
+}
+
+static bool is_pe(long pid)
+{
+    size_t bytes;
+    char *text = read_proc(pid, "maps", &bytes);
+    bool is_found = text != NULL && memmem(text, bytes, MARK_IN_MAPS, strlen(MARK_IN_MAPS)) != NULL;
+    free(text);
+    return is_found;
+}
+
+/* Whether the process began with name=value. */
+static bool has(const char *environment, size_t bytes, const char *name, const char *value)
+{
+    size_t name_bytes = strlen(name);
+    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1) {
+        if (strncmp(at, name, name_bytes) == 0 && at[name_bytes] == '=') {
+            return strcmp(at + name_bytes + 1, value) == 0;
+        }
+    }
+    return false;
+}
+
+/* Whether the process began with the variables as they are here. */
+static bool got_the_same(long pid, const char *const *names)
+{
+    size_t bytes;
+    char *environment = read_proc(pid, "environ", &bytes);
+    bool is_same = environment != NULL;
+    for (; is_same && *names != NULL; names++) {
+        const char *value = getenv(*names);
+        is_same = value == NULL || has(environment, bytes, *names, value);
+    }
+    free(environment);
+    return is_same;
+}
+
+bool gsh_process_is_child_of_pe(const char *const *names)
+{
+    long pid = parent_of(0);
+    for (int i = 0; i < MAX_ANCESTORS && pid > 0 && got_the_same(pid, names); i++) {
+        if (is_pe(pid)) {
+            return true;
+        }
+        pid = parent_of(pid);
+    }
+    return false;
+}

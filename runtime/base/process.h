@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * This process: as other processes of its job tell it from theirs, and as programs that it starts
+ * find out that the job's variables in their environment are not for them. Process numbers do not
+ * serve for that: two containers with one network both have a process 1.
+ *
+ * A process that has been a PE holds, until it ends or becomes another program, a mapping whose
+ * name /proc shows. A program is a PE's child if an ancestor has such a mapping and got the very
+ * variables that would make the program a PE; between the two, all ancestors got them. A launcher
+ * did not: it sets them for others. */
+#ifndef GSH_PROCESS_H
+#define GSH_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A random number, the same for each call of a process, another one in a forked child. Any thread.
+ * 0: there is no randomness, and errno says why. */
+uint64_t gsh_process_id(void);
+
+/* This process is a PE, or several. Any thread; the first call counts. Without memory for it a
+ * child may take itself for the PE. */
+void gsh_process_mark(void);
+
+/* Whether an ancestor that is a PE got its number by the same variables: all that are set here of
+ * those named, which a NULL ends. False where /proc does not say. */
+bool gsh_process_is_child_of_pe(const char *const *names);
+
+#endif
