@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
+#include "runtime/base/log.h"
+#include "runtime/base/process.h"
 #include "runtime/job/threads.h"
 
 static struct gsh_uid_options uid_options(const struct gsh_env *env)
@@ -80,9 +82,18 @@ static enum gsh_result by_nothing(struct gsh_bootstrap **out)
     return gsh_bootstrap_single_create(out);
 }
 
+/* By these a launcher tells a process which PE it is. The children of a PE have them, too. */
+static const char *const numbers[] = {
+    "GSHMEM_UID", "GSHMEM_RANK",          "GSHMEM_N_RANKS", "GSHMEM_THREADS", "PMIX_NAMESPACE",
+    "PMIX_RANK",  "OMPI_COMM_WORLD_RANK", "PMI_RANK",       "SLURM_PROCID",   NULL};
+
 static enum gsh_result by_environment(const struct gsh_env *env, struct gsh_bootstrap **out)
 {
     const char *kind = env->bootstrap;
+    if (gsh_process_is_child_of_pe(numbers)) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_BOOTSTRAP, "started by a PE: a job of one PE");
+        return gsh_bootstrap_single_create(out);
+    }
     if (strcmp(kind, "auto") == 0) {
         kind = env->threads > 0                   ? "threads"
                : env->uid[0] != 0                 ? "uid"

@@ -4,7 +4,8 @@
  *
  *     init              under gshmemrun, mpirun or alone
  *     init uid N        N processes without a launcher
- *     init threads N    two jobs of N threads each, at the same time */
+ *     init threads N    two jobs of N threads each, at the same time
+ *     init child        what a PE of the first starts: a job of its own */
 #include <gshmemx.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -39,6 +40,41 @@ static void check_repeats(void)
             CHECK(gshmem_malloc(100000) != NULL); /* left to finalize */
         }
         gshmem_finalize();
+    }
+}
+
+/* This program as a child of its PE 0, whose variables it inherits. */
+static void check_child(const char *when)
+{
+    char self[4096] = "", command[4200];
+    if (CHECK(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)) {
+        snprintf(command, sizeof(command), "'%s' child", self);
+        if (!CHECK_EQ(system(command), 0)) {
+            fprintf(stderr, "    a child %s gshmem_finalize\n", when);
+        }
+    }
+}
+
+static int run_child(void)
+{
+    gshmem_init();
+    CHECK_EQ(gshmem_my_pe(), 0);
+    CHECK_EQ(gshmem_n_pes(), 1);
+    check_job();
+    gshmem_finalize();
+    return test_result();
+}
+
+static void check_children(void)
+{
+    gshmem_init();
+    const bool is_first = gshmem_my_pe() == 0;
+    if (is_first) {
+        check_child("before");
+    }
+    gshmem_finalize();
+    if (is_first) {
+        check_child("after");
     }
 }
 
@@ -210,6 +246,7 @@ static int pe_main(int argc, char **argv)
     check_thread_levels();
     check_attributes();
     check_repeats();
+    check_children();
     return test_result();
 }
 
@@ -325,6 +362,9 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "threads") == 0) {
         return run_threads(n);
+    }
+    if (argc > 1 && strcmp(argv[1], "child") == 0) {
+        return run_child();
     }
     return gshmemx_run(pe_main, argc, argv);
 }
