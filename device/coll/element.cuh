@@ -6,6 +6,7 @@
 #ifndef GSHMEM_ELEMENT_CUH
 #define GSHMEM_ELEMENT_CUH
 
+#include <type_traits>
 #include "device/coll/coll.h"
 #include "device/memory.cuh"
 #include "gshmem/float8.h"
@@ -361,6 +362,38 @@ template <class T> __device__ __forceinline__ void store_out(complex_of<T> *p, c
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
+/* Of two numbers; NaN if either is NaN, whichever comes first. */
+template <class T> __device__ __forceinline__ T lesser(T a, T b)
+{
+    if constexpr (std::is_integral<T>::value)
+        return b < a ? b : a;
+    else
+        return b < a || b != b ? b : a;
+}
+template <class T> __device__ __forceinline__ T greater(T a, T b)
+{
+    if constexpr (std::is_integral<T>::value)
+        return a < b ? b : a;
+    else
+        return a < b || b != b ? b : a;
+}
+
+/* One instruction, for float and all that is accumulated in it. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+__device__ __forceinline__ float lesser(float a, float b)
+{
+    float c;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+__device__ __forceinline__ float greater(float a, float b)
+{
+    float c;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+#endif
+
 } // namespace detail
 
 #define GSHMEM_OPERATION(NAME, DOMAIN, EXPRESSION)                          \
@@ -375,8 +408,8 @@ template <class T> __device__ __forceinline__ void store_out(complex_of<T> *p, c
 GSHMEM_OPERATION(and, bits, a &b)
 GSHMEM_OPERATION(or, bits, a | b)
 GSHMEM_OPERATION(xor, bits, a ^ b)
-GSHMEM_OPERATION(min, ordered, b < a ? b : a)
-GSHMEM_OPERATION(max, ordered, a < b ? b : a)
+GSHMEM_OPERATION(min, ordered, detail::lesser(a, b))
+GSHMEM_OPERATION(max, ordered, detail::greater(a, b))
 GSHMEM_OPERATION(sum, modular, a + b)
 #undef GSHMEM_OPERATION
 struct op_prod {

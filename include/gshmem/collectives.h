@@ -51,7 +51,8 @@ extern "C" {
  * OP is one of these:
  *
  *  sum, prod       all types; complexf and complexd have only these, and only in host code
- *  min, max        all types but the complex ones
+ *  min, max        all types but the complex ones; NaN if any member's element is NaN, whichever
+ *                  member has it
  *  and, or, xor    bitwise: uchar, ushort, uint, ulong, ulonglong, size, and the types with a width
  *                  in their names (int8 to int64, uint8 to uint64)
  */

@@ -126,6 +126,8 @@ template <class E> static inline coll_value coll_combine(coll_op op, coll_value 
     const bool is_less = E::is_integer
                              ? E::domain == d_signed ? (int64_t)a.i < (int64_t)b.i : a.i < b.i
                              : a.re < b.re;
+    if ((op == o_min || op == o_max) && (isnan(a.re) || isnan(b.re)))
+        return {0, NAN, 0};
     switch (op) {
     case o_and:
         return {a.i & b.i, 0, 0};
@@ -145,7 +147,7 @@ template <class E> static inline coll_value coll_combine(coll_op op, coll_value 
 }
 
 /* For floating point: few enough bits for each type to hold it, and for float to add up all; enough
- * that half and bfloat16 must round at the end. */
+ * that half and bfloat16 must round at the end. One in 32 is no number where that must win. */
 template <class E> static inline double coll_number(coll_op op, uint64_t random)
 {
     static const double factors[] = {1, -1, 2, -2, 0.5, 3, -0.5, 1.5};
@@ -155,6 +157,8 @@ template <class E> static inline double coll_number(coll_op op, uint64_t random)
                                                                             : (int64_t)1 << 40;
     if (op == o_prod)
         return factors[random % 8];
+    if ((op == o_min || op == o_max) && random >> 59 == 0)
+        return NAN;
     return (double)((int64_t)(random & (uint64_t)(2 * range - 1)) - range);
 }
 

@@ -44,7 +44,7 @@ static unsigned float8_input(int rank, size_t i)
     return (unsigned)(i * 37 + i / 256 * 11 + (size_t)rank * 101 + (size_t)rank * i) & 0xff;
 }
 
-/* Computed in float, and rounded once. */
+/* Computed in float, and rounded once. NaN is the greatest and the least. */
 static unsigned float8_combined(const place *p, size_t i, ncclDataType_t type, ncclRedOp_t op,
                                 float factor)
 {
@@ -53,8 +53,8 @@ static unsigned float8_combined(const place *p, size_t i, ncclDataType_t type, n
     for (int r = 1; r < p->n; r++) {
         const float y = (float)float8_value(f, float8_input(r, i)) * factor;
         x = op == ncclProd  ? x * y
-            : op == ncclMax ? (x < y ? y : x)
-            : op == ncclMin ? (y < x ? y : x)
+            : op == ncclMax ? (x < y || y != y ? y : x)
+            : op == ncclMin ? (y < x || y != y ? y : x)
                             : x + y;
     }
     return float8_nearest(f, op == ncclAvg ? x / (float)p->n : x);
