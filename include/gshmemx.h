@@ -97,10 +97,12 @@ int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size);
  * to far PEs, which take host memory only if it is pinned. Not collective; any thread may call it
  * after device set-up. Buffers must not overlap. CUDA copies no host memory of which only a
  * part is pinned, so let a buffer fill whole pages: unpinned data before or behind it on its first
- * or last page can make cudaMemcpy fail. Returns 0 or an error. */
+ * or last page can make cudaMemcpy fail. Pages that the program has pinned itself
+ * (cudaHostRegister) stay its own. Returns 0 or an error. */
 int gshmemx_buffer_register(void *addr, size_t length);
-/* Call this before freeing the buffer, when no operation on it is outstanding. finalize unregisters
- * whatever is left. */
+/* Call this before freeing the buffer, when no operation on it is outstanding, nor on another one
+ * that has a byte on the same page: that page stays pinned for the other, but not throughout this
+ * call. finalize unregisters whatever is left. */
 int gshmemx_buffer_unregister(void *addr);
 void gshmemx_buffer_unregister_all(void);
 

@@ -127,9 +127,11 @@ struct gsh_device_ops {
     void (*unmap_host)(struct gsh_instance *pe, void *memory); /* even if it never was mapped */
 
     /* Prepares the program's memory that is not symmetric for copies, until unpinned. GSH_ERR_ARG
-     * if it does not exist. *is_device: it is device memory, not host memory. */
+     * if it does not exist. *is_device: it is device memory, not host memory. Pages that the
+     * program has pinned itself stay as they are; one that two buffers share stays pinned until
+     * both are unpinned. */
     enum gsh_result (*pin)(struct gsh_instance *pe, void *memory, size_t bytes, bool *is_device);
-    void (*unpin)(struct gsh_instance *pe, void *memory);
+    void (*unpin)(struct gsh_instance *pe, void *memory, size_t bytes);
 
     /* host-initiated, in the context with this number */
     enum gsh_result (*copy)(struct gsh_instance *pe, gsh_context ctx, void *dest,

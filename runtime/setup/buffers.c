@@ -111,7 +111,7 @@ static enum gsh_result add(struct gsh_instance *pe, struct gsh_buffers *b, struc
         r = gsh_proxy_pin(pe->proxy, it.start, it.bytes, &it.pin);
     }
     if (r != GSH_OK) {
-        pe->device_ops->unpin(pe, it.start);
+        pe->device_ops->unpin(pe, it.start, it.bytes);
         return r;
     }
     b->list[b->n++] = it;
@@ -147,7 +147,7 @@ static void let_go(struct gsh_instance *pe, struct buffer *it)
     if (it->pin != NULL) {
         gsh_proxy_unpin(pe->proxy, it->pin);
     }
-    pe->device_ops->unpin(pe, it->start);
+    pe->device_ops->unpin(pe, it->start, it->bytes);
 }
 
 enum gsh_result gsh_buffers_remove(struct gsh_instance *pe, void *buffer)

@@ -349,6 +349,97 @@ static CUresult model_memset(CUdeviceptr addr, unsigned char value, size_t bytes
     return CUDA_SUCCESS;
 }
 
+/* ---- host memory that is registered: the model alone ---- */
+
+/* A registration: [start, start + bytes). The driver pins its pages, and knows only its bytes. */
+struct model_pin {
+    uint64_t start, bytes; /* 0 bytes: unused */
+};
+static struct model_pin model_pins[MODEL_MAPPINGS];
+static uint64_t model_page(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct model_pin *model_pin_of(uint64_t addr)
+{
+    for (int i = 0; i < MODEL_MAPPINGS; i++) {
+        if (model_pins[i].bytes && addr - model_pins[i].start < model_pins[i].bytes) {
+            return &model_pins[i];
+        }
+    }
+    return NULL;
+}
+
+__attribute__((unused)) static bool model_is_pinned(const void *p)
+{
+    const uint64_t page = (uint64_t)(uintptr_t)p / model_page();
+    for (int i = 0; i < MODEL_MAPPINGS; i++) {
+        const struct model_pin *pin = &model_pins[i];
+        if (pin->bytes && page >= pin->start / model_page() &&
+            page <= (pin->start + pin->bytes - 1) / model_page()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Refuses a range if it shares a page with one that is registered. */
+static CUresult model_host_register(void *p, size_t bytes, unsigned flags)
+{
+    const uint64_t start = (uint64_t)(uintptr_t)p;
+    struct model_pin *unused = NULL;
+    (void)flags;
+    if (model_fails()) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (int i = 0; i < MODEL_MAPPINGS; i++) {
+        const struct model_pin *pin = &model_pins[i];
+        if (!pin->bytes) {
+            unused = &model_pins[i];
+        } else if (start / model_page() <= (pin->start + pin->bytes - 1) / model_page() &&
+                   pin->start / model_page() <= (start + bytes - 1) / model_page()) {
+            return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+        }
+    }
+    if (!CHECK(unused != NULL)) {
+        exit(1);
+    }
+    *unused = (struct model_pin){start, bytes};
+    return CUDA_SUCCESS;
+}
+
+static CUresult model_host_unregister(void *p)
+{
+    struct model_pin *pin = model_pin_of((uint64_t)(uintptr_t)p);
+    if (!CHECK(pin != NULL && pin->start == (uint64_t)(uintptr_t)p)) {
+        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    }
+    pin->bytes = 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult model_pointer(void *out, CUpointer_attribute attribute, CUdeviceptr addr)
+{
+    const struct model_pin *pin = model_pin_of(addr);
+    if (pin == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(CUmemorytype *)out = CU_MEMORYTYPE_HOST;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *(CUdeviceptr *)out = pin->start;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *(size_t *)out = pin->bytes;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
 /* ---- calls of the model alone ---- */
 
 static CUresult model_granularity(size_t *granule, const CUmemAllocationProp *prop,
@@ -399,6 +490,9 @@ static void model_install(const struct gsh_cuda *driver)
             .DeviceGetAttribute = model_attribute,
             .Memcpy = model_copy,
             .StreamSynchronize = model_synchronize,
+            .MemHostRegister = model_host_register,
+            .MemHostUnregister = model_host_unregister,
+            .PointerGetAttribute = model_pointer,
             .GetErrorName = model_error_text,
             .GetErrorString = model_error_text,
         };

@@ -76,10 +76,11 @@ static enum gsh_result cpu_pin(struct gsh_instance *pe, void *memory, size_t byt
                           memory, memory, bytes);
 }
 
-static void cpu_unpin(struct gsh_instance *pe, void *memory)
+static void cpu_unpin(struct gsh_instance *pe, void *memory, size_t bytes)
 {
     (void)pe;
     (void)memory;
+    (void)bytes;
 }
 
 /* ---- host-initiated ---- */

@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "runtime/backend/cuda/pins.h"
 #include "runtime/backend/modules.h"
-#include "runtime/base/pages.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
 #include "runtime/job/instance.h"
@@ -447,15 +447,9 @@ static enum gsh_result cuda_pin(struct gsh_instance *pe, void *memory, size_t by
                                 bool *is_device)
 {
     const struct gsh_cuda_device *d = pe->device;
-    const uintptr_t page = gsh_page_size(), start = (uintptr_t)memory & -page;
-    const size_t whole = gsh_align_up((uintptr_t)memory + bytes, page) - start;
     bool entered = gsh_cuda_enter(d), is_known = false;
     *is_device = is_gpu_memory(d, memory, &is_known);
-    CUresult code =
-        is_known
-            ? CUDA_SUCCESS
-            : d->cuda->MemHostRegister((void *)start, whole,
-                                       CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+    CUresult code = *is_device ? CUDA_SUCCESS : gsh_cuda_pin_pages(d->cuda, memory, bytes);
     gsh_cuda_leave(d, entered);
     return code == CUDA_ERROR_INVALID_VALUE
                ? gsh_note(GSH_ERR_ARG, "no memory is at [%p, %p + %zu): freed, or never allocated",
@@ -463,10 +457,12 @@ static enum gsh_result cuda_pin(struct gsh_instance *pe, void *memory, size_t by
                : gsh_cuda_note(code, "cuMemHostRegister");
 }
 
-static void cuda_unpin(struct gsh_instance *pe, void *memory)
+static void cuda_unpin(struct gsh_instance *pe, void *memory, size_t bytes)
 {
-    const uintptr_t page = gsh_page_size();
-    cuda_unmap_host(pe, (void *)((uintptr_t)memory & -page));
+    const struct gsh_cuda_device *d = pe->device;
+    bool entered = gsh_cuda_enter(d);
+    gsh_cuda_unpin_pages(d->cuda, memory, bytes);
+    gsh_cuda_leave(d, entered);
 }
 
 static void name_part(const struct gsh_instance *pe, struct gsh_state *state)
