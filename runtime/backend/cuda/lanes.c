@@ -274,7 +274,9 @@ static enum gsh_result mark(struct gsh_cuda_device *d, enum gsh_lane lane)
     enum gsh_result r = gsh_cuda_write_word(d, mark_of(d, lane), sizeof(jobs->n_started),
                                             jobs->n_started, lane_of(d, lane)->stream);
     gsh_cuda_leave(d, entered);
-    jobs->n_marked = jobs->n_started;
+    if (r == GSH_OK) {
+        jobs->n_marked = jobs->n_started;
+    }
     return r;
 }
 

@@ -213,21 +213,49 @@ enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const struct gsh_t
  * other launches for each. */
 #define FAR_PENDING_MAX 192u
 
-/* The address at which the kernel counts; 0 in a graph, whose launches the user makes. */
-static uint64_t await_launches(struct gsh_cuda_device *d, CUstream stream)
+/* Turns of a wait before asking CUDA whether it still works: after an error no kernel counts. */
+#define TURNS_PER_QUERY 1024u
+
+/* Gives back what await_launches has counted for a launch that does not take place. */
+static void forget_launch(struct gsh_cuda_device *d, uint64_t done)
+{
+    if (done != 0) {
+        __atomic_sub_fetch(&d->n_far_launched, 1, __ATOMIC_RELAXED);
+    }
+}
+
+static enum gsh_result query_device(struct gsh_cuda_device *d)
+{
+    bool entered = gsh_cuda_enter(d);
+    CUresult code = d->cuda->StreamQuery(d->out.stream);
+    gsh_cuda_leave(d, entered);
+    return code == CUDA_ERROR_NOT_READY ? GSH_OK : gsh_cuda_result(code, "cuStreamQuery");
+}
+
+/* *at: the address at which the kernel counts; 0 in a graph, whose launches the user makes. */
+static enum gsh_result await_launches(struct gsh_cuda_device *d, CUstream stream, uint64_t *at)
 {
     const uint64_t *done = (const uint64_t *)d->out.words + GSH_CUDA_FAR_WORD;
-    unsigned turn = 0;
+    unsigned turn = 0, n_turns = 0;
+    enum gsh_result r = GSH_OK;
     bool entered = gsh_cuda_enter(d), is_in_graph = is_captured(d, stream);
     gsh_cuda_leave(d, entered);
+    *at = 0;
     if (is_in_graph) {
-        return 0;
+        return GSH_OK;
     }
+    *at = (uint64_t)(uintptr_t)done;
     uint64_t mine = __atomic_add_fetch(&d->n_far_launched, 1, __ATOMIC_RELAXED);
-    while (mine - gsh_load_relaxed_u64(done) > FAR_PENDING_MAX) {
+    while (r == GSH_OK && mine - gsh_load_relaxed_u64(done) > FAR_PENDING_MAX) {
         gsh_backoff(&turn);
+        if (++n_turns % TURNS_PER_QUERY == 0) {
+            r = query_device(d);
+        }
     }
-    return (uint64_t)(uintptr_t)done;
+    if (r != GSH_OK) {
+        forget_launch(d, *at);
+    }
+    return r;
 }
 
 /* By a kernel that asks the proxy through a ring, as a user's kernel does: the copy engine cannot
@@ -268,9 +296,15 @@ enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
         }
     }
     bool is_in_heap = args.local - pe->state.base < pe->state.stride;
-    args.done = await_launches(pe->device, stream);
-    return launch(pe, GSH_KERNEL_FAR, request->local == NULL || is_in_heap ? 32 : 256, &args,
-                  stream);
+    enum gsh_result r = await_launches(pe->device, stream, &args.done);
+    if (r != GSH_OK) {
+        return r;
+    }
+    r = launch(pe, GSH_KERNEL_FAR, request->local == NULL || is_in_heap ? 32 : 256, &args, stream);
+    if (r != GSH_OK) {
+        forget_launch(pe->device, args.done);
+    }
+    return r;
 }
 
 /* A stream is in order, and when an operation ends, its writes to near PEs are visible to all. */
