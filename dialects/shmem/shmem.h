@@ -87,7 +87,10 @@ extern "C" {
 #endif
 
 /* Like gshmem_init. If the device is the CPU and PEs are processes, the program's globals and
- * statics are symmetric from then on until shmem_finalize. */
+ * statics are symmetric from then on until shmem_finalize.
+ * A program may leave out shmem_finalize: if the thread that called init returns from main, or
+ * calls exit, with status 0, the PE waits there for all others to finalize or end so, too. With
+ * another status, by another thread or under gshmemx_run, such an end ends the job. */
 void shmem_init(void);
 int shmem_init_thread(int requested, int *provided);
 void shmem_finalize(void);

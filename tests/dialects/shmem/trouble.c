@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <gshmemx.h>
 #include <shmemx.h>
+#include <unistd.h>
 #include "tests/test.h"
 
 #ifdef LARGER /* another program, with more static data */
@@ -13,6 +14,30 @@ static volatile char larger[1 << 20];
 #endif
 
 static long word, sync_words[SHMEM_REDUCE_SYNC_SIZE], sum_work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+
+/* PE 1 ends the program last, by itself, without shmem_finalize. */
+static int leave_out_finalize(const char *name, int me)
+{
+    static long done;
+    if (strcmp(name, "exits_failed") == 0 && me == 1) {
+        exit(3); /* while the others wait for a word from it */
+    }
+    if (strcmp(name, "implicit_waits") == 0 && me == 1) {
+        for (int pe = 0; pe < shmem_n_pes(); pe++) {
+            shmem_long_p(&done, 1, pe); /* the others are at their end already, or come to it */
+        }
+        shmem_long_wait_until(&done, SHMEM_CMP_EQ, 1);
+        printf("PE 1 still works\n");
+    } else if (strcmp(name, "exits_failed") == 0) {
+        shmem_long_wait_until(&done, SHMEM_CMP_EQ, 1);
+    } else if (strcmp(name, "implicit_forks") == 0 && fork() == 0) {
+        exit(0); /* not a PE */
+    }
+    if (strcmp(name, "implicit_exit") == 0) {
+        exit(test_result());
+    }
+    return test_result();
+}
 
 /* Cases with a defined answer in the standard. */
 static void ask_invalid_team(void)
@@ -60,8 +85,19 @@ static int pe_main(int argc, char **argv)
     if (strcmp(name, "before_init") == 0) {
         shmem_long_p(&word, 1, 0);
     }
+    if (strcmp(name, "implicit_twice") == 0) {
+        atexit(shmem_finalize);
+    }
+    if (strcmp(name, "implicit_start_pes") == 0) {
+        start_pes(0);
+        start_pes(0);
+        return test_result();
+    }
     shmem_init();
     const int me = shmem_my_pe(), n = shmem_n_pes();
+    if (strncmp(name, "implicit", 8) == 0 || strcmp(name, "exits_failed") == 0) {
+        return leave_out_finalize(name, me);
+    }
 #ifdef LARGER
     larger[0] = 1;
 #endif

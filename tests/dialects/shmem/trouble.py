@@ -21,6 +21,7 @@ CASES = {
     "set_not_member": (r"PE 0: error: shmem_sync: this PE is not in the active set of 2 PEs", None, {}, "run"),
     "set_stride": (r"shmem_broadcast64: there is no active set of 2 PEs from PE 0 with stride 2\^40", None, {}, "run"),
     "set_negative": (r"shmem_long_sum_to_all: nreduce is -1", None, {}, "run"),
+    "exits_failed": (r"PE 1: error: exited without shmem_finalize; ending the job", 3, {}, "run"),
     "static": (None, 0, {}, "run"),
     "static threads": (r"shmem_long_p: .* is not symmetric.*a global or static", None, {}, "threads"),
     "range threads": (r"PE 0: warning: the program's globals and statics are not symmetric: PEs are threads of one "
@@ -35,6 +36,14 @@ CASES = {
                          {"SHMEM_SYMMETRIC_SIZE": "1.5GB"}, "run"),
     "range size": (r"range %d\b" % (8 << 40), 0, {"SHMEM_SYMMETRIC_SIZE": "3.5T"}, "run"),
 }
+# Programs that end well without shmem_finalize, which is done for them; checking builds warn.
+IMPLICIT = {
+    "implicit_waits": "PE 1 still works\n",
+    "implicit_exit": "",
+    "implicit_forks": "",
+    "implicit_twice": "",
+    "implicit_start_pes": "",
+}
 CHECKS = {
     "lock_twice": (r"PE 0: error: shmem_set_lock: this thread already holds the lock at 0x[0-9a-f]+", None, {}, "run"),
     "sync_small": (r"shmem_barrier: pSync at 0x[0-9a-f]+ is not 32 symmetric longs, which this call needs", None, {},
@@ -43,7 +52,7 @@ CHECKS = {
 }
 
 
-def run(gshmemrun, program, larger, name, case):
+def run(gshmemrun, program, larger, name, case, has_checks):
     pattern, status, settings, start = case
     env = dict(os.environ, GSHMEM_WAIT_TIMEOUT="20", **settings)
     command = [program, name.split()[0]]
@@ -56,7 +65,7 @@ def run(gshmemrun, program, larger, name, case):
     wrong = []
     if done.returncode < 0 or (done.returncode != status if status is not None else done.returncode == 0):
         wrong.append(f"status {done.returncode}")
-    if pattern is None and ours:
+    if ours and (pattern is None or (name in IMPLICIT and not has_checks)):
         wrong.append("a line where none is wanted")
     if pattern is not None and not re.search(pattern, done.stdout):
         wrong.append(f"no line says /{pattern}/")
@@ -70,8 +79,12 @@ def run(gshmemrun, program, larger, name, case):
 
 def main():
     gshmemrun, program, larger = sys.argv[1:4]
-    cases = dict(CASES, **(CHECKS if "--checks" in sys.argv else {}))
-    failed = sum([run(gshmemrun, program, larger, name, case) for name, case in cases.items()])
+    has_checks = "--checks" in sys.argv
+    cases = dict(CASES, **(CHECKS if has_checks else {}))
+    for name, said in IMPLICIT.items():
+        warning = r"shmem: PE 1: warning: the program ends without shmem_finalize"
+        cases[name] = (warning if has_checks else said or None, 0, {}, "run")
+    failed = sum([run(gshmemrun, program, larger, name, case, has_checks) for name, case in cases.items()])
     sys.exit(f"{failed} of {len(cases)} cases failed" if failed else 0)
 
 
