@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,12 +91,11 @@ static void explain(const struct gshmemrun_launcher *l)
         return;
     }
     if (WIFSIGNALED(status)) {
-        fprintf(stderr, "gshmemrun: %s was killed by signal %d (%s)\n",
-                gshmemrun_name_of(l, l->failed, name), WTERMSIG(status),
-                strsignal(WTERMSIG(status)));
+        gshmemrun_say("%s was killed by signal %d (%s)", gshmemrun_name_of(l, l->failed, name),
+                      WTERMSIG(status), strsignal(WTERMSIG(status)));
     } else {
-        fprintf(stderr, "gshmemrun: %s exited with status %d\n",
-                gshmemrun_name_of(l, l->failed, name), WEXITSTATUS(status));
+        gshmemrun_say("%s exited with status %d", gshmemrun_name_of(l, l->failed, name),
+                      WEXITSTATUS(status));
     }
 }
 
@@ -115,10 +115,9 @@ static void take_branch_end(struct gshmemrun_launcher *l, int host, int status)
     snprintf(how, sizeof(how), WIFSIGNALED(status) ? "was killed by signal %d" : "exited with %d",
              WIFSIGNALED(status) ? WTERMSIG(status) : code);
     if (is_own && !l->is_interrupted && !l->has_failed) {
-        fprintf(stderr, "gshmemrun: %s: '%s' %s %s\n", gshmemrun_name_of(l, host, name),
-                l->options.agent, how,
-                mark == GSHMEMRUN_NO_MARK ? "and has started nothing there"
-                                          : "before the PEs there ended");
+        gshmemrun_say("%s: '%s' %s %s", gshmemrun_name_of(l, host, name), l->options.agent, how,
+                      mark == GSHMEMRUN_NO_MARK ? "and has started nothing there"
+                                                : "before the PEs there ended");
     }
     fail(l, code ? code : 1);
 }
@@ -185,15 +184,15 @@ static void check_waiting(struct gshmemrun_launcher *l)
             l->processes[process_of(l, rank)].is_waiting = true;
         }
     }
-    for (int i = l->n_processes - 1; i >= 0; i--) {
+    for (int i = l->n_started - 1; i >= 0; i--) {
         waiting = l->processes[i].is_waiting ? i : waiting;
         gone = l->processes[i].pid == 0 && !l->processes[i].is_waiting ? i : gone;
     }
     if (waiting < 0 || gone < 0 || l->has_failed || l->is_interrupted) {
         return;
     }
-    fprintf(stderr, "gshmemrun: %s has ended without gshmem_init, where %s waits for it\n",
-            gshmemrun_name_of(l, gone, name[0]), gshmemrun_name_of(l, waiting, name[1]));
+    gshmemrun_say("%s has ended without gshmem_init, where %s waits for it",
+                  gshmemrun_name_of(l, gone, name[0]), gshmemrun_name_of(l, waiting, name[1]));
     l->has_failed = true;
     l->status = 1;
     end_all(l);
@@ -207,7 +206,7 @@ static void pass_signal(struct gshmemrun_launcher *l, int sig)
         return;
     }
     if (!l->options.is_branch) {
-        fprintf(stderr, "gshmemrun: ended by signal %d (%s)\n", sig, strsignal(sig));
+        gshmemrun_say("ended by signal %d (%s)", sig, strsignal(sig));
     }
     l->is_interrupted = true;
     if (l->status == 0) {
@@ -285,8 +284,7 @@ static void check_time(struct gshmemrun_launcher *l)
     uint64_t now = gsh_now_ns();
     if (l->end_ns != 0 && now >= l->end_ns) {
         l->end_ns = 0;
-        fprintf(stderr, "gshmemrun: the time limit of %g s is over\n",
-                (double)l->options.timeout_ns * 1e-9);
+        gshmemrun_say("the time limit of %g s is over", (double)l->options.timeout_ns * 1e-9);
         if (l->status == 0) {
             l->status = GSHMEMRUN_TIMEOUT;
         }
@@ -319,42 +317,60 @@ static int stdin_to_read(const struct gshmemrun_launcher *l)
     return is_ours && may_read ? STDIN_FILENO : -1;
 }
 
-/* fds has room for three and two for each process. Only open ones are handed over: poll refuses
- * more than the process may have open, closed ones included. */
-static void step(struct gshmemrun_launcher *l, struct pollfd *fds)
+static void read_streams(const struct gshmemrun_launcher *l)
 {
-    int n = 3;
-    fds[0] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
-    fds[1] = (struct pollfd){.fd = stdin_to_read(l), .events = POLLIN};
-    fds[2] = (struct pollfd){.fd = l->notes, .events = POLLIN};
-    for (int i = 0; i < l->n_processes; i++) {
-        for (int k = 0; k < 2; k++) {
-            if (l->processes[i].streams[k].fd >= 0) {
-                fds[n++] = (struct pollfd){.fd = l->processes[i].streams[k].fd, .events = POLLIN};
-            }
+    struct epoll_event events[64];
+    int n = epoll_wait(l->streams_fd, events, (int)GSH_ARRAY_LEN(events), 0);
+    for (int i = 0; i < n; i++) {
+        struct gshmemrun_stream *s = events[i].data.ptr;
+        if (s->fd >= 0) {
+            gshmemrun_read_stream(s);
         }
     }
-    if (poll(fds, (nfds_t)n, next_time_ms(l)) > 0) {
-        for (int i = 0, at = 3; i < l->n_processes; i++) {
-            for (int k = 0; k < 2; k++) {
-                if (at < n && fds[at].fd == l->processes[i].streams[k].fd && fds[at++].revents) {
-                    gshmemrun_read_stream(&l->processes[i].streams[k]);
-                }
-            }
+}
+
+static void step(struct gshmemrun_launcher *l, int limit_ms)
+{
+    enum { SIGNALS, INPUT, NOTES, STREAMS, N };
+    struct pollfd fds[N] = {[SIGNALS] = {.fd = l->signal_fd, .events = POLLIN},
+                            [INPUT] = {.fd = stdin_to_read(l), .events = POLLIN},
+                            [NOTES] = {.fd = l->notes, .events = POLLIN},
+                            [STREAMS] = {.fd = l->streams_fd, .events = POLLIN}};
+    if (poll(fds, N, limit_ms) > 0) {
+        if (fds[STREAMS].revents) {
+            read_streams(l);
         }
-        if (fds[1].revents && l->options.is_branch) {
+        if (fds[INPUT].revents && l->options.is_branch) {
             take_frames(l);
-        } else if (fds[1].revents) {
+        } else if (fds[INPUT].revents) {
             pass_stdin(l);
         }
-        if (fds[0].revents) {
+        if (fds[SIGNALS].revents) {
             take_signal(l);
         }
-        if (fds[0].revents || fds[2].revents) {
+        if (fds[SIGNALS].revents || fds[NOTES].revents) {
             check_waiting(l);
         }
     }
     check_time(l);
+}
+
+/* Between two starts it looks for what has happened, so that a signal or a failure ends the job
+ * before all have begun. */
+static void run(struct gshmemrun_launcher *l)
+{
+    for (;;) {
+        bool starts = l->n_started < l->n_processes && !l->has_failed && !l->is_interrupted &&
+                      !l->is_launcher_gone;
+        if (starts && !gshmemrun_start_next(l)) {
+            l->status = 1;
+            l->has_failed = true;
+            end_all(l);
+        } else if (!starts && l->n_running == 0) {
+            return;
+        }
+        step(l, starts ? 0 : next_time_ms(l));
+    }
 }
 
 static void take_signals(struct gshmemrun_launcher *l)
@@ -392,9 +408,9 @@ int main(int argc, char **argv)
     const struct gshmemrun_options *o = &l.options;
     l.n_processes = o->is_threads ? 1 : o->hosts != NULL ? o->n_hosts : o->count;
     l.processes = calloc((size_t)l.n_processes, sizeof(*l.processes));
-    struct pollfd *fds = calloc(3 + 2 * (size_t)l.n_processes, sizeof(*fds));
-    if (l.processes == NULL || fds == NULL) {
-        fprintf(stderr, "gshmemrun: no memory for %d PEs\n", l.n_processes);
+    l.streams_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (l.processes == NULL || l.streams_fd < 0) {
+        gshmemrun_say("no memory for %d PEs", l.n_processes);
         return 1;
     }
     for (int i = 0; i < l.n_processes; i++) {
@@ -404,6 +420,7 @@ int main(int argc, char **argv)
                 .fd = -1,
                 .to = k + STDOUT_FILENO,
                 .tag = o->tags_output && o->hosts == NULL ? o->first + i : -1,
+                .takes_marks = o->hosts != NULL && k == 0,
                 .mark = GSHMEMRUN_NO_MARK,
             };
         }
@@ -416,19 +433,12 @@ int main(int argc, char **argv)
     if (l.options.timeout_ns) {
         l.end_ns = gsh_now_ns() + l.options.timeout_ns;
     }
-    if (!gshmemrun_start_all(&l)) {
-        l.status = 1;
-        l.has_failed = true;
-        end_all(&l);
-    }
-    while (l.n_running > 0) {
-        step(&l, fds);
-    }
+    gshmemrun_prepare_start(&l);
+    run(&l);
     explain(&l);
     if (o->is_branch) {
         gshmemrun_send_mark(l.status);
     }
     free(l.processes);
-    free(fds);
     return l.status;
 }

@@ -15,13 +15,14 @@
 
 #define JOB_MAGIC 0x67736872u
 
-/* Before the job's text: NUL-ended strings, first the directory, then the environment, then the
- * command. */
+/* Before the job's text: NUL-ended strings, first the launcher's name and the directory, then the
+ * environment, then the command. */
 struct job {
     uint32_t magic, bytes;
     int32_t n_pes, first, count;
     uint32_t is_threads, tags_output, n_variables, n_words;
 };
+#define JOB_MAX_BYTES (64u << 20) /* far more than the system lets a program's environment have */
 
 struct frame {
     uint32_t kind, bytes;
@@ -34,7 +35,7 @@ extern char **environ;
 
 __attribute__((noreturn)) static void refuse(const char *why, const char *text)
 {
-    fprintf(stderr, "gshmemrun: --hosts: %s: '%s' (wanted: NAME[:PES],...)\n", why, text);
+    gshmemrun_say("--hosts: %s: '%s' (wanted: NAME[:PES],...)", why, text);
     exit(GSHMEMRUN_USAGE);
 }
 
@@ -44,7 +45,7 @@ static void add_host(struct gshmemrun_options *o, char *text)
     long count = 1;
     if (colon != NULL) {
         count = strtol(colon + 1, &end, 10);
-        if (end == colon + 1 || *end != '\0' || count < 1 || count > 100000) {
+        if (end == colon + 1 || *end != '\0' || count < 1 || count > GSHMEMRUN_MAX_PES) {
             refuse("not a number of PEs", colon + 1);
         }
         *colon = '\0';
@@ -54,11 +55,14 @@ static void add_host(struct gshmemrun_options *o, char *text)
     }
     struct gshmemrun_host *more = realloc(o->hosts, (size_t)(o->n_hosts + 1) * sizeof(*o->hosts));
     if (more == NULL) {
-        fprintf(stderr, "gshmemrun: no memory\n");
+        gshmemrun_say("no memory");
         exit(1);
     }
     o->hosts = more;
     int first = o->n_hosts == 0 ? 0 : more[o->n_hosts - 1].first + more[o->n_hosts - 1].count;
+    if (first > GSHMEMRUN_MAX_PES - count) {
+        refuse("too many PEs in all", text);
+    }
     more[o->n_hosts++] = (struct gshmemrun_host){.name = text, .first = first, .count = (int)count};
 }
 
@@ -71,7 +75,7 @@ void gshmemrun_find_hosts(struct gshmemrun_options *o)
     const struct gshmemrun_host *last = &o->hosts[o->n_hosts - 1];
     int room = last->first + last->count;
     if (o->n_pes > room) {
-        fprintf(stderr, "gshmemrun: -n %d: the hosts have room for %d PEs\n", o->n_pes, room);
+        gshmemrun_say("-n %d: the hosts have room for %d PEs", o->n_pes, room);
         exit(GSHMEMRUN_USAGE);
     }
     o->n_pes = o->n_pes == 0 ? room : o->n_pes;
@@ -91,7 +95,7 @@ char **gshmemrun_agent_command(const struct gshmemrun_options *o, int host)
     char **words = calloc(1, n_words * sizeof(*words) + strlen(o->agent) + 1), *save = NULL;
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (words == NULL || n <= 0) {
-        fprintf(stderr, "gshmemrun: cannot prepare the agent\n");
+        gshmemrun_say("cannot prepare the agent");
         exit(1);
     }
     char *text = strcpy((char *)(words + n_words), o->agent);
@@ -100,7 +104,7 @@ char **gshmemrun_agent_command(const struct gshmemrun_options *o, int host)
         words[i++] = word;
     }
     if (i == 0) {
-        fprintf(stderr, "gshmemrun: --agent is empty\n");
+        gshmemrun_say("--agent is empty");
         exit(GSHMEMRUN_USAGE);
     }
     words[i++] = (char *)(uintptr_t)o->hosts[host].name;
@@ -150,6 +154,7 @@ bool gshmemrun_send_job(int fd, const struct gshmemrun_options *o, int host)
     if (to == NULL) {
         return false;
     }
+    put_string(to, gshmemrun_name);
     put_string(to, getcwd(here, sizeof(here)) != NULL ? here : "/");
     for (char **v = environ; *v != NULL; v++) {
         if (travels(*v)) {
@@ -161,7 +166,7 @@ bool gshmemrun_send_job(int fd, const struct gshmemrun_options *o, int host)
         put_string(to, *w);
         job.n_words++;
     }
-    bool is_ok = fclose(to) == 0 && bytes <= UINT32_MAX;
+    bool is_ok = fclose(to) == 0 && bytes <= JOB_MAX_BYTES;
     job.bytes = (uint32_t)bytes;
     if (is_ok) {
         gshmemrun_write_all(fd, &job, sizeof(job));
@@ -195,17 +200,20 @@ static char *next_string(char **at, char *end)
 
 static bool take_job(struct gshmemrun_options *o, const struct job *job, char *text)
 {
-    char *at = text, *end = text + job->bytes, *here = next_string(&at, end);
+    char *at = text, *end = text + job->bytes;
+    const char *name = next_string(&at, end), *here = next_string(&at, end);
+    gshmemrun_name = name != NULL ? name : gshmemrun_name;
     if (here == NULL || chdir(here) != 0) {
-        fprintf(stderr, "gshmemrun: the directory %s is not on this host: %s\n",
-                here != NULL ? here : "", strerror(errno));
+        gshmemrun_say("the directory %s is not on this host: %s", here != NULL ? here : "",
+                      strerror(errno));
         return false;
     }
     for (uint32_t i = 0; i < job->n_variables; i++) {
         char *variable = next_string(&at, end);
-        if (variable != NULL) {
-            putenv(variable);
+        if (variable == NULL) {
+            return false;
         }
+        putenv(variable);
     }
     o->command = calloc((size_t)job->n_words + 1, sizeof(*o->command));
     for (uint32_t i = 0; o->command != NULL && i < job->n_words; i++) {
@@ -225,11 +233,12 @@ bool gshmemrun_receive_job(int fd, struct gshmemrun_options *o)
     /* never freed: environment and command point into the text */
     char *text = NULL;
     bool is_ok = read_all(fd, &job, sizeof(job)) && job.magic == JOB_MAGIC && job.n_words > 0 &&
-                 job.n_words <= job.bytes && job.first >= 0 && job.count > 0 &&
+                 job.n_words <= job.bytes && job.bytes <= JOB_MAX_BYTES && job.first >= 0 &&
+                 job.count > 0 && job.n_pes > 0 && job.n_pes <= GSHMEMRUN_MAX_PES &&
                  job.count <= job.n_pes - job.first && (text = malloc(job.bytes)) != NULL &&
                  read_all(fd, text, job.bytes);
     if (!is_ok) {
-        fprintf(stderr, "gshmemrun: --branch is for gshmemrun itself: no job came in\n");
+        gshmemrun_say("--branch is for gshmemrun itself: no job came in");
         return false;
     }
     return take_job(o, &job, text);

@@ -16,29 +16,31 @@
 
 static void print_usage(FILE *to)
 {
-    fputs("usage: gshmemrun -n N [options] program [arguments]\n"
-          "Runs N PEs of a gshmem program, on this machine or on the given hosts.\n"
-          "  -n, --n-pes N     number of PEs; with --hosts as many as they have room for\n"
-          "      --hosts LIST  NAME[:PES],...: the PEs in this order; PES is 1 when not given\n"
-          "      --agent CMD   what runs a command on a host: CMD NAME COMMAND...; default: ssh\n"
-          "      --threads     PEs are threads of one process (see gshmemx_run)\n"
-          "      --timeout S   end the job after S seconds, with status 124\n"
-          "      --tag-output  begin each line of output with the PE's number\n"
-          "  -h, --help        print this and exit\n"
-          "The exit status is that of the PE that failed first: 128 + n for signal n.\n"
-          "Hosts need this program, the PEs' program and the directory at the same paths. Of the\n"
-          "environment they get PATH, LD_LIBRARY_PATH and what begins with GSHMEM_, UCX_, CUDA_.\n",
-          to);
+    fprintf(
+        to,
+        "usage: %s -n N [options] program [arguments]\n"
+        "Runs N PEs of a gshmem program, on this machine or on the given hosts.\n"
+        "  -n, --n-pes N     number of PEs, -np N too; with --hosts as many as they have room for\n"
+        "      --hosts LIST  NAME[:PES],...: the PEs in this order; PES is 1 when not given\n"
+        "      --agent CMD   what runs a command on a host: CMD NAME COMMAND...; default: ssh\n"
+        "      --threads     PEs are threads of one process (see gshmemx_run)\n"
+        "      --timeout S   end the job after S seconds, with status 124\n"
+        "      --tag-output  begin each line of output with the PE's number\n"
+        "  -h, --help        print this and exit\n"
+        "The exit status is that of the PE that failed first: 128 + n for signal n.\n"
+        "Hosts need this program, the PEs' program and the directory at the same paths. Of the\n"
+        "environment they get PATH, LD_LIBRARY_PATH and what begins with GSHMEM_, UCX_, CUDA_.\n",
+        gshmemrun_name);
 }
 
 __attribute__((noreturn, format(printf, 1, 2))) static void usage_error(const char *format, ...)
 {
+    char text[4096];
     va_list args;
     va_start(args, format);
-    fputs("gshmemrun: ", stderr);
-    vfprintf(stderr, format, args);
-    fputs("\n(gshmemrun --help says more)\n", stderr);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    gshmemrun_say("%s\n(%s --help says more)", text, gshmemrun_name);
     exit(GSHMEMRUN_USAGE);
 }
 
@@ -52,23 +54,41 @@ static double parse_number(const char *option, const char *text, double lowest, 
     return value;
 }
 
+/* The value of -n, and of -np N and -npN, which other launchers have: getopt takes these for -n
+ * with a value that begins with p. */
+static const char *value_of_n(int argc, char **argv)
+{
+    bool is_attached =
+        optarg > argv[optind - 1] && optarg <= argv[optind - 1] + strlen(argv[optind - 1]);
+    if (!is_attached || argv[optind - 1][1] == '-' || optarg[0] != 'p') {
+        return optarg;
+    }
+    if (optarg[1] == '\0' && optind == argc) {
+        usage_error("-np needs a value");
+    }
+    return optarg[1] != '\0' ? optarg + 1 : argv[optind++];
+}
+
 static void parse(int argc, char **argv, struct gshmemrun_options *o)
 {
     static const struct option names[] = {
-        {"n-pes", required_argument, NULL, 'n'},   {"threads", no_argument, NULL, 't'},
+        {"n-pes", required_argument, NULL, 'n'},   {"np", required_argument, NULL, 'n'},
+        {"as", required_argument, NULL, 'A'},      {"threads", no_argument, NULL, 't'},
         {"timeout", required_argument, NULL, 's'}, {"tag-output", no_argument, NULL, 'g'},
         {"hosts", required_argument, NULL, 'H'},   {"agent", required_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
+    const char *value;
     double n;
     int c;
     opterr = 0;
     while ((c = getopt_long(argc, argv, "+:n:h", names, NULL)) != -1) {
         switch (c) {
         case 'n':
-            n = parse_number("-n", optarg, 1, 100000);
+            value = value_of_n(argc, argv);
+            n = parse_number("-n", value, 1, GSHMEMRUN_MAX_PES);
             if (n != (int)n) {
-                usage_error("-n: '%s' is not a whole number", optarg);
+                usage_error("-n: '%s' is not a whole number", value);
             }
             o->n_pes = (int)n;
             break;
@@ -86,6 +106,9 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
             break;
         case 'a':
             o->agent = optarg;
+            break;
+        case 'A': /* not for users: what runs this program */
+            gshmemrun_name = optarg;
             break;
         case 'h':
             print_usage(stdout);
@@ -130,10 +153,10 @@ static void find_program(struct gshmemrun_options *o)
         }
         struct stat s;
         if (stat(name, &s) != 0) {
-            fprintf(stderr, "gshmemrun: %s: %s\n", name, strerror(errno));
+            gshmemrun_say("%s: %s", name, strerror(errno));
             exit(GSHMEMRUN_NOT_FOUND);
         }
-        fprintf(stderr, "gshmemrun: %s is not an executable file\n", name);
+        gshmemrun_say("%s is not an executable file", name);
         exit(GSHMEMRUN_CANNOT_RUN);
     }
     for (const char *dir = dirs != NULL ? dirs : "/bin:/usr/bin"; *dir;) {
@@ -144,8 +167,8 @@ static void find_program(struct gshmemrun_options *o)
         }
         dir += n + (dir[n] == ':');
     }
-    fprintf(stderr, "gshmemrun: %s: not found in PATH%s%s\n", name,
-            is_program(name) ? "; did you mean ./" : "", is_program(name) ? name : "");
+    gshmemrun_say("%s: not found in PATH%s%s", name, is_program(name) ? "; did you mean ./" : "",
+                  is_program(name) ? name : "");
     exit(GSHMEMRUN_NOT_FOUND);
 }
 

@@ -14,6 +14,8 @@ enum {
     GSHMEMRUN_NOT_FOUND = 127,
 };
 
+enum { GSHMEMRUN_MAX_PES = 100000 };
+
 struct gshmemrun_host {
     const char *name;
     int first, count; /* its PEs */

@@ -4,6 +4,7 @@
 #ifndef GSH_GSHMEMRUN_OUTPUT_H
 #define GSH_GSHMEMRUN_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define GSHMEMRUN_LINE_BYTES 65536 /* a longer line is forwarded in parts */
@@ -15,11 +16,18 @@ enum { GSHMEMRUN_NO_MARK = -2, GSHMEMRUN_STARTED = -1 };
 struct gshmemrun_stream {
     int fd; /* -1: ended */
     int to;
-    int tag;  /* the PE's number before each line; -1: none */
-    int mark; /* the last one received; marks are not forwarded */
-    size_t used;
-    char line[GSHMEMRUN_LINE_BYTES];
+    int tag;          /* the PE's number before each line; -1: none */
+    bool takes_marks; /* of a branch; they are not forwarded */
+    int mark;         /* the last one received */
+    char *rest;       /* [rest_bytes]: a line that has begun; NULL: none */
+    size_t rest_bytes;
 };
+
+/* The command as the user knows it: gshmemrun, or oshrun, which calls gshmemrun. */
+extern const char *gshmemrun_name;
+
+/* One line on stderr, which begins with the command's name. */
+void gshmemrun_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Waits until all is written. If our own output is no longer read it ends this process, as for any
  * program. */

@@ -9,11 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"
 #include "runtime/base/util.h"
+
+#define PROGRESS_NS UINT64_C(3000000000)
 
 static void set_number(const char *name, int value)
 {
@@ -52,7 +55,7 @@ void gshmemrun_set_environment(struct gshmemrun_launcher *l)
     }
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
-        fprintf(stderr, "gshmemrun: pipe: %s\n", strerror(errno));
+        gshmemrun_say("pipe: %s", strerror(errno));
         exit(1);
     }
     l->notes = ends[0];
@@ -93,7 +96,7 @@ __attribute__((noreturn)) static void become(const char *path, char **command, p
     setpgid(0, 0);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvp(path, command);
-    dprintf(STDERR_FILENO, "gshmemrun: %s: %s\n", path, strerror(errno));
+    gshmemrun_say("%s: %s", path, strerror(errno));
     _exit(GSHMEMRUN_CANNOT_RUN);
 }
 
@@ -108,6 +111,16 @@ const char *gshmemrun_name_of(const struct gshmemrun_launcher *l, int i, char te
         snprintf(text, 64, "PE %d", l->options.first + i);
     }
     return text;
+}
+
+static bool watch_stream(const struct gshmemrun_launcher *l, struct gshmemrun_stream *s)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = s};
+    bool is_ok = epoll_ctl(l->streams_fd, EPOLL_CTL_ADD, s->fd, &e) == 0;
+    if (!is_ok) {
+        gshmemrun_say("cannot watch another process's output: %s", strerror(errno));
+    }
+    return is_ok;
 }
 
 static bool start_process(struct gshmemrun_launcher *l, int i, const char *path, char **command,
@@ -130,15 +143,16 @@ static bool start_process(struct gshmemrun_launcher *l, int i, const char *path,
         process->streams[0].fd = out[0];
         process->streams[1].fd = err[0];
         out[0] = err[0] = -1;
+        is_ok = watch_stream(l, &process->streams[0]) && watch_stream(l, &process->streams[1]);
     } else {
-        fprintf(stderr, "gshmemrun: cannot start %s: %s%s\n", gshmemrun_name_of(l, i, name),
-                strerror(errno), errno == EMFILE ? " (each takes two; see ulimit -n)" : "");
+        gshmemrun_say("cannot start %s: %s%s", gshmemrun_name_of(l, i, name), strerror(errno),
+                      errno == EMFILE ? " (each takes two; see ulimit -n)" : "");
     }
     gsh_socket_close(&out[0]);
     gsh_socket_close(&out[1]);
     gsh_socket_close(&err[0]);
     gsh_socket_close(&err[1]);
-    return pid > 0;
+    return pid > 0 && is_ok;
 }
 
 static bool start_pe(struct gshmemrun_launcher *l, int i, int in)
@@ -153,7 +167,7 @@ static bool start_branch(struct gshmemrun_launcher *l, int host)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        fprintf(stderr, "gshmemrun: pipe: %s\n", strerror(errno));
+        gshmemrun_say("pipe: %s", strerror(errno));
         return false;
     }
     char **command = gshmemrun_agent_command(&l->options, host);
@@ -182,22 +196,36 @@ static int open_stdin(struct gshmemrun_launcher *l)
     return ends[0];
 }
 
-bool gshmemrun_start_all(struct gshmemrun_launcher *l)
+void gshmemrun_prepare_start(struct gshmemrun_launcher *l)
 {
-    bool is_ok = true;
+    l->stdin_to = l->stdin_of_first = -1;
+    if (l->options.hosts == NULL) {
+        l->stdin_of_first = open_stdin(l);
+    }
+    l->told_ns = gsh_now_ns();
+}
+
+/* Says how far it is, if it takes long. */
+static void tell_progress(struct gshmemrun_launcher *l)
+{
+    uint64_t now = gsh_now_ns();
+    if (now - l->told_ns >= PROGRESS_NS && !l->options.is_branch) {
+        l->told_ns = now;
+        gshmemrun_say("%d of %d processes are started", l->n_started, l->n_processes);
+    }
+}
+
+bool gshmemrun_start_next(struct gshmemrun_launcher *l)
+{
+    int i = l->n_started++;
     if (l->options.hosts != NULL) {
-        l->stdin_to = -1;
-        for (int i = 0; i < l->n_processes && is_ok; i++) {
-            is_ok = start_branch(l, i);
-        }
-        return is_ok;
+        return start_branch(l, i);
     }
-    int in = open_stdin(l);
-    for (int i = 0; i < l->n_processes && is_ok; i++) {
-        is_ok = start_pe(l, i, in);
+    bool is_ok = start_pe(l, i, l->stdin_of_first);
+    if (l->stdin_of_first > STDIN_FILENO) {
+        close(l->stdin_of_first);
     }
-    if (in > STDIN_FILENO) {
-        close(in);
-    }
+    l->stdin_of_first = -1;
+    tell_progress(l);
     return is_ok;
 }

@@ -16,7 +16,7 @@ static struct {
 } result;
 
 /* Starts the launcher with these arguments; *out reads what it prints. */
-static pid_t start(char *const arguments[], const char *input, int *out)
+static pid_t start_on(const void *input, size_t bytes, char *const arguments[], int *out)
 {
     char *argv[16] = {(char *)launcher};
     int to[2], from[2];
@@ -36,12 +36,17 @@ static pid_t start(char *const arguments[], const char *input, int *out)
         execvp(launcher, argv);
         _exit(77);
     }
-    CHECK(write(to[1], input, strlen(input)) == (ssize_t)strlen(input));
+    CHECK(write(to[1], input, bytes) == (ssize_t)bytes);
     close(to[0]);
     close(to[1]);
     close(from[1]);
     *out = from[0];
     return child;
+}
+
+static pid_t start(char *const arguments[], const char *input, int *out)
+{
+    return start_on(input, strlen(input), arguments, out);
 }
 
 /* All output until no process holds the other end any more. */
@@ -56,16 +61,21 @@ static void read_all(int fd)
     close(fd);
 }
 
-static int run_with(const char *input, char *const arguments[])
+static int run_on(const void *input, size_t bytes, char *const arguments[])
 {
     int fd, status = -1;
-    pid_t child = start(arguments, input, &fd);
+    pid_t child = start_on(input, bytes, arguments, &fd);
     read_all(fd);
     CHECK(waitpid(child, &status, 0) == child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
         test_skip("gshmemrun (give its path as argument)");
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static int run_with(const char *input, char *const arguments[])
+{
+    return run_on(input, strlen(input), arguments);
 }
 
 #define RUN(...) run_with("", (char *[]){__VA_ARGS__, NULL})
@@ -100,6 +110,18 @@ static void test_usage(void)
     CHECK_EQ(RUN("-n", "1.5", "true"), 2);
     CHECK_EQ(RUN("-n"), 2);
     check_says("-n needs a value");
+    CHECK_EQ(RUN("-np", "2", "echo", "-np"), 0);
+    CHECK_STR(result.text, "-np\n-np\n");
+    CHECK_EQ(RUN("--timeout", "60", "-np2", "echo", "x"), 0);
+    CHECK_EQ(RUN("--np", "2", "echo", "x"), 0);
+    CHECK_EQ(RUN("-n", "p2", "true"), 2);
+    check_says("'p2' is not a number");
+    CHECK_EQ(RUN("-np"), 2);
+    check_says("gshmemrun: -np needs a value\n(gshmemrun --help");
+    CHECK_EQ(RUN("--as", "oshrun", "-np", "2"), 2);
+    check_says("oshrun: no program given\n(oshrun --help");
+    CHECK_EQ(RUN("--as", "oshrun", "--help"), 0);
+    check_says("usage: oshrun -n N");
     CHECK_EQ(RUN("-n", "2", "--no-such", "true"), 2);
     check_says("unknown option --no-such");
     CHECK_EQ(RUN("-n", "2", "--timeout", "-1", "true"), 2);
@@ -128,6 +150,23 @@ static void test_output(void)
         RUN("-n", "4", "--threads", "sh", "-c", "echo threads $GSHMEM_THREADS rank $GSHMEM_RANK."),
         0);
     CHECK_STR(result.text, "threads 4 rank .\n");
+    /* a line that begins as the marks of branches do */
+    CHECK_EQ(RUN("-n", "1", "printf", "\001gshmemrun 7\nx"), 0);
+    CHECK_STR(result.text, "\001gshmemrun 7\nx\n");
+}
+
+/* What it keeps for a process does not depend on the length of a line. */
+static void test_many(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+    struct rlimit usual, little = {24 << 20, 24 << 20};
+    CHECK_EQ(getrlimit(RLIMIT_DATA, &usual), 0);
+    little.rlim_max = usual.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_DATA, &little), 0);
+    CHECK_EQ(RUN("-n", "300", "true"), 0);
+    CHECK_EQ(setrlimit(RLIMIT_DATA, &usual), 0);
+    CHECK_STR(result.text, "");
+#endif
 }
 
 static void test_failures(void)
@@ -249,7 +288,39 @@ static void test_hosts(char *self)
     CHECK_EQ(ON_HOSTS("0:two", "true"), 2);
     CHECK_EQ(ON_HOSTS("", "true"), 2);
     CHECK_EQ(ON_HOSTS("0", "--threads", "true"), 2);
-    CHECK_EQ(RUN("--branch"), 2);
+    CHECK_EQ(ON_HOSTS("0:100000,0", "true"), 2);
+    check_says("too many PEs in all");
+    /* this is no mark: there is no number */
+    CHECK_EQ(ON_HOSTS("0", "printf", "\001gshmemrun \n7\n"), 0);
+    CHECK_STR(result.text, "\001gshmemrun \n7\n");
+    CHECK_EQ(ON_HOSTS("0", "--as", "oshrun", "sh", "-c", "exit 5"), 5);
+    CHECK_STR(result.text, "oshrun: PE 0 exited with status 5\n");
+}
+
+/* Jobs that no launcher sends. */
+static void test_branch(void)
+{
+    static const char text[] = "gshmemrun\0/\0true";
+    struct {
+        uint32_t magic, bytes;
+        int32_t n_pes, first, count;
+        uint32_t is_threads, tags_output, n_variables, n_words;
+        char text[sizeof(text)];
+    } job = {.magic = 0x67736872, .bytes = sizeof(text), .n_pes = 1, .count = 1, .n_words = 1};
+    const size_t bytes = offsetof(__typeof__(job), text) + sizeof(text);
+    char *const arguments[] = {"--branch", NULL};
+    memcpy(job.text, text, sizeof(text));
+    CHECK(run_on(&job, bytes, arguments) != 2); /* a good one, whose launcher is gone at once */
+    job.n_pes = INT32_MIN;
+    job.first = 1;
+    CHECK_EQ(run_on(&job, bytes, arguments), 2);
+    check_says("no job came in");
+    job.n_pes = 1;
+    job.first = 0;
+    job.n_variables = UINT32_MAX;
+    CHECK_EQ(run_on(&job, bytes, arguments), 2);
+    CHECK_EQ(run_on(&job, 20, arguments), 2);
+    CHECK_EQ(run_on(&job, 0, arguments), 2);
     check_says("no job came in");
 }
 
@@ -333,7 +404,9 @@ int main(int argc, char **argv)
     CHECK_EQ(RUN("-n", "5", argv[0], "pe"), 0);
     CHECK_STR(result.text, "");
     test_output();
+    test_many();
     test_failures();
+    test_branch();
     test_hosts(argv[0]);
     test_agents(argv[0]);
     test_signal(SIGINT, (char *[]){HERE});

@@ -23,7 +23,8 @@ done
 "$bin/oshrun" -np 3 "$dir/old"
 # shellcheck disable=SC2086
 "$bin/oshc++" $flags "$programs/cxx.cc" -o "$dir/cxx"
-"$bin/oshrun" -np 2 "$dir/cxx"
+"$bin/oshrun" --timeout 60 -np 2 "$dir/cxx"
+"$bin/oshrun" --help | grep -q "usage: oshrun"
 "$bin/oshcc" --showme -c x.c | grep -q gshmem/shmem
 export PKG_CONFIG_PATH="$dir/moved${pc#"$prefix"}"
 PKG_CONFIG_PATH=${PKG_CONFIG_PATH%/*}
