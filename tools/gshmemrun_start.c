@@ -39,8 +39,9 @@ void gshmemrun_set_environment(struct gshmemrun_launcher *l)
                                           .serves_again = true};
     struct gsh_uid id;
     char text[2 * GSH_UID_BYTES + 1];
+    set_number("GSHMEM_LAUNCHER", getpid());
     if (o->is_branch) {
-        return; /* it came with the job */
+        return; /* the rest came with the job */
     }
     for (size_t i = 0; i < GSH_ARRAY_LEN(others); i++) {
         unsetenv(others[i]);

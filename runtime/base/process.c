@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MARK          "gshmem-pe"
@@ -157,4 +158,30 @@ bool gsh_process_is_child_of_pe(const char *const *names)
         pid = parent_of(pid);
     }
     return false;
+}
+
+/* Whether /proc numbers processes as system calls do here: not if it is another namespace's. */
+static bool is_own_proc(void)
+{
+    char text[32] = "";
+    return readlink("/proc/self", text, sizeof(text) - 1) > 0 && strtol(text, NULL, 10) == getpid();
+}
+
+int gsh_process_watch_ancestor(int pid)
+{
+    if (pid <= 0 || !is_own_proc()) {
+        return -1;
+    }
+    /* Opened first: what is an ancestor afterwards was one then, and no later process of its
+     * number. */
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    long at = 0;
+    for (int i = 0; i < MAX_ANCESTORS && at != pid && (i == 0 || at > 0); i++) {
+        at = parent_of(at);
+    }
+    if (fd >= 0 && at != pid) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
 }

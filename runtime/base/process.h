@@ -25,4 +25,8 @@ void gsh_process_mark(void);
  * those named, which a NULL ends. False where /proc does not say. */
 bool gsh_process_is_child_of_pe(const char *const *names);
 
+/* A descriptor that poll finds readable once that ancestor of this process has ended; the caller
+ * closes it. -1: it is no ancestor, as /proc numbers them, or the system does not say. */
+int gsh_process_watch_ancestor(int pid);
+
 #endif

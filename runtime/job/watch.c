@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The watch: a star of SOCK_SEQPACKET connections between the processes of a node, whose centre is
- * the node's lowest PE. A connection that closes without LEAVE is a death. */
+ * the node's lowest PE. A connection that closes without LEAVE is a death. The end of gshmemrun is
+ * the job's: it kills the processes that it has started, but not those that they have. */
 #include "runtime/job/watch.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
+#include "runtime/base/process.h"
 #include "runtime/base/util.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/news.h"
@@ -33,13 +35,17 @@ struct message {
     uint8_t job[16];    /* HELLO only */
 };
 
+/* After the links. */
+enum own_poll { POLL_WAKE, POLL_LAUNCHER, N_OWN_POLLS };
+
 struct gsh_watch {
     struct gsh_instance *pe;
     bool is_centre;
     int listener;
     int wake_fd; /* written to end or to re-poll the thread */
     int n_links;
-    struct pollfd *polls;       /* [n_links + 1]; the last is wake_fd; a closed link has fd -1 */
+    struct pollfd *polls;       /* [n_links + N_OWN_POLLS], the last are enum own_poll's; a closed
+                                 * link has fd -1 */
     int *link_pe;               /* [n_links] */
     struct message end;         /* put off, since it came while this PE's kernels leave; kind 0:
                                  * none */
@@ -195,6 +201,13 @@ static void read_link(struct gsh_watch *w, int link)
     }
 }
 
+/* No PE is to blame; each process finds it by itself. */
+static void end_for_launcher(struct gsh_watch *w)
+{
+    gsh_fail(GSH_ERR_PEER, "gshmemrun has died; ending");
+    end_process(w, w->pe->my_pe, 1, "lost gshmemrun");
+}
+
 static void *watch_main(void *arg)
 {
     struct gsh_watch *w = arg;
@@ -203,7 +216,7 @@ static void *watch_main(void *arg)
         /* acquire: pairs with the release in gsh_watch_device */
         bool has_device = gsh_load_acquire_u32(&w->is_device_watched) != 0;
         int limit_ms = w->end.kind != 0 ? PUT_OFF_MS : has_device ? REPORT_POLL_MS : -1;
-        int n = poll(w->polls, (nfds_t)w->n_links + 1, limit_ms);
+        int n = poll(w->polls, (nfds_t)w->n_links + N_OWN_POLLS, limit_ms);
         /* acquire: pairs with the release in gsh_watch_destroy */
         if (gsh_load_acquire_u32(&w->is_stopping) != 0) {
             return NULL;
@@ -219,7 +232,10 @@ static void *watch_main(void *arg)
                 read_link(w, i);
             }
         }
-        if (w->polls[w->n_links].revents != 0) {
+        if (n > 0 && w->polls[w->n_links + POLL_LAUNCHER].revents != 0) {
+            end_for_launcher(w);
+        }
+        if (w->polls[w->n_links + POLL_WAKE].revents != 0) {
             uint64_t drained;
             (void)!read(w->wake_fd, &drained, sizeof(drained));
         }
@@ -335,7 +351,7 @@ static enum gsh_result make_links(struct gsh_watch *w, const uint8_t job[16])
     bool is_linked = has_other_process(pe, node);
     w->is_centre = centre == pe->my_pe;
     w->n_links = !is_linked ? 0 : w->is_centre ? members - 1 : 1;
-    w->polls = calloc((size_t)w->n_links + 1, sizeof(*w->polls));
+    w->polls = calloc((size_t)w->n_links + N_OWN_POLLS, sizeof(*w->polls));
     w->link_pe = calloc((size_t)w->n_links + 1, sizeof(*w->link_pe));
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->polls == NULL || w->link_pe == NULL || w->wake_fd < 0) {
@@ -344,7 +360,10 @@ static enum gsh_result make_links(struct gsh_watch *w, const uint8_t job[16])
     for (int i = 0; i < w->n_links; i++) {
         w->polls[i] = (struct pollfd){.fd = -1, .events = POLLIN};
     }
-    w->polls[w->n_links] = (struct pollfd){.fd = w->wake_fd, .events = POLLIN};
+    w->polls[w->n_links + POLL_WAKE] = (struct pollfd){.fd = w->wake_fd, .events = POLLIN};
+    /* PEs that are all threads of one process lose no peer with the launcher */
+    int launcher = pe->is_one_process ? -1 : gsh_process_watch_ancestor(pe->env.launcher);
+    w->polls[w->n_links + POLL_LAUNCHER] = (struct pollfd){.fd = launcher, .events = POLLIN};
     enum gsh_result r = is_linked && w->is_centre ? listen_centre(w, job, node) : GSH_OK;
     /* one process: no PE of the job is linked */
     enum gsh_result rb = pe->is_one_process ? GSH_OK : pe->bootstrap->ops->barrier(pe->bootstrap);
@@ -384,7 +403,7 @@ enum gsh_result gsh_watch_create(struct gsh_instance *pe, const uint8_t job[16],
         close(w->listener);
         w->listener = -1;
     }
-    if (r == GSH_OK && w->n_links > 0) {
+    if (r == GSH_OK && (w->n_links > 0 || w->polls[w->n_links + POLL_LAUNCHER].fd >= 0)) {
         r = start(w);
     }
     if (r != GSH_OK) {
@@ -435,6 +454,9 @@ void gsh_watch_destroy(struct gsh_watch **watch)
             if (w->polls[i].fd >= 0) {
                 close(w->polls[i].fd);
             }
+        }
+        if (w->polls[w->n_links + POLL_LAUNCHER].fd >= 0) {
+            close(w->polls[w->n_links + POLL_LAUNCHER].fd);
         }
     }
     if (w->wake_fd >= 0) {

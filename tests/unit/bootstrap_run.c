@@ -1,12 +1,13 @@
 /* Proves gshmemrun: PEs find each other again and again, output comes by whole lines, the first
  * failure ends all and is returned, no PE survives the launcher, and bad use is explained.
- * Argument: the launcher.
+ * Arguments: the launcher, the plug-in for UCX if there is one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "bootstrap/uid.h"
+#include "gshmem.h"
 #include "tests/rig/bootstrap_conform.h"
 
 static const char *launcher = "gshmemrun";
@@ -366,6 +367,17 @@ static void test_launcher_killed(char *const arguments[])
     close(fd);
 }
 
+/* SELF endless: a PE whose process is not the launcher's. */
+__attribute__((noreturn)) static void run_endless(void)
+{
+    alarm(100);
+    gshmem_init();
+    dprintf(1, "here\n");
+    for (;;) {
+        pause();
+    }
+}
+
 /* In a PE: two jobs one after another. */
 static int run_pe(void)
 {
@@ -393,6 +405,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "pe") == 0) {
         return run_pe();
     }
+    if (argc > 1 && strcmp(argv[1], "endless") == 0) {
+        run_endless();
+    }
     if (argc > 3 && strcmp(argv[1], "agent") == 0) {
         return run_agent(argv);
     }
@@ -415,5 +430,16 @@ int main(int argc, char **argv)
     test_signal(SIGTERM, (char *[]){ON_TWO, HERE});
     test_launcher_killed((char *[]){HERE});
     test_launcher_killed((char *[]){ON_TWO, HERE});
+    /* Their parents are killed; the PEs find it themselves. */
+    char wrapped[4096];
+    snprintf(wrapped, sizeof(wrapped), "GSHMEM_DEVICE=cpu '%s' endless; true", argv[0]);
+    test_launcher_killed((char *[]){"-n", "3", "sh", "-c", wrapped, NULL});
+    test_launcher_killed((char *[]){ON_TWO, "-n", "3", "sh", "-c", wrapped, NULL});
+    if (argc > 2) {
+        /* each on a node of its own */
+        setenv("GSHMEM_UCX_PLUGIN", argv[2], 1);
+        setenv("GSHMEM_NODE_PES", "1", 1);
+        test_launcher_killed((char *[]){"-n", "3", "sh", "-c", wrapped, NULL});
+    }
     return test_result();
 }
