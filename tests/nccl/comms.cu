@@ -294,19 +294,59 @@ static void test_many(ncclComm_t comm, const test_rank *r)
     }
 }
 
-/* Many live at once, and each has room for its collectives. */
+/* Mappings of shared memory, on the CPU device. */
+static int count_mappings(void)
+{
+    char line[512];
+    int n = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
+        n += strstr(line, "/memfd:") != NULL;
+    if (maps != NULL)
+        fclose(maps);
+    return n;
+}
+
+/* Several pieces, even if there is little room for them. */
+static void check_alltoall(ncclComm_t comm, const test_rank *r)
+{
+    const int n = 30000, n_all = n * r->n;
+    int *p = NULL;
+    std::vector<int> host(n_all), expected(n_all);
+    for (int i = 0; i < n_all; i++) {
+        host[i] = r->rank * n_all + i;
+        expected[i] = i / n * n_all + r->rank * n + i % n;
+    }
+    CUDA_OK(cudaMalloc((void **)&p, 2 * host.size() * sizeof *p));
+    CUDA_OK(cudaMemcpy(p, host.data(), host.size() * sizeof *p, cudaMemcpyDefault));
+    OK(ncclAlltoAll(p, p + n_all, n, ncclInt, comm, 0));
+    CUDA_OK(cudaMemcpy(host.data(), p + n_all, host.size() * sizeof *p, cudaMemcpyDefault));
+    CHECK(host == expected);
+    CUDA_OK(cudaFree(p));
+}
+
+/* More at once than the first memory of all communicators suffices for. Each has room for its
+ * collectives, and what they took is free afterwards. */
 static void test_many_at_once(ncclComm_t comm, const test_rank *r)
 {
-    const int n_comms = 48;
+    const int n_comms = 100;
     ncclComm_t comms[n_comms] = {};
+    check_sum(comm, 1, r->n); /* no rank counts while others still map memory, or map it again */
+    const int n_before = count_mappings();
+    check_sum(comm, 1, r->n);
     for (int i = 0; i < n_comms; i++) {
         OK(ncclCommSplit(comm, 0, 0, &comms[i], NULL));
         check_sum(comms[i], r->rank + i, r->n * (r->n - 1) / 2 + r->n * i);
     }
+    check_alltoall(comms[0], r);
+    check_alltoall(comms[n_comms - 1], r);
     for (int i = 0; i < n_comms; i++) {
         check_sum(comms[i], i, r->n * i);
         OK(ncclCommDestroy(comms[i]));
     }
+    check_sum(comm, 1, r->n);
+    CHECK_EQ(count_mappings(), n_before);
+    check_sum(comm, 1, r->n);
 }
 
 static int run_rank(const test_rank *r)

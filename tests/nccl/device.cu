@@ -6,7 +6,7 @@
 #include <nccl_device.h>
 
 constexpr int n_blocks = 2, n_threads = 64, n_contexts = 3;
-enum { USER_SIGNALS = 4, VALUES = 96 };
+enum { USER_SIGNALS = 4, VALUES = 96, LARGE_BYTES = 40 << 20 };
 
 /* The window, in parts. */
 struct layout {
@@ -349,11 +349,14 @@ static void test_errors(ncclComm_t comm, const test_rank *r)
     q.ginSignalCount = -1;
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidArgument);
     q.ginSignalCount = 0;
-    /* more than there is room for */
-    ncclDevResourceRequirements large = {};
-    large.bufferSize = 127 << 20;
+    /* more than a machine has, and than there may be */
+    ncclDevResourceRequirements large = {}, more = {};
+    large.bufferSize = (size_t)255 << 30;
+    more.bufferSize = (size_t)2 << 30;
     q.resourceRequirementsList = &large;
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclSystemError);
+    large.next = &more;
+    CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidArgument);
     q.resourceRequirementsList = NULL;
     q.ginSignalCount = r->rank == 0 ? 1 : 2; /* ranks differ: all get the error */
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), r->n > 1 ? ncclInvalidArgument : ncclSuccess);
@@ -361,6 +364,44 @@ static void test_errors(ncclComm_t comm, const test_rank *r)
         OK(ncclDevCommDestroy(comm, &dev));
     dev = {};
     CHECK_EQ(ncclDevCommDestroy(comm, &dev), ncclInvalidArgument);
+}
+
+/* The memory was cleared; each rank fills in its own. */
+__global__ void large_kernel(setup s, faults *f)
+{
+    const size_t n = LARGE_BYTES / sizeof(int);
+    int *own = (int *)ncclGetResourceBufferLocalPointer(s.dev, s.buffer);
+    EXPECT(own[0] == 0 && own[n / 2] == 0 && own[n - 1] == 0);
+    own[0] = own[n / 2] = own[n - 1] = 1 + s.dev.rank;
+    ncclLsaBarrierSession<ncclCoopThread> bar(ncclCoopThread(), s.dev, ncclTeamTagLsa(), 0);
+    bar.sync(ncclCoopThread(), cuda::memory_order_acq_rel);
+    for (int i = 0; i < s.dev.lsaSize; i++) {
+        const int *its = (const int *)ncclGetResourceBufferLsaPointer(s.dev, s.buffer, i);
+        const int expected = 1 + s.dev.rank - s.dev.lsaRank + i;
+        EXPECT(its[0] == expected && its[n / 2] == expected && its[n - 1] == expected);
+    }
+    bar.sync(ncclCoopThread(), cuda::memory_order_acq_rel);
+}
+
+/* Together more than the first memory of all communicators; the next ones take what these leave. */
+static void test_large(ncclComm_t comm)
+{
+    setup s[3] = {};
+    ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+    ncclDevResourceRequirements large = {};
+    large.bufferSize = LARGE_BYTES;
+    q.resourceRequirementsList = &large;
+    q.lsaBarrierCount = 1;
+    for (int round = 0; round < 2; round++) {
+        for (setup &each : s) {
+            large.outBufferHandle = &each.buffer;
+            OK(ncclDevCommCreate(comm, &q, &each.dev));
+        }
+        for (setup &each : s)
+            run_kernel(large_kernel, 1, 1, each, "large");
+        for (setup &each : s)
+            OK(ncclDevCommDestroy(comm, &each.dev));
+    }
 }
 
 static void test_properties(ncclComm_t comm, const test_rank *r)
@@ -431,6 +472,7 @@ static int run_rank(const test_rank *r)
     OK(ncclCommWindowRegister(comm, p, sizeof(layout), &win, NCCL_WIN_COLL_SYMMETRIC));
     test_errors(comm, r);
     test_properties(comm, r);
+    test_large(comm);
     for (int round = 0; round < 2; round++)
         test_kernels(comm, win, r, round);
     /* Another communicator, numbered in reverse, alongside a device communicator. */

@@ -186,7 +186,8 @@ static ncclResult_t take_out(const struct gsh_nccl_call *c, const struct gsh_ncc
 /* The elements of a piece if `parts` such pieces are in scratch at once, as numbers of the type. */
 static size_t piece_nelems(const struct gsh_nccl_call *c, size_t parts, ncclDataType_t type)
 {
-    return c->comm->scratch_bytes / parts / 512 * 512 / gsh_nccl_type_bytes(type);
+    size_t bytes = c->comm->scratch_bytes / parts / GSH_NCCL_PIECE_UNIT * GSH_NCCL_PIECE_UNIT;
+    return bytes / gsh_nccl_type_bytes(type);
 }
 
 /* The load of a collective in which this rank sends that many elements of the type. */
@@ -463,7 +464,7 @@ static ncclResult_t run_broadcast(const struct gsh_nccl_call *c)
         return gsh_nccl_base(c->name, gshmemx_broadcastmem_on_stream(comm->team, dest, dest, bytes,
                                                                      c->peer, c->stream));
     }
-    size_t most = comm->scratch_bytes / 512 * 512;
+    size_t most = piece_nelems(c, 1, ncclUint8);
     for (size_t done = 0; r == ncclSuccess && done < bytes; done += most) {
         size_t n = gsh_nccl_smaller(bytes - done, most);
         if (is_root) {

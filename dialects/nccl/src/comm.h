@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A communicator: two teams of the same PEs, and a range of the desk. */
+ * A communicator: two teams of the same PEs, and a range of the pool. */
 #ifndef GSH_NCCL_COMM_H
 #define GSH_NCCL_COMM_H
 
@@ -22,9 +22,9 @@ struct gsh_nccl_window {
 
 struct gsh_nccl_devcomm {
     struct gsh_nccl_devcomm *next;
-    size_t off, bytes; /* in the arena */
-    int place;         /* of its window in the job's records */
-    ncclDevComm made;  /* a copy */
+    struct gsh_nccl_range range;
+    int place;        /* of its window in the job's records */
+    ncclDevComm made; /* a copy */
 };
 
 /* An operator made by ncclRedOpCreatePreMulSum. */
@@ -36,6 +36,9 @@ struct gsh_nccl_op {
 };
 
 enum { GSH_NCCL_MAX_OPS = 64 };
+
+/* Scratch is divided into pieces of whole units, as many as two for each rank. */
+enum { GSH_NCCL_PIECE_UNIT = 512 };
 
 /* transfer.c: sends and receives gathered by a group, in call order. */
 struct gsh_nccl_gathered {
@@ -96,8 +99,8 @@ struct ncclComm {
 
     /* The range: words for sends and receives, their rings, then scratch, then the team's
      * buffers. */
-    size_t range_off, range_bytes;
-    uint64_t laid_by[GSH_NCCL_MAP_WORDS]; /* job.h */
+    struct gsh_nccl_range range;
+    struct gsh_nccl_holding holding;
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
     uint64_t *awaited; /* own, [n_ranks]: total that ncclWaitSignal has waited for */

@@ -52,17 +52,15 @@ void gsh_nccl_comm_take_apart(struct ncclComm *comm)
     } else if (comm->team != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->team);
     }
+    gsh_nccl_lay_by(comm->job, &comm->holding, comm->range);
+    gsh_nccl_give_back("ncclCommDestroy", comm->job, comm->meet, &comm->holding);
     if (comm->meet != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->meet);
     }
-    if (comm->range_bytes > 0) {
-        gsh_nccl_lay_by(comm->laid_by, comm->range_off, comm->range_bytes);
-    }
-    gsh_nccl_give_back(comm->job, comm->laid_by);
     gsh_nccl_gathering_free(&comm->gathering);
     free(comm->pe_of);
     comm->pe_of = NULL;
-    comm->range_bytes = 0;
+    comm->range = (struct gsh_nccl_range){0};
     comm->team = comm->meet = GSHMEM_TEAM_INVALID;
 }
 

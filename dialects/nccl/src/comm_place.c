@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Placement of a communicator's ranks and memory: which ranks are near, and its range of the desk.
+ * Placement of a communicator's ranks and memory: which ranks are near, and its range of the pool.
  */
 #include <stdlib.h>
 #include "dialects/nccl/src/comm.h"
@@ -12,7 +12,9 @@ enum {
     MIN_SLOT_BYTES = 256,
     STRIPED_SLOT_BYTES = 32 << 10, /* at least, for rings with several channels */
     MAX_SLOT_BYTES = 64 << 10,     /* longer pieces move no faster */
-    TEAM_PART = 16,                /* of the range, the team's buffers have one part in so many */
+    DECENT_SLOT_BYTES = 16 << 10,  /* no less, nor smaller pieces, where memory is scarce */
+    DECENT_PIECE_BYTES = 16 << 10,
+    TEAM_PART = 16, /* of the range, the team's buffers have one part in so many */
 };
 
 /* ---- which ranks are near ---- */
@@ -85,7 +87,7 @@ ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm)
     return r;
 }
 
-/* ---- the range of the desk ---- */
+/* ---- the range of the pool ---- */
 
 static size_t align_up(size_t n, size_t to)
 {
@@ -108,29 +110,52 @@ static size_t words_bytes(size_t n_ranks, size_t n_channels)
 /* At the range's end. */
 static size_t team_bytes(const struct ncclComm *comm)
 {
-    return comm->team == GSHMEM_TEAM_WORLD ? 0 : comm->range_bytes / TEAM_PART / 128 * 128;
+    return comm->team == GSHMEM_TEAM_WORLD ? 0 : comm->range.bytes / TEAM_PART / 128 * 128;
 }
 
 void *gsh_nccl_team_buffers(const struct ncclComm *comm, size_t *bytes)
 {
     *bytes = team_bytes(comm);
-    return comm->job->arena + comm->range_off + comm->range_bytes - *bytes;
+    return comm->range.base + comm->range.bytes - *bytes;
 }
 
-/* Of what the words leave, up to three quarters are for rings; the rest is scratch. */
+/* The scratch that holds two pieces of that many bytes for each rank. */
+static size_t scratch_bytes(size_t n_ranks, size_t piece_bytes)
+{
+    return 2 * n_ranks * piece_bytes + GSH_NCCL_PIECE_UNIT;
+}
+
+static size_t rings_bytes(size_t n_ranks, size_t n_channels, size_t slot_bytes)
+{
+    return align_up(n_ranks * n_channels * RING_SLOTS * slot_bytes, GSH_NCCL_PIECE_UNIT);
+}
+
+/* The whole range, with the team's part, for rings with one channel. */
+static size_t whole_bytes(size_t n_ranks, size_t slot_bytes, size_t piece_bytes)
+{
+    size_t bytes = words_bytes(n_ranks, 1) + rings_bytes(n_ranks, 1, slot_bytes) +
+                   scratch_bytes(n_ranks, piece_bytes);
+    return bytes + align_up(bytes / (TEAM_PART - 1), 128) + 128;
+}
+
+/* Of what the words leave, up to three quarters are for rings, but never what the smallest scratch
+ * needs; the rest is scratch. */
 static void lay_range(struct ncclComm *comm)
 {
     size_t n = (size_t)comm->n_ranks, n_channels = gsh_nccl_kernels()->rings.n_channels, room, slot;
     for (;; n_channels /= 2) {
-        room = comm->range_bytes - team_bytes(comm) - words_bytes(n, n_channels);
-        slot = room / 4 * 3 / (n * n_channels * RING_SLOTS) / 16 * 16;
+        room = comm->range.bytes - team_bytes(comm) - words_bytes(n, n_channels);
+        size_t for_scratch = scratch_bytes(n, GSH_NCCL_PIECE_UNIT);
+        size_t for_rings =
+            room < for_scratch ? 0 : gsh_nccl_smaller(room / 4 * 3, room - for_scratch);
+        slot = for_rings / (n * n_channels * RING_SLOTS) / 16 * 16;
         slot = slot < MAX_SLOT_BYTES ? slot : MAX_SLOT_BYTES;
         if (n_channels == 1 ||
-            (slot >= STRIPED_SLOT_BYTES && words_bytes(n, n_channels) < comm->range_bytes / 4)) {
+            (slot >= STRIPED_SLOT_BYTES && words_bytes(n, n_channels) < comm->range.bytes / 4)) {
             break;
         }
     }
-    char *base = comm->job->arena + comm->range_off;
+    char *base = comm->range.base;
     struct gsh_nccl_rings *rings = &comm->rings;
     *rings = (struct gsh_nccl_rings){
         .lines = base,
@@ -151,22 +176,22 @@ static void lay_range(struct ncclComm *comm)
     comm->awaited = comm->signals + n;
     comm->note = comm->awaited + n;
     rings->pe_of = (int32_t *)(comm->note + GSH_NCCL_NOTE_WORDS);
-    size_t rings_bytes = align_up(n_words * RING_SLOTS * rings->slot_bytes, 512);
-    comm->scratch = rings->slots + rings_bytes;
-    comm->scratch_bytes = room - rings_bytes;
+    size_t slots_bytes = rings_bytes(n, n_channels, rings->slot_bytes);
+    comm->scratch = rings->slots + slots_bytes;
+    comm->scratch_bytes = room - slots_bytes;
 }
 
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
 {
     size_t n = (size_t)comm->n_ranks;
-    size_t rings = align_up(n * RING_SLOTS * MIN_SLOT_BYTES, 512);
-    size_t least = words_bytes(n, 1) + rings + 2 * align_up((n + 1) * 512, 4096);
-    least += align_up(least / (TEAM_PART - 1), 128) + 128;
-    comm->range_bytes = RANGE_BYTES;
-    ncclResult_t r = gsh_nccl_take(call, comm->job, comm->meet, comm->laid_by, least,
-                                   &comm->range_bytes, &comm->range_off);
+    size_t least = whole_bytes(n, MIN_SLOT_BYTES, GSH_NCCL_PIECE_UNIT);
+    size_t decent =
+        gsh_nccl_smaller(whole_bytes(n, DECENT_SLOT_BYTES, DECENT_PIECE_BYTES), RANGE_BYTES);
+    const struct gsh_nccl_wanted wanted = {
+        .least = least, .decent = decent < least ? least : decent, .most = RANGE_BYTES};
+    ncclResult_t r =
+        gsh_nccl_take(call, comm->job, comm->meet, &comm->holding, &wanted, &comm->range);
     if (r != ncclSuccess) {
-        comm->range_bytes = 0;
         return r;
     }
     lay_range(comm);

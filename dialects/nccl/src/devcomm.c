@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device communicators: what their requirements add up to, and a range of the desk for it. */
+ * Device communicators: what their requirements add up to, and a range of the pool for it. */
 #include <stdlib.h>
 #include <string.h>
 #include "dialects/nccl/include/nccl_device/types.h"
@@ -17,6 +17,9 @@ enum {
     /* The earliest version whose requirements have a size field: 2.29.2. */
     LEAST_REQUIREMENTS = offsetof(ncclDevCommRequirements, ginConnectionType),
 };
+
+/* Handles count units; half of what they reach is left for alignment and words. */
+#define MAX_RESOURCE_BYTES ((size_t)UNIT << 31)
 
 /* ---- what it takes ---- */
 
@@ -140,10 +143,11 @@ static ncclResult_t check_requirements(const char *call, const ncclDevCommRequir
                              "%s: a count of the requirements is below 0 or above %d", call,
                              MAX_COUNT);
     }
+    size_t room = MAX_RESOURCE_BYTES;
     for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
          r = r->next) {
-        if (!is_count(r->ginSignalCount) || !is_count(r->ginCounterCount) ||
-            r->bufferSize > GSH_NCCL_ARENA_BYTES || r->bufferAlign > GSH_NCCL_GRANULE_BYTES ||
+        if (!is_count(r->ginSignalCount) || !is_count(r->ginCounterCount) || r->bufferSize > room ||
+            r->bufferAlign > GSH_NCCL_GRANULE_BYTES ||
             (r->bufferAlign & (r->bufferAlign - 1)) != 0) {
             return gsh_nccl_fail(ncclInvalidArgument,
                                  "%s: a resource of %zu bytes aligned to %zu, %d signals, %d "
@@ -151,6 +155,7 @@ static ncclResult_t check_requirements(const char *call, const ncclDevCommRequir
                                  call, r->bufferSize, r->bufferAlign, r->ginSignalCount,
                                  r->ginCounterCount);
         }
+        room -= r->bufferSize;
     }
     for (const ncclTeamRequirements *t = q->teamRequirementsList; t != NULL; t = t->next) {
         if (t->multimem) {
@@ -261,14 +266,13 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
     if (entry == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
-    entry->bytes = p.bytes;
-    r = gsh_nccl_take(c->name, comm->job, comm->meet, comm->laid_by, p.bytes, &entry->bytes,
-                      &entry->off);
+    const struct gsh_nccl_wanted wanted = {p.bytes, p.bytes, p.bytes};
+    r = gsh_nccl_take(c->name, comm->job, comm->meet, &comm->holding, &wanted, &entry->range);
     if (r != ncclSuccess) {
         free(entry);
         return r;
     }
-    d.resources = comm->job->arena + entry->off;
+    d.resources = entry->range.base;
     gsh_nccl_clear(d.resources, p.bytes);
     d.signals = (uint64_t *)(d.resources + p.signals_off);
     d.shadows = (uint64_t *)(d.resources + p.shadows_off);
@@ -278,7 +282,7 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
     d.ginCounterCount = (int)p.n_counters;
     r = gsh_nccl_window_place(c->name, comm, d.resources, p.bytes, 0, &entry->place);
     if (r != ncclSuccess) {
-        gsh_nccl_lay_by(comm->laid_by, entry->off, entry->bytes);
+        gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
         free(entry);
         return r;
     }
@@ -328,7 +332,7 @@ static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
     struct gsh_nccl_devcomm *entry = *p;
     *p = entry->next;
     gsh_nccl_window_unplace(comm, entry->place);
-    gsh_nccl_lay_by(comm->laid_by, entry->off, entry->bytes);
+    gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
     free(entry);
 }
 
@@ -344,7 +348,7 @@ ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm)
                              (const void *)devComm);
     }
     struct gsh_nccl_devcomm **p = &comm->devcomms;
-    while (*p != NULL && comm->job->arena + (*p)->off != devComm->resources) {
+    while (*p != NULL && (*p)->range.base != devComm->resources) {
         p = &(*p)->next;
     }
     if (*p == NULL) {
@@ -369,7 +373,7 @@ size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm)
 {
     size_t bytes = 0;
     for (const struct gsh_nccl_devcomm *d = comm->devcomms; d != NULL; d = d->next) {
-        bytes += d->bytes;
+        bytes += d->range.bytes;
     }
     return bytes;
 }

@@ -146,20 +146,20 @@ static ncclResult_t lay_desk(const char *call, struct gsh_nccl_job *job)
         return gsh_nccl_base(call, error);
     }
     state = gshmemx_layer_state(&state_bytes);
-    size_t map_bytes = sizeof(job->free_map);
+    size_t offer_bytes = round_up(GSH_NCCL_OFFER_WORDS * sizeof(uint64_t), 64);
     size_t all_bytes = round_up((size_t)job->n_pes * GSH_NCCL_EXCHANGE_BYTES, 64);
     size_t windows_bytes = GSH_NCCL_N_WINDOWS * sizeof(struct ncclWindow_vidmem);
-    size_t head =
-        round_up(2 * map_bytes + GSH_NCCL_EXCHANGE_BYTES + all_bytes + windows_bytes + state_bytes,
-                 GSH_NCCL_GRANULE_BYTES);
+    size_t head = round_up(2 * offer_bytes + GSH_NCCL_EXCHANGE_BYTES + all_bytes + windows_bytes +
+                               state_bytes,
+                           GSH_NCCL_GRANULE_BYTES);
     job->desk = gshmem_align(GSH_NCCL_GRANULE_BYTES, head + GSH_NCCL_ARENA_BYTES);
     if (job->desk == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: the heap has no %zu bytes for communicators",
                              call, head + GSH_NCCL_ARENA_BYTES);
     }
-    job->map_in = (uint64_t *)job->desk;
-    job->map_out = job->map_in + GSH_NCCL_MAP_WORDS;
-    job->one = (char *)(job->map_out + GSH_NCCL_MAP_WORDS);
+    job->offer_in = (uint64_t *)job->desk;
+    job->offer_out = (uint64_t *)(job->desk + offer_bytes);
+    job->one = job->desk + 2 * offer_bytes;
     job->all = job->one + GSH_NCCL_EXCHANGE_BYTES;
     job->windows = (struct ncclWindow_vidmem *)(job->all + all_bytes);
     job->state = (struct gsh_state *)((char *)job->windows + windows_bytes);
@@ -327,119 +327,6 @@ ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshme
         gsh_nccl_read(all, job->all, bytes * (size_t)gshmem_team_n_pes(team));
     }
     return gsh_nccl_base(call, error);
-}
-
-/* ---- ranges of the arena ---- */
-
-static bool is_free(const uint64_t *map, size_t granule)
-{
-    return (map[granule / 64] >> (granule % 64) & 1) != 0;
-}
-
-/* The first n free granules in a row; GSH_NCCL_N_GRANULES: none. */
-static size_t first_fit(const uint64_t *map, size_t n)
-{
-    size_t run = 0;
-    for (size_t i = 0; i < GSH_NCCL_N_GRANULES; i++) {
-        run = is_free(map, i) ? run + 1 : 0;
-        if (run == n) {
-            return i + 1 - n;
-        }
-    }
-    return GSH_NCCL_N_GRANULES;
-}
-
-static size_t granules_of(size_t bytes)
-{
-    return (bytes + GSH_NCCL_GRANULE_BYTES - 1) / GSH_NCCL_GRANULE_BYTES;
-}
-
-/* Granules for one request that leave something for later ones: a quarter of the free ones, and
- * once less than half of all are free, so much less that there is room for a hundred more. */
-static size_t fair_share(size_t n_free)
-{
-    return n_free / 4 * gsh_nccl_smaller(n_free, GSH_NCCL_N_GRANULES / 2) /
-           (GSH_NCCL_N_GRANULES / 2);
-}
-
-static void mark(uint64_t *map, size_t first, size_t n, bool is_to_be_free)
-{
-    for (size_t i = first; i < first + n; i++) {
-        uint64_t bit = (uint64_t)1 << (i % 64);
-        map[i / 64] = (map[i / 64] & ~bit) | (is_to_be_free ? bit : 0);
-    }
-}
-
-/* The team's, from now on. */
-static void mark_taken(struct gsh_nccl_job *job, uint64_t *laid_by, size_t first, size_t n)
-{
-    pthread_mutex_lock(&job->lock);
-    mark(job->free_map, first, n, false);
-    pthread_mutex_unlock(&job->lock);
-    mark(laid_by, first, n, false);
-}
-
-ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                           uint64_t *laid_by, size_t least, size_t *bytes, size_t *off)
-{
-    uint64_t map[GSH_NCCL_MAP_WORDS];
-    pthread_mutex_lock(&job->lock);
-    memcpy(map, job->free_map, sizeof(map)); /* meanwhile granules are only given back */
-    pthread_mutex_unlock(&job->lock);
-    for (size_t i = 0; i < GSH_NCCL_MAP_WORDS; i++) {
-        map[i] |= laid_by[i];
-    }
-    gsh_nccl_write(job->map_in, map, sizeof(map));
-    int error = gshmem_uint64_and_reduce(team, job->map_out, job->map_in, GSH_NCCL_MAP_WORDS);
-    if (error == 0) {
-        /* A reduce orders nothing but its own data. The barrier does: what kernels of other members
-         * have written into the range for its last user comes before what its new one writes. */
-        error = gshmem_barrier(team);
-    }
-    if (gsh_nccl_job_is_given_up(job)) {
-        return gsh_nccl_given_up(call);
-    }
-    if (error != 0) {
-        return gsh_nccl_base(call, error);
-    }
-    gsh_nccl_read(map, job->map_out, sizeof(map));
-    size_t n_free = 0;
-    for (size_t i = 0; i < GSH_NCCL_N_GRANULES; i++) {
-        n_free += is_free(map, i);
-    }
-    size_t n_least = granules_of(least),
-           n = gsh_nccl_smaller(granules_of(*bytes), fair_share(n_free));
-    for (;; n /= 2) {
-        n = n < n_least ? n_least : n;
-        size_t first = first_fit(map, n);
-        if (first < GSH_NCCL_N_GRANULES) {
-            mark_taken(job, laid_by, first, n);
-            *bytes = n * GSH_NCCL_GRANULE_BYTES;
-            *off = first * GSH_NCCL_GRANULE_BYTES;
-            return ncclSuccess;
-        }
-        if (n == n_least) {
-            return gsh_nccl_fail(ncclSystemError,
-                                 "%s: needs %zu bytes, and of the %d bytes that communicators and "
-                                 "device communicators share so many are not free in a row",
-                                 call, least, GSH_NCCL_ARENA_BYTES);
-        }
-    }
-}
-
-void gsh_nccl_lay_by(uint64_t *laid_by, size_t off, size_t bytes)
-{
-    mark(laid_by, off / GSH_NCCL_GRANULE_BYTES, granules_of(bytes), true);
-}
-
-void gsh_nccl_give_back(struct gsh_nccl_job *job, uint64_t *laid_by)
-{
-    pthread_mutex_lock(&job->lock);
-    for (size_t i = 0; i < GSH_NCCL_MAP_WORDS; i++) {
-        job->free_map[i] |= laid_by[i];
-        laid_by[i] = 0;
-    }
-    pthread_mutex_unlock(&job->lock);
 }
 
 /* ---- host and own symmetric memory ---- */

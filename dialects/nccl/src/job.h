@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A PE as this dialect sees it: who started gshmem, and the desk, one symmetric allocation from
- * which communicators take what they need. Members of a communicator agree on a range that is free
- * on all of them; so communicators of a part of the job have symmetric memory, too, which
- * gshmem_malloc gives only to all PEs together. */
+ * A PE as this dialect sees it: who started gshmem, and the desk, one symmetric allocation: places
+ * where ranks tell each other something, records of windows, and the arena of pool.h. So
+ * communicators of a part of the job have symmetric memory, too, which gshmem_malloc gives only to
+ * all PEs together. */
 #ifndef GSH_NCCL_JOB_H
 #define GSH_NCCL_JOB_H
 
@@ -10,14 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "dialects/nccl/include/nccl.h"
-#include "gshmem/types.h"
+#include "dialects/nccl/src/pool.h"
 
 enum {
-    GSH_NCCL_GRANULE_BYTES = 4096,
-    GSH_NCCL_ARENA_BYTES = 128 << 20, /* rings that keep NVLink busy need 8 MiB for each peer */
-    GSH_NCCL_N_GRANULES = GSH_NCCL_ARENA_BYTES / GSH_NCCL_GRANULE_BYTES,
-    GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
     GSH_NCCL_N_WINDOWS = 1024,    /* at a time, of all communicators of a PE */
     GSH_NCCL_EXCHANGE_BYTES = 64, /* the most that a PE contributes to one exchange */
 };
@@ -40,7 +35,7 @@ struct gsh_nccl_job {
     bool is_given_up;     /* by ncclCommAbort, for good; atomic */
     pthread_mutex_t lock; /* of the two maps below; the worker and callers take and return ranges */
     char *desk;           /* the parts that follow, in this order */
-    uint64_t *map_in, *map_out; /* [GSH_NCCL_MAP_WORDS] */
+    uint64_t *offer_in, *offer_out; /* [GSH_NCCL_OFFER_WORDS], of pool.c */
     char *one, *all; /* what this PE contributes to an exchange, and what all contribute */
     struct ncclWindow_vidmem *windows;
     struct gsh_state *state; /* a copy, for kernels */
@@ -88,15 +83,6 @@ void gsh_nccl_drop_id(const ncclUniqueId *id);
 /* Every member contributes `bytes` bytes and gets those of all, in team order. */
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                const void *mine, void *all, size_t bytes);
-/* Collective: finds a range free on all members, the same on all, of *bytes bytes or as much as can
- * be spared, at least `least`, in whole granules. *off counts from the arena's start. A range is
- * not given back by itself: the other members may still write to it. It is laid by for its team,
- * which may take it again, and given back with all others when the team has ended. laid_by: the
- * team's, a bit for each granule. */
-ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                           uint64_t *laid_by, size_t least, size_t *bytes, size_t *off);
-void gsh_nccl_lay_by(uint64_t *laid_by, size_t off, size_t bytes);
-void gsh_nccl_give_back(struct gsh_nccl_job *job, uint64_t *laid_by);
 
 static inline size_t gsh_nccl_smaller(size_t a, size_t b)
 {

@@ -84,7 +84,7 @@ bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer
             return true;
         }
     }
-    if (place_in(address, comm->job->arena + comm->range_off, 1, comm->range_bytes) < 0) {
+    if (place_in(address, comm->range.base, 1, comm->range.bytes) < 0) {
         return false;
     }
     if (rank >= 0) {

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The memory of communicators and device communicators: ranges, each at the same place of the heap
+ * on all members of one communicator. Most lie in the arena, a part of the desk (job.h), where the
+ * members agree on granules that all of them have free. Where the arena has no decent range left,
+ * the pool grows: each member gives memory of its process, which becomes symmetric for the members
+ * alone (gshmemx_layer_register).
+ *
+ * No range is given back by itself: other members may still write to it. It is laid by for its
+ * communicator, which may take it again, and all go back together when the communicator ends. */
+#ifndef GSH_NCCL_POOL_H
+#define GSH_NCCL_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "dialects/nccl/include/nccl.h"
+#include "gshmem/types.h"
+
+enum {
+    GSH_NCCL_GRANULE_BYTES = 4096,
+    GSH_NCCL_ARENA_BYTES = 128 << 20, /* rings that keep NVLink busy need 8 MiB for each peer */
+    GSH_NCCL_N_GRANULES = GSH_NCCL_ARENA_BYTES / GSH_NCCL_GRANULE_BYTES,
+    GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
+    /* What members tell each other: the free granules, then which grown ranges are laid by. */
+    GSH_NCCL_OFFER_WORDS = GSH_NCCL_MAP_WORDS + 1,
+};
+
+struct gsh_nccl_job;
+
+struct gsh_nccl_range {
+    char *base; /* this PE's address; NULL: none */
+    size_t bytes;
+};
+
+/* The bytes that are asked for: least is required, fewer than decent are given only if the pool
+ * cannot grow, and more than most never. */
+struct gsh_nccl_wanted {
+    size_t least, decent, most;
+};
+
+/* What one communicator has laid by, and what has grown for it. */
+struct gsh_nccl_holding {
+    uint64_t laid_by[GSH_NCCL_MAP_WORDS]; /* a bit for each granule of the arena */
+    struct gsh_nccl_grown *grown;         /* the newest first, in the same order on all members */
+};
+
+/* Both are collective over the team, the communicator's, and made in the PE's turn (job.h). take
+ * finds a range, the same on all members, in whole granules. give_back ends the holding: no member
+ * uses any of it, and all of it has been laid by. */
+ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                           struct gsh_nccl_holding *holding, const struct gsh_nccl_wanted *wanted,
+                           struct gsh_nccl_range *range);
+void gsh_nccl_give_back(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                        struct gsh_nccl_holding *holding);
+/* This member's part of it is not used any more; accepts no range. */
+void gsh_nccl_lay_by(const struct gsh_nccl_job *job, struct gsh_nccl_holding *holding,
+                     struct gsh_nccl_range range);
+
+#endif
