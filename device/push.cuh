@@ -130,11 +130,29 @@ inline uint64_t of_first(uint32_t, uint64_t value)
 inline void meet(uint32_t) {}
 #endif
 
+#if defined(__CUDACC__)
+/* The lowest of the values of the threads here. */
+__device__ __forceinline__ uint32_t lowest_of(uint32_t here, uint32_t value)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(here, value);
+#else
+    uint32_t lowest = value;
+    GSHMEM_NO_UNROLL
+    for (uint32_t left = here; left != 0; left &= left - 1) {
+        const uint32_t its = __shfl_sync(here, value, __ffs((int)left) - 1);
+        lowest = its < lowest ? its : lowest;
+    }
+    return lowest;
+#endif
+}
+#endif
+
 /* Which of the threads here (`here`) go next: those with the lowest key among `waiting`. */
 __device__ __forceinline__ uint32_t next_group(uint32_t here, uint32_t waiting, uint32_t key)
 {
 #if defined(__CUDACC__)
-    uint32_t lowest = __reduce_min_sync(here, (waiting & lane_bit()) ? key : UINT32_MAX);
+    uint32_t lowest = lowest_of(here, (waiting & lane_bit()) ? key : UINT32_MAX);
     return __ballot_sync(here, key == lowest);
 #else
     (void)waiting;

@@ -48,6 +48,10 @@
 #error "gshmem_device.cuh needs C++17: compile with -std=c++17"
 #endif
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
+#error "gshmem needs compute capability 7.0 or newer: compile with nvcc -arch=sm_90 or the like"
+#endif
+
 #if defined(GSHMEM_H) && !defined(GSHMEM_DEVICE_CODE)
 #error \
     "gshmem.h came first, without kernels: include <gshmem_device.cuh> before it, or instead of it"

@@ -392,12 +392,26 @@ static void lane_finish(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
     pthread_mutex_destroy(&lane->lock);
 }
 
+static enum gsh_result load_failure(const struct gsh_cuda_device *d, CUresult code)
+{
+    int major = 0, minor = 0;
+    if (code != CUDA_ERROR_NO_BINARY_FOR_GPU && code != CUDA_ERROR_UNSUPPORTED_PTX_VERSION) {
+        return gsh_cuda_result(code, "init: the library's kernels");
+    }
+    d->cuda->DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d->ordinal);
+    d->cuda->DeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d->ordinal);
+    return gsh_fail(GSH_ERR_UNSUPPORTED,
+                    "init: libgshmem has no kernels for GPU %d, of compute capability %d.%d: build "
+                    "it with -Dgpu_arch=sm_%d%d",
+                    d->ordinal, major, minor, major, minor);
+}
+
 /* The driver loads a kernel on first use, and a launch that must load it may wait for running
  * kernels. Those may wait for this one, so all are loaded now. */
 static enum gsh_result load_kernels(struct gsh_cuda_device *d)
 {
-    enum gsh_result r = gsh_cuda_result(d->cuda->ModuleLoadData(&d->module, gsh_kernels_fatbin),
-                                        "init: the library's kernels");
+    CUresult code = d->cuda->ModuleLoadData(&d->module, gsh_kernels_fatbin);
+    enum gsh_result r = code == CUDA_SUCCESS ? GSH_OK : load_failure(d, code);
     for (int i = 0; r == GSH_OK && i < GSH_KERNEL_COUNT; i++) {
         r = gsh_cuda_load_kernel(d, d->module, kernel_names[i], &d->kernels[i]);
     }
