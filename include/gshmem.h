@@ -119,8 +119,8 @@ void *gshmem_malloc(size_t size);
 void *gshmem_calloc(size_t count, size_t size);
 /* As malloc, aligned to any power of two up to the heap's range. */
 void *gshmem_align(size_t alignment, size_t size);
-/* As malloc. hints say what the memory is for (GSHMEM_MALLOC_...), or are 0. An unknown hint is an
- * error. */
+/* As malloc. hints say what the memory is for (GSHMEM_MALLOC_...), or are 0; bits without a
+ * meaning are ignored. */
 void *gshmem_malloc_with_hints(size_t size, long hints);
 /* Returns a new allocation of `size` bytes. The contents of the old one, at ptr, are copied up to
  * the smaller of the two sizes, and the old one is freed as by gshmem_free. Returns NULL and leaves

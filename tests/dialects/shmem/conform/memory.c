@@ -41,8 +41,9 @@ int conform_memory_calls(const struct conform *c)
     }
     shmem_free(p);
     const long hints[] = {0, SHMEM_MALLOC_ATOMICS_REMOTE, SHMEM_MALLOC_SIGNAL_REMOTE,
-                          SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE};
-    for (int i = 0; i < 4; i++) {
+                          SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE,
+                          1L << 20}; /* the last one has no meaning */
+    for (int i = 0; i < 5; i++) {
         p = shmem_malloc_with_hints(5 * sizeof(long), hints[i]);
         CHECK(p != NULL);
         check_symmetric(c, p, 5);
