@@ -29,7 +29,7 @@ static void end_unless(int error)
 
 static int refuse(const char *why)
 {
-    fprintf(stderr, "nvshmem: error: nvshmemx_init_attr: %s\n", why);
+    fprintf(stderr, "gshmem: error: nvshmemx_init_attr: %s\n", why);
     return NVSHMEMX_ERROR_INVALID_VALUE;
 }
 
@@ -119,7 +119,7 @@ void nvshmem_init(void)
 int nvshmem_init_thread(int requested, int *provided)
 {
     if (requested < NVSHMEM_THREAD_SINGLE || requested > NVSHMEM_THREAD_MULTIPLE) {
-        fprintf(stderr, "nvshmem: error: nvshmem_init_thread: there is no thread level %d\n",
+        fprintf(stderr, "gshmem: error: nvshmem_init_thread: there is no thread level %d\n",
                 requested);
         end_unless(NVSHMEMX_ERROR_INVALID_VALUE);
     }

@@ -57,7 +57,7 @@ int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long
 {
     gshmem_team_config_t ours = {0};
     if (config == NULL || (config_mask & NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID) == 0) {
-        fprintf(stderr, "nvshmem: error: nvshmemx_team_init: config has no uniqueid; "
+        fprintf(stderr, "gshmem: error: nvshmemx_team_init: config has no uniqueid; "
                         "nvshmemx_team_get_uniqueid makes one\n");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
@@ -80,7 +80,7 @@ static int queue_pair_of(gshmem_ctx_t ctx)
 int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **qps)
 {
     if (num_qps <= 0 || qps == NULL) {
-        fprintf(stderr, "nvshmem: error: nvshmemx_qp_create: %s\n",
+        fprintf(stderr, "gshmem: error: nvshmemx_qp_create: %s\n",
                 qps == NULL ? "qps is NULL" : "num_qps is not positive");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }

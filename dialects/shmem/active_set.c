@@ -29,7 +29,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
     va_list args;
     va_start(args, format);
     flockfile(stderr);
-    fprintf(stderr, "shmem: PE %d: error: ", gshmem_my_pe());
+    fprintf(stderr, "gshmem: PE %d: error: ", gshmem_my_pe());
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     funlockfile(stderr);

@@ -69,7 +69,7 @@ static void take_over(void)
     double bytes = parse_size(size);
     if (bytes < 0) {
         fprintf(stderr,
-                "shmem: error: SHMEM_SYMMETRIC_SIZE=%s is not a number of bytes, or of k, M, G or "
+                "gshmem: error: SHMEM_SYMMETRIC_SIZE=%s is not a number of bytes, or of k, M, G or "
                 "T, such as 512M or 1.5G\n",
                 size);
         result = GSHMEMX_ERROR_INVALID_VALUE;

@@ -115,7 +115,7 @@ void pshmem_init(void)
 int pshmem_init_thread(int requested, int *provided)
 {
     if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
-        fprintf(stderr, "shmem: error: shmem_init_thread: there is no thread level %d\n",
+        fprintf(stderr, "gshmem: error: shmem_init_thread: there is no thread level %d\n",
                 requested);
         return GSHMEMX_ERROR_INVALID_VALUE;
     }

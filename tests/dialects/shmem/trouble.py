@@ -16,7 +16,7 @@ CASES = {
     "before_init": (r"shmem_long_p: called before shmem_init", None, {}, "run"),
     "after_finalize": (r"shmem_quiet: called after shmem_finalize", None, {}, "run"),
     "invalid_team": (None, 0, {}, "run"),
-    "set_beyond": (r"shmem: PE \d: error: shmem_barrier: there is no active set of 3 PEs from PE 1 with stride 2\^0: "
+    "set_beyond": (r"gshmem: PE \d: error: shmem_barrier: there is no active set of 3 PEs from PE 1 with stride 2\^0: "
                    r"the job has PEs 0 to 2", None, {}, "run"),
     "set_not_member": (r"PE 0: error: shmem_sync: this PE is not in the active set of 2 PEs", None, {}, "run"),
     "set_stride": (r"shmem_broadcast64: there is no active set of 2 PEs from PE 0 with stride 2\^40", None, {}, "run"),
@@ -32,7 +32,7 @@ CASES = {
                      {"SMA_INFO": "1", "SMA_SYMMETRIC_SIZE": "64M"}, "run"),
     "nothing debug": (r"gshmem: PE \d: info: ", 0, {"SHMEM_DEBUG": "1"}, "run"),
     "nothing size": (None, 0, {"SHMEM_SYMMETRIC_SIZE": "1.5g"}, "run"),
-    "nothing bad_size": (r"shmem: error: SHMEM_SYMMETRIC_SIZE=1\.5GB is not a number of bytes", None,
+    "nothing bad_size": (r"gshmem: error: SHMEM_SYMMETRIC_SIZE=1\.5GB is not a number of bytes", None,
                          {"SHMEM_SYMMETRIC_SIZE": "1.5GB"}, "run"),
     "range size": (r"range %d\b" % (8 << 40), 0, {"SHMEM_SYMMETRIC_SIZE": "3.5T"}, "run"),
 }
@@ -61,8 +61,10 @@ def run(gshmemrun, program, larger, name, case, has_checks):
     command = [gshmemrun, "-n", "3"] + (["--threads"] if start == "threads" else []) + command
     done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", timeout=60)
-    ours = re.findall(r"(?m)^g?shmem: .*(?:error|warning): .*", done.stdout)
+    ours = re.findall(r"(?m)^gshmem: .*(?:error|warning): .*", done.stdout)
     wrong = []
+    if re.search(r"(?m)^shmem: ", done.stdout):
+        wrong.append("a line with another prefix than gshmem")
     if done.returncode < 0 or (done.returncode != status if status is not None else done.returncode == 0):
         wrong.append(f"status {done.returncode}")
     if ours and (pattern is None or (name in IMPLICIT and not has_checks)):
