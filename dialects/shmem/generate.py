@@ -20,6 +20,8 @@ BY_HAND = {"init", "init_thread", "finalize", "barrier", "pcontrol"}
 # the CPU device need, other ways to start, and what takes a function.
 NOT_OURS = re.compile(r"_on_stream$|module|culibrary|^cpu_|^run$|uniqueid|^set_attr_|^init_attr$|^call_prefix$|"
                       r"^vendor_")
+# Calls that other implementations had as shmemx_ before 1.6 had them.
+WERE_EXTENSIONS = re.compile(r"(ctx_)?(\w+_)?ib(put|get)\d*|\w+_sum_(in|ex)scan")
 DEFINITION = re.compile(r"(template <int unused = 0> )?static inline ([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?)_(\w+)\s*"
                         r"\(([^()]*)\)\s*\{")
 PROTOTYPE = re.compile(r"([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?)_(\w+)\s*\(([^()]*)\)\s*;")
@@ -91,6 +93,12 @@ def declare_all(calls, kernels):
     return text + "".join(declare(c, ("",)) for c in in_both if is_long_double(c)) + "#endif\n"
 
 
+def former_names(calls):
+    """Macros, so that a profiler of the call sees these as well."""
+    return "".join(f"#define {p}shmemx_{c[2]} {p}shmem_{c[2]}\n" for c in calls if WERE_EXTENSIONS.fullmatch(c[2])
+                   for p in ("", "p"))
+
+
 def wrap(kernel, hosts):
     """The call of kernels, or of both sides."""
     is_lazy, (result, prefix, name, parameters) = kernel
@@ -160,7 +168,7 @@ def main():
     wrapped = {p: wrap_all([k for (prefix, _), k in kernels.items() if prefix == p], hosts)
                for p in ("gshmem", "gshmemx")}
     pathlib.Path(calls_h).write_text(note + declare_all(calls, kernels))
-    pathlib.Path(xcalls_h).write_text(note + declare_all(xcalls, kernels))
+    pathlib.Path(xcalls_h).write_text(note + declare_all(xcalls, kernels) + former_names(calls))
     pathlib.Path(generic_out).write_text(note + rename_generic(generic(pathlib.Path(generic_h))))
     pathlib.Path(device_h).write_text(note + wrapped["gshmem"])
     pathlib.Path(xdevice_h).write_text(note + wrapped["gshmemx"])

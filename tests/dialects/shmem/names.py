@@ -31,6 +31,8 @@ ARGUMENTS = [
     (r"\w+_(all|any)", "d, 1, status, SHMEM_CMP_EQ, *s"), (r"\w+_some_vector", "d, 1, found, status, SHMEM_CMP_EQ, d"),
     (r"\w+_vector", "d, 1, status, SHMEM_CMP_EQ, d"), (r"broadcast", "d, s, 1, 0"), (r"alltoalls", "d, s, 1, 1, 1"),
 ]
+# Calls that other implementations had as shmemx_ first.
+WERE_EXTENSIONS = re.compile(r"(\w+_)?ib(put|get)\d*|(\w+_)?sum_(in|ex)scan")
 COLLECTIVE = re.compile(r"broadcast|f?collect|alltoalls?|.*_reduce|.*scan")
 
 
@@ -57,13 +59,15 @@ def undeclared(command, names, generics):
         lines += [f"void *use_{name}(void);", f"void *use_{name}(void) {{ return (void *)&shmem_{name}; }}"]
     for name in generics:
         lines += [f"#ifndef shmem_{name}", f"#error missing shmem_{name}", "#endif"]
+    for name in filter(WERE_EXTENSIONS.fullmatch, [*names, *generics]):
+        lines += [f"#ifndef shmemx_{name}", f"#error missing shmemx_{name}", "#endif"]
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "names.c"
         source.write_text("\n".join(lines) + "\n")
         done = subprocess.run([*command, "-std=c11", "-fsyntax-only", "-w", str(source)],
                               capture_output=True, text=True)
     found = set(re.findall(r"error: .*?[‘'`]shmem_(\w+)[’'`] undeclared", done.stderr))
-    found |= set(re.findall(r"missing shmem_(\w+)", done.stderr))
+    found |= set(re.findall(r"missing shmemx?_(\w+)", done.stderr))
     if done.returncode != 0 and not found:
         sys.exit(f"names.py: shmem.h does not compile:\n{done.stderr[:2000]}")
     return found

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The profiling interface: a program's own shmem_putmem and shmem_long_p replace the library's, are
  * what the generic interfaces call, and forward to the pshmem_ names. */
-#include <shmem.h>
+#include <pshmem.h>
 #include "tests/test.h"
 
 static int n_puts, n_ps, n_sums;

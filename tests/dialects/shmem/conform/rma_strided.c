@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * 9.6: strided puts and gets, and from 1.6 those of blocks, of every type and size. */
+#include <mpp/shmemx.h>
 #include "conform.h"
 
 enum { N = 9, ROOM = 64 };
@@ -52,9 +53,9 @@ RMA_TYPES(TYPE)
         for (int i = 0; i < N; i++) {                                                    \
             CHECK(memcmp(back + i * BYTES, source + 3 * i * BYTES, BYTES) == 0);         \
         }                                                                                \
-        shmem_ibput##BITS(dest, source, 4, 5, 2, 6, c->next);                            \
+        shmemx_ibput##BITS(dest, source, 4, 5, 2, 6, c->next);                           \
         shmem_quiet();                                                                   \
-        shmem_ibget##BITS(back, dest, 2, 4, 2, 6, c->next);                              \
+        shmemx_ibget##BITS(back, dest, 2, 4, 2, 6, c->next);                             \
         for (int i = 0; i < 6; i++) {                                                    \
             CHECK(memcmp(back + 2 * i * BYTES, source + 5 * i * BYTES, 2 * BYTES) == 0); \
         }                                                                                \
