@@ -137,6 +137,9 @@ def rename_generic(text):
     # Also the beginnings of names that are pasted together.
     text = re.sub(r"\bGSHMEM_\w+", lambda m: "GSH_OF_" + m[0][1:] if m[0] in macros or m[0].endswith("_")
                   and any(name.startswith(m[0]) for name in macros) else m[0], text)
+    # Without half and bfloat16, where these are not yet defined.
+    text = text.replace("GSHMEM_TYPES_DISTINCT(", "GSHMEM_TYPE_TABLE(GSHMEM_SEL_DISTINCT, ")
+    text = text.replace("GSHMEM_TYPE_TABLE(", "SHMEM_TYPE_TABLE(")
     text = re.sub(r"\bgshmem_(?!ctx_t\b|team_t\b|half_t\b|bfloat16_t\b)", "shmem_", text)
     return text
 

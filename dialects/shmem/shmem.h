@@ -8,11 +8,15 @@
 #ifndef SHMEM_H
 #define SHMEM_H
 
+/* OpenSHMEM has neither half nor bfloat16. Host files in C++ have the generic calls for these types
+ * of CUDA's, too, if gshmem.h comes first. */
+#if defined(__cplusplus) && !defined(GSHMEM_DEVICE_CODE) && !defined(__CUDACC__)
+#define GSHMEM_HALF_LATER 1
+#endif
+#include "gshmem/complex.h"
 #include "gshmem/types.h"
 #include "gshmem/version.h"
-#if defined(__cplusplus)
-#include <complex>
-#endif
+#undef GSHMEM_HALF_LATER
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
 #define SHMEM_DEVICE_CODE 1
 #include "gshmem_device.cuh"
@@ -25,12 +29,14 @@ typedef gshmem_team_t shmem_team_t;
 typedef gshmem_team_config_t shmem_team_config_t;
 typedef gshmem_ctx_t shmem_ctx_t;
 
+/* In C++ the calls also take classes of complex numbers, such as std::complex<float>; <complex> is
+ * the program's to include. */
 #if defined(__cplusplus)
-typedef std::complex<float> shmem_complexf_t;
-typedef std::complex<double> shmem_complexd_t;
+__extension__ typedef __complex__ float shmem_complexf_t;
+__extension__ typedef __complex__ double shmem_complexd_t;
 #else
-typedef float _Complex shmem_complexf_t;
-typedef double _Complex shmem_complexd_t;
+__extension__ typedef float _Complex shmem_complexf_t;
+__extension__ typedef double _Complex shmem_complexd_t;
 #endif
 
 /* What a session announces (1.6); all of these are hints. */
@@ -138,6 +144,13 @@ int pshmem_complexd_sum_exscan(shmem_team_t team, shmem_complexd_t *dest,
 #include "shmem_device_calls.h"
 #endif
 
+#if defined(GSHMEM_HALF_TYPES) && !defined(GSHMEM_HALF_TYPES_H)
+#define SHMEM_TYPE_TABLE(R, M)                         \
+    R(M, 1, 0, 0, 0, 0, 0, 1, longdouble, long double) \
+    GSHMEM_TYPE_TABLE_C(R, M)
+#else
+#define SHMEM_TYPE_TABLE(R, M) GSHMEM_TYPE_TABLE(R, M)
+#endif
 #include "shmem_generic.h"
 
 /* The scans of complex numbers, which gshmem lacks. */
@@ -152,6 +165,12 @@ OVERLOAD(complexf, shmem_complexf_t, exscan)
 OVERLOAD(complexd, shmem_complexd_t, inscan)
 OVERLOAD(complexd, shmem_complexd_t, exscan)
 #undef OVERLOAD
+#if defined(GSHMEM_COMPLEX_CLASSES)
+GSH_OF_SHMEM_OF_CLASS(complexf, float, sum_inscan)
+GSH_OF_SHMEM_OF_CLASS(complexf, float, sum_exscan)
+GSH_OF_SHMEM_OF_CLASS(complexd, double, sum_inscan)
+GSH_OF_SHMEM_OF_CLASS(complexd, double, sum_exscan)
+#endif
 #elif defined(shmem_sum_inscan)
 #undef shmem_sum_inscan
 #undef shmem_sum_exscan

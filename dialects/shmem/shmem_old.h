@@ -223,6 +223,25 @@ SHMEM_OLD_AMO(OLD)
     }
 SHMEM_OLD_SWAP(OLD)
 #undef OLD
+/* Classes of complex numbers. */
+#if defined(GSHMEM_COMPLEX_CLASSES)
+#define OLD(NAME, PART, OP)                                                                       \
+    template <class Z>                                                                            \
+    static inline GSHMEM_IF_COMPLEX(void, PART, Z)                                                \
+        shmem_##NAME##_##OP##_to_all(Z *dest, const Z *source, int nreduce, int PE_start,         \
+                                     int logPE_stride, int PE_size, void *pWrk, long *pSync)      \
+    {                                                                                             \
+        shmem_##NAME##_##OP##_to_all(reinterpret_cast<shmem_##NAME##_t *>(dest),                  \
+                                     reinterpret_cast<const shmem_##NAME##_t *>(source), nreduce, \
+                                     PE_start, logPE_stride, PE_size,                             \
+                                     static_cast<shmem_##NAME##_t *>(pWrk), pSync);               \
+    }
+OLD(complexf, float, sum)
+OLD(complexf, float, prod)
+OLD(complexd, double, sum)
+OLD(complexd, double, prod)
+#undef OLD
+#endif
 #else
 #define GSH_OLD_COUNT(a, b, c, d, form, ...) form
 #define shmem_barrier(...) \

@@ -28,15 +28,15 @@
 #include "gshmem/types.h"
 
 /* The types of complex numbers, in host code, for compilers that have C's. They have reductions by
- * sum and prod. */
+ * sum and prod, which in C++ also take std::complex<float> and the like (complex.h). */
 #if !defined(__CUDACC__) && (defined(__GNUC__) || !defined(__cplusplus))
 #define GSHMEM_HAS_COMPLEX 1
 #if defined(__cplusplus)
 __extension__ typedef __complex__ float gshmem_complexf_t;
 __extension__ typedef __complex__ double gshmem_complexd_t;
 #else
-typedef float _Complex gshmem_complexf_t;
-typedef double _Complex gshmem_complexd_t;
+__extension__ typedef float _Complex gshmem_complexf_t;
+__extension__ typedef double _Complex gshmem_complexd_t;
 #endif
 #endif
 

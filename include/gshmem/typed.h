@@ -5,6 +5,9 @@
 #define GSHMEM_TYPED_H
 
 #include "gshmem/types.h"
+#ifdef GSHMEM_HALF_TYPES
+#include "gshmem/half_types.h"
+#endif
 
 GSHMEM_HD_BEGIN
 

@@ -10,20 +10,20 @@
 #include <stdint.h>
 
 /* half and bfloat16 are CUDA's own types wherever C++ finds CUDA's headers. The CPU device has
- * types of the same names. */
-#if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE) && !defined(__CUDACC__)
+ * types of the same names. A header that has GSHMEM_HALF_LATER defined only names the types, since
+ * CUDA's headers take most of a small file's compile time; gshmem/typed.h defines them. */
+#if defined(__cplusplus) && (defined(GSHMEM_DEVICE_CODE) || defined(__CUDACC__))
 #define GSHMEM_HALF_TYPES 1
-#include "gshmem/half.h"
-#elif defined(__CUDACC__)
-#define GSHMEM_HALF_TYPES 1
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #elif defined(__cplusplus) && defined(__has_include)
 #if __has_include(<cuda_bf16.h>) && __has_include(<cuda_fp16.h>)
 #define GSHMEM_HALF_TYPES 1
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #endif
+#endif
+#if defined(GSHMEM_HALF_TYPES) && defined(GSHMEM_HALF_LATER)
+struct __half;
+struct __nv_bfloat16;
+#elif defined(GSHMEM_HALF_TYPES)
+#include "gshmem/half_types.h"
 #endif
 #ifdef GSHMEM_HALF_TYPES
 typedef __half gshmem_half_t;
@@ -84,9 +84,11 @@ typedef struct CUstream_st *gshmemx_stream_t;
     GSHMEM_TYPE_TABLE_GPU(R, M)
 #endif
 #define GSHMEM_TYPE_TABLE_GPU(R, M)                                \
-    /*   distinct std ext bit wait logic arith name type */        \
     R(M, 1, 0, 0, 0, 0, 0, 1, bfloat16,  gshmem_bfloat16_t)        \
     R(M, 1, 0, 0, 0, 0, 0, 1, half,      gshmem_half_t)            \
+    GSHMEM_TYPE_TABLE_C(R, M)
+#define GSHMEM_TYPE_TABLE_C(R, M)                                  \
+    /*   distinct std ext bit wait logic arith name type */        \
     R(M, 1, 0, 1, 0, 0, 0, 1, float,     float)                    \
     R(M, 1, 0, 1, 0, 0, 0, 1, double,    double)                   \
     R(M, 1, 0, 0, 0, 0, 0, 1, char,      char)                     \
@@ -152,7 +154,7 @@ enum {
     GSHMEM_CMP_GT = 2,
     GSHMEM_CMP_LE = 3,
     GSHMEM_CMP_LT = 4,
-    GSHMEM_CMP_GE = 5,
+    GSHMEM_CMP_GE = 5
 };
 
 /* What the memory is for, ORed, for gshmem_malloc_with_hints: other PEs change it by atomics, or as
@@ -169,7 +171,7 @@ enum {
     GSHMEM_THREAD_SINGLE = 0,
     GSHMEM_THREAD_FUNNELED = 1,
     GSHMEM_THREAD_SERIALIZED = 2,
-    GSHMEM_THREAD_MULTIPLE = 3,
+    GSHMEM_THREAD_MULTIPLE = 3
 };
 
 /* A team, and the teams that exist from the start. */
@@ -211,7 +213,7 @@ typedef struct gshmem_ctx *gshmem_ctx_t;
 enum {
     GSHMEM_STATUS_NOT_INITIALIZED = 0,
     GSHMEM_STATUS_IS_BOOTSTRAPPED = 1, /* my_pe, n_pes and the teams work */
-    GSHMEM_STATUS_IS_INITIALIZED = 2,  /* the device is set up, too */
+    GSHMEM_STATUS_IS_INITIALIZED = 2   /* the device is set up, too */
 };
 
 /* Results of calls that return int. gshmemx_error_string puts them in words. */
@@ -223,7 +225,7 @@ enum {
     GSHMEMX_ERROR_SYMMETRY = 4,
     GSHMEMX_ERROR_GPU_NOT_SELECTED = 5,
     GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED = 6,
-    GSHMEMX_ERROR_INTERNAL = 7,
+    GSHMEMX_ERROR_INTERNAL = 7
 };
 
 /* Flags of gshmemx_init_attr. Exactly one of the first three, the start-up flags, or none of them
@@ -238,7 +240,7 @@ enum {
      * program itself (not of its libraries) are symmetric from the end of init to finalize, and
      * its constants may be read as such; all PEs must run the same program. No thread may write
      * globals during init or finalize, and a forked child shares them. */
-    GSHMEMX_INIT_STATIC_DATA = 256,
+    GSHMEMX_INIT_STATIC_DATA = 256
 };
 
 /* A unique id: gshmemx_get_uniqueid fills it in in one process, and the program carries it to the

@@ -25,6 +25,15 @@ done
 "$bin/oshc++" $flags "$programs/cxx.cc" -o "$dir/cxx"
 "$bin/oshrun" --timeout 60 -np 2 "$dir/cxx"
 "$bin/oshrun" --help | grep -q "usage: oshrun"
+# Every header that programs include, and none brings along much that a small file does not need.
+printf '#include <pshmem.h>\n#include <pshmemx.h>\n#include <mpp/%s.h>\n' shmem shmemx pshmem pshmemx >"$dir/headers.c"
+"$bin/oshcc" -c "$dir/headers.c" -o "$dir/headers.o"
+echo '#include <shmem.h>' >"$dir/empty.cc"
+lines=$("$bin/oshc++" -E "$dir/empty.cc" | wc -l)
+if [ "$lines" -gt 8000 ]; then
+    echo "an empty program in C++ is $lines lines"
+    exit 1
+fi
 "$bin/oshcc" --showme -c x.c | grep -q gshmem/shmem
 export PKG_CONFIG_PATH="$dir/moved${pc#"$prefix"}"
 PKG_CONFIG_PATH=${PKG_CONFIG_PATH%/*}

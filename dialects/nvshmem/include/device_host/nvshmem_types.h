@@ -37,7 +37,7 @@ enum {
     NVSHMEM_CMP_GT = 2,
     NVSHMEM_CMP_LE = 3,
     NVSHMEM_CMP_LT = 4,
-    NVSHMEM_CMP_GE = 5,
+    NVSHMEM_CMP_GE = 5
 };
 
 typedef enum { NVSHMEM_SIGNAL_SET = 9, NVSHMEM_SIGNAL_ADD = 10 } nvshmemx_signal_op_t;
@@ -46,7 +46,7 @@ enum {
     NVSHMEM_THREAD_SINGLE = 0,
     NVSHMEM_THREAD_FUNNELED = 1,
     NVSHMEM_THREAD_SERIALIZED = 2,
-    NVSHMEM_THREAD_MULTIPLE = 3,
+    NVSHMEM_THREAD_MULTIPLE = 3
 };
 
 typedef int32_t nvshmem_team_t;
@@ -56,7 +56,7 @@ typedef enum {
     NVSHMEM_TEAM_WORLD = 0,
     NVSHMEM_TEAM_SHARED = 1,
     NVSHMEMX_TEAM_NODE = 2,
-    NVSHMEMX_TEAM_SAME_MYPE_NODE = 3,
+    NVSHMEMX_TEAM_SAME_MYPE_NODE = 3
 } nvshmem_team_id_t;
 
 /* What nvshmemx_init_status returns; it never returns the last three. */
@@ -66,7 +66,7 @@ enum {
     NVSHMEM_STATUS_IS_INITIALIZED = 2,
     NVSHMEM_STATUS_LIMITED_MPG = 3,
     NVSHMEM_STATUS_FULL_MPG = 4,
-    NVSHMEM_STATUS_INVALID = INT_MAX,
+    NVSHMEM_STATUS_INVALID = INT_MAX
 };
 
 typedef enum {
@@ -77,7 +77,7 @@ typedef enum {
     NVSHMEMX_ERROR_SYMMETRY = 4,
     NVSHMEMX_ERROR_GPU_NOT_SELECTED = 5,
     NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED = 6,
-    NVSHMEMX_ERROR_INTERNAL = 7,
+    NVSHMEMX_ERROR_INTERNAL = 7
 } nvshmemx_status;
 
 /* A queue pair: a communication context on all PEs. */
@@ -86,7 +86,7 @@ typedef enum {
     NVSHMEMX_QP_HOST = 0,
     NVSHMEMX_QP_DEFAULT = 1,
     NVSHMEMX_QP_ANY = INT_MAX,
-    NVSHMEMX_QP_ALL = INT_MAX,
+    NVSHMEMX_QP_ALL = INT_MAX
 } nvshmemx_qp_handle_index_t;
 
 enum { NVSHMEM_PE_INVALID = -1, NVSHMEMX_PE_ANY = 1 << 15, NVSHMEMX_PE_ALL = 1 << 15 };

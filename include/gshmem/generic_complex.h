@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The C++ reductions of classes of complex numbers (gshmem/complex.h). Included by
+ * gshmem/generic_coll.h. */
+
+#include "gshmem/complex.h"
+
+#if defined(GSHMEM_HAS_COMPLEX)
+#if defined(GSHMEM_COMPLEX_CLASSES)
+
+/* The call for NAME under its own name and under the generic one. */
+#define GSHMEM_OF_CLASS(NAME, PART, CALL)                                                    \
+    template <class Z>                                                                       \
+    static inline GSHMEM_IF_COMPLEX(int, PART, Z)                                            \
+        gshmem_##NAME##_##CALL(gshmem_team_t team, Z *dest, const Z *source, size_t nreduce) \
+    {                                                                                        \
+        return gshmem_##NAME##_##CALL(team, reinterpret_cast<gshmem_##NAME##_t *>(dest),     \
+                                      reinterpret_cast<const gshmem_##NAME##_t *>(source),   \
+                                      nreduce);                                              \
+    }                                                                                        \
+    template <class Z>                                                                       \
+    static inline GSHMEM_IF_COMPLEX(int, PART, Z)                                            \
+        gshmem_##CALL(gshmem_team_t team, Z *dest, const Z *source, size_t nreduce)          \
+    {                                                                                        \
+        return gshmem_##NAME##_##CALL(team, dest, source, nreduce);                          \
+    }
+GSHMEM_OF_CLASS(complexf, float, sum_reduce)
+GSHMEM_OF_CLASS(complexf, float, sum_reducescatter)
+GSHMEM_OF_CLASS(complexf, float, prod_reduce)
+GSHMEM_OF_CLASS(complexf, float, prod_reducescatter)
+GSHMEM_OF_CLASS(complexd, double, sum_reduce)
+GSHMEM_OF_CLASS(complexd, double, sum_reducescatter)
+GSHMEM_OF_CLASS(complexd, double, prod_reduce)
+GSHMEM_OF_CLASS(complexd, double, prod_reducescatter)
+
+#endif
+#endif
