@@ -15,6 +15,8 @@ import sys
 PROTOTYPE = re.compile(r"([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?_\w+)\s*\(([^()]*)\)\s*;")
 DEFINITION = re.compile(r"(template <int unused = 0> )?static inline ([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?_\w+)\s*"
                         r"\(([^()]*)\)\s*\{")
+# Parameters that differ from gshmem's.
+PARAMETERS = {"nvshmem_signal_fetch": [("uint64_t *sig_addr", "sig_addr")]}
 NOTE = "/* SPDX-License-Identifier: Apache-2.0\n * Made by generate.py. */\n"
 
 
@@ -93,6 +95,9 @@ def main():
         twin = name.replace("nvshmem", "gshmem", 1)
         if "hand" in where:
             continue
+        for calls in (host, device):
+            if name in PARAMETERS and twin in calls:
+                calls[twin] = (calls[twin][0], PARAMETERS[name])
         if name.startswith("nvshmemx_qp_"):
             text = queue_pair(name, device)
             made["device"] += text or ""

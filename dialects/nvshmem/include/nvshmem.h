@@ -29,6 +29,7 @@
 
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE) && !defined(NVSHMEM_HOSTLIB_ONLY)
 #define NVSHMEM_DEVICE_CODE 1
+#include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <gshmem_device.cuh>
@@ -108,6 +109,7 @@ void nvshmemx_flush(void);
 
 #if defined(NVSHMEM_DEVICE_CODE)
 #include "device/nvshmem_device.h"
+#include "device/nvshmemx_collective_launch_apis.h"
 #endif
 
 #define nvshmem_sync(team) nvshmem_team_sync(team)

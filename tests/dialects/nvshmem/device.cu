@@ -146,7 +146,7 @@ __device__ static void collectives(const board &b, int me, int n)
 }
 
 #if NVSHMEM_VENDOR_VERSION >= 30500
-__device__ static void queue_pairs(const board &b, const nvshmemx_qp_handle_t *qps, int next,
+__device__ static void queue_pairs(const board &b, nvshmemx_qp_handle_t *qps, int next,
                                    int previous)
 {
     for (int q = 0; q < 2; q++) {
@@ -165,7 +165,7 @@ __device__ static void queue_pairs(const board &b, const nvshmemx_qp_handle_t *q
         nvshmemx_barrier_all_block();
     }
     /* All at once: on a queue pair that the call does not name. */
-    const nvshmemx_qp_handle_t all = NVSHMEMX_QP_ALL;
+    nvshmemx_qp_handle_t all = NVSHMEMX_QP_ALL;
     if (threadIdx.x == 0) {
         nvshmemx_qp_int_p(b.dest, 8, next, qps[0]);
         nvshmemx_qp_int_p(b.dest + 1, 9, next, qps[1]);
@@ -245,7 +245,7 @@ __device__ static void tiles(const board &b, int me, int n)
 }
 #endif
 
-__global__ void all_steps(board b, const int *qps)
+__global__ void all_steps(board b, int *qps)
 {
     const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
     const int next = (me + 1) % n, previous = (me + n - 1) % n;

@@ -88,32 +88,31 @@ NVSHMEM_D void nvshmemx_qp_signal_op(uint64_t *sig_addr, uint64_t signal, int si
 }
 
 /* fence and quiet of the queue pairs qps[0 .. num_qps - 1], for pe, or for all; they may wait for
- * others, too. NVSHMEMX_QP_ALL in the list stands for all queue pairs. */
-#define NVSHMEM_ORDER(CALL)                                                                        \
-    NVSHMEM_D void nvshmemx_qp_##CALL(int, const nvshmemx_qp_handle_t *qps, int num_qps)           \
-    {                                                                                              \
-        for (int i = 0; i < num_qps; i++) {                                                        \
-            if (qps[i] == NVSHMEMX_QP_ALL) {                                                       \
-                gshmem::detail::CALL##_all();                                                      \
-                return;                                                                            \
-            }                                                                                      \
-            gshmem_ctx_##CALL(nvshmem_ctx_of(qps[i]));                                             \
-        }                                                                                          \
-    }                                                                                              \
-    NVSHMEM_D void nvshmemx_qp_##CALL##_warp(int pe, const nvshmemx_qp_handle_t *qps, int num_qps) \
-    {                                                                                              \
-        gshmem::group_warp().sync();                                                               \
-        if (gshmem::group_warp().rank() == 0)                                                      \
-            nvshmemx_qp_##CALL(pe, qps, num_qps);                                                  \
-        gshmem::group_warp().sync();                                                               \
-    }                                                                                              \
-    NVSHMEM_D void nvshmemx_qp_##CALL##_block(int pe, const nvshmemx_qp_handle_t *qps,             \
-                                              int num_qps)                                         \
-    {                                                                                              \
-        gshmem::group_block().sync();                                                              \
-        if (gshmem::group_block().rank() == 0)                                                     \
-            nvshmemx_qp_##CALL(pe, qps, num_qps);                                                  \
-        gshmem::group_block().sync();                                                              \
+ * others, too. NVSHMEMX_QP_ALL in the list, or NULL as the list, stands for all queue pairs. */
+#define NVSHMEM_ORDER(CALL)                                                                   \
+    NVSHMEM_D void nvshmemx_qp_##CALL(int, nvshmemx_qp_handle_t *qps, int num_qps)            \
+    {                                                                                         \
+        for (int i = 0; i < num_qps; i++) {                                                   \
+            if (qps == nullptr || qps[i] == NVSHMEMX_QP_ALL) {                                \
+                gshmem::detail::CALL##_all();                                                 \
+                return;                                                                       \
+            }                                                                                 \
+            gshmem_ctx_##CALL(nvshmem_ctx_of(qps[i]));                                        \
+        }                                                                                     \
+    }                                                                                         \
+    NVSHMEM_D void nvshmemx_qp_##CALL##_warp(int pe, nvshmemx_qp_handle_t *qps, int num_qps)  \
+    {                                                                                         \
+        gshmem::group_warp().sync();                                                          \
+        if (gshmem::group_warp().rank() == 0)                                                 \
+            nvshmemx_qp_##CALL(pe, qps, num_qps);                                             \
+        gshmem::group_warp().sync();                                                          \
+    }                                                                                         \
+    NVSHMEM_D void nvshmemx_qp_##CALL##_block(int pe, nvshmemx_qp_handle_t *qps, int num_qps) \
+    {                                                                                         \
+        gshmem::group_block().sync();                                                         \
+        if (gshmem::group_block().rank() == 0)                                                \
+            nvshmemx_qp_##CALL(pe, qps, num_qps);                                             \
+        gshmem::group_block().sync();                                                         \
     }
 NVSHMEM_ORDER(fence)
 NVSHMEM_ORDER(quiet)

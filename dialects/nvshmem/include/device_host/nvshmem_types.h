@@ -100,30 +100,40 @@ enum { NVSHMEM_PE_INVALID = -1, NVSHMEMX_PE_ANY = 1 << 15, NVSHMEMX_PE_ALL = 1 <
 #define NVSHMEMX_INIT_WITH_UNIQUEID (1 << 3)
 #define NVSHMEMX_INIT_MAX           (1 << 31)
 
+/* Each type also has a name with its version; the name without one is the newest. */
 typedef struct {
     int version;
     char internal[124];
-} nvshmemx_uniqueid_t;
+} nvshmemx_uniqueid_v1;
+typedef nvshmemx_uniqueid_v1 nvshmemx_uniqueid_t;
 
 typedef struct {
     int version;
-    nvshmemx_uniqueid_t *id;
+    nvshmemx_uniqueid_v1 *id;
     int myrank;
     int nranks;
-} nvshmemx_uniqueid_args_t;
+} nvshmemx_uniqueid_args_v1;
+typedef nvshmemx_uniqueid_args_v1 nvshmemx_uniqueid_args_t;
 
 typedef struct {
     int version;
-    nvshmemx_uniqueid_args_t uid_args;
+    nvshmemx_uniqueid_args_v1 uid_args;
+    char content[96];
+} nvshmemx_init_args_v1;
+typedef struct {
+    int version;
+    nvshmemx_uniqueid_args_v1 uid_args;
     int cuda_device_id; /* of this process's GPU; -1: the current one */
     char content[92];
-} nvshmemx_init_args_t;
+} nvshmemx_init_args_v2;
+typedef nvshmemx_init_args_v2 nvshmemx_init_args_t;
 
 typedef struct {
     int version;
     void *mpi_comm; /* an MPI_Comm * */
     nvshmemx_init_args_t args;
-} nvshmemx_init_attr_t;
+} nvshmemx_init_attr_v1;
+typedef nvshmemx_init_attr_v1 nvshmemx_init_attr_t;
 
 /* clang-format off */
 #define NVSHMEM_STRUCT_VERSION(v, type) (((v) << 16) + (int)sizeof(type))
@@ -144,9 +154,15 @@ typedef uint64_t nvshmemx_team_uniqueid_t;
 typedef struct {
     int version;
     int num_contexts;
+    char padding[56];
+} nvshmem_team_config_v1;
+typedef struct {
+    int version;
+    int num_contexts;
     nvshmemx_team_uniqueid_t uniqueid;
     char padding[48];
-} nvshmem_team_config_t;
+} nvshmem_team_config_v2;
+typedef nvshmem_team_config_v2 nvshmem_team_config_t;
 
 /* clang-format off */
 #define NVSHMEM_TEAM_CONFIG_INITIALIZER                                                      \
@@ -158,7 +174,8 @@ typedef struct {
 #if defined(__cplusplus)
 static_assert(sizeof(nvshmemx_uniqueid_t) == 128 && sizeof(nvshmemx_uniqueid_args_t) == 24 &&
                   sizeof(nvshmemx_init_args_t) == 128 && sizeof(nvshmemx_init_attr_t) == 144 &&
-                  sizeof(nvshmem_team_config_t) == 64,
+                  sizeof(nvshmem_team_config_t) == 64 && sizeof(nvshmemx_init_args_v1) == 128 &&
+                  sizeof(nvshmem_team_config_v1) == 64,
               "programs hand these structs about by their sizes");
 #endif
 
