@@ -302,11 +302,25 @@ enum gsh_result gsh_host_share_piece(struct gsh_memory *memory, const struct gsh
                : gsh_note(GSH_ERR_SYSTEM, "cannot duplicate a descriptor: %s", strerror(errno));
 }
 
+bool gsh_host_holds(int fd, uint64_t off, uint64_t bytes)
+{
+    struct stat s;
+    if (fd < 0 || fstat(fd, &s) != 0 || s.st_size < 0) {
+        return false;
+    }
+    return !S_ISREG(s.st_mode) ||
+           gsh_range_fits(off, bytes, gsh_align_up((uint64_t)s.st_size, gsh_page_size()));
+}
+
 enum gsh_result gsh_host_accept_piece(struct gsh_memory *memory, int slot, uint64_t addr,
                                       const struct gsh_piece *piece, const struct gsh_share *share)
 {
     (void)memory;
-    return share->fd >= 0
-               ? map_piece(share->fd, addr, piece)
-               : gsh_note(GSH_ERR_SYSTEM, "no descriptor of the buffer of slot %d", slot);
+    if (share->fd < 0) {
+        return gsh_note(GSH_ERR_SYSTEM, "no descriptor of the buffer of slot %d", slot);
+    }
+    if (!gsh_host_holds(share->fd, piece->at, piece->bytes)) {
+        return gsh_note(GSH_ERR_BUG, "the buffer of slot %d is shorter than its PE says", slot);
+    }
+    return map_piece(share->fd, addr, piece);
 }

@@ -136,6 +136,9 @@ struct gsh_memory_ops {
 GSH_CHECK_RESULT enum gsh_result gsh_host_lend(struct gsh_memory *memory, uint64_t addr,
                                                uint64_t bytes, struct gsh_lent *out);
 void gsh_host_give_back(struct gsh_memory *memory, struct gsh_lent *lent);
+/* Whether a file that another process gave has these bytes, so that they can be mapped: an access
+ * beyond its end would kill this process. */
+bool gsh_host_holds(int fd, uint64_t off, uint64_t bytes);
 void gsh_host_settle(struct gsh_lent *lent);
 GSH_CHECK_RESULT enum gsh_result gsh_host_attach(struct gsh_memory *memory, uint64_t addr,
                                                  const struct gsh_piece *piece);

@@ -335,6 +335,10 @@ static enum gsh_result host_accept(struct gsh_memory *memory, int slot, uint64_t
         }
         *held = fd;
     }
+    /* the file may still become shorter: it is another PE's, and shrinks by agreement */
+    if (!gsh_host_holds(*held, chunk.off, chunk.bytes)) {
+        return gsh_note(GSH_ERR_BUG, "the memory of slot %d is shorter than its PE says", slot);
+    }
     return map_file(*held, addr, chunk);
 }
 

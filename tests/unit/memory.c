@@ -3,6 +3,7 @@
  * lets another mapping of the same process see them, as a memory kind's table promises. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -124,6 +125,9 @@ static void test_share_and_accept(void)
             close(share.fd);
         }
         share.fd = -1;
+        /* what the peer has not got would end this process at an access */
+        const struct gsh_chunk more = {off + chunks[i].bytes, 2 * MIB};
+        CHECK(ops->accept(mine, 1, range.base + GIB + more.off, more, &share) == GSH_ERR_BUG);
         *(int *)(uintptr_t)(far.base + off + 8) = 40 + i;
         CHECK_EQ(*(int *)(uintptr_t)(range.base + GIB + off + 8), 40 + i);
     }
@@ -135,6 +139,15 @@ static void test_share_and_accept(void)
     ops->unmap(range.base + GIB, 2 * MIB);
     ops->unmap(range.base + GIB + 2 * MIB, 4 * MIB);
     CHECK(!is_readable(range.base + GIB));
+    int short_file = memfd_create("short", MFD_CLOEXEC);
+    const struct gsh_piece piece = {.bytes = 2 * MIB, .at = 0};
+    share.fd = short_file;
+    CHECK_EQ(ftruncate(short_file, MIB), 0);
+    CHECK(ops->accept_piece(mine, 1, range.base + GIB, &piece, &share) == GSH_ERR_BUG);
+    CHECK_EQ(ftruncate(short_file, 2 * MIB - 1), 0); /* the last page has what the piece needs */
+    CHECK(ops->accept_piece(mine, 1, range.base + GIB, &piece, &share) == GSH_OK);
+    ops->unmap(range.base + GIB, 2 * MIB);
+    close(short_file);
     ops->destroy(&mine);
     ops->unreserve(&range);
     ops->unreserve(&far);
