@@ -146,7 +146,9 @@ enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const c
         if (v->call != first->call || memcmp(v->args, first->args, sizeof(v->args)) != 0) {
             return differ(a, rank);
         }
-        if (v->outcome != GSH_OK && failed < 0) {
+        /* who has only lost another PE does not know why */
+        if (v->outcome != GSH_OK && (failed < 0 || (v->outcome != GSH_ERR_PEER &&
+                                                    a->votes[failed].outcome == GSH_ERR_PEER))) {
             failed = rank;
         }
         common &= v->flags;

@@ -57,10 +57,11 @@ enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const
     __attribute__((format(printf, 3, 4)));
 
 /* Collective. GSH_ERR_SYMMETRY, naming the call of rank 0 and of the first PE that differs from it,
- * unless call and args are the same on all; else the outcome of the first PE that failed, in that
- * PE's words; else GSH_OK, with the flags that all gave in *flags (unless NULL). what: what failed,
- * for the message ("gshmem_malloc of 8 bytes"); NULL: the caller tries something else, so nothing
- * is printed. Rank 0 alone prints a failure. */
+ * unless call and args are the same on all; else the outcome of the first PE that failed (if any
+ * has not merely lost another: of the first such PE), in that PE's words; else GSH_OK, with the
+ * flags that all gave in *flags (unless NULL). what: what failed, for the message ("gshmem_malloc
+ * of 8 bytes"); NULL: the caller tries something else, so nothing is printed. Rank 0 alone prints a
+ * failure. */
 GSH_CHECK_RESULT enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine,
                                            const char *what, uint16_t *flags);
 

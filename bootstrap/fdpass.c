@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One datagram socket for each rank, at an abstract address that only holders of the job's random
- * bytes can compute. A message is a fixed struct and at most one descriptor. Messages of later
- * exchanges than the one a rank is in are kept until it gets there. */
+ * Exchanges of descriptors. A rank has a link to each rank that it has met. */
 #define _GNU_SOURCE 1
 #include "bootstrap/fdpass.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
-#include "runtime/base/sha256.h"
+#include "bootstrap/door.h"
 #include "bootstrap/socket.h"
 #include "runtime/base/util.h"
 
-#define JOB_BYTES 16
-/* How long to wait before the next try with a full or missing receiver. */
+/* How long to wait before the next try with a full receiver or a door that is not there yet. */
 #define RETRY_MS 1
-/* How often a rank checks whether those it waits for still exist. */
-#define PROBE_MS 250
 
-struct message {
-    uint8_t job[JOB_BYTES];
-    int32_t from;
-    uint32_t has_fd;
-    uint64_t tag;
-};
-_Static_assert(sizeof(struct message) == 32, "no padding");
+static const char what[] = "passing descriptors";
 
 struct kept {
     struct kept *next;
-    struct message message;
+    struct gsh_fdpass_message message;
     int fd; /* -1: none */
 };
 
+enum link_state {
+    LINK_NONE,
+    LINK_OPEN, /* both sides have proved themselves */
+    LINK_GONE  /* the rank has died or left */
+};
+
+struct link {
+    int rank;
+    enum link_state state;
+    int fd;                 /* OPEN; else -1 */
+    struct gsh_visit visit; /* NONE, to a higher rank */
+    struct kept *kept;      /* arrived, oldest first; not yet wanted */
+};
+
 struct gsh_fdpass {
-    uint8_t job[JOB_BYTES];
+    struct gsh_door_of of;
     int rank;
     uint64_t timeout_ns;
-    int socket;
-    struct kept *kept; /* arrived, not yet wanted */
-    bool *has_met; /* [n_has_met]: that rank has existed, so if its address is gone it has died */
-    int n_has_met;
+    struct gsh_door *door; /* NULL: shut */
+    struct link *links;    /* [n_links], in order of meeting */
+    struct pollfd *polls;  /* [n_links + 1]; the last is the door's */
+    int n_links;
 };
 
 /* The rest of one exchange. */
@@ -56,53 +56,83 @@ struct exchange {
     uint64_t tag;
     int my_fd;
     int *fds_out;
+    int *links;                    /* [n] indexes; -1: own rank */
     bool *has_sent, *has_received; /* [n] */
     int n_to_send, n_to_receive;
 };
 
-/* The name reveals nothing about the job's bytes: anyone on the host can read it. */
-static socklen_t address_of(const uint8_t job[JOB_BYTES], int rank, struct sockaddr_un *out)
+bool gsh_fdpass_is_message(const void *data, size_t bytes, bool has_fd,
+                           struct gsh_fdpass_message *out)
 {
-    struct gsh_sha256 s;
-    uint8_t digest[GSH_SHA256_BYTES];
-    char name[48];
-    gsh_sha256_init(&s);
-    gsh_sha256_update(&s, "gshmem fdpass", 13);
-    gsh_sha256_update(&s, job, JOB_BYTES);
-    gsh_sha256_finish(&s, digest);
-    int used = snprintf(name, sizeof(name), "gshmem-");
-    for (int i = 0; i < 8; i++) {
-        used += snprintf(name + used, sizeof(name) - (size_t)used, "%02x", digest[i]);
+    struct gsh_fdpass_message m;
+    if (bytes != sizeof(m)) {
+        return false;
     }
-    used += snprintf(name + used, sizeof(name) - (size_t)used, "-%d", rank);
-    memset(out, 0, sizeof(*out));
-    out->sun_family = AF_UNIX;
-    memcpy(out->sun_path + 1, name, (size_t)used);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)used);
+    memcpy(&m, data, sizeof(m));
+    *out = m;
+    switch (m.kind) {
+    case GSH_FDPASS_NONE:
+        return !has_fd && m.result == GSH_OK;
+    case GSH_FDPASS_DESCRIPTOR: /* one that did not arrive is reported as such */
+        return m.result == GSH_OK;
+    case GSH_FDPASS_FAILED:
+        return !has_fd && m.result > GSH_OK && m.result < GSH_RESULT_COUNT;
+    default:
+        return false;
+    }
 }
 
 enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank, uint64_t timeout_ns,
                                   struct gsh_fdpass **out)
 {
-    struct sockaddr_un address;
-    int on = 1;
     struct gsh_fdpass *f = calloc(1, sizeof(*f));
     if (f == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "no memory to pass descriptors");
+        return gsh_note(GSH_ERR_NOMEM, "no memory to pass descriptors");
     }
-    memcpy(f->job, job, JOB_BYTES);
+    gsh_door_of(&f->of, job, "fdpass");
     f->rank = rank;
     f->timeout_ns = timeout_ns;
-    f->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    socklen_t bytes = address_of(job, rank, &address);
-    if (f->socket < 0 || setsockopt(f->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0 ||
-        bind(f->socket, (struct sockaddr *)&address, bytes) != 0) {
-        enum gsh_result r = gsh_fail_errno(GSH_ERR_SYSTEM, "socket to pass descriptors");
+    enum gsh_result r = gsh_door_open(&f->of, rank, &f->door);
+    if (r != GSH_OK) {
+        r = gsh_note(r, "socket to pass descriptors: %s", strerror(errno));
         gsh_fdpass_destroy(&f);
         return r;
     }
     *out = f;
     return GSH_OK;
+}
+
+enum gsh_result gsh_fdpass_check_room(int n)
+{
+    /* a connection and a descriptor for each, and a few of init's own until they arrive */
+    int most = 2 * n + 4, got = 0, error = 0;
+    int *fds = malloc((size_t)most * sizeof(*fds));
+    if (fds == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no memory to pass descriptors");
+    }
+    while (got < most && (fds[got] = eventfd(0, EFD_CLOEXEC)) >= 0) {
+        got++;
+    }
+    error = errno;
+    for (int i = 0; i < got; i++) {
+        close(fds[i]);
+    }
+    free(fds);
+    if (got < most) {
+        return gsh_note(GSH_ERR_SYSTEM,
+                        "passing descriptors among %d processes takes %d more open files, and %d "
+                        "are possible: %s (ulimit -n)",
+                        n + 1, most, got, strerror(error));
+    }
+    return GSH_OK;
+}
+
+static void drop_first(struct link *l)
+{
+    struct kept *k = l->kept;
+    l->kept = k->next;
+    gsh_socket_close(&k->fd);
+    free(k);
 }
 
 void gsh_fdpass_destroy(struct gsh_fdpass **fdpass)
@@ -112,50 +142,58 @@ void gsh_fdpass_destroy(struct gsh_fdpass **fdpass)
     if (f == NULL) {
         return;
     }
-    gsh_socket_close(&f->socket);
-    while (f->kept != NULL) {
-        struct kept *k = f->kept;
-        f->kept = k->next;
-        gsh_socket_close(&k->fd);
-        free(k);
+    gsh_door_close(&f->door);
+    for (int i = 0; i < f->n_links; i++) {
+        gsh_socket_close(&f->links[i].fd);
+        gsh_socket_close(&f->links[i].visit.fd);
+        while (f->links[i].kept != NULL) {
+            drop_first(&f->links[i]);
+        }
     }
-    free(f->has_met);
-    explicit_bzero(f->job, sizeof(f->job));
+    free(f->links);
+    free(f->polls);
+    explicit_bzero(&f->of, sizeof(f->of));
     free(f);
 }
 
-/* If there is no memory for it, a death is only detected at the time limit. */
-static void meet(struct gsh_fdpass *f, int rank)
+void gsh_fdpass_shut(struct gsh_fdpass *f)
 {
-    if (rank >= f->n_has_met) {
-        int n = rank + 64;
-        bool *grown = realloc(f->has_met, (size_t)n * sizeof(*grown));
-        if (grown == NULL) {
-            return;
+    gsh_door_close(&f->door);
+}
+
+/* The index of a rank's link, made if need be; -1: no memory. */
+static int link_of(struct gsh_fdpass *f, int rank)
+{
+    for (int i = 0; i < f->n_links; i++) {
+        if (f->links[i].rank == rank) {
+            return i;
         }
-        memset(grown + f->n_has_met, 0, (size_t)(n - f->n_has_met) * sizeof(*grown));
-        f->has_met = grown;
-        f->n_has_met = n;
     }
-    f->has_met[rank] = true;
+    int n = f->n_links + 1;
+    struct link *links = realloc(f->links, (size_t)n * sizeof(*links));
+    f->links = links != NULL ? links : f->links;
+    struct pollfd *polls = realloc(f->polls, (size_t)(n + 1) * sizeof(*polls));
+    f->polls = polls != NULL ? polls : f->polls;
+    if (links == NULL || polls == NULL) {
+        return -1;
+    }
+    links[n - 1] = (struct link){.rank = rank, .fd = -1, .visit = {.fd = -1}};
+    f->n_links = n;
+    return n - 1;
 }
 
 /* ---- one message ---- */
 
-/* GSH_ERR_PEER: no socket has that address (yet). *is_sent is false when the receiver is full. */
-static enum gsh_result send_message(const struct gsh_fdpass *f, int to, uint64_t tag, int fd,
+/* *is_sent is false when the receiver is full. */
+static enum gsh_result send_message(struct link *l, struct gsh_fdpass_message m, int fd,
                                     bool *is_sent)
 {
-    struct message m = {.from = f->rank, .has_fd = fd >= 0, .tag = tag};
-    struct sockaddr_un address;
     struct iovec data = {&m, sizeof(m)};
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control = {0};
-    struct msghdr header = {.msg_name = &address, .msg_iov = &data, .msg_iovlen = 1};
-    memcpy(m.job, f->job, JOB_BYTES);
-    header.msg_namelen = address_of(f->job, to, &address);
+    struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
     if (fd >= 0) {
         header.msg_control = &control;
         header.msg_controllen = sizeof(control);
@@ -167,194 +205,239 @@ static enum gsh_result send_message(const struct gsh_fdpass *f, int to, uint64_t
     }
     *is_sent = false;
     for (;;) {
-        if (sendmsg(f->socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) {
+        if (sendmsg(l->fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) {
             *is_sent = true;
             return GSH_OK;
         }
-        if (errno == ECONNREFUSED) {
-            return GSH_ERR_PEER;
+        if (errno == EPIPE || errno == ECONNRESET) {
+            return gsh_door_fail(GSH_ERR_PEER, what, l->rank);
         }
         /* ETOOMANYREFS: too many descriptors of this user are under way. Both are temporary. */
         if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS) {
             return GSH_OK;
         }
         if (errno != EINTR) {
-            return gsh_fail_errno(GSH_ERR_SYSTEM, "sending a descriptor to PE %d", to);
+            return gsh_fail_errno(GSH_ERR_SYSTEM, "sending a descriptor to PE %d", l->rank);
         }
     }
 }
 
-/* The message's descriptors and sender. Keeps the first descriptor, closes any other. */
-static void take_control(struct msghdr *header, int *fd, bool *is_own_user)
+/* Keeps the message's first descriptor, closes any other. */
+static int take_descriptor(struct msghdr *header)
 {
-    *fd = -1;
-    *is_own_user = false;
+    int fd = -1;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
-        if (c->cmsg_level != SOL_SOCKET) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
             continue;
         }
-        if (c->cmsg_type == SCM_CREDENTIALS) {
-            struct ucred sender;
-            memcpy(&sender, CMSG_DATA(c), sizeof(sender));
-            *is_own_user = sender.uid == geteuid() || sender.uid == getuid();
-        } else if (c->cmsg_type == SCM_RIGHTS) {
-            size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-            for (size_t i = 0; i < n; i++) {
-                int received;
-                memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-                if (*fd < 0) {
-                    *fd = received;
-                } else {
-                    close(received);
-                }
+        size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < n; i++) {
+            int received;
+            memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+            if (fd < 0) {
+                fd = received;
+            } else {
+                close(received);
             }
         }
     }
+    return fd;
 }
 
-/* Receives one message of the job; *has_one is false if none waits. Drops all other messages. */
-static enum gsh_result receive_message(const struct gsh_fdpass *f, struct message *m, int *fd,
+/* Receives one message; *has_one is false if none waits, or if the link has ended. */
+static enum gsh_result receive_message(struct link *l, struct gsh_fdpass_message *m, int *fd,
                                        bool *has_one)
 {
+    ssize_t n;
+    uint8_t bytes[sizeof(*m) + 1];
+    struct iovec data = {bytes, sizeof(bytes)};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(4 * sizeof(int))];
+    } control;
+    struct msghdr header;
     *has_one = false;
-    for (;;) {
-        struct iovec data = {m, sizeof(*m)};
-        union {
-            struct cmsghdr align;
-            char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(4 * sizeof(int))];
-        } control;
-        struct msghdr header = {.msg_iov = &data,
-                                .msg_iovlen = 1,
-                                .msg_control = &control,
-                                .msg_controllen = sizeof(control)};
-        bool is_own_user;
-        ssize_t n = recvmsg(f->socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            return GSH_OK;
-        }
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return gsh_fail_errno(GSH_ERR_SYSTEM, "receiving a descriptor");
-        }
-        take_control(&header, fd, &is_own_user);
-        if (n == sizeof(*m) && is_own_user && !(header.msg_flags & MSG_TRUNC) &&
-            memcmp(m->job, f->job, JOB_BYTES) == 0) {
-            *has_one = true;
-            break;
-        }
-        gsh_socket_close(fd);
+    do { /* a reset does not hide what came before it */
+        header = (struct msghdr){.msg_iov = &data,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = sizeof(control)};
+        n = recvmsg(l->fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        return GSH_OK;
     }
-    if (!m->has_fd) {
-        gsh_socket_close(fd);
+    if (n < 0) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "receiving a descriptor");
     }
-    if (m->has_fd && *fd < 0) {
-        return gsh_fail(GSH_ERR_SYSTEM,
+    if (n == 0) {
+        l->state = LINK_GONE;
+        gsh_socket_close(&l->fd);
+        return GSH_OK;
+    }
+    *fd = take_descriptor(&header);
+    if (!gsh_fdpass_is_message(bytes, (size_t)n, *fd >= 0, m)) {
+        gsh_socket_close(fd);
+        return gsh_fail(GSH_ERR_BUG, "passing descriptors: PE %d sent what is no message", l->rank);
+    }
+    if (m->kind == GSH_FDPASS_DESCRIPTOR && *fd < 0) {
+        return gsh_note(GSH_ERR_SYSTEM,
                         "the descriptor PE %d sent did not arrive: too many open files? (ulimit "
                         "-n)",
-                        m->from);
+                        l->rank);
     }
+    *has_one = true;
     return GSH_OK;
 }
 
-/* ---- an exchange ---- */
-
-/* Hands a message to the exchange if it belongs to it; otherwise false. */
-static bool deliver(struct exchange *x, const struct message *m, int fd)
+/* Keeps all that has come over a link. */
+static enum gsh_result receive_all(struct link *l)
 {
-    for (int i = 0; i < x->n && m->tag == x->tag; i++) {
-        if (x->ranks[i] == m->from && !x->has_received[i]) {
-            x->fds_out[i] = fd;
-            x->has_received[i] = true;
-            x->n_to_receive--;
-            return true;
-        }
+    struct kept **last = &l->kept;
+    while (*last != NULL) {
+        last = &(*last)->next;
     }
-    return false;
-}
-
-static void deliver_kept(struct gsh_fdpass *f, struct exchange *x)
-{
-    for (struct kept **p = &f->kept; *p != NULL;) {
-        struct kept *k = *p;
-        if (deliver(x, &k->message, k->fd)) {
-            *p = k->next;
-            free(k);
-        } else {
-            p = &k->next;
-        }
-    }
-}
-
-static enum gsh_result receive_all(struct gsh_fdpass *f, struct exchange *x, bool *has_moved)
-{
-    for (;;) {
-        struct message m;
+    while (l->state == LINK_OPEN) {
+        struct gsh_fdpass_message m;
         int fd;
         bool has_one;
-        enum gsh_result r = receive_message(f, &m, &fd, &has_one);
+        enum gsh_result r = receive_message(l, &m, &fd, &has_one);
         if (r != GSH_OK || !has_one) {
             return r;
-        }
-        *has_moved = true;
-        if (m.from >= 0) {
-            meet(f, m.from);
-        }
-        if (deliver(x, &m, fd)) {
-            continue;
         }
         struct kept *k = malloc(sizeof(*k));
         if (k == NULL) {
             gsh_socket_close(&fd);
             return gsh_fail(GSH_ERR_NOMEM, "no memory to keep a descriptor");
         }
-        *k = (struct kept){f->kept, m, fd};
-        f->kept = k;
-    }
-}
-
-static enum gsh_result send_all(struct gsh_fdpass *f, struct exchange *x, bool *has_moved)
-{
-    for (int i = 0; i < x->n; i++) {
-        bool is_sent;
-        if (x->has_sent[i]) {
-            continue;
-        }
-        enum gsh_result r = send_message(f, x->ranks[i], x->tag, x->my_fd, &is_sent);
-        if (r == GSH_ERR_PEER && x->ranks[i] < f->n_has_met && f->has_met[x->ranks[i]]) {
-            return gsh_fail(r, "passing descriptors: PE %d died or left", x->ranks[i]);
-        }
-        if (r != GSH_OK && r != GSH_ERR_PEER) {
-            return r;
-        }
-        if (is_sent) {
-            *has_moved = true;
-            x->has_sent[i] = true;
-            x->n_to_send--;
-            meet(f, x->ranks[i]);
-        }
+        *k = (struct kept){.message = m, .fd = fd};
+        *last = k;
+        last = &k->next;
     }
     return GSH_OK;
 }
 
-/* Whether ranks that got our message but sent none still exist: an empty datagram, which receivers
- * drop, finds no receiver at the address of a rank that has gone. */
-static enum gsh_result probe_missing(const struct gsh_fdpass *f, const struct exchange *x)
+/* ---- an exchange ---- */
+
+static void open_link(struct gsh_fdpass *f, int link, int fd)
 {
-    for (int i = 0; i < x->n; i++) {
-        struct sockaddr_un address;
-        if (!x->has_sent[i] || x->has_received[i]) {
-            continue;
+    f->links[link].state = LINK_OPEN;
+    f->links[link].fd = fd;
+}
+
+static enum gsh_result admit_all(struct gsh_fdpass *f)
+{
+    for (;;) {
+        int fd = -1, from = -1;
+        enum gsh_result r = f->door != NULL ? gsh_door_admit(f->door, &fd, &from) : GSH_OK;
+        if (r != GSH_OK) {
+            return gsh_note(r, "socket to pass descriptors: %s", strerror(errno));
         }
-        socklen_t bytes = address_of(f->job, x->ranks[i], &address);
-        if (sendto(f->socket, NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&address,
-                   bytes) < 0 &&
-            errno == ECONNREFUSED) {
-            return gsh_fail(GSH_ERR_PEER, "passing descriptors: PE %d died or left", x->ranks[i]);
+        if (fd < 0) {
+            return GSH_OK;
+        }
+        int link = from < f->rank ? link_of(f, from) : -1;
+        if (link < 0 || f->links[link].state != LINK_NONE) {
+            gsh_socket_close(&fd);
+        } else {
+            open_link(f, link, fd);
         }
     }
+}
+
+/* Goes on with the visit to a higher rank. */
+static enum gsh_result visit(struct gsh_fdpass *f, int link)
+{
+    struct link *l = &f->links[link];
+    bool is_in = false;
+    enum gsh_result r = gsh_visit_knock(&l->visit, &f->of, f->rank, l->rank);
+    if (r == GSH_ERR_PEER) {
+        return GSH_OK; /* not there yet */
+    }
+    if (r == GSH_OK && l->visit.has_knocked) {
+        r = gsh_visit_hear(&l->visit, &f->of, &is_in);
+    }
+    if (r != GSH_OK) {
+        return gsh_door_fail(r, what, l->rank);
+    }
+    if (is_in) {
+        open_link(f, link, l->visit.fd);
+        l->visit = (struct gsh_visit){.fd = -1};
+    }
     return GSH_OK;
+}
+
+static enum gsh_result link_up(struct gsh_fdpass *f, struct exchange *x)
+{
+    enum gsh_result r = admit_all(f);
+    for (int i = 0; i < x->n && r == GSH_OK; i++) {
+        if (x->links[i] >= 0 && x->ranks[i] > f->rank && f->links[x->links[i]].state == LINK_NONE) {
+            r = visit(f, x->links[i]);
+        }
+    }
+    return r;
+}
+
+/* Takes the exchange's message from those kept. What came before it is of an exchange in which this
+ * rank failed. */
+static enum gsh_result deliver(struct link *l, struct exchange *x, int i)
+{
+    struct kept *k = l->kept;
+    while (k != NULL && k->message.tag != x->tag) {
+        k = k->next;
+    }
+    if (k == NULL) {
+        return l->state == LINK_GONE ? gsh_door_fail(GSH_ERR_PEER, what, l->rank) : GSH_OK;
+    }
+    while (l->kept != k) {
+        drop_first(l);
+    }
+    struct gsh_fdpass_message m = k->message;
+    x->fds_out[i] = k->fd;
+    k->fd = -1;
+    drop_first(l);
+    x->has_received[i] = true;
+    x->n_to_receive--;
+    if (m.kind == GSH_FDPASS_FAILED) {
+        return gsh_note(GSH_ERR_PEER, "passing descriptors: failed on PE %d: %s", l->rank,
+                        gsh_result_name((enum gsh_result)m.result));
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result send_to(struct link *l, struct exchange *x, int i)
+{
+    bool is_sent;
+    struct gsh_fdpass_message m = {.kind = x->my_fd >= 0 ? GSH_FDPASS_DESCRIPTOR : GSH_FDPASS_NONE,
+                                   .tag = x->tag};
+    if (l->state == LINK_GONE) {
+        return gsh_door_fail(GSH_ERR_PEER, what, l->rank);
+    }
+    enum gsh_result r = send_message(l, m, x->my_fd, &is_sent);
+    if (r == GSH_OK && is_sent) {
+        x->has_sent[i] = true;
+        x->n_to_send--;
+    }
+    return r;
+}
+
+/* Moves what can be moved now. */
+static enum gsh_result move_all(struct gsh_fdpass *f, struct exchange *x)
+{
+    enum gsh_result r = GSH_OK;
+    for (int i = 0; i < x->n && r == GSH_OK; i++) {
+        struct link *l = x->links[i] >= 0 ? &f->links[x->links[i]] : NULL;
+        if (l == NULL || l->state == LINK_NONE) {
+            continue;
+        }
+        if (!x->has_received[i]) {
+            r = deliver(l, x, i);
+        }
+        if (r == GSH_OK && !x->has_sent[i]) {
+            r = send_to(l, x, i);
+        }
+    }
+    return r;
 }
 
 static enum gsh_result fail_late(const struct gsh_fdpass *f, const struct exchange *x)
@@ -368,41 +451,72 @@ static enum gsh_result fail_late(const struct gsh_fdpass *f, const struct exchan
                     (double)f->timeout_ns * 1e-9);
 }
 
+/* Waits until something can be done, and takes what has come. */
+static enum gsh_result wait_and_receive(struct gsh_fdpass *f, const struct exchange *x,
+                                        uint64_t deadline_ns)
+{
+    enum gsh_result r = GSH_OK;
+    int n = f->n_links, wait_ms = gsh_deadline_poll_ms(deadline_ns);
+    if (wait_ms == 0) {
+        return fail_late(f, x);
+    }
+    /* Nothing announces room for a descriptor, nor a door. */
+    if (x->n_to_send > 0 && (wait_ms < 0 || wait_ms > RETRY_MS)) {
+        wait_ms = RETRY_MS;
+    }
+    for (int i = 0; i < n; i++) {
+        f->polls[i] = (struct pollfd){.fd = f->links[i].fd, .events = POLLIN};
+    }
+    for (int i = 0; i < x->n; i++) {
+        const struct link *l = x->links[i] >= 0 ? &f->links[x->links[i]] : NULL;
+        if (l != NULL && l->visit.has_knocked) {
+            f->polls[x->links[i]].fd = l->visit.fd;
+        }
+    }
+    f->polls[n] =
+        (struct pollfd){.fd = f->door != NULL ? gsh_door_fd(f->door) : -1, .events = POLLIN};
+    if (poll(f->polls, (nfds_t)n + 1, wait_ms) < 0 && errno != EINTR) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "waiting for descriptors");
+    }
+    for (int i = 0; i < n && r == GSH_OK; i++) {
+        if (f->links[i].state == LINK_OPEN && f->polls[i].revents != 0) {
+            r = receive_all(&f->links[i]);
+        }
+    }
+    return r;
+}
+
 static enum gsh_result run(struct gsh_fdpass *f, struct exchange *x)
 {
     uint64_t deadline_ns = gsh_deadline_in(f->timeout_ns);
-    deliver_kept(f, x);
-    while (x->n_to_send > 0 || x->n_to_receive > 0) {
-        bool has_moved = false;
-        enum gsh_result r = receive_all(f, x, &has_moved);
+    for (;;) {
+        enum gsh_result r = link_up(f, x);
         if (r == GSH_OK) {
-            r = send_all(f, x, &has_moved);
+            r = move_all(f, x);
+        }
+        if (r == GSH_OK && x->n_to_send == 0 && x->n_to_receive == 0) {
+            return GSH_OK;
+        }
+        if (r == GSH_OK) {
+            r = wait_and_receive(f, x, deadline_ns);
         }
         if (r != GSH_OK) {
             return r;
         }
-        if (has_moved) {
-            continue;
-        }
-        int wait_ms = gsh_deadline_poll_ms(deadline_ns);
-        if (wait_ms == 0) {
-            return fail_late(f, x);
-        }
-        /* An unconnected socket cannot poll for room at a receiver. */
-        int most_ms = x->n_to_send > 0 ? RETRY_MS : PROBE_MS;
-        if (wait_ms < 0 || wait_ms > most_ms) {
-            wait_ms = most_ms;
-        }
-        struct pollfd p = {.fd = f->socket, .events = POLLIN};
-        int n_ready = poll(&p, 1, wait_ms);
-        if (n_ready < 0 && errno != EINTR) {
-            return gsh_fail_errno(GSH_ERR_SYSTEM, "waiting for descriptors");
-        }
-        if (n_ready == 0 && (r = probe_missing(f, x)) != GSH_OK) {
-            return r;
+    }
+}
+
+/* The others must not wait for a rank that has failed. Who has had its message has no need to. */
+static void tell_failure(struct gsh_fdpass *f, const struct exchange *x, enum gsh_result failure)
+{
+    struct gsh_fdpass_message m = {
+        .kind = GSH_FDPASS_FAILED, .result = (uint32_t)failure, .tag = x->tag};
+    for (int i = 0; i < x->n; i++) {
+        struct link *l = x->links[i] >= 0 ? &f->links[x->links[i]] : NULL;
+        if (l != NULL && l->state == LINK_OPEN && !x->has_sent[i]) {
+            (void)!send(l->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
         }
     }
-    return GSH_OK;
 }
 
 enum gsh_result gsh_fdpass_exchange(struct gsh_fdpass *f, const int *ranks, int n, uint64_t tag,
@@ -412,26 +526,34 @@ enum gsh_result gsh_fdpass_exchange(struct gsh_fdpass *f, const int *ranks, int 
         return GSH_OK;
     }
     bool *flags = calloc(2 * (size_t)n, sizeof(*flags));
-    if (flags == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "no memory to pass descriptors");
-    }
+    int *links = calloc((size_t)n, sizeof(*links));
     struct exchange x = {.ranks = ranks,
                          .n = n,
                          .tag = tag,
                          .my_fd = my_fd,
                          .fds_out = fds_out,
+                         .links = links,
                          .has_sent = flags,
-                         .has_received = flags + n};
-    for (int i = 0; i < n; i++) {
-        fds_out[i] = -1;
-        flags[i] = flags[n + i] = ranks[i] == f->rank;
-        x.n_to_send += ranks[i] != f->rank;
+                         .has_received = flags != NULL ? flags + n : NULL};
+    bool is_ready = flags != NULL && links != NULL;
+    memset(fds_out, -1, (size_t)n * sizeof(*fds_out));
+    for (int i = 0; i < n && is_ready; i++) {
+        bool is_own = ranks[i] == f->rank;
+        flags[i] = flags[n + i] = is_own;
+        x.n_to_send += !is_own;
+        links[i] = is_own ? -1 : link_of(f, ranks[i]);
+        is_ready = is_own || links[i] >= 0;
     }
     x.n_to_receive = x.n_to_send;
-    enum gsh_result r = run(f, &x);
-    for (int i = 0; i < n && r != GSH_OK; i++) {
+    enum gsh_result r =
+        is_ready ? run(f, &x) : gsh_fail(GSH_ERR_NOMEM, "no memory to pass descriptors");
+    if (r != GSH_OK && is_ready) {
+        tell_failure(f, &x, r);
+    }
+    for (int i = 0; i < n && r != GSH_OK && is_ready; i++) {
         gsh_socket_close(&fds_out[i]);
     }
     free(flags);
+    free(links);
     return r;
 }

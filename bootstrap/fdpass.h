@@ -1,19 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passes file descriptors between processes of one node, by SCM_RIGHTS over datagram sockets with
- * job-unique abstract names. Messages from another user or without the job's secret are dropped. No
- * limit on how many ranks send at once: sending and receiving are interleaved. */
+ * Passes file descriptors between processes of one node, by SCM_RIGHTS over connections that
+ * door.h makes: a descriptor goes only to a process of this user that has proved the job's secret.
+ * Two ranks connect in their first common exchange; the lower one visits the higher one's door. No
+ * limit on how many ranks send at once: sending and receiving are interleaved.
+ *
+ * A message is struct gsh_fdpass_message and at most one descriptor. A connection carries one
+ * message each way for every exchange of the two ranks, in the order of their exchanges; those of
+ * later exchanges are kept until this rank gets there. A rank that fails in an exchange tells those
+ * to whom it has not sent, so that they do not wait for it. */
 #ifndef GSH_FDPASS_H
 #define GSH_FDPASS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "runtime/base/result.h"
 
 struct gsh_fdpass;
 
-/* job: 16 random bytes, the same on all ranks, different for each job. */
+/* What travels. */
+enum gsh_fdpass_kind { GSH_FDPASS_NONE = 1, GSH_FDPASS_DESCRIPTOR, GSH_FDPASS_FAILED };
+struct gsh_fdpass_message {
+    uint32_t kind;
+    uint32_t result; /* FAILED: enum gsh_result; else 0 */
+    uint64_t tag;
+};
+_Static_assert(sizeof(struct gsh_fdpass_message) == 16, "no padding");
+
+/* Opens this rank's door. job: 16 random bytes, the same on all ranks, different for each job, and
+ * known to nobody else. GSH_ERR_SYSTEM is only noted: the job votes before it goes on. */
 GSH_CHECK_RESULT enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank,
                                                    uint64_t timeout_ns, struct gsh_fdpass **out);
 void gsh_fdpass_destroy(struct gsh_fdpass **fdpass);
+
+/* Whether this process may open as many descriptors as it takes to meet n ranks and to receive one
+ * from each; if not, GSH_ERR_SYSTEM, noted. For the vote, too: who runs out later cannot tell those
+ * that it has not met. */
+GSH_CHECK_RESULT enum gsh_result gsh_fdpass_check_room(int n);
+
+/* This rank has had an exchange with every rank that it will have one with: its door closes. */
+void gsh_fdpass_shut(struct gsh_fdpass *fdpass);
 
 /* Collective over the n ranks in `ranks` (own rank may be among them and is skipped; its entry
  * of fds_out is -1): each sends my_fd, or "none" when my_fd is -1, and receives theirs, -1 for
@@ -21,5 +47,9 @@ void gsh_fdpass_destroy(struct gsh_fdpass **fdpass);
  * descriptor is left open. The caller closes what it received. */
 GSH_CHECK_RESULT enum gsh_result gsh_fdpass_exchange(struct gsh_fdpass *fdpass, const int *ranks,
                                                      int n, uint64_t tag, int my_fd, int *fds_out);
+
+/* The parser of what travels: whether it is a message; has_fd: a descriptor came with it. */
+bool gsh_fdpass_is_message(const void *data, size_t bytes, bool has_fd,
+                           struct gsh_fdpass_message *out);
 
 #endif

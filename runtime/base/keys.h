@@ -12,8 +12,8 @@
 #define GSH_SECRET_BYTES 16
 #define GSH_KEY_BYTES    32
 
-/* HMAC-SHA-256 of the purpose under the secret. Purposes in use: "watch name", "watch", "fdpass
- * name", "fdpass", "messages". */
+/* HMAC-SHA-256 of the purpose under the secret. Purposes in use: "watch", "fdpass" and "messages"
+ * for keys; "watch:3" and "fdpass:3" for the names of PE 3's doors. */
 void gsh_key_derive(const uint8_t secret[GSH_SECRET_BYTES], const char *purpose,
                     uint8_t key[GSH_KEY_BYTES]);
 

@@ -25,6 +25,7 @@
 #include "runtime/job/leave.h"
 #include "runtime/job/net.h"
 #include "runtime/job/page.h"
+#include "runtime/job/page_pass.h"
 #include "runtime/job/report.h"
 #include "runtime/job/turn.h"
 #include "runtime/job/watch.h"
@@ -243,62 +244,6 @@ static enum gsh_result meet(struct gsh_instance *pe)
     return r;
 }
 
-static enum gsh_result make_page(struct gsh_instance *pe)
-{
-    pe->page_fd = memfd_create("gshmem-page", MFD_CLOEXEC);
-    if (pe->page_fd < 0 || ftruncate(pe->page_fd, (off_t)gsh_page_bytes(pe)) != 0) {
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the shared page");
-    }
-    void *p = mmap(NULL, gsh_page_bytes(pe), PROT_READ | PROT_WRITE, MAP_SHARED, pe->page_fd, 0);
-    if (p == MAP_FAILED) {
-        return gsh_fail_errno(GSH_ERR_NOMEM, "init: cannot map the shared page");
-    }
-    pe->page = p;
-    pe->page->control.magic = GSH_STATE_MAGIC;
-    pe->peers[pe->my_pe].page = pe->page;
-    return GSH_OK;
-}
-
-/* Maps the pages of the node's other processes; PEs of this process are reached by pointer. */
-static enum gsh_result map_pages(struct gsh_instance *pe)
-{
-    int *ranks = calloc((size_t)pe->n_pes, sizeof(*ranks));
-    int *fds = calloc((size_t)pe->n_pes, sizeof(*fds));
-    int n = 0;
-    enum gsh_result r = ranks == NULL || fds == NULL ? GSH_ERR_NOMEM : GSH_OK;
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        if (pe->peers[i].node == pe->peers[pe->my_pe].node && pe->peers[i].instance == NULL) {
-            ranks[n++] = i;
-        }
-    }
-    if (r == GSH_OK && n > 0) {
-        r = gsh_fdpass_create(pe->secret, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
-    }
-    /* all sockets exist before any PE sends */
-    enum gsh_result rb = pe->bootstrap->ops->barrier(pe->bootstrap);
-    r = r != GSH_OK ? r : rb;
-    if (r == GSH_OK && n > 0) {
-        r = gsh_fdpass_exchange(pe->fdpass, ranks, n, 0, pe->page_fd, fds);
-        for (int i = 0; r == GSH_OK && i < n; i++) {
-            void *p = mmap(NULL, gsh_page_bytes(pe), PROT_READ | PROT_WRITE, MAP_SHARED, fds[i], 0);
-            close(fds[i]);
-            if (p == MAP_FAILED) {
-                r = gsh_fail_errno(GSH_ERR_NOMEM, "init: cannot map PE %d's page", ranks[i]);
-            } else {
-                pe->peers[ranks[i]].page = p;
-            }
-        }
-    }
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        if (pe->peers[i].instance != NULL) {
-            pe->peers[i].page = pe->peers[i].instance->page;
-        }
-    }
-    free(ranks);
-    free(fds);
-    return r;
-}
-
 static enum gsh_result page_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
 {
     struct gsh_instance *pe = context;
@@ -400,16 +345,16 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
         r = gsh_teams_plan(pe);
     }
     if (r == GSH_OK) {
-        r = make_page(pe);
+        r = gsh_page_make(pe, gsh_page_bytes(pe));
     }
     if (r == GSH_OK) {
-        r = map_pages(pe);
+        r = gsh_page_pass(pe, gsh_page_bytes(pe));
     }
     if (r == GSH_OK) {
         r = make_job_bootstrap(pe);
     }
     if (r == GSH_OK) {
-        r = gsh_watch_create(pe, pe->secret, &pe->watch);
+        r = gsh_watch_create(pe, &pe->watch);
     }
     if (r == GSH_OK) {
         r = gsh_teams_create(pe);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The watch: a star of SOCK_SEQPACKET connections between the processes of a node, whose centre is
- * the node's lowest PE. A connection that closes without LEAVE is a death. The end of gshmemrun is
- * the job's: it kills the processes that it has started, but not those that they have. */
+ * the node's lowest PE, made through its door (bootstrap/door.h). A connection that closes without
+ * LEAVE is a death. The end of gshmemrun is the job's: it kills the processes that it has started,
+ * but not those that they have. */
 #include "runtime/job/watch.h"
 
 #include <errno.h>
@@ -13,9 +14,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#include "bootstrap/door.h"
+#include "bootstrap/socket.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process.h"
@@ -24,15 +26,15 @@
 #include "runtime/job/news.h"
 #include "runtime/job/page.h"
 #include "runtime/job/report.h"
+#include "runtime/job/vote.h"
 
-enum message_kind { MESSAGE_HELLO = 1, MESSAGE_LEAVE, MESSAGE_ABORT, MESSAGE_DEAD };
+enum message_kind { MESSAGE_LEAVE = 1, MESSAGE_ABORT, MESSAGE_DEAD };
 
 struct message {
     uint32_t kind;
     int32_t pe;
     int32_t status;
     uint32_t is_unsaid; /* DEAD: the finder has printed nothing */
-    uint8_t job[16];    /* HELLO only */
 };
 
 /* After the links. */
@@ -41,8 +43,9 @@ enum own_poll { POLL_WAKE, POLL_LAUNCHER, N_OWN_POLLS };
 struct gsh_watch {
     struct gsh_instance *pe;
     bool is_centre;
-    int listener;
-    int wake_fd; /* written to end or to re-poll the thread */
+    struct gsh_door *door;  /* the centre's, until all links are made */
+    struct gsh_visit visit; /* the others', until then */
+    int wake_fd;            /* written to end or to re-poll the thread */
     int n_links;
     struct pollfd *polls;       /* [n_links + N_OWN_POLLS], the last are enum own_poll's; a closed
                                  * link has fd -1 */
@@ -56,30 +59,13 @@ struct gsh_watch {
     pthread_t thread;
 };
 
+#define WAIT_MS        1000 /* between looks at the clock */
+#define FULL_DOOR_MS   1
 #define REPORT_POLL_MS 100
 #define PUT_OFF_MS     20 /* between checks of whether to put it off still */
 /* The PE that ends the job tells the others, then exits this much earlier than they do: a launcher
  * reports the first process to exit. */
 #define ORIGIN_FIRST_NS 5000000
-
-static void address_of(const uint8_t job[16], int node, struct sockaddr_un *a, socklen_t *length)
-{
-    memset(a, 0, sizeof(*a));
-    a->sun_family = AF_UNIX;
-    int n = snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, "gshmem-watch-");
-    for (int i = 0; i < 16; i++) {
-        n += snprintf(a->sun_path + 1 + n, sizeof(a->sun_path) - 1 - (size_t)n, "%02x", job[i]);
-    }
-    n += snprintf(a->sun_path + 1 + n, sizeof(a->sun_path) - 1 - (size_t)n, "-%d", node);
-    *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-}
-
-static bool is_same_user(int fd)
-{
-    struct ucred cred;
-    socklen_t length = sizeof(cred);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length) == 0 && cred.uid == geteuid();
-}
 
 static void send_to(int fd, const struct message *m)
 {
@@ -248,81 +234,93 @@ static void wake(struct gsh_watch *w)
     (void)!write(w->wake_fd, &one, sizeof(one));
 }
 
-/* The centre accepts one connection; strangers are dropped. Returns the PE it belongs to, or -1. */
-static int accept_one(struct gsh_watch *w, const uint8_t job[16], int *fd_out)
+/* Waits for input, at most that long. GSH_ERR_TIMEOUT, without a text, past the deadline. */
+static enum gsh_result wait_for(int fd, int most_ms, uint64_t deadline_ns)
 {
-    int fd = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0) {
-        return -1;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int limit_ms = gsh_deadline_poll_ms(deadline_ns);
+    if (limit_ms == 0) {
+        return GSH_ERR_TIMEOUT;
     }
-    struct message m = {0};
-    struct timeval limit = {.tv_sec = 5};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    if (!is_same_user(fd) || recv(fd, &m, sizeof(m), 0) != (ssize_t)sizeof(m) ||
-        m.kind != MESSAGE_HELLO || memcmp(m.job, job, 16) != 0 || m.pe < 0 ||
-        m.pe >= w->pe->n_pes) {
-        close(fd);
-        return -1;
-    }
-    *fd_out = fd;
-    return m.pe;
-}
-
-static enum gsh_result accept_links(struct gsh_watch *w, const uint8_t job[16])
-{
-    uint64_t start = gsh_now_ns();
-    for (int got = 0; got < w->n_links;) {
-        struct pollfd p = {.fd = w->listener, .events = POLLIN};
-        if (poll(&p, 1, 200) > 0) {
-            int fd = -1;
-            int from = accept_one(w, job, &fd);
-            if (from >= 0) {
-                w->polls[got].fd = fd;
-                w->link_pe[got++] = from;
-            }
-        }
-        if (w->pe->env.bootstrap_timeout_ns != 0 &&
-            gsh_now_ns() - start > w->pe->env.bootstrap_timeout_ns) {
-            return gsh_fail(GSH_ERR_TIMEOUT,
-                            "init: %d of %d processes of this node did not connect",
-                            w->n_links - got, w->n_links);
-        }
-    }
+    (void)poll(&p, 1, limit_ms < 0 || limit_ms > most_ms ? most_ms : limit_ms);
     return GSH_OK;
 }
 
-static enum gsh_result connect_centre(struct gsh_watch *w, const uint8_t job[16], int node,
-                                      int centre)
+static bool is_linked_to(const struct gsh_watch *w, int other)
 {
-    struct sockaddr_un a;
-    socklen_t length;
-    address_of(job, node, &a, &length);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, length) != 0 || !is_same_user(fd)) {
-        if (fd >= 0) {
+    for (int i = 0; i < w->n_links; i++) {
+        if (w->polls[i].fd >= 0 && w->link_pe[i] == other) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_of_node(const struct gsh_instance *pe, int other)
+{
+    return other >= 0 && other < pe->n_pes && other != pe->my_pe &&
+           pe->peers[other].node == pe->peers[pe->my_pe].node;
+}
+
+static enum gsh_result fail_missing(const struct gsh_watch *w, int n_missing)
+{
+    int first = 0;
+    while (!is_of_node(w->pe, first) || is_linked_to(w, first)) {
+        first++;
+    }
+    return gsh_note(GSH_ERR_TIMEOUT, "PE %d, one of %d missing, did not connect to PE %d in %g s",
+                    first, n_missing, w->pe->my_pe, (double)w->pe->env.bootstrap_timeout_ns * 1e-9);
+}
+
+static enum gsh_result accept_links(struct gsh_watch *w)
+{
+    uint64_t deadline_ns = gsh_deadline_in(w->pe->env.bootstrap_timeout_ns);
+    for (int got = 0; got < w->n_links;) {
+        int fd, from;
+        enum gsh_result r = gsh_door_admit(w->door, &fd, &from);
+        if (r != GSH_OK) {
+            return gsh_note(r, "connections of the watch: %s", strerror(errno));
+        }
+        if (fd < 0) {
+            r = wait_for(gsh_door_fd(w->door), WAIT_MS, deadline_ns);
+        } else if (is_of_node(w->pe, from) && !is_linked_to(w, from)) {
+            w->polls[got].fd = fd;
+            w->link_pe[got++] = from;
+        } else {
             close(fd);
         }
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot connect to PE %d's process", centre);
+        if (r != GSH_OK) {
+            return fail_missing(w, w->n_links - got);
+        }
     }
-    struct message m = {.kind = MESSAGE_HELLO, .pe = w->pe->my_pe};
-    memcpy(m.job, job, 16);
-    send_to(fd, &m);
-    w->polls[0].fd = fd;
-    w->link_pe[0] = centre;
     return GSH_OK;
 }
 
-static enum gsh_result listen_centre(struct gsh_watch *w, const uint8_t job[16], int node)
+static enum gsh_result connect_centre(struct gsh_watch *w, const struct gsh_door_of *of, int centre)
 {
-    struct sockaddr_un a;
-    socklen_t length;
-    address_of(job, node, &a, &length);
-    w->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (w->listener < 0 || bind(w->listener, (struct sockaddr *)&a, length) != 0 ||
-        listen(w->listener, w->n_links) != 0) {
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the node's watch socket");
+    uint64_t deadline_ns = gsh_deadline_in(w->pe->env.bootstrap_timeout_ns);
+    for (;;) {
+        bool is_in = false;
+        enum gsh_result r = gsh_visit_knock(&w->visit, of, w->pe->my_pe, centre);
+        if (r == GSH_OK && w->visit.has_knocked) {
+            r = gsh_visit_hear(&w->visit, of, &is_in);
+        }
+        if (r != GSH_OK) {
+            return gsh_door_fail(r, "init: the watch", centre);
+        }
+        if (is_in) {
+            w->polls[0].fd = w->visit.fd;
+            w->link_pe[0] = centre;
+            w->visit.fd = -1;
+            return GSH_OK;
+        }
+        r = w->visit.has_knocked ? wait_for(w->visit.fd, WAIT_MS, deadline_ns)
+                                 : wait_for(-1, FULL_DOOR_MS, deadline_ns);
+        if (r != GSH_OK) {
+            return gsh_note(r, "PE %d did not let PE %d in within %g s", centre, w->pe->my_pe,
+                            (double)w->pe->env.bootstrap_timeout_ns * 1e-9);
+        }
     }
-    return GSH_OK;
 }
 
 static bool has_other_process(const struct gsh_instance *pe, int node)
@@ -337,7 +335,7 @@ static bool has_other_process(const struct gsh_instance *pe, int node)
 
 /* Links: from each PE of the node to the lowest one. PEs that are threads of the centre's process
  * need none, but get one so that all PEs behave alike. */
-static enum gsh_result make_links(struct gsh_watch *w, const uint8_t job[16])
+static enum gsh_result make_links(struct gsh_watch *w)
 {
     struct gsh_instance *pe = w->pe;
     int node = pe->peers[pe->my_pe].node;
@@ -364,13 +362,22 @@ static enum gsh_result make_links(struct gsh_watch *w, const uint8_t job[16])
     /* PEs that are all threads of one process lose no peer with the launcher */
     int launcher = pe->is_one_process ? -1 : gsh_process_watch_ancestor(pe->env.launcher);
     w->polls[w->n_links + POLL_LAUNCHER] = (struct pollfd){.fd = launcher, .events = POLLIN};
-    enum gsh_result r = is_linked && w->is_centre ? listen_centre(w, job, node) : GSH_OK;
-    /* one process: no PE of the job is linked */
-    enum gsh_result rb = pe->is_one_process ? GSH_OK : pe->bootstrap->ops->barrier(pe->bootstrap);
-    if (r != GSH_OK || rb != GSH_OK || !is_linked) {
-        return r != GSH_OK ? r : rb;
+    struct gsh_door_of of;
+    enum gsh_result r = GSH_OK;
+    gsh_door_of(&of, pe->secret, "watch");
+    if (is_linked) { /* what may be missing is made before the others rely on this PE */
+        r = w->is_centre ? gsh_door_open(&of, centre, &w->door) : gsh_visit_begin(&w->visit);
+        r = r == GSH_OK ? r : gsh_note(r, "socket of the watch: %s", strerror(errno));
     }
-    return w->is_centre ? accept_links(w, job) : connect_centre(w, job, node, centre);
+    if (!pe->is_one_process) { /* else no PE of the job is linked */
+        r = gsh_init_vote(pe, GSH_STEP_WATCH, r);
+    }
+    if (r == GSH_OK && is_linked) {
+        r = w->is_centre ? accept_links(w) : connect_centre(w, &of, centre);
+        gsh_door_close(&w->door); /* those that are still outside need not wait */
+    }
+    explicit_bzero(&of, sizeof(of));
+    return r;
 }
 
 static enum gsh_result start(struct gsh_watch *w)
@@ -389,20 +396,15 @@ static enum gsh_result start(struct gsh_watch *w)
     return GSH_OK;
 }
 
-enum gsh_result gsh_watch_create(struct gsh_instance *pe, const uint8_t job[16],
-                                 struct gsh_watch **out)
+enum gsh_result gsh_watch_create(struct gsh_instance *pe, struct gsh_watch **out)
 {
     struct gsh_watch *w = calloc(1, sizeof(*w));
     if (w == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the watch");
     }
     w->pe = pe;
-    w->listener = w->wake_fd = -1;
-    enum gsh_result r = make_links(w, job);
-    if (w->listener >= 0) {
-        close(w->listener);
-        w->listener = -1;
-    }
+    w->visit.fd = w->wake_fd = -1;
+    enum gsh_result r = make_links(w);
     if (r == GSH_OK && (w->n_links > 0 || w->polls[w->n_links + POLL_LAUNCHER].fd >= 0)) {
         r = start(w);
     }
@@ -462,6 +464,8 @@ void gsh_watch_destroy(struct gsh_watch **watch)
     if (w->wake_fd >= 0) {
         close(w->wake_fd);
     }
+    gsh_socket_close(&w->visit.fd);
+    gsh_door_close(&w->door);
     free(w->polls);
     free(w->link_pe);
     free(w);

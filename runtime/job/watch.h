@@ -11,9 +11,8 @@
 struct gsh_instance;
 struct gsh_watch;
 
-/* Collective over the job's PEs. job: 16 bytes, the same on all. */
-GSH_CHECK_RESULT enum gsh_result gsh_watch_create(struct gsh_instance *pe, const uint8_t job[16],
-                                                  struct gsh_watch **out);
+/* Collective over the job's PEs. */
+GSH_CHECK_RESULT enum gsh_result gsh_watch_create(struct gsh_instance *pe, struct gsh_watch **out);
 /* From now on the thread also calls `look`, a few times a second. */
 GSH_CHECK_RESULT enum gsh_result gsh_watch_device(struct gsh_instance *pe,
                                                   void (*look)(struct gsh_instance *pe));

@@ -3,6 +3,7 @@
  * outcome.
  *
  *     trouble CASE [uid N]     (uid N: starts its own N processes, without a launcher) */
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/multi/trouble_death.cuh"
@@ -92,6 +93,17 @@ static bool is_second(void)
     return rank ? atoi(rank) == 1 : __atomic_fetch_add(&n_threads, 1, __ATOMIC_RELAXED) == 1;
 }
 
+/* From here on this process can open n more files. */
+static void leave_files(int n)
+{
+    int lowest = dup(0);
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = (rlim_t)(lowest + n);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    close(lowest);
+}
+
 /* Some PE ends without gshmem_finalize, as if all were well. */
 static int leave(const scene *s)
 {
@@ -129,6 +141,8 @@ static int pe_main(int argc, char **argv)
         die();
     if (is(&s, "leave_before_init") && is_second())
         return 0;
+    if (is(&s, "few_files") && is_second())
+        leave_files(9);
     if (is(&s, "differ_range") && is_second())
         setenv("GSHMEM_HEAP_RANGE", "8G", 1);
     if (is(&s, "differ_keep") && is_second())

@@ -189,6 +189,19 @@ static uint64_t pes_peer(struct pes *pe, struct gsh_heap *heap, const void *ptr,
 
 /* ---- starting PEs ---- */
 
+/* All PEs of other processes, as in init: later exchanges open nothing that stays. */
+static void pes_meet(struct pes *pe, int process)
+{
+    int ranks[PES_MAX], fds[PES_MAX], n = 0;
+    for (int i = 0; i < pe->n; i++) {
+        if (pes_process(pe, i) != process) {
+            ranks[n++] = i;
+        }
+    }
+    CHECK(gsh_fdpass_exchange(pe->fdpass, ranks, n, UINT64_MAX, -1, fds) == GSH_OK);
+    gsh_fdpass_shut(pe->fdpass);
+}
+
 static void pes_set_up(struct pes *pe)
 {
     static const uint8_t job_base[16] = "gshmem heap test";
@@ -215,6 +228,7 @@ static void pes_set_up(struct pes *pe)
     }
     if (pe->n_processes > 1) {
         CHECK(gsh_fdpass_create(job, pe->rank, 20000000000u, &pe->fdpass) == GSH_OK);
+        pes_meet(pe, turn);
     }
     pe->options.bootstrap = pe->bootstrap;
     pe->options.fdpass = pe->fdpass;

@@ -1,11 +1,24 @@
 /* Proves that descriptors reach the right process and exchange, with many at once, ranks out of
- * step, strangers, and peers that die; and that no failure leaves one open.
+ * step, strangers of this and of another user, ranks that fail, and peers that die; and that no
+ * failure leaves one open.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+static bool is_another_user; /* for who cannot become one: this process takes itself for it */
+static uid_t test_euid(void)
+{
+    return geteuid() + is_another_user;
+}
+#define geteuid test_euid
+#include "bootstrap/door.c"
+#undef geteuid
 #include "bootstrap/fdpass.h"
 #include "tests/rig/bootstrap_conform.h"
 #include "runtime/base/log.h"
@@ -63,8 +76,8 @@ static bool gives(int rank, uint64_t tag)
 /* Without synchronisation other than the exchange itself, so ranks get ahead of each other. */
 static void many(int rank, int n, void *arg)
 {
-    struct gsh_fdpass *f = open_end(rank, 60 * SECOND);
     int n_fds = test_count_fds(), fds[N_RANKS];
+    struct gsh_fdpass *f = open_end(rank, 60 * SECOND);
     (void)arg;
     for (uint64_t tag = 0; tag < 300; tag++) {
         int mine = gives(rank, tag) ? make_file(rank, tag) : -1;
@@ -81,7 +94,7 @@ static void many(int rank, int n, void *arg)
         close(mine);
     }
     gsh_fdpass_destroy(&f);
-    CHECK_EQ(test_count_fds(), n_fds - 1);
+    CHECK_EQ(test_count_fds(), n_fds);
 }
 
 /* Rank 0 runs several exchanges ahead with rank 1 while rank 2 has not begun, and so on. */
@@ -109,8 +122,8 @@ static void pairs(int rank, int n, void *arg)
 
 static void one_dies(int rank, int n, void *arg)
 {
-    struct gsh_fdpass *f = open_end(rank, 60 * SECOND);
     int fds[N_RANKS], n_fds = test_count_fds();
+    struct gsh_fdpass *f = open_end(rank, 60 * SECOND);
     int mine = make_file(rank, 0);
     (void)arg;
     CHECK_EQ(gsh_fdpass_exchange(f, everybody, n, 0, mine, fds), GSH_OK);
@@ -128,8 +141,8 @@ static void one_dies(int rank, int n, void *arg)
     for (int i = 0; i < n; i++) {
         CHECK_EQ(fds[i], -1);
     }
-    CHECK_EQ(test_count_fds(), n_fds);
     gsh_fdpass_destroy(&f);
+    CHECK_EQ(test_count_fds(), n_fds);
 }
 
 static void test_timeout(void)
@@ -145,50 +158,137 @@ static void test_timeout(void)
     gsh_fdpass_destroy(&f);
 }
 
-/* Finds a rank's address as anyone on the host can. */
-static socklen_t find_address(struct sockaddr_un *out, const char *end)
+/* One rank has too few descriptors to receive the others', who do not wait for it. */
+static void one_fails(int rank, int n, void *arg)
 {
-    char line[512];
-    socklen_t bytes = 0;
-    FILE *list = fopen("/proc/net/unix", "r");
-    memset(out, 0, sizeof(*out));
-    out->sun_family = AF_UNIX;
-    while (list && fgets(line, sizeof(line), list)) {
-        char *name = strstr(line, "@gshmem-");
-        if (!name) {
-            continue;
-        }
-        name[strcspn(name, "\n")] = '\0';
-        size_t length = strlen(name);
-        if (length < strlen(end) || strcmp(name + length - strlen(end), end) != 0) {
-            continue;
-        }
-        memcpy(out->sun_path + 1, name + 1, length - 1);
-        bytes = (socklen_t)(sizeof(out->sun_family) + length);
+    struct gsh_fdpass *f = open_end(rank, 60 * SECOND);
+    int fds[N_RANKS], mine = make_file(rank, 0);
+    (void)arg;
+    CHECK_EQ(gsh_fdpass_exchange(f, everybody, n, 0, -1, fds), GSH_OK); /* all have met */
+    if (rank == 2) {
+        int lowest = dup(mine);
+        struct rlimit limit = {.rlim_cur = (rlim_t)lowest + 1, .rlim_max = (rlim_t)lowest + 100};
+        close(lowest);
+        CHECK_EQ(gsh_fdpass_check_room(1), GSH_OK);
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        CHECK_EQ(gsh_fdpass_check_room(1), GSH_ERR_SYSTEM);
+        CHECK(strstr(gsh_last_error(), "ulimit -n"));
     }
-    if (list) {
-        fclose(list);
+    /* rank 2 may have what the others sent next; they may have all that they need, and then fail in
+     * the next one */
+    enum gsh_result r = GSH_OK;
+    for (uint64_t tag = 1; tag < 4 && r == GSH_OK; tag++) {
+        r = gsh_fdpass_exchange(f, everybody, n, tag, mine, fds);
+        for (int i = 0; i < n && r == GSH_OK && rank != 2; i++) {
+            close(i == rank ? -1 : fds[i]);
+        }
     }
-    return bytes;
+    CHECK_EQ(r, rank == 2 ? GSH_ERR_SYSTEM : GSH_ERR_PEER);
+    close(mine);
+    gsh_fdpass_destroy(&f);
 }
 
-/* A sender that does not know the job's bytes is ignored, with its descriptor. */
+/* What a rank that has proved itself may send, and what it may not. The child is rank 0 by hand. */
+static void check_message(const void *data, size_t bytes, enum gsh_result result, const char *words)
+{
+    int from = 0, got = 77, status = -1, n_fds = test_count_fds();
+    new_job();
+    struct gsh_fdpass *f = open_end(1, 60 * SECOND);
+    pid_t child = fork();
+    if (child == 0) {
+        struct gsh_door_of of;
+        struct gsh_visit visit = {.fd = -1};
+        char c;
+        test_failed_checks = 0;
+        gsh_fdpass_shut(f); /* the child's copy */
+        gsh_door_of(&of, test_job, "fdpass");
+        CHECK_EQ(gsh_visit_knock(&visit, &of, 0, 1), GSH_OK);
+        for (bool is_in = false; !is_in;) {
+            if (!CHECK_EQ(gsh_visit_hear(&visit, &of, &is_in), GSH_OK)) {
+                break;
+            }
+        }
+        CHECK(send(visit.fd, data, bytes, 0) == (ssize_t)bytes);
+        CHECK_EQ(fcntl(visit.fd, F_SETFL, 0), 0);
+        while (recv(visit.fd, &c, 1, 0) > 0) {
+        }
+        _exit(test_result());
+    }
+    CHECK_EQ(gsh_fdpass_exchange(f, &from, 1, 7, -1, &got), result);
+    CHECK(strstr(gsh_last_error(), words));
+    CHECK_EQ(got, -1);
+    gsh_fdpass_destroy(&f);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK_EQ(test_count_fds(), n_fds);
+}
+
+static void test_messages(void)
+{
+    struct gsh_fdpass_message m = {GSH_FDPASS_FAILED, GSH_ERR_NOMEM, 7};
+    check_message(&m, sizeof(m), GSH_ERR_PEER, "failed on PE 0: out of memory");
+    check_message(&m, sizeof(m) - 1, GSH_ERR_BUG, "PE 0 sent what is no message");
+    m.result = GSH_RESULT_COUNT;
+    check_message(&m, sizeof(m), GSH_ERR_BUG, "PE 0 sent what is no message");
+    m = (struct gsh_fdpass_message){GSH_FDPASS_DESCRIPTOR, GSH_OK, 7};
+    check_message(&m, sizeof(m), GSH_ERR_SYSTEM, "ulimit -n");
+    m = (struct gsh_fdpass_message){GSH_FDPASS_FAILED + 1, GSH_OK, 7};
+    check_message(&m, sizeof(m), GSH_ERR_BUG, "PE 0 sent what is no message");
+}
+
+/* ---- strangers ---- */
+
+static socklen_t name_of(int rank, struct sockaddr_un *out)
+{
+    struct gsh_door_of of;
+    gsh_door_of(&of, test_job, "fdpass");
+    return address_of(&of, rank, out);
+}
+
+/* Whether this process now counts as another user for those that look at it. */
+static bool become_another_user(void)
+{
+    return geteuid() == 0 && setgid(65534) == 0 && setuid(65534) == 0;
+}
+
+/* A connection, or -1. */
+static int visit_as_stranger(const struct sockaddr_un *address, socklen_t bytes)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (connect(fd, (const struct sockaddr *)address, bytes) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Visitors that do not know the job's bytes are ignored, with their descriptors, and hold up
+ * nobody. */
 static void test_strangers(void)
 {
     struct gsh_fdpass *a = open_end(4000, 60 * SECOND), *b = open_end(4001, 60 * SECOND);
-    struct sockaddr_un address;
-    int stranger = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), n_fds = test_count_fds();
-    struct {
-        uint8_t job[16];
-        int32_t from;
-        uint32_t has_fd;
-        uint64_t tag;
-    } lie = {.from = 4001, .tag = 5};
-    socklen_t bytes = find_address(&address, "-4000");
-    CHECK(bytes > 0);
-    CHECK(sendto(stranger, &lie, sizeof(lie), 0, (struct sockaddr *)&address, bytes) > 0);
-    CHECK(sendto(stranger, "x", 1, 0, (struct sockaddr *)&address, bytes) == 1);
-    CHECK(sendto(stranger, NULL, 0, 0, (struct sockaddr *)&address, bytes) == 0);
+    struct sockaddr_un address, other;
+    struct gsh_door_of wrong;
+    int strangers[300], n_fds = test_count_fds();
+    struct gsh_door_hello lie = {.magic = HELLO_MAGIC, .from = 4000, .to = 4001};
+    socklen_t bytes = name_of(4001, &address);
+    gsh_door_of(&wrong, job, "fdpass");
+    hello_mac(&wrong, &lie, lie.mac);
+    /* what is known of one name says nothing about another, nor about the job's bytes */
+    char hex[9];
+    snprintf(hex, sizeof(hex), "%02x%02x%02x%02x", test_job[8], test_job[9], test_job[10],
+             test_job[11]);
+    CHECK(strstr(address.sun_path + 1, hex) == NULL);
+    CHECK_EQ(name_of(4000, &other), bytes);
+    CHECK(memcmp(other.sun_path + 1, address.sun_path + 1, strlen("gshmem-fdpass-")) == 0);
+    CHECK(memcmp(other.sun_path + 15, address.sun_path + 15, 8) != 0);
+    for (int i = 0; i < 300; i++) { /* more than a door has places for */
+        strangers[i] = visit_as_stranger(&address, bytes);
+        if (i % 3 == 1) {
+            CHECK(send(strangers[i], "x", 1, 0) == 1);
+        } else if (i % 3 == 2) {
+            CHECK(send(strangers[i], &lie, sizeof(lie), 0) == sizeof(lie));
+        }
+    }
     int to_b = 4001, to_a = 4000, got, mine = make_file(4001, 5);
     pid_t child = fork();
     if (child == 0) {
@@ -201,11 +301,136 @@ static void test_strangers(void)
     }
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child && status == 0);
+    char end;
+    CHECK(recv(strangers[1], &end, 1, 0) <= 0); /* never answered, but sent away */
+    CHECK(recv(strangers[2], &end, 1, 0) <= 0);
+    for (int i = 0; i < 300; i++) {
+        close(strangers[i]);
+    }
     close(mine);
-    CHECK_EQ(test_count_fds(), n_fds);
-    close(stranger);
     gsh_fdpass_destroy(&a);
     gsh_fdpass_destroy(&b);
+    CHECK(test_count_fds() < n_fds);
+}
+
+/* Another user knows all, even the job's bytes: its visit is not heard. */
+static void test_other_visitor(void)
+{
+    struct gsh_door_of of;
+    struct gsh_door *door = NULL;
+    struct sockaddr_un address;
+    int gate[2], fd = -1, from = -1, status = -1;
+    gsh_door_of(&of, test_job, "fdpass");
+    if (!CHECK_EQ(gsh_door_open(&of, 1, &door), GSH_OK) || !CHECK_EQ(pipe(gate), 0)) {
+        return;
+    }
+    socklen_t bytes = name_of(1, &address);
+    pid_t child = fork();
+    if (child == 0) {
+        test_failed_checks = 0;
+        struct gsh_door_hello hello = {.magic = HELLO_MAGIC, .from = 0, .to = 1};
+        char c;
+        (void)!become_another_user();
+        hello_mac(&of, &hello, hello.mac);
+        int s = visit_as_stranger(&address, bytes);
+        (void)!send(s, &hello, sizeof(hello), MSG_NOSIGNAL);
+        CHECK(write(gate[1], "x", 1) == 1);
+        CHECK(recv(s, &c, 1, 0) <= 0); /* closed without a word */
+        _exit(test_result());
+    }
+    char c;
+    CHECK(read(gate[0], &c, 1) == 1);
+    is_another_user = geteuid() != 0;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        CHECK_EQ(gsh_door_admit(door, &fd, &from), GSH_OK);
+        CHECK_EQ(fd, -1);
+        sched_yield();
+    }
+    is_another_user = false;
+    CHECK_EQ(status, 0);
+    close(gate[0]);
+    close(gate[1]);
+    gsh_door_close(&door);
+}
+
+/* Another user has taken a rank's name, as it could once that rank is dead: it gets nothing. */
+static void test_taken_name(void)
+{
+    struct sockaddr_un address;
+    int ready[2], status = -1, to = 1, got = 77, mine = make_file(0, 0);
+    socklen_t bytes = name_of(1, &address);
+    if (!CHECK_EQ(pipe(ready), 0)) {
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        test_failed_checks = 0;
+        char data[100];
+        (void)!become_another_user();
+        int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        CHECK_EQ(bind(s, (struct sockaddr *)&address, bytes), 0);
+        CHECK_EQ(listen(s, 1), 0);
+        CHECK(write(ready[1], "x", 1) == 1);
+        int c = accept(s, NULL, NULL);
+        CHECK(c >= 0);
+        CHECK(recv(c, data, sizeof(data), 0) <= 0); /* not even a hello */
+        _exit(test_result());
+    }
+    char c;
+    CHECK(read(ready[0], &c, 1) == 1);
+    struct gsh_fdpass *f = open_end(0, 60 * SECOND);
+    is_another_user = geteuid() != 0;
+    CHECK_EQ(gsh_fdpass_exchange(f, &to, 1, 0, mine, &got), GSH_ERR_SYSTEM);
+    CHECK(strstr(gsh_last_error(), "belongs to another user"));
+    is_another_user = false;
+    CHECK_EQ(got, -1);
+    gsh_fdpass_destroy(&f);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    close(mine);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+/* A process of this user that has the name but not the secret gets a hello, and no descriptor. */
+static void test_impostor(void)
+{
+    struct gsh_door_of of;
+    struct sockaddr_un address;
+    int ready[2], status = -1, to = 1, got = 77, mine = make_file(0, 0);
+    socklen_t bytes = name_of(1, &address);
+    if (!CHECK_EQ(pipe(ready), 0)) {
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        test_failed_checks = 0;
+        struct gsh_door_answer answer = {{0}};
+        char data[100];
+        int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        CHECK_EQ(bind(s, (struct sockaddr *)&address, bytes), 0);
+        CHECK_EQ(listen(s, 1), 0);
+        CHECK(write(ready[1], "x", 1) == 1);
+        int c = accept(s, NULL, NULL);
+        CHECK(recv(c, data, sizeof(data), 0) == sizeof(struct gsh_door_hello));
+        /* neither the job's bytes nor its key */
+        gsh_door_of(&of, test_job, "fdpass");
+        CHECK(memmem(data, sizeof(struct gsh_door_hello), test_job, sizeof(test_job)) == NULL);
+        CHECK(memmem(data, sizeof(struct gsh_door_hello), of.key, 8) == NULL);
+        CHECK(send(c, &answer, sizeof(answer), 0) == sizeof(answer));
+        CHECK(recv(c, data, sizeof(data), 0) <= 0);
+        _exit(test_result());
+    }
+    char c;
+    CHECK(read(ready[0], &c, 1) == 1);
+    struct gsh_fdpass *f = open_end(0, 60 * SECOND);
+    CHECK_EQ(gsh_fdpass_exchange(f, &to, 1, 0, mine, &got), GSH_ERR_SYSTEM);
+    CHECK(strstr(gsh_last_error(), "did not prove the job's secret"));
+    CHECK_EQ(got, -1);
+    gsh_fdpass_destroy(&f);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    close(mine);
+    close(ready[0]);
+    close(ready[1]);
 }
 
 int main(void)
@@ -219,9 +444,18 @@ int main(void)
     new_job();
     conform_fork(4, one_dies, NULL);
     new_job();
+    conform_fork(4, one_fails, NULL);
+    test_messages();
+    new_job();
     test_timeout();
     new_job();
     test_strangers();
+    new_job();
+    test_other_visitor();
+    new_job();
+    test_taken_name();
+    new_job();
+    test_impostor();
     /* The same rank of one job twice. */
     struct gsh_fdpass *f = open_end(0, SECOND), *again = NULL;
     CHECK_EQ(gsh_fdpass_create(test_job, 0, SECOND, &again), GSH_ERR_SYSTEM);
