@@ -30,6 +30,9 @@ int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr);
 /* Ends the PE, in any thread, once no thread makes calls for it; collective as finalize. A thread
  * whose PE it was has none from then on. */
 void gshmemx_layer_finalize(void *pe);
+/* From now on value stands for the variable GSHMEM_... where the environment has none; the first
+ * one counts. Allowed before init, in any thread. */
+void gshmemx_layer_offer_setting(const char *name, const char *value);
 /* The id will not be used. If this process made it, its rendezvous ends. Allowed before init. */
 void gshmemx_layer_drop_uniqueid(const gshmemx_uniqueid_t *id);
 /* The calling thread's PE, or the one that the program made in another thread; NULL: none, or more

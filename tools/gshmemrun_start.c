@@ -46,12 +46,14 @@ void gshmemrun_set_environment(struct gshmemrun_launcher *l)
     for (size_t i = 0; i < GSH_ARRAY_LEN(others); i++) {
         unsetenv(others[i]);
     }
-    if (o->is_threads) {
-        set_number("GSHMEM_THREADS", o->n_pes);
+    if (o->is_threads || o->hosts != NULL) {
         /* For PEs that share a GPU, or are far: no PE's CUDA call may wait for another's kernel, as
          * loading a kernel and streams that share a queue do. */
         setenv("CUDA_MODULE_LOADING", "EAGER", 0);
         setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    }
+    if (o->is_threads) {
+        set_number("GSHMEM_THREADS", o->n_pes);
         return;
     }
     int ends[2];

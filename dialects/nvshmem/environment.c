@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 #include "internal.h"
+#include "runtime/layer.h"
 
 /* values: "theirs=ours theirs=ours ...", theirs in any case, for each part of a comma-separated
  * list; NULL: any value, unchanged. */
@@ -67,7 +68,7 @@ static void take_over(void)
             value = ours;
         }
         if (*value != '\0') {
-            setenv(rows[i].ours, value, 0);
+            gshmemx_layer_offer_setting(rows[i].ours, value);
         }
     }
 }

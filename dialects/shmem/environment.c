@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <gshmemx.h>
+#include "runtime/layer.h"
 #include "shmem.h"
 
 static const struct {
@@ -61,7 +62,7 @@ static void take_over(void)
 {
     const char *size = value_of("SYMMETRIC_SIZE");
     if (value_of("DEBUG") != NULL) {
-        setenv("GSHMEM_DEBUG", "info", 0);
+        gshmemx_layer_offer_setting("GSHMEM_DEBUG", "info");
     }
     if (size == NULL) {
         return;
@@ -83,7 +84,7 @@ static void take_over(void)
     if (bytes > memory) { /* twice: globals, and the library's own part */
         char text[32];
         snprintf(text, sizeof(text), "%llu", (unsigned long long)range * 2);
-        setenv("GSHMEM_HEAP_RANGE", text, 0);
+        gshmemx_layer_offer_setting("GSHMEM_HEAP_RANGE", text);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/api/coll.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/cuda.h"
+#include "runtime/base/env.h"
 #include "runtime/context/context.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/end.h"
@@ -55,6 +56,11 @@ static void give_back_cuda_device(int device, CUcontext before)
     gsh_cuda()->DevicePrimaryCtxRelease(device);
 }
 #endif
+
+void gshmemx_layer_offer_setting(const char *name, const char *value)
+{
+    (void)gsh_env_offer(name, value);
+}
 
 int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr)
 {

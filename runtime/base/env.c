@@ -225,11 +225,31 @@ static void describe(const struct row *row, char *out, size_t size)
     }
 }
 
-/* The variable's text in the environment; NULL when it is unset or empty. */
+static char *offered[GSH_ARRAY_LEN(rows)]; /* atomic */
+
+bool gsh_env_offer(const char *name, const char *value)
+{
+    for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            char *text = strdup(value), *before = NULL;
+            /* release: pairs with the acquire in set_text */
+            if (text != NULL && !__atomic_compare_exchange_n(&offered[i], &before, text, false,
+                                                             __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+                free(text);
+                return true;
+            }
+            return text != NULL;
+        }
+    }
+    return false;
+}
+
+/* The variable's text in the environment, else what was offered for it; NULL when it is unset or
+ * empty. */
 static const char *set_text(const struct row *row)
 {
     const char *text = getenv(row->name);
-    return text != NULL && text[0] ? text : NULL;
+    return text != NULL && text[0] ? text : __atomic_load_n(&offered[row - rows], __ATOMIC_ACQUIRE);
 }
 
 static enum gsh_result parse_subsystems(const char *text, unsigned *mask)

@@ -26,6 +26,11 @@ struct gsh_env {
  * row names is only warned about. */
 GSH_CHECK_RESULT enum gsh_result gsh_env_read(struct gsh_env *env);
 
+/* From now on value stands for the variable where the environment has none; the first one counts.
+ * In place of setenv, which other threads' getenv may not meet. Any thread. False: there is no such
+ * variable, or no memory. */
+bool gsh_env_offer(const char *name, const char *value);
+
 /* Prints each variable with its value, the origin of the value, and its meaning. Returns how many
  * variables in the environment are unknown or have an invalid value. */
 int gsh_env_print(FILE *out);

@@ -113,6 +113,21 @@ static long parent_of(long pid)
     return parent;
 }
 
+int gsh_process_n_threads(void)
+{
+    size_t bytes;
+    char *text = read_proc(0, "stat", &bytes), *save = NULL;
+    char *word = text != NULL ? strrchr(text, ')') : NULL;
+    /* the name is the second word, the number the twentieth */
+    word = word != NULL ? strtok_r(word, " ", &save) : NULL;
+    for (int i = 2; word != NULL && i < 20; i++) {
+        word = strtok_r(NULL, " ", &save);
+    }
+    int n = word != NULL ? atoi(word) : 0;
+    free(text);
+    return n;
+}
+
 static bool is_pe(long pid)
 {
     size_t bytes;

@@ -17,6 +17,9 @@
  * 0: there is no randomness, and errno says why. */
 uint64_t gsh_process_id(void);
 
+/* How many threads it has; 0: the system does not say. */
+int gsh_process_n_threads(void);
+
 /* This process is a PE, or several. Any thread; the first call counts. Without memory for it a
  * child may take itself for the PE. */
 void gsh_process_mark(void);

@@ -307,23 +307,29 @@ static void destroy(struct gsh_instance *pe)
 /* A kernel that waits for a far PE waits for the proxy's CUDA calls. These must not wait for the
  * kernel in turn: behind the loading of another kernel, which CUDA does at its first launch, or in
  * a work queue that streams share when there are more than 8. CUDA reads the variables when it
- * starts, which gshmem does later; values set by the user stay. Not done if PEs are threads: the
- * others may be reading the environment. */
-static void free_proxy_of_kernels(const struct gsh_instance *pe)
+ * starts, which gshmem does later; values set by the user stay. had_threads: when init began, when
+ * those of the bootstrap were not there; a thread may be reading the environment. */
+static void free_proxy_of_kernels(const struct gsh_instance *pe, bool had_threads)
 {
-    bool is_alone = true;
-    for (int i = 0; i < pe->n_pes; i++) {
-        is_alone = is_alone && (i == pe->my_pe || !pe->peers[i].is_same_process);
+    if (pe->n_nodes == 1 || gsh_setup_is_cpu(pe) ||
+        (getenv("CUDA_MODULE_LOADING") != NULL && getenv("CUDA_DEVICE_MAX_CONNECTIONS") != NULL)) {
+        return;
     }
-    if (pe->n_nodes > 1 && is_alone) {
+    if (!had_threads) {
         setenv("CUDA_MODULE_LOADING", "EAGER", 0);
         setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    } else if (pe->my_pe == 0) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_INIT,
+                "init: the program has threads already, so its environment stays as it is: kernels "
+                "that wait for far PEs may hang unless it is started with "
+                "CUDA_MODULE_LOADING=EAGER and CUDA_DEVICE_MAX_CONNECTIONS=32");
     }
 }
 
 static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
                                 const gshmemx_init_attr_t *attr)
 {
+    bool had_threads = gsh_process_n_threads() != 1;
     enum gsh_result r = gsh_env_read(&pe->env);
     if (r == GSH_OK) {
         r = gsh_launch_bootstrap(&pe->env, flags, attr, &pe->bootstrap);
@@ -341,7 +347,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
         r = meet(pe);
     }
     if (r == GSH_OK) {
-        free_proxy_of_kernels(pe);
+        free_proxy_of_kernels(pe, had_threads);
         r = gsh_teams_plan(pe);
     }
     if (r == GSH_OK) {

@@ -44,6 +44,19 @@ static void test_defaults(void)
     CHECK_STR(env.uid_ifname, "");
 }
 
+static void test_offered(void)
+{
+    struct gsh_env env;
+    CHECK(!gsh_env_offer("GSHMEM_NO_SUCH", "1"));
+    CHECK(gsh_env_offer("GSHMEM_NODE_PES", "3"));
+    CHECK(gsh_env_offer("GSHMEM_NODE_PES", "4"));
+    CHECK_EQ(gsh_env_read(&env), GSH_OK);
+    CHECK_EQ(env.node_pes, 3);
+    CHECK(getenv("GSHMEM_NODE_PES") == NULL);
+    CHECK(reads(&env, "GSHMEM_NODE_PES", "5"));
+    CHECK_EQ(env.node_pes, 5);
+}
+
 static void test_seconds(void)
 {
     static const struct {
@@ -162,6 +175,7 @@ int main(void)
 #include "runtime/base/env.def"
 #undef ENV
     test_defaults();
+    test_offered();
     test_seconds();
     test_sizes();
     test_bools();

@@ -1,6 +1,9 @@
-/* Proves that processes tell each other apart, and that a PE of another version is recognised by
- * the first 8 bytes, whatever it would send next, over threads and over TCP.
+/* Proves that processes tell each other apart, that a PE of another version is recognised by the
+ * first 8 bytes, whatever it would send next, over threads and over TCP, and that init changes the
+ * environment only of programs that have one thread.
+ * Argument: the plug-in for UCX if there is one.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <sys/wait.h>
 
 #include "bootstrap/uid.h"
@@ -71,7 +74,55 @@ static void pe_main(int rank, int n, void *arg)
     }
 }
 
-int main(void)
+static pthread_barrier_t meeting;
+
+static void *sleep_till_the_end(void *unused)
+{
+    pthread_barrier_wait(&meeting);
+    pthread_barrier_wait(&meeting);
+    return unused;
+}
+
+/* PE 1's program has a second thread. Both are far, and their devices could be GPUs. */
+static void far_pe_main(int rank, int n, void *arg)
+{
+    struct job *job = arg;
+    gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
+    pthread_t other;
+    CHECK_EQ(pthread_barrier_init(&meeting, NULL, 2), 0);
+    if (rank == 1) {
+        CHECK_EQ(pthread_create(&other, NULL, sleep_till_the_end, NULL), 0);
+        pthread_barrier_wait(&meeting);
+    }
+    gshmemx_set_attr_uniqueid_args(rank, n, &job->id, &attr);
+    if (!CHECK_EQ(gshmemx_init_attr(job->kind, &attr), 0)) {
+        exit(1);
+    }
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+    CHECK_EQ(loading != NULL, rank == 0);
+    CHECK(rank == 1 || strcmp(loading, "EAGER") == 0);
+    CHECK_EQ(getenv("CUDA_DEVICE_MAX_CONNECTIONS") != NULL, rank == 0);
+    gshmem_finalize();
+    if (rank == 1) {
+        pthread_barrier_wait(&meeting);
+        pthread_join(other, NULL);
+    }
+}
+
+static void test_environment(const char *plugin, struct job *job)
+{
+    pid_t children[2];
+    unsetenv("CUDA_MODULE_LOADING");
+    unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    setenv("GSHMEM_UCX_PLUGIN", plugin, 1);
+    setenv("GSHMEM_NODE_PES", "1", 1);
+    setenv("GSHMEM_DEVICE", "cuda", 1);
+    CHECK_EQ(gshmemx_get_uniqueid(&job->id), 0);
+    test_start_processes(2, far_pe_main, job, children);
+    test_join_processes(2, children);
+}
+
+int main(int argc, char **argv)
 {
     struct job by_threads = {.kind = GSHMEMX_INIT_THREAD_PES};
     struct job by_id = {.kind = GSHMEMX_INIT_WITH_UNIQUEID};
@@ -81,5 +132,8 @@ int main(void)
     test_on_threads(2, pe_main, &by_threads);
     CHECK_EQ(gshmemx_get_uniqueid(&by_id.id), 0);
     test_on_threads(2, pe_main, &by_id);
+    if (argc > 1) {
+        test_environment(argv[1], &by_id);
+    }
     return test_result();
 }

@@ -5,6 +5,7 @@
  * without an argument as a PE of a job, with `uid` alone. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
+#include <gshmemx.h>
 #include "tests/test.h"
 
 #include <device_host/nvshmem_common.cuh>
@@ -104,6 +105,7 @@ int main(int argc, char **)
     setenv("NVSHMEM_DEBUG_SUBSYS", "INIT,MEM,PROXY", 1);
     setenv("NVSHMEM_BOOTSTRAP_UID_SOCK_FAMILY", "AF_INET", 1);
     setenv("NVSHMEM_CUMEM_HANDLE_TYPE", "SOMETHING", 1);
+    setenv("NVSHMEM_MAX_MEMORY_PER_GPU", "64M", 1);
     setenv("NVSHMEM_SYMMETRIC_SIZE", "1000000000", 1);
     setenv("GSHMEM_DEBUG", "error", 1);
     check_versions();
@@ -113,9 +115,12 @@ int main(int argc, char **)
     else
         CHECK_EQ(nvshmem_init_thread(NVSHMEM_THREAD_SERIALIZED, &nvshmemi_init_mpi), 0);
     CHECK_STR(getenv("GSHMEM_DEBUG"), "error");
-    CHECK_STR(getenv("GSHMEM_DEBUG_SUBSYS"), "init,heap,proxy");
-    CHECK_STR(getenv("GSHMEM_UID_FAMILY"), "ipv4");
-    CHECK(getenv("GSHMEM_HEAP_HANDLE") == NULL);
+    gshmemx_heap_info_t heap;
+    CHECK_EQ(gshmemx_heap_info(&heap), 0);
+    CHECK_EQ(heap.range, size_t(64) << 20);
+    /* other threads may be reading it */
+    CHECK(getenv("GSHMEM_HEAP_RANGE") == NULL);
+    CHECK(getenv("GSHMEM_DEBUG_SUBSYS") == NULL);
     nvshmem_init(); /* counted */
     nvshmem_finalize();
     CHECK(nvshmemx_init_status() >= NVSHMEM_STATUS_IS_BOOTSTRAPPED);
