@@ -126,12 +126,44 @@ static enum gsh_result fail_everywhere(struct gsh_agreement *a, const char *mine
     return gsh_agree_fail(a, outcome, "%s failed on PE %d: %s", what, pe_of(a, rank), reason);
 }
 
+/* What some PEs' votes have in common. */
+struct common {
+    struct gsh_vote vote; /* its outcome is GSH_OK if all are */
+    uint64_t is_mixed;    /* they differ */
+};
+_Static_assert(sizeof(struct common) <= GSH_COMBINE_MAX_BYTES, "one combine");
+
+/* Whether the PEs vote alike, and all have succeeded, shows before anybody looks at all votes. */
+static void fold(void *into, const void *from)
+{
+    struct common *mine = into;
+    const struct common *theirs = from;
+    mine->is_mixed |=
+        theirs->is_mixed | (uint64_t)(mine->vote.call != theirs->vote.call) |
+        (uint64_t)(memcmp(mine->vote.args, theirs->vote.args, sizeof(mine->vote.args)) != 0);
+    mine->vote.flags &= theirs->vote.flags;
+    mine->vote.outcome |= theirs->vote.outcome;
+}
+
 enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const char *what,
                           uint16_t *flags)
 {
     char words[REASON_BYTES] = "";
     if (mine.outcome != GSH_OK) {
         snprintf(words, sizeof(words), "%s", gsh_last_error());
+    }
+    if (a->bootstrap->ops->combine != NULL) {
+        struct common all = {.vote = mine};
+        enum gsh_result rc = a->bootstrap->ops->combine(a->bootstrap, &all, sizeof(all), fold);
+        if (rc != GSH_OK) {
+            return rc;
+        }
+        if (!all.is_mixed && all.vote.outcome == GSH_OK) {
+            if (flags != NULL) {
+                *flags = all.vote.flags;
+            }
+            return GSH_OK;
+        }
     }
     enum gsh_result r = a->bootstrap->ops->allgather(a->bootstrap, &mine, sizeof(mine), a->votes);
     if (r != GSH_OK) {

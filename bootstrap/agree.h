@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How PEs agree on a collective step: every PE votes with its arguments and the outcome of its own
- * part; all get the same result. One allgather of 24 bytes if all goes well. */
+ * part; all get the same result. If all goes well one combine of 32 bytes, or where the bootstrap
+ * has none an allgather of 24. Only a failure makes every PE look at all votes. */
 #ifndef GSH_AGREE_H
 #define GSH_AGREE_H
 

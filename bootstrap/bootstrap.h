@@ -13,6 +13,8 @@
 
 struct gsh_bootstrap;
 
+#define GSH_COMBINE_MAX_BYTES 40
+
 struct gsh_bootstrap_ops {
     const char *name;
     /* Each rank gives `bytes` bytes (the same everywhere); all_out receives size * bytes in rank
@@ -20,6 +22,11 @@ struct gsh_bootstrap_ops {
     enum gsh_result (*allgather)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                  void *all_out);
     enum gsh_result (*barrier)(struct gsh_bootstrap *b);
+    /* NULL, or faster than allgather for few bytes that all need together: mine becomes what fold
+     * makes of all ranks' values, in any order, of some more than once. At most
+     * GSH_COMBINE_MAX_BYTES, the same everywhere. Results as allgather's. */
+    enum gsh_result (*combine)(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                               void (*fold)(void *into, const void *from));
     /* Asks the launcher to end the job. May return before the job ends, or if it cannot end it. */
     void (*abort)(struct gsh_bootstrap *b, int status, const char *message);
     /* Not collective; frees b. */

@@ -115,29 +115,44 @@ static enum gsh_result check_hello(const struct hello *all, int i)
 /* A host is one node, or several if GSHMEM_NODE_PES divides it. */
 struct host {
     uint64_t hash;
-    int n_pes;      /* met so far */
+    int n_pes;      /* met so far; 0: the place is free */
     int node;       /* of the latest */
     int n_node_pes; /* of that node so far */
 };
 
+/* At least twice as many places as PEs, a power of two. */
+static size_t host_places(int n_pes)
+{
+    size_t n = 2;
+    while (n < 2 * (size_t)n_pes) {
+        n *= 2;
+    }
+    return n;
+}
+
+static struct host *find_host(struct host *hosts, size_t n_places, uint64_t hash)
+{
+    size_t at = hash & (n_places - 1);
+    while (hosts[at].n_pes > 0 && hosts[at].hash != hash) {
+        at = (at + 1) & (n_places - 1);
+    }
+    hosts[at].hash = hash;
+    return &hosts[at];
+}
+
+/* hosts: zeroed places. */
 static void number_nodes(struct gsh_instance *pe, struct host *hosts, int node_pes)
 {
-    int n_hosts = 0;
+    size_t n_places = host_places(pe->n_pes);
     for (int i = 0; i < pe->n_pes; i++) {
-        int h = 0;
-        while (h < n_hosts && hosts[h].hash != pe->peers[i].host_hash) {
-            h++;
-        }
-        if (h == n_hosts) {
-            hosts[n_hosts++] = (struct host){.hash = pe->peers[i].host_hash};
-        }
-        int before = hosts[h].n_pes++;
+        struct host *host = find_host(hosts, n_places, pe->peers[i].host_hash);
+        int before = host->n_pes++;
         if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
-            hosts[h].node = pe->n_nodes++;
-            hosts[h].n_node_pes = 0;
+            host->node = pe->n_nodes++;
+            host->n_node_pes = 0;
         }
-        pe->peers[i].node = hosts[h].node;
-        pe->peers[i].node_index = hosts[h].n_node_pes++;
+        pe->peers[i].node = host->node;
+        pe->peers[i].node_index = host->n_node_pes++;
     }
 }
 
@@ -156,7 +171,7 @@ static enum gsh_result check_far_settings(const struct hello *all, int n)
 
 static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
 {
-    struct host *hosts = calloc((size_t)pe->n_pes, sizeof(*hosts));
+    struct host *hosts = calloc(host_places(pe->n_pes), sizeof(*hosts));
     pe->peers = calloc((size_t)pe->n_pes, sizeof(*pe->peers));
     if (pe->peers == NULL || hosts == NULL) {
         free(hosts);

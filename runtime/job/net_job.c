@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The library's collective calls over the proxy's messages: an allgather in which a PE that has the
  * blocks of 2^k PEs, its own first, gives them to the PE 2^k before it. A barrier gathers nothing.
+ * A combine goes the same ways with one block, what the sender knows of those 2^k PEs.
  *
  * Each round begins with a head of fixed length, so that PEs in different calls detect that instead
  * of misreading each other's data: heads carry the least and the largest length seen so far, and
@@ -18,7 +19,7 @@
 struct head {
     uint64_t least, most;
     int32_t least_pe, most_pe;
-    uint8_t data[40];
+    uint8_t data[GSH_COMBINE_MAX_BYTES];
 };
 _Static_assert(sizeof(struct head) == 64, "heads are wire");
 
@@ -135,6 +136,31 @@ static enum gsh_result gather(struct net_job *job, uint8_t *blocks, size_t bytes
     return r;
 }
 
+/* In a call's length: it is a combine. */
+#define COMBINES (UINT64_C(1) << 63)
+
+static enum gsh_result combine(struct net_job *job, void *mine, size_t bytes,
+                               void (*fold)(void *into, const void *from))
+{
+    int n = job->b.size, me = job->b.rank;
+    struct leg leg = {.job = job};
+    enum gsh_result r = GSH_OK;
+    for (int distance = 1; r == GSH_OK && distance < n; distance *= 2, leg.round++) {
+        uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
+        leg.to = (me - distance + n) % n;
+        leg.from = (me + distance) % n;
+        leg.start_ns = 0;
+        r = send_round(&leg, mine, bytes);
+        if (r == GSH_OK) {
+            r = receive_round(&leg, (uint8_t *)theirs, bytes);
+        }
+        if (r == GSH_OK && job->seen.least == job->seen.most) {
+            fold(mine, theirs);
+        }
+    }
+    return r;
+}
+
 static enum gsh_result differ(const struct net_job *job)
 {
     static const char text[] =
@@ -144,16 +170,33 @@ static enum gsh_result differ(const struct net_job *job)
                             : gsh_note(GSH_ERR_SYMMETRY, text, seen->least_pe, seen->most_pe);
 }
 
-static enum gsh_result call(struct net_job *job, uint8_t *blocks, size_t bytes)
+static void begin(struct net_job *job, uint64_t length)
 {
     job->sequence++;
     job->seen = (struct head){
-        .least = bytes, .most = bytes, .least_pe = job->b.rank, .most_pe = job->b.rank};
-    enum gsh_result r = gather(job, blocks, bytes);
+        .least = length, .most = length, .least_pe = job->b.rank, .most_pe = job->b.rank};
+}
+
+static enum gsh_result end(struct net_job *job, enum gsh_result r)
+{
     if (r != GSH_OK && r != GSH_ERR_TIMEOUT) {
         gsh_require_far(job->pe, "a collective call", r);
     }
     return r == GSH_OK && job->seen.least != job->seen.most ? differ(job) : r;
+}
+
+static enum gsh_result call(struct net_job *job, uint8_t *blocks, size_t bytes)
+{
+    begin(job, bytes);
+    return end(job, gather(job, blocks, bytes));
+}
+
+static enum gsh_result net_combine(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                                   void (*fold)(void *into, const void *from))
+{
+    struct net_job *job = (struct net_job *)b;
+    begin(job, bytes | COMBINES);
+    return end(job, combine(job, mine, bytes, fold));
 }
 
 static enum gsh_result net_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
@@ -195,6 +238,7 @@ static const struct gsh_bootstrap_ops net_ops = {
     .name = "network",
     .allgather = net_allgather,
     .barrier = net_barrier,
+    .combine = net_combine,
     .abort = net_abort,
     .destroy = net_destroy,
 };

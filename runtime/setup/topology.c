@@ -4,6 +4,7 @@
  * others are far. */
 #include "runtime/setup/topology.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 #include "proxy/proxy.h"
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
-#include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"
+#include "runtime/setup/domains.h"
 
 static uint64_t pow2_above(uint64_t v, uint64_t least)
 {
@@ -35,29 +36,68 @@ enum gsh_result gsh_topology_card(struct gsh_instance *pe, struct gsh_device_car
     return r == GSH_OK ? pe->device_ops->card(pe, card) : r;
 }
 
+/* A PE's GPU, for sorting. */
+struct seat {
+    uint64_t host;
+    uint8_t uuid[16];
+    int pe;
+};
+
+static int compare_seats(const void *one, const void *other)
+{
+    const struct seat *a = one, *b = other;
+    int order = memcmp(a, b, offsetof(struct seat, pe)); /* any order, with equal ones together */
+    return order != 0 ? order : (a->pe > b->pe) - (a->pe < b->pe);
+}
+
+/* The first PE whose GPU an earlier one has, too, and the first one that has it; of this process's
+ * PEs, or of all. False: there is none. */
+static bool find_sharers(const struct gsh_instance *pe, const struct gsh_device_card *cards,
+                         bool is_of_process, struct seat *seats, int sharers[2])
+{
+    int n = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (cards[i].is_cuda && (!is_of_process || pe->peers[i].is_same_process)) {
+            seats[n] = (struct seat){.host = pe->peers[i].host_hash, .pe = i};
+            memcpy(seats[n++].uuid, cards[i].uuid, sizeof(seats[0].uuid));
+        }
+    }
+    qsort(seats, (size_t)n, sizeof(*seats), compare_seats);
+    sharers[1] = pe->n_pes;
+    for (int i = 1, first = 0; i < n; i++) {
+        bool is_same = memcmp(&seats[i], &seats[first], offsetof(struct seat, pe)) == 0;
+        if (is_same && i == first + 1 && seats[i].pe < sharers[1]) {
+            sharers[0] = seats[first].pe;
+            sharers[1] = seats[i].pe;
+        }
+        first = is_same ? first : i;
+    }
+    return sharers[1] < pe->n_pes;
+}
+
 static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
                                         const struct gsh_device_card *cards)
 {
-    for (int i = 0; i < pe->n_pes; i++) {
-        for (int j = 0; cards[i].is_cuda && j < i; j++) {
-            if (pe->peers[i].host_hash == pe->peers[j].host_hash &&
-                memcmp(cards[i].uuid, cards[j].uuid, 16) == 0 && !pe->env.share_device) {
-                return gsh_fail(GSH_ERR_ARG,
-                                "init: PE %d and PE %d both use GPU %d (%s); give each its own, or "
-                                "set GSHMEM_SHARE_DEVICE=1 if they are threads of one process, or "
-                                "if their kernels never wait for each other",
-                                j, i, cards[i].ordinal, cards[i].name);
-            }
-            if (pe->peers[i].is_same_process && pe->peers[j].is_same_process &&
-                memcmp(cards[i].uuid, cards[j].uuid, 16) == 0 && cards[i].n_parts == 0) {
-                return gsh_fail(GSH_ERR_ARG,
-                                "init: PE %d and PE %d are threads of one process on GPU %d, and "
-                                "there are as many GPUs as such PEs: give each its own",
-                                j, i, cards[i].ordinal);
-            }
-        }
+    struct seat *seats = calloc((size_t)pe->n_pes, sizeof(*seats));
+    int by[2];
+    if (seats == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
-    return GSH_OK;
+    enum gsh_result r = GSH_OK;
+    if (!pe->env.share_device && find_sharers(pe, cards, false, seats, by)) {
+        r = gsh_fail(GSH_ERR_ARG,
+                     "init: PE %d and PE %d both use GPU %d (%s); give each its own, or "
+                     "set GSHMEM_SHARE_DEVICE=1 if they are threads of one process, or "
+                     "if their kernels never wait for each other",
+                     by[0], by[1], cards[by[1]].ordinal, cards[by[1]].name);
+    } else if (find_sharers(pe, cards, true, seats, by) && cards[by[1]].n_parts == 0) {
+        r = gsh_fail(GSH_ERR_ARG,
+                     "init: PE %d and PE %d are threads of one process on GPU %d, and "
+                     "there are as many GPUs as such PEs: give each its own",
+                     by[0], by[1], cards[by[1]].ordinal);
+    }
+    free(seats);
+    return r;
 }
 
 /* These two are collective, take the same arguments on all PEs, and report a difference once. */
@@ -141,7 +181,7 @@ static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_card *
     }
 }
 
-/* ---- domains: nodes, or parts of nodes whose GPUs all have access to each other ---- */
+/* ---- domains ---- */
 
 /* The route as this PE sees it; NULL: only the network leads there. */
 static const char *find_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
@@ -154,86 +194,40 @@ static const char *find_route(struct gsh_instance *pe, const struct gsh_device_c
     return is_in_node ? pe->device_ops->route(pe, cards, other) : NULL;
 }
 
-/* A PE's view of its node: bit i is set if it cannot reach the node's i-th PE. With more than 64
- * PEs on a node, GPUs are shared; PEs from the 65th on are assumed to reach all. */
-static uint64_t blind_mask(const struct gsh_instance *pe)
+/* This PE's view (domains.h). */
+static void look_around(const struct gsh_instance *pe, uint64_t *view)
 {
-    uint64_t mask = 0;
-    int i = 0;
     for (int p = 0; p < pe->n_pes; p++) {
-        if (pe->peers[p].node == pe->peers[pe->my_pe].node && i < 64) {
-            mask |= (uint64_t)(pe->peers[p].route_name == NULL) << i++;
+        const struct gsh_peer *peer = &pe->peers[p];
+        if (peer->node == pe->peers[pe->my_pe].node && peer->route_name == NULL) {
+            view[peer->node_index / 64] |= UINT64_C(1) << peer->node_index % 64;
         }
     }
-    return mask;
-}
-
-struct seat {
-    int index; /* in its node */
-    uint64_t blind;
-};
-
-static bool see_each_other(struct seat a, struct seat b)
-{
-    return !(b.index < 64 && (a.blind >> b.index & 1)) &&
-           !(a.index < 64 && (b.blind >> a.index & 1));
-}
-
-/* Whether pe `p` and all members so far of the domain of first member `d` see each other. */
-static bool fits(const struct gsh_instance *pe, const struct seat *seats, int d, int p)
-{
-    bool all = pe->peers[d].node == pe->peers[p].node && pe->peers[d].domain == d;
-    for (int m = d; all && m < p; m++) {
-        all = pe->peers[m].domain != d || see_each_other(seats[m], seats[p]);
-    }
-    return all;
-}
-
-/* Every PE computes the same result: in order, each PE joins the first domain that it fits in. A
- * domain's number is its first member's. */
-static void number_domains(struct gsh_instance *pe, const struct seat *seats, bool is_whole)
-{
-    int *first = calloc((size_t)pe->n_nodes, sizeof(*first)); /* 1 + the first PE of a node */
-    if (first == NULL) {
-        gsh_abort(pe, 1, "init: no memory for %d nodes", pe->n_nodes);
-    }
-    for (int p = 0; p < pe->n_pes; p++) {
-        int node = pe->peers[p].node;
-        first[node] = first[node] == 0 ? 1 + p : first[node];
-        int d = first[node] - 1;
-        while (!is_whole && d < p && !fits(pe, seats, d, p)) {
-            d++;
-        }
-        pe->peers[p].domain = d;
-    }
-    free(first);
 }
 
 /* Collective. */
 static enum gsh_result find_domains(struct gsh_instance *pe, bool *is_whole)
 {
     struct gsh_bootstrap *b = pe->job_bootstrap;
-    uint64_t mine = blind_mask(pe);
-    uint64_t *masks = calloc((size_t)pe->n_pes, sizeof(*masks));
-    struct seat *seats = calloc((size_t)pe->n_pes, sizeof(*seats));
-    int *met = calloc((size_t)pe->n_nodes, sizeof(*met));
+    size_t words = gsh_domains_words(pe->peers, pe->n_pes);
+    uint64_t *mine = calloc(words, sizeof(*mine));
+    uint64_t *views = calloc((size_t)pe->n_pes * words, sizeof(*views));
     enum gsh_result r = GSH_OK;
     *is_whole = true;
-    if (masks == NULL || seats == NULL || met == NULL) {
+    if (mine == NULL || views == NULL) {
         r = gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     } else if (!pe->device_ops->reaches_node) {
-        r = b->ops->allgather(b, &mine, sizeof(mine), masks);
+        look_around(pe, mine);
+        r = b->ops->allgather(b, mine, words * sizeof(*mine), views);
     }
-    for (int p = 0; r == GSH_OK && p < pe->n_pes; p++) {
-        seats[p] = (struct seat){.index = met[pe->peers[p].node]++, .blind = masks[p]};
-        *is_whole = *is_whole && masks[p] == 0;
+    for (size_t i = 0; r == GSH_OK && i < (size_t)pe->n_pes * words; i++) {
+        *is_whole = *is_whole && views[i] == 0;
     }
     if (r == GSH_OK) {
-        number_domains(pe, seats, *is_whole);
+        r = gsh_domains_number(pe->peers, pe->n_pes, pe->n_nodes, views, words);
     }
-    free(masks);
-    free(seats);
-    free(met);
+    free(mine);
+    free(views);
     return r;
 }
 
