@@ -44,6 +44,7 @@ struct gsh_proxy_options {
     bool is_one_process; /* every PE is a thread of this process: auto takes "loop" */
     uint64_t timeout_ns;
     uint64_t loop_seed; /* of the loop transport: GSHMEM_LOOP_SEED */
+    uint8_t key[16];    /* of the job, for messages: the same on all PEs, secret to others */
     uint64_t spin_ns;   /* how long the idle thread polls before it sleeps */
     /* Staging (stage.h), used where the transport does not reach the memory: */
     bool stages_always;   /* even where it does reach it, if there are lanes */

@@ -44,6 +44,7 @@ struct gsh_transport_options {
     const char *plugin;  /* file name of the UCX plug-in */
     uint64_t timeout_ns; /* how long to wait for a peer that does not answer */
     uint64_t loop_seed;  /* of the loop transport: GSHMEM_LOOP_SEED */
+    uint8_t key[16];     /* the job's, for messages over a network that others reach */
     struct gsh_transport_events events;
 };
 

@@ -34,6 +34,7 @@ static enum gsh_result create_transport(struct gsh_proxy *proxy)
         .timeout_ns = o->timeout_ns,
         .loop_seed = o->loop_seed,
         .events = {.context = proxy, .message = gsh_inbox_arrived, .lost = gsh_engine_lost}};
+    memcpy(options.key, o->key, sizeof(options.key));
     if (strcmp(o->transport, "auto") == 0) {
         options.name = o->is_one_process ? "loop" : "ucx";
     }

@@ -15,6 +15,8 @@ struct gsh_ucx_slab {
 
 static void give_back(struct gsh_ucx_call *call)
 {
+    call->generation++; /* its token is of no use any more */
+    call->is_awaited = false;
     call->link.next = (struct gsh_ucx_link *)call->pool->free;
     call->pool->free = call;
 }
@@ -39,8 +41,13 @@ static size_t count_free(const struct gsh_ucx_pool *pool, size_t enough)
 enum gsh_result gsh_ucx_reserve(struct gsh_ucx *u, struct gsh_ucx_pool *pool, size_t n)
 {
     for (size_t n_free = count_free(pool, n); n_free < n; n_free += RECORDS_PER_SLAB) {
+        size_t n_all = pool->n_records + RECORDS_PER_SLAB;
         struct gsh_ucx_slab *slab = malloc(sizeof(*slab) + RECORDS_PER_SLAB * pool->record_bytes);
-        if (slab == NULL) {
+        struct gsh_ucx_call **records =
+            realloc(pool->records, n_all * sizeof(struct gsh_ucx_call *));
+        pool->records = records != NULL ? records : pool->records;
+        if (slab == NULL || records == NULL) {
+            free(slab);
             return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a request");
         }
         slab->next = pool->slabs;
@@ -48,6 +55,9 @@ enum gsh_result gsh_ucx_reserve(struct gsh_ucx *u, struct gsh_ucx_pool *pool, si
         for (size_t i = 0; i < RECORDS_PER_SLAB; i++) {
             struct gsh_ucx_call *call = (void *)(slab->records + i * pool->record_bytes);
             call->pool = pool;
+            call->index = (uint32_t)pool->n_records;
+            call->generation = 0;
+            records[pool->n_records++] = call;
             give_back(call);
         }
     }
@@ -62,6 +72,7 @@ struct gsh_ucx_call *gsh_ucx_begin(struct gsh_ucx_pool *pool, struct gsh_ucx_pee
     call->op = op;
     call->is_flush = call->is_piece = false;
     call->path = 0;
+    call->dest = NULL;
     return call;
 }
 
@@ -116,9 +127,21 @@ static void delist(struct gsh_ucx_call *call)
     call->is_flush = call->is_piece = false;
 }
 
-void gsh_ucx_await(struct gsh_ucx_call *call)
+uint64_t gsh_ucx_await(struct gsh_ucx_call *call)
 {
     enlist(call, false);
+    call->is_awaited = true;
+    return (uint64_t)call->generation << 32 | call->index;
+}
+
+struct gsh_ucx_call *gsh_ucx_find_call(const struct gsh_ucx_pool *pool,
+                                       const struct gsh_ucx_peer *peer, uint64_t token)
+{
+    uint32_t index = (uint32_t)token;
+    struct gsh_ucx_call *call = index < pool->n_records ? pool->records[index] : NULL;
+    bool is_it =
+        call != NULL && call->is_awaited && call->generation == token >> 32 && call->peer == peer;
+    return is_it ? call : NULL;
 }
 
 void gsh_ucx_end_call(struct gsh_ucx_call *call)
@@ -192,5 +215,8 @@ void gsh_ucx_free_pool(struct gsh_ucx_pool *pool)
         free(pool->slabs);
         pool->slabs = next;
     }
+    free(pool->records);
+    pool->records = NULL;
+    pool->n_records = 0;
     pool->free = NULL;
 }

@@ -15,8 +15,12 @@ static inline enum gsh_result gsh_ucx_reserve_one(struct gsh_ucx *u, struct gsh_
 /* One of the reserved ones. */
 struct gsh_ucx_call *gsh_ucx_begin(struct gsh_ucx_pool *pool, struct gsh_ucx_peer *peer,
                                    struct gsh_op *op);
-/* It ends by the peer's answer. */
-void gsh_ucx_await(struct gsh_ucx_call *call);
+/* It ends by the peer's answer, which brings the token back. */
+uint64_t gsh_ucx_await(struct gsh_ucx_call *call);
+/* The call of the pool that awaits an answer from the peer under the token; NULL: none. Any token.
+ */
+struct gsh_ucx_call *gsh_ucx_find_call(const struct gsh_ucx_pool *pool,
+                                       const struct gsh_ucx_peer *peer, uint64_t token);
 /* The answer has arrived: completes the operation. */
 void gsh_ucx_end_call(struct gsh_ucx_call *call);
 /* Takes UCX's result for the call; returns whether it is pending. The call may be gone. */

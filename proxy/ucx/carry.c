@@ -190,17 +190,12 @@ enum gsh_result gsh_ucx_carry_put(struct gsh_ucx_peer *peer, uint64_t off, const
     return GSH_OK;
 }
 
-/* A call that waits for the peer's answer, and is its token; needs a record. */
+/* A call that waits for the peer's answer; needs a record. */
 static struct gsh_ucx_call *expect(struct gsh_ucx_peer *peer, struct gsh_op *op)
 {
     struct gsh_ucx_call *call = gsh_ucx_begin(&peer->ucx->calls, peer, op);
     gsh_ucx_op_start(op, 1);
     return call;
-}
-
-static uint64_t token_of(const struct gsh_ucx_call *call)
-{
-    return (uint64_t)(uintptr_t)call;
 }
 
 enum gsh_result gsh_ucx_carry_get(struct gsh_ucx_peer *peer, uint64_t off, void *dest,
@@ -212,10 +207,10 @@ enum gsh_result gsh_ucx_carry_get(struct gsh_ucx_peer *peer, uint64_t off, void 
         return r;
     }
     struct gsh_ucx_call *call = expect(peer, op);
-    struct gsh_ucx_range range = {.off = off, .bytes = bytes, .token = token_of(call)};
+    struct gsh_ucx_range range = {.off = off, .bytes = bytes};
     call->dest = dest;
-    call->left = bytes;
-    gsh_ucx_await(call);
+    call->total = call->left = bytes;
+    range.token = gsh_ucx_await(call);
     (void)gsh_ucx_send_as(gsh_ucx_begin(&u->messages, peer, NULL), GSH_UCX_GET, &range,
                           sizeof(range), NULL, 0);
     *is_pending = true;
@@ -229,9 +224,9 @@ enum gsh_result gsh_ucx_carry_flush(struct gsh_ucx_peer *peer, struct gsh_op *op
         return r;
     }
     struct gsh_ucx_call *call = expect(peer, op);
-    struct gsh_ucx_range range = {.token = token_of(call)};
+    struct gsh_ucx_range range = {0};
     call->is_flush = true;
-    gsh_ucx_await(call);
+    range.token = gsh_ucx_await(call);
     peer->paths[0].is_unflushed = false;
     *is_pending = true;
     if (peer->transfers == NULL) {
@@ -247,15 +242,28 @@ enum gsh_result gsh_ucx_carry_flush(struct gsh_ucx_peer *peer, struct gsh_op *op
 
 /* ---- arrivals ---- */
 
+/* Whether all of it is in regions of this PE. */
+static bool is_own(const struct gsh_ucx *u, uint64_t off, uint64_t bytes)
+{
+    uint64_t here = 0;
+    for (; bytes > 0; bytes -= here, off += here) {
+        if (gsh_ucx_find_own(u, off, &here) == NULL) {
+            return false;
+        }
+        here = gsh_min_u64(here, bytes);
+    }
+    return true;
+}
+
 static void take_put(struct gsh_ucx_peer *peer, uint64_t off, const uint8_t *data, uint64_t bytes)
 {
+    if (!is_own(peer->ucx, off, bytes)) {
+        gsh_ucx_refuse(peer, "it puts to memory that is none of this PE's");
+        return;
+    }
     while (bytes > 0) {
         uint64_t here;
         uint8_t *to = gsh_ucx_find_own(peer->ucx, off, &here);
-        if (to == NULL) {
-            gsh_ucx_break(peer, "it puts to memory that is none of this PE's");
-            return;
-        }
         here = gsh_min_u64(here, bytes);
         gsh_copy_to_shared(to, data, here);
         off += here;
@@ -267,13 +275,13 @@ static void take_put(struct gsh_ucx_peer *peer, uint64_t off, const uint8_t *dat
 /* Answers are sent in progress(), even if there is room for them now. */
 static void answer_get(struct gsh_ucx_peer *peer, const struct gsh_ucx_range *asked)
 {
+    if (!is_own(peer->ucx, asked->off, asked->bytes)) {
+        gsh_ucx_refuse(peer, "it gets from memory that is none of this PE's");
+        return;
+    }
     for (uint64_t at = 0; at < asked->bytes;) {
         uint64_t here;
         uint8_t *from = gsh_ucx_find_own(peer->ucx, asked->off + at, &here);
-        if (from == NULL) {
-            gsh_ucx_break(peer, "it gets from memory that is none of this PE's");
-            return;
-        }
         here = gsh_min_u64(here, asked->bytes - at);
         struct gsh_ucx_range range = {.off = at, .bytes = here, .token = asked->token};
         if (append(peer, GSH_UCX_GOT, range, from, NULL) != GSH_OK) {
@@ -284,14 +292,31 @@ static void answer_get(struct gsh_ucx_peer *peer, const struct gsh_ucx_range *as
     }
 }
 
-static void take_got(const struct gsh_ucx_range *range, const void *data, size_t bytes)
+/* The pieces of an answer come in order. */
+static void take_got(struct gsh_ucx_peer *peer, const struct gsh_ucx_range *range, const void *data,
+                     size_t bytes)
 {
-    struct gsh_ucx_call *call = (struct gsh_ucx_call *)(uintptr_t)range->token;
+    struct gsh_ucx_call *call = gsh_ucx_find_call(&peer->ucx->calls, peer, range->token);
+    if (call == NULL || call->dest == NULL || bytes == 0 || bytes > call->left ||
+        range->off != call->total - call->left) {
+        gsh_ucx_refuse(peer, "it answers a get that is not under way");
+        return;
+    }
     memcpy(call->dest + range->off, data, bytes);
     call->left -= bytes;
     if (call->left == 0) {
         gsh_ucx_end_call(call);
     }
+}
+
+static void take_flushed(struct gsh_ucx_peer *peer, const struct gsh_ucx_range *range)
+{
+    struct gsh_ucx_call *call = gsh_ucx_find_call(&peer->ucx->calls, peer, range->token);
+    if (call == NULL || !call->is_flush) {
+        gsh_ucx_refuse(peer, "it answers a flush that is not under way");
+        return;
+    }
+    gsh_ucx_end_call(call);
 }
 
 static void answer_flush(struct gsh_ucx_peer *peer, const struct gsh_ucx_range *asked)
@@ -310,8 +335,9 @@ void gsh_ucx_carry_arrived(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, co
 {
     struct gsh_ucx_range range;
     bool is_question = kind == GSH_UCX_GET || kind == GSH_UCX_FLUSH;
-    if (header_bytes != sizeof(range)) {
-        gsh_ucx_break(peer, "a message of kind %u and %zu bytes", (unsigned)kind, header_bytes);
+    if (header_bytes != sizeof(range) ||
+        (bytes > 0) != (kind == GSH_UCX_PUT || kind == GSH_UCX_GOT)) {
+        gsh_ucx_refuse(peer, "it sends a message that is not of its kind");
         return;
     }
     memcpy(&range, header, sizeof(range));
@@ -326,12 +352,12 @@ void gsh_ucx_carry_arrived(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, co
         answer_get(peer, &range);
         break;
     case GSH_UCX_GOT:
-        take_got(&range, data, bytes);
+        take_got(peer, &range, data, bytes);
         break;
     case GSH_UCX_FLUSH:
         answer_flush(peer, &range);
         break;
     default:
-        gsh_ucx_end_call((struct gsh_ucx_call *)(uintptr_t)range.token);
+        take_flushed(peer, &range);
     }
 }

@@ -74,11 +74,23 @@ void gsh_ucx_bury(struct gsh_ucx *u)
 
 /* ---- watching ---- */
 
+/* Messages that have overtaken another one wait for it, but not for ever. */
+static void look_for_gap(struct gsh_ucx_peer *peer)
+{
+    if (peer->early == NULL || peer->gap != peer->receive_sequence) {
+        peer->gap = peer->receive_sequence;
+        peer->gap_ticks = 0;
+    } else if (++peer->gap_ticks >= TICKS_BEFORE_LOSS) {
+        gsh_ucx_break(peer, "a message from it has not come, but later ones have");
+    }
+}
+
 static void look_after(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 {
     if (peer->state != GSH_UCX_USED) {
         return;
     }
+    look_for_gap(peer);
     if (peer->is_heard) {
         peer->is_heard = false;
         peer->quiet_ticks = 0;
@@ -88,7 +100,9 @@ static void look_after(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
     if (peer->quiet_ticks == TICKS_BEFORE_ASKING) {
         gsh_ucx_tell(peer, GSH_UCX_PING);
     } else if (peer->quiet_ticks >= TICKS_BEFORE_LOSS) {
-        gsh_ucx_break(peer, "no answer for %.1f s", peer->quiet_ticks * (double)u->tick_ns * 1e-9);
+        gsh_ucx_break(peer, "no answer for %.1f s (GSHMEM_PROXY_TIMEOUT is %.3g s)",
+                      peer->quiet_ticks * (double)u->tick_ns * 1e-9,
+                      (double)u->base.options.timeout_ns * 1e-9);
     }
 }
 

@@ -23,6 +23,12 @@ void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
     u->broken = peer;
 }
 
+void gsh_ucx_refuse(struct gsh_ucx_peer *peer, const char *why)
+{
+    peer->is_refused = true;
+    gsh_ucx_break(peer, "%s", why);
+}
+
 /* UCX also reports a timeout when the peer's system resets a connection at once. */
 void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status)
 {

@@ -8,6 +8,9 @@
 /* The peer is no longer usable; reported at the end of progress(). May be called from anywhere. */
 void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The peer has sent what no PE of this version sends: as above, and nothing more that it sends is
+ * carried out. */
+void gsh_ucx_refuse(struct gsh_ucx_peer *peer, const char *why);
 /* As above, with the reason from UCX. */
 void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status);
 

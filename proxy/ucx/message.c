@@ -10,6 +10,7 @@
 #include "proxy/ucx/endpoint.h"
 #include "proxy/ucx/loss.h"
 #include "proxy/ucx/post.h"
+#include "runtime/base/util.h"
 
 /* ---- sending ---- */
 
@@ -38,6 +39,17 @@ enum gsh_result gsh_ucx_send(struct gsh_transport *t, int pe, const void *header
 
 /* ---- receiving ---- */
 
+/* What one peer may have sent before its turn: far more than what UCX lets overtake. */
+#define EARLY_MAX       16384
+#define EARLY_BYTES_MAX ((size_t)64 << 20)
+
+/* A message of the job; header and data are as they came. */
+struct arrival {
+    struct gsh_ucx_wire wire;
+    const uint8_t *header, *data;
+    size_t bytes;
+};
+
 static void on_control(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
 {
     switch (kind) {
@@ -47,7 +59,7 @@ static void on_control(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
         }
         return;
     case GSH_UCX_BYE:
-        if (peer->state == GSH_UCX_BROKEN) {
+        if (peer->state == GSH_UCX_BROKEN && !peer->is_refused) {
             peer->reason[0] = '\0';
         }
         if (peer->state == GSH_UCX_USED) {
@@ -68,6 +80,9 @@ static void deliver(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind, const voi
 {
     const struct gsh_transport_events *events = &peer->ucx->base.options.events;
     peer->receive_sequence++;
+    if (peer->is_refused) {
+        return;
+    }
     if (kind != GSH_UCX_DATA) {
         gsh_ucx_carry_arrived(peer, kind, header, header_bytes, data, bytes);
     } else if (!peer->ucx->is_leaving) {
@@ -83,100 +98,201 @@ static uint8_t *append(uint8_t *to, const void *from, size_t bytes)
     return to + bytes;
 }
 
-static void hold_back(struct gsh_ucx_peer *peer, const struct gsh_ucx_wire *wire,
-                      const void *header, const void *data, size_t bytes)
+/* NULL: it is there already. */
+static struct gsh_ucx_early **find_place(struct gsh_ucx_peer *peer, uint64_t sequence)
 {
     struct gsh_ucx_early **at = &peer->early;
-    struct gsh_ucx_early *early = malloc(sizeof(*early) + wire->header_bytes + bytes);
+    if (peer->last_early != NULL && peer->last_early->sequence < sequence) {
+        return &peer->last_early->next;
+    }
+    while (*at != NULL && (*at)->sequence < sequence) {
+        at = &(*at)->next;
+    }
+    return *at != NULL && (*at)->sequence == sequence ? NULL : at;
+}
+
+static void hold_back(struct gsh_ucx_peer *peer, const struct arrival *a)
+{
+    struct gsh_ucx_early **at = find_place(peer, a->wire.sequence);
+    size_t bytes = a->wire.header_bytes + a->bytes;
+    if (at == NULL) {
+        return;
+    }
+    if (peer->n_early == EARLY_MAX || bytes > EARLY_BYTES_MAX - peer->early_bytes) {
+        gsh_ucx_refuse(peer, "too many messages of it came before their turn");
+        return;
+    }
+    struct gsh_ucx_early *early = malloc(sizeof(*early) + bytes);
     if (early == NULL) {
         gsh_ucx_break(peer, "no memory for a message of %zu bytes from it", bytes);
         return;
     }
-    early->sequence = wire->sequence;
-    early->kind = wire->kind;
-    early->header_bytes = wire->header_bytes;
-    early->bytes = bytes;
-    append(append(early->content, header, wire->header_bytes), data, bytes);
-    while (*at != NULL && (*at)->sequence < wire->sequence) {
-        at = &(*at)->next;
-    }
+    early->sequence = a->wire.sequence;
+    early->kind = a->wire.kind;
+    early->header_bytes = a->wire.header_bytes;
+    early->bytes = a->bytes;
+    append(append(early->content, a->header, a->wire.header_bytes), a->data, a->bytes);
     early->next = *at;
     *at = early;
+    if (early->next == NULL) {
+        peer->last_early = early;
+    }
+    peer->n_early++;
+    peer->early_bytes += bytes;
+}
+
+/* Removes the first one. */
+static void free_first(struct gsh_ucx_peer *peer)
+{
+    struct gsh_ucx_early *early = peer->early;
+    peer->early = early->next;
+    peer->last_early = peer->early != NULL ? peer->last_early : NULL;
+    peer->n_early--;
+    peer->early_bytes -= early->header_bytes + early->bytes;
+    free(early);
 }
 
 static void deliver_early(struct gsh_ucx_peer *peer)
 {
     struct gsh_ucx_early *early;
     while ((early = peer->early) != NULL && early->sequence == peer->receive_sequence) {
-        peer->early = early->next;
         deliver(peer, early->kind, early->content, early->header_bytes,
                 early->content + early->header_bytes, early->bytes);
-        free(early);
+        free_first(peer);
     }
 }
 
 void gsh_ucx_free_early(struct gsh_ucx_peer *peer)
 {
     while (peer->early != NULL) {
-        struct gsh_ucx_early *next = peer->early->next;
-        free(peer->early);
-        peer->early = next;
+        free_first(peer);
     }
 }
 
-/* start: wire and header, start_bytes in all; packed: includes the data that follow. */
+/* ---- who has sent it ---- */
+
+static bool is_sound(const struct gsh_ucx *u, const struct arrival *a, size_t left)
+{
+    const struct gsh_ucx_wire *wire = &a->wire;
+    return wire->header_bytes <= GSH_TRANSPORT_HEADER_MAX && wire->header_bytes <= left &&
+           wire->kind < GSH_UCX_KINDS && wire->from_pe < (uint32_t)u->base.options.n_pes &&
+           wire->from_pe != (uint32_t)u->base.options.my_pe;
+}
+
+/* Whether a PE of the job has sent it to this PE. start: wire and header, start_bytes in all;
+ * packed: includes the data that follow. Data of which only the length is known yet are NULL. */
+static bool open_message(const struct gsh_ucx *u, const uint8_t *start, size_t start_bytes,
+                         const void *data, size_t bytes, bool is_packed, struct arrival *a)
+{
+    *a = (struct arrival){.data = data, .bytes = bytes};
+    if (start_bytes < sizeof(a->wire) || start_bytes > GSH_UCX_MESSAGE_MAX + sizeof(a->wire) ||
+        bytes > GSH_UCX_MESSAGE_MAX) {
+        return false;
+    }
+    memcpy(&a->wire, start, sizeof(a->wire));
+    size_t left = start_bytes - sizeof(a->wire);
+    if (!is_sound(u, a, left)) {
+        return false;
+    }
+    a->header = start + sizeof(a->wire);
+    if (is_packed) {
+        a->data = a->header + a->wire.header_bytes;
+        a->bytes = left - a->wire.header_bytes;
+    } else if (bytes <= GSH_UCX_TAGGED_MAX) {
+        return false; /* those are packed */
+    }
+    uint64_t tag = gsh_ucx_tag(u->base.options.key, u->base.options.my_pe, &a->wire, a->header,
+                               a->data, a->bytes);
+    return (tag ^ a->wire.tag) == 0;
+}
+
+/* At the 1st, 2nd, 4th, 8th and so on: a stranger must not fill the log. */
+static void ignore(struct gsh_ucx *u)
+{
+    u->n_ignored++;
+    if (gsh_is_pow2(u->n_ignored)) {
+        u->core->log(GSH_LOG_WARN, GSH_LOG_PROXY,
+                     "a message that is not of this job is ignored (%llu so far): somebody else "
+                     "reaches this PE's port",
+                     (unsigned long long)u->n_ignored);
+    }
+}
+
+static bool is_control(const struct arrival *a)
+{
+    return a->wire.kind >= GSH_UCX_PING;
+}
+
+/* Its peer, if it has not been here before; NULL: ignored. */
+static struct gsh_ucx_peer *take_sender(struct gsh_ucx *u, const struct arrival *a)
+{
+    struct gsh_ucx_peer *peer = gsh_ucx_peer(u, (int)a->wire.from_pe);
+    if (peer == NULL || peer->state == GSH_UCX_LOST) {
+        return NULL;
+    }
+    if (is_control(a) ? !gsh_ucx_is_first(&peer->controls, a->wire.sequence)
+                      : a->wire.sequence < peer->receive_sequence) {
+        ignore(u);
+        return NULL;
+    }
+    return peer;
+}
+
 static void accept_message(struct gsh_ucx *u, const uint8_t *start, size_t start_bytes,
                            const void *data, size_t bytes, bool is_packed)
 {
-    struct gsh_ucx_wire wire = {0};
-    if (start_bytes >= sizeof(wire)) {
-        memcpy(&wire, start, sizeof(wire));
-    }
-    struct gsh_ucx_peer *peer = gsh_ucx_peer(u, (int)wire.from_pe);
-    if (start_bytes < sizeof(wire) + wire.header_bytes || peer == NULL) {
-        u->core->log(GSH_LOG_WARN, GSH_LOG_PROXY, "a message that is not of gshmem is ignored");
+    struct arrival a;
+    if (!open_message(u, start, start_bytes, data, bytes, is_packed, &a)) {
+        ignore(u);
         return;
     }
-    if (peer->state == GSH_UCX_LOST) {
+    struct gsh_ucx_peer *peer = take_sender(u, &a);
+    if (peer == NULL) {
         return;
     }
     peer->is_heard = true;
-    if (wire.kind >= GSH_UCX_PING) {
-        on_control(peer, wire.kind);
-        return;
+    if (is_control(&a)) {
+        on_control(peer, a.wire.kind);
+    } else if (a.wire.sequence != peer->receive_sequence) {
+        hold_back(peer, &a);
+    } else {
+        deliver(peer, a.wire.kind, a.header, a.wire.header_bytes, a.data, a.bytes);
+        deliver_early(peer);
     }
-    const uint8_t *header = start + sizeof(wire);
-    if (is_packed) {
-        data = header + wire.header_bytes;
-        bytes = start_bytes - sizeof(wire) - wire.header_bytes;
-    }
-    if (wire.sequence != peer->receive_sequence) {
-        hold_back(peer, &wire, header, data, bytes);
-        return;
-    }
-    deliver(peer, wire.kind, header, wire.header_bytes, data, bytes);
-    deliver_early(peer);
 }
 
-/* A message whose data UCX fetches by itself. */
+/* ---- messages whose data UCX fetches by itself ---- */
+
 struct incoming {
     struct gsh_ucx *ucx;
+    struct gsh_ucx_peer *peer;  /* NULL: packed, so not known before the data have come */
     size_t header_bytes, bytes; /* as UCX sees them */
     uint8_t content[];
 };
 
+/* The numbers have a gap now, which nothing will fill. */
+static void lose_message(struct gsh_ucx *u, struct gsh_ucx_peer *peer, size_t bytes,
+                         ucs_status_t status)
+{
+    if (peer != NULL) {
+        gsh_ucx_break(peer, "a message of %zu bytes from it is lost (UCX: %s)", bytes,
+                      ucs_status_string(status));
+    } else if (!u->is_leaving) { /* life.c sees that the gap stays */
+        u->core->log(GSH_LOG_WARN, GSH_LOG_PROXY, "a message of %zu bytes is lost: %s", bytes,
+                     ucs_status_string(status));
+    }
+}
+
 static void on_fetched(struct incoming *in, ucs_status_t status)
 {
     struct gsh_ucx *u = in->ucx;
-    if (status == UCS_OK && in->header_bytes > 0) {
+    if (status != UCS_OK) {
+        lose_message(u, in->peer, in->bytes, status);
+    } else if (in->header_bytes > 0) {
         accept_message(u, in->content, in->header_bytes, in->content + in->header_bytes, in->bytes,
                        false);
-    } else if (status == UCS_OK) {
+    } else {
         accept_message(u, in->content, in->bytes, NULL, 0, true);
-    } else if (!u->is_leaving) { /* the gap in the numbers stays; other code detects the peer's end
-                                  */
-        u->core->log(GSH_LOG_WARN, GSH_LOG_PROXY, "a message of %zu bytes is lost: %s", in->bytes,
-                     ucs_status_string(status));
     }
     free(in);
 }
@@ -188,14 +304,15 @@ static void fetched(void *request, ucs_status_t status, size_t length, void *use
     on_fetched(user_data, status);
 }
 
-static ucs_status_t fetch(struct gsh_ucx *u, const void *header, size_t header_bytes, void *data,
-                          size_t bytes)
+static ucs_status_t fetch(struct gsh_ucx *u, struct gsh_ucx_peer *peer, const void *header,
+                          size_t header_bytes, void *data, size_t bytes)
 {
     struct incoming *in = malloc(sizeof(*in) + header_bytes + bytes);
     if (in == NULL) {
+        lose_message(u, peer, bytes, UCS_ERR_NO_MEMORY);
         return UCS_ERR_NO_MEMORY;
     }
-    *in = (struct incoming){.ucx = u, .header_bytes = header_bytes, .bytes = bytes};
+    *in = (struct incoming){.ucx = u, .peer = peer, .header_bytes = header_bytes, .bytes = bytes};
     uint8_t *to = append(in->content, header, header_bytes);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
@@ -209,13 +326,39 @@ static ucs_status_t fetch(struct gsh_ucx *u, const void *header, size_t header_b
     return UCS_INPROGRESS;
 }
 
+/* Nothing is fetched, or kept, that a message of ours cannot have. */
+static ucs_status_t fetch_packed(struct gsh_ucx *u, void *data, size_t bytes)
+{
+    if (bytes == 0 || bytes > GSH_UCX_PACKED_MAX) {
+        ignore(u);
+        return UCS_OK;
+    }
+    return fetch(u, NULL, NULL, 0, data, bytes);
+}
+
+static ucs_status_t fetch_split(struct gsh_ucx *u, const void *header, size_t header_bytes,
+                                void *data, size_t bytes)
+{
+    struct arrival a;
+    if (!open_message(u, header, header_bytes, NULL, bytes, false, &a)) {
+        ignore(u);
+        return UCS_OK;
+    }
+    struct gsh_ucx_peer *peer = gsh_ucx_peer(u, (int)a.wire.from_pe);
+    if (peer == NULL || a.wire.sequence < peer->receive_sequence) {
+        ignore(u);
+        return UCS_OK;
+    }
+    return fetch(u, peer, header, header_bytes, data, bytes);
+}
+
 static ucs_status_t on_packed(void *arg, const void *header, size_t header_bytes, void *data,
                               size_t bytes, const ucp_am_recv_param_t *param)
 {
     (void)header;
     (void)header_bytes;
     if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
-        return fetch(arg, NULL, 0, data, bytes);
+        return fetch_packed(arg, data, bytes);
     }
     accept_message(arg, data, bytes, NULL, 0, true);
     return UCS_OK;
@@ -225,7 +368,7 @@ static ucs_status_t on_split(void *arg, const void *header, size_t header_bytes,
                              size_t bytes, const ucp_am_recv_param_t *param)
 {
     if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
-        return fetch(arg, header, header_bytes, data, bytes);
+        return fetch_split(arg, header, header_bytes, data, bytes);
     }
     accept_message(arg, header, header_bytes, data, bytes, false);
     return UCS_OK;

@@ -45,11 +45,16 @@ bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const vo
                                 .header_bytes = (uint16_t)header_bytes,
                                 .kind = (uint8_t)kind,
                                 .sequence = peer->send_sequence++};
-    uint8_t *end = append(append(m->packed, &wire, sizeof(wire)), header, header_bytes);
+    const size_t all_bytes = bytes;
+    uint8_t *packed_header = m->packed + sizeof(wire);
+    uint8_t *packed_data = append(packed_header, header, header_bytes), *end = packed_data;
     if (bytes <= (size_t)(m->packed + sizeof(m->packed) - end)) {
         end = append(end, data, bytes);
         bytes = 0;
     }
+    wire.tag = gsh_ucx_tag(peer->ucx->base.options.key, peer->pe, &wire, packed_header, packed_data,
+                           all_bytes);
+    memcpy(m->packed, &wire, sizeof(wire));
     return gsh_ucx_posted(call, post(peer, m, (size_t)(end - m->packed), data, bytes));
 }
 
@@ -61,6 +66,8 @@ void gsh_ucx_tell(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
         return;
     }
     struct gsh_ucx_message *m = (struct gsh_ucx_message *)gsh_ucx_begin(&u->messages, peer, NULL);
+    wire.sequence = ++peer->n_controls;
+    wire.tag = gsh_ucx_tag(u->base.options.key, peer->pe, &wire, NULL, NULL, 0);
     memcpy(m->packed, &wire, sizeof(wire));
     (void)gsh_ucx_posted(&m->call, post(peer, m, sizeof(wire), NULL, 0));
 }

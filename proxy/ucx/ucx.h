@@ -36,20 +36,24 @@ struct gsh_ucx_pool {
     size_t record_bytes;
     struct gsh_ucx_call *free; /* chained by link.next */
     struct gsh_ucx_slab *slabs;
+    struct gsh_ucx_call **records; /* all of them, by index */
+    size_t n_records;
 };
 
 /* One request of UCX. It outlives the operation if UCX is slow to return it. */
 struct gsh_ucx_call {
     struct gsh_ucx_link link; /* in peer->calls */
     struct gsh_ucx_pool *pool;
+    uint32_t index, generation; /* its token; the generation grows with each use */
     struct gsh_ucx_peer *peer;
     struct gsh_op *op; /* NULL: no caller waits */
     bool is_flush;
-    uint8_t path;     /* of a flush */
-    bool is_piece;    /* of carry.h */
-    bool is_with_ucx; /* its callback will come; otherwise the peer's answer, or its end */
-    uint8_t *dest;    /* of a get by messages, and the bytes that have not come */
-    uint64_t left;
+    uint8_t path;         /* of a flush */
+    bool is_piece;        /* of carry.h */
+    bool is_with_ucx;     /* its callback will come; otherwise the peer's answer, or its end */
+    bool is_awaited;      /* the peer's answer may come */
+    uint8_t *dest;        /* of a get by messages; else NULL */
+    uint64_t total, left; /* its bytes, and those that have not come */
 };
 
 /* For messages: UCX may still read this after the call that sent it. */
@@ -73,6 +77,11 @@ struct gsh_ucx_region {
     uint8_t *memory;
     ucp_mem_h memh;
     void *key;
+};
+
+/* Which numbers have been seen: the newest, and bit i: newest - i. */
+struct gsh_ucx_window {
+    uint64_t newest, seen;
 };
 
 /* A message that arrived before its turn. */
@@ -108,7 +117,13 @@ struct gsh_ucx_peer {
     struct gsh_ucx_link calls;
 
     uint64_t send_sequence, receive_sequence; /* of the next message */
-    struct gsh_ucx_early *early;
+    uint64_t n_controls;                      /* sent, of the kinds without a sequence */
+    struct gsh_ucx_window controls;           /* received */
+    struct gsh_ucx_early *early, *last_early;
+    size_t n_early, early_bytes;
+    uint64_t gap; /* the sequence that early ones wait for, and for how long */
+    unsigned gap_ticks;
+    bool is_refused; /* it has sent what no PE sends; its data are no longer taken */
 
     bool is_carried; /* only messages reach its memory: carry.h */
     bool is_carrying;
@@ -146,8 +161,10 @@ struct gsh_ucx {
     unsigned turn;
     bool is_clock_due;
     bool is_in_progress, is_leaving;
-    bool has_lost;   /* a peer with an endpoint */
-    char lanes[256]; /* the newest that was logged */
+    bool has_rma;       /* puts and gets may be UCX's own; else all are messages */
+    bool has_lost;      /* a peer with an endpoint */
+    uint64_t n_ignored; /* messages that were not of this job */
+    char lanes[256];    /* the newest that was logged */
 };
 
 #endif

@@ -176,6 +176,9 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
         .context = pe->net,
         .thread_start = on_thread_start,
     };
+    uint8_t key[GSH_KEY_BYTES];
+    gsh_key_derive(pe->secret, "messages", key);
+    memcpy(options.key, key, sizeof(options.key));
     return gsh_proxy_create(&options, &pe->proxy);
 }
 

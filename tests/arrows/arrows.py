@@ -103,7 +103,7 @@ LAYERS = [
         "engine/issue", "engine/execute", "engine/inbox", "engine/order", "engine/rings",
         "engine/round", "engine/thread", "engine/host", "engine/proxy")],
     [f"proxy/ucx/{module}" for module in (
-        "plugin", "ucx", "loss", "call", "post", "events", "endpoint", "region", "carry", "rma",
+        "plugin", "ucx", "loss", "wire", "call", "post", "events", "endpoint", "region", "carry", "rma",
         "message", "life", "transport")],
     [f"proxy/loop/{module}" for module in ("port", "region", "work", "transport")],
 ]

@@ -1,9 +1,12 @@
-/* Messages that UCX delivers in any order, whole or to be fetched, arrive in the order of sending.
+/* Messages that UCX delivers in any order, whole or to be fetched, arrive in the order of sending,
+ * once. What a stranger sends changes nothing. What a PE of the job must not send, and what UCX
+ * loses, loses the PE, with its line, and never memory.
  * SPDX-License-Identifier: Apache-2.0
  *
  * The plug-in is linked in, and some calls of UCX are replaced by the ones below: messages sent are
- * kept, shuffled, and delivered to the same transport. */
-#include "proxy/ucx/ucx.h"
+ * kept, changed or shuffled, and delivered to another transport of this process. */
+#include "proxy/ucx/carry.h"
+#include "runtime/base/util.h"
 #include "tests/test.h"
 
 enum { N = 400, FETCHES = 8 };
@@ -15,7 +18,9 @@ struct letter {
 };
 
 static struct letter sent[N + 1];
-static unsigned n_sent, n_received, n_fetches;
+static unsigned n_sent, n_received, n_fetches, n_lost;
+static char lost_reason[256], last_refusal[64];
+static uint8_t key[16] = "the job's secret";
 static ucp_am_handler_param_t handlers[2];
 static uint64_t random_state = 1;
 
@@ -83,7 +88,7 @@ void ucp_request_free(void *request)
     (void)request;
 }
 
-static void end_fetch(void)
+static void end_fetch(ucs_status_t status)
 {
     unsigned i = (unsigned)(test_random(&random_state) % n_fetches);
     const struct letter *letter = fetches[i].letter;
@@ -91,18 +96,27 @@ static void end_fetch(void)
     void *user_data = fetches[i].param.user_data;
     memcpy(fetches[i].buffer, letter->data, letter->bytes);
     fetches[i] = fetches[--n_fetches];
-    done(&fetches[i], UCS_OK, letter->bytes, user_data);
+    done(&fetches[i], status, letter->bytes, user_data);
 }
 
-static void bring(struct letter *letter)
+/* To the transport that was made last. */
+static void bring(struct letter *letter, bool may_fetch)
 {
     const ucp_am_handler_param_t *handler = &handlers[letter->id];
-    bool is_fetched = test_random(&random_state) % 3 == 0;
+    bool is_fetched = may_fetch && test_random(&random_state) % 3 == 0;
     ucp_am_recv_param_t param = {.recv_attr = is_fetched ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
     ucs_status_t status =
         handler->cb(handler->arg, letter->header, letter->header_bytes,
                     is_fetched ? (void *)letter : (void *)letter->data, letter->bytes, &param);
     CHECK_EQ(status, is_fetched ? UCS_INPROGRESS : UCS_OK);
+}
+
+static void bring_to(struct gsh_transport *t, struct letter *letter)
+{
+    void *last = handlers[letter->id].arg;
+    handlers[letter->id].arg = t;
+    bring(letter, false);
+    handlers[letter->id].arg = last;
 }
 
 /* ---- the transport's user ---- */
@@ -135,8 +149,9 @@ static void on_message(void *context, int from, const void *header, size_t heade
 static void on_lost(void *context, int pe, const char *reason)
 {
     (void)context;
-    (void)pe;
-    CHECK_STR(reason, "nothing is lost");
+    CHECK_EQ(pe, 0);
+    snprintf(lost_reason, sizeof(lost_reason), "%s", reason);
+    n_lost++;
 }
 
 static void never(struct gsh_op *op, enum gsh_result r)
@@ -159,44 +174,335 @@ static void send_all(struct gsh_transport *t)
     }
 }
 
-int main(void)
+/* ---- PEs ---- */
+
+static struct gsh_transport *create(int me)
 {
     static const struct gsh_ucx_core core = {
         .fail = gsh_fail, .note = gsh_note, .log = gsh_log, .log_enabled = gsh_log_enabled};
-    struct gsh_transport_options options = {.my_pe = 0, .n_pes = 2};
+    struct gsh_transport_options options = {.my_pe = me, .n_pes = 3, .timeout_ns = 1600000000u};
     struct gsh_transport *t = NULL;
-    const void *address;
-    size_t bytes;
+    memcpy(options.key, key, sizeof(key));
     options.events.message = on_message;
     options.events.lost = on_lost;
-    random_state = test_seed();
+    lost_reason[0] = '\0';
+    n_sent = n_received = n_fetches = 0;
     if (!CHECK_EQ(gsh_ucx_plugin_1()->create(&core, &options, &t), GSH_OK)) {
-        return 1;
+        exit(1);
     }
-    CHECK_EQ(t->ops->address(t, &address, &bytes), GSH_OK);
-    CHECK_EQ(t->ops->set_peer(t, 1, address, bytes), GSH_OK);
-    send_all(t);
-    CHECK_EQ(n_sent, N + 1); /* the first is the transport's own */
+    return t;
+}
+
+static void connect_to(struct gsh_transport *t, int pe, struct gsh_transport *other)
+{
+    const void *address;
+    size_t bytes;
+    CHECK_EQ(other->ops->address(other, &address, &bytes), GSH_OK);
+    CHECK_EQ(t->ops->set_peer(t, pe, address, bytes), GSH_OK);
+}
+
+/* Without waiting for answers to its farewell. */
+static void end(struct gsh_transport *t)
+{
+    struct gsh_ucx *u = (struct gsh_ucx *)t;
+    for (size_t i = 0; i < u->n_used; i++) {
+        u->used[i]->is_bye_answered = true;
+    }
+    t->ops->destroy(t);
+}
+
+static void free_letters(void)
+{
+    for (unsigned i = 0; i < n_sent; i++) {
+        free(sent[i].header);
+        free(sent[i].data);
+    }
+    n_sent = 0;
+}
+
+static void shuffle(void)
+{
     for (unsigned i = N; i > 1; i--) {
         unsigned k = 1 + (unsigned)(test_random(&random_state) % i);
         struct letter other = sent[i];
         sent[i] = sent[k];
         sent[k] = other;
     }
+}
+
+/* PE 0 sends to PE 1. */
+static void test_order(void)
+{
+    struct gsh_transport *from = create(0), *to = create(1);
+    connect_to(from, 1, to);
+    send_all(from);
+    CHECK_EQ(n_sent, N + 1); /* the first is the transport's own */
+    shuffle();
     for (unsigned i = 1; i <= N; i++) {
-        bring(&sent[i]);
+        bring(&sent[i], true);
         while (n_fetches > 0 && test_random(&random_state) % 2) {
-            end_fetch();
+            end_fetch(UCS_OK);
         }
     }
     while (n_fetches > 0) {
-        end_fetch();
+        end_fetch(UCS_OK);
     }
     CHECK_EQ(n_received, N);
-    t->ops->destroy(t);
-    for (unsigned i = 0; i <= N; i++) {
-        free(sent[i].header);
-        free(sent[i].data);
+    for (unsigned i = 1; i <= N; i++) { /* a second time they are not taken */
+        bring(&sent[i], false);
     }
+    CHECK_EQ(n_received, N);
+    CHECK_STR(lost_reason, "");
+    free_letters();
+    end(from);
+    end(to);
+    free_letters();
+}
+
+/* ---- strangers, who do not have the key ---- */
+
+static struct gsh_ucx_peer *known(struct gsh_transport *t, int pe)
+{
+    return ((struct gsh_ucx *)t)->peers[pe];
+}
+
+/* Nothing but the message itself is taken: not one with another bit, not a part of it, not by
+ * another PE, not at another key. */
+static void test_forged(void)
+{
+    struct gsh_transport *from = create(0), *other = create(2), *to = create(1);
+    connect_to(from, 1, to);
+    send_all(from);
+    for (unsigned k = 0; k < 4; k++) { /* its first words, packed and split messages */
+        static const unsigned which[] = {0, 1, 2, 29};
+        struct letter l = sent[which[k]];
+        uint8_t *part = l.header_bytes > 0 ? l.header : l.data;
+        size_t bytes = l.header_bytes > 0 ? l.header_bytes : l.bytes;
+        CHECK_EQ(l.header_bytes > 0, k == 3);
+        for (size_t bit = 0; bit < 8 * gsh_min_u64(bytes, 300); bit++) {
+            part[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            bring(&l, false);
+            part[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        for (size_t n = 0; n < bytes; n++) {
+            struct letter cut = l;
+            *(l.header_bytes > 0 ? &cut.header_bytes : &cut.bytes) = n;
+            bring(&cut, false);
+        }
+    }
+    bring_to(other, &sent[1]); /* it is PE 1's */
+    bring_to(from, &sent[1]);  /* and not its sender's own */
+    key[3] ^= 1;
+    ((struct gsh_ucx *)to)->base.options.key[3] ^= 1;
+    bring(&sent[1], false);
+    ((struct gsh_ucx *)to)->base.options.key[3] ^= 1;
+    key[3] ^= 1;
+    CHECK_EQ(n_received, 0);
+    CHECK(known(to, 0) == NULL && known(other, 0) == NULL);
+    bring(&sent[1], false);
+    CHECK_EQ(n_received, 1);
+    CHECK_STR(lost_reason, "");
+    free_letters();
+    end(from);
+    end(other);
+    end(to);
+    free_letters();
+}
+
+/* Messages without a sequence: any order within a window, none twice. */
+static void test_window(void)
+{
+    struct gsh_ucx_window w = {0};
+    CHECK(!gsh_ucx_is_first(&w, 0) && gsh_ucx_is_first(&w, 3) && !gsh_ucx_is_first(&w, 3));
+    CHECK(gsh_ucx_is_first(&w, 1) && gsh_ucx_is_first(&w, 2) && !gsh_ucx_is_first(&w, 1));
+    CHECK(gsh_ucx_is_first(&w, 66) && !gsh_ucx_is_first(&w, 3) && !gsh_ucx_is_first(&w, 2));
+    CHECK(gsh_ucx_is_first(&w, 4) && !gsh_ucx_is_first(&w, 4) && gsh_ucx_is_first(&w, 1000));
+    CHECK(!gsh_ucx_is_first(&w, 936) && gsh_ucx_is_first(&w, 937));
+    CHECK(gsh_ucx_is_first(&w, UINT64_MAX) && !gsh_ucx_is_first(&w, 0));
+}
+
+/* ---- a PE of the job that is not to be trusted with this one's memory ---- */
+
+#define MEMORY 4096
+
+/* A message as PE 0 would send it to PE 1, with a tag that is right. */
+static void send_crafted(uint8_t kind, uint64_t sequence, const void *header, size_t header_bytes,
+                         const void *data, size_t bytes)
+{
+    uint8_t text[2048];
+    struct gsh_ucx_wire wire = {
+        .header_bytes = (uint16_t)header_bytes, .kind = kind, .sequence = sequence};
+    struct letter l = {.id = GSH_UCX_ID_PACKED, .data = text};
+    wire.tag = gsh_ucx_tag(key, 1, &wire, header, data, bytes);
+    memcpy(text, &wire, sizeof(wire));
+    memcpy(text + sizeof(wire), header, header_bytes);
+    if (bytes > 0) {
+        memcpy(text + sizeof(wire) + header_bytes, data, bytes);
+    }
+    l.bytes = sizeof(wire) + header_bytes + bytes;
+    bring(&l, false);
+}
+
+enum trouble {
+    PUT_BEYOND,
+    PUT_NOTHING,
+    GET_BEYOND,
+    GOT_UNASKED,
+    GOT_WILD,
+    GOT_STALE,
+    GOT_LONG,
+    GOT_ELSEWHERE,
+    GOT_FOR_FLUSH,
+    FLUSHED_FOR_GET,
+    SHORT_HEADER,
+    N_TROUBLES
+};
+
+static void make_trouble(enum trouble trouble, struct gsh_ucx_range range, uint64_t sequence)
+{
+    static const char *const reasons[] = {
+        "it puts to memory", "of its kind",        "it gets from memory", "it answers a get",
+        "it answers a get",  "it answers a get",   "it answers a get",    "it answers a get",
+        "it answers a get",  "it answers a flush", "of its kind"};
+    static const uint8_t kinds[] = {GSH_UCX_PUT, GSH_UCX_PUT,     GSH_UCX_GET, GSH_UCX_GOT,
+                                    GSH_UCX_GOT, GSH_UCX_GOT,     GSH_UCX_GOT, GSH_UCX_GOT,
+                                    GSH_UCX_GOT, GSH_UCX_FLUSHED, GSH_UCX_PUT};
+    uint8_t data[64];
+    size_t bytes = kinds[trouble] == GSH_UCX_PUT || kinds[trouble] == GSH_UCX_GOT ? 8 : 0;
+    memset(data, 0xee, sizeof(data));
+    switch (trouble) {
+    case PUT_BEYOND:
+        range.off = MEMORY - 7;
+        break;
+    case PUT_NOTHING:
+        bytes = 0;
+        break;
+    case GET_BEYOND:
+        range.off = MEMORY - 16;
+        range.bytes = UINT64_MAX;
+        break;
+    case GOT_UNASKED:
+        range.token += 1;
+        break;
+    case GOT_WILD:
+        range.token = 0x414141414140;
+        break;
+    case GOT_STALE:
+        range.token -= UINT64_C(1) << 32;
+        break;
+    case GOT_LONG:
+        bytes = 17;
+        break;
+    case GOT_ELSEWHERE:
+        range.off = (uint64_t)-8;
+        break;
+    default:
+        break;
+    }
+    send_crafted(kinds[trouble], sequence, &range, trouble == SHORT_HEADER ? 8 : sizeof(range),
+                 data, bytes);
+    snprintf(last_refusal, sizeof(last_refusal), "%s", reasons[trouble]);
+}
+
+static void ignore_end(struct gsh_op *op, enum gsh_result r)
+{
+    (void)op;
+    CHECK_EQ(r, GSH_ERR_PEER);
+}
+
+/* PE 1 has a get and a flush under way to PE 0, which answers, or asks, wrongly: it is lost, in one
+ * line, and nothing is written. */
+static void test_refused(enum trouble trouble)
+{
+    static uint8_t memory[MEMORY], dest[64], clean[MEMORY];
+    struct gsh_transport *other = create(0), *t = create(1);
+    struct gsh_op get = {.done = ignore_end}, flush = {.done = ignore_end};
+    struct gsh_ucx_range range;
+    const void *region;
+    size_t bytes;
+    bool is_pending = false;
+    connect_to(t, 0, other);
+    CHECK_EQ(other->ops->add_region(other, memory, 0, MEMORY, &region, &bytes), GSH_OK);
+    CHECK_EQ(t->ops->add_peer_region(t, 0, 0, MEMORY, region, bytes), GSH_OK);
+    CHECK_EQ(t->ops->add_region(t, memory, 0, MEMORY, &region, &bytes), GSH_OK);
+    CHECK_EQ(t->ops->get(t, 0, 0, dest + 16, 16, &get, &is_pending), GSH_OK);
+    CHECK(is_pending);
+    unsigned asked = n_sent - 1;
+    if (trouble == GOT_FOR_FLUSH) {
+        known(t, 0)->paths[0].is_unflushed = true;
+        CHECK_EQ(t->ops->flush(t, 0, 0, &flush, &is_pending), GSH_OK);
+        asked = n_sent - 1;
+    }
+    memcpy(&range, sent[asked].data + sizeof(struct gsh_ucx_wire), sizeof(range));
+    range.off = 0;
+    range.bytes = 16;
+    make_trouble(trouble, range, 0);
+    send_crafted(GSH_UCX_DATA, 1, "more", 4, NULL, 0); /* not taken either */
+    t->ops->progress(t);
+    CHECK(strstr(lost_reason, last_refusal) != NULL);
+    CHECK_EQ(n_lost, 1);
+    CHECK_EQ(n_received, 0);
+    CHECK(memcmp(memory, clean, MEMORY) == 0 && memcmp(dest, clean, sizeof(dest)) == 0);
+    end(t);
+    end(other);
+    free_letters();
+}
+
+/* UCX says that it cannot fetch a message: the ones after it would wait for ever. */
+static void test_lost_in_fetch(void)
+{
+    struct gsh_transport *from = create(0), *to = create(1);
+    connect_to(from, 1, to);
+    send_all(from);
+    struct letter *l = &sent[29];
+    ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_RNDV};
+    CHECK(l->header_bytes > 0);
+    n_lost = 0;
+    while (n_fetches == 0) { /* some are complete at once, and held back */
+        (void)handlers[l->id].cb(to, l->header, l->header_bytes, l, l->bytes, &param);
+    }
+    end_fetch(UCS_ERR_CANCELED);
+    to->ops->progress(to);
+    CHECK_EQ(n_lost, 1);
+    CHECK(strstr(lost_reason, "is lost (UCX: ") != NULL);
+    CHECK_EQ(n_received, 0);
+    free_letters();
+    end(from);
+    end(to);
+    free_letters();
+}
+
+/* A PE keeps no more early messages than it must. */
+static void test_too_early(void)
+{
+    struct gsh_transport *t = create(1);
+    unsigned n = 0;
+    n_lost = 0;
+    for (uint64_t sequence = 100000; known(t, 0) == NULL || !known(t, 0)->is_refused; sequence--) {
+        send_crafted(GSH_UCX_DATA, sequence, "x", 1, NULL, 0);
+        send_crafted(GSH_UCX_DATA, sequence, "x", 1, NULL, 0); /* twice is once */
+        n++;
+    }
+    CHECK_EQ(n, 16385);
+    t->ops->progress(t);
+    CHECK_EQ(n_lost, 1);
+    CHECK(strstr(lost_reason, "before their turn") != NULL);
+    end(t);
+}
+
+int main(void)
+{
+    random_state = test_seed();
+    gsh_log_setup(GSH_LOG_NONE, GSH_LOG_ALL, NULL);
+    test_order();
+    test_forged();
+    test_window();
+    for (enum trouble trouble = 0; trouble < N_TROUBLES; trouble++) {
+        n_lost = 0;
+        last_refusal[0] = '\0';
+        test_refused(trouble);
+    }
+    test_lost_in_fetch();
+    test_too_early();
     return test_result();
 }
