@@ -69,6 +69,9 @@ static bool must_carry(const struct gsh_ucx *u, const char *lanes)
     /* cma moves large data only: what UCX calls bandwidth lanes. */
     static const char *const without_memory[] = {"tcp/", "ud_verbs/", "ud_mlx5/", "cma/"};
     bool must = lanes[0] != '\0' && !u->base.reads_cuda; /* memory may not be host memory */
+    if (!u->has_rma) {
+        return true;
+    }
     for (const char *at = lanes; must && at != NULL; at = strchr(at, ',')) {
         bool is_without = false;
         at += strspn(at, ", ");
@@ -101,6 +104,7 @@ static void look_at_lanes(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
     char lanes[sizeof(u->lanes)], *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
+    peer->is_carried = !u->has_rma;
     if (out == NULL) {
         return;
     }

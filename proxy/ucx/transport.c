@@ -164,16 +164,15 @@ static enum gsh_result refused(struct gsh_ucx *u, const char *what, ucs_status_t
                          ucs_status_string(status), gsh_ucx_settings(settings));
 }
 
-static enum gsh_result open_context(struct gsh_ucx *u)
+static enum gsh_result init_context(struct gsh_ucx *u, uint64_t features)
 {
     ucp_params_t params = {
         .field_mask =
             UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME,
-        .features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+        .features = features,
         .estimated_num_eps = (size_t)u->base.options.n_pes,
         .name = "gshmem",
     };
-    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK) {
@@ -186,10 +185,61 @@ static enum gsh_result open_context(struct gsh_ucx *u)
         u->context = NULL;
         return refused(u, "starting UCX", status);
     }
-    if (ucp_context_query(u->context, &attr) == UCS_OK) {
+    return GSH_OK;
+}
+
+/* Whether the context has a transport on which the network card itself checks keys and moves the
+ * data. UCX's own description has lines like "# resource 2 : md 1 dev 2 flags -- tcp/eth0". */
+static bool has_network_rma(const struct gsh_ucx *u)
+{
+    static const char *const without[] = {"tcp/",   "self/", "posix/", "sysv/", "cma/", "knem/",
+                                          "xpmem/", "cuda",  "gdr_",   "rocm",  "ze_",  "ud_"};
+    char *text = NULL, *rest = NULL;
+    size_t bytes;
+    bool has = false, is_understood = false;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL) {
+        return true;
+    }
+    ucp_context_print_info(u->context, out);
+    fclose(out);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        char *slash = strstr(line, " resource ") != NULL ? strrchr(line, '/') : NULL;
+        if (slash == NULL) {
+            continue;
+        }
+        while (slash > line && slash[-1] != ' ') {
+            slash--;
+        }
+        bool is_without = false;
+        is_understood = true;
+        for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+            is_without |= strncmp(slash, without[i], strlen(without[i])) == 0;
+        }
+        has |= !is_without;
+    }
+    free(text);
+    return has || !is_understood;
+}
+
+/* With UCP_FEATURE_RMA, UCX also takes puts and gets as messages, from anybody who reaches a port
+ * of this process, to any address in it. So without a network that needs the feature, it is left
+ * out, and carry.c's messages do all. */
+static enum gsh_result open_context(struct gsh_ucx *u)
+{
+    const uint64_t features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+    enum gsh_result r = init_context(u, features | UCP_FEATURE_RMA);
+    u->has_rma = r == GSH_OK && has_network_rma(u);
+    if (r == GSH_OK && !u->has_rma) {
+        ucp_cleanup(u->context);
+        r = init_context(u, features);
+    }
+    if (r == GSH_OK && u->has_rma && ucp_context_query(u->context, &attr) == UCS_OK) {
         u->base.reads_cuda = (attr.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
     }
-    return GSH_OK;
+    return r;
 }
 
 static enum gsh_result open_worker(struct gsh_ucx *u)
