@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define MAX_VISITORS 128
+#define MAX_VISITORS 1024 /* fewer where descriptors run out */
 /* A visitor's hello arrives in one round trip. A visitor that exceeds the first limit may be
  * dropped for another; one that exceeds the second always is. */
 #define PATIENCE_NS     UINT64_C(1000000000)
@@ -32,7 +32,7 @@ struct gsh_gate {
     struct gsh_address address;
     uint8_t challenge[GSH_NONCE_BYTES];
     uint8_t secret[GSH_SHA256_BYTES];
-    int n_visitors;
+    int n_visitors, n_places;
     struct visitor visitors[MAX_VISITORS];
 };
 
@@ -54,6 +54,7 @@ enum gsh_result gsh_gate_create(const struct gsh_address *at,
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over TCP");
     }
     gate->listen_fd = gate->epoll_fd = -1;
+    gate->n_places = MAX_VISITORS;
     for (int i = 0; i < MAX_VISITORS; i++) {
         gate->visitors[i].fd = -1;
     }
@@ -133,7 +134,7 @@ static void drop(struct gsh_gate *gate, struct visitor *v)
 static void drop_late(struct gsh_gate *gate)
 {
     uint64_t now = gsh_now_ns();
-    uint64_t limit = gate->n_visitors < MAX_VISITORS ? MAX_PATIENCE_NS : PATIENCE_NS;
+    uint64_t limit = gate->n_visitors < gate->n_places ? MAX_PATIENCE_NS : PATIENCE_NS;
     for (int i = 0; i < MAX_VISITORS; i++) {
         if (gate->visitors[i].fd >= 0 && now - gate->visitors[i].since_ns >= limit) {
             drop(gate, &gate->visitors[i]);
@@ -178,6 +179,10 @@ static enum gsh_result accept_visitor(struct gsh_gate *gate)
 {
     int fd, i = 0;
     enum gsh_result r = gsh_socket_accept(gate->listen_fd, &fd);
+    if (r != GSH_OK && (errno == EMFILE || errno == ENFILE) && gate->n_visitors > 0) {
+        gate->n_places = gate->n_visitors; /* a visitor has to go before the next one comes */
+        return GSH_OK;
+    }
     if (r != GSH_OK || fd < 0) {
         return r;
     }
@@ -224,7 +229,7 @@ static bool hear(struct gsh_gate *gate, struct visitor *v, struct gsh_gate_event
 static int sleep_ms(const struct gsh_gate *gate, uint64_t deadline_ns)
 {
     int limit_ms = gsh_deadline_poll_ms(deadline_ns);
-    int visitor_ms = gate->n_visitors == MAX_VISITORS ? 100 : 1000;
+    int visitor_ms = gate->n_visitors >= gate->n_places ? 100 : 1000;
     if (gate->n_visitors > 0 && (limit_ms < 0 || limit_ms > visitor_ms)) {
         return visitor_ms;
     }
@@ -236,7 +241,7 @@ enum gsh_result gsh_gate_next(struct gsh_gate *gate, uint64_t deadline_ns,
 {
     for (;;) {
         struct epoll_event e;
-        enum gsh_result r = set_listening(gate, gate->n_visitors < MAX_VISITORS);
+        enum gsh_result r = set_listening(gate, gate->n_visitors < gate->n_places);
         if (r != GSH_OK) {
             return r;
         }

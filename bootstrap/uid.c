@@ -415,6 +415,11 @@ static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_par
         }
         if (r != GSH_OK) {
             char text[GSH_ADDRESS_TEXT];
+            if (r == GSH_ERR_TIMEOUT) {
+                return gsh_fail(r, "start-up: PE %d at %s took no connection within %g s",
+                                partner(u, k, 1), gsh_address_text(&partners[k].address, text),
+                                timeout_s(u));
+            }
             return gsh_fail_errno(r, "start-up: cannot reach PE %d at %s", partner(u, k, 1),
                                   gsh_address_text(&partners[k].address, text));
         }
@@ -422,11 +427,16 @@ static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_par
     return GSH_OK;
 }
 
-static enum gsh_result fail_missing(const struct uid_bootstrap *u, enum gsh_result r)
+static enum gsh_result fail_missing(const struct uid_bootstrap *u, const bool *has_answered,
+                                    enum gsh_result r)
 {
-    for (int k = 0; k < u->rounds; k++) {
-        if (u->in[k] < 0 && r == GSH_ERR_TIMEOUT) {
+    for (int k = 0; k < u->rounds && r == GSH_ERR_TIMEOUT; k++) {
+        if (u->in[k] < 0) {
             return gsh_fail(r, "start-up: PE %d did not link up within %g s", partner(u, k, -1),
+                            timeout_s(u));
+        }
+        if (!has_answered[k]) {
+            return gsh_fail(r, "start-up: PE %d did not answer within %g s", partner(u, k, 1),
                             timeout_s(u));
         }
     }
@@ -472,14 +482,14 @@ static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner
     enum gsh_result r = connect_out(u, partners, hellos, deadline_ns);
     for (int k = 0; k < u->rounds && r == GSH_OK; k++) {
         if ((r = gsh_gate_watch(u->gate, u->out[k], k)) != GSH_OK) {
-            r = fail_missing(u, r);
+            r = fail_missing(u, has_answered, r);
         }
     }
     for (int n_left = 2 * u->rounds; n_left > 0 && r == GSH_OK;) {
         struct gsh_gate_event event;
         r = gsh_gate_next(u->gate, deadline_ns, &event);
         if (r != GSH_OK) {
-            return fail_missing(u, r);
+            return fail_missing(u, has_answered, r);
         }
         if (event.tag < 0) {
             n_left -= admit(u, &event);

@@ -142,7 +142,7 @@ static int pe_main(int argc, char **argv)
     if (is(&s, "leave_before_init") && is_second())
         return 0;
     if (is(&s, "few_files") && is_second())
-        leave_files(9);
+        leave_files(11);
     if (is(&s, "differ_range") && is_second())
         setenv("GSHMEM_HEAP_RANGE", "8G", 1);
     if (is(&s, "differ_keep") && is_second())

@@ -2,7 +2,9 @@
  * damaged or used ids do no harm, and that the death of a rank ends the others with its name.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "bootstrap/socket.h"
@@ -13,6 +15,12 @@
 static struct gsh_uid_options options = {
     .ifname = "lo", .family = "ipv4", .timeout_ns = 60 * SECOND};
 static struct gsh_uid id;
+
+static bool make_id(const char *family)
+{
+    options.family = family;
+    return gsh_uid_create(&options, &id) == GSH_OK;
+}
 
 static struct gsh_bootstrap *join(int rank, int n)
 {
@@ -121,6 +129,173 @@ static void test_strangers(void)
     }
 }
 
+/* PE 0 of 4 joins with the id's secret, and is then silent. PE 3 has met all others, waits for PE
+ * 0's answer alone, and has the shortest time limit; the others lose PE 3. */
+static void be_silent(int rank, int n, void *arg)
+{
+    struct gsh_bootstrap *b = NULL;
+    struct gsh_uid_options mine = options;
+    struct gsh_uid_content content;
+    struct gsh_challenge challenge;
+    struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}};
+    struct gsh_hello hello = {.kind = GSH_HELLO_JOIN, .n_ranks = (uint32_t)n};
+    int fd = -1, listener = -1, links[2] = {-1, -1};
+    (void)arg;
+    if (rank > 0) {
+        mine.timeout_ns = rank == 3 ? SECOND : options.timeout_ns;
+        CHECK_EQ(gsh_bootstrap_uid_create(&id, rank, n, &mine, &b),
+                 rank == 3 ? GSH_ERR_TIMEOUT : GSH_ERR_PEER);
+        if (!CHECK(strstr(gsh_last_error(), rank == 3 ? "PE 0 did not answer" : "PE "))) {
+            fprintf(stderr, "PE %d: the error was: %s\n", rank, gsh_last_error());
+        }
+        return;
+    }
+    CHECK_EQ(gsh_uid_decode(&id, &content), GSH_OK);
+    CHECK_EQ(gsh_socket_listen(&at, &listener, &hello.address), GSH_OK);
+    CHECK_EQ(gsh_socket_connect(&content.address, 0, &fd), GSH_OK);
+    CHECK_EQ(gsh_socket_recv(fd, &challenge, sizeof(challenge), 0), GSH_OK);
+    gsh_hello_seal(&hello, content.secret, challenge.nonce);
+    CHECK_EQ(gsh_socket_send(fd, &hello, sizeof(hello), 0), GSH_OK);
+    for (int i = 0; i < 2; i++) { /* PE 2 and PE 3 link up with it, until they end */
+        struct pollfd p = {.fd = listener, .events = POLLIN};
+        CHECK_EQ(poll(&p, 1, -1), 1);
+        CHECK_EQ(gsh_socket_accept(listener, &links[i]), GSH_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        char byte;
+        while (gsh_socket_recv(links[i], &byte, 1, 0) == GSH_OK) {
+        }
+        close(links[i]);
+    }
+    close(fd);
+    close(listener);
+}
+
+/* As this program was started with. */
+static struct rlimit files;
+
+/* A process of n idle strangers. It tells when all are connected; told to, it says whether none has
+ * been sent away. */
+struct strangers {
+    pid_t pid;
+    int from[2], to[2];
+};
+
+static void start_strangers(struct strangers *s, int n)
+{
+    CHECK(pipe(s->from) == 0 && pipe(s->to) == 0);
+    s->pid = fork();
+    if (s->pid == 0) {
+        struct gsh_uid_content content;
+        int *fds = calloc((size_t)n, sizeof(*fds)), n_gone = 0;
+        char data[100], byte = 'x';
+        test_failed_checks = 0;
+        close(s->to[1]);
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+        CHECK_EQ(gsh_uid_decode(&id, &content), GSH_OK);
+        for (int i = 0; i < n; i++) {
+            CHECK_EQ(gsh_socket_connect(&content.address, 0, &fds[i]), GSH_OK);
+        }
+        CHECK_EQ(write(s->from[1], &byte, 1), 1);
+        CHECK_EQ(read(s->to[0], &byte, 1), 1);
+        for (int i = 0; i < n; i++) {
+            size_t moved; /* the challenge, then nothing */
+            n_gone += gsh_socket_recv_some(fds[i], data, sizeof(data), &moved) != GSH_OK;
+        }
+        byte = n_gone == 0 ? 'n' : 's';
+        CHECK_EQ(write(s->from[1], &byte, 1), 1);
+        CHECK_EQ(read(s->to[0], &byte, 1), 0);
+        _exit(test_result());
+    }
+    close(s->to[0]);
+    char byte;
+    CHECK_EQ(read(s->from[0], &byte, 1), 1);
+}
+
+/* 's': some have been sent away; 'n': none has. */
+static char ask_strangers(struct strangers *s)
+{
+    char byte = 'x';
+    CHECK_EQ(write(s->to[1], &byte, 1), 1);
+    CHECK_EQ(read(s->from[0], &byte, 1), 1);
+    return byte;
+}
+
+static void end_strangers(struct strangers *s)
+{
+    int status = -1;
+    close(s->to[1]);
+    CHECK(waitpid(s->pid, &status, 0) == s->pid && status == 0);
+    close(s->from[0]);
+    close(s->from[1]);
+}
+
+static void join_first(int rank, int n, void *arg)
+{
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+    struct gsh_bootstrap *b = join(rank, *(int *)arg);
+    (void)n;
+    b->ops->destroy(b);
+}
+
+/* Many strangers that say nothing: ranks come beside them, without any having to go. */
+static void test_idle_strangers(void)
+{
+    struct strangers s;
+    int notes[2], n_ranks = 2;
+    struct gsh_uid_options noting = options;
+    CHECK_EQ(pipe(notes), 0);
+    noting.notes_to = notes[1];
+    CHECK_EQ(gsh_uid_create(&noting, &id), GSH_OK);
+    start_strangers(&s, 400);
+    pid_t child = fork();
+    if (child == 0) {
+        test_failed_checks = 0;
+        join_first(0, 1, &n_ranks);
+        _exit(test_result());
+    }
+    int32_t note = -1;
+    CHECK_EQ(read(notes[0], &note, sizeof(note)), sizeof(note));
+    CHECK_EQ(note, 0); /* it has come, behind all strangers */
+    CHECK_EQ(ask_strangers(&s), 'n');
+    join_first(1, 1, &n_ranks);
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    end_strangers(&s);
+    close(notes[0]);
+    close(notes[1]);
+}
+
+/* Until the thread that served the last id has closed what it had. */
+static void wait_for_server(int n_fds)
+{
+    for (uint64_t end = gsh_now_ns() + 20 * SECOND; gsh_now_ns() < end;) {
+        if (test_count_fds() == n_fds) {
+            break;
+        }
+        sched_yield();
+    }
+    CHECK_EQ(test_count_fds(), n_fds);
+}
+
+/* Strangers take all descriptors of the process that serves: they go, and the job starts. */
+static void test_no_descriptors(int n_fds)
+{
+    wait_for_server(n_fds);
+    struct strangers s;
+    struct rlimit few = files;
+    CHECK(make_id("ipv4"));
+    int lowest = dup(0), n_ranks = 2;
+    close(lowest);
+    few.rlim_cur = (rlim_t)lowest + 30;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    start_strangers(&s, 35);
+    conform_fork(n_ranks, join_first, &n_ranks);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+    CHECK_EQ(ask_strangers(&s), 's');
+    end_strangers(&s);
+}
+
 static void expect_refusal(const struct gsh_uid *wrong, enum gsh_result expected, const char *text)
 {
     struct gsh_bootstrap *b = NULL;
@@ -185,18 +360,14 @@ static void test_other_version(void)
     gsh_socket_close(&listener);
 }
 
-static bool make_id(const char *family)
-{
-    options.family = family;
-    return gsh_uid_create(&options, &id) == GSH_OK;
-}
-
 int main(void)
 {
     char text[2 * GSH_UID_BYTES + 1];
     int turn[2];
     alarm(100);
     gsh_log_setup(GSH_LOG_NONE, 0, NULL);
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+    int n_fds = test_count_fds() + 2; /* and the pipe */
     if (make_id("ipv6")) {
         conform_fork(4, exchange, NULL);
     } else {
@@ -210,6 +381,10 @@ int main(void)
     CHECK(make_id("ipv4"));
     CHECK_EQ(pipe(turn), 0);
     conform_fork(3, die_in_start_up, turn);
+    CHECK(make_id("ipv4"));
+    conform_fork(4, be_silent, NULL);
+    test_idle_strangers();
+    test_no_descriptors(n_fds);
     CHECK(make_id("ipv4"));
     test_strangers();
     test_bad_ids();
