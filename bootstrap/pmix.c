@@ -361,7 +361,7 @@ static enum gsh_result create(uint64_t timeout_ns, struct pmix_bootstrap **out)
 enum gsh_result gsh_bootstrap_pmix_create(uint64_t timeout_ns, struct gsh_bootstrap **out)
 {
     struct pmix_bootstrap *p = NULL;
-    const char *nspace = getenv("PMIX_NAMESPACE");
+    const char *nspace = secure_getenv("PMIX_NAMESPACE");
     if (nspace == NULL || !nspace[0]) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "not started by a PMIx launcher (mpirun, prterun, "
                                              "srun --mpi=pmix): PMIX_NAMESPACE is not set");

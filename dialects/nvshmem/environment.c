@@ -58,7 +58,7 @@ static void translate(const char *values, const char *theirs, char *ours, size_t
 static void take_over(void)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *value = getenv(rows[i].theirs);
+        const char *value = secure_getenv(rows[i].theirs);
         char ours[128];
         if (value == NULL || *value == '\0') {
             continue;

@@ -32,7 +32,7 @@ static const char *value_of(const char *name)
     for (size_t i = 0; i < 2; i++) {
         char whole[64];
         snprintf(whole, sizeof(whole), "%s%s", prefixes[i], name);
-        const char *value = getenv(whole);
+        const char *value = secure_getenv(whole);
         if (value != NULL && *value != '\0') {
             return value;
         }

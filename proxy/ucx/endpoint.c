@@ -122,7 +122,7 @@ static void look_at_lanes(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 
 const char *gsh_ucx_settings(char text[GSH_UCX_SETTINGS_MAX])
 {
-    const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
+    const char *tls = secure_getenv("UCX_TLS"), *devices = secure_getenv("UCX_NET_DEVICES");
     snprintf(text, GSH_UCX_SETTINGS_MAX, "%s%.60s%s%.60s", tls != NULL ? ", with UCX_TLS=" : "",
              tls != NULL ? tls : "", devices != NULL ? ", with UCX_NET_DEVICES=" : "",
              devices != NULL ? devices : "");

@@ -118,7 +118,7 @@ static void set_default(ucp_config_t *config, const char *name, const char *valu
 {
     char variable[64];
     snprintf(variable, sizeof(variable), "UCX_%s", name);
-    if (getenv(variable) == NULL) {
+    if (secure_getenv(variable) == NULL) {
         (void)ucp_config_modify(config, name, value);
     }
 }
@@ -127,7 +127,7 @@ static void set_default(ucp_config_t *config, const char *name, const char *valu
  * it does not use. */
 static bool has_shared_memory(void)
 {
-    const char *tls = getenv("UCX_TLS");
+    const char *tls = secure_getenv("UCX_TLS");
     if (tls == NULL) {
         return true;
     }
@@ -145,8 +145,8 @@ static bool has_shared_memory(void)
 static void set_defaults(struct gsh_ucx *u, ucp_config_t *config)
 {
     uint64_t timeout_ns = u->base.options.timeout_ns;
-    if (has_shared_memory() && getenv("UCX_POSIX_ERROR_HANDLING") == NULL &&
-        getenv("UCX_SYSV_ERROR_HANDLING") == NULL) {
+    if (has_shared_memory() && secure_getenv("UCX_POSIX_ERROR_HANDLING") == NULL &&
+        secure_getenv("UCX_SYSV_ERROR_HANDLING") == NULL) {
         set_default(config, "MM_ERROR_HANDLING", "y");
     }
     if (timeout_ns != 0) {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <strings.h>
 #include "runtime/base/log.h"
 #include "runtime/base/util.h"
@@ -245,10 +246,10 @@ bool gsh_env_offer(const char *name, const char *value)
 }
 
 /* The variable's text in the environment, else what was offered for it; NULL when it is unset or
- * empty. */
+ * empty. A program that has more rights than who started it has no such environment. */
 static const char *set_text(const struct row *row)
 {
-    const char *text = getenv(row->name);
+    const char *text = secure_getenv(row->name);
     return text != NULL && text[0] ? text : __atomic_load_n(&offered[row - rows], __ATOMIC_ACQUIRE);
 }
 
@@ -320,6 +321,9 @@ static void word_unknown(const char *name, char *out, size_t size)
 /* The next GSHMEM_ variable from *at on that no row has; *at moves past it. */
 static bool find_unknown(char ***at, char *name, size_t size)
 {
+    if (getauxval(AT_SECURE) != 0) {
+        return false;
+    }
     for (; *at != NULL && **at != NULL; ++*at) {
         size_t n = strcspn(**at, "=");
         if (strncmp(**at, PREFIX, strlen(PREFIX)) != 0 || n >= size) {
@@ -349,6 +353,15 @@ static void warn_unknown(void)
     for (char **at = environ; find_unknown(&at, name, sizeof(name));) {
         word_unknown(name, text, sizeof(text));
         gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "%s", text);
+    }
+    bool has_any = false;
+    for (char **at = environ; *at != NULL; at++) {
+        has_any = has_any || strncmp(*at, PREFIX, strlen(PREFIX)) == 0;
+    }
+    if (getauxval(AT_SECURE) != 0 && has_any) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_INIT,
+                "this program has more rights than who started it (setuid): all variables of the "
+                "environment are ignored, those of its launcher, too");
     }
 }
 
@@ -409,7 +422,7 @@ int gsh_env_print(FILE *out)
     }
     for (char **at = environ; find_unknown(&at, name, sizeof(name)); n_wrong++) {
         word_unknown(name, words, sizeof(words));
-        fprintf(out, "%s=%s  (environment, UNKNOWN)\n    %s\n", name, getenv(name), words);
+        fprintf(out, "%s=%s  (environment, UNKNOWN)\n    %s\n", name, secure_getenv(name), words);
     }
     return n_wrong;
 }

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "runtime/base/util.h"
 
@@ -52,6 +53,20 @@ static void expand_path(const char *pattern, char *out, size_t size)
     }
 }
 
+/* Its name can be predicted: in a folder that others may write to, it must not lead elsewhere.
+ * Links of root (/dev/stderr) and of this user may. */
+static int open_log(const char *path)
+{
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    int fd = open(path, flags | O_NOFOLLOW, 0644);
+    struct stat link;
+    if (fd < 0 && errno == ELOOP && lstat(path, &link) == 0 &&
+        (link.st_uid == 0 || link.st_uid == geteuid())) {
+        fd = open(path, flags, 0644);
+    }
+    return fd;
+}
+
 void gsh_log_setup(enum gsh_log_level level, unsigned subsys_mask, const char *path)
 {
     int open_error = 0;
@@ -61,7 +76,7 @@ void gsh_log_setup(enum gsh_log_level level, unsigned subsys_mask, const char *p
         is_set_up = true;
         if (path != NULL && path[0]) {
             expand_path(path, expanded, sizeof(expanded));
-            int fd = open(expanded, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+            int fd = open_log(expanded);
             if (fd < 0) {
                 open_error = errno;
             } else {

@@ -28,7 +28,7 @@ void gsh_place_proxy(struct gsh_instance *pe)
     bool is_auto = strcmp(setting, "auto") == 0;
     pe->device_ops->pci_address(pe, address, sizeof(address));
     bool has_gpu = is_auto && address[0] != '\0' && find_near(pe, address, &gpu);
-    const char *name = gsh_place_nic(getenv("UCX_NET_DEVICES"), nic_name, sizeof(nic_name));
+    const char *name = gsh_place_nic(secure_getenv("UCX_NET_DEVICES"), nic_name, sizeof(nic_name));
     bool has_nic = has_gpu && name != NULL && find_near(pe, name, &nic);
     enum gsh_place place =
         gsh_place_choose(setting, &allowed, has_gpu ? &gpu : NULL, has_nic ? &nic : NULL, &cpus);

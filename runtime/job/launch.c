@@ -53,7 +53,7 @@ static enum gsh_result by_uid_text(const struct gsh_env *env, struct gsh_bootstr
 
 static int env_int(const char *name)
 {
-    const char *text = getenv(name);
+    const char *text = secure_getenv(name);
     return text == NULL ? 0 : atoi(text);
 }
 
@@ -97,7 +97,7 @@ static enum gsh_result by_environment(const struct gsh_env *env, struct gsh_boot
     if (strcmp(kind, "auto") == 0) {
         kind = env->threads > 0                   ? "threads"
                : env->uid[0] != 0                 ? "uid"
-               : getenv("PMIX_NAMESPACE") != NULL ? "pmix"
+               : secure_getenv("PMIX_NAMESPACE") != NULL ? "pmix"
                                                   : "none";
     }
     if (strcmp(kind, "threads") == 0) {

@@ -1,6 +1,13 @@
 /* Each kind of variable is read as documented, and a value that is not allowed is refused with one
- * line naming the variable, the value and what is allowed.
+ * line naming the variable, the value and what is allowed. A setuid program ignores them all.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "runtime/base/coll_table.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
@@ -168,8 +175,70 @@ static void test_collectives(void)
     }
 }
 
-int main(void)
+/* This program again, with root's rights, started by another user with this environment. */
+static int secure_main(void)
 {
+    struct gsh_env env;
+    if (getauxval(AT_SECURE) == 0) {
+        return 3;
+    }
+    CHECK(getenv("GSHMEM_DEVICE") != NULL);
+    CHECK_EQ(gsh_env_read(&env), GSH_OK);
+    CHECK_STR(env.device, "auto");
+    CHECK_STR(env.ucx_plugin, "libgshmem_ucx.so");
+    return test_result();
+}
+
+static void copy_self(const char *to)
+{
+    struct stat st;
+    int in = open("/proc/self/exe", O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_EXCL, 0755);
+    CHECK_EQ(fstat(in, &st), 0);
+    for (off_t at = 0; at < st.st_size && CHECK(sendfile(out, in, &at, 1 << 30) > 0);) {
+    }
+    CHECK_EQ(fchmod(out, 04755), 0);
+    close(in);
+    close(out);
+}
+
+/* Only root can make such a program, and not on every file system; that the library asks in no
+ * other way is shown by tests/arrows/rights.py everywhere. */
+static void test_setuid(void)
+{
+    char folder[] = "/tmp/gshmem-setuid-XXXXXX", program[64];
+    int status = -1;
+    if (geteuid() != 0) {
+        printf("not root: no setuid program is tried\n");
+        return;
+    }
+    CHECK(mkdtemp(folder) != NULL && chmod(folder, 0755) == 0);
+    snprintf(program, sizeof(program), "%s/program", folder);
+    copy_self(program);
+    pid_t child = fork();
+    if (child == 0) {
+        char *const args[] = {program, (char *)"--secure", NULL};
+        char *const values[] = {(char *)"GSHMEM_DEVICE=cpu", (char *)"GSHMEM_DEBUG=bogus",
+                                (char *)"GSHMEM_UCX_PLUGIN=/tmp/evil.so", NULL};
+        if (setgid(65534) == 0 && setuid(65534) == 0) {
+            execve(program, args, values);
+        }
+        _exit(9);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+        printf("/tmp gives no rights: no setuid program is tried\n");
+    } else {
+        CHECK_EQ(status, 0);
+    }
+    unlink(program);
+    rmdir(folder);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--secure") == 0) {
+        _exit(secure_main());
+    }
     gsh_log_setup(GSH_LOG_NONE, 0, NULL); /* the refusals are expected */
 #define ENV(field, name, kind, def, choices, doc) unsetenv("GSHMEM_" #name);
 #include "runtime/base/env.def"
@@ -181,5 +250,6 @@ int main(void)
     test_bools();
     test_others();
     test_collectives();
+    test_setuid();
     return test_result();
 }

@@ -1,11 +1,21 @@
 /* Messages carry PE and level, obey level and subsystem, go to the chosen file, and stay whole
- * lines when several threads write; a failure is worded once and kept per thread.
- * SPDX-License-Identifier: Apache-2.0 */
+ * lines when several threads write; a failure is worded once and kept per thread. No link of
+ * another user leads the file elsewhere. SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/base/log.h"
+static bool is_another_user; /* than the one who made this process's files */
+static uid_t log_euid(void)
+{
+    return geteuid() + is_another_user;
+}
+#define geteuid log_euid
+#include "runtime/base/log.c"
+#undef geteuid
 #include "runtime/base/result.h"
 #include "tests/test.h"
 
@@ -97,8 +107,36 @@ static void test_prefix(FILE *f)
     gsh_log_set_prefix(NULL);
 }
 
+/* Whether a log through a link of this or of another user reaches the file. */
+static bool follows_link(bool is_anothers)
+{
+    char path[64], target[64];
+    struct stat st;
+    int status = -1;
+    snprintf(path, sizeof(path), "/tmp/gshmem-link-%d", (int)getpid());
+    snprintf(target, sizeof(target), "/tmp/gshmem-target-%d", (int)getpid());
+    CHECK_EQ(symlink(target, path), 0);
+    bool is_root = geteuid() == 0;
+    if (is_anothers && is_root) {
+        CHECK_EQ(lchown(path, 65534, 65534), 0);
+    }
+    pid_t child = fork();
+    if (child == 0) { /* a process opens its log once */
+        is_another_user = is_anothers && !is_root;
+        gsh_log_setup(GSH_LOG_NONE, GSH_LOG_ALL, path);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    bool is_there = stat(target, &st) == 0;
+    unlink(path);
+    unlink(target);
+    return is_there;
+}
+
 int main(void)
 {
+    CHECK(follows_link(false));
+    CHECK(!follows_link(true));
     char path[64], expanded[64];
     snprintf(path, sizeof(path), "/tmp/gshmem-log-%%p-%d", (int)getpid());
     snprintf(expanded, sizeof(expanded), "/tmp/gshmem-log-%d-%d", (int)getpid(), (int)getpid());

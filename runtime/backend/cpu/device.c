@@ -401,7 +401,7 @@ int gshmemx_cpu_device_count(void)
         count = gshmem_team_n_pes(GSHMEMX_TEAM_NODE);
     } else {
         for (size_t i = 0; i < sizeof(of_launcher) / sizeof(of_launcher[0]); i++) {
-            const char *text = getenv(of_launcher[i]);
+            const char *text = secure_getenv(of_launcher[i]);
             int number = text != NULL ? atoi(text) : 0;
             count = number > count ? number : count;
         }

@@ -370,7 +370,7 @@ static enum gsh_result lane_init(struct gsh_cuda_device *d, struct gsh_cuda_lane
  * contexts get no streams of their own: see shares_stream. */
 static void open_context_lanes(struct gsh_cuda_device *d)
 {
-    const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    const char *text = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");
     const long queues = text != NULL ? strtol(text, NULL, 10) : 8, most = GSH_CUDA_CONTEXT_LANES;
     if (d->shared != NULL) {
         return;

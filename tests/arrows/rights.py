@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a setuid program's caller must not steer: the library asks for the environment by secure_getenv alone, and
+opens a file that it may create without following a link.
+
+usage: rights.py SOURCE_ROOT"""
+
+import pathlib
+import re
+import sys
+
+LIBRARY = ["bootstrap", "device", "dialects", "heap", "include", "proxy", "runtime"]
+KINDS = {".c", ".h", ".cc", ".cu", ".cuh", ".def"}
+GETENV = re.compile(r"(?<!secure_)\bgetenv\s*\(")
+# Whoever creates a file names its flags in the same statement as O_NOFOLLOW, or opens exclusively, or looks at the
+# owner of the link (log.c).
+CREATES = re.compile(r"\b(open|openat)\s*\([^;]*O_CREAT[^;]*;|\bfopen\s*\([^;]*\"[wa][^;]*;", re.S)
+SAFE = re.compile(r"O_NOFOLLOW|O_EXCL")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    n_files = n_asked = n_wrong = 0
+    for path in sorted(p for folder in LIBRARY for p in (root / folder).rglob("*") if p.suffix in KINDS):
+        code = COMMENT.sub(lambda m: "\n" * m.group().count("\n"), path.read_text())
+        wrong = [(m, "asks by getenv; secure_getenv ignores what a setuid program's caller has set")
+                 for m in GETENV.finditer(code)]
+        wrong += [(m, "creates a file through whatever link is there; add O_NOFOLLOW")
+                  for m in CREATES.finditer(code) if not SAFE.search(m.group())]
+        for match, why in wrong:
+            print(f"{path.relative_to(root)}:{code[:match.start()].count(chr(10)) + 1}: {why}")
+        n_files += 1
+        n_asked += code.count("secure_getenv")
+        n_wrong += len(wrong)
+    print(f"{n_files} files, {n_wrong} wrong")
+    if n_files < 300 or n_asked < 5:
+        print("these are not the library's sources")
+        return 1
+    return 1 if n_wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
