@@ -113,6 +113,12 @@ static uint64_t what_of(const struct gsh_nccl_call *c)
            (uint64_t)(uint32_t)c->peer << 32;
 }
 
+/* What the words of a rank say is not trusted as an index. */
+static const char *name_of(const char *const *names, size_t n, size_t i)
+{
+    return i < n && names[i] != NULL ? names[i] : "unknown";
+}
+
 /* What differs first, and its value in one of the two. */
 static const char *word(const struct entry *e, const struct entry *other, char *value, size_t bytes)
 {
@@ -145,7 +151,7 @@ static const char *word(const struct entry *e, const struct entry *other, char *
         [ncclMin] = "ncclMin", [ncclAvg] = "ncclAvg",   [ncclNumOps] = "the program's own",
     };
     if (kind_of(e) != kind_of(other)) {
-        snprintf(value, bytes, "%s", kinds[kind_of(e)]);
+        snprintf(value, bytes, "%s", name_of(kinds, GSH_NCCL_N_KINDS, kind_of(e)));
         return "the call";
     }
     if (e->count != other->count) {
@@ -153,11 +159,11 @@ static const char *word(const struct entry *e, const struct entry *other, char *
         return "count";
     }
     if (type_of(e) != type_of(other)) {
-        snprintf(value, bytes, "%s", types[type_of(e)]);
+        snprintf(value, bytes, "%s", name_of(types, ncclNumTypes, type_of(e)));
         return "the type";
     }
     if (op_of(e) != op_of(other)) {
-        snprintf(value, bytes, "%s", ops[op_of(e)]);
+        snprintf(value, bytes, "%s", name_of(ops, ncclNumOps + 1, op_of(e)));
         return "the operator";
     }
     snprintf(value, bytes, "%d", root_of(e));

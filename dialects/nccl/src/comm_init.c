@@ -22,8 +22,12 @@ static ncclResult_t meet_ranks(const char *call, struct gsh_nccl_job *job, int r
         pe_of[i] = -1;
     }
     for (int pe = 0; r == ncclSuccess && pe < job->n_pes; pe++) {
-        int other = pe_of[rank_of[pe]];
-        if (other >= 0) {
+        bool is_rank = rank_of[pe] >= 0 && rank_of[pe] < job->n_pes;
+        int other = is_rank ? pe_of[rank_of[pe]] : -1;
+        if (!is_rank) {
+            r = gsh_nccl_fail(ncclInvalidArgument, "%s: PE %d has rank %d of %d", call, pe,
+                              rank_of[pe], job->n_pes);
+        } else if (other >= 0) {
             r = gsh_nccl_fail(ncclInvalidArgument, "%s: rank %d is that of PE %d and of PE %d",
                               call, rank_of[pe], other, pe);
         } else {

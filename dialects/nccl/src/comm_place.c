@@ -71,7 +71,8 @@ ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm)
     ncclResult_t r = gsh_nccl_exchange(call, comm->job, comm->meet, &own, all, sizeof(own));
     int size = comm->n_ranks;
     for (int i = 0; r == ncclSuccess && i < comm->n_ranks; i++) {
-        size = greatest_divisor(greatest_divisor(size, all[i].n), all[i].begin);
+        bool is_run = all[i].begin >= 0 && all[i].begin < comm->n_ranks && all[i].n > 0;
+        size = is_run ? greatest_divisor(greatest_divisor(size, all[i].n), all[i].begin) : 1;
     }
     struct run verdict = {0, 1};
     if (r == ncclSuccess) {

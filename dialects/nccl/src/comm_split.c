@@ -35,7 +35,8 @@ static ncclResult_t run_split(const struct gsh_nccl_call *c)
     }
     for (int i = 0; r == ncclSuccess && i < parent->n_ranks; i++) {
         if (all[i].color == own.color) {
-            all[n++] = all[i];
+            all[n] = all[i];
+            all[n++].rank = i; /* an index: not as the rank says */
         }
     }
     if (r != ncclSuccess || own.color == NCCL_SPLIT_NOCOLOR) {
