@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"
+#include "runtime/base/process.h"
 #include "runtime/base/util.h"
 #include "tools/gshmemrun_hosts.h"
 #include "tools/gshmemrun_options.h"
@@ -43,11 +44,13 @@ static void signal_all(const struct gshmemrun_launcher *l, int sig)
     }
 }
 
-static void end_all(struct gshmemrun_launcher *l)
+/* pe: the one that has failed; -1: another reason. */
+static void end_all(struct gshmemrun_launcher *l, int pe)
 {
     if (l->kill_ns != 0) {
         return;
     }
+    gsh_process_say_ends_others(pe);
     l->kill_ns = gsh_now_ns() + GRACE_NS;
     signal_all(l, SIGTERM);
 }
@@ -57,26 +60,29 @@ static int code_of(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The first failure determines the status, with one exception: a PE that has lost another one exits
- * with 1, and may be seen before that other one. True: this is the one to explain. */
-static bool fail(struct gshmemrun_launcher *l, int code)
+/* The first failure determines the status, with one exception: a PE that has lost another one, or
+ * heard of the end, may be seen before that other one. It says so (follows), or at least exits with
+ * 1. True: this is the one to explain. */
+static bool fail(struct gshmemrun_launcher *l, int code, int pe, bool follows)
 {
     bool is_own_doing = l->kill_ns != UINT64_MAX && code != 128 + SIGTERM;
     bool is_first = !l->has_failed && l->status == 0;
-    bool is_cause =
-        (l->failed >= 0 || l->options.hosts != NULL) && l->status == 1 && code > 1 && is_own_doing;
+    bool is_cause = (l->failed >= 0 || l->options.hosts != NULL) && is_own_doing && !follows &&
+                    (l->failed_follows || (l->status == 1 && code > 1));
     if (is_first || is_cause) {
         l->status = code;
+        l->failed_follows = follows;
     }
     l->has_failed = true;
-    end_all(l);
+    end_all(l, pe);
     return is_first || is_cause;
 }
 
-static void take_end(struct gshmemrun_launcher *l, int i, int status)
+static void take_end(struct gshmemrun_launcher *l, int i, int status, bool follows)
 {
     bool is_quiet = l->is_interrupted || (l->has_failed && l->failed < 0);
-    if (code_of(status) != 0 && fail(l, code_of(status)) && !is_quiet) {
+    int code = code_of(status), pe = follows ? -1 : l->options.first + i;
+    if (code != 0 && fail(l, code, pe, follows) && !is_quiet) {
         l->failed = i;
         l->failed_status = status;
     }
@@ -108,7 +114,7 @@ static void take_branch_end(struct gshmemrun_launcher *l, int host, int status)
     bool is_own = mark == GSHMEMRUN_NO_MARK || WIFSIGNALED(status) || code == 255 || code == 0;
     if (mark >= 0) {
         if (mark > 0) {
-            fail(l, mark);
+            fail(l, mark, -1, false);
         }
         return;
     }
@@ -119,7 +125,7 @@ static void take_branch_end(struct gshmemrun_launcher *l, int host, int status)
                       mark == GSHMEMRUN_NO_MARK ? "and has started nothing there"
                                                 : "before the PEs there ended");
     }
-    fail(l, code ? code : 1);
+    fail(l, code ? code : 1, -1, false);
 }
 
 /* ---- events ---- */
@@ -135,6 +141,7 @@ static void reap(struct gshmemrun_launcher *l)
         while (rank < l->n_processes && l->processes[rank].pid != info.si_pid) {
             rank++;
         }
+        bool follows = gsh_process_follows(info.si_pid);
         /* Until it is reaped its number is its group's, so processes that it left behind end with
          * it. */
         if (rank < l->n_processes) {
@@ -151,7 +158,7 @@ static void reap(struct gshmemrun_launcher *l)
         if (l->options.hosts != NULL) {
             take_branch_end(l, rank, status);
         } else {
-            take_end(l, rank, status);
+            take_end(l, rank, status, follows);
         }
     }
 }
@@ -195,7 +202,7 @@ static void check_waiting(struct gshmemrun_launcher *l)
                   gshmemrun_name_of(l, gone, name[0]), gshmemrun_name_of(l, waiting, name[1]));
     l->has_failed = true;
     l->status = 1;
-    end_all(l);
+    end_all(l, -1);
 }
 
 /* Our own signal, or one that the launcher passes on to a branch. */
@@ -212,6 +219,7 @@ static void pass_signal(struct gshmemrun_launcher *l, int sig)
     if (l->status == 0) {
         l->status = 128 + sig;
     }
+    gsh_process_say_ends_others(-1);
     signal_all(l, sig);
     l->kill_ns = gsh_now_ns() + INTERRUPT_GRACE_NS;
 }
@@ -289,7 +297,7 @@ static void check_time(struct gshmemrun_launcher *l)
             l->status = GSHMEMRUN_TIMEOUT;
         }
         l->has_failed = true;
-        end_all(l);
+        end_all(l, -1);
     }
     if (l->kill_ns != 0 && now >= l->kill_ns) {
         signal_all(l, SIGKILL);
@@ -365,7 +373,7 @@ static void run(struct gshmemrun_launcher *l)
         if (starts && !gshmemrun_start_next(l)) {
             l->status = 1;
             l->has_failed = true;
-            end_all(l);
+            end_all(l, -1);
         } else if (!starts && l->n_running == 0) {
             return;
         }

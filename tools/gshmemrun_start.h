@@ -36,6 +36,7 @@ struct gshmemrun_launcher {
     uint64_t kill_ns;    /* when processes told to end are killed; 0: none was told */
     bool is_interrupted; /* by a signal, which needs no further explanation */
     bool has_failed;
+    bool failed_follows;       /* the status is of a process that another one's end has ended */
     int failed, failed_status; /* the failed process, and its status from waitpid; -1: none, or its
                                   end is explained already */
     int status;

@@ -200,3 +200,57 @@ int gsh_process_watch_ancestor(int pid)
     }
     return fd;
 }
+
+/* ---- names ---- */
+
+#define ENDS_OTHERS "gshmemrun:" /* and a PE's number; a name has at most 15 bytes */
+#define FOLLOWS     "gshmem-follows"
+
+static void set_name(const char *name)
+{
+    int fd = open("/proc/self/comm", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, name, strlen(name));
+        close(fd);
+    }
+}
+
+/* What follows `begin` in the process's name, without the line's end; false: it begins otherwise.
+ */
+static bool read_name(int pid, const char *begin, char rest[16])
+{
+    size_t bytes;
+    char *name = pid > 0 ? read_proc(pid, "comm", &bytes) : NULL;
+    bool is_it = name != NULL && strncmp(name, begin, strlen(begin)) == 0;
+    if (is_it) {
+        snprintf(rest, 16, "%.*s", (int)strcspn(name + strlen(begin), "\n"), name + strlen(begin));
+    }
+    free(name);
+    return is_it;
+}
+
+void gsh_process_say_ends_others(int pe)
+{
+    char name[32];
+    snprintf(name, sizeof(name), ENDS_OTHERS "%d", pe);
+    set_name(name);
+}
+
+bool gsh_process_ends_others(int pid, int *pe)
+{
+    char number[16];
+    bool is_so = read_name(pid, ENDS_OTHERS, number);
+    *pe = is_so ? (int)strtol(number, NULL, 10) : -1;
+    return is_so;
+}
+
+void gsh_process_say_follows(void)
+{
+    set_name(FOLLOWS);
+}
+
+bool gsh_process_follows(int pid)
+{
+    char rest[16];
+    return read_name(pid, FOLLOWS, rest) && rest[0] == '\0';
+}

@@ -32,4 +32,17 @@ bool gsh_process_is_child_of_pe(const char *const *names);
  * closes it. -1: it is no ancestor, as /proc numbers them, or the system does not say. */
 int gsh_process_watch_ancestor(int pid);
 
+/* When a job ends, its processes are gone within milliseconds, and those that look see only that.
+ * So whoever ends one for a reason first says it in its process's name, which /proc shows even of a
+ * process that has ended and that its parent has not yet awaited. */
+
+/* gshmemrun ends the job's other processes since PE `pe` has failed; -1: for another reason. */
+void gsh_process_say_ends_others(int pe);
+/* Whether the process of that number does, and for which PE. */
+bool gsh_process_ends_others(int pid, int *pe);
+/* This process ends since it has lost another PE, or has heard that the job ends. */
+void gsh_process_say_follows(void);
+/* Whether the child of that number has done so. */
+bool gsh_process_follows(int pid);
+
 #endif

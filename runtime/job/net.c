@@ -10,6 +10,7 @@
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
+#include "runtime/base/process.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
 #include "runtime/team/absent.h"
@@ -86,7 +87,8 @@ static void *end_main(void *arg)
     if (net->is_found_here) {
         await_hearsay(net);
     }
-    if (net->is_found_here && !has_heard(net) && is_first_to_speak(net)) {
+    bool is_known = net->is_found_here && gsh_watch_is_ended_by_launcher(pe->watch, net->lost_pe);
+    if (net->is_found_here && !is_known && !has_heard(net) && is_first_to_speak(net)) {
         gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
     } else {
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job: %s", net->news.origin,
@@ -100,6 +102,9 @@ static void *end_main(void *arg)
     gsh_news_pass_on(net);
     if (net->is_found_here) {
         pe->bootstrap->ops->abort(pe->bootstrap, net->news.status, net->news.text);
+    }
+    if (!net->is_found_here || net->lost_pe >= 0) {
+        gsh_process_say_follows();
     }
     _exit(net->news.status);
 }

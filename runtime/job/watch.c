@@ -89,6 +89,7 @@ end_process(struct gsh_watch *w, int origin, int status, const char *why)
     const struct timespec nap = {.tv_nsec = ORIGIN_FIRST_NS};
     gsh_store_release_u32(&w->pe->page->control.abort_word, GSH_ABORT_END);
     gsh_news_tell(w->pe, origin, status, why);
+    gsh_process_say_follows();
     nanosleep(&nap, NULL);
     _exit(status);
 }
@@ -101,8 +102,18 @@ static bool is_first_to_find(struct gsh_watch *w, int dead_pe)
     return page == NULL || gsh_page_end(page);
 }
 
+bool gsh_watch_is_ended_by_launcher(const struct gsh_watch *watch, int dead_pe)
+{
+    int failed = -1;
+    return watch != NULL && watch->polls[watch->n_links + POLL_LAUNCHER].fd >= 0 &&
+           gsh_process_ends_others(watch->pe->env.launcher, &failed) && failed != dead_pe;
+}
+
 static void say_death(struct gsh_watch *w, int dead_pe)
 {
+    if (gsh_watch_is_ended_by_launcher(w, dead_pe)) {
+        return;
+    }
     if (is_first_to_find(w, dead_pe)) {
         gsh_fail(GSH_ERR_PEER, "PE %d died or exited without gshmem_finalize; ending", dead_pe);
     }

@@ -5,6 +5,7 @@
 #ifndef GSH_WATCH_H
 #define GSH_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "runtime/base/result.h"
 
@@ -16,6 +17,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_watch_create(struct gsh_instance *pe, struc
 /* From now on the thread also calls `look`, a few times a second. */
 GSH_CHECK_RESULT enum gsh_result gsh_watch_device(struct gsh_instance *pe,
                                                   void (*look)(struct gsh_instance *pe));
+/* Whether gshmemrun has ended that PE, for another's failure or for none: there is nothing to say.
+ */
+bool gsh_watch_is_ended_by_launcher(const struct gsh_watch *watch, int dead_pe);
 /* Tells the others that the job is ending with status (they end silently). */
 void gsh_watch_tell_abort(struct gsh_watch *watch, int status);
 /* This PE leaves normally. */

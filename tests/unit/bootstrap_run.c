@@ -3,6 +3,7 @@
  * Arguments: the launcher, the plug-in for UCX if there is one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -378,6 +379,85 @@ __attribute__((noreturn)) static void run_endless(void)
     }
 }
 
+static void leave(int sig)
+{
+    (void)sig;
+    _exit(1);
+}
+
+/* SELF leaver: the same; says its numbers, and leaves when it gets SIGUSR1. */
+__attribute__((noreturn)) static void run_leaver(void)
+{
+    alarm(100);
+    signal(SIGUSR1, leave);
+    gshmem_init();
+    if (gshmem_my_pe() == 3) {
+        signal(SIGTERM, SIG_IGN); /* it sees the others end */
+    }
+    gshmem_barrier_all();
+    dprintf(1, "%d %d\n", gshmem_my_pe(), (int)getpid());
+    for (;;) {
+        pause();
+    }
+}
+
+/* Whether the launcher need only await it. */
+static bool has_ended(int pid)
+{
+    char path[64], name[64], state = 'R';
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    CHECK(f != NULL && fscanf(f, "%*d %63s %c", name, &state) == 2);
+    if (f != NULL) {
+        fclose(f);
+    }
+    return state == 'Z';
+}
+
+/* The launcher stands still while PE 2 leaves, and so do those that lose it; all exit with 1. */
+static void test_blame(char *self)
+{
+    enum { N = 4 };
+    int fd, status = -1, pids[N] = {0}, pe, pid;
+    pid_t child = start((char *[]){"-n", "4", self, "leaver", NULL}, "", &fd);
+    for (int i = 0; i < N; i++) {
+        char line[32] = "";
+        for (size_t at = 0; at < sizeof(line) - 1 && strchr(line, '\n') == NULL; at++) {
+            CHECK_EQ(read(fd, line + at, 1), 1);
+        }
+        if (CHECK(sscanf(line, "%d %d", &pe, &pid) == 2 && pe >= 0 && pe < N)) {
+            pids[pe] = pid;
+        }
+    }
+    CHECK_EQ(kill(child, SIGSTOP), 0);
+    CHECK_EQ(kill(pids[2], SIGUSR1), 0);
+    for (int i = 0; i < N; i++) {
+        while (!has_ended(pids[i])) {
+            sched_yield();
+        }
+    }
+    CHECK_EQ(kill(child, SIGCONT), 0);
+    read_all(fd);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    check_says("error: PE 2 died or exited without gshmem_finalize");
+    check_says("gshmemrun: PE 2 exited with status 1\n");
+    CHECK_EQ(count(" died or exited"), 1);
+}
+
+/* PEs that the launcher ends do not blame each other. */
+static void test_nobody_to_blame(char *self)
+{
+    int fd, status = -1;
+    pid_t child = start((char *[]){"-n", "4", self, "leaver", NULL}, "", &fd);
+    wait_for_lines(fd, 4);
+    CHECK_EQ(kill(child, SIGTERM), 0);
+    read_all(fd);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
+    CHECK_STR(result.text, "gshmemrun: ended by signal 15 (Terminated)\n");
+}
+
 /* In a PE: two jobs one after another. */
 static int run_pe(void)
 {
@@ -408,6 +488,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "endless") == 0) {
         run_endless();
     }
+    if (argc > 1 && strcmp(argv[1], "leaver") == 0) {
+        run_leaver();
+    }
     if (argc > 3 && strcmp(argv[1], "agent") == 0) {
         return run_agent(argv);
     }
@@ -430,9 +513,12 @@ int main(int argc, char **argv)
     test_signal(SIGTERM, (char *[]){ON_TWO, HERE});
     test_launcher_killed((char *[]){HERE});
     test_launcher_killed((char *[]){ON_TWO, HERE});
+    setenv("GSHMEM_DEVICE", "cpu", 1);
+    test_blame(argv[0]);
+    test_nobody_to_blame(argv[0]);
     /* Their parents are killed; the PEs find it themselves. */
     char wrapped[4096];
-    snprintf(wrapped, sizeof(wrapped), "GSHMEM_DEVICE=cpu '%s' endless; true", argv[0]);
+    snprintf(wrapped, sizeof(wrapped), "'%s' endless; true", argv[0]);
     test_launcher_killed((char *[]){"-n", "3", "sh", "-c", wrapped, NULL});
     test_launcher_killed((char *[]){ON_TWO, "-n", "3", "sh", "-c", wrapped, NULL});
     if (argc > 2) {
