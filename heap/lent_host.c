@@ -119,7 +119,8 @@ static enum gsh_result move(const struct found *f, int *out)
     const uint64_t bytes = f->end - f->start;
     void *copy = MAP_FAILED;
     int fd = gsh_fault() ? -1 : memfd_create("gshmem buffer", MFD_CLOEXEC);
-    if (fd >= 0 && !gsh_fault() && fallocate(fd, 0, 0, (off_t)bytes) == 0) {
+    if (fd >= 0 && !gsh_fault() && gsh_file_may_have(bytes) &&
+        fallocate(fd, 0, 0, (off_t)bytes) == 0) {
         copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }
     if (copy != MAP_FAILED) {

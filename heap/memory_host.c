@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include "runtime/base/pages.h"
 #include "runtime/base/fault.h"
@@ -246,10 +245,9 @@ static enum gsh_result host_create(const struct gsh_memory_options *options,
 static enum gsh_result extend_file(int fd, struct gsh_chunk chunk)
 {
     const uint64_t step = (uint64_t)64 << 20;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && chunk.off + chunk.bytes > limit.rlim_cur) {
+    if (!gsh_file_may_have(chunk.off + chunk.bytes)) {
         return gsh_note(GSH_ERR_NOMEM, "the file size limit (ulimit -f) stops the heap at %llu",
-                        (unsigned long long)limit.rlim_cur);
+                        (unsigned long long)chunk.off);
     }
     for (uint64_t done = 0; done < chunk.bytes;) {
         uint64_t n = gsh_min_u64(step, chunk.bytes - done);

@@ -2,9 +2,19 @@
  * See pages.h. */
 #include "runtime/base/pages.h"
 
+#include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+bool gsh_file_may_have(uint64_t bytes)
+{
+    struct rlimit limit;
+    bool is_allowed = getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
+    errno = is_allowed ? errno : EFBIG;
+    return is_allowed;
+}
 
 uint64_t gsh_page_size(void)
 {

@@ -9,6 +9,9 @@
 
 /* The size of a page in bytes. */
 uint64_t gsh_page_size(void);
+/* Whether a file, also one that is only memory, may have that many bytes. If not errno is EFBIG;
+ * making it that large all the same would end the process by SIGXFSZ. */
+bool gsh_file_may_have(uint64_t bytes);
 /* Copies whole words, including gaps between the program's objects, for which the address sanitizer
  * would report memcpy. */
 void gsh_pages_copy(void *to, const void *from, uint64_t bytes);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "runtime/base/pages.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
 #include "runtime/job/vote.h"
@@ -18,6 +19,12 @@
 
 enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes)
 {
+    if (!gsh_file_may_have(bytes)) {
+        return gsh_fail(GSH_ERR_SYSTEM,
+                        "init: the file size limit (ulimit -f) is below the %llu bytes of the page "
+                        "that PEs share",
+                        (unsigned long long)bytes);
+    }
     /* sealed: nobody who gets it can make it shorter under the others' mappings */
     pe->page_fd = memfd_create("gshmem-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (pe->page_fd < 0 || ftruncate(pe->page_fd, (off_t)bytes) != 0 ||

@@ -1,9 +1,10 @@
 /* Proves that processes tell each other apart, that a PE of another version is recognised by the
  * first 8 bytes, whatever it would send next, over threads and over TCP, and that init changes the
- * environment only of programs that have one thread.
+ * environment only of programs that have one thread; and what a limit of file sizes does.
  * Argument: the plug-in for UCX if there is one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "bootstrap/uid.h"
@@ -74,6 +75,17 @@ static void pe_main(int rank, int n, void *arg)
     }
 }
 
+/* A page that may not be made is an error; the attempt would be a signal. */
+static void little_files(int rank, int n, void *arg)
+{
+    const struct rlimit little = {8192, 8192};
+    gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
+    gshmemx_set_attr_thread_args(rank, n, arg, &attr);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+    int error = gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr);
+    CHECK(error != 0 && strstr(gshmemx_error_string(error), "(ulimit -f)"));
+}
+
 static pthread_barrier_t meeting;
 
 static void *sleep_till_the_end(void *unused)
@@ -132,6 +144,9 @@ int main(int argc, char **argv)
     test_on_threads(2, pe_main, &by_threads);
     CHECK_EQ(gshmemx_get_uniqueid(&by_id.id), 0);
     test_on_threads(2, pe_main, &by_id);
+    pid_t child;
+    test_start_processes(1, little_files, &by_threads, &child);
+    test_join_processes(1, &child);
     if (argc > 1) {
         test_environment(argv[1], &by_id);
     }
