@@ -81,7 +81,8 @@ extern "C" {
  * gshmemx_device_setup). It is the current CUDA device, or else one chosen by PE number.
  *
  * A process forked by a PE is not a PE: it must make no gshmem calls and must end with exec or
- * _exit.
+ * _exit. A program that it becomes is no part of the job either: its init makes a job of one PE,
+ * unless another launcher has started it.
  *
  * Ends the process with one line when it fails; gshmemx_init_attr returns an error instead. */
 void gshmem_init(void);

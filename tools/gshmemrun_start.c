@@ -67,6 +67,7 @@ void gshmemrun_set_environment(struct gshmemrun_launcher *l)
         exit(1);
     }
     gsh_uid_to_text(&id, text);
+    /* the rendezvous has its thread by now, which reads no environment */
     setenv("GSHMEM_UID", text, 1);
     set_number("GSHMEM_N_RANKS", o->n_pes);
 }
