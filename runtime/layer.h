@@ -120,6 +120,13 @@ int gshmemx_layer_free(const char *call, void *memory);
 int gshmemx_layer_team_create(const char *call, const int *pes, int n_pes, void *buffers,
                               size_t bytes, gshmem_team_t *team);
 
+/* Collective over n members of the team: whether all of them say yes. pes: their PEs, in an order
+ * that is the same on all; NULL: all members. A wait of the host alone, so threads may make it at
+ * the same time, for a team each. Once another thread has set *stop, which is atomic, it returns,
+ * and nobody calls it for the team again; what it returns then is of no use. */
+bool gshmemx_layer_vote(const char *call, gshmem_team_t team, const int *pes, int n, bool says_yes,
+                        const bool *stop);
+
 /* Words of a team's member for the dialect's own use: host memory that all PEs of the member's node
  * read and write; NULL: the member is on another node than this PE, or there is no such team. They
  * last as long as the team. An earlier team may have left anything there, so each member clears its

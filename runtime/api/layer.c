@@ -323,6 +323,29 @@ int gshmemx_layer_team_create(const char *call, const int *pes, int n_pes, void 
     return gsh_public_error(gsh_team_create_in(pe, call, pes, n_pes, b, team));
 }
 
+bool gshmemx_layer_vote(const char *call, gshmem_team_t team, const int *pes, int n, bool says_yes,
+                        const bool *stop)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    const struct gsh_team *t = gsh_team_find(pe, team);
+    const uint64_t key = pes == NULL ? GSH_AGREE_TEAM(team) : GSH_AGREE_PART(team);
+    const struct gsh_team_agreement a = {.pe = pe, .call = call, .key = key, .stop = stop};
+    struct gsh_ballot ballot = {.max = {!says_yes}};
+    int me = 0;
+    if (t == NULL) {
+        return false;
+    }
+    n = pes == NULL ? t->n_pes : n;
+    pes = pes == NULL ? t->pes : pes;
+    while (me < n && pes[me] != pe->my_pe) {
+        me++;
+    }
+    if (me < n) {
+        gsh_team_agree(&a, pes, n, me, &ballot);
+    }
+    return me < n && ballot.max[0] == 0;
+}
+
 _Static_assert((int)GSHMEMX_LAYER_TEAM_WORDS == (int)GSH_PAGE_DIALECT_WORDS,
                "what pages have room for");
 

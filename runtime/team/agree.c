@@ -41,6 +41,7 @@ struct exchange {
     struct gsh_instance *pe;
     const char *call;
     uint64_t key, list;
+    const bool *stop;
     const int *pes;
     int n;
     uint64_t start_ns;
@@ -155,11 +156,22 @@ static struct gsh_mail *find_mail(const struct exchange *x, int from)
     return NULL;
 }
 
-static void await_turn(struct exchange *x, unsigned *turn, int other)
+/* seq_cst, as is the store: whoever stops a thread also looks for what it has begun. */
+static bool is_stopped(const struct exchange *x)
 {
+    return x->stop != NULL && __atomic_load_n(x->stop, __ATOMIC_SEQ_CST);
+}
+
+/* False: the wait is given up. */
+static bool await_turn(struct exchange *x, unsigned *turn, int other)
+{
+    if (is_stopped(x)) {
+        return false;
+    }
     if (gsh_host_sync_turn(x->pe, turn, &x->start_ns)) {
         timed_out(x, other);
     }
+    return true;
 }
 
 /* Under the lock; false: the message before this one has not been taken. */
@@ -187,10 +199,9 @@ static void send_near(struct exchange *x, int to, const struct gsh_ballot *ballo
             take_all(x);
         }
         gsh_lock_give(&teams->lock);
-        if (is_sent) {
+        if (is_sent || !await_turn(x, &turn, to)) {
             return;
         }
-        await_turn(x, &turn, to);
     }
 }
 
@@ -210,7 +221,9 @@ static void receive_near(struct exchange *x, int from, struct gsh_ballot *ballot
         if (mail != NULL) {
             break;
         }
-        await_turn(x, &turn, from);
+        if (!await_turn(x, &turn, from)) {
+            return;
+        }
     }
     add_words(x, from, ballot, mail->words);
     free(mail);
@@ -236,7 +249,7 @@ static enum gsh_result message_turn(void *context, int from)
     gsh_lock_take(&x->pe->teams->lock); /* a PE of this node may wait for room */
     take_all(x);
     gsh_lock_give(&x->pe->teams->lock);
-    return GSH_OK;
+    return is_stopped(x) ? GSH_ERR_STATE : GSH_OK;
 }
 
 static void send_far(struct exchange *x, int to, const struct gsh_ballot *ballot)
@@ -259,10 +272,14 @@ static void receive_far(struct exchange *x, int from, struct gsh_ballot *ballot)
     size_t bytes = words_bytes(ballot->n_or), max = gsh_proxy_message_max(proxy);
     uint64_t *words = need_memory(x, bytes);
     for (size_t at = 0; at < bytes; at += max) {
-        gsh_require_far(x->pe, x->call,
-                        gsh_proxy_receive(proxy, from, GSH_NET_TAG(GSH_NET_TEAM, x->key, 0),
-                                          (uint8_t *)words + at, gsh_min_u64(bytes - at, max),
-                                          message_turn, x));
+        enum gsh_result r =
+            gsh_proxy_receive(proxy, from, GSH_NET_TAG(GSH_NET_TEAM, x->key, 0),
+                              (uint8_t *)words + at, gsh_min_u64(bytes - at, max), message_turn, x);
+        if (r != GSH_OK && is_stopped(x)) {
+            free(words);
+            return;
+        }
+        gsh_require_far(x->pe, x->call, r);
     }
     add_words(x, from, ballot, words);
     free(words);
@@ -272,8 +289,13 @@ void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, i
                     struct gsh_ballot *ballot)
 {
     struct gsh_instance *pe = a->pe;
-    struct exchange x = {
-        .pe = pe, .call = a->call, .key = a->key, .list = hash_list(pes, n), .pes = pes, .n = n};
+    struct exchange x = {.pe = pe,
+                         .call = a->call,
+                         .key = a->key,
+                         .list = hash_list(pes, n),
+                         .stop = a->stop,
+                         .pes = pes,
+                         .n = n};
     for (int distance = 1; distance < n; distance *= 2) {
         int to = pes[(me + distance) % n], from = pes[(me - distance + n) % n];
         x.start_ns = 0;

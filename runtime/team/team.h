@@ -173,8 +173,10 @@ struct gsh_ballot {
 };
 
 /* Distinguishes the agreements that threads of a PE may have under way at once: the team that they
- * divide, or the offset of the place that the caller names. Messages of each key are in order. */
+ * divide, or of which only some members meet, or the offset of the place that the caller names.
+ * Messages of each key are in order. */
 #define GSH_AGREE_TEAM(team) ((uint64_t)(uint32_t)(team))
+#define GSH_AGREE_PART(team) ((uint64_t)1 << 46 | (uint32_t)(team))
 #define GSH_AGREE_TAG(tag)   ((uint64_t)1 << 47 | (tag)) /* the 48 bits of GSH_NET_TAG */
 
 /* Who makes the agreements of one call. */
@@ -182,6 +184,7 @@ struct gsh_team_agreement {
     struct gsh_instance *pe;
     const char *call; /* for reports */
     uint64_t key;     /* one of the above */
+    const bool *stop; /* NULL, or set by another thread once it is not to go on; atomic */
     /* for a team */
     bool may_lack_room;             /* the caller handles that, and nothing is printed */
     enum gsh_team_plan widest_plan; /* it gets no more than that */
@@ -196,7 +199,7 @@ static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
 }
 /* Each PE of the list calls with the same list and key; me: its place there. In ceil(log2(n))
  * rounds; also a barrier. Ends the job when a PE does not come in time, or comes with another list.
- */
+ * Once *a->stop is set it returns early, and the key is of no use any more. */
 void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
 /* Frees messages that are left. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the NCCL layer's communicators: made in every way, several at a time, split, in groups;
- * memory and windows; and that wrong calls fail with a result and a reason, and change nothing. */
+ * Proves the NCCL layer's communicators: made in every way, several at a time, split, in groups, by
+ * two threads of a rank; memory and windows; and that wrong calls fail with a result and a reason,
+ * and change nothing. */
 #include "tests/nccl/ranks.cuh"
+#include <nccl_device.h>
 
 static void check_comm(ncclComm_t comm, int n, int rank)
 {
@@ -349,6 +351,67 @@ static void test_many_at_once(ncclComm_t comm, const test_rank *r)
     check_sum(comm, 1, r->n);
 }
 
+struct lane {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    int *p;
+};
+
+/* All calls in which the communicator's ranks agree, again and again. */
+static void agree_often(const lane &of, const test_rank *r)
+{
+    const size_t bytes = 4096;
+    test_choose_gpu(r->rank);
+    for (int round = 0; round < 6; round++) {
+        ncclComm_t part = NULL;
+        ncclWindow_t win = NULL;
+        ncclDevComm dev = {};
+        ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+        void *memory = NULL;
+        int value = r->rank + round;
+        OK(ncclCommSplit(of.comm, 0, r->n - r->rank, &part, NULL));
+        check_comm(part, r->n, r->n - 1 - r->rank);
+        OK(ncclMemAlloc(&memory, bytes));
+        OK(ncclCommWindowRegister(part, memory, bytes, &win, NCCL_WIN_DEFAULT));
+        q.lsaBarrierCount = 1 + round;
+        OK(ncclDevCommCreate(part, &q, &dev));
+#if !defined(__SANITIZE_THREAD__) /* a checking build's kernels read a list that is being renewed \
+                                   */
+        CUDA_OK(cudaMemcpyAsync(of.p, &value, sizeof value, cudaMemcpyDefault, of.stream));
+        OK(ncclAllReduce(of.p, of.p, 1, ncclInt, ncclSum, part, of.stream));
+        CUDA_OK(cudaMemcpyAsync(&value, of.p, sizeof value, cudaMemcpyDefault, of.stream));
+        CUDA_OK(cudaStreamSynchronize(of.stream));
+        CHECK_EQ(value, r->n * (r->n - 1) / 2 + r->n * round);
+#else
+        (void)value;
+#endif
+        OK(ncclDevCommDestroy(part, &dev));
+        OK(ncclCommWindowDeregister(part, win));
+        OK(ncclMemFree(memory));
+        OK(ncclCommDestroy(part));
+    }
+}
+
+/* Two threads of each rank with a communicator each, so that ranks come in any order. The streams
+ * are the rank's own, whose device other threads do not know on the CPU device. */
+static void test_two_threads(ncclComm_t comm, const test_rank *r)
+{
+    lane lanes[2] = {{comm, NULL, NULL}, {NULL, NULL, NULL}};
+    OK(ncclCommSplit(comm, 0, r->rank, &lanes[1].comm, NULL));
+    for (lane &l : lanes) {
+        CUDA_OK(cudaStreamCreate(&l.stream));
+        CUDA_OK(cudaMalloc((void **)&l.p, sizeof *l.p));
+    }
+    std::thread thread([&] { agree_often(lanes[1], r); });
+    agree_often(lanes[0], r);
+    thread.join();
+    for (lane &l : lanes) {
+        CUDA_OK(cudaFree(l.p));
+        CUDA_OK(cudaStreamDestroy(l.stream));
+    }
+    OK(ncclCommDestroy(lanes[1].comm));
+}
+
 static int run_rank(const test_rank *r)
 {
     ncclComm_t comm = NULL, second = NULL;
@@ -374,6 +437,7 @@ static int run_rank(const test_rank *r)
     test_refused(comm, r);
     test_many(comm, r);
     test_many_at_once(comm, r);
+    test_two_threads(comm, r);
     if (r->n > 2)
         test_more_ids(comm, r);
     /* A second one over the same ranks, numbered differently; it outlives the first. */

@@ -21,7 +21,7 @@ static ncclResult_t need_no_group(const char *call, const struct ncclComm *comm)
 
 /* ---- finalize ---- */
 
-static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
+static ncclResult_t finalize(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     uint64_t *all = malloc((size_t)comm->n_ranks * sizeof(*all));
@@ -36,6 +36,17 @@ static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
         r = gsh_nccl_base(c->name, gshmem_barrier(comm->meet));
     }
     comm->is_finalized = r == ncclSuccess;
+    return r;
+}
+
+static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
+{
+    struct gsh_nccl_job *job = c->comm->job;
+    ncclResult_t r = gsh_nccl_turn_take(c->name, job, c->comm->meet, NULL, 0);
+    if (r == ncclSuccess) {
+        r = finalize(c);
+        gsh_nccl_turn_give(job);
+    }
     return r;
 }
 
@@ -82,13 +93,22 @@ static void end(struct ncclComm *comm)
     struct gsh_nccl_job *job = comm->job;
     struct gsh_nccl_crew *crew = comm->crew;
     gsh_nccl_enter(job, &turn);
-    if (!comm->is_finalized || crew != NULL) {
-        (void)gshmem_barrier(comm->meet);
+    bool is_given_up =
+        gsh_nccl_turn_take("ncclCommDestroy", job, comm->meet, NULL, 0) != ncclSuccess;
+    if (!is_given_up) {
+        if (!comm->is_finalized || crew != NULL) {
+            (void)gshmem_barrier(comm->meet);
+        }
+        gsh_nccl_comm_take_apart(comm);
+        gsh_nccl_turn_give(job);
     }
-    gsh_nccl_comm_take_apart(comm);
     gsh_nccl_leave(&turn);
-    gsh_nccl_comm_discard(comm);
-    gsh_nccl_job_put(job);
+    if (is_given_up) {
+        gsh_nccl_comm_keep(comm);
+    } else {
+        gsh_nccl_comm_discard(comm);
+        gsh_nccl_job_put(job);
+    }
     if (crew != NULL) {
         gsh_nccl_crew_done(crew);
     }
@@ -124,7 +144,7 @@ static void watch_exit(void)
  * the other, and the last destroy waits for all. For non-blocking ones only process exit waits. */
 static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
 {
-    struct gsh_nccl_worker *worker = comm->job->worker;
+    struct gsh_nccl_worker *worker = gsh_nccl_job_worker(comm->job);
     struct gsh_nccl_crew *crew = comm->crew;
     struct ending *e = calloc(1, sizeof(*e));
     if (e == NULL) {
@@ -196,7 +216,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
         return abort_comm(call, comm); /* it was never made, or has been abandoned */
     }
     settle(comm);
-    if (comm->job->worker != NULL) {
+    if (gsh_nccl_job_worker(comm->job) != NULL) {
         return end_by_worker(call, comm);
     }
     gsh_nccl_comm_forget(comm);

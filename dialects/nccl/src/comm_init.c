@@ -38,6 +38,20 @@ static ncclResult_t meet_ranks(const char *call, struct gsh_nccl_job *job, int r
     return r;
 }
 
+/* In the PE's turn. */
+static ncclResult_t make_of_all(const struct gsh_nccl_call *c, const struct gsh_nccl_job_wish *wish,
+                                struct gsh_nccl_job *job)
+{
+    int *pe_of = malloc((size_t)wish->n_ranks * sizeof(*pe_of));
+    ncclResult_t r = pe_of == NULL ? gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name)
+                                   : meet_ranks(c->name, job, wish->rank, pe_of);
+    if (r != ncclSuccess) {
+        free(pe_of);
+        return r;
+    }
+    return gsh_nccl_comm_make(c, job, pe_of, wish->n_ranks, wish->rank);
+}
+
 /* Makes a communicator of all of a job's PEs, the first in most jobs. */
 static ncclResult_t make_first(const struct gsh_nccl_call *c, const struct gsh_nccl_job_wish *wish)
 {
@@ -49,16 +63,10 @@ static ncclResult_t make_first(const struct gsh_nccl_call *c, const struct gsh_n
         return r;
     }
     gsh_nccl_enter(job, &turn);
-    int *pe_of = malloc((size_t)wish->n_ranks * sizeof(*pe_of));
-    if (pe_of == NULL) {
-        r = gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
-    } else {
-        r = meet_ranks(c->name, job, wish->rank, pe_of);
-    }
+    r = gsh_nccl_turn_take(c->name, job, job->meet, NULL, 0);
     if (r == ncclSuccess) {
-        r = gsh_nccl_comm_make(c, job, pe_of, wish->n_ranks, wish->rank);
-    } else {
-        free(pe_of);
+        r = make_of_all(c, wish, job);
+        gsh_nccl_turn_give(job);
     }
     gsh_nccl_leave(&turn);
     if (r != ncclSuccess) {
@@ -211,7 +219,11 @@ static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
 static ncclResult_t run_grow(const struct gsh_nccl_call *c)
 {
     ncclUniqueId id = {0};
-    ncclResult_t r = share_id(c, &id);
+    ncclResult_t r = gsh_nccl_turn_take(c->name, c->comm->job, c->comm->meet, NULL, 0);
+    if (r == ncclSuccess) {
+        r = share_id(c, &id);
+        gsh_nccl_turn_give(c->comm->job);
+    }
     if (r != ncclSuccess) {
         gsh_nccl_worker_end(c->worker);
         return r;

@@ -5,6 +5,18 @@
 #include "dialects/nccl/src/comm_make.h"
 #include "dialects/nccl/src/group.h"
 
+/* Takes over pe_of. If it fails the parent still holds the job. */
+static ncclResult_t make_part(const struct gsh_nccl_call *c, int *pe_of, int n, int rank)
+{
+    struct gsh_nccl_job *job = c->comm->job;
+    gsh_nccl_job_hold(job);
+    ncclResult_t r = gsh_nccl_comm_make(c, job, pe_of, n, rank);
+    if (r != ncclSuccess) {
+        gsh_nccl_job_put(job);
+    }
+    return r;
+}
+
 /* ---- splitting ---- */
 
 struct choice {
@@ -19,7 +31,8 @@ static int by_key(const void *a, const void *b)
                             : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static ncclResult_t run_split(const struct gsh_nccl_call *c)
+/* In the PE's turn. */
+static ncclResult_t split(const struct gsh_nccl_call *c)
 {
     struct ncclComm *parent = c->comm;
     struct choice own = {parent->marks, c->a, c->b, parent->rank, 0};
@@ -53,9 +66,17 @@ static ncclResult_t run_split(const struct gsh_nccl_call *c)
         rank = all[i].rank == parent->rank ? i : rank;
     }
     free(all);
-    parent->job->n_comms++;
-    r = gsh_nccl_comm_make(c, parent->job, pe_of, n, rank);
-    parent->job->n_comms -= r != ncclSuccess;
+    return make_part(c, pe_of, n, rank);
+}
+
+static ncclResult_t run_split(const struct gsh_nccl_call *c)
+{
+    struct gsh_nccl_job *job = c->comm->job;
+    ncclResult_t r = gsh_nccl_turn_take(c->name, job, c->comm->meet, NULL, 0);
+    if (r == ncclSuccess) {
+        r = split(c);
+        gsh_nccl_turn_give(job);
+    }
     return r;
 }
 
@@ -107,9 +128,13 @@ static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
             pe_of[n++] = parent->pe_of[i];
         }
     }
-    parent->job->n_comms++;
-    ncclResult_t r = gsh_nccl_comm_make(c, parent->job, pe_of, n, rank);
-    parent->job->n_comms -= r != ncclSuccess;
+    ncclResult_t r = gsh_nccl_turn_take(c->name, parent->job, parent->meet, pe_of, n);
+    if (r != ncclSuccess) {
+        free(pe_of);
+        return r;
+    }
+    r = make_part(c, pe_of, n, rank);
+    gsh_nccl_turn_give(parent->job);
     return r;
 }
 

@@ -240,7 +240,8 @@ static ncclDevCommRequirements *copy_requirements(const ncclDevCommRequirements 
     return copy;
 }
 
-static ncclResult_t run_create(const struct gsh_nccl_call *c)
+/* In the PE's turn. */
+static ncclResult_t create(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     const ncclDevCommRequirements *q = c->in;
@@ -294,6 +295,17 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
     *(ncclDevComm *)c->out = d;
     /* No rank's kernels may use it before all have cleared. */
     return gsh_nccl_base(c->name, gshmem_barrier(comm->meet));
+}
+
+static ncclResult_t run_create(const struct gsh_nccl_call *c)
+{
+    struct gsh_nccl_job *job = c->comm->job;
+    ncclResult_t r = gsh_nccl_turn_take(c->name, job, c->comm->meet, NULL, 0);
+    if (r == ncclSuccess) {
+        r = create(c);
+        gsh_nccl_turn_give(job);
+    }
+    return r;
 }
 
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,

@@ -147,7 +147,7 @@ static void run_batch(struct gsh_nccl_task *task)
 
 static struct gsh_nccl_worker *worker_of(const struct gsh_nccl_call *c)
 {
-    return c->comm != NULL ? c->comm->job->worker : c->worker;
+    return c->comm != NULL ? gsh_nccl_job_worker(c->comm->job) : c->worker;
 }
 
 /* Calls that make ranks that are in none of the process's jobs. */
@@ -172,11 +172,9 @@ static ncclResult_t prepare(struct queued *calls)
             c->pe = n_births > 1 ? NULL : c->pe; /* each its own */
             c->worker = gsh_nccl_worker_create();
         }
-        if (job != NULL && job->worker == NULL && c->new_comm != NULL && is_deferred) {
-            job->worker = gsh_nccl_worker_create();
-        }
         if (is_deferred && c->new_comm != NULL &&
-            ((is_birth(c) && c->worker == NULL) || (job != NULL && job->worker == NULL))) {
+            ((is_birth(c) && c->worker == NULL) ||
+             (job != NULL && !gsh_nccl_job_need_worker(job)))) {
             return gsh_nccl_fail(ncclSystemError, "%s: no thread", c->name);
         }
     }

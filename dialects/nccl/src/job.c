@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "dialects/nccl/include/nccl_device/window_record.h"
 #include "dialects/nccl/src/error.h"
 #include "dialects/nccl/src/worker.h"
@@ -114,7 +115,7 @@ void gsh_nccl_job_give_up(struct gsh_nccl_job *job)
 {
     __atomic_store_n(&job->is_given_up, true, __ATOMIC_SEQ_CST);
     leave_kernels(job, true);
-    gsh_nccl_worker_give_up(job->worker);
+    gsh_nccl_worker_give_up(gsh_nccl_job_worker(job));
 }
 
 void gsh_nccl_job_interrupt(struct gsh_nccl_job *job)
@@ -128,6 +129,64 @@ void gsh_nccl_job_interrupt(struct gsh_nccl_job *job)
     if (gsh_nccl_job_is_given_up(job)) { /* meanwhile, by another thread */
         leave_kernels(job, true);
     }
+}
+
+/* ---- turns ---- */
+
+/* As long on all members, so that they vote together again, and other than for other teams, so that
+ * two that hold each other up do not do so again and again. */
+static void pause_before_next(gshmem_team_t team, unsigned n_tries)
+{
+    uint64_t h = ((uint64_t)(uint32_t)team << 32 | n_tries) * 0x9e3779b97f4a7c15u;
+    uint64_t most_us = 50ull << (n_tries < 6 ? n_tries : 6);
+    struct timespec pause = {.tv_nsec = (long)((h >> 32) % most_us * 1000)};
+    nanosleep(&pause, NULL);
+}
+
+ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                const int *pes, int n)
+{
+    for (unsigned n_tries = 0;; n_tries++) {
+        bool is_mine = pthread_mutex_trylock(&job->turn) == 0;
+        bool is_all = gshmemx_layer_vote(call, team, pes, n, is_mine, &job->is_given_up);
+        bool is_given_up = gsh_nccl_job_is_given_up(job);
+        if (is_all && !is_given_up) {
+            return ncclSuccess;
+        }
+        if (is_mine) {
+            gsh_nccl_turn_give(job);
+        }
+        if (is_given_up) {
+            return gsh_nccl_given_up(call);
+        }
+        pause_before_next(team, n_tries);
+    }
+}
+
+void gsh_nccl_turn_give(struct gsh_nccl_job *job)
+{
+    pthread_mutex_unlock(&job->turn);
+}
+
+/* ---- the worker ---- */
+
+struct gsh_nccl_worker *gsh_nccl_job_worker(const struct gsh_nccl_job *job)
+{
+    /* acquire: pairs with the release in gsh_nccl_job_need_worker */
+    return __atomic_load_n(&job->worker, __ATOMIC_ACQUIRE);
+}
+
+bool gsh_nccl_job_need_worker(struct gsh_nccl_job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    struct gsh_nccl_worker *worker = job->worker;
+    if (worker == NULL) {
+        worker = gsh_nccl_worker_create();
+        /* release: pairs with the acquire in gsh_nccl_job_worker */
+        __atomic_store_n(&job->worker, worker, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&job->lock);
+    return worker != NULL;
 }
 
 /* ---- the desk ---- */
@@ -200,6 +259,13 @@ static ncclResult_t make_meet(const char *call, struct gsh_nccl_job *job)
     return gsh_nccl_base(call, error);
 }
 
+static void free_job(struct gsh_nccl_job *job)
+{
+    pthread_mutex_destroy(&job->turn);
+    pthread_mutex_destroy(&job->lock);
+    free(job);
+}
+
 /* The PE is there. */
 static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, void *pe,
                          bool is_ours, struct gsh_nccl_job **out)
@@ -216,6 +282,7 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, vo
                                  .device = w->worker != NULL && is_ours ? w->device : -1,
                                  .worker = w->worker};
     pthread_mutex_init(&job->lock, NULL);
+    pthread_mutex_init(&job->turn, NULL);
     gsh_nccl_enter(job, &turn);
     job->my_pe = gshmem_my_pe();
     job->n_pes = gshmem_n_pes();
@@ -225,8 +292,7 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, vo
     }
     gsh_nccl_leave(&turn);
     if (r != ncclSuccess) {
-        pthread_mutex_destroy(&job->lock);
-        free(job);
+        free_job(job);
         return r;
     }
     remember(job);
@@ -246,9 +312,14 @@ static int n_pes_of(void *pe)
 /* For a caller without a job, or with another one. */
 static void take_worker(struct gsh_nccl_job *job, const struct gsh_nccl_job_wish *w)
 {
-    if (job->worker == NULL) {
-        job->worker = w->worker;
-    } else if (job->worker != w->worker) {
+    pthread_mutex_lock(&job->lock);
+    bool is_needed = job->worker == NULL || job->worker == w->worker;
+    if (is_needed) {
+        /* release: pairs with the acquire in gsh_nccl_job_worker */
+        __atomic_store_n(&job->worker, w->worker, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&job->lock);
+    if (!is_needed) {
         gsh_nccl_worker_end(w->worker);
     }
 }
@@ -287,7 +358,7 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
     }
     if (r == ncclSuccess) {
         take_worker(job, w);
-        job->n_comms++;
+        gsh_nccl_job_hold(job);
         *out = job;
         if (!job->is_ours && w->id != NULL) {
             gsh_nccl_drop_id(w->id); /* its ranks are those of the running gshmem */
@@ -296,10 +367,20 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
     return r;
 }
 
+void gsh_nccl_job_hold(struct gsh_nccl_job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    job->n_comms++;
+    pthread_mutex_unlock(&job->lock);
+}
+
 void gsh_nccl_job_put(struct gsh_nccl_job *job)
 {
     struct gshmemx_layer_turn turn;
-    if (--job->n_comms > 0 || gsh_nccl_job_is_given_up(job)) {
+    pthread_mutex_lock(&job->lock);
+    bool is_last = --job->n_comms == 0;
+    pthread_mutex_unlock(&job->lock);
+    if (!is_last || gsh_nccl_job_is_given_up(job)) {
         return;
     }
     forget(job);
@@ -311,8 +392,7 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
         gshmemx_layer_finalize(job->pe);
     }
     gsh_nccl_worker_end(job->worker);
-    pthread_mutex_destroy(&job->lock);
-    free(job);
+    free_job(job);
 }
 
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,

@@ -25,16 +25,19 @@ struct gsh_nccl_job {
     bool is_ours;              /* started for a communicator, by its id */
     ncclUniqueId id;           /* if it is ours */
     pthread_t maker;
-    int device;                     /* selected by a turn (runtime/layer.h), or -1 */
-    struct gsh_nccl_worker *worker; /* makes calls in which ranks agree; NULL: the caller does */
+    int device; /* selected by a turn (runtime/layer.h), or -1 */
+    struct gsh_nccl_worker
+        *worker; /* makes calls in which ranks agree; NULL: the caller does; atomic,
+                    since a thread may create it while others make calls */
     int my_pe, n_pes;
     gshmem_team_t meet; /* of all PEs: for agreements outside communicators */
-    bool has_world; /* a communicator uses GSHMEM_TEAM_WORLD, to which it has sole use if is_ours,
-                       and which has more room for small collectives than other teams */
-    int n_comms;
-    bool is_given_up;     /* by ncclCommAbort, for good; atomic */
-    pthread_mutex_t lock; /* of the two maps below; the worker and callers take and return ranges */
-    char *desk;           /* the parts that follow, in this order */
+    bool has_world;   /* a communicator uses GSHMEM_TEAM_WORLD, to which it has sole use if is_ours,
+                         and which has more room for small collectives than other teams */
+    int n_comms;      /* under lock */
+    bool is_given_up; /* by ncclCommAbort, for good; atomic */
+    pthread_mutex_t turn;           /* see gsh_nccl_turn_take */
+    pthread_mutex_t lock;           /* of n_comms and the two maps below; held for moments */
+    char *desk;                     /* the parts that follow, in this order */
     uint64_t *offer_in, *offer_out; /* [GSH_NCCL_OFFER_WORDS], of pool.c */
     char *one, *all; /* what this PE contributes to an exchange, and what all contribute */
     struct ncclWindow_vidmem *windows;
@@ -59,9 +62,15 @@ struct gsh_nccl_job_wish {
  * counts one more communicator from now on. */
 ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *wish,
                               struct gsh_nccl_job **job);
+/* There is one more communicator; to be undone by gsh_nccl_job_put. */
+void gsh_nccl_job_hold(struct gsh_nccl_job *job);
 /* A communicator of the job is gone; after the last one the desk is freed and gshmem, if it is
  * ours, ends. That is collective over all PEs. */
 void gsh_nccl_job_put(struct gsh_nccl_job *job);
+
+struct gsh_nccl_worker *gsh_nccl_job_worker(const struct gsh_nccl_job *job);
+/* From now on there is a worker; false: no thread. */
+bool gsh_nccl_job_need_worker(struct gsh_nccl_job *job);
 
 /* Any thread may call it: from now on kernels of the job's PE leave their waits, and its worker is
  * not waited for. The job stays until the process ends. */
@@ -80,7 +89,18 @@ struct gsh_nccl_job *gsh_nccl_job_of_window(ncclWindow_t win);
 /* No communicator will use the id: releases what this process has for it. */
 void gsh_nccl_drop_id(const ncclUniqueId *id);
 
-/* Every member contributes `bytes` bytes and gets those of all, in team order. */
+/* A call in which members agree uses parts of the desk, the PE's collectives of the host, and the
+ * heap's lists, which serve one thread of a PE at a time; other threads may make such calls of
+ * other communicators. So it is made in the PE's turn. A thread takes its PE's turn only if it is
+ * free, then the members vote whether all of them have it; unless all do, they give it back, and
+ * try again. So nobody has a turn while waiting for a rank that may wait for that turn, whatever
+ * the order in which threads of different ranks come. pes: the n of the team's members that take
+ * part, the same on all; NULL: all members. An error if the job is given up, without the turn. */
+ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                const int *pes, int n);
+void gsh_nccl_turn_give(struct gsh_nccl_job *job);
+
+/* In the PE's turn: every member contributes `bytes` bytes and gets those of all, in team order. */
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                const void *mine, void *all, size_t bytes);
 

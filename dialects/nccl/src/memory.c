@@ -253,7 +253,12 @@ static ncclResult_t register_together(const char *call, struct ncclComm *comm, u
             "does",
             call, w->bytes, (void *)w->user, absent);
     }
+    ncclResult_t r = gsh_nccl_turn_take(call, comm->job, comm->meet, NULL, 0);
+    if (r != ncclSuccess) {
+        return r;
+    }
     int error = gshmemx_layer_register(call, comm->meet, w->user, w->bytes, &alias);
+    gsh_nccl_turn_give(comm->job);
     if (error == 0) {
         w->buffer = alias;
         w->is_registered = true;
@@ -326,7 +331,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
     return gsh_nccl_submit(r, &c);
 }
 
-/* Ends the members' access to each other's memory: collective over them. */
+/* Ends the members' access to each other's memory: collective over them, in the PE's turn. */
 static ncclResult_t unregister(const char *call, struct ncclComm *comm,
                                const struct gsh_nccl_window *w)
 {
@@ -340,7 +345,15 @@ static ncclResult_t run_deregister(const struct gsh_nccl_call *c)
         gsh_nccl_window_hide(c->comm, w->place);
     }
     gsh_nccl_window_unplace(c->comm, w->place);
-    return w->is_registered ? unregister(c->name, c->comm, w) : ncclSuccess;
+    if (!w->is_registered) {
+        return ncclSuccess;
+    }
+    ncclResult_t r = gsh_nccl_turn_take(c->name, c->comm->job, c->comm->meet, NULL, 0);
+    if (r == ncclSuccess) {
+        r = unregister(c->name, c->comm, w);
+        gsh_nccl_turn_give(c->comm->job);
+    }
+    return r;
 }
 
 static struct gsh_nccl_window *unlink_window(struct ncclComm *comm, struct gsh_nccl_window **p)
