@@ -404,6 +404,17 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
     leave(proxy);
 }
 
+/* NULL: there is none. */
+static struct gsh_mail *take_mail(struct gsh_proxy *proxy, int pe, uint64_t tag)
+{
+    struct gsh_mail *mail = gsh_mailbox_take(&proxy->mailbox, pe, tag);
+    struct gsh_engine_peer *peer = gsh_engine_peer_find(proxy, pe, GSH_CONTEXT_DEFAULT);
+    if (mail != NULL && peer != NULL && pe != proxy->options.my_pe) {
+        peer->mail_bytes -= gsh_mail_cost(mail->bytes);
+    }
+    return mail;
+}
+
 static enum gsh_result open_mail(struct gsh_mail *mail, void *data, size_t bytes)
 {
     enum gsh_result r = GSH_OK;
@@ -425,7 +436,7 @@ enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag,
     unsigned turn = 0;
     enter(proxy);
     count_waiting(proxy, 1);
-    while ((mail = gsh_mailbox_take(&proxy->mailbox, pe, tag)) == NULL) {
+    while ((mail = take_mail(proxy, pe, tag)) == NULL) {
         r = proxy->failure;
         if (r != GSH_OK) {
             break;

@@ -3,6 +3,7 @@
 #include "proxy/engine/inbox.h"
 
 #include <string.h>
+#include "proxy/engine/check.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/memory.h"
 #include "proxy/engine/outbox.h"
@@ -61,59 +62,86 @@ static void do_iget(struct gsh_engine_peer *peer, const struct gsh_message *m)
 
 /* ---- answers ---- */
 
-static void take_value(const struct gsh_message *m)
+static void take_value(const struct gsh_message *m, struct gsh_task *task)
 {
-    struct gsh_task *task = (struct gsh_task *)(uintptr_t)m->task;
     task->request.value = m->value;
     gsh_task_done(task);
 }
 
-static void take_data(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
+static void take_data(struct gsh_engine_peer *peer, const struct gsh_asked *asked, const void *data,
                       size_t bytes)
 {
-    struct gsh_task *task = (struct gsh_task *)(uintptr_t)m->task;
+    struct gsh_task *task = asked->task;
     struct gsh_request *request = &task->request;
     if (request->op == GSH_FAR_G) {
         memcpy(&request->value, data, bytes < 8 ? bytes : 8);
         gsh_task_take_part(peer, task, request->word_bytes);
-    } else if (gsh_memory_in(peer->proxy, (uint8_t *)request->local + m->at, data, bytes)) {
+    } else if (gsh_memory_in(peer->proxy, (uint8_t *)request->local + asked->at, data, bytes)) {
         gsh_task_take_part(peer, task, request->bytes);
     }
 }
 
-static void take_elements(struct gsh_engine_peer *peer, const struct gsh_message *m,
+static void take_elements(struct gsh_engine_peer *peer, const struct gsh_asked *asked,
                           const void *data)
 {
-    struct gsh_task *task = (struct gsh_task *)(uintptr_t)m->task;
+    struct gsh_task *task = asked->task;
     const struct gsh_request *request = &task->request;
     uint64_t size = request->elem_bytes;
-    uint8_t *dest = (uint8_t *)request->local + m->at * (uint64_t)request->local_stride * size;
-    if (gsh_memory_scatter(peer->proxy, dest, request->local_stride, data, size,
-                           m->strided.nelems)) {
+    uint8_t *dest = (uint8_t *)request->local + asked->at * (uint64_t)request->local_stride * size;
+    if (gsh_memory_scatter(peer->proxy, dest, request->local_stride, data, size, asked->n)) {
         gsh_task_take_part(peer, task, request->nelems);
+    }
+}
+
+/* Whether it brings what was asked for. */
+static bool is_as_asked(const struct gsh_message *m, const struct gsh_asked *asked, size_t bytes)
+{
+    switch (m->kind) {
+    case GSH_MESSAGE_VALUE:
+        return true;
+    case GSH_MESSAGE_DATA:
+        return bytes == asked->n;
+    case GSH_MESSAGE_STAGED_DATA:
+        return m->staged.bytes == asked->n && asked->task->request.op != GSH_FAR_G;
+    default:
+        return bytes == asked->n * asked->task->request.elem_bytes;
+    }
+}
+
+/* ---- mail ---- */
+
+static void take_mail(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
+                      size_t bytes)
+{
+    struct gsh_proxy *proxy = peer->proxy;
+    peer->mail_bytes += gsh_mail_cost(bytes);
+    if (peer->mail_bytes > GSH_MAIL_MAX) {
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message",
+                        "too many of its messages wait to be received");
+    } else if (gsh_mailbox_put(&proxy->mailbox, peer->pe, m->tag, data, bytes) != GSH_OK) {
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", gsh_last_error());
     }
 }
 
 /* ---- arrival ---- */
 
 /* Whether lanes carry it out, if there are lanes. */
-static bool is_for_lanes(const struct gsh_message *m)
+static bool is_for_lanes(const struct gsh_message *m, const struct gsh_asked *asked)
 {
-    const struct gsh_task *task = (const struct gsh_task *)(uintptr_t)m->task;
     switch (m->kind) {
     case GSH_MESSAGE_ACK:
     case GSH_MESSAGE_MAIL:
     case GSH_MESSAGE_VALUE:
         return false;
     case GSH_MESSAGE_DATA:
-        return task->request.op != GSH_FAR_G;
+        return asked->task->request.op != GSH_FAR_G;
     default:
         return m->kind < GSH_MESSAGE_KINDS;
     }
 }
 
-static void stage(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
-                  size_t bytes)
+static void stage(struct gsh_engine_peer *peer, const struct gsh_message *m,
+                  const struct gsh_asked *asked, const void *data, size_t bytes)
 {
     switch (m->kind) {
     case GSH_MESSAGE_GET:
@@ -127,21 +155,19 @@ static void stage(struct gsh_engine_peer *peer, const struct gsh_message *m, con
         gsh_stage_granted(peer, m, data, bytes);
         break;
     default:
-        gsh_stage_take(peer, m, data, bytes);
+        gsh_stage_take(peer, m, asked, data, bytes);
     }
 }
 
-static void dispatch(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
-                     size_t bytes)
+static void dispatch(struct gsh_engine_peer *peer, const struct gsh_message *m,
+                     const struct gsh_asked *asked, const void *data, size_t bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
     switch (m->kind) {
     case GSH_MESSAGE_ACK:
         break;
     case GSH_MESSAGE_MAIL:
-        if (gsh_mailbox_put(&proxy->mailbox, peer->pe, m->tag, data, bytes) != GSH_OK) {
-            gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", gsh_last_error());
-        }
+        take_mail(peer, m, data, bytes);
         break;
     case GSH_MESSAGE_AMO:
         do_amo(peer, m);
@@ -163,17 +189,41 @@ static void dispatch(struct gsh_engine_peer *peer, const struct gsh_message *m, 
         do_iget(peer, m);
         break;
     case GSH_MESSAGE_VALUE:
-        take_value(m);
+        take_value(m, asked->task);
         break;
     case GSH_MESSAGE_DATA:
-        take_data(peer, m, data, bytes);
+        take_data(peer, asked, data, bytes);
         break;
     case GSH_MESSAGE_ELEMENTS:
-        take_elements(peer, m, data);
+        take_elements(peer, asked, data);
         break;
     default:
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "it is of no known kind");
     }
+}
+
+static void carry_out(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
+                      size_t bytes)
+{
+    struct gsh_proxy *proxy = peer->proxy;
+    struct gsh_asked asked = {0};
+    unsigned answers = gsh_message_answers(m);
+    if (answers != 0 && (!gsh_asked_take(&proxy->asked, peer->pe, answers, m->token, &asked) ||
+                         !is_as_asked(m, &asked, bytes))) {
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message",
+                        "it answers what was not asked for");
+        return;
+    }
+    /* No acknowledgement is sent until the message has been carried out; the answer then carries
+     * it. */
+    if (proxy->stage.ops != NULL && is_for_lanes(m, &asked)) {
+        stage(peer, m, &asked, data, bytes);
+        return;
+    }
+    if (gsh_message_changes_memory(m->kind)) {
+        gsh_out_count_to_ack(peer);
+    }
+    dispatch(peer, m, &asked, data, bytes);
 }
 
 void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t header_bytes,
@@ -190,6 +240,11 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
         return;
     }
     memcpy(&m, header, sizeof(m)); /* transports do not promise alignment */
+    const char *fault = gsh_message_fault(peer, &m, bytes);
+    if (fault != NULL) {
+        gsh_engine_fail(proxy, from_pe, GSH_ERR_BUG, "a message", fault);
+        return;
+    }
     peer->acked += m.acks;
     if (m.acks > 0) {
         gsh_engine_peer_settle_all(peer);
@@ -197,17 +252,7 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
     if (m.kind == GSH_MESSAGE_NOTICE && proxy->options.notice != NULL) {
         proxy->options.notice(proxy->options.context, from_pe, data, bytes);
     }
-    if (m.kind == GSH_MESSAGE_NOTICE || proxy->failure != GSH_OK) {
-        return;
+    if (m.kind != GSH_MESSAGE_NOTICE && proxy->failure == GSH_OK) {
+        carry_out(peer, &m, data, bytes);
     }
-    /* No acknowledgement is sent until the message has been carried out; the answer then carries
-     * it. */
-    if (proxy->stage.ops != NULL && is_for_lanes(&m)) {
-        stage(peer, &m, data, bytes);
-        return;
-    }
-    if (gsh_message_changes_memory(m.kind)) {
-        gsh_out_count_to_ack(peer);
-    }
-    dispatch(peer, &m, data, bytes);
 }

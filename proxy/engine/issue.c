@@ -98,11 +98,23 @@ static struct gsh_out *take_out(struct gsh_task *task, enum gsh_message_kind kin
 {
     struct gsh_out *out = gsh_out_take(task->proxy, is_large, false);
     if (out != NULL) {
-        out->header = (struct gsh_message){.kind = (uint8_t)kind,
-                                           .task = (uint64_t)(uintptr_t)task,
-                                           .off = task->request.remote_off};
+        out->header = (struct gsh_message){.kind = (uint8_t)kind, .off = task->request.remote_off};
     }
     return out;
+}
+
+/* The message is a question about n bytes or elements, from `at` on, and gets a token. False: no
+ * memory, which has stopped the proxy. */
+static bool ask(struct gsh_engine_peer *peer, struct gsh_task *task, struct gsh_out *out,
+                enum gsh_message_kind answer, uint64_t at, uint64_t n)
+{
+    const struct gsh_asked asked = {
+        .task = task, .pe = peer->pe, .kind = (uint8_t)answer, .at = at, .n = n};
+    if (gsh_asked_add(&task->proxy->asked, &asked, &out->header.token)) {
+        return true;
+    }
+    gsh_task_fail(task, GSH_ERR_NOMEM, "no memory");
+    return false;
 }
 
 static bool send_amo(struct gsh_engine_peer *peer, struct gsh_task *task)
@@ -120,6 +132,9 @@ static bool send_amo(struct gsh_engine_peer *peer, struct gsh_task *task)
     out->header.amo.operand = request->operand;
     out->header.amo.cond = is_signal ? 0 : request->cond;
     bool is_fetch = out->header.is_fetch;
+    if (is_fetch && !ask(peer, task, out, GSH_MESSAGE_VALUE, 0, 0)) {
+        return true;
+    }
     gsh_out_send(peer, out, NULL, 0);
     if (is_signal) {
         gsh_pool_give(&task->proxy->tasks, task);
@@ -202,8 +217,10 @@ static bool ask_get_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
         if (out == NULL) {
             return false;
         }
+        if (!ask(peer, task, out, GSH_MESSAGE_DATA, task->at, bytes)) {
+            return true;
+        }
         out->header.off += task->at;
-        out->header.at = task->at;
         out->header.bytes = bytes;
         task->at += bytes;
         task->outstanding++;
@@ -227,8 +244,10 @@ static bool ask_iget_parts(struct gsh_engine_peer *peer, struct gsh_task *task)
         if (out == NULL) {
             return false;
         }
+        if (!ask(peer, task, out, GSH_MESSAGE_ELEMENTS, task->at, n)) {
+            return true;
+        }
         out->header.off += task->at * (uint64_t)request->remote_stride * size;
-        out->header.at = task->at;
         out->header.strided.elem_bytes = size;
         out->header.strided.nelems = n;
         out->header.strided.stride = request->remote_stride;

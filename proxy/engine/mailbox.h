@@ -18,6 +18,12 @@ struct gsh_mail {
     uint8_t data[];
 };
 
+/* What a message takes here. */
+static inline uint64_t gsh_mail_cost(size_t bytes)
+{
+    return sizeof(struct gsh_mail) + bytes;
+}
+
 /* Zeroed: empty. */
 struct gsh_mailbox {
     struct gsh_mail_queue {

@@ -60,7 +60,7 @@ bool gsh_memory_scatter(struct gsh_proxy *proxy, void *heap_dest, int64_t stride
 {
     uint8_t *dest = heap_dest;
     const uint8_t *source = packed;
-    if (stride == 1) {
+    if (stride == 1 || nelems == 1) {
         return gsh_memory_in(proxy, dest, source, elem_bytes * nelems);
     }
     for (uint64_t i = 0; i < nelems; i++) {
@@ -78,7 +78,7 @@ bool gsh_memory_gather(struct gsh_proxy *proxy, void *packed, const void *heap_s
 {
     uint8_t *dest = packed;
     const uint8_t *source = heap_source;
-    if (stride == 1) {
+    if (stride == 1 || nelems == 1) {
         return gsh_memory_out(proxy, dest, source, elem_bytes * nelems);
     }
     for (uint64_t i = 0; i < nelems; i++) {

@@ -35,8 +35,8 @@ struct gsh_message {
     uint8_t word_bytes; /* AMO */
     uint8_t is_fetch;   /* AMO: answered by VALUE */
     uint32_t acks;      /* how many more of the receiver's messages have changed memory here */
-    uint64_t task;      /* the asker's; the answer returns it */
-    uint64_t at;        /* GET, IGET: bytes, elements of the task before this part; also returned */
+    uint64_t token;     /* the asker's (asked.h); the answer returns it */
+    uint64_t at;        /* GRANT: see there */
     uint64_t off;       /* in the receiver's heap */
     union {
         struct {

@@ -114,7 +114,7 @@ struct gsh_out *gsh_out_take_answer(struct gsh_engine_peer *peer, const struct g
 {
     struct gsh_out *out = gsh_out_take(peer->proxy, is_large, true);
     if (out != NULL) {
-        out->header = (struct gsh_message){.kind = (uint8_t)kind, .task = m->task, .at = m->at};
+        out->header = (struct gsh_message){.kind = (uint8_t)kind, .token = m->token};
     }
     return out;
 }

@@ -124,6 +124,7 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_thread_destroy_event(proxy);
     gsh_rings_destroy(proxy);
     gsh_mailbox_finish(&proxy->mailbox);
+    gsh_asked_finish(&proxy->asked);
     free(proxy->apart);
     for (gsh_context ctx = 0; ctx < GSH_CONTEXTS; ctx++) {
         for (int pe = 0; proxy->peers[ctx] != NULL && pe < proxy->options.n_pes; pe++) {

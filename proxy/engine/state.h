@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include "proxy/list.h"
+#include "proxy/engine/asked.h"
 #include "proxy/engine/mailbox.h"
 #include "proxy/engine/pool.h"
 #include "proxy/proxy.h"
@@ -34,6 +35,8 @@ _Static_assert(GSH_SOURCE_HOST < 64, "a bit for each source of a peer's tasks (p
 /* Messages that the transport has not taken yet, before tasks must wait. Answers and acks may
  * exceed it: what the peers may ask bounds their number. */
 #define GSH_OUTS_MAX 256
+/* Mail of one peer that waits to be received, in bytes with its overhead. */
+#define GSH_MAIL_MAX (UINT64_C(1) << 30)
 /* Posted by host threads and not complete, before the next must wait. */
 #define GSH_POSTED_MAX 1024
 
@@ -80,6 +83,7 @@ struct gsh_engine_peer {
     uint32_t to_ack; /* its messages carried out here but not yet acknowledged */
     uint32_t n_gets; /* GET and IGET messages not answered */
     uint64_t sent, acked;
+    uint64_t mail_bytes; /* of its mail that waits to be received */
     struct gsh_stage_peer stage;
     struct gsh_link acking; /* in proxy.acking: to_ack > 0 */
 };
@@ -120,6 +124,7 @@ struct gsh_proxy {
     unsigned n_calls_until_round;
 
     struct gsh_mailbox mailbox;
+    struct gsh_asked_table asked;
 
     enum gsh_result failure; /* GSH_OK, or why everything stopped */
     bool is_closing;         /* failures are no longer reported */

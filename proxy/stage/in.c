@@ -21,11 +21,6 @@ static bool uses_slot(const struct gsh_stage_in *in)
     return in->header.kind == GSH_MESSAGE_STAGED_PUT || in->header.kind == GSH_MESSAGE_STAGED_DATA;
 }
 
-static struct gsh_task *task_of(const struct gsh_stage_in *in)
-{
-    return (struct gsh_task *)(uintptr_t)in->header.task;
-}
-
 /* The first word of a small buffer; the data come after it. */
 static uint64_t *old_of(const struct gsh_stage_in *in)
 {
@@ -47,14 +42,14 @@ static bool scatter(struct gsh_stage_in *in, void *dest, int64_t stride)
 {
     struct gsh_proxy *proxy = in->peer->proxy;
     struct gsh_stage *stage = &proxy->stage;
-    uint64_t size = in->bytes / in->header.strided.nelems;
-    if (stride == 1) {
+    bool is_answer = in->task != NULL;
+    uint64_t n = is_answer ? in->n : in->header.strided.nelems, size = in->bytes / n;
+    if (stride == 1 || n == 1) {
         return copy(in, dest);
     }
-    return gsh_stage_started(proxy, GSH_LANE_IN,
-                             stage->ops->copy_strided(stage->lanes, GSH_LANE_IN, dest, stride,
-                                                      in->data, 1, size,
-                                                      in->header.strided.nelems));
+    return gsh_stage_started(
+        proxy, GSH_LANE_IN,
+        stage->ops->copy_strided(stage->lanes, GSH_LANE_IN, dest, stride, in->data, 1, size, n));
 }
 
 static bool amo(struct gsh_stage_in *in, uint64_t off, size_t word_bytes)
@@ -69,9 +64,9 @@ static bool amo(struct gsh_stage_in *in, uint64_t off, size_t word_bytes)
 
 static uint8_t *elements_dest(const struct gsh_stage_in *in)
 {
-    const struct gsh_request *request = &task_of(in)->request;
+    const struct gsh_request *request = &in->task->request;
     return (uint8_t *)request->local +
-           in->header.at * (uint64_t)request->local_stride * request->elem_bytes;
+           in->at * (uint64_t)request->local_stride * request->elem_bytes;
 }
 
 static bool start_jobs(struct gsh_stage_in *in)
@@ -89,9 +84,9 @@ static bool start_jobs(struct gsh_stage_in *in)
     case GSH_MESSAGE_PUT_SIGNAL: /* in one lane, so the signal comes after the data */
         return copy(in, here) && amo(in, m->amo.off, 8);
     case GSH_MESSAGE_ELEMENTS:
-        return scatter(in, elements_dest(in), task_of(in)->request.local_stride);
+        return scatter(in, elements_dest(in), in->task->request.local_stride);
     default:
-        return copy(in, (uint8_t *)task_of(in)->request.local + m->at);
+        return copy(in, (uint8_t *)in->task->request.local + in->at);
     }
 }
 
@@ -153,15 +148,25 @@ static bool queue(struct gsh_stage_in *in, const void *data)
     return true;
 }
 
-static bool is_in_slots(const struct gsh_stage *stage, const struct gsh_message *m)
+/* The slot was granted to the peer, which has now used it. */
+static bool use_slot(struct gsh_engine_peer *peer, const struct gsh_message *m)
 {
+    struct gsh_stage *stage = &peer->proxy->stage;
     uint64_t end = stage->n_chunks * stage->chunk_bytes;
-    return stage->has_chunks && m->staged.slot < end && m->staged.slot % stage->chunk_bytes == 0 &&
-           m->staged.bytes <= stage->chunk_bytes;
+    if (!stage->has_chunks || m->staged.slot >= end || m->staged.slot % stage->chunk_bytes != 0 ||
+        m->staged.bytes > stage->chunk_bytes) {
+        return false;
+    }
+    int *slot_of = &stage->slot_of[m->staged.slot / stage->chunk_bytes];
+    if (*slot_of != 1 + peer->pe) {
+        return false;
+    }
+    *slot_of = 0;
+    return true;
 }
 
-void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
-                    size_t bytes)
+void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m,
+                    const struct gsh_asked *asked, const void *data, size_t bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_stage_in *in = gsh_pool_take(&proxy->stage_ins);
@@ -170,11 +175,20 @@ void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m, c
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", "no memory");
         return;
     }
-    *in = (struct gsh_stage_in){.peer = peer, .header = *m, .bytes = bytes};
+    if (peer->stage.n_ins++ >= GSH_UNACKED_MAX + GSH_STAGE_OUTS_MAX + GSH_GETS_MAX) {
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "it sends too many at once");
+        return;
+    }
+    *in = (struct gsh_stage_in){.peer = peer,
+                                .header = *m,
+                                .task = asked->task,
+                                .at = asked->at,
+                                .n = asked->n,
+                                .bytes = bytes};
     gsh_link_init(&in->link);
     if (uses_slot(in)) {
         in->bytes = m->staged.bytes;
-        if (!is_in_slots(&proxy->stage, m)) {
+        if (!use_slot(peer, m)) {
             gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "its slot is none of ours");
             return;
         }
@@ -206,10 +220,11 @@ static void finish(struct gsh_stage_in *in)
         stage->free_ins[stage->n_free_ins++] = in->data - 64;
     }
     if (m->kind == GSH_MESSAGE_DATA || m->kind == GSH_MESSAGE_STAGED_DATA) {
-        gsh_task_take_part(peer, task_of(in), task_of(in)->request.bytes);
+        gsh_task_take_part(peer, in->task, in->task->request.bytes);
     } else if (m->kind == GSH_MESSAGE_ELEMENTS) {
-        gsh_task_take_part(peer, task_of(in), task_of(in)->request.nelems);
+        gsh_task_take_part(peer, in->task, in->task->request.nelems);
     }
+    peer->stage.n_ins--;
     gsh_pool_give(&proxy->stage_ins, in);
 }
 

@@ -6,9 +6,9 @@
 #include "proxy/engine/messages.h"
 #include "proxy/engine/state.h"
 
-/* Takes a message that touches this PE's memory; copies its data. */
-void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
-                    size_t bytes);
+/* Takes a message that touches this PE's memory; copies its data. asked: what an answer is for. */
+void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m,
+                    const struct gsh_asked *asked, const void *data, size_t bytes);
 /* Advances what can go on; returns how much happened. */
 unsigned gsh_stage_progress_ins(struct gsh_proxy *proxy);
 

@@ -58,6 +58,8 @@ static void send(struct gsh_stage_out *out)
     free_buffer(out);
     if (gsh_message_changes_memory(out->header.kind)) {
         peer->stage.n_puts--;
+    } else {
+        peer->stage.n_answers--;
     }
     gsh_link_remove(&out->order);
     gsh_pool_give(&proxy->stage_outs, out);
@@ -190,11 +192,16 @@ static bool learn_region(struct gsh_engine_peer *peer, const struct gsh_message 
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_stage *stage = &proxy->stage;
     struct gsh_transport *t = proxy->transport;
+    if (peer->stage.slots_bytes != 0 || m->at == 0 || m->at % 2 != 0) {
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a grant", "its region was known already");
+        return false;
+    }
     enum gsh_result r = t->ops->add_peer_region(t, peer->pe, GSH_STAGE_OFF, m->at, key, key_bytes);
     if (r != GSH_OK) {
         gsh_engine_fail(proxy, peer->pe, r, "the set-up of staging", NULL);
         return false;
     }
+    peer->stage.slots_bytes = m->at / 2; /* its buffers come after its slots */
     void *here = t->ops->map_peer_region != NULL
                      ? t->ops->map_peer_region(t, peer->pe, GSH_STAGE_OFF)
                      : NULL;
@@ -211,14 +218,18 @@ void gsh_stage_granted(struct gsh_engine_peer *peer, const struct gsh_message *m
 {
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_stage_peer *stage = &peer->stage;
-    if (key_bytes > 0 && !learn_region(peer, m, key, key_bytes)) {
-        return;
-    }
     if (gsh_link_is_alone(&stage->asked)) {
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a grant", "nothing was asked for");
         return;
     }
+    if (key_bytes > 0 && !learn_region(peer, m, key, key_bytes)) {
+        return;
+    }
     struct gsh_stage_out *out = remote_of(stage->asked.next);
+    if (out->bytes > stage->slots_bytes || m->staged.slot > stage->slots_bytes - out->bytes) {
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a grant", "its slot is none of its own");
+        return;
+    }
     gsh_link_remove(&out->remote);
     out->slot = m->staged.slot;
     out->header.staged.slot = m->staged.slot;
@@ -363,12 +374,17 @@ void gsh_stage_answer(struct gsh_engine_peer *peer, const struct gsh_message *m)
     struct gsh_proxy *proxy = peer->proxy;
     bool is_strided = m->kind == GSH_MESSAGE_IGET;
     uint64_t bytes = is_strided ? m->strided.elem_bytes * m->strided.nelems : m->bytes;
-    struct gsh_message header = {
-        .kind = is_strided ? GSH_MESSAGE_ELEMENTS : GSH_MESSAGE_DATA, .task = m->task, .at = m->at};
+    struct gsh_message header = {.kind = is_strided ? GSH_MESSAGE_ELEMENTS : GSH_MESSAGE_DATA,
+                                 .token = m->token};
+    if (peer->stage.n_answers >= GSH_GETS_MAX) {
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "it sends too many at once");
+        return;
+    }
     struct gsh_stage_out *out = make(peer, &header, proxy->heap_base + m->off, bytes);
     if (out == NULL) {
         return;
     }
+    peer->stage.n_answers++;
     if (is_strided) {
         out->header.strided.nelems = m->strided.nelems;
         out->source_stride = m->strided.stride == 1 ? 0 : m->strided.stride;

@@ -22,6 +22,7 @@ static void send_grant(struct gsh_engine_peer *peer, uint8_t *slot)
     out->header = (struct gsh_message){.kind = GSH_MESSAGE_GRANT,
                                        .at = 2 * stage->n_chunks * stage->chunk_bytes};
     out->header.staged.slot = (uint64_t)(slot - stage->region);
+    stage->slot_of[out->header.staged.slot / stage->chunk_bytes] = 1 + peer->pe;
     out->header.staged.bytes = stage->chunk_bytes;
     memcpy(out->data, stage->key, key_bytes);
     peer->stage.is_told = true;
@@ -49,6 +50,10 @@ void gsh_stage_wanted(struct gsh_engine_peer *peer, const struct gsh_message *m)
     struct gsh_stage *stage = &proxy->stage;
     if (!stage->has_chunks || m->bytes > stage->chunk_bytes) {
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_ARG, "a staged transfer", GSH_STAGE_UNEQUAL);
+        return;
+    }
+    if (peer->stage.n_wants >= GSH_STAGE_WANTS_MAX) {
+        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "it sends too many at once");
         return;
     }
     if (peer->stage.n_wants++ == 0) {

@@ -28,6 +28,9 @@ struct gsh_task;
 /* The pipeline makes chunks no smaller than this. */
 #define GSH_STAGE_CHUNK_LEAST 65536u
 
+/* WANTs of one peer that are not answered: more than its buffers, and its gets. */
+#define GSH_STAGE_WANTS_MAX (2 * GSH_PROXY_STAGE_BUFFERS_MAX)
+
 #define GSH_STAGE_UNEQUAL "it stages larger pieces: GSHMEM_STAGE_CHUNK is not the same on all PEs"
 
 /* A piece of data on its way out. */
@@ -55,6 +58,8 @@ struct gsh_stage_in {
     struct gsh_link link; /* in the list of its state */
     struct gsh_engine_peer *peer;
     struct gsh_message header;
+    struct gsh_task *task; /* of an answer: what asked for it, and which part it is */
+    uint64_t at, n;
     uint64_t bytes;
     uint64_t ticket;
     uint8_t *data; /* QUEUED: malloc's; STARTED: a small buffer, or the slot */
@@ -71,6 +76,9 @@ struct gsh_stage_peer {
     unsigned n_puts;          /* in `puts` */
     unsigned n_buffers;       /* held by outs to it */
     unsigned n_wants;         /* its WANTs that are not answered */
+    unsigned n_answers;       /* outs that answer its gets */
+    unsigned n_ins;           /* its messages on which lanes are at work, or that wait for them */
+    uint64_t slots_bytes;     /* of the peer's region; 0: not known yet */
     uint8_t *slots_here;      /* the peer's region, mapped and pinned; NULL: not */
     bool is_told;             /* it has the key of this PE's region */
 };
@@ -91,6 +99,7 @@ struct gsh_stage {
     uint8_t *free_slots[GSH_PROXY_STAGE_BUFFERS_MAX], *free_chunks[GSH_PROXY_STAGE_BUFFERS_MAX];
     uint8_t *free_outs[GSH_STAGE_SMALL_OUTS], *free_ins[GSH_STAGE_SMALL_INS];
     unsigned n_free_slots, n_free_chunks, n_free_outs, n_free_ins;
+    int slot_of[GSH_PROXY_STAGE_BUFFERS_MAX]; /* 1 + the PE that has been granted it, or 0 */
 
     struct gsh_link queued_small, queued_chunks; /* outs without a buffer */
     struct gsh_link copying;                     /* outs, in the order of their tickets */

@@ -105,7 +105,7 @@ static bool find_area(struct gsh_instance *pe, struct gsh_absent_place place, ui
 static uint64_t count_begun(struct gsh_instance *pe, struct gsh_absent_place place)
 {
     uint64_t off = 0, begun[2] = {0};
-    if ((uint32_t)place.team >= pe->teams->n_units) {
+    if (pe->teams == NULL || (uint32_t)place.team >= pe->teams->n_units) {
         return 0;
     }
     if (place.lane < 0) {
@@ -212,12 +212,13 @@ bool gsh_absent_hear(struct gsh_net *net, int from_pe, const void *data, size_t 
         return false;
     }
     memcpy(&n, data, sizeof(n));
+    bool is_question = n.kind == NOTICE_QUESTION || (n.kind == NOTICE_CLAIM && net->pe->my_pe == 0);
     if (n.kind == NOTICE_ANSWER) {
         note_answer(net, from_pe, n.count);
-    } else if (n.kind == NOTICE_VERDICT) {
+    } else if (n.kind == NOTICE_VERDICT && from_pe == 0) {
         /* release: pairs with the acquire in await */
-        gsh_store_release_u32(&net->verdict, (uint32_t)n.verdict);
-    } else if (!__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE)) {
+        gsh_store_release_u32(&net->verdict, n.verdict == VERDICT_YES ? VERDICT_YES : VERDICT_NO);
+    } else if (is_question && !__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE)) {
         begin_reply(net, from_pe, &n);
     }
     return true;

@@ -96,8 +96,8 @@ NO_CIRCLES = ("heap/", "proxy/", "runtime/")
 # Folders layered by file: modules (x.h and x.c) in order, each of which may include those before it.
 LAYERS = [
     [f"proxy/{module}" for module in (
-        "engine/pool", "engine/mailbox", "engine/messages", "stage/state", "engine/state",
-        "engine/spin", "engine/failure", "engine/task", "engine/memory", "engine/peer",
+        "engine/pool", "engine/mailbox", "engine/asked", "engine/messages", "stage/state", "engine/state",
+        "engine/spin", "engine/check", "engine/failure", "engine/task", "engine/memory", "engine/peer",
         "engine/outbox",
         "stage/lanes_late", "stage/jobs", "stage/slots", "stage/out", "stage/in", "stage/stage",
         "engine/issue", "engine/execute", "engine/inbox", "engine/order", "engine/rings",

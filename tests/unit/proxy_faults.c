@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that a failure is reported once, in one line that names the peer and the operation, and
  * ends every call; that the runtime's messages arrive in order, by tag, and with the length asked
- * for; and that nothing is left behind if requests are under way at the end. */
+ * for; that nothing is left behind if requests are under way at the end; and that a message which
+ * no PE of the job would send loses its sender, and changes no memory. */
+#include "proxy/engine/inbox.h"
 #include "tests/rig/proxy_pes.h"
+
+static void never_done(struct gsh_request *request)
+{
+    CHECK(request == NULL);
+}
 
 static bool has_failed(struct pe *pe)
 {
@@ -243,6 +250,168 @@ static void leave_early(struct pe *pe)
     }
 }
 
+/* ---- messages that no PE of the job would send ---- */
+
+#define WILD (UINT64_C(0x414141414140))
+
+enum answered { UNASKED, ASKED, ASKED_OF_ANOTHER, ANSWERED };
+
+/* of 16 bytes, if it answers; else to a heap of HEAP bytes */
+static const struct hostile {
+    const char *reason;
+    struct gsh_message m;
+    size_t bytes;
+    enum answered answered;
+} hostile[] = {
+    {.reason = "acknowledges more", .m = {.kind = GSH_MESSAGE_ACK, .acks = 1}},
+    {.reason = "acknowledges more", .m = {.kind = GSH_MESSAGE_ACK, .acks = UINT32_MAX}},
+    {.reason = "of no known kind", .m = {.kind = GSH_MESSAGE_KINDS}},
+    {.reason = "of no known kind", .m = {.kind = 255}},
+    {.reason = "its length", .m = {.kind = GSH_MESSAGE_ACK}, .bytes = 1},
+    {.reason = "its length", .m = {.kind = GSH_MESSAGE_GET, .bytes = 8}, .bytes = 8},
+    {.reason = "its length", .m = {.kind = GSH_MESSAGE_PUT}, .bytes = 65536},
+    {.reason = "its length", .m = {.kind = GSH_MESSAGE_NOTICE}, .bytes = GSH_PROXY_NOTICE_MAX + 1},
+    {.reason = "not in the heap", .m = {.kind = GSH_MESSAGE_PUT, .off = HEAP - 7}, .bytes = 8},
+    {.reason = "not in the heap", .m = {.kind = GSH_MESSAGE_PUT, .off = UINT64_MAX}, .bytes = 8},
+    {.reason = "not in the heap",
+     .m = {.kind = GSH_MESSAGE_AMO, .amo_op = GSH_AMO_SET, .word_bytes = 8, .off = HEAP}},
+    {.reason = "none, or its word",
+     .m = {.kind = GSH_MESSAGE_AMO, .amo_op = GSH_AMO_SET, .word_bytes = 8, .off = 4}},
+    {.reason = "none, or its word",
+     .m = {.kind = GSH_MESSAGE_AMO, .amo_op = GSH_AMO_SET, .word_bytes = 3}},
+    {.reason = "none, or its word", .m = {.kind = GSH_MESSAGE_AMO, .amo_op = 200, .word_bytes = 8}},
+    {.reason = "none, or its word", .m = {.kind = GSH_MESSAGE_PUT_SIGNAL, .amo_op = GSH_AMO_XOR}},
+    {.reason = "not in the heap",
+     .m = {.kind = GSH_MESSAGE_PUT_SIGNAL, .amo_op = GSH_AMO_SET, .amo = {.off = UINT64_MAX - 7}}},
+    {.reason = "its elements",
+     .m = {.kind = GSH_MESSAGE_IPUT, .strided = {.elem_bytes = 8, .nelems = 2, .stride = HEAP / 8}},
+     .bytes = 16},
+    {.reason = "its elements",
+     .m = {.kind = GSH_MESSAGE_IPUT, .strided = {.elem_bytes = 8, .nelems = 2, .stride = -1}},
+     .bytes = 16},
+    {.reason = "its length",
+     .m = {.kind = GSH_MESSAGE_IPUT, .strided = {.elem_bytes = 8, .nelems = 3, .stride = 1}},
+     .bytes = 16},
+    {.reason = "its elements",
+     .m = {.kind = GSH_MESSAGE_IPUT,
+           .strided = {.elem_bytes = UINT64_C(1) << 63, .nelems = 2, .stride = 1}}},
+    {.reason = "its elements",
+     .m = {.kind = GSH_MESSAGE_IPUT, .strided = {.nelems = UINT64_MAX, .stride = 2}}},
+    {.reason = "its elements",
+     .m = {.kind = GSH_MESSAGE_IGET, .strided = {.elem_bytes = 1, .nelems = 9000, .stride = 1}}},
+    {.reason = "its elements",
+     .m = {.kind = GSH_MESSAGE_IGET,
+           .strided = {.elem_bytes = 16, .nelems = UINT64_C(1) << 60, .stride = 1}}},
+    {.reason = "", .m = {.kind = GSH_MESSAGE_GET, .bytes = 65536}}, /* by the way it would answer */
+    {.reason = "not in the heap", .m = {.kind = GSH_MESSAGE_GET, .off = HEAP - 8, .bytes = 16}},
+    {.reason = "not in the heap", .m = {.kind = GSH_MESSAGE_GET}},
+    {.reason = "not asked for", .m = {.kind = GSH_MESSAGE_VALUE, .token = WILD}},
+    {.reason = "not asked for", .m = {.kind = GSH_MESSAGE_DATA, .token = WILD}, .bytes = 16},
+    {.reason = "not asked for", .m = {.kind = GSH_MESSAGE_ELEMENTS, .token = WILD}, .bytes = 16},
+    {.reason = "not asked for", .m = {.kind = GSH_MESSAGE_STAGED_DATA, .token = WILD}},
+    {.reason = "not asked for",
+     .m = {.kind = GSH_MESSAGE_DATA},
+     .bytes = 16,
+     .answered = ASKED_OF_ANOTHER},
+    {.reason = "not asked for", .m = {.kind = GSH_MESSAGE_DATA}, .bytes = 16, .answered = ANSWERED},
+    {.reason = "not asked for", .m = {.kind = GSH_MESSAGE_DATA}, .bytes = 17, .answered = ASKED},
+    {.reason = "not asked for", .m = {.kind = GSH_MESSAGE_DATA}, .bytes = 15, .answered = ASKED},
+    {.reason = "not asked for", .m = {.kind = GSH_MESSAGE_VALUE}, .answered = ASKED},
+    {.reason = "not asked for",
+     .m = {.kind = GSH_MESSAGE_ELEMENTS},
+     .bytes = 16,
+     .answered = ASKED},
+    {.reason = "",
+     .m = {.kind = GSH_MESSAGE_STAGED_DATA, .staged = {.bytes = 16}},
+     .answered = ASKED},
+    {.reason = "", .m = {.kind = GSH_MESSAGE_STAGED_PUT, .staged = {.bytes = 16}}},
+    {.reason = "not in the heap",
+     .m = {.kind = GSH_MESSAGE_STAGED_PUT, .staged = {.bytes = HEAP + 1}}},
+    {.reason = "", .m = {.kind = GSH_MESSAGE_WANT, .bytes = UINT64_MAX}},
+    {.reason = "", .m = {.kind = GSH_MESSAGE_GRANT, .staged = {.slot = 0, .bytes = 12288}}},
+};
+
+static uint64_t token_for(struct gsh_proxy *proxy, struct gsh_task *task, enum answered answered)
+{
+    struct gsh_asked asked = {.task = task,
+                              .pe = answered == ASKED_OF_ANOTHER ? 2 : 0,
+                              .kind = GSH_MESSAGE_DATA,
+                              .n = 16};
+    uint64_t token = 0, next = 0;
+    CHECK(gsh_asked_add(&proxy->asked, &asked, &token));
+    if (answered == ANSWERED) {
+        CHECK(gsh_asked_take(&proxy->asked, 0, GSH_MESSAGE_DATA, token, &asked));
+        CHECK(!gsh_asked_take(&proxy->asked, 0, GSH_MESSAGE_DATA, token, &asked));
+        CHECK(gsh_asked_add(&proxy->asked, &asked, &next)); /* its place is in use again */
+        CHECK((uint32_t)next == (uint32_t)token && next != token);
+    }
+    return token;
+}
+
+/* Each loses the PE that sends it, with a line, and changes nothing here. */
+static void refuse_hostile(struct pe *pe)
+{
+    static uint8_t data[65536], dest[32], clean[HEAP];
+    struct gsh_proxy *proxy = pe->proxy;
+    memset(data, 0xee, sizeof(data));
+    for (size_t i = 0; pe->me == 1 && i < GSH_ARRAY_LEN(hostile); i++) {
+        const struct hostile *h = &hostile[i];
+        struct gsh_task task = {
+            .request = {.op = GSH_FAR_GET, .local = dest + 8, .bytes = 16, .done = never_done},
+            .proxy = proxy,
+            .outstanding = 1,
+            .at = 16};
+        struct gsh_message m = h->m;
+        gsh_lock_take(&proxy->lock);
+        if (h->answered != UNASKED) {
+            m.token = token_for(proxy, &task, h->answered);
+        }
+        gsh_inbox_arrived(proxy, 0, &m, sizeof(m), data, h->bytes);
+        CHECK_EQ(pe->n_fails, 1);
+        CHECK_EQ(pe->fail_pe, 0);
+        if (!CHECK(strstr(pe->fail_text, h->reason) != NULL)) {
+            fprintf(stderr, "message %zu: %s\n", i, pe->fail_text);
+        }
+        CHECK(memcmp(pe->heap, clean, HEAP) == 0 && memcmp(dest, clean, sizeof(dest)) == 0);
+        pe->n_fails = 0;
+        proxy->failure = GSH_OK;
+        gsh_lock_give(&proxy->lock);
+    }
+    pes_barrier(pe);
+}
+
+/* Grants and slots: only what was asked for, of the region that was told, by whom it was granted.
+ */
+static void refuse_slots(struct pe *pe)
+{
+    struct gsh_proxy *proxy = pe->proxy;
+    uint8_t source[20000] = {0};
+    if (pe->me == 0) { /* both know each other's slots */
+        run_put(pe, 1, 0, source, sizeof(source));
+        run_quiet(pe);
+    }
+    pes_barrier(pe);
+    gsh_lock_take(&proxy->lock);
+    struct gsh_message all[] = {
+        {.kind = GSH_MESSAGE_GRANT, .staged = {.slot = 0, .bytes = 12288}},
+        {.kind = GSH_MESSAGE_GRANT, .at = 24576, .staged = {.slot = 0, .bytes = 12288}},
+        {.kind = GSH_MESSAGE_STAGED_PUT, .staged = {.slot = 0, .bytes = 8}},
+        {.kind = GSH_MESSAGE_STAGED_PUT, .staged = {.slot = 12289, .bytes = 8}},
+        {.kind = GSH_MESSAGE_STAGED_PUT, .staged = {.slot = UINT64_MAX - 12287, .bytes = 8}},
+        {.kind = GSH_MESSAGE_STAGED_PUT, .staged = {.slot = 12288, .bytes = 12289}},
+    };
+    for (size_t i = 0; i < GSH_ARRAY_LEN(all); i++) {
+        unsigned n_free = proxy->stage.n_free_slots;
+        gsh_inbox_arrived(proxy, 1 - pe->me, &all[i], sizeof(all[i]), source, i == 1 ? 8 : 0);
+        CHECK_EQ(pe->n_fails, 1);
+        CHECK_EQ(proxy->stage.n_free_slots, n_free);
+        pe->n_fails = 0;
+        proxy->failure = GSH_OK;
+    }
+    gsh_lock_give(&proxy->lock);
+    pes_barrier(pe);
+}
+
 int main(void)
 {
     uint64_t seed = test_seed();
@@ -264,7 +433,12 @@ int main(void)
         pes_run(options, lose_a_peer);
     }
     pes_run(options, leave_early);
+    pes_run(options, refuse_hostile);
+    options.n = 2;
+    pes_run(options, refuse_slots);
+    options.n = 3;
     options.is_device = false;
+    pes_run(options, refuse_hostile);
     pes_run(options, refuse);
     pes_run((struct pes_options){.n = 4, .seed = seed, .spin_ns = 20000}, mail);
     pes_run(options, leave_early);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See asked.h. */
+#include "proxy/engine/asked.h"
+
+#include <stdlib.h>
+
+static bool grow(struct gsh_asked_table *table)
+{
+    uint32_t n = table->n_places, more = n > 0 ? 2 * n : 64;
+    struct gsh_asked *places = more > n ? realloc(table->places, more * sizeof(*places)) : NULL;
+    if (places == NULL) {
+        return false;
+    }
+    for (uint32_t i = n; i < more; i++) {
+        places[i] = (struct gsh_asked){.next_free = i + 1};
+    }
+    *table = (struct gsh_asked_table){.places = places, .n_places = more, .first_free = n};
+    return true;
+}
+
+bool gsh_asked_add(struct gsh_asked_table *table, const struct gsh_asked *asked, uint64_t *token)
+{
+    if (table->first_free == table->n_places && !grow(table)) {
+        return false;
+    }
+    uint32_t index = table->first_free;
+    struct gsh_asked *place = &table->places[index];
+    uint32_t generation = place->generation + 1;
+    table->first_free = place->next_free;
+    *place = *asked;
+    place->generation = generation;
+    *token = (uint64_t)generation << 32 | index;
+    return true;
+}
+
+bool gsh_asked_take(struct gsh_asked_table *table, int pe, unsigned kind, uint64_t token,
+                    struct gsh_asked *asked)
+{
+    uint32_t index = (uint32_t)token;
+    struct gsh_asked *place = index < table->n_places ? &table->places[index] : NULL;
+    if (place == NULL || place->task == NULL || place->generation != token >> 32 ||
+        place->pe != pe || place->kind != kind) {
+        return false;
+    }
+    *asked = *place;
+    place->task = NULL;
+    place->next_free = table->first_free;
+    table->first_free = index;
+    return true;
+}
+
+void gsh_asked_finish(struct gsh_asked_table *table)
+{
+    free(table->places);
+    *table = (struct gsh_asked_table){0};
+}

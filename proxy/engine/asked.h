@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What this PE has asked of others by messages, and not been answered: gets, strided gets, and
+ * atomic operations that fetch. The question carries a token, which the answer returns: an index
+ * into this table, and a generation that grows with each use of the place. So an answer that nobody
+ * has asked for, or that came before, finds nothing. The caller locks. */
+#ifndef GSH_ASKED_H
+#define GSH_ASKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "runtime/base/result.h"
+
+struct gsh_task;
+
+struct gsh_asked {
+    struct gsh_task *task; /* NULL: the place is free */
+    int pe;                /* who is to answer */
+    uint8_t kind;          /* the answer's: VALUE, DATA or ELEMENTS */
+    uint64_t at, n;        /* the part of the task, in bytes; ELEMENTS: in elements */
+    uint32_t generation;   /* the table's, as the next */
+    uint32_t next_free;
+};
+
+/* Zeroed: empty. */
+struct gsh_asked_table {
+    struct gsh_asked *places;
+    uint32_t n_places, first_free; /* n_places: none is free */
+};
+
+/* Copies the question. False: no memory. */
+GSH_CHECK_RESULT bool gsh_asked_add(struct gsh_asked_table *table, const struct gsh_asked *asked,
+                                    uint64_t *token);
+/* Removes the question that this answer of pe is for, and copies it to *asked. False: there is
+ * none. Any token. */
+GSH_CHECK_RESULT bool gsh_asked_take(struct gsh_asked_table *table, int pe, unsigned kind,
+                                     uint64_t token, struct gsh_asked *asked);
+void gsh_asked_finish(struct gsh_asked_table *table);
+
+#endif
