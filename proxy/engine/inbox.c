@@ -240,6 +240,9 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
         return;
     }
     memcpy(&m, header, sizeof(m)); /* transports do not promise alignment */
+    if (bytes == 0 && (m.kind == GSH_MESSAGE_PUT || m.kind == GSH_MESSAGE_PUT_SIGNAL)) {
+        m.off = 0; /* no bytes may be put anywhere */
+    }
     const char *fault = gsh_message_fault(peer, &m, bytes);
     if (fault != NULL) {
         gsh_engine_fail(proxy, from_pe, GSH_ERR_BUG, "a message", fault);
