@@ -156,7 +156,7 @@ static bool got_the_same(long pid, const char *const *names)
     char *environment = read_proc(pid, "environ", &bytes);
     bool is_same = environment != NULL;
     for (; is_same && *names != NULL; names++) {
-        const char *value = getenv(*names);
+        const char *value = secure_getenv(*names);
         is_same = value == NULL || has(environment, bytes, *names, value);
     }
     free(environment);

@@ -327,7 +327,8 @@ static void destroy(struct gsh_instance *pe)
 static void free_proxy_of_kernels(const struct gsh_instance *pe, bool had_threads)
 {
     if (pe->n_nodes == 1 || gsh_setup_is_cpu(pe) ||
-        (getenv("CUDA_MODULE_LOADING") != NULL && getenv("CUDA_DEVICE_MAX_CONNECTIONS") != NULL)) {
+        (secure_getenv("CUDA_MODULE_LOADING") != NULL &&
+         secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS") != NULL)) {
         return;
     }
     if (!had_threads) {
