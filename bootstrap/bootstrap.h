@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "runtime/base/keys.h"
 #include "runtime/base/result.h"
 
 struct gsh_bootstrap;
@@ -39,6 +40,9 @@ struct gsh_bootstrap {
     int rank;
     int size;
     uint64_t timeout_ns; /* of each call; 0 is none */
+    /* What the ranks know and no exchange has carried, so who reads the exchanges does not know it;
+     * the same on all. Zeros: this kind has nothing of the sort. */
+    uint8_t shared_key[GSH_KEY_BYTES];
 };
 
 /* One PE, no launcher. */

@@ -348,7 +348,8 @@ enum gsh_result gsh_bootstrap_local_create(const void *key, int rank, int n_rank
         free(local);
         return r;
     }
-    local->base = (struct gsh_bootstrap){&local_ops, rank, n_ranks, timeout_ns};
+    local->base = (struct gsh_bootstrap){
+        .ops = &local_ops, .rank = rank, .size = n_ranks, .timeout_ns = timeout_ns};
     local->job = job;
     *out = &local->base;
     return GSH_OK;

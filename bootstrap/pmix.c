@@ -342,7 +342,8 @@ static enum gsh_result create(uint64_t timeout_ns, struct pmix_bootstrap **out)
     if (p == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up by PMIx");
     }
-    p->base = (struct gsh_bootstrap){&pmix_ops, (int)process_self.rank, 0, timeout_ns};
+    p->base = (struct gsh_bootstrap){
+        .ops = &pmix_ops, .rank = (int)process_self.rank, .timeout_ns = timeout_ns};
     p->api = &process_api;
     p->self = process_self;
     struct pmix_value *size = NULL;

@@ -248,6 +248,7 @@ static void uid_destroy(struct gsh_bootstrap *b)
     }
     gsh_gate_destroy(&u->gate);
     explicit_bzero(u->secret, sizeof(u->secret));
+    explicit_bzero(b->shared_key, sizeof(b->shared_key));
     free(u);
 }
 
@@ -504,6 +505,15 @@ static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner
     return r;
 }
 
+static void derive_shared_key(struct uid_bootstrap *u)
+{
+    struct gsh_hmac h;
+    gsh_hmac_init(&h, u->secret, sizeof(u->secret));
+    gsh_hmac_update(&h, "job", 3); /* unlike any text of the handshake */
+    gsh_hmac_finish(&h, u->base.shared_key);
+    explicit_bzero(&h, sizeof(h));
+}
+
 enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int n_ranks,
                                          const struct gsh_uid_options *options,
                                          struct gsh_bootstrap **out)
@@ -519,9 +529,11 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
     if (u == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over TCP");
     }
-    u->base = (struct gsh_bootstrap){&uid_ops, rank, n_ranks, options->timeout_ns};
+    u->base = (struct gsh_bootstrap){
+        .ops = &uid_ops, .rank = rank, .size = n_ranks, .timeout_ns = options->timeout_ns};
     u->rounds = n_ranks > 0 && n_ranks <= GSH_UID_MAX_RANKS ? gsh_uid_rounds(n_ranks) : 0;
     memcpy(u->secret, content.secret, sizeof(u->secret));
+    derive_shared_key(u);
     memset(u->out, -1, sizeof(u->out));
     memset(u->in, -1, sizeof(u->in));
     r = rendezvous(u, &content.address, options,

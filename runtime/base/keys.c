@@ -9,6 +9,19 @@
 
 _Static_assert(GSH_KEY_BYTES == GSH_SHA256_BYTES, "a key is a digest");
 
+void gsh_key_secret(const uint8_t shared[GSH_KEY_BYTES], const uint8_t random[GSH_SECRET_BYTES],
+                    uint8_t secret[GSH_SECRET_BYTES])
+{
+    struct gsh_hmac h;
+    uint8_t key[GSH_KEY_BYTES];
+    gsh_hmac_init(&h, shared, GSH_KEY_BYTES);
+    gsh_hmac_update(&h, random, GSH_SECRET_BYTES);
+    gsh_hmac_finish(&h, key);
+    memcpy(secret, key, GSH_SECRET_BYTES);
+    explicit_bzero(key, sizeof(key));
+    explicit_bzero(&h, sizeof(h));
+}
+
 void gsh_key_derive(const uint8_t secret[GSH_SECRET_BYTES], const char *purpose,
                     uint8_t key[GSH_KEY_BYTES])
 {

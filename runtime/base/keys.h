@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What may be made of a job's secret. The secret itself, 16 random bytes that rank 0 chooses at
- * init and the bootstrap carries, never leaves the memory of the job's processes. Names that others
+ * What may be made of a job's secret. The secret itself, made of 16 random bytes that rank 0
+ * chooses at init and of what the ranks know already, never leaves the memory of the job's
+ * processes; who reads the start-up's exchanges knows the random bytes alone. Names that others
  * can read and keys of messages are derived from it by a one-way function, each for one purpose, so
  * that none tells another. */
 #ifndef GSH_KEYS_H
@@ -11,6 +12,10 @@
 
 #define GSH_SECRET_BYTES 16
 #define GSH_KEY_BYTES    32
+
+/* The job's secret from both; shared: of the bootstrap, or zeros if all is in what it carries. */
+void gsh_key_secret(const uint8_t shared[GSH_KEY_BYTES], const uint8_t random[GSH_SECRET_BYTES],
+                    uint8_t secret[GSH_SECRET_BYTES]);
 
 /* HMAC-SHA-256 of the purpose under the secret. Purposes in use: "watch", "fdpass" and "messages"
  * for keys; "watch:3" and "fdpass:3" for the names of PE 3's doors. */

@@ -68,7 +68,7 @@ struct hello {
     uint64_t host_hash;
     uint64_t instance;
     uint64_t far_settings[N_FAR_SETTINGS];
-    uint8_t secret[GSH_SECRET_BYTES]; /* rank 0's counts */
+    uint8_t random[GSH_SECRET_BYTES]; /* rank 0's is in the job's secret */
 };
 
 static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
@@ -243,7 +243,7 @@ static enum gsh_result meet(struct gsh_instance *pe)
                                           gsh_far_stages_always(pe), pe->env.stage_chunk_bytes,
                                           (uint64_t)pe->env.contexts}};
     if (mine.process == 0 ||
-        getrandom(mine.secret, sizeof(mine.secret), 0) != (ssize_t)sizeof(mine.secret)) {
+        getrandom(mine.random, sizeof(mine.random), 0) != (ssize_t)sizeof(mine.random)) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
     }
     struct hello *all = calloc((size_t)pe->n_pes, sizeof(*all));
@@ -252,7 +252,7 @@ static enum gsh_result meet(struct gsh_instance *pe)
     }
     enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
     if (r == GSH_OK) {
-        memcpy(pe->secret, all[0].secret, sizeof(pe->secret));
+        gsh_key_secret(pe->bootstrap->shared_key, all[0].random, pe->secret);
         r = fill_peers(pe, all);
     }
     free(all);

@@ -51,7 +51,7 @@ struct gsh_instance {
     int my_pe, n_pes;
     int n_nodes;
 
-    /* of the job, chosen by rank 0; only what keys.h derives from it leaves this process */
+    /* of the job; only what keys.h derives from it leaves this process */
     uint8_t secret[GSH_SECRET_BYTES];
 
     bool is_of_dialect;         /* made by a dialect, not by the program */

@@ -40,8 +40,26 @@ static void test_derived(void)
     CHECK(strcmp(name, other) != 0);
 }
 
+/* Who knows only what the start-up has carried, or only the ranks' key, does not know the secret.
+ */
+static void test_secret(void)
+{
+    const uint8_t none[GSH_KEY_BYTES] = {0}, shared[GSH_KEY_BYTES] = {7};
+    const uint8_t random[GSH_SECRET_BYTES] = {1, 2, 3}, again[GSH_SECRET_BYTES] = {1, 2, 4};
+    uint8_t a[GSH_SECRET_BYTES], b[GSH_SECRET_BYTES];
+    gsh_key_secret(shared, random, a);
+    gsh_key_secret(shared, random, b);
+    CHECK(memcmp(a, b, sizeof(a)) == 0);
+    gsh_key_secret(none, random, b);
+    CHECK(memcmp(a, b, sizeof(a)) != 0);
+    CHECK(memcmp(b, random, sizeof(b)) != 0);
+    gsh_key_secret(shared, again, b);
+    CHECK(memcmp(a, b, sizeof(a)) != 0);
+}
+
 int main(void)
 {
+    test_secret();
     test_siphash();
     test_derived();
     return test_result();

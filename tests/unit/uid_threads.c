@@ -45,6 +45,16 @@ static struct gsh_bootstrap *join(int rank, int n)
     }
     CHECK_EQ(b->rank, rank);
     CHECK_EQ(b->size, n);
+    /* a key of the ranks that is not in the id's bytes, nor sent */
+    static const uint8_t none[GSH_KEY_BYTES];
+    uint8_t *all = malloc((size_t)n * sizeof(none));
+    CHECK(memcmp(b->shared_key, none, sizeof(none)) != 0);
+    CHECK(memmem(id.bytes, sizeof(id.bytes), b->shared_key, 8) == NULL);
+    CHECK_EQ(b->ops->allgather(b, b->shared_key, sizeof(none), all), GSH_OK);
+    for (int i = 0; i < n; i++) {
+        CHECK(memcmp(all + (size_t)i * sizeof(none), b->shared_key, sizeof(none)) == 0);
+    }
+    free(all);
     return b;
 }
 
