@@ -38,9 +38,10 @@ for row in "${rows[@]}"; do
     i=$((i + 1)) result=OK
     [ "$CASE:$i" = few:2 ] && continue
     [ "$CASE:$i" = fails:2 ] && result=FAIL status=1
-    [ "$CASE:$i" = cut:2 ] && { printf '{"name": "%s", "result": "OK", "durat' "$row" >>"$dir/meson-logs/testlog.json"; kill -9 $$; }
+    log=$dir/meson-logs/testlog.json line="{\"name\": \"$row\", \"result\": \"$result\", \"duration\": 0.1}"
+    [ "$CASE:$i" = cut:2 ] && { printf '%s' "${line%?????}" >>"$log"; kill -9 $$; }
     echo " $i/${#rows[@]} $row $result 0.1s"
-    echo "{\"name\": \"$row\", \"result\": \"$result\", \"duration\": 0.1}" >>"$dir/meson-logs/testlog.json"
+    echo "$line" >>"$log"
     [ "$CASE:$i" = dies:1 ] && kill -9 $$
 done
 [ "$CASE" = status ] && status=3
