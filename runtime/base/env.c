@@ -355,7 +355,7 @@ static void warn_unknown(void)
         gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "%s", text);
     }
     bool has_any = false;
-    for (char **at = environ; *at != NULL; at++) {
+    for (char **at = environ; at != NULL && *at != NULL; at++) { /* NULL after clearenv */
         has_any = has_any || strncmp(*at, PREFIX, strlen(PREFIX)) == 0;
     }
     if (getauxval(AT_SECURE) != 0 && has_any) {
