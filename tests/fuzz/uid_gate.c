@@ -17,17 +17,17 @@ enum gsh_result gsh_socket_accept(int listen_fd, int *fd);
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include "bootstrap/gate.h"
 
-#define MAX_GUESTS 160 /* more than the gate has places */
+#define MAX_GUESTS 160
 
 struct guest {
-    int fd;         /* ours; -1: closed, or not come yet */
-    int its_fd;     /* the gate's, until it has accepted it */
-    size_t n_said;  /* bytes of its hello */
-    bool is_honest; /* all that it has said was right so far */
-    bool has_met;   /* it knows its challenge */
-    struct gsh_hello hello;
+    int fd;        /* ours; -1: closed, or not come yet */
+    int its_fd;    /* the gate's, until it has accepted it */
+    size_t n_said; /* bytes of its hello */
+    bool has_met;  /* it knows its challenge */
+    struct gsh_hello hello, said;
     uint8_t challenge[GSH_NONCE_BYTES];
 };
 
@@ -35,12 +35,21 @@ static const uint8_t secret[GSH_SHA256_BYTES] = "the secret of this job";
 static const uint8_t link_challenge[GSH_NONCE_BYTES] = "of a link";
 static struct guest guests[MAX_GUESTS];
 static int n_come, n_accepted, listener;
+static bool is_full; /* no descriptor is left for the gate */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
     fuzz_quiet();
     return 0;
+}
+
+/* The same for the same input. */
+ssize_t getrandom(void *out, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    memset(out, 0x40 + n_accepted, bytes);
+    return (ssize_t)bytes;
 }
 
 enum gsh_result gsh_socket_listen(const struct gsh_address *at, int *fd, struct gsh_address *bound)
@@ -53,6 +62,10 @@ enum gsh_result gsh_socket_listen(const struct gsh_address *at, int *fd, struct 
 enum gsh_result gsh_socket_accept(int listen_fd, int *fd)
 {
     uint64_t one;
+    if (is_full) {
+        errno = EMFILE;
+        return GSH_ERR_SYSTEM;
+    }
     *fd = read(listen_fd, &one, sizeof(one)) == sizeof(one) ? guests[n_accepted++].its_fd : -1;
     return GSH_OK;
 }
@@ -80,7 +93,6 @@ static void come(struct fuzz_input *in)
     memset(g, 0, sizeof(*g));
     g->fd = fds[0];
     g->its_fd = fds[1];
-    g->is_honest = true;
     g->hello.kind = 1 + (uint32_t)fuzz_take(in, 1) % 2;
     g->hello.rank = (uint32_t)n_come;
     FUZZ_CHECK(write(listener, &one, sizeof(one)) == sizeof(one));
@@ -109,12 +121,11 @@ static void meet(struct guest *g, bool is_link)
 
 static void say(struct guest *g, const void *data, size_t n)
 {
-    size_t moved, rest = sizeof(g->hello) - gsh_min_u64(g->n_said, sizeof(g->hello));
-    const char *right = (const char *)&g->hello + sizeof(g->hello) - rest;
+    size_t moved = 0;
     if (g->fd >= 0 && n > 0) {
-        bool is_right = rest == 0 || (g->has_met && memcmp(data, right, gsh_min_u64(n, rest)) == 0);
-        g->is_honest = g->is_honest && is_right;
         (void)!gsh_socket_send_some(g->fd, data, n, &moved);
+        memcpy((char *)&g->said + gsh_min_u64(g->n_said, sizeof(g->said)), data,
+               gsh_min_u64(moved, sizeof(g->said) - gsh_min_u64(g->n_said, sizeof(g->said))));
         g->n_said += moved;
     }
 }
@@ -124,10 +135,11 @@ static void hear_out(struct gsh_gate *gate)
     struct gsh_gate_event event;
     while (gsh_gate_next(gate, 0, &event) == GSH_OK) {
         FUZZ_CHECK(event.tag == -1 && event.fd >= 0);
-        struct guest *g = &guests[event.hello.rank - 1];
         FUZZ_CHECK(event.hello.rank >= 1 && event.hello.rank <= (uint32_t)n_come);
-        FUZZ_CHECK(event.fd == g->its_fd && g->is_honest && g->n_said >= sizeof(g->hello));
-        FUZZ_CHECK(memcmp(&event.hello, &g->hello, sizeof(g->hello)) == 0);
+        struct guest *g = &guests[event.hello.rank - 1];
+        FUZZ_CHECK(event.fd == g->its_fd && g->n_said >= sizeof(g->said));
+        FUZZ_CHECK(memcmp(&event.hello, &g->said, sizeof(g->said)) == 0);
+        FUZZ_CHECK(g->has_met && gsh_hello_is_true(&g->said, secret, g->challenge));
         close(event.fd);
         g->its_fd = -1;
     }
@@ -165,7 +177,8 @@ static void act(struct gsh_gate *gate, struct fuzz_input *in, bool is_link)
     case 6:
         gsh_socket_hang_up(&g->fd);
         break;
-    default: /* another hello, sealed for this guest's challenge, and the same again */
+    default: /* descriptors run out, or no longer; or another hello, sealed for its challenge */
+        is_full = what >= 248 ? !is_full : is_full;
         if (g->n_said == 0 && g->has_met) {
             fuzz_take_bytes(in, &g->hello.n_ranks, 4);
             gsh_hello_seal(&g->hello, secret, g->challenge);
@@ -181,6 +194,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct gsh_gate *gate = NULL;
     bool is_link = fuzz_take(&in, 1) & 1;
     n_come = n_accepted = 0;
+    is_full = false;
     FUZZ_CHECK(gsh_gate_create(&at, is_link ? link_challenge : NULL, &gate) == GSH_OK);
     gsh_gate_set_secret(gate, secret);
     for (int i = 0; i < 300 && in.bytes > 0; i++) {
