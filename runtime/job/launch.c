@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
-#include "runtime/base/log.h"
 #include "runtime/base/process.h"
 #include "runtime/job/threads.h"
 
@@ -82,24 +81,42 @@ static enum gsh_result by_nothing(struct gsh_bootstrap **out)
     return gsh_bootstrap_single_create(out);
 }
 
-/* By these a launcher tells a process which PE it is. The children of a PE have them, too. */
-static const char *const numbers[] = {
-    "GSHMEM_UID", "GSHMEM_RANK",          "GSHMEM_N_RANKS", "GSHMEM_THREADS", "PMIX_NAMESPACE",
-    "PMIX_RANK",  "OMPI_COMM_WORLD_RANK", "PMI_RANK",       "SLURM_PROCID",   NULL};
+/* By these a launcher tells a process which PE it is. The children of a PE have them, too; another
+ * launcher among these sets only its own anew. */
+static const char *const gshmemruns[] = {"GSHMEM_UID",     "GSHMEM_RANK",     "GSHMEM_N_RANKS",
+                                         "GSHMEM_THREADS", "GSHMEM_LAUNCHER", NULL};
+static const char *const others[] = {"PMIX_NAMESPACE", "PMIX_RANK",    "OMPI_COMM_WORLD_RANK",
+                                     "PMI_RANK",       "SLURM_PROCID", NULL};
+
+int gsh_launch_n_threads(const struct gsh_env *env)
+{
+    return env->threads > 0 && !gsh_process_is_child_of_pe(gshmemruns) ? env->threads : 0;
+}
+
+/* The way that the environment names; "single" if it is a PE's that started this process. */
+static const char *kind_of(const struct gsh_env *env)
+{
+    const char *kind = env->bootstrap;
+    bool is_auto = strcmp(kind, "auto") == 0;
+    bool is_ours = strcmp(kind, "threads") == 0 || strcmp(kind, "uid") == 0;
+    bool has_ours = (is_ours || is_auto) && (env->threads > 0 || env->uid[0] != 0) &&
+                    !gsh_process_is_child_of_pe(gshmemruns);
+    if (is_ours) {
+        return has_ours || (env->threads <= 0 && env->uid[0] == 0) ? kind : "single";
+    }
+    if (is_auto && has_ours) {
+        return env->threads > 0 ? "threads" : "uid";
+    }
+    bool is_child = (is_auto || strcmp(kind, "pmix") == 0) && gsh_process_is_child_of_pe(others);
+    if (is_child) {
+        return "single";
+    }
+    return !is_auto ? kind : secure_getenv("PMIX_NAMESPACE") != NULL ? "pmix" : "none";
+}
 
 static enum gsh_result by_environment(const struct gsh_env *env, struct gsh_bootstrap **out)
 {
-    const char *kind = env->bootstrap;
-    if (gsh_process_is_child_of_pe(numbers)) {
-        gsh_log(GSH_LOG_INFO, GSH_LOG_BOOTSTRAP, "started by a PE: a job of one PE");
-        return gsh_bootstrap_single_create(out);
-    }
-    if (strcmp(kind, "auto") == 0) {
-        kind = env->threads > 0                   ? "threads"
-               : env->uid[0] != 0                 ? "uid"
-               : secure_getenv("PMIX_NAMESPACE") != NULL ? "pmix"
-                                                  : "none";
-    }
+    const char *kind = kind_of(env);
     if (strcmp(kind, "threads") == 0) {
         return by_threads(env, out);
     }

@@ -8,6 +8,7 @@
 #include "runtime/base/env.h"
 #include "runtime/job/binding.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/launch.h"
 #include "runtime/job/leave.h"
 #include "runtime/job/threads.h"
 
@@ -62,5 +63,6 @@ int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv)
     if (gsh_env_read(&env) != GSH_OK) {
         return 1;
     }
-    return env.threads > 0 ? run_threads(pe_main, argc, argv, env.threads) : pe_main(argc, argv);
+    int n = gsh_launch_n_threads(&env);
+    return n > 0 ? run_threads(pe_main, argc, argv, n) : pe_main(argc, argv);
 }

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "bootstrap/uid.h"
-#include "gshmem.h"
+#include "gshmemx.h"
 #include "tests/rig/bootstrap_conform.h"
 
 static const char *launcher = "gshmemrun";
@@ -379,6 +379,41 @@ __attribute__((noreturn)) static void run_endless(void)
     }
 }
 
+/* SELF outer COMMAND: PE 0 runs it. SELF inner: says how many PEs there are. */
+static int nested_main(int argc, char **argv)
+{
+    gshmem_init();
+    if (argc < 3) {
+        printf("one of %d\n", gshmem_n_pes());
+    } else if (gshmem_my_pe() == 0) {
+        CHECK_EQ(system(argv[2]), 0);
+    }
+    gshmem_barrier_all();
+    gshmem_finalize();
+    return test_result();
+}
+
+/* Launchers that PEs start. */
+static void test_nested(char *self)
+{
+    char threads[4096], processes[4096], nobody[4096];
+    snprintf(threads, sizeof(threads), "'%s' -n 2 --threads '%s' inner", launcher, self);
+    snprintf(processes, sizeof(processes), "'%s' -n 2 '%s' inner", launcher, self);
+    snprintf(nobody, sizeof(nobody), "'%s' inner", self);
+    CHECK_EQ(RUN("-n", "2", "--threads", self, "outer", threads), 0);
+    CHECK_STR(result.text, "one of 2\none of 2\n");
+    CHECK_EQ(RUN("-n", "2", self, "outer", processes), 0);
+    CHECK_STR(result.text, "one of 2\none of 2\n");
+    CHECK_EQ(RUN("-n", "2", "--threads", self, "outer", nobody), 0);
+    CHECK_STR(result.text, "one of 1\n");
+    /* another kind of launcher, that leaves gshmemrun's variables as they are */
+    setenv("PMI_RANK", "0", 1);
+    snprintf(nobody, sizeof(nobody), "PMI_RANK=1 '%s' inner", self);
+    CHECK_EQ(RUN("-n", "2", self, "outer", nobody), 0);
+    CHECK_STR(result.text, "one of 1\n");
+    unsetenv("PMI_RANK");
+}
+
 static void leave(int sig)
 {
     (void)sig;
@@ -488,6 +523,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "endless") == 0) {
         run_endless();
     }
+    if (argc > 1 && (strcmp(argv[1], "outer") == 0 || strcmp(argv[1], "inner") == 0)) {
+        return gshmemx_run(nested_main, argc, argv);
+    }
     if (argc > 1 && strcmp(argv[1], "leaver") == 0) {
         run_leaver();
     }
@@ -514,6 +552,7 @@ int main(int argc, char **argv)
     test_launcher_killed((char *[]){HERE});
     test_launcher_killed((char *[]){ON_TWO, HERE});
     setenv("GSHMEM_DEVICE", "cpu", 1);
+    test_nested(argv[0]);
     test_blame(argv[0]);
     test_nobody_to_blame(argv[0]);
     /* Their parents are killed; the PEs find it themselves. */
