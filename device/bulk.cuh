@@ -180,7 +180,8 @@ __device__ __noinline__ inline void run_pieces(const arena *a, char *dest, const
 {
     bool is_lent = a->lender == block_key();
     uint32_t stage_bytes = (is_lent ? a->lent_bytes : GSHMEM_ARENA_BYTES) / bulk_stages;
-    uint32_t n = (uint32_t)((bytes + stage_bytes - 1) / stage_bytes);
+    /* in vectors: a division of 64 bits would be a call */
+    uint32_t n = ((uint32_t)(bytes / 16) + stage_bytes / 16 - 1) / (stage_bytes / 16);
     pieces p = {dest,
                 source,
                 n,
@@ -213,7 +214,7 @@ __device__ __noinline__ inline void run_pieces(const arena *a, char *dest, const
 }
 
 /* Copies if the arena is free. size is 1, or the size of the whole warp, all of whose threads come
- * here. dest, source and bytes are multiples of 16; there are fewer than 2^31 pieces. */
+ * here. dest, source and bytes are multiples of 16, and bytes is below 32 GiB. */
 __device__ __forceinline__ bool bulk_copy(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, size_t bytes)
 {

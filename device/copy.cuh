@@ -100,19 +100,19 @@ __device__ __forceinline__ void store_local(char *p, vec16 v, unsigned shift)
 
 /* For each kind of group, from measurements (perftest/results/h200-constants.md). in_flight:
  * vectors in flight per thread. A warp's put needs 8; 4 are enough for a block, which leaves
- * registers to the caller. long_in_flight: the same for long copies of aligned data, where a
- * block's gets need 8. at_once: up to this many vectors per thread are copied without a call. row:
- * this many threads access adjacent vectors; a thread's vectors in flight are one row apart, a
- * constant, so their addresses take no instruction. bulk_from: bytes from which on the bulk-copy
- * engine is faster. */
+ * registers to the caller, as with -rdc=true for all (is_narrow). long_in_flight: the same for long
+ * copies of aligned data, where a block's gets need 8. at_once: up to this many vectors per thread
+ * are copied without a call. row: this many threads access adjacent vectors; a thread's vectors in
+ * flight are one row apart, a constant, so their addresses take no instruction. bulk_from: bytes
+ * from which on the bulk-copy engine is faster. */
 template <class G> struct manner;
 template <> struct manner<group_thread> {
-    static constexpr int in_flight = 8, at_once = 4, row = 1;
+    static constexpr int in_flight = is_narrow ? 4 : 8, at_once = 4, row = 1;
     template <direction D> static constexpr size_t bulk_from = D == direction::put ? 512 : 256;
     template <direction D> static constexpr int long_in_flight = in_flight;
 };
 template <> struct manner<group_warp> {
-    static constexpr int in_flight = 8, at_once = 1, row = 32;
+    static constexpr int in_flight = is_narrow ? 4 : 8, at_once = 1, row = 32;
     template <direction D>
     static constexpr size_t bulk_from = D == direction::put ? SIZE_MAX : 16384;
     template <direction D> static constexpr int long_in_flight = in_flight;
@@ -127,7 +127,7 @@ template <> struct manner<group_block> {
     static constexpr int in_flight = 4, at_once = 4, row = 32;
     template <direction D> static constexpr size_t bulk_from = SIZE_MAX;
     template <direction D>
-    static constexpr int long_in_flight = D == direction::put ? in_flight : 8;
+    static constexpr int long_in_flight = D == direction::put || is_narrow ? in_flight : 8;
 };
 
 /* ---- the body: whole vectors ----------------------------------------------------------------- */
@@ -184,8 +184,8 @@ __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_
 
 /* Vectors in flight per thread if the alignments differ: fewer, since each vector takes more
  * registers then. */
-constexpr int words_in_flight = 4;
-template <direction D> constexpr int bytes_in_flight = D == direction::put ? 2 : 3;
+constexpr int words_in_flight = is_narrow ? 2 : 4;
+template <direction D> constexpr int bytes_in_flight = D == direction::put ? 2 : is_narrow ? 1 : 3;
 
 /* A copy that is not whole vectors on both sides. Kept in the caller's local memory, so that
  * registers used by one of its parts are not held while the other runs. */
@@ -279,7 +279,7 @@ __device__ __forceinline__ void store_piece(char *p, uint32_t v, unsigned bytes)
         *reinterpret_cast<uint8_t *>(p) = (uint8_t)v;
 }
 
-/* A thread alone loads n pieces before it stores any: one latency for all. */
+/* A thread alone loads all n pieces before it stores any: one latency for all, or two. */
 template <direction D, bool are_words>
 __device__ __noinline__ void copy_edges_alone(const ragged_copy *r)
 {
@@ -287,16 +287,20 @@ __device__ __noinline__ void copy_edges_alone(const ragged_copy *r)
     const unsigned head = r->head, tail = r->tail;
     const size_t tail_off = head + 16 * r->nvectors;
     auto piece = [&](unsigned k) { return are_words ? k + 2 : k < 2 ? k : k + 6; };
-    uint32_t v[n];
+    constexpr unsigned at_once = is_narrow ? n / 2 : n;
     GSHMEM_UNROLL
-    for (unsigned k = 0; k < n; k++) {
-        edge_piece e = find_piece(piece(k), head, tail);
-        v[k] = load_piece<D>(r->source + e.off + (k < n / 2 ? 0 : tail_off), e.bytes);
-    }
-    GSHMEM_UNROLL
-    for (unsigned k = 0; k < n; k++) {
-        edge_piece e = find_piece(piece(k), head, tail);
-        store_piece(r->dest + e.off + (k < n / 2 ? 0 : tail_off), v[k], e.bytes);
+    for (unsigned first = 0; first < n; first += at_once) {
+        uint32_t v[at_once];
+        GSHMEM_UNROLL
+        for (unsigned k = first; k < first + at_once; k++) {
+            edge_piece e = find_piece(piece(k), head, tail);
+            v[k - first] = load_piece<D>(r->source + e.off + (k < n / 2 ? 0 : tail_off), e.bytes);
+        }
+        GSHMEM_UNROLL
+        for (unsigned k = first; k < first + at_once; k++) {
+            edge_piece e = find_piece(piece(k), head, tail);
+            store_piece(r->dest + e.off + (k < n / 2 ? 0 : tail_off), v[k - first], e.bytes);
+        }
     }
 }
 

@@ -25,6 +25,16 @@ namespace detail
 #define GSHMEM_NO_UNROLL
 #endif
 
+/* -rdc=true makes of each function that is not inlined one by the rules of the platform, by which
+ * half of the registers are the caller's: ptxas then takes registers with higher numbers, up to 94,
+ * and a kernel gets as many as the largest function it may call. With half as much under way all
+ * stay within 64, the most with 1024 threads. A file may define GSHMEM_WIDE_COPIES instead. */
+#if defined(__CUDACC_RDC__) && !defined(GSHMEM_WIDE_COPIES)
+constexpr bool is_narrow = true;
+#else
+constexpr bool is_narrow = false;
+#endif
+
 /* The most that one access moves. */
 struct alignas(16) vec16 {
     uint32_t x, y, z, w;

@@ -24,8 +24,9 @@
  * group again before it returns. grid means all blocks of a collective launch.
  *
  * Compiles as C++17 with nvcc (any number of files, with or without -rdc=true) and, for the CPU
- * device, with g++ and clang++. With -rdc=true, kernels with __launch_bounds__ of more than 512
- * threads need -maxrregcount=64, and all files the same GSHMEM_ARENA_BYTES.
+ * device, with g++ and clang++. With -rdc=true copies have half as many accesses under way, because
+ * each kernel gets the registers of the largest function that it may call: 64 for those that copy,
+ * wait and synchronise, more for collectives. All files need the same GSHMEM_ARENA_BYTES then.
  *
  * Macros that a file may define before it includes this:
  *
@@ -35,7 +36,9 @@
  *                          program
  *  GSHMEM_CHECKS           1: check each address, range and PE, as gshmem.h says
  *  GSHMEM_NEAR_ONLY        the kernels talk to near PEs only
- *  GSHMEM_SHARED_DEVICE    1: PEs may share a GPU (gshmemx_stream_check); in all files of a program
+ *  GSHMEM_WIDE_COPIES      with -rdc=true: copies as without it, for up to 94 registers, or 64 if
+ * the file is compiled with -maxrregcount=64 GSHMEM_SHARED_DEVICE    1: PEs may share a GPU
+ * (gshmemx_stream_check); in all files of a program
  *
  * Files whose kernels talk to near PEs only (one NVLink domain) may define GSHMEM_NEAR_ONLY
  * before they include this: this saves the registers that the far route would need. A call for any

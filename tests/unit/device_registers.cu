@@ -2,8 +2,9 @@
  * Kernels as users write them, for tests/unit/registers.py, which checks how many registers ptxas
  * gives them: alone_* make one kind of call, coll_* a collective, mix_* two or three kinds in a
  * loop. Nothing runs. PART: 1 is all but contexts and collectives, 2 contexts, 3 collectives; if it
- * is not defined, all of them. ptxas compiles what is called through pointers once more for each
- * kernel of the file, and the parts have different such functions. */
+ * is not defined, all of them. 4: copies again, which are compiled for device linking. ptxas
+ * compiles what is called through pointers once more for each kernel of the file, and the parts
+ * have different such functions. */
 #include <gshmem_device.cuh>
 
 /* The operands of kernels, whatever the call. */
@@ -245,5 +246,22 @@ KERNEL(
         gshmemx_float_put_block(dest + n, source, n, pe);
         WORK(i);
     })
+
+#endif
+#if defined(PART) && PART == 4
+
+/* ---- -rdc=true: the functions that copy, by each kind of group ------------------------------- */
+
+#define COPY(CALL)                                                       \
+    ALONE(CALL##_thread, gshmem_float_##CALL(dest, source, n, pe))       \
+    ALONE(CALL##_warp, gshmemx_float_##CALL##_warp(dest, source, n, pe)) \
+    ALONE(CALL##_block, gshmemx_float_##CALL##_block(dest, source, n, pe))
+COPY(put)
+COPY(get)
+#undef COPY
+ALONE(getmem_thread, gshmem_getmem(dest, source, n, pe))
+ALONE(getmem_block, gshmemx_getmem_block(dest, source, n, pe))
+ALONE(putmem_signal_warp, gshmemx_putmem_signal_warp(dest, source, n, signal, value, cmp, pe))
+ALONE(barrier_all_block, gshmemx_barrier_all_block())
 
 #endif

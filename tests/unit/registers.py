@@ -3,7 +3,8 @@
 """How many registers ptxas gives the kernels of device_registers.cu: at most 48 to those that make one
 call, at most 64, the maximum with 1024 threads, to those that make two or three in a loop or, with
 GSHMEM_NEAR_ONLY, a collective. Passes if each kernel is within its limit, with and without
-GSHMEM_NEAR_ONLY; these, and the file's parts, are compiled in parallel.
+GSHMEM_NEAR_ONLY; these, and the file's parts, are compiled in parallel. With -rdc=true a kernel gets as
+many as the largest function that it may call, when device code is linked: at most 64.
 
 usage: registers.py SOURCE ARCH NVCC ARGS..."""
 
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 LIMITS = {"alone": 48, "mix": 64, "coll": 64}
+LINKED = 64
 # What a collective over far members keeps in registers adds up through six nested functions: its
 # kernels are launched with fewer threads, or with launch bounds, at which ptxas spills.
 FAR_COLL, FAR_COLL_MIX = 152, 200
@@ -33,6 +35,7 @@ EXCEPT_80 = {  # where ptxas needs a few more for the same
     "alone_barrier_thread": 50, "alone_team_sync_thread": 50, "mix_put_signal_thread_wait": 66,
 }
 USED = re.compile(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", re.S)
+USED_LINKED = re.compile(r"Function properties for '(\w+)':.*?used (\d+) registers", re.S)
 
 
 def registers(source, arch, compiler):
@@ -46,7 +49,22 @@ def registers(source, arch, compiler):
     return {name: int(n) for name, n in USED.findall(done.stderr)}
 
 
-def limit_of(name, arch, is_near_only):
+def linked_registers(source, arch, compiler):
+    """The same after device linking."""
+    with tempfile.TemporaryDirectory() as folder:
+        unit, linked = os.path.join(folder, "unit.o"), os.path.join(folder, "linked.o")
+        for command in ([*compiler, "-rdc=true", "-c", "-o", unit, source],
+                        [compiler[0], "-dlink", "-Xnvlink", "-v", "-o", linked, unit]):
+            done = subprocess.run([*command, "-arch=" + arch], capture_output=True, text=True)
+            if done.returncode != 0:
+                sys.exit(done.stderr)
+    return {name: int(n) for name, n in USED_LINKED.findall(done.stderr + done.stdout)}
+
+
+def limit_of(name, arch, what):
+    is_near_only = what == "near peers only"
+    if what == "linked":
+        return LINKED
     if name.startswith("coll") and not is_near_only:
         return FAR_COLL_MIX if "mix" in name else FAR_COLL
     limits = {**EXCEPT, **(EXCEPT_80 if arch == "sm_80" else {})}
@@ -59,6 +77,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         found = {what: [pool.submit(registers, source, arch, compiler + [part]) for part in parts]
                  for what, parts in modes.items()}
+        found["linked"] = [pool.submit(linked_registers, source, arch, [*compiler, "-DPART=4"])]
     n_wrong = 0
     for what, parts in found.items():
         of = {}
@@ -67,7 +86,7 @@ def main():
                 sys.exit("registers.py: ptxas names no kernel")
             of.update(part.result())
         for name, n in sorted(of.items()):
-            limit = limit_of(name, arch, what == "near peers only")
+            limit = limit_of(name, arch, what)
             if n > limit:
                 n_wrong += 1
                 print(f"{name}: {n} registers, may have {limit} ({what}, {arch})")
