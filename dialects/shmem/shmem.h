@@ -165,7 +165,7 @@ OVERLOAD(complexf, shmem_complexf_t, exscan)
 OVERLOAD(complexd, shmem_complexd_t, inscan)
 OVERLOAD(complexd, shmem_complexd_t, exscan)
 #undef OVERLOAD
-#if defined(GSHMEM_COMPLEX_CLASSES)
+#if defined(GSH_COMPLEX_CLASSES)
 GSH_OF_SHMEM_OF_CLASS(complexf, float, sum_inscan)
 GSH_OF_SHMEM_OF_CLASS(complexf, float, sum_exscan)
 GSH_OF_SHMEM_OF_CLASS(complexd, double, sum_inscan)

@@ -224,7 +224,7 @@ SHMEM_OLD_AMO(OLD)
 SHMEM_OLD_SWAP(OLD)
 #undef OLD
 /* Classes of complex numbers. */
-#if defined(GSHMEM_COMPLEX_CLASSES)
+#if defined(GSH_COMPLEX_CLASSES)
 #define OLD(NAME, PART, OP)                                                                       \
     template <class Z>                                                                            \
     static inline GSHMEM_IF_COMPLEX(void, PART, Z)                                                \

@@ -74,7 +74,7 @@ REDUCE(complexd, gshmem_complexd_t, prod)
 
 /* For classes of complex numbers. */
 #include "gshmem/complex.h"
-#if defined(GSHMEM_COMPLEX_CLASSES) && defined(GSHMEM_HAS_COMPLEX)
+#if defined(GSH_COMPLEX_CLASSES) && defined(GSHMEM_HAS_COMPLEX)
 #define OF_CLASS(NAME, PART, CALL)                                                             \
     template <class Z>                                                                         \
     static inline GSHMEM_IF_COMPLEX(int, PART, Z) gshmemx_##NAME##_##CALL##_on_stream(         \

@@ -6,7 +6,7 @@
 #define GSHMEM_COMPLEX_H
 
 #if defined(__cplusplus) && __cplusplus >= 201103L
-#define GSHMEM_COMPLEX_CLASSES 1
+#define GSH_COMPLEX_CLASSES 1
 
 template <class Result, class Part, class Real, bool is_pair> struct gshmem_if_complex {
 };

@@ -5,7 +5,7 @@
 #include "gshmem/complex.h"
 
 #if defined(GSHMEM_HAS_COMPLEX)
-#if defined(GSHMEM_COMPLEX_CLASSES)
+#if defined(GSH_COMPLEX_CLASSES)
 
 /* The call for NAME under its own name and under the generic one. */
 #define GSHMEM_OF_CLASS(NAME, PART, CALL)                                                    \

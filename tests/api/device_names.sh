@@ -16,8 +16,10 @@ trap 'rm -rf "$dir"' EXIT
     awk -v suffix="$suffix" '!/^#/ && ($2 ~ /device/ || (suffix == "cc" && $2 ~ /plain|nogpu/)) {
         print "TAKE(" $1 ($2 ~ /lazy/ ? "<>" : "") ")" }' "$names"
     echo '}'
-    awk -v suffix="$suffix" '!/^#/ && $2 ~ /host/ && !(suffix == "cu" && $2 ~ /,c$/) {
-        print "TAKE(" $1 ($2 ~ /lazy/ ? "<>" : "") ")" }' "$names"
+    # Those of complex numbers also have a form for classes, so their names alone do not choose a function.
+    awk -v suffix="$suffix" '!/^#/ && $2 ~ /host/ && $2 !~ /,c$/ {
+        print "TAKE(" $1 ($2 ~ /lazy/ ? "<>" : "") ")" }
+        suffix == "cc" && !/^#/ && $2 ~ /host,c$/ { print "namespace taken { using ::" $1 "; }" }' "$names"
 } >"$dir/names.$suffix"
 grep -c '^TAKE' "$dir/names.$suffix"
 "$@" -c "$dir/names.$suffix" -o "$dir/names.o"
