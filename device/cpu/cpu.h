@@ -194,7 +194,9 @@ enum {
     GSH_CPU_ERR_ARG,       /* a dimension is 0 or above its limit */
     GSH_CPU_ERR_NOMEM,     /* memory or threads ran out */
     GSH_CPU_ERR_TOO_LARGE, /* more blocks than a collective launch can hold */
-    GSH_CPU_ERR_STREAM     /* there is no such stream, or it has been destroyed */
+    GSH_CPU_ERR_STREAM,    /* there is no such stream, or it has been destroyed */
+    GSH_CPU_ERR_KERNEL,    /* the kernel is NULL */
+    GSH_CPU_ERR_ARGS       /* the list of arguments is NULL */
 };
 
 #define GSH_CPU_MAX_THREADS     1024u /* of a block */
@@ -246,6 +248,15 @@ int gshmemx_cpu_event_is_done(struct CUevent_st *event);
 uint64_t gshmemx_cpu_event_time_ns(struct CUevent_st *event);
 /* Work enqueued on the stream from now on waits for the event's latest record. */
 int gshmemx_cpu_stream_wait_event(struct CUstream_st *stream, struct CUevent_st *event);
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* CUDA's calls give memory to the program, and take back only what they have given, by a call of
+ * the same kind. Any thread may call these; GSH_CPU_ERR_NOMEM, and GSH_CPU_ERR_ARG: it was not
+ * given, or is taken already. An address is given once until it is taken. */
+enum { GSH_CPU_MEMORY_DEVICE, GSH_CPU_MEMORY_HOST, GSH_CPU_MEMORY_REGISTERED };
+int gshmemx_cpu_memory_given(const void *p, int kind);
+int gshmemx_cpu_memory_taken(const void *p, int kind);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

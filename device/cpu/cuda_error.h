@@ -103,6 +103,8 @@ inline cudaError_t result_of(int code)
                   : code == GSH_CPU_ERR_ARG       ? cudaErrorInvalidConfiguration
                   : code == GSH_CPU_ERR_TOO_LARGE ? cudaErrorCooperativeLaunchTooLarge
                   : code == GSH_CPU_ERR_STREAM    ? cudaErrorInvalidResourceHandle
+                  : code == GSH_CPU_ERR_KERNEL    ? cudaErrorInvalidDeviceFunction
+                  : code == GSH_CPU_ERR_ARGS      ? cudaErrorInvalidValue
                                                   : cudaErrorMemoryAllocation);
 }
 

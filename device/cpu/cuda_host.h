@@ -346,6 +346,9 @@ struct cudaFuncAttributes {
 
 template <class F> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, F)
 {
+    if (attributes == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     *attributes = {};
     attributes->maxThreadsPerBlock = GSH_CPU_MAX_THREADS;
     attributes->maxDynamicSharedSizeBytes = GSH_CPU_MAX_SHARED;

@@ -95,6 +95,9 @@ template <class... P> struct packed {
     {
         constexpr size_t size[] = {sizeof(P)..., 0};
         alignas(16) char bytes[where.bytes];
+        if (kernel == nullptr || (count > 0 && args == nullptr)) {
+            return kernel == nullptr ? GSH_CPU_ERR_KERNEL : GSH_CPU_ERR_ARGS;
+        }
         memcpy(bytes, &kernel, sizeof(kernel));
         for (size_t i = 0; i < count; i++) {
             memcpy(bytes + where.off[i], args[i], size[i]);
@@ -200,6 +203,9 @@ inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*k
                                       A &&...args)
 {
     bool is_cooperative = false;
+    if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr)) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const cudaLaunchAttribute &a = config->attrs[i];
         is_cooperative |= a.id == cudaLaunchAttributeCooperative && a.val.cooperative;

@@ -27,28 +27,52 @@ constexpr unsigned cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1,
                    cudaHostRegisterReadOnly = 8;
 constexpr unsigned cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4;
 
-template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
+namespace gshmem
+{
+namespace cpu
+{
+
+/* kind: GSH_CPU_MEMORY_DEVICE or HOST. */
+template <class T> inline cudaError_t give_memory(T **p, size_t bytes, int kind)
 {
     if (p == nullptr) {
-        return gshmem::cpu::result(cudaErrorInvalidValue);
+        return result(cudaErrorInvalidValue);
     }
     const bool fits = bytes <= SIZE_MAX - 255;
     void *memory = bytes && fits ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
-    if (bytes && !memory) {
-        return gshmem::cpu::result(cudaErrorMemoryAllocation);
+    if (bytes && (!memory || gshmemx_cpu_memory_given(memory, kind) != GSH_CPU_OK)) {
+        free(memory);
+        return result(cudaErrorMemoryAllocation);
     }
     *p = static_cast<T *>(memory);
     return cudaSuccess;
 }
 
-/* Like CUDA's, waits for the device first. */
-inline cudaError_t cudaFree(void *p)
+/* Like CUDA's, waits for the device first; what is not such memory is an error and stays. */
+inline cudaError_t take_memory(void *p, int kind)
 {
-    if (p) {
-        cudaDeviceSynchronize();
+    if (p == nullptr) {
+        return cudaSuccess;
     }
+    if (gshmemx_cpu_memory_taken(p, kind) != GSH_CPU_OK) {
+        return result(cudaErrorInvalidValue);
+    }
+    cudaDeviceSynchronize();
     free(p);
     return cudaSuccess;
+}
+
+} // namespace cpu
+} // namespace gshmem
+
+template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
+{
+    return gshmem::cpu::give_memory(p, bytes, GSH_CPU_MEMORY_DEVICE);
+}
+
+inline cudaError_t cudaFree(void *p)
+{
+    return gshmem::cpu::take_memory(p, GSH_CPU_MEMORY_DEVICE);
 }
 
 /* Takes effect at once, although earlier work in the stream still runs. */
@@ -72,7 +96,14 @@ inline void run_free(void *arg)
 
 inline cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 {
-    return gshmem::cpu::enqueue(stream, gshmem::cpu::run_free, &p, sizeof(p));
+    if (gshmemx_cpu_memory_taken(p, GSH_CPU_MEMORY_DEVICE) != GSH_CPU_OK) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
+    const cudaError_t r = gshmem::cpu::enqueue(stream, gshmem::cpu::run_free, &p, sizeof(p));
+    if (r != cudaSuccess) {
+        gshmemx_cpu_memory_given(p, GSH_CPU_MEMORY_DEVICE); /* in the place it had */
+    }
+    return r;
 }
 
 template <class T>
@@ -159,7 +190,7 @@ inline bool is_pinned(const void *p)
 
 template <class T> inline cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned)
 {
-    cudaError_t r = cudaMalloc(p, bytes);
+    cudaError_t r = gshmem::cpu::give_memory(p, bytes, GSH_CPU_MEMORY_HOST);
     return r == cudaSuccess && bytes ? gshmem::cpu::pin(*p, bytes) : r;
 }
 
@@ -170,23 +201,42 @@ template <class T> inline cudaError_t cudaMallocHost(T **p, size_t bytes, unsign
 
 inline cudaError_t cudaFreeHost(void *p)
 {
-    gshmem::cpu::unpin(p);
-    return cudaFree(p);
+    const cudaError_t r = gshmem::cpu::take_memory(p, GSH_CPU_MEMORY_HOST);
+    if (r == cudaSuccess) {
+        gshmem::cpu::unpin(p);
+    }
+    return r;
 }
 
 inline cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
+    if (p == nullptr || bytes == 0) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
+    if (gshmem::cpu::is_pinned(p)) {
+        return gshmem::cpu::result(cudaErrorHostMemoryAlreadyRegistered);
+    }
+    if (gshmemx_cpu_memory_given(p, GSH_CPU_MEMORY_REGISTERED) != GSH_CPU_OK) {
+        return gshmem::cpu::result(cudaErrorMemoryAllocation);
+    }
     return gshmem::cpu::pin(p, bytes);
 }
 
 inline cudaError_t cudaHostUnregister(void *p)
 {
+    if (gshmemx_cpu_memory_taken(p, GSH_CPU_MEMORY_REGISTERED) != GSH_CPU_OK) {
+        return gshmem::cpu::result(p == nullptr ? cudaErrorInvalidValue
+                                                : cudaErrorHostMemoryNotRegistered);
+    }
     return gshmem::cpu::unpin(p), cudaSuccess;
 }
 
 template <class T> inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned)
 {
-    return *device = static_cast<T *>(host), cudaSuccess;
+    if (host == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
+    return gshmem::cpu::give(device, static_cast<T *>(host));
 }
 
 /* All memory is both the device's and the host's; only pinned memory is known to be the host's. */
@@ -206,6 +256,9 @@ struct cudaPointerAttributes {
 inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *p)
 {
     void *here = const_cast<void *>(p);
+    if (attributes == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     attributes->type = gshmem::cpu::is_pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
     attributes->device = gshmem::cpu::current_device();
     attributes->devicePointer = attributes->hostPointer = here;
@@ -411,12 +464,12 @@ inline cudaError_t cudaMemset2D(void *dest, size_t pitch, int value, size_t widt
 
 template <class T> inline cudaError_t cudaGetSymbolAddress(void **address, const T &symbol)
 {
-    return *address = const_cast<T *>(&symbol), cudaSuccess;
+    return gshmem::cpu::give<void *>(address, const_cast<T *>(&symbol));
 }
 
 template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &)
 {
-    return *bytes = sizeof(T), cudaSuccess;
+    return gshmem::cpu::give(bytes, sizeof(T));
 }
 
 template <class T>

@@ -88,6 +88,9 @@ inline cudaError_t cudaStreamQuery(cudaStream_t stream)
 
 inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void *), void *data)
 {
+    if (function == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     gshmem::cpu::host_function h = {function, data};
     return gshmem::cpu::enqueue(stream, gshmem::cpu::run_host_function, &h, sizeof(h));
 }
@@ -118,6 +121,9 @@ inline void run_callback(void *arg)
 inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function,
                                          void *data, unsigned)
 {
+    if (function == nullptr) {
+        return gshmem::cpu::result(cudaErrorInvalidValue);
+    }
     gshmem::cpu::callback c = {function, stream, data};
     return gshmem::cpu::enqueue(stream, gshmem::cpu::run_callback, &c, sizeof(c));
 }

@@ -40,8 +40,9 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
  *
  * Both take the kernel, or (const void *)kernel written in the call. Where kernels are compiled for
  * the CPU device both are macros that remove the cast, because the types of the kernel's parameters
- * say how many bytes each argument has. An address in a variable works under nvcc only; elsewhere
- * the compiler refuses it. */
+ * say how many bytes each argument has. An address in a variable, or chosen from several by ?:,
+ * works under nvcc only; elsewhere the compiler refuses it. Choose between the kernels themselves.
+ */
 
 namespace gshmem
 {
@@ -121,7 +122,8 @@ inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block
         gshmemx_launch_refused(1ull * grid.x * grid.y * grid.z, (int)GSH_CPU_MAX_COOPERATIVE);
     }
     return r == GSH_CPU_OK ? GSHMEMX_SUCCESS
-           : r == GSH_CPU_ERR_ARG || r == GSH_CPU_ERR_STREAM
+           : r == GSH_CPU_ERR_ARG || r == GSH_CPU_ERR_STREAM || r == GSH_CPU_ERR_KERNEL ||
+                   r == GSH_CPU_ERR_ARGS
                ? GSHMEMX_ERROR_INVALID_VALUE
                : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
 }
@@ -132,9 +134,9 @@ inline int gshmemx_collective_launch_query_gridsize(void (*)(P...), dim3 block, 
 {
     int n_blocks;
     (void)args;
-    if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, (const void *)nullptr,
-                                                      (int)(block.x * block.y * block.z),
-                                                      smem) != cudaSuccess) {
+    if (gridsize == nullptr || cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                                   &n_blocks, (const void *)nullptr,
+                                   (int)(block.x * block.y * block.z), smem) != cudaSuccess) {
         return GSHMEMX_ERROR_INVALID_VALUE;
     }
     *gridsize = n_blocks * gshmem::cpu::n_cores();

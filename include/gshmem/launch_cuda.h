@@ -49,7 +49,7 @@ inline int gshmemx_collective_launch_query_gridsize(const void *func, dim3 block
 {
     int device, n_multiprocessors, n_blocks;
     (void)args;
-    if (cudaGetDevice(&device) != cudaSuccess ||
+    if (gridsize == nullptr || cudaGetDevice(&device) != cudaSuccess ||
         cudaDeviceGetAttribute(&n_multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
             cudaSuccess ||
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(

@@ -105,6 +105,77 @@ static void test_null()
     CHECK_EQ(cudaEventSynchronize(nullptr), cudaErrorInvalidResourceHandle);
     CHECK_EQ(cudaEventDestroy(nullptr), cudaErrorInvalidResourceHandle);
     CHECK_EQ(cudaStreamWaitEvent(nullptr, nullptr), cudaErrorInvalidResourceHandle);
+    CHECK_EQ(cudaLaunchHostFunc(nullptr, nullptr, nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaStreamAddCallback(nullptr, nullptr, nullptr, 0), cudaErrorInvalidValue);
+    CHECK_EQ(cudaFuncGetAttributes(nullptr, nothing), cudaErrorInvalidValue);
+    CHECK_EQ(cudaGetSymbolAddress(nullptr, byte), cudaErrorInvalidValue);
+    CHECK_EQ(cudaGetSymbolSize(nullptr, byte), cudaErrorInvalidValue);
+    CHECK_EQ(cudaMemcpyToSymbol(byte, none, 1), cudaErrorInvalidValue);
+    CHECK_EQ(cudaPointerGetAttributes(nullptr, &byte), cudaErrorInvalidValue);
+    CHECK_EQ(cudaHostGetDevicePointer((void **)nullptr, &byte, 0), cudaErrorInvalidValue);
+    CHECK_EQ(cudaHostGetDevicePointer((void **)&pitch, nullptr, 0), cudaErrorInvalidValue);
+}
+
+/* Launches without a kernel, its arguments, or a place for the answer. */
+static void test_null_launches()
+{
+    void (*no_kernel)() = nullptr;
+    void (*with_argument)(int) = [](int) {};
+    const dim3 one(1);
+    CHECK_EQ(cudaLaunchKernel(no_kernel, one, one, nullptr), cudaErrorInvalidDeviceFunction);
+    CHECK_EQ(cudaLaunchKernel(with_argument, one, one, nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaLaunchCooperativeKernel(with_argument, one, one, nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaLaunchKernelEx(nullptr, nothing), cudaErrorInvalidValue);
+    CHECK_EQ(gshmem_launch(no_kernel, one, one, 0, nullptr), cudaErrorInvalidDeviceFunction);
+    CHECK_EQ(gshmemx_collective_launch(no_kernel, one, one, nullptr, 0, nullptr),
+             GSHMEMX_ERROR_INVALID_VALUE);
+    CHECK_EQ(gshmemx_collective_launch(with_argument, one, one, nullptr, 0, nullptr),
+             GSHMEMX_ERROR_INVALID_VALUE);
+    CHECK_EQ(gshmemx_collective_launch_query_gridsize(nothing, one, nullptr, 0, nullptr),
+             GSHMEMX_ERROR_INVALID_VALUE);
+    CHECK_EQ(cudaLaunchKernel(nothing, one, one, nullptr), cudaSuccess);
+    CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+/* Only what a call has given is taken back, once, and by its own kind of call. */
+static void test_wrong_pointers()
+{
+    enum { n_blocks = 1000 };
+    static char *blocks[n_blocks];
+    char byte = 1, *device, *host, *ordinary = (char *)malloc(64);
+    CHECK_EQ(cudaMalloc(&device, 64), cudaSuccess);
+    CHECK_EQ(cudaMallocHost(&host, 64), cudaSuccess);
+    for (void *wrong :
+         {(void *)&byte, (void *)ordinary, (void *)(device + 8), (void *)host, (void *)8})
+        CHECK_EQ(cudaFree(wrong), cudaErrorInvalidValue);
+    CHECK_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+    CHECK_EQ(cudaFreeAsync(&byte, nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaFreeAsync(nullptr, nullptr), cudaErrorInvalidValue);
+    CHECK_EQ(cudaFreeHost(device), cudaErrorInvalidValue);
+    CHECK_EQ(cudaFreeHost(ordinary), cudaErrorInvalidValue);
+    CHECK_EQ(cudaFree(device), cudaSuccess);
+    CHECK_EQ(cudaFree(device), cudaErrorInvalidValue);
+    CHECK_EQ(cudaFreeHost(host), cudaSuccess);
+    CHECK_EQ(cudaFreeHost(host), cudaErrorInvalidValue);
+    CHECK(cudaFree(nullptr) == cudaSuccess && cudaFreeHost(nullptr) == cudaSuccess);
+
+    CHECK_EQ(cudaHostRegister(nullptr, 64, 0), cudaErrorInvalidValue);
+    CHECK_EQ(cudaHostUnregister(ordinary), cudaErrorHostMemoryNotRegistered);
+    CHECK_EQ(cudaHostRegister(ordinary, 64, 0), cudaSuccess);
+    CHECK_EQ(cudaHostRegister(ordinary, 64, 0), cudaErrorHostMemoryAlreadyRegistered);
+    CHECK_EQ(cudaFreeHost(ordinary), cudaErrorInvalidValue);
+    CHECK_EQ(cudaHostUnregister(ordinary), cudaSuccess);
+    CHECK_EQ(cudaHostUnregister(ordinary), cudaErrorHostMemoryNotRegistered);
+    free(ordinary);
+
+    /* Many at a time, taken in another order. */
+    for (char *&block : blocks)
+        CHECK_EQ(cudaMalloc(&block, 1), cudaSuccess);
+    for (int i = 0; i < n_blocks; i++)
+        CHECK_EQ(cudaFree(blocks[i * 7 % n_blocks]), cudaSuccess);
+    for (char *block : blocks)
+        CHECK_EQ(cudaFree(block), cudaErrorInvalidValue);
+    cudaGetLastError();
 }
 
 static void test_devices()
@@ -166,13 +237,14 @@ static void test_launches()
     LAUNCH(cudaLaunchKernel((void *)(count_as<int, int>), one, one, args, 0, nullptr));
     LAUNCH(cudaLaunchKernel((count_as<int, int>), 1, 1, args));
     LAUNCH(cudaLaunchKernel((is_first ? count_as<int, int> : count), 1, 1, args, 0, nullptr));
+    LAUNCH(cudaLaunchKernel((const void *)(is_first ? count_as<int, int> : count), 1, 1, args));
     LAUNCH(gshmemx_collective_launch_query_gridsize((void *)count, 1, args, 0, &n_blocks));
     CHECK(n_blocks >= 1);
     cudaLaunchAttribute attribute = {cudaLaunchAttributeCooperative, {1}};
     cudaLaunchConfig_t config = {dim3(2), dim3(1), 0, nullptr, &attribute, 1};
     LAUNCH(cudaLaunchKernelEx(&config, count, &n, 'a'));
     CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    CHECK_EQ(n, 14 + 2 * 'a');
+    CHECK_EQ(n, 15 + 2 * 'a');
 #undef LAUNCH
 }
 
@@ -358,6 +430,8 @@ int main()
     test_local_names();
     test_built_in();
     test_null();
+    test_null_launches();
+    test_wrong_pointers();
     test_devices();
     test_launches();
     test_numbers();
