@@ -174,16 +174,27 @@ enum {
     GSHMEM_THREAD_MULTIPLE = 3
 };
 
+/* How the constants below are converted: in C++ by a cast that no option of a compiler warns about,
+ * for they are expanded in the program's own lines. */
+#if defined(__cplusplus)
+#define GSH_AS(type, value) static_cast<type>(value)
+#else
+#define GSH_AS(type, value) ((type)(value))
+#endif
+
 /* A team, and the teams that exist from the start. */
 typedef int32_t gshmem_team_t;
-#define GSHMEM_TEAM_INVALID ((gshmem_team_t)-1)
-#define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
-#define GSHMEM_TEAM_SHARED \
-    ((gshmem_team_t)1) /* PEs of this host; from device set-up on those whose heaps are mapped */
-#define GSHMEMX_TEAM_NODE ((gshmem_team_t)2) /* the PEs of this host */
-#define GSHMEMX_TEAM_SAME_MYPE_NODE \
-    ((gshmem_team_t)3)                           /* the PEs with this PE's number in their node */
-#define GSHMEMX_TEAM_NEAR     ((gshmem_team_t)4) /* the near PEs; the same as TEAM_SHARED */
+#define GSHMEM_TEAM_INVALID GSH_AS(gshmem_team_t, -1)
+/* All PEs. */
+#define GSHMEM_TEAM_WORLD GSH_AS(gshmem_team_t, 0)
+/* The PEs of this host; from device set-up on those whose heaps are mapped. */
+#define GSHMEM_TEAM_SHARED GSH_AS(gshmem_team_t, 1)
+/* The PEs of this host. */
+#define GSHMEMX_TEAM_NODE GSH_AS(gshmem_team_t, 2)
+/* The PEs with this PE's number in their node. */
+#define GSHMEMX_TEAM_SAME_MYPE_NODE GSH_AS(gshmem_team_t, 3)
+/* The near PEs; the same as TEAM_SHARED. */
+#define GSHMEMX_TEAM_NEAR     GSH_AS(gshmem_team_t, 4)
 #define GSH_TEAM_N_PREDEFINED 5
 
 /* What a team has besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that are
@@ -202,8 +213,13 @@ typedef struct {
  * completed independently of other contexts. It is a plain value that host code and kernels may
  * copy. */
 typedef struct gshmem_ctx *gshmem_ctx_t;
-#define GSHMEM_CTX_DEFAULT ((gshmem_ctx_t)0) /* the context of calls without one; on all PEs */
+/* The context of calls without one; on all PEs. */
+#define GSHMEM_CTX_DEFAULT GSH_AS(gshmem_ctx_t, 0)
+#if defined(__cplusplus)
+#define GSHMEM_CTX_INVALID reinterpret_cast<gshmem_ctx_t>(static_cast<intptr_t>(-1))
+#else
 #define GSHMEM_CTX_INVALID ((gshmem_ctx_t)(intptr_t)-1)
+#endif
 /* Options; each is a promise by the program. */
 #define GSHMEM_CTX_SERIALIZED 1L /* the program's threads use the context one at a time */
 #define GSHMEM_CTX_PRIVATE    2L /* only the thread that makes it uses it */
@@ -281,7 +297,7 @@ typedef struct {
 
 /* A struct's version is (1 << 16) + its size. The library refuses versions that it does not know.
  */
-#define GSHMEMX_STRUCT_VERSION(type) ((1 << 16) + (int)sizeof(type))
+#define GSHMEMX_STRUCT_VERSION(type) ((1 << 16) + GSH_AS(int, sizeof(type)))
 #define GSHMEMX_UNIQUEID_INITIALIZER                \
     {                                               \
         GSHMEMX_STRUCT_VERSION(gshmemx_uniqueid_t), \

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `meson install` leaves is enough for a user, wherever it has been moved to: the one-line builds
 # of the README, and a CMake project, each of which then runs; plug-ins are found beside the library.
-# The one-line builds work from a build tree, too. installed.sh BUILD_DIR SOURCE_DIR NVCC-OR-EMPTY
+# The one-line builds work from a build tree, too. installed.sh BUILD_DIR PROGRAM SOURCE_DIR NVCC-OR-EMPTY
 set -eu
-build=$1 examples=$2/examples nvcc=$3
+build=$1 quiet=$2 examples=$3/examples nvcc=$4
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
@@ -26,12 +26,29 @@ one_line_builds() {
     "$bin/gshmem-info" | grep -q '^gshmem [0-9]'
 }
 
+# Whatever warnings a program is compiled with, none is about the headers, nor about what they put into its lines.
+strict="-Wall -Wextra -Wold-style-cast -Wsign-conversion -Wconversion"
+quiet_builds() {
+    dialects="gshmem-shmem gshmem-nvshmem gshmem-nccl"
+    c++ -std=c++17 $strict -Werror -x c++ -fsyntax-only "$quiet" $(pkg-config --cflags gshmem-cpu $dialects)
+    printf '#include <%s.h>\n' gshmem gshmemx nccl nvshmem nvshmemx shmem shmemx >"$dir/quiet.c"
+    cc -std=c11 -pedantic -Wall -Wextra -Wsign-conversion -Wconversion -Werror -fsyntax-only "$dir/quiet.c" \
+        $(pkg-config --cflags $dialects)
+    [ -n "$nvcc" ] || return 0
+    # CUDA's own headers warn, and so do the lines that nvcc adds to a program.
+    "$nvcc" -std=c++17 -arch=sm_90 -Xcompiler "$(echo $strict | tr ' ' ,)" -isystem "${nvcc%/bin/nvcc}/include" \
+        -c "$quiet" -o "$dir/quiet.o" $(pkg-config --cflags $dialects) 2>&1 |
+        grep -E '(warning|error)( #|:)' | grep -v '\.stub\.c:' >"$dir/quiet.log" || true
+    [ ! -s "$dir/quiet.log" ] || { cat "$dir/quiet.log"; exit 1; }
+}
+
 ucx() { "$1/gshmem-info" | grep '^  ucx ' || echo "gshmem-info tells nothing of UCX"; }
 
 echo "== from the build tree"
 bin=$build
 export PKG_CONFIG_PATH="$build/meson-uninstalled"
 one_line_builds
+quiet_builds
 by_path=$(PATH="$build:$PATH" gshmem-info | grep '^  ucx ' || true)
 if [ "$by_path" != "$(ucx "$build")" ]; then
     echo "gshmem-info says '$by_path' when it is found through PATH, else '$(ucx "$build")'"
@@ -48,6 +65,7 @@ pc=${pc#"$prefix"}
 prefix=$dir/moved bin=$dir/moved/bin
 export PKG_CONFIG_PATH="$prefix${pc%/*}"
 one_line_builds
+quiet_builds
 c++ "$examples/../tests/dialects/nvshmem/host_only.cc" -o "$dir/host_only" \
     $(PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/nvshmem/pkgconfig" \
         pkg-config --cflags --libs nvshmem)
@@ -91,7 +109,13 @@ target_link_libraries(ring gshmem::cpu)
 add_executable(one_thread one_thread.cu)
 set_target_properties(one_thread PROPERTIES CXX_STANDARD 17)
 target_link_libraries(one_thread gshmem::cpu gshmem::nccl)
+add_library(quiet OBJECT quiet.cc)
+target_link_libraries(quiet gshmem::cpu gshmem::nccl)
+separate_arguments(strict UNIX_COMMAND "$ENV{STRICT} -Werror")
+target_compile_options(quiet PRIVATE ${strict})
 END
+printf '#include <gshmemx.h>\n#include <nccl_device.h>\n' >"$dir/cmake/quiet.cc"
+export STRICT="$strict"
 cmake -S "$dir/cmake" -B "$dir/cmake/build" -DCMAKE_PREFIX_PATH="$prefix" >"$dir/cmake.log" ||
     { cat "$dir/cmake.log"; exit 1; }
 cmake --build "$dir/cmake/build"
@@ -128,7 +152,12 @@ target_link_libraries(host_only nvshmem::nvshmem_host)
 add_executable(kernel kernel.cu)
 set_source_files_properties(kernel.cu PROPERTIES LANGUAGE CXX)
 target_link_libraries(kernel nvshmem::nvshmem)
+add_library(quiet OBJECT quiet.cc)
+target_link_libraries(quiet nvshmem::nvshmem)
+separate_arguments(strict UNIX_COMMAND "$ENV{STRICT} -Werror")
+target_compile_options(quiet PRIVATE ${strict})
 END
+echo '#include <nvshmemx.h>' >"$dir/nvshmem/quiet.cc"
 nvshmem=$(find "$prefix" -name NVSHMEMConfig.cmake)
 cmake -S "$dir/nvshmem" -B "$dir/nvshmem/build" -DNVSHMEM_DIR="${nvshmem%/*}" -DGSHMEM_NVSHMEM_CPU=ON \
     >"$dir/cmake.log" ||

@@ -4,6 +4,9 @@
 #ifndef GSHMEM_COOPERATIVE_GROUPS_H
 #define GSHMEM_COOPERATIVE_GROUPS_H
 
+#ifndef GSHMEM_OWN_WARNINGS
+#pragma GCC system_header
+#endif
 #include "../cuda_names.h"
 
 namespace cooperative_groups

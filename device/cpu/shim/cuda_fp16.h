@@ -3,6 +3,9 @@
 #ifndef GSHMEM_CUDA_FP16_H
 #define GSHMEM_CUDA_FP16_H
 
+#ifndef GSHMEM_OWN_WARNINGS
+#pragma GCC system_header
+#endif
 #include "../cuda_half.h"
 
 GSHMEM_HALF_PAIR(__half, __half2)

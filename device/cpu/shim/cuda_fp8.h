@@ -5,6 +5,9 @@
 #ifndef GSHMEM_CUDA_FP8_H
 #define GSHMEM_CUDA_FP8_H
 
+#ifndef GSHMEM_OWN_WARNINGS
+#pragma GCC system_header
+#endif
 #include <type_traits>
 #include "../cuda_half.h"
 #include "gshmem/float8.h"

@@ -3,6 +3,9 @@
 #ifndef GSHMEM_CUDA_PROFILER_API_H
 #define GSHMEM_CUDA_PROFILER_API_H
 
+#ifndef GSHMEM_OWN_WARNINGS
+#pragma GCC system_header
+#endif
 #include "../cuda_names.h"
 
 inline cudaError_t cudaProfilerStart()

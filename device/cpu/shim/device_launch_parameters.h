@@ -1,3 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * <device_launch_parameters.h> for source built for the CPU device. */
+#ifndef GSHMEM_OWN_WARNINGS
+#pragma GCC system_header
+#endif
 #include "../cuda_names.h"

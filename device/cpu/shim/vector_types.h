@@ -1,3 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * <vector_types.h> for source built for the CPU device. */
+#ifndef GSHMEM_OWN_WARNINGS
+#pragma GCC system_header
+#endif
 #include "../cuda_names.h"

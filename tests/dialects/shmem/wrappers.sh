@@ -29,6 +29,7 @@ done
 printf '#include <pshmem.h>\n#include <pshmemx.h>\n#include <mpp/%s.h>\n' shmem shmemx pshmem pshmemx >"$dir/headers.c"
 "$bin/oshcc" -c "$dir/headers.c" -o "$dir/headers.o"
 echo '#include <shmem.h>' >"$dir/empty.cc"
+"$bin/oshc++" -Wall -Wextra -Wold-style-cast -Wsign-conversion -Wconversion -Werror -fsyntax-only "$dir/empty.cc"
 lines=$("$bin/oshc++" -E "$dir/empty.cc" | wc -l)
 if [ "$lines" -gt 8000 ]; then
     echo "an empty program in C++ is $lines lines"

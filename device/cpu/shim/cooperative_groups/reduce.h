@@ -4,6 +4,9 @@
 #ifndef GSHMEM_COOPERATIVE_GROUPS_REDUCE_H
 #define GSHMEM_COOPERATIVE_GROUPS_REDUCE_H
 
+#ifndef GSHMEM_OWN_WARNINGS
+#pragma GCC system_header
+#endif
 #include "../cooperative_groups.h"
 
 namespace cooperative_groups

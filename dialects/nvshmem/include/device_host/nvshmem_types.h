@@ -136,7 +136,7 @@ typedef struct {
 typedef nvshmemx_init_attr_v1 nvshmemx_init_attr_t;
 
 /* clang-format off */
-#define NVSHMEM_STRUCT_VERSION(v, type) (((v) << 16) + (int)sizeof(type))
+#define NVSHMEM_STRUCT_VERSION(v, type) (((v) << 16) + GSH_AS(int, sizeof(type)))
 #define NVSHMEMX_UNIQUEID_INITIALIZER { NVSHMEM_STRUCT_VERSION(1, nvshmemx_uniqueid_t), { 0 } }
 #define NVSHMEMX_UNIQUEID_ARGS_INITIALIZER \
     { NVSHMEM_STRUCT_VERSION(1, nvshmemx_uniqueid_args_t), NULL, 0, 0 }
@@ -149,7 +149,7 @@ typedef nvshmemx_init_attr_v1 nvshmemx_init_attr_t;
 /* ---- teams ----------------------------------------------------------------------------------- */
 
 typedef uint64_t nvshmemx_team_uniqueid_t;
-#define NVSHMEM_TEAM_UNIQUID_INITIALIZER ((nvshmemx_team_uniqueid_t)-1)
+#define NVSHMEM_TEAM_UNIQUID_INITIALIZER GSH_AS(nvshmemx_team_uniqueid_t, -1)
 
 typedef struct {
     int version;
