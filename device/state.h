@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 8u
+#define GSH_STATE_VERSION 9u
 
 #ifdef __cplusplus
 #define GSH_STATIC_ASSERT(c, text) static_assert(c, text)
@@ -237,13 +237,23 @@ enum gsh_abort {
     GSH_ABORT_LEAVE_FAR, /* there, too: the proxy has failed in the meantime */
 };
 
+/* Memory of this PE, by its own address, in which no word will change any more: other PEs that
+ * would write it have died. Kernels that wait for such a word leave, as for GSH_ABORT_LEAVE. */
+struct gsh_lost_range {
+    uint64_t begin, bytes;
+};
+enum { GSH_LOST_RANGES_MAX = 128 };
+
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */
 struct gsh_control {
     uint32_t magic;
     uint32_t abort_word;        /* enum gsh_abort; any host thread of any PE */
     struct gsh_refusal refusal; /* as report */
     struct gsh_report report;   /* this PE's kernels write, its host reads */
-    uint8_t reserved1[8];
+    /* Of `lost`; the PE's host adds one and then stores the number with release, kernels that have
+     * waited for long load it with acquire. Never fewer. */
+    uint32_t n_lost;
+    uint8_t reserved1[4];
     /* Checking builds: the live allocations, sorted by offset. Written by the owner's host inside
      * collective malloc and free, when no kernel may use what changes; read by its kernels. */
     uint64_t alloc_table; /* const struct gsh_alloc_range[], device-readable; 0: no checks */
@@ -254,8 +264,10 @@ struct gsh_control {
      * checking builds of kernels. They write it by atomics; its host reads it in finalize. */
     uint64_t n_locks;
     uint64_t reserved2[4];
+    struct gsh_lost_range lost[GSH_LOST_RANGES_MAX];
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256, "gsh_control is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256 + 16 * GSH_LOST_RANGES_MAX,
+                  "gsh_control is wire");
 
 struct gsh_alloc_range {
     uint64_t off, bytes; /* from the PE's heap base */

@@ -35,6 +35,18 @@ constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
  * during which none of them polls its own word. */
 constexpr uint64_t abort_bits = 63;
 
+/* Whether nothing will write the word any more: gsh_lost_range. */
+template <class C> __device__ __forceinline__ bool is_lost(const C &c, uint64_t address)
+{
+    const gsh_control *control = control_of(c);
+    const uint32_t n = load_acquire(&control->n_lost); /* pairs with the release of the PE's host */
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < n && i < GSH_LOST_RANGES_MAX; i++)
+        if (address - control->lost[i].begin < control->lost[i].bytes)
+            return true;
+    return false;
+}
+
 /* Does not return if the job is ending, the kernel is to be left, or the time limit has passed. */
 template <class C>
 __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const trouble *t)
@@ -56,7 +68,9 @@ __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const t
     }
     /* No order needed: nothing but the clock is read after it. */
     if (is_late || (start & abort_bits) == abort_bits) {
-        const uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
+        uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
+        if (abort_word == GSH_ABORT_NONE && is_lost(c, t->address))
+            abort_word = GSH_ABORT_LEAVE;
         if (abort_word != GSH_ABORT_NONE)
             await_end(abort_word, t->kind, has_left_of(c));
     }

@@ -61,6 +61,32 @@ int gshmemx_layer_current_device(void);
 void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int peer, char *text,
                                               size_t bytes));
 
+/* ---- deaths ----
+ *
+ * A job that layer_init has started outlives the deaths of its PEs, and their exits without
+ * finalize. Host calls that wait for a dead PE, or for one that waits for it, return; what they
+ * return, and what they leave in memory, is of no use then. So the dialect asks for deaths after
+ * each call, makes no more calls on a team with a dead member, and never ends it. A job with a dead
+ * PE makes no more collective calls of all PEs, but may end by layer_finalize, which then keeps
+ * what the PE has shared. In a job on several nodes all PEs are lost to each other at the first
+ * death of one that is far from some. */
+
+/* Whether one of these PEs, numbers in pe's job, has died. Any thread, any pe. */
+bool gshmemx_layer_has_died(const void *pe, const int *pes, int n_pes);
+/* The same for a team of pe, in a thread that may make calls on it; GSHMEM_TEAM_WORLD: all PEs. */
+bool gshmemx_layer_has_died_in(const void *pe, gshmem_team_t team);
+/* The same once kernels that wait in the team may have left: what they were to do may be undone. */
+bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team);
+/* Per process: a thread of the library calls `hear` a moment after each death: until then kernels
+ * may find what the PE wrote last. dead: its number. It must not wait for other PEs. Not called
+ * when all PEs are lost to each other: all kernels then leave. */
+void gshmemx_layer_hear_by(void (*hear)(void *pe, int dead));
+/* From now on pe's kernels leave where they wait for a word in this memory of pe, or of this team
+ * of pe; they go on elsewhere. The memory and the team stay lost: nobody uses them any more. False:
+ * no room. One thread at a time, in `hear`. */
+bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes);
+bool gshmemx_layer_lose_team(void *pe, gshmem_team_t team);
+
 /* ---- the calling thread's PE ---- */
 
 /* The state that kernels of this PE work on (device/state.h), in host memory; *bytes: its size. It
@@ -135,12 +161,12 @@ enum { GSHMEMX_LAYER_TEAM_WORDS = 72 };
 uint64_t *gshmemx_layer_team_words(gshmem_team_t team, int member);
 
 /* One turn of a wait for PE `target` to make that call: backs off; ends the job when the time limit
- * has passed, and the process when the job is ending. All zeros at first. */
+ * has passed, and the process when the job is ending. False: it has died. All zeros at first. */
 struct gshmemx_layer_wait {
     uint64_t start_ns;
     unsigned turn;
 };
-void gshmemx_layer_wait_turn(const char *call, int target, struct gshmemx_layer_wait *wait);
+bool gshmemx_layer_wait_turn(const char *call, int target, struct gshmemx_layer_wait *wait);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -11,6 +11,7 @@
 #include "runtime/base/env.h"
 #include "runtime/context/context.h"
 #include "runtime/job/binding.h"
+#include "runtime/job/death.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/launch.h"
@@ -156,6 +157,56 @@ void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int
     gsh_report_explain_by(explain);
 }
 
+/* ---- deaths ---- */
+
+bool gshmemx_layer_has_died(const void *of, const int *pes, int n_pes)
+{
+    const struct gsh_instance *pe = of;
+    return gsh_is_death_among(pe, pes, n_pes);
+}
+
+static bool is_death_in(const struct gsh_instance *pe, gshmem_team_t handle, enum gsh_death least)
+{
+    const struct gsh_team *team = gsh_is_death(pe) ? gsh_team_find(pe, handle) : NULL;
+    return team != NULL && gsh_is_death_at(pe, team->pes, team->n_pes, least);
+}
+
+bool gshmemx_layer_has_died_in(const void *pe, gshmem_team_t team)
+{
+    return is_death_in(pe, team, GSH_DEATH_HOST);
+}
+
+bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team)
+{
+    return is_death_in(pe, team, GSH_DEATH_KERNELS);
+}
+
+void gshmemx_layer_hear_by(void (*hear)(void *pe, int dead))
+{
+    gsh_deaths_hear_by(hear);
+}
+
+bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes)
+{
+    return gsh_deaths_lose(pe, (uint64_t)(uintptr_t)memory, bytes);
+}
+
+/* Its lanes, and its slots for data that carry flags. */
+bool gshmemx_layer_lose_team(void *of, gshmem_team_t handle)
+{
+    struct gsh_instance *pe = of;
+    const struct gsh_team *team = gsh_team_find(pe, handle);
+    if (team == NULL) {
+        return true;
+    }
+    const struct gsh_team_state *t = &team->state;
+    const uint64_t n_lanes = (uint64_t)t->n_lanes, base = pe->state.base;
+    const uint64_t each = 2 * (uint64_t)t->n_near;
+    return gsh_deaths_lose(pe, base + t->sync_off, n_lanes * t->lane_bytes) &&
+           gsh_deaths_lose(pe, base + t->wide_off, each * t->wide_slot_bytes) &&
+           gsh_deaths_lose(pe, base + t->slots_off, (n_lanes - 1) * each * t->slot_bytes);
+}
+
 /* ---- the calling thread's PE ---- */
 
 const struct gsh_state *gshmemx_layer_state(size_t *bytes)
@@ -179,7 +230,7 @@ void gshmemx_layer_leave_kernels(bool on)
     uint32_t was = on ? GSH_ABORT_NONE : GSH_ABORT_LEAVE;
     uint32_t is = on ? GSH_ABORT_LEAVE : GSH_ABORT_NONE;
     if (!__atomic_compare_exchange_n(word, &was, is, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) &&
-        !on && was == GSH_ABORT_LEAVE_FAR) {
+        !on && was == GSH_ABORT_LEAVE_FAR && !pe->outlives_deaths) {
         gsh_store_release_u32(word, GSH_ABORT_END);
     }
 }
@@ -274,7 +325,7 @@ int gshmemx_layer_register(const char *call, gshmem_team_t team, void *memory, s
         r = gsh_buffers_add_among(pe, &m.group, memory, bytes, alias);
         gsh_agreement_finish(&m.group);
     }
-    if (gsh_is_loss(r)) {
+    if (gsh_is_loss(r) && !gsh_is_death(pe)) {
         gsh_require(pe, call, r);
     }
     return gsh_public_error(r);
@@ -290,7 +341,7 @@ int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, 
         r = gsh_buffers_remove_among(pe, &m.group, alias, bytes);
         gsh_agreement_finish(&m.group);
     }
-    if (gsh_is_loss(r)) {
+    if (gsh_is_loss(r) && !gsh_is_death(pe)) {
         gsh_require(pe, call, r);
     }
     return gsh_public_error(r);
@@ -359,11 +410,15 @@ uint64_t *gshmemx_layer_team_words(gshmem_team_t team, int member)
     return gsh_page_dialect_words(pe, t->pes[member], (uint32_t)t->handle);
 }
 
-void gshmemx_layer_wait_turn(const char *call, int target, struct gshmemx_layer_wait *wait)
+bool gshmemx_layer_wait_turn(const char *call, int target, struct gshmemx_layer_wait *wait)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
+    if (gsh_is_death_among(pe, &target, 1)) {
+        return false;
+    }
     if (gsh_host_sync_turn(pe, &wait->turn, &wait->start_ns)) {
         gsh_abort(pe, 1, "%s: waited %.1f s for PE %d to make that call", call,
                   gsh_host_sync_limit_s(pe), target);
     }
+    return true;
 }

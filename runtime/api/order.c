@@ -108,7 +108,7 @@ int gshmem_barrier(gshmem_team_t team)
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
         gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
-        gsh_host_sync(pe, t, call);
+        r = gsh_host_sync(pe, t, call);
     }
     return gsh_public_error(r);
 }
@@ -120,7 +120,7 @@ int gshmem_team_sync(gshmem_team_t team)
     struct gsh_team *t;
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
-        gsh_host_sync(pe, t, call);
+        r = gsh_host_sync(pe, t, call);
     }
     return gsh_public_error(r);
 }
@@ -130,12 +130,12 @@ void gshmem_barrier_all(void)
     static const char call[] = "gshmem_barrier_all";
     struct gsh_instance *pe = gsh_instance_set_up(call);
     gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
-    gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
+    (void)gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }
 
 void gshmem_sync_all(void)
 {
     static const char call[] = "gshmem_sync_all";
     struct gsh_instance *pe = gsh_instance_set_up(call);
-    gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
+    (void)gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }

@@ -147,6 +147,11 @@ void gsh_instance_make_for_dialect(bool is_for_dialect)
     makes_for_dialect = is_for_dialect;
 }
 
+bool gsh_instance_is_made_for_dialect(void)
+{
+    return makes_for_dialect;
+}
+
 struct gsh_instance *gsh_instance_of_program(void)
 {
     forget_ended();

@@ -36,6 +36,7 @@ struct gsh_instance *gsh_instance_need(const char *call);
 struct gsh_instance *gsh_instance_of_program(void);
 /* Whether PEs that the calling thread makes are of a dialect. */
 void gsh_instance_make_for_dialect(bool is_for_dialect);
+bool gsh_instance_is_made_for_dialect(void);
 
 /* The record of a PE, zeros but for its serial number; NULL: no memory. For init. */
 struct gsh_instance *gsh_instance_allocate(void);

@@ -13,12 +13,14 @@
 #include "bootstrap/shm.h"
 #include "gshmemx.h"
 #include "runtime/context/context.h"
+#include "runtime/base/atomic.h"
 #include "runtime/base/flush.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process.h"
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
 #include "runtime/job/binding.h"
+#include "runtime/job/death.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/launch.h"
@@ -262,6 +264,9 @@ static enum gsh_result meet(struct gsh_instance *pe)
 static enum gsh_result page_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
 {
     struct gsh_instance *pe = context;
+    if (gsh_is_death(pe)) {
+        return gsh_note_death("a collective call");
+    }
     if (gsh_host_sync_turn(pe, turn, start_ns)) {
         return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
                         gsh_host_sync_limit_s(pe), rank);
@@ -293,6 +298,7 @@ static void destroy(struct gsh_instance *pe)
     gsh_statics_unshare(pe);
     gsh_setup_undo(pe);
     gsh_watch_destroy(&pe->watch);
+    gsh_deaths_destroy(pe);
     if (pe->job_bootstrap != NULL) {
         pe->job_bootstrap->ops->destroy(pe->job_bootstrap);
     }
@@ -379,6 +385,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
         r = gsh_watch_create(pe, &pe->watch);
     }
     if (r == GSH_OK) {
+        r = gsh_deaths_create(pe);
+    }
+    if (r == GSH_OK) {
         r = gsh_teams_create(pe);
     }
     if (r == GSH_OK) {
@@ -403,6 +412,7 @@ static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory");
     }
     pe->page_fd = -1;
+    pe->outlives_deaths = gsh_instance_is_made_for_dialect();
     pe->wants_static_data = (flags & GSHMEMX_INIT_STATIC_DATA) != 0;
     flags &= ~(unsigned)GSHMEMX_INIT_STATIC_DATA;
     enum gsh_result r = bring_up(pe, flags, attr);
@@ -478,6 +488,14 @@ static void warn_of_locks(struct gsh_instance *pe, const char *call)
     }
 }
 
+/* A PE has died that others may still wait for, with what this one has shared: all of it stays. The
+ * end of the job no longer concerns this process. */
+static void leave_behind(struct gsh_instance *pe)
+{
+    gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_LEAVE);
+    gsh_instance_unbind(pe);
+}
+
 void gshmem_finalize(void)
 {
     static const char call[] = "gshmem_finalize";
@@ -496,12 +514,17 @@ void gshmem_finalize(void)
     warn_of_locks(pe, call); /* kernels are done */
     /* after the last round no PE uses this one's memory, page or messages: see the two steps in
      * order */
-    gsh_require(pe, call,
-                pe->is_device_ready ? gsh_heap_leave(pe->heap)
-                                    : pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
+    enum gsh_result r = pe->is_device_ready ? gsh_heap_leave(pe->heap)
+                                            : pe->job_bootstrap->ops->barrier(pe->job_bootstrap);
+    if (r != GSH_OK && gsh_is_death(pe)) {
+        leave_behind(pe);
+        return;
+    }
+    gsh_require(pe, call, r);
     gsh_buffers_end(pe);
     gsh_net_close(pe);
     gsh_watch_destroy(&pe->watch);
+    gsh_deaths_destroy(pe);
     gsh_require(pe, call, pe->bootstrap->ops->barrier(pe->bootstrap));
     gsh_instance_unbind(pe);
     destroy(pe);

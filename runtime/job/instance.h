@@ -18,6 +18,7 @@
 
 struct gsh_buffers;
 struct gsh_contexts;
+struct gsh_deaths;
 struct gsh_far;
 struct gsh_host_page;
 struct gsh_net;
@@ -35,6 +36,7 @@ struct gsh_peer {
     bool is_same_process;          /* whatever its node */
     struct gsh_instance *instance; /* valid only in the same process and node, else NULL */
     struct gsh_host_page *page;    /* its page, mapped here; NULL when not on this node */
+    uint32_t death;                /* enum gsh_death of job/death.h; atomic */
     /* from device set-up on */
     int domain;       /* PEs of equal number have mapped each other's heaps; never beyond a node */
     int cuda_ordinal; /* as that PE counts; -1: CPU device */
@@ -66,6 +68,9 @@ struct gsh_instance {
     struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */
     struct gsh_shm_area **page_areas;    /* [n_pes], for a job_bootstrap over pages */
     struct gsh_watch *watch;             /* notices death of other processes; NULL: none to watch */
+    struct gsh_deaths *deaths;           /* the same if the job outlives it */
+    bool outlives_deaths;                /* job/death.h */
+    uint32_t n_deaths;                   /* their steps so far; atomic */
     struct gsh_teams *teams;             /* team/team.h */
     struct gsh_contexts *contexts;       /* context/context.h */
     bool wants_static_data;              /* GSHMEMX_INIT_STATIC_DATA */

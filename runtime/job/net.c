@@ -14,6 +14,7 @@
 #include "runtime/base/util.h"
 #include "runtime/far/far.h"
 #include "runtime/team/absent.h"
+#include "runtime/job/death.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/news.h"
 #include "runtime/job/page.h"
@@ -109,16 +110,31 @@ static void *end_main(void *arg)
     _exit(net->news.status);
 }
 
+/* The same if the process outlives the job. */
+static void *lose_main(void *arg)
+{
+    struct gsh_net *net = arg;
+    gsh_log_set_pe(net->pe->my_pe);
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "the job is lost: %s", net->news.text);
+    gsh_news_pass_on(net);
+    gsh_deaths_await_moment();
+    gsh_deaths_all(net->pe, GSH_DEATH_KERNELS);
+    return NULL;
+}
+
 static void end_process(struct gsh_net *net)
 {
     pthread_t thread;
+    bool is_outlived = net->pe->outlives_deaths;
     uint32_t *word = &net->pe->page->control.abort_word, was = GSH_ABORT_LEAVE;
     /* kernels that leave no longer need the proxy */
-    if (!__atomic_compare_exchange_n(word, &was, GSH_ABORT_LEAVE_FAR, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
+    if (is_outlived) {
+        gsh_deaths_all(net->pe, GSH_DEATH_HOST);
+    } else if (!__atomic_compare_exchange_n(word, &was, GSH_ABORT_LEAVE_FAR, false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         gsh_store_release_u32(word, GSH_ABORT_END);
     }
-    if (pthread_create(&thread, NULL, end_main, net) != 0) {
+    if (pthread_create(&thread, NULL, is_outlived ? lose_main : end_main, net) != 0) {
         gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
         _exit(net->news.status);
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "proxy/proxy.h"
 #include "runtime/base/util.h"
+#include "runtime/job/death.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/end.h"
 #include "runtime/job/net.h"
@@ -52,7 +53,7 @@ static enum gsh_result turn(void *context, int from_pe)
         return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
                         gsh_host_sync_limit_s(pe), from_pe);
     }
-    return GSH_OK;
+    return gsh_is_death(pe) ? gsh_note_death("a collective call") : GSH_OK;
 }
 
 static enum gsh_result send_part(struct leg *leg, const void *data, size_t bytes)

@@ -18,6 +18,9 @@ struct gsh_host_page {
     struct gsh_shm_area node;
     /* In the page of a node's first PE: some PE of the node has printed why the job ends. */
     uint32_t has_spoken;
+    /* The PE ends well, though its process may be gone before others have heard of it (death.h);
+     * atomic. */
+    uint32_t has_ended;
 };
 _Static_assert(sizeof(struct gsh_host_page) <= GSH_PAGE_HEAD_BYTES, "the page's head is too small");
 

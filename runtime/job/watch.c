@@ -194,7 +194,9 @@ static void read_link(struct gsh_watch *w, int link)
     } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
         close(w->polls[link].fd);
         w->polls[link].fd = -1;
-        end_for_death(w, w->link_pe[link]);
+        if (!w->pe->outlives_deaths) { /* death.c sees it, too */
+            end_for_death(w, w->link_pe[link]);
+        }
     }
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/util.h"
 #include "runtime/team/absent.h"
+#include "runtime/job/death.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"
@@ -143,15 +144,26 @@ static void take_all(const struct exchange *x)
     }
 }
 
+/* Whether the message is of an agreement that this PE has left, since a member had died. */
+static bool is_stale(const struct exchange *x, const struct gsh_mail *mail)
+{
+    return mail->words[WORD_LIST] != x->list && gsh_is_death(x->pe);
+}
+
 /* Under the lock; NULL: it has yet to come. */
 static struct gsh_mail *find_mail(const struct exchange *x, int from)
 {
-    for (struct gsh_mail **m = &x->pe->teams->mail; *m != NULL; m = &(*m)->next) {
+    for (struct gsh_mail **m = &x->pe->teams->mail; *m != NULL;) {
         struct gsh_mail *mail = *m;
-        if (mail->from == from && mail->words[WORD_KEY] == x->key) {
-            *m = mail->next;
+        if (mail->from != from || mail->words[WORD_KEY] != x->key) {
+            m = &mail->next;
+            continue;
+        }
+        *m = mail->next;
+        if (!is_stale(x, mail)) {
             return mail;
         }
+        free(mail);
     }
     return NULL;
 }
@@ -162,10 +174,10 @@ static bool is_stopped(const struct exchange *x)
     return x->stop != NULL && __atomic_load_n(x->stop, __ATOMIC_SEQ_CST);
 }
 
-/* False: the wait is given up. */
+/* False: the wait is given up, or some PE of the list has died, and the other may not come. */
 static bool await_turn(struct exchange *x, unsigned *turn, int other)
 {
-    if (is_stopped(x)) {
+    if (is_stopped(x) || gsh_is_death_among(x->pe, x->pes, x->n)) {
         return false;
     }
     if (gsh_host_sync_turn(x->pe, turn, &x->start_ns)) {
@@ -249,7 +261,10 @@ static enum gsh_result message_turn(void *context, int from)
     gsh_lock_take(&x->pe->teams->lock); /* a PE of this node may wait for room */
     take_all(x);
     gsh_lock_give(&x->pe->teams->lock);
-    return is_stopped(x) ? GSH_ERR_STATE : GSH_OK;
+    if (is_stopped(x)) {
+        return GSH_ERR_STATE;
+    }
+    return gsh_is_death(x->pe) ? gsh_note_death(x->call) : GSH_OK;
 }
 
 static void send_far(struct exchange *x, int to, const struct gsh_ballot *ballot)
@@ -271,17 +286,19 @@ static void receive_far(struct exchange *x, int from, struct gsh_ballot *ballot)
     struct gsh_proxy *proxy = x->pe->proxy;
     size_t bytes = words_bytes(ballot->n_or), max = gsh_proxy_message_max(proxy);
     uint64_t *words = need_memory(x, bytes);
-    for (size_t at = 0; at < bytes; at += max) {
+    bool is_left = gsh_is_death(x->pe);
+    for (size_t at = 0; at < bytes && !is_left; at += max) {
         enum gsh_result r =
             gsh_proxy_receive(proxy, from, GSH_NET_TAG(GSH_NET_TEAM, x->key, 0),
                               (uint8_t *)words + at, gsh_min_u64(bytes - at, max), message_turn, x);
-        if (r != GSH_OK && is_stopped(x)) {
-            free(words);
-            return;
+        is_left = gsh_is_death(x->pe) || (r != GSH_OK && is_stopped(x));
+        if (!is_left) {
+            gsh_require_far(x->pe, x->call, r);
         }
-        gsh_require_far(x->pe, x->call, r);
     }
-    add_words(x, from, ballot, words);
+    if (!is_left) {
+        add_words(x, from, ballot, words);
+    }
     free(words);
 }
 

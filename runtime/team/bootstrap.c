@@ -6,14 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/base/util.h"
+#include "runtime/job/death.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 
-static void vote(struct gsh_team_bootstrap *b, struct gsh_ballot *ballot)
+static enum gsh_result vote(struct gsh_team_bootstrap *b, struct gsh_ballot *ballot)
 {
     const struct gsh_team_agreement a = {
         .pe = b->pe, .call = b->call, .key = GSH_AGREE_TEAM(b->team->handle)};
     gsh_team_agree(&a, b->team->pes, b->team->n_pes, b->team->my_index, ballot);
+    return gsh_is_death_among(b->pe, b->team->pes, b->team->n_pes) ? gsh_note_death(b->call)
+                                                                   : GSH_OK;
 }
 
 /* Copies the part of mine (at mine_off of the whole) that lies in [off, off + bytes). */
@@ -38,23 +41,23 @@ static enum gsh_result team_allgather(struct gsh_bootstrap *base, const void *mi
     if (words == NULL) { /* the others would wait */
         gsh_abort(b->pe, 1, "%s: no memory for %d members", b->call, base->size);
     }
-    for (size_t off = 0; off < all_bytes; off += room) {
+    enum gsh_result r = GSH_OK;
+    for (size_t off = 0; r == GSH_OK && off < all_bytes; off += room) {
         const size_t n = gsh_min_u64(all_bytes - off, room);
         struct gsh_ballot ballot = {.or_words = words, .n_or = (uint32_t)((n + 7) / 8)};
         memset(words, 0, room);
         put_part((uint8_t *)words, off, n, mine, (size_t)base->rank * bytes, bytes);
-        vote(b, &ballot);
+        r = vote(b, &ballot);
         memcpy((uint8_t *)all_out + off, words, n);
     }
     free(words);
-    return GSH_OK;
+    return r;
 }
 
 static enum gsh_result team_barrier(struct gsh_bootstrap *base)
 {
     struct gsh_ballot ballot = {.or_words = NULL};
-    vote((struct gsh_team_bootstrap *)base, &ballot);
-    return GSH_OK;
+    return vote((struct gsh_team_bootstrap *)base, &ballot);
 }
 
 static void team_abort(struct gsh_bootstrap *base, int status, const char *message)

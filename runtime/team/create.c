@@ -546,7 +546,7 @@ int gshmemx_team_create_at(const void *place, const int *pes, int n_pes,
 
 void gsh_team_end(struct gsh_instance *pe, const char *call, struct gsh_team *team)
 {
-    gsh_host_sync(pe, team, call);
+    (void)gsh_host_sync(pe, team, call);
     if (pe->is_device_ready) {
         gsh_require(pe, call, gsh_team_withdraw(pe, team));
     }

@@ -6,6 +6,7 @@
 #include "proxy/proxy.h"
 #include "runtime/base/atomic.h"
 #include "runtime/team/absent.h"
+#include "runtime/job/death.h"
 #include "runtime/job/end.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/net.h"
@@ -38,16 +39,21 @@ static void timed_out(struct arrival *a, int member_pe, uint64_t seen)
     }
 }
 
-/* Waits until the word, written by a near member, has reached the epoch. */
-static void await_flag(struct arrival a, int member_pe, const uint64_t *word)
+/* Waits until the word, written by a near member, has reached the epoch. False: it never will,
+ * since some member has died. */
+static bool await_flag(struct arrival a, int member_pe, const uint64_t *word)
 {
     unsigned turn = 0;
     /* acquire: pairs with that member's release in gsh_host_sync or sync_nodes */
     while (gsh_load_acquire_u64(word) < a.epoch) {
+        if (gsh_is_death_among(a.pe, a.team->pes, a.team->n_pes)) {
+            return gsh_load_acquire_u64(word) >= a.epoch; /* the same */
+        }
         if (gsh_host_sync_turn(a.pe, &turn, &a.start_ns)) {
             timed_out(&a, member_pe, gsh_load_acquire_u64(word));
         }
     }
+    return true;
 }
 
 static struct gsh_page_words *words(const struct arrival *a, int member_pe)
@@ -60,6 +66,9 @@ static enum gsh_result message_turn(void *context, int member_pe)
     struct arrival *a = context;
     if (gsh_host_sync_look(a->pe, &a->start_ns)) {
         timed_out(a, member_pe, a->epoch - 1);
+    }
+    if (gsh_is_death(a->pe)) {
+        return gsh_note_death(a->call);
     }
     return GSH_OK;
 }
@@ -81,33 +90,42 @@ static void tell_leaders(struct arrival a)
     }
 }
 
-static void sync_nodes(struct arrival a)
+static bool sync_nodes(struct arrival a)
 {
     const struct gsh_team_split *nodes = &a.team->nodes;
     if (nodes->my_near != 0) {
         int leader = a.team->pes[nodes->near[0]];
-        await_flag(a, leader, &words(&a, leader)->released);
-        return;
+        return await_flag(a, leader, &words(&a, leader)->released);
     }
-    for (int i = 1; i < nodes->n_near; i++) {
+    bool have_come = true;
+    for (int i = 1; have_come && i < nodes->n_near; i++) {
         int member_pe = a.team->pes[nodes->near[i]];
-        await_flag(a, member_pe, &words(&a, member_pe)->epoch);
+        have_come = await_flag(a, member_pe, &words(&a, member_pe)->epoch);
+    }
+    if (!have_come) {
+        return false;
     }
     tell_leaders(a);
+    if (gsh_is_death(a.pe)) {
+        return false; /* of other nodes not all may have come */
+    }
     /* release: pairs with the acquire in await_flag of the others of this node */
     gsh_store_release_u64(&words(&a, a.pe->my_pe)->released, a.epoch);
+    return true;
 }
 
-void gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, const char *call)
+enum gsh_result gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, const char *call)
 {
     struct arrival a = {.pe = pe, .team = team, .call = call, .epoch = ++team->host_epoch};
+    bool have_come = true;
     /* release: pairs with the acquire in await_flag of every other member of this node */
     gsh_store_release_u64(&words(&a, pe->my_pe)->epoch, a.epoch);
     if (team->nodes.n_groups > 1) {
-        sync_nodes(a);
-        return;
+        have_come = sync_nodes(a);
+    } else {
+        for (int i = 0; have_come && i < team->n_pes; i++) {
+            have_come = await_flag(a, team->pes[i], &words(&a, team->pes[i])->epoch);
+        }
     }
-    for (int i = 0; i < team->n_pes; i++) {
-        await_flag(a, team->pes[i], &words(&a, team->pes[i])->epoch);
-    }
+    return have_come ? GSH_OK : gsh_note_death(call);
 }

@@ -199,7 +199,9 @@ static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
 }
 /* Each PE of the list calls with the same list and key; me: its place there. In ceil(log2(n))
  * rounds; also a barrier. Ends the job when a PE does not come in time, or comes with another list.
- * Once *a->stop is set it returns early, and the key is of no use any more. */
+ * Once *a->stop is set it returns early, and the key is of no use any more. If a PE of the list has
+ * died, and the job outlives that (job/death.h), it returns early, and the values may lack some
+ * PEs'. */
 void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
 /* Frees messages that are left. */
@@ -216,7 +218,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_team_withdraw(struct gsh_instance *pe,
 
 /* ---- host_sync.c ---- */
 
-/* Returns when all PEs of the team have arrived. No quiet. call is for the report. */
-void gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, const char *call);
+/* Returns when all PEs of the team have arrived. No quiet. call is for the report. Not GSH_OK: some
+ * have died, and the job outlives it (job/death.h). */
+enum gsh_result gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, const char *call);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What trouble.py makes go wrong: PROGRAM N WAIT HOW COUNT, with N ranks, each a process, and COUNT
- * numbers in collectives. The last rank dies while the others call WAIT repeatedly (dead), or stays
- * away (absent); or they wait, and give up: all of them, by another thread (abort), or rank 0 alone
- * (lone), or one alone before the last one comes (quit); or all of them without the last one's help
- * (revoke, shrink), to go on without it; or they give up a communicator that the last one does not
- * help to make (making). Or a receive is longer
- * than what is sent (lengths), or rank 0 makes a different call (differs; ends: so
- * that a checking build ends the job). Or a kernel of rank 0 names what is not there (bounds).
+ * numbers in collectives. The last rank dies while the others call WAIT repeatedly (dead), which
+ * then go on without it (shrunk), or it ends early (exits), or when a shrink has left it out (left,
+ * killed); or it stays away (absent); or they wait, and give up: all of them, by another thread
+ * (abort), or rank 0 alone (lone), or one alone before the last one comes (quit); or all of them
+ * without the last one's help (revoke, shrink), to go on without it; or they give up a communicator
+ * that the last one does not help to make (making). Or a receive is longer than what is sent
+ * (lengths), or rank 0 makes a different call (differs; ends: so that a checking build ends the
+ * job). Or a kernel of rank 0 names what is not there (bounds).
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
@@ -134,6 +135,16 @@ __global__ void cross_kernel(ncclDevComm dev, ncclWindow_t win, size_t bytes, in
 /* ---- the waits ---- */
 
 static ncclComm_t comm;
+static bool is_lost; /* a call has said that another rank's process has ended */
+
+/* In calls that may find that. */
+#define DONE(call) done((call), #call, __FILE__, __LINE__)
+static void done(ncclResult_t r, const char *what, const char *file, int line)
+{
+    is_lost = is_lost || r == ncclRemoteError;
+    test_nccl(r == ncclRemoteError ? ncclSuccess : r, what, file, line);
+}
+
 static ncclDevComm dev;
 static ncclLLA2AHandle a2a;
 static ncclWindow_t win;
@@ -161,9 +172,9 @@ static void exchange(size_t count_out)
 {
     const int next = (my_rank + 1) % n_ranks, before = (my_rank + n_ranks - 1) % n_ranks;
     OK(ncclGroupStart());
-    OK(ncclSend(source, count_out, ncclInt, next, comm, 0));
-    OK(ncclRecv(dest, count, ncclInt, before, comm, 0));
-    OK(ncclGroupEnd());
+    DONE(ncclSend(source, count_out, ncclInt, next, comm, 0));
+    DONE(ncclRecv(dest, count, ncclInt, before, comm, 0));
+    DONE(ncclGroupEnd());
 }
 
 static void signal_next()
@@ -172,8 +183,8 @@ static void signal_next()
     ncclWaitSignalDesc_t from = {};
     from.peer = before;
     from.opCnt = 1;
-    OK(ncclPutSignal(source + count, count, ncclInt, next, win, 0, 0, 0, 0, comm, 0));
-    OK(ncclWaitSignal(1, &from, comm, 0));
+    DONE(ncclPutSignal(source + count, count, ncclInt, next, win, 0, 0, 0, 0, comm, 0));
+    DONE(ncclWaitSignal(1, &from, comm, 0));
 }
 
 /* On the default stream. Roots are chosen so that all ranks or the first one wait for the last. */
@@ -185,21 +196,21 @@ static void call(uint64_t round)
         if (is(w, kinds[k]))
             gshmem_launch(wait_kernel, dim3(1), dim3(32), 0, 0, dev, a2a, win, k, round);
     if (is(w, "allreduce"))
-        OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+        DONE(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
     else if (is(w, "reducescatter"))
-        OK(ncclReduceScatter(source, dest, count, ncclInt, ncclSum, comm, 0));
+        DONE(ncclReduceScatter(source, dest, count, ncclInt, ncclSum, comm, 0));
     else if (is(w, "allgather"))
-        OK(ncclAllGather(source, dest, count, ncclInt, comm, 0));
+        DONE(ncclAllGather(source, dest, count, ncclInt, comm, 0));
     else if (is(w, "reduce"))
-        OK(ncclReduce(source, dest, count, ncclInt, ncclSum, 0, comm, 0));
+        DONE(ncclReduce(source, dest, count, ncclInt, ncclSum, 0, comm, 0));
     else if (is(w, "broadcast"))
-        OK(ncclBroadcast(source, dest, count, ncclInt, last, comm, 0));
+        DONE(ncclBroadcast(source, dest, count, ncclInt, last, comm, 0));
     else if (is(w, "alltoall"))
-        OK(ncclAlltoAll(source, dest, count, ncclInt, comm, 0));
+        DONE(ncclAlltoAll(source, dest, count, ncclInt, comm, 0));
     else if (is(w, "gather"))
-        OK(ncclGather(source, dest, count, ncclInt, 0, comm, 0));
+        DONE(ncclGather(source, dest, count, ncclInt, 0, comm, 0));
     else if (is(w, "scatter"))
-        OK(ncclScatter(source, dest, count, ncclInt, last, comm, 0));
+        DONE(ncclScatter(source, dest, count, ncclInt, last, comm, 0));
     else if (is(w, "sendrecv"))
         exchange(count);
     else if (is(w, "putsignal"))
@@ -208,16 +219,39 @@ static void call(uint64_t round)
 
 /* ---- the troubles ---- */
 
-static void die_in_calls()
+/* Calls until the last rank is known to be dead, in the middle of one. */
+static void call_until_lost()
 {
-    for (uint64_t round = 1;; round++) {
+    pthread_barrier_wait(ready); /* none of them is still being told that the others have come */
+    for (uint64_t round = 1; !is_lost; round++) {
+        ncclResult_t error = ncclSuccess;
         call(round);
         if (my_rank == n_ranks - 1 && (round == 2 || is(wait_kind, "counter"))) {
             words->since = now();
             raise(SIGKILL); /* the call is under way */
         }
         CUDA_OK(cudaStreamSynchronize(0));
+        OK(ncclCommGetAsyncError(comm, &error));
+        DONE(error);
     }
+    int n = 0;
+    CHECK_EQ(ncclAllReduce(source, dest, 1, ncclInt, ncclSum, comm, 0), ncclRemoteError);
+    CHECK_EQ(ncclCommSplit(comm, 0, 0, &comm, NULL), ncclRemoteError);
+    OK(ncclCommCount(comm, &n));
+    CHECK_EQ(n, n_ranks);
+}
+
+static void check_new_one();
+
+/* The others give up what they had with it. */
+static void die_in_calls()
+{
+    call_until_lost();
+    if (my_rank % 2 == 0)
+        OK(ncclCommAbort(comm));
+    else
+        OK(ncclCommDestroy(comm));
+    check_new_one();
 }
 
 /* A rank that does not arrive just waits for the others' end. */
@@ -278,15 +312,19 @@ static void abort_in_wait()
     give_up_together();
 }
 
-/* Rank 0 alone gives up and finishes; the others wait for it. */
+/* Rank 0 alone gives up and finishes; the others wait for it until it has. */
 static void abort_alone()
 {
+    ncclResult_t error = ncclSuccess;
     call(1);
     CUDA_OK(cudaStreamSynchronize(0));
     if (my_rank > 0) {
         call(2);
         CUDA_OK(cudaStreamSynchronize(0));
+        OK(ncclCommGetAsyncError(comm, &error));
+        CHECK_EQ(error, ncclRemoteError);
         OK(ncclCommDestroy(comm));
+        return;
     }
     usleep(100000);
     OK(ncclCommAbort(comm));
@@ -351,6 +389,105 @@ static void quit_in_wait()
         exit(1);
     }
     pause(); /* until the others' job ends this process, too */
+}
+
+/* What ranks 0 to n - 1 can do with a communicator of their own. */
+static void use_fewer(ncclComm_t fewer, int n)
+{
+    ncclComm_t part = NULL;
+    int sum = 0;
+    for (int i = 0; i < 3; i++) {
+        int one = my_rank + 1;
+        CUDA_OK(cudaMemcpy(source, &one, sizeof one, cudaMemcpyHostToDevice));
+        OK(ncclAllReduce(source, dest, 1, ncclInt, ncclSum, fewer, 0));
+        CUDA_OK(cudaStreamSynchronize(0));
+        CUDA_OK(cudaMemcpy(&sum, dest, sizeof sum, cudaMemcpyDeviceToHost));
+        CHECK_EQ(sum, n * (n + 1) / 2);
+    }
+    OK(ncclCommSplit(fewer, my_rank % 2, 0, &part, NULL));
+    OK(ncclBroadcast(source, dest, count, ncclInt, 0, part, 0));
+    CUDA_OK(cudaStreamSynchronize(0));
+    CUDA_OK(cudaMemcpy(&sum, dest, sizeof sum, cudaMemcpyDeviceToHost));
+    CHECK_EQ(sum, my_rank % 2 + 1);
+    OK(ncclCommDestroy(part));
+}
+
+/* The last rank dies in the middle of a call; the others make a communicator without it, twice if
+ * they are enough: then the new last one of them dies, too. */
+static void die_and_shrink()
+{
+    ncclComm_t fewer = NULL, least = NULL;
+    int last = n_ranks - 1, next = n_ranks - 2;
+    call_until_lost();
+    OK(ncclCommShrink(comm, &last, 1, &fewer, NULL, NCCL_SHRINK_ABORT));
+    use_fewer(fewer, last);
+    OK(ncclCommAbort(comm));
+    use_fewer(fewer, last);
+    if (next == 0) {
+        OK(ncclCommDestroy(fewer));
+        return;
+    }
+    DONE(ncclAllReduce(source, dest, count, ncclInt, ncclSum, fewer, 0));
+    if (my_rank == next)
+        raise(SIGKILL);
+    CUDA_OK(cudaStreamSynchronize(0));
+    ncclResult_t error = ncclSuccess;
+    while (error == ncclSuccess) {
+        OK(ncclCommGetAsyncError(fewer, &error));
+        sched_yield();
+    }
+    CHECK_EQ(error, ncclRemoteError);
+    OK(ncclCommShrink(fewer, &next, 1, &least, NULL, NCCL_SHRINK_ABORT));
+    OK(ncclCommDestroy(fewer));
+    use_fewer(least, next);
+    OK(ncclCommDestroy(least));
+}
+
+/* A shrink leaves the last rank out; it ends at once and destroys nothing, while the others go on.
+ */
+static void leave_out(bool is_killed)
+{
+    ncclComm_t fewer = NULL;
+    int last = n_ranks - 1;
+    call(1);
+    CUDA_OK(cudaStreamSynchronize(0));
+    if (my_rank == last) {
+        words->since = now();
+        if (is_killed)
+            raise(SIGKILL);
+        exit(0);
+    }
+    OK(ncclCommShrink(comm, &last, 1, &fewer, NULL, NCCL_SHRINK_DEFAULT));
+    use_fewer(fewer, last);
+    await_count(&words->n_ended, 1);
+    use_fewer(fewer, last);
+    OK(ncclCommDestroy(comm));
+    use_fewer(fewer, last);
+    OK(ncclCommDestroy(fewer));
+    check_new_one();
+}
+
+/* No rank destroys anything. The last one ends first, with a status of its own; the others do what
+ * does not need it, and then what does. */
+static void exit_early()
+{
+    ncclComm_t fewer = NULL;
+    int last = n_ranks - 1;
+    call(1);
+    CUDA_OK(cudaStreamSynchronize(0));
+    OK(ncclCommSplit(comm, my_rank == last ? NCCL_SPLIT_NOCOLOR : 0, 0, &fewer, NULL));
+    words->since = now();
+    if (my_rank == last)
+        exit(7);
+    use_fewer(fewer, last);
+    await_count(&words->n_ended, 1);
+    use_fewer(fewer, last);
+    while (!is_lost) {
+        call(1);
+        sched_yield();
+    }
+    CUDA_OK(cudaStreamSynchronize(0));
+    use_fewer(fewer, last);
 }
 
 /* The others go on without the last one, which then takes part in ending the old one. */
@@ -514,6 +651,12 @@ static int run_rank()
     make_comm();
     if (is(how, "dead"))
         die_in_calls();
+    else if (is(how, "shrunk"))
+        die_and_shrink();
+    else if (is(how, "left") || is(how, "killed"))
+        leave_out(is(how, "killed"));
+    else if (is(how, "exits"))
+        exit_early();
     else if (is(how, "abort"))
         abort_in_wait();
     else if (is(how, "lone"))

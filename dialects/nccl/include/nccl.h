@@ -167,9 +167,17 @@ const char *ncclGetLastError(ncclComm_t comm);
 /* Does nothing: there is nothing to reset. */
 void ncclResetDebugInit(void);
 /* ncclInProgress, or the result of a call that did not block; ncclInvalidUsage after ncclCommAbort
- * of another communicator of the same id; ncclInvalidArgument if ranks have made different
- * collectives. Otherwise ncclSuccess: calls complete or fail before they return, and a rank that
- * dies ends the job. */
+ * of another communicator of the same id; ncclRemoteError once the process of another rank of comm
+ * has died or exited; ncclInvalidArgument if ranks have made different collectives. Otherwise
+ * ncclSuccess.
+ *
+ * If the process of a rank dies, or exits before it has destroyed its communicators, all
+ * communicators with that rank are lost, and the others' processes go on. Calls of a lost
+ * communicator return ncclRemoteError, and its kernels that wait leave within a second, so streams
+ * drain; what they were to write is undefined. Finalize, Destroy and Abort of it wait for no other
+ * rank. Communicators without that rank work as before. If gshmem works on several nodes, or the
+ * program itself has started it, that is not so: on several nodes all communicators of the same id
+ * are lost, and if the program has started gshmem, a death ends the job. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -195,8 +203,8 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist);
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
                            ncclConfig_t *config);
 /* Collective over the ranks that stay, which keep their order. shrinkFlags: NCCL_SHRINK_DEFAULT: no
- * call of comm is under way; NCCL_SHRINK_ABORT: comm is revoked first. Excluded ranks must be
- * alive, but need not make the call: a rank that dies ends the job. */
+ * call of comm is under way; NCCL_SHRINK_ABORT: comm is revoked first. Excluded ranks need not make
+ * the call, nor be alive, unless gshmem works on several nodes. */
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
 /* Makes a communicator of comm's ranks, which keep their numbers, and of new ones, numbered after
@@ -208,7 +216,7 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
                           ncclComm_t *newcomm, ncclConfig_t *config);
 /* Collective: waits for everything that the ranks have asked of comm. */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
-/* Collective; finalizes first, unless that has been done. */
+/* Collective; finalizes first, unless that has been done. A process may exit without it. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 /* Not collective, and waits for no other rank. Any thread may call it, even while calls of comm are
  * in progress or block another thread. Gives up this rank's part in comm and in all communicators
@@ -216,8 +224,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm);
  * their work under way ends, including kernels of the program that wait in this library's device
  * calls, so streams drain; data not yet written is lost. After that the other communicators can
  * only be aborted or destroyed, without waiting. The process may go on, make communicators by new
- * ids, and exit at any time; other processes whose ranks have not aborted end when it does, with a
- * line that names the PE. */
+ * ids, and exit at any time: for ranks that have not aborted it has then died. If comm has been
+ * revoked, or is lost, the others of its id go on instead. */
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 /* Not collective: gives up this rank's work of comm that is under way, as ncclCommAbort does, and
  * waits until its streams have drained. Work of other communicators of the same id that waits or

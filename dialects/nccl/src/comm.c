@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "gshmem.h"
+#include "runtime/layer.h"
 
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ncclComm *live;
@@ -88,6 +89,55 @@ void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text,
     pthread_mutex_unlock(&live_lock);
 }
 
+/* ---- deaths ---- */
+
+bool gsh_nccl_comm_is_lost(const struct ncclComm *comm)
+{
+    return gshmemx_layer_has_died(comm->job->pe, comm->pe_of, comm->n_ranks);
+}
+
+/* While a communicator is being made, kernels wait only in the team `meet`. */
+static bool lose(struct ncclComm *comm, struct gsh_nccl_job *job)
+{
+    /* acquire: pairs with the release in fill of comm_make.c */
+    bool is_done = gshmemx_layer_lose_team(job->pe, __atomic_load_n(&comm->meet, __ATOMIC_ACQUIRE));
+    /* acquire: pairs with the release in gsh_nccl_comm_make */
+    if (!__atomic_load_n(&comm->is_made, __ATOMIC_ACQUIRE)) {
+        return is_done;
+    }
+    pthread_mutex_lock(&job->lock);
+    for (const struct gsh_nccl_devcomm *d = comm->devcomms; d != NULL; d = d->next) {
+        is_done = is_done && gshmemx_layer_lose(job->pe, d->range.base, d->range.bytes);
+    }
+    pthread_mutex_unlock(&job->lock);
+    comm->has_left = true;
+    return is_done && gshmemx_layer_lose_team(job->pe, comm->team) &&
+           gshmemx_layer_lose(job->pe, comm->range.base, comm->range.bytes);
+}
+
+void gsh_nccl_comm_hide(struct ncclComm *comm)
+{
+    pthread_mutex_lock(&live_lock);
+    comm->has_left = true;
+    pthread_mutex_unlock(&live_lock);
+}
+
+void gsh_nccl_comms_lose(void *pe, int dead)
+{
+    struct gsh_nccl_job *full = NULL;
+    pthread_mutex_lock(&live_lock);
+    for (struct ncclComm *c = live; c != NULL; c = c->next) {
+        /* acquire: pairs with the store in gsh_nccl_comm_make */
+        struct gsh_nccl_job *job = __atomic_load_n(&c->job, __ATOMIC_ACQUIRE);
+        if (job != NULL && job->pe == pe && !c->has_left && gsh_nccl_rank_of(c, dead) >= 0 &&
+            !lose(c, job)) {
+            full = job;
+        }
+    }
+    pthread_mutex_unlock(&live_lock);
+    gsh_nccl_jobs_lose(pe, full != NULL);
+}
+
 ncclResult_t gsh_nccl_need_live(const char *call, const struct ncclComm *comm)
 {
     if (comm == NULL || !gsh_nccl_comm_is_live(comm)) {
@@ -125,9 +175,10 @@ ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm)
     if (r == ncclSuccess && gsh_nccl_job_is_given_up(comm->job)) {
         return gsh_nccl_given_up(call);
     }
-    return r == ncclSuccess && comm->is_revoked
-               ? gsh_nccl_fail(ncclInvalidUsage, "%s: the communicator has been revoked", call)
-               : r;
+    if (r == ncclSuccess && comm->is_revoked) {
+        r = gsh_nccl_fail(ncclInvalidUsage, "%s: the communicator has been revoked", call);
+    }
+    return r == ncclSuccess && gsh_nccl_comm_is_lost(comm) ? gsh_nccl_lost(call) : r;
 }
 
 struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking)

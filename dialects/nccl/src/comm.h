@@ -96,6 +96,8 @@ struct ncclComm {
     int64_t lsa_stride; /* bytes from one LSA rank's memory to the next */
     bool is_finalized;
     bool is_revoked; /* valid only for making other communicators, and for its end */
+    bool is_made;    /* all but `meet` and what comes before it is there; atomic */
+    bool has_left;   /* kernels leave their waits in it; under comm.c's lock */
 
     /* The range: words for sends and receives, their rings, then scratch, then the team's
      * buffers. */
@@ -111,7 +113,7 @@ struct ncclComm {
     struct gsh_nccl_window *windows;
     uint64_t n_registrations; /* of windows, including failed ones */
     uint64_t marks; /* sum over the windows on memory from gshmem_malloc: the same on all ranks */
-    struct gsh_nccl_devcomm *devcomms;
+    struct gsh_nccl_devcomm *devcomms; /* changed with the job's lock held */
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
     struct gsh_nccl_trail trail;
@@ -127,6 +129,12 @@ ncclResult_t gsh_nccl_need_live(const char *call, const struct ncclComm *comm);
 ncclResult_t gsh_nccl_need_ready(const char *call, const struct ncclComm *comm);
 ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm);
 bool gsh_nccl_comm_is_live(const struct ncclComm *comm);
+/* Whether the process of one of its ranks has died or exited; comm has been made. */
+bool gsh_nccl_comm_is_lost(const struct ncclComm *comm);
+/* The thread that hears of deaths no longer looks at comm. */
+void gsh_nccl_comm_hide(struct ncclComm *comm);
+/* For gshmemx_layer_hear_by: kernels leave their waits in communicators with that PE. */
+void gsh_nccl_comms_lose(void *pe, int dead);
 
 /* One that is not made yet, but lives: ncclInProgress. NULL: no memory. */
 struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking);
@@ -139,6 +147,8 @@ void gsh_nccl_comm_discard(struct ncclComm *comm);
 void gsh_nccl_comm_keep(struct ncclComm *comm);
 /* For gshmemx_layer_explain_by: asks the PE's communicators that live, until one has the word. */
 void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes);
+/* words.c: the rank of the PE in comm; -1: none. */
+int gsh_nccl_rank_of(const struct ncclComm *comm, int pe);
 /* words.c: for runtime/layer.h, whether comm has the word; comm lives, and is made. */
 bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer, char *text,
                       size_t bytes);

@@ -56,6 +56,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
         if (*asyncError == ncclSuccess && job != NULL && gsh_nccl_job_is_given_up(job)) {
             *asyncError = ncclInvalidUsage;
         }
+        if (*asyncError == ncclSuccess && job != NULL && !comm->is_revoked &&
+            gsh_nccl_comm_is_lost(comm)) {
+            *asyncError = ncclRemoteError;
+        }
         if (*asyncError == ncclSuccess) {
             gsh_nccl_latest_look(call, comm);
             *asyncError = gsh_nccl_latest_result(comm);

@@ -33,9 +33,8 @@ static ncclResult_t finalize(const struct gsh_nccl_call *c)
     }
     free(all);
     if (r == ncclSuccess) {
-        r = gsh_nccl_base(c->name, gshmem_barrier(comm->meet));
+        r = gsh_nccl_meet(c->name, comm->job, comm->meet);
     }
-    comm->is_finalized = r == ncclSuccess;
     return r;
 }
 
@@ -47,6 +46,10 @@ static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
         r = finalize(c);
         gsh_nccl_turn_give(job);
     }
+    if (r != ncclSuccess && gsh_nccl_comm_is_lost(c->comm)) {
+        r = ncclSuccess; /* nothing is left to be waited for */
+    }
+    c->comm->is_finalized = r == ncclSuccess;
     return r;
 }
 
@@ -76,7 +79,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
         return gsh_nccl_refuse(r);
     }
     settle(comm);
-    if (comm->crew != NULL) {
+    if (comm->crew != NULL || gsh_nccl_comm_is_lost(comm)) {
         comm->is_finalized = true; /* the other ranks' turns come later; destroying waits for all */
         return ncclSuccess;
     }
@@ -86,29 +89,33 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 
 /* ---- destroy and abort ---- */
 
-/* May run on any thread. No other thread knows the communicator any more. */
+/* May run on any thread. No other thread knows the communicator any more. If the process of a rank
+ * has died, the others do not meet, and may still write what the communicator has: it is kept. */
 static void end(struct ncclComm *comm)
 {
     struct gshmemx_layer_turn turn;
     struct gsh_nccl_job *job = comm->job;
     struct gsh_nccl_crew *crew = comm->crew;
     gsh_nccl_enter(job, &turn);
-    bool is_given_up =
-        gsh_nccl_turn_take("ncclCommDestroy", job, comm->meet, NULL, 0) != ncclSuccess;
-    if (!is_given_up) {
+    bool is_kept = gsh_nccl_comm_is_lost(comm) ||
+                   gsh_nccl_turn_take("ncclCommDestroy", job, comm->meet, NULL, 0) != ncclSuccess;
+    if (!is_kept) {
         if (!comm->is_finalized || crew != NULL) {
             (void)gshmem_barrier(comm->meet);
         }
-        gsh_nccl_comm_take_apart(comm);
+        is_kept = gsh_nccl_comm_is_lost(comm);
+        if (!is_kept) {
+            gsh_nccl_comm_take_apart(comm);
+        }
         gsh_nccl_turn_give(job);
     }
     gsh_nccl_leave(&turn);
-    if (is_given_up) {
+    if (is_kept) {
         gsh_nccl_comm_keep(comm);
     } else {
         gsh_nccl_comm_discard(comm);
-        gsh_nccl_job_put(job);
     }
+    gsh_nccl_job_put(job);
     if (crew != NULL) {
         gsh_nccl_crew_done(crew);
     }
@@ -187,7 +194,14 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
         gsh_nccl_comm_discard(comm);
         return ncclSuccess;
     }
+    /* Nothing more waits in it, or will soon leave: the job's other communicators go on. */
+    bool is_over = job != NULL && !is_in_progress && job->is_ours &&
+                   !gsh_nccl_job_is_given_up(job) &&
+                   (comm->is_revoked || gsh_nccl_comm_is_lost(comm));
     gsh_nccl_comm_keep(comm);
+    if (is_over && gsh_nccl_job_put_early(job)) {
+        return ncclSuccess;
+    }
     if (job != NULL) {
         gsh_nccl_job_give_up(job);
     }

@@ -97,9 +97,16 @@ static ncclResult_t make_team(const char *call, struct ncclComm *comm)
 /* Gives it all that it lacks: teams, LSA team, range. comm->job is set and entered. */
 static ncclResult_t fill(const char *call, struct ncclComm *comm)
 {
+    gshmem_team_t meet = GSHMEM_TEAM_INVALID;
     gshmemx_layer_explain_by(gsh_nccl_comms_explain);
+    gshmemx_layer_hear_by(gsh_nccl_comms_lose);
+    if (gsh_nccl_comm_is_lost(comm)) {
+        return gsh_nccl_lost(call);
+    }
     ncclResult_t r = gsh_nccl_base(
-        call, gshmemx_layer_team_create(call, comm->pe_of, comm->n_ranks, NULL, 0, &comm->meet));
+        call, gshmemx_layer_team_create(call, comm->pe_of, comm->n_ranks, NULL, 0, &meet));
+    /* release: pairs with the acquire in lose of comm.c */
+    __atomic_store_n(&comm->meet, meet, __ATOMIC_RELEASE);
     if (r == ncclSuccess) {
         r = gsh_nccl_find_lsa(call, comm);
     }
@@ -110,7 +117,8 @@ static ncclResult_t fill(const char *call, struct ncclComm *comm)
         take_world(comm);
         r = gsh_nccl_take_range(call, comm);
     }
-    return r == ncclSuccess ? make_team(call, comm) : r;
+    r = r == ncclSuccess ? make_team(call, comm) : r;
+    return r == ncclSuccess && gsh_nccl_comm_is_lost(comm) ? gsh_nccl_lost(call) : r;
 }
 
 ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_job *job, int *pe_of,
@@ -134,7 +142,12 @@ ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_j
     if (gsh_nccl_job_is_given_up(job)) {
         return gsh_nccl_given_up(c->name); /* keeps what it has so far */
     }
-    if (r != ncclSuccess) {
+    /* release: pairs with the acquire in lose of comm.c */
+    __atomic_store_n(&comm->is_made, r == ncclSuccess, __ATOMIC_RELEASE);
+    if (r == ncclRemoteError) {
+        comm->job = NULL; /* other ranks may still use what it has so far */
+    } else if (r != ncclSuccess) {
+        gsh_nccl_comm_hide(comm);
         gsh_nccl_comm_take_apart(comm);
         comm->job = NULL;
     }

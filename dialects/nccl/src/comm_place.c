@@ -200,5 +200,5 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
     gsh_nccl_write((void *)(uintptr_t)comm->rings.pe_of, comm->pe_of, n * sizeof(int32_t));
     gsh_nccl_latest_begin(comm);
     /* No rank may send before all have cleared. */
-    return gsh_nccl_base(call, gshmem_barrier(comm->meet));
+    return gsh_nccl_meet(call, comm->job, comm->meet);
 }

@@ -290,11 +290,13 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     d.resourceWindow = &comm->job->windows[entry->place];
     (void)make_plan(comm, q, &d, true);
     entry->made = d;
+    pthread_mutex_lock(&comm->job->lock);
     entry->next = comm->devcomms;
     comm->devcomms = entry;
+    pthread_mutex_unlock(&comm->job->lock);
     *(ncclDevComm *)c->out = d;
     /* No rank's kernels may use it before all have cleared. */
-    return gsh_nccl_base(c->name, gshmem_barrier(comm->meet));
+    return gsh_nccl_meet(c->name, comm->job, comm->meet);
 }
 
 static ncclResult_t run_create(const struct gsh_nccl_call *c)
@@ -342,7 +344,9 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
 static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
 {
     struct gsh_nccl_devcomm *entry = *p;
+    pthread_mutex_lock(&comm->job->lock);
     *p = entry->next;
+    pthread_mutex_unlock(&comm->job->lock);
     gsh_nccl_window_unplace(comm, entry->place);
     gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
     free(entry);

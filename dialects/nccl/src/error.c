@@ -37,6 +37,13 @@ ncclResult_t gsh_nccl_given_up(const char *call)
         call);
 }
 
+ncclResult_t gsh_nccl_lost(const char *call)
+{
+    return gsh_nccl_fail(ncclRemoteError,
+                         "%s: the process of another rank of the communicator has died or exited",
+                         call);
+}
+
 ncclResult_t gsh_nccl_base(const char *call, int error)
 {
     if (error == 0) {

@@ -15,6 +15,9 @@ ncclResult_t gsh_nccl_base(const char *call, int error);
 /* For a call on something that ncclCommAbort has given up. */
 ncclResult_t gsh_nccl_given_up(const char *call);
 
+/* For a call that needs a rank that has died, or whose process has exited. */
+ncclResult_t gsh_nccl_lost(const char *call);
+
 /* The calling thread's latest failure as text; and adopting another thread's. */
 const char *gsh_nccl_last_text(void);
 void gsh_nccl_set_last_text(const char *text);

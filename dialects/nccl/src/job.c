@@ -118,6 +118,18 @@ void gsh_nccl_job_give_up(struct gsh_nccl_job *job)
     gsh_nccl_worker_give_up(gsh_nccl_job_worker(job));
 }
 
+void gsh_nccl_jobs_lose(void *pe, bool is_full)
+{
+    struct gsh_nccl_job *job = find(pe, NULL, pthread_self());
+    if (job != NULL && !job->has_left) {
+        job->has_left = true;
+        is_full = !gshmemx_layer_lose_team(pe, job->meet) || is_full;
+    }
+    if (job != NULL && is_full) {
+        gsh_nccl_job_give_up(job);
+    }
+}
+
 void gsh_nccl_job_interrupt(struct gsh_nccl_job *job)
 {
     struct gshmemx_layer_turn turn;
@@ -150,7 +162,9 @@ ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshm
         bool is_mine = pthread_mutex_trylock(&job->turn) == 0;
         bool is_all = gshmemx_layer_vote(call, team, pes, n, is_mine, &job->is_given_up);
         bool is_given_up = gsh_nccl_job_is_given_up(job);
-        if (is_all && !is_given_up) {
+        bool is_lost = pes == NULL ? gshmemx_layer_has_died_in(job->pe, team)
+                                   : gshmemx_layer_has_died(job->pe, pes, n);
+        if (is_all && !is_given_up && !is_lost) {
             return ncclSuccess;
         }
         if (is_mine) {
@@ -158,6 +172,9 @@ ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshm
         }
         if (is_given_up) {
             return gsh_nccl_given_up(call);
+        }
+        if (is_lost) {
+            return gsh_nccl_lost(call);
         }
         pause_before_next(team, n_tries);
     }
@@ -374,6 +391,15 @@ void gsh_nccl_job_hold(struct gsh_nccl_job *job)
     pthread_mutex_unlock(&job->lock);
 }
 
+bool gsh_nccl_job_put_early(struct gsh_nccl_job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    bool are_others_left = job->n_comms > 1;
+    job->n_comms -= are_others_left;
+    pthread_mutex_unlock(&job->lock);
+    return are_others_left;
+}
+
 void gsh_nccl_job_put(struct gsh_nccl_job *job)
 {
     struct gshmemx_layer_turn turn;
@@ -383,25 +409,50 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
     if (!is_last || gsh_nccl_job_is_given_up(job)) {
         return;
     }
+    if (gshmemx_layer_has_died_in(job->pe, job->meet)) {
+        gsh_nccl_job_give_up(job);
+        return;
+    }
     forget(job);
-    gsh_nccl_enter(job, &turn);
-    gshmem_team_destroy(job->meet);
-    gshmem_free(job->desk);
-    gsh_nccl_leave(&turn);
-    if (job->is_ours) {
+    if (job->is_ours) { /* the end frees what follows, too */
         gshmemx_layer_finalize(job->pe);
+    } else {
+        gsh_nccl_enter(job, &turn);
+        gshmem_team_destroy(job->meet);
+        gshmem_free(job->desk);
+        gsh_nccl_leave(&turn);
     }
     gsh_nccl_worker_end(job->worker);
     free_job(job);
 }
 
+ncclResult_t gsh_nccl_check_lives(const char *call, const struct gsh_nccl_job *job,
+                                  gshmem_team_t team)
+{
+    return gshmemx_layer_has_died_in(job->pe, team) ? gsh_nccl_lost(call) : ncclSuccess;
+}
+
+ncclResult_t gsh_nccl_meet(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team)
+{
+    int error = gshmem_barrier(team);
+    return error != 0 && gshmemx_layer_has_died_in(job->pe, team) ? gsh_nccl_lost(call)
+                                                                  : gsh_nccl_base(call, error);
+}
+
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                const void *own, void *all, size_t bytes)
 {
+    ncclResult_t r = gsh_nccl_check_lives(call, job, team);
+    if (r != ncclSuccess) {
+        return r;
+    }
     gsh_nccl_write(job->one, own, bytes);
     int error = gshmem_fcollectmem(team, job->all, job->one, bytes);
     if (gsh_nccl_job_is_given_up(job)) { /* it may have been abandoned halfway */
         return gsh_nccl_given_up(call);
+    }
+    if (gshmemx_layer_may_have_left(job->pe, team)) {
+        return gsh_nccl_lost(call);
     }
     if (error == 0) {
         gsh_nccl_read(all, job->all, bytes * (size_t)gshmem_team_n_pes(team));

@@ -35,6 +35,7 @@ struct gsh_nccl_job {
                          and which has more room for small collectives than other teams */
     int n_comms;      /* under lock */
     bool is_given_up; /* by ncclCommAbort, for good; atomic */
+    bool has_left;    /* kernels leave their waits in the team `meet`; of the thread that hears */
     pthread_mutex_t turn;           /* see gsh_nccl_turn_take */
     pthread_mutex_t lock;           /* of n_comms and the two maps below; held for moments */
     char *desk;                     /* the parts that follow, in this order */
@@ -65,8 +66,10 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
 /* There is one more communicator; to be undone by gsh_nccl_job_put. */
 void gsh_nccl_job_hold(struct gsh_nccl_job *job);
 /* A communicator of the job is gone; after the last one the desk is freed and gshmem, if it is
- * ours, ends. That is collective over all PEs. */
+ * ours, ends. That is collective over all PEs, unless one has died: then the job is given up. */
 void gsh_nccl_job_put(struct gsh_nccl_job *job);
+/* The same if others are left: true. Else nothing has happened. Any thread. */
+bool gsh_nccl_job_put_early(struct gsh_nccl_job *job);
 
 struct gsh_nccl_worker *gsh_nccl_job_worker(const struct gsh_nccl_job *job);
 /* From now on there is a worker; false: no thread. */
@@ -76,6 +79,9 @@ bool gsh_nccl_job_need_worker(struct gsh_nccl_job *job);
  * not waited for. The job stays until the process ends. */
 void gsh_nccl_job_give_up(struct gsh_nccl_job *job);
 bool gsh_nccl_job_is_given_up(const struct gsh_nccl_job *job);
+/* A PE of pe's job has died. Kernels leave the waits of agreements outside communicators; all
+ * waits, if there is no room for more that lose theirs. */
+void gsh_nccl_jobs_lose(void *pe, bool is_full);
 /* Waiting kernels of the PE leave, and its streams become idle; then kernels wait again. */
 void gsh_nccl_job_interrupt(struct gsh_nccl_job *job);
 
@@ -95,11 +101,17 @@ void gsh_nccl_drop_id(const ncclUniqueId *id);
  * free, then the members vote whether all of them have it; unless all do, they give it back, and
  * try again. So nobody has a turn while waiting for a rank that may wait for that turn, whatever
  * the order in which threads of different ranks come. pes: the n of the team's members that take
- * part, the same on all; NULL: all members. An error if the job is given up, without the turn. */
+ * part, the same on all; NULL: all members. An error, without the turn, if the job is given up or
+ * one of them has died. */
 ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                 const int *pes, int n);
 void gsh_nccl_turn_give(struct gsh_nccl_job *job);
 
+/* ncclRemoteError if a member of the team, of all PEs or of a communicator, has died. */
+ncclResult_t gsh_nccl_check_lives(const char *call, const struct gsh_nccl_job *job,
+                                  gshmem_team_t team);
+/* A barrier of the team, after this PE's puts. */
+ncclResult_t gsh_nccl_meet(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team);
 /* In the PE's turn: every member contributes `bytes` bytes and gets those of all, in team order. */
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                const void *mine, void *all, size_t bytes);

@@ -176,12 +176,14 @@ static void leave_note(struct ncclComm *comm, uint64_t number, bool waits)
 static int find_absent(const char *call, const struct ncclComm *comm, uint64_t number)
 {
     int absent = -1;
+    bool is_there = true;
     for (int rank = 0; rank < comm->n_ranks; rank++) {
         struct gshmemx_layer_wait wait = {0};
         const int pe = comm->pe_of[rank];
         uint64_t note = 2 * number;
-        while (rank != comm->rank && (note = gshmem_uint64_g(comm->note, pe)) < 2 * number) {
-            gshmemx_layer_wait_turn(call, pe, &wait);
+        while (is_there && rank != comm->rank &&
+               (note = gshmem_uint64_g(comm->note, pe)) < 2 * number) {
+            is_there = gshmemx_layer_wait_turn(call, pe, &wait);
         }
         absent = absent < 0 && note > 2 * number ? rank : absent;
     }
@@ -226,13 +228,15 @@ ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *c
  * between two words: a peer waits for a rank that reads them before the call after its next. */
 static ncclResult_t compare_now(const char *call, const struct ncclComm *comm, uint64_t number)
 {
+    bool is_there = true;
     for (int rank = 0; rank < comm->n_ranks; rank++) {
         struct gshmemx_layer_wait wait = {0};
         const int pe = comm->pe_of[rank];
-        while (rank != comm->rank && gshmem_uint64_g(comm->note, pe) < 2 * number) {
-            gshmemx_layer_wait_turn(call, pe, &wait);
+        while (is_there && rank != comm->rank && gshmem_uint64_g(comm->note, pe) < 2 * number) {
+            is_there = gshmemx_layer_wait_turn(call, pe, &wait);
         }
-        if (rank != comm->rank && gshmem_uint64_g(&comm->note[1 + number % 2], pe) != comm->marks) {
+        if (is_there && rank != comm->rank &&
+            gshmem_uint64_g(&comm->note[1 + number % 2], pe) != comm->marks) {
             return differ(call, comm->rank, rank);
         }
     }
@@ -245,6 +249,10 @@ static ncclResult_t register_together(const char *call, struct ncclComm *comm, u
 {
     void *alias = NULL;
     const int absent = find_absent(call, comm, number);
+    ncclResult_t r = gsh_nccl_check_lives(call, comm->job, comm->meet);
+    if (r != ncclSuccess) {
+        return r;
+    }
     if (absent >= 0) {
         return gsh_nccl_fail(
             ncclInvalidUsage,
@@ -253,7 +261,7 @@ static ncclResult_t register_together(const char *call, struct ncclComm *comm, u
             "does",
             call, w->bytes, (void *)w->user, absent);
     }
-    ncclResult_t r = gsh_nccl_turn_take(call, comm->job, comm->meet, NULL, 0);
+    r = gsh_nccl_turn_take(call, comm->job, comm->meet, NULL, 0);
     if (r != ncclSuccess) {
         return r;
     }
@@ -263,7 +271,8 @@ static ncclResult_t register_together(const char *call, struct ncclComm *comm, u
         w->buffer = alias;
         w->is_registered = true;
     }
-    return gsh_nccl_base(call, error);
+    r = gsh_nccl_check_lives(call, comm->job, comm->meet);
+    return r != ncclSuccess ? r : gsh_nccl_base(call, error);
 }
 
 static ncclResult_t run_register(const struct gsh_nccl_call *c)

@@ -165,6 +165,10 @@ static ncclResult_t grow(const char *call, gshmem_team_t team, struct gsh_nccl_h
 static ncclResult_t compare_offers(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                    const struct gsh_nccl_holding *holding, uint64_t *offer)
 {
+    ncclResult_t r = gsh_nccl_check_lives(call, job, team);
+    if (r != ncclSuccess) {
+        return r;
+    }
     pthread_mutex_lock(&job->lock);
     memcpy(offer, job->free_map, sizeof(job->free_map));
     pthread_mutex_unlock(&job->lock);
@@ -182,10 +186,11 @@ static ncclResult_t compare_offers(const char *call, struct gsh_nccl_job *job, g
     if (gsh_nccl_job_is_given_up(job)) {
         return gsh_nccl_given_up(call);
     }
-    if (error == 0) {
+    r = gsh_nccl_check_lives(call, job, team);
+    if (r == ncclSuccess && error == 0) {
         gsh_nccl_read(offer, job->offer_out, GSH_NCCL_OFFER_WORDS * sizeof(*offer));
     }
-    return gsh_nccl_base(call, error);
+    return r != ncclSuccess ? r : gsh_nccl_base(call, error);
 }
 
 ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
@@ -201,6 +206,9 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
         return r;
     }
     r = grow(call, team, holding, wanted->decent, range);
+    if (gsh_nccl_check_lives(call, job, team) != ncclSuccess) {
+        return ncclRemoteError;
+    }
     return r != ncclSuccess && least < decent &&
                    take_granules(job, holding, offer, least, decent, range)
                ? ncclSuccess

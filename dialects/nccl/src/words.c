@@ -10,7 +10,7 @@ static int64_t place_in(const void *address, const void *array, size_t n, size_t
     return off / bytes < n ? (int64_t)(off / bytes) : -1;
 }
 
-static int rank_of(const struct ncclComm *comm, int pe)
+int gsh_nccl_rank_of(const struct ncclComm *comm, int pe)
 {
     int rank = comm->n_ranks - 1;
     while (rank >= 0 && comm->pe_of[rank] != pe) {
@@ -73,7 +73,7 @@ static bool explain_devcomm(const ncclDevComm *d, const void *address, int rank,
 bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer, char *text,
                       size_t bytes)
 {
-    int rank = peer >= 0 ? rank_of(comm, peer) : -1;
+    int rank = peer >= 0 ? gsh_nccl_rank_of(comm, peer) : -1;
     int64_t from = place_in(address, comm->signals, (size_t)comm->n_ranks, sizeof(uint64_t));
     if (from >= 0) {
         snprintf(text, bytes, " (ncclWaitSignal for rank %d)", (int)from);

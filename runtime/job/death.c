@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See death.h. */
+#include "runtime/job/death.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "runtime/base/log.h"
+#include "runtime/base/util.h"
+#include "runtime/job/news.h"
+#include "runtime/job/page.h"
+
+/* The exchange of pipes is the second one over pe->fdpass: init's pages have tag 0. */
+#define PIPES_TAG ((uint64_t)1 << 62)
+/* Between a death and the end of kernels' waits for the PE. */
+#define MOMENT_NS 500000000u
+
+struct gsh_deaths {
+    struct gsh_instance *pe;
+    int own_fd;           /* to write to */
+    int wake_fd;          /* written to end the thread */
+    int n;                /* pipes of others */
+    struct pollfd *polls; /* [n + 1]; the last is wake_fd; a closed pipe has fd -1 */
+    int *pe_of;           /* [n] */
+    uint64_t *late_ns;    /* [n]: when its moment ends; 0: none */
+    bool is_running;
+    pthread_t thread;
+};
+
+static gsh_hear_fn *hear_fn; /* atomic */
+
+void gsh_deaths_hear_by(gsh_hear_fn *hear)
+{
+    /* release: pairs with the acquire in tell */
+    __atomic_store_n(&hear_fn, hear, __ATOMIC_RELEASE);
+}
+
+static void tell(struct gsh_instance *pe, int dead)
+{
+    gsh_hear_fn *hear = __atomic_load_n(&hear_fn, __ATOMIC_ACQUIRE);
+    if (hear != NULL) {
+        hear(pe, dead);
+    }
+}
+
+enum gsh_result gsh_note_death(const char *call)
+{
+    return gsh_note(GSH_ERR_PEER, "%s: a PE has died or left", call);
+}
+
+bool gsh_deaths_lose(struct gsh_instance *pe, uint64_t begin, uint64_t bytes)
+{
+    struct gsh_control *control = &pe->page->control;
+    uint32_t n = control->n_lost;
+    if (bytes == 0 || n == GSH_LOST_RANGES_MAX) {
+        return bytes == 0;
+    }
+    control->lost[n] = (struct gsh_lost_range){.begin = begin, .bytes = bytes};
+    /* release: pairs with the acquire in is_lost of device/wait.cuh */
+    gsh_store_release_u32(&control->n_lost, n + 1);
+    return true;
+}
+
+static void mark(struct gsh_instance *pe, int dead, enum gsh_death death)
+{
+    /* releases: pair with the acquires in gsh_is_death_at */
+    gsh_store_release_u32(&pe->peers[dead].death, (uint32_t)death);
+    __atomic_fetch_add(&pe->n_deaths, 1, __ATOMIC_RELEASE);
+}
+
+void gsh_deaths_all(struct gsh_instance *pe, enum gsh_death death)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (i != pe->my_pe) {
+            mark(pe, i, death);
+        }
+    }
+    if (death == GSH_DEATH_KERNELS) {
+        gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_LEAVE_FAR);
+    }
+}
+
+void gsh_deaths_await_moment(void)
+{
+    const struct timespec moment = {.tv_nsec = MOMENT_NS};
+    nanosleep(&moment, NULL);
+}
+
+/* ---- the pipes ---- */
+
+/* Nothing is ever written to it, so it has closed. */
+static void end_pipe(struct gsh_deaths *d, int i)
+{
+    int dead = d->pe_of[i];
+    close(d->polls[i].fd);
+    d->polls[i].fd = -1;
+    /* acquire: pairs with the release in gsh_deaths_destroy, which came before it closed the pipe
+     */
+    if (gsh_load_acquire_u32(&d->pe->peers[dead].page->has_ended) != 0) {
+        return;
+    }
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d died or exited", dead);
+    if (d->pe->n_nodes > 1) {
+        gsh_deaths_all(d->pe, GSH_DEATH_HOST);
+        gsh_news_tell(d->pe, dead, 1, "died");
+    } else {
+        mark(d->pe, dead, GSH_DEATH_HOST);
+    }
+    d->late_ns[i] = gsh_now_ns() + MOMENT_NS;
+}
+
+static void end_moment(struct gsh_deaths *d, int i)
+{
+    d->late_ns[i] = 0;
+    if (d->pe->n_nodes > 1) {
+        gsh_deaths_all(d->pe, GSH_DEATH_KERNELS);
+        return;
+    }
+    mark(d->pe, d->pe_of[i], GSH_DEATH_KERNELS); /* before any of them leaves */
+    tell(d->pe, d->pe_of[i]);
+}
+
+/* Ends moments that have passed; returns the milliseconds to the end of the next one, -1: none. */
+static int end_moments(struct gsh_deaths *d)
+{
+    uint64_t now = gsh_now_ns(), next = 0;
+    for (int i = 0; i < d->n; i++) {
+        if (d->late_ns[i] != 0 && d->late_ns[i] <= now) {
+            end_moment(d, i);
+        } else if (d->late_ns[i] != 0) {
+            next = next == 0 ? d->late_ns[i] : gsh_min_u64(next, d->late_ns[i]);
+        }
+    }
+    return next == 0 ? -1 : (int)((next - now) / 1000000) + 1;
+}
+
+static void *deaths_main(void *arg)
+{
+    struct gsh_deaths *d = arg;
+    gsh_log_set_pe(d->pe->my_pe);
+    for (;;) {
+        int n = poll(d->polls, (nfds_t)d->n + 1, end_moments(d));
+        if (n > 0 && d->polls[d->n].revents != 0) {
+            return NULL;
+        }
+        for (int i = 0; n > 0 && i < d->n; i++) {
+            if (d->polls[i].fd >= 0 && d->polls[i].revents != 0) {
+                end_pipe(d, i);
+            }
+        }
+    }
+}
+
+static enum gsh_result start(struct gsh_deaths *d)
+{
+    sigset_t all, old; /* the user's signal handlers belong to the user's threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int e = pthread_create(&d->thread, NULL, deaths_main, d);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (e != 0) {
+        errno = e;
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot start the thread that sees deaths");
+    }
+    d->is_running = true;
+    return GSH_OK;
+}
+
+static enum gsh_result allocate(struct gsh_deaths *d, int n)
+{
+    d->polls = calloc((size_t)n + 1, sizeof(*d->polls));
+    for (int i = 0; d->polls != NULL && i <= n; i++) {
+        d->polls[i].fd = -1;
+    }
+    d->pe_of = calloc((size_t)n + 1, sizeof(*d->pe_of));
+    d->late_ns = calloc((size_t)n + 1, sizeof(*d->late_ns));
+    d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (d->polls == NULL || d->pe_of == NULL || d->late_ns == NULL || d->wake_fd < 0) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot watch %d processes", n);
+    }
+    return GSH_OK;
+}
+
+/* The other processes of the node. */
+static int list_others(const struct gsh_instance *pe, int *others)
+{
+    int n = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (pe->peers[i].node == pe->peers[pe->my_pe].node && pe->peers[i].instance == NULL) {
+            others[n++] = i;
+        }
+    }
+    return n;
+}
+
+static enum gsh_result exchange(struct gsh_deaths *d)
+{
+    int ends[2] = {-1, -1};
+    int *fds = calloc((size_t)d->n, sizeof(*fds));
+    if (fds == NULL || pipe2(ends, O_CLOEXEC) != 0) {
+        free(fds);
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make a pipe");
+    }
+    d->own_fd = ends[1];
+    enum gsh_result r = gsh_fdpass_exchange(d->pe->fdpass, d->pe_of, d->n, PIPES_TAG, ends[0], fds);
+    close(ends[0]);
+    for (int i = 0; r == GSH_OK && i < d->n; i++) {
+        d->polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    }
+    d->polls[d->n] = (struct pollfd){.fd = d->wake_fd, .events = POLLIN};
+    free(fds);
+    return r;
+}
+
+enum gsh_result gsh_deaths_create(struct gsh_instance *pe)
+{
+    if (!pe->outlives_deaths || pe->fdpass == NULL) {
+        return GSH_OK; /* no other process on this node */
+    }
+    struct gsh_deaths *d = calloc(1, sizeof(*d));
+    if (d == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory to watch the other processes");
+    }
+    d->pe = pe;
+    d->own_fd = d->wake_fd = -1;
+    pe->deaths = d;
+    enum gsh_result r = allocate(d, pe->n_pes);
+    if (r == GSH_OK) {
+        d->n = list_others(pe, d->pe_of);
+        r = exchange(d);
+    }
+    return r == GSH_OK ? start(d) : r; /* on failure init undoes it */
+}
+
+void gsh_deaths_destroy(struct gsh_instance *pe)
+{
+    struct gsh_deaths *d = pe->deaths;
+    if (d == NULL) {
+        return;
+    }
+    if (d->is_running) {
+        const uint64_t one = 1;
+        (void)!write(d->wake_fd, &one, sizeof(one));
+        pthread_join(d->thread, NULL);
+    }
+    /* release: pairs with the acquire in end_pipe */
+    gsh_store_release_u32(&pe->page->has_ended, 1);
+    if (d->own_fd >= 0) {
+        close(d->own_fd);
+    }
+    for (int i = 0; d->polls != NULL && i < d->n; i++) {
+        if (d->polls[i].fd >= 0) {
+            close(d->polls[i].fd);
+        }
+    }
+    if (d->wake_fd >= 0) {
+        close(d->wake_fd);
+    }
+    free(d->polls);
+    free(d->pe_of);
+    free(d->late_ns);
+    free(d);
+    pe->deaths = NULL;
+}
