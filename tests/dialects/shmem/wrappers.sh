@@ -27,9 +27,8 @@ done
 "$bin/oshrun" --help | grep -q "usage: oshrun"
 # Every header that programs include, and none brings along much that a small file does not need.
 printf '#include <pshmem.h>\n#include <pshmemx.h>\n#include <mpp/%s.h>\n' shmem shmemx pshmem pshmemx >"$dir/headers.c"
-"$bin/oshcc" -c "$dir/headers.c" -o "$dir/headers.o"
+"$bin/oshcc" -std=c89 -pedantic -Wall -Wextra -Werror -c "$dir/headers.c" -o "$dir/headers.o"
 echo '#include <shmem.h>' >"$dir/empty.cc"
-"$bin/oshc++" -Wall -Wextra -Wold-style-cast -Wsign-conversion -Wconversion -Werror -fsyntax-only "$dir/empty.cc"
 lines=$("$bin/oshc++" -E "$dir/empty.cc" | wc -l)
 if [ "$lines" -gt 8000 ]; then
     echo "an empty program in C++ is $lines lines"
