@@ -66,8 +66,10 @@ static void collect_lanes(const char *text, char *lanes, size_t room)
 /* Whether only messages reach its memory, because all its lanes are of that kind. */
 static bool must_carry(const struct gsh_ucx *u, const char *lanes)
 {
-    /* cma moves large data only: what UCX calls bandwidth lanes. */
-    static const char *const without_memory[] = {"tcp/", "ud_verbs/", "ud_mlx5/", "cma/"};
+    /* Over shared memory UCX copies by itself, or by the system's calls (cma): all of a put within
+     * one call, under the proxy's lock, in which this PE would answer nobody for seconds. */
+    static const char *const without_memory[] = {"tcp/",   "ud_verbs/", "ud_mlx5/", "cma/",
+                                                 "posix/", "sysv/",     "self/"};
     bool must = lanes[0] != '\0' && !u->base.reads_cuda; /* memory may not be host memory */
     if (!u->has_rma) {
         return true;

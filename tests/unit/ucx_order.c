@@ -5,7 +5,10 @@
  *
  * The plug-in is linked in, and some calls of UCX are replaced by the ones below: messages sent are
  * kept, changed or shuffled, and delivered to another transport of this process. */
+#include <dlfcn.h>
+
 #include "proxy/ucx/carry.h"
+#include "proxy/ucx/endpoint.h"
 #include "runtime/base/util.h"
 #include "tests/test.h"
 
@@ -32,6 +35,46 @@ static struct {
 } fetches[FETCHES];
 
 /* ---- in place of UCX ---- */
+
+static const char *resource, *lanes; /* instead of what UCX says; NULL: that */
+static uint64_t features;            /* of the newest context */
+
+static void *real(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+ucs_status_t ucp_init_version(unsigned major, unsigned minor, const ucp_params_t *params,
+                              const ucp_config_t *config, ucp_context_h *context)
+{
+    ucs_status_t (*init)(unsigned, unsigned, const ucp_params_t *, const ucp_config_t *,
+                         ucp_context_h *);
+    *(void **)&init = real("ucp_init_version");
+    features = params->features;
+    return init(major, minor, params, config, context);
+}
+
+void ucp_context_print_info(const ucp_context_h context, FILE *out)
+{
+    void (*print)(const ucp_context_h, FILE *);
+    *(void **)&print = real("ucp_context_print_info");
+    if (resource != NULL) {
+        fprintf(out, "#      resource 1  :  md 1  dev 2  flags -- %s\n", resource);
+    } else {
+        print(context, out);
+    }
+}
+
+void ucp_ep_print_info(ucp_ep_h ep, FILE *out)
+{
+    void (*print)(ucp_ep_h, FILE *);
+    *(void **)&print = real("ucp_ep_print_info");
+    if (lanes != NULL) {
+        fprintf(out, "%s\n", lanes);
+    } else {
+        print(ep, out);
+    }
+}
 
 ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker,
                                             const ucp_am_handler_param_t *param)
@@ -321,6 +364,43 @@ static void test_window(void)
     CHECK(gsh_ucx_is_first(&w, UINT64_MAX) && !gsh_ucx_is_first(&w, 0));
 }
 
+/* ---- what UCX may do by itself ---- */
+
+/* UCX is asked for puts and gets only where a network card makes them, and to a peer only if its
+ * lanes are that card's: else a stranger could put, and a large put would keep this PE from
+ * answering. */
+static void test_features(void)
+{
+    static const struct {
+        const char *resource, *lanes;
+        bool has_rma, is_carried;
+    } all[] = {
+        {"tcp/eth0", "lane[0]: 1:tcp/eth0.0 md[1]", false, true},
+        {"posix/memory", "lane[0]: 1:posix/memory.0 md[1]\nlane[1]: 2:cma/memory.0", false, true},
+        {"ud_mlx5/mlx5_0:1", "lane[0]: 1:ud_mlx5/mlx5_0:1.0 md[1]", false, true},
+        {"rc_mlx5/mlx5_0:1", "lane[0]: 1:rc_mlx5/mlx5_0:1.0 md[1]", true, false},
+        {"rc_mlx5/mlx5_0:1", "lane[0]: 1:tcp/eth0.0 md[1]", true, true},
+        {"dc_mlx5/mlx5_0:1", "lane[0]: 1:posix/memory.0\nlane[1]: 2:cma/memory.0", true, true},
+    };
+    for (size_t i = 0; i < GSH_ARRAY_LEN(all); i++) {
+        struct gsh_ucx_peer *peer;
+        resource = all[i].resource;
+        lanes = all[i].lanes;
+        struct gsh_transport *other = create(0), *t = create(1);
+        CHECK_EQ((features & UCP_FEATURE_RMA) != 0, all[i].has_rma);
+        CHECK((features & UCP_FEATURE_AM) != 0);
+        connect_to(t, 0, other);
+        CHECK_EQ(gsh_ucx_use((struct gsh_ucx *)t, 0, &peer), GSH_OK);
+        if (!CHECK_EQ(peer->is_carried, all[i].is_carried)) {
+            fprintf(stderr, "%s\n", lanes);
+        }
+        end(t);
+        end(other);
+        free_letters();
+    }
+    resource = lanes = NULL;
+}
+
 /* ---- a PE of the job that is not to be trusted with this one's memory ---- */
 
 #define MEMORY 4096
@@ -497,6 +577,7 @@ int main(void)
     test_order();
     test_forged();
     test_window();
+    test_features();
     for (enum trouble trouble = 0; trouble < N_TROUBLES; trouble++) {
         n_lost = 0;
         last_refusal[0] = '\0';
