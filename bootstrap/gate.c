@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gate over epoll: one listener, a fixed number of visitors not yet authenticated, and the
+ * The gate over epoll: one listener, a bounded number of visitors not yet authenticated, and the
  * caller's watched descriptors. */
 #define _GNU_SOURCE 1
 #include "bootstrap/gate.h"
@@ -33,7 +33,8 @@ struct gsh_gate {
     uint8_t challenge[GSH_NONCE_BYTES];
     uint8_t secret[GSH_SHA256_BYTES];
     int n_visitors, n_places;
-    struct visitor visitors[MAX_VISITORS];
+    int n_allocated;
+    struct visitor *visitors; /* [n_allocated] */
 };
 
 /* epoll's tags: watched descriptors count up from 0, the others down from -1. */
@@ -55,9 +56,6 @@ enum gsh_result gsh_gate_create(const struct gsh_address *at,
     }
     gate->listen_fd = gate->epoll_fd = -1;
     gate->n_places = MAX_VISITORS;
-    for (int i = 0; i < MAX_VISITORS; i++) {
-        gate->visitors[i].fd = -1;
-    }
     gate->sends_challenge = challenge == NULL;
     if (challenge != NULL) {
         memcpy(gate->challenge, challenge, sizeof(gate->challenge));
@@ -87,9 +85,10 @@ void gsh_gate_destroy(struct gsh_gate **gate_p)
     if (gate == NULL) {
         return;
     }
-    for (int i = 0; i < MAX_VISITORS; i++) {
+    for (int i = 0; i < gate->n_allocated; i++) {
         gsh_socket_hang_up(&gate->visitors[i].fd);
     }
+    free(gate->visitors);
     gsh_socket_close(&gate->listen_fd);
     gsh_socket_close(&gate->epoll_fd);
     explicit_bzero(gate, sizeof(*gate));
@@ -128,6 +127,7 @@ static void drop(struct gsh_gate *gate, struct visitor *v)
     gsh_gate_unwatch(gate, v->fd);
     gsh_socket_hang_up(&v->fd);
     gate->n_visitors--;
+    gate->n_places = MAX_VISITORS; /* its descriptor may serve the next one */
 }
 
 /* Drops visitors whose time is over. When all places are taken the limit is shorter. */
@@ -135,7 +135,7 @@ static void drop_late(struct gsh_gate *gate)
 {
     uint64_t now = gsh_now_ns();
     uint64_t limit = gate->n_visitors < gate->n_places ? MAX_PATIENCE_NS : PATIENCE_NS;
-    for (int i = 0; i < MAX_VISITORS; i++) {
+    for (int i = 0; i < gate->n_allocated; i++) {
         if (gate->visitors[i].fd >= 0 && now - gate->visitors[i].since_ns >= limit) {
             drop(gate, &gate->visitors[i]);
         }
@@ -175,9 +175,35 @@ static enum gsh_result greet(struct gsh_gate *gate, struct visitor *v)
     return GSH_OK;
 }
 
+/* The index of a free place; -1: no memory. */
+static int find_place(struct gsh_gate *gate)
+{
+    int i = 0;
+    while (i < gate->n_allocated && gate->visitors[i].fd >= 0) {
+        i++;
+    }
+    if (i == gate->n_allocated) {
+        int n = i == 0 ? 16 : 2 * i;
+        struct visitor *grown = realloc(gate->visitors, (size_t)n * sizeof(*grown));
+        if (grown == NULL) {
+            return -1;
+        }
+        for (int k = i; k < n; k++) {
+            grown[k].fd = -1;
+        }
+        gate->visitors = grown;
+        gate->n_allocated = n;
+    }
+    return i;
+}
+
 static enum gsh_result accept_visitor(struct gsh_gate *gate)
 {
-    int fd, i = 0;
+    int fd, i = find_place(gate);
+    if (i < 0) {
+        errno = ENOMEM;
+        return GSH_ERR_SYSTEM;
+    }
     enum gsh_result r = gsh_socket_accept(gate->listen_fd, &fd);
     if (r != GSH_OK && (errno == EMFILE || errno == ENFILE) && gate->n_visitors > 0) {
         gate->n_places = gate->n_visitors; /* a visitor has to go before the next one comes */
@@ -185,9 +211,6 @@ static enum gsh_result accept_visitor(struct gsh_gate *gate)
     }
     if (r != GSH_OK || fd < 0) {
         return r;
-    }
-    while (gate->visitors[i].fd >= 0) {
-        i++;
     }
     struct visitor *v = &gate->visitors[i];
     memset(v, 0, sizeof(*v));
