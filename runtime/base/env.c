@@ -417,6 +417,10 @@ int gsh_env_print(FILE *out)
             n_wrong++;
         }
         describe(&rows[i], words, sizeof(words));
+        /* what is printed is kept, and sent to others */
+        if (text != NULL && rows[i].offset == offsetof(struct gsh_env, uid)) {
+            text = "(secret)";
+        }
         fprintf(out, "%s=%s  (%s)\n    %s\n    allowed: %s\n", rows[i].name,
                 text != NULL ? text : rows[i].default_text, source, rows[i].doc, words);
     }

@@ -31,8 +31,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_env_read(struct gsh_env *env);
  * variable, or no memory. */
 bool gsh_env_offer(const char *name, const char *value);
 
-/* Prints each variable with its value, the origin of the value, and its meaning. Returns how many
- * variables in the environment are unknown or have an invalid value. */
+/* Prints each variable with its value (but not the unique id's), the origin of the value, and its
+ * meaning. Returns how many variables in the environment are unknown or have an invalid value. */
 int gsh_env_print(FILE *out);
 
 /* A number of bytes, as a SIZE row takes it. */

@@ -175,6 +175,23 @@ static void test_collectives(void)
     }
 }
 
+/* A unique id is a password: lists of variables are kept, and sent to others. */
+static void test_printed_secret(void)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    setenv("GSHMEM_UID", "00c0ffee", 1);
+    setenv("GSHMEM_UID_IFNAME", "lo", 1);
+    CHECK_EQ(gsh_env_print(f), 0);
+    fclose(f);
+    CHECK(strstr(text, "GSHMEM_UID_IFNAME=lo") && strstr(text, "GSHMEM_UID=(secret)"));
+    CHECK(!strstr(text, "c0ffee"));
+    unsetenv("GSHMEM_UID");
+    unsetenv("GSHMEM_UID_IFNAME");
+    free(text);
+}
+
 /* This program again, with root's rights, started by another user with this environment. */
 static int secure_main(void)
 {
@@ -250,6 +267,7 @@ int main(int argc, char **argv)
     test_bools();
     test_others();
     test_collectives();
+    test_printed_secret();
     test_setuid();
     return test_result();
 }
