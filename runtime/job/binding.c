@@ -22,11 +22,24 @@ static _Thread_local bool makes_for_dialect;
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gsh_instance *first_pe; /* list by next_in_process */
 static struct gsh_instance *only_pe;
-static struct gsh_instance *unused; /* records of PEs that have ended: list by next_in_process */
+static struct gsh_instance *unused;   /* records of PEs that have ended: list by next_in_process */
+static struct gsh_instance **records; /* [n_records]: all that were ever made; none is freed */
+static size_t n_records;
 /* The same while only one thread has ever made PEs. Then no thread can have finalised its own PE
  * and wrongly find another's, so there is no need to look at the calling thread's binding. */
 struct gsh_instance *gsh_lone_pe;
 static int n_makers; /* threads, including those that have ended */
+
+static struct gsh_instance *make_record(void)
+{
+    struct gsh_instance **more = realloc(records, (n_records + 1) * sizeof(struct gsh_instance *));
+    if (more == NULL) {
+        return NULL;
+    }
+    records = more;
+    records[n_records] = calloc(1, sizeof(**records));
+    return records[n_records] != NULL ? records[n_records++] : NULL;
+}
 
 struct gsh_instance *gsh_instance_allocate(void)
 {
@@ -34,12 +47,22 @@ struct gsh_instance *gsh_instance_allocate(void)
     struct gsh_instance *pe = unused;
     if (pe != NULL) {
         unused = pe->next_in_process;
+        memset((char *)pe + sizeof(pe->serial), 0, sizeof(*pe) - sizeof(pe->serial));
+    } else {
+        pe = make_record();
     }
     pthread_mutex_unlock(&process_lock);
-    if (pe == NULL) {
-        return calloc(1, sizeof(*pe));
+    return pe;
+}
+
+struct gsh_instance *gsh_instance_at(uint64_t address)
+{
+    struct gsh_instance *pe = NULL;
+    pthread_mutex_lock(&process_lock);
+    for (size_t i = 0; i < n_records && pe == NULL; i++) {
+        pe = (uint64_t)(uintptr_t)records[i] == address ? records[i] : NULL;
     }
-    memset((char *)pe + sizeof(pe->serial), 0, sizeof(*pe) - sizeof(pe->serial));
+    pthread_mutex_unlock(&process_lock);
     return pe;
 }
 

@@ -41,6 +41,9 @@ bool gsh_instance_is_made_for_dialect(void);
 /* The record of a PE, zeros but for its serial number; NULL: no memory. For init. */
 struct gsh_instance *gsh_instance_allocate(void);
 void gsh_instance_release(struct gsh_instance *pe);
+/* Whether that number, which another PE has told, is the address of a record of this process: then
+ * it is the record, else NULL. Records stay valid memory. */
+struct gsh_instance *gsh_instance_at(uint64_t address);
 /* Makes pe the calling thread's PE. */
 void gsh_instance_bind(struct gsh_instance *pe);
 /* Undoes it, in any thread: other threads that act for pe act for none once it is released. */

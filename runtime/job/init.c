@@ -198,8 +198,11 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
         r = check_far_settings(all, pe->n_pes);
     }
     for (int i = 0; i < pe->n_pes; i++) {
-        if (pe->peers[i].is_same_process && pe->peers[i].node == pe->peers[pe->my_pe].node) {
-            pe->peers[i].instance = (struct gsh_instance *)(uintptr_t)all[i].instance;
+        bool is_beside =
+            pe->peers[i].is_same_process && pe->peers[i].node == pe->peers[pe->my_pe].node;
+        pe->peers[i].instance = is_beside ? gsh_instance_at(all[i].instance) : NULL;
+        if (r == GSH_OK && is_beside && pe->peers[i].instance == NULL) {
+            r = gsh_fail(GSH_ERR_ARG, "init: PE %d is not of this process, as it says", i);
         }
         if (i != pe->my_pe && pe->peers[i].is_same_process) {
             pe->thread_level = GSHMEM_THREAD_FUNNELED; /* a thread is the PE */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
+#include "runtime/job/binding.h"
 #include "tests/rig/bootstrap_conform.h"
 
 #define MAX_THREADS 8
@@ -162,8 +163,25 @@ static void test_single(void)
     b->ops->destroy(b);
 }
 
+/* What another PE says is a PE of this process is looked up, and never read. */
+static void test_record_of_process(void)
+{
+    struct gsh_instance *pe = gsh_instance_allocate(), *other = gsh_instance_allocate();
+    const uint64_t at = (uint64_t)(uintptr_t)pe;
+    CHECK(pe != NULL && other != NULL && pe != other);
+    CHECK(gsh_instance_at(at) == pe);
+    CHECK(gsh_instance_at((uint64_t)(uintptr_t)other) == other);
+    CHECK(gsh_instance_at(at + 8) == NULL && gsh_instance_at(8) == NULL);
+    CHECK(gsh_instance_at(0) == NULL && gsh_instance_at(UINT64_MAX) == NULL);
+    gsh_instance_release(other);
+    gsh_instance_release(pe);
+    CHECK(gsh_instance_allocate() == pe); /* one that has ended is used again */
+    gsh_instance_release(pe);
+}
+
 int main(void)
 {
+    test_record_of_process();
     test_single();
     on_threads(1, test_exchange);
     on_threads(3, test_exchange);
