@@ -61,18 +61,26 @@ def run(command, log_path):
                 pass
 
 
+def is_small(inputs):
+    return len(inputs) <= MOST_INPUTS and sum(map(len, inputs)) <= MOST_BYTES
+
+
 def keep(fuzzer, corpus, known, folder, scratch):
-    """Adds to the corpus what reaches code that its inputs do not."""
+    """Adds to the corpus what reaches code that its inputs do not, the shortest first, as long as it is small."""
     merged = os.path.join(scratch, 'merged')
     write_inputs(known, merged)
     log_path = os.path.join(scratch, 'merge.log')
-    if run([fuzzer, '-merge=1', merged, folder], log_path) != 0:
-        sys.exit(open(log_path, errors='replace').read())
+    if run([fuzzer, '-merge=1', '-use_counters=0', merged, folder], log_path) != 0:
+        with open(log_path, errors='replace') as log:
+            sys.exit(log.read())
     new = [data for data in read_inputs(merged) if data not in known]
+    n = len(new)
+    while not is_small(known + new[:n]):
+        n -= 1
     with open(corpus, 'a', encoding='ascii') as file:
-        for data in new:
+        for data in new[:n]:
             file.write(spell(data) + '\n')
-    print(f'   {len(new)} inputs added to {corpus}')
+    print(f'   {n} inputs added to {corpus}' + (f', which has no room for {len(new) - n} more' if n < len(new) else ''))
 
 
 def main():
@@ -90,7 +98,7 @@ def main():
     known = read_corpus(args.corpus)
     if not known:
         sys.exit(f'{args.corpus} holds no input')
-    if len(known) > MOST_INPUTS or sum(map(len, known)) > MOST_BYTES:
+    if not is_small(known):
         sys.exit(f'{args.corpus} is larger than {MOST_INPUTS} inputs and {MOST_BYTES} bytes in all')
 
     with tempfile.TemporaryDirectory(prefix='gshmem-fuzz-') as scratch:
