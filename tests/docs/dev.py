@@ -29,6 +29,7 @@ for suite in "${suites[@]:-unit}"; do
 done
 if [ -n "$is_list" ]; then
     [ ${#rows[@]} -gt 0 ] || { echo 'No suitable tests defined.'; exit 1; }
+    [ "$dir" != build-fuzz ] || rows=("${rows[@]##* / }") # its only suite is not shown
     printf '%s\n' "${rows[@]}"
     exit
 fi
