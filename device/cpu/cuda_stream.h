@@ -12,7 +12,9 @@ typedef struct CUevent_st *cudaEvent_t;
 #define cudaStreamLegacy    ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2) /* here the same */
 
-constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
+/* Literals, as CUDA's: programs also pass the first as a stream. */
+#define cudaStreamDefault     0x00
+#define cudaStreamNonBlocking 0x01
 constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2,
                    cudaEventInterprocess = 4;
 constexpr unsigned cudaEventRecordDefault = 0, cudaEventWaitDefault = 0;

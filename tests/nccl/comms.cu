@@ -44,6 +44,16 @@ static void test_errors(ncclComm_t comm, const test_rank *r)
     CHECK_EQ(ncclCommInitRank(&other, r->n + 1, r->id, r->rank), ncclInvalidUsage);
     config.magic = 0;
     CHECK_EQ(ncclCommInitRankConfig(&other, r->n, r->id, r->rank, &config), ncclInvalidArgument);
+    /* A later version's, which ends with a field that the program sets. */
+    struct {
+        ncclConfig_t known = NCCL_CONFIG_INITIALIZER;
+        const char *name = NULL;
+        int hints[2] = {NCCL_CONFIG_UNDEF_INT, 4};
+    } later;
+    later.known.size = sizeof later;
+    CHECK_EQ(ncclCommSplit(comm, 0, 0, &other, &later.known), ncclInvalidArgument);
+    later.known.size = sizeof later + 8192;
+    CHECK_EQ(ncclCommSplit(comm, 0, 0, &other, &later.known), ncclInvalidArgument);
     CHECK_EQ(ncclCommSplit(comm, -7, 0, &other, NULL), ncclInvalidArgument);
     CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
     CHECK_EQ(ncclMemAlloc(NULL, 8), ncclInvalidArgument);
@@ -117,6 +127,18 @@ static void test_split(ncclComm_t comm, const test_rank *r)
     check_sum(own_half, r->rank, sum);
     OK(ncclCommDestroy(own_half));
     CHECK_EQ(ncclCommDestroy(own_half), ncclInvalidArgument);
+    /* By a program for a later version, which leaves what is new alone. */
+    struct {
+        ncclConfig_t known = NCCL_CONFIG_INITIALIZER;
+        const char *name = NULL;
+        int hints[2] = {NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT};
+    } later;
+    later.known.size = sizeof later;
+    later.known.version = 23203;
+    later.known.blocking = 1;
+    OK(ncclCommSplit(comm, 0, r->rank, &own_half, &later.known));
+    check_comm(own_half, r->n, r->rank);
+    OK(ncclCommDestroy(own_half));
 }
 
 /* Without the last rank, which makes no call. */

@@ -13,6 +13,13 @@
 static_assert(ncclCoopWithinWarp(ncclCoopTile<8>()) && !ncclCoopWithinWarp(ncclCoopCta()), "");
 static_assert(ncclCoopIsThread(ncclCoopThread()) && !ncclCoopIsThread(ncclCoopWarp()), "");
 static_assert(ncclCoopTile<8>().size() == 8 && ncclCoopWarp().num_threads() == 32, "");
+/* What nccl.h brings along; and a stream's flag that is also a stream. */
+__device__ void uses(bool is_there)
+{
+    assert(is_there);
+}
+static_assert(sizeof(__nv_bfloat16) == 2 && sizeof(__nv_fp8_e4m3) == 1, "");
+static const cudaStream_t default_stream = cudaStreamDefault;
 constexpr ncclGinFenceLevel both = ncclGinFenceLevel::Put | ncclGinFenceLevel::Get;
 static_assert((both & ncclGinFenceLevel::Get) == ncclGinFenceLevel::Get && (uint32_t)both == 3, "");
 static_assert(sizeof(ncclSymPtr<char>::ElementType) == 1, "");
@@ -400,14 +407,21 @@ static int run_rank(const test_rank *r)
     s.is_for_multimem = is_for_multimem;
     ncclMultimemHandle multimem = {m};
     ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
-    ncclDevResourceRequirements list[3] = {};
+    ncclDevResourceRequirements list[5] = {};
+    ncclGinOutboxHandle outbox = {};
+    ncclGinInboxA2AHandle inbox = {};
     ncclTeamRequirements team = {NULL, ncclTeamLsa(comm), false, &multimem};
     OK(ncclLLA2ACreateRequirement(1, 16, &s.a2a, &list[0]));
     OK(ncclGinBarrierCreateRequirement(comm, ncclTeamWorld(comm), 1, &s.own_gin, &list[1]));
     list[2].bufferSize = 2000;
     list[2].outBufferHandle = &s.buffer;
-    list[0].next = &list[1];
-    list[1].next = &list[2];
+    OK(ncclGinOutboxCreateRequirement(2, 10, &outbox, &list[3]));
+    OK(ncclGinInboxA2ACreateRequirement(ncclTeamWorld(comm), 2, 10, &inbox, &list[4]));
+    CHECK_EQ(ncclGinOutboxCreateRequirement(1, 31, &outbox, &list[3]), ncclInvalidArgument);
+    CHECK_EQ(ncclGinInboxA2ACreateRequirement(ncclTeamWorld(comm), -1, 10, &inbox, &list[4]),
+             ncclInvalidArgument);
+    for (int i = 0; i < 4; i++)
+        list[i].next = &list[i + 1];
     q.resourceRequirementsList = list;
     q.teamRequirementsList = &team;
     q.worldGinBarrierCount = 2;
@@ -417,6 +431,10 @@ static int run_rank(const test_rank *r)
     q.ginCounterCount = 2;
     OK(ncclDevCommCreate(comm, &q, &s.dev));
     CHECK(multimem.mcBasePtr == NULL);
+    CHECK_EQ(s.dev.ginCounterCount, 2 + 2 * 512);
+    CHECK(inbox.bufHandle >= outbox.bufHandle + 2 * 1024 / 128 && inbox.signals >= 3);
+    CHECK_EQ(s.dev.ginSignalCount - (int)inbox.signals, 2 * 4 * (r->n - 1));
+    CHECK(default_stream == NULL);
     test_pointers(comm, s, (char *)m);
     test_sizes(comm);
     test_stats(comm);

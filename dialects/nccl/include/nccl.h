@@ -19,8 +19,15 @@
 
 #if defined(__has_include) && (defined(__cplusplus) || !defined(GSHMEM_DEVICE_CODE))
 #if __has_include(<cuda_runtime.h>) && __has_include(<cuda_fp16.h>)
+#include <assert.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#if __has_include(<cuda_bf16.h>)
+#include <cuda_bf16.h>
+#endif
+#if __has_include(<cuda_fp8.h>)
+#include <cuda_fp8.h>
+#endif
 #endif
 #endif
 struct CUstream_st;
@@ -164,8 +171,9 @@ ncclResult_t ncclGetVersion(int *version);
 const char *ncclGetErrorString(ncclResult_t result);
 /* The calling thread's latest failure, "" if there was none; comm may be NULL. */
 const char *ncclGetLastError(ncclComm_t comm);
-/* Does nothing: there is nothing to reset. */
+/* They do nothing: there is nothing to reset. */
 void ncclResetDebugInit(void);
+void ncclResetDebugInitInternal(void);
 /* ncclInProgress, or the result of a call that did not block; ncclInvalidUsage after ncclCommAbort
  * of another communicator of the same id; ncclRemoteError once the process of another rank of comm
  * has died or exited; ncclInvalidArgument if ranks have made different collectives. Otherwise

@@ -3,10 +3,30 @@
 #include "dialects/nccl/src/comm_make.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "dialects/nccl/src/launch.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
+
+/* A later version's config is longer. Unset fields there are NCCL_CONFIG_UNDEF_INT, or NULL. */
+static bool is_rest_unset(const ncclConfig_t *config)
+{
+    enum { KNOWN = offsetof(ncclConfig_t, graphStreamOrdering) + sizeof(int), MOST = 4096 };
+    const char *bytes = (const char *)config;
+    if (config->size > MOST) {
+        return false;
+    }
+    for (size_t at = KNOWN; config->size > sizeof(*config) && at + sizeof(int) <= config->size;
+         at += sizeof(int)) {
+        int word;
+        memcpy(&word, bytes + at, sizeof(word));
+        if (word != NCCL_CONFIG_UNDEF_INT && word != 0) {
+            return false;
+        }
+    }
+    return true;
+}
 
 ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config)
 {
@@ -20,9 +40,12 @@ ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config)
                              "NCCL_CONFIG_INITIALIZER",
                              call, config->size, config->magic, config->version);
     }
-    if (config->size > sizeof(ncclConfig_t)) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: the config is newer than this library",
-                             call);
+    if (!is_rest_unset(config)) {
+        return gsh_nccl_fail(
+            ncclInvalidArgument,
+            "%s: the config (size %zu, version %u) is newer than this library, and "
+            "sets a field that it does not know",
+            call, config->size, config->version);
     }
     if (config->blocking != NCCL_CONFIG_UNDEF_INT && config->blocking != 0 &&
         config->blocking != 1) {

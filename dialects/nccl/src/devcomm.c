@@ -12,6 +12,7 @@ enum {
     DEFAULT_CONTEXTS = 4,
     MAX_CONTEXTS = 16,
     MAX_COUNT = 1 << 20, /* of any one thing requested */
+    MAX_BOX_LOG2 = 30,
     MAGIC = 0x44636f6d,
     UNIT = GSHMEM_NCCL_RESOURCE_UNIT,
     /* The earliest version whose requirements have a size field: 2.29.2. */
@@ -451,6 +452,52 @@ ncclResult_t ncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, i
     *outHandle = (ncclGinBarrierHandle){0, (uint32_t)nBarriers};
     *outReq = (ncclDevResourceRequirements){.ginSignalCount = nBarriers * comm->n_ranks,
                                             .outGinSignalStart = &outHandle->signal0};
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGinOutboxCreateRequirement(int nBlocks, int size_log2,
+                                            ncclGinOutboxHandle *outHandle,
+                                            ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclGinOutboxCreateRequirement";
+    enum { COUNTERS = 512 };
+    if (!is_count(nBlocks) || nBlocks > MAX_COUNT / COUNTERS || size_log2 < 0 ||
+        size_log2 > MAX_BOX_LOG2 || outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d blocks of 2^%d bytes: not valid", call,
+                             nBlocks, size_log2);
+    }
+    *outHandle = (ncclGinOutboxHandle){.size_log2 = (uint32_t)size_log2};
+    *outReq = (ncclDevResourceRequirements){.bufferSize = (size_t)nBlocks << size_log2,
+                                            .bufferAlign = UNIT,
+                                            .outBufferHandle = &outHandle->bufHandle,
+                                            .ginCounterCount = nBlocks * COUNTERS,
+                                            .outGinCounterStart = &outHandle->counter0};
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGinInboxA2ACreateRequirement(ncclTeam_t peers, int nBlocks, int size_log2,
+                                              ncclGinInboxA2AHandle *outHandle,
+                                              ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclGinInboxA2ACreateRequirement";
+    enum { SIGNALS = 4 };
+    const int n_peers = peers.nRanks - 1;
+    if (n_peers < 0 || !is_count(nBlocks) ||
+        nBlocks > MAX_COUNT / SIGNALS / (n_peers > 0 ? n_peers : 1) || size_log2 < 0 ||
+        size_log2 > MAX_BOX_LOG2 || outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: %d blocks of 2^%d bytes for %d ranks: not valid", call, nBlocks,
+                             size_log2, peers.nRanks);
+    }
+    *outHandle = (ncclGinInboxA2AHandle){
+        .size_log2 = (uint32_t)size_log2,
+        .nPeers_rcp32 =
+            n_peers > 1 ? (uint32_t)(((uint64_t)1 << 32) / (uint32_t)n_peers) : UINT32_MAX};
+    *outReq = (ncclDevResourceRequirements){.bufferSize = (size_t)nBlocks << size_log2,
+                                            .bufferAlign = UNIT,
+                                            .outBufferHandle = &outHandle->bufHandle,
+                                            .ginSignalCount = nBlocks * n_peers * SIGNALS,
+                                            .outGinSignalStart = &outHandle->signals};
     return ncclSuccess;
 }
 

@@ -15,6 +15,7 @@ GSHMEM_NCCL_P(GetVersion);
 GSHMEM_NCCL_P(GetErrorString);
 GSHMEM_NCCL_P(GetLastError);
 GSHMEM_NCCL_P(ResetDebugInit);
+GSHMEM_NCCL_P(ResetDebugInitInternal);
 GSHMEM_NCCL_P(CommGetAsyncError);
 GSHMEM_NCCL_P(GetUniqueId);
 GSHMEM_NCCL_P(CommInitRank);

@@ -59,6 +59,19 @@ typedef struct ncclLLA2AHandle {
 } ncclLLA2AHandle_t;
 typedef struct ncclLLA2AHandle ncclLLA2AHandle;
 
+/* For sessions of the program's own: this library has none for them. Each block has 2^size_log2
+ * bytes and, with which it tells the peers apart, counters or signals. */
+typedef struct ncclGinOutboxHandle {
+    ncclDevResourceHandle bufHandle;
+    ncclGinCounter_t counter0;
+    uint32_t size_log2;
+} ncclGinOutboxHandle;
+typedef struct ncclGinInboxA2AHandle {
+    ncclDevResourceHandle bufHandle;
+    ncclGinSignal_t signals;
+    uint32_t size_log2, nPeers_rcp32;
+} ncclGinInboxA2AHandle;
+
 /* A barrier among n ranks of an LSA team: its epoch, which only this rank's kernels access, then
  * for each rank the latest epoch in which it arrived, written by that rank. */
 #define GSHMEM_NCCL_LSA_BARRIER_WORDS(n) (((uint32_t)(n) + 1 + 31) / 32 * 32)
@@ -209,6 +222,14 @@ ncclResult_t ncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, i
 int ncclLLA2ACalcSlots(int maxElts, int maxEltSize);
 ncclResult_t ncclLLA2ACreateRequirement(int nBlocks, int nSlots, ncclLLA2AHandle *outHandle,
                                         ncclDevResourceRequirements *outReq);
+/* Counters of an outbox: 512 for each block. Signals of an inbox: four for each block and peer, a
+ * rank of the team other than this one. size_log2: up to 30. */
+ncclResult_t ncclGinOutboxCreateRequirement(int nBlocks, int size_log2,
+                                            ncclGinOutboxHandle *outHandle,
+                                            ncclDevResourceRequirements *outReq);
+ncclResult_t ncclGinInboxA2ACreateRequirement(ncclTeam_t peers, int nBlocks, int size_log2,
+                                              ncclGinInboxA2AHandle *outHandle,
+                                              ncclDevResourceRequirements *outReq);
 
 /* Without ranks if comm is not valid. */
 ncclTeam_t ncclTeamWorld(ncclComm_t comm);
@@ -234,6 +255,8 @@ extern GSHMEM_NCCL_TYPE_OF(ncclDevCommDestroy) pncclDevCommDestroy
 GSHMEM_NCCL_P(CommQueryProperties);
 GSHMEM_NCCL_P(LsaBarrierCreateRequirement);
 GSHMEM_NCCL_P(GinBarrierCreateRequirement);
+GSHMEM_NCCL_P(GinInboxA2ACreateRequirement);
+GSHMEM_NCCL_P(GinOutboxCreateRequirement);
 GSHMEM_NCCL_P(LLA2ACalcSlots);
 GSHMEM_NCCL_P(LLA2ACreateRequirement);
 GSHMEM_NCCL_P(TeamWorld);
