@@ -159,8 +159,8 @@ struct gsh_cpu_config {
 
 /* NULL: out of memory. Threads are started when first needed. config may be NULL. */
 struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *config);
-/* Waits for all its streams, ends its threads, frees streams not yet destroyed. Threads bound to it
- * have no binding from now on. NULL is ignored. */
+/* Waits for all its streams, and ends its threads. Streams not yet destroyed are the default
+ * device's from now on. Threads bound to it have no binding from now on. NULL is ignored. */
 void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device);
 /* The state that kernels see from now on; must outlive them. */
 void gshmemx_cpu_device_set_state(struct gsh_cpu_device *device, const struct gsh_state *state);

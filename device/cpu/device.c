@@ -61,6 +61,29 @@ struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *co
     return device;
 }
 
+/* That of the number that the calling thread has chosen. */
+static struct gsh_cpu_device *own_device(void)
+{
+    struct gsh_cpu_device **place = &own_devices[(unsigned)chosen_number % MAX_OWN_DEVICES];
+    /* Pairs with the release below. */
+    struct gsh_cpu_device *device = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (device) {
+        return device;
+    }
+    pthread_mutex_lock(&own_lock);
+    device = *place;
+    if (!device) {
+        device = gshmemx_cpu_device_create(NULL);
+        __atomic_store_n(place, device, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&own_lock);
+    if (!device) {
+        struct gsh_cpu_config none = {.fatal = NULL};
+        gsh_device_fatal(&none, "no memory for the CPU device");
+    }
+    return device;
+}
+
 void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device)
 {
     if (!device) {
@@ -69,7 +92,11 @@ void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device)
     struct gsh_cpu_device *expected = device;
     __atomic_compare_exchange_n(&default_device, &expected, NULL, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_RELAXED);
-    gsh_streams_finish(device);
+    struct CUstream_st *kept;
+    gsh_streams_finish(device, &kept);
+    if (kept) {
+        gsh_streams_adopt(own_device(), kept);
+    }
     gsh_pool_finish(device);
     while (device->spare) {
         struct gsh_fiber *fiber = device->spare;
@@ -115,28 +142,6 @@ void gshmemx_cpu_device_choose(int number)
 int gshmemx_cpu_device_chosen(void)
 {
     return chosen_number;
-}
-
-static struct gsh_cpu_device *own_device(void)
-{
-    struct gsh_cpu_device **place = &own_devices[(unsigned)chosen_number % MAX_OWN_DEVICES];
-    /* Pairs with the release below. */
-    struct gsh_cpu_device *device = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (device) {
-        return device;
-    }
-    pthread_mutex_lock(&own_lock);
-    device = *place;
-    if (!device) {
-        device = gshmemx_cpu_device_create(NULL);
-        __atomic_store_n(place, device, __ATOMIC_RELEASE);
-    }
-    pthread_mutex_unlock(&own_lock);
-    if (!device) {
-        struct gsh_cpu_config none = {.fatal = NULL};
-        gsh_device_fatal(&none, "no memory for the CPU device");
-    }
-    return device;
 }
 
 struct gsh_cpu_device *gshmemx_cpu_device_current(void)

@@ -14,6 +14,7 @@ struct item {
 struct CUstream_st {
     struct gsh_cpu_device *device;
     struct CUstream_st *next;
+    struct CUstream_st *next_kept; /* while its device ends */
     bool is_nonblocking;
     bool is_closing;  /* destroyed: the thread ends when the queue is empty */
     bool has_started; /* the thread exists */
@@ -532,15 +533,34 @@ void gsh_streams_synchronize(struct gsh_cpu_device *device)
     pthread_mutex_unlock(&device->lock);
 }
 
-void gsh_streams_finish(struct gsh_cpu_device *device)
+void gsh_streams_finish(struct gsh_cpu_device *device, struct CUstream_st **kept)
 {
+    *kept = NULL;
     pthread_mutex_lock(&device->lock);
     for (struct CUstream_st *s = device->streams; s; s = s->next) {
-        (void)unlist_handle(s); /* unless it is the default stream, or destroyed */
+        if (!s->is_closing && s != device->default_stream) {
+            s->next_kept = *kept;
+            *kept = ref(s); /* the user's, in place of that which reap gives back */
+        }
         s->is_closing = true;
         pthread_cond_signal(&s->work);
     }
     device->default_stream = NULL;
     reap(device, true);
+    pthread_mutex_unlock(&device->lock);
+}
+
+void gsh_streams_adopt(struct gsh_cpu_device *device, struct CUstream_st *kept)
+{
+    pthread_mutex_lock(&device->lock);
+    while (kept) {
+        struct CUstream_st *s = kept;
+        kept = s->next_kept;
+        s->device = device;
+        s->is_closing = s->has_started = false;
+        s->default_seen = s->seen_by_default = 0;
+        s->next = device->streams;
+        device->streams = s;
+    }
     pthread_mutex_unlock(&device->lock);
 }

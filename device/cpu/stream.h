@@ -29,8 +29,10 @@ void gsh_device_fatal(const struct gsh_cpu_config *config, const char *message)
 
 /* Waits for all streams of the device. */
 void gsh_streams_synchronize(struct gsh_cpu_device *device);
-/* The same, then ends their threads; the user's handles are no longer valid. */
-void gsh_streams_finish(struct gsh_cpu_device *device);
+/* The same, then ends their threads. The user's streams are another device's from then on, since
+ * the program may still use and destroy them; *kept: their list, for gsh_streams_adopt. */
+void gsh_streams_finish(struct gsh_cpu_device *device, struct CUstream_st **kept);
+void gsh_streams_adopt(struct gsh_cpu_device *device, struct CUstream_st *kept);
 
 /* Enqueues. Returns in *seq what to ask gsh_stream_has_done for, and in *stream the stream itself
  * (never one of CUDA's constants) with a reference. */

@@ -469,7 +469,25 @@ static int run_rank(const test_rank *r)
     OK(ncclCommDestroy(comm));
     check_comm(second, r->n, rank);
     check_sum(second, rank, r->n * (r->n - 1) / 2);
+    /* Streams, events and memory outlive the last communicator. */
+    cudaStream_t stream;
+    cudaEvent_t event;
+    int *p = NULL, mine = 1;
+    CUDA_OK(cudaStreamCreate(&stream));
+    CUDA_OK(cudaEventCreate(&event));
+    CUDA_OK(cudaMalloc((void **)&p, sizeof *p));
+    CUDA_OK(cudaMemcpy(p, &mine, sizeof mine, cudaMemcpyDefault));
+    OK(ncclAllReduce(p, p, 1, ncclInt, ncclSum, second, stream));
+    CUDA_OK(cudaEventRecord(event, stream));
+    CUDA_OK(cudaStreamSynchronize(stream));
     OK(ncclCommDestroy(second));
+    CUDA_OK(cudaEventSynchronize(event));
+    CUDA_OK(cudaMemcpyAsync(&mine, p, sizeof mine, cudaMemcpyDefault, stream));
+    CUDA_OK(cudaStreamSynchronize(stream));
+    CHECK_EQ(mine, r->n);
+    CUDA_OK(cudaFree(p));
+    CUDA_OK(cudaEventDestroy(event));
+    CUDA_OK(cudaStreamDestroy(stream));
     CHECK_EQ(ncclCommCount(second, &version), ncclInvalidArgument);
     return 0;
 }

@@ -186,7 +186,7 @@ static void test_many_streams()
 
 static void test_devices()
 {
-    int list[10], count = 0;
+    int list[11], count = 0;
     struct gsh_cpu_device *d = gshmemx_cpu_device_create(nullptr);
     gshmemx_cpu_device_bind(d);
     CHECK(gshmemx_cpu_device_current() == d);
@@ -196,9 +196,17 @@ static void test_devices()
     for (int i = 0; i < 10; i++) {
         gshmem_launch(append, 1, 1, 0, s, list, &count, i);
     }
-    gshmemx_cpu_device_destroy(d); /* waits for the work, then takes the stream along */
+    gshmemx_cpu_device_destroy(d); /* waits for the work */
     CHECK_EQ(count, 10);
     CHECK(gshmemx_cpu_device_current() != d);
+    /* The stream goes on, on the device of threads without one. */
+    CHECK(gshmemx_cpu_stream_device(s) == gshmemx_cpu_device_current());
+    CHECK_EQ(cudaStreamSynchronize(s), cudaSuccess);
+    gshmem_launch(append, 1, 1, 0, s, list, &count, 7);
+    CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    CHECK_EQ(count, 11);
+    CHECK_EQ(list[10], 7);
+    CHECK_EQ(cudaStreamDestroy(s), cudaSuccess);
 }
 
 /* A handle that never was a stream's, and one of a destroyed stream, are refused by each call. */
@@ -229,6 +237,8 @@ static void test_handles()
     gshmemx_cpu_device_bind(d);
     CHECK_EQ(cudaStreamCreate(&s), cudaSuccess);
     gshmemx_cpu_device_destroy(d);
+    CHECK_EQ(cudaStreamQuery(s), cudaSuccess);
+    CHECK_EQ(cudaStreamDestroy(s), cudaSuccess);
     expect_refused(s);
 }
 

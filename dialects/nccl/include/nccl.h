@@ -255,7 +255,8 @@ typedef enum {
 ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value);
 
 ncclResult_t ncclCommCount(const ncclComm_t comm, int *count);
-/* -1 on the CPU device. */
+/* On the CPU device: the number of the device for which the rank was made, or the calling thread's
+ * current one. */
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device);
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
 

@@ -36,6 +36,9 @@ ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
         struct gshmemx_layer_turn turn;
         gsh_nccl_enter(comm->job, &turn);
         *device = gshmemx_layer_cuda_device();
+        if (*device < 0) { /* the CPU device: a turn selects the rank's, or it is the caller's */
+            *device = gshmemx_layer_current_device();
+        }
         gsh_nccl_leave(&turn);
     }
     return r;
