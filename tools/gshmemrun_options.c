@@ -18,7 +18,8 @@ static void print_usage(FILE *to)
 {
     fprintf(
         to,
-        "usage: %s -n N [options] program [arguments]\n"
+        "usage: %1$s [--nccl] -n N [options] program [arguments]\n"
+        "       %1$s --nccl program [arguments]\n"
         "Runs N PEs of a gshmem program, on this machine or on the given hosts.\n"
         "  -n, --n-pes N     number of PEs, -np N too; with --hosts as many as they have room for\n"
         "      --hosts LIST  NAME[:PES],...: the PEs in this order; PES is 1 when not given\n"
@@ -26,6 +27,9 @@ static void print_usage(FILE *to)
         "      --threads     PEs are threads of one process (see gshmemx_run)\n"
         "      --timeout S   end the job after S seconds, with status 124\n"
         "      --tag-output  begin each line of output with the PE's number\n"
+        "      --nccl        first: programs linked to NCCL run on gshmem, on this machine; "
+        "without\n"
+        "                    -n, the program is started as it is\n"
         "  -h, --help        print this and exit\n"
         "The exit status is that of the PE that failed first: 128 + n for signal n.\n"
         "Hosts need this program, the PEs' program and the directory at the same paths. Of the\n"
