@@ -182,7 +182,7 @@ int gshmemx_cpu_device_chosen(void);
 /* The calling thread's device, never NULL. In a kernel or stream call: the device it runs on. */
 struct gsh_cpu_device *gshmemx_cpu_device_current(void);
 /* How many devices a program may use: one for each PE of this host. Before init: as many as the
- * launcher says it started here, or 1. */
+ * launcher says it started here, or 1. Always at least GSHMEM_CPU_DEVICES. */
 int gshmemx_cpu_device_count(void);
 /* Waits for all streams of the device. */
 void gshmemx_cpu_device_synchronize(struct gsh_cpu_device *device);

@@ -188,6 +188,13 @@ static void test_devices()
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "6", 1);
     CHECK_EQ(cudaGetDeviceCount(&count), cudaSuccess);
     CHECK_EQ(count, 6);
+    setenv("GSHMEM_CPU_DEVICES", "9", 1);
+    CHECK_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+    CHECK_EQ(count, 9);
+    setenv("GSHMEM_CPU_DEVICES", "2", 1);
+    CHECK_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+    CHECK_EQ(count, 6);
+    unsetenv("GSHMEM_CPU_DEVICES");
     CHECK_EQ(cudaGetDevice(&device), cudaSuccess);
     CHECK_EQ(device, 0);
     CHECK_EQ(cudaSetDevice(3), cudaSuccess);

@@ -396,9 +396,11 @@ int gshmemx_cpu_device_count(void)
     static const char *const of_launcher[] = {"GSHMEM_N_RANKS", "GSHMEM_THREADS",
                                               "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
                                               "SLURM_STEP_TASKS_PER_NODE"};
-    int count = 1;
+    const char *least = secure_getenv("GSHMEM_CPU_DEVICES");
+    int count = least != NULL ? atoi(least) : 1;
     if (gsh_instance_current() != NULL) {
-        count = gshmem_team_n_pes(GSHMEMX_TEAM_NODE);
+        const int n_pes = gshmem_team_n_pes(GSHMEMX_TEAM_NODE);
+        count = n_pes > count ? n_pes : count;
     } else {
         for (size_t i = 0; i < sizeof(of_launcher) / sizeof(of_launcher[0]); i++) {
             const char *text = secure_getenv(of_launcher[i]);
