@@ -83,7 +83,7 @@ bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team);
 void gshmemx_layer_hear_by(void (*hear)(void *pe, int dead));
 /* From now on pe's kernels leave where they wait for a word in this memory of pe, or of this team
  * of pe; they go on elsewhere. The memory and the team stay lost: nobody uses them any more. False:
- * no room. One thread at a time, in `hear`. */
+ * no room. One thread at a time for all PEs of the process. */
 bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes);
 bool gshmemx_layer_lose_team(void *pe, gshmem_team_t team);
 

@@ -108,7 +108,7 @@ static void end_pipe(struct gsh_deaths *d, int i)
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d died or exited", dead);
     if (d->pe->n_nodes > 1) {
         gsh_deaths_all(d->pe, GSH_DEATH_HOST);
-        gsh_news_tell(d->pe, dead, 1, "died");
+        gsh_news_tell_loss(d->pe, dead);
     } else {
         mark(d->pe, dead, GSH_DEATH_HOST);
     }

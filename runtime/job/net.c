@@ -125,7 +125,7 @@ static void *lose_main(void *arg)
 static void end_process(struct gsh_net *net)
 {
     pthread_t thread;
-    bool is_outlived = net->pe->outlives_deaths;
+    bool is_outlived = net->pe->outlives_deaths && net->news.is_loss != 0;
     uint32_t *word = &net->pe->page->control.abort_word, was = GSH_ABORT_LEAVE;
     /* kernels that leave no longer need the proxy */
     if (is_outlived) {
@@ -149,7 +149,7 @@ static void on_fail(void *context, int lost_pe, const char *text)
     }
     net->is_found_here = true;
     net->lost_pe = lost_pe;
-    net->news = (struct gsh_news){.origin = net->pe->my_pe, .status = 1};
+    net->news = (struct gsh_news){.origin = net->pe->my_pe, .status = 1, .is_loss = 1};
     snprintf(net->news.text, sizeof(net->news.text), "%s", text);
     end_process(net);
 }

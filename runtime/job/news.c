@@ -41,13 +41,23 @@ void gsh_news_pass_on(struct gsh_net *net)
     }
 }
 
-void gsh_news_tell(struct gsh_instance *pe, int origin, int status, const char *text)
+static void tell(struct gsh_instance *pe, struct gsh_news news, const char *text)
 {
     struct gsh_net *net = pe->net;
     if (net == NULL || pe->proxy == NULL || !gsh_news_take_end(net)) {
         return;
     }
-    net->news = (struct gsh_news){.origin = origin, .status = status};
+    net->news = news;
     snprintf(net->news.text, sizeof(net->news.text), "%s", text);
     gsh_news_pass_on(net);
+}
+
+void gsh_news_tell(struct gsh_instance *pe, int origin, int status, const char *text)
+{
+    tell(pe, (struct gsh_news){.origin = origin, .status = status}, text);
+}
+
+void gsh_news_tell_loss(struct gsh_instance *pe, int dead)
+{
+    tell(pe, (struct gsh_news){.origin = dead, .status = 1, .is_loss = 1}, "died or exited");
 }

@@ -219,6 +219,17 @@ static void call(uint64_t round)
 
 /* ---- the troubles ---- */
 
+/* Until the others' job ends this process, too, or, if the network has been faster, is lost. */
+static void await_end()
+{
+    ncclResult_t error = ncclSuccess;
+    while (error != ncclRemoteError) {
+        usleep(10000);
+        OK(ncclCommGetAsyncError(comm, &error));
+    }
+    exit(1);
+}
+
 /* Calls until the last rank is known to be dead, in the middle of one. */
 static void call_until_lost()
 {
@@ -388,7 +399,7 @@ static void quit_in_wait()
         printf("rank %d has made a call that rank %d has not\n", my_rank, quitter);
         exit(1);
     }
-    pause(); /* until the others' job ends this process, too */
+    await_end();
 }
 
 /* What ranks 0 to n - 1 can do with a communicator of their own. */
@@ -461,7 +472,7 @@ static void leave_out(bool is_killed)
     use_fewer(fewer, last);
     await_count(&words->n_ended, 1);
     use_fewer(fewer, last);
-    OK(ncclCommDestroy(comm));
+    OK(my_rank % 2 == 0 ? ncclCommAbort(comm) : ncclCommDestroy(comm));
     use_fewer(fewer, last);
     OK(ncclCommDestroy(fewer));
     check_new_one();
@@ -558,10 +569,10 @@ static void wait_in_vain()
     fflush(stdout);
     pthread_barrier_wait(ready);
     if (stays_away())
-        pause(); /* until the others' job ends this process, too */
+        await_end();
     call(1);
     CUDA_OK(cudaStreamSynchronize(0));
-    pause(); /* the last rank is in another LSA team */
+    await_end(); /* the last rank is in another LSA team */
 }
 
 /* A rank sends fewer numbers than the next rank receives: another length sent the same way, or few
@@ -571,7 +582,7 @@ static void send_too_few()
     exchange(count);
     exchange(my_rank != n_ranks - 3 ? count : count > 1000 ? 16 : count - 1);
     CUDA_OK(cudaStreamSynchronize(0));
-    pause(); /* until the other's job ends this process, too */
+    await_end();
 }
 
 /* One of the differences that need not be within a window. */
@@ -631,7 +642,7 @@ static void call_otherwise()
                         is_first && is(wait_kind, "type") ? ncclFloat : ncclInt,
                         is_first && is(wait_kind, "op") ? ncclMax : ncclSum, comm, 0);
     CUDA_OK(cudaStreamSynchronize(0));
-    pause(); /* until the other's job ends this process, too */
+    await_end();
 }
 
 static void cross_bounds()
@@ -642,7 +653,7 @@ static void cross_bounds()
             gshmem_launch(cross_kernel, dim3(1), dim3(1), 0, 0, dev, win,
                           count * n_ranks * sizeof(int) + 4096, b);
     CUDA_OK(cudaStreamSynchronize(0));
-    pause(); /* until the job's end ends this process, too */
+    await_end();
 }
 
 static int run_rank()

@@ -134,8 +134,16 @@ void gsh_nccl_comms_lose(void *pe, int dead)
             full = job;
         }
     }
-    pthread_mutex_unlock(&live_lock);
     gsh_nccl_jobs_lose(pe, full != NULL);
+    pthread_mutex_unlock(&live_lock);
+}
+
+bool gsh_nccl_comm_lose(struct ncclComm *comm)
+{
+    pthread_mutex_lock(&live_lock);
+    bool is_done = comm->has_left || lose(comm, comm->job);
+    pthread_mutex_unlock(&live_lock);
+    return is_done;
 }
 
 ncclResult_t gsh_nccl_need_live(const char *call, const struct ncclComm *comm)

@@ -133,6 +133,8 @@ bool gsh_nccl_comm_is_live(const struct ncclComm *comm);
 bool gsh_nccl_comm_is_lost(const struct ncclComm *comm);
 /* The thread that hears of deaths no longer looks at comm. */
 void gsh_nccl_comm_hide(struct ncclComm *comm);
+/* Kernels leave their waits in comm, which is lost. False: there is no room to say so. */
+bool gsh_nccl_comm_lose(struct ncclComm *comm);
 /* For gshmemx_layer_hear_by: kernels leave their waits in communicators with that PE. */
 void gsh_nccl_comms_lose(void *pe, int dead);
 

@@ -199,7 +199,7 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
                    !gsh_nccl_job_is_given_up(job) &&
                    (comm->is_revoked || gsh_nccl_comm_is_lost(comm));
     gsh_nccl_comm_keep(comm);
-    if (is_over && gsh_nccl_job_put_early(job)) {
+    if (is_over && (comm->is_revoked || gsh_nccl_comm_lose(comm)) && gsh_nccl_job_put_early(job)) {
         return ncclSuccess;
     }
     if (job != NULL) {
