@@ -33,7 +33,7 @@
  *  GSHMEM_ARENA_BYTES      static shared memory for the bulk-copy engine: on compute capability 9.0
  *                          or newer, kernels that put or get by single threads or warps use
  *                          16.5 KiB of the 48 KiB that CUDA allows. Less, or 0, leaves more to the
- *                          program
+ *                          program; nvshmem.h and nccl_device.h make it 0 if it is not defined
  *  GSHMEM_CHECKS           1: check each address, range and PE, as gshmem.h says
  *  GSHMEM_NEAR_ONLY        the kernels talk to near PEs only
  *  GSHMEM_WIDE_COPIES      with -rdc=true: copies as without it, for up to 94 registers, or 64 if

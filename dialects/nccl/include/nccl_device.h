@@ -11,6 +11,9 @@
 #include "gshmem/letters_begin.h"
 
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(GSHMEM_DEVICE_CODE))
+#if !defined(GSHMEM_ARENA_BYTES)
+#define GSHMEM_ARENA_BYTES 0 /* the program may need all of the 48 KiB itself */
+#endif
 #include <gshmem_device.cuh>
 #include <cuda/atomic>
 #define GSHMEM_NCCL_KERNELS 1

@@ -32,6 +32,9 @@
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#if !defined(GSHMEM_ARENA_BYTES)
+#define GSHMEM_ARENA_BYTES 0 /* the program may need all of the 48 KiB itself */
+#endif
 #include <gshmem_device.cuh>
 #endif
 

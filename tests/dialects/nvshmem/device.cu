@@ -263,6 +263,29 @@ __global__ void all_steps(board b, int *qps)
 #endif
 }
 
+/* A kernel that takes all static shared memory that CUDA allows, and puts by a warp and a thread.
+ */
+constexpr int n_tile = 48 * 1024 / (int)sizeof(double);
+__global__ void fill_shared(double *source, double *dest, int *wrong)
+{
+    alignas(16) __shared__ double tile[n_tile];
+    const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+    for (int i = threadIdx.x; i < n_tile; i += blockDim.x)
+        tile[i] = value_of(me, 1, i);
+    __syncthreads();
+    for (int i = threadIdx.x; i < n_tile; i += blockDim.x)
+        source[i] = tile[n_tile - 1 - i];
+    __syncthreads();
+    if (threadIdx.x < 32)
+        nvshmemx_double_put_warp(dest, source, n_tile / 2, (me + 1) % n);
+    else if (threadIdx.x == 32)
+        nvshmem_double_put(dest + n_tile / 2, source + n_tile / 2, n_tile / 2, (me + 1) % n);
+    nvshmemx_barrier_all_block();
+    for (int i = threadIdx.x; i < n_tile; i += blockDim.x)
+        if (dest[i] != value_of((me + n - 1) % n, 1, n_tile - 1 - i))
+            atomicOr(wrong, 1 << 17);
+}
+
 /* ---- the host -------------------------------------------------------------------------------- */
 
 template <class T> static T *zeros(size_t n)
@@ -288,10 +311,14 @@ static int pe_main(int, char **)
     void *args[] = {&b, &qps};
     REQUIRE(nvshmemx_collective_launch((const void *)all_steps, 1, n_threads, args, 0, 0) == 0);
     CUDA(cudaDeviceSynchronize());
+    double *sent = zeros<double>(n_tile), *received = zeros<double>(n_tile);
+    void *more[] = {&sent, &received, &b.wrong};
+    REQUIRE(nvshmemx_collective_launch((const void *)fill_shared, 1, n_threads, more, 0, 0) == 0);
+    CUDA(cudaDeviceSynchronize());
     int wrong = 0;
     CUDA(cudaMemcpy(&wrong, b.wrong, sizeof wrong, cudaMemcpyDefault));
     nvshmem_barrier_all();
-    for (int step = 0; step < 17; step++)
+    for (int step = 0; step < 18; step++)
         if (!CHECK(!(wrong >> step & 1)))
             fprintf(stderr, "PE %d: step %d\n", nvshmem_my_pe(), step);
     nvshmem_finalize();

@@ -4,6 +4,9 @@
 #ifndef GSHMEM_NCCL_COOP_H
 #define GSHMEM_NCCL_COOP_H
 
+#if !defined(GSHMEM_ARENA_BYTES)
+#define GSHMEM_ARENA_BYTES 0 /* the program may need all of the 48 KiB itself */
+#endif
 #include <gshmem_device.cuh>
 
 /* n threads of a warp, aligned; n is a power of two. */
