@@ -456,6 +456,15 @@ static void die_and_shrink()
 
 /* A shrink leaves the last rank out; it ends at once and destroys nothing, while the others go on.
  */
+static void await_lost(ncclComm_t which)
+{
+    ncclResult_t error = ncclSuccess;
+    while (error != ncclRemoteError) {
+        sched_yield();
+        OK(ncclCommGetAsyncError(which, &error));
+    }
+}
+
 static void leave_out(bool is_killed)
 {
     ncclComm_t fewer = NULL;
@@ -472,6 +481,7 @@ static void leave_out(bool is_killed)
     use_fewer(fewer, last);
     await_count(&words->n_ended, 1);
     use_fewer(fewer, last);
+    await_lost(comm); /* aborting it before would give up the others of its id, too */
     OK(my_rank % 2 == 0 ? ncclCommAbort(comm) : ncclCommDestroy(comm));
     use_fewer(fewer, last);
     OK(ncclCommDestroy(fewer));

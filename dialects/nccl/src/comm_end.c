@@ -98,7 +98,7 @@ static void end(struct ncclComm *comm)
     struct gsh_nccl_crew *crew = comm->crew;
     gsh_nccl_enter(job, &turn);
     bool is_kept = gsh_nccl_comm_is_lost(comm) ||
-                   gsh_nccl_turn_take("ncclCommDestroy", job, comm->meet, NULL, 0) != ncclSuccess;
+                   !gsh_nccl_turn_try("ncclCommDestroy", job, comm->meet, NULL, 0);
     if (!is_kept) {
         if (!comm->is_finalized || crew != NULL) {
             (void)gshmem_barrier(comm->meet);

@@ -155,29 +155,35 @@ static void pause_before_next(gshmem_team_t team, unsigned n_tries)
     nanosleep(&pause, NULL);
 }
 
-ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                                const int *pes, int n)
+bool gsh_nccl_turn_try(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                       const int *pes, int n)
 {
     for (unsigned n_tries = 0;; n_tries++) {
         bool is_mine = pthread_mutex_trylock(&job->turn) == 0;
         bool is_all = gshmemx_layer_vote(call, team, pes, n, is_mine, &job->is_given_up);
-        bool is_given_up = gsh_nccl_job_is_given_up(job);
-        bool is_lost = pes == NULL ? gshmemx_layer_has_died_in(job->pe, team)
-                                   : gshmemx_layer_has_died(job->pe, pes, n);
-        if (is_all && !is_given_up && !is_lost) {
-            return ncclSuccess;
+        bool is_over = gsh_nccl_job_is_given_up(job) ||
+                       (pes == NULL ? gshmemx_layer_has_died_in(job->pe, team)
+                                    : gshmemx_layer_has_died(job->pe, pes, n));
+        if (is_all && !is_over) {
+            return true;
         }
         if (is_mine) {
             gsh_nccl_turn_give(job);
         }
-        if (is_given_up) {
-            return gsh_nccl_given_up(call);
-        }
-        if (is_lost) {
-            return gsh_nccl_lost(call);
+        if (is_over) {
+            return false;
         }
         pause_before_next(team, n_tries);
     }
+}
+
+ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                const int *pes, int n)
+{
+    if (gsh_nccl_turn_try(call, job, team, pes, n)) {
+        return ncclSuccess;
+    }
+    return gsh_nccl_job_is_given_up(job) ? gsh_nccl_given_up(call) : gsh_nccl_lost(call);
 }
 
 void gsh_nccl_turn_give(struct gsh_nccl_job *job)

@@ -105,6 +105,9 @@ void gsh_nccl_drop_id(const ncclUniqueId *id);
  * one of them has died. */
 ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                 const int *pes, int n);
+/* The same without a word; false: the error. */
+bool gsh_nccl_turn_try(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                       const int *pes, int n);
 void gsh_nccl_turn_give(struct gsh_nccl_job *job);
 
 /* ncclRemoteError if a member of the team, of all PEs or of a communicator, has died. */
