@@ -163,6 +163,9 @@ void gshmemx_module_unregister(struct gsh_module *module);
 /* The launch headers call it: says that a collective launch of n_blocks, which cannot all run at
  * the same time, was refused; at most `most` can. */
 void gshmemx_launch_refused(unsigned long long n_blocks, int most);
+/* The same for a launch of blocks of n_threads, whose kernel uses more registers per thread than
+ * the `most` for which such a block has room. */
+void gshmemx_launch_lacks_registers(const char *call, int n_registers, int n_threads, int most);
 
 /* Make a module (CUmodule) or library (CUlibrary) loaded through the driver usable, by filling its
  * constant block. It must have been compiled with the device headers, and device set-up must be

@@ -48,7 +48,8 @@ FAMILIES = [
     ('gshmem_scan', 'prefix sums over a team', '.*_(in|ex)scan'),
     ('gshmem_launch', 'launch kernels on either device', 'launch|collective_launch|collective_launch_query_gridsize'),
     ('gshmemx_device_setup', 'set the device up, and modules',
-     'device_setup|stream_check|part_multiprocessors|launch_refused|module_.*|cumodule_.*|culibrary_.*'),
+     'device_setup|stream_check|part_multiprocessors|launch_refused|launch_lacks_registers|module_.*|cumodule_.*|'
+     'culibrary_.*'),
 ]
 # page, text after its name, header, a pattern whose groups are contract and declarations, other names
 THINGS = {

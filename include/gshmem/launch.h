@@ -25,8 +25,9 @@ extern __shared__ __align__(16) unsigned char gshmem_dynamic_shared[];
 /* gshmem_launch(kernel, grid, block, smem, stream, args...) is kernel<<<grid, block, smem,
  * stream>>>(args...): args are converted to the kernel's parameter types, and smem is the block's
  * dynamic shared memory in bytes. Returns cudaSuccess, or why the launch was refused. Any host
- * thread may call it. It is not collective, and it does not complete device set-up: before a kernel
- * that makes gshmem calls, complete set-up, for example by gshmem_malloc.
+ * thread may call it; it prints how many registers the kernel has, and how many it may have, if
+ * those are too many for the block. It is not collective, and it does not complete device set-up:
+ * before a kernel that makes gshmem calls, complete set-up, for example by gshmem_malloc.
  *
  * gshmemx_collective_launch launches a kernel that synchronises across the grid or across PEs: all
  * its blocks run at the same time. Each PE that takes part calls it, with its own arguments. It
@@ -77,8 +78,11 @@ inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, si
             const_cast<void *>(static_cast<const volatile void *>(&values))..., nullptr};
         if (!gshmem::detail::is_on_own_part(stream))
             return cudaErrorInvalidResourceHandle;
-        return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, pointers, smem,
-                                stream);
+        const void *func = reinterpret_cast<const void *>(kernel);
+        const cudaError_t error = cudaLaunchKernel(func, grid, block, pointers, smem, stream);
+        if (error == cudaErrorLaunchOutOfResources)
+            gshmem::detail::explain_registers("gshmem_launch", func, block);
+        return error;
     }(static_cast<A &&>(args)...);
 }
 

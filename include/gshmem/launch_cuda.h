@@ -41,6 +41,28 @@ inline int part_multiprocessors()
 #endif
 }
 
+/* After a launch that failed: says so if the kernel has too many registers for that block. */
+inline void explain_registers(const char *call, const void *func, dim3 block)
+{
+    const unsigned long long n_threads = 1ull * block.x * block.y * block.z;
+    int device = 0, n_registers = 0, most_threads = 0;
+    cudaFuncAttributes of;
+    if (cudaGetDevice(&device) != cudaSuccess || n_threads == 0 ||
+        cudaFuncGetAttributes(&of, func) != cudaSuccess ||
+        cudaDeviceGetAttribute(&n_registers, cudaDevAttrMaxRegistersPerBlock, device) !=
+            cudaSuccess ||
+        cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerBlock, device) !=
+            cudaSuccess ||
+        n_threads > (unsigned long long)most_threads) {
+        return;
+    }
+    /* A warp gets whole units of 256. */
+    const int n_warps = (int)((n_threads + 31) / 32), most = n_registers / n_warps / 256 * 8;
+    if (of.numRegs > most) {
+        gshmemx_launch_lacks_registers(call, of.numRegs, (int)n_threads, most);
+    }
+}
+
 } // namespace detail
 } // namespace gshmem
 
@@ -76,8 +98,12 @@ inline int gshmemx_collective_launch(const void *func, dim3 grid, dim3 block, vo
         return GSHMEMX_SUCCESS;
     }
     int most = 0;
+    if (error == cudaErrorLaunchOutOfResources || error == cudaErrorCooperativeLaunchTooLarge ||
+        error == cudaErrorInvalidConfiguration || error == cudaErrorInvalidValue) {
+        gshmem::detail::explain_registers("gshmemx_collective_launch", func, block);
+    }
     if (error == cudaErrorCooperativeLaunchTooLarge &&
-        gshmemx_collective_launch_query_gridsize(func, block, args, smem, &most) == 0) {
+        gshmemx_collective_launch_query_gridsize(func, block, args, smem, &most) == 0 && most > 0) {
         gshmemx_launch_refused(1ull * grid.x * grid.y * grid.z, most);
     }
     return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||

@@ -65,6 +65,15 @@ void gshmemx_launch_refused(unsigned long long n_blocks, int most)
                    call, n_blocks, most);
 }
 
+void gshmemx_launch_lacks_registers(const char *call, int n_registers, int n_threads, int most)
+{
+    (void)gsh_fail(GSH_ERR_LAUNCH,
+                   "%s: the kernel uses %d registers, and a block of %d threads has room for %d "
+                   "each: compile its file with -maxrregcount=%d, give the kernel "
+                   "__launch_bounds__(%d), or define GSHMEM_NEAR_ONLY",
+                   call, n_registers, n_threads, most, most, n_threads);
+}
+
 int gshmemx_part_multiprocessors(void)
 {
     struct gsh_instance *pe = gsh_instance_current();
