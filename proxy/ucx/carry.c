@@ -65,7 +65,7 @@ static void send_next(struct gsh_ucx_peer *peer)
     uint64_t bytes = gsh_min_u64(range.bytes, PIECE);
     t->range.off += bytes;
     t->range.bytes -= bytes;
-    t->local += bytes;
+    t->local = bytes > 0 ? t->local + bytes : NULL; /* a flush has none */
     if (t->range.bytes == 0) {
         peer->transfers = t->next;
         free(t);
