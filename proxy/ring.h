@@ -76,6 +76,8 @@ GSH_RING_ASSERT(sizeof(struct gsh_ring_slot) == 16, "gsh_ring_slot is wire");
 #define GSH_RING_COMPACT_BYTES (1ull << 18) /* compact: bytes are below */
 #define GSH_RING_AMO_IS_8      8u           /* in arg */
 #define GSH_RING_AMO_FETCHES   16u
+#define GSH_RING_SIGNAL_STRONG \
+    16 /* in sig_op: the signal also comes after all earlier puts to the PE */
 #define GSH_RING_ANSWER_VALUES 3 /* of every request with a ticket */
 
 enum gsh_ring_op {
@@ -91,9 +93,9 @@ enum gsh_ring_op {
     GSH_RING_IPUT, /* immediate: element bytes; values: remote offset, local address, remote
                     * stride, local stride (in elements), nelems */
     GSH_RING_IGET, /* the same */
-    GSH_RING_PUT_SIGNAL, /* arg: sig_op; values: remote offset, local address, bytes, remote offset
-                          * of the signal, signal */
-    GSH_RING_PUT_SIGNAL_INLINE, /* arg: sig_op; immediate: bytes (1 to 88); values: remote offset,
+    GSH_RING_PUT_SIGNAL, /* arg: sig_op, perhaps strong; values: remote offset, local address,
+                          * bytes, remote offset of the signal, signal */
+    GSH_RING_PUT_SIGNAL_INLINE, /* arg: the same; immediate: bytes (1 to 88); values: remote offset,
                                  * remote offset of the signal, signal, the bytes */
     GSH_RING_FENCE, /* earlier requests of this ring are seen before later ones, per PE */
     GSH_RING_QUIET, /* done when all earlier requests of this ring are seen at their PEs */

@@ -72,7 +72,9 @@ static void issue_native(struct gsh_engine_peer *peer, struct gsh_task *task)
     }
 }
 
-/* The signal of a put: a native one that is about to be issued, or a staged one that has begun. */
+/* The signal of a put: a native one that is about to be issued, or a staged one that has begun. A
+ * strong one waits for all native puts before it; one of a native put does so anyway, because
+ * flushes complete everything before them. */
 static bool signal_later(struct gsh_engine_peer *peer, const struct gsh_task *task)
 {
     struct gsh_task *signal = gsh_pool_take(&task->proxy->tasks);
@@ -86,7 +88,9 @@ static bool signal_later(struct gsh_engine_peer *peer, const struct gsh_task *ta
     signal->request.amo_op = (uint8_t)gsh_amo_of_signal(task->request.sig_op);
     signal->request.remote_off = task->request.sig_off;
     signal->request.operand = task->request.signal;
-    signal->needed = gsh_task_is_native(task) ? peer->puts_posted + 1 : 0;
+    signal->needed = gsh_task_is_native(task)  ? peer->puts_posted + 1
+                     : task->request.is_strong ? peer->puts_posted
+                                               : 0;
     signal->needed_staged = peer->newest_staged;
     gsh_queue_push(&peer->flush_wait, &signal->request);
     return true;
@@ -299,8 +303,41 @@ static bool stage_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task
     return true;
 }
 
+/* Puts to the peer are under way that messages may overtake. */
+static bool has_puts(const struct gsh_engine_peer *peer)
+{
+    return peer->puts_flushed != peer->puts_posted ||
+           !gsh_stage_is_sent(&peer->main->stage, peer->newest_staged);
+}
+
+/* The put goes at once, so that it delays nothing behind it; only its signal waits. */
+static bool issue_strong(struct gsh_engine_peer *peer, struct gsh_task *task)
+{
+    const struct gsh_request *request = &task->request;
+    if (has_lanes(task->proxy) && !gsh_request_is_inline(request)) {
+        if (!note_staged(peer, gsh_stage_put(peer->main, task))) {
+            return false;
+        }
+        (void)signal_later(peer, task); /* its failure has stopped the proxy */
+        return true;
+    }
+    struct gsh_out *out =
+        gsh_engine_peer_may_send(peer) ? take_out(task, GSH_MESSAGE_PUT, false) : NULL;
+    if (out == NULL) {
+        return false;
+    }
+    out->task = task;
+    if (signal_later(peer, task)) {
+        gsh_out_send(peer, out, source_of(request), request->bytes);
+    }
+    return true;
+}
+
 static bool issue_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
+    if (task->request.is_strong && task->request.bytes > 0 && has_puts(peer)) {
+        return issue_strong(peer, task);
+    }
     return has_lanes(task->proxy) ? stage_put_signal(peer, task) : send_put_signal(peer, task);
 }
 

@@ -3,6 +3,7 @@
  * its signal whatever its size, everything before the end of a quiet; that requests of a kernel and
  * of the host to one word are atomic together, and with the target's own; and that a peer that does
  * not answer delays no other PE's traffic. */
+#include "proxy/engine/peer.h"
 #include "tests/rig/proxy_pes.h"
 
 #define ROUNDS  60
@@ -171,6 +172,94 @@ static void pass_all(struct pe *pe)
     }
 }
 
+/* ---- a stream of puts with signals ---- */
+
+#define STREAM 100
+
+static const struct gsh_transport_ops *counted_ops;
+static const struct gsh_engine_peer *counted_peer;
+static unsigned n_flushes, n_signals;
+static bool is_last_flushed; /* the last signal went when all puts had been flushed */
+
+static enum gsh_result count_flush(struct gsh_transport *t, int pe, unsigned path,
+                                   struct gsh_op *op, bool *is_pending)
+{
+    n_flushes++;
+    return counted_ops->flush(t, pe, path, op, is_pending);
+}
+
+static enum gsh_result count_send(struct gsh_transport *t, int pe, const void *header,
+                                  size_t header_bytes, const void *data, size_t bytes,
+                                  struct gsh_op *op, bool *is_pending)
+{
+    const struct gsh_message *m = header;
+    if (m->kind == GSH_MESSAGE_AMO || m->kind == GSH_MESSAGE_PUT_SIGNAL) {
+        n_signals++;
+        is_last_flushed = counted_peer->puts_flushed == counted_peer->puts_posted;
+    }
+    return counted_ops->send(t, pe, header, header_bytes, data, bytes, op, is_pending);
+}
+
+/* No put waits for the signal of another: all go at once, and what has to wait for their flush
+ * waits for one, or two. A strong signal waits for all puts before it. */
+static void stream_signals(struct pe *pe, bool is_strong, uint64_t n)
+{
+    static uint64_t source[WORDS];
+    struct gsh_transport *t = pe->proxy->transport;
+    struct gsh_transport_ops ops = *t->ops;
+    fill(source, WORDS, 77);
+    pes_barrier(pe);
+    if (pe->me == 0) {
+        ops.flush = count_flush;
+        ops.send = count_send;
+        gsh_lock_take(&pe->proxy->lock); /* nothing completes before all are there */
+        counted_ops = t->ops;
+        t->ops = &ops;
+        n_flushes = n_signals = 0;
+        counted_peer = gsh_engine_peer(pe->proxy, 1, GSH_CONTEXT_DEFAULT);
+        gsh_lock_give(&pe->proxy->lock);
+        for (int i = 0; i < STREAM; i++) {
+            struct gsh_request q = {.op = GSH_FAR_PUT_SIGNAL,
+                                    .sig_op = GSHMEM_SIGNAL_ADD,
+                                    .is_strong = is_strong,
+                                    .pe = 1,
+                                    .remote_off = DATA,
+                                    .local = source,
+                                    .bytes = n * 8,
+                                    .sig_off = FLAG,
+                                    .signal = 1};
+            if (is_strong && i == STREAM - 1) { /* by the network itself: messages overtake it */
+                run_put_nbi(pe, 1, DATA, source, WORDS * 8);
+            }
+            CHECK(gsh_proxy_post(pe->proxy, &q) == GSH_OK);
+        }
+        run_quiet(pe);
+        gsh_lock_take(&pe->proxy->lock);
+        t->ops = counted_ops;
+        gsh_lock_give(&pe->proxy->lock);
+        CHECK(n_flushes <= STREAM / 4);
+        CHECK_EQ(n_signals, STREAM);
+        CHECK(is_last_flushed || !is_strong);
+        CHECK(n_flushes > 0 || (n <= 1100 && !is_strong));
+    }
+    if (pe->me == 1) {
+        await_word(pe, FLAG, STREAM);
+        check_filled(pe, is_strong ? WORDS : n, 77);
+        gsh_store_release_u64(word_at(pe, FLAG), 0);
+        memset(pe->heap + DATA, 0, WORDS * 8);
+    }
+    pes_barrier(pe);
+}
+
+static void stream_all(struct pe *pe)
+{
+    stream_signals(pe, false, 1);
+    stream_signals(pe, false, WORDS);
+    stream_signals(pe, true, 1);
+    stream_signals(pe, true, 500);
+    stream_signals(pe, true, WORDS);
+}
+
 /* ---- one word, from everywhere ---- */
 
 #define ADDS 300
@@ -277,6 +366,13 @@ int main(void)
         pes_run(options, add_from_everywhere);
         options.is_reached = true;
         pes_run(options, pass_all);
+    }
+    for (uint64_t i = 0; i < 5; i++) {
+        struct pes_options options = {.n = 2, .seed = seed + i, .spin_ns = 50000};
+        pes_run(options, stream_all);
+        options.is_device = true;
+        options.is_reached = true;
+        pes_run(options, stream_all);
     }
     pes_run((struct pes_options){.n = 3, .n_rings = 1, .seed = seed, .spin_ns = 50000},
             pass_a_silent_peer);

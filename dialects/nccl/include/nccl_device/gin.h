@@ -16,8 +16,9 @@ struct ncclGin_None {
 };
 
 /* What is done on the destination rank once the data has settled there. Strong: everything that
- * this thread, and those it has synchronised with, put to that rank earlier has settled, too. Weak
- * ones promise less, but behave the same here; actions marked neither way are strong. */
+ * this thread, and those it has synchronised with, put to that rank earlier has settled, too. Weak:
+ * only the data of the same call. Actions marked neither way are strong. Either way no later put
+ * waits for the action. */
 struct ncclGin_SignalInc {
     ncclGinSignal_t signal;
 };
@@ -132,6 +133,22 @@ template <class Action> struct is_none {
     static constexpr bool value = false;
 };
 template <> struct is_none<ncclGin_None> {
+    static constexpr bool value = true;
+};
+
+template <class Action> struct is_weak {
+    static constexpr bool value = false;
+};
+template <> struct is_weak<ncclGin_WeakSignalInc> {
+    static constexpr bool value = true;
+};
+template <> struct is_weak<ncclGin_WeakSignalAdd> {
+    static constexpr bool value = true;
+};
+template <> struct is_weak<ncclGin_WeakVASignalInc> {
+    static constexpr bool value = true;
+};
+template <> struct is_weak<ncclGin_WeakVASignalAdd> {
     static constexpr bool value = true;
 };
 
@@ -278,17 +295,13 @@ template <unsigned backendMask> class ncclGin_BackendMask
         const context c = base();
         if constexpr (has_remote) {
             const nccl::action a = of(remote);
-            if (detail::has_far(c)) { /* near ones are ordered by the signal's own fence */
-                g.sync();
-                if (g.rank() == 0)
-                    fence(c);
-            }
+            /* near ones are ordered by the signal's own fence */
+            constexpr int op =
+                GSHMEM_SIGNAL_ADD | (nccl::is_weak<Remote>::value ? 0 : GSH_RING_SIGNAL_STRONG);
             if constexpr (has_local)
-                put_signal(c, g, dest, source, bytes, a.word, a.value, GSHMEM_SIGNAL_ADD, pe,
-                           "ncclGin::put");
+                put_signal(c, g, dest, source, bytes, a.word, a.value, op, pe, "ncclGin::put");
             else
-                put_signal_nbi(c, g, dest, source, bytes, a.word, a.value, GSHMEM_SIGNAL_ADD, pe,
-                               "ncclGin::put");
+                put_signal_nbi(c, g, dest, source, bytes, a.word, a.value, op, pe, "ncclGin::put");
         } else if constexpr (has_local) {
             gshmem::put(c, g, dest, source, bytes, pe, "ncclGin::put");
         } else {
