@@ -14,9 +14,8 @@
  * before it are acknowledged. Only its QUIET waits for a mark. A put_signal too large for one
  * message is a native put and a signal that waits in flush_wait. So is a strong one, whose signal
  * also comes after all earlier puts, while some of those are not flushed; no put waits for it. Puts
- * whose source must first be
- * copied out of memory are sent later than they are issued; whatever waits for flushes as described
- * above waits for these, too (stage.h). */
+ * whose source must first be copied out of memory are sent later than they are issued; whatever
+ * waits for flushes as described above waits for these, too (stage.h). */
 #ifndef GSH_ORDER_H
 #define GSH_ORDER_H
 
