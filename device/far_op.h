@@ -26,6 +26,9 @@ enum gsh_far_op {
 /* GSHMEM_SIGNAL_SET and _ADD, which a wire header cannot see; proxy/ring/reader.c asserts it. */
 #define GSH_SIGNAL_SET 9
 #define GSH_SIGNAL_ADD 10
+/* With GSH_SIGNAL_ADD, for a put with signal: the signal also comes after all earlier puts to the
+ * PE. To a near PE it always does. */
+#define GSH_SIGNAL_STRONG 16
 
 #ifdef __CUDACC__
 __host__ __device__

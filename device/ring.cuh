@@ -469,12 +469,12 @@ template <class C> __device__ GSHMEM_APART void put_signal_part(const C &c, cons
         put_signal_request(c, s);
         return;
     }
-    if (s->is_in_pieces || (s->sig_op & GSH_RING_SIGNAL_STRONG) != 0) {
+    if (s->is_in_pieces || (s->sig_op & GSH_SIGNAL_STRONG) != 0) {
         request r = token(c, ring_index(c, s->pe), GSH_RING_FENCE, s->call);
         out_of_line<ask<C>>(c, &r);
     }
-    apart<ring_amo<C>>(c, amo_of_signal(s->sig_op & ~GSH_RING_SIGNAL_STRONG), s->sig_addr, 8,
-                       s->signal, s->pe, s->call);
+    apart<ring_amo<C>>(c, amo_of_signal(s->sig_op & ~GSH_SIGNAL_STRONG), s->sig_addr, 8, s->signal,
+                       s->pe, s->call);
 }
 
 template <class G, class C>

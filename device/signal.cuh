@@ -16,7 +16,7 @@ template <class C>
 __device__ __forceinline__ void check_signal(const C &c, const char *call, const uint64_t *sig_addr,
                                              int op, int pe)
 {
-    const int kind = op & ~GSH_RING_SIGNAL_STRONG;
+    const int kind = op & ~GSH_SIGNAL_STRONG;
     check_value(c, call, kind == GSHMEM_SIGNAL_SET || kind == GSHMEM_SIGNAL_ADD,
                 GSH_REPORT_BAD_SIGNAL_OP, op, pe);
     check_words(c, call, sig_addr, 1, pe);

@@ -76,8 +76,6 @@ GSH_RING_ASSERT(sizeof(struct gsh_ring_slot) == 16, "gsh_ring_slot is wire");
 #define GSH_RING_COMPACT_BYTES (1ull << 18) /* compact: bytes are below */
 #define GSH_RING_AMO_IS_8      8u           /* in arg */
 #define GSH_RING_AMO_FETCHES   16u
-#define GSH_RING_SIGNAL_STRONG \
-    16 /* in sig_op: the signal also comes after all earlier puts to the PE */
 #define GSH_RING_ANSWER_VALUES 3 /* of every request with a ticket */
 
 enum gsh_ring_op {

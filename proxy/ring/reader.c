@@ -213,8 +213,8 @@ static const char *decode_put_signal(const struct raw *raw, struct gsh_request *
     const uint64_t *signal = &raw->value[is_inline ? 1 : 3];
     out->sig_off = signal[0];
     out->signal = signal[1];
-    out->sig_op = (uint8_t)(raw->arg & ~(unsigned)GSH_RING_SIGNAL_STRONG);
-    out->is_strong = (raw->arg & GSH_RING_SIGNAL_STRONG) != 0;
+    out->sig_op = (uint8_t)(raw->arg & ~(unsigned)GSH_SIGNAL_STRONG);
+    out->is_strong = (raw->arg & GSH_SIGNAL_STRONG) != 0;
     if (out->sig_op != GSHMEM_SIGNAL_SET && out->sig_op != GSHMEM_SIGNAL_ADD) {
         return "signal operation";
     }

@@ -165,9 +165,9 @@ static const struct entry entries[] = {
     {GSH_RING_IGET, 3, 1, 0, 8, 0, false},
     {GSH_RING_IGET, 3, 1, 0, 8, 1ull << 40, false}, /* strides times elements overflows */
     {GSH_RING_PUT_SIGNAL, 3, 1, GSHMEM_SIGNAL_ADD, 0, 64, true},
-    {GSH_RING_PUT_SIGNAL, 3, 1, GSHMEM_SIGNAL_ADD | GSH_RING_SIGNAL_STRONG, 0, 64, true},
+    {GSH_RING_PUT_SIGNAL, 3, 1, GSHMEM_SIGNAL_ADD | GSH_SIGNAL_STRONG, 0, 64, true},
     {GSH_RING_PUT_SIGNAL, 3, 1, 0, 0, 64, false},
-    {GSH_RING_PUT_SIGNAL, 3, 1, GSH_RING_SIGNAL_STRONG, 0, 64, false},
+    {GSH_RING_PUT_SIGNAL, 3, 1, GSH_SIGNAL_STRONG, 0, 64, false},
     {GSH_RING_PUT_SIGNAL, 3, 1, 32 | GSHMEM_SIGNAL_ADD, 0, 64, false},
     {GSH_RING_PUT_SIGNAL_INLINE, 7, 1, GSHMEM_SIGNAL_SET, GSH_RING_SIGNAL_MAX, 64, true},
     {GSH_RING_PUT_SIGNAL_INLINE, 7, 1, GSHMEM_SIGNAL_SET, GSH_RING_SIGNAL_MAX + 1, 64, false},

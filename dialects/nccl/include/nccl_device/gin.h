@@ -297,7 +297,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
             const nccl::action a = of(remote);
             /* near ones are ordered by the signal's own fence */
             constexpr int op =
-                GSHMEM_SIGNAL_ADD | (nccl::is_weak<Remote>::value ? 0 : GSH_RING_SIGNAL_STRONG);
+                GSHMEM_SIGNAL_ADD | (nccl::is_weak<Remote>::value ? 0 : GSH_SIGNAL_STRONG);
             if constexpr (has_local)
                 put_signal(c, g, dest, source, bytes, a.word, a.value, op, pe, "ncclGin::put");
             else
