@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "tools/gshmemrun_options.h"
+#include "tools/gshmemrun_output.h"
 
 static const char library[] = "libnccl.so.2";
 
@@ -73,7 +74,7 @@ void gshmemrun_use_nccl(int *argc, char ***argv)
         return;
     }
     if (!find_library(dir, sizeof(dir))) {
-        fprintf(stderr, "gshmemrun: --nccl: there is no %s in %s\n", library, GSHMEMRUN_NCCL_DIR);
+        gshmemrun_say("--nccl: there is no %s in %s", library, GSHMEMRUN_NCCL_DIR);
         exit(GSHMEMRUN_CANNOT_RUN);
     }
     put_first("LD_LIBRARY_PATH", dir);
@@ -84,8 +85,9 @@ void gshmemrun_use_nccl(int *argc, char ***argv)
     put_first("LD_PRELOAD", preload);
     if (*argc > 2 && args[2][0] != '-') {
         execvp(args[2], args + 2);
-        fprintf(stderr, "gshmemrun: %s: %s\n", args[2], strerror(errno));
-        exit(errno == ENOENT ? GSHMEMRUN_NOT_FOUND : GSHMEMRUN_CANNOT_RUN);
+        int code = errno;
+        gshmemrun_say("cannot start %s: %s", args[2], strerror(code));
+        exit(code == ENOENT ? GSHMEMRUN_NOT_FOUND : GSHMEMRUN_CANNOT_RUN);
     }
     args[1] = args[0];
     --*argc;

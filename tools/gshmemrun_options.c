@@ -18,8 +18,8 @@ static void print_usage(FILE *to)
 {
     fprintf(
         to,
-        "usage: %1$s [--nccl] -n N [options] program [arguments]\n"
-        "       %1$s --nccl program [arguments]\n"
+        "usage: %1$s -n N [options] program [arguments]\n"
+        "       %1$s --nccl [-n N [options]] program [arguments]\n"
         "Runs N PEs of a gshmem program, on this machine or on the given hosts.\n"
         "  -n, --n-pes N     number of PEs, -np N too; with --hosts as many as they have room for\n"
         "      --hosts LIST  NAME[:PES],...: the PEs in this order; PES is 1 when not given\n"
