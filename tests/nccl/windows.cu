@@ -389,7 +389,8 @@ static void test_many(ncclComm_t comm, const test_rank *r)
     come_and_go(comm, memory, ROUNDS_ALL);
     gshmem_barrier_all();
     gshmemx_heap_info(&after);
-    CHECK_EQ(count("/proc/self/fd", r), n_fds);
+    /* at most one for each far PE to which UCX has connected meanwhile, not one for each round */
+    CHECK(count("/proc/self/fd", r) < n_fds + r->n);
     CHECK_EQ(count("/proc/self/task", r), n_tasks);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     CHECK(resident_kib() < kib + 4096);
