@@ -253,7 +253,8 @@ struct gsh_control {
     /* Of `lost`; the PE's host adds one and then stores the number with release, kernels that have
      * waited for long load it with acquire. Never fewer. */
     uint32_t n_lost;
-    uint8_t reserved1[4];
+    uint32_t has_left_lost; /* a kernel of this PE has left a wait for a word of `lost`; its host
+                               reads */
     /* Checking builds: the live allocations, sorted by offset. Written by the owner's host inside
      * collective malloc and free, when no kernel may use what changes; read by its kernels. */
     uint64_t alloc_table; /* const struct gsh_alloc_range[], device-readable; 0: no checks */

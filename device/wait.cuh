@@ -69,8 +69,10 @@ __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const t
     /* No order needed: nothing but the clock is read after it. */
     if (is_late || (start & abort_bits) == abort_bits) {
         uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
-        if (abort_word == GSH_ABORT_NONE && is_lost(c, t->address))
+        if (abort_word == GSH_ABORT_NONE && is_lost(c, t->address)) {
+            store_relaxed(&control_of(c)->has_left_lost, 1u); /* the host only asks whether */
             abort_word = GSH_ABORT_LEAVE;
+        }
         if (abort_word != GSH_ABORT_NONE)
             await_end(abort_word, t->kind, has_left_of(c));
     }

@@ -77,6 +77,9 @@ bool gshmemx_layer_has_died(const void *pe, const int *pes, int n_pes);
 bool gshmemx_layer_has_died_in(const void *pe, gshmem_team_t team);
 /* The same once kernels that wait in the team may have left: what they were to do may be undone. */
 bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team);
+/* After a death: whether a kernel of pe has left a wait for it; in a job on several nodes always,
+ * since all PEs are lost to each other there. Any thread. */
+bool gshmemx_layer_has_left_lost(const void *pe);
 /* Per process: a thread of the library calls `hear` a moment after each death: until then kernels
  * may find what the PE wrote last. dead: its number. It must not wait for other PEs. Not called
  * when all PEs are lost to each other: all kernels then leave. */

@@ -181,6 +181,12 @@ bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team)
     return is_death_in(pe, team, GSH_DEATH_KERNELS);
 }
 
+bool gshmemx_layer_has_left_lost(const void *instance)
+{
+    const struct gsh_instance *pe = instance;
+    return pe->n_nodes > 1 || gsh_load_relaxed_u32(&pe->page->control.has_left_lost) != 0;
+}
+
 void gshmemx_layer_hear_by(void (*hear)(void *pe, int dead))
 {
     gsh_deaths_hear_by(hear);

@@ -456,21 +456,14 @@ static void die_and_shrink()
 
 /* A shrink leaves the last rank out; it ends at once and destroys nothing, while the others go on.
  */
-static void await_lost(ncclComm_t which)
-{
-    ncclResult_t error = ncclSuccess;
-    while (error != ncclRemoteError) {
-        sched_yield();
-        OK(ncclCommGetAsyncError(which, &error));
-    }
-}
-
 static void leave_out(bool is_killed)
 {
     ncclComm_t fewer = NULL;
+    ncclResult_t error = ncclSuccess;
     int last = n_ranks - 1;
     call(1);
     CUDA_OK(cudaStreamSynchronize(0));
+    OK(ncclDevCommDestroy(comm, &dev)); /* kernels with it might need the rank */
     if (my_rank == last) {
         words->since = now();
         if (is_killed)
@@ -481,8 +474,15 @@ static void leave_out(bool is_killed)
     use_fewer(fewer, last);
     await_count(&words->n_ended, 1);
     use_fewer(fewer, last);
-    await_lost(comm); /* aborting it before would give up the others of its id, too */
-    OK(my_rank % 2 == 0 ? ncclCommAbort(comm) : ncclCommDestroy(comm));
+    OK(ncclCommGetAsyncError(comm, &error));
+    CHECK_EQ(error, ncclSuccess); /* nothing has needed the rank that is gone */
+    if (my_rank % 2 == 0) {
+        OK(ncclCommRevoke(
+            comm, NCCL_REVOKE_DEFAULT)); /* else the others of the id would be given up, too */
+        OK(ncclCommAbort(comm));
+    } else {
+        OK(ncclCommDestroy(comm));
+    }
     use_fewer(fewer, last);
     OK(ncclCommDestroy(fewer));
     check_new_one();

@@ -96,6 +96,18 @@ bool gsh_nccl_comm_is_lost(const struct ncclComm *comm)
     return gshmemx_layer_has_died(comm->job->pe, comm->pe_of, comm->n_ranks);
 }
 
+bool gsh_nccl_comm_misses_rank(struct ncclComm *comm)
+{
+    if (!gsh_nccl_comm_is_lost(comm)) {
+        return false;
+    }
+    pthread_mutex_lock(&comm->job->lock);
+    bool has_devcomms = comm->devcomms != NULL;
+    pthread_mutex_unlock(&comm->job->lock);
+    return has_devcomms || __atomic_load_n(&comm->is_refused, __ATOMIC_RELAXED) ||
+           gshmemx_layer_has_left_lost(comm->job->pe);
+}
+
 /* While a communicator is being made, kernels wait only in the team `meet`. */
 static bool lose(struct ncclComm *comm, struct gsh_nccl_job *job)
 {
@@ -177,7 +189,7 @@ ncclResult_t gsh_nccl_need_ready(const char *call, const struct ncclComm *comm)
     return ncclSuccess;
 }
 
-ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm)
+ncclResult_t gsh_nccl_need(const char *call, struct ncclComm *comm)
 {
     ncclResult_t r = gsh_nccl_need_ready(call, comm);
     if (r == ncclSuccess && gsh_nccl_job_is_given_up(comm->job)) {
@@ -186,7 +198,11 @@ ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm)
     if (r == ncclSuccess && comm->is_revoked) {
         r = gsh_nccl_fail(ncclInvalidUsage, "%s: the communicator has been revoked", call);
     }
-    return r == ncclSuccess && gsh_nccl_comm_is_lost(comm) ? gsh_nccl_lost(call) : r;
+    if (r == ncclSuccess && gsh_nccl_comm_is_lost(comm)) {
+        __atomic_store_n(&comm->is_refused, true, __ATOMIC_RELAXED);
+        r = gsh_nccl_lost(call);
+    }
+    return r;
 }
 
 struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking)

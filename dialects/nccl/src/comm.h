@@ -97,6 +97,7 @@ struct ncclComm {
     bool is_finalized;
     bool is_revoked; /* valid only for making other communicators, and for its end */
     bool is_made;    /* all but `meet` and what comes before it is there; atomic */
+    bool is_refused; /* a call has failed because a rank has died; atomic */
     bool has_left;   /* kernels leave their waits in it; under comm.c's lock */
 
     /* The range: words for sends and receives, their rings, then scratch, then the team's
@@ -127,10 +128,14 @@ struct ncclComm {
  * besides, it has been neither revoked nor given up. */
 ncclResult_t gsh_nccl_need_live(const char *call, const struct ncclComm *comm);
 ncclResult_t gsh_nccl_need_ready(const char *call, const struct ncclComm *comm);
-ncclResult_t gsh_nccl_need(const char *call, const struct ncclComm *comm);
+ncclResult_t gsh_nccl_need(const char *call, struct ncclComm *comm);
 bool gsh_nccl_comm_is_live(const struct ncclComm *comm);
 /* Whether the process of one of its ranks has died or exited; comm has been made. */
 bool gsh_nccl_comm_is_lost(const struct ncclComm *comm);
+/* Whether something needs a rank that has died: a call has been refused, a kernel has left its
+ * wait, or the user's kernels may wait, through a device communicator. A rank that has gone is no
+ * error before. */
+bool gsh_nccl_comm_misses_rank(struct ncclComm *comm);
 /* The thread that hears of deaths no longer looks at comm. */
 void gsh_nccl_comm_hide(struct ncclComm *comm);
 /* Kernels leave their waits in comm, which is lost. False: there is no room to say so. */

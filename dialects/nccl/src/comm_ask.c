@@ -60,7 +60,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
             *asyncError = ncclInvalidUsage;
         }
         if (*asyncError == ncclSuccess && job != NULL && !comm->is_revoked &&
-            gsh_nccl_comm_is_lost(comm)) {
+            gsh_nccl_comm_misses_rank(comm)) {
             *asyncError = ncclRemoteError;
         }
         if (*asyncError == ncclSuccess) {
