@@ -5,16 +5,27 @@
 #include "bootstrap/gate.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
-#define MAX_VISITORS 1024 /* fewer where descriptors run out */
-/* A visitor's hello arrives in one round trip. A visitor that exceeds the first limit may be
- * dropped for another; one that exceeds the second always is. */
-#define PATIENCE_NS     UINT64_C(1000000000)
-#define MAX_PATIENCE_NS UINT64_C(10000000000)
+/* Visitors of all gates of the process take a share of the descriptors that it may have, since it
+ * needs the others itself. Each gate has the fewest in any case. */
+#define MIN_VISITORS 8
+#define MAX_VISITORS 1024
+#define FILES_SHARE  8
+
+/* A visitor's hello arrives in one round trip. When all places are taken, one that has said nothing
+ * for the first time, or not all of it for the second, may be dropped for a newcomer; one that
+ * exceeds the third always is. */
+#define SILENT_PATIENCE_NS UINT64_C(250000000)
+#define PATIENCE_NS        UINT64_C(1000000000)
+#define MAX_PATIENCE_NS    UINT64_C(10000000000)
+
+static int n_all_visitors; /* of the process; atomic, orders nothing */
 
 struct visitor {
     int fd; /* -1: free */
@@ -32,7 +43,7 @@ struct gsh_gate {
     struct gsh_address address;
     uint8_t challenge[GSH_NONCE_BYTES];
     uint8_t secret[GSH_SHA256_BYTES];
-    int n_visitors, n_places;
+    int n_visitors, n_places, most_places;
     int n_allocated;
     struct visitor *visitors; /* [n_allocated] */
 };
@@ -47,6 +58,29 @@ static enum gsh_result epoll_add(struct gsh_gate *gate, int fd, int64_t tag)
     return epoll_ctl(gate->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0 ? GSH_OK : GSH_ERR_SYSTEM;
 }
 
+static int find_most_places(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur / FILES_SHARE >= MAX_VISITORS) {
+        return MAX_VISITORS;
+    }
+    int share = (int)(files.rlim_cur / FILES_SHARE);
+    return share > MIN_VISITORS ? share : MIN_VISITORS;
+}
+
+static void count_visitor(struct gsh_gate *gate, int by)
+{
+    gate->n_visitors += by;
+    __atomic_fetch_add(&n_all_visitors, by, __ATOMIC_RELAXED);
+}
+
+static bool is_full(const struct gsh_gate *gate)
+{
+    return gate->n_visitors >= gate->n_places ||
+           (gate->n_visitors >= MIN_VISITORS &&
+            __atomic_load_n(&n_all_visitors, __ATOMIC_RELAXED) >= gate->most_places);
+}
+
 enum gsh_result gsh_gate_create(const struct gsh_address *at,
                                 const uint8_t challenge[GSH_NONCE_BYTES], struct gsh_gate **out)
 {
@@ -55,7 +89,7 @@ enum gsh_result gsh_gate_create(const struct gsh_address *at,
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over TCP");
     }
     gate->listen_fd = gate->epoll_fd = -1;
-    gate->n_places = MAX_VISITORS;
+    gate->n_places = gate->most_places = find_most_places();
     gate->sends_challenge = challenge == NULL;
     if (challenge != NULL) {
         memcpy(gate->challenge, challenge, sizeof(gate->challenge));
@@ -88,6 +122,7 @@ void gsh_gate_destroy(struct gsh_gate **gate_p)
     for (int i = 0; i < gate->n_allocated; i++) {
         gsh_socket_hang_up(&gate->visitors[i].fd);
     }
+    count_visitor(gate, -gate->n_visitors);
     free(gate->visitors);
     gsh_socket_close(&gate->listen_fd);
     gsh_socket_close(&gate->epoll_fd);
@@ -126,23 +161,58 @@ static void drop(struct gsh_gate *gate, struct visitor *v)
 {
     gsh_gate_unwatch(gate, v->fd);
     gsh_socket_hang_up(&v->fd);
-    gate->n_visitors--;
-    gate->n_places = MAX_VISITORS; /* its descriptor may serve the next one */
+    count_visitor(gate, -1);
+    gate->n_places = gate->most_places; /* its descriptor may serve the next one */
 }
 
-/* Drops visitors whose time is over. When all places are taken the limit is shorter. */
+/* Drops visitors whose time is over. */
 static void drop_late(struct gsh_gate *gate)
 {
     uint64_t now = gsh_now_ns();
-    uint64_t limit = gate->n_visitors < gate->n_places ? MAX_PATIENCE_NS : PATIENCE_NS;
     for (int i = 0; i < gate->n_allocated; i++) {
-        if (gate->visitors[i].fd >= 0 && now - gate->visitors[i].since_ns >= limit) {
+        if (gate->visitors[i].fd >= 0 && now - gate->visitors[i].since_ns >= MAX_PATIENCE_NS) {
             drop(gate, &gate->visitors[i]);
         }
     }
 }
 
-/* When all places are taken, newcomers wait in the kernel's queue. */
+static bool has_input(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+/* The one to drop for a newcomer: the oldest that has been silent for too long, else the oldest
+ * that has begun a hello. What a visitor has sent is heard first. NULL: none yet. */
+static struct visitor *find_slowest(struct gsh_gate *gate)
+{
+    struct visitor *slowest = NULL;
+    uint64_t now = gsh_now_ns();
+    for (int i = 0; i < gate->n_allocated; i++) {
+        struct visitor *v = &gate->visitors[i];
+        bool is_silent = v->got == 0;
+        if (v->fd < 0 || now - v->since_ns < (is_silent ? SILENT_PATIENCE_NS : PATIENCE_NS)) {
+            continue;
+        }
+        bool is_slower = slowest == NULL || (is_silent && slowest->got > 0) ||
+                         (is_silent == (slowest->got == 0) && v->since_ns < slowest->since_ns);
+        if (is_slower && !has_input(v->fd)) {
+            slowest = v;
+        }
+    }
+    return slowest;
+}
+
+static void make_room(struct gsh_gate *gate)
+{
+    struct visitor *slowest =
+        is_full(gate) && has_input(gate->listen_fd) ? find_slowest(gate) : NULL;
+    if (slowest != NULL) {
+        drop(gate, slowest);
+    }
+}
+
+/* While all places are taken, newcomers wait in the kernel's queue. */
 static enum gsh_result set_listening(struct gsh_gate *gate, bool on)
 {
     if (on == gate->is_listening) {
@@ -216,7 +286,7 @@ static enum gsh_result accept_visitor(struct gsh_gate *gate)
     memset(v, 0, sizeof(*v));
     v->fd = fd;
     v->since_ns = gsh_now_ns();
-    gate->n_visitors++;
+    count_visitor(gate, 1);
     r = greet(gate, v);
     return r == GSH_OK ? epoll_add(gate, fd, VISITOR(i)) : r;
 }
@@ -244,7 +314,7 @@ static bool hear(struct gsh_gate *gate, struct visitor *v, struct gsh_gate_event
     event->fd = v->fd;
     event->hello = v->hello;
     v->fd = -1;
-    gate->n_visitors--;
+    count_visitor(gate, -1);
     return true;
 }
 
@@ -252,7 +322,7 @@ static bool hear(struct gsh_gate *gate, struct visitor *v, struct gsh_gate_event
 static int sleep_ms(const struct gsh_gate *gate, uint64_t deadline_ns)
 {
     int limit_ms = gsh_deadline_poll_ms(deadline_ns);
-    int visitor_ms = gate->n_visitors >= gate->n_places ? 100 : 1000;
+    int visitor_ms = is_full(gate) ? 50 : 1000;
     if (gate->n_visitors > 0 && (limit_ms < 0 || limit_ms > visitor_ms)) {
         return visitor_ms;
     }
@@ -264,7 +334,8 @@ enum gsh_result gsh_gate_next(struct gsh_gate *gate, uint64_t deadline_ns,
 {
     for (;;) {
         struct epoll_event e;
-        enum gsh_result r = set_listening(gate, gate->n_visitors < gate->n_places);
+        make_room(gate);
+        enum gsh_result r = set_listening(gate, !is_full(gate));
         if (r != GSH_OK) {
             return r;
         }

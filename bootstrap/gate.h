@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A listening socket that admits only visitors that prove knowledge of an id's secret. Strangers,
- * garbage and hanging connections only cost a slot for a while. Used by the rendezvous, and by each
- * rank while its links are made; they interpret an admitted hello. */
+ * garbage and hanging connections only cost a place for a while: a newcomer takes the place of the
+ * oldest silent one. All gates of a process use at most an eighth of its descriptors, or 8 each.
+ * Used by the rendezvous, and by each rank while its links are made; they interpret an admitted
+ * hello. */
 #ifndef GSH_GATE_H
 #define GSH_GATE_H
 

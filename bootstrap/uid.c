@@ -266,6 +266,8 @@ static const struct gsh_bootstrap_ops uid_ops = {
  * since it can say who is missing. */
 #define RENDEZVOUS_GRACE_NS UINT64_C(1000000000)
 
+#define MAX_TRIES 4 /* to meet the rendezvous */
+
 static enum gsh_result fail_rendezvous(const struct uid_bootstrap *u,
                                        const struct gsh_address *address, enum gsh_result r)
 {
@@ -345,10 +347,17 @@ static enum gsh_result fail_version(const struct gsh_address *address, const uin
                     text, gsh_magic_version(magic), gsh_magic_version(mine));
 }
 
-/* Meets the rendezvous and receives the partners to connect to. */
-static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
-                                  const struct gsh_uid_options *options, uint64_t deadline_ns,
-                                  struct gsh_partner partners[GSH_UID_MAX_ROUNDS])
+/* The rendezvous has closed the connection without an answer. */
+static bool is_sent_away(enum gsh_result r)
+{
+    return r == GSH_ERR_PEER && (errno == ECONNRESET || errno == EPIPE);
+}
+
+/* may_fail: being sent away is an error, else it is *is_away, without a text. */
+static enum gsh_result meet(struct uid_bootstrap *u, const struct gsh_address *address,
+                            const struct gsh_uid_options *options, uint64_t deadline_ns,
+                            struct gsh_partner partners[GSH_UID_MAX_ROUNDS], bool may_fail,
+                            bool *is_away)
 {
     int fd = -1;
     struct gsh_challenge challenge;
@@ -361,7 +370,11 @@ static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_addr
         r = hear_challenge(fd, &challenge, deadline_ns);
     }
     if (r != GSH_OK) {
+        *is_away = is_sent_away(r);
         gsh_socket_close(&fd);
+        if (*is_away && !may_fail) {
+            return r;
+        }
         return r == GSH_ERR_ARG ? fail_version(address, challenge.magic)
                                 : fail_rendezvous(u, address, r);
     }
@@ -376,7 +389,8 @@ static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_addr
         if (r == GSH_OK) {
             r = gsh_answer_recv(fd, &hello, u->secret, &answer, payload, deadline_ns);
         }
-        if (r != GSH_OK) {
+        *is_away = is_sent_away(r);
+        if (r != GSH_OK && (may_fail || !*is_away)) {
             r = fail_rendezvous(u, address, r);
         }
     }
@@ -393,6 +407,22 @@ static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_addr
     }
     memcpy(partners, payload, answer.bytes);
     return GSH_OK;
+}
+
+/* Meets the rendezvous and receives the partners to connect to. A rank that has been slow to say
+ * hello may be sent away for others (gate.c), so it comes again before it gives up. */
+static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
+                                  const struct gsh_uid_options *options, uint64_t deadline_ns,
+                                  struct gsh_partner partners[GSH_UID_MAX_ROUNDS])
+{
+    for (int n_tries = 1;; n_tries++) {
+        bool may_fail = n_tries == MAX_TRIES, is_away = false;
+        enum gsh_result r = meet(u, address, options, deadline_ns, partners, may_fail, &is_away);
+        if (!is_away || may_fail) {
+            return r;
+        }
+        gsh_gate_destroy(&u->gate);
+    }
 }
 
 /* Connects to all partners and says hello. Waits for no rank: their kernels accept. */

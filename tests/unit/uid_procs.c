@@ -11,6 +11,7 @@
 #include "bootstrap/uid_wire.h"
 #include "tests/rig/bootstrap_conform.h"
 #include "runtime/base/log.h"
+#include "runtime/base/util.h"
 
 static struct gsh_uid_options options = {
     .ifname = "lo", .family = "ipv4", .timeout_ns = 60 * SECOND};
@@ -243,11 +244,12 @@ static void test_idle_strangers(void)
 {
     struct strangers s;
     int notes[2], n_ranks = 2;
+    int n_strangers = (int)gsh_min_u64(400, files.rlim_cur / 16);
     struct gsh_uid_options noting = options;
     CHECK_EQ(pipe(notes), 0);
     noting.notes_to = notes[1];
     CHECK_EQ(gsh_uid_create(&noting, &id), GSH_OK);
-    start_strangers(&s, 400);
+    start_strangers(&s, n_strangers);
     pid_t child = fork();
     if (child == 0) {
         test_failed_checks = 0;
@@ -294,6 +296,45 @@ static void test_no_descriptors(int n_fds)
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
     CHECK_EQ(ask_strangers(&s), 's');
     end_strangers(&s);
+}
+
+/* More strangers than the gate has places for: ranks come, and the process that serves keeps most
+ * of its descriptors for itself. */
+static void test_few_places(int n_fds)
+{
+    wait_for_server(n_fds);
+    struct strangers s;
+    struct rlimit few = files;
+    int notes[2], own[20], n_ranks = 2, status = -1;
+    struct gsh_uid_options noting = options;
+    CHECK_EQ(pipe(notes), 0);
+    noting.notes_to = notes[1];
+    few.rlim_cur = (rlim_t)notes[1] + 40;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    CHECK_EQ(gsh_uid_create(&noting, &id), GSH_OK);
+    start_strangers(&s, 30);
+    pid_t child = fork();
+    if (child == 0) {
+        test_failed_checks = 0;
+        join_first(0, 1, &n_ranks);
+        _exit(test_result());
+    }
+    int32_t note = -1;
+    CHECK_EQ(read(notes[0], &note, sizeof(note)), sizeof(note));
+    CHECK_EQ(note, 0); /* it has come, behind all strangers, and PE 1 has not */
+    for (size_t i = 0; i < GSH_ARRAY_LEN(own); i++) {
+        own[i] = dup(0);
+        CHECK(own[i] >= 0);
+    }
+    for (size_t i = 0; i < GSH_ARRAY_LEN(own); i++) {
+        gsh_socket_close(&own[i]);
+    }
+    join_first(1, 1, &n_ranks);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK_EQ(ask_strangers(&s), 's');
+    end_strangers(&s);
+    close(notes[0]);
+    close(notes[1]);
 }
 
 static void expect_refusal(const struct gsh_uid *wrong, enum gsh_result expected, const char *text)
@@ -385,6 +426,7 @@ int main(void)
     conform_fork(4, be_silent, NULL);
     test_idle_strangers();
     test_no_descriptors(n_fds);
+    test_few_places(n_fds);
     CHECK(make_id("ipv4"));
     test_strangers();
     test_bad_ids();
