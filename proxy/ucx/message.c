@@ -270,22 +270,27 @@ struct incoming {
     uint8_t content[];
 };
 
-/* The numbers have a gap now, which nothing will fill. */
+/* Of packed messages. A PE of the job sends them eagerly (post.c), so they are a stranger's; no tag
+ * can be looked at before they have come. */
+#define UNKNOWN_MAX 64
+
+/* The numbers have a gap now, which nothing will fill: of the peer, or, if none is known, of one of
+ * which life.c sees that it stays. */
 static void lose_message(struct gsh_ucx *u, struct gsh_ucx_peer *peer, size_t bytes,
                          ucs_status_t status)
 {
     if (peer != NULL) {
         gsh_ucx_break(peer, "a message of %zu bytes from it is lost (UCX: %s)", bytes,
                       ucs_status_string(status));
-    } else if (!u->is_leaving) { /* life.c sees that the gap stays */
-        u->core->log(GSH_LOG_WARN, GSH_LOG_PROXY, "a message of %zu bytes is lost: %s", bytes,
-                     ucs_status_string(status));
+    } else if (!u->is_leaving) {
+        ignore(u);
     }
 }
 
 static void on_fetched(struct incoming *in, ucs_status_t status)
 {
     struct gsh_ucx *u = in->ucx;
+    u->n_unknown -= in->peer == NULL;
     if (status != UCS_OK) {
         lose_message(u, in->peer, in->bytes, status);
     } else if (in->header_bytes > 0) {
@@ -313,6 +318,7 @@ static ucs_status_t fetch(struct gsh_ucx *u, struct gsh_ucx_peer *peer, const vo
         return UCS_ERR_NO_MEMORY;
     }
     *in = (struct incoming){.ucx = u, .peer = peer, .header_bytes = header_bytes, .bytes = bytes};
+    u->n_unknown += peer == NULL;
     uint8_t *to = append(in->content, header, header_bytes);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
@@ -329,7 +335,7 @@ static ucs_status_t fetch(struct gsh_ucx *u, struct gsh_ucx_peer *peer, const vo
 /* Nothing is fetched, or kept, that a message of ours cannot have. */
 static ucs_status_t fetch_packed(struct gsh_ucx *u, void *data, size_t bytes)
 {
-    if (bytes == 0 || bytes > GSH_UCX_PACKED_MAX) {
+    if (bytes == 0 || bytes > GSH_UCX_PACKED_MAX || u->n_unknown == UNKNOWN_MAX) {
         ignore(u);
         return UCS_OK;
     }

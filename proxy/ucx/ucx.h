@@ -164,6 +164,7 @@ struct gsh_ucx {
     bool has_rma;       /* puts and gets may be UCX's own; else all are messages */
     bool has_lost;      /* a peer with an endpoint */
     uint64_t n_ignored; /* messages that were not of this job */
+    unsigned n_unknown; /* messages that are fetched before it is known who has sent them */
     char lanes[256];    /* the newest that was logged */
 };
 
