@@ -413,7 +413,7 @@ int main(int argc, char **argv)
     static struct gshmemrun_launcher l = {.notes = -1,
                                           .failed = -1}; /* what it points to stays until the end */
     open_standard_descriptors();
-    gshmemrun_use_nccl(&argc, &argv);
+    l.options.is_nccl = gshmemrun_use_nccl(&argc, &argv);
     gshmemrun_parse(argc, argv, &l.options);
     const struct gshmemrun_options *o = &l.options;
     l.n_processes = o->is_threads ? 1 : o->hosts != NULL ? o->n_hosts : o->count;

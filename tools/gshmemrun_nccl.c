@@ -66,12 +66,12 @@ static void put_first(const char *name, const char *value)
     }
 }
 
-void gshmemrun_use_nccl(int *argc, char ***argv)
+bool gshmemrun_use_nccl(int *argc, char ***argv)
 {
     char dir[2 * PATH_MAX], preload[3 * PATH_MAX];
     char **args = *argv;
     if (*argc < 2 || strcmp(args[1], "--nccl") != 0) {
-        return;
+        return false;
     }
     if (!find_library(dir, sizeof(dir))) {
         gshmemrun_say("--nccl: there is no %s in %s", library, GSHMEMRUN_NCCL_DIR);
@@ -92,4 +92,5 @@ void gshmemrun_use_nccl(int *argc, char ***argv)
     args[1] = args[0];
     --*argc;
     ++*argv;
+    return true;
 }

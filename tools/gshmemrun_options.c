@@ -132,6 +132,9 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
     if (o->hosts_text != NULL && o->is_threads) {
         usage_error("--threads: PEs of one process are on one host");
     }
+    if (o->hosts_text != NULL && o->is_nccl) {
+        usage_error("--nccl is for this machine: LD_PRELOAD does not reach other hosts");
+    }
     if (optind == argc) {
         usage_error("no program given");
     }
