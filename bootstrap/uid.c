@@ -563,6 +563,7 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
         .ops = &uid_ops, .rank = rank, .size = n_ranks, .timeout_ns = options->timeout_ns};
     u->rounds = n_ranks > 0 && n_ranks <= GSH_UID_MAX_RANKS ? gsh_uid_rounds(n_ranks) : 0;
     memcpy(u->secret, content.secret, sizeof(u->secret));
+    explicit_bzero(content.secret, sizeof(content.secret));
     derive_shared_key(u);
     memset(u->out, -1, sizeof(u->out));
     memset(u->in, -1, sizeof(u->in));

@@ -312,6 +312,7 @@ enum gsh_result gsh_uid_create(const struct gsh_uid_options *options, struct gsh
     if (r == GSH_OK) {
         memcpy(s->secret, content.secret, sizeof(s->secret));
         gsh_gate_set_secret(s->gate, content.secret);
+        explicit_bzero(content.secret, sizeof(content.secret));
         remember(s, &id);
         r = start(s);
     }

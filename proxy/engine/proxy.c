@@ -38,13 +38,13 @@ static enum gsh_result create_transport(struct gsh_proxy *proxy)
     if (strcmp(o->transport, "auto") == 0) {
         options.name = o->is_one_process ? "loop" : "ucx";
     }
-    if (strcmp(options.name, "loop") == 0) {
-        return gsh_transport_loop_create(&options, &proxy->transport);
-    }
-    if (strcmp(options.name, "ucx") == 0) {
-        return gsh_transport_ucx_create(&options, &proxy->transport);
-    }
-    return gsh_note(GSH_ERR_ARG, "transport \"%s\" is none of auto, ucx, loop", o->transport);
+    enum gsh_result r =
+        strcmp(options.name, "loop") == 0 ? gsh_transport_loop_create(&options, &proxy->transport)
+        : strcmp(options.name, "ucx") == 0
+            ? gsh_transport_ucx_create(&options, &proxy->transport)
+            : gsh_note(GSH_ERR_ARG, "transport \"%s\" is none of auto, ucx, loop", o->transport);
+    explicit_bzero(options.key, sizeof(options.key));
+    return r;
 }
 
 static enum gsh_result build(struct gsh_proxy *proxy)
@@ -137,6 +137,7 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_pool_empty(&proxy->large_outs);
     gsh_pool_empty(&proxy->stage_outs);
     gsh_pool_empty(&proxy->stage_ins);
+    explicit_bzero(proxy->options.key, sizeof(proxy->options.key));
     free(proxy);
 }
 

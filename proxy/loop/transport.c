@@ -118,6 +118,7 @@ static void loop_destroy(struct gsh_transport *t)
     gsh_loop_free_works(&loop->works);
     gsh_loop_free_works(&loop->told);
     gsh_loop_region_remove_all(&loop->regions);
+    explicit_bzero(t->options.key, sizeof(t->options.key));
     free(loop);
 }
 

@@ -87,6 +87,7 @@ static void ucx_destroy(struct gsh_transport *t)
     gsh_ucx_free_peers(u);
     gsh_ucx_free_pool(&u->calls);
     gsh_ucx_free_pool(&u->messages);
+    explicit_bzero(t->options.key, sizeof(t->options.key));
     free(u);
 }
 

@@ -258,8 +258,10 @@ static enum gsh_result meet(struct gsh_instance *pe)
     enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
     if (r == GSH_OK) {
         gsh_key_secret(pe->bootstrap->shared_key, all[0].random, pe->secret);
+        explicit_bzero(all[0].random, sizeof(all[0].random));
         r = fill_peers(pe, all);
     }
+    explicit_bzero(mine.random, sizeof(mine.random));
     free(all);
     return r;
 }
@@ -325,6 +327,7 @@ static void destroy(struct gsh_instance *pe)
     if (pe->bootstrap != NULL) {
         pe->bootstrap->ops->destroy(pe->bootstrap);
     }
+    explicit_bzero(pe->secret, sizeof(pe->secret)); /* the record stays */
     gsh_instance_release(pe);
 }
 

@@ -200,7 +200,10 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
     uint8_t key[GSH_KEY_BYTES];
     gsh_key_derive(pe->secret, "messages", key);
     memcpy(options.key, key, sizeof(options.key));
-    return gsh_proxy_create(&options, &pe->proxy);
+    enum gsh_result r = gsh_proxy_create(&options, &pe->proxy);
+    explicit_bzero(key, sizeof(key));
+    explicit_bzero(options.key, sizeof(options.key));
+    return r;
 }
 
 /* What a PE first says of its address. */

@@ -1,6 +1,7 @@
 /* Proves that processes tell each other apart, that a PE of another version is recognised by the
- * first 8 bytes, whatever it would send next, over threads and over TCP, and that init changes the
- * environment only of programs that have one thread; and what a limit of file sizes does.
+ * first 8 bytes, whatever it would send next, over threads and over TCP; that init changes the
+ * environment only of programs that have one thread; what a limit of file sizes does; and that
+ * finalize wipes the job's secret.
  * Argument: the plug-in for UCX if there is one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -10,6 +11,9 @@
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
 #include "runtime/base/process.h"
+#include "runtime/base/siphash.h"
+#include "runtime/job/binding.h"
+#include "runtime/job/instance.h"
 #include "tests/rig/bootstrap_conform.h"
 
 static void test_process(void)
@@ -95,6 +99,44 @@ static void *sleep_till_the_end(void *unused)
     return unused;
 }
 
+/* How often the bytes are in memory that malloc gives or gave. */
+static int count_in_heap(const uint8_t *bytes, size_t n)
+{
+    int n_found = 0;
+    char line[512];
+    FILE *f = fopen("/proc/self/maps", "re");
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+        uintptr_t begin, end;
+        if (strstr(line, "[heap]") == NULL || sscanf(line, "%lx-%lx", &begin, &end) != 2) {
+            continue;
+        }
+        const uint8_t *at = (const uint8_t *)begin;
+        while ((at = memmem(at, end - (uintptr_t)at, bytes, n)) != NULL) {
+            n_found++;
+            at++;
+        }
+    }
+    if (f != NULL) {
+        fclose(f);
+    }
+    return n_found;
+}
+
+/* Finalize leaves neither the job's secret nor the key of its messages behind. Only a run without
+ * MALLOC_PERTURB_ sees what freed memory holds. */
+static void finalize_without_trace(void)
+{
+    static const uint8_t none[GSH_SECRET_BYTES];
+    const struct gsh_instance *pe = gsh_instance_current(); /* its record is never freed */
+    uint8_t secret[GSH_SECRET_BYTES], key[GSH_KEY_BYTES];
+    memcpy(secret, pe->secret, sizeof(secret));
+    gsh_key_derive(secret, "messages", key);
+    gshmem_finalize();
+    CHECK(memcmp(pe->secret, none, sizeof(none)) == 0);
+    CHECK_EQ(count_in_heap(secret, sizeof(secret)), 0);
+    CHECK_EQ(count_in_heap(key, GSH_SIPHASH_KEY_BYTES), 0);
+}
+
 /* PE 1's program has a second thread. Both are far, and their devices could be GPUs. */
 static void far_pe_main(int rank, int n, void *arg)
 {
@@ -114,7 +156,7 @@ static void far_pe_main(int rank, int n, void *arg)
     CHECK_EQ(loading != NULL, rank == 0);
     CHECK(rank == 1 || strcmp(loading, "EAGER") == 0);
     CHECK_EQ(getenv("CUDA_DEVICE_MAX_CONNECTIONS") != NULL, rank == 0);
-    gshmem_finalize();
+    finalize_without_trace();
     if (rank == 1) {
         pthread_barrier_wait(&meeting);
         pthread_join(other, NULL);
