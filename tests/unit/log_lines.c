@@ -9,8 +9,13 @@
 #include <unistd.h>
 
 static bool is_another_user; /* than the one who made this process's files */
+static const char
+    *swapped; /* a link that somebody turns elsewhere as soon as it has been looked at */
 static uid_t log_euid(void)
 {
+    if (swapped != NULL && (unlink(swapped) != 0 || symlink("/dev/full", swapped) != 0)) {
+        _exit(1);
+    }
     return geteuid() + is_another_user;
 }
 #define geteuid log_euid
@@ -107,15 +112,16 @@ static void test_prefix(FILE *f)
     gsh_log_set_prefix(NULL);
 }
 
-/* Whether a log through a link of this or of another user reaches the file. */
-static bool follows_link(bool is_anothers)
+/* Whether a log through a link of this or of another user reaches the file. is_turned: the link is
+ * another one when it is followed than when it is looked at. */
+static bool follows_link(bool is_anothers, bool is_turned)
 {
     char path[64], target[64];
     struct stat st;
     int status = -1;
     snprintf(path, sizeof(path), "/tmp/gshmem-link-%d", (int)getpid());
     snprintf(target, sizeof(target), "/tmp/gshmem-target-%d", (int)getpid());
-    CHECK_EQ(symlink(target, path), 0);
+    CHECK_EQ(symlink(is_turned ? strrchr(target, '/') + 1 : target, path), 0);
     bool is_root = geteuid() == 0;
     if (is_anothers && is_root) {
         CHECK_EQ(lchown(path, 65534, 65534), 0);
@@ -123,6 +129,7 @@ static bool follows_link(bool is_anothers)
     pid_t child = fork();
     if (child == 0) { /* a process opens its log once */
         is_another_user = is_anothers && !is_root;
+        swapped = is_turned ? path : NULL;
         gsh_log_setup(GSH_LOG_NONE, GSH_LOG_ALL, path);
         _exit(0);
     }
@@ -133,10 +140,32 @@ static bool follows_link(bool is_anothers)
     return is_there;
 }
 
+/* Links to what has no name of its own are followed, too. */
+static void test_standard_output(void)
+{
+    int ends[2], status = -1;
+    char text[256] = "";
+    CHECK_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        gsh_log_setup(GSH_LOG_WARN, GSH_LOG_ALL, "/dev/stdout");
+        gsh_log(GSH_LOG_WARN, GSH_LOG_ALL, "here");
+        _exit(0);
+    }
+    close(ends[1]);
+    CHECK(read(ends[0], text, sizeof(text) - 1) > 0);
+    CHECK_STR(text, "gshmem: warning: here\n");
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    close(ends[0]);
+}
+
 int main(void)
 {
-    CHECK(follows_link(false));
-    CHECK(!follows_link(true));
+    CHECK(follows_link(false, false));
+    CHECK(!follows_link(true, false));
+    CHECK(follows_link(false, true));
+    test_standard_output();
     char path[64], expanded[64];
     snprintf(path, sizeof(path), "/tmp/gshmem-log-%%p-%d", (int)getpid());
     snprintf(expanded, sizeof(expanded), "/tmp/gshmem-log-%d-%d", (int)getpid(), (int)getpid());
