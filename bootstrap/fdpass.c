@@ -102,10 +102,10 @@ enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank, uint64_t time
     return GSH_OK;
 }
 
-enum gsh_result gsh_fdpass_check_room(int n)
+enum gsh_result gsh_fdpass_check_room(int n, int more)
 {
     /* a connection and a descriptor for each, and a few of init's own until they arrive */
-    int most = 2 * n + 4, got = 0, error = 0;
+    int most = 2 * n + 4 + more, got = 0, error = 0;
     int *fds = malloc((size_t)most * sizeof(*fds));
     if (fds == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no memory to pass descriptors");

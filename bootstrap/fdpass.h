@@ -33,10 +33,10 @@ GSH_CHECK_RESULT enum gsh_result gsh_fdpass_create(const uint8_t job[16], int ra
                                                    uint64_t timeout_ns, struct gsh_fdpass **out);
 void gsh_fdpass_destroy(struct gsh_fdpass **fdpass);
 
-/* Whether this process may open as many descriptors as it takes to meet n ranks and to receive one
- * from each; if not, GSH_ERR_SYSTEM, noted. For the vote, too: who runs out later cannot tell those
- * that it has not met. */
-GSH_CHECK_RESULT enum gsh_result gsh_fdpass_check_room(int n);
+/* Whether this process may open as many descriptors as it takes to meet n ranks, to receive one
+ * from each, and to hold `more` besides; if not, GSH_ERR_SYSTEM, noted. For the vote, too: who runs
+ * out later cannot tell those that it has not met. */
+GSH_CHECK_RESULT enum gsh_result gsh_fdpass_check_room(int n, int more);
 
 /* This rank has had an exchange with every rank that it will have one with: its door closes. */
 void gsh_fdpass_shut(struct gsh_fdpass *fdpass);

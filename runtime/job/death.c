@@ -15,6 +15,7 @@
 #include "runtime/base/util.h"
 #include "runtime/job/news.h"
 #include "runtime/job/page.h"
+#include "runtime/job/vote.h"
 
 /* The exchange of pipes is the second one over pe->fdpass: init's pages have tag 0. */
 #define PIPES_TAG ((uint64_t)1 << 62)
@@ -165,8 +166,8 @@ static enum gsh_result start(struct gsh_deaths *d)
     int e = pthread_create(&d->thread, NULL, deaths_main, d);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (e != 0) {
-        errno = e;
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot start the thread that sees deaths");
+        return gsh_note(GSH_ERR_SYSTEM, "cannot start the thread that sees deaths: %s",
+                        strerror(e));
     }
     d->is_running = true;
     return GSH_OK;
@@ -182,7 +183,7 @@ static enum gsh_result allocate(struct gsh_deaths *d, int n)
     d->late_ns = calloc((size_t)n + 1, sizeof(*d->late_ns));
     d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (d->polls == NULL || d->pe_of == NULL || d->late_ns == NULL || d->wake_fd < 0) {
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot watch %d processes", n);
+        return gsh_note(GSH_ERR_SYSTEM, "cannot watch %d processes: %s", n, strerror(errno));
     }
     return GSH_OK;
 }
@@ -199,17 +200,30 @@ static int list_others(const struct gsh_instance *pe, int *others)
     return n;
 }
 
-static enum gsh_result exchange(struct gsh_deaths *d)
+/* What may be missing. read_end: of this PE's pipe, for the others. */
+static enum gsh_result prepare(struct gsh_deaths *d, int *read_end)
 {
-    int ends[2] = {-1, -1};
-    int *fds = calloc((size_t)d->n, sizeof(*fds));
-    if (fds == NULL || pipe2(ends, O_CLOEXEC) != 0) {
-        free(fds);
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make a pipe");
+    int ends[2];
+    enum gsh_result r = allocate(d, d->pe->n_pes);
+    if (r == GSH_OK && pipe2(ends, O_CLOEXEC) != 0) {
+        r = gsh_note(GSH_ERR_SYSTEM, "cannot make a pipe: %s", strerror(errno));
     }
-    d->own_fd = ends[1];
-    enum gsh_result r = gsh_fdpass_exchange(d->pe->fdpass, d->pe_of, d->n, PIPES_TAG, ends[0], fds);
-    close(ends[0]);
+    if (r == GSH_OK) {
+        *read_end = ends[0];
+        d->own_fd = ends[1];
+        d->n = list_others(d->pe, d->pe_of);
+    }
+    return r;
+}
+
+static enum gsh_result exchange(struct gsh_deaths *d, int read_end)
+{
+    int *fds = calloc((size_t)d->n, sizeof(*fds));
+    if (fds == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no memory to watch %d processes", d->n);
+    }
+    enum gsh_result r =
+        gsh_fdpass_exchange(d->pe->fdpass, d->pe_of, d->n, PIPES_TAG, read_end, fds);
     for (int i = 0; r == GSH_OK && i < d->n; i++) {
         d->polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     }
@@ -218,24 +232,42 @@ static enum gsh_result exchange(struct gsh_deaths *d)
     return r;
 }
 
+int gsh_deaths_n_fds(const struct gsh_instance *pe, int n)
+{
+    /* The pages' places are the watch's links. A pipe of each other process, one end of this PE's,
+     * and what wakes the thread. */
+    return pe->outlives_deaths ? n + 2 : 0;
+}
+
+/* Two votes: nobody waits for the pipe of a PE that has none, and no PE goes on, unwatched, without
+ * one that has failed. */
 enum gsh_result gsh_deaths_create(struct gsh_instance *pe)
 {
-    if (!pe->outlives_deaths || pe->fdpass == NULL) {
-        return GSH_OK; /* no other process on this node */
+    if (!pe->outlives_deaths || pe->is_one_process) {
+        return GSH_OK;
     }
-    struct gsh_deaths *d = calloc(1, sizeof(*d));
-    if (d == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory to watch the other processes");
+    bool has_others = pe->fdpass != NULL; /* other processes on this node */
+    int read_end = -1;
+    enum gsh_result r = GSH_OK;
+    if (has_others) {
+        struct gsh_deaths *d = calloc(1, sizeof(*d));
+        pe->deaths = d;
+        if (d != NULL) {
+            *d = (struct gsh_deaths){.pe = pe, .own_fd = -1, .wake_fd = -1};
+        }
+        r = d != NULL ? prepare(d, &read_end)
+                      : gsh_note(GSH_ERR_NOMEM, "no memory to watch the other processes");
     }
-    d->pe = pe;
-    d->own_fd = d->wake_fd = -1;
-    pe->deaths = d;
-    enum gsh_result r = allocate(d, pe->n_pes);
+    r = gsh_init_vote(pe, GSH_STEP_PIPES, r);
     if (r == GSH_OK) {
-        d->n = list_others(pe, d->pe_of);
-        r = exchange(d);
+        r = has_others ? exchange(pe->deaths, read_end) : GSH_OK;
+        r = has_others && r == GSH_OK ? start(pe->deaths) : r;
+        r = gsh_init_vote(pe, GSH_STEP_DEATHS, r);
     }
-    return r == GSH_OK ? start(d) : r; /* on failure init undoes it */
+    if (read_end >= 0) {
+        close(read_end);
+    }
+    return r; /* on failure init undoes it */
 }
 
 void gsh_deaths_destroy(struct gsh_instance *pe)

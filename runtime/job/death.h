@@ -22,7 +22,11 @@ struct gsh_deaths;
 /* How far it has gone: the host's waits end, and then, a moment later, those of kernels. */
 enum gsh_death { GSH_DEATH_NONE, GSH_DEATH_HOST, GSH_DEATH_KERNELS };
 
-/* Collective over the node's PEs, after the watch; nothing unless the PE outlives deaths. */
+/* What gsh_deaths_create and the watch hold, beyond what takes turns with init's pages, in a PE
+ * with n other processes on its node. */
+int gsh_deaths_n_fds(const struct gsh_instance *pe, int n);
+/* Collective over the job, after the watch; nothing unless the PE outlives deaths. All PEs fail
+ * when one does. */
 GSH_CHECK_RESULT enum gsh_result gsh_deaths_create(struct gsh_instance *pe);
 /* The PE ends well: all PEs have said that they need it no more. Accepts none. */
 void gsh_deaths_destroy(struct gsh_instance *pe);

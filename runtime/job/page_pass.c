@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "runtime/base/pages.h"
+#include "runtime/job/death.h"
 #include "runtime/job/instance.h"
 #include "runtime/job/page.h"
 #include "runtime/job/vote.h"
@@ -92,7 +93,7 @@ enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
         r = gsh_fdpass_create(pe->secret, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
     }
     if (r == GSH_OK && n > 0) {
-        r = gsh_fdpass_check_room(n);
+        r = gsh_fdpass_check_room(n, gsh_deaths_n_fds(pe, n));
     }
     /* all doors are open before any PE sends */
     r = gsh_init_vote(pe, GSH_STEP_DOORS, r);

@@ -9,7 +9,13 @@
 struct gsh_instance;
 
 /* In the order of init. */
-enum gsh_init_step { GSH_STEP_DOORS, GSH_STEP_PAGES, GSH_STEP_WATCH };
+enum gsh_init_step {
+    GSH_STEP_DOORS,
+    GSH_STEP_PAGES,
+    GSH_STEP_WATCH,
+    GSH_STEP_PIPES,
+    GSH_STEP_DEATHS
+};
 
 /* Collective over the job. mine: the outcome of this PE's part, a failure only noted. Returns the
  * same on all: the failure of the first PE that has not merely lost another, in its words, which

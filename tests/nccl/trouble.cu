@@ -7,11 +7,12 @@
  * without the last one's help (revoke, shrink), to go on without it; or they give up a communicator
  * that the last one does not help to make (making). Or a receive is longer than what is sent
  * (lengths), or rank 0 makes a different call (differs; ends: so that a checking build ends the
- * job). Or a kernel of rank 0 names what is not there (bounds).
+ * job). Or a kernel of rank 0 names what is not there (bounds). Or rank 0 may open few files (few).
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
 #include <nccl_device.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* Shared by all processes. */
@@ -19,6 +20,7 @@ struct shared_words {
     ncclUniqueId id;
     int n_given_up; /* atomic */
     int n_ended;    /* atomic: processes */
+    int result;     /* few: rank 0's */
     double since;   /* when the trouble began */
 };
 static shared_words *words;
@@ -666,9 +668,46 @@ static void cross_bounds()
     await_end();
 }
 
+/* Start-up finds that rank 0 can hold too few descriptors, wherever they end: all ranks hear it,
+ * and none waits. From a number that lets the ranks meet on, to the first one that is enough. */
+static void open_few()
+{
+    rlimit most, few;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &most), 0);
+    for (int room = n_ranks + 8;; room++) {
+        if (my_rank == 0)
+            OK(ncclGetUniqueId(&words->id));
+        pthread_barrier_wait(ready);
+        if (my_rank == 0) {
+            const int lowest = dup(0);
+            close(lowest);
+            few = most;
+            few.rlim_cur = (rlim_t)(lowest + room);
+            CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+        }
+        const ncclResult_t result = ncclCommInitRank(&comm, n_ranks, words->id, my_rank);
+        if (my_rank == 0) {
+            CHECK_EQ(setrlimit(RLIMIT_NOFILE, &most), 0);
+            words->result = result;
+        }
+        pthread_barrier_wait(ready);
+        CHECK_EQ(result, words->result);
+        if (result == ncclSuccess)
+            break;
+        CHECK(strstr(ncclGetLastError(NULL), "open files") != NULL ||
+              strstr(ncclGetLastError(NULL), "descriptor") != NULL);
+    }
+    words->since = now();
+    OK(ncclCommDestroy(comm));
+}
+
 static int run_rank()
 {
     test_choose_gpu(my_rank);
+    if (is(how, "few")) {
+        open_few();
+        return 0;
+    }
     make_comm();
     if (is(how, "dead"))
         die_in_calls();

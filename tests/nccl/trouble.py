@@ -6,6 +6,7 @@ what a shrink makes of those left, also if more die; that ranks may end without 
 stays away ends the others with a line that names it and what was waited for; and that ranks that give up (abort,
 revoke) go on: streams drain, and the processes end normally.
 The others do not take a call that such a rank has given up for one that it has made: they wait until their limit.
+If one may open too few files, start-up fails on all, with a line, and none waits.
 A receive whose length differs from its send's ends the job with a line. A rank that makes a different collective gets
 an error, or its neighbour does, and all hear of it; in checking builds it ends the job, as does a kernel that names
 what is not there.
@@ -87,6 +88,7 @@ def cases(has_far, has_checks):
     for n in [2, 3, 8]:
         for how in ["shrunk", "left", "killed", "exits"]:
             yield n, "allreduce", how, SMALL
+    yield 8, "start", "few", SMALL
     for wait in ["gin", "sendrecv", "reducescatter"]:
         yield 3, wait, "shrunk", LARGE[3]
     both = [3, 4] if has_far else [3]
@@ -198,6 +200,11 @@ def faults(case, output, waited_s):
             yield f"not one line like {line!r}"
         if not re.search(r"rank [01] is the second", output):
             yield "no call returned the error"
+    elif how == "few":
+        if ends != ["status 0"] * n:
+            yield "not all failed alike, and then started"
+        if not lines or not all(re.search("on PE 0: .*(open files|descriptor)", line) for line in lines):
+            yield "not each line is about rank 0's limit"
     elif how == "ends":
         line = rf"PE 0: error: ncclAllReduce, {ENDS[wait]} .*: the members' values differ: \d+ on PE 0, \d+ on PE 1"
         if ends != ["status 1"] * n:

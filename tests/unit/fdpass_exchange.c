@@ -169,9 +169,9 @@ static void one_fails(int rank, int n, void *arg)
         int lowest = dup(mine);
         struct rlimit limit = {.rlim_cur = (rlim_t)lowest + 1, .rlim_max = (rlim_t)lowest + 100};
         close(lowest);
-        CHECK_EQ(gsh_fdpass_check_room(1), GSH_OK);
+        CHECK_EQ(gsh_fdpass_check_room(1, 100), GSH_OK);
         CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-        CHECK_EQ(gsh_fdpass_check_room(1), GSH_ERR_SYSTEM);
+        CHECK_EQ(gsh_fdpass_check_room(1, 0), GSH_ERR_SYSTEM);
         CHECK(strstr(gsh_last_error(), "ulimit -n"));
     }
     /* rank 2 may have what the others sent next; they may have all that they need, and then fail in
