@@ -68,11 +68,18 @@ bool gsh_deaths_lose(struct gsh_instance *pe, uint64_t begin, uint64_t bytes)
     return true;
 }
 
+/* A step is never taken back, whatever thread finds an earlier one later. */
 static void mark(struct gsh_instance *pe, int dead, enum gsh_death death)
 {
+    uint32_t *word = &pe->peers[dead].death, was = __atomic_load_n(word, __ATOMIC_RELAXED);
     /* releases: pair with the acquires in gsh_is_death_at */
-    gsh_store_release_u32(&pe->peers[dead].death, (uint32_t)death);
-    __atomic_fetch_add(&pe->n_deaths, 1, __ATOMIC_RELEASE);
+    while (was < (uint32_t)death) {
+        if (__atomic_compare_exchange_n(word, &was, (uint32_t)death, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+            __atomic_fetch_add(&pe->n_deaths, 1, __ATOMIC_RELEASE);
+            return;
+        }
+    }
 }
 
 void gsh_deaths_all(struct gsh_instance *pe, enum gsh_death death)

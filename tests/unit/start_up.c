@@ -1,7 +1,7 @@
 /* Proves that processes tell each other apart, that a PE of another version is recognised by the
  * first 8 bytes, whatever it would send next, over threads and over TCP; that init changes the
- * environment only of programs that have one thread; what a limit of file sizes does; and that
- * finalize wipes the job's secret.
+ * environment only of programs that have one thread; what a limit of file sizes does; that a PE
+ * which is lost to kernels stays so; and that finalize wipes the job's secret.
  * Argument: the plug-in for UCX if there is one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -13,7 +13,9 @@
 #include "runtime/base/process.h"
 #include "runtime/base/siphash.h"
 #include "runtime/job/binding.h"
+#include "runtime/job/death.h"
 #include "runtime/job/instance.h"
+#include "runtime/job/page.h"
 #include "tests/rig/bootstrap_conform.h"
 
 static void test_process(void)
@@ -88,6 +90,24 @@ static void little_files(int rank, int n, void *arg)
     CHECK_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
     int error = gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr);
     CHECK(error != 0 && strstr(gshmemx_error_string(error), "(ulimit -f)"));
+}
+
+/* As when a second near PE dies after all are lost. */
+static void test_deaths(void)
+{
+    const int others[2] = {0, 2};
+    struct gsh_peer peers[3] = {0};
+    struct gsh_host_page *page = calloc(1, sizeof(*page));
+    struct gsh_instance pe = {.my_pe = 1, .n_pes = 3, .peers = peers, .page = page};
+    gsh_deaths_all(&pe, GSH_DEATH_HOST);
+    CHECK(gsh_is_death_among(&pe, others, 2) && gsh_is_death(&pe));
+    CHECK(!gsh_is_death_at(&pe, others, 2, GSH_DEATH_KERNELS));
+    gsh_deaths_all(&pe, GSH_DEATH_KERNELS);
+    gsh_deaths_all(&pe, GSH_DEATH_HOST);
+    CHECK(gsh_is_death_at(&pe, &others[0], 1, GSH_DEATH_KERNELS));
+    CHECK(gsh_is_death_at(&pe, &others[1], 1, GSH_DEATH_KERNELS));
+    CHECK_EQ(peers[1].death, GSH_DEATH_NONE);
+    free(page);
 }
 
 static pthread_barrier_t meeting;
@@ -183,6 +203,7 @@ int main(int argc, char **argv)
     setenv("GSHMEM_DEBUG", "none", 1);
     setenv("GSHMEM_UID_IFNAME", "lo", 1);
     test_process();
+    test_deaths();
     test_on_threads(2, pe_main, &by_threads);
     CHECK_EQ(gshmemx_get_uniqueid(&by_id.id), 0);
     test_on_threads(2, pe_main, &by_id);
