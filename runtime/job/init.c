@@ -299,11 +299,14 @@ static enum gsh_result make_job_bootstrap(struct gsh_instance *pe)
 
 static void destroy(struct gsh_instance *pe)
 {
-    gsh_net_destroy(pe); /* first: it uses this PE's memory */
-    gsh_statics_unshare(pe);
-    gsh_setup_undo(pe);
+    /* first the threads that use the network and the device, then the network, which uses this
+     * PE's memory */
+    gsh_net_close(pe);
     gsh_watch_destroy(&pe->watch);
     gsh_deaths_destroy(pe);
+    gsh_net_destroy(pe);
+    gsh_statics_unshare(pe);
+    gsh_setup_undo(pe);
     if (pe->job_bootstrap != NULL) {
         pe->job_bootstrap->ops->destroy(pe->job_bootstrap);
     }

@@ -119,6 +119,7 @@ static void *lose_main(void *arg)
     gsh_news_pass_on(net);
     gsh_deaths_await_moment();
     gsh_deaths_all(net->pe, GSH_DEATH_KERNELS);
+    gsh_news_leave_net(net);
     return NULL;
 }
 
@@ -139,6 +140,9 @@ static void end_process(struct gsh_net *net)
         _exit(net->news.status);
     }
     pthread_detach(thread);
+    if (!is_outlived) {
+        gsh_news_leave_net(net);
+    }
 }
 
 static void on_fail(void *context, int lost_pe, const char *text)
@@ -306,6 +310,9 @@ void gsh_net_close(struct gsh_instance *pe)
 void gsh_net_destroy(struct gsh_instance *pe)
 {
     gsh_net_close(pe);
+    if (pe->net != NULL) {
+        gsh_news_await_end(pe->net);
+    }
     gsh_proxy_destroy(&pe->proxy);
     free(pe->net);
     pe->net = NULL;

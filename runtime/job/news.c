@@ -18,6 +18,24 @@ bool gsh_news_take_end(struct gsh_net *net)
     return !__atomic_exchange_n(&net->is_ending, true, __ATOMIC_ACQ_REL);
 }
 
+void gsh_news_leave_net(struct gsh_net *net)
+{
+    /* release: pairs with the acquire in gsh_news_await_end */
+    __atomic_store_n(&net->is_done, true, __ATOMIC_RELEASE);
+}
+
+void gsh_news_await_end(struct gsh_net *net)
+{
+    unsigned turn = 0;
+    if (gsh_news_take_end(net)) {
+        return;
+    }
+    /* acquire: pairs with the release in gsh_news_leave_net */
+    while (!__atomic_load_n(&net->is_done, __ATOMIC_ACQUIRE)) {
+        gsh_backoff(&turn);
+    }
+}
+
 bool gsh_news_is_ending(const struct gsh_net *net)
 {
     return __atomic_load_n(&net->is_ending, __ATOMIC_ACQUIRE);
@@ -50,6 +68,7 @@ static void tell(struct gsh_instance *pe, struct gsh_news news, const char *text
     net->news = news;
     snprintf(net->news.text, sizeof(net->news.text), "%s", text);
     gsh_news_pass_on(net);
+    gsh_news_leave_net(net);
 }
 
 void gsh_news_tell(struct gsh_instance *pe, int origin, int status, const char *text)

@@ -23,6 +23,7 @@ struct gsh_net {
     /* these are atomic */
     bool is_closed; /* the job has ended well */
     bool is_ending; /* a thread carries out this PE's end */
+    bool is_done;   /* that needs this no more, or ends the process */
     bool has_heard; /* from another PE */
     /* of the thread that carries out the end */
     bool is_found_here;
@@ -44,6 +45,10 @@ bool gsh_news_is_ending(const struct gsh_net *net);
 
 /* For net.c: whether the caller is the one that carries out the end, and fills net->news. */
 bool gsh_news_take_end(struct gsh_net *net);
+/* The one that carries out the end does not use net any more, or ends the process. */
+void gsh_news_leave_net(struct gsh_net *net);
+/* Nobody carries out the end any more, nor will: net may be freed, with its proxy. */
+void gsh_news_await_end(struct gsh_net *net);
 /* Sends net->news, and waits a moment for it to leave. */
 void gsh_news_pass_on(struct gsh_net *net);
 
