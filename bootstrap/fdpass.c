@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "bootstrap/door.h"
 #include "bootstrap/socket.h"
+#include "runtime/base/private_fd.h"
 #include "runtime/base/util.h"
 
 /* How long to wait before the next try with a full receiver or a door that is not there yet. */
@@ -323,6 +324,7 @@ static void open_link(struct gsh_fdpass *f, int link, int fd)
 {
     f->links[link].state = LINK_OPEN;
     f->links[link].fd = fd;
+    gsh_private_fd_add(fd);
 }
 
 static enum gsh_result admit_all(struct gsh_fdpass *f)

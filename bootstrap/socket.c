@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "runtime/base/private_fd.h"
 
 #ifdef GSH_FAULTS
 static _Thread_local unsigned calls_left; /* 1: the next call fails; 0: none will */
@@ -145,12 +146,7 @@ static enum gsh_result connection_result(void)
 
 void gsh_socket_close(int *fd)
 {
-    int saved = errno;
-    if (*fd >= 0) {
-        close(*fd);
-    }
-    *fd = -1;
-    errno = saved;
+    gsh_private_fd_close(fd);
 }
 
 void gsh_socket_hang_up(int *fd)

@@ -42,7 +42,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_socket_accept(int listen_fd, int *fd);
 GSH_CHECK_RESULT enum gsh_result gsh_socket_connect(const struct gsh_address *to,
                                                     uint64_t deadline_ns, int *fd);
 GSH_CHECK_RESULT enum gsh_result gsh_socket_local_address(int fd, struct gsh_address *out);
-/* Closes *fd unless it is negative, and makes it -1. */
+/* Closes *fd unless it is negative, and makes it -1; private_fd.h's are forgotten. */
 void gsh_socket_close(int *fd);
 /* The same, and ends the connection even if a forked child also has the descriptor. */
 void gsh_socket_hang_up(int *fd);

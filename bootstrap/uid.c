@@ -17,6 +17,7 @@
 #include "bootstrap/gate.h"
 #include "bootstrap/netif.h"
 #include "runtime/base/log.h"
+#include "runtime/base/private_fd.h"
 
 enum frame_kind { FRAME_DATA = 0x67736801, FRAME_NOTICE };
 
@@ -442,6 +443,7 @@ static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_par
         gsh_hello_seal(hello, u->secret, partners[k].link);
         r = gsh_socket_connect(&partners[k].address, deadline_ns, &u->out[k]);
         if (r == GSH_OK) {
+            gsh_private_fd_add(u->out[k]);
             r = gsh_socket_send(u->out[k], hello, sizeof(*hello), deadline_ns);
         }
         if (r != GSH_OK) {
@@ -485,6 +487,7 @@ static bool admit(struct uid_bootstrap *u, struct gsh_gate_event *event)
         return false;
     }
     u->in[k] = event->fd;
+    gsh_private_fd_add(event->fd);
     return true;
 }
 

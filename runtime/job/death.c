@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "runtime/base/log.h"
+#include "runtime/base/private_fd.h"
 #include "runtime/base/util.h"
 #include "runtime/job/news.h"
 #include "runtime/job/page.h"
@@ -218,6 +219,7 @@ static enum gsh_result prepare(struct gsh_deaths *d, int *read_end)
     if (r == GSH_OK) {
         *read_end = ends[0];
         d->own_fd = ends[1];
+        gsh_private_fd_add(ends[1]);
         d->n = list_others(d->pe, d->pe_of);
     }
     return r;
@@ -290,9 +292,7 @@ void gsh_deaths_destroy(struct gsh_instance *pe)
     }
     /* release: pairs with the acquire in end_pipe */
     gsh_store_release_u32(&pe->page->has_ended, 1);
-    if (d->own_fd >= 0) {
-        close(d->own_fd);
-    }
+    gsh_private_fd_close(&d->own_fd);
     for (int i = 0; d->polls != NULL && i < d->n; i++) {
         if (d->polls[i].fd >= 0) {
             close(d->polls[i].fd);

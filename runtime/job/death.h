@@ -5,7 +5,9 @@
  *
  * Each PE has a pipe to which it never writes, and has given the end to read from to all other
  * processes of the node: it closes when the process ends. A PE that ends well says so in its page
- * before. So any number of PEs may die, in any order.
+ * before. So any number of PEs may die, in any order. A child that it forks has the pipe no more
+ * (runtime/base/private_fd.h); one of vfork or of clone itself keeps it open until it becomes
+ * another program or ends, and the PE's death is not seen before.
  *
  * In a job on several nodes the network does not outlive the loss of a PE: all PEs are lost to each
  * other then, and the process goes on without the job. */

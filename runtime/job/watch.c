@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The watch: a star of SOCK_SEQPACKET connections between the processes of a node, whose centre is
  * the node's lowest PE, made through its door (bootstrap/door.h). A connection that closes without
- * LEAVE is a death. The end of gshmemrun is the job's: it kills the processes that it has started,
- * but not those that they have. */
+ * LEAVE is a death: forked children do not keep it open (runtime/base/private_fd.h). The end of
+ * gshmemrun is the job's: it kills the processes that it has started, but not those that they have.
+ */
 #include "runtime/job/watch.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include "bootstrap/socket.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/log.h"
+#include "runtime/base/private_fd.h"
 #include "runtime/base/process.h"
 #include "runtime/base/util.h"
 #include "runtime/job/instance.h"
@@ -167,8 +169,7 @@ static void handle(struct gsh_watch *w, int link, const struct message *m)
 {
     switch (m->kind) {
     case MESSAGE_LEAVE:
-        close(w->polls[link].fd);
-        w->polls[link].fd = -1;
+        gsh_socket_close(&w->polls[link].fd);
         break;
     case MESSAGE_ABORT:
         if (w->is_centre) {
@@ -192,8 +193,7 @@ static void read_link(struct gsh_watch *w, int link)
     if (n == (ssize_t)sizeof(m)) {
         handle(w, link, &m);
     } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-        close(w->polls[link].fd);
-        w->polls[link].fd = -1;
+        gsh_socket_close(&w->polls[link].fd);
         if (!w->pe->outlives_deaths) { /* death.c sees it, too */
             end_for_death(w, w->link_pe[link]);
         }
@@ -298,6 +298,7 @@ static enum gsh_result accept_links(struct gsh_watch *w)
             r = wait_for(gsh_door_fd(w->door), WAIT_MS, deadline_ns);
         } else if (is_of_node(w->pe, from) && !is_linked_to(w, from)) {
             w->polls[got].fd = fd;
+            gsh_private_fd_add(fd);
             w->link_pe[got++] = from;
         } else {
             close(fd);
@@ -323,6 +324,7 @@ static enum gsh_result connect_centre(struct gsh_watch *w, const struct gsh_door
         }
         if (is_in) {
             w->polls[0].fd = w->visit.fd;
+            gsh_private_fd_add(w->visit.fd);
             w->link_pe[0] = centre;
             w->visit.fd = -1;
             return GSH_OK;
@@ -466,9 +468,7 @@ void gsh_watch_destroy(struct gsh_watch **watch)
         struct message m = {.kind = MESSAGE_LEAVE, .pe = w->pe->my_pe};
         send_all(w, &m);
         for (int i = 0; i < w->n_links; i++) {
-            if (w->polls[i].fd >= 0) {
-                close(w->polls[i].fd);
-            }
+            gsh_socket_close(&w->polls[i].fd);
         }
         if (w->polls[w->n_links + POLL_LAUNCHER].fd >= 0) {
             close(w->polls[w->n_links + POLL_LAUNCHER].fd);

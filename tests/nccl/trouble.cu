@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What trouble.py makes go wrong: PROGRAM N WAIT HOW COUNT, with N ranks, each a process, and COUNT
- * numbers in collectives. The last rank dies while the others call WAIT repeatedly (dead), which
+ * numbers in collectives. The last rank dies while the others call WAIT repeatedly (dead; forked:
+ * and leaves a forked child, which lives until the others have noticed), which
  * then go on without it (shrunk), or it ends early (exits), or when a shrink has left it out (left,
  * killed); or it stays away (absent); or they wait, and give up: all of them, by another thread
  * (abort), or rank 0 alone (lone), or one alone before the last one comes (quit); or all of them
@@ -232,6 +233,16 @@ static void await_end()
     exit(1);
 }
 
+/* As a loader of data, which outlives its parent. */
+static void leave_child()
+{
+    if (fork() == 0) {
+        alarm(60); /* if they do not notice */
+        await_count(&words->n_given_up, n_ranks - 1);
+        _exit(0);
+    }
+}
+
 /* Calls until the last rank is known to be dead, in the middle of one. */
 static void call_until_lost()
 {
@@ -241,6 +252,8 @@ static void call_until_lost()
         call(round);
         if (my_rank == n_ranks - 1 && (round == 2 || is(wait_kind, "counter"))) {
             words->since = now();
+            if (is(how, "forked"))
+                leave_child();
             raise(SIGKILL); /* the call is under way */
         }
         CUDA_OK(cudaStreamSynchronize(0));
@@ -260,6 +273,7 @@ static void check_new_one();
 static void die_in_calls()
 {
     call_until_lost();
+    __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
     if (my_rank % 2 == 0)
         OK(ncclCommAbort(comm));
     else
@@ -709,7 +723,7 @@ static int run_rank()
         return 0;
     }
     make_comm();
-    if (is(how, "dead"))
+    if (is(how, "dead") || is(how, "forked"))
         die_in_calls();
     else if (is(how, "shrunk"))
         die_and_shrink();

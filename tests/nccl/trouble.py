@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Proves, for each collective and each wait of device code, near and on two pretend nodes, that the ranks that a dead
-one leaves go on within seconds: streams drain, calls return ncclRemoteError, and other communicators work, among them
+one leaves, which may have forked, go on within seconds: streams drain, calls return ncclRemoteError, and other communicators work, among them
 what a shrink makes of those left, also if more die; that ranks may end without destroying anything; that one that
 stays away ends the others with a line that names it and what was waited for; and that ranks that give up (abort,
 revoke) go on: streams drain, and the processes end normally.
@@ -45,6 +45,7 @@ ABSENT = {
 # How the ranks end if one dies, or ends early.
 AFTER_DEATH = {
     "dead": lambda n: ["status 0"] * (n - 1) + ["signal 9"],
+    "forked": lambda n: ["status 0"] * (n - 1) + ["signal 9"],
     "killed": lambda n: ["status 0"] * (n - 1) + ["signal 9"],
     "shrunk": lambda n: ["status 0"] * max(n - 2, 1) + ["signal 9"] * min(n - 1, 2),
     "left": lambda n: ["status 0"] * n,
@@ -89,6 +90,7 @@ def cases(has_far, has_checks):
         for how in ["shrunk", "left", "killed", "exits"]:
             yield n, "allreduce", how, SMALL
     yield 8, "start", "few", SMALL
+    yield 3, "allreduce", "forked", SMALL
     for wait in ["gin", "sendrecv", "reducescatter"]:
         yield 3, wait, "shrunk", LARGE[3]
     both = [3, 4] if has_far else [3]

@@ -1,7 +1,8 @@
 /* Proves that processes tell each other apart, that a PE of another version is recognised by the
  * first 8 bytes, whatever it would send next, over threads and over TCP; that init changes the
  * environment only of programs that have one thread; what a limit of file sizes does; that a PE
- * which is lost to kernels stays so; and that finalize wipes the job's secret.
+ * which is lost to kernels stays so; that a forked child closes what is private; and that finalize
+ * wipes the job's secret.
  * Argument: the plug-in for UCX if there is one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -10,6 +11,7 @@
 
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
+#include "runtime/base/private_fd.h"
 #include "runtime/base/process.h"
 #include "runtime/base/siphash.h"
 #include "runtime/job/binding.h"
@@ -36,6 +38,39 @@ static void test_process(void)
     CHECK_EQ(gsh_process_id(), mine);
     close(ends[0]);
     close(ends[1]);
+}
+
+/* The others see that a process has closed its descriptor, or died, while its forked child lives.
+ */
+static void test_private(void)
+{
+    int shown[2], kept[2], hold[2], again, status = -1;
+    char byte = 0;
+    CHECK(pipe(shown) == 0 && pipe(kept) == 0 && pipe(hold) == 0);
+    again = dup(kept[1]);
+    gsh_private_fd_add(again);
+    gsh_private_fd_add(shown[1]);
+    gsh_private_fd_close(&again);
+    CHECK_EQ(again, -1);
+    again = dup(kept[1]); /* perhaps of the same number, but the child's, too */
+    pid_t child = fork();
+    if (child == 0) {
+        close(hold[1]);
+        CHECK_EQ(write(again, "x", 1), 1);
+        CHECK_EQ(write(shown[1], "x", 1), -1);
+        CHECK_EQ(read(hold[0], &byte, 1), 0);
+        _exit(test_result());
+    }
+    CHECK_EQ(read(kept[0], &byte, 1), 1);
+    gsh_private_fd_close(&shown[1]);
+    CHECK_EQ(read(shown[0], &byte, 1), 0); /* the child waits for hold */
+    close(hold[1]);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    const int all[] = {shown[0], kept[0], kept[1], again, hold[0]};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        close(all[i]);
+    }
 }
 
 struct job {
@@ -203,6 +238,7 @@ int main(int argc, char **argv)
     setenv("GSHMEM_DEBUG", "none", 1);
     setenv("GSHMEM_UID_IFNAME", "lo", 1);
     test_process();
+    test_private();
     test_deaths();
     test_on_threads(2, pe_main, &by_threads);
     CHECK_EQ(gshmemx_get_uniqueid(&by_id.id), 0);
