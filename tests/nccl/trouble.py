@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Proves, for each collective and each wait of device code, near and on two pretend nodes, that the ranks that a dead
-one leaves, which may have forked, go on within seconds: streams drain, calls return ncclRemoteError, and other communicators work, among them
-what a shrink makes of those left, also if more die; that ranks may end without destroying anything; that one that
-stays away ends the others with a line that names it and what was waited for; and that ranks that give up (abort,
-revoke) go on: streams drain, and the processes end normally.
+one leaves, which may have forked, go on within seconds: streams drain, calls return ncclRemoteError, and other
+communicators work, among them what a shrink makes of those left, also if more die; that ranks may end without
+destroying anything; that one that stays away ends the others with a line that names it and what was waited for; and
+that ranks that give up (abort, revoke) go on: streams drain, and the processes end normally.
 The others do not take a call that such a rank has given up for one that it has made: they wait until their limit.
 If one may open too few files, start-up fails on all, with a line, and none waits.
 A receive whose length differs from its send's ends the job with a line. A rank that makes a different collective gets
