@@ -95,14 +95,17 @@ int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size);
 /* Prepares memory that is not symmetric to be the local side of puts and gets: pins host memory for
  * the GPU, and registers it with the network. It affects only speed, except for calls on a stream
  * to far PEs, which take host memory only if it is pinned. Not collective; any thread may call it
- * after device set-up. Buffers must not overlap. CUDA copies no host memory of which only a
- * part is pinned, so let a buffer fill whole pages: unpinned data before or behind it on its first
- * or last page can make cudaMemcpy fail. Pages that the program has pinned itself
- * (cudaHostRegister) stay its own. Returns 0 or an error. */
+ * after device set-up. Buffers of a PE must not overlap; they may share pages. On GPUs just the
+ * buffer's bytes are pinned, as one piece, and CUDA refuses a copy that begins in a piece and ends
+ * outside it: so let no copy do that. What the program has pinned itself (cudaHostRegister) stays
+ * its own: all of a buffer may lie in one such piece, which must stay pinned while the buffer is
+ * registered; if only a part of it does, the result is an error. Buffers of PEs that are threads of
+ * one process may overlap, but no operation may be outstanding on one of them while another one
+ * that overlaps it, directly or through others, is registered or unregistered, unless the two are
+ * the same. Returns 0 or an error. */
 int gshmemx_buffer_register(void *addr, size_t length);
-/* Call this before freeing the buffer, when no operation on it is outstanding, nor on another one
- * that has a byte on the same page: that page stays pinned for the other, but not throughout this
- * call. finalize unregisters whatever is left. */
+/* Call this before freeing the buffer, when no operation on it is outstanding. What shares a page
+ * with it stays pinned. finalize unregisters whatever is left. */
 int gshmemx_buffer_unregister(void *addr);
 void gshmemx_buffer_unregister_all(void);
 

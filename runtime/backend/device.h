@@ -127,9 +127,9 @@ struct gsh_device_ops {
     void (*unmap_host)(struct gsh_instance *pe, void *memory); /* even if it never was mapped */
 
     /* Prepares the program's memory that is not symmetric for copies, until unpinned. GSH_ERR_ARG
-     * if it does not exist. *is_device: it is device memory, not host memory. Pages that the
-     * program has pinned itself stay as they are; one that two buffers share stays pinned until
-     * both are unpinned. */
+     * if it does not exist, or the program has pinned a part of it, not all. *is_device: it is
+     * device memory, not host memory. What the program has pinned itself stays as it is; bytes that
+     * PEs of this process share stay pinned until all have unpinned them. */
     enum gsh_result (*pin)(struct gsh_instance *pe, void *memory, size_t bytes, bool *is_device);
     void (*unpin)(struct gsh_instance *pe, void *memory, size_t bytes);
 

@@ -254,6 +254,19 @@ static void check_local(const test_pe *pe)
     CHECK(gshmemx_buffer_unregister(m.p) != 0);
     gshmemx_buffer_unregister_all();
     CHECK(gshmemx_buffer_unregister(host) != 0);
+    /* two that share a page */
+    const size_t half = n_words / 2 + 5;
+    CHECK_EQ(gshmemx_buffer_register(host, half * sizeof(long)), 0);
+    CHECK_EQ(gshmemx_buffer_register(host + half, bytes - half * sizeof(long)), 0);
+    gshmem_barrier_all();
+    gshmem_long_put(target, host + half, n_words - half, pe->next);
+    gshmem_barrier_all();
+    expect_words(target, n_words - half, 5000000L * pe->previous + (long)half);
+    CHECK_EQ(gshmemx_buffer_unregister(host), 0);
+    gshmem_barrier_all();
+    gshmem_long_put(target, host + half, n_words - half, pe->next);
+    gshmem_barrier_all();
+    CHECK_EQ(gshmemx_buffer_unregister(host + half), 0);
     CHECK_EQ(gshmemx_buffer_register(host, bytes), 0); /* left to finalize */
     gshmem_free(target);
     own_memory_free(&m);

@@ -351,15 +351,12 @@ static CUresult model_memset(CUdeviceptr addr, unsigned char value, size_t bytes
 
 /* ---- host memory that is registered: the model alone ---- */
 
-/* A registration: [start, start + bytes). The driver pins its pages, and knows only its bytes. */
+/* A registration: [start, start + bytes). The driver knows its bytes, not its pages: it refuses
+ * another one that overlaps it, not one on the same page. */
 struct model_pin {
     uint64_t start, bytes; /* 0 bytes: unused */
 };
 static struct model_pin model_pins[MODEL_MAPPINGS];
-static uint64_t model_page(void)
-{
-    return (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static struct model_pin *model_pin_of(uint64_t addr)
 {
@@ -371,20 +368,14 @@ static struct model_pin *model_pin_of(uint64_t addr)
     return NULL;
 }
 
-__attribute__((unused)) static bool model_is_pinned(const void *p)
+/* Whether one registration has all of it. The driver refuses a copy that begins in a registration
+ * of which this is not so. */
+static bool model_is_one_registration(uint64_t start, uint64_t bytes)
 {
-    const uint64_t page = (uint64_t)(uintptr_t)p / model_page();
-    for (int i = 0; i < MODEL_MAPPINGS; i++) {
-        const struct model_pin *pin = &model_pins[i];
-        if (pin->bytes && page >= pin->start / model_page() &&
-            page <= (pin->start + pin->bytes - 1) / model_page()) {
-            return true;
-        }
-    }
-    return false;
+    const struct model_pin *pin = model_pin_of(start);
+    return pin != NULL && bytes <= pin->bytes - (start - pin->start);
 }
 
-/* Refuses a range if it shares a page with one that is registered. */
 static CUresult model_host_register(void *p, size_t bytes, unsigned flags)
 {
     const uint64_t start = (uint64_t)(uintptr_t)p;
@@ -397,8 +388,7 @@ static CUresult model_host_register(void *p, size_t bytes, unsigned flags)
         const struct model_pin *pin = &model_pins[i];
         if (!pin->bytes) {
             unused = &model_pins[i];
-        } else if (start / model_page() <= (pin->start + pin->bytes - 1) / model_page() &&
-                   pin->start / model_page() <= (start + bytes - 1) / model_page()) {
+        } else if (start < pin->start + pin->bytes && pin->start < start + bytes) {
             return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
         }
     }
@@ -461,6 +451,10 @@ static CUresult model_attribute(int *value, CUdevice_attribute attribute, CUdevi
 
 static CUresult model_copy(CUdeviceptr dest, CUdeviceptr source, size_t bytes)
 {
+    if ((model_pin_of(dest) && !model_is_one_registration(dest, bytes)) ||
+        (model_pin_of(source) && !model_is_one_registration(source, bytes))) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     memcpy((void *)(uintptr_t)dest, (void *)(uintptr_t)source, bytes);
     return CUDA_SUCCESS;
 }

@@ -463,19 +463,23 @@ static enum gsh_result cuda_pin(struct gsh_instance *pe, void *memory, size_t by
     const struct gsh_cuda_device *d = pe->device;
     bool entered = gsh_cuda_enter(d), is_known = false;
     *is_device = is_gpu_memory(d, memory, &is_known);
-    CUresult code = *is_device ? CUDA_SUCCESS : gsh_cuda_pin_pages(d->cuda, memory, bytes);
+    CUresult code = *is_device ? CUDA_SUCCESS : gsh_cuda_pin_memory(d->cuda, memory, bytes);
     gsh_cuda_leave(d, entered);
-    return code == CUDA_ERROR_INVALID_VALUE
-               ? gsh_note(GSH_ERR_ARG, "no memory is at [%p, %p + %zu): freed, or never allocated",
-                          memory, memory, bytes)
-               : gsh_cuda_note(code, "cuMemHostRegister");
+    if (code == CUDA_ERROR_INVALID_VALUE) {
+        return gsh_note(GSH_ERR_ARG, "no memory is at [%p, %p + %zu): freed, or never allocated",
+                        memory, memory, bytes);
+    }
+    if (code == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
+        return gsh_note(GSH_ERR_ARG, "the program has pinned a part of it, but not all of it");
+    }
+    return gsh_cuda_note(code, "cuMemHostRegister");
 }
 
 static void cuda_unpin(struct gsh_instance *pe, void *memory, size_t bytes)
 {
     const struct gsh_cuda_device *d = pe->device;
     bool entered = gsh_cuda_enter(d);
-    gsh_cuda_unpin_pages(d->cuda, memory, bytes);
+    gsh_cuda_unpin_memory(d->cuda, memory, bytes);
     gsh_cuda_leave(d, entered);
 }
 

@@ -4,10 +4,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include "runtime/base/pages.h"
 #include "runtime/base/util.h"
 
-/* Whole pages: [start, end). */
+/* Bytes: [start, end). */
 struct range {
     uintptr_t start, end;
 };
@@ -20,22 +19,26 @@ struct ranges {
 static struct {
     pthread_mutex_t mutex;
     struct ranges buffers; /* two PEs may have the same one */
-    struct ranges pins;    /* registrations, which do not overlap */
+    struct ranges pins;    /* registrations, which do not overlap; each is a run of buffers */
 } table = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static bool add(struct ranges *r, uintptr_t start, uintptr_t end)
+/* Room for n ranges in all, so that push cannot fail. */
+static bool make_room(struct ranges *r, size_t n)
 {
-    if (r->n == r->room) {
-        size_t room = 2 * r->room + 8;
-        struct range *list = realloc(r->list, room * sizeof(*list));
+    if (n > r->room) {
+        struct range *list = realloc(r->list, 2 * n * sizeof(*list));
         if (list == NULL) {
             return false;
         }
         r->list = list;
-        r->room = room;
+        r->room = 2 * n;
     }
-    r->list[r->n++] = (struct range){start, end};
     return true;
+}
+
+static void push(struct ranges *r, struct range it)
+{
+    r->list[r->n++] = it;
 }
 
 static bool take_out(struct ranges *r, struct range it)
@@ -49,152 +52,130 @@ static bool take_out(struct ranges *r, struct range it)
     return false;
 }
 
-/* Whether one of them has the page at `at`; *until: how far that is so, at most `until`. */
-static bool has_page(const struct ranges *r, uintptr_t at, uintptr_t *until)
+static bool overlap(struct range a, struct range b)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        if (at >= r->list[i].start && at < r->list[i].end) {
-            *until = gsh_min_u64(*until, r->list[i].end);
-            return true;
+    return a.start < b.end && b.start < a.end;
+}
+
+/* These bytes and those of all buffers that overlap them, directly or through others. */
+static struct range run_of(struct range run)
+{
+    for (size_t i = 0; i < table.buffers.n; i++) {
+        const struct range it = table.buffers.list[i];
+        if (overlap(it, run) && (it.start < run.start || it.end > run.end)) {
+            run.start = gsh_min_u64(run.start, it.start);
+            run.end = gsh_max_u64(run.end, it.end);
+            i = (size_t)-1; /* from the first again: the larger run may reach it */
         }
-        if (r->list[i].start > at) {
-            *until = gsh_min_u64(*until, r->list[i].start);
+    }
+    return run;
+}
+
+/* Whether the buffers there still make up just this run. */
+static bool is_run(struct range run)
+{
+    for (size_t i = 0; i < table.buffers.n; i++) {
+        if (overlap(table.buffers.list[i], run)) {
+            const struct range its = run_of(table.buffers.list[i]);
+            return its.start == run.start && its.end == run.end;
         }
     }
     return false;
 }
 
-static struct range pages_of(const void *memory, size_t bytes)
-{
-    const uintptr_t page = gsh_page_size(), start = (uintptr_t)memory;
-    return (struct range){start & -page, gsh_align_up(start + bytes, page)};
-}
-
 /* ---- registrations ---- */
 
-static CUresult register_pages(const struct gsh_cuda *cuda, uintptr_t start, uintptr_t end)
+/* There is room in the table: there are no more runs than buffers. */
+static CUresult register_run(const struct gsh_cuda *cuda, struct range run)
 {
-    CUresult code = cuda->MemHostRegister(
-        (void *)start, end - start, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-    if (code == CUDA_SUCCESS && !add(&table.pins, start, end)) {
-        cuda->MemHostUnregister((void *)start);
-        code = CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult code =
+        cuda->MemHostRegister((void *)run.start, run.end - run.start,
+                              CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+    if (code == CUDA_SUCCESS) {
+        push(&table.pins, run);
     }
     return code;
 }
 
-/* Whether CUDA knows the byte at `at`: then how far, in whole pages. */
-static bool is_known(const struct gsh_cuda *cuda, uintptr_t at, uintptr_t *until)
+/* Undoes what this table has registered there; false: nothing. */
+static bool unregister_on(const struct gsh_cuda *cuda, struct range bytes)
 {
-    const uintptr_t page = gsh_page_size();
-    CUmemorytype type;
+    bool is_any = false;
+    for (size_t i = table.pins.n; i-- > 0;) {
+        if (overlap(table.pins.list[i], bytes)) {
+            cuda->MemHostUnregister((void *)table.pins.list[i].start);
+            table.pins.list[i] = table.pins.list[--table.pins.n];
+            is_any = true;
+        }
+    }
+    return is_any;
+}
+
+/* Registers each run of buffers there; unregister_on came before. */
+static void register_on(const struct gsh_cuda *cuda, struct range bytes)
+{
+    for (size_t i = 0; i < table.buffers.n; i++) {
+        const struct range it = table.buffers.list[i];
+        bool is_done = !overlap(it, bytes);
+        for (size_t k = 0; k < table.pins.n && !is_done; k++) {
+            is_done = overlap(it, table.pins.list[k]);
+        }
+        if (!is_done) {
+            CUresult code = register_run(cuda, run_of(it));
+            (void)code; /* it was pinned a moment ago; without it copies are slower */
+        }
+    }
+}
+
+/* Whether CUDA knows all of it as one range, whoever pinned it. */
+static bool is_one_range(const struct gsh_cuda *cuda, struct range it)
+{
     CUdeviceptr start = 0;
     size_t bytes = 0;
-    if (cuda->PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at) != CUDA_SUCCESS) {
-        return false;
-    }
-    *until = (at & -page) + page;
-    if (cuda->PointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, at) ==
-            CUDA_SUCCESS &&
-        cuda->PointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, at) == CUDA_SUCCESS &&
-        at - start < bytes && gsh_align_up(start + bytes, page) > *until) {
-        *until = gsh_align_up(start + bytes, page);
-    }
-    return true;
-}
-
-/* Pins what CUDA does not know from `at` to the end of pages that the table does not have. CUDA
- * refuses a range of which it knows a part: then its halves, down to a page. */
-static CUresult pin_unknown(const struct gsh_cuda *cuda, uintptr_t at, uintptr_t end)
-{
-    const uintptr_t page = gsh_page_size();
-    uintptr_t until;
-    while (at < end && is_known(cuda, at, &until)) {
-        at = until;
-    }
-    if (at >= end) {
-        return CUDA_SUCCESS;
-    }
-    at &= -page;
-    CUresult code = register_pages(cuda, at, end);
-    if (code != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
-        return code;
-    }
-    if (end - at == page) {
-        return CUDA_SUCCESS; /* something else on the page is the program's */
-    }
-    uintptr_t middle = at + (end - at) / page / 2 * page;
-    code = pin_unknown(cuda, at, middle);
-    return code == CUDA_SUCCESS ? pin_unknown(cuda, middle, end) : code;
-}
-
-/* How far buffers have all pages from `at`; at most `end`. */
-static uintptr_t needed_until(uintptr_t at, uintptr_t end)
-{
-    for (uintptr_t until = end; at < end && has_page(&table.buffers, at, &until); until = end) {
-        at = until;
-    }
-    return at;
-}
-
-/* Leaves of each registration on these pages what other buffers need. */
-static void let_go(const struct gsh_cuda *cuda, struct range pages)
-{
-    for (size_t i = table.pins.n; i-- > 0;) {
-        const struct range pin = table.pins.list[i];
-        uintptr_t at = pin.start, until;
-        if (pin.start >= pages.end || pages.start >= pin.end ||
-            needed_until(pin.start, pin.end) == pin.end) {
-            continue;
-        }
-        cuda->MemHostUnregister((void *)pin.start);
-        table.pins.list[i] = table.pins.list[--table.pins.n];
-        while (at < pin.end) {
-            until = needed_until(at, pin.end);
-            if (until > at) {
-                CUresult code = register_pages(cuda, at, until);
-                (void)code; /* without it copies are slower, no more */
-                at = until;
-            } else {
-                until = pin.end;
-                has_page(&table.buffers, at, &until);
-                at = until;
-            }
-        }
-    }
+    return cuda->PointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, it.start) ==
+               CUDA_SUCCESS &&
+           cuda->PointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, it.start) ==
+               CUDA_SUCCESS &&
+           start <= it.start && it.end <= start + bytes;
 }
 
 /* ---- buffers ---- */
 
-CUresult gsh_cuda_pin_pages(const struct gsh_cuda *cuda, void *memory, size_t bytes)
+static struct range range_of(const void *memory, size_t bytes)
 {
-    const struct range pages = pages_of(memory, bytes);
+    return (struct range){(uintptr_t)memory, (uintptr_t)memory + bytes};
+}
+
+CUresult gsh_cuda_pin_memory(const struct gsh_cuda *cuda, void *memory, size_t bytes)
+{
+    const struct range it = range_of(memory, bytes);
     CUresult code = CUDA_SUCCESS;
     pthread_mutex_lock(&table.mutex);
-    uintptr_t until;
-    for (uintptr_t at = pages.start; code == CUDA_SUCCESS && at < pages.end; at = until) {
-        until = pages.end;
-        if (!has_page(&table.pins, at, &until)) {
-            uintptr_t first = at == pages.start ? (uintptr_t)memory : at;
-            code = pin_unknown(cuda, first, until);
+    const size_t n = table.buffers.n + 1;
+    if (!make_room(&table.buffers, n) || !make_room(&table.pins, n)) {
+        code = CUDA_ERROR_OUT_OF_MEMORY;
+    } else if (!is_one_range(cuda, it)) {
+        const struct range run = run_of(it);
+        const bool was_any = unregister_on(cuda, run);
+        code = register_run(cuda, run);
+        if (code != CUDA_SUCCESS && was_any) {
+            register_on(cuda, run);
         }
     }
-    if (code == CUDA_SUCCESS && !add(&table.buffers, pages.start, pages.end)) {
-        code = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (code != CUDA_SUCCESS) {
-        let_go(cuda, pages);
+    if (code == CUDA_SUCCESS) {
+        push(&table.buffers, it);
     }
     pthread_mutex_unlock(&table.mutex);
     return code;
 }
 
-void gsh_cuda_unpin_pages(const struct gsh_cuda *cuda, void *memory, size_t bytes)
+void gsh_cuda_unpin_memory(const struct gsh_cuda *cuda, void *memory, size_t bytes)
 {
-    const struct range pages = pages_of(memory, bytes);
+    const struct range it = range_of(memory, bytes);
     pthread_mutex_lock(&table.mutex);
-    if (take_out(&table.buffers, pages)) {
-        let_go(cuda, pages);
+    const struct range run = run_of(it);
+    if (take_out(&table.buffers, it) && !is_run(run) && unregister_on(cuda, run)) {
+        register_on(cuda, run);
     }
     pthread_mutex_unlock(&table.mutex);
 }

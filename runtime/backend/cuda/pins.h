@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pages of the program's host memory that are pinned for buffers of gshmemx_buffer_register: one
- * table in a process, since CUDA pins for all of its PEs. Any thread may call.
+ * The program's host memory that is pinned for buffers of gshmemx_buffer_register: one table in a
+ * process, since CUDA pins for all of its PEs. Any thread may call.
  *
- * A page is pinned by this table while a buffer has a byte on it, and only if CUDA did not know it
- * when its first buffer came: what the program has pinned itself is never touched. CUDA undoes
- * whole registrations only, so when a buffer goes whose page another one shares, the registration
- * is undone and the other's pages are pinned again: for a moment they are not. */
+ * CUDA refuses a copy that begins in one registration and ends outside it, and so each buffer lies
+ * in one. It has just the buffer's bytes: CUDA refuses registrations that overlap, not those that
+ * only share a page, whether they are another buffer's or the program's. Where the program has
+ * pinned all of a buffer, nothing is done; its pin must stay while the buffer is registered. Where
+ * it has pinned a part, the buffer is refused.
+ *
+ * Buffers overlap only if they are of different PEs. Those that do, directly or through others, are
+ * in one registration, which is undone and made anew for what is left or added when one comes or
+ * goes: for a moment they are not pinned. The same bytes once more change nothing. */
 #ifndef GSH_CUDA_PINS_H
 #define GSH_CUDA_PINS_H
 
@@ -14,11 +19,12 @@
 #include <stddef.h>
 #include "runtime/base/cuda.h"
 
-/* Pins the pages of a buffer; all of them or, if the result is an error, none. A context is
- * current. CUDA_ERROR_INVALID_VALUE: no memory is there. */
-CUresult gsh_cuda_pin_pages(const struct gsh_cuda *cuda, void *memory, size_t bytes);
-/* Undoes one pin_pages of the same memory; without one it does nothing. */
-void gsh_cuda_unpin_pages(const struct gsh_cuda *cuda, void *memory, size_t bytes);
+/* Pins a buffer; if the result is an error nothing has changed. A context is current.
+ * CUDA_ERROR_INVALID_VALUE: no memory is there. CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: the
+ * program has pinned a part of it. */
+CUresult gsh_cuda_pin_memory(const struct gsh_cuda *cuda, void *memory, size_t bytes);
+/* Undoes one pin_memory of the same bytes; without one it does nothing. */
+void gsh_cuda_unpin_memory(const struct gsh_cuda *cuda, void *memory, size_t bytes);
 
 #endif
 #endif
