@@ -470,7 +470,9 @@ static enum gsh_result cuda_pin(struct gsh_instance *pe, void *memory, size_t by
                         memory, memory, bytes);
     }
     if (code == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
-        return gsh_note(GSH_ERR_ARG, "the program has pinned a part of it, but not all of it");
+        return gsh_note(
+            GSH_ERR_ARG,
+            "the program or one of its libraries has pinned a part of it, but not all of it");
     }
     return gsh_cuda_note(code, "cuMemHostRegister");
 }
