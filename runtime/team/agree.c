@@ -57,12 +57,38 @@ static uint64_t hash_list(const int *pes, int n)
     return h;
 }
 
+static bool is_of(const struct gsh_mail *mail, const struct exchange *x, int from)
+{
+    return mail->from == from && mail->words[WORD_KEY] == x->key;
+}
+
+static void end_for_lists(const struct exchange *x, int other)
+{
+    gsh_abort(x->pe, 1, "%s: PE %d and PE %d give different lists of PEs", x->call, x->pe->my_pe,
+              other);
+}
+
+/* What find_mail has passed over may say more than that nothing has come. */
+static bool has_other_list(const struct exchange *x, int from)
+{
+    gsh_lock_take(&x->pe->teams->lock);
+    const struct gsh_mail *m = x->pe->teams->mail;
+    while (m != NULL && !(is_of(m, x, from) && m->words[WORD_LIST] != x->list)) {
+        m = m->next;
+    }
+    gsh_lock_give(&x->pe->teams->lock);
+    return m != NULL;
+}
+
 /* Returns if another PE reports why the job ends. */
 static void timed_out(struct exchange *x, int other)
 {
     x->start_ns = 0;
     if (!gsh_absent_take_word(x->pe)) {
         return;
+    }
+    if (!gsh_is_death(x->pe) && has_other_list(x, other)) {
+        end_for_lists(x, other);
     }
     gsh_abort(x->pe, 1, "%s: waited %.1f s for PE %d to make that call", x->call,
               gsh_host_sync_limit_s(x->pe), other);
@@ -79,14 +105,13 @@ static void put_words(const struct exchange *x, uint64_t *to, const struct gsh_b
     }
 }
 
-/* The PEs of two lists would wait for each other in turn, so a PE that sees two lists ends the job.
- */
+/* The PEs of two lists would wait for each other in turn, so a PE that sees two lists ends the job,
+ * unless it outlives deaths: see find_mail. */
 static void add_words(const struct exchange *x, int other, struct gsh_ballot *ballot,
                       const uint64_t *from)
 {
     if (from[WORD_LIST] != x->list || from[WORD_N_OR] != ballot->n_or) {
-        gsh_abort(x->pe, 1, "%s: PE %d and PE %d give different lists of PEs", x->call,
-                  x->pe->my_pe, other);
+        end_for_lists(x, other);
     }
     for (int i = 0; i < GSH_BALLOT_MAX_WORDS; i++) {
         ballot->max[i] = gsh_max_u64(ballot->max[i], from[WORD_MAX + i]);
@@ -144,28 +169,30 @@ static void take_all(const struct exchange *x)
     }
 }
 
-/* Whether the message is of an agreement that this PE has left, since a member had died. */
-static bool is_stale(const struct exchange *x, const struct gsh_mail *mail)
-{
-    return mail->words[WORD_LIST] != x->list && gsh_is_death(x->pe);
-}
-
-/* Under the lock; NULL: it has yet to come. */
+/* Under the lock; NULL: it has yet to come. In a job that outlives deaths a message with another
+ * list may be of an agreement that its sender and this PE have left, since a member has died, or of
+ * the next one, without that member: its sender has heard of the death first, and this PE takes the
+ * message when it comes to that agreement. The PE has left the agreements of older messages. */
 static struct gsh_mail *find_mail(const struct exchange *x, int from)
 {
-    for (struct gsh_mail **m = &x->pe->teams->mail; *m != NULL;) {
-        struct gsh_mail *mail = *m;
-        if (mail->from != from || mail->words[WORD_KEY] != x->key) {
-            m = &mail->next;
-            continue;
-        }
-        *m = mail->next;
-        if (!is_stale(x, mail)) {
-            return mail;
-        }
-        free(mail);
+    struct gsh_mail *found = x->pe->teams->mail, **m = &x->pe->teams->mail;
+    while (found != NULL && !(is_of(found, x, from) &&
+                              (found->words[WORD_LIST] == x->list || !x->pe->outlives_deaths))) {
+        found = found->next;
     }
-    return NULL;
+    while (found != NULL && *m != found) {
+        struct gsh_mail *mail = *m;
+        if (is_of(mail, x, from)) {
+            *m = mail->next;
+            free(mail);
+        } else {
+            m = &mail->next;
+        }
+    }
+    if (found != NULL) {
+        *m = found->next;
+    }
+    return found;
 }
 
 /* seq_cst, as is the store: whoever stops a thread also looks for what it has begun. */
@@ -313,7 +340,8 @@ void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, i
                          .stop = a->stop,
                          .pes = pes,
                          .n = n};
-    for (int distance = 1; distance < n; distance *= 2) {
+    /* Nothing is sent once a member is known to be dead: others may have gone on to the next. */
+    for (int distance = 1; distance < n && !gsh_is_death_among(pe, pes, n); distance *= 2) {
         int to = pes[(me + distance) % n], from = pes[(me - distance + n) % n];
         x.start_ns = 0;
         if (pe->peers[to].page != NULL) {

@@ -201,7 +201,9 @@ static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
  * rounds; also a barrier. Ends the job when a PE does not come in time, or comes with another list.
  * Once *a->stop is set it returns early, and the key is of no use any more. If a PE of the list has
  * died, and the job outlives that (job/death.h), it returns early, and the values may lack some
- * PEs'. */
+ * PEs'. Of a job that outlives deaths some PEs may then have begun another agreement with the key,
+ * without the dead PE, before others hear of the death; so another list ends such a job only when
+ * the PE's time is up. */
 void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
 /* Frees messages that are left. */

@@ -1,0 +1,169 @@
+/* When a PE dies in a job that outlives it, some of the others leave an agreement with it and begin
+ * the next one, without it, before others know: messages of either are taken for no other,
+ * whichever PE is ahead, and none is left in the end. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/base/atomic.h"
+#include "runtime/base/util.h"
+#include "runtime/job/death.h"
+#include "runtime/job/instance.h"
+#include "runtime/job/page.h"
+#include "runtime/team/page.h"
+#include "runtime/team/team.h"
+#include "tests/test.h"
+
+/* PEs 0 and 1 live; 2 dies during a test, 3 before some. */
+enum { n_pes = 4, n_live = 2, n_units = 64 };
+
+static const int with_dead[] = {0, 1, 2}, live[] = {0, 1};
+static struct gsh_instance instances[n_live];
+
+static void make(struct gsh_instance *pe, int my_pe)
+{
+    *pe = (struct gsh_instance){
+        .my_pe = my_pe, .n_pes = n_pes, .n_nodes = 1, .outlives_deaths = true};
+    pe->env.wait_timeout_ns = 20000000000u;
+    pe->teams = calloc(1, sizeof(*pe->teams));
+    pe->teams->n_units = n_units;
+    pe->teams->max_node_pes = n_pes;
+    pe->peers = calloc(n_pes, sizeof(*pe->peers));
+}
+
+static void make_job(void)
+{
+    for (int i = 0; i < n_live; i++) {
+        make(&instances[i], i);
+    }
+    for (int owner = 0; owner < n_pes; owner++) {
+        void *page = aligned_alloc(64, gsh_align_up(gsh_page_bytes(&instances[0]), 64));
+        memset(page, 0, gsh_page_bytes(&instances[0]));
+        for (int i = 0; i < n_live; i++) {
+            instances[i].peers[owner].page = page;
+            instances[i].peers[owner].node_index = owner;
+        }
+    }
+    for (int i = 0; i < n_live; i++) {
+        instances[i].page = instances[i].peers[i].page;
+    }
+}
+
+static void end_job(void)
+{
+    for (int owner = 0; owner < n_pes; owner++) {
+        free(instances[0].peers[owner].page);
+    }
+    for (int i = 0; i < n_live; i++) {
+        CHECK(instances[i].teams->mail == NULL);
+        gsh_mail_destroy(instances[i].teams);
+        free(instances[i].teams);
+        free(instances[i].peers);
+    }
+}
+
+/* As the thread that hears of deaths does. */
+static void hear(int pe, int dead)
+{
+    gsh_store_release_u32(&instances[pe].peers[dead].death, GSH_DEATH_HOST);
+    __atomic_fetch_add(&instances[pe].n_deaths, 1, __ATOMIC_RELEASE);
+}
+
+struct part {
+    int me;
+    const int *pes;
+    int n;
+    uint64_t max;
+    pthread_t thread;
+};
+
+static void *agree(void *arg)
+{
+    struct part *p = arg;
+    const struct gsh_team_agreement a = {
+        .pe = &instances[p->me], .call = "agree", .key = GSH_AGREE_PART(1)};
+    struct gsh_ballot ballot = {.max = {(uint64_t)p->me + 1}};
+    gsh_team_agree(&a, p->pes, p->n, p->me, &ballot);
+    p->max = ballot.max[0];
+    return NULL;
+}
+
+static void begin(struct part *p)
+{
+    CHECK_EQ(pthread_create(&p->thread, NULL, agree, p), 0);
+}
+
+static void end(struct part *p)
+{
+    pthread_join(p->thread, NULL);
+}
+
+static void await(const uint64_t *word, uint64_t value)
+{
+    for (unsigned turn = 0; gsh_load_acquire_u64(word) != value;) {
+        gsh_backoff(&turn);
+    }
+}
+
+/* PE 1 is in an agreement with PE 2 when PE 0's message of the next one comes. */
+static void hear_late(bool has_earlier_death)
+{
+    struct part old = {.me = 1, .pes = with_dead, .n = 3},
+                next[] = {{.me = 0, .pes = live, .n = 2}, {.me = 1, .pes = live, .n = 2}};
+    make_job();
+    for (int i = 0; has_earlier_death && i < n_live; i++) {
+        hear(i, 3);
+    }
+    begin(&old);
+    hear(0, 2);
+    begin(&next[0]);
+    await(&gsh_page_place(&instances[1], 1, 0)->taken, 1);
+    hear(1, 2);
+    end(&old);
+    begin(&next[1]);
+    end(&next[0]);
+    end(&next[1]);
+    CHECK_EQ(next[0].max, 2);
+    CHECK_EQ(next[1].max, 2);
+    end_job();
+}
+
+/* PE 0 has sent a message of an agreement with PE 2, which PE 1 never makes. */
+static void hear_early(void)
+{
+    struct part old = {.me = 0, .pes = with_dead, .n = 3},
+                next[] = {{.me = 0, .pes = live, .n = 2}, {.me = 1, .pes = live, .n = 2}};
+    make_job();
+    begin(&old);
+    await(&gsh_page_place(&instances[1], 1, 0)->sent, 1);
+    hear(0, 2);
+    end(&old);
+    hear(1, 2);
+    begin(&next[0]);
+    begin(&next[1]);
+    end(&next[0]);
+    end(&next[1]);
+    CHECK_EQ(next[0].max, 2);
+    CHECK_EQ(next[1].max, 2);
+    end_job();
+}
+
+/* Nothing is sent by a PE that knows, when it begins, that another one has died. */
+static void know_before(void)
+{
+    struct part old = {.me = 0, .pes = with_dead, .n = 3};
+    make_job();
+    hear(0, 2);
+    begin(&old);
+    end(&old);
+    CHECK_EQ(gsh_page_place(&instances[1], 1, 0)->sent, 0);
+    end_job();
+}
+
+int main(void)
+{
+    hear_late(false);
+    hear_late(true);
+    hear_early();
+    know_before();
+    return test_result();
+}
