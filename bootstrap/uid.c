@@ -87,6 +87,13 @@ static bool find_notice(int fd, struct frame *out)
     return true;
 }
 
+static enum gsh_result fail_for_loss(const struct uid_bootstrap *u, const char *call, int culprit)
+{
+    static const char format[] = "%s: PE %d died or left";
+    return u->base.may_lose_ranks ? gsh_note(GSH_ERR_PEER, format, call, culprit)
+                                  : gsh_fail(GSH_ERR_PEER, format, call, culprit);
+}
+
 static enum gsh_result fail_by_notice(struct uid_bootstrap *u, const char *call,
                                       const struct frame *notice)
 {
@@ -96,7 +103,7 @@ static enum gsh_result fail_by_notice(struct uid_bootstrap *u, const char *call,
     int culprit = (int)notice->bytes;
     send_notice(u, r, culprit);
     if (r == GSH_ERR_PEER) {
-        return gsh_fail(r, "%s: PE %d died or left", call, culprit);
+        return fail_for_loss(u, call, culprit);
     }
     return gsh_fail(r, "%s: failed on PE %d: %s", call, culprit, gsh_result_name(r));
 }
@@ -114,7 +121,7 @@ static enum gsh_result fail_exchange(struct uid_bootstrap *u, const char *call, 
     }
     if (r == GSH_ERR_PEER) {
         send_notice(u, r, culprit);
-        return gsh_fail(r, "%s: PE %d died or left", call, culprit);
+        return fail_for_loss(u, call, culprit);
     }
     if (r == GSH_ERR_TIMEOUT) {
         send_notice(u, r, culprit);

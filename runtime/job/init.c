@@ -498,9 +498,11 @@ static void warn_of_locks(struct gsh_instance *pe, const char *call)
 }
 
 /* A PE has died that others may still wait for, with what this one has shared: all of it stays. The
- * end of the job no longer concerns this process. */
+ * end of the job no longer concerns this process: others do not wait for it in the last barrier.
+ * Jobs that outlive deaths are started by a unique id; abort ends no process there. */
 static void leave_behind(struct gsh_instance *pe)
 {
+    pe->bootstrap->ops->abort(pe->bootstrap, 0, "");
     gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_LEAVE);
     gsh_instance_unbind(pe);
 }
@@ -534,7 +536,13 @@ void gshmem_finalize(void)
     gsh_net_close(pe);
     gsh_watch_destroy(&pe->watch);
     gsh_deaths_destroy(pe);
-    gsh_require(pe, call, pe->bootstrap->ops->barrier(pe->bootstrap));
+    pe->bootstrap->may_lose_ranks = pe->outlives_deaths;
+    r = pe->bootstrap->ops->barrier(pe->bootstrap);
+    if (r != GSH_OK && pe->outlives_deaths) { /* other PEs of this process may not be as far */
+        leave_behind(pe);
+        return;
+    }
+    gsh_require(pe, call, r);
     gsh_instance_unbind(pe);
     destroy(pe);
 }

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What trouble.py makes go wrong: PROGRAM N WAIT HOW COUNT, with N ranks, each a process, and COUNT
  * numbers in collectives. The last rank dies while the others call WAIT repeatedly (dead; forked:
- * and leaves a forked child, which lives until the others have noticed), which
- * then go on without it (shrunk), or it ends early (exits), or when a shrink has left it out (left,
- * killed); or it stays away (absent); or they wait, and give up: all of them, by another thread
- * (abort), or rank 0 alone (lone), or one alone before the last one comes (quit); or all of them
- * without the last one's help (revoke, shrink), to go on without it; or they give up a communicator
- * that the last one does not help to make (making). Or a receive is longer than what is sent
- * (lengths), or rank 0 makes a different call (differs; ends: so that a checking build ends the
- * job). Or a kernel of rank 0 names what is not there (bounds). Or rank 0 may open few files (few).
+ * and leaves a forked child, which lives until the others have noticed), which then go on without
+ * it (shrunk), or it ends early (exits), or dies in the end (ending), or when a shrink has left it
+ * out (left, killed); or it stays away (absent); or they wait, and give up: all of them, by another
+ * thread (abort), or rank 0 alone (lone), or one alone before the last one comes (quit); or all of
+ * them without the last one's help (revoke, shrink), to go on without it; or they give up a
+ * communicator that the last one does not help to make (making). Or a receive is longer than what
+ * is sent (lengths), or rank 0 makes a different call (differs; ends: so that a checking build ends
+ * the job). Or a kernel of rank 0 names what is not there (bounds). Or rank 0 may open few files
+ * (few).
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <nccl_device.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 /* Shared by all processes. */
@@ -504,6 +510,30 @@ static void leave_out(bool is_killed)
     check_new_one();
 }
 
+/* All ranks agree to end the job, which near ranks do by shared pages. The last one dies at its
+ * next message over a socket: before the last barrier, in which the others wait for it. */
+static void die_in_the_end()
+{
+    sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sendto, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sendmsg, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program = {sizeof steps / sizeof steps[0], steps};
+    call(1);
+    CUDA_OK(cudaStreamSynchronize(0));
+    words->since = now();
+    if (my_rank == n_ranks - 1) {
+        CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        CHECK_EQ(
+            syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program), 0);
+    }
+    OK(ncclCommDestroy(comm));
+    check_new_one();
+}
+
 /* No rank destroys anything. The last one ends first, with a status of its own; the others do what
  * does not need it, and then what does. */
 static void exit_early()
@@ -731,6 +761,8 @@ static int run_rank()
         leave_out(is(how, "killed"));
     else if (is(how, "exits"))
         exit_early();
+    else if (is(how, "ending"))
+        die_in_the_end();
     else if (is(how, "abort"))
         abort_in_wait();
     else if (is(how, "lone"))

@@ -17,6 +17,7 @@ usage: trouble.py PROGRAM [--far] [--checks] [NAME...]
 import concurrent.futures
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -50,6 +51,7 @@ AFTER_DEATH = {
     "shrunk": lambda n: ["status 0"] * max(n - 2, 1) + ["signal 9"] * min(n - 1, 2),
     "left": lambda n: ["status 0"] * n,
     "exits": lambda n: ["status 0"] * (n - 1) + ["status 7"],
+    "ending": lambda n: ["status 0"] * (n - 1) + [f"signal {int(signal.SIGSYS)}"],
 }
 # If rank 0's second call differs: its value and the others'.
 DIFFERS = {
@@ -87,7 +89,7 @@ def cases(has_far, has_checks):
         for what in DIFFERS:
             yield 3, what, "differs", SMALL
     for n in [2, 3, 8]:
-        for how in ["shrunk", "left", "killed", "exits"]:
+        for how in ["shrunk", "left", "killed", "exits", "ending"]:
             yield n, "allreduce", how, SMALL
     yield 8, "start", "few", SMALL
     yield 3, "allreduce", "forked", SMALL
@@ -164,7 +166,7 @@ def faults(case, output, waited_s):
             yield f"not {AFTER_DEATH[how](n)}"
         if len(remote) != len(lines):
             yield "there is a line that is not about the death of a rank"
-        if how in ["left", "killed"] and lines:
+        if how in ["left", "killed", "ending"] and lines:
             yield "there is a line"
         if how == "exits" and len(lines) != last:
             yield "not one line for each other rank"
