@@ -13,6 +13,10 @@
 #ifndef GSHMEM_NCCL_H
 #define GSHMEM_NCCL_H
 
+#if !defined(GSHMEM_OWN_WARNINGS)
+#pragma GCC system_header /* its folder comes before the system's, so a compiler cannot know */
+#endif
+
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>

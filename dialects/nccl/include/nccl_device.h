@@ -8,6 +8,10 @@
 #ifndef GSHMEM_NCCL_DEVICE_H
 #define GSHMEM_NCCL_DEVICE_H
 
+#if !defined(GSHMEM_OWN_WARNINGS)
+#pragma GCC system_header /* its folder comes before the system's, so a compiler cannot know */
+#endif
+
 #include "gshmem/letters_begin.h"
 
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(GSHMEM_DEVICE_CODE))
