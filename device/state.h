@@ -242,7 +242,7 @@ enum gsh_abort {
 struct gsh_lost_range {
     uint64_t begin, bytes;
 };
-enum { GSH_LOST_RANGES_MAX = 128 };
+enum { GSH_LOST_RANGES_MAX = 256 };
 
 /* One page per PE in host memory, shared by the PEs of a node and mapped for the PE's device. */
 struct gsh_control {
@@ -250,8 +250,8 @@ struct gsh_control {
     uint32_t abort_word;        /* enum gsh_abort; any host thread of any PE */
     struct gsh_refusal refusal; /* as report */
     struct gsh_report report;   /* this PE's kernels write, its host reads */
-    /* Of `lost`; the PE's host adds one and then stores the number with release, kernels that have
-     * waited for long load it with acquire. Never fewer. */
+    /* Of `lost`; the PE's host adds some and then stores the number with release, kernels that have
+     * waited for long load it with acquire. Never fewer, and those within it stay as they are. */
     uint32_t n_lost;
     uint32_t has_left_lost; /* a kernel of this PE has left a wait for a word of `lost`; its host
                                reads */

@@ -84,11 +84,14 @@ bool gshmemx_layer_has_left_lost(const void *pe);
  * may find what the PE wrote last. dead: its number. It must not wait for other PEs. Not called
  * when all PEs are lost to each other: all kernels then leave. */
 void gshmemx_layer_hear_by(void (*hear)(void *pe, int dead));
-/* From now on pe's kernels leave where they wait for a word in this memory of pe, or of this team
- * of pe; they go on elsewhere. The memory and the team stay lost: nobody uses them any more. False:
- * no room. One thread at a time for all PEs of the process. */
+/* After gshmemx_layer_tell_lost pe's kernels leave where they wait for a word in this memory of pe,
+ * or of this team of pe; they go on elsewhere. The memory and the team stay lost: nobody uses them
+ * any more. False: no room. What is lost together takes less of it if told together: memory without
+ * gaps counts once, in whatever order it is given. One thread at a time for all PEs of the process.
+ */
 bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes);
 bool gshmemx_layer_lose_team(void *pe, gshmem_team_t team);
+void gshmemx_layer_tell_lost(void *pe);
 
 /* ---- the calling thread's PE ---- */
 

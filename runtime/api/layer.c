@@ -197,7 +197,8 @@ bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes)
     return gsh_deaths_lose(pe, (uint64_t)(uintptr_t)memory, bytes);
 }
 
-/* Its lanes, and its slots for data that carry flags. */
+/* Its units of the pool, with what it keeps elsewhere: the lanes of a predefined team, and buffers.
+ */
 bool gshmemx_layer_lose_team(void *of, gshmem_team_t handle)
 {
     struct gsh_instance *pe = of;
@@ -205,12 +206,16 @@ bool gshmemx_layer_lose_team(void *of, gshmem_team_t handle)
     if (team == NULL) {
         return true;
     }
-    const struct gsh_team_state *t = &team->state;
-    const uint64_t n_lanes = (uint64_t)t->n_lanes, base = pe->state.base;
-    const uint64_t each = 2 * (uint64_t)t->n_near;
-    return gsh_deaths_lose(pe, base + t->sync_off, n_lanes * t->lane_bytes) &&
-           gsh_deaths_lose(pe, base + t->wide_off, each * t->wide_slot_bytes) &&
-           gsh_deaths_lose(pe, base + t->slots_off, (n_lanes - 1) * each * t->slot_bytes);
+    const uint64_t base = pe->state.base;
+    const struct gsh_team_layout *l = &team->layout;
+    return gsh_deaths_lose(pe, base + team->first_off, (uint64_t)l->n_units * GSH_TEAM_UNIT) &&
+           gsh_deaths_lose(pe, base + team->lanes_off, (uint64_t)l->n_lanes * l->lane_bytes) &&
+           gsh_deaths_lose(pe, base + team->buffers.off, team->buffers.bytes);
+}
+
+void gshmemx_layer_tell_lost(void *pe)
+{
+    gsh_deaths_tell_lost(pe);
 }
 
 /* ---- the calling thread's PE ---- */

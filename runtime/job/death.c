@@ -56,16 +56,39 @@ enum gsh_result gsh_note_death(const char *call)
     return gsh_note(GSH_ERR_PEER, "%s: a PE has died or left", call);
 }
 
+/* Whether the two overlap or touch; then *a becomes both. */
+static bool join(struct gsh_lost_range *a, struct gsh_lost_range b)
+{
+    uint64_t a_end = a->begin + a->bytes, b_end = b.begin + b.bytes;
+    if (a->begin > b_end || b.begin > a_end) {
+        return false;
+    }
+    a->begin = gsh_min_u64(a->begin, b.begin);
+    a->bytes = gsh_max_u64(a_end, b_end) - a->begin;
+    return true;
+}
+
+void gsh_deaths_tell_lost(struct gsh_instance *pe)
+{
+    /* release: pairs with the acquire in is_lost of device/wait.cuh */
+    gsh_store_release_u32(&pe->page->control.n_lost, pe->n_lost);
+}
+
 bool gsh_deaths_lose(struct gsh_instance *pe, uint64_t begin, uint64_t bytes)
 {
     struct gsh_control *control = &pe->page->control;
-    uint32_t n = control->n_lost;
-    if (bytes == 0 || n == GSH_LOST_RANGES_MAX) {
+    struct gsh_lost_range *lost = control->lost, range = {.begin = begin, .bytes = bytes};
+    const uint32_t n_told = control->n_lost; /* kernels may be reading these */
+    for (uint32_t i = n_told; bytes > 0 && i < pe->n_lost; i++) {
+        if (join(&range, lost[i])) {
+            lost[i] = lost[--pe->n_lost];
+            i = n_told - 1; /* what did not touch it may touch it now */
+        }
+    }
+    if (bytes == 0 || pe->n_lost == GSH_LOST_RANGES_MAX) {
         return bytes == 0;
     }
-    control->lost[n] = (struct gsh_lost_range){.begin = begin, .bytes = bytes};
-    /* release: pairs with the acquire in is_lost of device/wait.cuh */
-    gsh_store_release_u32(&control->n_lost, n + 1);
+    lost[pe->n_lost++] = range;
     return true;
 }
 

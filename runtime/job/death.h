@@ -69,9 +69,11 @@ static inline bool gsh_is_death(const struct gsh_instance *pe)
 /* For a wait that ends by a death: an error without a line, since the dialect says what is lost. */
 enum gsh_result gsh_note_death(const char *call);
 
-/* Kernels that wait for a word of this memory leave from now on. False: there is no room for more.
- * bytes may be 0. Any thread, but one at a time. */
+/* Kernels that wait for a word of this memory leave, from gsh_deaths_tell_lost on. False: there is
+ * no room for more. What touches other memory of which kernels have not been told needs none. bytes
+ * may be 0. Any thread, but one at a time. */
 bool gsh_deaths_lose(struct gsh_instance *pe, uint64_t begin, uint64_t bytes);
+void gsh_deaths_tell_lost(struct gsh_instance *pe);
 
 /* Per process: a thread of the library calls `hear` for each death, after a moment in which kernels
  * may have found what the PE wrote last. It must not wait. Not called if all PEs are lost: then all

@@ -71,6 +71,7 @@ struct gsh_instance {
     struct gsh_deaths *deaths;           /* the same if the job outlives it */
     bool outlives_deaths;                /* job/death.h */
     uint32_t n_deaths;                   /* their steps so far; atomic */
+    uint32_t n_lost;                     /* page->control.lost, also what kernels do not know yet */
     struct gsh_teams *teams;             /* team/team.h */
     struct gsh_contexts *contexts;       /* context/context.h */
     bool wants_static_data;              /* GSHMEMX_INIT_STATIC_DATA */

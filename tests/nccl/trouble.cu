@@ -2,14 +2,14 @@
  * What trouble.py makes go wrong: PROGRAM N WAIT HOW COUNT, with N ranks, each a process, and COUNT
  * numbers in collectives. The last rank dies while the others call WAIT repeatedly (dead; forked:
  * and leaves a forked child, which lives until the others have noticed), which then go on without
- * it (shrunk), or it ends early (exits), or dies in the end (ending), or when a shrink has left it
- * out (left, killed); or it stays away (absent); or they wait, and give up: all of them, by another
- * thread (abort), or rank 0 alone (lone), or one alone before the last one comes (quit); or all of
- * them without the last one's help (revoke, shrink), to go on without it; or they give up a
- * communicator that the last one does not help to make (making). Or a receive is longer than what
- * is sent (lengths), or rank 0 makes a different call (differs; ends: so that a checking build ends
- * the job). Or a kernel of rank 0 names what is not there (bounds). Or rank 0 may open few files
- * (few).
+ * it (shrunk; many: of many communicators), or it ends early (exits), or dies in the end (ending),
+ * or when a shrink has left it out (left, killed); or it stays away (absent); or they wait, and
+ * give up: all of them, by another thread (abort), or rank 0 alone (lone), or one alone before the
+ * last one comes (quit); or all of them without the last one's help (revoke, shrink), to go on
+ * without it; or they give up a communicator that the last one does not help to make (making). Or a
+ * receive is longer than what is sent (lengths), or rank 0 makes a different call (differs; ends:
+ * so that a checking build ends the job). Or a kernel of rank 0 names what is not there (bounds).
+ * Or rank 0 may open few files (few).
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
@@ -476,6 +476,32 @@ static void die_and_shrink()
     OK(ncclCommDestroy(least));
 }
 
+/* Many communicators are lost with the last rank; others, which go on, were made between them. */
+static void lose_many()
+{
+    enum { N_LOST = 40 };
+    ncclComm_t fewer[N_LOST] = {}, lost[N_LOST] = {};
+    const int last = n_ranks - 1;
+    for (int i = 0; i < N_LOST; i++) {
+        OK(ncclCommSplit(comm, 0, my_rank, &lost[i], NULL));
+        OK(ncclCommSplit(comm, my_rank == last ? NCCL_SPLIT_NOCOLOR : 0, 0, &fewer[i], NULL));
+    }
+    if (my_rank == last) {
+        await_count(&words->n_given_up, last);
+        words->since = now();
+        raise(SIGKILL);
+    }
+    for (ncclComm_t one : lost)
+        OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, one, 0));
+    __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
+    CUDA_OK(cudaStreamSynchronize(0));
+    for (ncclComm_t one : fewer) {
+        OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, one, 0));
+        CUDA_OK(cudaStreamSynchronize(0));
+    }
+    use_fewer(fewer[0], last);
+}
+
 /* A shrink leaves the last rank out; it ends at once and destroys nothing, while the others go on.
  */
 static void leave_out(bool is_killed)
@@ -761,6 +787,8 @@ static int run_rank()
         leave_out(is(how, "killed"));
     else if (is(how, "exits"))
         exit_early();
+    else if (is(how, "many"))
+        lose_many();
     else if (is(how, "ending"))
         die_in_the_end();
     else if (is(how, "abort"))

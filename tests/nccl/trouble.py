@@ -48,6 +48,7 @@ AFTER_DEATH = {
     "dead": lambda n: ["status 0"] * (n - 1) + ["signal 9"],
     "forked": lambda n: ["status 0"] * (n - 1) + ["signal 9"],
     "killed": lambda n: ["status 0"] * (n - 1) + ["signal 9"],
+    "many": lambda n: ["status 0"] * (n - 1) + ["signal 9"],
     "shrunk": lambda n: ["status 0"] * max(n - 2, 1) + ["signal 9"] * min(n - 1, 2),
     "left": lambda n: ["status 0"] * n,
     "exits": lambda n: ["status 0"] * (n - 1) + ["status 7"],
@@ -93,6 +94,7 @@ def cases(has_far, has_checks):
             yield n, "allreduce", how, SMALL
     yield 8, "start", "few", SMALL
     yield 3, "allreduce", "forked", SMALL
+    yield 3, "allreduce", "many", SMALL
     for wait in ["gin", "sendrecv", "reducescatter"]:
         yield 3, wait, "shrunk", LARGE[3]
     both = [3, 4] if has_far else [3]
@@ -166,7 +168,7 @@ def faults(case, output, waited_s):
             yield f"not {AFTER_DEATH[how](n)}"
         if len(remote) != len(lines):
             yield "there is a line that is not about the death of a rank"
-        if how in ["left", "killed", "ending"] and lines:
+        if how in ["left", "killed", "ending", "many"] and lines:
             yield "there is a line"
         if how == "exits" and len(lines) != last:
             yield "not one line for each other rank"

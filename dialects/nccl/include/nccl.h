@@ -189,7 +189,8 @@ void ncclResetDebugInitInternal(void);
  * drain; what they were to write is undefined. Finalize, Destroy and Abort of it wait for no other
  * rank. Communicators without that rank work as before. If gshmem works on several nodes, or the
  * program itself has started it, that is not so: on several nodes all communicators of the same id
- * are lost, and if the program has started gshmem, a death ends the job. */
+ * are lost, as they are with more lost ones than there is room for (../README.md), and if the
+ * program has started gshmem, a death ends the job. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 
 /* ---- communicators --------------------------------------------------------------------------- */

@@ -154,6 +154,10 @@ bool gsh_nccl_comm_lose(struct ncclComm *comm)
 {
     pthread_mutex_lock(&live_lock);
     bool is_done = comm->has_left || lose(comm, comm->job);
+    gshmemx_layer_tell_lost(comm->job->pe);
+    if (!is_done) {
+        gsh_nccl_job_fill(comm->job);
+    }
     pthread_mutex_unlock(&live_lock);
     return is_done;
 }
@@ -193,7 +197,7 @@ ncclResult_t gsh_nccl_need(const char *call, struct ncclComm *comm)
 {
     ncclResult_t r = gsh_nccl_need_ready(call, comm);
     if (r == ncclSuccess && gsh_nccl_job_is_given_up(comm->job)) {
-        return gsh_nccl_given_up(call);
+        return gsh_nccl_job_given_up(call, comm->job);
     }
     if (r == ncclSuccess && comm->is_revoked) {
         r = gsh_nccl_fail(ncclInvalidUsage, "%s: the communicator has been revoked", call);

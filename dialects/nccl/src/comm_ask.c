@@ -57,7 +57,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
         /* acquire: pairs with the store in gsh_nccl_comm_make */
         const struct gsh_nccl_job *job = __atomic_load_n(&comm->job, __ATOMIC_ACQUIRE);
         if (*asyncError == ncclSuccess && job != NULL && gsh_nccl_job_is_given_up(job)) {
-            *asyncError = ncclInvalidUsage;
+            *asyncError = job->is_full ? ncclRemoteError : ncclInvalidUsage;
         }
         if (*asyncError == ncclSuccess && job != NULL && !comm->is_revoked &&
             gsh_nccl_comm_misses_rank(comm)) {

@@ -73,7 +73,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
         r = need_no_group(call, comm);
     }
     if (r == ncclSuccess && gsh_nccl_job_is_given_up(comm->job)) {
-        r = gsh_nccl_given_up(call);
+        r = gsh_nccl_job_given_up(call, comm->job);
     }
     if (r != ncclSuccess) {
         return gsh_nccl_refuse(r);
@@ -266,7 +266,7 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
         r = need_no_group(call, comm);
     }
     if (r == ncclSuccess && gsh_nccl_job_is_given_up(comm->job)) {
-        r = gsh_nccl_given_up(call);
+        r = gsh_nccl_job_given_up(call, comm->job);
     }
     if (r == ncclSuccess) {
         gsh_nccl_comm_revoke(comm);

@@ -163,7 +163,7 @@ ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_j
     }
     ncclResult_t r = fill(c->name, comm);
     if (gsh_nccl_job_is_given_up(job)) {
-        return gsh_nccl_given_up(c->name); /* keeps what it has so far */
+        return gsh_nccl_job_given_up(c->name, job); /* keeps what it has so far */
     }
     /* release: pairs with the acquire in lose of comm.c */
     __atomic_store_n(&comm->is_made, r == ncclSuccess, __ATOMIC_RELEASE);

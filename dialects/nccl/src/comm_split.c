@@ -159,7 +159,7 @@ static ncclResult_t check_shrink(const char *call, ncclComm_t comm, const int *e
                              (unsigned)flags);
     }
     if (gsh_nccl_job_is_given_up(comm->job)) {
-        return gsh_nccl_given_up(call);
+        return gsh_nccl_job_given_up(call, comm->job);
     }
     bool *out = calloc((size_t)comm->n_ranks, sizeof(*out));
     if (out == NULL) {

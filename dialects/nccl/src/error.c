@@ -28,15 +28,6 @@ ncclResult_t gsh_nccl_fail(ncclResult_t result, const char *format, ...)
     return result;
 }
 
-ncclResult_t gsh_nccl_given_up(const char *call)
-{
-    return gsh_nccl_fail(
-        ncclInvalidUsage,
-        "%s: ncclCommAbort, of this communicator or of another one of the same id, "
-        "has given up the rank's part in all of them",
-        call);
-}
-
 ncclResult_t gsh_nccl_lost(const char *call)
 {
     return gsh_nccl_fail(ncclRemoteError,

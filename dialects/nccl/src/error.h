@@ -12,9 +12,6 @@ ncclResult_t gsh_nccl_fail(ncclResult_t result, const char *format, ...)
 /* The same for an error of gshmem, which has printed its line; 0 is success. */
 ncclResult_t gsh_nccl_base(const char *call, int error);
 
-/* For a call on something that ncclCommAbort has given up. */
-ncclResult_t gsh_nccl_given_up(const char *call);
-
 /* For a call that needs a rank that has died, or whose process has exited. */
 ncclResult_t gsh_nccl_lost(const char *call);
 

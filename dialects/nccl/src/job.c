@@ -118,6 +118,29 @@ void gsh_nccl_job_give_up(struct gsh_nccl_job *job)
     gsh_nccl_worker_give_up(gsh_nccl_job_worker(job));
 }
 
+void gsh_nccl_job_fill(struct gsh_nccl_job *job)
+{
+    if (!gsh_nccl_job_is_given_up(job)) {
+        job->is_full = true; /* seen by who sees that it is given up */
+        gsh_nccl_job_give_up(job);
+    }
+}
+
+ncclResult_t gsh_nccl_job_given_up(const char *call, const struct gsh_nccl_job *job)
+{
+    if (job->is_full) {
+        return gsh_nccl_fail(ncclRemoteError,
+                             "%s: too many communicators have a rank whose process has died or "
+                             "exited: all communicators of the same id are lost",
+                             call);
+    }
+    return gsh_nccl_fail(
+        ncclInvalidUsage,
+        "%s: ncclCommAbort, of this communicator or of another one of the same id, "
+        "has given up the rank's part in all of them",
+        call);
+}
+
 void gsh_nccl_jobs_lose(void *pe, bool is_full)
 {
     struct gsh_nccl_job *job = find(pe, NULL, pthread_self());
@@ -125,8 +148,9 @@ void gsh_nccl_jobs_lose(void *pe, bool is_full)
         job->has_left = true;
         is_full = !gshmemx_layer_lose_team(pe, job->meet) || is_full;
     }
+    gshmemx_layer_tell_lost(pe);
     if (job != NULL && is_full) {
-        gsh_nccl_job_give_up(job);
+        gsh_nccl_job_fill(job);
     }
 }
 
@@ -183,7 +207,7 @@ ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshm
     if (gsh_nccl_turn_try(call, job, team, pes, n)) {
         return ncclSuccess;
     }
-    return gsh_nccl_job_is_given_up(job) ? gsh_nccl_given_up(call) : gsh_nccl_lost(call);
+    return gsh_nccl_job_is_given_up(job) ? gsh_nccl_job_given_up(call, job) : gsh_nccl_lost(call);
 }
 
 void gsh_nccl_turn_give(struct gsh_nccl_job *job)
@@ -359,7 +383,7 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
         job = is_ours ? NULL : its;
     }
     if (job != NULL && gsh_nccl_job_is_given_up(job)) {
-        return gsh_nccl_given_up(call);
+        return gsh_nccl_job_given_up(call, job);
     }
     int n_pes = job != NULL ? job->n_pes : is_ours ? w->n_ranks : n_pes_of(pe);
     if (w->n_ranks != n_pes) {
@@ -455,7 +479,7 @@ ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshme
     gsh_nccl_write(job->one, own, bytes);
     int error = gshmem_fcollectmem(team, job->all, job->one, bytes);
     if (gsh_nccl_job_is_given_up(job)) { /* it may have been abandoned halfway */
-        return gsh_nccl_given_up(call);
+        return gsh_nccl_job_given_up(call, job);
     }
     if (gshmemx_layer_may_have_left(job->pe, team)) {
         return gsh_nccl_lost(call);

@@ -34,7 +34,8 @@ struct gsh_nccl_job {
     bool has_world;   /* a communicator uses GSHMEM_TEAM_WORLD, to which it has sole use if is_ours,
                          and which has more room for small collectives than other teams */
     int n_comms;      /* under lock */
-    bool is_given_up; /* by ncclCommAbort, for good; atomic */
+    bool is_given_up; /* for good; atomic */
+    bool is_full;     /* that was for want of room (gsh_nccl_job_fill), not by ncclCommAbort */
     bool has_left;    /* kernels leave their waits in the team `meet`; of the thread that hears */
     pthread_mutex_t turn;           /* see gsh_nccl_turn_take */
     pthread_mutex_t lock;           /* of n_comms and the two maps below; held for moments */
@@ -79,8 +80,12 @@ bool gsh_nccl_job_need_worker(struct gsh_nccl_job *job);
  * not waited for. The job stays until the process ends. */
 void gsh_nccl_job_give_up(struct gsh_nccl_job *job);
 bool gsh_nccl_job_is_given_up(const struct gsh_nccl_job *job);
-/* A PE of pe's job has died. Kernels leave the waits of agreements outside communicators; all
- * waits, if there is no room for more that lose theirs. */
+/* The error of a call that finds that. */
+ncclResult_t gsh_nccl_job_given_up(const char *call, const struct gsh_nccl_job *job);
+/* Gives it up since more is lost with ranks that have died than kernels can be told of. */
+void gsh_nccl_job_fill(struct gsh_nccl_job *job);
+/* A PE of pe's job has died, and its communicators are lost. Kernels leave their waits, and those
+ * of agreements outside communicators; all waits, if there is no room for more that lose theirs. */
 void gsh_nccl_jobs_lose(void *pe, bool is_full);
 /* Waiting kernels of the PE leave, and its streams become idle; then kernels wait again. */
 void gsh_nccl_job_interrupt(struct gsh_nccl_job *job);

@@ -184,7 +184,7 @@ static ncclResult_t compare_offers(const char *call, struct gsh_nccl_job *job, g
         error = gshmem_barrier(team);
     }
     if (gsh_nccl_job_is_given_up(job)) {
-        return gsh_nccl_given_up(call);
+        return gsh_nccl_job_given_up(call, job);
     }
     r = gsh_nccl_check_lives(call, job, team);
     if (r == ncclSuccess && error == 0) {
