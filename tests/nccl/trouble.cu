@@ -512,6 +512,7 @@ static void leave_out(bool is_killed)
     call(1);
     CUDA_OK(cudaStreamSynchronize(0));
     OK(ncclDevCommDestroy(comm, &dev)); /* kernels with it might need the rank */
+    pthread_barrier_wait(ready);        /* none of them is still in that call */
     if (my_rank == last) {
         words->since = now();
         if (is_killed)
