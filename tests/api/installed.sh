@@ -40,6 +40,12 @@ quiet_builds() {
         -c "$quiet" -o "$dir/quiet.o" $(pkg-config --cflags $dialects) 2>&1 |
         grep -E '(warning|error)( #|:)' | grep -v '\.stub\.c:' >"$dir/quiet.log" || true
     [ ! -s "$dir/quiet.log" ] || { cat "$dir/quiet.log"; exit 1; }
+    # The toolkit's folder may have NCCL's own headers.
+    "$nvcc" -std=c++17 -arch=sm_90 -M "$quiet" $(pkg-config --cflags $dialects) >"$dir/quiet.d"
+    if ! grep -q '/nccl\.h' "$dir/quiet.d" || grep '/targets/.*/nccl.*\.h' "$dir/quiet.d"; then
+        echo "nccl.h is not gshmem's"
+        exit 1
+    fi
 }
 
 ucx() { "$1/gshmem-info" | grep '^  ucx ' || echo "gshmem-info tells nothing of UCX"; }
