@@ -411,7 +411,7 @@ static void test_window(void)
  * answering. */
 /* For the address sanitizer: a transport that has lost a peer keeps UCX's worker, which may still
  * write (ucx_destroy). */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libuc";
