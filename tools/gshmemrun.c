@@ -413,9 +413,14 @@ int main(int argc, char **argv)
     static struct gshmemrun_launcher l = {.notes = -1,
                                           .failed = -1}; /* what it points to stays until the end */
     open_standard_descriptors();
-    l.options.is_nccl = gshmemrun_use_nccl(&argc, &argv);
     gshmemrun_parse(argc, argv, &l.options);
     const struct gshmemrun_options *o = &l.options;
+    if (o->is_nccl) {
+        gshmemrun_use_nccl();
+    }
+    if (o->is_nccl && o->n_pes == 0) {
+        gshmemrun_become(o);
+    }
     l.n_processes = o->is_threads ? 1 : o->hosts != NULL ? o->n_hosts : o->count;
     l.processes = calloc((size_t)l.n_processes, sizeof(*l.processes));
     l.streams_fd = epoll_create1(EPOLL_CLOEXEC);

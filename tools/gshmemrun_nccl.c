@@ -66,13 +66,9 @@ static void put_first(const char *name, const char *value)
     }
 }
 
-bool gshmemrun_use_nccl(int *argc, char ***argv)
+void gshmemrun_use_nccl(void)
 {
     char dir[2 * PATH_MAX], preload[3 * PATH_MAX];
-    char **args = *argv;
-    if (*argc < 2 || strcmp(args[1], "--nccl") != 0) {
-        return false;
-    }
     if (!find_library(dir, sizeof(dir))) {
         gshmemrun_say("--nccl: there is no %s in %s", library, GSHMEMRUN_NCCL_DIR);
         exit(GSHMEMRUN_CANNOT_RUN);
@@ -83,14 +79,11 @@ bool gshmemrun_use_nccl(int *argc, char ***argv)
     snprintf(preload, sizeof(preload), "%s%s%s%s", is_plain ? dir : "", is_plain ? "/" : "",
              is_plain ? "libnccl.so.2:" : "", library);
     put_first("LD_PRELOAD", preload);
-    if (*argc > 2 && args[2][0] != '-') {
-        execvp(args[2], args + 2);
-        int code = errno;
-        gshmemrun_say("cannot start %s: %s", args[2], strerror(code));
-        exit(code == ENOENT ? GSHMEMRUN_NOT_FOUND : GSHMEMRUN_CANNOT_RUN);
-    }
-    args[1] = args[0];
-    --*argc;
-    ++*argv;
-    return true;
+}
+
+void gshmemrun_become(const struct gshmemrun_options *o)
+{
+    execv(o->path, o->command);
+    gshmemrun_say("cannot start %s: %s", o->command[0], strerror(errno));
+    exit(GSHMEMRUN_CANNOT_RUN);
 }

@@ -5,10 +5,12 @@
 
 #include <stdbool.h>
 
-/* If the first argument is --nccl, takes it away, and sets the environment so that the dynamic
- * linker gives programs started from now on this library as libnccl.so.2. If a program comes next,
- * becomes that program; otherwise options follow. Ends the process with one line if it cannot.
- * Returns whether it was --nccl. */
-bool gshmemrun_use_nccl(int *argc, char ***argv);
+#include "tools/gshmemrun_options.h"
+
+/* Sets the environment so that the dynamic linker gives programs started from now on this library
+ * as libnccl.so.2. Ends the process with one line if there is none. */
+void gshmemrun_use_nccl(void);
+/* This process becomes the program of the options, for which no number of PEs has been given. */
+__attribute__((noreturn)) void gshmemrun_become(const struct gshmemrun_options *o);
 
 #endif

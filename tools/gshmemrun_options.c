@@ -27,9 +27,8 @@ static void print_usage(FILE *to)
         "      --threads     PEs are threads of one process (see gshmemx_run)\n"
         "      --timeout S   end the job after S seconds, with status 124\n"
         "      --tag-output  begin each line of output with the PE's number\n"
-        "      --nccl        first: programs linked to NCCL run on gshmem, on this machine; "
-        "without\n"
-        "                    -n, the program is started as it is\n"
+        "      --nccl        programs linked to NCCL run on gshmem, on this machine; without -n\n"
+        "                    the program is started as it is\n"
         "  -h, --help        print this and exit\n"
         "The exit status is that of the PE that failed first: 128 + n for signal n.\n"
         "Hosts need this program, the PEs' program and the directory at the same paths. Of the\n"
@@ -76,11 +75,17 @@ static const char *value_of_n(int argc, char **argv)
 static void parse(int argc, char **argv, struct gshmemrun_options *o)
 {
     static const struct option names[] = {
-        {"n-pes", required_argument, NULL, 'n'},   {"np", required_argument, NULL, 'n'},
-        {"as", required_argument, NULL, 'A'},      {"threads", no_argument, NULL, 't'},
-        {"timeout", required_argument, NULL, 's'}, {"tag-output", no_argument, NULL, 'g'},
-        {"hosts", required_argument, NULL, 'H'},   {"agent", required_argument, NULL, 'a'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"n-pes", required_argument, NULL, 'n'},
+        {"np", required_argument, NULL, 'n'},
+        {"as", required_argument, NULL, 'A'},
+        {"threads", no_argument, NULL, 't'},
+        {"timeout", required_argument, NULL, 's'},
+        {"tag-output", no_argument, NULL, 'g'},
+        {"hosts", required_argument, NULL, 'H'},
+        {"agent", required_argument, NULL, 'a'},
+        {"nccl", no_argument, NULL, 'N'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     const char *value;
     double n;
@@ -111,6 +116,9 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
         case 'a':
             o->agent = optarg;
             break;
+        case 'N':
+            o->is_nccl = true;
+            break;
         case 'A': /* not for users: what runs this program */
             gshmemrun_name = optarg;
             break;
@@ -123,7 +131,7 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
             usage_error("unknown option %s", argv[optind - 1]);
         }
     }
-    if (o->n_pes == 0 && o->hosts_text == NULL) {
+    if (o->n_pes == 0 && o->hosts_text == NULL && !o->is_nccl) {
         usage_error("how many PEs? -n is missing");
     }
     if (o->agent != NULL && o->hosts_text == NULL) {

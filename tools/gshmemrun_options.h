@@ -29,14 +29,13 @@ struct gshmemrun_options {
     bool is_branch;   /* started by another gshmemrun: first and count of its n_pes are ours */
     int first, count; /* the PEs to start here */
     bool is_threads, tags_output;
-    bool is_nccl;        /* written before gshmemrun_parse, see gshmemrun_nccl.h */
+    bool is_nccl;        /* gshmemrun_nccl.h; without n_pes the program is started as it is */
     uint64_t timeout_ns; /* 0: none */
     char **command;      /* the program as the user calls it, and its arguments */
     char path[4096];     /* where the program is */
 };
 
-/* Fills *options (zeroed but for is_nccl), or ends the process with one line and the matching
- * status. */
+/* Fills *options (zeroed), or ends the process with one line and the matching status. */
 void gshmemrun_parse(int argc, char **argv, struct gshmemrun_options *options);
 
 #endif

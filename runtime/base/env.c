@@ -365,6 +365,12 @@ static void warn_unknown(void)
     }
 }
 
+/* What is printed is kept, and sent to others. */
+static bool is_secret(const struct row *row)
+{
+    return row->offset == offsetof(struct gsh_env, uid);
+}
+
 enum gsh_result gsh_env_read(struct gsh_env *env)
 {
     struct gsh_env read = {0};
@@ -378,6 +384,7 @@ enum gsh_result gsh_env_read(struct gsh_env *env)
         }
         char allowed[256];
         describe(&rows[i], allowed, sizeof(allowed));
+        text = is_secret(&rows[i]) ? "(secret)" : text;
         return gsh_fail(GSH_ERR_ARG, "%s=%s is not allowed: it must be %s", rows[i].name, text,
                         allowed);
     }
@@ -417,8 +424,7 @@ int gsh_env_print(FILE *out)
             n_wrong++;
         }
         describe(&rows[i], words, sizeof(words));
-        /* what is printed is kept, and sent to others */
-        if (text != NULL && rows[i].offset == offsetof(struct gsh_env, uid)) {
+        if (text != NULL && is_secret(&rows[i])) {
             text = "(secret)";
         }
         fprintf(out, "%s=%s  (%s)\n    %s\n    allowed: %s\n", rows[i].name,
