@@ -351,7 +351,7 @@ static uint64_t token_for(struct gsh_proxy *proxy, struct gsh_task *task, enum a
 /* Each loses the PE that sends it, with a line, and changes nothing here. */
 static void refuse_hostile(struct pe *pe)
 {
-    static uint8_t data[65536], dest[32], clean[HEAP];
+    static _Thread_local uint8_t data[65536], dest[32], clean[HEAP];
     struct gsh_proxy *proxy = pe->proxy;
     memset(data, 0xee, sizeof(data));
     for (size_t i = 0; pe->me == 1 && i < GSH_ARRAY_LEN(hostile); i++) {
