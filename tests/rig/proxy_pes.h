@@ -13,8 +13,10 @@
 #include "runtime/base/util.h"
 #include "tests/rig/pes.h"
 
+#ifndef HEAP
+#define HEAP (256 * 1024)
+#endif
 #define PES_MAX   4
-#define HEAP      (256 * 1024)
 #define RING      256
 #define RINGS_MAX 2
 

@@ -3,6 +3,8 @@
  * its signal whatever its size, everything before the end of a quiet; that requests of a kernel and
  * of the host to one word are atomic together, and with the target's own; and that a peer that does
  * not answer delays no other PE's traffic. */
+#define HEAP (5 << 20) /* for a stream of puts that overlap nowhere */
+
 #include "proxy/engine/peer.h"
 #include "tests/rig/proxy_pes.h"
 
@@ -25,11 +27,11 @@ static void fill(uint64_t *words, uint64_t n, uint64_t value)
     }
 }
 
-static void check_filled(struct pe *pe, uint64_t n, uint64_t value)
+static void check_filled(struct pe *pe, uint64_t off, uint64_t n, uint64_t value)
 {
     bool is_right = true;
     for (uint64_t i = 0; i < n; i++) {
-        is_right = is_right && word_at(pe, DATA)[i] == value + i;
+        is_right = is_right && word_at(pe, off)[i] == value + i;
     }
     CHECK(is_right);
 }
@@ -56,7 +58,7 @@ static void pass_rounds(struct pe *pe, send_fn send)
         fill(source, n, round << 32);
         send(pe, n, round, source);
         await_word(pe, FLAG, round);
-        check_filled(pe, n, round << 32);
+        check_filled(pe, DATA, n, round << 32);
         run_amo(pe, left(pe), ACK, GSH_AMO_SET, round, false);
         await_word(pe, ACK, round);
         run_quiet(pe); /* the source is written again */
@@ -201,10 +203,11 @@ static enum gsh_result count_send(struct gsh_transport *t, int pe, const void *h
 }
 
 /* No put waits for the signal of another: all go at once, and what has to wait for their flush
- * waits for one, or two. A strong signal waits for all puts before it. */
+ * waits for one, or two. A strong signal waits for all puts before it. Each put has a target of its
+ * own, since nothing orders them. */
 static void stream_signals(struct pe *pe, bool is_strong, uint64_t n)
 {
-    static uint64_t source[WORDS];
+    uint64_t *source = malloc(WORDS * sizeof(*source));
     struct gsh_transport *t = pe->proxy->transport;
     struct gsh_transport_ops ops = *t->ops;
     fill(source, WORDS, 77);
@@ -223,13 +226,13 @@ static void stream_signals(struct pe *pe, bool is_strong, uint64_t n)
                                     .sig_op = GSHMEM_SIGNAL_ADD,
                                     .is_strong = is_strong,
                                     .pe = 1,
-                                    .remote_off = DATA,
+                                    .remote_off = DATA + (uint64_t)i * n * 8,
                                     .local = source,
                                     .bytes = n * 8,
                                     .sig_off = FLAG,
                                     .signal = 1};
             if (is_strong && i == STREAM - 1) { /* by the network itself: messages overtake it */
-                run_put_nbi(pe, 1, DATA, source, WORDS * 8);
+                run_put_nbi(pe, 1, DATA + STREAM * n * 8, source, WORDS * 8);
             }
             CHECK(gsh_proxy_post(pe->proxy, &q) == GSH_OK);
         }
@@ -244,11 +247,17 @@ static void stream_signals(struct pe *pe, bool is_strong, uint64_t n)
     }
     if (pe->me == 1) {
         await_word(pe, FLAG, STREAM);
-        check_filled(pe, is_strong ? WORDS : n, 77);
+        for (uint64_t i = 0; i < STREAM; i++) {
+            check_filled(pe, DATA + i * n * 8, n, 77);
+        }
+        if (is_strong) {
+            check_filled(pe, DATA + STREAM * n * 8, WORDS, 77);
+        }
         gsh_store_release_u64(word_at(pe, FLAG), 0);
-        memset(pe->heap + DATA, 0, WORDS * 8);
+        memset(pe->heap + DATA, 0, (STREAM * n + WORDS) * 8);
     }
     pes_barrier(pe);
+    free(source);
 }
 
 static void stream_all(struct pe *pe)

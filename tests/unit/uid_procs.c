@@ -1,5 +1,7 @@
 /* Proves that start-up by unique id works between processes over IPv4 and IPv6, that strangers and
  * damaged or used ids do no harm, and that the death of a rank ends the others with its name.
+ * A process of its own makes and serves each id. The process that forks the ranks has one thread
+ * only: a fork while another thread allocates would leave the thread sanitizer's locks taken.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <sched.h>
@@ -17,11 +19,96 @@ static struct gsh_uid_options options = {
     .ifname = "lo", .family = "ipv4", .timeout_ns = 60 * SECOND};
 static struct gsh_uid id;
 
+/* As this program was started with. */
+static struct rlimit files;
+
+/* ---- the process that serves `id` ---- */
+
+static struct {
+    pid_t pid; /* 0: none */
+    int from, to;
+} server;
+
+#define N_OWN 20 /* descriptors that it opens, told to, beside those of strangers */
+
+/* The thread that served the id closes all that it had. */
+static void wait_for_thread(int n_fds)
+{
+    for (uint64_t end = gsh_now_ns() + 20 * SECOND; gsh_now_ns() < end;) {
+        if (test_count_fds() == n_fds) {
+            break;
+        }
+        sched_yield();
+    }
+    CHECK_EQ(test_count_fds(), n_fds);
+}
+
+static void serve(const struct gsh_uid_options *how, int n_spare, int from, int to)
+{
+    int own[N_OWN], n_fds = test_count_fds(), lowest = dup(0);
+    struct rlimit few = files;
+    char byte;
+    close(lowest);
+    few.rlim_cur = (rlim_t)(lowest + n_spare);
+    CHECK(n_spare == 0 || setrlimit(RLIMIT_NOFILE, &few) == 0);
+    if (gsh_uid_create(how, &id) != GSH_OK) {
+        memset(&id, 0, sizeof(id));
+    }
+    CHECK_EQ(write(to, &id, sizeof(id)), sizeof(id));
+    while (read(from, &byte, 1) == 1) {
+        for (int i = 0; i < N_OWN; i++) {
+            own[i] = dup(0);
+            CHECK(own[i] >= 0);
+        }
+        for (int i = 0; i < N_OWN; i++) {
+            gsh_socket_close(&own[i]);
+        }
+        CHECK_EQ(write(to, &byte, 1), 1);
+    }
+    wait_for_thread(n_fds);
+}
+
+static void end_server(void)
+{
+    int status = -1;
+    if (server.pid > 0) {
+        close(server.to);
+        CHECK(waitpid(server.pid, &status, 0) == server.pid && status == 0);
+        close(server.from);
+    }
+    server.pid = 0;
+}
+
+/* n_spare: how many descriptors the process may open; 0: as many as this one. */
+static bool start_server(const struct gsh_uid_options *how, int n_spare)
+{
+    struct gsh_uid_content content;
+    int to[2], from[2];
+    end_server();
+    CHECK(pipe(to) == 0 && pipe(from) == 0);
+    server.pid = fork();
+    if (server.pid == 0) {
+        test_failed_checks = 0;
+        close(to[1]);
+        close(from[0]);
+        serve(how, n_spare, to[0], from[1]);
+        _exit(test_result());
+    }
+    close(to[0]);
+    close(from[1]);
+    server.to = to[1];
+    server.from = from[0];
+    CHECK_EQ(read(server.from, &id, sizeof(id)), sizeof(id));
+    return gsh_uid_decode(&id, &content) == GSH_OK;
+}
+
 static bool make_id(const char *family)
 {
     options.family = family;
-    return gsh_uid_create(&options, &id) == GSH_OK;
+    return start_server(&options, 0);
 }
+
+/* ---- the cases ---- */
 
 static struct gsh_bootstrap *join(int rank, int n)
 {
@@ -172,9 +259,6 @@ static void be_silent(int rank, int n, void *arg)
     close(listener);
 }
 
-/* As this program was started with. */
-static struct rlimit files;
-
 /* A process of n idle strangers. It tells when all are connected; told to, it says whether none has
  * been sent away. */
 struct strangers {
@@ -248,7 +332,7 @@ static void test_idle_strangers(void)
     struct gsh_uid_options noting = options;
     CHECK_EQ(pipe(notes), 0);
     noting.notes_to = notes[1];
-    CHECK_EQ(gsh_uid_create(&noting, &id), GSH_OK);
+    CHECK(start_server(&noting, 0));
     start_strangers(&s, n_strangers);
     pid_t child = fork();
     if (child == 0) {
@@ -268,50 +352,29 @@ static void test_idle_strangers(void)
     close(notes[1]);
 }
 
-/* Until the thread that served the last id has closed what it had. */
-static void wait_for_server(int n_fds)
-{
-    for (uint64_t end = gsh_now_ns() + 20 * SECOND; gsh_now_ns() < end;) {
-        if (test_count_fds() == n_fds) {
-            break;
-        }
-        sched_yield();
-    }
-    CHECK_EQ(test_count_fds(), n_fds);
-}
-
 /* Strangers take all descriptors of the process that serves: they go, and the job starts. */
-static void test_no_descriptors(int n_fds)
+static void test_no_descriptors(void)
 {
-    wait_for_server(n_fds);
     struct strangers s;
-    struct rlimit few = files;
-    CHECK(make_id("ipv4"));
-    int lowest = dup(0), n_ranks = 2;
-    close(lowest);
-    few.rlim_cur = (rlim_t)lowest + 30;
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int n_ranks = 2;
+    CHECK(start_server(&options, 30));
     start_strangers(&s, 35);
     conform_fork(n_ranks, join_first, &n_ranks);
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
     CHECK_EQ(ask_strangers(&s), 's');
     end_strangers(&s);
 }
 
 /* More strangers than the gate has places for: ranks come, and the process that serves keeps most
  * of its descriptors for itself. */
-static void test_few_places(int n_fds)
+static void test_few_places(void)
 {
-    wait_for_server(n_fds);
     struct strangers s;
-    struct rlimit few = files;
-    int notes[2], own[20], n_ranks = 2, status = -1;
+    int notes[2], n_ranks = 2, status = -1;
+    char byte = 'x';
     struct gsh_uid_options noting = options;
     CHECK_EQ(pipe(notes), 0);
     noting.notes_to = notes[1];
-    few.rlim_cur = (rlim_t)notes[1] + 40;
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-    CHECK_EQ(gsh_uid_create(&noting, &id), GSH_OK);
+    CHECK(start_server(&noting, 40));
     start_strangers(&s, 30);
     pid_t child = fork();
     if (child == 0) {
@@ -322,13 +385,8 @@ static void test_few_places(int n_fds)
     int32_t note = -1;
     CHECK_EQ(read(notes[0], &note, sizeof(note)), sizeof(note));
     CHECK_EQ(note, 0); /* it has come, behind all strangers, and PE 1 has not */
-    for (size_t i = 0; i < GSH_ARRAY_LEN(own); i++) {
-        own[i] = dup(0);
-        CHECK(own[i] >= 0);
-    }
-    for (size_t i = 0; i < GSH_ARRAY_LEN(own); i++) {
-        gsh_socket_close(&own[i]);
-    }
+    CHECK_EQ(write(server.to, &byte, 1), 1); /* it has N_OWN more */
+    CHECK_EQ(read(server.from, &byte, 1), 1);
     join_first(1, 1, &n_ranks);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK_EQ(ask_strangers(&s), 's');
@@ -364,7 +422,7 @@ static void test_bad_ids(void)
     CHECK_EQ(gsh_uid_from_text(text, &out), GSH_ERR_ARG);
     CHECK_EQ(gsh_uid_from_text("", &out), GSH_ERR_ARG);
     /* A well-formed id that leads to a rendezvous with another secret. */
-    CHECK_EQ(gsh_uid_create(&options, &id), GSH_OK);
+    CHECK(start_server(&options, 0));
     CHECK_EQ(gsh_uid_decode(&id, &content), GSH_OK);
     CHECK_EQ(gsh_uid_encode(&content.address, &bad), GSH_OK);
     expect_refusal(&bad, GSH_ERR_PEER, "does not accept this unique id");
@@ -408,7 +466,6 @@ int main(void)
     alarm(100);
     gsh_log_setup(GSH_LOG_NONE, 0, NULL);
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
-    int n_fds = test_count_fds() + 2; /* and the pipe */
     if (make_id("ipv6")) {
         conform_fork(4, exchange, NULL);
     } else {
@@ -425,11 +482,12 @@ int main(void)
     CHECK(make_id("ipv4"));
     conform_fork(4, be_silent, NULL);
     test_idle_strangers();
-    test_no_descriptors(n_fds);
-    test_few_places(n_fds);
+    test_no_descriptors();
+    test_few_places();
     CHECK(make_id("ipv4"));
     test_strangers();
     test_bad_ids();
     test_other_version();
+    end_server();
     return test_result();
 }
